@@ -1,0 +1,105 @@
+"""From loop program to machine code: rendering, and the cache of compiled code by canonical text.
+
+In: a `loopir.Program` and options. Out: `NativeProgram`, which programs of other sizes may share.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+
+import numpy as np
+from llvmlite import ir
+
+from jitcore import dtypes
+from jitcore.backends.cpu import cpuinfo, native, scalar_ops, threads
+from jitcore.backends.cpu.entry import PARALLEL_SYMBOL, EntryRenderer, ProgramLayout
+from jitcore.config import config
+from jitcore.core.jaxpr import Equation
+from jitcore.dispatch.backend import CompileOptions
+from jitcore.loopir.program import Native, Program, format_program
+
+
+class NativeProgram:
+    """Machine code of the native steps of one canonical program. `addresses`: an entry point per native step."""
+
+    __slots__ = ("library", "addresses")
+
+    def __init__(self, library: native.Library | None, addresses: list[int]):
+        self.library, self.addresses = library, addresses
+
+
+class _CodeCache:
+    """Compiled programs by canonical text: bounded, least recently used first out, thread-safe."""
+
+    def __init__(self):
+        self._lock = threading.RLock()
+        self._programs: OrderedDict[bytes, NativeProgram] = OrderedDict()
+
+    def find(self, key: bytes) -> NativeProgram | None:
+        with self._lock:
+            found = self._programs.get(key)
+            if found is not None:
+                self._programs.move_to_end(key)
+            return found
+
+    def add(self, key: bytes, program: NativeProgram) -> None:
+        with self._lock:
+            self._programs[key] = program
+            while len(self._programs) > max(config.cache_size, 1):
+                self._programs.popitem(last=False)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._programs.clear()
+
+
+code_cache = _CodeCache()
+
+
+def compile_program(program: Program, options: CompileOptions) -> tuple[NativeProgram, ProgramLayout, bool]:
+    """(machine code, where its buffers and sizes are, whether anything was compiled)."""
+    layout = ProgramLayout(program.inputs, program.outputs, program.temps)
+    text = format_program(program, layout.sizes.name)
+    parallel = options.parallel is not False and options.num_threads != 1
+    facts = (options.fastmath, options.opt_level, parallel, cpuinfo.native_vector_bytes())
+    key = hashlib.blake2b(f"{facts}{text}".encode(), digest_size=20).digest()
+    found = code_cache.find(key)
+    if found is not None:
+        return found, layout, False
+    steps = [step for step in program.steps if isinstance(step, Native)]
+    if not steps:
+        return NativeProgram(None, []), layout, False
+    module = ir.Module("jitcore")
+    names = [f"entry{number}" for number in range(len(steps))]
+    for name, step in zip(names, steps):
+        EntryRenderer(module, name, step, layout, cpuinfo.native_vector_bytes(), parallel, options.fastmath).render()
+    if PARALLEL_SYMBOL in module.globals:
+        threads.open_pool()
+    library = native.compile_module(module, "program", opt_level=options.opt_level)
+    compiled = NativeProgram(library, [library.address(name) for name in names])
+    code_cache.add(key, compiled)
+    return compiled, layout, True
+
+
+def can_render(eqn: Equation) -> bool:
+    """Whether there is code for an equation's scalar operation and dtypes."""
+    avals = [atom.aval for atom in eqn.invars] + [var.aval for var in eqn.outvars]
+    op = eqn.primitive.traits.get("scalar_op")
+    if op in (None, "integer_pow"):
+        has_complex = any(aval.dtype.kind == "c" for aval in avals)
+        return not has_complex or eqn.primitive.name in _COMPLEX_SAFE
+    operand = eqn.invars[0].aval.dtype
+    return scalar_ops.can_emit(op, dtypes.float32 if operand in _HALF else operand)
+
+
+_HALF = (dtypes.float16, dtypes.bfloat16)
+# Structured primitives that only move complex numbers, or combine them with operations that exist.
+_COMPLEX_SAFE = {
+    "broadcast_in_dim", "reshape", "transpose", "squeeze", "expand_dims", "slice", "rev", "pad", "concatenate",
+    "dynamic_slice", "dynamic_update_slice", "gather", "select_n", "convert_element_type", "integer_pow", "while", "scan",
+    "cond", "iota", "copy", "split",
+}  # fmt: skip
+
+__all__ = ["NativeProgram", "can_render", "code_cache", "compile_program", "np"]

@@ -1,0 +1,190 @@
+"""Rendering of a native step: its entry point calls kernels, runs native loops and branches, keeps scalars on the stack.
+
+In: a `loopir.Native` block and the program's buffers. Out: an exported function `i64 name(i8** buffers, i64* dims)`.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from jitcore.backends.cpu.function import FunctionEmitter
+from jitcore.backends.cpu.kernel import RANGE_TYPE, KernelRenderer, emit_store
+from jitcore.backends.cpu.lanes import I8, I32, I64, POINTER, SIZES, TABLE, memory_type
+from jitcore.backends.cpu.sizes import SizeTable
+from jitcore.loopir.expr import Buffer
+from jitcore.loopir.program import Kernel, Loop, Native, Reduce, Scan, Store, Switch, While
+from jitcore.schedule.buffers import loads_of, statements_of
+from jitcore.schedule.nest import stores_of
+
+ENTRY_TYPE = ir.FunctionType(I64, [TABLE, SIZES])
+PARALLEL_SYMBOL = "jitcore_parallel_for"
+
+
+class ProgramLayout:
+    """Where buffers and sizes are found: slots of the pointer table and of the array of sizes.
+
+    dims = [offset of each temporary in the arena..., sizes...]; the entry point gets inputs, outputs, arena.
+    """
+
+    def __init__(self, inputs: list[Buffer], outputs: list[Buffer], temps: list[Buffer]):
+        self.given = [*inputs, *(buffer for buffer in outputs if buffer not in inputs)]
+        self.arena = [buffer for buffer in temps if buffer.kind == "temp"]
+        self.stack = [buffer for buffer in temps if buffer.kind == "scalar"]
+        self.table = {buffer: k for k, buffer in enumerate([*self.given, *self.arena, *self.stack])}
+        self.sizes = SizeTable()
+
+
+class EntryRenderer:
+    """Renders one native step."""
+
+    def __init__(self, module: ir.Module, name: str, step: Native, layout: ProgramLayout, vector_bytes: int,
+                 parallel: bool = True, fastmath: bool = False):  # fmt: skip
+        self.module, self.name, self.step, self.layout = module, name, step, layout
+        self.vector_bytes, self.parallel, self.fastmath = vector_bytes, parallel, fastmath
+        self.kernels = 0
+
+    def render(self) -> ir.Function:
+        function = ir.Function(self.module, ENTRY_TYPE, self.name)
+        given, dims = function.args
+        e = self.e = FunctionEmitter(
+            function, dims, self.layout.sizes, len(self.layout.arena), self.fastmath)
+        self.dims = dims
+        self._make_table(given, dims)
+        self._body(self.step.body)
+        e.b.ret(I64(0))
+        e.finish()
+        return function
+
+    def _make_table(self, given: ir.Value, dims: ir.Value) -> None:
+        """The kernels' table of pointers: what was given, the arena's temporaries, the shared stack scalars."""
+        e, p, layout = self.e, self.e.prologue, self.layout
+        table = self.table = p.alloca(POINTER, size=I32(max(len(layout.table), 1)))
+        for k, buffer in enumerate(layout.given):
+            e.pointers[buffer] = p.load(p.gep(given, [I64(k)]))
+        if layout.arena:
+            arena = p.load(p.gep(given, [I64(len(layout.given))]))
+            for k, buffer in enumerate(layout.arena):
+                e.pointers[buffer] = p.gep(arena, [p.load(p.gep(dims, [I64(k)]))])
+        mine = self._touched(self.step.body, in_kernels=False)
+        shared = self._touched(self.step.body, in_kernels=True)
+        for buffer in layout.stack:
+            if buffer in mine or buffer in shared:
+                slot = p.alloca(memory_type(buffer.dtype))
+                e.pointers[buffer] = p.bitcast(slot, POINTER)
+        for buffer in shared:
+            p.store(e.pointers[buffer], p.gep(table, [I64(layout.table[buffer])]))
+
+    def _touched(self, body: list, in_kernels: bool) -> list[Buffer]:
+        """Buffers that outlined kernels touch, or those that the entry point touches itself; in table order."""
+        found = set()
+        for statement in _outside_kernels(body):
+            is_outlined = isinstance(statement, Kernel) and not is_inline(statement)
+            if is_outlined != in_kernels:
+                continue
+            for inner in statements_of([statement]) if isinstance(statement, Kernel) else [statement]:
+                found |= {buffer for buffer, _ in loads_of(inner)}
+                found |= {store.buffer for store in stores_of(inner)}
+                if isinstance(inner, Scan):
+                    found.add(inner.buffer)
+                if isinstance(inner, Reduce) and inner.partials:
+                    found |= set(inner.partials)
+        return sorted(found, key=lambda buffer: self.layout.table[buffer])
+
+    def _body(self, body: list) -> None:
+        for statement in body:
+            if isinstance(statement, While):
+                self._while(statement)
+            elif isinstance(statement, Switch):
+                self._switch(statement)
+            elif is_inline(statement):
+                self.e.values = {}  # a scalar may have been overwritten since it was last read
+                for store in statement.body:
+                    emit_store(self.e, store)
+            else:
+                self._call_kernel(statement)
+
+    def _call_kernel(self, kernel: Kernel) -> None:
+        e, b = self.e, self.e.b
+        self.kernels += 1
+        renderer = KernelRenderer(self.module, f"{self.name}_kernel{self.kernels}", kernel, self.layout.table,
+                                  self.layout.sizes, len(self.layout.arena), self.vector_bytes, self.fastmath)  # fmt: skip
+        first, *rest = renderer.render()
+        extent = e.size(renderer.extent())
+        if kernel.parallel and self.parallel:
+            self._call_parallel(first, extent, kernel.grain)
+        else:
+            b.call(first, [self.table, self.dims, I64(0), extent])
+        for function in rest:
+            b.call(function, [self.table, self.dims, I64(0), I64(1)])
+
+    def _call_parallel(self, function: ir.Function, extent: ir.Value, grain) -> None:
+        """Hands the range to the threads, unless it is too small to share."""
+        e, b = self.e, self.e.b
+        grain = e.size(grain)
+        alone = e.function.append_basic_block("alone")
+        shared = e.function.append_basic_block("shared")
+        after = e.function.append_basic_block("joined")
+        b.cbranch(b.icmp_signed("<=", extent, grain), alone, shared)
+        b.position_at_end(alone)
+        b.call(function, [self.table, self.dims, I64(0), extent])
+        b.branch(after)
+        b.position_at_end(shared)
+        b.call(self._parallel_for(), [function, self.table, self.dims, extent, grain])
+        b.branch(after)
+        b.position_at_end(after)
+
+    def _parallel_for(self) -> ir.Function:
+        found = self.module.globals.get(PARALLEL_SYMBOL)
+        if found is None:
+            kind = ir.FunctionType(ir.VoidType(), [RANGE_TYPE.as_pointer(), TABLE, SIZES, I64, I64])
+            found = ir.Function(self.module, kind, PARALLEL_SYMBOL)
+        return found
+
+    def _while(self, loop: While) -> None:
+        e = self.e
+        test, run, after = (e.function.append_basic_block(name) for name in ("test", "run", "ended"))
+        e.b.branch(test)
+        e.b.position_at_end(test)
+        self._body(loop.cond)
+        flag = e.b.load(e.b.bitcast(e.pointer_of(loop.predicate), I8.as_pointer()))
+        e.b.cbranch(e.b.icmp_unsigned("!=", flag, I8(0)), run, after)
+        e.b.position_at_end(run)
+        self._body(loop.body)
+        e.b.branch(test)
+        e.b.position_at_end(after)
+        e.values = {}
+
+    def _switch(self, switch: Switch) -> None:
+        e = self.e
+        selector = e.b.load(e.b.bitcast(e.pointer_of(switch.selector), I32.as_pointer()))
+        blocks = [e.function.append_basic_block("case") for _ in switch.branches]
+        after = e.function.append_basic_block("chosen")
+        choice = e.b.switch(selector, blocks[0])
+        for number, (block, branch) in enumerate(zip(blocks, switch.branches)):
+            if number:
+                choice.add_case(I32(number), block)
+            e.b.position_at_end(block)
+            self._body(branch)
+            e.b.branch(after)
+        e.b.position_at_end(after)
+        e.values = {}
+
+
+def is_inline(statement) -> bool:
+    """Whether a kernel is scalar code, emitted in place."""
+    return isinstance(statement, Kernel) and all(isinstance(inner, Store) for inner in statement.body)
+
+
+def _outside_kernels(body: list):
+    """Statements down to kernels, whose insides are left closed."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, While):
+            yield from _outside_kernels(statement.cond)
+            yield from _outside_kernels(statement.body)
+        elif isinstance(statement, Switch):
+            for branch in statement.branches:
+                yield from _outside_kernels(branch)
+
+
+__all__ = ["ENTRY_TYPE", "EntryRenderer", "Loop", "ProgramLayout"]

@@ -1,0 +1,154 @@
+"""Executables: what a call of a compiled program does with ndarrays.
+
+In: machine code and the loop program it came from. Out: a function of the input ndarrays for one signature. Outputs
+and the arena are allocated by NumPy, outside of kernels, which gives large arrays huge pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from jitcore.backends.cpu.arena import plan_arena
+from jitcore.backends.cpu.compiler import NativeProgram, can_render, compile_program
+from jitcore.backends.cpu.entry import ProgramLayout
+from jitcore.backends.cpu.launch import open_launchers
+from jitcore.core.aval import ShapedArray
+from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.dispatch.abstracted import has_symbolic_shapes, specialize_jaxpr
+from jitcore.dispatch.backend import CompileOptions
+from jitcore.loopir.expr import Buffer
+from jitcore.loopir.program import LibraryCall, Program, format_program
+from jitcore.schedule import lower_program
+
+# Bytes of arrays above which a call lets other Python threads run meanwhile; below, it would cost more than it takes.
+RELEASE_BYTES = 65536
+
+
+class CpuExecutable:
+    """A compiled jaxpr. `compiles` counts the modules that LLVM translated for it."""
+
+    def __init__(self, closed_jaxpr: ClosedJaxpr, options: CompileOptions):
+        self.closed_jaxpr, self.options = closed_jaxpr, options
+        self.compiles = 0
+        self._fixed = None if has_symbolic_shapes(closed_jaxpr.jaxpr) else self._prepare(closed_jaxpr)
+        self._latest = self._fixed
+
+    def _prepare(self, closed: ClosedJaxpr) -> tuple[Program, NativeProgram, ProgramLayout]:
+        program = lower_program(closed, can_render, self.options.donated)
+        compiled, layout, is_new = compile_program(program, self.options)
+        self.compiles += is_new
+        return program, compiled, layout
+
+    def bind(self, in_avals: Sequence[ShapedArray]) -> Callable[..., list[np.ndarray]]:
+        prepared = self._fixed or self._prepare(specialize_jaxpr(self.closed_jaxpr, in_avals))
+        self._latest = prepared
+        return bind_program(*prepared)
+
+    def texts(self) -> dict[str, str]:
+        """Stages of the program, of the latest signature where shapes are symbolic."""
+        if self._latest is None:
+            return {}
+        program, compiled, _ = self._latest
+        found = {"loop program": format_program(program)}
+        if compiled.library is not None:
+            found |= {"kernel": compiled.library.llvm_ir, "llvm": compiled.library.optimized_ir(),
+                      "assembly": compiled.library.assembly()}  # fmt: skip
+        return found
+
+    def cost(self) -> dict[str, float]:
+        if self._latest is None:
+            return {}
+        program = self._latest[0]
+        moved = sum(_nbytes(buffer) for buffer in {*program.inputs, *program.outputs})
+        return {"bytes accessed": float(moved)}
+
+
+def bind_program(program: Program, compiled: NativeProgram, layout: ProgramLayout) -> Callable[..., list[np.ndarray]]:
+    """A function of the input ndarrays that allocates outputs, runs the steps, and returns the outputs."""
+    offsets, arena_bytes = plan_arena(program, layout.arena)
+    dims = np.array([*offsets, *layout.sizes.values({})], dtype=np.int64)
+    total = arena_bytes + sum(_nbytes(buffer) for buffer in layout.given)
+    launchers = open_launchers()
+    has_loop = any(not isinstance(step, LibraryCall) and _may_run_long(step.body) for step in program.steps)
+    launch = launchers.releasing if total > RELEASE_BYTES or has_loop else launchers.holding
+    if any(isinstance(step, LibraryCall) for step in program.steps):
+        return _bind_steps(program, compiled, layout, dims, offsets, arena_bytes, launch)
+    return _write_call(program, compiled, dims, arena_bytes, launch)
+
+
+def _write_call(program, compiled, dims, arena_bytes, launch) -> Callable:
+    """The function for a program of one native step, written out for its numbers of inputs and outputs."""
+    inputs = [f"a{k}" for k in range(len(program.inputs))]
+    name_of = {buffer: name for buffer, name in zip(program.inputs, inputs)}
+    names = {"launch": launch, "empty": np.empty, "dims": dims, "keep": compiled, "arena_dtype": np.uint8}
+    lines, given = [], list(inputs)
+    for k, buffer in enumerate(program.outputs):
+        if buffer not in name_of:
+            name_of[buffer] = f"o{k}"
+            names[f"shape{k}"], names[f"dtype{k}"] = tuple(map(int, buffer.shape)), buffer.dtype
+            lines.append(f"    o{k} = empty(shape{k}, dtype{k})")
+            given.append(f"o{k}")
+    if arena_bytes:
+        given.append(f"empty({arena_bytes}, arena_dtype)")
+    if compiled.addresses:
+        lines.append(f"    launch({compiled.addresses[0]}, {dims.ctypes.data}, {', '.join(given)})")
+    lines.append(f"    return [{', '.join(name_of[buffer] for buffer in program.outputs)}]")
+    source = f"def run({', '.join(inputs)}):\n" + "\n".join(lines)
+    names["__name__"] = __name__
+    exec(compile(source, "<jitcore call>", "exec"), names)
+    return names["run"]
+
+
+def _bind_steps(program, compiled, layout, dims, offsets, arena_bytes, launch) -> Callable:
+    """The function for a program with library calls between native steps."""
+    plan = []
+    addresses = iter(compiled.addresses)
+    for step in program.steps:
+        plan.append(step if isinstance(step, LibraryCall) else next(addresses))
+    keep = (compiled, dims)
+    made = [buffer for buffer in layout.given if buffer not in program.inputs]
+    dims_address = dims.ctypes.data
+
+    def run(*arrays: np.ndarray) -> list[np.ndarray]:
+        assert keep
+        memory = dict(zip(program.inputs, arrays))
+        for buffer in made:
+            memory[buffer] = np.empty(buffer.shape, buffer.dtype)
+        arena = np.empty(arena_bytes, np.uint8)
+        for buffer, offset in zip(layout.arena, offsets):
+            raw = arena[offset : offset + _nbytes(buffer)]
+            memory[buffer] = raw.view(buffer.dtype).reshape(buffer.shape)
+        given = [memory[buffer] for buffer in layout.given]
+        if layout.arena:
+            given.append(arena)
+        for step in plan:
+            if step.__class__ is int:
+                launch(step, dims_address, *given)
+            else:
+                run_library_call(step, memory)
+        return [memory[buffer] for buffer in program.outputs]
+
+    return run
+
+
+def run_library_call(step: LibraryCall, memory: dict[Buffer, np.ndarray]) -> None:
+    """Runs a primitive's implementation and moves its results into their buffers."""
+    with np.errstate(all="ignore"):
+        results = step.function(*[memory[buffer] for buffer in step.inputs])
+    if len(step.outputs) == 1 and isinstance(results, np.ndarray | np.generic):
+        results = [results]
+    for buffer, result in zip(step.outputs, results):
+        memory[buffer][...] = result
+
+
+def _may_run_long(body: list) -> bool:
+    return any(type(statement).__name__ == "While" for statement in body)
+
+
+def _nbytes(buffer: Buffer) -> int:
+    count = buffer.dtype.itemsize
+    for extent in buffer.shape:
+        count *= int(extent)
+    return count

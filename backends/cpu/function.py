@@ -1,0 +1,313 @@
+"""One LLVM function under construction: its buffers, sizes and the expressions computed so far.
+
+In: expressions and indexes of the loop program. Out: instructions. Shared by kernels (`kernel.py`) and the entry
+point (`entry.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from llvmlite import ir
+
+from jitcore import dtypes
+from jitcore.backends.cpu.lanes import (
+    I1, I8, I32, I64, call_intrinsic, constant, element_constant, element_type, iota, memory_type, splat, widen,
+)  # fmt: skip
+from jitcore.backends.cpu.scalar_ops import emit_operation
+from jitcore.backends.cpu.sizes import SizeTable, is_static
+from jitcore.loopir.expr import Buffer, Expr, children
+from jitcore.loopir.index import Axis, Dynamic, Index, Mod
+
+# IEEE arithmetic, but a product may stay unrounded on its way into a sum.
+STRICT_FLAGS = ("contract",)
+# `fastmath`: sums may be reordered, quotients become products; NaN and infinities keep their meaning.
+FAST_FLAGS = ("reassoc", "nsz", "arcp", "contract", "afn")
+
+
+class FloatBuilder(ir.IRBuilder):
+    """An IRBuilder whose float arithmetic may be fused into multiply-adds, and more when `flags` say so."""
+
+    flags = STRICT_FLAGS
+
+    def fadd(self, lhs, rhs, name="", flags=()):
+        return super().fadd(lhs, rhs, name, flags=self.flags)
+
+    def fsub(self, lhs, rhs, name="", flags=()):
+        return super().fsub(lhs, rhs, name, flags=self.flags)
+
+    def fmul(self, lhs, rhs, name="", flags=()):
+        return super().fmul(lhs, rhs, name, flags=self.flags)
+
+    def fdiv(self, lhs, rhs, name="", flags=()):
+        return super().fdiv(lhs, rhs, name, flags=self.flags)
+
+
+class FunctionEmitter:
+    """Emits expressions into one function. `pointer_of(buffer)` gives a buffer's address as i8*.
+
+    lanes, vector_axis, mask: set while the body of a vector loop is emitted; `axis_values[vector_axis]` is then the
+    index of lane 0.
+    """
+
+    def __init__(self, function: ir.Function, dims: ir.Value, sizes: SizeTable, first_size: int,
+                 fastmath: bool = False):  # fmt: skip
+        self.function, self.dims, self.sizes, self.first_size = function, dims, sizes, first_size
+        self.prologue = ir.IRBuilder(function.append_basic_block("entry"))
+        self.first_block = function.append_basic_block("body")
+        self.b = FloatBuilder(self.first_block)
+        self.b.flags = FAST_FLAGS if fastmath else STRICT_FLAGS
+        self.pointers: dict[Buffer, ir.Value] = {}
+        self.size_values: dict = {}
+        self.values: dict[int, ir.Value] = {}
+        self.results: dict = {}
+        self.axis_values: dict[Axis, ir.Value] = {}
+        self.lanes, self.vector_axis, self.mask = 1, None, None
+        self.load_address: Callable[[Buffer], ir.Value] = lambda buffer: self.pointers[buffer]
+
+    def finish(self) -> None:
+        """Closes the prologue, where sizes, addresses and stack slots were put."""
+        self.prologue.branch(self.first_block)
+
+    # -- sizes and addresses ------------------------------------------------------------------------------
+    def size(self, size) -> ir.Value:
+        if is_static(size):
+            return I64(int(size))
+        if size not in self.size_values:
+            slot = self.first_size + self.sizes.slot(size)
+            address = self.prologue.gep(self.dims, [I64(slot)])
+            self.size_values[size] = self.prologue.load(address)
+        return self.size_values[size]
+
+    def pointer_of(self, buffer: Buffer) -> ir.Value:
+        if buffer not in self.pointers:
+            self.pointers[buffer] = self.load_address(buffer)
+        return self.pointers[buffer]
+
+    def stack_slot(self, value_type: ir.Type) -> ir.Value:
+        return self.prologue.alloca(value_type)
+
+    # -- indexes ------------------------------------------------------------------------------------------
+    def is_vector(self, axes: frozenset) -> bool:
+        return self.lanes > 1 and self.vector_axis in axes
+
+    def index(self, index: Index) -> ir.Value:
+        """An index as an i64; in lanes when it depends on the vector axis."""
+        vector = self.is_vector(index.axes())
+        total = None if _is_zero(index.const) else self.size(index.const)
+        if vector and total is not None:
+            total = splat(self.b, total, self.lanes)
+        for atom, coefficient in index.terms:
+            term = self.index_atom(atom, vector)
+            if not (isinstance(coefficient, int) and coefficient == 1):
+                factor = self.size(coefficient)
+                term = self.b.mul(term, splat(self.b, factor, self.lanes) if vector else factor)
+            total = term if total is None else self.b.add(total, term)
+        if total is None:
+            return I64(0)
+        return total
+
+    def index_atom(self, atom, vector: bool) -> ir.Value:
+        if isinstance(atom, Axis):
+            value = self.axis_values[atom]
+            if vector and atom is self.vector_axis:
+                return self.b.add(splat(self.b, value, self.lanes), iota(self.lanes))
+        elif isinstance(atom, Dynamic):
+            value = self.expr(atom.expr)
+        else:
+            inner, size = self.index(atom.index), self.size(atom.size)
+            if isinstance(inner.type, ir.VectorType):
+                size = splat(self.b, size, self.lanes)
+            value = self.b.urem(inner, size) if isinstance(atom, Mod) else self.b.udiv(inner, size)
+        if vector and not isinstance(value.type, ir.VectorType):
+            return splat(self.b, value, self.lanes)
+        return value
+
+    def address(self, buffer: Buffer, index: Index) -> tuple[ir.Value, str]:
+        """(pointer or vector of pointers, "scalar" | "contiguous" | "gather")."""
+        element = memory_type(buffer.dtype)
+        base = self.b.bitcast(self.pointer_of(buffer), element.as_pointer())
+        if not self.is_vector(index.axes()):
+            return self.b.gep(base, [self.index(index)]), "scalar"
+        stride = index.coefficient(self.vector_axis)
+        if stride == 1:
+            lanes, self.lanes = self.lanes, 1
+            start = self.index(index)
+            self.lanes = lanes
+            return self.b.gep(base, [start]), "contiguous"
+        offsets = self.b.mul(self.index(index), constant(ir.VectorType(I64, self.lanes), buffer.dtype.itemsize))
+        start = splat(self.b, self.b.ptrtoint(base, I64), self.lanes)
+        pointers = ir.VectorType(element.as_pointer(), self.lanes)
+        return self.b.inttoptr(self.b.add(start, offsets), pointers), "gather"
+
+    # -- memory -------------------------------------------------------------------------------------------
+    def load(self, buffer: Buffer, index: Index) -> ir.Value:
+        element, b = memory_type(buffer.dtype), self.b
+        pointer, way = self.address(buffer, index)
+        align = _alignment(buffer)
+        if way == "scalar":
+            value = b.load(pointer, align=align)
+        elif way == "gather":
+            value = self._call_masked("gather", [pointer, I32(align), self._full_mask(), self._undefined(element)], pointer)
+        elif self.mask is not None:
+            value = self._call_masked("load", [pointer, I32(align), self.mask, self._zeros(element)], pointer)
+        else:
+            whole = ir.VectorType(element, self.lanes)
+            value = b.load(b.bitcast(pointer, whole.as_pointer()), align=align)
+        if buffer.dtype == dtypes.bool_:
+            return b.trunc(value, widen(I1, self.lanes if way != "scalar" else 1))
+        return value
+
+    def store(self, buffer: Buffer, index: Index, value: ir.Value) -> None:
+        element, b = memory_type(buffer.dtype), self.b
+        pointer, way = self.address(buffer, index)
+        if way != "scalar" and not _is_lanes(value, element_type(buffer.dtype)):
+            value = splat(b, value, self.lanes)
+        if buffer.dtype == dtypes.bool_:
+            value = b.zext(value, widen(I8, self.lanes if way != "scalar" else 1))
+        align = _alignment(buffer)
+        if way == "scalar":
+            b.store(value, b.bitcast(pointer, value.type.as_pointer()), align=align)
+        elif way == "gather":
+            self._call_masked("scatter", [value, pointer, I32(align), self._full_mask()], pointer)
+        elif self.mask is not None:
+            self._call_masked("store", [value, pointer, I32(align), self.mask], pointer)
+        else:
+            b.store(value, b.bitcast(pointer, value.type.as_pointer()), align=align)
+
+    def _call_masked(self, name: str, operands: list, pointer: ir.Value) -> ir.Value:
+        lanes = self.lanes
+        is_write = name in ("store", "scatter")
+        data = operands[0].type if is_write else operands[-1].type
+        where = "p0" if name in ("load", "store") else f"v{lanes}p0"
+        kind = data.element
+        scalar = f"i{kind.width}" if isinstance(kind, ir.IntType) else kind.intrinsic_name
+        full = f"llvm.masked.{name}.v{lanes}{scalar}.{where}"
+        module = self.function.module
+        callee = module.globals.get(full)
+        if callee is None:
+            result = ir.VoidType() if is_write else data
+            callee = ir.Function(module, ir.FunctionType(result, [o.type for o in operands]), full)
+        return self.b.call(callee, operands)
+
+    def _full_mask(self) -> ir.Value:
+        return self.mask if self.mask is not None else constant(ir.VectorType(I1, self.lanes), 1)
+
+    def _zeros(self, element: ir.Type) -> ir.Value:
+        return ir.Constant(ir.VectorType(element, self.lanes), None)
+
+    _undefined = _zeros
+
+    # -- expressions --------------------------------------------------------------------------------------
+    def expr(self, root: Expr) -> ir.Value:
+        """The register of an expression; operands are emitted first, without recursion."""
+        values, stack = self.values, [root]
+        while stack:
+            node = stack[-1]
+            if id(node) in values:
+                stack.pop()
+                continue
+            missing = [child for child in children(node) if id(child) not in values]
+            if missing:
+                stack.extend(missing)
+                continue
+            values[id(node)] = self._emit(node)
+            stack.pop()
+        return values[id(root)]
+
+    def expr_in_lanes(self, root: Expr) -> ir.Value:
+        """The register of an expression, spread over the lanes where it does not depend on them."""
+        value = self.expr(root)
+        return value if self.lanes == 1 or self.is_vector(root.axes) else splat(self.b, value, self.lanes)
+
+    def _emit(self, node: Expr) -> ir.Value:
+        if node.op == "const":
+            return element_constant(node.dtype, node.attr)
+        if node.op == "load":
+            return self.load(*node.attr)
+        if node.op == "result":
+            return self.results[node.attr]
+        if node.op == "index":
+            value = self.index(node.attr)
+            return value if node.dtype == dtypes.int64 else emit_operation(
+                self.b, "convert", [dtypes.int64], node.dtype, [value])  # fmt: skip
+        args = [self.values[id(arg)] for arg in node.args]
+        if self.is_vector(node.axes):
+            spread = [i for i, arg in enumerate(node.args) if not self.is_vector(arg.axes)]
+            for i in spread:
+                args[i] = splat(self.b, args[i], self.lanes)
+        return emit_operation(self.b, node.op, [arg.dtype for arg in node.args], node.dtype, args)
+
+    # -- loops --------------------------------------------------------------------------------------------
+    def loop(self, start: ir.Value, stop: ir.Value, step: ir.Value, body: Callable[[ir.Value], None]) -> None:
+        """`for i in range(start, stop, step): body(i)`, with unsigned-safe bounds and scoped expressions."""
+        b = self.b
+        before = b.block
+        head = self.function.append_basic_block("loop")
+        inside = self.function.append_basic_block("do")
+        after = self.function.append_basic_block("done")
+        b.branch(head)
+        b.position_at_end(head)
+        i = b.phi(I64)
+        i.add_incoming(start, before)
+        b.cbranch(b.icmp_signed("<", i, stop), inside, after)
+        b.position_at_end(inside)
+        saved = self.values
+        self.values = dict(saved)
+        body(i)
+        self.values = saved
+        i.add_incoming(b.add(i, step), b.block)
+        b.branch(head)
+        b.position_at_end(after)
+
+    def when(self, condition: ir.Value, body: Callable[[], None]) -> None:
+        b = self.b
+        inside = self.function.append_basic_block("then")
+        after = self.function.append_basic_block("after")
+        b.cbranch(condition, inside, after)
+        b.position_at_end(inside)
+        saved = self.values
+        self.values = dict(saved)
+        body()
+        self.values = saved
+        b.branch(after)
+        b.position_at_end(after)
+
+    def vector_loop(self, axis: Axis, start: ir.Value, stop: ir.Value, lanes: int, body: Callable[[], None]) -> None:
+        """Runs body for all of [start, stop) in lanes: whole vectors, then once under a mask for the rest."""
+        b = self.b
+        width = I64(lanes)
+        whole = b.add(start, b.mul(b.sdiv(b.sub(stop, start), width), width))
+
+        def run(i):
+            self.axis_values[axis], self.vector_axis, self.lanes = i, axis, lanes
+            body()
+            self.vector_axis, self.lanes = None, 1
+
+        self.loop(start, whole, width, run)
+
+        def run_rest():
+            positions = self.b.add(splat(self.b, whole, lanes), iota(lanes))
+            self.mask = self.b.icmp_signed("<", positions, splat(self.b, stop, lanes))
+            run(whole)
+            self.mask = None
+
+        self.when(b.icmp_signed("<", whole, stop), run_rest)
+
+
+def _alignment(buffer: Buffer) -> int:
+    """Arrays are aligned to their real element; a complex one to its parts."""
+    itemsize = np.dtype(buffer.dtype).itemsize
+    return itemsize // 2 if np.dtype(buffer.dtype).kind == "c" else itemsize
+
+
+def _is_zero(value) -> bool:
+    return isinstance(value, int) and value == 0
+
+
+def _is_lanes(value: ir.Value, element: ir.Type) -> bool:
+    return isinstance(value.type, ir.VectorType) and value.type.element == element
+
+
+__all__ = ["FunctionEmitter", "call_intrinsic"]

@@ -1,0 +1,359 @@
+"""Rendering of kernels: one fused loop nest group becomes one LLVM function, with explicit lanes.
+
+In: a `loopir.Kernel`. Out: internal functions `void(i8** buffers, i64* dims, i64 start, i64 stop)` over a range of the
+outermost loop, which the entry point calls directly or hands to the thread pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from jitcore import dtypes
+from jitcore.backends.cpu.function import FunctionEmitter
+from jitcore.backends.cpu.lanes import I32, I64, SIZES, TABLE, element_constant, element_type, splat, widen
+from jitcore.backends.cpu.scalar_ops import IDENTITIES, emit_operation
+from jitcore.backends.cpu.sizes import SizeTable
+from jitcore.loopir.expr import Buffer, Expr, children, walk
+from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
+from jitcore.schedule.nest import roots_of, stores_of
+
+RANGE_TYPE = ir.FunctionType(ir.VoidType(), [TABLE, SIZES, I64, I64])
+
+
+class KernelRenderer:
+    """Renders one kernel into a module. table: slot of each buffer in the table of pointers."""
+
+    def __init__(self, module: ir.Module, name: str, kernel: Kernel, table: dict[Buffer, int], sizes: SizeTable,
+                 first_size: int, vector_bytes: int, fastmath: bool = False):  # fmt: skip
+        self.module, self.name, self.kernel = module, name, kernel
+        self.table, self.sizes, self.first_size = table, sizes, first_size
+        self.lanes, self.fastmath = choose_lanes(kernel, vector_bytes), fastmath
+        self.written = {store.buffer for s in _flatten(kernel.body) for store in stores_of(s)}
+        self.written |= {s.buffer for s in _flatten(kernel.body) if isinstance(s, Scan)}
+
+    def render(self) -> list[ir.Function]:
+        """One function over the outermost loop; for a split reduction two: per block, and the rest."""
+        body = self.kernel.body
+        if isinstance(body[0], Reduce) and body[0].partials:
+            return [self._range_function("blocks", lambda e, lo, hi: self._blocks(e, body[0], lo, hi)),
+                    self._range_function("finish", lambda e, lo, hi: self._finish(e, body))]  # fmt: skip
+        if len(body) == 1 and isinstance(body[0], Loop):
+            return [self._range_function("", lambda e, lo, hi: self._loop(e, body[0], lo, hi))]
+        return [self._range_function("", lambda e, lo, hi: self._statements(e, body))]
+
+    def extent(self):
+        """Iterations of the first function's range."""
+        first = self.kernel.body[0]
+        if isinstance(first, Reduce) and first.partials:
+            return first.partials[0].shape[0]
+        return first.axis.extent if len(self.kernel.body) == 1 and isinstance(first, Loop) else 1
+
+    def _range_function(self, suffix: str, emit: Callable) -> ir.Function:
+        function = ir.Function(self.module, RANGE_TYPE, f"{self.name}{'_' if suffix else ''}{suffix}")
+        function.linkage = "internal"
+        buffers, dims, start, stop = function.args
+        emitter = FunctionEmitter(function, dims, self.sizes, self.first_size, self.fastmath)
+        emitter.load_address = lambda buffer: emitter.prologue.load(
+            emitter.prologue.gep(buffers, [I64(self.table[buffer])]))  # fmt: skip
+        emit(emitter, start, stop)
+        emitter.b.ret_void()
+        emitter.finish()
+        return function
+
+    # -- statements ---------------------------------------------------------------------------------------
+    def _statements(self, e: FunctionEmitter, body: list) -> None:
+        for statement in body:
+            if isinstance(statement, Store):
+                emit_store(e, statement)
+            elif isinstance(statement, Loop):
+                self._loop(e, statement, I64(0), e.size(statement.axis.extent))
+            elif isinstance(statement, Reduce):
+                self._reduce(e, statement)
+            else:
+                self._scan(e, statement)
+
+    def _loop(self, e: FunctionEmitter, loop: Loop, start: ir.Value, stop: ir.Value) -> None:
+        self._hoist(e, loop.body, {loop.axis})
+        self._run_axis(e, loop.axis, start, stop, lambda: self._statements(e, loop.body))
+
+    def _run_axis(self, e: FunctionEmitter, axis, start, stop, body: Callable[[], None]) -> None:
+        if axis is self.kernel.vector and self.lanes > 1:
+            e.vector_loop(axis, start, stop, self.lanes, body)
+            return
+
+        def run(i):
+            e.axis_values[axis] = i
+            body()
+
+        e.loop(start, stop, I64(1), run)
+
+    def _hoist(self, e: FunctionEmitter, body: list, inside: set) -> None:
+        """Emits, before a loop, what its body needs but does not depend on it."""
+        ready: dict[int, bool] = {}
+        for root in _all_roots(body):
+            for node in walk([root]):
+                if id(node) in ready:
+                    continue
+                ready[id(node)] = (
+                    id(node) in e.values
+                    or (all(axis in e.axis_values and axis not in inside for axis in node.axes)
+                        and (node.op != "result" or node.attr in e.results)
+                        and not (node.op == "load" and node.attr[0] in self.written)
+                        and all(ready[id(child)] for child in children(node))))  # fmt: skip
+                if ready[id(node)]:
+                    e.expr(node)
+
+    # -- reductions ---------------------------------------------------------------------------------------
+    def _reduce(self, e: FunctionEmitter, reduce: Reduce) -> None:
+        accumulators = [_Accumulator(self, e, reduce, part) for part in reduce.parts]
+        self._sweep(e, reduce, accumulators, I64(0), e.size(reduce.axes[0].extent))
+        for accumulator in accumulators:
+            e.results[accumulator.result] = accumulator.read()
+
+    def _sweep(self, e, reduce: Reduce, accumulators: list[_Accumulator], start, stop) -> None:
+        """All iterations with the first axis in [start, stop), combined into the accumulators."""
+        body = [*reduce.stores]
+        roots = [expr for _, _, expr in reduce.parts]
+
+        def iterate(axes):
+            if not axes:
+                for accumulator in accumulators:
+                    accumulator.update()
+                self._statements(e, body)
+                return
+            low, high = (start, stop) if axes[0] is reduce.axes[0] else (I64(0), e.size(axes[0].extent))
+            self._hoist_roots(e, roots, body, set(axes))
+            self._run_axis(e, axes[0], low, high, lambda: iterate(axes[1:]))
+
+        iterate(reduce.axes)
+
+    def _hoist_roots(self, e, roots, body, inside) -> None:
+        self._hoist(e, [*body, *(_Root(root) for root in roots)], inside)
+
+    def _blocks(self, e: FunctionEmitter, reduce: Reduce, start, stop) -> None:
+        """Partial results of the blocks [start, stop) of a split reduction."""
+        extent, block = e.size(reduce.axes[0].extent), e.size(reduce.block)
+
+        def run(number):
+            low = e.b.mul(number, block)
+            high = e.b.add(low, block)
+            high = e.b.select(e.b.icmp_signed("<", high, extent), high, extent)
+            accumulators = [_Accumulator(self, e, reduce, part) for part in reduce.parts]
+            self._sweep(e, reduce, accumulators, low, high)
+            for accumulator, buffer in zip(accumulators, reduce.partials):
+                pointer = e.b.bitcast(e.pointer_of(buffer), accumulator.memory.as_pointer())
+                value = accumulator.read()
+                e.b.store(e.b.zext(value, accumulator.memory) if value.type != accumulator.memory else value,
+                          e.b.gep(pointer, [number]))  # fmt: skip
+
+        e.loop(start, stop, I64(1), run)
+
+    def _finish(self, e: FunctionEmitter, body: list) -> None:
+        """Combines the partial results in order, then runs the statements after the reduction."""
+        reduce = body[0]
+        blocks = e.size(reduce.partials[0].shape[0])
+        for part, buffer in zip(reduce.parts, reduce.partials):
+            accumulator = _Accumulator(self, e, reduce, part, scalar=True)
+            pointer = e.b.bitcast(e.pointer_of(buffer), accumulator.memory.as_pointer())
+
+            def run(i, accumulator=accumulator, pointer=pointer):
+                value = e.b.load(e.b.gep(pointer, [i]))
+                if value.type != accumulator.type:
+                    value = e.b.trunc(value, accumulator.type)
+                accumulator.combine(value)
+
+            e.loop(I64(0), blocks, I64(1), run)
+            e.results[accumulator.result] = accumulator.read()
+        self._statements(e, body[1:])
+
+    # -- scans --------------------------------------------------------------------------------------------
+    def _scan(self, e: FunctionEmitter, scan: Scan) -> None:
+        b, dtype = e.b, scan.value.dtype
+        spread = e.lanes if e.vector_axis is not None else 1
+        slot = e.stack_slot(widen(element_type(dtype), spread))
+        b.store(element_constant(dtype, IDENTITIES[scan.op](dtype), spread), slot)
+        extent = e.size(scan.axis.extent)
+
+        def run(i):
+            e.axis_values[scan.axis] = b.sub(b.sub(extent, i), I64(1)) if scan.reverse else i
+            value = e.expr_in_lanes(scan.value)
+            total = emit_operation(b, scan.op, [dtype, dtype], dtype, [b.load(slot), value])
+            b.store(total, slot)
+            e.store(scan.buffer, scan.offset, total)
+
+        self._hoist(e, [scan], {scan.axis})
+        e.loop(I64(0), extent, I64(1), run)
+
+
+class _Root:
+    """An expression standing for a statement, for hoisting."""
+
+    def __init__(self, expr: Expr):
+        self.value, self.mask, self.offset = expr, None, None
+
+
+class _Accumulator:
+    """The running value of one part of a reduction: a stack slot, in lanes where iterations or outputs are."""
+
+    def __init__(self, renderer: KernelRenderer, e: FunctionEmitter, reduce: Reduce, part, scalar: bool = False):
+        self.e, (self.result, self.op, self.expr) = e, part
+        self.along_lanes = not scalar and renderer.kernel.vector in reduce.axes and renderer.lanes > 1
+        self.spread = renderer.lanes if self.along_lanes else e.lanes
+        self.axis = reduce.axes[-1]
+        self.dtype = self.expr.dtype
+        self.type = element_type(self.dtype)
+        self.memory = ir.IntType(8) if self.dtype == dtypes.bool_ else self.type
+        self.slot = self._new_slot(element_constant(self.dtype, IDENTITIES[self.op](self.dtype), self.spread))
+        self.tracks_index = self.op in ("argmax", "argmin")
+        if self.tracks_index:
+            self.index_slot = self._new_slot(element_constant(dtypes.int64, 2**63 - 1, self.spread))
+
+    def _new_slot(self, initial: ir.Value) -> ir.Value:
+        slot = self.e.stack_slot(initial.type)
+        self.e.b.store(initial, slot)
+        return slot
+
+    def update(self) -> None:
+        """Combines the current iteration's value; lanes past the end keep what they had."""
+        e, b = self.e, self.e.b
+        value = e.expr_in_lanes(self.expr)
+        if self.tracks_index:
+            return self._update_index(value)
+        old = b.load(self.slot)
+        new = self._merge(old, value)
+        if e.mask is not None and self.along_lanes:
+            new = b.select(e.mask, new, old)
+        b.store(new, self.slot)
+
+    def combine(self, value: ir.Value) -> None:
+        self.e.b.store(self._merge(self.e.b.load(self.slot), value), self.slot)
+
+    def _merge(self, old, new):
+        return emit_operation(self.e.b, self.op, [self.dtype, self.dtype], self.dtype, [old, new])
+
+    def _update_index(self, value) -> None:
+        e, b = self.e, self.e.b
+        position = e.axis_values[self.axis]
+        if self.spread > 1:
+            position = splat(b, position, self.spread)
+            if self.along_lanes:
+                from jitcore.backends.cpu.lanes import iota
+
+                position = b.add(position, iota(self.spread))
+        old, old_index = b.load(self.slot), b.load(self.index_slot)
+        better = self._is_better(value, position, old, old_index)
+        if e.mask is not None and self.along_lanes:
+            better = b.and_(better, e.mask)
+        b.store(b.select(better, value, old), self.slot)
+        b.store(b.select(better, position, old_index), self.index_slot)
+
+    def _is_better(self, value, position, old, old_index):
+        """More extreme, or equally extreme and earlier; NaN is the most extreme."""
+        b = self.e.b
+        sign = "gt" if self.op == "argmax" else "lt"
+
+        def test(op, x, y):
+            return emit_operation(b, op, [self.dtype, self.dtype], dtypes.bool_, [x, y])
+
+        wins, ties = test(sign, value, old), test("eq", value, old)
+        if dtypes.is_floating(self.dtype):
+            new_nan, old_nan = test("ne", value, value), test("ne", old, old)
+            wins = b.or_(wins, b.and_(new_nan, b.not_(old_nan)))
+            ties = b.or_(ties, b.and_(new_nan, old_nan))
+        return b.or_(wins, b.and_(ties, b.icmp_signed("<", position, old_index)))
+
+    def read(self) -> ir.Value:
+        """The combined value (the position for argmax): one number, or one for each lane of the outputs."""
+        e, b = self.e, self.e.b
+        value = b.load(self.slot)
+        index = b.load(self.index_slot) if self.tracks_index else None
+        if self.along_lanes:
+            value, index = self._combine_lanes(value, index)
+        if not self.tracks_index:
+            return value
+        return emit_operation(b, "convert", [dtypes.int64], self.result.dtype, [index])
+
+    def _combine_lanes(self, value, index):
+        b, width = self.e.b, self.spread
+        while width > 1:
+            width //= 2
+            halves = [self._half(value, width, k) for k in range(2)]
+            if index is None:
+                value = self._merge(*halves)
+            else:
+                places = [self._half(index, width, k) for k in range(2)]
+                better = self._is_better(halves[1], places[1], halves[0], places[0])
+                value, index = b.select(better, halves[1], halves[0]), b.select(better, places[1], places[0])
+        return value, index
+
+    def _half(self, value, width: int, which: int):
+        b = self.e.b
+        if width == 1:
+            return b.extract_element(value, I32(which))
+        chosen = ir.Constant(ir.VectorType(I32, width), [I32(which * width + k) for k in range(width)])
+        return b.shuffle_vector(value, ir.Constant(value.type, ir.Undefined), chosen)
+
+
+def emit_store(e: FunctionEmitter, store: Store) -> None:
+    """Writes one element (or lanes of them), merged with the old one or guarded where the statement says so."""
+
+    def write():
+        value = e.expr(store.value)
+        if store.combine is not None:
+            dtype = store.buffer.dtype
+            value = emit_operation(e.b, store.combine, [dtype, dtype], dtype, [e.load(store.buffer, store.offset), value])
+        e.store(store.buffer, store.offset, value)
+
+    if store.mask is None:
+        write()
+    elif e.lanes == 1:
+        e.when(e.expr(store.mask), write)
+    else:
+        outer = e.mask
+        own = e.expr_in_lanes(store.mask)
+        e.mask = own if outer is None else e.b.and_(outer, own)
+        write()
+        e.mask = outer
+
+
+def _flatten(body: list):
+    for statement in body:
+        yield statement
+        if isinstance(statement, Loop):
+            yield from _flatten(statement.body)
+        elif isinstance(statement, Reduce):
+            yield from statement.stores
+
+
+def _all_roots(body: list) -> list[Expr]:
+    roots = []
+    for statement in body:
+        if isinstance(statement, _Root):
+            roots.append(statement.value)
+        elif isinstance(statement, Loop):
+            roots += _all_roots(statement.body)
+        else:
+            roots += roots_of(statement)
+    return roots
+
+
+def choose_lanes(kernel: Kernel, vector_bytes: int) -> int:
+    """Lanes of the vector axis: two registers of the widest element; more for reductions, to hide latency."""
+    if kernel.vector is None:
+        return 1
+    widest, reduces = 1, False
+    for statement in _flatten(kernel.body):
+        reduces = reduces or (isinstance(statement, Reduce) and kernel.vector in statement.axes)
+        if isinstance(statement, Loop):
+            continue
+        for node in walk(roots_of(statement)):
+            if node.dtype.kind == "c":
+                return 1
+            if node.op != "index" and not (node.dtype == dtypes.int64 and node.op == "const"):
+                widest = max(widest, node.dtype.itemsize)
+        for store in stores_of(statement):
+            if store.buffer.dtype.kind == "c":
+                return 1
+    return max(2, (4 if reduces else 2) * vector_bytes // widest)

@@ -1,0 +1,99 @@
+"""LLVM types and instructions for scalars and lanes: the vocabulary of the renderer.
+
+In: NumPy dtypes, lane counts, an `ir.IRBuilder`. Out: LLVM types, constants and instructions. A register holds bool
+as i1, bfloat16 as its 16 bits, a complex number as a vector of two; everything else as LLVM's own type.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from llvmlite import ir
+
+from jitcore import dtypes
+from jitcore.backends.cpu.mathlib.emitter import make_constant, name_type
+
+I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
+POINTER = I8.as_pointer()
+TABLE = POINTER.as_pointer()
+SIZES = I64.as_pointer()
+_FLOATS = {dtypes.float16: ir.HalfType(), dtypes.float32: ir.FloatType(), dtypes.float64: ir.DoubleType()}
+
+
+def element_type(dtype) -> ir.Type:
+    """The register type of one element."""
+    dtype = np.dtype(dtype)
+    if dtype in _FLOATS:
+        return _FLOATS[dtype]
+    if dtype == dtypes.bool_:
+        return I1
+    if dtype == dtypes.bfloat16:
+        return I16
+    if dtype.kind == "c":
+        return ir.VectorType(_FLOATS[dtypes.real_dtype(dtype)], 2)
+    return ir.IntType(dtype.itemsize * 8)
+
+
+def memory_type(dtype) -> ir.Type:
+    return I8 if np.dtype(dtype) == dtypes.bool_ else element_type(dtype)
+
+
+def widen(element: ir.Type, lanes: int) -> ir.Type:
+    return ir.VectorType(element, lanes) if lanes > 1 else element
+
+
+def constant(value_type: ir.Type, value) -> ir.Constant:
+    """A number as a constant, repeated over the lanes of a vector type."""
+    if isinstance(value_type, ir.VectorType):
+        return make_constant(value_type, value)
+    return ir.Constant(value_type, value)
+
+
+def element_constant(dtype, value, lanes: int = 1) -> ir.Value:
+    """An element of an array as a constant."""
+    dtype = np.dtype(dtype)
+    if dtype.kind == "c":
+        part = element_type(dtype).element
+        value = dtype.type(value)
+        return ir.Constant(element_type(dtype), [ir.Constant(part, float(value.real)), ir.Constant(part, float(value.imag))])
+    if dtype == dtypes.bfloat16:
+        value = int(np.asarray(value, dtype).view(np.uint16))
+    elif dtypes.is_floating(dtype):
+        value = float(value)
+    else:
+        value = int(value)
+    return constant(widen(element_type(dtype), lanes), value)
+
+
+def call_intrinsic(builder: ir.IRBuilder, name: str, operands: list, result=None, overloads=None) -> ir.Value:
+    """Calls `llvm.<name>.<types>`, declared by hand because llvmlite does not mangle vector types."""
+    result = operands[0].type if result is None else result
+    suffix = ".".join(map(name_type, overloads if overloads is not None else [operands[0].type]))
+    full = f"llvm.{name}.{suffix}"
+    module = builder.module
+    function = module.globals.get(full)
+    if function is None:
+        function = ir.Function(module, ir.FunctionType(result, [operand.type for operand in operands]), full)
+    return builder.call(function, operands)
+
+
+def splat(builder: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
+    """A scalar in every lane."""
+    if isinstance(value, ir.Constant) and not isinstance(value.constant, (list, tuple)) and value.constant is not ir.Undefined:
+        return constant(ir.VectorType(value.type, lanes), value.constant)
+    vector_type = ir.VectorType(value.type, lanes)
+    single = builder.insert_element(ir.Constant(vector_type, ir.Undefined), value, I32(0))
+    return builder.shuffle_vector(single, ir.Constant(vector_type, ir.Undefined),
+                                  ir.Constant(ir.VectorType(I32, lanes), None))  # fmt: skip
+
+
+def iota(lanes: int) -> ir.Constant:
+    return ir.Constant(ir.VectorType(I64, lanes), [I64(k) for k in range(lanes)])
+
+
+def lane_count(value: ir.Value) -> int:
+    return value.type.count if isinstance(value.type, ir.VectorType) else 1
+
+
+def like(value: ir.Value, element: ir.Type) -> ir.Type:
+    """`element` in as many lanes as `value` has."""
+    return widen(element, lane_count(value))

@@ -1,0 +1,59 @@
+"""Sums of two floats ("double words"): in, floats; out, a rounded result and its exact or nearly exact
+rounding error.
+
+Stage: rendering. Source: Dekker 1971, Knuth 1969 for the sums; products and quotients use fused
+multiply-add.
+"""
+
+
+def fast_two_sum(a, b):
+    """(s, t): s + t = a + b exactly, for |a| >= |b| or a = 0."""
+    total = a + b
+    return total, b - (total - a)
+
+
+def two_sum(a, b):
+    """(s, t): s + t = a + b exactly."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def two_product(e, a, b):
+    """(p, q): p + q = a * b exactly where nothing underflows."""
+    product = a * b
+    return product, e.fma(a, b, -product)
+
+
+def multiply_words(e, a, a_low, b, b_low):
+    """(p, q): p + q = (a + a_low) * (b + b_low) to about twice the precision; |q| may be a few units of p."""
+    product, rest = two_product(e, a, b)
+    return (product, e.fma(a, b_low, e.fma(a_low, b, rest)))
+
+
+def add_words(a, a_low, b, b_low):
+    """(s, t) = (a + a_low) + (b + b_low) to about twice the precision, for |a| >= |b|."""
+    total, rest = fast_two_sum(a, b)
+    return fast_two_sum(total, rest + (a_low + b_low))
+
+
+def split_quotient(e, a, a_low, b, b_low):
+    """(q, r): q + r = (a + a_low) / (b + b_low) to nearly twice the precision; one division."""
+    inverse = 1.0 / b
+    quotient = a * inverse
+    rest = e.fma(-quotient, b, a) + e.fma(-quotient, b_low, a_low)
+    return quotient, rest * inverse
+
+
+def divide_words(e, a, a_low, b, b_low):
+    """(a + a_low) / (b + b_low), rounded once but for a small fraction of a unit."""
+    quotient, rest = split_quotient(e, a, a_low, b, b_low)
+    return quotient + rest
+
+
+def divide_by_sum(e, a, b, b_low):
+    """a / (b + b_low) for b in [1, 2]; the correction's 1 / b may be crude, so a line through its ends
+    replaces it.
+    """
+    quotient = a / b
+    return e.fma(-quotient, b_low * e.fma(b, -0.5, 1.5), quotient)

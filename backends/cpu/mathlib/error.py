@@ -1,0 +1,62 @@
+"""erf, erfc: one lane value in, one out. Stage: rendering.
+
+Method: erf is odd: x + x P(x**2) up to one, beyond it 1 - exp(Q(|x|)), Q approximating log(erfc). erfc
+beyond 1/2 is exp(-x**2) times a polynomial in (x - 4) / (x + 4) divided by 1 + 2 x; x**2 keeps its
+rounding error.
+"""
+from jitcore.backends.cpu.mathlib.coefficients import COEFFICIENTS
+from jitcore.backends.cpu.mathlib.double_word import (
+    fast_two_sum,
+    multiply_words,
+    split_quotient,
+    two_product,
+    two_sum,
+)
+from jitcore.backends.cpu.mathlib.exponential import scale_twice, split_exp
+from jitcore.backends.cpu.mathlib.logarithmic import evaluate_log, split_positive
+
+
+def evaluate_near(e, x):
+    """erf(x) for |x| <= 1."""
+    square = x * x
+    return e.fma(x, square * e.poly(square, COEFFICIENTS["erf", e.bits][1:]) + COEFFICIENTS["erf", e.bits][0], x)
+
+
+def build_erf(e, x):
+    magnitude = e.at_most(e.abs(x), e.pick(4.0, 6.0))
+    rise, field = split_exp(e, e.poly(magnitude, COEFFICIENTS["log_erfc", e.bits]), offset=e.bias)
+    far = e.fma(rise + 1.0, -e.to_float(field << e.mantissa), 1.0)
+    return e.copysign(e.select(magnitude < 1.0, evaluate_near(e, x), far), x)
+
+
+def build_erf_inv(e, x):
+    """x P(w) with w = -log(1 - x**2); the ends, one lane in a thousand of uniform data, are cold."""
+    w = -evaluate_log(e, *split_positive(e, (1.0 - x) * (x + 1.0)))
+    result = x * e.poly(w - 3.0, COEFFICIENTS["erf_inv", e.bits])
+    return e.patch(~(w < 6.0), result, build_erf_inv_tail, x)
+
+
+def build_erf_inv_tail(e, x):
+    """erf_inv of one |x| near 1; inf at one, NaN beyond."""
+    a = e.abs(x)
+    inside = a < 1.0
+    a = e.select(inside, a, 0.9999)
+    w = -evaluate_log(e, *split_positive(e, (1.0 - a) * (a + 1.0)))
+    result = a * e.poly(e.sqrt(w) - 4.27, COEFFICIENTS["erf_inv_tail", e.bits])
+    result = e.select(inside, result, e.select(e.abs(x) == 1.0, e.inf, e.nan))
+    return e.copysign(result, x)
+
+
+def build_erfc(e, x):
+    """Quotient and exponential keep their rounding errors, which meet in one last sum."""
+    magnitude = e.at_most(e.abs(x), e.pick(10.5, 28.0))
+    t = (magnitude - 4.0) / (magnitude + 4.0)
+    constant, *rest = COEFFICIENTS["erfc", e.bits]
+    numerator = fast_two_sum(e.const(constant), t * e.poly(t, rest))
+    denominator = two_sum(e.const(1.0), magnitude + magnitude)
+    quotient, quotient_low = split_quotient(e, *numerator, *denominator)
+    square, square_low = two_product(e, magnitude, magnitude)
+    rise, field = split_exp(e, -square, -square_low)
+    product, product_low = multiply_words(e, quotient, quotient_low, *fast_two_sum(e.const(1.0), rise))
+    far = scale_twice(e, product + product_low, field)
+    return e.select(e.abs(x) > 0.5, e.select(x > 0.0, far, 2.0 - far), 1.0 - evaluate_near(e, x))

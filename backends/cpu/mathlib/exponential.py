@@ -1,0 +1,92 @@
+"""exp, exp2, expm1, logistic: one lane value in, one out. Stage: rendering.
+
+Method: x = k ln2 + r with |r| <= ln2 / 2, k by adding a magic number whose low bits then hold k; a
+minimax polynomial in r; the factor 2**k as two factors, so that overflow and subnormal results need no
+branch.
+"""
+from jitcore.backends.cpu.mathlib.coefficients import COEFFICIENTS
+from jitcore.backends.cpu.mathlib.constants import LN2, LOG2_E
+from jitcore.backends.cpu.mathlib.double_word import divide_by_sum, fast_two_sum
+
+
+def round_exponent(e, x, factor, offset):
+    """(k, field): k = round(x * factor) as a float; the low bits of the integer `field` hold k + offset."""
+    shifted = e.fma(x, factor, e.magic + offset)
+    return shifted - (e.magic + offset), e.to_bits(shifted)
+
+
+def reduce_natural(e, x, offset):
+    """(field, r, low): x = k ln2 + r + low with low the rounding error of r; `field` as in
+    `round_exponent`.
+    """
+    high, low = LN2.split(e.bits, 2)
+    k, field = round_exponent(e, x, LOG2_E.split(e.bits, 1)[0], offset)
+    first = e.fma(k, -high, x)
+    r = e.fma(k, -low, first)
+    return field, r, e.fma(k, -low, first - r)
+
+
+def scale_twice(e, p, field):
+    """p * 2**k for every k with a finite result, `field` holding k + 2 * bias: two exact factors, one
+    rounding.
+    """
+    first = e.logical_shift(field, 1) << e.mantissa
+    second = (field << e.mantissa) - first
+    return p * e.to_float(first) * e.to_float(second)
+
+
+def clamp_exponent(e, x, scale=1.0):
+    """x limited to where exp(x * scale) is neither zero nor infinite for good; NaN stays."""
+    low, high = e.pick((-104.0, 89.0), (-746.0, 710.0))
+    return e.at_most(e.at_least(x, low * scale), high * scale)
+
+
+def split_exp(e, x, low=None, offset=None):
+    """(rise, field): exp(x + low) = (1 + rise) 2**k, x within `clamp_exponent`, low an optional small
+    addend.
+    """
+    field, r, r_low = reduce_natural(e, x, 2 * e.bias if offset is None else offset)
+    rise = e.fma(r * r, e.poly(r, COEFFICIENTS["exp", e.bits]), r)
+    if low is not None:
+        low = low + r_low
+        rise = rise + e.fma(rise, low, low)
+    return rise, field
+
+
+def evaluate_exp(e, x):
+    """exp(x) for x within `clamp_exponent`."""
+    rise, field = split_exp(e, x)
+    return scale_twice(e, rise + 1.0, field)
+
+
+def build_exp(e, x):
+    return evaluate_exp(e, clamp_exponent(e, x))
+
+
+def build_exp2(e, x):
+    x = clamp_exponent(e, x, LOG2_E.value)
+    k, field = round_exponent(e, x, 1.0, 2 * e.bias)
+    r, (slope, *rest) = x - k, COEFFICIENTS["exp2", e.bits]
+    return scale_twice(e, e.fma(r * r, e.poly(r, rest), r * slope) + 1.0, field)
+
+
+def build_expm1(e, x):
+    """2**k - 1 + 2**k r is kept with its rounding error, so that only small terms are rounded; all
+    halved, for 2**128.
+    """
+    low, high = e.pick((-20.0, 89.0), (-40.0, 710.0))
+    field, r, r_low = reduce_natural(e, e.at_most(e.at_least(x, low), high), e.bias - 1)
+    scale = e.to_float(field << e.mantissa)
+    start = scale - 0.5
+    main = e.fma(scale, r, start)
+    rest = e.fma(scale, r, start - main)
+    rest = e.fma(scale, e.fma(r * r, e.poly(r, COEFFICIENTS["exp", e.bits]), r_low), rest)
+    return e.select(e.abs(x) < 2.0 ** -(e.mantissa + 2), x, (main + rest) * 2.0)
+
+
+def build_logistic(e, x):
+    """exp(-|x|) never overflows: 1 / (1 + z) on the right, z / (1 + z) on the left, where it becomes
+    subnormal.
+    """
+    z = evaluate_exp(e, e.at_least(-e.abs(x), e.pick(-104.0, -746.0)))
+    return divide_by_sum(e, e.select(x < 0.0, z, 1.0), *fast_two_sum(e.const(1.0), z))

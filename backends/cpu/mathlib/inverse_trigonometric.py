@@ -1,0 +1,68 @@
+"""asin, acos, atan, atan2: lane values in, angles in radians out. Stage: rendering.
+
+Method: every result is base + head + head * z * P(z), base a multiple of pi/2 held in two floats, head
+exact or rounded once, P minimax. asin and acos beyond 1/2 take head from sqrt((1 - |x|) / 2); atan beyond
+1 takes head = -1 / |x|.
+"""
+from jitcore.backends.cpu.mathlib.coefficients import COEFFICIENTS
+from jitcore.backends.cpu.mathlib.constants import HALF_PI, PI
+
+
+def add_base(e, multiple, head, rest):
+    """multiple * pi/2 + head + rest for lanes of 0, 1 or 2 halves of pi: `multiple` = ((mask, Constant),
+    ...).
+    """
+    major, minor = e.const(0.0), e.const(0.0)
+    for mask, constant in multiple:
+        high, low = constant.split(e.bits, 2)
+        major, minor = e.select(mask, high, major), e.select(mask, low, minor)
+    return (major + head) + (rest + minor)
+
+
+def reduce_arc(e, x):
+    """(far, |x|, z, s): beyond 1/2 ("far") z = (1 - |x|) / 2 and s = 2 sqrt(z), else z = x**2."""
+    magnitude = e.abs(x)
+    far = magnitude > 0.5
+    z = e.select(far, e.fma(magnitude, -0.5, 0.5), x * x)
+    root = e.sqrt(z)
+    return far, magnitude, z, root + root
+
+
+def build_asin(e, x):
+    far, magnitude, z, root = reduce_arc(e, x)
+    head = e.select(far, -root, magnitude)
+    rest = (head * z) * e.poly(z, COEFFICIENTS["asin", e.bits])
+    return e.copysign(add_base(e, ((far, HALF_PI),), head, rest), x)
+
+
+def build_acos(e, x):
+    far, _, z, root = reduce_arc(e, x)
+    head = e.select(far, e.copysign(root, x), -x)
+    rest = (head * z) * e.poly(z, COEFFICIENTS["asin", e.bits])
+    return add_base(e, ((~far, HALF_PI), (far & (x < 0.0), PI)), head, rest)
+
+
+def evaluate_arc(e, t):
+    """atan(t) - t for |t| <= 1; Horner's rule, as the signs alternate and two chains would cancel."""
+    z = t * t
+    return (t * z) * e.horner(z, COEFFICIENTS["atan", e.bits])
+
+
+def build_atan(e, x):
+    magnitude = e.abs(x)
+    far = magnitude > 1.0
+    head = e.select(far, -1.0, magnitude) / e.select(far, magnitude, 1.0)
+    return e.copysign(add_base(e, ((far, HALF_PI),), head, evaluate_arc(e, head)), x)
+
+
+def build_atan2(e, y, x):
+    """The quotient of the smaller by the larger magnitude; equal magnitudes (0/0, inf/inf too) are set by
+    hand.
+    """
+    up, across = e.abs(y), e.abs(x)
+    steep, left = up > across, e.sign_bits(x) != 0
+    head = e.select(steep, -across, up) / e.select(steep, up, across)
+    head = e.select(up == across, e.select(up == 0.0, 0.0, 1.0), head)
+    head = e.xor_sign(head, e.sign_bits(x))
+    result = add_base(e, ((left, PI), (steep, HALF_PI)), head, evaluate_arc(e, head))
+    return e.copysign(result, y)

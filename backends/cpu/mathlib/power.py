@@ -1,0 +1,120 @@
+"""pow, cbrt, hypot: lane values in, one out. Stage: rendering.
+
+Method: pow = exp(y log|x|) with the logarithm in twice the precision: float32 uses float64 lanes, float64
+a sum of two floats; signs and C99's special values by selects. cbrt: Halley's iteration on M**(-1/3), no
+division, then one correction of the root with the residual's rounding error. hypot: exact scaling by a
+power of two, then one fused square.
+"""
+from jitcore.backends.cpu.mathlib.coefficients import COEFFICIENTS
+from jitcore.backends.cpu.mathlib.constants import LN2, Constant
+from jitcore.backends.cpu.mathlib.double_word import add_words, fast_two_sum, multiply_words, two_product
+from jitcore.backends.cpu.mathlib.exponential import clamp_exponent, scale_twice, split_exp
+from jitcore.backends.cpu.mathlib.logarithmic import split_normal, split_positive
+
+TWO_THIRDS = Constant("2/3")
+
+
+def power_single(e, magnitude, y):
+    """magnitude**y for positive finite float32: log2 and exp2 in float64 to some 37 and 27 bits, one
+    rounding at the end.
+    """
+    base = e.widen(magnitude)
+    wide = base.emitter
+    k, f = split_normal(wide, base)
+    ratio = f / (f + 2.0)
+    log2 = wide.fma(ratio, wide.poly(ratio * ratio, COEFFICIENTS["log2_ratio", 64]), wide.convert_int(k))
+    power = e.widen(y) * log2
+    power = wide.at_most(wide.at_least(power, -151.0), 129.0)
+    shifted = power + (wide.magic + wide.bias)
+    r = power - (shifted - (wide.magic + wide.bias))
+    value = wide.poly(r, COEFFICIENTS["exp2_single", 64]) * wide.to_float(wide.to_bits(shifted) << wide.mantissa)
+    return e.narrow(value)
+
+
+def split_log(e, x):
+    """(high, low): log(x) of positive finite float64 to 2**-64 of its size."""
+    k, f = split_positive(e, x)
+    denominator, denominator_low = fast_two_sum(e.const(2.0), f)
+    inverse = 1.0 / denominator
+    s = f * inverse
+    s_low = (e.fma(-s, denominator, f) - s * denominator_low) * inverse
+    s, s_low = fast_two_sum(s, s_low)
+    square, square_low = multiply_words(e, s, s_low, s, s_low)
+    major, minor = TWO_THIRDS.split(64, 2)
+    factor, factor_low = fast_two_sum(e.const(major), square * e.poly(square, COEFFICIENTS["log_ratio_rest", 64]))
+    cube = multiply_words(e, s, s_low, square, square_low)
+    rest = multiply_words(e, *cube, factor, factor_low + minor)
+    log = add_words(s + s, s_low + s_low, *rest)
+    # k times the first 41 bits of ln2 is exact
+    head = float(int(LN2.value * 2.0**41)) / 2.0**41
+    return add_words(k * head, k * float(LN2.exact - Constant(head).exact), *log)
+
+
+def power_double(e, magnitude, y):
+    """magnitude**y for positive finite float64."""
+    high, low = split_log(e, magnitude)
+    y = e.at_most(e.at_least(y, -2.0**66), 2.0**66)
+    power, rest = two_product(e, y, high)
+    clamped = clamp_exponent(e, power)
+    rest = e.select(clamped == power, e.fma(y, low, rest), 0.0)
+    rise, field = split_exp(e, clamped, rest)
+    return scale_twice(e, rise + 1.0, field)
+
+
+def build_pow(e, x, y):
+    magnitude = e.abs(x)
+    zero, infinite = magnitude == 0.0, magnitude == e.inf
+    result = (power_single if e.bits == 32 else power_double)(e, magnitude, y)
+    grows = zero ^ (y > 0.0)
+    result = e.select((zero | infinite) & (y == y), e.select(grows, e.inf, 0.0), result)
+    result = e.select(e.is_nan(x), x, result)
+    result = e.select((y == 0.0) | (magnitude == 1.0), 1.0, result)
+    half = y * 0.5
+    whole = e.intrinsic("trunc", y) == y
+    odd = whole & (e.intrinsic("trunc", half) != half)
+    result = e.xor_sign(result, e.select_int(odd, e.sign_bits(x), 0))
+    return e.select((x < 0.0) & (x > -e.inf) & ~whole, e.nan, result)
+
+
+def split_cube(e, magnitude):
+    """(m, scale): magnitude = m * scale**3 with m in [1, 8), scale a power of two."""
+    shift = e.pick(24, 54)
+    tiny = magnitude < e.smallest_normal
+    bits = e.to_bits(e.select(tiny, magnitude * 2.0 ** shift, magnitude))
+    # made divisible by three, the bias divides into quotients with the exponent
+    padding = -e.bias % 3
+    exponent = (bits >> e.mantissa) + padding
+    third = (exponent * 21846) >> 16
+    remainder = exponent - third * 3
+    m = e.to_float((bits & ((1 << e.mantissa) - 1)) | ((remainder + e.bias) << e.mantissa))
+    offset = e.select_int(tiny, e.bias - (e.bias + padding) // 3 - shift // 3, e.bias - (e.bias + padding) // 3)
+    return m, e.to_float((third + offset) << e.mantissa)
+
+
+def build_cbrt(e, x):
+    magnitude = e.abs(x)
+    m, scale = split_cube(e, magnitude)
+    inverse = e.poly(m, COEFFICIENTS["inverse_cbrt", 32])
+    for _ in range(e.pick(1, 2)):
+        h = e.fma(-(m * inverse), inverse * inverse, 1.0)
+        inverse = e.fma(inverse * h, e.fma(h, 2.0 / 9.0, 1.0 / 3.0), inverse)
+    square = inverse * inverse
+    root = m * square
+    product, product_low = two_product(e, root, root)
+    residual = e.fma(product, root, -m) + product_low * root
+    root = e.fma(residual, square * (-1.0 / 3.0), root)
+    result = e.copysign(root * scale, x)
+    return e.select((x == 0.0) | ~(magnitude < e.inf), x, result)
+
+
+def build_hypot(e, x, y):
+    """inf where either is infinite, even beside NaN."""
+    x, y = e.abs(x), e.abs(y)
+    largest = e.select(x > y, x, y)
+    exponent = e.to_bits(largest) & (((1 << (e.bits - 1 - e.mantissa)) - 1) << e.mantissa)
+    exponent = e.intrinsic("smax", exponent, e.int_const(1 << e.mantissa))
+    exponent = e.intrinsic("smin", exponent, e.int_const((2 * e.bias - 1) << e.mantissa))
+    shrink = e.to_float(e.int_const(2 * e.bias << e.mantissa) - exponent)
+    a, b = x * shrink, y * shrink
+    result = e.sqrt(e.fma(a, a, b * b)) * e.to_float(exponent)
+    return e.select((x == e.inf) | (y == e.inf), e.inf, result)

@@ -1,0 +1,300 @@
+"""The scalar operations of the loop program as LLVM instructions, on scalars and on lanes.
+
+In: an operation's name, its operands' dtypes and registers. Out: a register of the result's dtype. One table,
+`OPERATIONS`; elementary functions come from `mathlib`, complex numbers from `complex_ops`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from llvmlite import ir
+
+from jitcore import dtypes
+from jitcore.backends.cpu import complex_ops, mathlib
+from jitcore.backends.cpu.lanes import I16, I32, I64, call_intrinsic, constant, element_type, lane_count, like
+
+Emit = Callable[..., ir.Value]
+
+_COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_INTRINSICS = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "round_half_even": "rint",
+               "copysign": "copysign"}  # fmt: skip
+
+
+def emit_operation(b: ir.IRBuilder, name: str, operand_dtypes: list, result_dtype, args: list) -> ir.Value:
+    """One scalar operation. Raises: KeyError for an operation that `can_emit` denies."""
+    dtype = np.dtype(operand_dtypes[0])
+    if name == "select":
+        return b.select(*args)
+    if name == "convert":
+        return convert(b, args[0], dtype, np.dtype(result_dtype))
+    if name == "bitcast":
+        return _bitcast(b, args[0], dtype, np.dtype(result_dtype))
+    if dtype.kind == "c" or name == "complex":
+        return complex_ops.OPERATIONS[name](b, *args)
+    kind = dtypes.kind_of(dtype)
+    table = _FLOAT if kind == "f" else _BOOL if kind == "b" else _SIGNED if kind == "i" else _UNSIGNED
+    emit = table.get(name)
+    if emit is not None:
+        return emit(b, *args)
+    return mathlib.emit(b, name, *args)
+
+
+def can_emit(name: str, dtype) -> bool:
+    """Whether there is code for an operation on operands of this dtype."""
+    dtype = np.dtype(dtype)
+    if name in ("select", "convert", "bitcast"):
+        return True
+    if dtype.kind == "c":
+        return name in complex_ops.OPERATIONS
+    kind = dtypes.kind_of(dtype)
+    if kind == "f":
+        return name in _FLOAT or name in mathlib.FUNCTIONS or name == "complex"
+    return name in (_BOOL if kind == "b" else _SIGNED if kind == "i" else _UNSIGNED)
+
+
+# -- comparison, minimum, maximum ----------------------------------------------------------------------------
+
+
+def _float_compare(sign: str) -> Emit:
+    ordered = sign != "!="
+    return lambda b, x, y: (b.fcmp_ordered if ordered else b.fcmp_unordered)(sign, x, y)
+
+
+def _float_extreme(sign: str) -> Emit:
+    def emit(b, x, y):  # NaN wins, as in NumPy
+        better = b.or_(b.fcmp_ordered(sign, x, y), b.fcmp_unordered("uno", x, x))
+        return b.select(better, x, y)
+
+    return emit
+
+
+def _integer_extreme(compare: str, sign: str) -> Emit:
+    return lambda b, x, y: b.select(getattr(b, compare)(sign, x, y), x, y)
+
+
+# -- integers -----------------------------------------------------------------------------------------------
+
+
+def _guarded(b, x, y, signed: bool):
+    """A divisor that cannot trap, and where the true one is 0 or would overflow."""
+    is_zero = b.icmp_unsigned("==", y, constant(y.type, 0))
+    safe = b.select(is_zero, constant(y.type, 1), y)
+    overflows = None
+    if signed:
+        lowest = -(1 << (_width(x) - 1))
+        overflows = b.and_(b.icmp_signed("==", y, constant(y.type, -1)), b.icmp_signed("==", x, constant(x.type, lowest)))
+        safe = b.select(overflows, constant(y.type, 1), safe)
+    return safe, is_zero, overflows
+
+
+def _width(x: ir.Value) -> int:
+    kind = x.type.element if isinstance(x.type, ir.VectorType) else x.type
+    return kind.width
+
+
+def _signed_div(b, x, y):
+    safe, is_zero, overflows = _guarded(b, x, y, True)  # the overflow's quotient is x itself, as in XLA
+    return b.select(is_zero, constant(x.type, -1), b.sdiv(x, safe))
+
+
+def _signed_rem(b, x, y):
+    safe, is_zero, overflows = _guarded(b, x, y, True)
+    return b.select(is_zero, x, b.srem(x, safe))
+
+
+def _unsigned_div(b, x, y):
+    safe, is_zero, _ = _guarded(b, x, y, False)
+    return b.select(is_zero, constant(x.type, -1), b.udiv(x, safe))
+
+
+def _unsigned_rem(b, x, y):
+    safe, is_zero, _ = _guarded(b, x, y, False)
+    return b.select(is_zero, x, b.urem(x, safe))
+
+
+def _shift(method: str, fill) -> Emit:
+    def emit(b, x, y):
+        inside = b.icmp_unsigned("<", y, constant(y.type, _width(y)))
+        safe = b.select(inside, y, constant(y.type, 0))
+        return b.select(inside, getattr(b, method)(x, safe), fill(b, x))
+
+    return emit
+
+
+def _zero(b, x):
+    return constant(x.type, 0)
+
+
+def _sign_fill(b, x):
+    return b.ashr(x, constant(x.type, _width(x) - 1))
+
+
+def _integer_sign(b, x):
+    positive = b.zext(b.icmp_signed(">", x, constant(x.type, 0)), x.type)
+    return b.select(b.icmp_signed("<", x, constant(x.type, 0)), constant(x.type, -1), positive)
+
+
+_INTEGER = {
+    "add": lambda b, x, y: b.add(x, y),
+    "sub": lambda b, x, y: b.sub(x, y),
+    "mul": lambda b, x, y: b.mul(x, y),
+    "neg": lambda b, x: b.neg(x),
+    "square": lambda b, x: b.mul(x, x),
+    "and": lambda b, x, y: b.and_(x, y),
+    "or": lambda b, x, y: b.or_(x, y),
+    "xor": lambda b, x, y: b.xor(x, y),
+    "not": lambda b, x: b.not_(x),
+    "shift_left": _shift("shl", _zero),
+    "shift_right_logical": _shift("lshr", _zero),
+    "population_count": lambda b, x: call_intrinsic(b, "ctpop", [x]),
+    "clz": lambda b, x: call_intrinsic(b, "ctlz", [x, ir.Constant(ir.IntType(1), 0)]),
+}
+_SIGNED = _INTEGER | {
+    "div": _signed_div, "rem": _signed_rem, "sign": _integer_sign, "shift_right_arithmetic": _shift("ashr", _sign_fill),
+    "max": _integer_extreme("icmp_signed", ">="), "min": _integer_extreme("icmp_signed", "<="),
+    "abs": lambda b, x: b.select(b.icmp_signed("<", x, constant(x.type, 0)), b.neg(x), x),
+    **{op: (lambda b, x, y, sign=sign: b.icmp_signed(sign, x, y)) for op, sign in _COMPARISONS.items()},
+}  # fmt: skip
+_UNSIGNED = _INTEGER | {
+    "div": _unsigned_div, "rem": _unsigned_rem, "shift_right_arithmetic": _shift("lshr", _zero),
+    "max": _integer_extreme("icmp_unsigned", ">="), "min": _integer_extreme("icmp_unsigned", "<="),
+    "abs": lambda b, x: x,
+    "sign": lambda b, x: b.zext(b.icmp_unsigned("!=", x, constant(x.type, 0)), x.type),
+    **{op: (lambda b, x, y, sign=sign: b.icmp_unsigned(sign, x, y)) for op, sign in _COMPARISONS.items()},
+}  # fmt: skip
+_BOOL = {
+    "add": lambda b, x, y: b.or_(x, y), "mul": lambda b, x, y: b.and_(x, y), "and": lambda b, x, y: b.and_(x, y),
+    "or": lambda b, x, y: b.or_(x, y), "xor": lambda b, x, y: b.xor(x, y), "not": lambda b, x: b.not_(x),
+    "max": lambda b, x, y: b.or_(x, y), "min": lambda b, x, y: b.and_(x, y),
+    **{op: (lambda b, x, y, sign=sign: b.icmp_unsigned(sign, x, y)) for op, sign in _COMPARISONS.items()},
+}  # fmt: skip
+
+
+# -- floats -------------------------------------------------------------------------------------------------
+
+
+def _float_bits(b, x):
+    width = {"float": 32, "double": 64, "half": 16}[str(x.type.element if isinstance(x.type, ir.VectorType) else x.type)]
+    return b.bitcast(x, like(x, ir.IntType(width)))
+
+
+def _is_finite(b, x):
+    difference = b.fsub(x, x)  # 0 for finite x, NaN otherwise
+    return b.fcmp_ordered("==", difference, constant(x.type, 0.0))
+
+
+_FLOAT = {
+    "add": lambda b, x, y: b.fadd(x, y),
+    "sub": lambda b, x, y: b.fsub(x, y),
+    "mul": lambda b, x, y: b.fmul(x, y),
+    "div": lambda b, x, y: b.fdiv(x, y),
+    "neg": lambda b, x: b.fneg(x),
+    "square": lambda b, x: b.fmul(x, x),
+    "abs": lambda b, x: call_intrinsic(b, "fabs", [x]),
+    "max": _float_extreme(">"),
+    "min": _float_extreme("<"),
+    "is_finite": _is_finite,
+    "signbit": lambda b, x: b.icmp_signed("<", _float_bits(b, x), constant(_float_bits(b, x).type, 0)),
+    **{op: _float_compare(sign) for op, sign in _COMPARISONS.items()},
+    **{op: (lambda b, *args, name=name: call_intrinsic(b, name, list(args))) for op, name in _INTRINSICS.items()},
+}
+
+
+# -- conversion ---------------------------------------------------------------------------------------------
+
+
+def convert(b: ir.IRBuilder, x: ir.Value, source: np.dtype, target: np.dtype) -> ir.Value:
+    """Between any two dtypes, as `lax.elementwise.convert_dtype` does on ndarrays."""
+    if source == target:
+        return x
+    if source.kind == "c":
+        return _from_complex(b, x, source, target)
+    if target.kind == "c":
+        real = convert(b, x, source, dtypes.real_dtype(target))
+        return complex_ops.make(b, real, ir.Constant(real.type, 0.0))
+    if source == dtypes.bfloat16:
+        return convert(b, _from_bfloat16(b, x), dtypes.float32, target)
+    if target == dtypes.bfloat16:
+        return _to_bfloat16(b, convert(b, x, source, dtypes.float32))
+    return _convert_native(b, x, source, target)
+
+
+def _convert_native(b, x, source, target):
+    into = like(x, element_type(target))
+    from_kind, to_kind = dtypes.kind_of(source), dtypes.kind_of(target)
+    if to_kind == "b":
+        if from_kind == "f":
+            return b.fcmp_unordered("!=", x, constant(x.type, 0.0))
+        return b.icmp_unsigned("!=", x, constant(x.type, 0))
+    if to_kind == "f":
+        if from_kind == "f":
+            return b.fpext(x, into) if target.itemsize > source.itemsize else b.fptrunc(x, into)
+        return b.sitofp(x, into) if from_kind == "i" else b.uitofp(x, into)
+    if from_kind == "f":
+        name = "fptosi.sat" if to_kind == "i" else "fptoui.sat"
+        return call_intrinsic(b, name, [x], into, [into, x.type])
+    if from_kind == "b" or target.itemsize > source.itemsize:
+        return b.sext(x, into) if from_kind == "i" else b.zext(x, into)
+    return b.trunc(x, into) if target.itemsize < source.itemsize else x
+
+
+def _from_complex(b, x, source, target):
+    if target.kind == "c":
+        part = element_type(target).element
+        cast = b.fpext if target.itemsize > source.itemsize else b.fptrunc
+        return cast(x, ir.VectorType(part, 2))
+    if target == dtypes.bool_:
+        parts = [b.extract_element(x, I32(k)) for k in range(2)]
+        return b.or_(*(b.fcmp_unordered("!=", part, ir.Constant(part.type, 0.0)) for part in parts))
+    return convert(b, b.extract_element(x, I32(0)), dtypes.real_dtype(source), target)
+
+
+def _from_bfloat16(b, x):
+    bits = b.shl(b.zext(x, like(x, I32)), constant(like(x, I32), 16))
+    return b.bitcast(bits, like(x, ir.FloatType()))
+
+
+def _to_bfloat16(b, x):
+    """Rounds a float32 to the nearest bfloat16, halves to even; NaN stays NaN."""
+    whole = like(x, I32)
+    bits = b.bitcast(x, whole)
+    high = b.lshr(bits, constant(whole, 16))
+    odd = b.and_(high, constant(whole, 1))
+    rounded = b.lshr(b.add(bits, b.add(odd, constant(whole, 0x7FFF))), constant(whole, 16))
+    quiet = b.or_(high, constant(whole, 0x40))
+    chosen = b.select(b.fcmp_unordered("uno", x, x), quiet, rounded)
+    return b.trunc(chosen, like(x, I16))
+
+
+def _bitcast(b, x, source, target):
+    if source == dtypes.bool_ or target == dtypes.bool_:
+        return convert(b, x, source, target)
+    return b.bitcast(x, like(x, element_type(target)) if source.kind != "c" else element_type(target))
+
+
+def lowest(dtype):
+    """The identity of `max`."""
+    dtype = np.dtype(dtype)
+    if dtype == dtypes.bool_:
+        return False
+    return -np.inf if dtypes.is_floating(dtype) else int(np.iinfo(dtype).min)
+
+
+def highest(dtype):
+    """The identity of `min`."""
+    dtype = np.dtype(dtype)
+    if dtype == dtypes.bool_:
+        return True
+    return np.inf if dtypes.is_floating(dtype) else int(np.iinfo(dtype).max)
+
+
+# The monoids that reductions and scans combine with: their identities by dtype.
+IDENTITIES = {
+    "add": lambda dtype: 0, "mul": lambda dtype: 1, "max": lowest, "min": highest, "argmax": lowest, "argmin": highest,
+    "or": lambda dtype: 0, "xor": lambda dtype: 0,
+    "and": lambda dtype: True if np.dtype(dtype) == dtypes.bool_ else -1,
+}  # fmt: skip
+
+__all__ = ["IDENTITIES", "I64", "can_emit", "convert", "emit_operation", "lane_count"]

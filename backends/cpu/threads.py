@@ -1,0 +1,393 @@
+"""Threads of compiled kernels: the native function `jitcore_parallel_for`.
+
+In: calls from kernels. Out: the kernel's loop body, run over all of its range by the threads of this process.
+Stage: run time; a kernel that contains such a call is compiled after `open_pool`, which registers the symbol.
+
+    void jitcore_parallel_for(void (*body)(i8** buffers, i64* dims, i64 start, i64 stop),
+                              i8** buffers, i64* dims, i64 n, i64 grain)
+
+calls `body` on disjoint intervals that cover [0, n), each but the last at least `grain` long, from several
+threads, and returns when all are done. It may be called from several threads at a time, with or without the
+GIL, and from within a body. Which interval runs where is not determined: a body that accumulates must do so
+per block of its own choice.
+
+Three layers can do it, chosen at run time:
+
+- tbb: Numba's TBB pool, shared with `@njit(parallel=True)`. Fastest (2 us). Numba's other pools either abort
+  when two threads enter them or kill forked children, so they are never used.
+- spawn: POSIX threads made for the call and joined at its end (20 us). It keeps no state that a fork could
+  tear, so it is also what a forked child uses. Calls share one allowance of threads; those that get none,
+  such as nested ones, run in their caller.
+- serial: in the caller.
+
+No thread starts before `open_pool`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib.metadata
+import os
+import sys
+import threading
+from pathlib import Path
+
+from jitcore.backends.cpu import native
+
+from jitcore.config import config
+
+__all__ = ["LAYERS", "SYMBOL", "available_cores", "describe", "get_num_threads", "open_pool", "set_layer",
+           "set_num_threads"]  # fmt: skip
+
+SYMBOL = "jitcore_parallel_for"
+
+#: Layers by the number under which native code knows them.
+LAYERS = ("serial", "spawn", "tbb")
+
+_SERIAL, _SPAWN, _TBB = range(3)
+_OLDEST_TBB = 12060  # interface version; what Numba's pool is built for
+_TBB_FILES = {"linux": "libtbb.so.12", "darwin": "libtbb.12.dylib", "win32": "tbb12.dll"}
+
+# Pieces per thread: enough that a thread which starts late or is interrupted delays the end little.
+_PIECES_PER_THREAD = 4
+
+
+class _Cells(ctypes.Structure):
+    """What native code reads at each call; it lives as long as the process."""
+
+    _fields_ = (
+        ("num_threads", ctypes.c_int64),
+        ("layer", ctypes.c_int64),
+        ("spawned", ctypes.c_int64),  # threads of the spawn layer that run now
+        ("tbb_parallel_for", ctypes.c_void_p),
+    )
+
+
+_cells = _Cells()
+_tbb_is_due = True  # until it was tried; never in a forked child
+
+
+def available_cores() -> int:
+    """Cores this process may use, by its affinity where the system has one."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def get_num_threads() -> int:
+    """Threads a parallel kernel may use, the calling one included."""
+    return _cells.num_threads or config.num_threads or available_cores()
+
+
+def set_num_threads(count: int) -> None:
+    """Let parallel kernels of all Python threads use `count` threads; 0: as many as there are cores now.
+
+    Raises: ValueError for a count that is not an int of at least 0.
+    """
+    if not isinstance(count, int) or count < 0:
+        raise ValueError(f"number of threads is an int of at least 0, not {count!r}")
+    _cells.num_threads = count or available_cores()
+
+
+def open_pool() -> str:
+    """Register `jitcore_parallel_for` and start the threads; later calls return at once. Returns: the layer.
+
+    Cost: 15 ms the first time.
+    """
+    with native.compiler_lock():
+        _open_symbol()
+        # TBB can stop its threads before a fork only if the thread that started it is the one that forks.
+        if _tbb_is_due and threading.current_thread() is threading.main_thread():
+            _start_tbb()
+        return LAYERS[_cells.layer]
+
+
+def set_layer(name: str) -> None:
+    """Use the layer `name` from now on.
+
+    Raises: ValueError for an unknown name; RuntimeError for a layer that is missing here.
+    """
+    if name not in LAYERS:
+        raise ValueError(f"threading layer is one of {', '.join(LAYERS)}, not {name!r}")
+    open_pool()
+    wanted = LAYERS.index(name)
+    if (wanted == _TBB and not _cells.tbb_parallel_for) or (wanted == _SPAWN and not _can_spawn()):
+        raise RuntimeError(f"threading layer {name} is not available; this process has {describe()['layer']}")
+    _cells.layer = wanted
+
+
+def describe() -> dict[str, object]:
+    """The threading layer for people: layer, threads, cores, tbb (version of the interface, or None)."""
+    layer, library = open_pool(), _load_tbb()
+    return {
+        "layer": layer,
+        "threads": get_num_threads(),
+        "cores": available_cores(),
+        "tbb": None if library is None else library.TBB_runtime_interface_version(),
+    }
+
+
+@functools.cache
+def _open_symbol() -> native.Library:
+    """Compile the adapter, register its address, and arrange for forks. Returns what must stay alive."""
+    import llvmlite.binding as llvm
+
+    _cells.num_threads = get_num_threads()
+    _cells.layer = _SPAWN if _can_spawn() else _SERIAL
+    library = native.compile_module(_render_adapter(), "threads")
+    llvm.add_symbol(SYMBOL, library.address(SYMBOL))
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_reset_after_fork)
+    return library
+
+
+def _can_spawn() -> bool:
+    return hasattr(os, "fork")
+
+
+def _reset_after_fork() -> None:
+    """In a forked child only the forking thread lives: no TBB workers, no spawned threads of other calls."""
+    global _tbb_is_due
+    _tbb_is_due = False
+    _cells.tbb_parallel_for = None
+    _cells.spawned = 0
+    _cells.layer = min(_cells.layer, _SPAWN)
+
+
+def _start_tbb() -> None:
+    """Make Numba's TBB pool the layer if this process can have it."""
+    global _tbb_is_due
+    _tbb_is_due = False
+    if _load_tbb() is None:
+        return
+    try:
+        from numba.core import config as numba_config
+        from numba.np.ufunc import tbbpool
+    except ImportError:
+        return
+    # The pool is Numba's too: start as many threads as Numba would; each call says how many it wants.
+    ctypes.CFUNCTYPE(None, ctypes.c_int)(tbbpool.launch_threads)(numba_config.NUMBA_NUM_THREADS)
+    _cells.tbb_parallel_for = tbbpool.parallel_for
+    _cells.layer = _TBB
+
+
+@functools.cache
+def _load_tbb() -> ctypes.CDLL | None:
+    """TBB, with its symbols visible to Numba's pool, or None."""
+    for candidate in _list_tbb_paths():
+        try:
+            library = ctypes.CDLL(candidate, mode=ctypes.RTLD_GLOBAL)
+            version = library.TBB_runtime_interface_version()
+        except (OSError, AttributeError):
+            continue
+        return library if version >= _OLDEST_TBB else None
+    return None
+
+
+def _list_tbb_paths() -> list[str]:
+    """Where TBB may be, best first: its wheel's folder, which the loader ignores, then the loader's."""
+    name = _TBB_FILES.get(sys.platform)
+    if name is None:
+        return []
+    paths = [Path(sys.prefix, "Library" if sys.platform == "win32" else "lib", name)]
+    try:
+        files = importlib.metadata.files("tbb") or []
+    except importlib.metadata.PackageNotFoundError:
+        files = []
+    paths += [Path(file.locate()).resolve() for file in files if file.name == name]
+    return [str(path) for path in paths if path.exists()] + [name]
+
+
+def _field_address(name: str) -> str:
+    """A field of `_cells` as an LLVM constant. The adapter belongs to this process and is never stored."""
+    return f"inttoptr (i64 {ctypes.addressof(_cells) + getattr(_Cells, name).offset} to ptr)"
+
+
+def _render_adapter() -> str:
+    """LLVM text of the front end and of all layers this system can have."""
+    return "\n".join((
+        _JOB_TEXT,
+        _render_front(),
+        _TBB_TEXT.replace("$PARALLEL_FOR", _field_address("tbb_parallel_for")),
+        _SPAWN_TEXT.replace("$SPAWNED", _field_address("spawned")) if _can_spawn() else _NO_SPAWN_TEXT,
+    ))
+
+
+# One call in progress, on its caller's stack: what to run, how it is cut, and the next piece to hand out.
+_JOB_TEXT = """
+%Job = type { ptr, ptr, ptr, i64, i64, i64, i64 }  ; body, buffers, dims, n, length, pieces, next
+
+declare i64 @llvm.smax.i64(i64, i64)
+declare i64 @llvm.smin.i64(i64, i64)
+
+define internal void @run_pieces(ptr %job, i64 %first, i64 %past) {
+  %body = load ptr, ptr %job
+  %buffers.at = getelementptr %Job, ptr %job, i32 0, i32 1
+  %buffers = load ptr, ptr %buffers.at
+  %dims.at = getelementptr %Job, ptr %job, i32 0, i32 2
+  %dims = load ptr, ptr %dims.at
+  %n.at = getelementptr %Job, ptr %job, i32 0, i32 3
+  %n = load i64, ptr %n.at
+  %length.at = getelementptr %Job, ptr %job, i32 0, i32 4
+  %length = load i64, ptr %length.at
+  %start = mul i64 %first, %length
+  %open_stop = mul i64 %past, %length
+  %stop = call i64 @llvm.smin.i64(i64 %open_stop, i64 %n)
+  call void %body(ptr %buffers, ptr %dims, i64 %start, i64 %stop)
+  ret void
+}
+"""
+
+
+def _render_front() -> str:
+    """The exported function: cut the range into pieces and hand them to the layer."""
+    return f"""
+define void @{SYMBOL}(ptr %body, ptr %buffers, ptr %dims, i64 %n, i64 %asked_grain) {{
+enter:
+  %is_empty = icmp sle i64 %n, 0
+  br i1 %is_empty, label %done, label %cut
+cut:
+  %threads = load atomic i64, ptr {_field_address("num_threads")} monotonic, align 8
+  %layer = load atomic i64, ptr {_field_address("layer")} monotonic, align 8
+  %grain = call i64 @llvm.smax.i64(i64 %asked_grain, i64 1)
+  %most_of_grain = udiv i64 %n, %grain
+  %most_of_threads = mul i64 %threads, {_PIECES_PER_THREAD}
+  %few = call i64 @llvm.smin.i64(i64 %most_of_grain, i64 %most_of_threads)
+  %wanted = call i64 @llvm.smax.i64(i64 %few, i64 1)
+  %n_1 = sub i64 %n, 1
+  %least_length_1 = udiv i64 %n_1, %wanted
+  %length = add i64 %least_length_1, 1
+  %last = udiv i64 %n_1, %length
+  %pieces = add i64 %last, 1
+  %is_one = icmp eq i64 %pieces, 1
+  %is_alone = icmp sle i64 %threads, 1
+  %is_serial = icmp eq i64 %layer, {_SERIAL}
+  %either = or i1 %is_one, %is_alone
+  %here = or i1 %either, %is_serial
+  br i1 %here, label %run_here, label %share
+run_here:
+  call void %body(ptr %buffers, ptr %dims, i64 0, i64 %n)
+  br label %done
+share:
+  %job = alloca %Job
+  %job.0 = insertvalue %Job poison, ptr %body, 0
+  %job.1 = insertvalue %Job %job.0, ptr %buffers, 1
+  %job.2 = insertvalue %Job %job.1, ptr %dims, 2
+  %job.3 = insertvalue %Job %job.2, i64 %n, 3
+  %job.4 = insertvalue %Job %job.3, i64 %length, 4
+  %job.5 = insertvalue %Job %job.4, i64 %pieces, 5
+  %job.6 = insertvalue %Job %job.5, i64 0, 6
+  store %Job %job.6, ptr %job
+  %is_tbb = icmp eq i64 %layer, {_TBB}
+  br i1 %is_tbb, label %share_tbb, label %share_spawn
+share_tbb:
+  call void @share_by_tbb(ptr %job, i64 %pieces, i64 %threads)
+  br label %done
+share_spawn:
+  call void @share_by_spawn(ptr %job, i64 %pieces, i64 %threads)
+  br label %done
+done:
+  ret void
+}}
+"""
+
+
+# Numba's pool runs generalised ufuncs over dimensions[0]. The one "array" has base 0 and stride 1, so that
+# its address, as each task receives it, is the number of the task's first piece.
+_TBB_TEXT = """
+define internal void @run_tbb_task(ptr %args, ptr %dimensions, ptr %steps, ptr %job) {
+  %first = load i64, ptr %args
+  %count = load i64, ptr %dimensions
+  %past = add i64 %first, %count
+  call void @run_pieces(ptr %job, i64 %first, i64 %past)
+  ret void
+}
+
+define internal void @share_by_tbb(ptr %job, i64 %pieces, i64 %threads) {
+  %args = alloca i64
+  %dimensions = alloca i64
+  %steps = alloca i64
+  store i64 0, ptr %args
+  store i64 %pieces, ptr %dimensions
+  store i64 1, ptr %steps
+  %parallel_for = load ptr, ptr $PARALLEL_FOR
+  %most = trunc i64 %threads to i32
+  call void %parallel_for(ptr @run_tbb_task, ptr %args, ptr %dimensions, ptr %steps, ptr %job,
+                          i64 0, i64 1, i32 %most)
+  ret void
+}
+"""
+
+_SPAWN_TEXT = """
+declare i32 @pthread_create(ptr, ptr, ptr, ptr)
+declare i32 @pthread_join(ptr, ptr)
+
+define internal ptr @run_spawned(ptr %job) {
+enter:
+  %next.at = getelementptr %Job, ptr %job, i32 0, i32 6
+  %pieces.at = getelementptr %Job, ptr %job, i32 0, i32 5
+  %pieces = load i64, ptr %pieces.at
+  br label %take
+take:
+  %first = atomicrmw add ptr %next.at, i64 1 monotonic
+  %is_left = icmp slt i64 %first, %pieces
+  br i1 %is_left, label %run, label %done
+run:
+  %past = add i64 %first, 1
+  call void @run_pieces(ptr %job, i64 %first, i64 %past)
+  br label %take
+done:
+  ret ptr null
+}
+
+; Reserve threads from the process's allowance, start them, work along, join them, return them.
+define internal void @share_by_spawn(ptr %job, i64 %pieces, i64 %threads) {
+enter:
+  %most = call i64 @llvm.smin.i64(i64 %pieces, i64 %threads)
+  %wanted = sub i64 %most, 1
+  %running = atomicrmw add ptr $SPAWNED, i64 %wanted monotonic
+  %allowance = sub i64 %threads, 1
+  %left = sub i64 %allowance, %running
+  %some = call i64 @llvm.smin.i64(i64 %left, i64 %wanted)
+  %granted = call i64 @llvm.smax.i64(i64 %some, i64 0)
+  %refused = sub i64 %wanted, %granted
+  %before = atomicrmw sub ptr $SPAWNED, i64 %refused monotonic
+  %handles = alloca ptr, i64 %granted
+  br label %start
+start:
+  %k = phi i64 [ 0, %enter ], [ %k_1, %start_one ]
+  %more = icmp slt i64 %k, %granted
+  br i1 %more, label %start_one, label %work
+start_one:
+  %handle = getelementptr ptr, ptr %handles, i64 %k
+  %failure = call i32 @pthread_create(ptr %handle, ptr null, ptr @run_spawned, ptr %job)
+  %k_1 = add i64 %k, 1
+  %is_started = icmp eq i32 %failure, 0
+  br i1 %is_started, label %start, label %work
+work:
+  %started = phi i64 [ %k, %start ], [ %k, %start_one ]
+  %ignored = call ptr @run_spawned(ptr %job)
+  br label %join
+join:
+  %j = phi i64 [ 0, %work ], [ %j_1, %join_one ]
+  %is_left = icmp slt i64 %j, %started
+  br i1 %is_left, label %join_one, label %finish
+join_one:
+  %started.at = getelementptr ptr, ptr %handles, i64 %j
+  %started_handle = load ptr, ptr %started.at
+  %status = call i32 @pthread_join(ptr %started_handle, ptr null)
+  %j_1 = add i64 %j, 1
+  br label %join
+finish:
+  %after = atomicrmw sub ptr $SPAWNED, i64 %granted monotonic
+  ret void
+}
+"""
+
+_NO_SPAWN_TEXT = """
+define internal void @share_by_spawn(ptr %job, i64 %pieces, i64 %threads) {
+  call void @run_pieces(ptr %job, i64 0, i64 %pieces)
+  ret void
+}
+"""

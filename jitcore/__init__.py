@@ -1,0 +1,51 @@
+"""jitcore: trace a Python function to a jaxpr, compile it once, call it many times.
+
+Public names are imported when they are first used, so that `import jitcore` stays fast: it loads no compiler,
+starts no thread and writes no file.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+# As in JAX, `jitcore.config` is the object; bound here, it hides the module of that name.
+from jitcore.config import config
+
+__version__ = "0.1.0"
+
+#: Modules that are attributes of the package.
+_MODULES = ("api", "debug", "dtypes", "errors", "experimental", "lax", "nn", "numpy", "random", "scipy",
+            "stages", "tree", "tree_util")  # fmt: skip
+
+#: Module -> the public names that it defines.
+_EXPORTS = {
+    "jitcore.api": ("block_until_ready", "clear_caches", "device_get", "device_put", "eval_shape", "jit",
+                    "make_jaxpr", "named_call", "named_scope", "typeof"),
+    "jitcore.array": ("Array",),
+    "jitcore.config": ("check_tracer_leaks", "checking_leaks", "debug_nans", "disable_jit", "enable_checks",
+                       "enable_x64", "threefry_partitionable"),
+    "jitcore.core.aval": ("ShapeDtypeStruct",),
+    "jitcore.core.trace": ("ensure_compile_time_eval",),
+    "jitcore.device": ("Device", "SingleDeviceSharding", "default_backend", "device_count", "devices",
+                        "local_device_count", "local_devices", "process_count", "process_index"),
+    "jitcore.lax.callback": ("pure_callback",),
+}  # fmt: skip
+_MODULE_OF_NAME = {name: module for module, names in _EXPORTS.items() for name in names}
+
+__all__ = ["config", *_MODULES, *_MODULE_OF_NAME]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        value = importlib.import_module(f"jitcore.{name}")
+    elif name in _MODULE_OF_NAME:
+        value = getattr(importlib.import_module(_MODULE_OF_NAME[name]), name)
+    else:
+        raise AttributeError(f"module 'jitcore' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,235 @@
+"""The public functions around `jit`: what a user calls, checked and handed over.
+
+In: Python functions and arguments. Out: jitted functions, jaxprs, shapes, transferred arrays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ParamSpec, TypeVar, overload
+
+import numpy as np
+
+from jitcore import tree_util
+from jitcore.array import Array, ConcreteArray
+from jitcore.core.aval import ShapedArray, ShapeDtypeStruct, aval_of
+from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.source import api_boundary, locate_function
+from jitcore.core.trace import Tracer
+from jitcore.device import Device, SingleDeviceSharding
+from jitcore.dispatch import function as functions
+from jitcore.dispatch.abstracted import abstract_avals
+from jitcore.dispatch.options import (
+    DEFAULT_OPTIONS,
+    UNSPECIFIED,
+    JitOptions,
+    read_argnames,
+    read_argnums,
+    read_backend,
+    read_compiler_options,
+)
+from jitcore.dispatch.parameters import plan_arguments
+from jitcore.dispatch.program import executables
+from jitcore.dispatch.signature import read_call, read_leaf, read_value
+from jitcore.dispatch.tracing import find_rewriter, trace_call
+from jitcore.jitted import JitWrapped
+
+P = ParamSpec("P")
+R = TypeVar("R")
+UnspecifiedValue = UNSPECIFIED
+
+
+@overload
+def jit(fun: Callable[P, R], /, **options: Any) -> JitWrapped[P, R]: ...
+@overload
+def jit(**options: Any) -> Callable[[Callable[P, R]], JitWrapped[P, R]]: ...
+def jit(
+    fun: Callable = UNSPECIFIED,  # type: ignore[assignment]
+    /,
+    *,
+    in_shardings: Any = UNSPECIFIED,
+    out_shardings: Any = UNSPECIFIED,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    device: Device | None = None,
+    backend: str | None = None,
+    inline: bool = False,
+    abstracted_axes: Any = None,
+    compiler_options: Mapping[str, Any] | None = None,
+    rewrite: bool = False,
+) -> Any:
+    """A compiled form of `fun`: traced once for each signature of its arguments, then run as native code.
+
+    Args:
+        fun: a pure function of arrays, scalars and containers of them. Without it, a decorator is returned.
+        in_shardings, out_shardings: `SingleDeviceSharding` or None, or pytrees of them; one device in all.
+        static_argnums, static_argnames: arguments that are constants of the trace, hashable and comparable;
+            each new value is a new signature. When only one of the two is given, the signature of `fun`
+            tells the other.
+        donate_argnums, donate_argnames: arguments whose memory a result may take over; a donated Array is
+            deleted by the call if its memory was used. The two are completed as the static ones.
+        keep_unused: also hand arguments to the executable that it does not read.
+        device, backend: where to run: a device, or the name of a backend or platform.
+        inline: when called while tracing, record the operations themselves instead of one `jit` equation.
+        abstracted_axes: names of axes whose extent stays open, so that one trace serves all sizes: for each
+            positional argument a tuple of names (None for a fixed axis) or a dict axis -> name.
+        compiler_options: 'fastmath' (bool), 'opt_level' (0 to 3), 'parallel' (bool), 'num_threads' (int).
+        rewrite: compile plain Python if/while/for on traced values.
+
+    Raises: TypeError when `fun` is not callable; StaticArgumentError for positions and names it does not
+        have; UnknownCompilerOptionError; ValueError for contradictory devices. A call raises
+        BackendNotFoundError when the backend is absent.
+    """
+    if fun is UNSPECIFIED:
+        given = {name: value for name, value in locals().items() if name != "fun"}
+        return functools.partial(jit, **given)
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun}")
+    if (static_argnums is static_argnames is donate_argnums is donate_argnames is device is backend
+            is abstracted_axes is compiler_options is None and in_shardings is out_shardings is UNSPECIFIED
+            and not (keep_unused or inline or rewrite)):  # fmt: skip
+        return JitWrapped(fun, DEFAULT_OPTIONS)
+    return _jit_with_options(fun, JitOptions(
+        read_argnums(static_argnums), read_argnames(static_argnames, "static_argnames"),
+        read_argnums(donate_argnums), read_argnames(donate_argnames, "donate_argnames"),
+        bool(keep_unused), read_backend(device, backend, in_shardings, out_shardings), bool(inline),
+        abstracted_axes, read_compiler_options(compiler_options), bool(rewrite)))  # fmt: skip
+
+
+@api_boundary
+def _jit_with_options(fun: Callable, options: JitOptions) -> JitWrapped:
+    if options.rewrite:
+        find_rewriter()
+    return JitWrapped(fun, options)
+
+
+@api_boundary
+def make_jaxpr(
+    fun: Callable,
+    static_argnums: int | Iterable[int] = (),
+    axis_env: Sequence[tuple[Any, int]] | None = None,
+    return_shape: bool = False,
+    abstracted_axes: Any = None,
+) -> Callable[..., Any]:
+    """A function that returns the jaxpr of `fun` for given arguments.
+
+    Args:
+        fun: as for `jit`.
+        static_argnums: positional arguments that are constants of the trace.
+        axis_env: sizes of named axes; there are none, so it must be empty.
+        return_shape: return (jaxpr, result with `ShapeDtypeStruct` leaves).
+        abstracted_axes: as for `jit`.
+
+    Returns: function of the arguments (which may be `ShapeDtypeStruct`s), giving a `ClosedJaxpr`.
+    """
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun}")
+    if axis_env:
+        raise ValueError("make_jaxpr: named axes are not supported, axis_env must be empty")
+    options = JitOptions(static_argnums=read_argnums(static_argnums))
+    plan = plan_arguments(fun, options)
+
+    @api_boundary
+    def make(*args, **kwargs):
+        call = read_call(fun, plan, args, kwargs, abstract=True)
+        traced = trace_call(fun, call, abstract_avals(call, abstracted_axes), transform="make_jaxpr")
+        closed = ClosedJaxpr(traced.jaxpr, traced.consts)
+        if not return_shape:
+            return closed
+        return closed, traced.unflatten([_describe_aval(aval) for aval in closed.out_avals])
+
+    make.__module__ = "jitcore"
+    make.__name__ = make.__qualname__ = f"make_jaxpr({locate_function(fun)[0]})"
+    make.__wrapped__ = fun
+    return make
+
+
+@api_boundary
+def eval_shape(fun: Callable, *args, **kwargs) -> Any:
+    """The result of `fun` with a `ShapeDtypeStruct` in place of each array; computes nothing."""
+    if isinstance(fun, JitWrapped):
+        return fun.eval_shape(*args, **kwargs)
+    call = read_call(fun, plan_arguments(fun, DEFAULT_OPTIONS), args, kwargs, abstract=True)
+    traced = trace_call(fun, call, transform="eval_shape")
+    return traced.unflatten([_describe_aval(aval) for aval in traced.jaxpr.out_avals])
+
+
+def _describe_aval(aval: ShapedArray) -> ShapeDtypeStruct:
+    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
+
+def typeof(x: Any) -> ShapedArray:
+    """Shape, dtype and weak type of an array, tracer or scalar. Raises: TypeError for anything else."""
+    return aval_of(x)
+
+
+def clear_caches() -> None:
+    """Forgets every signature of every jitted function and every compiled program."""
+    functions.clear_functions()
+    executables.clear()
+
+
+# -- transfer ------------------------------------------------------------------------------------------------
+
+
+@api_boundary
+def device_put(x: Any, device: Device | SingleDeviceSharding | None = None, **options: Any) -> Any:
+    """The pytree with its leaves as Arrays on a device. ndarrays are copied.
+
+    Raises: ValueError for a device that is not a CPU; TypeError for what is not an array."""
+    device = device.device if isinstance(device, SingleDeviceSharding) else device
+    if device is not None and device.platform != "cpu":
+        raise ValueError(f"device_put: arrays live on the CPU, not on {device}")
+    return tree_util.tree_map(_put_leaf, x)
+
+
+def _put_leaf(leaf: Any) -> Array:
+    if isinstance(leaf, Array):
+        return leaf
+    part = read_leaf(leaf)
+    if part is None:
+        raise TypeError(f"Value {leaf!r} with type {type(leaf)} is not a valid jitcore type")
+    value = read_value(leaf, part[1])
+    return ConcreteArray(value.copy() if value is leaf else value, part[2])
+
+
+@api_boundary
+def device_get(x: Any) -> Any:
+    """The pytree with its Arrays as ndarrays; other leaves stay as they are."""
+    return tree_util.tree_map(lambda leaf: np.asarray(leaf) if isinstance(leaf, Array) else leaf, x)
+
+
+def block_until_ready(x: Any) -> Any:
+    """Waits until every Array of the pytree is computed; returns the pytree."""
+    for leaf in tree_util.tree_leaves(x):
+        if isinstance(leaf, Array) and not isinstance(leaf, Tracer):
+            leaf.block_until_ready()
+    return x
+
+
+# -- names ---------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def named_scope(name: str) -> Iterator[None]:
+    """Names a region of code. The name is checked and otherwise unused."""
+    if not isinstance(name, str):
+        raise TypeError(f"named_scope name argument must be a string, got {name!r}")
+    yield
+
+
+def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R]:
+    """`fun` run inside `named_scope(name)`, its own name by default."""
+    name = name or locate_function(fun)[0]
+
+    @functools.wraps(fun)
+    def call_named(*args: P.args, **kwargs: P.kwargs) -> R:
+        with named_scope(name):
+            return fun(*args, **kwargs)
+
+    return call_named

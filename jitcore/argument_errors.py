@@ -1,0 +1,271 @@
+"""The errors about what a function was given or gave back: arguments, options, shapes, structures.
+
+In: facts as plain strings and numbers. Out: an exception instance for the caller to raise, laid out by the
+eight-line rule of `errors`, which holds the classes and is the only import. The first line is JAX's where JAX
+has the same error. `where` is what `core.source.format_snippet` returns.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Sequence
+
+from jitcore.errors import (
+    BackendNotFoundError,
+    DonatedArrayError,
+    InconclusiveDimensionOperation,
+    JitcoreTypeError,
+    Lines,
+    Origin,
+    StaticArgumentError,
+    UnknownCompilerOptionError,
+    build_error,
+)
+
+# --- arguments and results of a transformed function --------------------------------------------------------
+
+
+def unhashable_static_error(type_text: str, value_text: str, reason: str, name: str = "") -> Exception:
+    """A static argument cannot be hashed. reason: the text of the TypeError that `hash` raised."""
+    value = " ".join(value_text.split())
+    headline = (
+        "Non-hashable static arguments are not supported. An error occurred while trying to hash an "
+        f"object of type {type_text}, {value if len(value) <= 80 else value[:77] + '...'}."
+    )
+    detail = f"The error was: {reason}" + (f" (argument {name})" if name else "")
+    return build_error(
+        StaticArgumentError,
+        headline,
+        detail=detail,
+        fix="pass a hashable value (a tuple for a list), or do not mark the argument static.",
+    )
+
+
+def argnums_range_error(option: str, argnums: Sequence[int], accepted: int) -> Exception:
+    """`static_argnums=3` for a function of one argument. accepted: how many positional parameters it has."""
+    headline = (
+        f"Jitted function has {option}={tuple(argnums)!r}, but only accepts {accepted} positional arguments."
+    )
+    return build_error(StaticArgumentError, headline, fix=f"count from 0, or from -1 backwards, in {option}.")
+
+
+def argnames_unknown_error(option: str, unknown: Collection[str], parameters: Sequence[str]) -> Exception:
+    """`static_argnames='y'` for a function that has no y. parameters: the names that it has."""
+    headline = (
+        f"Jitted function has invalid argnames {_quote_set(unknown)} in {option}. "
+        "Function does not take these args."
+    )
+    return build_error(
+        StaticArgumentError, headline, fix=f"it takes: {', '.join(parameters) or 'no arguments'}."
+    )
+
+
+def argnames_overlap_error(names: Collection[str]) -> Exception:
+    """An argument is marked static and donated."""
+    headline = (
+        "static_argnames and donate_argnames cannot intersect. "
+        f"Argument names {_quote_set(names)} appear in both static_argnames and donate_argnames"
+    )
+    return build_error(
+        StaticArgumentError,
+        headline,
+        fix="a static argument has no buffer to donate: remove it from one of them.",
+    )
+
+
+def argument_type_error(fun_text: str, type_text: str, path: str) -> Exception:
+    """A string or another non-array was passed. fun_text: the function's repr; path: "x", "x['k']"."""
+    headline = (
+        f"Error interpreting argument to {fun_text} as an abstract array. The problematic value is of "
+        f"type {type_text} and was passed to the function at path {path}."
+    )
+    root = re.split(r"[\[.]", path, maxsplit=1)[0]
+    return build_error(
+        JitcoreTypeError,
+        headline,
+        fix=f"pass numbers or arrays, or mark the argument static with static_argnames={root!r}.",
+    )
+
+
+def result_type_error(origin: Origin, type_text: str, path: str = "") -> Exception:
+    """The traced function returned something that is no array. path: of the output component, "['a']"."""
+    component = f" at output component {path}" if path else ""
+    headline = (
+        f"function {origin.function} traced for {origin.transform} returned a value of type "
+        f"{type_text}{component}, which is not a valid jitcore type"
+    )
+    return build_error(
+        JitcoreTypeError, headline, fix="return arrays, numbers, None, or containers of these."
+    )
+
+
+def deleted_array_error(aval_text: str, donated_to: str = "") -> Exception:
+    """An Array was used after donation or `delete()`. aval_text: "float32[3]"; donated_to: a function."""
+    detail = f"Its buffer was donated to {donated_to}." if donated_to else ""
+    return build_error(
+        DonatedArrayError,
+        f"Array has been deleted with shape={aval_text}.",
+        detail=detail,
+        fix="use the result instead of the argument, donate a copy, or drop donate_argnums.",
+    )
+
+
+# --- options ------------------------------------------------------------------------------------------------
+
+
+def backend_not_found_error(
+    requested: str, present: Sequence[str], reason: str = "", install: str = ""
+) -> Exception:
+    """reason: why the backend is absent, "" if unknown; install: what to do to get it, "pip install ..."."""
+    headline = f"Unknown backend {requested}. Available backends are {list(present)!r}"
+    fix = f"{install}, or choose one of the available backends" if install else "choose an available backend"
+    return build_error(
+        BackendNotFoundError, headline, detail=reason, fix=f"{fix}; `python -m jitcore doctor` says more."
+    )
+
+
+def compiler_option_error(option: str, known: Sequence[str]) -> Exception:
+    """`compiler_options` has a key that no stage reads. known: all keys that are read."""
+    close = difflib.get_close_matches(option, known, n=1)
+    guess = f"did you mean {close[0]!r}? " if close else ""
+    return build_error(
+        UnknownCompilerOptionError,
+        f"No such compile option: {option!r}",
+        fix=f"{guess}The options are {', '.join(sorted(known))}.",
+    )
+
+
+# --- shapes and dtypes --------------------------------------------------------------------------------------
+
+
+def broadcast_error(shapes: Sequence[Sequence[object]], where: Lines = ()) -> Exception:
+    """Shapes that do not broadcast: a ValueError, as in NumPy."""
+    listed = ", ".join("(" + ", ".join(map(str, s)) + ("," if len(s) == 1 else "") + ")" for s in shapes)
+    return build_error(
+        ValueError,
+        f"Incompatible shapes for broadcasting: shapes=[{listed}]",
+        where=where,
+        fix="trailing sizes must be equal or 1; insert axes with x[:, None] or reshape.",
+    )
+
+
+def dtypes_differ_error(primitive: str, dtypes: Sequence[str], where: Lines = ()) -> Exception:
+    """A `lax` operation that does not promote got different dtypes. primitive: "add"."""
+    headline = f"lax.{primitive} requires arguments to have the same dtypes, got {', '.join(dtypes)}."
+    return build_error(
+        JitcoreTypeError,
+        headline,
+        where=where,
+        fix=f"jnp.{primitive} promotes its arguments; or convert one with x.astype(...).",
+    )
+
+
+def dtype_rejected_error(
+    primitive: str,
+    dtype: str,
+    accepted: Sequence[str],
+    position: int | None = None,
+    where: Lines = (),
+) -> Exception:
+    """An operation is not defined for a dtype. accepted: kinds ("floating"); position: of the operand."""
+    at = "" if position is None else f" at position {position}"
+    headline = (
+        f"{primitive} does not accept dtype {dtype}{at}. "
+        f"Accepted dtypes{at} are subtypes of {', '.join(accepted)}."
+    )
+    return build_error(
+        JitcoreTypeError,
+        headline,
+        where=where,
+        fix="convert the operand with x.astype(...), or use the function of jitcore.numpy.",
+    )
+
+
+def inconclusive_dimension_error(question: str, bounds: Sequence[str]) -> Exception:
+    """question: "n > 3"; bounds: what is known of the variables, "1 <= n"."""
+    return build_error(
+        InconclusiveDimensionOperation,
+        f"Symbolic dimension comparison {question} is inconclusive.",
+        detail=f"Known: {', '.join(bounds)}." if bounds else "",
+        fix="give the dimension bounds that decide it, or use concrete shapes.",
+    )
+
+
+# --- structured control flow --------------------------------------------------------------------------------
+
+
+def branch_types_error(
+    primitive: str,
+    names: tuple[str, str],
+    locations: tuple[str, str],
+    types: tuple[str, str],
+    difference: str,
+    where: Lines = (),
+) -> Exception:
+    """Branches whose outputs differ in shape or dtype.
+
+    primitive: "cond" or "switch"; names: ("true_fun", "false_fun"); locations: "f at file:line" of both;
+    types: "float32[]" of the first output that differs; difference: "the dtypes do not match".
+    """
+    first, second = names
+    return build_error(
+        JitcoreTypeError,
+        f"{primitive} branches must have equal output types but they differ.",
+        detail=f"{first} is {locations[0]}; {second} is {locations[1]}. The output of {first} has type "
+        f"{types[0]} but the corresponding output of {second} has type {types[1]}, so {difference}.",
+        where=where,
+        fix=f"revise {first} and/or {second} so that all output types match, e.g. with astype.",
+    )
+
+
+def branch_structure_error(
+    primitive: str,
+    names: tuple[str, str],
+    locations: tuple[str, str],
+    difference: str,
+    where: Lines = (),
+) -> Exception:
+    """Branches whose outputs differ in pytree structure. difference: "true_fun output is a tuple but ..."."""
+    first, second = names
+    return build_error(
+        JitcoreTypeError,
+        f"{primitive} branch outputs must have the same pytree structure, but they differ:",
+        detail=f"{first} is {locations[0]}; {second} is {locations[1]}. {difference}",
+        where=where,
+        fix=f"revise {first} and/or {second} so that they have the same pytree structure.",
+    )
+
+
+def carry_types_error(
+    primitive: str, component: str, types: tuple[str, str], difference: str, where: Lines = ()
+) -> Exception:
+    """A loop body changes the type of its carry.
+
+    primitive: "scan", "while_loop", "fori_loop"; component: "carry c[0]"; types: (input, output);
+    difference: "the shapes do not match".
+    """
+    return build_error(
+        JitcoreTypeError,
+        f"{primitive} body function carry input and carry output must have equal types, but they differ:",
+        detail=f"The input {component} has type {types[0]} but the corresponding output carry component has "
+        f"type {types[1]}, so {difference}.",
+        where=where,
+        fix="give the initial carry the type that the body returns, or convert with astype.",
+    )
+
+
+def carry_structure_error(primitive: str, difference: str, where: Lines = ()) -> Exception:
+    """A loop body changes the pytree structure of its carry. difference: "The carry c is a ... but ..."."""
+    return build_error(
+        JitcoreTypeError,
+        f"{primitive} body function carry input and carry output must have the same pytree "
+        "structure, but they differ:",
+        detail=difference,
+        where=where,
+        fix="revise the function so that the carry output has the same pytree structure as the carry input.",
+    )
+
+
+def _quote_set(names: Collection[str]) -> str:
+    return "{" + ", ".join(repr(name) for name in sorted(names)) + "}"

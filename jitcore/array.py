@@ -1,0 +1,265 @@
+"""Arrays: the abstract `Array` and its concrete form, an immutable NumPy-backed buffer.
+
+In: ndarrays that a backend or an eager operation produced. Out: `Array` values with JAX's printing, weak types,
+deletion (donation) and NumPy, buffer and DLPack interoperation without copies. Operators and methods
+(`x + y`, `x.sum()`, `x.at[i]`) are installed by `lax.operators` and `numpy.array_methods`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jitcore import argument_errors, dtypes
+
+
+class Array:
+    """What operations take and return: concrete arrays and tracers alike (`isinstance(x, jitcore.Array)`)."""
+
+    __slots__ = ("__weakref__",)
+    __array_priority__ = 100
+    __hash__ = None
+
+    @property
+    def aval(self):
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> tuple:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak_type
+
+    @property
+    def size(self) -> int:
+        size = 1
+        for extent in self.shape:
+            size = size * extent
+        return size
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.itemsize
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+
+class ConcreteArray(Array):
+    """A value in memory. `data` is a C-contiguous ndarray that nobody writes to any more.
+
+    Args:
+        data: the ndarray; ownership passes to this object.
+        weak_type: whether the dtype yields to what it meets (see `dtypes`).
+    """
+
+    __slots__ = ("_data", "_weak_type", "_aval")
+
+    def __init__(self, data: np.ndarray, weak_type: bool = False):
+        self._data = data
+        self._weak_type = weak_type
+
+    # -- value ------------------------------------------------------------------------------------------
+    @property
+    def data(self) -> np.ndarray:
+        """The buffer itself. Raises: DonatedArrayError after donation or `delete()`."""
+        data = self._data
+        if data.__class__ is tuple:
+            raise argument_errors.deleted_array_error(self.aval.long())
+        return data
+
+    @property
+    def _value(self) -> np.ndarray:
+        return _read_only(self.data)
+
+    @property
+    def aval(self):
+        try:
+            return self._aval
+        except AttributeError:
+            data = self._data
+            shape, dtype = data if data.__class__ is tuple else (data.shape, data.dtype)
+            self._aval = _make_aval(shape, dtype, self._weak_type)
+            return self._aval
+
+    @property
+    def shape(self) -> tuple:
+        data = self._data
+        return data[0] if data.__class__ is tuple else data.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        data = self._data
+        return data[1] if data.__class__ is tuple else data.dtype
+
+    @property
+    def weak_type(self) -> bool:
+        return self._weak_type
+
+    # -- life -------------------------------------------------------------------------------------------
+    def delete(self) -> None:
+        """Frees the buffer; later use raises DonatedArrayError. Shape and dtype stay readable."""
+        data = self._data
+        if data.__class__ is not tuple:
+            self._data = (data.shape, data.dtype)
+
+    def is_deleted(self) -> bool:
+        return self._data.__class__ is tuple
+
+    def block_until_ready(self):
+        """Returns the array itself: a CPU call has finished when it returns."""
+        self.data  # noqa: B018  a deleted array raises here
+        return self
+
+    def copy_to_host_async(self) -> None:
+        """Does nothing: the buffer already is in host memory."""
+
+    def __copy__(self):
+        return ConcreteArray(self.data, self._weak_type)
+
+    def __deepcopy__(self, memo):
+        return ConcreteArray(self.data.copy(), self._weak_type)
+
+    def __reduce__(self):
+        return ConcreteArray, (np.asarray(self.data), self._weak_type)
+
+    # -- Python scalars -----------------------------------------------------------------------------------
+    def __bool__(self) -> bool:
+        if self.size == 1:
+            return bool(self.data)
+        if self.size == 0:
+            raise ValueError("The truth value of an empty array is ambiguous.")
+        raise ValueError("The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()")
+
+    def __int__(self) -> int:
+        return int(self._scalar("integer"))
+
+    def __float__(self) -> float:
+        return float(self._scalar("float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar("complex"))
+
+    def __index__(self) -> int:
+        if self.shape or not dtypes.is_integer(self.dtype):
+            raise TypeError("Only integer scalar arrays can be converted to a scalar index.")
+        return int(self.data)
+
+    def _scalar(self, kind: str):
+        if self.shape:
+            raise TypeError("Only scalar arrays can be converted to Python scalars; "
+                            f"got arr.ndim={self.ndim} where a Python {kind} is needed")  # fmt: skip
+        return self.data[()]
+
+    def item(self, *args):
+        return self.data.item(*args)
+
+    def tolist(self):
+        return self.data.tolist()
+
+    def tobytes(self, order="C") -> bytes:
+        return self.data.tobytes(order)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.data[()] if not self.shape else self.data, spec)
+
+    def __iter__(self):
+        if not self.shape:
+            raise TypeError("iteration over a 0-d array")
+        data = self.data
+        return (ConcreteArray(np.ascontiguousarray(row) if self.ndim > 1 else np.asarray(row), self._weak_type)
+                for row in data)  # fmt: skip
+
+    # -- interoperation ---------------------------------------------------------------------------------
+    def __array__(self, dtype=None, copy=None):
+        data = self.data
+        if dtype is not None and data.dtype != dtype:
+            if copy is False:
+                raise ValueError("a copy is needed to change the dtype")
+            return data.astype(dtype)
+        return data.copy() if copy else _read_only(data)
+
+    def __buffer__(self, flags):
+        return memoryview(_read_only(self.data))
+
+    def __dlpack__(self, **options):
+        """Exports the buffer without a copy. DLPack cannot mark it read-only for older consumers: do not write."""
+        return self.data.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.data.__dlpack_device__()
+
+    @property
+    def device(self):
+        return _cpu_device()
+
+    def devices(self):
+        return {_cpu_device()}
+
+    @property
+    def sharding(self):
+        return _cpu_sharding()
+
+    # -- text -------------------------------------------------------------------------------------------
+    def __repr__(self) -> str:
+        data = self._data
+        weak = ", weak_type=True" if self._weak_type else ""
+        if data.__class__ is tuple:
+            return f"Array(shape={data[0]}, dtype={data[1].name}{weak}) # deleted"
+        name = "Array"
+        if data.size == 0 or data.size >= np.get_printoptions()["threshold"]:
+            body = np.array2string(data, separator=", ", prefix=f"{name}(")
+            shape = f", shape={data.shape}" if data.size == 0 else ""
+            return f"{name}({body}{shape}, dtype={data.dtype.name}{weak})"
+        body = np.array2string(data, separator=", ", prefix=f"{name}(")
+        tail = f"dtype={data.dtype.name}{weak})"
+        last_line = body.rsplit("\n", 1)[-1]
+        width = np.get_printoptions()["linewidth"]
+        too_long = len(last_line) + len(tail) + (len(name) + 1 if "\n" not in body else 0) + 2 > width
+        return f"{name}({body}," + ("\n" + " " * (len(name) + 1) if too_long else " ") + tail
+
+    def __str__(self) -> str:
+        return str(self.data)
+
+
+def _read_only(data: np.ndarray) -> np.ndarray:
+    if not data.flags.writeable:
+        return data
+    view = data.view()
+    view.flags.writeable = False
+    return view
+
+
+# The layers above put themselves here (`core.aval` the aval maker, `devices` the CPU device): an Array knows
+# its aval and its device without importing upwards.
+def _make_aval(shape, dtype, weak_type):
+    from jitcore.core.aval import ShapedArray
+
+    return ShapedArray(shape, dtype, weak_type)
+
+
+def _cpu_device():
+    from jitcore.device import devices
+
+    return devices("cpu")[0]
+
+
+def _cpu_sharding():
+    from jitcore.device import SingleDeviceSharding
+
+    return SingleDeviceSharding(_cpu_device())

@@ -1,0 +1,320 @@
+"""Every flag of jitcore, once: its name, type, default, meaning and whether it changes a trace.
+
+In: `JITCORE_*` environment variables (read once, at import), `config.update` (all threads) and
+`config.override` (this thread, inside a `with`). Out: plain attribute reads such as `config.enable_x64`, and
+`config.trace_key`, which every cache of traced programs puts into its keys. Stage: before all others; this
+module imports nothing of jitcore.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import os
+import threading
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+__all__ = [
+    "FLAGS", "Config", "Flag", "config",
+    "check_tracer_leaks", "checking_leaks", "debug_nans", "disable_jit", "enable_checks", "enable_x64",
+    "threefry_partitionable",
+]  # fmt: skip
+
+
+class Flag(NamedTuple):
+    """One row of the flag table.
+
+    `affects_trace`: a program traced or compiled under one value must not be reused under another.
+    `choices`: the accepted strings of a `str` flag, empty when any string is accepted.
+    `aliases`: other names under which JAX's scripts set the same thing.
+    """
+
+    name: str
+    type: type
+    default: bool | int | str
+    affects_trace: bool
+    doc: str
+    choices: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+
+    def describe_accepted(self) -> str:
+        """The accepted values in words, for error messages."""
+        if self.type is bool:
+            return f"True or False (in the environment: {', '.join(_TRUE_TEXTS + _FALSE_TEXTS)})"
+        if self.type is int:
+            return "an integer of at least 0"
+        return " or ".join(map(repr, self.choices)) if self.choices else "a string"
+
+
+_ROWS = (
+    Flag("enable_x64", bool, False, True,
+         "Python scalars and creation functions default to 64 bits instead of 32."),
+    Flag("disable_jit", bool, False, True,
+         "jit runs the Python function itself, operation by operation."),
+    Flag("check_tracer_leaks", bool, False, True,
+         "After each trace, raise when a tracer of it is still reachable."),
+    Flag("threefry_partitionable", bool, False, True,
+         "random bits follow JAX's partitionable threefry scheme instead of the original one."),
+    Flag("rewrite", bool, False, True,
+         "jit compiles plain Python if/while/for on traced values; jit(..., rewrite=...) overrides it."),
+    Flag("check_bounds", bool, False, True,
+         "A dynamic index outside its axis raises IndexError instead of being clamped or dropped."),
+    Flag("check_jaxprs", bool, False, False,
+         "Run the specification of each intermediate form before and after every pass.",
+         aliases=("enable_checks",)),
+    Flag("debug_nans", bool, False, True,
+         "Raise FloatingPointError as soon as an operation or a compiled function produces a NaN."),
+    Flag("num_threads", int, 0, False,
+         "Threads of a parallel kernel; 0 means one for each core this process may use."),
+    Flag("default_backend", str, "", True,
+         "Backend of calls that name none; empty means the best one found.", aliases=("platform_name",)),
+    Flag("cache_size", int, 4096, False,
+         "Compiled programs kept in memory; beyond it the least recently used one is dropped."),
+    Flag("cache_dir", str, "", False,
+         "Folder of the on-disk cache of compiled programs; empty means no such cache.",
+         aliases=("compilation_cache_dir",)),
+    Flag("traceback_filtering", bool, True, False,
+         "Tracebacks that reach the user show no frames of jitcore or of the compiler."),
+    Flag("numpy_dtype_promotion", str, "standard", True,
+         "'strict' refuses to promote implicitly between different dtypes.", choices=("standard", "strict")),
+)  # fmt: skip
+
+FLAGS: dict[str, Flag] = {flag.name: flag for flag in _ROWS}
+_FLAG_OF_NAME = {name: flag for flag in _ROWS for name in (flag.name, *flag.aliases)}
+_TRACE_FLAGS = tuple(flag.name for flag in _ROWS if flag.affects_trace)
+_TRUE_TEXTS, _FALSE_TEXTS = ("1", "true", "on", "yes"), ("0", "false", "off", "no")
+_BOOL_OF_TEXT = dict.fromkeys(_TRUE_TEXTS, True) | dict.fromkeys(_FALSE_TEXTS, False)
+_PREFIXES = ("jitcore_", "jax_")
+ENVIRONMENT_PREFIX = "JITCORE_"
+
+
+def find_flag(name: str) -> Flag:
+    """The row of `name`, which may carry the prefix `jax_` or `jitcore_`.
+
+    Raises: AttributeError naming close matches.
+    """
+    short = name.lower()
+    for prefix in _PREFIXES:
+        short = short.removeprefix(prefix)
+    if (flag := _FLAG_OF_NAME.get(short)) is not None:
+        return flag
+    close = difflib.get_close_matches(short, _FLAG_OF_NAME, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(close)}?" if close else f"the flags are {', '.join(FLAGS)}."
+    raise AttributeError(f"Unrecognized config option: {name}; {hint}")
+
+
+def check_value(flag: Flag, value: Any, source: str) -> bool | int | str:
+    """`value` as the flag's type. `source` says in an error where the value came from.
+
+    Raises: ValueError naming the flag, the value and what is accepted.
+    """
+    if flag.type is bool:
+        # An int other than 0 and 1 is more likely a mistake than a truth value.
+        if isinstance(value, bool) or (isinstance(value, int) and value in (0, 1)):
+            return bool(value)
+    elif flag.type is int:
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+            return int(value)
+    elif isinstance(value, str | os.PathLike):
+        text = os.fspath(value)
+        if isinstance(text, str) and (not flag.choices or text in flag.choices):
+            return text
+    raise ValueError(f"{source}: config flag {flag.name} does not accept {value!r}; "
+                     f"it takes {flag.describe_accepted()}.")  # fmt: skip
+
+
+def parse_environment(environment: Mapping[str, str]) -> dict[str, bool | int | str]:
+    """Flag values set by `JITCORE_<FLAG>` variables; an empty variable counts as absent.
+
+    Variables of that prefix that name no flag are left alone: other parts of jitcore, and packages built on
+    it, may have their own.
+    Raises: ValueError naming the variable, its value and what is accepted.
+    """
+    values: dict[str, bool | int | str] = {}
+    for flag in _ROWS:
+        variable = ENVIRONMENT_PREFIX + flag.name.upper()
+        if text := environment.get(variable, "").strip():
+            value: Any = text
+            if flag.type is bool:
+                value = _BOOL_OF_TEXT.get(text.lower(), text)
+            elif flag.type is int and text.isdecimal():
+                value = int(text)
+            values[flag.name] = check_value(flag, value, f"{variable}={text}")
+    return values
+
+
+class Config(threading.local):
+    """The flags as attributes: `config.enable_x64`.
+
+    Global values are class attributes and this thread's overrides are instance attributes of a
+    `threading.local`, so that a read is one ordinary attribute look-up and an override hides the global value
+    in its own thread only. There is no `__getattr__`, which alone would double the cost of every read.
+
+    Reads accept JAX's spelling too: `config.jax_enable_x64`.
+    """
+
+    trace_key: int
+    """A number that differs whenever a flag with `affects_trace` differs, and is the same again when all of
+    them are; it has a meaning in this process only."""
+
+    def update(self, name: str, value: Any) -> None:
+        """Set a flag in all threads. `name` may carry JAX's prefix: `config.update("jax_enable_x64", True)`.
+
+        A thread inside `override` of the same flag keeps its own value until it leaves the `with`.
+        Raises: AttributeError for an unknown flag, ValueError for a value that the flag does not take.
+        """
+        flag = find_flag(name)
+        _set_global(flag.name, check_value(flag, value, f"config.update({name!r}, ...)"))
+
+    def override(self, **values: Any) -> AbstractContextManager[None]:
+        """Context manager and decorator: set flags in this thread, and set them back at the end.
+
+        Raises: as `update`, when called rather than when entered.
+        """
+        checked = {}
+        for name, value in values.items():
+            flag = find_flag(name)
+            checked[flag.name] = check_value(flag, value, f"config.override({name}=...)")
+        return Override(checked)
+
+    def values(self) -> dict[str, bool | int | str]:
+        """All flags and their values in this thread, in the order of the table."""
+        return {name: getattr(self, name) for name in FLAGS}
+
+    if TYPE_CHECKING:  # The attributes come from the table, which a type checker does not see.
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # An assignment could mean all threads or this one.
+        raise AttributeError(f"config.{name} cannot be assigned: write config.update({name!r}, {value!r}) "
+                             f"or with config.override({name}={value!r}).")  # fmt: skip
+
+    def __repr__(self) -> str:
+        return "Config(" + ", ".join(f"{name}={value!r}" for name, value in self.values().items()) + ")"
+
+
+class Override:
+    """The `with` block of `Config.override`; also usable as a decorator.
+
+    One object may be entered again, also while it is active, by one thread at a time; a decorated function
+    may run in several threads.
+    """
+
+    __slots__ = ("_saved", "_values")
+
+    def __init__(self, values: dict[str, bool | int | str]):
+        self._values = values
+        # A stack of what each entry must restore, so that one object may be entered while it is active.
+        self._saved: list[dict[str, Any]] = []
+
+    def __enter__(self) -> None:
+        local = config.__dict__
+        with _lock:
+            self._saved.append(dict(local))
+            local.update(self._values)
+            _publish_overrides(local)
+
+    def __exit__(self, *exception: object) -> None:
+        local = config.__dict__
+        with _lock:
+            saved = self._saved.pop()
+            for name in self._values:
+                if name in saved:
+                    local[name] = saved[name]
+                else:
+                    local.pop(name, None)
+            _publish_overrides(local)
+
+    def __call__(self, function):
+        @functools.wraps(function)
+        def wrapper(*args, **kwargs):
+            with Override(self._values):
+                return function(*args, **kwargs)
+
+        return wrapper
+
+
+_lock = threading.RLock()
+_key_of_values: dict[tuple, int] = {}
+# The instance dictionaries of threads that are inside an override: a global update must refresh their key.
+_overriding: dict[int, dict[str, Any]] = {}
+
+
+def _find_key(local: Mapping[str, Any]) -> int:
+    """The number of the trace-affecting values seen by a thread whose overrides are `local`."""
+    values = tuple(local.get(name, Config.__dict__[name]) for name in _TRACE_FLAGS)
+    return _key_of_values.setdefault(values, len(_key_of_values))
+
+
+def _publish_overrides(local: dict[str, Any]) -> None:
+    """Make `local`'s trace key agree with its overrides; the caller holds the lock."""
+    local.pop("trace_key", None)
+    if local:
+        local["trace_key"] = _find_key(local)
+        _overriding[id(local)] = local
+    else:
+        _overriding.pop(id(local), None)
+
+
+def _set_global(name: str, value: bool | int | str) -> None:
+    with _lock:
+        setattr(Config, name, value)
+        Config.trace_key = _find_key({})
+        for local in _overriding.values():
+            local["trace_key"] = _find_key(local)
+
+
+def _load_initial_values(environment: Mapping[str, str]) -> None:
+    for name, value in ({flag.name: flag.default for flag in _ROWS} | parse_environment(environment)).items():
+        setattr(Config, name, value)
+    Config.trace_key = _find_key({})
+
+
+def _define_prefixed_reads() -> None:
+    for name, flag in _FLAG_OF_NAME.items():
+        for prefix in _PREFIXES:
+            setattr(Config, prefix + name, property(attrgetter(flag.name)))
+
+
+_define_prefixed_reads()
+_load_initial_values(os.environ)
+config = Config()
+
+
+def enable_x64(enable: bool = True) -> AbstractContextManager[None]:
+    """Context manager: 64-bit defaults in this thread."""
+    return config.override(enable_x64=enable)
+
+
+def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
+    """Context manager: `jit` runs Python functions as they are, in this thread."""
+    return config.override(disable_jit=disable)
+
+
+def check_tracer_leaks(check: bool = True) -> AbstractContextManager[None]:
+    """Context manager: raise when a tracer outlives its trace, in this thread."""
+    return config.override(check_tracer_leaks=check)
+
+
+def checking_leaks() -> AbstractContextManager[None]:
+    """Context manager: the same as `check_tracer_leaks(True)`."""
+    return check_tracer_leaks(True)
+
+
+def enable_checks(enable: bool = True) -> AbstractContextManager[None]:
+    """Context manager: check each intermediate form against its specification, in this thread."""
+    return config.override(check_jaxprs=enable)
+
+
+def threefry_partitionable(enable: bool = True) -> AbstractContextManager[None]:
+    """Context manager: JAX's partitionable random scheme in this thread."""
+    return config.override(threefry_partitionable=enable)
+
+
+def debug_nans(enable: bool = True) -> AbstractContextManager[None]:
+    """Context manager: raise at the first NaN, in this thread."""
+    return config.override(debug_nans=enable)

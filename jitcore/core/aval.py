@@ -1,0 +1,123 @@
+"""Abstract values: what a tracer knows of an array before it has a value."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jitcore import dtypes
+from jitcore.array import Array
+
+
+class ShapedArray:
+    """Shape, dtype and weak type of an array. Extents are ints or symbolic dimensions.
+
+    Args:
+        shape: tuple of ints or symbolic dimensions.
+        dtype: a supported dtype.
+        weak_type: whether the dtype yields in promotion.
+    """
+
+    __slots__ = ("shape", "dtype", "weak_type", "_hash")
+
+    def __init__(self, shape, dtype, weak_type: bool = False):
+        self.shape = shape if shape.__class__ is tuple else tuple(shape)
+        self.dtype = dtype if dtype.__class__ is not type and isinstance(dtype, np.dtype) else np.dtype(dtype)
+        self.weak_type = weak_type
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        size = 1
+        for extent in self.shape:
+            size = size * extent
+        return size
+
+    def update(self, **changes) -> ShapedArray:
+        facts = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type} | changes
+        return ShapedArray(**facts)
+
+    def strip_weak_type(self) -> ShapedArray:
+        return ShapedArray(self.shape, self.dtype) if self.weak_type else self
+
+    def short(self) -> str:
+        """The jaxpr text: `f32[3,4]`."""
+        return f"{dtypes.SHORT_NAMES[self.dtype]}[{','.join(map(str, self.shape))}]"
+
+    str_short = short
+
+    def long(self) -> str:
+        """The text of error messages: `float32[3,4]`."""
+        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+
+    def __eq__(self, other) -> bool:
+        return self is other or (
+            other.__class__ is ShapedArray and self.shape == other.shape
+            and self.dtype == other.dtype and self.weak_type == other.weak_type
+        )  # fmt: skip
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            self._hash = hash((self.shape, self.dtype, self.weak_type))
+            return self._hash
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapedArray({self.long()}{weak})"
+
+    def __str__(self) -> str:
+        return ("~" if self.weak_type else "") + self.long()
+
+
+class ShapeDtypeStruct:
+    """A shape and dtype that stands for an array: argument of `.lower`, result of `eval_shape`."""
+
+    __slots__ = ("shape", "dtype", "weak_type")
+
+    def __init__(self, shape, dtype, *, weak_type: bool = False):
+        self.shape, self.dtype, self.weak_type = tuple(shape), dtypes.canonicalize(dtype), weak_type
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, ShapeDtypeStruct) and (
+            (self.shape, self.dtype, self.weak_type) == (other.shape, other.dtype, other.weak_type))  # fmt: skip
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype, self.weak_type))
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak})"
+
+
+def aval_of(x) -> ShapedArray:
+    """The aval of an array, tracer, NumPy array or scalar, or Python scalar.
+
+    Raises: TypeError for anything that is not an array."""
+    if isinstance(x, Array):
+        return x.aval
+    if isinstance(x, (np.ndarray, np.generic)):
+        return ShapedArray(x.shape, dtypes.canonicalize(x.dtype))
+    if isinstance(x, dtypes.PYTHON_SCALARS):
+        return ShapedArray((), *dtypes.type_of(x))
+    if isinstance(x, (ShapedArray, ShapeDtypeStruct)):
+        return ShapedArray(x.shape, x.dtype, x.weak_type)
+    raise TypeError(f"Value {x!r} with type {type(x)} is not a valid jitcore type")
+
+
+def is_array_like(x) -> bool:
+    """Whether x can be an operand: Array, ndarray or scalar of a supported dtype, Python scalar."""
+    if isinstance(x, (np.ndarray, np.generic)):
+        return x.dtype in dtypes.SHORT_NAMES
+    return isinstance(x, (Array, *dtypes.PYTHON_SCALARS))

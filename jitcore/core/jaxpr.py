@@ -1,0 +1,172 @@
+"""The jaxpr: jitcore's first-order typed program text, with one equation per primitive application.
+
+Grammar: a `Jaxpr` is constvars, invars, a list of `Equation`s in order, and outvars (atoms). An atom is a `Var`
+or a `Literal`. Each variable is assigned once. `check.py` is the executable specification.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jitcore.core.aval import ShapedArray, aval_of
+
+_serial = itertools.count()
+
+
+class Var:
+    """A variable. Identity is the object; `serial` orders variables by creation."""
+
+    __slots__ = ("aval", "serial", "name")
+
+    def __init__(self, aval: ShapedArray, name: str | None = None):
+        self.aval = aval
+        self.serial = next(_serial)
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"Var({self.aval.short()})"
+
+
+class DropVar(Var):
+    """An output that nothing reads; printed `_`."""
+
+    __slots__ = ()
+
+
+class Literal:
+    """A scalar constant written into the program."""
+
+    __slots__ = ("value", "aval")
+
+    def __init__(self, value, aval: ShapedArray | None = None):
+        self.value = value
+        self.aval = aval_of(value) if aval is None else aval
+
+    def to_numpy(self) -> np.ndarray:
+        return np.asarray(self.value, self.aval.dtype)
+
+    def __repr__(self) -> str:
+        return f"Literal({self.value})"
+
+
+Atom = Var | Literal
+
+
+class Equation:
+    """`outvars = primitive[params] invars`, with its effects and the user's source position."""
+
+    __slots__ = ("primitive", "invars", "outvars", "params", "effects", "source_info")
+
+    def __init__(self, primitive, invars, outvars, params, effects=frozenset(), source_info=None):
+        self.primitive, self.invars, self.outvars = primitive, invars, outvars
+        self.params, self.effects, self.source_info = params, effects, source_info
+
+    def replace(self, **changes) -> Equation:
+        fields = {name: getattr(self, name) for name in Equation.__slots__} | changes
+        return Equation(**fields)
+
+    def __repr__(self) -> str:
+        from jitcore.core.pretty import format_equation
+
+        return format_equation(self)
+
+
+class DebugInfo:
+    """Where a jaxpr came from: function name and place, and the name of each flat argument."""
+
+    __slots__ = ("fun_name", "location", "transform", "arg_names")
+
+    def __init__(self, fun_name: str, location: str, transform: str, arg_names: Sequence[str | None] | None):
+        self.fun_name, self.location, self.transform, self.arg_names = fun_name, location, transform, arg_names
+
+
+class Jaxpr:
+    """Args: constvars, invars: lists of Var; eqns: list of Equation; outvars: list of atoms."""
+
+    __slots__ = ("constvars", "invars", "eqns", "outvars", "effects", "debug_info")
+
+    def __init__(self, constvars, invars, eqns, outvars, effects=None, debug_info=None):
+        self.constvars, self.invars, self.eqns, self.outvars = constvars, invars, eqns, outvars
+        self.effects = frozenset().union(*(eqn.effects for eqn in eqns)) if effects is None else effects
+        self.debug_info = debug_info
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        return [var.aval for var in self.invars]
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        return [atom.aval for atom in self.outvars]
+
+    def replace(self, **changes) -> Jaxpr:
+        fields = {name: getattr(self, name) for name in Jaxpr.__slots__} | changes
+        if "eqns" in changes and "effects" not in changes:
+            fields["effects"] = None
+        return Jaxpr(**fields)
+
+    def __str__(self) -> str:
+        from jitcore.core.pretty import format_jaxpr
+
+        return format_jaxpr(self)
+
+    __repr__ = __str__
+
+
+class ClosedJaxpr:
+    """A jaxpr and the values of its constvars."""
+
+    __slots__ = ("jaxpr", "consts", "__weakref__")
+
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any] = ()):
+        self.jaxpr, self.consts = jaxpr, list(consts)
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        return self.jaxpr.in_avals
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        return self.jaxpr.out_avals
+
+    @property
+    def eqns(self) -> list[Equation]:
+        return self.jaxpr.eqns
+
+    @property
+    def effects(self) -> frozenset:
+        return self.jaxpr.effects
+
+    def __str__(self) -> str:
+        return str(self.jaxpr)
+
+    __repr__ = __str__
+
+
+def sub_jaxprs(params: dict) -> list[ClosedJaxpr]:
+    """The closed jaxprs among an equation's parameters (loop bodies, branches, inner jits)."""
+    found = []
+    for value in params.values():
+        if isinstance(value, ClosedJaxpr):
+            found.append(value)
+        elif isinstance(value, (tuple, list)):
+            found.extend(item for item in value if isinstance(item, ClosedJaxpr))
+    return found
+
+
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
+    """Runs a jaxpr on values or tracers by binding each equation's primitive in order."""
+    env: dict[Var, Any] = {}
+    env.update(zip(jaxpr.constvars, consts))
+    env.update(zip(jaxpr.invars, args))
+
+    def read(atom):
+        return atom.value if isinstance(atom, Literal) else env[atom]
+
+    for eqn in jaxpr.eqns:
+        outs = eqn.primitive.bind(*map(read, eqn.invars), **eqn.params)
+        env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else (outs,)))
+    return list(map(read, jaxpr.outvars))

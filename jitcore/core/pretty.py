@@ -1,0 +1,95 @@
+"""The text of a jaxpr, in the format of JAX's tutorial."""
+
+from __future__ import annotations
+
+import itertools
+import string
+
+import numpy as np
+
+from jitcore.core.jaxpr import Atom, ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var
+
+_LINE_WIDTH = 80
+
+
+class _Names:
+    """Gives each variable its letter(s) in order of first appearance: a ... z, ba, bb ..."""
+
+    def __init__(self):
+        self.names: dict[Var, str] = {}
+        self.fresh = map(_letters, itertools.count())
+
+    def of(self, var: Var) -> str:
+        if isinstance(var, DropVar):
+            return "_"
+        if var not in self.names:
+            self.names[var] = next(self.fresh)
+        return self.names[var]
+
+    def typed(self, var: Var) -> str:
+        return f"{self.of(var)}:{var.aval.short()}"
+
+    def atom(self, atom: Atom) -> str:
+        return format_literal(atom) if isinstance(atom, Literal) else self.of(atom)
+
+
+def _letters(index: int) -> str:
+    digits = ""
+    while True:
+        index, digit = divmod(index, 26)
+        digits = string.ascii_lowercase[digit] + digits
+        if not index:
+            return digits
+
+
+def format_literal(literal: Literal) -> str:
+    return str(np.asarray(literal.value)[()])
+
+
+def format_jaxpr(jaxpr: Jaxpr, indent: int = 0, names: _Names | None = None) -> str:
+    """`{ lambda consts ; args. let equations in (outs,) }`, indented by `indent` columns after the first line."""
+    names = names or _Names()
+    pad = " " * indent
+    heads = [" ".join(map(names.typed, jaxpr.constvars)), " ".join(map(names.typed, jaxpr.invars))]
+    head = "{ lambda " + (f"{heads[0]} " if heads[0] else "") + f"; {heads[1]}. let"
+    lines = []
+    for eqn in jaxpr.eqns:
+        lines.append(pad + "    " + format_equation(eqn, names, indent + 4))
+    outs = ", ".join(map(names.atom, jaxpr.outvars)) + ("," if len(jaxpr.outvars) == 1 else "")
+    if not lines:
+        return f"{head}  in ({outs}) }}"
+    return "\n".join([head, *lines, f"{pad}  in ({outs}) }}"])
+
+
+def format_equation(eqn: Equation, names: _Names | None = None, indent: int = 0) -> str:
+    names = names or _Names()
+    operands = " ".join(map(names.atom, eqn.invars))
+    outs = " ".join("_" if isinstance(var, DropVar) else names.typed(var) for var in eqn.outvars)
+    params = [(key, value) for key, value in sorted(eqn.params.items()) if value is not None]
+    text = f"{outs} = " if outs else ""
+    text += eqn.primitive.name
+    if not params:
+        return f"{text} {operands}".rstrip()
+    nested = any(isinstance(item, (ClosedJaxpr, Jaxpr)) for _, value in params
+                 for item in (value if isinstance(value, (tuple, list)) else [value]))  # fmt: skip
+    flat = " ".join(f"{key}={format_param(value, 0)}" for key, value in params)
+    if not nested and indent + len(text) + len(flat) + len(operands) + 3 <= _LINE_WIDTH:
+        return f"{text}[{flat}] {operands}".rstrip()
+    pad = "\n" + " " * (indent + 2)
+    body = "".join(f"{pad}{key}={format_param(value, indent + 2)}" for key, value in params)
+    return f"{text}[{body}\n{' ' * indent}] {operands}".rstrip()
+
+
+def format_param(value, indent: int) -> str:
+    if isinstance(value, (ClosedJaxpr, Jaxpr)):
+        return format_jaxpr(getattr(value, "jaxpr", value), indent)
+    if isinstance(value, (tuple, list)) and any(isinstance(item, (ClosedJaxpr, Jaxpr)) for item in value):
+        pad = "\n" + " " * (indent + 2)
+        return "(" + "".join(pad + format_param(item, indent + 2) for item in value) + "\n" + " " * indent + ")"
+    if isinstance(value, np.dtype):
+        return value.name
+    if isinstance(value, type):
+        return value.__name__
+    if callable(value) and not hasattr(value, "_fields"):
+        return getattr(value, "__name__", repr(value))
+    return str(value)

@@ -1,0 +1,58 @@
+"""Primitives: the operations a jaxpr is made of, with every rule of one primitive on one object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jitcore.core import trace
+
+registry: dict[str, Primitive] = {}
+
+
+class Primitive:
+    """An operation and its rules. Built by the family constructors of `lax.define`, one block per primitive.
+
+    Args:
+        name: the name in the jaxpr text.
+        impl: `impl(*ndarrays, **params) -> ndarray(s)`, the NumPy/SciPy implementation (eager and reference).
+        aval: `aval(*avals, **params) -> ShapedArray(s)`; checks operands, raises TypeError/ValueError.
+        lower: `lower(builder, *values, **params) -> value(s)` into the loop program; None means that the
+            backend calls `impl` as a library routine.
+        hlo: name of the StableHLO operation, where there is one.
+        multiple_results: whether rules return lists.
+        effects: frozenset of `Effect`s of each application, or a function of the params giving it.
+        traits: facts of the family, such as `scalar_op` and the `domain` that tests sample.
+    """
+
+    __slots__ = ("name", "impl", "aval", "lower", "hlo", "multiple_results", "effects", "traits", "jvp",
+                 "transpose", "batch", "__dict__")  # fmt: skip
+
+    def __init__(self, name: str, *, impl: Callable, aval: Callable, lower=None, hlo=None,
+                 multiple_results: bool = False, effects=frozenset(), **traits):  # fmt: skip
+        if name in registry:
+            raise ValueError(f"primitive {name} is defined twice")
+        self.name, self.impl, self.aval, self.lower, self.hlo = name, impl, aval, lower, hlo
+        self.multiple_results, self.effects, self.traits = multiple_results, effects, traits
+        registry[name] = self
+
+    def bind(self, *args, **params):
+        """Applies the primitive under the current trace: runs it now or records an equation."""
+        return trace.context.trace.process_primitive(self, args, params)
+
+    def effects_of(self, params) -> frozenset:
+        return self.effects(**params) if callable(self.effects) else self.effects
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Effect:
+    """Something an equation does besides computing its outputs. Ordered effects keep their order among themselves."""
+
+    __slots__ = ("name", "ordered")
+
+    def __init__(self, name: str, ordered: bool):
+        self.name, self.ordered = name, ordered
+
+    def __repr__(self) -> str:
+        return self.name

@@ -1,0 +1,361 @@
+"""Tracing: the current trace of each thread, eager evaluation, and recording into a jaxpr.
+
+In: primitive applications (`Primitive.bind`). Out: values at once (`EvalTrace`) or equations (`JaxprTrace`).
+Each thread has one current trace; a transformation makes its own trace current while the user's function runs.
+A `JaxprTrace` can be opened and closed independently of any function, and its outputs named at closing time,
+so that a caller may look at what two sub-traces computed before it decides what they return.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gc
+import threading
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from jitcore import dtypes, errors
+from jitcore.array import Array, ConcreteArray
+from jitcore.config import config
+from jitcore.core import source
+from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, DropVar, Equation, Jaxpr, Literal, Var
+
+
+class Trace:
+    """How primitive applications are interpreted while this trace is current."""
+
+    def process_primitive(self, primitive, args, params):
+        raise NotImplementedError
+
+
+class EvalTrace(Trace):
+    """Runs a primitive at once through its NumPy/SciPy implementation."""
+
+    def process_primitive(self, primitive, args, params):
+        avals, values = [], []
+        for arg in args:
+            if isinstance(arg, Tracer):
+                raise unexpected_tracer_error(arg)
+            avals.append(aval_of(arg))
+            values.append(to_numpy(arg))
+        out_avals = primitive.aval(*avals, **params)
+        with np.errstate(all="ignore"):
+            outs = primitive.impl(*values, **params)
+        if primitive.multiple_results:
+            return [wrap_result(out, aval) for out, aval in zip(outs, out_avals)]
+        return wrap_result(outs, out_avals)
+
+
+def to_numpy(x) -> np.ndarray:
+    """The value of a concrete operand as an ndarray of its canonical dtype."""
+    if isinstance(x, ConcreteArray):
+        return x.data
+    if isinstance(x, dtypes.PYTHON_SCALARS) and not isinstance(x, np.generic):
+        return dtypes.scalar_to_numpy(x)
+    x = np.asarray(x)
+    return x if x.dtype in dtypes.SHORT_NAMES else x.astype(dtypes.canonicalize(x.dtype))
+
+
+def wrap_result(value, aval: ShapedArray) -> ConcreteArray:
+    """An eager result as an Array of the aval's dtype. A value that is not contiguous is copied."""
+    value = np.asarray(value)
+    if value.dtype != aval.dtype:
+        value = value.astype(aval.dtype)
+    if not value.flags.c_contiguous:
+        value = np.ascontiguousarray(value).reshape(value.shape)
+    return ConcreteArray(value, aval.weak_type)
+
+
+class _Context(threading.local):
+    """The thread's current trace."""
+
+    def __init__(self):
+        self.trace: Trace = eval_trace
+
+
+eval_trace = EvalTrace()
+context = _Context()
+
+
+@contextlib.contextmanager
+def set_current_trace(trace: Trace):
+    previous, context.trace = context.trace, trace
+    try:
+        yield trace
+    finally:
+        context.trace = previous
+
+
+def is_tracing() -> bool:
+    return context.trace is not eval_trace
+
+
+@contextlib.contextmanager
+def ensure_compile_time_eval():
+    """Evaluates eagerly inside a traced function, for values that do not depend on its arguments."""
+    with set_current_trace(eval_trace):
+        yield
+
+
+class Tracer(Array):
+    """Stands for an array while a function is traced.
+
+    Attributes: `trace` (who made it), `aval`, `atom` (its variable in that trace's jaxpr)."""
+
+    __slots__ = ("trace", "_aval", "atom", "source_info")
+
+    def __init__(self, trace: Trace, aval: ShapedArray, atom=None, source_info=None):
+        self.trace, self._aval, self.atom, self.source_info = trace, aval, atom, source_info
+
+    @property
+    def aval(self) -> ShapedArray:
+        return self._aval
+
+    @property
+    def shape(self) -> tuple:
+        return self._aval.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self._aval.dtype
+
+    @property
+    def weak_type(self) -> bool:
+        return self._aval.weak_type
+
+    def __bool__(self) -> bool:
+        raise concretization_error(self, "bool")
+
+    def __int__(self) -> int:
+        raise concretization_error(self, "int")
+
+    def __float__(self) -> float:
+        raise concretization_error(self, "float")
+
+    def __complex__(self) -> complex:
+        raise concretization_error(self, "complex")
+
+    def __index__(self) -> int:
+        raise concretization_error(self, "index")
+
+    def __array__(self, *args, **kwargs):
+        raise concretization_error(self, "array")
+
+    def tolist(self):
+        raise concretization_error(self, "tolist")
+
+    def item(self, *args):
+        raise concretization_error(self, "item")
+
+    def tobytes(self, order="C"):
+        raise concretization_error(self, "tobytes")
+
+    def block_until_ready(self):
+        return self
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
+
+    def __iter__(self):
+        if not self.shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(self.shape[0]))
+
+    def __repr__(self) -> str:
+        return f"Traced<{self._aval!r}>with<{self.trace!r}>"
+
+
+class JaxprTrace(Trace):
+    """Records equations. Open it with `open_trace`, run code, then `close` it with the outputs.
+
+    Args:
+        debug_info: of the traced function, for error messages.
+        parent: the trace that is current outside.
+    """
+
+    def __init__(self, debug_info: DebugInfo | None = None, parent: Trace | None = None):
+        self.debug_info = debug_info
+        self.parent = parent
+        self.level = parent.level + 1 if isinstance(parent, JaxprTrace) else 1
+        self.invars: list[Var] = []
+        self.eqns: list[Equation] = []
+        self.is_open = True
+        self._consts: dict[int, tuple[Var, object]] = {}  # id(value) -> (constvar, value)
+
+    def __repr__(self) -> str:
+        return f"DynamicJaxprTrace(level={self.level}/0)"
+
+    def new_arg(self, aval: ShapedArray) -> Tracer:
+        var = Var(aval)
+        self.invars.append(var)
+        return Tracer(self, aval, var)
+
+    def owns(self, value) -> bool:
+        """Whether a value was made inside this trace (else it was made before the trace began)."""
+        return isinstance(value, Tracer) and value.trace is self
+
+    def atom_of(self, x):
+        """The variable or literal that stands for x here; values from outside become constvars."""
+        if isinstance(x, Tracer):
+            if x.trace is self:
+                return x.atom
+            self._check_visible(x)
+            return self._const_var(x, x.aval)
+        if isinstance(x, dtypes.PYTHON_SCALARS) and not isinstance(x, np.generic):
+            dtypes.scalar_to_numpy(x)  # raises where a Python int does not fit
+            return Literal(x)
+        aval = aval_of(x)
+        if not aval.shape:
+            return Literal(to_numpy(x)[()], aval)
+        return self._const_var(x, aval)
+
+    def to_tracer(self, x) -> Tracer:
+        if isinstance(x, Tracer) and x.trace is self:
+            return x
+        atom = self.atom_of(x)
+        return Tracer(self, atom.aval, atom)
+
+    def _const_var(self, x, aval: ShapedArray) -> Var:
+        if id(x) not in self._consts:
+            self._consts[id(x)] = (Var(aval), x)
+        return self._consts[id(x)][0]
+
+    def _check_visible(self, tracer: Tracer) -> None:
+        """Raises: UnexpectedTracerError unless the tracer belongs to an open enclosing trace."""
+        outer = self.parent
+        while outer is not None:
+            if outer is tracer.trace:
+                return
+            outer = getattr(outer, "parent", None)
+        if isinstance(tracer.trace, JaxprTrace):
+            raise unexpected_tracer_error(tracer)
+
+    def process_primitive(self, primitive, args, params):
+        if not self.is_open:
+            raise errors.UnexpectedTracerError("an operation was recorded into a trace that has ended")
+        atoms = [x.atom if x.__class__ is Tracer and x.trace is self else self.atom_of(x) for x in args]
+        out_avals = primitive.aval(*[atom.aval for atom in atoms], **params)
+        outs = self.record(primitive, atoms, out_avals if primitive.multiple_results else [out_avals], params)
+        return outs if primitive.multiple_results else outs[0]
+
+    def record(self, primitive, atoms, out_avals, params) -> list[Tracer]:
+        """Appends one equation; returns a tracer per output."""
+        info = source.capture_source()
+        outs = [Tracer(self, aval, Var(aval), info) for aval in out_avals]
+        self.eqns.append(
+            Equation(primitive, atoms, [out.atom for out in outs], params, primitive.effects_of(params), info))  # fmt: skip
+        return outs
+
+    def close(self, outs: Sequence) -> tuple[Jaxpr, list]:
+        """Ends the trace. Returns the jaxpr and the outside values (arrays or outer tracers) of its constvars."""
+        out_atoms = [self.atom_of(out) for out in outs]
+        self.is_open = False
+        eqns = _drop_unread_outputs(self.eqns, out_atoms)
+        constvars = [var for var, _ in self._consts.values()]
+        consts = [value for _, value in self._consts.values()]
+        self._consts = {}
+        return Jaxpr(constvars, self.invars, eqns, out_atoms, debug_info=self.debug_info), consts
+
+    def abandon(self) -> None:
+        """Ends the trace without a result (the traced code raised)."""
+        self.is_open = False
+        self._consts = {}
+
+
+def _drop_unread_outputs(eqns: list[Equation], out_atoms) -> list[Equation]:
+    read = {atom for eqn in eqns for atom in eqn.invars if isinstance(atom, Var)}
+    read.update(atom for atom in out_atoms if isinstance(atom, Var))
+    for eqn in eqns:
+        if not all(var in read for var in eqn.outvars):
+            eqn.outvars = [var if var in read else DropVar(var.aval) for var in eqn.outvars]
+    return eqns
+
+
+@contextlib.contextmanager
+def open_trace(debug_info: DebugInfo | None = None):
+    """A new sub-trace of the current one, made current. The caller closes it with `trace.close(outs)`."""
+    trace = JaxprTrace(debug_info, context.trace)
+    with set_current_trace(trace):
+        try:
+            yield trace
+        finally:
+            if trace.is_open:
+                trace.abandon()
+
+
+def trace_to_jaxpr(fun: Callable, in_avals: Sequence[ShapedArray], debug_info: DebugInfo | None = None):
+    """Runs `fun(*tracers) -> sequence of outputs` and returns (Jaxpr, consts); consts may be outer tracers."""
+    with open_trace(debug_info) as trace:
+        outs = fun(*map(trace.new_arg, in_avals))
+        result = trace.close(outs)
+    if config.check_tracer_leaks:
+        del outs
+        _check_for_leaks(trace)
+    return result
+
+
+def _check_for_leaks(trace: JaxprTrace) -> None:
+    """Raises: LeakedTracerError when a tracer of an ended trace is still referenced somewhere."""
+    gc.collect()
+    leaked = [referrer for referrer in gc.get_referrers(trace) if isinstance(referrer, Tracer)]
+    if leaked:
+        where = source.format_snippet(leaked[0].source_info)
+        raise errors.leaked_tracer_error(leaked[0].aval.long(), origin_of(trace), where, while_tracing=True)
+
+
+def close_over_consts(jaxpr: Jaxpr, consts: Sequence) -> tuple[ClosedJaxpr, list]:
+    """Turns constvars into leading invars: returns (closed jaxpr without consts, the operands to pass for them)."""
+    return ClosedJaxpr(jaxpr.replace(constvars=[], invars=jaxpr.constvars + jaxpr.invars)), list(consts)
+
+
+# -- errors -----------------------------------------------------------------------------------------------
+
+
+def unexpected_tracer_error(tracer: Tracer) -> Exception:
+    where = source.format_snippet(tracer.source_info)
+    return errors.leaked_tracer_error(tracer.aval.long(), origin_of(tracer.trace), where)
+
+
+_CONVERSION_ERRORS = {
+    "bool": errors.bool_conversion_error, "index": errors.integer_conversion_error,
+    "array": errors.array_conversion_error,
+    **{name: functools.partial(errors.number_conversion_error, name) for name in ("int", "float", "complex")},
+    **{name: functools.partial(errors.method_conversion_error, name) for name in ("item", "tolist", "tobytes")},
+}  # fmt: skip
+
+
+def concretization_error(tracer: Tracer, wanted: str) -> Exception:
+    """The documented error for using a tracer where Python needs a value (`bool`, `int`, `index`, `array` ...)."""
+    if isinstance(tracer.trace, JaxprTrace) and not tracer.trace.is_open:
+        return unexpected_tracer_error(tracer)
+    return _CONVERSION_ERRORS[wanted](tracer.aval.long(), origin_of(tracer.trace, tracer), user_snippet())
+
+
+def user_snippet() -> list[str]:
+    """The user's current line with a caret, for a message."""
+    return source.format_snippet(source.capture_source())
+
+
+def origin_of(trace: Trace, tracer: Tracer | None = None) -> errors.Origin:
+    """Which function a trace traces, and which of its arguments the tracer depends on."""
+    info = getattr(trace, "debug_info", None)
+    if info is None:
+        return errors.Origin("function", transform="trace")
+    names = tuple(origin_arguments(tracer)) if tracer is not None else ()
+    return errors.Origin(info.fun_name, info.location, info.transform, names)
+
+
+def origin_arguments(tracer: Tracer) -> list[str]:
+    """Names of the traced function's arguments that the value depends on, in their order."""
+    trace = tracer.trace
+    if not isinstance(trace, JaxprTrace) or trace.debug_info is None or not trace.debug_info.arg_names:
+        return []
+    needed = {tracer.atom}
+    for eqn in reversed(trace.eqns):
+        if any(var in needed for var in eqn.outvars):
+            needed.update(atom for atom in eqn.invars if isinstance(atom, Var))
+    names = trace.debug_info.arg_names
+    return list(dict.fromkeys(names[i] for i, var in enumerate(trace.invars) if var in needed and names[i]))

@@ -1,0 +1,78 @@
+"""Looking into a program while it runs: `jitcore.debug.print` and `jitcore.debug.callback`.
+
+In: values of a traced function. Out: text or a call of a Python function each time the program gets there,
+also inside compiled loops.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dataclasses
+import string
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from jitcore.core.source import api_boundary
+from jitcore.lax.callback import debug_callback
+
+__all__ = ["callback", "print"]
+
+
+class _CheckingFormatter(string.Formatter):
+    """Formats, and raises when an argument is not used by the format."""
+
+    def check_unused_args(self, used_args, args: Sequence, kwargs: Mapping) -> None:
+        unused = [arg for i, arg in enumerate(args) if i not in used_args]
+        if unused:
+            raise ValueError(f"Unused positional arguments to `jitcore.debug.print`: {unused}")
+        unused = [name for name in kwargs if name not in used_args]
+        if unused:
+            raise ValueError(
+                f"Unused keyword arguments to `jitcore.debug.print`: {unused}. You may be passing an "
+                'f-string (i.e, `f"{x}"`) into `jitcore.debug.print` and instead should pass in a '
+                "regular string."
+            )
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return ""  # the values are not known yet: only the names are checked
+
+
+@dataclasses.dataclass(frozen=True)
+class _Printer:
+    """Prints its arguments in a format. Equal formats are equal, so tracing again gives an equal program."""
+
+    fmt: str
+
+    def __call__(self, *args, **kwargs) -> None:
+        builtins.print(self.fmt.format(*args, **kwargs), flush=True)
+
+
+@api_boundary
+def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+    """Prints values when the program computes them.
+
+    >>> debug.print("x = {x}, y = {}", y, x=x)
+
+    Args:
+        fmt: a format as of `str.format`. Braces are filled when the program runs, so write no f-string.
+        args, kwargs: arrays, pytrees of arrays, or other objects.
+        ordered: ordered prints appear in the order of the program.
+
+    Raises: TypeError when fmt is no str; ValueError for an argument that the format does not use; IndexError
+        or KeyError for one that it lacks.
+    """
+    if not isinstance(fmt, str):
+        raise TypeError(f"expected str, got {type(fmt).__name__}")
+    _CheckingFormatter().format(fmt, *args, **kwargs)
+    debug_callback(_Printer(fmt), *args, ordered=ordered, **kwargs)
+
+
+@api_boundary
+def callback(callback: Callable, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+    """Calls `callback(*args, **kwargs)` when the program gets here, and ignores what it returns.
+
+    Args:
+        callback: gets an Array for each array among the leaves of args and kwargs, other leaves as they are.
+        ordered: ordered callbacks happen in the order of the program.
+    """
+    debug_callback(callback, *args, ordered=ordered, **kwargs)

@@ -1,0 +1,18 @@
+"""From a call to a compiled program: signatures, caches, backends.
+
+In: a Python function and the arguments of one call. Out: an executable for these types, run on the arrays.
+Stage: the last but one; `api` puts the public names on top. Data flows through the modules in this order:
+
+    options.py     what was given to `jit`
+    parameters.py  which parameters are static or donated
+    signature.py   one call -> leaves, structure and avals
+    tracing.py     signature -> jaxpr
+    program.py     jaxpr -> passes -> executable
+    function.py    the caches of one function; what a call does when it meets a new signature
+    fast_call.py   what a call does when its signature is known
+    inner.py       a jitted function called while another is traced
+"""
+
+from jitcore.dispatch.counters import counters
+
+__all__ = ["counters"]

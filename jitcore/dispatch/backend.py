@@ -1,0 +1,152 @@
+"""Backends: what one has to offer, and how the installed ones are found.
+
+In: the name of a backend or platform, or nothing. Out: a `Backend`. Backends come from the entry-point group
+`jitcore.backends`, which is read at the first use; jitcore imports none by name.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from jitcore import argument_errors
+from jitcore.config import config
+from jitcore.core.aval import ShapedArray
+from jitcore.core.jaxpr import ClosedJaxpr
+
+ENTRY_POINT_GROUP = "jitcore.backends"
+
+#: Names a user may give, and the entry points that serve them, best first.
+_SERVED_BY = {"gpu": ("gpu", "cuda", "rocm"), "cuda": ("cuda", "gpu"), "tpu": ("tpu", "xla")}
+#: Entry points tried, in order, when nobody names one.
+_PREFERENCE = ("cpu", "reference")
+_INSTALL = {"gpu": 'pip install "jitcore[cuda]"', "cuda": 'pip install "jitcore[cuda]"',
+            "tpu": 'pip install "jax[tpu]"', "cpu": "pip install --force-reinstall jitcore"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """What a backend is told beside the program; part of the key of compiled programs.
+
+    Attributes:
+        donated: for each input of the program, whether the executable may write into its memory.
+        fastmath: floating point may be reassociated.
+        opt_level: of the code generator, 0 to 3; None is the backend's choice.
+        parallel: whether kernels may use several threads; None is the backend's choice.
+        num_threads: threads of one kernel; None is `config.num_threads`.
+    """
+
+    donated: tuple[bool, ...] = ()
+    fastmath: bool = False
+    opt_level: int | None = None
+    parallel: bool | None = None
+    num_threads: int | None = None
+
+
+class Executable(Protocol):
+    """A compiled program. One serves all concrete shapes that its program's avals admit."""
+
+    #: Kernels or programs that the backend's compiler has translated for this executable so far.
+    compiles: int
+
+    def bind(self, in_avals: Sequence[ShapedArray]) -> Callable[..., list[np.ndarray]]:
+        """The program for inputs of these concrete shapes: a function of the input ndarrays.
+
+        Inputs are C-contiguous, aligned and of the dtypes of the avals; those not donated are only read.
+        Outputs are C-contiguous ndarrays of the avals' dtypes that share no memory with anything but donated
+        inputs. The function may be called by several threads at once. This is the hot path.
+        """
+
+    def texts(self) -> dict[str, str]:
+        """Its stages as text: 'loop program', 'kernel', 'llvm', 'assembly', as far as it has them."""
+
+    def cost(self) -> dict[str, float]:
+        """Estimates: 'flops', 'bytes accessed', as far as it has them."""
+
+
+class Backend(Protocol):
+    """name: of the entry point; platform: 'cpu', 'gpu' or 'tpu'."""
+
+    name: str
+    platform: str
+
+    def devices(self) -> list: ...
+
+    def compile(self, closed_jaxpr: ClosedJaxpr, options: CompileOptions) -> Executable:
+        """An executable whose inputs are the invars of the jaxpr, which has no constvars."""
+
+
+@dataclass
+class _Installed:
+    """The entry points of this environment and what became of those that were loaded."""
+
+    entry_points: dict[str, Any]
+    loaded: dict[str, Backend] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+
+
+_lock = threading.RLock()
+_installed: _Installed | None = None
+
+
+def _read_entry_points() -> _Installed:
+    global _installed
+    if _installed is None:
+        from importlib.metadata import entry_points
+
+        with _lock:
+            _installed = _Installed({point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)})
+    return _installed
+
+
+def _load_backend(name: str) -> Backend | None:
+    """The backend behind an entry point, or None with the reason noted."""
+    installed = _read_entry_points()
+    if name in installed.loaded:
+        return installed.loaded[name]
+    with _lock:
+        if name in installed.loaded or name not in installed.entry_points:
+            return installed.loaded.get(name)
+        # A backend of a third party may fail in any way; the others must stay usable.
+        try:
+            backend = installed.entry_points[name].load()()
+            if not backend.devices():
+                raise RuntimeError("it found no device")
+        except Exception as error:
+            installed.reasons[name] = f"{type(error).__name__}: {error}"
+            return None
+        installed.loaded[name] = backend
+        return backend
+
+
+def find_backend(name: str | None = None) -> Backend:
+    """The backend of this name or platform; without a name `config.default_backend`, then the best present.
+
+    Raises: BackendNotFoundError naming those present and what to install.
+    """
+    name = name or config.default_backend or None
+    candidates = _PREFERENCE if name is None else _SERVED_BY.get(name, (name,))
+    for candidate in candidates:
+        backend = _load_backend(candidate)
+        if backend is not None:
+            return backend
+    raise _describe_absence(name or _PREFERENCE[0])
+
+
+def list_backends() -> tuple[dict[str, Backend], dict[str, str]]:
+    """(backends that work, reasons why the others do not), each by entry-point name. Loads all of them."""
+    installed = _read_entry_points()
+    for name in installed.entry_points:
+        _load_backend(name)
+    return dict(installed.loaded), dict(installed.reasons)
+
+
+def _describe_absence(name: str) -> Exception:
+    present, reasons = list_backends()
+    served = _SERVED_BY.get(name, (name,))
+    reason = "; ".join(f"{tried} failed to load: {reasons[tried]}" for tried in served if tried in reasons)
+    return argument_errors.backend_not_found_error(name, sorted(present), reason, _INSTALL.get(name, ""))

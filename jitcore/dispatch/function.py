@@ -1,0 +1,210 @@
+"""The caches of one jitted function, and what a call does when its signature is new.
+
+In: calls. Out: results. A `JitFunction` is shared by all `jit(fun, ...)` of the same function object and
+options; it does not keep the function alive, so that a lambda and what was traced for it go together.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import jitcore.numpy  # noqa: F401  gives arrays and tracers their operators
+from jitcore.config import config
+from jitcore.core.aval import ShapedArray
+from jitcore.core.trace import Tracer, context, eval_trace, unexpected_tracer_error
+from jitcore.dispatch.abstracted import abstract_avals
+from jitcore.dispatch.backend import find_backend
+from jitcore.dispatch.counters import CacheInfo
+from jitcore.dispatch.donation import claim_donated, delete_donated, warn_unusable
+from jitcore.dispatch.fast_call import FastCalls
+from jitcore.dispatch.inner import bind_inner
+from jitcore.dispatch.misses import MissLog
+from jitcore.dispatch.options import JitOptions
+from jitcore.dispatch.parameters import plan_arguments
+from jitcore.dispatch.program import Program
+from jitcore.dispatch.signature import CallSignature, read_call, read_value
+from jitcore.dispatch.tracing import SINGLE, TracedFunction, trace_call
+
+
+class Entry:
+    """How to serve calls of one signature.
+
+    Attributes:
+        run: function of the ndarrays of all leaves, giving the output ndarrays.
+        weak_type: of the result when that is one array, else None.
+        finish: makes the result of the output ndarrays.
+        reused: indices of the leaves whose memory `run` may overwrite; () nearly always.
+    """
+
+    __slots__ = ("run", "weak_type", "finish", "reused")
+
+    def __init__(self, program: Program, avals: list[ShapedArray]):
+        self.run = program.bind(avals)
+        self.weak_type = program.weak_types[0] if program.traced.out_structure is SINGLE else None
+        self.finish = program.make_finish()
+        self.reused = tuple(i for i, reused in enumerate(program.reused) if reused)
+
+    def call(self, leaves: Sequence[Any], values: list[np.ndarray]) -> Any:
+        """The result for these leaves, whose ndarrays are `values`; deletes what was donated and used."""
+        if not self.reused:
+            return self.finish(self.run(*values))
+        claim_donated(self.reused, leaves, values)
+        outs = self.run(*values)
+        delete_donated(self.reused, leaves)
+        return self.finish(outs)
+
+
+class JitFunction:
+    """Args: fun, not kept; options.
+
+    Attributes:
+        plan: which arguments are static or donated.
+        fast: the dispatchers of calls whose arguments are positional arrays and scalars.
+        misses: the signatures that were new.
+        last_program: what was compiled last.
+    """
+
+    def __init__(self, fun: Callable, options: JitOptions):
+        self.options = options
+        self.plan = plan_arguments(fun, options)
+        self.misses = MissLog()
+        self.fast = FastCalls(self.plan)
+        self._lock = threading.Lock()
+        self.clear()
+
+    def clear(self) -> None:
+        """Forgets every traced and compiled signature."""
+        with self._lock:
+            self.fast.clear()
+            self.misses.clear()
+            self.last_program: Program | None = None
+            self._entries: dict[tuple, Entry] = {}
+            self._programs: dict[tuple, Program] = {}
+            self._inner: dict[tuple, TracedFunction] = {}
+            self._slow_hits = self._n_misses = self._n_traces = self._n_compiles = 0
+
+    def info(self) -> CacheInfo:
+        hits = self.fast.count_hits() + self._slow_hits
+        return CacheInfo(hits, self._n_misses, self._n_traces, self._n_compiles)
+
+    # -- a call that the fast path did not serve -------------------------------------------------------------
+    def call(self, fun: Callable, args: tuple, kwargs: dict) -> Any:
+        """Runs one call. Raises: what reading, tracing, compiling or running it raises."""
+        if config.disable_jit:
+            return fun(*args, **kwargs)
+        call = read_call(fun, self.plan, args, kwargs)
+        if context.trace is not eval_trace:
+            return self._call_inner(fun, call)
+        for leaf in call.leaves:
+            if isinstance(leaf, Tracer):
+                raise unexpected_tracer_error(leaf)
+        key = (config.trace_key, call.key)
+        entry = self._entries.get(key)
+        if entry is None:
+            entry = self._add_entry(fun, call, key)
+        else:
+            self._slow_hits += 1
+        self.fast.learn(call, args, entry)
+        return entry.call(call.leaves, read_values(fun, call))
+
+    def _add_entry(self, fun: Callable, call: CallSignature, key: tuple) -> Entry:
+        self._note_miss(call)
+        program = self.make_program(fun, call)
+        before = program.compiles
+        entry = Entry(program, call.avals)
+        with self._lock:
+            self._n_compiles += program.compiles - before
+            self._entries[key] = entry
+            self.last_program = program
+        return entry
+
+    def _note_miss(self, call: CallSignature) -> None:
+        with self._lock:
+            self._n_misses += 1
+            self.misses.add(call)
+
+    def make_program(self, fun: Callable, call: CallSignature) -> Program:
+        """The program for this call, traced now unless it is known."""
+        avals = abstract_avals(call, self.options.abstracted_axes)
+        parts = tuple((aval.shape, aval.dtype, aval.weak_type) for aval in avals)
+        key = (config.trace_key, call.structure, call.n_args, call.statics, parts)
+        program = self._programs.get(key)
+        if program is None:
+            traced = trace_call(fun, call, avals, rewrite=self.options.rewrite)
+            program = Program(traced, call.donated, self.options, find_backend(self.options.backend))
+            if any(call.donated):
+                warn_unusable(program)
+            with self._lock:
+                self._n_traces += 1
+                self._programs[key] = program
+        return program
+
+    # -- a call inside the tracing of another function -------------------------------------------------------
+    def _call_inner(self, fun: Callable, call: CallSignature) -> Any:
+        key = (config.trace_key, call.key)
+        traced = self._inner.get(key)
+        if traced is None:
+            self._note_miss(call)
+            traced = trace_call(fun, call, rewrite=self.options.rewrite)
+            with self._lock:
+                self._n_traces += 1
+                # A captured tracer belongs to the present outer trace alone.
+                if not any(isinstance(const, Tracer) for const in traced.consts):
+                    self._inner[key] = traced
+        else:
+            self._slow_hits += 1
+        return traced.unflatten(bind_inner(traced, call.leaves, inline=self.options.inline))
+
+
+def read_values(fun: Callable, call: CallSignature) -> list[np.ndarray]:
+    """The leaves as ndarrays. Raises: OverflowError naming the argument whose Python int is too large."""
+    try:
+        return [read_value(leaf, part[1]) for leaf, part in zip(call.leaves, call.parts)]
+    except OverflowError:
+        for name, leaf, part in zip(call.name_leaves(fun), call.leaves, call.parts):
+            if isinstance(leaf, int) and not np.iinfo(part[1]).min <= leaf <= np.iinfo(part[1]).max:
+                raise OverflowError(
+                    "An overflow was encountered while parsing an argument to a jitted computation, whose "
+                    f"argument path is {name}. Got {type(leaf)} with value {leaf}\n"
+                    f"To fix: pass np.int64({leaf}), whose 64 bits are kept, or enable_x64."
+                ) from None
+        raise
+
+
+# -- one JitFunction per function object and options ---------------------------------------------------------
+
+_lock = threading.Lock()
+_functions: weakref.WeakKeyDictionary[Callable, dict[JitOptions, JitFunction]] = weakref.WeakKeyDictionary()
+_all_functions: weakref.WeakSet[JitFunction] = weakref.WeakSet()
+
+
+def find_function(fun: Callable, options: JitOptions) -> JitFunction:
+    """The caches of this function under these options; its own where it cannot be hashed or referred to
+    weakly."""
+    try:
+        of_options = _functions.get(fun)
+        known = of_options.get(options) if of_options is not None else None
+        shareable = hash(options) is not None
+    except TypeError:
+        known, shareable = None, False
+    if known is not None:
+        return known
+    function = JitFunction(fun, options)
+    with _lock:
+        if shareable:
+            function = _functions.setdefault(fun, {}).setdefault(options, function)
+        _all_functions.add(function)
+    return function
+
+
+def clear_functions() -> None:
+    """Empties the caches of every jitted function that is alive."""
+    with _lock:
+        functions = list(_all_functions)
+    for function in functions:
+        function.clear()

@@ -1,0 +1,127 @@
+"""The arguments of `jit`, checked and made hashable.
+
+In: what the user gave to `jit`. Out: `JitOptions`, the key under which jitted forms of one function share
+their caches.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from jitcore import argument_errors, tree_util
+
+
+class _UnspecifiedValue:
+    """Says that a sharding was not given."""
+
+    def __repr__(self) -> str:
+        return "UnspecifiedValue"
+
+
+UNSPECIFIED = _UnspecifiedValue()
+
+
+class JitOptions(NamedTuple):
+    """static_*, donate_*: tuples, or None when not given. compiler_options: sorted (key, value) pairs."""
+
+    static_argnums: tuple[int, ...] | None = None
+    static_argnames: tuple[str, ...] | None = None
+    donate_argnums: tuple[int, ...] | None = None
+    donate_argnames: tuple[str, ...] | None = None
+    keep_unused: bool = False
+    backend: str | None = None
+    inline: bool = False
+    abstracted_axes: Any = None
+    compiler_options: tuple[tuple[str, Any], ...] = ()
+    rewrite: bool = False
+
+
+DEFAULT_OPTIONS = JitOptions()
+
+
+class _OptionRow(NamedTuple):
+    accepts: Callable[[Any], bool]
+    accepted: str
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+#: The keys of `compiler_options`; their meaning stands in `backend.CompileOptions`.
+COMPILER_OPTIONS = {
+    "fastmath": _OptionRow(_is_bool, "True or False"),
+    "opt_level": _OptionRow(lambda value: _is_integer(value) and 0 <= value <= 3, "an integer from 0 to 3"),
+    "parallel": _OptionRow(_is_bool, "True or False"),
+    "num_threads": _OptionRow(lambda value: _is_integer(value) and value >= 1, "an integer of at least 1"),
+}
+
+
+def read_compiler_options(given: Mapping[str, Any] | None) -> tuple[tuple[str, Any], ...]:
+    """Raises: UnknownCompilerOptionError for a key that no stage reads; ValueError for a bad value."""
+    if not given:
+        return ()
+    for key, value in given.items():
+        row = COMPILER_OPTIONS.get(key)
+        if row is None:
+            raise argument_errors.compiler_option_error(str(key), sorted(COMPILER_OPTIONS))
+        if not row.accepts(value):
+            raise ValueError(f"compiler_options[{key!r}] does not accept {value!r}; it takes {row.accepted}.")
+    return tuple(sorted(given.items()))
+
+
+def read_argnums(given: int | Iterable[int] | None) -> tuple[int, ...] | None:
+    if given is None:
+        return None
+    try:
+        return (operator.index(given),)
+    except TypeError:
+        return tuple(operator.index(number) for number in given)
+
+
+def read_argnames(given: str | Iterable[str] | None, option: str) -> tuple[str, ...] | None:
+    """Raises: TypeError when a name is no string."""
+    if given is None:
+        return None
+    names = (given,) if isinstance(given, str) else tuple(given)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"{option} must be a string or a collection of strings, got {given!r}")
+    return names
+
+
+def read_backend(device: Any, backend: str | None, in_shardings: Any, out_shardings: Any) -> str | None:
+    """The backend that `device`, `backend` and the shardings ask for, None when they say nothing.
+
+    Raises: ValueError when they contradict each other or span several devices."""
+    if device is not None and backend is not None:
+        raise ValueError(f"can't specify both a device and a backend for jit, got {device=} and {backend=}")
+    devices = [] if device is None else [device]
+    for name, shardings in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
+        devices += _devices_of_shardings(name, shardings)
+    if len(set(devices)) > 1:
+        raise ValueError(f"jit runs on a single device, but its shardings name several: {devices}")
+    if backend is not None and not isinstance(backend, str):
+        raise TypeError(f"backend must be a string such as 'cpu', got {backend!r}")
+    return devices[0].backend if devices else backend
+
+
+def _devices_of_shardings(option: str, shardings: Any) -> list[Any]:
+    found = []
+    for sharding in tree_util.tree_leaves(shardings):
+        if sharding is UNSPECIFIED:
+            continue
+        device_set = getattr(sharding, "device_set", None)
+        if device_set is None:
+            raise ValueError(f"{option} takes SingleDeviceSharding or None, got {sharding!r}")
+        if len(device_set) > 1:
+            raise ValueError(f"{option} names {len(device_set)} devices, but jitcore runs on a single one; "
+                             "use SingleDeviceSharding or None")  # fmt: skip
+        found += device_set
+    return found

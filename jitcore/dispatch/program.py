@@ -1,0 +1,228 @@
+"""A traced function on its way to an executable.
+
+In: a `TracedFunction`. Out: `Program`, which holds each stage once it is asked for: the optimized jaxpr
+without constants (they are inputs, so that programs that differ in captured arrays share one executable), and
+executables, found in a cache by what the program computes.
+"""
+
+from __future__ import annotations
+
+import operator
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from jitcore import passes, tree_util
+from jitcore.array import ConcreteArray
+from jitcore.config import config
+from jitcore.core.aval import ShapedArray
+from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Var
+from jitcore.core.trace import Tracer, close_over_consts, unexpected_tracer_error
+from jitcore.dispatch.abstracted import has_symbolic_shapes
+from jitcore.dispatch.backend import Backend, CompileOptions, Executable
+from jitcore.dispatch.counters import counters
+from jitcore.dispatch.options import JitOptions
+from jitcore.dispatch.signature import read_leaf, read_value
+from jitcore.dispatch.tracing import SINGLE, TracedFunction
+from jitcore.passes.canonical import program_key
+
+
+class ExecutableCache:
+    """Executables by what they compute: a bounded map that drops the least recently used. Thread-safe."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._executables: OrderedDict[tuple, Executable] = OrderedDict()
+        self._building: dict[tuple, threading.Lock] = {}
+
+    def find_or_build(self, key: tuple, build: Callable[[], Executable]) -> Executable:
+        """The executable of this key; of several threads that miss it one builds and the others wait."""
+        found = self._find(key)
+        if found is not None:
+            return found
+        with self._lock:
+            building = self._building.setdefault(key, threading.Lock())
+        with building:
+            found = self._find(key)
+            if found is None:
+                found = build()
+                self._add(key, found)
+        with self._lock:
+            self._building.pop(key, None)
+        return found
+
+    def _find(self, key: tuple) -> Executable | None:
+        with self._lock:
+            found = self._executables.get(key)
+            if found is not None:
+                self._executables.move_to_end(key)
+            return found
+
+    def _add(self, key: tuple, executable: Executable) -> None:
+        with self._lock:
+            self._executables[key] = executable
+            while len(self._executables) > max(config.cache_size, 1):
+                self._executables.popitem(last=False)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._executables.clear()
+
+    def __len__(self) -> int:
+        return len(self._executables)
+
+
+executables = ExecutableCache()
+
+
+class Program:
+    """A traced function and its stages.
+
+    Args:
+        traced: its leaves are the invars of `traced.jaxpr`.
+        donated: for each leaf, whether the caller gives it away; () when none is.
+        options: of `jit`.
+        backend: that compiles it.
+    """
+
+    def __init__(
+        self, traced: TracedFunction, donated: tuple[bool, ...], options: JitOptions, backend: Backend
+    ):
+        self.traced, self.options, self.backend = traced, options, backend
+        self.donated = donated or (False,) * len(traced.jaxpr.invars)
+        self.compiles = 0  # done for this program; none when the executable was found in the cache
+
+    @cached_property
+    def closed_jaxpr(self) -> ClosedJaxpr:
+        """The traced jaxpr with its captured values."""
+        return ClosedJaxpr(self.traced.jaxpr, self.traced.consts)
+
+    @cached_property
+    def const_values(self) -> list[np.ndarray]:
+        values = []
+        for const in self.traced.consts:
+            if isinstance(const, Tracer):
+                raise unexpected_tracer_error(const)
+            values.append(read_value(const, read_leaf(const)[1]))
+        return values
+
+    @cached_property
+    def optimized(self) -> ClosedJaxpr:
+        """After the passes; captured values are its leading inputs. All inputs are still there."""
+        closed, _ = close_over_consts(self.traced.jaxpr, self.traced.consts)
+        return passes.run_pipeline(closed)
+
+    @cached_property
+    def kept(self) -> tuple[int, ...]:
+        """Which inputs (captured values, then leaves) the executable takes: those that are read, in order."""
+        jaxpr = self.optimized.jaxpr
+        # The sizes of symbolic dimensions are read from the inputs, so that none of them may be missing.
+        if self.options.keep_unused or has_symbolic_shapes(jaxpr):
+            return tuple(range(len(jaxpr.invars)))
+        read = find_read_vars(jaxpr)
+        return tuple(i for i, var in enumerate(jaxpr.invars) if var in read)
+
+    @cached_property
+    def compiled_jaxpr(self) -> ClosedJaxpr:
+        """What the backend gets."""
+        jaxpr = self.optimized.jaxpr
+        if len(self.kept) == len(jaxpr.invars):
+            return self.optimized
+        return ClosedJaxpr(jaxpr.replace(invars=[jaxpr.invars[i] for i in self.kept]), [])
+
+    @cached_property
+    def reused(self) -> tuple[bool, ...]:
+        """For each leaf, whether an output of its shape and dtype can take over its memory."""
+        free: dict[tuple, int] = {}
+        for aval in self.optimized.out_avals:
+            free[aval.shape, aval.dtype] = free.get((aval.shape, aval.dtype), 0) + 1
+        flags, n_consts = [], len(self.traced.consts)
+        for i, (given, aval) in enumerate(zip(self.donated, self.traced.jaxpr.in_avals)):
+            usable = given and n_consts + i in self.kept and free.get((aval.shape, aval.dtype), 0) > 0
+            if usable:
+                free[aval.shape, aval.dtype] -= 1
+            flags.append(usable)
+        return tuple(flags)
+
+    @property
+    def unusable(self) -> list[ShapedArray]:
+        """Donated leaves that are read, but whose memory no output can take over."""
+        n_consts = len(self.traced.consts)
+        return [aval for i, aval in enumerate(self.traced.jaxpr.in_avals)
+                if self.donated[i] and not self.reused[i] and n_consts + i in self.kept]  # fmt: skip
+
+    @cached_property
+    def compile_options(self) -> CompileOptions:
+        n_consts = len(self.traced.consts)
+        donated = tuple(i >= n_consts and self.reused[i - n_consts] for i in self.kept)
+        return CompileOptions(donated, **dict(self.options.compiler_options))
+
+    @cached_property
+    def executable(self) -> Executable:
+        key = (program_key(self.compiled_jaxpr), self.backend.name, self.compile_options, config.check_bounds)
+        return executables.find_or_build(key, self._compile)
+
+    def _compile(self) -> Executable:
+        executable = self.backend.compile(self.compiled_jaxpr, self.compile_options)
+        self._count_compiles(executable.compiles)
+        return executable
+
+    def _count_compiles(self, number: int) -> None:
+        self.compiles += number
+        counters.add(compiles=number)
+
+    def bind(self, avals: Sequence[ShapedArray]) -> Callable[..., list[np.ndarray]]:
+        """A function of the ndarrays of all leaves, which have these concrete shapes."""
+        n_consts = len(self.traced.consts)
+        all_avals = [*self.traced.jaxpr.replace(invars=self.traced.jaxpr.constvars).in_avals, *avals]
+        before = self.executable.compiles
+        run = self.executable.bind([all_avals[i] for i in self.kept])
+        self._count_compiles(self.executable.compiles - before)
+        consts = [self.const_values[i] for i in self.kept if i < n_consts]
+        kept_leaves = [i - n_consts for i in self.kept if i >= n_consts]
+        if consts:
+            run = partial(run, *consts)
+        if len(kept_leaves) < len(avals):
+            run = _select_arguments(run, kept_leaves)
+        return _check_nans(run, self.traced.fun_name) if config.debug_nans else run
+
+    @cached_property
+    def weak_types(self) -> tuple[bool, ...]:
+        return tuple(aval.weak_type for aval in self.traced.jaxpr.out_avals)
+
+    def make_finish(self) -> Callable[[Sequence[np.ndarray]], Any]:
+        """A function that makes what the user gets from the output ndarrays."""
+        weak_types, structure = self.weak_types, self.traced.out_structure
+        if structure is SINGLE:
+            return lambda outs: ConcreteArray(outs[0], weak_types[0])
+        if structure == tree_util.tree_structure((0,) * len(weak_types)):
+            return lambda outs: tuple(map(ConcreteArray, outs, weak_types))
+        return lambda outs: structure.unflatten(map(ConcreteArray, outs, weak_types))
+
+
+def find_read_vars(jaxpr: Jaxpr) -> set[Var]:
+    read = {atom for eqn in jaxpr.eqns for atom in eqn.invars if isinstance(atom, Var)}
+    read.update(atom for atom in jaxpr.outvars if isinstance(atom, Var))
+    return read
+
+
+def _select_arguments(run: Callable, positions: list[int]) -> Callable:
+    if len(positions) <= 1:
+        return lambda *values: run(*[values[i] for i in positions])
+    select = operator.itemgetter(*positions)
+    return lambda *values: run(*select(values))
+
+
+def _check_nans(run: Callable, fun_name: str) -> Callable:
+    def run_checked(*values):
+        outs = run(*values)
+        for out in outs:
+            if out.dtype.kind not in "biu" and np.isnan(out).any():
+                raise FloatingPointError(f"invalid value (nan) encountered in {fun_name}")
+        return outs
+
+    return run_checked

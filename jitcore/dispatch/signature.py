@@ -1,0 +1,168 @@
+"""One call of a jitted function: its leaves, how they stand in the arguments, their avals, its static values.
+
+In: args and kwargs. Out: a `CallSignature`, whose `key` finds compiled programs, and which puts tracers back
+where the leaves stood. Calls whose arguments are plain arrays and scalars are not flattened by the pytree
+library, which would cost more than the rest of the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitcore import argument_errors, dtypes, tree_util
+from jitcore.array import Array, ConcreteArray
+from jitcore.core.aval import ShapedArray, ShapeDtypeStruct
+from jitcore.dispatch.parameters import ArgumentPlan, name_leaves
+
+#: An aval as a plain tuple, which hashes faster: (shape, dtype, weak type).
+Part = tuple[tuple, np.dtype, bool]
+
+_SCALARS = (*dtypes.PYTHON_SCALARS, np.generic)
+# Flags of an ndarray that kernels can read: C-contiguous (1) and aligned (256).
+READABLE_FLAGS = 0x101
+
+
+class CallSignature:
+    """Args: as `read_call`.
+
+    Attributes:
+        leaves: the dynamic arguments' leaves: positional ones first, then keywords by name.
+        structure: (number of positional arguments, keyword names) of a flat call, or the treedef.
+        statics: ((position or name, class, value), ...).
+        parts: the avals as tuples.
+        donated: for each leaf, whether the user donates it.
+    """
+
+    __slots__ = ("leaves", "structure", "n_args", "statics", "parts", "donated")
+
+    def __init__(self, leaves, structure, n_args, statics, parts, donated):
+        self.leaves, self.structure, self.n_args = leaves, structure, n_args
+        self.statics, self.parts, self.donated = statics, parts, donated
+
+    @property
+    def key(self) -> tuple:
+        return self.structure, self.n_args, self.statics, self.parts
+
+    @property
+    def avals(self) -> list[ShapedArray]:
+        return [ShapedArray(*part) for part in self.parts]
+
+    def rebuild(self, leaves: Sequence[Any], *, static: Callable[[Any], Any] | None = None):
+        """(args, kwargs) with these leaves. static: maps each static value; they stay as they are without."""
+        if isinstance(self.structure, tree_util.PyTreeDef):
+            dynamic, kwargs = self.structure.unflatten(leaves)
+            kwargs = dict(kwargs)
+        else:
+            n_dynamic, names = self.structure
+            dynamic, kwargs = leaves[:n_dynamic], dict(zip(names, leaves[n_dynamic:]))
+        args = list(dynamic)
+        for place, _, value in self.statics:
+            value = static(value) if static else value
+            if isinstance(place, int):
+                args.insert(place, value)
+            else:
+                kwargs[place] = value
+        return tuple(args), kwargs
+
+    def make_in_tree(self) -> tree_util.PyTreeDef:
+        """The treedef of (dynamic args, dynamic kwargs)."""
+        if isinstance(self.structure, tree_util.PyTreeDef):
+            return self.structure
+        n_dynamic, names = self.structure
+        return tree_util.tree_structure(((0,) * n_dynamic, dict.fromkeys(names, 0)))
+
+    def name_leaves(self, fun: Callable) -> list[str]:
+        """The user's names of the leaves."""
+        args, kwargs = self.rebuild([0] * len(self.leaves), static=lambda value: None)
+        return name_leaves(fun, args, kwargs)
+
+
+def read_call(fun: Callable, plan: ArgumentPlan, args: tuple, kwargs: dict, *, abstract: bool = False):
+    """The signature of one call. abstract: ShapeDtypeStructs may stand for arrays.
+
+    Raises: StaticArgumentError for an unhashable static value, JitcoreTypeError for what is not an array."""
+    statics: list[tuple] = []
+    static_nums = plan.find_static(len(args)) if plan.static_nums else ()
+    for num in static_nums:
+        statics.append(_read_static(num, args[num]))
+    dynamic = [arg for i, arg in enumerate(args) if i not in static_nums] if static_nums else args
+    if plan.static_names and kwargs:
+        statics += [_read_static(name, kwargs[name]) for name in sorted(plan.static_names & kwargs.keys())]
+        kwargs = {name: value for name, value in kwargs.items() if name not in plan.static_names}
+    names = tuple(sorted(kwargs)) if kwargs else ()
+    leaves = [*dynamic, *[kwargs[name] for name in names]]
+    structure: Any = (len(dynamic), names)
+    parts = [read_leaf(leaf, abstract) for leaf in leaves]
+    if None in parts:
+        leaves, structure = tree_util.tree_flatten((tuple(dynamic), kwargs))
+        parts = [read_leaf(leaf, abstract) for leaf in leaves]
+    call = CallSignature(leaves, structure, len(args), tuple(statics), tuple(parts), ())
+    if None in parts:
+        raise _argument_error(fun, call)
+    if plan.donate_nums or plan.donate_names:
+        call.donated = _find_donated(plan, call, static_nums, args, kwargs)
+    return call
+
+
+def _read_static(place: int | str, value: Any) -> tuple:
+    try:
+        hash(value)
+    except TypeError as error:
+        name = place if isinstance(place, str) else ""
+        raise argument_errors.unhashable_static_error(
+            str(type(value)), repr(value), str(error), name
+        ) from None
+    # 1, 1.0 and True are equal and hash alike, but a function may tell them apart.
+    return place, type(value), value
+
+
+def read_leaf(leaf: Any, abstract: bool = False) -> Part | None:
+    """Shape, dtype and weak type of a value; None when it is not an array or scalar of a supported dtype."""
+    if leaf.__class__ is ConcreteArray:
+        return leaf.shape, leaf.dtype, leaf.weak_type
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        if leaf.dtype in dtypes.SHORT_NAMES:
+            return leaf.shape, leaf.dtype, False
+        native = leaf.dtype.newbyteorder("=")
+        return (leaf.shape, native, False) if native in dtypes.SHORT_NAMES else None
+    if isinstance(leaf, dtypes.PYTHON_SCALARS):
+        return (), dtypes.of_python_scalar(leaf), not isinstance(leaf, bool)
+    if isinstance(leaf, Array) or (abstract and isinstance(leaf, (ShapeDtypeStruct, ShapedArray))):
+        return leaf.shape, leaf.dtype, leaf.weak_type
+    return None
+
+
+def read_value(leaf: Any, dtype: np.dtype) -> np.ndarray:
+    """The leaf as an ndarray that kernels can read: a copy when layout, alignment or byte order differ."""
+    if leaf.__class__ is ConcreteArray:
+        return leaf.data
+    if isinstance(leaf, np.ndarray):
+        if leaf.dtype == dtype and leaf.flags.num & READABLE_FLAGS == READABLE_FLAGS:
+            return np.asarray(leaf)  # a subclass would bring its own operators
+        return np.array(leaf, dtype, order="C")
+    if isinstance(leaf, int) and not isinstance(leaf, bool):
+        dtypes.check_integer_fits(leaf, dtype)
+    return np.array(leaf, dtype)
+
+
+def _argument_error(fun: Callable, call: CallSignature) -> Exception:
+    position = call.parts.index(None)
+    leaf = call.leaves[position]
+    kind = f"{type(leaf)}" + (f" with dtype {leaf.dtype}" if isinstance(leaf, np.ndarray) else "")
+    names = call.name_leaves(fun)
+    path = names[position] if position < len(names) else f"args[{position}]"
+    return argument_errors.argument_type_error(repr(fun), kind, path)
+
+
+def _find_donated(plan: ArgumentPlan, call: CallSignature, static_nums, args, kwargs) -> tuple[bool, ...]:
+    donated_nums = plan.find_donated(len(args))
+    flags: list[bool] = []
+    for num, arg in enumerate(args):
+        if num not in static_nums:
+            flags += [num in donated_nums] * len(tree_util.tree_leaves(arg))
+    for name in sorted(kwargs):
+        flags += [name in plan.donate_names] * len(tree_util.tree_leaves(kwargs[name]))
+    return tuple(flags)

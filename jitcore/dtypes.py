@@ -1,0 +1,203 @@
+"""Dtypes: the set jitcore knows, JAX's promotion lattice, and weak types.
+
+In: anything that has or is a dtype. Out: NumPy dtypes and a flag that says whether the type is weak.
+A weak type belongs to a Python scalar (or to what was computed from Python scalars alone): it takes the
+dtype of what it meets. Unlike JAX, an explicit 64-bit dtype is never truncated; only Python scalars and
+creation functions default to 32 bits (`config.enable_x64` widens that default).
+"""
+
+from __future__ import annotations
+
+import functools
+
+import ml_dtypes
+import numpy as np
+
+from jitcore.config import config
+
+bfloat16 = np.dtype(ml_dtypes.bfloat16)
+bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, float32, float64, complex64, complex128 = (
+    np.dtype(name)
+    for name in ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
+                 "float32", "float64", "complex64", "complex128")
+)  # fmt: skip
+SUPPORTED = (
+    bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64,
+    bfloat16, float16, float32, float64, complex64, complex128,
+)  # fmt: skip
+
+# Short names of the jaxpr text: `f32[3]`.
+SHORT_NAMES = {
+    bool_: "bool", int8: "i8", int16: "i16", int32: "i32", int64: "i64", uint8: "u8", uint16: "u16", uint32: "u32",
+    uint64: "u64", bfloat16: "bf16", float16: "f16", float32: "f32", float64: "f64", complex64: "c64",
+    complex128: "c128",
+}  # fmt: skip
+
+PYTHON_SCALARS = (bool, int, float, complex)
+
+# The lattice: each node's immediate successors. `int`, `float`, `complex` are the weak nodes.
+_LATTICE = {
+    bool_: ("int",), "int": (uint8, int8), uint8: (int16, uint16), uint16: (int32, uint32), uint32: (int64, uint64),
+    uint64: ("float",), int8: (int16,), int16: (int32,), int32: (int64,), int64: ("float",),
+    "float": (bfloat16, float16, "complex"), bfloat16: (float32,), float16: (float32,), float32: (float64, complex64),
+    float64: (complex128,), "complex": (complex64,), complex64: (complex128,), complex128: (),
+}  # fmt: skip
+_WEAK_NODE_OF_KIND = {"b": bool_, "i": "int", "u": "int", "f": "float", "c": "complex"}
+
+
+@functools.cache
+def _upper_bounds(node) -> frozenset:
+    bounds = {node}
+    for successor in _LATTICE[node]:
+        bounds |= _upper_bounds(successor)
+    return frozenset(bounds)
+
+
+@functools.cache
+def _join_nodes(nodes: frozenset):
+    common = frozenset.intersection(*map(_upper_bounds, nodes))
+    (join,) = (node for node in common if _upper_bounds(node) == common)
+    return join
+
+
+def kind_of(dtype) -> str:
+    """`'b'`, `'i'`, `'u'`, `'f'` (bfloat16 too) or `'c'`."""
+    dtype = np.dtype(dtype)
+    return "f" if dtype == bfloat16 else dtype.kind
+
+
+def is_floating(dtype) -> bool:
+    return kind_of(dtype) == "f"
+
+
+def is_complex(dtype) -> bool:
+    return kind_of(dtype) == "c"
+
+
+def is_inexact(dtype) -> bool:
+    return kind_of(dtype) in "fc"
+
+
+def is_integer(dtype) -> bool:
+    return kind_of(dtype) in "iu"
+
+
+def default_dtype(kind: str) -> np.dtype:
+    """The dtype a Python scalar of this kind becomes when nothing else decides: 32 bits, 64 under `enable_x64`."""
+    wide = config.enable_x64
+    return {"b": bool_, "i": int64 if wide else int32, "u": uint64 if wide else uint32,
+            "f": float64 if wide else float32, "c": complex128 if wide else complex64}[kind]  # fmt: skip
+
+
+def of_python_scalar(value) -> np.dtype:
+    """Dtype of a Python scalar; its type is weak unless it is a bool."""
+    if isinstance(value, bool):
+        return bool_
+    return default_dtype("i" if isinstance(value, int) else "f" if isinstance(value, float) else "c")
+
+
+def is_python_type(dtype) -> bool:
+    """Whether this is `int`, `float` or `complex` itself, which stand for weak types."""
+    return dtype is int or dtype is float or dtype is complex  # np.dtype("float64") == float
+
+
+def canonicalize(dtype) -> np.dtype:
+    """A NumPy dtype for any dtype-like; Python's `int`, `float`, `complex` give the default width.
+
+    Raises: TypeError for what jitcore has no arrays of (object, string, datetime, structured)."""
+    if dtype is bool:
+        return bool_
+    if is_python_type(dtype):
+        return default_dtype({int: "i", float: "f", complex: "c"}[dtype])
+    if isinstance(dtype, str) and dtype == "bfloat16":
+        return bfloat16
+    dtype = np.dtype(dtype)
+    if dtype not in SHORT_NAMES:
+        native = dtype.newbyteorder("=")
+        if native in SHORT_NAMES:
+            return native
+        raise TypeError(f"Dtype {dtype} is not a valid jitcore array type. Only arrays of bool, integer, floating "
+                        "and complex types are supported.")  # fmt: skip
+    return dtype
+
+
+def is_supported(dtype) -> bool:
+    return np.dtype(dtype) in SHORT_NAMES
+
+
+@functools.cache
+def real_dtype(dtype) -> np.dtype:
+    """float32 for complex64, float64 for complex128, the dtype itself otherwise."""
+    return {complex64: float32, complex128: float64}.get(np.dtype(dtype), np.dtype(dtype))
+
+
+def complex_dtype(dtype) -> np.dtype:
+    return complex128 if np.dtype(dtype) in (float64, complex128) else complex64
+
+
+def inexact_dtype(dtype) -> np.dtype:
+    """Dtype of `sin(x)` for an x of this dtype: floats stay, 64-bit integers give float64, others the default."""
+    dtype = np.dtype(dtype)
+    if is_inexact(dtype):
+        return dtype
+    return float64 if dtype in (int64, uint64) else default_dtype("f")
+
+
+def join_types(*types: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
+    """The promotion lattice: joins (dtype, weak) pairs into one."""
+    first = types[0]
+    if all(other == first for other in types[1:]):
+        return first
+    return _join_distinct(frozenset(types), config.enable_x64)
+
+
+@functools.lru_cache(maxsize=4096)
+def _join_distinct(types: frozenset, wide: bool) -> tuple[np.dtype, bool]:
+    all_weak = all(weak for _, weak in types)
+    nodes = frozenset(dtype if all_weak or not weak else _WEAK_NODE_OF_KIND[kind_of(dtype)] for dtype, weak in types)
+    join = _join_nodes(nodes)
+    if isinstance(join, str):  # only integers of 64 bits or weak scalars lead here
+        has_wide_integer = any(not weak and dtype in (int64, uint64) for dtype, weak in types)
+        kind = {"int": "i", "float": "f", "complex": "c"}[join]
+        dtype = {"f": float64, "c": complex128}.get(kind) if has_wide_integer else None
+        return dtype or default_dtype(kind), True
+    return join, all_weak and join != bool_
+
+
+def promote_types(a, b) -> np.dtype:
+    """Least upper bound of two dtypes in JAX's lattice (Python's `int`, `float`, `complex` count as weak)."""
+    return join_types(*[(canonicalize(d), is_python_type(d)) for d in (a, b)])[0]
+
+
+def type_of(x) -> tuple[np.dtype, bool]:
+    """(dtype, weak) of an array, tracer, aval, NumPy or Python scalar, or dtype-like."""
+    if isinstance(x, PYTHON_SCALARS) and not isinstance(x, np.generic):
+        return of_python_scalar(x), not isinstance(x, bool)
+    dtype = getattr(x, "dtype", None)
+    if dtype is not None and not isinstance(x, type):
+        return canonicalize(dtype), bool(getattr(x, "weak_type", False))
+    return canonicalize(x), is_python_type(x)
+
+
+def result_type(*args, return_weak_type_flag: bool = False):
+    """Dtype of an operation on these arrays, scalars or dtypes, by JAX's promotion rules."""
+    if not args:
+        raise ValueError("at least one array or dtype is required")
+    dtype, weak = join_types(*map(type_of, args))
+    return (dtype, weak) if return_weak_type_flag else dtype
+
+
+def check_integer_fits(value: int, dtype) -> None:
+    """Raises: OverflowError when a Python int does not fit the integer dtype it is about to take."""
+    if kind_of(dtype) in "iu":
+        info = np.iinfo(dtype)
+        if not info.min <= value <= info.max:
+            raise OverflowError(f"Python int {value} too large to convert to {np.dtype(dtype).name}")
+
+
+def scalar_to_numpy(value, dtype=None) -> np.ndarray:
+    """A Python scalar as a 0-d ndarray of its (default) dtype."""
+    dtype = of_python_scalar(value) if dtype is None else dtype
+    if isinstance(value, int):
+        check_integer_fits(value, dtype)
+    return np.array(value, dtype)

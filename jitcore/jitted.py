@@ -1,0 +1,125 @@
+"""`JitWrapped`: the callable that `jit` returns.
+
+In: calls of the user. Out: results, from the fast path where the signature is known. Name, docstring,
+signature and attributes are those of the wrapped function.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from jitcore.core.source import api_boundary, filter_traceback
+from jitcore.dispatch import function as functions
+from jitcore.dispatch.counters import CacheInfo
+from jitcore.dispatch.fast_call import MISS
+from jitcore.dispatch.options import JitOptions
+from jitcore.dispatch.program import Program
+from jitcore.dispatch.signature import CallSignature, read_call
+from jitcore.stages import Lowered, Traced, describe_stages, make_out_info
+
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
+
+
+class JitWrapped(Generic[P, R]):
+    """A function that is compiled when it is called with new argument types, and fast afterwards."""
+
+    # No annotation may stand here: `f.__annotations__` has to be that of the wrapped function.
+
+    def __init__(self, fun: Callable[P, R], options: JitOptions):
+        self.__wrapped__ = fun
+        self.__doc__ = getattr(fun, "__doc__", None)
+        self.__module__ = getattr(fun, "__module__", None)
+        self._function = function = functions.find_function(fun, options)
+        self._dispatchers = function.fast.dispatchers
+
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            if not kwargs:
+                dispatch = self._dispatchers.get(len(args))
+                if dispatch is not None:
+                    result = dispatch(*args)
+                    if result is not MISS:
+                        return result
+            return self._function.call(self.__wrapped__, args, kwargs)
+        except Exception as error:
+            filter_traceback(error)
+            raise
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        # Reached for what the instance lacks: __name__, __qualname__, __annotations__, the user's attributes.
+        if name == "__wrapped__":  # an object that is being unpickled
+            raise AttributeError(name)
+        return getattr(self.__wrapped__, name)
+
+    def __repr__(self) -> str:
+        return f"<JitWrapped of {self.__wrapped__!r}>"
+
+    def __reduce__(self):
+        # A decorated function hides the one that it wraps, so that pickle must look up this object instead.
+        found = sys.modules.get(self.__module__)
+        for name in getattr(self.__wrapped__, "__qualname__", "").split("."):
+            found = getattr(found, name, None)
+        return self.__qualname__ if found is self else (_restore, (self.__wrapped__, self._function.options))
+
+    # -- ahead of time ---------------------------------------------------------------------------------------
+    @api_boundary
+    def trace(self, *args: P.args, **kwargs: P.kwargs) -> Traced:
+        """Traces for these arguments; `ShapeDtypeStruct`s may stand for arrays."""
+        call, program = self._read_program(args, kwargs)
+        return Traced(self.__wrapped__, self._function, call, program)
+
+    @api_boundary
+    def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered:
+        """Traces for these arguments and runs the passes."""
+        call, program = self._read_program(args, kwargs)
+        return Lowered(self.__wrapped__, self._function, call, program)
+
+    @api_boundary
+    def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """The result's structure with a `ShapeDtypeStruct` in place of each array; computes nothing."""
+        return make_out_info(self._read_program(args, kwargs)[1])
+
+    def _read_program(self, args, kwargs) -> tuple[CallSignature, Program]:
+        call = read_call(self.__wrapped__, self._function.plan, args, kwargs, abstract=True)
+        return call, self._function.make_program(self.__wrapped__, call)
+
+    # -- the cache -------------------------------------------------------------------------------------------
+    def clear_cache(self) -> None:
+        """Forgets every signature; what was compiled stays in the cache that all functions share."""
+        self._function.clear()
+
+    def cache_info(self) -> CacheInfo:
+        """(hits, misses, traces, compiles) of this function under these options."""
+        return self._function.info()
+
+    def explain_last_miss(self) -> str:
+        """Which argument made the last call that was not in the cache differ from earlier ones, and how."""
+        return self._function.misses.explain(self.__wrapped__)
+
+    def inspect(self, stage: str | None = None) -> str | dict[str, str]:
+        """Stages of the signature that was compiled last, as text: 'jaxpr', 'optimized jaxpr', then those of
+        the backend ('loop program', 'kernel', 'llvm', 'assembly'); all of them in a dict without a name.
+
+        Raises: ValueError before the first call, or for a stage that the backend does not have."""
+        program = self._function.last_program
+        if program is None:
+            raise ValueError(f"{self.__name__} has not been compiled yet: call it first")
+        texts = describe_stages(program)
+        if stage is None:
+            return texts
+        if stage not in texts:
+            raise ValueError(f"unknown stage {stage!r}: the stages are {', '.join(texts)}")
+        return texts[stage]
+
+
+def _restore(fun: Callable, options: JitOptions) -> JitWrapped:
+    return JitWrapped(fun, options)
+
+

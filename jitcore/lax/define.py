@@ -1,0 +1,152 @@
+"""Family constructors: one block of code defines one primitive with all its rules.
+
+In: an implementation and the few facts in which the members of a family differ. Out: a registered `Primitive` and the
+public `lax` function that binds it. Families: `elementwise` (and its shapes `unary`, `binary`, `comparison`) here;
+the structured primitives call `Primitive` through `define`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+
+from jitcore import dtypes
+from jitcore.array import Array
+from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.primitive import Primitive
+
+# What `accepts` of a family may say: a name of the error text and the dtype kinds behind it.
+KIND_NAMES = {"b": "bool", "i": "integer", "u": "unsigned", "f": "floating", "c": "complexfloating"}
+
+
+def define(name: str, *, impl, aval, lower=None, hlo=None, **traits) -> Callable:
+    """Defines a structured primitive; decorates its public function, which gets the primitive as `.primitive`."""
+    primitive = Primitive(name, impl=impl, aval=aval, lower=lower, hlo=hlo, **traits)
+
+    def attach(function):
+        function.primitive = primitive
+        return function
+
+    return attach
+
+
+def elementwise(*, impl: Callable, scalar_op: str | None = None, hlo: str | None = None, accepts: str = "fc",
+                result: Callable[..., np.dtype] | np.dtype | None = None, name: str | None = None,
+                domain: tuple[float, float] | None = None, compute_half_in_float32: bool = False):  # fmt: skip
+    """A primitive that works on each element. The decorated function only carries the docstring and the arity.
+
+    Args:
+        impl: ufunc-like on ndarrays of equal dtype.
+        scalar_op: name of the loop program's scalar operation; the primitive's name by default.
+        accepts: dtype kinds ("b", "i", "u", "f", "c") that it takes.
+        result: dtype of the result given the operand's dtype: a function, a dtype, or None for the same.
+        domain: interval of reals that tests sample.
+        compute_half_in_float32: impl has no float16/bfloat16 loop.
+    """
+
+    def attach(function):
+        prim_name = name or function.__name__.rstrip("_")
+        run = _in_float32(impl) if compute_half_in_float32 else impl
+        primitive = Primitive(
+            prim_name, impl=run, aval=functools.partial(_elementwise_aval, prim_name, accepts, result),
+            lower=functools.partial(_elementwise_lower, scalar_op or prim_name), hlo=hlo,
+            scalar_op=scalar_op or prim_name, accepts=accepts, domain=domain,
+            arity=function.__code__.co_argcount, family="elementwise")  # fmt: skip
+
+        @functools.wraps(function)
+        def public(*args):
+            return primitive.bind(*to_operands(prim_name, args))
+
+        public.primitive = primitive
+        public.__name__ = function.__name__
+        return public
+
+    return attach
+
+
+def _in_float32(impl):
+    """Runs impl in float32 for float16 and bfloat16, for which SciPy has no loops."""
+
+    @functools.wraps(impl)
+    def run(*args):
+        if args[0].dtype.itemsize == 2 and dtypes.is_floating(args[0].dtype):
+            return impl(*(arg.astype(np.float32) for arg in args)).astype(args[0].dtype)
+        return impl(*args)
+
+    return run
+
+
+def to_operands(name: str, args) -> list:
+    """Operands of one dtype: Python scalars and weakly typed arrays take the dtype of the others.
+
+    Raises: TypeError for what is not an array; for operands of two distinct strong dtypes."""
+    if len(args) == 1:
+        aval_of(args[0])
+        return list(args)
+    avals = [_operand_aval(name, arg) for arg in args]
+    first = avals[0].dtype
+    if all(aval.dtype == first for aval in avals):
+        return list(args)
+    strong = {aval.dtype for aval in avals if not aval.weak_type}
+    if len(strong) > 1:
+        raise TypeError(f"lax.{name} requires arguments to have the same dtypes, got "
+                        f"{', '.join(aval.dtype.name for aval in avals)}. (Tip: jnp functions promote dtypes.)")  # fmt: skip
+    target, weak = dtypes.join_types(*[(aval.dtype, aval.weak_type) for aval in avals])
+    return [cast(arg, aval, target, weak) for arg, aval in zip(args, avals)]
+
+
+def _operand_aval(name: str, arg) -> ShapedArray:
+    try:
+        return aval_of(arg)
+    except TypeError:
+        raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(arg)}: {arg!r}") from None
+
+
+def cast(arg, aval: ShapedArray, dtype, weak: bool):
+    """arg with this dtype: scalars are converted now, arrays by an equation."""
+    if aval.dtype == dtype and aval.weak_type == weak:
+        return arg
+    if not isinstance(arg, Array) and not aval.shape:
+        if isinstance(arg, int) and not isinstance(arg, bool):
+            dtypes.check_integer_fits(arg, dtype)
+        if not weak:
+            return np.asarray(arg).astype(dtype)[()]
+        if isinstance(arg, dtypes.PYTHON_SCALARS):
+            return {"i": int, "u": int, "f": float, "c": complex}[dtypes.kind_of(dtype)](arg)
+    from jitcore.lax.elementwise import convert_element_type
+
+    return convert_element_type.primitive.bind(arg, new_dtype=np.dtype(dtype), weak_type=weak)
+
+
+def _elementwise_aval(name: str, accepts: str, result, *avals: ShapedArray, **params) -> ShapedArray:
+    first = avals[0]
+    dtype, shape, weak = first.dtype, first.shape, first.weak_type
+    if dtypes.kind_of(dtype) not in accepts:
+        accepted = ", ".join(KIND_NAMES[kind] for kind in accepts)
+        raise TypeError(f"{name} does not accept dtype {dtype.name} at position 0. "
+                        f"Accepted dtypes at position 0 are subtypes of {accepted}.")  # fmt: skip
+    for aval in avals[1:]:
+        if aval.dtype != dtype:
+            raise TypeError(f"lax.{name} requires arguments to have the same dtypes, "
+                            f"got {', '.join(a.dtype.name for a in avals)}.")  # fmt: skip
+        shape = join_shapes(name, shape, aval.shape)
+        weak = weak and aval.weak_type
+    if result is not None:
+        dtype = result(dtype) if callable(result) and not isinstance(result, np.dtype) else result
+        weak = weak and dtype != dtypes.bool_
+    return ShapedArray(shape, dtype, weak)
+
+
+def join_shapes(name: str, a: tuple, b: tuple) -> tuple:
+    """Equal shapes, or one of them a scalar. Raises: TypeError otherwise."""
+    if a == b or not b:
+        return a
+    if not a:
+        return b
+    raise TypeError(f"{name} got incompatible shapes for broadcasting: {a}, {b}.")
+
+
+def _elementwise_lower(scalar_op: str, builder, *values, **params):
+    return builder.map(scalar_op, *values, **params)

@@ -1,0 +1,183 @@
+"""Contraction: `dot_general` and its special cases.
+
+In: two arrays and the axes to contract and to run along. Out: batch axes, then free axes of the left operand,
+then those of the right one. Products of floats go to BLAS as (batched) matrices; float16 and bfloat16
+accumulate in float32.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+from jitcore import dtypes
+from jitcore.array import Array
+from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.lax.define import define, to_operands
+from jitcore.lax.reduce import is_half
+from jitcore.lax.shape import product
+
+
+def _check_side(side: str, aval: ShapedArray, contracting, batch) -> None:
+    dims = (*contracting, *batch)
+    if any(not 0 <= dim < aval.ndim for dim in dims):
+        raise TypeError(
+            f"dot_general requires {side} dimension numbers to be nonnegative and less than the number "
+            f"of axes of the {side} value, got {side}_batch of {batch} and {side}_contracting of "
+            f"{contracting} for {side} of rank {aval.ndim}"
+        )
+    for what, group in (("batch", batch), ("contracting", contracting)):
+        if len(set(group)) != len(group):
+            raise TypeError(
+                f"dot_general requires {side} {what} dimensions to be distinct, got {side}_{what} {group}."
+            )
+    if set(contracting) & set(batch):
+        raise TypeError(
+            f"dot_general requires {side} batch dimensions to be disjoint from contracting dimensions, "
+            f"got {side}_batch {batch} and {side}_contracting {contracting}."
+        )
+
+
+def _extents(aval, dims) -> tuple:
+    return tuple(aval.shape[dim] for dim in dims)
+
+
+def _free_dims(ndim: int, contracting, batch) -> list[int]:
+    return [dim for dim in range(ndim) if dim not in contracting and dim not in batch]
+
+
+def _dot_general_aval(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers, precision=None,
+                      preferred_element_type=None) -> ShapedArray:  # fmt: skip
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    _check_side("lhs", lhs, lhs_contract, lhs_batch)
+    _check_side("rhs", rhs, rhs_contract, rhs_batch)
+    if not _extents(lhs, lhs_batch) == _extents(rhs, rhs_batch):
+        raise TypeError(
+            "dot_general requires lhs batch dimensions and rhs batch dimensions to have the same shape, "
+            f"got {_extents(lhs, lhs_batch)} and {_extents(rhs, rhs_batch)}."
+        )
+    if not _extents(lhs, lhs_contract) == _extents(rhs, rhs_contract):
+        raise TypeError("dot_general requires contracting dimensions to have the same shape, "
+                        f"got {_extents(lhs, lhs_contract)} and {_extents(rhs, rhs_contract)}.")  # fmt: skip
+    shape = (
+        *_extents(lhs, lhs_batch),
+        *_extents(lhs, _free_dims(lhs.ndim, lhs_contract, lhs_batch)),
+        *_extents(rhs, _free_dims(rhs.ndim, rhs_contract, rhs_batch)),
+    )
+    dtype, weak = dtypes.result_type(lhs, rhs, return_weak_type_flag=True)
+    if preferred_element_type is not None:
+        dtype, weak = preferred_element_type, False
+    return ShapedArray(shape, dtype, weak)
+
+
+def accumulation_dtype(lhs_dtype, rhs_dtype, out_dtype) -> np.dtype:
+    """The dtype in which products are summed: at least the operands' and the result's, float32 for halves."""
+    dtype = dtypes.result_type(lhs_dtype, rhs_dtype, out_dtype)
+    return dtypes.float32 if is_half(dtype) else dtype
+
+
+def matrix_product(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """`lhs @ rhs` for stacks of matrices of one dtype, through BLAS where there is a routine."""
+    if lhs.dtype == np.bool_:
+        return np.matmul(lhs.astype(np.float32), rhs.astype(np.float32)) > 0
+    return np.matmul(lhs, rhs)
+
+
+def _as_matrices(x, batch, rows, columns) -> np.ndarray:
+    shape = [*_extents(x, batch), product(_extents(x, rows)), product(_extents(x, columns))]
+    return x.transpose([*batch, *rows, *columns]).reshape(shape)
+
+
+def _dot_general(lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None):
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    out_dtype = preferred_element_type or dtypes.result_type(lhs, rhs)
+    work = accumulation_dtype(lhs.dtype, rhs.dtype, out_dtype)
+    lhs_free = _free_dims(lhs.ndim, lhs_contract, lhs_batch)
+    rhs_free = _free_dims(rhs.ndim, rhs_contract, rhs_batch)
+    shape = (*_extents(lhs, lhs_batch), *_extents(lhs, lhs_free), *_extents(rhs, rhs_free))
+    left = _as_matrices(lhs.astype(work, copy=False), lhs_batch, lhs_free, lhs_contract)
+    right = _as_matrices(rhs.astype(work, copy=False), rhs_batch, rhs_contract, rhs_free)
+    return matrix_product(left, right).reshape(shape).astype(out_dtype, copy=False)
+
+
+# Multiply-adds from which BLAS, with its call, beats loops that fuse with their surroundings.
+_BLAS_WORK = 4096
+
+
+def _prefers_blas(lhs, rhs, *, dimension_numbers, **_) -> bool:
+    (contracting, _), _ = dimension_numbers
+    free = [dim for dim in range(rhs.ndim) if dim not in dimension_numbers[0][1] and dim not in dimension_numbers[1][1]]
+    work = lhs.size * product(_extents(rhs, free))
+    return dtypes.is_inexact(lhs.dtype) and not (isinstance(work, int) and work < _BLAS_WORK)
+
+
+def _lower_dot_general(builder, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None):
+    """The plain sum of products, for small operands, integers, and loops."""
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    out_dtype = np.dtype(preferred_element_type or dtypes.result_type(lhs.dtype, rhs.dtype))
+    work = accumulation_dtype(lhs.dtype, rhs.dtype, out_dtype)
+    lhs_free = _free_dims(len(lhs.shape), lhs_contract, lhs_batch)
+    rhs_free = _free_dims(len(rhs.shape), rhs_contract, rhs_batch)
+    groups = [_extents(lhs, lhs_batch), _extents(lhs, lhs_free), _extents(rhs, rhs_free), _extents(lhs, lhs_contract)]
+    shape = sum(groups, ())
+    first_rhs = len(lhs_batch) + len(lhs_free)
+    first_sum = first_rhs + len(rhs_free)
+
+    def spread(value, batch, free, contract, first_free):
+        dims = {dim: position for position, dim in enumerate(batch)}
+        dims |= {dim: first_free + position for position, dim in enumerate(free)}
+        dims |= {dim: first_sum + position for position, dim in enumerate(contract)}
+        stored = builder.store(builder.convert(value, work))
+        return builder.view(stored, shape, lambda index: tuple(index[dims[dim]] for dim in range(len(value.shape))))
+
+    left = spread(lhs, lhs_batch, lhs_free, lhs_contract, len(lhs_batch))
+    right = spread(rhs, rhs_batch, rhs_free, rhs_contract, first_rhs)
+    products = builder.map("mul", left, right)
+    total = builder.reduce("add", products, range(first_sum, len(shape)))
+    return total if work == out_dtype else builder.convert(builder.root(total), out_dtype)
+
+
+@define("dot_general", impl=_dot_general, aval=_dot_general_aval, lower=_lower_dot_general, hlo="dot_general",
+        prefers_library=_prefers_blas)  # fmt: skip
+def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None) -> Array:
+    """Sums products over pairs of axes, for each element of paired batch axes.
+
+    Args:
+        dimension_numbers: ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch)), sequences of axes.
+        precision: kept for backends with several; the CPU always computes in full precision.
+        preferred_element_type: dtype to accumulate in and to return; by default the operands' common one.
+    Returns: axes (batch, free of lhs, free of rhs).
+    Raises: TypeError when the axes do not pair up.
+    Source: StableHLO specification, dot_general."""
+    dims = tuple(tuple(tuple(map(operator.index, side)) for side in pair) for pair in dimension_numbers)
+    preferred = None if preferred_element_type is None else dtypes.canonicalize(preferred_element_type)
+    return dot_general.primitive.bind(lhs, rhs, dimension_numbers=dims, precision=precision,
+                                      preferred_element_type=preferred)  # fmt: skip
+
+
+def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_type=None) -> Array:
+    """Product of vectors and matrices; with dimension_numbers, `dot_general`.
+
+    Raises: ValueError for other ranks, or when the inner extents differ."""
+    if dimension_numbers is None:
+        left, right = aval_of(lhs).shape, aval_of(rhs).shape
+        if not (1 <= len(left) <= 2 and 1 <= len(right) <= 2 and left[-1] == right[0]):
+            raise ValueError(
+                "jitcore.lax.dot: dimension_numbers must be specified when not performing simple "
+                "un-batched matrix-matrix, matrix-vector, or vector-vector products; "
+                f"got lhs_shape={left} rhs_shape={right}"
+            )
+        dimension_numbers = (((len(left) - 1,), (0,)), ((), ()))
+    return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
+
+
+def batch_matmul(lhs, rhs, precision=None) -> Array:
+    """Products of stacks of matrices: axes (batch..., m, k) and (batch..., k, n) give (batch..., m, n)."""
+    lhs, rhs = to_operands("batch_matmul", (lhs, rhs))
+    ndim = aval_of(lhs).ndim
+    if ndim < 2 or aval_of(rhs).ndim != ndim:
+        raise TypeError(f"Arguments to batch_matmul must be at least 2D and of one rank, "
+                        f"got {ndim}, {aval_of(rhs).ndim}")  # fmt: skip
+    batch = tuple(range(ndim - 2))
+    return dot_general(lhs, rhs, (((ndim - 1,), (ndim - 2,)), (batch, batch)), precision)

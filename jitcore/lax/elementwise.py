@@ -1,0 +1,512 @@
+"""Elementwise primitives: arithmetic, comparison, bits, elementary functions, dtype conversion, selection.
+
+In: operands of one dtype and one shape (scalars broadcast). Out: one array of that shape.
+Integer corner cases follow XLA: `x / 0 == -1`, `x % 0 == x`, shifts by the width or more give 0 (or the sign), and
+float-to-integer conversion saturates with NaN giving 0.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+from scipy import special
+
+from jitcore import dtypes
+from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.lax.define import cast, define, elementwise, join_shapes, to_operands
+
+_TO_BOOL = dtypes.bool_
+
+
+# -- arithmetic -------------------------------------------------------------------------------------------
+@elementwise(impl=np.negative, hlo="negate", accepts="iufc", domain=(-10, 10))
+def neg(x):
+    """`-x` of each element."""
+
+
+@elementwise(impl=np.sign, hlo="sign", accepts="iufc", domain=(-10, 10))
+def sign(x):
+    """-1, 0 or 1 by the sign of x; NaN stays NaN; x/|x| for complex x."""
+
+
+@elementwise(impl=np.abs, hlo="abs", accepts="iufc", result=dtypes.real_dtype, name="abs", domain=(-10, 10))
+def abs_(x):
+    """Magnitude of each element; real for complex x."""
+
+
+@elementwise(impl=np.add, hlo="add", accepts="biufc", domain=(-10, 10))
+def add(x, y):
+    """`x + y`; logical or for bools."""
+
+
+@elementwise(impl=np.subtract, hlo="subtract", accepts="iufc", domain=(-10, 10))
+def sub(x, y):
+    """`x - y`."""
+
+
+@elementwise(impl=np.multiply, hlo="multiply", accepts="biufc", domain=(-10, 10))
+def mul(x, y):
+    """`x * y`; logical and for bools."""
+
+
+def _divide(x, y):
+    if not dtypes.is_integer(x.dtype):
+        return np.divide(x, y)
+    quotient, remainder = np.floor_divide(x, y), np.remainder(x, y)
+    toward_zero = quotient + ((remainder != 0) & ((x < 0) != (y < 0))).astype(x.dtype)
+    return np.where(y == 0, np.array(-1).astype(x.dtype), toward_zero).astype(x.dtype)
+
+
+def _remainder(x, y):
+    if not dtypes.is_integer(x.dtype):
+        return np.fmod(x, y)
+    return np.where(y == 0, x, np.fmod(x, y)).astype(x.dtype)
+
+
+@elementwise(impl=_divide, hlo="divide", accepts="iufc", domain=(-10, 10))
+def div(x, y):
+    """`x / y`; integers divide towards zero."""
+
+
+@elementwise(impl=_remainder, hlo="remainder", accepts="iuf", domain=(-10, 10))
+def rem(x, y):
+    """Remainder of the division towards zero; it has the sign of x (C's `fmod`)."""
+
+
+@elementwise(impl=np.maximum, hlo="maximum", accepts="biuf", domain=(-10, 10))
+def max_(x, y):
+    """Larger of x and y; NaN if either is NaN."""
+
+
+@elementwise(impl=np.minimum, hlo="minimum", accepts="biuf", domain=(-10, 10))
+def min_(x, y):
+    """Smaller of x and y; NaN if either is NaN."""
+
+
+@elementwise(impl=np.square, accepts="iufc", domain=(-10, 10))
+def square(x):
+    """`x * x`."""
+
+
+@elementwise(impl=np.nextafter, accepts="f", domain=(-10, 10), compute_half_in_float32=False)
+def nextafter(x, y):
+    """The next representable value after x in the direction of y."""
+
+
+# -- elementary functions -----------------------------------------------------------------------------------
+@elementwise(impl=np.exp, hlo="exponential", domain=(-10, 10))
+def exp(x):
+    """e to the power x."""
+
+
+@elementwise(impl=np.exp2, domain=(-10, 10))
+def exp2(x):
+    """2 to the power x."""
+
+
+@elementwise(impl=np.expm1, hlo="exponential_minus_one", domain=(-2, 2))
+def expm1(x):
+    """exp(x) - 1, accurate near 0."""
+
+
+@elementwise(impl=np.log, hlo="log", domain=(0.01, 10))
+def log(x):
+    """Natural logarithm."""
+
+
+@elementwise(impl=np.log2, domain=(0.01, 10))
+def log2(x):
+    """Logarithm to base 2."""
+
+
+@elementwise(impl=np.log10, domain=(0.01, 10))
+def log10(x):
+    """Logarithm to base 10."""
+
+
+@elementwise(impl=np.log1p, hlo="log_plus_one", domain=(-0.9, 3))
+def log1p(x):
+    """log(1 + x), accurate near 0."""
+
+
+@elementwise(impl=np.sin, hlo="sine", domain=(-10, 10))
+def sin(x):
+    """Sine of x in radians."""
+
+
+@elementwise(impl=np.cos, hlo="cosine", domain=(-10, 10))
+def cos(x):
+    """Cosine of x in radians."""
+
+
+@elementwise(impl=np.tan, hlo="tan", domain=(-1.4, 1.4))
+def tan(x):
+    """Tangent of x in radians."""
+
+
+@elementwise(impl=np.arcsin, domain=(-0.95, 0.95))
+def asin(x):
+    """Inverse sine, in radians in [-pi/2, pi/2]."""
+
+
+@elementwise(impl=np.arccos, domain=(-0.95, 0.95))
+def acos(x):
+    """Inverse cosine, in radians in [0, pi]."""
+
+
+@elementwise(impl=np.arctan, domain=(-5, 5))
+def atan(x):
+    """Inverse tangent, in radians in [-pi/2, pi/2]."""
+
+
+@elementwise(impl=np.arctan2, hlo="atan2", accepts="f", domain=(-5, 5))
+def atan2(x, y):
+    """Angle of the point (y, x), in radians in [-pi, pi]."""
+
+
+@elementwise(impl=np.sinh, domain=(-3, 3))
+def sinh(x):
+    """Hyperbolic sine."""
+
+
+@elementwise(impl=np.cosh, domain=(-3, 3))
+def cosh(x):
+    """Hyperbolic cosine."""
+
+
+@elementwise(impl=np.tanh, hlo="tanh", domain=(-3, 3))
+def tanh(x):
+    """Hyperbolic tangent."""
+
+
+@elementwise(impl=np.arcsinh, domain=(-5, 5))
+def asinh(x):
+    """Inverse hyperbolic sine."""
+
+
+@elementwise(impl=np.arccosh, domain=(1.1, 5))
+def acosh(x):
+    """Inverse hyperbolic cosine."""
+
+
+@elementwise(impl=np.arctanh, domain=(-0.95, 0.95))
+def atanh(x):
+    """Inverse hyperbolic tangent."""
+
+
+@elementwise(impl=np.sqrt, hlo="sqrt", domain=(0.01, 10))
+def sqrt(x):
+    """Square root."""
+
+
+@elementwise(impl=lambda x: np.reciprocal(np.sqrt(x)), hlo="rsqrt", domain=(0.01, 10))
+def rsqrt(x):
+    """1 / sqrt(x)."""
+
+
+@elementwise(impl=np.cbrt, hlo="cbrt", accepts="f", domain=(-10, 10))
+def cbrt(x):
+    """Real cube root."""
+
+
+def _logistic(x):
+    return special.expit(x) if not dtypes.is_complex(x.dtype) else 1 / (1 + np.exp(-x))
+
+
+@elementwise(impl=_logistic, hlo="logistic", domain=(-10, 10), compute_half_in_float32=True)
+def logistic(x):
+    """Sigmoid, 1 / (1 + exp(-x))."""
+
+
+@elementwise(impl=special.erf, accepts="f", domain=(-3, 3), compute_half_in_float32=True)
+def erf(x):
+    """Error function."""
+
+
+@elementwise(impl=special.erfc, accepts="f", domain=(-3, 3), compute_half_in_float32=True)
+def erfc(x):
+    """1 - erf(x), accurate for large x."""
+
+
+@elementwise(impl=special.erfinv, accepts="f", domain=(-0.95, 0.95), compute_half_in_float32=True)
+def erf_inv(x):
+    """Inverse of the error function."""
+
+
+@elementwise(impl=special.gammaln, accepts="f", domain=(0.1, 10), compute_half_in_float32=True)
+def lgamma(x):
+    """Logarithm of the magnitude of the gamma function."""
+
+
+@elementwise(impl=special.digamma, accepts="f", domain=(0.1, 10), compute_half_in_float32=True)
+def digamma(x):
+    """Derivative of lgamma."""
+
+
+@elementwise(impl=np.power, hlo="power", domain=(0.1, 3))
+def pow_(x, y):
+    """x to the power y, for floats of one dtype (`integer_pow` takes a static integer)."""
+
+
+# -- rounding ---------------------------------------------------------------------------------------------
+@elementwise(impl=np.floor, hlo="floor", accepts="f", domain=(-10, 10))
+def floor(x):
+    """Largest integer not above x, as a float."""
+
+
+@elementwise(impl=np.ceil, hlo="ceil", accepts="f", domain=(-10, 10))
+def ceil(x):
+    """Smallest integer not below x, as a float."""
+
+
+@elementwise(impl=np.trunc, accepts="f", domain=(-10, 10))
+def trunc(x):
+    """x without its fraction."""
+
+
+@elementwise(impl=np.rint, hlo="round_nearest_even", accepts="f", domain=(-10, 10))
+def round_half_even(x):
+    """Nearest integer; halves go to the even one."""
+
+
+@elementwise(impl=lambda x: np.copysign(np.floor(np.abs(x)) + (np.abs(x) - np.floor(np.abs(x)) >= 0.5), x),
+             hlo="round_nearest_afz", accepts="f", domain=(-10, 10))  # fmt: skip
+def round_half_away(x):
+    """Nearest integer; halves go away from zero."""
+
+
+# -- predicates and comparison --------------------------------------------------------------------------------
+@elementwise(impl=np.isfinite, hlo="is_finite", accepts="f", result=_TO_BOOL, domain=(-10, 10))
+def is_finite(x):
+    """Whether x is neither infinite nor NaN."""
+
+
+@elementwise(impl=np.signbit, accepts="f", result=_TO_BOOL, domain=(-10, 10))
+def signbit(x):
+    """Whether the sign bit is set."""
+
+
+@elementwise(impl=np.copysign, accepts="f", domain=(-10, 10))
+def copysign(x, y):
+    """|x| with the sign of y."""
+
+
+@elementwise(impl=np.equal, hlo="compare", accepts="biufc", result=_TO_BOOL, domain=(-2, 2))
+def eq(x, y):
+    """`x == y`."""
+
+
+@elementwise(impl=np.not_equal, hlo="compare", accepts="biufc", result=_TO_BOOL, domain=(-2, 2))
+def ne(x, y):
+    """`x != y`."""
+
+
+@elementwise(impl=np.less, hlo="compare", accepts="biuf", result=_TO_BOOL, domain=(-2, 2))
+def lt(x, y):
+    """`x < y`."""
+
+
+@elementwise(impl=np.less_equal, hlo="compare", accepts="biuf", result=_TO_BOOL, domain=(-2, 2))
+def le(x, y):
+    """`x <= y`."""
+
+
+@elementwise(impl=np.greater, hlo="compare", accepts="biuf", result=_TO_BOOL, domain=(-2, 2))
+def gt(x, y):
+    """`x > y`."""
+
+
+@elementwise(impl=np.greater_equal, hlo="compare", accepts="biuf", result=_TO_BOOL, domain=(-2, 2))
+def ge(x, y):
+    """`x >= y`."""
+
+
+# -- bits -------------------------------------------------------------------------------------------------
+@elementwise(impl=np.invert, hlo="not", accepts="biu")
+def not_(x):
+    """Bitwise (logical for bools) complement."""
+
+
+@elementwise(impl=np.bitwise_and, hlo="and", accepts="biu")
+def and_(x, y):
+    """Bitwise and."""
+
+
+@elementwise(impl=np.bitwise_or, hlo="or", accepts="biu")
+def or_(x, y):
+    """Bitwise or."""
+
+
+@elementwise(impl=np.bitwise_xor, hlo="xor", accepts="biu")
+def xor(x, y):
+    """Bitwise exclusive or."""
+
+
+def _bits(dtype) -> int:
+    return dtype.itemsize * 8
+
+
+def _unsigned(x):
+    return x.view(np.dtype(f"u{x.dtype.itemsize}"))
+
+
+def _in_range(x, y):
+    return (_unsigned(y) < _bits(x.dtype)).astype(bool)
+
+
+@elementwise(impl=lambda x, y: np.where(_in_range(x, y), np.left_shift(x, y), np.zeros_like(x)), hlo="shift_left",
+             accepts="iu")  # fmt: skip
+def shift_left(x, y):
+    """`x << y`; 0 when y is the width or more."""
+
+
+@elementwise(impl=lambda x, y: np.where(_in_range(x, y), np.right_shift(_unsigned(x), _unsigned(y)),
+                                        np.zeros_like(_unsigned(x))).view(x.dtype),
+             hlo="shift_right_logical", accepts="iu")  # fmt: skip
+def shift_right_logical(x, y):
+    """`x >> y` filling with zeros; 0 when y is the width or more."""
+
+
+@elementwise(impl=lambda x, y: np.right_shift(x, np.where(_in_range(x, y), y, _bits(x.dtype) - 1).astype(x.dtype))
+             if x.dtype.kind == "i" else np.where(_in_range(x, y), np.right_shift(x, y), np.zeros_like(x)),
+             hlo="shift_right_arithmetic", accepts="iu")  # fmt: skip
+def shift_right_arithmetic(x, y):
+    """`x >> y` filling with the sign bit."""
+
+
+@elementwise(impl=lambda x: np.bitwise_count(_unsigned(x)).astype(x.dtype), hlo="popcnt", accepts="iu")
+def population_count(x):
+    """Number of set bits."""
+
+
+def _count_leading_zeros(x):
+    bits = _unsigned(x)
+    count = np.full(x.shape, _bits(x.dtype), x.dtype)
+    for position in range(_bits(x.dtype)):
+        count[np.asarray((bits >> np.array(position, bits.dtype)) & np.array(1, bits.dtype), bool)] = (
+            _bits(x.dtype) - 1 - position)  # fmt: skip
+    return count
+
+
+@elementwise(impl=_count_leading_zeros, hlo="count_leading_zeros", accepts="iu")
+def clz(x):
+    """Number of leading zero bits."""
+
+
+# -- complex ----------------------------------------------------------------------------------------------
+@elementwise(impl=np.real, hlo="real", accepts="c", result=dtypes.real_dtype, domain=(-10, 10))
+def real(x):
+    """Real part."""
+
+
+@elementwise(impl=np.imag, hlo="imag", accepts="c", result=dtypes.real_dtype, domain=(-10, 10))
+def imag(x):
+    """Imaginary part."""
+
+
+@elementwise(impl=np.conj, accepts="c", domain=(-10, 10))
+def conj(x):
+    """Complex conjugate."""
+
+
+@elementwise(impl=lambda x, y: x + np.array(1j, dtypes.complex_dtype(x.dtype)) * y, hlo="complex", accepts="f",
+             result=dtypes.complex_dtype, name="complex", domain=(-10, 10))  # fmt: skip
+def complex_(x, y):
+    """The complex number x + i y."""
+
+
+# -- with static parameters -----------------------------------------------------------------------------------
+def _integer_pow(x, *, y: int):
+    return np.power(x, np.array(y).astype(x.dtype)) if y >= 0 else np.reciprocal(np.power(x, np.array(-y, x.dtype)))
+
+
+@define("integer_pow", impl=_integer_pow, scalar_op="integer_pow", accepts="iufc", domain=(0.5, 3), arity=1,
+        family="elementwise", aval=lambda x, *, y: x,
+        lower=lambda builder, x, *, y: builder.integer_pow(x, y))  # fmt: skip
+def integer_pow(x, y: int):
+    """x to a static integer power, by repeated multiplication."""
+    if y < 0 and dtypes.is_integer(aval_of(x).dtype):
+        raise TypeError("Integers cannot be raised to negative powers, got integer_pow(x, {y})".format(y=y))
+    return integer_pow.primitive.bind(x, y=int(y))
+
+
+def convert_dtype(x: np.ndarray, new_dtype) -> np.ndarray:
+    """astype with saturating float-to-integer conversion (NaN gives 0); complex to real drops the imaginary part."""
+    if dtypes.is_complex(x.dtype) and not dtypes.is_complex(new_dtype):
+        x = x.real if new_dtype != np.bool_ else x != 0
+    if dtypes.is_floating(x.dtype) and dtypes.is_integer(new_dtype):
+        info = np.iinfo(new_dtype)
+        wide = np.trunc(x.astype(np.float64))
+        inside = (wide > float(info.min) - 1) & (wide < float(info.max) + 1)
+        limits = np.where(wide > 0, info.max, info.min).astype(new_dtype)
+        converted = np.where(inside, wide, 0).astype(new_dtype)
+        return np.where(np.isnan(wide), np.zeros_like(converted), np.where(inside, converted, limits))
+    return x.astype(new_dtype)
+
+
+@define("convert_element_type", impl=lambda x, *, new_dtype, weak_type: convert_dtype(x, new_dtype),
+        aval=lambda x, *, new_dtype, weak_type: ShapedArray(x.shape, new_dtype, weak_type),
+        lower=lambda builder, x, *, new_dtype, weak_type: builder.convert(x, new_dtype), hlo="convert",
+        family="elementwise", arity=1)  # fmt: skip
+def convert_element_type(x, new_dtype):
+    """x with another dtype. Float to integer truncates and saturates."""
+    weak = dtypes.is_python_type(new_dtype)
+    new_dtype = dtypes.canonicalize(new_dtype)
+    aval = aval_of(x)
+    if aval.dtype == new_dtype and aval.weak_type == weak and not isinstance(x, (int, float, complex)):
+        return x
+    return convert_element_type.primitive.bind(x, new_dtype=new_dtype, weak_type=weak)
+
+
+def _bitcast_aval(x, *, new_dtype):
+    if x.dtype.itemsize != np.dtype(new_dtype).itemsize:
+        raise TypeError(f"bitcast_convert_type needs dtypes of one width, got {x.dtype.name} and {new_dtype}")
+    return ShapedArray(x.shape, new_dtype)
+
+
+@define("bitcast_convert_type", impl=lambda x, *, new_dtype: np.ascontiguousarray(x).view(new_dtype).reshape(x.shape),
+        aval=_bitcast_aval, lower=lambda builder, x, *, new_dtype: builder.bitcast(x, new_dtype),
+        hlo="bitcast_convert", family="elementwise", arity=1)  # fmt: skip
+def bitcast_convert_type(x, new_dtype):
+    """The same bits read as another dtype of the same width."""
+    return bitcast_convert_type.primitive.bind(x, new_dtype=dtypes.canonicalize(new_dtype))
+
+
+# -- selection --------------------------------------------------------------------------------------------
+def _select_aval(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
+    if not cases or any(case.dtype != cases[0].dtype for case in cases):
+        raise TypeError(f"select cases must have the same dtypes, got {', '.join(c.dtype.name for c in cases)}.")
+    if which.dtype not in (dtypes.bool_, dtypes.int32):
+        raise TypeError(f"select `which` must be boolean or int32 type, got {which.dtype.name}.")
+    if which.dtype == dtypes.bool_ and len(cases) > 2:
+        raise TypeError(f"select with boolean `which` takes at most two cases, got {len(cases)}.")
+    shape = functools.reduce(functools.partial(join_shapes, "select"), [case.shape for case in cases])
+    shape = join_shapes("select", shape, which.shape)
+    return ShapedArray(shape, cases[0].dtype, all(case.weak_type for case in cases))
+
+
+def _select(which, *cases):
+    if len(cases) == 2:
+        return np.where(which.astype(bool), cases[1], cases[0])
+    return np.choose(np.clip(which, 0, len(cases) - 1), cases)
+
+
+@define("select_n", impl=_select, aval=_select_aval, hlo="select", family="elementwise",
+        lower=lambda builder, which, *cases: builder.select(which, *cases))  # fmt: skip
+def select_n(which, *cases):
+    """`cases[which]` of each element: the first case where a bool `which` is False."""
+    return select_n.primitive.bind(which, *to_operands("select_n", cases))
+
+
+def select(pred, on_true, on_false):
+    """on_true where pred, else on_false."""
+    return select_n(pred, on_false, on_true)
+
+
+def clamp(low, x, high):
+    """x limited to [low, high]; the bounds are scalars or have x's shape."""
+    aval = aval_of(x)
+    low, high = (cast(bound, aval_of(bound), aval.dtype, aval.weak_type) for bound in (low, high))
+    return min_(max_(x, low), high)
+

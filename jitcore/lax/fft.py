@@ -1,0 +1,107 @@
+"""Discrete Fourier transforms over the last axes.
+
+In: a complex array, or a real one for RFFT. Out: complex (real for IRFFT) in the same precision.
+"""
+
+from __future__ import annotations
+
+import enum
+import operator
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import fft as scipy_fft
+
+from jitcore import dtypes
+from jitcore.array import Array
+from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.lax.define import define
+from jitcore.lax.elementwise import convert_element_type
+from jitcore.lax.shape import canonicalize_shape, product
+
+
+class FftType(enum.IntEnum):
+    """Forward and inverse transforms of complex, and of real signals."""
+
+    FFT = 0
+    IFFT = 1
+    RFFT = 2
+    IRFFT = 3
+
+
+def _to_fft_type(fft_type) -> FftType:
+    """The transform of that name ("fft", "irfft" ...). Raises: ValueError, TypeError for another."""
+    if isinstance(fft_type, FftType):
+        return fft_type
+    if not isinstance(fft_type, str):
+        raise TypeError(f"Unknown FFT type value {fft_type!r}")
+    try:
+        return FftType[fft_type.upper()]
+    except KeyError:
+        raise ValueError(f"Unknown FFT type {fft_type!r}") from None
+
+
+def _fft_aval(x: ShapedArray, *, fft_type: FftType, fft_lengths) -> ShapedArray:
+    count = len(fft_lengths)
+    if not count:
+        raise ValueError("FFT needs at least one axis, got no fft_lengths")
+    if count > x.ndim:
+        raise ValueError(
+            f"FFT input shape {x.shape} must have at least as many input dimensions as fft_lengths "
+            f"{fft_lengths}."
+        )
+    leading, last = x.shape[: x.ndim - count], x.shape[x.ndim - count :]
+    if fft_type is FftType.RFFT:
+        if x.dtype not in (dtypes.float32, dtypes.float64):
+            raise ValueError(f"RFFT input must be float32 or float64, got {x.dtype.name}")
+        expected, dtype = tuple(fft_lengths), dtypes.complex_dtype(x.dtype)
+        shape = (*leading, *fft_lengths[:-1], fft_lengths[-1] // 2 + 1)
+    else:
+        if not dtypes.is_complex(x.dtype):
+            raise ValueError(f"{fft_type.name} input must be complex64 or complex128, got {x.dtype.name}")
+        half = (*fft_lengths[:-1], fft_lengths[-1] // 2 + 1)
+        expected = half if fft_type is FftType.IRFFT else tuple(fft_lengths)
+        dtype = dtypes.real_dtype(x.dtype) if fft_type is FftType.IRFFT else x.dtype
+        shape = (*leading, *fft_lengths)
+    if not last == expected:
+        raise ValueError(
+            f"{fft_type.name} input shape {x.shape} minor dimensions must be equal to {expected} "
+            f"for fft_lengths {fft_lengths}"
+        )
+    return ShapedArray(shape, dtype)
+
+
+_TRANSFORMS = {
+    FftType.FFT: scipy_fft.fftn,
+    FftType.IFFT: scipy_fft.ifftn,
+    FftType.RFFT: scipy_fft.rfftn,
+    FftType.IRFFT: scipy_fft.irfftn,
+}
+
+
+def _fft(x, *, fft_type: FftType, fft_lengths):
+    if not product(fft_lengths) or not x.size:
+        aval = _fft_aval(ShapedArray(x.shape, x.dtype), fft_type=fft_type, fft_lengths=fft_lengths)
+        return np.zeros(aval.shape, aval.dtype)
+    return _TRANSFORMS[fft_type](x, s=fft_lengths, axes=range(x.ndim - len(fft_lengths), x.ndim))
+
+
+@define("fft", impl=_fft, aval=_fft_aval, hlo="fft")
+def fft(x, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
+    """Discrete Fourier transform over the last `len(fft_lengths)` axes.
+
+    Args:
+        x: complex, or real for RFFT; FFT and IFFT take a real x as complex.
+        fft_type: `FftType` or its name.
+        fft_lengths: extents of the signal; the last axis of a half spectrum is `n // 2 + 1` long.
+    Raises: ValueError when dtype or shape do not fit the transform."""
+    kind = _to_fft_type(fft_type)
+    dtype = aval_of(x).dtype
+    if kind is FftType.RFFT:
+        if dtypes.is_complex(dtype):
+            raise ValueError("only real valued inputs supported for rfft")
+    elif not dtypes.is_complex(dtype):
+        x = convert_element_type(x, dtypes.complex_dtype(dtype))
+    return fft.primitive.bind(
+        x, fft_type=kind, fft_lengths=tuple(map(operator.index, canonicalize_shape(fft_lengths)))
+    )

@@ -1,0 +1,271 @@
+"""Reductions over axes: sums, products, extrema, logical operations, argmax and argmin, and generic `reduce`.
+
+In: one operand and static axes. Out: the operand's dtype (or the index dtype) without those axes.
+float16 and bfloat16 accumulate in float32; integers keep their dtype and wrap; NaN wins every extremum.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from jitcore import dtypes
+from jitcore.array import Array
+from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.trace import trace_to_jaxpr
+from jitcore.lax import elementwise
+from jitcore.lax.define import cast, define
+
+
+# -- monoids --------------------------------------------------------------------------------------------
+def is_half(dtype) -> bool:
+    """float16 or bfloat16: types in which nothing is accumulated."""
+    return np.dtype(dtype).itemsize == 2 and dtypes.is_floating(dtype)
+
+
+def lowest_value(dtype):
+    """The identity of max: -inf, the smallest integer, False."""
+    if dtypes.is_inexact(dtype):
+        return np.array(-np.inf, dtype)
+    return np.array(False) if dtype == dtypes.bool_ else np.array(np.iinfo(dtype).min, dtype)
+
+
+def highest_value(dtype):
+    """The identity of min: inf, the largest integer, True."""
+    if dtypes.is_inexact(dtype):
+        return np.array(np.inf, dtype)
+    return np.array(True) if dtype == dtypes.bool_ else np.array(np.iinfo(dtype).max, dtype)
+
+
+def _all_bits(dtype):
+    return np.invert(np.zeros((), dtype))
+
+
+class Monoid(NamedTuple):
+    """An associative operation with identity. `accumulates`: rounding errors add up, halves are widened."""
+
+    ufunc: np.ufunc
+    identity: Callable[[np.dtype], np.ndarray]
+    combine: Callable
+    accumulates: bool = False
+
+
+# By the name of the combining primitive: `reduce_<key>` and `reduce_window_<key>` are made of these.
+MONOIDS = {
+    "add": Monoid(np.add, lambda dtype: np.zeros((), dtype), elementwise.add, accumulates=True),
+    "mul": Monoid(np.multiply, lambda dtype: np.ones((), dtype), elementwise.mul, accumulates=True),
+    "max": Monoid(np.maximum, lowest_value, elementwise.max_),
+    "min": Monoid(np.minimum, highest_value, elementwise.min_),
+    "and": Monoid(np.bitwise_and, _all_bits, elementwise.and_),
+    "or": Monoid(np.bitwise_or, lambda dtype: np.zeros((), dtype), elementwise.or_),
+    "xor": Monoid(np.bitwise_xor, lambda dtype: np.zeros((), dtype), elementwise.xor),
+}
+
+
+def reduce_ndarray(monoid: Monoid, x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    """The reduction of an ndarray in its own dtype; an empty one gives the identity."""
+    if monoid.accumulates and is_half(x.dtype):
+        return monoid.ufunc.reduce(x.astype(np.float32), axes).astype(x.dtype)
+    return monoid.ufunc.reduce(x, axes, dtype=x.dtype, initial=monoid.identity(x.dtype)[()])
+
+
+# -- shape rule -----------------------------------------------------------------------------------------
+def check_axes(x: ShapedArray, axes) -> None:
+    """Raises: ValueError for an axis that is repeated, negative or too large."""
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"duplicate value in 'axes' of reduction: {axes}")
+    if not all(0 <= axis < x.ndim for axis in axes):
+        raise ValueError(f"reduction axes {axes} contains out-of-bounds indices for {x.long()}.")
+
+
+def _drop_axes(shape, axes) -> tuple:
+    return tuple(extent for axis, extent in enumerate(shape) if axis not in axes)
+
+
+def _reduction_aval(name: str, accepts: str, x: ShapedArray, *, axes) -> ShapedArray:
+    kind = dtypes.kind_of(x.dtype)
+    if kind not in accepts:
+        if accepts == "biu":
+            raise TypeError(f"logical reduction requires operand dtype bool or int, got {x.dtype.name}.")
+        raise TypeError(
+            f"{name} does not accept dtype {x.dtype.name}. Accepted dtypes are subtypes of number."
+        )
+    check_axes(x, axes)
+    return x.update(shape=_drop_axes(x.shape, axes))
+
+
+def _reduction(name: str, combine: str, accepts: str):
+    """The family: `name` folds with the monoid `combine`; accepts: dtype kinds."""
+    monoid = MONOIDS[combine]
+
+    def attach(function):
+        define(name, impl=lambda x, *, axes: reduce_ndarray(monoid, x, axes), hlo="reduce", monoid=combine,
+               lower=lambda builder, x, *, axes: builder.reduce(combine, x, axes),
+               aval=functools.partial(_reduction_aval, name, accepts), family="reduction",
+               accepts=accepts)(function)  # fmt: skip
+
+        @functools.wraps(function)
+        def public(operand, axes):
+            return function.primitive.bind(operand, axes=tuple(map(operator.index, axes)))
+
+        return public
+
+    return attach
+
+
+@_reduction("reduce_sum", "add", "iufc")
+def reduce_sum(operand, axes: Sequence[int]) -> Array:
+    """Sum over these axes. Raises: TypeError for bools; ValueError for axes that operand lacks."""
+
+
+@_reduction("reduce_prod", "mul", "iufc")
+def reduce_prod(operand, axes: Sequence[int]) -> Array:
+    """Product over these axes."""
+
+
+@_reduction("reduce_max", "max", "biufc")
+def reduce_max(operand, axes: Sequence[int]) -> Array:
+    """Largest element over these axes; -inf, the smallest integer or False where there is none."""
+
+
+@_reduction("reduce_min", "min", "biufc")
+def reduce_min(operand, axes: Sequence[int]) -> Array:
+    """Smallest element over these axes; inf, the largest integer or True where there is none."""
+
+
+@_reduction("reduce_and", "and", "biu")
+def reduce_and(operand, axes: Sequence[int]) -> Array:
+    """Bitwise (logical for bools) and over these axes."""
+
+
+@_reduction("reduce_or", "or", "biu")
+def reduce_or(operand, axes: Sequence[int]) -> Array:
+    """Bitwise (logical for bools) or over these axes."""
+
+
+@_reduction("reduce_xor", "xor", "biu")
+def reduce_xor(operand, axes: Sequence[int]) -> Array:
+    """Bitwise exclusive or over these axes."""
+
+
+# -- the generic form -----------------------------------------------------------------------------------
+REDUCTIONS = {"add": reduce_sum, "mul": reduce_prod, "max": reduce_max, "min": reduce_min, "and": reduce_and,
+              "or": reduce_or, "xor": reduce_xor}  # fmt: skip
+
+
+def recognize_monoid(name: str, computation: Callable, dtype) -> str:
+    """The key in MONOIDS of a two-argument function on scalars, found by tracing it.
+
+    Raises: NotImplementedError for a function that is more than one such operation."""
+    scalar = ShapedArray((), np.dtype(dtype))
+    jaxpr, _ = trace_to_jaxpr(lambda x, y: [computation(x, y)], [scalar, scalar])
+    if len(jaxpr.eqns) == 1:
+        (eqn,) = jaxpr.eqns
+        if (
+            eqn.primitive.name in MONOIDS
+            and set(eqn.invars) == set(jaxpr.invars)
+            and jaxpr.outvars == eqn.outvars
+        ):
+            return eqn.primitive.name
+    raise NotImplementedError(
+        f"{name} needs a computation that is one of {', '.join(MONOIDS)} of its two arguments; got\n{jaxpr}"
+    )
+
+
+def combine_with_initial(key: str, result, init_value, dtype) -> Array:
+    """result combined with init_value, without an equation where that is the known identity."""
+    aval = aval_of(init_value)
+    if not isinstance(init_value, Array) and np.asarray(init_value) == MONOIDS[key].identity(dtype):
+        return result
+    return MONOIDS[key].combine(result, cast(init_value, aval, dtype, weak=False))
+
+
+def reduce(operands, init_values, computation: Callable, dimensions: Sequence[int]) -> Array:
+    """Folds operand over `dimensions` with a two-argument function on scalars, beginning with init_values.
+
+    Args:
+        operands: one array.
+        init_values: one scalar of its dtype.
+        computation: add, mul, max, min, and, or or xor of its two arguments, in any spelling.
+    Raises: NotImplementedError for another computation."""
+    aval = aval_of(operands)
+    key = recognize_monoid("lax.reduce", computation, aval.dtype)
+    return combine_with_initial(key, REDUCTIONS[key](operands, dimensions), init_values, aval.dtype)
+
+
+# -- positions of extrema -------------------------------------------------------------------------------
+def _arg_extremum_aval(x: ShapedArray, *, axes, index_dtype) -> ShapedArray:
+    (axis,) = axes
+    if not 0 <= axis < x.ndim:
+        raise ValueError(f"Invalid axis {axis} for operand shape {x.shape}")
+    if not dtypes.is_integer(index_dtype):
+        raise TypeError(f"index_dtype must be an integer type, but got {np.dtype(index_dtype).name}")
+    if dtypes.is_complex(x.dtype):
+        raise TypeError(f"argmax and argmin do not accept dtype {x.dtype.name}. "
+                        "Accepted dtypes are subtypes of integer, floating, bool.")  # fmt: skip
+    if x.shape[axis] == 0:
+        raise ValueError("argmin and argmax require non-empty reduced dimension. "
+                         f"operand.shape={x.shape} axis={axis}")  # fmt: skip
+    return ShapedArray(_drop_axes(x.shape, axes), index_dtype)
+
+
+def _arg_extremum(find, x, *, axes, index_dtype):
+    # ml_dtypes' own loops do not let NaN win
+    x = x.astype(np.float32) if is_half(x.dtype) else x
+    return find(x, axes[0]).astype(index_dtype)
+
+
+def _lower_arg_extremum(op: str, builder, x, *, axes, index_dtype):
+    x = builder.convert(x, dtypes.float32) if is_half(x.dtype) else x
+    return builder.arg_reduce(op, x, axes[0], index_dtype)
+
+
+def _bind_arg_extremum(primitive, operand, axis: int, index_dtype) -> Array:
+    return primitive.bind(operand, axes=(operator.index(axis),), index_dtype=dtypes.canonicalize(index_dtype))
+
+
+@define("argmax", impl=functools.partial(_arg_extremum, np.argmax), aval=_arg_extremum_aval,
+        lower=functools.partial(_lower_arg_extremum, "argmax"))  # fmt: skip
+def argmax(operand, axis: int, index_dtype) -> Array:
+    """Index of the first largest element (or NaN) along an axis. index_dtype: integer dtype of it."""
+    return _bind_arg_extremum(argmax.primitive, operand, axis, index_dtype)
+
+
+@define("argmin", impl=functools.partial(_arg_extremum, np.argmin), aval=_arg_extremum_aval,
+        lower=functools.partial(_lower_arg_extremum, "argmin"))  # fmt: skip
+def argmin(operand, axis: int, index_dtype) -> Array:
+    """Index of the first smallest element (or NaN) along an axis. index_dtype: integer dtype of it."""
+    return _bind_arg_extremum(argmin.primitive, operand, axis, index_dtype)
+
+
+# -- rounding to a smaller format -----------------------------------------------------------------------
+def _reduce_precision(x, *, exponent_bits: int, mantissa_bits: int):
+    wide = x.astype(np.float64)
+    fraction, exponent = np.frexp(wide)
+    scale = np.ldexp(1.0, mantissa_bits + 1)
+    rounded = np.ldexp(np.rint(fraction * scale) / scale, exponent)
+    bias = 2 ** (exponent_bits - 1) - 1
+    largest = np.ldexp(2.0 - np.ldexp(1.0, -mantissa_bits), bias)
+    rounded = np.where(np.abs(rounded) > largest, np.copysign(np.inf, wide), rounded)
+    # what is below the smallest normal number becomes zero, as on hardware that flushes
+    rounded = np.where(np.abs(rounded) < np.ldexp(1.0, 1 - bias), np.copysign(0.0, wide), rounded)
+    return np.where(np.isfinite(wide), rounded, wide).astype(x.dtype)
+
+
+def _reduce_precision_aval(x: ShapedArray, *, exponent_bits: int, mantissa_bits: int) -> ShapedArray:
+    if not dtypes.is_floating(x.dtype):
+        raise TypeError(
+            f"reduce_precision does not accept dtype {x.dtype.name}. "
+            "Accepted dtypes are subtypes of floating."
+        )
+    return x
+
+
+@define("reduce_precision", impl=_reduce_precision, aval=_reduce_precision_aval, hlo="reduce_precision")
+def reduce_precision(operand, exponent_bits: int, mantissa_bits: int) -> Array:
+    """operand rounded to a format with that many bits, in its own dtype; the format's subnormals become 0."""
+    return reduce_precision.primitive.bind(operand, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)

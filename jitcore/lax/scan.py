@@ -1,0 +1,189 @@
+"""`scan`, `map` and `associative_scan`: loops over the leading axis of arrays.
+
+In: a function, an initial carry and arrays with a common leading axis. Out: the last carry and the stacked
+outputs.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jitcore import dtypes, errors
+from jitcore.array import ConcreteArray
+from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.interpret import build_program
+from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.symbolic import is_symbolic
+from jitcore.core.trace import Tracer, origin_of, to_numpy, user_snippet
+from jitcore.lax import control
+from jitcore.lax.define import define
+from jitcore.tree_util import tree_flatten, treedef_tuple
+
+
+def _run_scan(*args: np.ndarray, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int,
+              num_carry: int, unroll: int | bool) -> list[np.ndarray]:  # fmt: skip
+    body = build_program(jaxpr)
+    consts, carry, xs = split_operands(args, num_consts, num_carry)
+    stacked = [np.empty((length, *aval.shape), aval.dtype) for aval in jaxpr.out_avals[num_carry:]]
+    with np.errstate(all="ignore"):
+        for i in range(length - 1, -1, -1) if reverse else range(length):
+            outs = body([*consts, *carry, *[np.asarray(x[i]) for x in xs]])
+            carry = outs[:num_carry]
+            for stack, y in zip(stacked, outs[num_carry:]):
+                stack[i] = y
+    return [*carry, *stacked]
+
+
+def split_operands(args, num_consts: int, num_carry: int) -> tuple:
+    """(consts, init, xs) of a `scan` equation's operands."""
+    first_x = num_consts + num_carry
+    return args[:num_consts], args[num_consts:first_x], args[first_x:]
+
+
+def _scan_aval(*avals: ShapedArray, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int,
+               num_carry: int, unroll: int | bool) -> list[ShapedArray]:  # fmt: skip
+    consts, carry, xs = split_operands(avals, num_consts, num_carry)
+    elements = [ShapedArray(x.shape[1:], x.dtype) for x in xs]
+    expected = [(aval.shape, aval.dtype) for aval in jaxpr.in_avals]
+    if expected != [(aval.shape, aval.dtype) for aval in (*consts, *carry, *elements)]:
+        raise TypeError("scan called with operands of other types than its jaxpr takes")
+    if any(x.shape[0] != length for x in xs):
+        raise TypeError(f"scan over {length} elements called with arrays of other lengths")
+    outs = jaxpr.out_avals
+    return outs[:num_carry] + [y.update(shape=(length, *y.shape)) for y in outs[num_carry:]]
+
+
+def _lower_scan(builder, *operands, jaxpr, length, reverse, num_consts, num_carry, unroll):
+    return builder.scan(jaxpr, length, reverse, *split_operands(operands, num_consts, num_carry))
+
+
+@define("scan", impl=_run_scan, aval=_scan_aval, lower=_lower_scan, multiple_results=True,
+        effects=control.effects_of_jaxprs)  # fmt: skip
+def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
+         unroll: int | bool = 1):  # fmt: skip
+    """Carries a value through f over the leading axis of xs, and stacks what f returns beside it.
+
+    Same as:
+        carry, ys = init, []
+        for x in xs:                      # reversed(xs) when reverse
+            carry, y = f(carry, x)
+            ys.append(y)
+        return carry, np.stack(ys)        # in the order of xs
+
+    Args:
+        f: (carry, x) -> (carry, y).
+        init: pytree of arrays. A weakly typed leaf takes the dtype that f returns for it.
+        xs: pytree of arrays with one leading extent, or None for `length` calls with x=None.
+        length: number of iterations; must agree with xs.
+        reverse: from the last element to the first.
+        unroll: iterations that a compiled loop does per round; True for all of them. It changes no value.
+
+    Returns: (carry, ys), ys with a leading axis of the length.
+    Raises: TypeError naming the component of the carry that f changes; ValueError for lengths that disagree.
+    """
+    control.check_callable("lax.scan: f argument should be a callable.", f)
+    _check_unroll(unroll)
+    x_leaves, x_tree, x_avals = control.flatten_operands(xs)
+    length = _find_length(x_leaves, x_avals, length)
+    carry, carry_tree, carry_avals = control.flatten_operands(init)
+    if control.runs_in_python(*carry, *x_leaves):
+        carry = carry_tree.unflatten([control.to_array(leaf) for leaf in carry])
+        return _scan_in_python(f, carry, x_leaves, x_tree, length, reverse)
+    elements = [ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type) for aval in x_avals]
+    args_tree = treedef_tuple((carry_tree, x_tree))
+    body = _trace_body(f, args_tree, carry_avals + elements)
+    promoted = control.promote_carry(carry, carry_avals, body.out_avals[: carry_tree.num_leaves])
+    if promoted is not None and tree_flatten(body.out_example[0])[1] == carry_tree:
+        carry, carry_avals = promoted, [aval_of(leaf) for leaf in promoted]
+        body = _trace_body(f, args_tree, carry_avals + elements)
+    control.check_carry("scan", f, 0, carry_tree, carry_avals, body.out_example[0])
+    jaxpr, consts = body.close()
+    outs = scan.primitive.bind(
+        *consts, *carry, *x_leaves, jaxpr=jaxpr, length=length, reverse=bool(reverse), num_consts=len(consts),
+        num_carry=len(carry), unroll=unroll)  # fmt: skip
+    return body.out_tree.unflatten(outs)
+
+
+def _check_unroll(unroll) -> None:
+    if not isinstance(unroll, (bool, int)) or unroll < 0:
+        raise ValueError("`unroll` must be a `bool` or a non-negative `int`.")
+
+
+def _trace_body(f: Callable, args_tree, avals) -> control.TracedFunction:
+    body = control.trace_function(f, args_tree, avals, "scan")
+    if not isinstance(body.out_example, tuple) or len(body.out_example) != 2:
+        text = body.out_example if isinstance(body.out_example, ShapedArray) else body.out_tree
+        raise TypeError(f"scan body output must be a pair, got {text}.")
+    return body
+
+
+def _find_length(leaves, avals, length):
+    """The number of iterations. Raises: ValueError when it is unknown or the arrays disagree about it."""
+    for leaf, aval in zip(leaves, avals):
+        if not aval.shape:
+            raise ValueError(f"scan got value with no leading axis to scan over: {leaf}.")
+    extents = list(dict.fromkeys(aval.shape[0] for aval in avals))
+    if length is not None:
+        length = _as_length(length)
+        if any(extent != length for extent in extents):
+            sizes = [aval.shape[0] for aval in avals]
+            raise ValueError(f"scan got `length` argument of {length} "
+                             f"which disagrees with leading axis sizes {sizes}.")  # fmt: skip
+        return length
+    if not extents:
+        raise ValueError("scan got no values to scan over and `length` not provided.")
+    if len(extents) > 1:
+        raise ValueError("scan got values with different leading axis sizes: "
+                         f"{', '.join(str(aval.shape[0]) for aval in avals)}.")  # fmt: skip
+    return extents[0]
+
+
+def _as_length(length):
+    if isinstance(length, Tracer):
+        origin = origin_of(length.trace, length)
+        raise errors.argument_value_error("lax.scan", "length", length.aval.long(), origin, user_snippet())
+    if is_symbolic(length):
+        return length
+    try:
+        return max(operator.index(length), 0)
+    except TypeError:
+        raise TypeError(f"scan `length` must be an integer, got {length!r}") from None
+
+
+def _scan_in_python(f: Callable, carry, x_leaves, x_tree, length: int, reverse: bool):
+    rows = [to_numpy(leaf) for leaf in x_leaves]
+    collected: list = [None] * length
+    y_tree = None
+    for i in range(length - 1, -1, -1) if reverse else range(length):
+        x = x_tree.unflatten([control.to_array(row[i]) for row in rows])
+        carry, y = f(carry, x)
+        collected[i], y_tree = tree_flatten(y)
+    if y_tree is None:
+        raise ValueError("zero-length scan is not supported in disable_jit() mode "
+                         "because the output type is unknown.")  # fmt: skip
+    return carry, y_tree.unflatten([_stack(column) for column in zip(*collected)])
+
+
+def _stack(column) -> ConcreteArray:
+    dtype, weak = dtypes.result_type(*column, return_weak_type_flag=True)
+    return ConcreteArray(np.stack([to_numpy(y).astype(dtype) for y in column]), weak)
+
+
+def map(f: Callable, xs: Any, *, batch_size: int | None = None):
+    """f of each element along the leading axis of xs, stacked.
+
+    Same as:
+        return np.stack([f(x) for x in xs])
+
+    Args:
+        f: x -> pytree of arrays.
+        xs: pytree of arrays with one leading extent.
+        batch_size: accepted for compatibility; it bounds memory elsewhere and never changes values.
+    """
+    if batch_size is not None and operator.index(batch_size) <= 0:
+        raise ValueError(f"batch_size must be positive, got {batch_size}")
+    return scan(lambda _, x: ((), f(x)), (), xs)[1]

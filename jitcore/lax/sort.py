@@ -1,0 +1,129 @@
+"""Sorting: `sort` of one or several operands by keys, and the largest elements, `top_k`.
+
+In: operands of one shape and a static axis. Out: the same operands in the order of the keys.
+Order: NaN last, -0.0 equal to 0.0, complex numbers by real then imaginary part.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+
+import numpy as np
+
+from jitcore import dtypes
+from jitcore.array import Array
+from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.lax.define import define
+from jitcore.lax.reduce import is_half
+from jitcore.lax.shape import broadcasted_iota, canonicalize_axis
+
+
+def _sort_aval(*avals: ShapedArray, dimension: int, is_stable: bool, num_keys: int) -> list[ShapedArray]:
+    if any(aval.shape != avals[0].shape for aval in avals):
+        raise TypeError(
+            f"Arguments to sort must have equal shapes, got: {' '.join(str(a.shape) for a in avals)}"
+        )
+    return list(avals)
+
+
+def _sort(*xs, dimension: int, is_stable: bool, num_keys: int):
+    if len(xs) == 1 and not dtypes.is_complex(xs[0].dtype):
+        return [_sort_values(xs[0], dimension, is_stable)]
+    order = _argsort([part for key in xs[:num_keys] for part in _key_parts(key)], dimension, is_stable)
+    return [np.take_along_axis(x, order, dimension) for x in xs]
+
+
+def _sort_values(x: np.ndarray, axis: int, is_stable: bool) -> np.ndarray:
+    """The sorted values. Equal elements are the same but for the sign of zeros: NumPy's fastest sort will do
+    unless these must keep their order."""
+    work = x.astype(np.float32) if is_half(x.dtype) else x
+    signed_zeros = dtypes.is_floating(x.dtype) and is_stable and bool(np.any(np.signbit(work) & (work == 0)))
+    return np.sort(work, axis, kind="stable" if signed_zeros else None).astype(x.dtype, copy=False)
+
+
+def _key_parts(key: np.ndarray) -> list[np.ndarray]:
+    """Real arrays in NumPy's dtypes, most significant first, that order like the key."""
+    if dtypes.is_complex(key.dtype):
+        return [key.real, key.imag]
+    return [key.astype(np.float32) if is_half(key.dtype) else key]
+
+
+def _argsort(keys: list[np.ndarray], axis: int, is_stable: bool) -> np.ndarray:
+    if len(keys) == 1:
+        return np.argsort(keys[0], axis, kind="stable" if is_stable else None)
+    return np.lexsort(keys[::-1], axis)
+
+
+@define("sort", impl=_sort, aval=_sort_aval, hlo="sort", multiple_results=True)
+def sort(operand, dimension: int = -1, is_stable: bool = True, num_keys: int = 1):
+    """Sorts along an axis.
+
+    Args:
+        operand: array, or a sequence of arrays of one shape, which are put in the order of the first
+            num_keys ones, the most significant first.
+        is_stable: elements with equal keys keep their order.
+    Returns: like operand: an array or a tuple.
+    Raises: TypeError for no operands or unequal shapes; ValueError for a num_keys that is out of range."""
+    several = isinstance(operand, Sequence)
+    operands = tuple(operand) if several else (operand,)
+    if not operands:
+        raise TypeError("Sort requires at least one operand")
+    if not 1 <= num_keys <= len(operands):
+        raise ValueError(f"num_keys={num_keys} must be between 1 and len(operand)={len(operands)}")
+    axis = canonicalize_axis(dimension, aval_of(operands[0]).ndim)
+    outs = sort.primitive.bind(
+        *operands, dimension=axis, is_stable=bool(is_stable), num_keys=operator.index(num_keys)
+    )
+    return tuple(outs) if several else outs[0]
+
+
+def sort_key_val(keys, values, dimension: int = -1, is_stable: bool = True) -> tuple[Array, Array]:
+    """keys sorted along an axis, and values in the same order."""
+    return sort((keys, values), dimension, is_stable, num_keys=1)
+
+
+def argsort(operand, dimension: int = -1, is_stable: bool = True, index_dtype=dtypes.int32) -> Array:
+    """Indices that sort operand along an axis. index_dtype: integer dtype of the result."""
+    shape = aval_of(operand).shape
+    axis = canonicalize_axis(dimension, len(shape))
+    return sort_key_val(operand, broadcasted_iota(index_dtype, shape, axis), axis, is_stable)[1]
+
+
+# -- largest elements ---------------------------------------------------------------------------------------
+def _top_k_aval(x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
+    if k < 0:
+        raise ValueError(f"k argument to top_k must be nonnegative, got {k}")
+    if dtypes.is_complex(x.dtype):
+        raise ValueError("top_k is not compatible with complex inputs.")
+    if k > x.shape[axis]:
+        raise ValueError("k argument to top_k must be no larger than size along axis; "
+                         f"got k={k} with shape={list(x.shape)} and axis={axis}")  # fmt: skip
+    shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
+    return [x.update(shape=shape), ShapedArray(shape, dtypes.int32)]
+
+
+def _total_order(x: np.ndarray) -> np.ndarray:
+    """An array that orders like x, and -0.0 below 0.0 too: the bits of floats as integers, NaN on top."""
+    if not dtypes.is_floating(x.dtype):
+        return x
+    bits = np.where(np.isnan(x), np.array(np.nan, x.dtype), x).view(f"i{x.dtype.itemsize}")
+    return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
+
+
+def _top_k(x, *, k: int, axis: int):
+    # a stable ascending sort of the reversed axis, read backwards, keeps equal elements in their order
+    reversed_order = np.argsort(np.flip(_total_order(x), axis), axis, kind="stable")
+    order = np.flip(x.shape[axis] - 1 - reversed_order, axis)
+    order = np.take(order, np.arange(k), axis)
+    return [np.take_along_axis(x, order, axis), order.astype(np.int32)]
+
+
+@define("top_k", impl=_top_k, aval=_top_k_aval, multiple_results=True)
+def top_k(operand, k: int, *, axis: int = -1) -> list[Array]:
+    """The k largest elements along an axis, largest first, and their indices (int32).
+
+    NaN counts as largest, -0.0 as less than 0.0; of equal elements the first comes first.
+    Raises: ValueError when the axis is shorter than k."""
+    axis = canonicalize_axis(axis, aval_of(operand).ndim)
+    return top_k.primitive.bind(operand, k=operator.index(k), axis=axis)

@@ -1,0 +1,187 @@
+"""The builder: what a primitive's lowering rule writes its loop program with.
+
+In: values (shape, dtype, element access). Out: a value. Rules never see loops or memory; the scheduler decides both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from jitcore import dtypes
+from jitcore.loopir.expr import OP_COST, Expr, Graph
+from jitcore.loopir.index import ZERO, Dynamic, Index, constant, delinearize, linearize
+from jitcore.loopir.values import Computed, Reduction, Region, Regions, Running, Scalar, Value
+
+_HALF = (dtypes.float16, dtypes.bfloat16)
+
+
+class Builder:
+    """Makes values over one expression graph."""
+
+    def __init__(self, graph: Graph):
+        self.graph = graph
+
+    # -- elementwise ------------------------------------------------------------------------------------
+    def constant(self, value, dtype) -> Value:
+        return Scalar(self.graph, value, dtype)
+
+    def compute(self, shape, dtype, reads, combine, work: int = 1, operands: Sequence[Value] = ()) -> Value:
+        """A value whose element at `index` is combine(index, *elements that reads(index) names)."""
+        return Computed(tuple(shape), dtype, work + sum(v.work for v in operands), reads, combine)
+
+    def pointwise(self, operands: Sequence[Value], dtype, combine, work: int = 1) -> Value:
+        """combine(*exprs) of the operands' elements at one index; scalars are read at ()."""
+        shape = next((v.shape for v in operands if v.shape), ())
+
+        def reads(index):
+            return [(v, index if v.shape else ()) for v in operands]
+
+        return self.compute(shape, dtype, reads, lambda index, *exprs: combine(*exprs), work, operands)
+
+    def map(self, op: str, *values: Value, dtype=None) -> Value:
+        """A scalar operation on each element. Half-precision floats are computed in float32 and rounded back."""
+        operand = values[0].dtype
+        dtype = _RESULT_DTYPE[op](operand) if op in _RESULT_DTYPE else operand
+        g = self.graph
+        if operand in _HALF:
+            def combine(*exprs):
+                wide = [g.convert(e, dtypes.float32) for e in exprs]
+                if dtype == dtypes.bool_:
+                    return g.op(op, *wide, dtype=dtype)
+                return g.convert(g.op(op, *wide, dtype=dtypes.float32), dtype)
+        else:
+            def combine(*exprs):
+                return g.op(op, *exprs, dtype=dtype)
+        return self.pointwise(values, dtype, combine, OP_COST.get(op, 1))
+
+    def convert(self, x: Value, dtype) -> Value:
+        dtype = np.dtype(dtype)
+        return x if x.dtype == dtype else self.pointwise([x], dtype, lambda e: self.graph.convert(e, dtype))
+
+    def bitcast(self, x: Value, dtype) -> Value:
+        return self.pointwise([x], dtype, lambda e: self.graph.op("bitcast", e, dtype=dtype))
+
+    def select(self, which: Value, *cases: Value) -> Value:
+        """cases[which]; `which` is bool for two cases, else int32 clamped to the range."""
+        g = self.graph
+        if len(cases) == 1:
+            return cases[0]
+
+        def combine(w, *exprs):
+            if w.dtype == dtypes.bool_:
+                return g.op("select", w, exprs[1], exprs[0], dtype=exprs[0].dtype)
+            chosen = exprs[0]
+            for number, case in enumerate(exprs[1:], 1):
+                hit = g.op("ge", w, g.const(number, w.dtype), dtype=dtypes.bool_)
+                chosen = g.op("select", hit, case, chosen, dtype=case.dtype)
+            return chosen
+
+        return self.pointwise([which, *cases], cases[0].dtype, combine)
+
+    def integer_pow(self, x: Value, y: int) -> Value:
+        """x**y by squaring; the reciprocal for negative y."""
+        if y == 0:
+            return self.pointwise([x], x.dtype, lambda e: self.graph.const(1, x.dtype))
+        base, result, left = x, None, abs(y)
+        while left:
+            if left & 1:
+                result = base if result is None else self.map("mul", result, base)
+            left >>= 1
+            base = self.map("mul", base, base) if left else base
+        return result if y > 0 else self.map("div", self.constant(1, x.dtype), result)
+
+    # -- shapes -----------------------------------------------------------------------------------------
+    def view(self, x: Value, shape, index_map) -> Value:
+        """A value whose element at `index` is x's at index_map(index)."""
+        return self.compute(shape, x.dtype, lambda index: [(x, index_map(index))], lambda index, e: e, 0, [x])
+
+    def reshape(self, x: Value, shape) -> Value:
+        return self.view(x, shape, lambda index: delinearize(linearize(index, tuple(shape)), x.shape))
+
+    def iota(self, shape, dtype, dimension: int) -> Value:
+        return self.compute(shape, dtype, lambda index: [], lambda index: self.index_value(index[dimension], dtype))
+
+    zero_index = ZERO
+
+    def index_value(self, index: Index, dtype) -> Expr:
+        """An index as a number."""
+        dtype = np.dtype(dtype)
+        whole = self.graph.index(index, dtypes.int64)
+        return self.graph.convert(whole, dtype)
+
+    def dynamic_index(self, expr: Expr, low: int, high) -> Index:
+        """An integer expression as an index, clamped to [low, high]."""
+        g = self.graph
+        wide = g.convert(expr, dtypes.int64)
+        wide = g.op("max", wide, g.const(low, dtypes.int64))
+        wide = g.op("min", wide, g.index(constant(high)))
+        return Index.of(Dynamic(wide))
+
+    def raw_index(self, expr: Expr) -> Index:
+        """An integer expression as an index that is known to be in range."""
+        return Index.of(Dynamic(self.graph.convert(expr, dtypes.int64)))
+
+    def in_range(self, index: Index, extent) -> Expr:
+        """Whether 0 <= index < extent."""
+        g = self.graph
+        value = g.index(index)
+        low = g.op("ge", value, g.const(0, dtypes.int64), dtype=dtypes.bool_)
+        high = g.op("lt", value, g.index(constant(extent)), dtype=dtypes.bool_)
+        return g.op("and", low, high, dtype=dtypes.bool_)
+
+    def all_of(self, conditions: Sequence[Expr]) -> Expr | None:
+        result = None
+        for condition in conditions:
+            result = condition if result is None else self.graph.op("and", result, condition, dtype=dtypes.bool_)
+        return result
+
+    # -- loops of their own -------------------------------------------------------------------------------
+    def reduce(self, op: str, x: Value, axes: Sequence[int]) -> Value:
+        """`op` over the axes. Half-precision sums and products accumulate in float32."""
+        axes = tuple(sorted(axes))
+        if not axes:
+            return x
+        if x.dtype in _HALF and op in ("add", "mul"):
+            wide = Reduction(op, self.convert(x, dtypes.float32), axes, dtypes.float32)
+            return self.convert(self.root(wide), x.dtype)
+        return Reduction(op, x, axes, x.dtype)
+
+    def arg_reduce(self, op: str, x: Value, axis: int, index_dtype) -> Value:
+        return Reduction(op, x, (axis,), index_dtype)
+
+    def running(self, op: str, x: Value, axis: int, reverse: bool) -> Value:
+        return Running(op, x, axis, reverse)
+
+    def regions(self, shape, dtype, base: Value | None, regions: list[Region]) -> Value:
+        """`base` (or nothing) overwritten by regions in order."""
+        return Regions(tuple(shape), dtype, base, regions)
+
+    def region(self, value: Value, place, mask=None, combine: str | None = None, serial: bool = False) -> Region:
+        """`out[place(index)] (combine)= value[index]` where mask(index) holds; see `Region`."""
+        return Region(value, place, mask, combine, serial)
+
+    def fill(self, shape, value: Value) -> Value:
+        """A scalar value everywhere."""
+        return self.view(value, shape, lambda index: ())
+
+    def root(self, value: Value) -> Value:
+        """Stores a root now, so that a rule can go on computing with it. Bound by the scheduler."""
+        raise NotImplementedError
+
+    def store(self, value: Value) -> Value:
+        """Stores a value that the rule is about to read many times. Bound by the scheduler."""
+        raise NotImplementedError
+
+
+def _same(dtype):
+    return dtype
+
+
+_RESULT_DTYPE = {
+    **{op: (lambda dtype: dtypes.bool_) for op in ("eq", "ne", "lt", "le", "gt", "ge", "is_finite", "signbit")},
+    "real": dtypes.real_dtype, "imag": dtypes.real_dtype, "abs": dtypes.real_dtype, "complex": dtypes.complex_dtype,
+}  # fmt: skip
+
+__all__ = ["Builder", "Region", "Value", "ZERO", "constant", "delinearize", "linearize"]

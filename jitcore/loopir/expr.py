@@ -1,0 +1,145 @@
+"""Scalar expressions of the loop program: pure, typed, hash-consed nodes.
+
+In: operations on scalars. Out: a DAG in which equal expressions are one object, so that common subexpressions are
+computed once and each node can be placed at the outermost loop level that it depends on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jitcore import dtypes
+from jitcore.loopir.index import Index
+
+# Rough cost of one scalar operation, in multiply-adds; unlisted ones cost 1. Guides recomputation only.
+OP_COST = {
+    "div": 4, "rem": 8, "sqrt": 4, "rsqrt": 5, "exp": 10, "exp2": 9, "expm1": 14, "log": 12, "log2": 12, "log10": 12,
+    "log1p": 14, "sin": 16, "cos": 16, "tan": 20, "asin": 14, "acos": 14, "atan": 14, "atan2": 20, "sinh": 16,
+    "cosh": 16, "tanh": 14, "asinh": 20, "acosh": 20, "atanh": 18, "cbrt": 14, "logistic": 14, "erf": 16, "erfc": 24,
+    "erf_inv": 24, "lgamma": 40, "digamma": 40, "pow": 30,
+}  # fmt: skip
+
+
+class Buffer:
+    """Memory of one array, C-contiguous. `kind`: "in", "out", "temp" (arena) or "scalar" (stack, 0-d)."""
+
+    __slots__ = ("name", "shape", "dtype", "kind")
+
+    def __init__(self, name: str, shape: tuple, dtype, kind: str):
+        self.name, self.shape, self.dtype, self.kind = name, shape, np.dtype(dtype), kind
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Expr:
+    """A scalar value. Built by `Graph` only.
+
+    op: "const" (attr: value), "load" (attr: (Buffer, Index)), "index" (attr: Index), "result" (attr: the statement
+    variable that holds it), or a scalar operation's name with `args`.
+    axes: the loop axes it depends on. variables: statement results it depends on.
+    """
+
+    __slots__ = ("op", "args", "dtype", "attr", "axes", "serial")
+
+    def __init__(self, op, args, dtype, attr, axes, serial):
+        self.op, self.args, self.dtype, self.attr, self.axes, self.serial = op, args, dtype, attr, axes, serial
+
+    def __repr__(self) -> str:
+        return f"%{self.serial}"
+
+
+class Result:
+    """A scalar that a reduction statement defines for the statements after it in the same loop body."""
+
+    __slots__ = ("dtype", "axes", "serial")
+
+    def __init__(self, dtype, axes: frozenset, serial: int):
+        self.dtype, self.axes, self.serial = np.dtype(dtype), axes, serial
+
+    def __repr__(self) -> str:
+        return f"r{self.serial}"
+
+
+class Graph:
+    """Makes expressions; equal ones are the same object. `epoch` separates loads across stores to one buffer."""
+
+    def __init__(self):
+        self._nodes: dict[tuple, Expr] = {}
+        self._serial = 0
+
+    def _make(self, op, args, dtype, attr, axes, key_attr=None) -> Expr:
+        key = (op, tuple(map(id, args)), dtype, attr if key_attr is None else key_attr)
+        node = self._nodes.get(key)
+        if node is None:
+            self._serial += 1
+            node = self._nodes[key] = Expr(op, args, dtype, attr, axes, self._serial)
+        return node
+
+    def const(self, value, dtype) -> Expr:
+        dtype = np.dtype(dtype)
+        value = np.asarray(value).astype(dtype)
+        # bytes tell -0.0 from 0.0 and one NaN from another
+        return self._make("const", (), dtype, value[()], frozenset(), value.tobytes())
+
+    def load(self, buffer: Buffer, index: Index) -> Expr:
+        return self._make("load", (), buffer.dtype, (buffer, index), index.axes(), (id(buffer), index))
+
+    def index(self, index: Index, dtype=dtypes.int64) -> Expr:
+        if not index.terms and isinstance(index.const, int):
+            return self.const(index.const, dtype)
+        return self._make("index", (), np.dtype(dtype), index, index.axes())
+
+    def result(self, result: Result) -> Expr:
+        return self._make("result", (), result.dtype, result, result.axes, id(result))
+
+    def op(self, name: str, *args: Expr, dtype=None) -> Expr:
+        dtype = args[0].dtype if dtype is None else np.dtype(dtype)
+        axes = args[0].axes if len(args) == 1 else frozenset().union(*(arg.axes for arg in args))
+        return self._make(name, args, dtype, None, axes)
+
+    def convert(self, x: Expr, dtype) -> Expr:
+        if x.dtype == dtype:
+            return x
+        if x.op == "const":
+            from jitcore.lax.elementwise import convert_dtype
+
+            with np.errstate(all="ignore"):
+                return self.const(convert_dtype(np.asarray(x.attr), np.dtype(dtype)), dtype)
+        return self.op("convert", x, dtype=dtype)
+
+
+def walk(roots) -> list[Expr]:
+    """Every expression under the roots, operands first."""
+    order, seen, stack = [], set(), [(root, False) for root in roots]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            stack.append((node, True))
+            stack.extend((child, False) for child in children(node))
+    return order
+
+
+def children(node: Expr) -> list[Expr]:
+    """Operands, and the expressions inside index terms of loads."""
+    if node.op == "load":
+        return index_exprs(node.attr[1])
+    if node.op == "index":
+        return index_exprs(node.attr)
+    return list(node.args)
+
+
+def index_exprs(index: Index) -> list[Expr]:
+    """The dynamic expressions that an index reads."""
+    from jitcore.loopir.index import Axis, Dynamic
+
+    found = []
+    for atom, _ in index.terms:
+        if isinstance(atom, Dynamic):
+            found.append(atom.expr)
+        elif not isinstance(atom, Axis):
+            found.extend(index_exprs(atom.index))
+    return found

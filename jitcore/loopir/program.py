@@ -1,0 +1,247 @@
+"""Statements of the loop program, and its text.
+
+A `Program` is buffers and a list of steps: `Native` blocks of statements and `LibraryCall`s between them. Statements:
+`Kernel` (a fused nest) with `Loop`, `Reduce`, `Scan` and `Store` inside; `While` and `Switch` around kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jitcore import dtypes
+from jitcore.loopir.expr import Buffer, Expr, Result, index_exprs, walk
+from jitcore.loopir.index import Axis, Index
+
+
+class Store:
+    """`buffer[offset] = value`, where `mask` (if any) holds. combine: None or the scalar op that merges old and new."""
+
+    __slots__ = ("buffer", "offset", "value", "mask", "combine")
+
+    def __init__(self, buffer: Buffer, offset: Index, value: Expr, mask: Expr | None = None, combine: str | None = None):
+        self.buffer, self.offset, self.value, self.mask, self.combine = buffer, offset, value, mask, combine
+
+
+class Kernel:
+    """One fused loop nest group: what a backend compiles to one kernel.
+
+    body: statements; a leading `Loop` over the outermost axis may be split over threads when `parallel`.
+    vector: the axis whose iterations may run in lanes, or None.
+    grain: iterations of the outermost loop (blocks, for a split reduction) that one thread should get at least.
+    """
+
+    __slots__ = ("body", "vector", "parallel", "grain")
+
+    def __init__(self, body: list, vector: Axis | None = None, parallel: bool = False, grain: int = 1):
+        self.body, self.vector, self.parallel, self.grain = body, vector, parallel, grain
+
+
+class Loop:
+    """`for axis in range(extent)`."""
+
+    __slots__ = ("axis", "body")
+
+    def __init__(self, axis: Axis, body: list):
+        self.axis, self.body = axis, body
+
+
+class Reduce:
+    """Combines values over `axes` (innermost last) into results, one per entry of `parts`; `stores` run each iteration.
+
+    parts: (result, op, expr): op is a monoid's name ("add", "mul", "max", "min", "and", "or", "xor"), or
+    "argmax"/"argmin": then the result is the first position along the (single) axis where expr is extreme.
+    partials: arena buffers, one per part, when the reduction may be split over blocks of the first axis
+    (`block` iterations each); the combination order does not depend on the number of threads.
+    """
+
+    __slots__ = ("axes", "parts", "stores", "partials", "block")
+
+    def __init__(self, axes: tuple[Axis, ...], parts: list, stores: list):
+        self.axes, self.parts, self.stores = axes, parts, stores
+        self.partials: list[Buffer] | None = None
+        self.block = None
+
+
+class Scan:
+    """Running combination along `axis`: `buffer[offset] = accumulator = op(accumulator, value)`."""
+
+    __slots__ = ("axis", "op", "value", "buffer", "offset", "reverse")
+
+    def __init__(self, axis: Axis, op: str, value: Expr, buffer: Buffer, offset: Index, reverse: bool):
+        self.axis, self.op, self.value, self.buffer, self.offset, self.reverse = axis, op, value, buffer, offset, reverse
+
+
+class While:
+    """Runs `cond` (statements), tests the bool in scalar buffer `predicate`, runs `body`, again."""
+
+    __slots__ = ("cond", "predicate", "body")
+
+    def __init__(self, cond: list, predicate: Buffer, body: list):
+        self.cond, self.predicate, self.body = cond, predicate, body
+
+
+class Switch:
+    """Runs the branch whose number is in the int32 scalar buffer `selector` (already in range)."""
+
+    __slots__ = ("selector", "branches")
+
+    def __init__(self, selector: Buffer, branches: list[list]):
+        self.selector, self.branches = selector, branches
+
+
+class Native:
+    """Consecutive statements that become one native function."""
+
+    __slots__ = ("body",)
+
+    def __init__(self, body: list):
+        self.body = body
+
+
+class LibraryCall:
+    """`outputs = function(*inputs)` on ndarrays: BLAS, LAPACK, FFT, sorting, Python callbacks."""
+
+    __slots__ = ("name", "function", "inputs", "outputs", "effects")
+
+    def __init__(self, name: str, function, inputs: list[Buffer], outputs: list[Buffer], effects=frozenset()):
+        self.name, self.function, self.inputs, self.outputs, self.effects = name, function, inputs, outputs, effects
+
+
+class Program:
+    """inputs, outputs: buffers in order (an output may be an input's buffer); temps: arena buffers; steps."""
+
+    __slots__ = ("inputs", "outputs", "temps", "steps")
+
+    def __init__(self, inputs: list[Buffer], outputs: list[Buffer], temps: list[Buffer], steps: list):
+        self.inputs, self.outputs, self.temps, self.steps = inputs, outputs, temps, steps
+
+    def __str__(self) -> str:
+        return format_program(self)
+
+
+# -- text -------------------------------------------------------------------------------------------------
+
+
+def format_program(program: Program, size_name: Callable = str) -> str:
+    """The program as indented pseudo-code, one line a statement, names numbered by first appearance.
+
+    size_name: text of an extent, stride or offset. With one that hides sizes, programs that differ in them only have
+    equal texts, and the text is a key of compiled code."""
+    text = _Text(size_name)
+    describe = text.buffer
+    lines = ["program(" + ", ".join(map(describe, program.inputs)) + ") -> ("
+             + ", ".join(map(describe, program.outputs)) + "):"]  # fmt: skip
+    lines += [f"    {describe(buffer)}" for buffer in program.temps]
+    for step in program.steps:
+        if isinstance(step, LibraryCall):
+            outs = ", ".join(map(repr, step.outputs))
+            lines.append(f"    call {outs} = {step.name}({', '.join(map(repr, step.inputs))})")
+        else:
+            lines.append("    native:")
+            lines += text.block(step.body, 2)
+    return "\n".join(lines)
+
+
+class _Text:
+    """Renders statements; each expression is bound to a name where it is first needed."""
+
+    def __init__(self, size_name: Callable):
+        self.size = size_name
+        self.axes: dict[Axis, str] = {}
+        self.names: dict[int, str] = {}
+        self.count = 0
+
+    def buffer(self, buffer: Buffer) -> str:
+        extents = ",".join(map(self.size, buffer.shape))
+        return f"{buffer.name}: {buffer.kind} {dtypes.SHORT_NAMES[buffer.dtype]}[{extents}]"
+
+    def axis(self, axis: Axis) -> str:
+        return self.axes.setdefault(axis, f"i{len(self.axes)}")
+
+    def index(self, index: Index) -> str:
+        text = " + ".join(f"{self.size(c)}*{self.atom(a)}" if c != 1 else self.atom(a) for a, c in index.terms)
+        return f"{text} + {self.size(index.const)}" if text and index.const != 0 else text or self.size(index.const)
+
+    def atom(self, atom) -> str:
+        if isinstance(atom, Axis):
+            return self.axis(atom)
+        if hasattr(atom, "expr"):
+            return self.name(atom.expr)
+        sign = "//" if type(atom).__name__ == "FloorDiv" else "%"
+        return f"({self.index(atom.index)} {sign} {self.size(atom.size)})"
+
+    def name(self, expr: Expr) -> str:
+        if expr.op == "const":
+            return f"{expr.attr!s}:{dtypes.SHORT_NAMES[expr.dtype]}"
+        if expr.op == "result":
+            return repr(expr.attr)
+        return self.names.get(id(expr), "?")
+
+    def bind(self, roots, pad: str) -> list[str]:
+        lines = []
+        for node in walk(roots):
+            if id(node) in self.names or node.op in ("const", "result"):
+                continue
+            name = self.names[id(node)] = f"t{self.count}"
+            self.count += 1
+            if node.op == "load":
+                right = f"{node.attr[0]!r}[{self.index(node.attr[1])}]"
+            elif node.op == "index":
+                right = self.index(node.attr)
+            else:
+                right = f"{node.op}({', '.join(map(self.name, node.args))})"
+            lines.append(f"{pad}{name}: {dtypes.SHORT_NAMES[node.dtype]} = {right}")
+        return lines
+
+    def block(self, body: list, depth: int) -> list[str]:
+        pad, lines = "    " * depth, []
+        for statement in body:
+            lines += getattr(self, "_" + type(statement).__name__.lower())(statement, pad, depth)
+        return lines
+
+    def _store(self, s: Store, pad, depth):
+        lines = self.bind([s.value, *index_exprs(s.offset)] + ([s.mask] if s.mask is not None else []), pad)
+        where = f" where {self.name(s.mask)}" if s.mask is not None else ""
+        sign = f" {s.combine}=" if s.combine else " ="
+        return [*lines, f"{pad}{s.buffer!r}[{self.index(s.offset)}]{sign} {self.name(s.value)}{where}"]
+
+    def _kernel(self, s: Kernel, pad, depth):
+        facts = [f"vector {self.axis(s.vector)}"] * (s.vector is not None) + [f"parallel by {self.size(s.grain)}"] * s.parallel
+        saved = dict(self.names)
+        lines = [f"{pad}kernel{' (' + ', '.join(facts) + ')' if facts else ''}:", *self.block(s.body, depth + 1)]
+        self.names = saved
+        return lines
+
+    def _loop(self, s: Loop, pad, depth):
+        saved = dict(self.names)
+        lines = [f"{pad}for {self.axis(s.axis)} in range({self.size(s.axis.extent)}):", *self.block(s.body, depth + 1)]
+        self.names = saved
+        return lines
+
+    def _reduce(self, s: Reduce, pad, depth):
+        over = ", ".join(f"{self.axis(axis)} in range({self.size(axis.extent)})" for axis in s.axes)
+        blocks = f" in {self.size(s.partials[0].shape[0])} blocks of {self.size(s.block)}" if s.partials else ""
+        saved = dict(self.names)
+        inner = self.bind([expr for _, _, expr in s.parts], pad + "    ")
+        parts = [f"{pad}    {result!r} = {op}({result!r}, {self.name(expr)})" for result, op, expr in s.parts]
+        stores = self.block(s.stores, depth + 1)
+        self.names = saved
+        return [f"{pad}reduce {over}{blocks}:", *inner, *parts, *stores]
+
+    def _scan(self, s: Scan, pad, depth):
+        saved = dict(self.names)
+        inner = self.bind([s.value], pad + "    ")
+        line = f"{pad}    {s.buffer!r}[{self.index(s.offset)}] = acc = {s.op}(acc, {self.name(s.value)})"
+        self.names = saved
+        way = "reversed " if s.reverse else ""
+        return [f"{pad}scan {self.axis(s.axis)} in {way}range({self.size(s.axis.extent)}):", *inner, line]
+
+    def _while(self, s: While, pad, depth):
+        return [f"{pad}while:", *self.block(s.cond, depth + 1), f"{pad}  test {s.predicate!r}; do:",
+                *self.block(s.body, depth + 1)]  # fmt: skip
+
+    def _switch(self, s: Switch, pad, depth):
+        lines = [f"{pad}switch {s.selector!r}:"]
+        for number, branch in enumerate(s.branches):
+            lines += [f"{pad}  case {number}:", *self.block(branch, depth + 1)]
+        return lines

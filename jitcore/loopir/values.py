@@ -1,0 +1,127 @@
+"""Values: what lowering rules pass around. A value is a shape, a dtype and a way to get one element.
+
+`Computed` values are inlined where they are read. `Stored` ones are read from memory. The roots (`Reduction`,
+`Running`, `Regions`) are loops of their own that the scheduler turns into statements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from jitcore.loopir.expr import Buffer, Expr, Graph
+from jitcore.loopir.index import Index
+
+# Inline cost above which a value that several loops read is stored instead of recomputed.
+MAX_WORK = 1_000_000
+
+
+class Value:
+    """shape: tuple of extents. dtype: NumPy dtype. work: scalar operations to get one element."""
+
+    __slots__ = ("shape", "dtype", "work")
+
+    def at(self, index: tuple[Index, ...]) -> Expr:
+        raise NotImplementedError
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+
+class Scalar(Value):
+    """A literal."""
+
+    __slots__ = ("graph", "value")
+
+    def __init__(self, graph: Graph, value, dtype):
+        self.shape, self.dtype, self.work, self.graph, self.value = (), np.dtype(dtype), 0, graph, value
+
+    def at(self, index) -> Expr:
+        return self.graph.const(self.value, self.dtype)
+
+
+class Stored(Value):
+    """Elements in a buffer. read(buffer, index) is the scheduler's: it may forward a value not yet stored."""
+
+    __slots__ = ("buffer", "read")
+
+    def __init__(self, buffer: Buffer, read: Callable[[Buffer, tuple], Expr]):
+        self.shape, self.dtype, self.work, self.buffer, self.read = buffer.shape, buffer.dtype, 0, buffer, read
+
+    def at(self, index) -> Expr:
+        return self.read(self.buffer, index)
+
+
+class Computed(Value):
+    """Elements from elements of other values.
+
+    reads: index -> list of (value, index) that the element needs. combine: (index, *exprs) -> expression.
+    """
+
+    __slots__ = ("reads", "combine", "memo")
+
+    def __init__(self, shape, dtype, work, reads, combine):
+        self.shape, self.dtype, self.work = shape, np.dtype(dtype), min(work, MAX_WORK)
+        self.reads, self.combine, self.memo = reads, combine, {}
+
+    def at(self, index) -> Expr:
+        """Evaluates without recursion, so that programs may be deep; each (value, index) once."""
+        stack = [(self, index, None)]
+        while stack:
+            value, position, operands = stack.pop()
+            if position in value.memo:
+                continue
+            if operands is None:
+                operands = value.reads(position)
+                stack.append((value, position, operands))
+                stack.extend((v, p, None) for v, p in operands if v.__class__ is Computed and p not in v.memo)
+            else:
+                value.memo[position] = value.combine(position, *[v.at(p) for v, p in operands])
+        return self.memo[index]
+
+
+class Reduction(Value):
+    """`op` over some axes of a value. op: monoid name, or "argmax"/"argmin" (then dtype is the index dtype)."""
+
+    __slots__ = ("op", "operand", "reduced")
+
+    def __init__(self, op: str, operand: Value, reduced: Sequence[int], dtype):
+        self.op, self.operand, self.reduced, self.dtype = op, operand, tuple(reduced), np.dtype(dtype)
+        self.shape = tuple(n for d, n in enumerate(operand.shape) if d not in self.reduced)
+        self.work = MAX_WORK
+
+
+class Running(Value):
+    """Running `op` along one axis (cumsum and its kin)."""
+
+    __slots__ = ("op", "operand", "axis", "reverse")
+
+    def __init__(self, op: str, operand: Value, axis: int, reverse: bool):
+        self.op, self.operand, self.axis, self.reverse = op, operand, axis, reverse
+        self.shape, self.dtype, self.work = operand.shape, operand.dtype, MAX_WORK
+
+
+class Region:
+    """`out[place(index)] (combine)= value[index]` for every index of value's shape, where mask(index) holds.
+
+    serial: several indices may hit one element, so iterations keep their order.
+    """
+
+    __slots__ = ("value", "place", "mask", "combine", "serial")
+
+    def __init__(self, value: Value, place, mask=None, combine: str | None = None, serial: bool = False):
+        self.value, self.place, self.mask, self.combine, self.serial = value, place, mask, combine, serial
+
+
+class Regions(Value):
+    """A base value (or nothing) overwritten by regions in order: concatenation, padding, updates, scatter."""
+
+    __slots__ = ("base", "regions")
+
+    def __init__(self, shape, dtype, base: Value | None, regions: list[Region]):
+        self.shape, self.dtype, self.base, self.regions, self.work = shape, np.dtype(dtype), base, regions, MAX_WORK
+
+
+ROOTS = (Reduction, Running, Regions)

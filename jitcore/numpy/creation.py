@@ -1,0 +1,359 @@
+"""Making arrays: from Python values, filled, as ranges, grids and special matrices.
+
+In: Python numbers, nested lists, ndarrays, shapes. Out: Arrays. Where no dtype is given, Python numbers take the
+default 32-bit dtypes; ndarrays and NumPy scalars keep theirs. Extents must be known while tracing.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+
+import numpy as np
+
+from jitcore import dtypes
+from jitcore.array import Array, ConcreteArray
+from jitcore.core.trace import context, eval_trace
+from jitcore.lax import elementwise as lax
+from jitcore.lax import shape as lax_shape
+from jitcore.numpy import logic
+from jitcore.numpy.promotion import (
+    apply_elementwise,
+    apply_select,
+    broadcast_array,
+    canonicalize_axis,
+    canonicalize_shape,
+    convert_dtype,
+    ensure_array,
+    promote_arrays,
+    require_static,
+)  # fmt: skip
+from jitcore.numpy.ufuncs import add, divide, multiply, power, subtract
+
+
+# -- from values --------------------------------------------------------------------------------------------
+def array(object, dtype=None, copy: bool = True, order: str | None = "K", ndmin: int = 0, *, device=None):  # noqa: A002
+    """An Array of a number, a (nested) sequence, an ndarray, or an Array; tracers may stand anywhere inside.
+
+    Args:
+        dtype: of the result; by default that of the ndarray, or where the elements meet.
+        copy: whether the result must not share memory with an ndarray argument.
+        ndmin: leading axes of extent 1 are added up to this rank.
+    Raises: TypeError for objects that are no numbers; ValueError for None and for ragged lists."""
+    if order not in ("K", "A", "C", None):
+        raise NotImplementedError(f"Only order='K' is supported, got {order!r}")
+    dtype = None if dtype is None else dtypes.canonicalize(_dtype_like(dtype))
+    if isinstance(object, Array):
+        result = object if dtype is None else convert_dtype(object, dtype)
+        if copy and result is object and isinstance(object, ConcreteArray):
+            result = ConcreteArray(object.data.copy(), object.weak_type)
+    elif isinstance(object, (np.ndarray, np.generic)):
+        result = _from_ndarray(object, dtype, copy)
+    elif isinstance(object, dtypes.PYTHON_SCALARS):
+        weak = dtype is None and not isinstance(object, bool)
+        result = ConcreteArray(_scalar_to_numpy(object, dtype), weak)
+    else:
+        result = _from_sequence(object, dtype)
+    missing = ndmin - result.ndim
+    return result if missing <= 0 else lax_shape.reshape(result, (1,) * missing + result.shape)
+
+
+def asarray(a, dtype=None, order: str | None = None, *, copy: bool | None = None, device=None):
+    """Like `array`, without a copy where memory layout and dtype allow.
+
+    The Array then aliases a writable ndarray: who writes to the ndarray later changes the Array."""
+    return array(a, dtype, bool(copy), order, device=device)
+
+
+def _dtype_like(dtype):
+    return dtype.dtype if isinstance(dtype, (Array, np.ndarray)) else dtype
+
+
+def _scalar_to_numpy(value, dtype) -> np.ndarray:
+    if dtype is None:
+        return dtypes.scalar_to_numpy(value)
+    if isinstance(value, int) and dtypes.is_integer(dtype):
+        return dtypes.scalar_to_numpy(value, dtype)
+    natural = np.asarray(value)
+    return lax.convert_dtype(natural, dtype)
+
+
+def _from_ndarray(x, dtype, copy: bool) -> ConcreteArray:
+    x = np.asarray(x)
+    data = np.require(x, dtypes.canonicalize(x.dtype), ["C_CONTIGUOUS", "ALIGNED"]).reshape(x.shape)
+    if dtype is not None and data.dtype != dtype:
+        with np.errstate(all="ignore"):
+            data = np.asarray(lax.convert_dtype(data, dtype))
+    return ConcreteArray(data.copy() if copy and np.may_share_memory(data, x) else data)
+
+
+def _from_sequence(x, dtype) -> Array:
+    if x is None:
+        raise ValueError("None is not a valid value for jnp.array")
+    if isinstance(x, (list, tuple)):
+        kinds = _element_types(x)
+        if any(issubclass(kind, Array) for kind in kinds):
+            return _stack_nested(x, dtype)
+        bad = next((kind for kind in kinds if not issubclass(kind, (*dtypes.PYTHON_SCALARS, np.generic, np.ndarray))), None)
+        if bad is not None:
+            raise TypeError(f"Value of type {bad} is not a valid jitcore array element. "
+                            "Only arrays of numeric types are supported.")  # fmt: skip
+        return _from_plain_sequence(x, dtype, kinds)
+    if hasattr(x, "__jax_array__"):
+        return array(x.__jax_array__(), dtype)
+    if isinstance(x, (str, bytes, dict, set)):
+        raise TypeError(f"Value {x!r} with type {type(x)} is not a valid jitcore array type. "
+                        "Only arrays of numeric types are supported.")  # fmt: skip
+    if hasattr(x, "__dlpack__"):
+        return _from_ndarray(np.from_dlpack(x), dtype, False)
+    if hasattr(x, "__array__") or hasattr(x, "__array_interface__"):
+        return _from_ndarray(np.asarray(x), dtype, False)
+    if isinstance(x, (range, memoryview, bytearray)) or hasattr(x, "__len__"):
+        return _from_sequence(list(x), dtype)
+    raise TypeError(f"Unexpected input type for array: {type(x)}")
+
+
+def _element_types(x) -> set[type]:
+    """Classes of the leaves of nested lists."""
+    kinds = set(map(type, x))
+    for nested in kinds & {list, tuple}:
+        for item in x:
+            if type(item) is nested:
+                kinds |= _element_types(item)
+    return kinds - {list, tuple}
+
+
+def _from_plain_sequence(x, dtype, kinds: set[type]) -> ConcreteArray:
+    if dtype is not None and dtypes.is_inexact(dtype) or kinds <= {bool}:
+        return ConcreteArray(np.array(x, dtype or (dtypes.bool_ if kinds else dtypes.default_dtype("f"))))
+    natural = np.array(x)
+    if natural.dtype == object:
+        raise OverflowError("a Python int in the sequence is too large for any integer dtype")
+    if dtype is None:
+        python_types = [kind for kind in kinds if kind in dtypes.PYTHON_SCALARS]
+        if len(python_types) == len(kinds):
+            dtype = dtypes.default_dtype(natural.dtype.kind)
+        else:
+            typed = {leaf.dtype for leaf in _iterate_leaves(x) if isinstance(leaf, (np.generic, np.ndarray))}
+            dtype = dtypes.result_type(*typed, *python_types)
+    if dtypes.is_integer(dtype) and dtypes.is_integer(natural.dtype) and natural.size:
+        dtypes.check_integer_fits(int(natural.max()), dtype)
+        dtypes.check_integer_fits(int(natural.min()), dtype)
+    return ConcreteArray(np.asarray(lax.convert_dtype(natural, dtype)))
+
+
+def _iterate_leaves(x):
+    for item in x:
+        if isinstance(item, (list, tuple)):
+            yield from _iterate_leaves(item)
+        else:
+            yield item
+
+
+def _stack_nested(x, dtype) -> Array:
+    """Nested sequences with Arrays or tracers inside: each level is a concatenation of its items."""
+    items = [_stack_nested(item, dtype) if isinstance(item, (list, tuple)) else array(item, dtype, False) for item in x]
+    if len({item.shape for item in items}) > 1:
+        raise ValueError("All input arrays must have the same shape.")
+    items = promote_arrays("array", *items)
+    stacked = lax_shape.concatenate([lax_shape.reshape(item, (1, *item.shape)) for item in items], 0)
+    return convert_dtype(stacked, stacked.dtype)
+
+
+def copy(a, order: str | None = None):
+    """A copy of a. Same as: `numpy.copy`."""
+    return array(a, copy=True)
+
+
+def frombuffer(buffer, dtype=float, count: int = -1, offset: int = 0):
+    """A 1-D Array of the bytes of a buffer. Same as: `numpy.frombuffer`."""
+    return asarray(np.frombuffer(buffer, dtypes.canonicalize(dtype), count, offset))
+
+
+def fromiter(iter, dtype, count: int = -1):  # noqa: A002
+    """A 1-D Array of what an iterable yields. Same as: `numpy.fromiter`."""
+    return asarray(np.fromiter(iter, dtypes.canonicalize(dtype), count))
+
+
+def fromstring(string: str, dtype=float, count: int = -1, *, sep: str):
+    """A 1-D Array of the numbers in a text. Same as: `numpy.fromstring`."""
+    return asarray(np.fromstring(string, dtypes.canonicalize(dtype), count, sep=sep))
+
+
+def from_dlpack(x, /, *, device=None, copy: bool | None = None):
+    """An Array that shares the memory of x where layout allows. Same as: `numpy.from_dlpack`."""
+    return asarray(np.from_dlpack(x), copy=copy)
+
+
+def fromfunction(function, shape, *, dtype=float, **kwargs):
+    """`function(*index_grids, **kwargs)`. Same as: `numpy.fromfunction`."""
+    return function(*indices(shape, dtype=dtype), **kwargs)
+
+
+# -- filled -------------------------------------------------------------------------------------------------
+def full(shape, fill_value, dtype=None, *, device=None):
+    """An array of this shape, every element `fill_value` (which broadcasts). Same as: `numpy.full`."""
+    shape = canonicalize_shape(shape)
+    fill_value = array(fill_value, dtype, False)
+    if fill_value.ndim:
+        return broadcast_array(fill_value, shape)
+    if context.trace is eval_trace and isinstance(fill_value, ConcreteArray):
+        return ConcreteArray(np.full(shape, fill_value.data), fill_value.weak_type)
+    return broadcast_array(fill_value, shape)
+
+
+def _filled(shape, value: int, dtype):
+    shape = canonicalize_shape(shape)
+    dtype = dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(_dtype_like(dtype))
+    if context.trace is eval_trace:
+        return ConcreteArray(np.zeros(shape, dtype) if value == 0 else np.ones(shape, dtype))
+    return lax_shape.broadcast_in_dim(dtype.type(value), shape, ())
+
+
+def zeros(shape, dtype=None, *, device=None):
+    """Zeros of this shape; float by default. Same as: `numpy.zeros`."""
+    return _filled(shape, 0, dtype)
+
+
+def ones(shape, dtype=None, *, device=None):
+    """Ones of this shape; float by default. Same as: `numpy.ones`."""
+    return _filled(shape, 1, dtype)
+
+
+def empty(shape, dtype=None, *, device=None):
+    """Zeros of this shape: arrays are never uninitialised. Same as: `jax.numpy.empty`."""
+    return _filled(shape, 0, dtype)
+
+
+def full_like(a, fill_value, dtype=None, shape=None, *, device=None):
+    """`full` with the shape and dtype of a. Same as: `numpy.full_like`."""
+    a = ensure_array("full_like", a)
+    shape = a.shape if shape is None else shape
+    filled = full(shape, fill_value, a.dtype if dtype is None else dtype)
+    return convert_dtype(filled, filled.dtype, a.weak_type) if dtype is None else filled
+
+
+def zeros_like(a, dtype=None, shape=None, *, device=None):
+    """Zeros of the shape and dtype of a. Same as: `numpy.zeros_like`."""
+    return full_like(a, 0, dtype, shape)
+
+
+def ones_like(a, dtype=None, shape=None, *, device=None):
+    """Ones of the shape and dtype of a. Same as: `numpy.ones_like`."""
+    return full_like(a, 1, dtype, shape)
+
+
+def empty_like(prototype, dtype=None, shape=None, *, device=None):
+    """Zeros of the shape and dtype of prototype. Same as: `jax.numpy.empty_like`."""
+    return full_like(prototype, 0, dtype, shape)
+
+
+# -- ranges -------------------------------------------------------------------------------------------------
+def arange(start, stop=None, step=None, dtype=None, *, device=None):
+    """start, start + step, ... below stop. Same as: `numpy.arange`; integers are 32-bit by default.
+
+    Raises: ConcretizationTypeError for traced bounds: the length would be unknown."""
+    for name, value in (("start" if stop is not None else "stop", start), ("stop", stop), ("step", step)):
+        require_static("arange", name, value)
+    given = [operator.index(v) if _is_integer_scalar(v) else v for v in (start, stop, step) if v is not None]
+    if dtype is None:
+        types = [v if isinstance(v, dtypes.PYTHON_SCALARS) else getattr(v, "dtype", int) for v in given]
+        dtype = dtypes.result_type(*types)
+        dtype = dtypes.default_dtype("i") if dtype == dtypes.bool_ else dtype
+    dtype = dtypes.canonicalize(_dtype_like(dtype))
+    if stop is None and not isinstance(given[0], (int, float, np.generic, Array)):
+        return lax_shape.iota(dtype, given[0])  # a symbolic extent
+    given = [v.data[()] if isinstance(v, ConcreteArray) else v for v in given]
+    if dtype == dtypes.bfloat16:
+        return convert_dtype(asarray(np.arange(*given, dtype=np.float32)), dtype)
+    if context.trace is not eval_trace and len(given) == 1 and dtypes.is_integer(dtype):
+        return lax_shape.iota(dtype, max(math.ceil(given[0]), 0))
+    return ConcreteArray(np.arange(*given, dtype=dtype))
+
+
+def _is_integer_scalar(value) -> bool:
+    return isinstance(value, (int, np.integer)) or (isinstance(value, ConcreteArray) and not value.shape
+                                                    and dtypes.is_integer(value.dtype))  # fmt: skip
+
+
+def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype=None, axis: int = 0,
+             *, device=None):  # fmt: skip
+    """num evenly spaced values from start to stop. Same as: `numpy.linspace`; start and stop may be arrays."""
+    num = operator.index(require_static("linspace", "num", num))
+    if num < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
+    start, stop = promote_arrays("linspace", start, stop, to=dtypes.inexact_dtype)
+    wanted = start.dtype if dtype is None else dtypes.canonicalize(_dtype_like(dtype))
+    divisions = num - 1 if endpoint else num
+    step = divide(subtract(stop, start), start.dtype.type(max(divisions, 1))) if divisions > 0 else asarray(np.nan)
+    shape = np.broadcast_shapes(start.shape, stop.shape)
+    start, stop = (lax_shape.reshape(broadcast_array(x, shape), (1, *shape)) for x in (start, stop))
+    if num > 1:
+        steps = asarray(np.arange(num).reshape(-1, *[1] * len(shape)) / divisions, dtypes.real_dtype(start.dtype))
+        steps = convert_dtype(steps, start.dtype)
+        out = add(multiply(start, subtract(1, steps)), multiply(stop, steps))
+        if endpoint:
+            out = lax_shape.concatenate([_take_first(out, num - 1), convert_dtype(stop, out.dtype)], 0)
+    else:
+        out = broadcast_array(start, (num, *shape)) if num else zeros((0, *shape), start.dtype)
+    if axis:
+        rank = len(shape) + 1
+        order = list(range(1, rank))
+        order.insert(canonicalize_axis(axis, rank), 0)
+        out = lax_shape.transpose(out, order)
+    if dtypes.is_integer(wanted) and not dtypes.is_integer(out.dtype):
+        out = apply_elementwise(lax.floor.primitive, (out,))
+    out = convert_dtype(out, wanted)
+    return (out, step) if retstep else out
+
+
+def _take_first(x, count: int):
+    from jitcore.lax import index as lax_index
+
+    return lax_index.slice_in_dim(x, 0, count)
+
+
+def logspace(start, stop, num: int = 50, endpoint: bool = True, base=10.0, dtype=None, axis: int = 0):
+    """base ** linspace(start, stop). Same as: `numpy.logspace`."""
+    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    out = power(base, exponents)
+    return out if dtype is None else convert_dtype(out, dtypes.canonicalize(dtype))
+
+
+def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype=None, axis: int = 0):
+    """num values from start to stop with a constant ratio. Same as: `numpy.geomspace`."""
+    from jitcore.numpy.ufuncs import log10, sign
+
+    start, stop = promote_arrays("geomspace", start, stop, to=dtypes.inexact_dtype)
+    both_negative = logic.logical_and(logic.less(start, 0), logic.less(stop, 0))
+    factor = apply_select(both_negative, start.dtype.type(-1), start.dtype.type(1))
+    if dtypes.is_complex(start.dtype):
+        factor = sign(start)
+    exponents = linspace(log10(multiply(start, factor) if not dtypes.is_complex(start.dtype) else divide(start, factor)),
+                         log10(multiply(stop, factor) if not dtypes.is_complex(start.dtype) else divide(stop, factor)),
+                         num, endpoint, axis=0)  # fmt: skip
+    out = multiply(power(10.0, exponents), factor)
+    if endpoint and num > 1 and out.ndim == 1 and not dtypes.is_complex(out.dtype):
+        ends = [lax_shape.reshape(convert_dtype(v, out.dtype), (1,)) for v in (start, stop)]
+        from jitcore.lax import index as lax_index
+
+        out = lax_shape.concatenate([ends[0], lax_index.slice_in_dim(out, 1, num - 1), ends[1]], 0)
+    if axis:
+        order = list(range(1, out.ndim))
+        order.insert(canonicalize_axis(axis, out.ndim), 0)
+        out = lax_shape.transpose(out, order)
+    return out if dtype is None else convert_dtype(out, dtypes.canonicalize(dtype))
+
+
+def indices(dimensions, dtype=None, sparse: bool = False):
+    """Index grids of a shape, stacked (or a tuple of open grids with `sparse`). Same as: `numpy.indices`."""
+    dimensions = canonicalize_shape(dimensions)
+    dtype = dtypes.default_dtype("i") if dtype is None else dtypes.canonicalize(dtype)
+    if sparse:
+        rank = len(dimensions)
+        return tuple(lax_shape.reshape(lax_shape.iota(dtype, n), (1,) * i + (n,) + (1,) * (rank - i - 1))
+                     for i, n in enumerate(dimensions))  # fmt: skip
+    grids = [lax_shape.broadcasted_iota(dtype, dimensions, i) for i in range(len(dimensions))]
+    if not grids:
+        return zeros((0,), dtype)
+    return lax_shape.concatenate([lax_shape.reshape(grid, (1, *dimensions)) for grid in grids], 0)

@@ -1,0 +1,183 @@
+"""Cumulative sums and products, differences, integrals.
+
+In: an array and an axis. Out: an array of the same extent along it (`diff` and `trapezoid` shorten it).
+"""
+
+from __future__ import annotations
+
+from jitcore import dtypes
+from jitcore.array import Array
+from jitcore.lax import cumulative as lax_cumulative
+from jitcore.lax import index as lax_index
+from jitcore.lax import shape as lax_shape
+from jitcore.numpy import logic, reductions, ufuncs
+from jitcore.numpy.creation import asarray
+from jitcore.numpy.promotion import (
+    apply_select,
+    broadcast_array,
+    canonicalize_axis,
+    convert_dtype,
+    ensure_array,
+    promote_arrays,
+    reject_out,
+    to_numeric,
+)
+from jitcore.numpy.shaping import concatenate, moveaxis, ravel
+
+
+def _accumulate(name: str, function, a, axis, dtype, out) -> Array:
+    reject_out(name, out)
+    a = ensure_array(name, a)
+    if axis is None or a.ndim == 0:
+        a, axis = ravel(a), 0
+    a = convert_dtype(a, to_numeric(a.dtype) if dtype is None else dtypes.canonicalize(dtype))
+    return function(a, canonicalize_axis(axis, a.ndim))
+
+
+def cumsum(a, axis: int | None = None, dtype=None, out=None):
+    """Running sum along an axis (of all elements by default). Same as: `numpy.cumsum`; integers keep their dtype."""
+    return _accumulate("cumsum", lax_cumulative.cumsum, a, axis, dtype, out)
+
+
+def cumprod(a, axis: int | None = None, dtype=None, out=None):
+    """Running product along an axis (of all elements by default). Same as: `numpy.cumprod`."""
+    return _accumulate("cumprod", lax_cumulative.cumprod, a, axis, dtype, out)
+
+
+def _cumulative(name: str, function, x, axis, dtype, include_initial: bool, identity: int) -> Array:
+    x = ensure_array(name, x)
+    if axis is None:
+        if x.ndim > 1:
+            raise ValueError(f"The input array has rank {x.ndim}, however axis was not set to an explicit value. "
+                             "The axis argument is only optional for one-dimensional arrays.")  # fmt: skip
+        axis = 0
+    axis = canonicalize_axis(axis, max(x.ndim, 1))
+    x = x if x.ndim else ravel(x)
+    dtype = reductions.widen_integer(x.dtype) if dtype is None else dtypes.canonicalize(dtype)
+    out = function(convert_dtype(x, dtype), axis)
+    if include_initial:
+        first = lax_shape.full((*x.shape[:axis], 1, *x.shape[axis + 1 :]), identity, dtype)
+        out = lax_shape.concatenate([first, out], axis)
+    return out
+
+
+def cumulative_sum(x, /, *, axis: int | None = None, dtype=None, include_initial: bool = False):
+    """Running sum, optionally with a leading 0. Same as: `numpy.cumulative_sum`."""
+    return _cumulative("cumulative_sum", lax_cumulative.cumsum, x, axis, dtype, include_initial, 0)
+
+
+def cumulative_prod(x, /, *, axis: int | None = None, dtype=None, include_initial: bool = False):
+    """Running product, optionally with a leading 1. Same as: `numpy.cumulative_prod`."""
+    return _cumulative("cumulative_prod", lax_cumulative.cumprod, x, axis, dtype, include_initial, 1)
+
+
+def _without_nan(name: str, a, replacement: int) -> Array:
+    a = ensure_array(name, a)
+    if not dtypes.is_inexact(a.dtype):
+        return a
+    return apply_select(logic.isnan(a), a.dtype.type(replacement), a)
+
+
+def nancumsum(a, axis: int | None = None, dtype=None, out=None):
+    """Running sum that takes NaN as 0. Same as: `numpy.nancumsum`."""
+    return cumsum(_without_nan("nancumsum", a, 0), axis, dtype, out)
+
+
+def nancumprod(a, axis: int | None = None, dtype=None, out=None):
+    """Running product that takes NaN as 1. Same as: `numpy.nancumprod`."""
+    return cumprod(_without_nan("nancumprod", a, 1), axis, dtype, out)
+
+
+# -- differences --------------------------------------------------------------------------------------------
+def _slice_axis(x, start, stop, axis: int) -> Array:
+    return lax_index.slice_in_dim(x, start, stop, 1, axis)
+
+
+def diff(a, n: int = 1, axis: int = -1, prepend=None, append=None):
+    """The n-th difference of neighbours along an axis. Same as: `numpy.diff`."""
+    a = ensure_array("diff", a)
+    if n == 0:
+        return a
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n}")
+    if a.ndim == 0:
+        raise ValueError("diff requires input that is at least one dimensional; got {a}")
+    axis = canonicalize_axis(axis, a.ndim)
+    edge = (*a.shape[:axis], 1, *a.shape[axis + 1 :])
+    parts = [asarray(p) for p in (prepend, a, append) if p is not None]
+    parts = [broadcast_array(p, edge) if p.ndim == 0 else p for p in parts]
+    a = concatenate(parts, axis) if len(parts) > 1 else a
+    minus = logic.not_equal if a.dtype == dtypes.bool_ else ufuncs.subtract
+    for _ in range(n):
+        extent = a.shape[axis]
+        a = minus(_slice_axis(a, 1, extent, axis), _slice_axis(a, 0, extent - 1, axis)) if extent else a
+    return a
+
+
+def ediff1d(ary, to_end=None, to_begin=None):
+    """Differences of neighbours of the flattened array, with given ends. Same as: `numpy.ediff1d`."""
+    ary = ravel(ensure_array("ediff1d", ary))
+    parts = [diff(ary)]
+    if to_begin is not None:
+        parts.insert(0, convert_dtype(ravel(asarray(to_begin)), ary.dtype))
+    if to_end is not None:
+        parts.append(convert_dtype(ravel(asarray(to_end)), ary.dtype))
+    return concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+def gradient(f, *varargs, axis=None, edge_order: int | None = None):
+    """Central differences inside, one-sided at the ends, per axis. Same as: `numpy.gradient` with edge_order=1.
+
+    Args:
+        varargs: spacing: one number for all axes, or per axis a number or the coordinates."""
+    if edge_order not in (None, 1):
+        raise NotImplementedError("The 'edge_order' argument to jnp.gradient is not supported.")
+    (f,) = promote_arrays("gradient", f, to=dtypes.inexact_dtype)
+    axes = range(f.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = [canonicalize_axis(i, f.ndim) for i in axes]
+    spacings = list(varargs) if len(varargs) == len(axes) else list(varargs or (1,)) * len(axes)
+    if len(varargs) not in (0, 1, len(axes)):
+        raise TypeError(f"Invalid number of spacing arguments {len(varargs)} for {axes=}")
+    for i in axes:
+        if f.shape[i] < 2:
+            raise ValueError("Shape of array too small to calculate a numerical gradient, at least 2 elements needed")
+    out = [_gradient_axis(f, asarray(h), i) for h, i in zip(spacings, axes)]
+    return out[0] if len(out) == 1 else out
+
+
+def _gradient_axis(f, h, axis: int) -> Array:
+    f = moveaxis(f, axis, 0)
+    n = f.shape[0]
+    ahead, behind, middle = _slice_axis(f, 2, n, 0), _slice_axis(f, 0, n - 2, 0), _slice_axis(f, 1, n - 1, 0)
+    steps = diff(f, axis=0)
+    first, last = _slice_axis(steps, 0, 1, 0), _slice_axis(steps, n - 2, n - 1, 0)
+    if h.ndim == 0:
+        h = convert_dtype(h, f.dtype)
+        parts = [ufuncs.divide(first, h), ufuncs.divide(ufuncs.subtract(ahead, behind), ufuncs.multiply(h, 2)),
+                 ufuncs.divide(last, h)]  # fmt: skip
+    else:
+        widths = lax_shape.reshape(diff(convert_dtype(h, f.dtype)), (n - 1, *[1] * (f.ndim - 1)))
+        left, right = _slice_axis(widths, 0, n - 2, 0), _slice_axis(widths, 1, n - 1, 0)
+        total = ufuncs.add(left, right)
+        terms = [ufuncs.multiply(ufuncs.divide(left, ufuncs.multiply(right, total)), ahead),
+                 ufuncs.multiply(ufuncs.divide(ufuncs.subtract(right, left), ufuncs.multiply(left, right)), middle),
+                 ufuncs.multiply(ufuncs.divide(right, ufuncs.multiply(left, total)), behind)]  # fmt: skip
+        inside = ufuncs.subtract(ufuncs.add(terms[0], terms[1]), terms[2])
+        parts = [ufuncs.divide(first, _slice_axis(widths, 0, 1, 0)), inside,
+                 ufuncs.divide(last, _slice_axis(widths, n - 2, n - 1, 0))]  # fmt: skip
+    return moveaxis(lax_shape.concatenate(parts, 0), 0, axis)
+
+
+def trapezoid(y, x=None, dx=1.0, axis: int = -1):
+    """Integral along an axis by the trapezoidal rule. Same as: `numpy.trapezoid`."""
+    if x is None:
+        (y,) = promote_arrays("trapezoid", y, to=dtypes.inexact_dtype)
+        widths = convert_dtype(asarray(dx), y.dtype)
+        y = moveaxis(y, axis, -1)
+    else:
+        y, x = promote_arrays("trapezoid", y, x, to=dtypes.inexact_dtype)
+        widths = diff(x) if x.ndim == 1 else moveaxis(diff(x, axis=axis), axis, -1)
+        y = moveaxis(y, axis, -1)
+    n = y.shape[-1]
+    pairs = ufuncs.add(_slice_axis(y, 1, n, y.ndim - 1), _slice_axis(y, 0, n - 1, y.ndim - 1))
+    return ufuncs.multiply(reductions.sum(ufuncs.multiply(pairs, widths), -1), 0.5)

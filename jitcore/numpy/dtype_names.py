@@ -1,0 +1,122 @@
+"""Names of the NumPy namespace that are no functions of arrays: scalar types, constants, questions about dtypes.
+
+In: dtypes and names. Out: dtypes, numbers, and scalar types whose call makes an Array (`jnp.float32(3)`).
+"""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+
+from jitcore import dtypes
+from jitcore.array import Array
+
+pi, e, euler_gamma = np.pi, np.e, np.euler_gamma
+inf, nan, newaxis = np.inf, np.nan, None
+
+# The abstract classes of NumPy's type hierarchy, for `issubdtype`.
+generic, number, integer, signedinteger, unsignedinteger = (
+    np.generic, np.number, np.integer, np.signedinteger, np.unsignedinteger)  # fmt: skip
+inexact, floating, complexfloating, character, flexible, object_ = (
+    np.inexact, np.floating, np.complexfloating, np.character, np.flexible, np.object_)  # fmt: skip
+dtype = np.dtype
+
+
+class ScalarType(type):
+    """The class of `jnp.float32` and its like: a dtype wherever one is asked for, a constructor of Arrays."""
+
+    dtype: np.dtype
+
+    def __call__(cls, x=0):
+        from jitcore.numpy.creation import array
+
+        return array(x, dtype=cls.dtype)
+
+    def __eq__(cls, other) -> bool:
+        return cls is other or (other is not None and _as_dtype(other) == cls.dtype)
+
+    def __hash__(cls) -> int:
+        return hash(cls.dtype.type)
+
+    def __repr__(cls) -> str:
+        return f"<class 'jitcore.numpy.{cls.__name__}'>"
+
+    def __instancecheck__(cls, x) -> bool:
+        return isinstance(x, cls.dtype.type)
+
+
+def _as_dtype(x):
+    try:
+        return np.dtype(x)
+    except TypeError:
+        return None
+
+
+def _define_scalar_type(name: str, of: np.dtype) -> ScalarType:
+    doc = f"The dtype {of.name}; called, an Array of it: `jnp.{name}(3)`."
+    return ScalarType(name, (), {"dtype": of, "__doc__": doc, "__module__": "jitcore.numpy"})
+
+
+bool_ = bool = _define_scalar_type("bool", dtypes.bool_)  # noqa: A001
+int8, int16, int32, int64 = (_define_scalar_type(f"int{n}", np.dtype(f"int{n}")) for n in (8, 16, 32, 64))
+uint8, uint16, uint32, uint64 = (_define_scalar_type(f"uint{n}", np.dtype(f"uint{n}")) for n in (8, 16, 32, 64))
+float16, float32, float64 = (_define_scalar_type(f"float{n}", np.dtype(f"float{n}")) for n in (16, 32, 64))
+bfloat16 = _define_scalar_type("bfloat16", dtypes.bfloat16)
+complex64, complex128 = (_define_scalar_type(f"complex{n}", np.dtype(f"complex{n}")) for n in (64, 128))
+half, single, double, csingle, cdouble = float16, float32, float64, complex64, complex128
+
+# NumPy's names for the default widths.
+int_, uint, float_, complex_ = int32, uint32, float32, complex64
+
+
+def result_type(*args) -> np.dtype:
+    """Dtype where these arrays, scalars or dtypes meet, by the promotion lattice. Same as: `jax.numpy.result_type`."""
+    return dtypes.result_type(*args)
+
+
+def promote_types(a, b) -> np.dtype:
+    """Dtype where two dtypes meet. Same as: `jax.numpy.promote_types`."""
+    return dtypes.promote_types(a, b)
+
+
+def issubdtype(arg1, arg2) -> "bool":  # noqa: UP037  the name is shadowed in this module
+    """Whether a dtype belongs to another or to an abstract class. Same as: `numpy.issubdtype`; bfloat16 is floating."""
+    if _as_dtype(arg1) == dtypes.bfloat16:
+        return arg2 in (generic, number, inexact, floating) or _as_dtype(arg2) == dtypes.bfloat16
+    first = arg1.dtype if isinstance(arg1, ScalarType) else arg1
+    second = arg2.dtype if isinstance(arg2, ScalarType) else arg2
+    return np.issubdtype(first, second)
+
+
+def isdtype(dtype, kind) -> "bool":  # noqa: UP037
+    """Whether a dtype is of a kind ("bool", "real floating", ..., a dtype, or a tuple of those).
+
+    Same as: `numpy.isdtype`."""
+    dtype = np.dtype(dtype)
+    kinds = {"bool": "b", "signed integer": "i", "unsigned integer": "u", "integral": "iu", "real floating": "f",
+             "complex floating": "c", "numeric": "iufc"}  # fmt: skip
+    for one in kind if isinstance(kind, tuple) else (kind,):
+        if isinstance(one, str) and one in kinds:
+            if dtypes.kind_of(dtype) in kinds[one]:
+                return True
+        elif isinstance(one, str):
+            raise ValueError(f"Unrecognized kind={one!r}; expected one of {list(kinds)}, a dtype, or a tuple.")
+        elif np.dtype(one) == dtype:
+            return True
+    return False
+
+
+def can_cast(from_, to, casting: str = "safe") -> "bool":  # noqa: UP037
+    """Whether a cast is allowed by the rule `casting`. Same as: `numpy.can_cast`."""
+    return np.can_cast(from_.dtype if isinstance(from_, Array) else from_, to, casting)
+
+
+def finfo(dtype):
+    """Limits of a floating dtype: `eps`, `max`, `min`, `tiny`, `bits` ... Same as: `numpy.finfo`."""
+    dtype = dtypes.canonicalize(getattr(dtype, "dtype", dtype))
+    return ml_dtypes.finfo(dtype) if dtype == dtypes.bfloat16 else np.finfo(dtype)
+
+
+def iinfo(int_type):
+    """Limits of an integer dtype: `max`, `min`, `bits`. Same as: `numpy.iinfo`."""
+    return np.iinfo(dtypes.canonicalize(getattr(int_type, "dtype", int_type)))

@@ -1,0 +1,148 @@
+"""Python operators of arrays: `x + y`, `-x`, `x[i]` ..., installed on `Array` for concrete arrays and tracers.
+
+In: an Array and an operand. Out: what the function of `jitcore.numpy` of that name gives. Two arrays of one dtype
+outside a trace take a short way, straight to the NumPy ufunc: small eager programs consist of such calls.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jitcore import dtypes, errors
+from jitcore.array import Array, ConcreteArray
+from jitcore.core.trace import context, eval_trace, user_snippet
+from jitcore.numpy import indexing, logic, products, rounding, ufuncs
+from jitcore.numpy.promotion import is_operand
+
+# Dtypes whose NumPy loops for these kinds of operators give what the primitives give, Python scalars included.
+_DIRECT = {
+    "arithmetic": {dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128},
+    "division": {dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128},
+    "comparison": {dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64},
+}
+# A Python int of this size fits every dtype above, and float32 holds it exactly.
+_EXACT_INT = 1 << 24
+
+
+def compute_directly(numpy_ufunc, allowed: set, x: ConcreteArray, other):
+    """The result of an operator on concrete operands of one dtype by one NumPy call; None where rules are needed."""
+    data = x.data
+    if data.dtype not in allowed:
+        return None
+    kind = other.__class__
+    if kind is ConcreteArray:
+        value = other.data
+        if value.dtype is not data.dtype or (value.shape != data.shape and value.shape and data.shape):
+            return None
+        weak = x.weak_type and other.weak_type
+    elif kind is float:
+        if data.dtype.kind == "i":
+            return None
+        value, weak = other, x.weak_type
+    elif kind is int and -_EXACT_INT <= other <= _EXACT_INT:
+        value, weak = other, x.weak_type
+    else:
+        return None
+    with np.errstate(all="ignore"):
+        out = numpy_ufunc(data, value)
+    return ConcreteArray(out if out.__class__ is np.ndarray else np.asarray(out), weak and out.dtype != np.bool_)
+
+
+def _define_direct(function, numpy_ufunc, allowed: str):
+    """(operator, reflected operator) with the short way."""
+    dtypes_allowed = _DIRECT[allowed]
+
+    def operate(self, other):
+        if self.__class__ is ConcreteArray and context.trace is eval_trace:
+            out = compute_directly(numpy_ufunc, dtypes_allowed, self, other)
+            if out is not None:
+                return out
+        return function(self, other) if is_operand(other) else NotImplemented
+
+    def swapped(x, y):
+        return numpy_ufunc(y, x)
+
+    def operate_reflected(self, other):
+        if self.__class__ is ConcreteArray and context.trace is eval_trace:
+            out = compute_directly(swapped, dtypes_allowed, self, other)
+            if out is not None:
+                return out
+        return function(other, self) if is_operand(other) else NotImplemented
+
+    return operate, operate_reflected
+
+
+def _define_plain(function):
+    """(operator, reflected operator) through the function."""
+
+    def operate(self, other):
+        return function(self, other) if is_operand(other) else NotImplemented
+
+    def operate_reflected(self, other):
+        return function(other, self) if is_operand(other) else NotImplemented
+
+    return operate, operate_reflected
+
+
+BINARY_OPERATORS = {
+    "add": _define_direct(ufuncs.add, np.add, "arithmetic"),
+    "sub": _define_direct(ufuncs.subtract, np.subtract, "arithmetic"),
+    "mul": _define_direct(ufuncs.multiply, np.multiply, "arithmetic"),
+    "truediv": _define_direct(ufuncs.true_divide, np.true_divide, "division"),
+    "floordiv": _define_plain(ufuncs.floor_divide),
+    "mod": _define_plain(ufuncs.remainder),
+    "divmod": _define_plain(ufuncs.divmod),
+    "pow": _define_plain(ufuncs.power),
+    "matmul": _define_plain(products.matmul),
+    "and": _define_plain(ufuncs.bitwise_and),
+    "or": _define_plain(ufuncs.bitwise_or),
+    "xor": _define_plain(ufuncs.bitwise_xor),
+    "lshift": _define_plain(ufuncs.left_shift),
+    "rshift": _define_plain(ufuncs.right_shift),
+}
+COMPARISONS = {
+    "eq": _define_direct(logic.equal, np.equal, "comparison"),
+    "ne": _define_direct(logic.not_equal, np.not_equal, "comparison"),
+    "lt": _define_direct(logic.less, np.less, "comparison"),
+    "le": _define_direct(logic.less_equal, np.less_equal, "comparison"),
+    "gt": _define_direct(logic.greater, np.greater, "comparison"),
+    "ge": _define_direct(logic.greater_equal, np.greater_equal, "comparison"),
+}
+UNARY_OPERATORS = {
+    "neg": ufuncs.negative, "pos": ufuncs.positive, "abs": ufuncs.absolute, "invert": ufuncs.bitwise_not,
+}  # fmt: skip
+
+
+def _round(self, ndigits=None):
+    return rounding.round(self, ndigits or 0)
+
+
+def _set_item(self, index, value):
+    raise errors.item_assignment_error(user_snippet())
+
+
+def _delete_item(self, index):
+    raise errors.item_assignment_error(user_snippet(), verb="deletion")
+
+
+def install_operators(cls: type[Array]) -> None:
+    """Puts every Python operator on the array class."""
+    methods = {"__round__": _round, "__getitem__": indexing.get_item, "__setitem__": _set_item,
+               "__delitem__": _delete_item}  # fmt: skip
+    for name, (operate, reflected) in BINARY_OPERATORS.items():
+        methods[f"__{name}__"], methods[f"__r{name}__"] = operate, reflected
+    for name, (operate, _) in COMPARISONS.items():
+        methods[f"__{name}__"] = operate
+    for name, function in UNARY_OPERATORS.items():
+        methods[f"__{name}__"] = _define_unary(function)
+    for name, method in methods.items():
+        method.__name__ = name
+        setattr(cls, name, method)
+    cls.__hash__ = None
+
+
+def _define_unary(function):
+    def operate(self):
+        return function(self)
+
+    return operate

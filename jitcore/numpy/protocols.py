@@ -1,0 +1,134 @@
+"""NumPy's own functions on our arrays: `np.sin(x)`, `np.concatenate([x, y])`, `np.add.outer(x, y)` reach `jitcore.numpy`.
+
+In: a NumPy function and arguments with an Array among them. Out: what the namesake here gives. A function without
+namesake runs in NumPy on the data of concrete arrays, and raises on a tracer.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from jitcore import errors
+from jitcore.array import Array
+from jitcore.core.trace import Tracer, origin_of, user_snippet
+
+# NumPy functions whose namesake here has another name.
+_RENAMED = {"ndarray": None, "fix": "trunc", "in1d": "isin", "trapz": "trapezoid", "row_stack": "vstack"}
+
+
+@functools.cache
+def _namesakes() -> dict:
+    """NumPy function -> the function here, for every name that both namespaces have."""
+    import jitcore.numpy as jnp
+
+    table = {}
+    for theirs, ours in ((np, jnp), (np.linalg, jnp.linalg), (np.fft, jnp.fft)):
+        for name in dir(theirs):
+            function = getattr(theirs, name) if name not in ("core", "matrixlib") and not name.startswith("_") else None
+            namesake = getattr(ours, _RENAMED.get(name, name) or "", None)
+            if callable(function) and callable(namesake) and not isinstance(function, type):
+                table[function] = namesake
+    return table
+
+
+def _name_of(function) -> str:
+    module = getattr(function, "__module__", None) or "numpy"
+    return f"{module.removeprefix('numpy._core.').removesuffix('._linalg')}.{function.__name__}"
+
+
+def _find_tracer(args) -> Tracer | None:
+    for arg in args:
+        if isinstance(arg, Tracer):
+            return arg
+        if isinstance(arg, (list, tuple)):
+            found = _find_tracer(arg)
+            if found is not None:
+                return found
+        if isinstance(arg, dict):
+            found = _find_tracer(arg.values())
+            if found is not None:
+                return found
+    return None
+
+
+def _to_ndarrays(arg):
+    if isinstance(arg, Array):
+        return np.asarray(arg)
+    if isinstance(arg, (list, tuple)) and type(arg) in (list, tuple):
+        return type(arg)(map(_to_ndarrays, arg))
+    if isinstance(arg, dict):
+        return {key: _to_ndarrays(value) for key, value in arg.items()}
+    return arg
+
+
+def _run_in_numpy(function, args, kwargs, name: str):
+    """The NumPy function on the data. Raises: TracerArrayConversionError naming it, for a tracer."""
+    tracer = _find_tracer((*args, kwargs))
+    if tracer is not None:
+        raise errors.array_conversion_error(
+            tracer.aval.long(), origin_of(tracer.trace, tracer), user_snippet(), function=name)
+    return function(*_to_ndarrays(args), **_to_ndarrays(kwargs))
+
+
+def apply_ufunc(self, ufunc, method: str, *inputs, **kwargs):
+    """`Array.__array_ufunc__`: a NumPy ufunc, or its method, with an Array among its operands."""
+    name = f"numpy.{ufunc.__name__}"
+    out = kwargs.pop("out", None)
+    if out is not None and any(target is not None for target in out):
+        return _write_to_out(ufunc, method, inputs, kwargs, out, name)
+    kwargs = {key: value for key, value in kwargs.items() if not _is_default(key, value)}
+    namesake = _namesakes().get(ufunc)
+    if namesake is None:
+        call = ufunc if method == "__call__" else getattr(ufunc, method)
+        return _run_in_numpy(call, inputs, kwargs, name)
+    if method != "__call__":
+        if method == "at":
+            raise errors.item_assignment_error(user_snippet())
+        return getattr(namesake, method)(*inputs, **kwargs)
+    return _call_with_options(namesake, ufunc, inputs, kwargs, name)
+
+
+def _is_default(key: str, value) -> bool:
+    return (key, value) in (("casting", "same_kind"), ("order", "K"), ("subok", True)) or (
+        key == "where" and value is True) or (key == "dtype" and value is None)  # fmt: skip
+
+
+def _call_with_options(namesake, ufunc, inputs, kwargs: dict, name: str):
+    """`dtype=` converts the operands first; other options only NumPy knows."""
+    dtype = kwargs.pop("dtype", None)
+    if kwargs:
+        return _run_in_numpy(ufunc, inputs, {**kwargs, "dtype": dtype}, name)
+    if dtype is not None:
+        from jitcore.numpy.creation import asarray
+
+        inputs = [asarray(x, dtype) for x in inputs]
+    return namesake(*inputs)
+
+
+def _write_to_out(ufunc, method: str, inputs, kwargs: dict, out: tuple, name: str):
+    """`out=`: ndarrays are written by NumPy; Arrays are immutable."""
+    if any(isinstance(target, Array) for target in out):
+        raise errors.item_assignment_error(user_snippet())
+    kwargs["out"] = out if ufunc.nout > 1 or method == "__call__" else out[0]
+    return _run_in_numpy(ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs, name)
+
+
+def apply_function(self, function, types, args, kwargs):
+    """`Array.__array_function__`: any other NumPy function with an Array among its arguments."""
+    namesake = _namesakes().get(function)
+    name = _name_of(function)
+    target = kwargs.get("out")
+    if isinstance(target, Array):
+        raise errors.item_assignment_error(user_snippet())
+    if namesake is None or target is not None:
+        return _run_in_numpy(function, args, kwargs, name)
+    kwargs = {key: value for key, value in kwargs.items() if not (key in ("out", "like") and value is None)}
+    return namesake(*args, **kwargs)
+
+
+def install_protocols(cls: type[Array]) -> None:
+    """Puts NumPy's dispatch hooks on the array class."""
+    cls.__array_ufunc__ = apply_ufunc
+    cls.__array_function__ = apply_function

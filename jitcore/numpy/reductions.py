@@ -1,0 +1,265 @@
+"""Reductions: sums, products, extrema, means and their NaN-ignoring forms, over any axes.
+
+In: an array, `axis` (None, an int or a tuple), `keepdims`, `where` (elements to take), `initial`. Out: an array with
+those axes gone. Integers narrower than the default add up in the default integer dtype, means are floats.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jitcore import dtypes
+from jitcore.array import Array
+from jitcore.lax import elementwise as lax
+from jitcore.lax import reduce as lax_reduce
+from jitcore.lax import shape as lax_shape
+from jitcore.numpy import logic, ufuncs
+from jitcore.numpy.promotion import (
+    apply_elementwise,
+    apply_select,
+    broadcast_array,
+    canonicalize_axes,
+    canonicalize_axis,
+    convert_dtype,
+    ensure_array,
+    reject_out,
+)
+
+
+def widen_integer(dtype) -> np.dtype:
+    """The dtype in which integers add up: at least the default integer of their kind."""
+    kind = dtypes.kind_of(dtype)
+    if kind not in "biu":
+        return np.dtype(dtype)
+    default = dtypes.default_dtype("u" if kind == "u" else "i")
+    return default if kind == "b" or dtype.itemsize < default.itemsize else np.dtype(dtype)
+
+
+def _fold(name: str, function, a, axis, keepdims: bool, where, identity, initial, combine) -> Array:
+    """One reduction primitive: elements outside `where` become the identity, `initial` takes part at the end."""
+    axes = canonicalize_axes(axis, a.ndim)
+    if where is not None:
+        a = apply_select(_mask(where), a, np.asarray(identity).astype(a.dtype)[()])
+    out = function(a, axes) if axes or a.ndim == 0 else a
+    if initial is not None:
+        out = combine(out, convert_dtype(ensure_array(name, initial), out.dtype))
+    if keepdims:
+        out = lax_shape.expand_dims(out, axes) if axes else out
+    return convert_dtype(out, out.dtype)
+
+
+def _mask(where) -> Array:
+    where = ensure_array("where", where)
+    if where.dtype != dtypes.bool_:
+        raise TypeError(f"the where argument must be an array of bools, got {where.dtype.name}")
+    return where
+
+
+def _prepare(name: str, a, dtype, out, widen: bool) -> Array:
+    reject_out(name, out)
+    a = ensure_array(name, a)
+    target = dtypes.canonicalize(dtype) if dtype is not None else widen_integer(a.dtype) if widen else a.dtype
+    return convert_dtype(a, target, a.weak_type and target == a.dtype)
+
+
+def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True):  # noqa: A001
+    """Sum of the elements. Same as: `numpy.sum`, with narrow integers widened to 32 bits."""
+    a = _prepare("sum", a, dtype, out, promote_integers)
+    if a.dtype == dtypes.bool_:
+        return any(a, axis, None, keepdims, where=where)
+    return _fold("sum", lax_reduce.reduce_sum, a, axis, keepdims, where, 0, initial, ufuncs.add)
+
+
+def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True):
+    """Product of the elements. Same as: `numpy.prod`, with narrow integers widened to 32 bits."""
+    a = _prepare("prod", a, dtype, out, promote_integers)
+    if a.dtype == dtypes.bool_:
+        return all(a, axis, None, keepdims, where=where)
+    return _fold("prod", lax_reduce.reduce_prod, a, axis, keepdims, where, 1, initial, ufuncs.multiply)
+
+
+def _extremum(name: str, a, axis, out, keepdims, initial, where) -> Array:
+    reject_out(name, out)
+    a = ensure_array(name, a)
+    axes = canonicalize_axes(axis, a.ndim)
+    if where is not None and initial is None:
+        raise ValueError(f"reduction operation {name} does not have an identity, so to use a where mask "
+                         "one has to specify 'initial'")  # fmt: skip
+    if initial is None and _is_empty([a.shape[i] for i in axes]):
+        raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
+    is_max = name == "max"
+    if dtypes.is_complex(a.dtype):
+        return _complex_extremum(a, axes, is_max, keepdims)
+    function = lax_reduce.reduce_max if is_max else lax_reduce.reduce_min
+    if a.dtype == dtypes.bool_:
+        function = lax_reduce.reduce_or if is_max else lax_reduce.reduce_and
+    identity = (lax_reduce.lowest_value if is_max else lax_reduce.highest_value)(a.dtype)
+    combine = ufuncs.maximum if is_max else ufuncs.minimum
+    return _fold(name, function, a, axis, keepdims, where, identity, initial, combine)
+
+
+def _is_empty(extents) -> bool:
+    return 0 in [extent for extent in extents if isinstance(extent, int)]
+
+
+def _complex_extremum(a, axes: tuple, is_max: bool, keepdims) -> Array:
+    """Extremum by the real part, then among those by the imaginary part; NaN wins."""
+    function = lax_reduce.reduce_max if is_max else lax_reduce.reduce_min
+    real, imag = ufuncs.real(a), ufuncs.imag(a)
+    best = lax_shape.expand_dims(function(real, axes), axes)
+    worst = a.real.dtype.type(-np.inf if is_max else np.inf)
+    candidates = logic.logical_or(logic.equal(real, best), logic.isnan(a))
+    part = function(apply_select(candidates, imag, worst), axes)
+    real_part = function(real, axes)
+    out = apply_elementwise(lax.complex_.primitive, (real_part, part))
+    return lax_shape.expand_dims(out, axes) if keepdims else out
+
+
+def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):  # noqa: A001
+    """Largest element; NaN if there is one. Raises: ValueError for no elements. Same as: `numpy.max`."""
+    return _extremum("max", a, axis, out, keepdims, initial, where)
+
+
+def min(a, axis=None, out=None, keepdims=False, initial=None, where=None):  # noqa: A001
+    """Smallest element; NaN if there is one. Raises: ValueError for no elements. Same as: `numpy.min`."""
+    return _extremum("min", a, axis, out, keepdims, initial, where)
+
+
+def all(a, axis=None, out=None, keepdims=False, *, where=None):  # noqa: A001
+    """Whether no element is 0. Same as: `numpy.all`."""
+    reject_out("all", out)
+    a = logic.to_bool("all", a)
+    return _fold("all", lax_reduce.reduce_and, a, axis, keepdims, where, True, None, None)
+
+
+def any(a, axis=None, out=None, keepdims=False, *, where=None):  # noqa: A001
+    """Whether some element is not 0. Same as: `numpy.any`."""
+    reject_out("any", out)
+    a = logic.to_bool("any", a)
+    return _fold("any", lax_reduce.reduce_or, a, axis, keepdims, where, False, None, None)
+
+
+def ptp(a, axis=None, out=None, keepdims=False):
+    """Largest minus smallest element. Same as: `numpy.ptp`."""
+    reject_out("ptp", out)
+    return ufuncs.subtract(max(a, axis, None, keepdims), min(a, axis, None, keepdims))
+
+
+def count_nonzero(a, axis=None, keepdims=False):
+    """Number of elements that are not 0. Same as: `numpy.count_nonzero`."""
+    return sum(logic.to_bool("count_nonzero", a), axis, dtypes.default_dtype("i"), None, keepdims)
+
+
+# -- positions ----------------------------------------------------------------------------------------------
+def _arg_extremum(name: str, function, a, axis, out, keepdims) -> Array:
+    reject_out(name, out)
+    a = ensure_array(name, a)
+    rank = a.ndim
+    if axis is None:
+        a, axis = lax_shape.reshape(a, (a.size,)), 0
+        added = tuple(range(rank))
+    else:
+        axis = canonicalize_axis(axis, rank)
+        added = (axis,)
+    if _is_empty([a.shape[axis]]):
+        raise ValueError(f"attempt to get {name} of an empty sequence")
+    found = function(a, axis, dtypes.default_dtype("i"))
+    return lax_shape.expand_dims(found, added) if keepdims else found
+
+
+def argmax(a, axis=None, out=None, keepdims=False):
+    """Index of the first largest element (NaN counts as largest). Same as: `numpy.argmax`."""
+    return _arg_extremum("argmax", lax_reduce.argmax, a, axis, out, keepdims)
+
+
+def argmin(a, axis=None, out=None, keepdims=False):
+    """Index of the first smallest element (NaN counts as smallest). Same as: `numpy.argmin`."""
+    return _arg_extremum("argmin", lax_reduce.argmin, a, axis, out, keepdims)
+
+
+# -- means --------------------------------------------------------------------------------------------------
+def _count(a, axis, where, keepdims=False):
+    """Number of elements that a reduction over `axis` takes: a number, or an array where `where` decides."""
+    if where is not None:
+        where = broadcast_array(_mask(where), a.shape)
+        return sum(where, axis, a.dtype, None, keepdims)
+    count = 1
+    for i in canonicalize_axes(axis, a.ndim):
+        count = count * a.shape[i]
+    return count
+
+
+def _to_inexact(a, dtype) -> tuple[Array, np.dtype]:
+    """a in the dtype in which means are computed (float32 for halves), and the dtype of the result."""
+    target = dtypes.inexact_dtype(a.dtype) if dtype is None else dtypes.canonicalize(dtype)
+    work = dtypes.float32 if dtypes.is_floating(target) and target.itemsize == 2 else target
+    return convert_dtype(a, work if dtypes.is_inexact(work) else a.dtype), target
+
+
+def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
+    """Arithmetic mean, as a float. Same as: `numpy.mean`; halves are summed in float32."""
+    reject_out("mean", out)
+    return _mean(ensure_array("mean", a), axis, dtype, keepdims, where)
+
+
+def _mean(a, axis, dtype, keepdims: bool, where) -> Array:
+    a, target = _to_inexact(a, dtype)
+    total = sum(a, axis, None, None, keepdims, where=where)
+    return convert_dtype(ufuncs.divide(total, _scalar(_count(a, axis, where, keepdims), total)), target)
+
+
+def _scalar(count, like):
+    """A count as a scalar of the dtype it divides."""
+    return like.dtype.type(count) if isinstance(count, int) and dtypes.is_inexact(like.dtype) else count
+
+
+def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None):
+    """Mean squared distance from the mean; the divisor is the count minus `ddof` (or `correction`).
+
+    Same as: `numpy.var`; NaN where the divisor is not positive."""
+    reject_out("var", out)
+    ddof = ddof if correction is None else correction
+    a, target = _to_inexact(ensure_array("var", a), dtype)
+    center = _mean(a, axis, None, True, where) if mean is None else mean
+    distance = ufuncs.subtract(a, center)
+    squares = ufuncs.square(distance)
+    if dtypes.is_complex(a.dtype):
+        squares = ufuncs.real(ufuncs.multiply(distance, ufuncs.conjugate(distance)))
+    total = sum(squares, axis, None, None, keepdims, where=where)
+    divisor = ufuncs.subtract(_count(squares, axis, where, keepdims), ddof) if where is not None else (
+        _count(squares, axis, None) - ddof)  # fmt: skip
+    target = dtypes.real_dtype(target)
+    if isinstance(divisor, (int, float)):
+        out = ufuncs.divide(total, total.dtype.type(divisor if divisor > 0 else np.nan))
+    else:
+        out = apply_select(logic.greater(divisor, 0), ufuncs.divide(total, divisor), total.dtype.type(np.nan))
+    return convert_dtype(out, target)
+
+
+def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None):
+    """Square root of `var`. Same as: `numpy.std`."""
+    return ufuncs.sqrt(var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction))
+
+
+def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool = False):
+    """Mean weighted by `weights` (of a's shape, or 1-D along `axis`). Same as: `numpy.average`."""
+    a = ensure_array("average", a)
+    if weights is None:
+        result = mean(a, axis, keepdims=keepdims)
+        total = lax_shape.full(result.shape, _count(a, axis, None), result.dtype)
+        return (result, total) if returned else result
+    weights = ensure_array("average", weights, 1)
+    if weights.shape != a.shape:
+        if axis is None or weights.ndim != 1 or weights.shape[0] != a.shape[axis]:
+            raise ValueError("weights must have the shape of a, or be 1-D of its length along axis")
+        shape = [1] * a.ndim
+        shape[canonicalize_axis(axis, a.ndim)] = weights.shape[0]
+        weights = lax_shape.reshape(weights, tuple(shape))
+    dtype = dtypes.inexact_dtype(dtypes.result_type(a, weights))
+    a, weights = convert_dtype(a, dtype), broadcast_array(convert_dtype(weights, dtype), a.shape)
+    total = sum(weights, axis, None, None, keepdims)
+    result = ufuncs.divide(sum(ufuncs.multiply(a, weights), axis, None, None, keepdims), total)
+    return (result, total) if returned else result
+
+
+amax, amin = max, min

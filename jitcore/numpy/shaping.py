@@ -1,0 +1,470 @@
+"""Shapes: reshaping, moving axes, joining, splitting, repeating, padding, broadcasting.
+
+In: arrays. Out: arrays with the same elements elsewhere. Arguments that decide a shape must be known while tracing.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Sequence
+
+import numpy as np
+
+from jitcore import dtypes
+from jitcore.array import Array
+from jitcore.core.symbolic import is_symbolic
+from jitcore.lax import index as lax_index
+from jitcore.lax import shape as lax_shape
+from jitcore.numpy import promotion
+from jitcore.numpy.creation import asarray
+from jitcore.numpy.indexing import get_item
+from jitcore.numpy.promotion import (
+    broadcast_array,
+    canonicalize_axes,
+    canonicalize_axis,
+    canonicalize_shape,
+    convert_dtype,
+    ensure_array,
+    ensure_arrays,
+    promote_arrays,
+    require_static,
+)
+
+
+# -- questions ----------------------------------------------------------------------------------------------
+def shape(a) -> tuple:
+    """The extents of a, as a tuple. Same as: `numpy.shape`."""
+    return np.shape(a) if isinstance(a, (list, tuple)) else ensure_array("shape", a).shape
+
+
+def ndim(a) -> int:
+    """The number of axes. Same as: `numpy.ndim`."""
+    return len(shape(a))
+
+
+def size(a, axis=None):
+    """The number of elements, or the extents along `axis` multiplied. Same as: `numpy.size`."""
+    extents = shape(a)
+    count = 1
+    for i in canonicalize_axes(axis, len(extents)):
+        count = count * extents[i]
+    return count
+
+
+# -- reshaping ----------------------------------------------------------------------------------------------
+def reshape(a, shape, order: str = "C", *, copy: bool | None = None, out_sharding=None):
+    """a with another shape of as many elements; one extent may be -1. Same as: `numpy.reshape`.
+
+    order: "C" (last axis fastest) or "F". Raises: TypeError where the sizes differ."""
+    a = ensure_array("reshape", a)
+    shape = _infer_extent(a, shape)
+    if order == "C":
+        return lax_shape.reshape(a, shape)
+    if order == "F":
+        return transpose(lax_shape.reshape(transpose(a), shape[::-1]))
+    raise NotImplementedError(f"reshape with order={order!r} is not supported; use 'C' or 'F'")
+
+
+def _infer_extent(a, shape) -> tuple:
+    """The shape with its -1 replaced. Raises: TypeError where the extents do not multiply to a's size."""
+    given = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    given = tuple(np.asarray(g).item() if isinstance(g, (np.integer, np.ndarray)) else g for g in given)
+    unknown = [i for i, extent in enumerate(given) if isinstance(extent, int) and extent == -1]
+    if len(unknown) > 1:
+        raise ValueError("can only specify one unknown dimension")
+    known = canonicalize_shape([extent for i, extent in enumerate(given) if i not in unknown])
+    count = 1
+    for extent in known:
+        count = count * extent
+    if unknown:
+        if isinstance(count, int) and isinstance(a.size, int) and (count == 0 or a.size % count):
+            raise TypeError(f"cannot reshape array of shape {a.shape} (size {a.size}) into shape {given} "
+                            f"because the product of specified axis sizes ({count}) does not evenly divide {a.size}")  # fmt: skip
+        return (*known[: unknown[0]], a.size // count, *known[unknown[0] :])
+    if count != a.size:
+        raise TypeError(f"cannot reshape array of shape {a.shape} (size {a.size}) into shape {given} (size {count})")
+    return known
+
+
+def ravel(a, order: str = "C", *, out_sharding=None):
+    """a as one axis. Same as: `numpy.ravel`."""
+    a = ensure_array("ravel", a)
+    return reshape(a, (a.size,), "C" if order == "K" else order)
+
+
+def resize(a, new_shape):
+    """a repeated or cut to fill a new shape. Same as: `numpy.resize`."""
+    new_shape = canonicalize_shape(new_shape)
+    a = ravel(a)
+    count = int(np.prod(new_shape))
+    if not a.size or not count:
+        return lax_shape.full(new_shape, 0, a.dtype)
+    repeats = -(-count // a.size)
+    repeated = lax_shape.concatenate([a] * repeats, 0) if repeats > 1 else a
+    return lax_shape.reshape(lax_index.slice_in_dim(repeated, 0, count), new_shape)
+
+
+def transpose(a, axes=None):
+    """a with its axes in another order; reversed by default. Same as: `numpy.transpose`."""
+    a = ensure_array("transpose", a)
+    order = range(a.ndim)[::-1] if axes is None else [canonicalize_axis(i, a.ndim) for i in axes]
+    return _permute(a, tuple(order))
+
+
+def _permute(a, order: tuple) -> Array:
+    return a if order == tuple(range(a.ndim)) else lax_shape.transpose(a, order)
+
+
+def permute_dims(a, /, axes):
+    """a with its axes in another order. Same as: `numpy.permute_dims`."""
+    return transpose(a, axes)
+
+
+def matrix_transpose(x, /):
+    """x with its last two axes exchanged. Raises: ValueError below two axes. Same as: `numpy.matrix_transpose`."""
+    x = ensure_array("matrix_transpose", x)
+    if x.ndim < 2:
+        raise ValueError(f"x must be at least two-dimensional for matrix_transpose; got ndim={x.ndim}")
+    return swapaxes(x, -1, -2)
+
+
+def swapaxes(a, axis1: int, axis2: int):
+    """a with two axes exchanged. Same as: `numpy.swapaxes`."""
+    a = ensure_array("swapaxes", a)
+    order = list(range(a.ndim))
+    i, j = canonicalize_axis(axis1, a.ndim), canonicalize_axis(axis2, a.ndim)
+    order[i], order[j] = order[j], order[i]
+    return _permute(a, tuple(order))
+
+
+def moveaxis(a, source, destination):
+    """a with axes moved to new positions; the others keep their order. Same as: `numpy.moveaxis`."""
+    a = ensure_array("moveaxis", a)
+    sources, targets = (canonicalize_axes(i, a.ndim) for i in (source, destination))
+    if len(sources) != len(targets):
+        raise ValueError(f"Inconsistent number of elements: {len(sources)} vs {len(targets)}")
+    order = [i for i in range(a.ndim) if i not in sources]
+    for target, source in sorted(zip(targets, sources)):
+        order.insert(target, source)
+    return _permute(a, tuple(order))
+
+
+def rollaxis(a, axis: int, start: int = 0):
+    """a with one axis moved back to before `start`. Same as: `numpy.rollaxis`."""
+    a = ensure_array("rollaxis", a)
+    axis = canonicalize_axis(axis, a.ndim)
+    start = start + a.ndim if start < 0 else start
+    return moveaxis(a, axis, start - 1 if axis < start else start)
+
+
+def squeeze(a, axis=None):
+    """a without axes of extent 1 (all, or those named). Raises: ValueError for another extent. Same as: `numpy.squeeze`."""
+    a = ensure_array("squeeze", a)
+    if axis is None:
+        axes = tuple(i for i, extent in enumerate(a.shape) if isinstance(extent, int) and extent == 1)
+    else:
+        axes = canonicalize_axes(axis, a.ndim)
+    return lax_shape.squeeze(a, axes) if axes else a
+
+
+def expand_dims(a, axis):
+    """a with new axes of extent 1 at these positions of the result. Same as: `numpy.expand_dims`."""
+    a = ensure_array("expand_dims", a)
+    return lax_shape.expand_dims(a, tuple(axis) if isinstance(axis, (tuple, list)) else (operator.index(axis),))
+
+
+def atleast_1d(*arys):
+    """Each array with at least one axis. Same as: `numpy.atleast_1d`."""
+    return _each(arys, lambda x: lax_shape.reshape(x, (1,)) if x.ndim == 0 else x)
+
+
+def atleast_2d(*arys):
+    """Each array with at least two axes, new ones in front. Same as: `numpy.atleast_2d`."""
+    return _each(arys, lambda x: lax_shape.reshape(x, (1,) * (2 - x.ndim) + x.shape) if x.ndim < 2 else x)
+
+
+def atleast_3d(*arys):
+    """Each array with at least three axes; a matrix gets its new one at the end. Same as: `numpy.atleast_3d`."""
+
+    def extend(x):
+        if x.ndim == 2:
+            return lax_shape.reshape(x, (*x.shape, 1))
+        return lax_shape.reshape(x, (1, x.size, 1)) if x.ndim < 2 else x
+
+    return _each(arys, extend)
+
+
+def _each(arys, function):
+    out = [function(asarray(x)) for x in arys]
+    return out[0] if len(out) == 1 else out
+
+
+# -- broadcasting -------------------------------------------------------------------------------------------
+def broadcast_to(array, shape, *, out_sharding=None):
+    """array repeated to a larger shape. Raises: ValueError where it does not fit. Same as: `numpy.broadcast_to`."""
+    array, shape = ensure_array("broadcast_to", array), canonicalize_shape(shape)
+    if array.ndim > len(shape) or any_mismatch(array.shape, shape):
+        raise ValueError(f"Incompatible shapes for broadcasting: {array.shape} and requested shape {shape}")
+    return broadcast_array(array, shape)
+
+
+def any_mismatch(own: tuple, wanted: tuple) -> bool:
+    """Whether an extent is neither 1 nor the wanted one, counted from the last axis."""
+    pairs = [(m, n) for m, n in zip(own[::-1], wanted[::-1]) if not (isinstance(m, int) and m == 1)]
+    return not builtins.all(m == n for m, n in pairs)
+
+
+def broadcast_arrays(*args):
+    """The arrays repeated to their common shape. Same as: `numpy.broadcast_arrays`."""
+    arrays = ensure_arrays("broadcast_arrays", *args)
+    joint = promotion.broadcast_shapes(*[x.shape for x in arrays])
+    return [broadcast_array(x, joint) for x in arrays]
+
+
+def broadcast_shapes(*shapes) -> tuple:
+    """The shape that these broadcast to. Same as: `numpy.broadcast_shapes`."""
+    return promotion.broadcast_shapes(*[canonicalize_shape(s) for s in shapes])
+
+
+# -- joining ------------------------------------------------------------------------------------------------
+def _to_list(name: str, arrays) -> list:
+    if isinstance(arrays, (Array, np.ndarray)):
+        return [get_item(ensure_array(name, arrays), i) for i in range(arrays.shape[0])]
+    if not isinstance(arrays, Sequence) or not len(arrays):
+        raise ValueError(f"Need at least one array to {name}.")
+    return [ensure_array(name, x, i) if not isinstance(x, (list, tuple)) else asarray(x) for i, x in enumerate(arrays)]
+
+
+def concatenate(arrays, axis: int | None = 0, dtype=None):
+    """Arrays joined along an existing axis (flattened for None). Same as: `numpy.concatenate`."""
+    arrays = _to_list("concatenate", arrays)
+    if axis is None:
+        arrays, axis = [ravel(x) for x in arrays], 0
+    if arrays[0].ndim == 0:
+        raise ValueError("Zero-dimensional arrays cannot be concatenated.")
+    axis = canonicalize_axis(axis, arrays[0].ndim)
+    arrays = promote_arrays("concatenate", *arrays)
+    if dtype is not None:
+        arrays = [convert_dtype(x, dtypes.canonicalize(dtype)) for x in arrays]
+    return arrays[0] if len(arrays) == 1 else lax_shape.concatenate(arrays, axis)
+
+
+def concat(arrays, /, *, axis: int | None = 0):
+    """Arrays joined along an existing axis. Same as: `numpy.concat`."""
+    return concatenate(arrays, axis)
+
+
+def stack(arrays, axis: int = 0, out=None, dtype=None):
+    """Arrays of one shape joined along a new axis. Same as: `numpy.stack`."""
+    promotion.reject_out("stack", out)
+    arrays = _to_list("stack", arrays)
+    if len({x.shape for x in arrays}) > 1:
+        raise ValueError("All input arrays must have the same shape.")
+    axis = canonicalize_axis(axis, arrays[0].ndim + 1)
+    return concatenate([lax_shape.expand_dims(x, (axis,)) for x in arrays], axis, dtype)
+
+
+def vstack(tup, dtype=None):
+    """Arrays joined along the first axis; vectors are rows. Same as: `numpy.vstack`."""
+    return concatenate([atleast_2d(x) for x in _to_list("vstack", tup)], 0, dtype)
+
+
+def hstack(tup, dtype=None):
+    """Arrays joined along the second axis, vectors along their only one. Same as: `numpy.hstack`."""
+    arrays = [atleast_1d(x) for x in _to_list("hstack", tup)]
+    return concatenate(arrays, 0 if arrays[0].ndim == 1 else 1, dtype)
+
+
+def dstack(tup, dtype=None):
+    """Arrays joined along the third axis. Same as: `numpy.dstack`."""
+    return concatenate([atleast_3d(x) for x in _to_list("dstack", tup)], 2, dtype)
+
+
+def column_stack(tup):
+    """Vectors as columns, matrices as they are, joined along the second axis. Same as: `numpy.column_stack`."""
+    arrays = _to_list("column_stack", tup)
+    return concatenate([x if x.ndim > 1 else lax_shape.reshape(x, (x.size, 1)) for x in arrays], 1)
+
+
+def block(arrays):
+    """An array of nested lists of blocks. Same as: `numpy.block`."""
+    depth = _nesting_depth(arrays)
+
+    def join(item, level: int):
+        if isinstance(item, list):
+            parts = [join(one, level + 1) for one in item]
+            rank = max(depth, *[x.ndim for x in parts])
+            parts = [lax_shape.reshape(x, (1,) * (rank - x.ndim) + x.shape) for x in parts]
+            return concatenate(parts, level - depth)
+        return asarray(item)
+
+    return join(arrays, 0)
+
+
+def _nesting_depth(item) -> int:
+    return 1 + builtins.max(map(_nesting_depth, item), default=0) if isinstance(item, list) else 0
+
+
+def append(arr, values, axis: int | None = None):
+    """values joined to the end of arr. Same as: `numpy.append`."""
+    return concatenate([asarray(arr), asarray(values)], axis)
+
+
+# -- splitting ----------------------------------------------------------------------------------------------
+def _split(name: str, ary, indices_or_sections, axis: int, is_even: bool) -> list:
+    ary = ensure_array(name, ary)
+    axis = canonicalize_axis(axis, ary.ndim)
+    extent = ary.shape[axis]
+    require_static(name, "indices_or_sections", indices_or_sections)
+    if isinstance(indices_or_sections, (tuple, list, np.ndarray)):
+        bounds = [0, *[slice(None, operator.index(i)).indices(extent)[1] for i in indices_or_sections], extent]
+        starts, stops = bounds[:-1], [builtins.max(a, b) for a, b in zip(bounds, bounds[1:])]
+    else:
+        count = operator.index(indices_or_sections)
+        if is_even and extent % count:
+            raise ValueError("array split does not result in an equal division")
+        width, extra = divmod(extent, count)
+        bounds = [i * width + builtins.min(i, extra) for i in range(count + 1)]
+        starts, stops = bounds[:-1], bounds[1:]
+    return [lax_index.slice_in_dim(ary, start, stop, 1, axis) for start, stop in zip(starts, stops)]
+
+
+def split(ary, indices_or_sections, axis: int = 0):
+    """Equal parts, or the parts between indices. Raises: ValueError for unequal parts. Same as: `numpy.split`."""
+    return _split("split", ary, indices_or_sections, axis, True)
+
+
+def array_split(ary, indices_or_sections, axis: int = 0):
+    """Parts of nearly equal extent, or the parts between indices. Same as: `numpy.array_split`."""
+    return _split("array_split", ary, indices_or_sections, axis, False)
+
+
+def vsplit(ary, indices_or_sections):
+    """`split` along the first axis. Same as: `numpy.vsplit`."""
+    return _split("vsplit", ary, indices_or_sections, 0, True)
+
+
+def hsplit(ary, indices_or_sections):
+    """`split` along the second axis, of vectors the first. Same as: `numpy.hsplit`."""
+    return _split("hsplit", ary, indices_or_sections, 0 if ndim(ary) == 1 else 1, True)
+
+
+def dsplit(ary, indices_or_sections):
+    """`split` along the third axis. Same as: `numpy.dsplit`."""
+    return _split("dsplit", ary, indices_or_sections, 2, True)
+
+
+def unstack(x, /, *, axis: int = 0) -> tuple:
+    """The slices along one axis, as a tuple. Same as: `numpy.unstack`."""
+    x = moveaxis(x, axis, 0)
+    return tuple(get_item(x, i) for i in range(x.shape[0]))
+
+
+# -- order and repetition -----------------------------------------------------------------------------------
+def flip(m, axis=None):
+    """m with the order of elements reversed along axes (all by default). Same as: `numpy.flip`."""
+    m = ensure_array("flip", m)
+    axes = canonicalize_axes(axis, m.ndim)
+    return lax_shape.rev(m, axes) if axes else m
+
+
+def fliplr(m):
+    """m reversed along its second axis. Same as: `numpy.fliplr`."""
+    return flip(m, 1)
+
+
+def flipud(m):
+    """m reversed along its first axis. Same as: `numpy.flipud`."""
+    return flip(m, 0)
+
+
+def rot90(m, k: int = 1, axes=(0, 1)):
+    """m turned by k quarter turns in the plane of two axes. Same as: `numpy.rot90`."""
+    m = ensure_array("rot90", m)
+    first, second = canonicalize_axes(axes, m.ndim)
+    k = k % 4
+    if k == 2:
+        return flip(m, (first, second))
+    if k == 1:
+        return swapaxes(flip(m, second), first, second)
+    return flip(swapaxes(m, first, second), second) if k == 3 else m
+
+
+def roll(a, shift, axis=None):
+    """a shifted along axes, elements re-entering at the other end. Same as: `numpy.roll`; shift may be traced."""
+    a = ensure_array("roll", a)
+    if axis is None:
+        return reshape(roll(ravel(a), shift, 0), a.shape)
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    shifts = list(shift) if isinstance(shift, (tuple, list, np.ndarray)) and np.ndim(shift) else [shift] * len(axes)
+    axes = axes * len(shifts) if len(axes) == 1 else axes
+    for one, i in zip(shifts, axes):
+        a = _roll_axis(a, one, canonicalize_axis(i, a.ndim))
+    return a
+
+
+def _roll_axis(a, shift, axis: int) -> Array:
+    extent = a.shape[axis]
+    if isinstance(extent, int) and extent == 0:
+        return a
+    if isinstance(shift, Array):
+        doubled = lax_shape.concatenate([a, a], axis)
+        start = (extent - shift % extent) % extent
+        return lax_index.dynamic_slice_in_dim(doubled, start, extent, axis)
+    cut = -operator.index(shift) % extent
+    if isinstance(cut, int) and cut == 0:
+        return a
+    parts = [lax_index.slice_in_dim(a, cut, extent, 1, axis), lax_index.slice_in_dim(a, 0, cut, 1, axis)]
+    return lax_shape.concatenate(parts, axis)
+
+
+def tile(A, reps):
+    """A repeated `reps` times along each axis. Same as: `numpy.tile`."""
+    A = asarray(A)
+    reps = tuple(reps) if isinstance(reps, (tuple, list)) else (reps,)
+    reps = tuple(require_static("tile", "reps", r) for r in reps)
+    reps = (1,) * (A.ndim - len(reps)) + tuple(r if is_symbolic(r) else operator.index(r) for r in reps)
+    own = (1,) * (len(reps) - A.ndim) + A.shape
+    spread = tuple(extent for r, n in zip(reps, own) for extent in (r, n))
+    dims = tuple(range(1, len(spread), 2))
+    wide = lax_shape.broadcast_in_dim(lax_shape.reshape(A, own), spread, dims)
+    return lax_shape.reshape(wide, tuple(r * n for r, n in zip(reps, own)))
+
+
+def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | None = None, out_sharding=None):
+    """Each element (or slice along axis) repeated. Same as: `numpy.repeat`.
+
+    Args:
+        repeats: a number, or one per element; traced ones need `total_repeat_length`."""
+    a = asarray(a)
+    if axis is None:
+        a, axis = ravel(a), 0
+    axis = canonicalize_axis(axis, a.ndim)
+    if total_repeat_length is not None:
+        return _repeat_to_length(a, repeats, axis, operator.index(total_repeat_length))
+    require_static("repeat", "repeats", repeats)
+    repeats = np.asarray(repeats)
+    if repeats.size != 1:
+        return get_item(a, (slice(None),) * axis + (np.repeat(np.arange(a.shape[axis], dtype=np.int32), repeats),))
+    count = int(repeats.reshape(()))
+    spread = (*a.shape[: axis + 1], count, *a.shape[axis + 1 :])
+    dims = tuple(i for i in range(a.ndim + 1) if i != axis + 1)
+    wide = lax_shape.broadcast_in_dim(a, spread, dims)
+    return lax_shape.reshape(wide, (*a.shape[:axis], a.shape[axis] * count, *a.shape[axis + 1 :]))
+
+
+def _repeat_to_length(a, repeats, axis: int, length: int) -> Array:
+    """Element i of the result is that whose cumulated repeats first exceed i; the last one fills up."""
+    from jitcore.lax.cumulative import cumsum
+    from jitcore.numpy.searching import searchsorted
+
+    repeats = broadcast_to(asarray(repeats), (a.shape[axis],))
+    positions = searchsorted(cumsum(repeats, 0), np.arange(length, dtype=np.int32), side="right")
+    return get_item(a, (slice(None),) * axis + (positions,))
+
+
+def astype(x, dtype, /, *, copy: bool = False, device=None):
+    """x with another dtype; complex to real drops the imaginary part. Same as: `numpy.astype`."""
+    dtype = dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(getattr(dtype, "dtype", dtype))
+    return convert_dtype(ensure_array("astype", x), dtype)

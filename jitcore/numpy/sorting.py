@@ -1,0 +1,95 @@
+"""Sorting and partitioning.
+
+In: an array and an axis. Out: sorted values or the indices that sort. NaN sorts last.
+"""
+
+from __future__ import annotations
+
+import operator
+
+from jitcore import dtypes
+from jitcore.array import Array
+from jitcore.lax import shape as lax_shape
+from jitcore.lax import sort as lax_sort
+from jitcore.numpy import ufuncs
+from jitcore.numpy.promotion import canonicalize_axis, ensure_array, ensure_arrays
+from jitcore.numpy.shaping import flip, ravel
+
+
+def _prepare(name: str, a, axis) -> tuple[Array, int]:
+    a = ensure_array(name, a)
+    if axis is None:
+        return ravel(a), 0
+    return a, canonicalize_axis(axis, a.ndim)
+
+
+def _check_options(kind, order) -> None:
+    if order is not None:
+        raise ValueError("'order' argument is not supported: there are no structured arrays.")
+    if kind not in (None, "stable", "quicksort", "mergesort", "heapsort"):
+        raise ValueError(f"Unsupported sort kind {kind!r}")
+
+
+def sort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True, descending: bool = False):
+    """The elements in rising order along an axis (flattened for None). Same as: `numpy.sort`."""
+    _check_options(kind, order)
+    a, axis = _prepare("sort", a, axis)
+    if a.ndim == 0:
+        raise ValueError("sort requires an array of at least one dimension")
+    out = lax_sort.sort(a, axis, stable)
+    return flip(out, axis) if descending else out
+
+
+def argsort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True, descending: bool = False):
+    """Indices that sort along an axis; equal elements keep their order. Same as: `numpy.argsort`."""
+    _check_options(kind, order)
+    a, axis = _prepare("argsort", a, axis)
+    if not descending:
+        return _argsort(a, axis, stable)
+    found = _argsort(flip(a, axis), axis, stable)  # reversed twice, so that equal elements keep their order
+    return flip(ufuncs.subtract(a.shape[axis] - 1, found), axis)
+
+
+def _argsort(a, axis: int, is_stable: bool) -> Array:
+    positions = lax_shape.broadcasted_iota(dtypes.default_dtype("i"), a.shape, axis)
+    return lax_sort.sort((a, positions), axis, is_stable, 1)[1]
+
+
+def lexsort(keys, axis: int = -1):
+    """Indices that sort by the last key, then by the one before it ... Same as: `numpy.lexsort`."""
+    keys = list(keys) if isinstance(keys, (tuple, list)) else [keys[i] for i in range(keys.shape[0])]
+    if not keys:
+        raise TypeError("need sequence of keys with len > 0 in lexsort")
+    keys = ensure_arrays("lexsort", *keys)
+    if keys[0].ndim == 0:
+        return lax_shape.full((), 0, dtypes.default_dtype("i"))
+    axis = canonicalize_axis(axis, keys[0].ndim)
+    positions = lax_shape.broadcasted_iota(dtypes.default_dtype("i"), keys[0].shape, axis)
+    return lax_sort.sort((*keys[::-1], positions), axis, True, len(keys))[-1]
+
+
+def partition(a, kth, axis: int = -1):
+    """Smaller elements before position kth, larger ones after it: sorted altogether. Same as: `numpy.partition`."""
+    a, axis = _prepare("partition", a, axis)
+    _check_position(kth, a, axis)
+    return lax_sort.sort(a, axis, True)
+
+
+def argpartition(a, kth, axis: int = -1):
+    """Indices that `partition`. Same as: `numpy.argpartition`."""
+    a, axis = _prepare("argpartition", a, axis)
+    _check_position(kth, a, axis)
+    return _argsort(a, axis, True)
+
+
+def _check_position(kth, a, axis: int) -> None:
+    for position in kth if isinstance(kth, (tuple, list)) else (kth,):
+        canonicalize_axis(operator.index(position), a.shape[axis])
+
+
+def sort_complex(a):
+    """The elements in rising order along the last axis, as complex numbers. Same as: `numpy.sort_complex`."""
+    from jitcore.numpy.promotion import convert_dtype
+
+    a = ensure_array("sort_complex", a)
+    return sort(convert_dtype(a, dtypes.result_type(a.dtype, dtypes.complex64)), 0 if a.ndim == 1 else -1)

@@ -1,0 +1,379 @@
+"""Universal functions: arithmetic, elementary functions, bits, rounding, complex parts.
+
+In: arrays and scalars that broadcast. Out: one array in the dtype where they meet (a float one for elementary
+functions). Most are one line: a name, the primitive, and how the dtype is chosen.
+"""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+
+from jitcore import dtypes
+from jitcore.array import ConcreteArray
+from jitcore.core.trace import context, eval_trace
+from jitcore.lax import elementwise as lax
+from jitcore.lax import shape as lax_shape
+from jitcore.numpy.promotion import (
+    apply_elementwise,
+    apply_select,
+    convert_dtype,
+    ensure_array,
+    promote,
+    promote_arrays,
+    promote_typed,
+    to_numeric,
+)  # fmt: skip
+from jitcore.numpy.ufunc import Ufunc
+
+_UNARY = inspect.Signature([inspect.Parameter("x", inspect.Parameter.POSITIONAL_ONLY)])
+
+
+def define_unary(name: str, function, to, doc: str):
+    """The NumPy-style function of a unary primitive. `to`: maps the operand's dtype to the primitive's."""
+    primitive = function.primitive
+
+    def ufunc(x, /):
+        if x.__class__ is ConcreteArray and context.trace is eval_trace and x.dtype.kind == "f":
+            return apply_elementwise(primitive, (x,))
+        return apply_elementwise(primitive, promote(name, x, to=to))
+
+    ufunc.__name__ = ufunc.__qualname__ = name
+    ufunc.__doc__ = f"{doc}\n\nSame as: `numpy.{name}`; shape of x."
+    ufunc.__signature__ = _UNARY
+    return ufunc
+
+
+_INEXACT = dtypes.inexact_dtype
+exp = define_unary("exp", lax.exp, _INEXACT, "e to the power x.")
+exp2 = define_unary("exp2", lax.exp2, _INEXACT, "2 to the power x.")
+expm1 = define_unary("expm1", lax.expm1, _INEXACT, "exp(x) - 1, accurate near 0.")
+log = define_unary("log", lax.log, _INEXACT, "Natural logarithm.")
+log2 = define_unary("log2", lax.log2, _INEXACT, "Logarithm to base 2.")
+log10 = define_unary("log10", lax.log10, _INEXACT, "Logarithm to base 10.")
+log1p = define_unary("log1p", lax.log1p, _INEXACT, "log(1 + x), accurate near 0.")
+sin = define_unary("sin", lax.sin, _INEXACT, "Sine of x in radians.")
+cos = define_unary("cos", lax.cos, _INEXACT, "Cosine of x in radians.")
+tan = define_unary("tan", lax.tan, _INEXACT, "Tangent of x in radians.")
+arcsin = define_unary("arcsin", lax.asin, _INEXACT, "Inverse sine in radians, in [-pi/2, pi/2].")
+arccos = define_unary("arccos", lax.acos, _INEXACT, "Inverse cosine in radians, in [0, pi].")
+arctan = define_unary("arctan", lax.atan, _INEXACT, "Inverse tangent in radians, in [-pi/2, pi/2].")
+sinh = define_unary("sinh", lax.sinh, _INEXACT, "Hyperbolic sine.")
+cosh = define_unary("cosh", lax.cosh, _INEXACT, "Hyperbolic cosine.")
+tanh = define_unary("tanh", lax.tanh, _INEXACT, "Hyperbolic tangent.")
+arcsinh = define_unary("arcsinh", lax.asinh, _INEXACT, "Inverse hyperbolic sine.")
+arccosh = define_unary("arccosh", lax.acosh, _INEXACT, "Inverse hyperbolic cosine.")
+arctanh = define_unary("arctanh", lax.atanh, _INEXACT, "Inverse hyperbolic tangent.")
+sqrt = define_unary("sqrt", lax.sqrt, _INEXACT, "Square root; NaN for negative reals.")
+cbrt = define_unary("cbrt", lax.cbrt, _INEXACT, "Real cube root.")
+square = define_unary("square", lax.square, to_numeric, "x * x.")
+fabs = define_unary("fabs", lax.abs_, _INEXACT, "Magnitude, as a float.")
+negative = define_unary("negative", lax.neg, None, "-x.")
+sign = define_unary("sign", lax.sign, None, "-1, 0 or 1 by the sign of x; NaN stays NaN.")
+bitwise_not = define_unary("bitwise_not", lax.not_, None, "Bitwise (for bools logical) complement.")
+
+
+def define_binary(name: str, function, to, doc: str, identity=None) -> Ufunc:
+    """The NumPy-style function of a binary primitive, with `reduce`, `outer` and their like."""
+    primitive = function.primitive
+
+    def ufunc(x, y, /):
+        return apply_elementwise(primitive, promote(name, x, y, to=to))
+
+    ufunc.__name__ = ufunc.__qualname__ = name
+    ufunc.__doc__ = f"{doc}\n\nSame as: `numpy.{name}`; the shapes of x and y broadcast."
+    return Ufunc(ufunc, identity)
+
+
+add = define_binary("add", lax.add, None, "x + y; logical or for bools.", 0)
+subtract = define_binary("subtract", lax.sub, None, "x - y.")
+multiply = define_binary("multiply", lax.mul, None, "x * y; logical and for bools.", 1)
+true_divide = define_binary("true_divide", lax.div, _INEXACT, "x / y, as a float.")
+arctan2 = define_binary("arctan2", lax.atan2, _INEXACT, "Angle of the point (y, x) in radians, in [-pi, pi].")
+nextafter = define_binary("nextafter", lax.nextafter, _INEXACT, "The next representable value after x in the direction of y.")
+copysign = define_binary("copysign", lax.copysign, _INEXACT, "|x| with the sign of y.")
+bitwise_and = define_binary("bitwise_and", lax.and_, None, "x & y.", -1)
+bitwise_or = define_binary("bitwise_or", lax.or_, None, "x | y.", 0)
+bitwise_xor = define_binary("bitwise_xor", lax.xor, None, "x ^ y.", 0)
+left_shift = define_binary("left_shift", lax.shift_left, None, "x << y; 0 when y is the width or more.")
+
+def ufunc(identity=None):
+    """Decorator: a function of two operands becomes a `Ufunc`."""
+    return lambda function: Ufunc(function, identity)
+
+
+# -- arithmetic ---------------------------------------------------------------------------------------------
+def positive(x, /):
+    """+x: x itself. Same as: `numpy.positive`."""
+    return ensure_array("positive", x)
+
+
+def absolute(x, /):
+    """Magnitude of each element; real for complex x. Same as: `numpy.absolute`."""
+    (x,), dtype, _ = promote_typed("absolute", (x,))
+    if dtypes.kind_of(dtype) in "bu":
+        return ensure_array("absolute", x)
+    return apply_elementwise(lax.abs_.primitive, (x,))
+
+
+@ufunc()
+def floor_divide(x, y, /):
+    """Largest integer not above x / y, in the dtype where x and y meet. Same as: `numpy.floor_divide`.
+
+    Integers: division by 0 gives -1 adjusted as for other quotients, as XLA does."""
+    (x, y), dtype, _ = promote_typed("floor_divide", (x, y), to_numeric)
+    kind = dtypes.kind_of(dtype)
+    if kind == "u":
+        return apply_elementwise(lax.div.primitive, (x, y))
+    if kind == "i":
+        quotient = apply_elementwise(lax.div.primitive, (x, y))
+        remainder = apply_elementwise(lax.rem.primitive, (x, y))
+        inexact = has_mixed_signs(remainder, y)
+        return apply_select(inexact, subtract(quotient, 1), quotient)
+    if kind == "c":
+        raise TypeError("floor_divide does not support complex-valued inputs")
+    return _float_divmod(x, y)[0]
+
+
+def has_mixed_signs(remainder, y):
+    """Whether the remainder is not 0 and its sign is not y's: where truncation and floor differ."""
+    nonzero = apply_elementwise(lax.ne.primitive, promote("remainder", remainder, 0))
+    differ = apply_elementwise(
+        lax.ne.primitive, (apply_elementwise(lax.lt.primitive, promote("remainder", remainder, 0)),
+                           apply_elementwise(lax.lt.primitive, promote("remainder", y, 0))))  # fmt: skip
+    return apply_elementwise(lax.and_.primitive, (nonzero, differ))
+
+
+def _float_divmod(x, y):
+    """Quotient and remainder of floats with the remainder's sign that of y; x / 0 is the float quotient."""
+    truncated = apply_elementwise(lax.rem.primitive, (x, y))
+    mixed = has_mixed_signs(truncated, y)
+    remainder = apply_select(mixed, add(truncated, y), truncated)
+    quotient = apply_elementwise(lax.div.primitive, (subtract(x, truncated), y))
+    quotient = apply_elementwise(lax.round_half_even.primitive, (quotient,))
+    quotient = apply_select(mixed, subtract(quotient, 1), quotient)
+    is_zero = apply_elementwise(lax.eq.primitive, promote("floor_divide", y, 0))
+    return apply_select(is_zero, true_divide(x, y), quotient), remainder
+
+
+@ufunc()
+def remainder(x, y, /):
+    """x modulo y with the sign of y. Same as: `numpy.remainder`; integers modulo 0 give x, as XLA does."""
+    (x, y), dtype, _ = promote_typed("remainder", (x, y), to_numeric)
+    truncated = apply_elementwise(lax.rem.primitive, (x, y))
+    if dtypes.kind_of(dtype) == "u":
+        return truncated
+    return apply_select(has_mixed_signs(truncated, y), add(truncated, y), truncated)
+
+
+@ufunc()
+def fmod(x, y, /):
+    """Remainder of the division towards zero; it has the sign of x. Same as: `numpy.fmod`."""
+    return apply_elementwise(lax.rem.primitive, promote("fmod", x, y, to=to_numeric))
+
+
+@ufunc()
+def divmod_(x, y, /):
+    """`(x // y, x % y)`. Same as: `numpy.divmod`."""
+    operands, dtype, _ = promote_typed("divmod", (x, y), to_numeric)
+    if dtypes.is_floating(dtype):
+        return _float_divmod(*operands)
+    return floor_divide(*operands), remainder(*operands)
+
+
+# -- powers and exponentials ----------------------------------------------------------------------------------
+@ufunc()
+def power(x, y, /):
+    """x to the power y. Same as: `numpy.power`.
+
+    A Python integer y becomes `integer_pow` (repeated multiplication). Integers to negative array powers give
+    what the repeated squaring of the low six bits gives; a negative Python integer raises TypeError."""
+    if isinstance(y, int) and not isinstance(y, (bool, np.generic)):
+        (x,), dtype, _ = promote_typed("power", (x,), to_numeric)
+        return lax.integer_pow(ensure_array("power", x), y)
+    (x, y), dtype, _ = promote_typed("power", (x, y), to_numeric)
+    if dtypes.is_inexact(dtype):
+        return apply_elementwise(lax.pow_.primitive, (x, y))
+    return _integer_power(x, y)
+
+
+def _integer_power(base, exponent):
+    """Binary exponentiation. Six bits of the exponent suffice: more overflow for every |base| above 1."""
+    result = apply_select(_bit_is_set(exponent), base, 1 if not hasattr(base, "dtype") else base.dtype.type(1))
+    for _ in range(5):
+        base = multiply(base, base)
+        exponent = apply_elementwise(lax.shift_right_logical.primitive, promote("power", exponent, 1))
+        result = apply_select(_bit_is_set(exponent), multiply(result, base), result)
+    return result
+
+
+def _bit_is_set(exponent):
+    low = apply_elementwise(lax.and_.primitive, promote("power", exponent, 1))
+    return apply_elementwise(lax.ne.primitive, promote("power", low, 0))
+
+
+@ufunc()
+def float_power(x, y, /):
+    """x to the power y, always in floating point. Same as: `numpy.float_power`."""
+    return apply_elementwise(lax.pow_.primitive, promote("float_power", x, y, to=_INEXACT))
+
+
+def reciprocal(x, /):
+    """1 / x, as a float. Same as: `numpy.reciprocal`."""
+    (x,) = promote("reciprocal", x, to=_INEXACT)
+    return true_divide(1, x)
+
+
+@ufunc(identity=-np.inf)
+def logaddexp(x, y, /):
+    """log(exp(x) + exp(y)) without overflow. Same as: `numpy.logaddexp`."""
+    x, y = promote("logaddexp", x, y, to=_INEXACT)
+    larger, difference = maximum(x, y), subtract(x, y)
+    stable = add(larger, log1p(exp(negative(absolute(difference)))))
+    is_nan = apply_elementwise(lax.ne.primitive, (difference, difference))  # equal infinities, or NaN
+    return apply_select(is_nan, add(x, y), stable)
+
+
+@ufunc(identity=-np.inf)
+def logaddexp2(x, y, /):
+    """log2(2**x + 2**y) without overflow. Same as: `numpy.logaddexp2`."""
+    x, y = promote("logaddexp2", x, y, to=_INEXACT)
+    larger, difference = maximum(x, y), subtract(x, y)
+    stable = add(larger, multiply(log1p(exp2(negative(absolute(difference)))), 1 / np.log(2)))
+    is_nan = apply_elementwise(lax.ne.primitive, (difference, difference))
+    return apply_select(is_nan, add(x, y), stable)
+
+
+@ufunc(identity=0)
+def hypot(x, y, /):
+    """sqrt(x**2 + y**2) without overflow. Same as: `numpy.hypot`."""
+    x, y = (absolute(v) for v in promote_arrays("hypot", x, y, to=_INEXACT))
+    larger, smaller = maximum(x, y), minimum(x, y)
+    is_zero = apply_elementwise(lax.eq.primitive, promote("hypot", larger, 0))
+    ratio = true_divide(smaller, apply_select(is_zero, larger.dtype.type(1), larger))
+    scaled = multiply(larger, sqrt(add(square(ratio), 1)))
+    is_infinite = apply_elementwise(lax.eq.primitive, promote("hypot", larger, np.inf))
+    return apply_select(is_infinite, larger, scaled)
+
+
+# -- extrema --------------------------------------------------------------------------------------------------
+def compare_complex(primitive, x, y):
+    """An ordering of complex numbers: by their real, then imaginary parts."""
+    same_real = apply_elementwise(lax.eq.primitive, (real(x), real(y)))
+    by_imag = apply_elementwise(primitive, (imag(x), imag(y)))
+    by_real = apply_elementwise(primitive, (real(x), real(y)))
+    return apply_select(same_real, by_imag, by_real)
+
+
+def _define_extremum(name: str, function, compare, doc: str) -> Ufunc:
+    def extremum(x, y, /):
+        (x, y), dtype, _ = promote_typed(name, (x, y))
+        if dtypes.is_complex(dtype):
+            return apply_select(compare_complex(compare.primitive, x, y), x, y)
+        return apply_elementwise(function.primitive, (x, y))
+
+    extremum.__name__ = extremum.__qualname__ = name
+    extremum.__doc__ = f"{doc} Same as: `numpy.{name}`; complex numbers are ordered by their real, then imaginary parts."
+    return Ufunc(extremum)
+
+
+maximum = _define_extremum("maximum", lax.max_, lax.gt, "Larger of x and y; NaN if either is NaN.")
+minimum = _define_extremum("minimum", lax.min_, lax.lt, "Smaller of x and y; NaN if either is NaN.")
+
+
+def _ignore_nan(name: str, extremum, x, y):
+    x, y = promote_arrays(name, x, y)
+    if not dtypes.is_inexact(x.dtype):
+        return extremum(x, y)
+    x_is_nan, y_is_nan = (apply_elementwise(lax.ne.primitive, (v, v)) for v in (x, y))
+    return apply_select(x_is_nan, y, apply_select(y_is_nan, x, extremum(x, y)))
+
+
+@ufunc()
+def fmax(x, y, /):
+    """Larger of x and y; the other one where one is NaN. Same as: `numpy.fmax`."""
+    return _ignore_nan("fmax", maximum, x, y)
+
+
+@ufunc()
+def fmin(x, y, /):
+    """Smaller of x and y; the other one where one is NaN. Same as: `numpy.fmin`."""
+    return _ignore_nan("fmin", minimum, x, y)
+
+
+@ufunc()
+def right_shift(x, y, /):
+    """x >> y, filling with the sign bit. Same as: `numpy.right_shift`."""
+    operands, dtype, _ = promote_typed("right_shift", (x, y), to_numeric)
+    shift = lax.shift_right_logical if dtypes.kind_of(dtype) == "u" else lax.shift_right_arithmetic
+    return apply_elementwise(shift.primitive, operands)
+
+
+def bitwise_count(x, /):
+    """Number of set bits of |x|, as uint8. Same as: `numpy.bitwise_count`."""
+    x = absolute(ensure_array("bitwise_count", x))
+    if x.dtype == dtypes.bool_:
+        return convert_dtype(x, dtypes.uint8)
+    return convert_dtype(apply_elementwise(lax.population_count.primitive, (x,)), dtypes.uint8)
+
+
+# -- angles ---------------------------------------------------------------------------------------------------
+def deg2rad(x, /):
+    """Degrees to radians. Same as: `numpy.deg2rad`."""
+    return multiply(*promote("deg2rad", x, to=_INEXACT), np.pi / 180)
+
+
+def rad2deg(x, /):
+    """Radians to degrees. Same as: `numpy.rad2deg`."""
+    return multiply(*promote("rad2deg", x, to=_INEXACT), 180 / np.pi)
+
+
+def sinc(x, /):
+    """sin(pi x) / (pi x), 1 at 0. Same as: `numpy.sinc`."""
+    (x,) = promote_arrays("sinc", x, to=_INEXACT)
+    is_zero = apply_elementwise(lax.eq.primitive, promote("sinc", x, 0))
+    angle = multiply(x, np.pi)
+    safe = apply_select(is_zero, angle.dtype.type(1), angle)
+    return apply_select(is_zero, angle.dtype.type(1), true_divide(sin(safe), safe))
+
+
+# -- complex parts --------------------------------------------------------------------------------------------
+def real(val, /):
+    """Real part; val itself where it is real. Same as: `numpy.real`."""
+    val = ensure_array("real", val)
+    return apply_elementwise(lax.real.primitive, (val,)) if dtypes.is_complex(val.dtype) else val
+
+
+def imag(val, /):
+    """Imaginary part; zeros for real val. Same as: `numpy.imag`."""
+    val = ensure_array("imag", val)
+    if dtypes.is_complex(val.dtype):
+        return apply_elementwise(lax.imag.primitive, (val,))
+    return lax_shape.full_like(val, 0)
+
+
+def conjugate(x, /):
+    """Complex conjugate; x itself where it is real. Same as: `numpy.conjugate`."""
+    x = ensure_array("conjugate", x)
+    return apply_elementwise(lax.conj.primitive, (x,)) if dtypes.is_complex(x.dtype) else x
+
+
+def angle(z, deg: bool = False):
+    """Argument of a complex number, in radians or degrees. Same as: `numpy.angle`."""
+    (z,) = promote_arrays("angle", z, to=_INEXACT)
+    result = arctan2(imag(z), real(z))
+    return rad2deg(result) if deg else result
+
+
+divide = true_divide
+pow = power  # noqa: A001
+mod = remainder
+divmod = divmod_  # noqa: A001
+conj = conjugate
+abs = absolute  # noqa: A001
+radians, degrees = deg2rad, rad2deg
+invert = bitwise_invert = bitwise_not
+bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
+asin, acos, atan, atan2 = arcsin, arccos, arctan, arctan2
+asinh, acosh, atanh = arcsinh, arccosh, arctanh

@@ -1,0 +1,67 @@
+"""Passes: programs in, smaller programs out.
+
+In: the `ClosedJaxpr` that tracing made. Out: a `ClosedJaxpr` that computes the same, with the same arguments,
+outputs and effects. Every pass is a pure function in a module of its own and takes linear time; `PIPELINE` is
+the list of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from jitcore.config import config
+from jitcore.core.check import JaxprTypeError, check_jaxpr
+from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.passes.canonical import program_key
+from jitcore.passes.cse import merge_common_subexpressions
+from jitcore.passes.dce import eliminate_dead_code
+from jitcore.passes.fold import fold_constants
+from jitcore.passes.inline import inline_calls
+from jitcore.passes.simplify import simplify
+
+__all__ = ["PIPELINE", "Pass", "program_key", "run_pipeline"]
+
+
+class Pass(NamedTuple):
+    """One step of the pipeline and why it stands where it does."""
+
+    name: str
+    run: Callable[[ClosedJaxpr], ClosedJaxpr]
+    reason: str
+
+
+PIPELINE = (
+    Pass("inline", inline_calls, "first: the others then see across calls"),
+    Pass("fold", fold_constants, "gives simplify the literals that its rules ask for"),
+    Pass("simplify", simplify, "turns different spellings into equal equations, which CSE merges"),
+    Pass("cse", merge_common_subexpressions, "before DCE: a merged equation leaves dead operands behind"),
+    Pass("dce", eliminate_dead_code, "last: removes what the others no longer refer to"),
+)
+
+
+def run_pipeline(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
+    """All passes in order. Under `config.check_jaxprs` the jaxpr is checked before and after each.
+
+    Returns: a jaxpr with the same in_avals, out_avals (weak types included) and effects.
+    Raises: JaxprTypeError naming the pass that broke a rule of the language.
+    """
+    if config.check_jaxprs:
+        check_jaxpr(closed_jaxpr)
+    for step in PIPELINE:
+        before, closed_jaxpr = closed_jaxpr, step.run(closed_jaxpr)
+        if config.check_jaxprs:
+            _check_step(step.name, before, closed_jaxpr)
+    return closed_jaxpr
+
+
+def _check_step(name: str, before: ClosedJaxpr, after: ClosedJaxpr) -> None:
+    try:
+        check_jaxpr(after)
+    except JaxprTypeError as error:
+        raise JaxprTypeError(f"after the pass {name!r}: {error}") from None
+    if before.in_avals != after.in_avals or before.out_avals != after.out_avals:
+        raise JaxprTypeError(f"the pass {name!r} changed the types of arguments or outputs")
+    if before.effects != after.effects:
+        changed = set(before.effects ^ after.effects)
+        raise JaxprTypeError(f"the pass {name!r} changed whether there are the effects {changed}")

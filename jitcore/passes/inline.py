@@ -1,0 +1,25 @@
+"""Inlining: equations of inner jitted functions move into the function that calls them.
+
+In: a jaxpr with `jit` equations. Out: the same program without them, also inside loop bodies and branches.
+A call is no boundary of the machine code, so every later pass may look across it.
+"""
+
+from __future__ import annotations
+
+from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation
+from jitcore.passes.forward import Walk, rewrite_equations
+
+
+def inline_calls(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
+    """Replaces each `jit[jaxpr=...]` equation by the equations of its jaxpr."""
+    return rewrite_equations(closed_jaxpr, _inline_call)
+
+
+def _inline_call(walk: Walk, eqn: Equation) -> list[Atom] | None:
+    if eqn.primitive.name != "jit":
+        return None
+    return walk.splice(eqn.params["jaxpr"], eqn.invars, _keep)
+
+
+def _keep(walk: Walk, eqn: Equation) -> None:
+    """What the inner jaxpr called has been inlined into it before: inner jaxprs are rewritten first."""

@@ -1,0 +1,174 @@
+"""The buffer plan: dead temporaries go, scalars move to the stack, outputs reuse donated inputs, temporaries share memory.
+
+In: a program as it was lowered. Out: the same program with final buffer kinds and aliases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from jitcore.loopir.expr import Buffer, walk
+from jitcore.loopir.program import Kernel, LibraryCall, Loop, Native, Program, Reduce, Scan, Store, Switch, While
+from jitcore.schedule.nest import roots_of, stores_of
+
+
+def plan_buffers(program: Program, donated: Sequence[bool]) -> Program:
+    """Finishes a lowered program; see the module's first line."""
+    _drop_dead_stores(program)
+    _place_scalars(program)
+    program.outputs = [_reuse_input(program, buffer, donated) for buffer in program.outputs]
+    return program
+
+
+def statements_of(body: Sequence) -> Iterator:
+    """Every statement of a body, those inside others included."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, (Kernel, Loop)):
+            yield from statements_of(statement.body)
+        elif isinstance(statement, Reduce):
+            yield from statement.stores
+        elif isinstance(statement, While):
+            yield from statements_of(statement.cond)
+            yield from statements_of(statement.body)
+        elif isinstance(statement, Switch):
+            for branch in statement.branches:
+                yield from statements_of(branch)
+
+
+def loads_of(statement) -> Iterator[tuple[Buffer, object]]:
+    """(buffer, offset) of each element that a statement reads itself."""
+    if isinstance(statement, (Store, Reduce, Scan)):
+        for node in walk(roots_of(statement)):
+            if node.op == "load":
+                yield node.attr
+        for store in stores_of(statement):
+            if store.combine is not None:
+                yield store.buffer, store.offset
+    elif isinstance(statement, While):
+        yield statement.predicate, None
+    elif isinstance(statement, Switch):
+        yield statement.selector, None
+
+
+def step_buffers(step) -> set[Buffer]:
+    """Every buffer that a step, or one statement, touches."""
+    if not isinstance(step, (LibraryCall, Native)):
+        step = Native([step])
+    return _step_reads(step) | _step_writes(step)
+
+
+def _step_reads(step) -> set[Buffer]:
+    if isinstance(step, LibraryCall):
+        return set(step.inputs)
+    return {buffer for statement in statements_of(step.body) for buffer, _ in loads_of(statement)}
+
+
+def _step_writes(step) -> set[Buffer]:
+    if isinstance(step, LibraryCall):
+        return set(step.outputs)
+    writes = set()
+    for statement in statements_of(step.body):
+        writes |= {store.buffer for store in stores_of(statement)}
+        if isinstance(statement, Scan):
+            writes.add(statement.buffer)
+        if isinstance(statement, Reduce) and statement.partials:
+            writes |= set(statement.partials)
+    return writes
+
+
+def _drop_dead_stores(program: Program) -> None:
+    """Removes stores to temporaries that nothing reads (their values were forwarded), and then unused temporaries."""
+    natives = [step for step in program.steps if isinstance(step, Native)]
+    partials = {buffer for step in natives for s in statements_of(step.body) if isinstance(s, Reduce) and s.partials
+                for buffer in s.partials}  # fmt: skip
+    while True:
+        read = set(program.outputs).union(partials, *map(_step_reads, program.steps))
+        dead = set(program.temps).intersection(*[set().union(*map(_step_writes, natives))]) - read
+        if not dead:
+            break
+        for step in natives:
+            step.body = _without(step.body, dead)
+    program.steps = [step for step in program.steps if not isinstance(step, Native) or step.body]
+    used = set().union(*(_step_reads(step) | _step_writes(step) for step in program.steps), set())
+    program.temps = [buffer for buffer in program.temps if buffer in used]
+
+
+def _without(body: list, dead: set[Buffer]) -> list:
+    kept = []
+    for statement in body:
+        if isinstance(statement, Store):
+            if statement.buffer in dead:
+                continue
+        elif isinstance(statement, (Kernel, Loop)):
+            statement.body = _without(statement.body, dead)
+            if not statement.body:
+                continue
+        elif isinstance(statement, Reduce):
+            statement.stores = _without(statement.stores, dead)
+        elif isinstance(statement, Scan):
+            if statement.buffer in dead:
+                continue
+        elif isinstance(statement, While):
+            statement.cond, statement.body = _without(statement.cond, dead), _without(statement.body, dead)
+        elif isinstance(statement, Switch):
+            statement.branches = [_without(branch, dead) for branch in statement.branches]
+        kept.append(statement)
+    return kept
+
+
+def _place_scalars(program: Program) -> None:
+    """A scalar that one native step keeps to itself lives on its stack; others are in the arena."""
+    homes: dict[Buffer, set[int]] = {}
+    for number, step in enumerate(program.steps):
+        for buffer in _step_reads(step) | _step_writes(step):
+            homes.setdefault(buffer, set()).add(number)
+            if isinstance(step, LibraryCall):
+                homes[buffer].add(-1)
+    for buffer in program.temps:
+        if buffer.kind == "scalar" and len(homes[buffer]) > 1:
+            buffer.kind = "temp"
+
+
+def _reuse_input(program: Program, output: Buffer, donated: Sequence[bool]) -> Buffer:
+    """A donated input of the output's shape and dtype that may be overwritten by it, else the output itself."""
+    if len(program.steps) != 1 or not isinstance(program.steps[0], Native):
+        return output
+    taken = {id(buffer) for buffer in program.outputs}
+    for source, may_overwrite in zip(program.inputs, donated):
+        if may_overwrite and id(source) not in taken and (source.shape, source.dtype) == (output.shape, output.dtype):
+            if _may_alias(program.steps[0].body, source, output):
+                _rename(program.steps[0].body, output, source)
+                return source
+    return output
+
+
+def _may_alias(body: list, source: Buffer, output: Buffer) -> bool:
+    """Whether each element of `source` is read for the last time where the same element of `output` is written."""
+    writer = None
+    for number, kernel in enumerate(body):
+        if not isinstance(kernel, Kernel):
+            touched = {b for s in statements_of([kernel]) for b, _ in loads_of(s)}
+            touched |= {store.buffer for s in statements_of([kernel]) for store in stores_of(s)}
+            if output in touched or (writer is not None and source in touched):
+                return False
+            continue
+        statements = list(statements_of(kernel.body))
+        writes = [s for s in statements for store in stores_of(s) if store.buffer is output]
+        reads = [(s, offset) for s in statements for buffer, offset in loads_of(s) if buffer is source]
+        if writer is not None and (reads or writes):
+            return False
+        if writes:
+            writer = number
+            if len(writes) != 1 or not isinstance(writes[0], Store):
+                return False
+            if any(s is not writes[0] or offset != writes[0].offset for s, offset in reads):
+                return False
+    return writer is not None
+
+
+def _rename(body: list, old: Buffer, new: Buffer) -> None:
+    for statement in statements_of(body):
+        for store in stores_of(statement):
+            if store.buffer is old:
+                store.buffer = new

@@ -1,0 +1,222 @@
+"""Fusion groups: reductions and stores that share their outer loops become one kernel.
+
+In: values to store and reductions to compute, in program order. Out: `Kernel`s. A group has a layout (the shape its
+members run over) and the kept dimensions that are its outer loops; its passes over the remaining, inner dimensions
+follow each other within one outer iteration, so softmax over rows is one kernel of three passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from jitcore.loopir.expr import Buffer, Expr, Graph, Result
+from jitcore.loopir.index import ZERO, Axis, Index, linearize
+from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
+from jitcore.loopir.values import Reduction, Running, Value
+from jitcore.schedule.nest import shape_kernel
+
+# A kernel with more stores and reductions than this would only run out of registers.
+MAX_MEMBERS = 24
+
+
+class HazardError(Exception):
+    """The member reads what the group writes at another index: the group has to end first."""
+
+
+class _NewPassError(Exception):
+    """The member needs a reduction of the current pass: it belongs to the next pass."""
+
+
+class _Pass:
+    """One sweep over the inner axes (or none of them): reductions and stores of one iteration."""
+
+    __slots__ = ("has_inner", "parts", "stores", "after")
+
+    def __init__(self, has_inner: bool):
+        self.has_inner, self.parts, self.stores, self.after = has_inner, [], [], []
+
+
+class _Written:
+    """Where and as what a member's buffer is written."""
+
+    __slots__ = ("index", "expr", "sweep", "is_result")
+
+    def __init__(self, index, expr, sweep: _Pass, is_result: bool):
+        self.index, self.expr, self.sweep, self.is_result = index, expr, sweep, is_result
+
+
+class FusionGroup:
+    """Collects members while they fit. `layout`: extents other than 1; `kept`: dimensions of it in outer loops."""
+
+    def __init__(self, graph: Graph, layout: tuple, kept: tuple[int, ...], new_temp: Callable[..., Buffer]):
+        self.graph, self.layout, self.new_temp = graph, layout, new_temp
+        self.members: list[tuple[Value, Buffer]] = []
+        self._start(kept)
+
+    def _start(self, kept: tuple[int, ...]) -> None:
+        self.kept = kept
+        self.axes = [Axis(extent) for extent in self.layout]
+        self.passes: list[_Pass] = []
+        self.written: dict[Buffer, _Written] = {}
+
+    @property
+    def outer(self) -> list[Axis]:
+        return [self.axes[d] for d in self.kept]
+
+    @property
+    def inner(self) -> list[Axis]:
+        return [axis for d, axis in enumerate(self.axes) if d not in self.kept]
+
+    # -- joining ----------------------------------------------------------------------------------------
+    def try_add(self, value: Value, buffer: Buffer) -> bool:
+        """Adds a member if it fits; leaves the group as it was if not."""
+        if len(self.members) >= MAX_MEMBERS:
+            return False
+        kept = self._kept_with(value)
+        if kept is None:
+            return False
+        members = [*self.members, (value, buffer)]
+        try:
+            if kept != self.kept:
+                saved = (self.kept, self.axes, self.passes, self.written)
+                self._start(kept)
+                try:
+                    for member in members:
+                        self._place(*member)
+                except (HazardError, _NewPassError):
+                    self.kept, self.axes, self.passes, self.written = saved
+                    return False
+            else:
+                self._place(value, buffer)
+        except (HazardError, _NewPassError):
+            return False
+        self.members = members
+        return True
+
+    def _kept_with(self, value: Value) -> tuple[int, ...] | None:
+        """The kept dimensions that hold the group and the value, or None."""
+        if isinstance(value, Reduction):
+            shape = squeeze(value.operand.shape)
+            kept = kept_dimensions(value)
+            if shape != self.layout:
+                return None
+            if kept == self.kept:
+                return kept
+            only_stores = len(self.kept) == len(self.layout)
+            return kept if only_stores and kept else None
+        shape = squeeze(value.shape)
+        if shape == self.layout and (self.kept or not shape):
+            return self.kept
+        return self.kept if shape == tuple(self.layout[d] for d in self.kept) else None
+
+    def _place(self, value: Value, buffer: Buffer) -> None:
+        reduced = isinstance(value, Reduction)
+        source = value.operand if reduced else value
+        has_inner = reduced or (squeeze(source.shape) == self.layout and len(self.kept) < len(self.layout))
+        index = self._index_of(source.shape, self.axes if has_inner else self.outer)
+        sweep = self.passes[-1] if self.passes and self.passes[-1].has_inner == has_inner else None
+        if sweep is not None:
+            try:
+                return self._evaluate_into(sweep, value, source, index, buffer)
+            except _NewPassError:
+                if not self.kept:  # one sweep per kernel, so that each can be split over threads
+                    raise
+        sweep = _Pass(has_inner)
+        self.passes.append(sweep)
+        try:
+            self._evaluate_into(sweep, value, source, index, buffer)
+        except (HazardError, _NewPassError):
+            self.passes.pop()
+            raise
+
+    def _evaluate_into(self, sweep: _Pass, value, source, index, buffer) -> None:
+        self.current = sweep
+        expr = source.at(index)
+        if isinstance(value, Reduction):
+            result = Result(value.dtype, frozenset(self.outer), len(self.written))
+            kept_index = self._index_of(buffer.shape, self.outer)
+            sweep.parts.append((result, value.op, expr))
+            node = self.graph.result(result)
+            sweep.after.append(Store(buffer, linearize(kept_index, buffer.shape), node))
+            self.written[buffer] = _Written(kept_index, node, sweep, True)
+        else:
+            sweep.stores.append(Store(buffer, linearize(index, buffer.shape), expr))
+            self.written[buffer] = _Written(index, expr, sweep, False)
+
+    def _index_of(self, shape: tuple, axes: list[Axis]) -> tuple[Index, ...]:
+        remaining = iter(axes)
+        return tuple(ZERO if _is_one(extent) else Index.of(next(remaining)) for extent in shape)
+
+    def read(self, buffer: Buffer, index: tuple[Index, ...]) -> Expr | None:
+        """The element of a buffer that the group writes, or None when it does not write it.
+
+        Raises: HazardError, _NewPassError."""
+        written = self.written.get(buffer)
+        if written is None:
+            return None
+        if written.is_result:
+            if index != written.index:
+                raise HazardError
+            if written.sweep is self.current:
+                raise _NewPassError
+            return written.expr
+        if index == written.index and (written.sweep is self.current or not written.sweep.has_inner):
+            return written.expr
+        if written.sweep is self.current or not written.sweep.has_inner or not self.kept:
+            raise HazardError
+        outer = set(self.outer)
+        for mine, theirs in zip(index, written.index):  # a finished row of this outer iteration may be read
+            if theirs.axes() & outer and mine != theirs:
+                raise HazardError
+        return self.graph.load(buffer, linearize(index, buffer.shape))
+
+    # -- ending -----------------------------------------------------------------------------------------
+    def to_kernel(self) -> Kernel:
+        body: list = []
+        for sweep in self.passes:
+            if not sweep.has_inner:
+                body += sweep.stores
+            elif sweep.parts:
+                body.append(Reduce(tuple(self.inner), sweep.parts, sweep.stores))
+            else:
+                body.append(nest_loops(self.inner, sweep.stores))
+            body += sweep.after
+        return shape_kernel(self.graph, self.outer, self.inner, body, self.new_temp)
+
+
+def nest_loops(axes: list[Axis], body: list):
+    """Loops over the axes around a body: one `Loop`, or the body itself when there is no axis."""
+    for axis in reversed(axes):
+        body = [Loop(axis, body)]
+    return body[0] if axes else body
+
+
+def scan_kernel(graph: Graph, value: Running, buffer: Buffer, new_temp) -> Kernel:
+    """A running reduction: the scan axis innermost, the others around it."""
+    axes = {d: Axis(n) for d, n in enumerate(value.shape) if not _is_one(n) or d == value.axis}
+    index = tuple(Index.of(axes[d]) if d in axes else ZERO for d in range(len(value.shape)))
+    scan = Scan(axes[value.axis], value.op, value.operand.at(index), buffer, linearize(index, buffer.shape),
+                value.reverse)  # fmt: skip
+    outer = [axis for d, axis in axes.items() if d != value.axis]
+    return shape_kernel(graph, outer, [axes[value.axis]], [scan], new_temp)
+
+
+def squeeze(shape: tuple) -> tuple:
+    return tuple(extent for extent in shape if not _is_one(extent))
+
+
+def kept_dimensions(value: Reduction) -> tuple[int, ...]:
+    """Positions, among the extents other than 1 of the operand, that the reduction keeps."""
+    positions = [d for d, extent in enumerate(value.operand.shape) if not _is_one(extent)]
+    return tuple(place for place, d in enumerate(positions) if d not in value.reduced)
+
+
+def is_trivial(value: Reduction) -> bool:
+    """Whether every reduced extent is 1: nothing to combine."""
+    return all(_is_one(value.operand.shape[d]) for d in value.reduced)
+
+
+def _is_one(extent) -> bool:
+    return isinstance(extent, (int, np.integer)) and extent == 1

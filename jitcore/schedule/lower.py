@@ -1,0 +1,303 @@
+"""Lowering: a jaxpr becomes a loop program.
+
+In: a jaxpr without constvars and a test of which equations the backend can render. Out: a `Program`. Equations are
+visited once, in order. Elementwise and shape operations become `Computed` values that are inlined where they are
+read; what has to be in memory joins a fusion group; control flow becomes native `While` and `Switch` statements;
+what the backend cannot render becomes a library call of the primitive's NumPy/SciPy implementation.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from jitcore import dtypes
+from jitcore.core.jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var, sub_jaxprs
+from jitcore.loopir.builder import Builder
+from jitcore.loopir.expr import Buffer, Expr, Graph
+from jitcore.loopir.index import Index, linearize
+from jitcore.loopir.program import Kernel, LibraryCall, Native, Program, Store, Switch, While
+from jitcore.loopir.values import ROOTS, Reduction, Region, Regions, Running, Stored, Value
+from jitcore.schedule.buffers import plan_buffers
+from jitcore.schedule.fusion import FusionGroup, is_trivial, kept_dimensions, nest_loops, scan_kernel, squeeze
+from jitcore.schedule.nest import shape_kernel
+from jitcore.schedule.uses import Uses
+
+
+def lower_program(closed: ClosedJaxpr, can_render: Callable[[Equation], bool],
+                  donated: Sequence[bool] = ()) -> Program:  # fmt: skip
+    """The loop program of a jaxpr.
+
+    Args:
+        closed: a closed jaxpr without constants.
+        can_render: whether the backend has scalar code for an equation (its sub-jaxprs are asked separately).
+        donated: which inputs may be overwritten.
+    """
+    lowering = Lowering(can_render)
+    jaxpr = closed.jaxpr
+    inputs = [Buffer(f"in{k}", var.aval.shape, var.aval.dtype, "in") for k, var in enumerate(jaxpr.invars)]
+    outputs = [Buffer(f"out{k}", atom.aval.shape, atom.aval.dtype, "out") for k, atom in enumerate(jaxpr.outvars)]
+    env = {var: lowering.stored(buffer) for var, buffer in zip(jaxpr.invars, inputs)}
+    lowering.lower_jaxpr(jaxpr, env, outputs, top_level=True)
+    lowering.end_group()
+    program = Program(inputs, outputs, lowering.temps, lowering.steps)
+    return plan_buffers(program, donated)
+
+
+class Lowering(Builder):
+    """The state of one lowering: buffers made, steps emitted, the open fusion group."""
+
+    def __init__(self, can_render: Callable[[Equation], bool]):
+        super().__init__(Graph())
+        self.can_render = can_render
+        self.temps: list[Buffer] = []
+        self.steps: list = []
+        self.group: FusionGroup | None = None
+        self.nested: list[list] = []  # statement lists of the control flow being lowered, innermost last
+
+    # -- jaxprs -------------------------------------------------------------------------------------------
+    def lower_jaxpr(self, jaxpr: Jaxpr, env: dict[Var, Value], outputs: Sequence[Buffer], top_level=False) -> None:
+        """Emits the equations and stores the outputs into the given buffers."""
+        uses = Uses(jaxpr, self.is_library if top_level else lambda eqn: False)
+        target: dict[Var, Buffer] = {}
+        for atom, buffer in zip(jaxpr.outvars, outputs):
+            if isinstance(atom, Var) and atom not in env:
+                target.setdefault(atom, buffer)
+        for eqn in jaxpr.eqns:
+            operands = [self.value_of(atom, env) for atom in eqn.invars]
+            goals = [target.get(var) for var in eqn.outvars]
+            outs = self.lower_equation(eqn, operands, goals, top_level)
+            for var, out, goal in zip(eqn.outvars, outs, goals):
+                if isinstance(var, DropVar):
+                    continue
+                if isinstance(out, ROOTS) or (goal is not None and not _is_in(out, goal)) or (
+                        not isinstance(out, Stored) and uses.needs_store(var, out.work)):  # fmt: skip
+                    out = self.store_value(out, goal)
+                env[var] = out
+        for atom, buffer in zip(jaxpr.outvars, outputs):
+            value = self.value_of(atom, env)
+            if not _is_in(value, buffer):
+                self.store_value(value, buffer)
+
+    def value_of(self, atom, env) -> Value:
+        if isinstance(atom, Literal):
+            return self.constant(atom.to_numpy(), atom.aval.dtype)
+        return env[atom]
+
+    def is_library(self, eqn: Equation) -> bool:
+        """Whether an equation at the top level becomes a library call."""
+        prefers = eqn.primitive.traits.get("prefers_library")
+        if prefers is not None and prefers(*[atom.aval for atom in eqn.invars], **eqn.params):
+            return True
+        return not self.is_native(eqn)
+
+    def is_native(self, eqn: Equation) -> bool:
+        if eqn.effects or eqn.primitive.lower is None or not self.can_render(eqn):
+            return False
+        return all(self.is_native(inner) for closed in sub_jaxprs(eqn.params) for inner in closed.eqns)
+
+    def lower_equation(self, eqn: Equation, operands: list[Value], goals: list, top_level: bool) -> list[Value]:
+        if top_level and self.is_library(eqn):
+            return self.call_library(eqn, operands, goals)
+        outs = eqn.primitive.lower(self, *operands, **eqn.params)
+        return list(outs) if eqn.primitive.multiple_results else [outs]
+
+    def call_library(self, eqn: Equation, operands: list[Value], goals: list) -> list[Value]:
+        """A step that runs the primitive's implementation on ndarrays."""
+        inputs = [self.in_memory(value).buffer for value in operands]
+        self.end_group()
+        outputs = [goal or self.new_temp(var.aval.shape, var.aval.dtype) for var, goal in zip(eqn.outvars, goals)]
+        function = functools.partial(eqn.primitive.impl, **eqn.params)
+        self.steps.append(LibraryCall(eqn.primitive.name, function, inputs, outputs, eqn.effects))
+        return [self.stored(buffer) for buffer in outputs]
+
+    # -- memory -------------------------------------------------------------------------------------------
+    def new_temp(self, shape, dtype) -> Buffer:
+        buffer = Buffer(f"tmp{len(self.temps)}", tuple(shape), dtype, "temp" if squeeze(shape) else "scalar")
+        self.temps.append(buffer)
+        return buffer
+
+    def stored(self, buffer: Buffer) -> Stored:
+        return Stored(buffer, self.read)
+
+    def read(self, buffer: Buffer, index: tuple[Index, ...]) -> Expr:
+        if self.group is not None:
+            forwarded = self.group.read(buffer, index)
+            if forwarded is not None:
+                return forwarded
+        return self.graph.load(buffer, linearize(index, buffer.shape))
+
+    def in_memory(self, value: Value) -> Stored:
+        return value if isinstance(value, Stored) else self.store_value(value, None)
+
+    def root(self, value: Value) -> Value:
+        return self.store_value(value, None)
+
+    store = in_memory
+
+    def store_value(self, value: Value, goal: Buffer | None) -> Stored:
+        """Puts a value into `goal` or a new temporary and returns it as read from there."""
+        buffer = goal or self.new_temp(value.shape, value.dtype)
+        if isinstance(value, Running):
+            self.end_group()
+            self.emit(scan_kernel(self.graph, value, buffer, self.new_temp))
+        elif isinstance(value, Regions):
+            self.store_regions(value, buffer)
+        elif isinstance(value, Reduction) and is_trivial(value):
+            self.join_group(self.drop_trivial_axes(value), buffer)
+        else:
+            self.join_group(value, buffer)
+        return self.stored(buffer)
+
+    def drop_trivial_axes(self, value: Reduction) -> Value:
+        if value.op in ("argmax", "argmin"):
+            return self.compute(value.shape, value.dtype, lambda index: [],
+                                lambda index: self.graph.const(0, value.dtype))  # fmt: skip
+        return self.reshape(value.operand, value.shape)
+
+    def join_group(self, value: Value, buffer: Buffer) -> None:
+        if self.group is not None and self.group.try_add(value, buffer):
+            return
+        self.end_group()
+        if isinstance(value, Reduction):
+            layout, kept = squeeze(value.operand.shape), kept_dimensions(value)
+        else:
+            layout = squeeze(value.shape)
+            kept = tuple(range(len(layout)))
+        self.group = FusionGroup(self.graph, layout, kept, self.new_temp)
+        if not self.group.try_add(value, buffer):
+            raise AssertionError(f"{value!r} does not fit an empty fusion group")
+
+    def end_group(self) -> None:
+        group, self.group = self.group, None
+        if group is not None:
+            self.emit(group.to_kernel())
+
+    def emit(self, statement) -> None:
+        if self.nested:
+            self.nested[-1].append(statement)
+        elif self.steps and isinstance(self.steps[-1], Native):
+            self.steps[-1].body.append(statement)
+        else:
+            self.steps.append(Native([statement]))
+
+    def store_regions(self, value: Regions, buffer: Buffer) -> None:
+        if value.base is not None:
+            self.join_group(value.base, buffer)
+        self.end_group()
+        for region in value.regions:
+            self.emit(self.region_kernel(region, buffer))
+
+    def region_kernel(self, region: Region, buffer: Buffer) -> Kernel:
+        group = FusionGroup(self.graph, squeeze(region.value.shape), (), self.new_temp)
+        index = group._index_of(region.value.shape, group.axes)
+        place = region.place(index)
+        mask = region.mask(index) if region.mask is not None else None
+        store = Store(buffer, linearize(place, buffer.shape), region.value.at(index), mask, region.combine)
+        return shape_kernel(self.graph, group.axes, [], [store], self.new_temp, serial=region.serial)
+
+    # -- control flow ---------------------------------------------------------------------------------------
+    def nest(self, lower: Callable[[], None]) -> list:
+        """The statements that `lower` emits, kept apart."""
+        self.end_group()
+        self.nested.append([])
+        lower()
+        self.end_group()
+        return self.nested.pop()
+
+    def carry_buffers(self, values: Sequence[Value]) -> list[Stored]:
+        """A fresh buffer for each initial value of a loop, with the value stored in it."""
+        stored = [self.store_value(value, self.new_temp(value.shape, value.dtype)) for value in values]
+        self.end_group()
+        return stored
+
+    def run_body(self, closed: ClosedJaxpr, operands: Sequence[Value], outputs: Sequence[Buffer]) -> None:
+        if closed.consts:
+            raise AssertionError("inner jaxprs carry no constants")
+        self.lower_jaxpr(closed.jaxpr, dict(zip(closed.jaxpr.invars, operands)), outputs)
+
+    def advance(self, closed: ClosedJaxpr, operands, carry: list[Stored], extra: Sequence[Buffer] = ()) -> None:
+        """Runs a loop body and moves what it returns into the carry, all of it after all of it is computed."""
+        fresh, moves = [], []
+        for atom, slot in zip(closed.jaxpr.outvars, carry):
+            buffer = self.new_temp(slot.shape, slot.dtype)
+            fresh.append(buffer)
+            moves.append((self.stored(buffer), slot.buffer))
+        self.run_body(closed, operands, [*fresh, *extra])
+        self.end_group()
+        for value, buffer in moves:
+            self.join_group(value, buffer)
+        self.end_group()
+
+    def while_loop(self, cond_jaxpr, cond_consts, body_jaxpr, body_consts, init) -> list[Value]:
+        cond_consts, body_consts = list(map(self.in_loop, cond_consts)), list(map(self.in_loop, body_consts))
+        carry = self.carry_buffers(init)
+        predicate = self.new_temp((), dtypes.bool_)
+        cond = self.nest(lambda: self.run_body(cond_jaxpr, [*cond_consts, *carry], [predicate]))
+        body = self.nest(lambda: self.advance(body_jaxpr, [*body_consts, *carry], carry))
+        self.emit(While(cond, predicate, body))
+        return carry
+
+    def scan(self, jaxpr, length, reverse: bool, consts, init, xs) -> list[Value]:
+        """A counted loop: element i of xs is read in place, element i of each ys stored in place."""
+        consts, xs = list(map(self.in_loop, consts)), list(map(self.in_loop, xs))
+        counter, *carry = self.carry_buffers([self.constant(0, dtypes.int64), *init])
+        out_avals = jaxpr.out_avals[len(init) :]
+        stacks = [self.new_temp((length, *aval.shape), aval.dtype) for aval in out_avals]
+        predicate = self.new_temp((), dtypes.bool_)
+
+        def test():
+            limit = self.pointwise([counter], dtypes.bool_, lambda i: self.graph.op(
+                "lt", i, self.graph.index(Index((), length)), dtype=dtypes.bool_))  # fmt: skip
+            self.store_value(limit, predicate)
+
+        def step():
+            def position():
+                at = self.raw_index(counter.at(()))
+                return (at * -1 + length) + -1 if reverse else at
+
+            rows = [self.view(x, x.shape[1:], lambda index: (position(), *index)) for x in xs]
+            rows_out = [self.new_temp(aval.shape, aval.dtype) for aval in out_avals]
+            self.advance(jaxpr, [*consts, *carry, *rows], carry, rows_out)
+            for row, stack in zip(rows_out, stacks):
+                region = Region(self.stored(row), lambda index: (position(), *index))
+                self.emit(self.region_kernel(region, stack))
+            one = self.constant(1, dtypes.int64)
+            self.join_group(self.map("add", counter, one), counter.buffer)
+
+        cond, body = self.nest(test), self.nest(step)
+        self.emit(While(cond, predicate, body))
+        return [*carry, *map(self.stored, stacks)]
+
+    def switch(self, selector: Value, branches: Sequence[ClosedJaxpr], operands: Sequence[Value]) -> list[Value]:
+        """Runs one branch; `selector` is an int32 or bool scalar, clamped to the branches."""
+        operands = list(map(self.in_loop, operands))
+        outputs = [self.new_temp(aval.shape, aval.dtype) for aval in branches[0].out_avals]
+        which = self.convert(selector, dtypes.int32)
+        which = self.map("min", self.map("max", which, self.constant(0, dtypes.int32)),
+                         self.constant(len(branches) - 1, dtypes.int32))  # fmt: skip
+        chosen = self.store_value(which, self.new_temp((), dtypes.int32))
+        self.end_group()
+        bodies = [self.nest(lambda b=b: self.run_body(b, operands, outputs)) for b in branches]
+        self.emit(Switch(chosen.buffer, bodies))
+        return list(map(self.stored, outputs))
+
+    def in_loop(self, value: Value) -> Value:
+        """An operand of control flow: in memory, unless it is a literal."""
+        return value if value.work == 0 and not value.shape and not isinstance(value, Stored) and _is_literal(
+            value) else self.in_memory(value)  # fmt: skip
+
+
+def _is_literal(value: Value) -> bool:
+    from jitcore.loopir.values import Scalar
+
+    return isinstance(value, Scalar)
+
+
+def _is_in(value: Value, buffer: Buffer) -> bool:
+    return isinstance(value, Stored) and value.buffer is buffer
+
+
+__all__ = ["Lowering", "lower_program", "nest_loops", "np"]

@@ -1,0 +1,288 @@
+"""The shape of a kernel's loops: which axes collapse into one, which runs in lanes, what is split over threads.
+
+In: outer and inner axes and a body. Out: a `Kernel`. Adjacent axes collapse when every access walks them as one; the
+vector axis is the one with the most unit-stride accesses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, Result, walk
+from jitcore.loopir.index import Axis, Dynamic, FloorDiv, Index, Mod
+from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
+
+# Iterations of one block of a split reduction.
+BLOCK_WORK = 32768
+# Scalar operations that a thread should have before another one is woken up.
+GRAIN_WORK = 65536
+MIN_VECTOR_EXTENT = 6
+
+
+def shape_kernel(graph: Graph, outer: list[Axis], inner: list[Axis], body: list, new_temp: Callable[..., Buffer],
+                 serial: bool = False) -> Kernel:  # fmt: skip
+    """Collapses axes, chooses the vector axis, and marks what may be split.
+
+    serial: iterations must keep their order (several of them may write one element)."""
+    if not serial:
+        outer, inner, body = _collapse(graph, outer, inner, body)
+    vector = None if serial else _choose_vector(outer, inner, body)
+    if vector in outer and not _contains(body, (Reduce, Scan, Loop)):
+        outer = [axis for axis in outer if axis is not vector] + [vector]
+    if vector in inner:
+        body = [_innermost(statement, vector) for statement in body]
+    work = _work_of(body)
+    for axis in outer[1:]:
+        work = work * axis.extent
+    parallel, grain = bool(outer) and not serial, max(1, GRAIN_WORK // max(work, 1))
+    if not outer and len(body) > 0 and isinstance(body[0], Reduce) and not serial:
+        parallel, grain = _split_reduction(body[0], new_temp), 2
+    for axis in reversed(outer):
+        body = [Loop(axis, body)]
+    return Kernel(body, vector, parallel, grain)
+
+
+def _split_reduction(reduce: Reduce, new_temp) -> bool:
+    """Gives a large full reduction partial results per block of its first axis."""
+    if reduce.stores or any(op in ("argmax", "argmin") for _, op, _ in reduce.parts):
+        return False
+    inner = 1
+    for axis in reduce.axes[1:]:
+        inner = inner * axis.extent
+    extent = reduce.axes[0].extent
+    if isinstance(inner, int) and isinstance(extent, int) and extent * inner < 2 * BLOCK_WORK:
+        return False
+    reduce.block = max(1, BLOCK_WORK // max(inner, 1)) if isinstance(inner, int) else 1
+    blocks = -(-extent // reduce.block)
+    reduce.partials = [new_temp((blocks,), result.dtype) for result, _, _ in reduce.parts]
+    return True
+
+
+# -- collapsing -------------------------------------------------------------------------------------------
+
+
+def _collapse(graph, outer, inner, body):
+    indexes = list(_indexes(body))
+    kept_apart = {s.axis for s in body if isinstance(s, Scan)}
+    kept_apart |= {axis for s in body if isinstance(s, Reduce) and any(op.startswith("arg") for _, op, _ in s.parts)
+                   for axis in s.axes}  # fmt: skip
+    merged: dict[Axis, Axis | None] = {}  # old axis -> its collapsed axis, or None where it vanishes into the next
+    new_lists = []
+    for axes in (outer, inner):
+        runs: list[list[Axis]] = []
+        for axis in axes:
+            if runs and axis not in kept_apart and runs[-1][-1] not in kept_apart and _walks_as_one(
+                    runs[-1][-1], axis, indexes):  # fmt: skip
+                runs[-1].append(axis)
+            else:
+                runs.append([axis])
+        new_axes = []
+        for run in runs:
+            if len(run) > 1:
+                extent = 1
+                for axis in run:
+                    extent = extent * axis.extent
+                whole = Axis(extent)
+                merged.update({axis: None for axis in run[:-1]} | {run[-1]: whole})
+                new_axes.append(whole)
+            else:
+                new_axes.append(run[0])
+        new_lists.append(new_axes)
+    if not merged:
+        return outer, inner, body
+    rewrite = _Rewrite(graph, merged)
+    body = [rewrite.statement(statement) for statement in body]
+    return new_lists[0], new_lists[1], body
+
+
+def _walks_as_one(first: Axis, second: Axis, indexes: list[Index]) -> bool:
+    for index in indexes:
+        terms = {atom: c for atom, c in index.terms if isinstance(atom, Axis)}
+        if terms.get(first, 0) != terms.get(second, 0) * second.extent:
+            return False
+    return True
+
+
+def _indexes(body: list):
+    """Every index of the body, those inside opaque terms and dynamic expressions included."""
+    for statement in body:
+        if isinstance(statement, Loop):
+            yield from _indexes(statement.body)
+            continue
+        offsets = [s.offset for s in stores_of(statement)]
+        if isinstance(statement, Scan):
+            offsets.append(statement.offset)
+        for node in walk(roots_of(statement)):
+            if node.op == "load":
+                offsets.append(node.attr[1])
+            elif node.op == "index":
+                offsets.append(node.attr)
+        while offsets:
+            index = offsets.pop()
+            yield index
+            offsets.extend(atom.index for atom, _ in index.terms if isinstance(atom, FloorDiv))
+
+
+def stores_of(statement) -> list[Store]:
+    if isinstance(statement, Store):
+        return [statement]
+    return statement.stores if isinstance(statement, Reduce) else []
+
+
+def roots_of(statement) -> list[Expr]:
+    """The expressions a statement evaluates itself (not those of statements inside it)."""
+    if isinstance(statement, Loop):
+        return []
+    if isinstance(statement, Scan):
+        return [statement.value, *_index_roots(statement.offset)]
+    roots = [expr for _, _, expr in statement.parts] if isinstance(statement, Reduce) else []
+    for store in stores_of(statement):
+        roots.append(store.value)
+        if store.mask is not None:
+            roots.append(store.mask)
+        roots.extend(_index_roots(store.offset))
+    return roots
+
+
+def _index_roots(index: Index) -> list[Expr]:
+    from jitcore.loopir.expr import index_exprs
+
+    return index_exprs(index)
+
+
+class _Rewrite:
+    """Replaces axes in statements, expressions and indexes."""
+
+    def __init__(self, graph: Graph, merged: dict[Axis, Axis | None]):
+        self.graph, self.merged = graph, merged
+        self.nodes: dict[int, Expr] = {}
+        self.results: dict[Result, Result] = {}
+
+    def axes(self, axes):
+        return [new for new in (self.merged.get(axis, axis) for axis in axes) if new is not None]
+
+    def index(self, index: Index) -> Index:
+        result = Index((), index.const)
+        for atom, coefficient in index.terms:
+            if isinstance(atom, Axis):
+                atom = self.merged.get(atom, atom)
+                if atom is None:
+                    continue
+                result = result + Index(((atom, coefficient),))
+            elif isinstance(atom, Dynamic):
+                result = result + Index(((Dynamic(self.expr(atom.expr)), coefficient),))
+            else:
+                inner = self.index(atom.index)
+                whole = inner.mod(atom.size) if isinstance(atom, Mod) else inner.floordiv(atom.size)
+                result = result + whole * coefficient
+        return result
+
+    def expr(self, root: Expr) -> Expr:
+        for node in walk([root]):
+            if id(node) not in self.nodes:
+                self.nodes[id(node)] = self._rebuild(node)
+        return self.nodes[id(root)]
+
+    def _rebuild(self, node: Expr) -> Expr:
+        if node.op == "const":
+            return node
+        if node.op == "load":
+            return self.graph.load(node.attr[0], self.index(node.attr[1]))
+        if node.op == "index":
+            return self.graph.index(self.index(node.attr), node.dtype)
+        if node.op == "result":
+            return self.graph.result(self.result(node.attr))
+        return self.graph.op(node.op, *[self.nodes[id(arg)] for arg in node.args], dtype=node.dtype)
+
+    def result(self, result: Result) -> Result:
+        if result not in self.results:
+            self.results[result] = Result(result.dtype, frozenset(self.axes(result.axes)), result.serial)
+        return self.results[result]
+
+    def store(self, s: Store) -> Store:
+        mask = None if s.mask is None else self.expr(s.mask)
+        return Store(s.buffer, self.index(s.offset), self.expr(s.value), mask, s.combine)
+
+    def statement(self, s):
+        if isinstance(s, Store):
+            return self.store(s)
+        if isinstance(s, Loop):
+            body = [self.statement(inner) for inner in s.body]
+            axis = self.merged.get(s.axis, s.axis)
+            return body[0] if axis is None else Loop(axis, body)
+        if isinstance(s, Scan):
+            return Scan(s.axis, s.op, self.expr(s.value), s.buffer, self.index(s.offset), s.reverse)
+        parts = [(self.result(result), op, self.expr(expr)) for result, op, expr in s.parts]
+        return Reduce(tuple(self.axes(s.axes)), parts, [self.store(store) for store in s.stores])
+
+
+# -- vector axis ------------------------------------------------------------------------------------------
+
+
+def _choose_vector(outer: list[Axis], inner: list[Axis], body: list) -> Axis | None:
+    """The axis with the best score of accesses, or None when lanes would not pay."""
+    has_scan = any(isinstance(s, Scan) for s in body)
+    flat = not inner or not _contains(body, (Reduce, Scan, Loop))
+    candidates = list(outer) if flat else outer[-1:]
+    scores = {axis: _score(axis, body) for axis in candidates}
+    if not has_scan and not flat:
+        sweeps = [s for s in body if isinstance(s, (Reduce, Loop))]
+        scores |= {axis: _score(axis, sweeps) + 0.5 for axis in inner}
+    usable = {axis: score for axis, score in scores.items()
+              if not isinstance(axis.extent, int) or axis.extent >= MIN_VECTOR_EXTENT}  # fmt: skip
+    if not usable:
+        return None
+    best = max(usable, key=lambda axis: usable[axis])
+    return best if usable[best] > -4 else None
+
+
+def _score(axis: Axis, body: list) -> float:
+    score = 0.0
+    for statement in body:
+        if isinstance(statement, Loop):
+            score += _score(axis, statement.body)
+            continue
+        offsets = [s.offset for s in stores_of(statement)]
+        if isinstance(statement, Scan):
+            offsets.append(statement.offset)
+        offsets += [node.attr[1] for node in walk(roots_of(statement)) if node.op == "load"]
+        for offset in offsets:
+            stride = offset.coefficient(axis)
+            score += 1 if stride == 1 else 0 if stride == 0 else -2
+    return score
+
+
+def _contains(body: list, kinds) -> bool:
+    return any(isinstance(statement, kinds) for statement in body)
+
+
+def _innermost(statement, vector: Axis):
+    """Moves the vector axis to the innermost place of a nest or reduction."""
+    if isinstance(statement, Reduce) and vector in statement.axes:
+        statement.axes = tuple(axis for axis in statement.axes if axis is not vector) + (vector,)
+    elif isinstance(statement, Loop):
+        axes, body = [], [statement]
+        while len(body) == 1 and isinstance(body[0], Loop):
+            axes.append(body[0].axis)
+            body = body[0].body
+        if vector in axes:
+            axes = [axis for axis in axes if axis is not vector] + [vector]
+            for axis in reversed(axes):
+                body = [Loop(axis, body)]
+            return body[0]
+    return statement
+
+
+def _work_of(body: list):
+    work = 0
+    for statement in body:
+        if isinstance(statement, Loop):
+            work = work + _work_of(statement.body) * statement.axis.extent
+            continue
+        own = 1 + sum(OP_COST.get(node.op, 1) for node in walk(roots_of(statement)))
+        axes = statement.axes if isinstance(statement, Reduce) else (
+            (statement.axis,) if isinstance(statement, Scan) else ())  # fmt: skip
+        for axis in axes:
+            own = own * axis.extent
+        work = work + own
+    return work

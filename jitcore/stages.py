@@ -1,0 +1,163 @@
+"""Ahead-of-time use of `jit`, stage by stage: `f.trace(x).lower().compile()(x)`.
+
+In: a jitted function and example arguments, which may be `ShapeDtypeStruct`s. Out: `Traced` (a jaxpr),
+`Lowered` (an optimized jaxpr), `Compiled` (an executable for exactly these types). Each stage can be printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from jitcore import tree_util
+from jitcore.core.aval import ShapedArray, ShapeDtypeStruct
+from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.source import api_boundary
+from jitcore.dispatch.function import Entry, JitFunction, read_values
+from jitcore.dispatch.options import read_compiler_options
+from jitcore.dispatch.parameters import NOTHING_SPECIAL
+from jitcore.dispatch.program import Program
+from jitcore.dispatch.signature import CallSignature, read_call
+
+__all__ = ["Compiled", "Lowered", "Traced", "describe_stages"]
+
+
+class Stage:
+    """What the stages share: the function, its signature and its program."""
+
+    def __init__(self, fun, function: JitFunction, call: CallSignature, program: Program):
+        self._fun, self._function, self._call, self._program = fun, function, call, program
+
+    @property
+    def fun_name(self) -> str:
+        return self._program.traced.fun_name
+
+    @property
+    def in_tree(self) -> tree_util.PyTreeDef:
+        """Treedef of (args, kwargs), static arguments left out."""
+        return self._call.make_in_tree()
+
+    @property
+    def out_tree(self) -> tree_util.PyTreeDef:
+        return self._program.traced.make_out_tree()
+
+    @property
+    def in_avals(self) -> Any:
+        """The avals of the arguments, as (args, kwargs)."""
+        return self.in_tree.unflatten(self._call.avals)
+
+    @property
+    def out_info(self) -> Any:
+        """The result with a `ShapeDtypeStruct` in place of each array."""
+        return make_out_info(self._program)
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """Indices of the donated leaves."""
+        return tuple(i for i, donated in enumerate(self._program.donated) if donated)
+
+
+class Traced(Stage):
+    """A function traced for given argument types."""
+
+    @property
+    def jaxpr(self) -> ClosedJaxpr:
+        return self._program.closed_jaxpr
+
+    @api_boundary
+    def lower(self) -> Lowered:
+        """Runs the passes."""
+        return Lowered(self._fun, self._function, self._call, self._program)
+
+
+class Lowered(Stage):
+    """A traced function after the passes, ready to be compiled."""
+
+    def as_text(self, dialect: str | None = None) -> str:
+        """The optimized jaxpr. Raises: ValueError for any dialect but None and 'jaxpr'."""
+        if dialect not in (None, "jaxpr"):
+            raise ValueError(f"unknown dialect {dialect!r}: lowered programs are printed as 'jaxpr'")
+        return str(self._program.compiled_jaxpr)
+
+    @api_boundary
+    def compile(self, compiler_options: Mapping[str, Any] | None = None) -> Compiled:
+        """compiler_options: as those of `jit`, which they override key by key."""
+        program = self._program
+        if compiler_options:
+            merged = dict(program.options.compiler_options) | dict(read_compiler_options(compiler_options))
+            options = program.options._replace(compiler_options=tuple(sorted(merged.items())))
+            program = Program(program.traced, program.donated, options, program.backend)
+        return Compiled(self._fun, self._function, self._call, program)
+
+
+class Compiled(Stage):
+    """An executable for the argument types that it was compiled for."""
+
+    def __init__(self, fun, function: JitFunction, call: CallSignature, program: Program):
+        super().__init__(fun, function, call, program)
+        self._entry = Entry(program, call.avals)
+
+    @api_boundary
+    def __call__(self, *args, **kwargs):
+        """Runs it. Static arguments are left out. Raises: TypeError when types or structure differ."""
+        call = read_call(self._fun, NOTHING_SPECIAL, args, kwargs)
+        expected = self.in_tree
+        if call.make_in_tree() != expected:
+            raise TypeError("Function compiled with input pytree does not match the input pytree it was "
+                            f"called with: {expected} and {call.make_in_tree()}")  # fmt: skip
+        if any(part[:2] != wanted[:2] for part, wanted in zip(call.parts, self._call.parts)):
+            raise TypeError("Argument types differ from the types for which this computation was compiled. "
+                            f"The mismatches are:\n{self._list_mismatches(call)}")  # fmt: skip
+        return self._entry.call(call.leaves, read_values(self._fun, call))
+
+    def _list_mismatches(self, call: CallSignature) -> str:
+        names = self._call.name_leaves(self._fun)
+        return "\n".join(f"Argument '{name}' compiled with {ShapedArray(*wanted).long()} and called with "
+                         f"{ShapedArray(*part).long()}"
+                         for name, part, wanted in zip(names, call.parts, self._call.parts)
+                         if part[:2] != wanted[:2])  # fmt: skip
+
+    def as_text(self) -> str:
+        """The most detailed text that the backend keeps, else the optimized jaxpr."""
+        return list(describe_stages(self._program).values())[-1]
+
+    def cost_analysis(self) -> dict[str, float]:
+        """Estimated 'flops' and 'bytes accessed', as far as the backend tells."""
+        return dict(self._program.executable.cost())
+
+    def memory_analysis(self) -> MemoryStats:
+        return MemoryStats(self._program)
+
+    def runtime_executable(self):
+        return self._program.executable
+
+
+class MemoryStats:
+    """Bytes of arguments, results, and results that take over the memory of arguments."""
+
+    def __init__(self, program: Program):
+        jaxpr = program.traced.jaxpr
+        self.argument_size_in_bytes = sum(map(_count_bytes, jaxpr.in_avals))
+        self.output_size_in_bytes = sum(map(_count_bytes, jaxpr.out_avals))
+        reused = [aval for aval, is_reused in zip(jaxpr.in_avals, program.reused) if is_reused]
+        self.alias_size_in_bytes = sum(map(_count_bytes, reused))
+
+    def __repr__(self) -> str:
+        return "MemoryStats(" + ", ".join(f"{name}={value}" for name, value in vars(self).items()) + ")"
+
+
+def _count_bytes(aval: ShapedArray) -> int:
+    return aval.size * aval.dtype.itemsize
+
+
+def make_out_info(program: Program) -> Any:
+    """The program's result with a `ShapeDtypeStruct` in place of each array."""
+    avals = program.traced.jaxpr.out_avals
+    infos = [ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type) for aval in avals]
+    return program.traced.unflatten(infos)
+
+
+def describe_stages(program: Program) -> dict[str, str]:
+    """Each stage of a program as text, in the order of the data flow."""
+    return {"jaxpr": str(program.closed_jaxpr), "optimized jaxpr": str(program.compiled_jaxpr),
+            **program.executable.texts()}  # fmt: skip

@@ -1,0 +1,32 @@
+# Sourced by the scripts beside it: finds a Python and makes virtual environments with jitcore in them.
+export PIP_DISABLE_PIP_VERSION_CHECK=1
+
+# find_python VERSION...: print the first working Python among pythonVERSION, on PATH and then under pyenv.
+find_python() {
+    local version candidate
+    for version in "$@"; do
+        for candidate in "python$version" "$HOME/.pyenv/versions/$version".*/bin/python; do
+            if "$candidate" -c 'import pip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+                echo "$candidate"
+                return
+            fi
+        done
+    done
+    return 1
+}
+
+# prepare_environment FOLDER EXTRA PYTHON: nothing to do where an earlier call did it and setup.cfg is unchanged.
+prepare_environment() {
+    local folder=$1 extra=$2 python=$3 stamp="$1/installed-$2"
+    [ "$stamp" -nt setup.cfg ] && return
+    echo "Installing jitcore[$extra] into $folder ..."
+    if [ ! -x "$folder/bin/python" ]; then
+        # Some distributions leave out what venv needs to install pip; the pip at hand can do that as well.
+        "$python" -m venv "$folder" >/dev/null 2>&1 || {
+            "$python" -m venv --clear --without-pip "$folder"
+            "$python" -m pip --python "$folder/bin/python" install --quiet pip
+        }
+    fi
+    "$folder/bin/python" -m pip install --quiet --editable ".[$extra]"
+    touch "$stamp"
+}
