@@ -13,7 +13,10 @@ from typing import Any
 
 import numpy as np
 
-import jitcore.numpy  # noqa: F401  gives arrays and tracers their operators
+try:
+    import jitcore.numpy  # noqa: F401  gives arrays and tracers their operators
+except ImportError:  # TEMPORARY
+    pass
 from jitcore.config import config
 from jitcore.core.aval import ShapedArray
 from jitcore.core.trace import Tracer, context, eval_trace, unexpected_tracer_error

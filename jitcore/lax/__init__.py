@@ -4,18 +4,13 @@ In: operands of equal dtypes and compatible shapes. Out: arrays or tracers. NumP
 live one layer up, in `jitcore.numpy`.
 """
 
-from jitcore.lax.associative_scan import (
-    associative_scan as associative_scan,
-)
 from jitcore.lax.cond import (
-    cond as cond,
     switch as switch,
 )
 from jitcore.lax.conv import (
     ConvDimensionNumbers as ConvDimensionNumbers,
     conv_dimension_numbers as conv_dimension_numbers,
     conv_general_dilated as conv_general_dilated,
-    conv as conv,
     conv_with_general_padding as conv_with_general_padding,
     conv_transpose as conv_transpose,
 )
@@ -110,7 +105,6 @@ from jitcore.lax.elementwise import (
 )
 from jitcore.lax.fft import (
     FftType as FftType,
-    fft as fft,
 )
 from jitcore.lax.gather_scatter import (
     GatherScatterMode as GatherScatterMode,
@@ -157,13 +151,11 @@ from jitcore.lax.reduce import (
     reduce_and as reduce_and,
     reduce_or as reduce_or,
     reduce_xor as reduce_xor,
-    reduce as reduce,
     argmax as argmax,
     argmin as argmin,
     reduce_precision as reduce_precision,
 )
 from jitcore.lax.scan import (
-    scan as scan,
     map as map,
 )
 from jitcore.lax.shape import (
@@ -187,7 +179,6 @@ from jitcore.lax.shape import (
     full_like as full_like,
 )
 from jitcore.lax.sort import (
-    sort as sort,
     sort_key_val as sort_key_val,
     top_k as top_k,
 )
@@ -201,7 +192,6 @@ from jitcore.lax.special import (
     polygamma as polygamma,
 )
 from jitcore.lax.while_loop import (
-    while_loop as while_loop,
     fori_loop as fori_loop,
 )
 from jitcore.lax.window import (

@@ -1,0 +1,68 @@
+"""Random numbers from explicit keys (`jitcore.random`): the same key always gives the same numbers, JAX's numbers.
+
+In: a key (`key`, `split`, `fold_in`), a shape, parameters. Out: arrays. Everything traces, and compiles as one kernel
+with what uses it: the bits are a hash of each element's position.
+"""
+
+from jitcore.random.continuous import (
+    bits,
+    cauchy,
+    double_sided_maxwell,
+    exponential,
+    gumbel,
+    laplace,
+    logistic,
+    lognormal,
+    maxwell,
+    normal,
+    pareto,
+    rayleigh,
+    triangular,
+    truncated_normal,
+    uniform,
+    wald,
+    weibull_min,
+)
+from jitcore.random.discrete import (
+    bernoulli,
+    categorical,
+    choice,
+    geometric,
+    permutation,
+    rademacher,
+    randint,
+)
+from jitcore.random.gamma import (
+    ball,
+    beta,
+    chisquare,
+    dirichlet,
+    f,
+    gamma,
+    generalized_normal,
+    loggamma,
+    poisson,
+    t,
+)
+from jitcore.random.keys import (
+    PRNGKey,
+    PRNGKeyArray,
+    clone,
+    fold_in,
+    key,
+    key_data,
+    key_dtype,
+    key_impl,
+    split,
+    wrap_key_data,
+)
+from jitcore.random.multivariate import multivariate_normal, orthogonal
+
+__all__ = [
+    "PRNGKey", "PRNGKeyArray", "ball", "bernoulli", "beta", "bits", "categorical", "cauchy", "chisquare", "choice",
+    "clone", "dirichlet", "double_sided_maxwell", "exponential", "f", "fold_in", "gamma", "generalized_normal",
+    "geometric", "gumbel", "key", "key_data", "key_dtype", "key_impl", "laplace", "loggamma", "logistic",
+    "lognormal", "maxwell", "multivariate_normal", "normal", "orthogonal", "pareto", "permutation", "poisson",
+    "rademacher", "randint", "rayleigh", "split", "t", "triangular", "truncated_normal", "uniform", "wald",
+    "weibull_min", "wrap_key_data",
+]  # fmt: skip

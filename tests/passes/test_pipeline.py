@@ -1,0 +1,122 @@
+"""The whole pipeline and each of its passes on random programs: results, types and effects stay."""
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from jitcore.config import config
+from jitcore.core.check import JaxprTypeError, check_jaxpr
+from jitcore.core.interpret import run_jaxpr_numpy
+from jitcore.lax import elementwise as lax
+from jitcore.passes import PIPELINE, Pass, run_pipeline
+from tests.passes.programs import (
+    AVALS,
+    CODES,
+    F32,
+    INPUTS,
+    RandomProgram,
+    assert_bitwise_equal,
+    check_pass,
+    make_args,
+    names,
+    trace,
+)
+
+RANDOM = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@pytest.mark.parametrize("step", PIPELINE, ids=lambda step: step.name)
+@RANDOM
+@given(codes=CODES, inputs=INPUTS)
+def test_each_pass_preserves_random_programs(step, codes, inputs):
+    program = RandomProgram(codes)
+    check_pass(step.run, trace(program, *AVALS), *make_args(inputs))
+    half = len(program.log) // 2
+    assert np.array_equal(program.log[:half], program.log[half:], equal_nan=True)
+
+
+@RANDOM
+@given(codes=CODES, inputs=INPUTS)
+def test_pipeline_preserves_random_programs(codes, inputs):
+    program = RandomProgram(codes)
+    closed = trace(program, *AVALS)
+    with config.override(check_jaxprs=True):
+        optimized = check_pass(run_pipeline, closed, *make_args(inputs))
+    half = len(program.log) // 2
+    assert np.array_equal(program.log[:half], program.log[half:], equal_nan=True)
+    assert "jit" not in names(optimized)
+
+
+@RANDOM
+@given(codes=CODES, inputs=INPUTS)
+def test_random_programs_trace_to_what_they_compute_eagerly(codes, inputs):
+    program, args = RandomProgram(codes), make_args(inputs)
+    with np.errstate(all="ignore"):
+        eager = [np.asarray(out) for out in program(*args)]
+    log, program.log[:] = list(program.log), []
+    assert_bitwise_equal(run_jaxpr_numpy(trace(program, *AVALS), args), eager)
+    assert np.array_equal(program.log, log, equal_nan=True)
+
+
+def test_pipeline_is_stable():
+    """A second run finds nothing more in a typical program."""
+
+    def selu(x):
+        y = lax.mul(lax.add(x, -0.0), 1.0)
+        return [lax.select(lax.gt(y, 0.0), x, lax.mul(F32.dtype.type(1.67), lax.sub(lax.exp(y), 1.0)))]
+
+    once = run_pipeline(trace(selu, F32))
+    assert str(run_pipeline(once)) == str(once)
+    assert names(once) == ["gt", "exp", "sub", "mul", "select_n"]
+
+
+def test_a_pass_that_breaks_a_program_is_named(monkeypatch):
+    def break_program(closed):
+        eqn = closed.eqns[0]
+        return type(closed)(closed.jaxpr.replace(eqns=[eqn, eqn]), closed.consts)
+
+    monkeypatch.setattr("jitcore.passes.PIPELINE", (Pass("vandal", break_program, "a test"),))
+    closed = trace(lambda x: [lax.sin(x)], F32)
+    with config.override(check_jaxprs=True), pytest.raises(JaxprTypeError, match="vandal"):
+        run_pipeline(closed)
+
+
+def build_chain(length):
+    """Distinct equations, equal ones, dead ones and neutral ones, `length` of each."""
+
+    def chain(x):
+        for i in range(length):
+            x = lax.add(lax.mul(x, 1.0), lax.mul(lax.sin(x), np.float32(i)))
+            lax.cos(x)
+        return [x]
+
+    return trace(chain, F32)
+
+
+@pytest.mark.parametrize("step", PIPELINE, ids=lambda step: step.name)
+def test_time_is_linear(step):
+    """Eight times the equations take far less than sixty-four times the time."""
+    small, large = build_chain(250), build_chain(2000)
+
+    def measure(closed):
+        best = float("inf")
+        for _ in range(3):
+            start = time.perf_counter()
+            step.run(closed)
+            best = min(best, time.perf_counter() - start)
+        return best
+
+    # Interleaved, and the best of several rounds: other work on the machine must not decide.
+    assert min(measure(large) / measure(small) for _ in range(3)) < 24
+
+
+def test_ten_thousand_equations():
+    closed = build_chain(2000)
+    assert len(closed.eqns) == 10_000
+    optimized = run_pipeline(closed)
+    check_jaxpr(optimized)
+    counts = {name: len(list(group)) for name, group in itertools.groupby(sorted(names(optimized)))}
+    assert counts == {"add": 2000, "mul": 1999, "sin": 2000}

@@ -1,0 +1,83 @@
+"""One direction of imports: a module imports only what stands before it in the data flow."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+#: The layers, lowest first; the names in one row may import each other.
+LAYERS = (
+    ("errors", "argument_errors"), ("config",), ("dtypes",), ("tree_nodes", "tree_util", "tree"), ("array",),
+    ("core",), ("transforms",), ("lax",), ("numpy",), ("random", "nn", "scipy"), ("debug", "experimental"),
+    ("rewrite",), ("passes",), ("loopir",), ("schedule",), ("dispatch",), ("device",), ("stages",), ("jitted",),
+    ("api",), ("__main__",),
+)  # fmt: skip
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+
+#: Imports upwards inside a function, run when it is first called, with the reason.
+LAZY_EXCEPTIONS = {
+    ("array", "core"): "an Array makes its aval, and an aval is made of Arrays",
+    ("array", "device"): "an Array knows the device that it is on",
+}
+
+
+def list_modules() -> list[Path]:
+    return sorted((ROOT / "jitcore").rglob("*.py"))
+
+
+def find_imports(path: Path) -> Iterator[tuple[str, bool]]:
+    """(module of jitcore, whether it is imported inside a function) for each import of a file."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    lazy = {id(inner) for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+            for inner in ast.walk(node)}  # fmt: skip
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, id(node) in lazy
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports hide the layer"
+            for alias in node.names:
+                is_package = node.module == "jitcore"
+                yield f"jitcore.{alias.name}" if is_package else node.module or "", id(node) in lazy
+
+
+def find_layer(module: str) -> str | None:
+    """The row name of a module of jitcore; None for others and for the package itself."""
+    parts = module.split(".")
+    return parts[1] if parts[0] == "jitcore" and len(parts) > 1 else None
+
+
+@pytest.mark.parametrize("path", list_modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_go_downwards(path):
+    own = find_layer(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    if own == "__init__":  # the package names its public objects lazily; only the flags are bound at once
+        assert [module for module, lazy in find_imports(path) if module.startswith("jitcore")] == ["jitcore.config"]
+        return
+    assert own in LEVEL, f"{own} has no layer: add it to LAYERS"
+    for module, lazy in find_imports(path):
+        target = find_layer(module)
+        if target is None or target == "__version__":
+            continue
+        assert target != "backends", f"{path} imports a backend; they are found by their entry points"
+        assert target in LEVEL, f"{path} imports {module}, which has no layer"
+        if LEVEL[target] > LEVEL[own]:
+            assert lazy and (own, target) in LAZY_EXCEPTIONS, f"{path} imports upwards: {module}"
+
+
+def test_no_exception_is_left_over():
+    found = set()
+    for path in list_modules():
+        own = find_layer(".".join(path.relative_to(ROOT).with_suffix("").parts))
+        found |= {(own, find_layer(module)) for module, lazy in find_imports(path) if lazy}
+    assert set(LAZY_EXCEPTIONS) <= found
+
+
+def test_backends_import_no_public_layer():
+    for path in sorted((ROOT / "backends").rglob("*.py")):
+        for module, _ in find_imports(path):
+            assert find_layer(module) not in ("api", "jitted", "stages"), f"{path} imports {module}"

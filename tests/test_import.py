@@ -1,0 +1,89 @@
+"""What `import jitcore` does not do: load a compiler, start a thread, write a file; and what it offers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+import jitcore
+
+
+def run_python(code: str, *options: str) -> str:
+    done = subprocess.run([sys.executable, *options, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+HEAVY = ("numba", "llvmlite", "scipy", "jax", "jitcore.api", "jitcore.numpy", "jitcore.backends.cpu")
+
+
+def test_import_loads_nothing_heavy():
+    loaded = run_python("import sys, jitcore; print(*sys.modules)").split()
+    assert not set(HEAVY) & set(loaded)
+
+
+def test_importing_the_whole_surface_loads_no_compiler_and_no_thread():
+    code = """
+import sys, threading, os
+import jitcore, jitcore.numpy, jitcore.lax
+jitcore.jit, jitcore.make_jaxpr, jitcore.Array
+assert threading.active_count() == 1
+if os.path.isdir('/proc/self/task'):
+    assert len(os.listdir('/proc/self/task')) == threads, os.listdir('/proc/self/task')
+print(*sys.modules)
+"""
+    # NumPy's BLAS starts threads of its own.
+    before = "import os, numpy; threads = len(os.listdir('/proc/self/task')) if os.path.isdir('/proc') else 0"
+    loaded = run_python(before + code).split()
+    assert not {"numba", "llvmlite", "jax"} & set(loaded)
+
+
+def test_import_writes_no_file(tmp_path):
+    code = (
+        "import sys; written = []\n"
+        "def hook(event, args):\n"
+        "    if event == 'open' and isinstance(args[1], str) and set(args[1]) & set('wax+'):\n"
+        "        written.append(args[0])\n"
+        "sys.addaudithook(hook)\n"
+        "import jitcore, jitcore.numpy\n"
+        "jitcore.jit\n"
+        "assert not written, written\n"
+    )
+    run_python(code, "-B")
+
+
+def test_each_public_name_exists():
+    for name in jitcore.__all__:
+        assert getattr(jitcore, name) is not None
+        assert name in dir(jitcore)
+
+
+def test_names_that_modules_share_stay_objects():
+    code = (
+        "import jitcore, jitcore.api, jitcore.config, jitcore.device\n"
+        "assert callable(jitcore.devices) and jitcore.config.enable_x64 is False\n"
+        "import jitcore.numpy as jnp\n"
+        "assert jitcore.numpy is jnp and jnp.sin\n"
+    )
+    run_python(code)
+
+
+def test_unknown_names():
+    with pytest.raises(AttributeError, match="module 'jitcore' has no attribute 'no_such_name'"):
+        _ = jitcore.no_such_name
+
+
+@pytest.mark.slow
+def test_import_is_not_slower_than_that_of_numba():
+    def measure(module: str) -> float:
+        times = []
+        for _ in range(5):
+            start = time.perf_counter()
+            run_python(f"import {module}")
+            times.append(time.perf_counter() - start)
+        return min(times)
+
+    assert measure("jitcore, jitcore.numpy") <= 1.2 * measure("numba")
