@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from jitcore.dispatch.abstracted import abstract_avals
 from jitcore.dispatch.options import (
     DEFAULT_OPTIONS,
     UNSPECIFIED,
+    JitKeywords,
     JitOptions,
     read_argnames,
     read_argnums,
@@ -42,9 +43,9 @@ UnspecifiedValue = UNSPECIFIED
 
 
 @overload
-def jit(fun: Callable[P, R], /, **options: Any) -> JitWrapped[P, R]: ...
+def jit(fun: Callable[P, R], /, **options: Unpack[JitKeywords]) -> JitWrapped[P, R]: ...
 @overload
-def jit(**options: Any) -> Callable[[Callable[P, R]], JitWrapped[P, R]]: ...
+def jit(**options: Unpack[JitKeywords]) -> Callable[[Callable[P, R]], JitWrapped[P, R]]: ...
 def jit(
     fun: Callable = UNSPECIFIED,  # type: ignore[assignment]
     /,

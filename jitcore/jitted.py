@@ -121,5 +121,3 @@ class JitWrapped(Generic[P, R]):
 
 def _restore(fun: Callable, options: JitOptions) -> JitWrapped:
     return JitWrapped(fun, options)
-
-

@@ -56,7 +56,9 @@ def find_layer(module: str) -> str | None:
 def test_imports_go_downwards(path):
     own = find_layer(".".join(path.relative_to(ROOT).with_suffix("").parts))
     if own == "__init__":  # the package names its public objects lazily; only the flags are bound at once
-        assert [module for module, lazy in find_imports(path) if module.startswith("jitcore")] == ["jitcore.config"]
+        assert [module for module, lazy in find_imports(path) if module.startswith("jitcore")] == [
+            "jitcore.config"
+        ]
         return
     assert own in LEVEL, f"{own} has no layer: add it to LAYERS"
     for module, lazy in find_imports(path):

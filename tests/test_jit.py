@@ -196,7 +196,9 @@ def test_defaults_are_constants_of_the_trace():
 def test_integers_that_do_not_fit():
     fun = jitcore.jit(lambda x: x)
     for _ in range(2):
-        with pytest.raises(OverflowError, match=r"argument path is x\. Got <class 'int'> with value 1099511627776"):
+        with pytest.raises(
+            OverflowError, match=r"argument path is x\. Got <class 'int'> with value 1099511627776"
+        ):
             fun(2**40)
         assert fun(1) == 1
     assert fun(np.int64(2**40)) == 2**40
@@ -263,7 +265,9 @@ def test_static_values_are_compared_by_type_and_value():
 
 
 def test_static_errors():
-    with pytest.raises(ValueError, match=r"Jitted function has static_argnums=\(3,\), but only accepts 1 positional"):
+    with pytest.raises(
+        ValueError, match=r"Jitted function has static_argnums=\(3,\), but only accepts 1 positional"
+    ):
         jitcore.jit(double, static_argnums=3)
     with pytest.raises(ValueError, match=r"Jitted function has static_argnums=\(-2,\)"):
         jitcore.jit(double, static_argnums=-2)
@@ -275,7 +279,9 @@ def test_static_errors():
         jitcore.jit(double, static_argnames=[0])
     fun = jitcore.jit(lambda x, sizes: x, static_argnames="sizes")
     for call in (lambda: fun(1, [2]), lambda: fun(1, sizes=[2]), lambda: fun(1, np.ones(2))):
-        with pytest.raises(errors.StaticArgumentError, match="Non-hashable static arguments are not supported"):
+        with pytest.raises(
+            errors.StaticArgumentError, match="Non-hashable static arguments are not supported"
+        ):
             call()
 
 
@@ -396,7 +402,9 @@ def test_branching_on_a_traced_value_names_the_argument():
             n = lax.sub(n, 1)
         return x
 
-    with pytest.raises(errors.TracerBoolConversionError, match="depends on the value of the argument n") as caught:
+    with pytest.raises(
+        errors.TracerBoolConversionError, match="depends on the value of the argument n"
+    ) as caught:
         jitcore.jit(fun)(10, 20)
     assert str(caught.value).startswith("Attempted boolean conversion of traced array with shape bool[]..")
 

@@ -13,7 +13,6 @@ import pytest
 import jitcore
 from jitcore.array import ConcreteArray
 from jitcore.config import config
-from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.dispatch import counters
 from jitcore.dispatch.program import ExecutableCache, executables
 from jitcore.lax import elementwise as lax

@@ -27,7 +27,9 @@ def to_list(x) -> list:
 # -- donation ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [{"donate_argnums": 0}, {"donate_argnums": (-2,)}, {"donate_argnames": "x"}])
+@pytest.mark.parametrize(
+    "options", [{"donate_argnums": 0}, {"donate_argnums": (-2,)}, {"donate_argnames": "x"}]
+)
 @pytest.mark.parametrize("by_name", [False, True])
 def test_a_donated_array_is_deleted(options, by_name):
     step = jitcore.jit(lambda x, y: lax.add(x, y), **options)
@@ -43,7 +45,9 @@ def test_a_donated_array_is_deleted(options, by_name):
 
 
 def test_donation_of_leaves_of_a_container():
-    step = jitcore.jit(lambda state, y: {"a": lax.add(state["a"], y), "b": lax.neg(state["b"])}, donate_argnums=0)
+    step = jitcore.jit(
+        lambda state, y: {"a": lax.add(state["a"], y), "b": lax.neg(state["b"])}, donate_argnums=0
+    )
     state, y = {"a": make_array(), "b": make_array(2)}, make_array()
     out = step(state, y)
     assert to_list(out["a"]) == [2, 2, 2, 2]
@@ -84,7 +88,9 @@ def test_one_array_donated_and_passed_twice():
     x = make_array()
     for donated in (0, (0, 1)):
         step = jitcore.jit(lambda x, y: (lax.add(x, y), lax.sub(x, y)), donate_argnums=donated)
-        with pytest.raises(errors.JitcoreRuntimeError, match="Attempt to use a buffer that was previously donated"):
+        with pytest.raises(
+            errors.JitcoreRuntimeError, match="Attempt to use a buffer that was previously donated"
+        ):
             step(x, x)
         assert not x.is_deleted()
 
@@ -162,7 +168,9 @@ def test_absent_backends_are_named_with_those_present(name, install):
     if name == "gpu" and "cuda" in list_backends()[0]:
         pytest.skip("there is a GPU")
     fun = jitcore.jit(lambda x: x, backend=name)
-    with pytest.raises(errors.BackendNotFoundError, match=f"(?s)Unknown backend {name}.*reference.*{install}"):
+    with pytest.raises(
+        errors.BackendNotFoundError, match=f"(?s)Unknown backend {name}.*reference.*{install}"
+    ):
         fun(1.0)
     with pytest.raises(errors.BackendNotFoundError, match=name):
         jitcore.devices(name)
@@ -221,14 +229,18 @@ def test_every_option_is_a_field_of_compile_options():
     assert {"donated", *COMPILER_OPTIONS} == set(inspect.signature(CompileOptions).parameters)
 
 
-@pytest.mark.parametrize("option, value", [("fastmath", 1), ("opt_level", 4), ("opt_level", True), ("num_threads", 0)])
+@pytest.mark.parametrize(
+    "option, value", [("fastmath", 1), ("opt_level", 4), ("opt_level", True), ("num_threads", 0)]
+)
 def test_option_values_are_checked(option, value):
     with pytest.raises(ValueError, match=f"compiler_options\\['{option}'\\] does not accept"):
         jitcore.jit(lambda x: x, compiler_options={option: value})
 
 
 def test_unknown_options_name_close_matches():
-    with pytest.raises(errors.UnknownCompilerOptionError, match="(?s)No such compile option: 'fast_math'.*'fastmath'"):
+    with pytest.raises(
+        errors.UnknownCompilerOptionError, match="(?s)No such compile option: 'fast_math'.*'fastmath'"
+    ):
         jitcore.jit(lambda x: x, compiler_options={"fast_math": True})
 
 

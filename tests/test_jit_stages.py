@@ -70,7 +70,11 @@ def test_stages_share_the_cache_with_calls():
 def test_analyses():
     compiled = double.lower(ONES).compile({"fastmath": True})
     memory = compiled.memory_analysis()
-    assert (memory.argument_size_in_bytes, memory.output_size_in_bytes, memory.alias_size_in_bytes) == (12, 12, 0)
+    assert (memory.argument_size_in_bytes, memory.output_size_in_bytes, memory.alias_size_in_bytes) == (
+        12,
+        12,
+        0,
+    )
     assert "argument_size_in_bytes=12" in repr(memory)
     assert isinstance(compiled.cost_analysis(), dict)
     with pytest.raises(ValueError, match="No such compile option"):

@@ -195,6 +195,7 @@ _FLOAT = {
     "abs": lambda b, x: call_intrinsic(b, "fabs", [x]),
     "max": _float_extreme(">"),
     "min": _float_extreme("<"),
+    "rem": lambda b, x, y: mathlib.emit(b, "fmod", x, y),
     "is_finite": _is_finite,
     "signbit": lambda b, x: b.icmp_signed("<", _float_bits(b, x), constant(_float_bits(b, x).type, 0)),
     **{op: _float_compare(sign) for op, sign in _COMPARISONS.items()},

@@ -7,8 +7,8 @@ their caches.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypedDict
 
 from jitcore import argument_errors, tree_util
 
@@ -21,6 +21,24 @@ class _UnspecifiedValue:
 
 
 UNSPECIFIED = _UnspecifiedValue()
+
+
+class JitKeywords(TypedDict, total=False):
+    """The keywords of `jit`, for type checkers; `jit` says what they mean."""
+
+    in_shardings: Any
+    out_shardings: Any
+    static_argnums: int | Sequence[int] | None
+    static_argnames: str | Iterable[str] | None
+    donate_argnums: int | Sequence[int] | None
+    donate_argnames: str | Iterable[str] | None
+    keep_unused: bool
+    device: Any
+    backend: str | None
+    inline: bool
+    abstracted_axes: Any
+    compiler_options: Mapping[str, Any] | None
+    rewrite: bool
 
 
 class JitOptions(NamedTuple):

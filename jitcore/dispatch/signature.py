@@ -95,13 +95,13 @@ def read_call(fun: Callable, plan: ArgumentPlan, args: tuple, kwargs: dict, *, a
     names = tuple(sorted(kwargs)) if kwargs else ()
     leaves = [*dynamic, *[kwargs[name] for name in names]]
     structure: Any = (len(dynamic), names)
-    parts = [read_leaf(leaf, abstract) for leaf in leaves]
-    if None in parts:
+    parts = _read_leaves(leaves, abstract)
+    if len(parts) < len(leaves):
         leaves, structure = tree_util.tree_flatten((tuple(dynamic), kwargs))
-        parts = [read_leaf(leaf, abstract) for leaf in leaves]
+        parts = _read_leaves(leaves, abstract)
     call = CallSignature(leaves, structure, len(args), tuple(statics), tuple(parts), ())
-    if None in parts:
-        raise _argument_error(fun, call)
+    if len(parts) < len(leaves):
+        raise _argument_error(fun, call, len(parts))
     if plan.donate_nums or plan.donate_names:
         call.donated = _find_donated(plan, call, static_nums, args, kwargs)
     return call
@@ -117,6 +117,17 @@ def _read_static(place: int | str, value: Any) -> tuple:
         ) from None
     # 1, 1.0 and True are equal and hash alike, but a function may tell them apart.
     return place, type(value), value
+
+
+def _read_leaves(leaves: Sequence[Any], abstract: bool) -> list[Part]:
+    """The parts of the leaves before the first that is not an array."""
+    parts: list[Part] = []
+    for leaf in leaves:
+        part = read_leaf(leaf, abstract)
+        if part is None:
+            break
+        parts.append(part)
+    return parts
 
 
 def read_leaf(leaf: Any, abstract: bool = False) -> Part | None:
@@ -148,8 +159,7 @@ def read_value(leaf: Any, dtype: np.dtype) -> np.ndarray:
     return np.array(leaf, dtype)
 
 
-def _argument_error(fun: Callable, call: CallSignature) -> Exception:
-    position = call.parts.index(None)
+def _argument_error(fun: Callable, call: CallSignature, position: int) -> Exception:
     leaf = call.leaves[position]
     kind = f"{type(leaf)}" + (f" with dtype {leaf.dtype}" if isinstance(leaf, np.ndarray) else "")
     names = call.name_leaves(fun)

@@ -410,8 +410,14 @@ def conj(x):
     """Complex conjugate."""
 
 
+def _complex_of(dtype):
+    if dtype.itemsize == 2:
+        raise TypeError(f"complex does not accept dtype {dtype.name}. Accepted dtypes are float32, float64.")
+    return dtypes.complex_dtype(dtype)
+
+
 @elementwise(impl=lambda x, y: x + np.array(1j, dtypes.complex_dtype(x.dtype)) * y, hlo="complex", accepts="f",
-             result=dtypes.complex_dtype, name="complex", domain=(-10, 10))  # fmt: skip
+             result=_complex_of, name="complex", domain=(-10, 10))  # fmt: skip
 def complex_(x, y):
     """The complex number x + i y."""
 

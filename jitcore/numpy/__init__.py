@@ -14,13 +14,10 @@ from jitcore.numpy import (
     cumulative,
     diagonals,
     dtype_names,
-    fft,
     grids,
-    linalg,
     logic,
     nan_reductions,
     operators,
-    polynomial,
     products,
     protocols,
     reductions,
@@ -30,7 +27,6 @@ from jitcore.numpy import (
     sets,
     shaping,
     sorting,
-    statistics,
     taking,
     ufuncs,
 )
@@ -42,7 +38,6 @@ from jitcore.numpy.dtype_names import *  # noqa: F403
 from jitcore.numpy.grids import *  # noqa: F403
 from jitcore.numpy.logic import *  # noqa: F403
 from jitcore.numpy.nan_reductions import *  # noqa: F403
-from jitcore.numpy.polynomial import *  # noqa: F403
 from jitcore.numpy.products import *  # noqa: F403
 from jitcore.numpy.reductions import *  # noqa: F403
 from jitcore.numpy.rounding import *  # noqa: F403
@@ -51,7 +46,6 @@ from jitcore.numpy.selection import *  # noqa: F403
 from jitcore.numpy.sets import *  # noqa: F403
 from jitcore.numpy.shaping import *  # noqa: F403
 from jitcore.numpy.sorting import *  # noqa: F403
-from jitcore.numpy.statistics import *  # noqa: F403
 from jitcore.numpy.taking import *  # noqa: F403
 from jitcore.numpy.ufunc import Ufunc as ufunc
 from jitcore.numpy.ufuncs import *  # noqa: F403
@@ -60,9 +54,9 @@ operators.install_operators(Array)
 array_methods.install_methods(Array)
 protocols.install_protocols(Array)
 
-__all__ = ["ndarray", "ufunc", "linalg", "fft"]
+__all__ = ["ndarray", "ufunc"]
 for _chapter in (
-    closeness, creation, cumulative, diagonals, dtype_names, grids, logic, nan_reductions, polynomial, products,
-    reductions, rounding, searching, selection, sets, shaping, sorting, statistics, taking, ufuncs,
+    closeness, creation, cumulative, diagonals, dtype_names, grids, logic, nan_reductions, products,
+    reductions, rounding, searching, selection, sets, shaping, sorting, taking, ufuncs,
 ):  # fmt: skip
     __all__ += _chapter.__all__

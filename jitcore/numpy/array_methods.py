@@ -9,10 +9,8 @@ import inspect
 
 import numpy as np
 
-from jitcore import dtypes
+from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray
-from jitcore.lax import elementwise as lax
-from jitcore.lax import shape as lax_shape
 from jitcore.numpy import (
     creation,
     cumulative,
@@ -104,7 +102,7 @@ PROPERTIES = {
     "real": (ufuncs.real, "Real part."),
     "imag": (ufuncs.imag, "Imaginary part; zeros for real arrays."),
     "at": (IndexUpdateHelper, "Updates of parts: `x.at[i].set(v)` returns a new array."),
-    "flat": (lambda x: iter(lax_shape.reshape(x, (x.size,))), "Iterator over the elements."),
+    "flat": (lambda x: iter(lax.reshape(x, (x.size,))), "Iterator over the elements."),
 }
 
 

@@ -42,3 +42,8 @@ def array_equiv(a1, a2):
         return reductions.all(logic.equal(asarray(a1), asarray(a2)))
     except ValueError:
         return asarray(False)
+
+
+__all__ = [
+    "allclose", "array_equal", "array_equiv", "isclose",
+]  # fmt: skip

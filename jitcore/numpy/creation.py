@@ -14,8 +14,8 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.trace import context, eval_trace
-from jitcore.lax import elementwise as lax
-from jitcore.lax import shape as lax_shape
+from jitcore import lax
+from jitcore.lax.elementwise import convert_dtype as convert_ndarray
 from jitcore.numpy import logic
 from jitcore.numpy.promotion import (
     apply_elementwise,
@@ -28,7 +28,7 @@ from jitcore.numpy.promotion import (
     promote_arrays,
     require_static,
 )  # fmt: skip
-from jitcore.numpy.ufuncs import add, divide, multiply, power, subtract
+from jitcore.numpy.ufuncs import add, divide, log10, multiply, power, sign, subtract
 
 
 # -- from values --------------------------------------------------------------------------------------------
@@ -55,7 +55,7 @@ def array(object, dtype=None, copy: bool = True, order: str | None = "K", ndmin:
     else:
         result = _from_sequence(object, dtype)
     missing = ndmin - result.ndim
-    return result if missing <= 0 else lax_shape.reshape(result, (1,) * missing + result.shape)
+    return result if missing <= 0 else lax.reshape(result, (1,) * missing + result.shape)
 
 
 def asarray(a, dtype=None, order: str | None = None, *, copy: bool | None = None, device=None):
@@ -75,7 +75,7 @@ def _scalar_to_numpy(value, dtype) -> np.ndarray:
     if isinstance(value, int) and dtypes.is_integer(dtype):
         return dtypes.scalar_to_numpy(value, dtype)
     natural = np.asarray(value)
-    return lax.convert_dtype(natural, dtype)
+    return convert_ndarray(natural, dtype)
 
 
 def _from_ndarray(x, dtype, copy: bool) -> ConcreteArray:
@@ -83,7 +83,7 @@ def _from_ndarray(x, dtype, copy: bool) -> ConcreteArray:
     data = np.require(x, dtypes.canonicalize(x.dtype), ["C_CONTIGUOUS", "ALIGNED"]).reshape(x.shape)
     if dtype is not None and data.dtype != dtype:
         with np.errstate(all="ignore"):
-            data = np.asarray(lax.convert_dtype(data, dtype))
+            data = np.asarray(convert_ndarray(data, dtype))
     return ConcreteArray(data.copy() if copy and np.may_share_memory(data, x) else data)
 
 
@@ -94,7 +94,14 @@ def _from_sequence(x, dtype) -> Array:
         kinds = _element_types(x)
         if any(issubclass(kind, Array) for kind in kinds):
             return _stack_nested(x, dtype)
-        bad = next((kind for kind in kinds if not issubclass(kind, (*dtypes.PYTHON_SCALARS, np.generic, np.ndarray))), None)
+        bad = next(
+            (
+                kind
+                for kind in kinds
+                if not issubclass(kind, (*dtypes.PYTHON_SCALARS, np.generic, np.ndarray))
+            ),
+            None,
+        )
         if bad is not None:
             raise TypeError(f"Value of type {bad} is not a valid jitcore array element. "
                             "Only arrays of numeric types are supported.")  # fmt: skip
@@ -139,7 +146,7 @@ def _from_plain_sequence(x, dtype, kinds: set[type]) -> ConcreteArray:
     if dtypes.is_integer(dtype) and dtypes.is_integer(natural.dtype) and natural.size:
         dtypes.check_integer_fits(int(natural.max()), dtype)
         dtypes.check_integer_fits(int(natural.min()), dtype)
-    return ConcreteArray(np.asarray(lax.convert_dtype(natural, dtype)))
+    return ConcreteArray(np.asarray(convert_ndarray(natural, dtype)))
 
 
 def _iterate_leaves(x):
@@ -152,11 +159,14 @@ def _iterate_leaves(x):
 
 def _stack_nested(x, dtype) -> Array:
     """Nested sequences with Arrays or tracers inside: each level is a concatenation of its items."""
-    items = [_stack_nested(item, dtype) if isinstance(item, (list, tuple)) else array(item, dtype, False) for item in x]
+    items = [
+        _stack_nested(item, dtype) if isinstance(item, (list, tuple)) else array(item, dtype, False)
+        for item in x
+    ]
     if len({item.shape for item in items}) > 1:
         raise ValueError("All input arrays must have the same shape.")
     items = promote_arrays("array", *items)
-    stacked = lax_shape.concatenate([lax_shape.reshape(item, (1, *item.shape)) for item in items], 0)
+    stacked = lax.concatenate([lax.reshape(item, (1, *item.shape)) for item in items], 0)
     return convert_dtype(stacked, stacked.dtype)
 
 
@@ -207,7 +217,7 @@ def _filled(shape, value: int, dtype):
     dtype = dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(_dtype_like(dtype))
     if context.trace is eval_trace:
         return ConcreteArray(np.zeros(shape, dtype) if value == 0 else np.ones(shape, dtype))
-    return lax_shape.broadcast_in_dim(dtype.type(value), shape, ())
+    return lax.broadcast_in_dim(dtype.type(value), shape, ())
 
 
 def zeros(shape, dtype=None, *, device=None):
@@ -262,12 +272,12 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None):
         dtype = dtypes.default_dtype("i") if dtype == dtypes.bool_ else dtype
     dtype = dtypes.canonicalize(_dtype_like(dtype))
     if stop is None and not isinstance(given[0], (int, float, np.generic, Array)):
-        return lax_shape.iota(dtype, given[0])  # a symbolic extent
+        return lax.iota(dtype, given[0])  # a symbolic extent
     given = [v.data[()] if isinstance(v, ConcreteArray) else v for v in given]
     if dtype == dtypes.bfloat16:
         return convert_dtype(asarray(np.arange(*given, dtype=np.float32)), dtype)
     if context.trace is not eval_trace and len(given) == 1 and dtypes.is_integer(dtype):
-        return lax_shape.iota(dtype, max(math.ceil(given[0]), 0))
+        return lax.iota(dtype, max(math.ceil(given[0]), 0))
     return ConcreteArray(np.arange(*given, dtype=dtype))
 
 
@@ -285,22 +295,28 @@ def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = 
     start, stop = promote_arrays("linspace", start, stop, to=dtypes.inexact_dtype)
     wanted = start.dtype if dtype is None else dtypes.canonicalize(_dtype_like(dtype))
     divisions = num - 1 if endpoint else num
-    step = divide(subtract(stop, start), start.dtype.type(max(divisions, 1))) if divisions > 0 else asarray(np.nan)
+    step = (
+        divide(subtract(stop, start), start.dtype.type(max(divisions, 1)))
+        if divisions > 0
+        else asarray(np.nan)
+    )
     shape = np.broadcast_shapes(start.shape, stop.shape)
-    start, stop = (lax_shape.reshape(broadcast_array(x, shape), (1, *shape)) for x in (start, stop))
+    start, stop = (lax.reshape(broadcast_array(x, shape), (1, *shape)) for x in (start, stop))
     if num > 1:
-        steps = asarray(np.arange(num).reshape(-1, *[1] * len(shape)) / divisions, dtypes.real_dtype(start.dtype))
+        steps = asarray(
+            np.arange(num).reshape(-1, *[1] * len(shape)) / divisions, dtypes.real_dtype(start.dtype)
+        )
         steps = convert_dtype(steps, start.dtype)
         out = add(multiply(start, subtract(1, steps)), multiply(stop, steps))
         if endpoint:
-            out = lax_shape.concatenate([_take_first(out, num - 1), convert_dtype(stop, out.dtype)], 0)
+            out = lax.concatenate([_take_first(out, num - 1), convert_dtype(stop, out.dtype)], 0)
     else:
         out = broadcast_array(start, (num, *shape)) if num else zeros((0, *shape), start.dtype)
     if axis:
         rank = len(shape) + 1
         order = list(range(1, rank))
         order.insert(canonicalize_axis(axis, rank), 0)
-        out = lax_shape.transpose(out, order)
+        out = lax.transpose(out, order)
     if dtypes.is_integer(wanted) and not dtypes.is_integer(out.dtype):
         out = apply_elementwise(lax.floor.primitive, (out,))
     out = convert_dtype(out, wanted)
@@ -308,9 +324,7 @@ def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = 
 
 
 def _take_first(x, count: int):
-    from jitcore.lax import index as lax_index
-
-    return lax_index.slice_in_dim(x, 0, count)
+    return lax.slice_in_dim(x, 0, count)
 
 
 def logspace(start, stop, num: int = 50, endpoint: bool = True, base=10.0, dtype=None, axis: int = 0):
@@ -322,26 +336,23 @@ def logspace(start, stop, num: int = 50, endpoint: bool = True, base=10.0, dtype
 
 def geomspace(start, stop, num: int = 50, endpoint: bool = True, dtype=None, axis: int = 0):
     """num values from start to stop with a constant ratio. Same as: `numpy.geomspace`."""
-    from jitcore.numpy.ufuncs import log10, sign
-
     start, stop = promote_arrays("geomspace", start, stop, to=dtypes.inexact_dtype)
-    both_negative = logic.logical_and(logic.less(start, 0), logic.less(stop, 0))
-    factor = apply_select(both_negative, start.dtype.type(-1), start.dtype.type(1))
     if dtypes.is_complex(start.dtype):
         factor = sign(start)
-    exponents = linspace(log10(multiply(start, factor) if not dtypes.is_complex(start.dtype) else divide(start, factor)),
-                         log10(multiply(stop, factor) if not dtypes.is_complex(start.dtype) else divide(stop, factor)),
-                         num, endpoint, axis=0)  # fmt: skip
-    out = multiply(power(10.0, exponents), factor)
-    if endpoint and num > 1 and out.ndim == 1 and not dtypes.is_complex(out.dtype):
-        ends = [lax_shape.reshape(convert_dtype(v, out.dtype), (1,)) for v in (start, stop)]
-        from jitcore.lax import index as lax_index
-
-        out = lax_shape.concatenate([ends[0], lax_index.slice_in_dim(out, 1, num - 1), ends[1]], 0)
+        start, stop = divide(start, factor), divide(stop, factor)
+    else:
+        both_negative = logic.logical_and(logic.less(start, 0), logic.less(stop, 0))
+        factor = apply_select(both_negative, start.dtype.type(-1), start.dtype.type(1))
+        start, stop = multiply(start, factor), multiply(stop, factor)
+    out = power(10.0, linspace(log10(start), log10(stop), num, endpoint))
+    if endpoint and num > 1:  # the ends exactly as given
+        ends = [lax.reshape(broadcast_array(v, out.shape[1:]), (1, *out.shape[1:])) for v in (start, stop)]
+        out = lax.concatenate([ends[0], lax.slice_in_dim(out, 1, num - 1), ends[1]], 0)
+    out = multiply(out, factor)
     if axis:
         order = list(range(1, out.ndim))
         order.insert(canonicalize_axis(axis, out.ndim), 0)
-        out = lax_shape.transpose(out, order)
+        out = lax.transpose(out, order)
     return out if dtype is None else convert_dtype(out, dtypes.canonicalize(dtype))
 
 
@@ -351,9 +362,16 @@ def indices(dimensions, dtype=None, sparse: bool = False):
     dtype = dtypes.default_dtype("i") if dtype is None else dtypes.canonicalize(dtype)
     if sparse:
         rank = len(dimensions)
-        return tuple(lax_shape.reshape(lax_shape.iota(dtype, n), (1,) * i + (n,) + (1,) * (rank - i - 1))
+        return tuple(lax.reshape(lax.iota(dtype, n), (1,) * i + (n,) + (1,) * (rank - i - 1))
                      for i, n in enumerate(dimensions))  # fmt: skip
-    grids = [lax_shape.broadcasted_iota(dtype, dimensions, i) for i in range(len(dimensions))]
+    grids = [lax.broadcasted_iota(dtype, dimensions, i) for i in range(len(dimensions))]
     if not grids:
         return zeros((0,), dtype)
-    return lax_shape.concatenate([lax_shape.reshape(grid, (1, *dimensions)) for grid in grids], 0)
+    return lax.concatenate([lax.reshape(grid, (1, *dimensions)) for grid in grids], 0)
+
+
+__all__ = [
+    "arange", "array", "asarray", "copy", "empty", "empty_like", "from_dlpack", "frombuffer",
+    "fromfunction", "fromiter", "fromstring", "full", "full_like", "geomspace", "indices",
+    "linspace", "logspace", "ones", "ones_like", "zeros", "zeros_like",
+]  # fmt: skip

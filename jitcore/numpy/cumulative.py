@@ -5,11 +5,8 @@ In: an array and an axis. Out: an array of the same extent along it (`diff` and 
 
 from __future__ import annotations
 
-from jitcore import dtypes
+from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.lax import cumulative as lax_cumulative
-from jitcore.lax import index as lax_index
-from jitcore.lax import shape as lax_shape
 from jitcore.numpy import logic, reductions, ufuncs
 from jitcore.numpy.creation import asarray
 from jitcore.numpy.promotion import (
@@ -36,12 +33,12 @@ def _accumulate(name: str, function, a, axis, dtype, out) -> Array:
 
 def cumsum(a, axis: int | None = None, dtype=None, out=None):
     """Running sum along an axis (of all elements by default). Same as: `numpy.cumsum`; integers keep their dtype."""
-    return _accumulate("cumsum", lax_cumulative.cumsum, a, axis, dtype, out)
+    return _accumulate("cumsum", lax.cumsum, a, axis, dtype, out)
 
 
 def cumprod(a, axis: int | None = None, dtype=None, out=None):
     """Running product along an axis (of all elements by default). Same as: `numpy.cumprod`."""
-    return _accumulate("cumprod", lax_cumulative.cumprod, a, axis, dtype, out)
+    return _accumulate("cumprod", lax.cumprod, a, axis, dtype, out)
 
 
 def _cumulative(name: str, function, x, axis, dtype, include_initial: bool, identity: int) -> Array:
@@ -56,19 +53,19 @@ def _cumulative(name: str, function, x, axis, dtype, include_initial: bool, iden
     dtype = reductions.widen_integer(x.dtype) if dtype is None else dtypes.canonicalize(dtype)
     out = function(convert_dtype(x, dtype), axis)
     if include_initial:
-        first = lax_shape.full((*x.shape[:axis], 1, *x.shape[axis + 1 :]), identity, dtype)
-        out = lax_shape.concatenate([first, out], axis)
+        first = lax.full((*x.shape[:axis], 1, *x.shape[axis + 1 :]), identity, dtype)
+        out = lax.concatenate([first, out], axis)
     return out
 
 
 def cumulative_sum(x, /, *, axis: int | None = None, dtype=None, include_initial: bool = False):
     """Running sum, optionally with a leading 0. Same as: `numpy.cumulative_sum`."""
-    return _cumulative("cumulative_sum", lax_cumulative.cumsum, x, axis, dtype, include_initial, 0)
+    return _cumulative("cumulative_sum", lax.cumsum, x, axis, dtype, include_initial, 0)
 
 
 def cumulative_prod(x, /, *, axis: int | None = None, dtype=None, include_initial: bool = False):
     """Running product, optionally with a leading 1. Same as: `numpy.cumulative_prod`."""
-    return _cumulative("cumulative_prod", lax_cumulative.cumprod, x, axis, dtype, include_initial, 1)
+    return _cumulative("cumulative_prod", lax.cumprod, x, axis, dtype, include_initial, 1)
 
 
 def _without_nan(name: str, a, replacement: int) -> Array:
@@ -90,7 +87,7 @@ def nancumprod(a, axis: int | None = None, dtype=None, out=None):
 
 # -- differences --------------------------------------------------------------------------------------------
 def _slice_axis(x, start, stop, axis: int) -> Array:
-    return lax_index.slice_in_dim(x, start, stop, 1, axis)
+    return lax.slice_in_dim(x, start, stop, 1, axis)
 
 
 def diff(a, n: int = 1, axis: int = -1, prepend=None, append=None):
@@ -140,7 +137,9 @@ def gradient(f, *varargs, axis=None, edge_order: int | None = None):
         raise TypeError(f"Invalid number of spacing arguments {len(varargs)} for {axes=}")
     for i in axes:
         if f.shape[i] < 2:
-            raise ValueError("Shape of array too small to calculate a numerical gradient, at least 2 elements needed")
+            raise ValueError(
+                "Shape of array too small to calculate a numerical gradient, at least 2 elements needed"
+            )
     out = [_gradient_axis(f, asarray(h), i) for h, i in zip(spacings, axes)]
     return out[0] if len(out) == 1 else out
 
@@ -156,7 +155,7 @@ def _gradient_axis(f, h, axis: int) -> Array:
         parts = [ufuncs.divide(first, h), ufuncs.divide(ufuncs.subtract(ahead, behind), ufuncs.multiply(h, 2)),
                  ufuncs.divide(last, h)]  # fmt: skip
     else:
-        widths = lax_shape.reshape(diff(convert_dtype(h, f.dtype)), (n - 1, *[1] * (f.ndim - 1)))
+        widths = lax.reshape(diff(convert_dtype(h, f.dtype)), (n - 1, *[1] * (f.ndim - 1)))
         left, right = _slice_axis(widths, 0, n - 2, 0), _slice_axis(widths, 1, n - 1, 0)
         total = ufuncs.add(left, right)
         terms = [ufuncs.multiply(ufuncs.divide(left, ufuncs.multiply(right, total)), ahead),
@@ -165,7 +164,7 @@ def _gradient_axis(f, h, axis: int) -> Array:
         inside = ufuncs.subtract(ufuncs.add(terms[0], terms[1]), terms[2])
         parts = [ufuncs.divide(first, _slice_axis(widths, 0, 1, 0)), inside,
                  ufuncs.divide(last, _slice_axis(widths, n - 2, n - 1, 0))]  # fmt: skip
-    return moveaxis(lax_shape.concatenate(parts, 0), 0, axis)
+    return moveaxis(lax.concatenate(parts, 0), 0, axis)
 
 
 def trapezoid(y, x=None, dx=1.0, axis: int = -1):
@@ -181,3 +180,9 @@ def trapezoid(y, x=None, dx=1.0, axis: int = -1):
     n = y.shape[-1]
     pairs = ufuncs.add(_slice_axis(y, 1, n, y.ndim - 1), _slice_axis(y, 0, n - 1, y.ndim - 1))
     return ufuncs.multiply(reductions.sum(ufuncs.multiply(pairs, widths), -1), 0.5)
+
+
+__all__ = [
+    "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "diff", "ediff1d", "gradient",
+    "nancumprod", "nancumsum", "trapezoid",
+]  # fmt: skip

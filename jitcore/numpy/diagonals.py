@@ -10,9 +10,8 @@ import operator
 
 import numpy as np
 
-from jitcore import dtypes
+from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.lax import shape as lax_shape
 from jitcore.numpy import logic, reductions, ufuncs
 from jitcore.numpy.creation import asarray
 from jitcore.numpy.index_update import update_item
@@ -36,8 +35,8 @@ def _float_or(dtype):
 def _compare_grids(rows, columns, k, compare) -> Array:
     """`compare(i + k, j)` of every row i and column j."""
     shape = (rows, columns)
-    i = lax_shape.broadcasted_iota(_INDEX, shape, 0)
-    j = lax_shape.broadcasted_iota(_INDEX, shape, 1)
+    i = lax.broadcasted_iota(_INDEX, shape, 0)
+    j = lax.broadcasted_iota(_INDEX, shape, 1)
     return compare(i if isinstance(k, int) and k == 0 else ufuncs.add(i, k), j)
 
 
@@ -109,7 +108,7 @@ def diag(v, k: int = 0):
         raise ValueError("diag input must be 1d or 2d")
     extent = v.shape[0] + abs(k)
     rows = np.arange(v.shape[0], dtype=np.int32)
-    zeros = lax_shape.full((extent, extent), 0, v.dtype)
+    zeros = lax.full((extent, extent), 0, v.dtype)
     return update_item(zeros, (rows + max(-k, 0), rows + max(k, 0)), v, is_unique=True)
 
 
@@ -121,13 +120,17 @@ def diagflat(v, k: int = 0):
 def fill_diagonal(a, val, wrap: bool = False, *, inplace: bool = True):
     """A copy of a with val on its diagonal (`inplace` must be False). Same as: `jax.numpy.fill_diagonal`."""
     if inplace:
-        raise NotImplementedError("jnp.fill_diagonal can only be used with inplace=False: arrays are immutable.")
+        raise NotImplementedError(
+            "jnp.fill_diagonal can only be used with inplace=False: arrays are immutable."
+        )
     if wrap:
         raise NotImplementedError("wrap=True is not implemented, must use inplace=False and wrap=False")
     a = ensure_array("fill_diagonal", a)
     steps = np.arange(min(a.shape), dtype=np.int32)
     values = ravel(asarray(val))
-    values = get_item(values, np.resize(np.arange(values.shape[0]), steps.size)) if values.shape[0] > 1 else values
+    values = (
+        get_item(values, np.resize(np.arange(values.shape[0]), steps.size)) if values.shape[0] > 1 else values
+    )
     return update_item(a, (steps,) * a.ndim, values)
 
 
@@ -138,7 +141,7 @@ def vander(x, N: int | None = None, increasing: bool = False):
     if x.ndim != 1:
         raise ValueError("x must be a one-dimensional array")
     powers = np.arange(count) if increasing else np.arange(count)[::-1]
-    return ufuncs.power(lax_shape.reshape(x, (x.shape[0], 1)), asarray(powers.astype(np.int32)))
+    return ufuncs.power(lax.reshape(x, (x.shape[0], 1)), asarray(powers.astype(np.int32)))
 
 
 # -- index arrays -------------------------------------------------------------------------------------------
@@ -180,4 +183,11 @@ def diag_indices_from(arr):
 
 def mask_indices(n: int, mask_func, k: int = 0):
     """Indices where `mask_func(ones((n, n)), k)` is not 0. Same as: `numpy.mask_indices`."""
-    return _known(np.nonzero(np.asarray(mask_func(lax_shape.full((n, n), 1, _INDEX), k))))
+    return _known(np.nonzero(np.asarray(mask_func(lax.full((n, n), 1, _INDEX), k))))
+
+
+__all__ = [
+    "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "eye", "fill_diagonal",
+    "identity", "mask_indices", "trace", "tri", "tril", "tril_indices", "tril_indices_from", "triu",
+    "triu_indices", "triu_indices_from", "vander",
+]  # fmt: skip

@@ -13,11 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jitcore import dtypes, errors
+from jitcore import dtypes, errors, lax
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.trace import Tracer, origin_of, user_snippet
-from jitcore.lax import elementwise as lax
-from jitcore.lax import shape as lax_shape
 from jitcore.numpy.promotion import apply_elementwise, apply_select, broadcast_shapes, convert_dtype, promote
 
 
@@ -153,7 +151,10 @@ def _parse_mask(mask, axis: int, shape: tuple) -> list[Entry]:
     if tuple(mask.shape) != tuple(expected):
         raise IndexError(f"boolean index did not match shape of indexed array in index {axis}: "
                          f"got {tuple(mask.shape)}, expected {list(expected)}")  # fmt: skip
-    return [Entry("array", axis + i, found.astype(np.int32)) for i, found in enumerate(np.nonzero(np.asarray(mask)))]
+    return [
+        Entry("array", axis + i, found.astype(np.int32))
+        for i, found in enumerate(np.nonzero(np.asarray(mask)))
+    ]
 
 
 def _parse_slice(item: slice, axis: int, extent, position: int) -> Entry:
@@ -169,7 +170,9 @@ def _parse_symbolic_slice(start, stop, step, axis: int, extent) -> Entry:
     """A slice of an axis of unknown extent, or with symbolic bounds; the bounds are taken to lie inside."""
     if step not in (None, 1):
         raise NotImplementedError("slices of a symbolic extent must have step 1")
-    start = 0 if start is None else start if isinstance(start, int) and start >= 0 else _from_end(start, extent)
+    start = (
+        0 if start is None else start if isinstance(start, int) and start >= 0 else _from_end(start, extent)
+    )
     stop = extent if stop is None else _from_end(stop, extent)
     return Entry("slice", axis, None, start, stop - start)
 
@@ -252,7 +255,9 @@ def _join_index_shapes(entries: Sequence[Entry]) -> tuple:
     try:
         return broadcast_shapes(*shapes)
     except ValueError:
-        raise IndexError(f"index arrays could not be broadcast together: shapes={list(map(tuple, shapes))}") from None
+        raise IndexError(
+            f"index arrays could not be broadcast together: shapes={list(map(tuple, shapes))}"
+        ) from None
 
 
 def _lay_out_result(entries: Sequence[Entry], advanced: tuple, joint: tuple) -> tuple[list, list]:
@@ -277,18 +282,25 @@ def _assemble_indices(components: list, batch_shape: tuple):
     """The index array of shape `batch_shape + (k,)`. A component's last axis is the batch axis before `end`."""
     if all(not isinstance(value, Array) for value, _ in components):
         known = [_expand_known(np.asarray(value), end, batch_shape) for value, end in components]
-        dtype = np.int32 if all(c.dtype.itemsize <= 4 or not c.size or c.max() < 2**31 for c in known) else np.int64
+        dtype = (
+            np.int32
+            if all(c.dtype.itemsize <= 4 or not c.size or c.max() < 2**31 for c in known)
+            else np.int64
+        )
         return np.stack(known, -1).astype(dtype) if known else np.zeros((*batch_shape, 0), np.int32)
-    wide = any(isinstance(v, Array) and v.dtype in (dtypes.int64, dtypes.uint32, dtypes.uint64) for v, _ in components)
+    wide = any(
+        isinstance(v, Array) and v.dtype in (dtypes.int64, dtypes.uint32, dtypes.uint64)
+        for v, _ in components
+    )
     dtype = dtypes.int64 if wide else dtypes.int32
     columns = []
     for value, end in components:
         value = convert_dtype(value, dtype) if isinstance(value, Array) else np.asarray(value).astype(dtype)
         rank = len(value.shape)
         dims = tuple(range(end - rank, end))
-        columns.append(lax_shape.broadcast_in_dim(value if rank or isinstance(value, Array) else value[()],
+        columns.append(lax.broadcast_in_dim(value if rank or isinstance(value, Array) else value[()],
                                                   (*batch_shape, 1), dims))  # fmt: skip
-    return columns[0] if len(columns) == 1 else lax_shape.concatenate(columns, len(batch_shape))
+    return columns[0] if len(columns) == 1 else lax.concatenate(columns, len(batch_shape))
 
 
 def _expand_known(value: np.ndarray, end: int, batch_shape: tuple) -> np.ndarray:

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from jitcore import argument_errors, dtypes
+from jitcore import argument_errors, dtypes, lax
 from jitcore.array import Array
 from jitcore.core.trace import Tracer, user_snippet
-from jitcore.lax import gather_scatter as lax_gather
-from jitcore.lax import index as lax_index
-from jitcore.lax import shape as lax_shape
 from jitcore.numpy import ufuncs
 from jitcore.numpy.creation import asarray
 from jitcore.numpy.index_plan import Entry, parse_index, plan_index
@@ -23,12 +20,12 @@ from jitcore.numpy.promotion import apply_select, broadcast_array, convert_dtype
 
 # How values meet old elements: the function of both (None: the value alone), and the scatter.
 COMBINATIONS = {
-    "set": (None, lax_gather.scatter),
-    "add": (ufuncs.add, lax_gather.scatter_add),
-    "subtract": (ufuncs.subtract, lax_gather.scatter_sub),
-    "multiply": (ufuncs.multiply, lax_gather.scatter_mul),
-    "min": (ufuncs.minimum, lax_gather.scatter_min),
-    "max": (ufuncs.maximum, lax_gather.scatter_max),
+    "set": (None, lax.scatter),
+    "add": (ufuncs.add, lax.scatter_add),
+    "subtract": (ufuncs.subtract, lax.scatter_sub),
+    "multiply": (ufuncs.multiply, lax.scatter_mul),
+    "min": (ufuncs.minimum, lax.scatter_min),
+    "max": (ufuncs.maximum, lax.scatter_max),
 }
 
 
@@ -110,12 +107,14 @@ class IndexUpdateRef:
 
     def _apply_factors(self, function, values, is_sorted: bool, is_unique: bool, mode):
         x = ensure_array("at", self.array)
-        ones = lax_shape.full(x.shape, 1, x.dtype)
+        ones = lax.full(x.shape, 1, x.dtype)
         factors = update_item(ones, self.index, values, "multiply", is_sorted, is_unique, mode)
         return convert_dtype(function(x, factors), x.dtype, x.weak_type)
 
 
-def update_item(x, index, values, combination: str = "set", is_sorted=False, is_unique=False, mode=None) -> Array:
+def update_item(
+    x, index, values, combination: str = "set", is_sorted=False, is_unique=False, mode=None
+) -> Array:
     """x with values combined into `x[index]`, in the dtype of x.
 
     Raises: IndexError, TypeError for the index; ValueError where values do not broadcast to `x[index]`."""
@@ -127,7 +126,9 @@ def update_item(x, index, values, combination: str = "set", is_sorted=False, is_
     if mask is not None:
         return convert_dtype(_update_masked(x, mask, values, combination), dtype, weak)
     entries = parse_index(x.shape, index)
-    if mode is None and all(e.kind in ("integer", "new") or (e.kind == "slice" and e.step == 1) for e in entries):
+    if mode is None and all(
+        e.kind in ("integer", "new") or (e.kind == "slice" and e.step == 1) for e in entries
+    ):
         out = _update_static(x, entries, values, combination)
     else:
         out = _scatter(x, entries, values, combination, is_sorted, is_unique, mode)
@@ -148,14 +149,14 @@ def _update_masked(x, mask, values, combination: str):
     if values.ndim > len(rest):
         parse_index(x.shape, mask)  # raises the error for traced masks
     function = COMBINATIONS[combination][0]
-    mask = lax_shape.reshape(mask, mask.shape + (1,) * len(rest)) if rest and mask.ndim else mask
+    mask = lax.reshape(mask, mask.shape + (1,) * len(rest)) if rest and mask.ndim else mask
     return apply_select(mask, values if function is None else function(x, values), x)
 
 
 def _fit_values(values, shape: tuple):
     """values broadcast to the shape of `x[index]`; leading axes of extent 1 may be dropped."""
     while values.ndim > len(shape) and values.shape[0] == 1:
-        values = lax_shape.squeeze(values, (0,))
+        values = lax.squeeze(values, (0,))
     if values.ndim > len(shape) or any(
         own != 1 and own != wanted for own, wanted in zip(values.shape[::-1], shape[::-1])
     ):
@@ -170,17 +171,17 @@ def _update_static(x, entries: list[Entry], values, combination: str):
     by_axis = [entry for entry in entries if entry.kind != "new"]
     sizes = tuple(entry.size if entry.kind == "slice" else 1 for entry in by_axis)
     starts = [entry.start if entry.kind == "slice" else entry.value for entry in by_axis]
-    values = lax_shape.reshape(values, sizes)
+    values = lax.reshape(values, sizes)
     function = COMBINATIONS[combination][0]
     whole = sizes == x.shape
     if function is not None:
         limits = [start + size for start, size in zip(starts, sizes)]
-        values = function(x if whole else lax_index.slice(x, starts, limits), values)
+        values = function(x if whole else lax.slice(x, starts, limits), values)
     if whole:
         return values
     if any(isinstance(size, int) and size == 0 for size in sizes):
         return x
-    return lax_index.dynamic_update_slice(x, values, [np.int32(s) for s in starts], allow_negative_indices=False)
+    return lax.dynamic_update_slice(x, values, [np.int32(s) for s in starts], allow_negative_indices=False)
 
 
 def _scatter(x, entries: list[Entry], values, combination: str, is_sorted: bool, is_unique: bool, mode):
@@ -189,10 +190,10 @@ def _scatter(x, entries: list[Entry], values, combination: str, is_sorted: bool,
     if any(isinstance(size, int) and size == 0 for size in plan.core_shape):
         return x
     if plan.new_axes:
-        values = lax_shape.reshape(values, plan.core_shape)
+        values = lax.reshape(values, plan.core_shape)
     if mode is None:
-        names = lax_gather.GatherScatterMode
+        names = lax.GatherScatterMode
         mode = names.PROMISE_IN_BOUNDS if plan.is_known else names.FILL_OR_DROP
-    numbers = lax_gather.ScatterDimensionNumbers(plan.window_dims, plan.collapsed, plan.index_map)
+    numbers = lax.ScatterDimensionNumbers(plan.window_dims, plan.collapsed, plan.index_map)
     return COMBINATIONS[combination][1](x, plan.indices, values, numbers, indices_are_sorted=is_sorted,
                                         unique_indices=is_unique, mode=mode)  # fmt: skip

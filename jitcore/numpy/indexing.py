@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from jitcore import dtypes
+from jitcore import dtypes, lax
 from jitcore.array import ConcreteArray
 from jitcore.core.trace import context, eval_trace
-from jitcore.lax import gather_scatter as lax_gather
-from jitcore.lax import index as lax_index
-from jitcore.lax import shape as lax_shape
 from jitcore.numpy.index_plan import Entry, IndexPlan, parse_index, plan_index
 from jitcore.numpy.promotion import ensure_array
 
-_CLIP = lax_gather.GatherScatterMode.CLIP
-_IN_BOUNDS = lax_gather.GatherScatterMode.PROMISE_IN_BOUNDS
+_CLIP = lax.GatherScatterMode.CLIP
+_IN_BOUNDS = lax.GatherScatterMode.PROMISE_IN_BOUNDS
 
 
 def get_item(x, index):
@@ -63,26 +60,30 @@ def _read_static(x, entries: list[Entry]):
             bounds = last, entry.start + 1, -entry.step
             reversed_axes.append(entry.axis)
         elif entry.kind == "slice":
-            stop = entry.start + (entry.size - 1) * entry.step + 1 if entry.step != 1 else entry.start + entry.size
+            stop = (
+                entry.start + (entry.size - 1) * entry.step + 1
+                if entry.step != 1
+                else entry.start + entry.size
+            )
             bounds = entry.start, stop, entry.step
         else:
             continue
         for values, value in zip((starts, limits, strides), bounds):
             values.append(value)
     if any(s != 0 for s in starts) or tuple(limits) != tuple(x.shape) or any(s != 1 for s in strides):
-        x = lax_index.slice(x, starts, limits, None if all(s == 1 for s in strides) else strides)
+        x = lax.slice(x, starts, limits, None if all(s == 1 for s in strides) else strides)
     if reversed_axes:
-        x = lax_shape.rev(x, reversed_axes)
+        x = lax.rev(x, reversed_axes)
     return _drop_and_add_axes(x, entries)
 
 
 def _drop_and_add_axes(x, entries: list[Entry]):
     dropped = [entry.axis for entry in entries if entry.kind in ("integer", "scalar")]
     if dropped:
-        x = lax_shape.squeeze(x, dropped)
+        x = lax.squeeze(x, dropped)
     left = [entry.kind for entry in entries if entry.kind in ("slice", "new")]
     new_axes = [i for i, kind in enumerate(left) if kind == "new"]
-    return lax_shape.expand_dims(x, new_axes) if new_axes else x
+    return lax.expand_dims(x, new_axes) if new_axes else x
 
 
 def _read_dynamic(x, entries: list[Entry]):
@@ -96,19 +97,21 @@ def _read_dynamic(x, entries: list[Entry]):
     starts = [entry.start if entry.kind == "slice" else entry.value for entry in by_axis]
     sizes = [entry.size if entry.kind == "slice" else 1 for entry in by_axis]
     return _drop_and_add_axes(
-        lax_index.dynamic_slice(x, starts, sizes, allow_negative_indices=False), entries)  # fmt: skip
+        lax.dynamic_slice(x, starts, sizes, allow_negative_indices=False), entries)  # fmt: skip
 
 
-def gather_plan(x, plan: IndexPlan, mode=None, fill_value=None, is_sorted: bool = False, is_unique: bool = False):
+def gather_plan(
+    x, plan: IndexPlan, mode=None, fill_value=None, is_sorted: bool = False, is_unique: bool = False
+):
     """`x[index]` of a planned index by one gather."""
     if any(isinstance(size, int) and size == 0 for size in plan.core_shape):
-        return lax_shape.full(plan.shape, 0, x.dtype)
+        return lax.full(plan.shape, 0, x.dtype)
     if mode is None:
         mode = _IN_BOUNDS if plan.is_known else _CLIP
-    numbers = lax_gather.GatherDimensionNumbers(plan.window_dims, plan.collapsed, plan.index_map)
-    out = lax_gather.gather(x, plan.indices, numbers, plan.slice_sizes, indices_are_sorted=is_sorted,
+    numbers = lax.GatherDimensionNumbers(plan.window_dims, plan.collapsed, plan.index_map)
+    out = lax.gather(x, plan.indices, numbers, plan.slice_sizes, indices_are_sorted=is_sorted,
                             unique_indices=is_unique, mode=mode, fill_value=fill_value)  # fmt: skip
-    return lax_shape.expand_dims(out, plan.new_axes) if plan.new_axes else out
+    return lax.expand_dims(out, plan.new_axes) if plan.new_axes else out
 
 
 def read_with_mode(x, index, *, mode=None, fill_value=None, indices_are_sorted=False, unique_indices=False):
@@ -116,8 +119,10 @@ def read_with_mode(x, index, *, mode=None, fill_value=None, indices_are_sorted=F
     x = ensure_array("get", x)
     if mode is None and fill_value is None:
         return get_item(x, index)
-    mode = lax_gather.GatherScatterMode.from_any(mode)
+    mode = lax.GatherScatterMode.from_any(mode)
     if fill_value is not None:
-        fill_value = np.asarray(fill_value).astype(x.dtype)[()] if x.dtype != dtypes.bool_ else bool(fill_value)
+        fill_value = (
+            np.asarray(fill_value).astype(x.dtype)[()] if x.dtype != dtypes.bool_ else bool(fill_value)
+        )
     plan = plan_index(x.shape, parse_index(x.shape, index))
     return gather_plan(x, plan, mode, fill_value, indices_are_sorted, unique_indices)

@@ -9,11 +9,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from jitcore import dtypes
+from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.core.aval import aval_of
-from jitcore.lax import elementwise as lax
-from jitcore.lax import shape as lax_shape
 from jitcore.numpy.promotion import (
     apply_elementwise,
     ensure_array,
@@ -26,7 +24,7 @@ from jitcore.numpy.ufuncs import absolute, compare_complex, imag, real
 
 def zeros_of(x):
     """False of the shape of x."""
-    return lax_shape.full(x.shape, False, dtypes.bool_)
+    return lax.full(x.shape, False, dtypes.bool_)
 
 
 # -- comparison -----------------------------------------------------------------------------------------------
@@ -70,14 +68,16 @@ def _define_logical(name: str, function, doc: str, identity) -> Ufunc:
     return Ufunc(logical, identity)
 
 
-logical_and = _define_logical("logical_and", lax.and_, "Whether x and y both are not 0.", True)
-logical_or = _define_logical("logical_or", lax.or_, "Whether x or y is not 0.", False)
-logical_xor = _define_logical("logical_xor", lax.xor, "Whether exactly one of x and y is not 0.", False)
+logical_and = _define_logical("logical_and", lax.bitwise_and, "Whether x and y both are not 0.", True)
+logical_or = _define_logical("logical_or", lax.bitwise_or, "Whether x or y is not 0.", False)
+logical_xor = _define_logical(
+    "logical_xor", lax.bitwise_xor, "Whether exactly one of x and y is not 0.", False
+)
 
 
 def logical_not(x, /):
     """Whether x is 0. Same as: `numpy.logical_not`."""
-    return apply_elementwise(lax.not_.primitive, (to_bool("logical_not", x),))
+    return apply_elementwise(lax.bitwise_not.primitive, (to_bool("logical_not", x),))
 
 
 # -- predicates -----------------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ def _of_parts(name: str, x, predicate, combine, otherwise: bool):
         return combine(predicate(real(x)), predicate(imag(x)))
     if dtypes.is_floating(x.dtype):
         return predicate(x)
-    return lax_shape.full(x.shape, otherwise, dtypes.bool_)
+    return lax.full(x.shape, otherwise, dtypes.bool_)
 
 
 def isnan(x, /):
@@ -99,7 +99,9 @@ def isnan(x, /):
 
 def isfinite(x, /):
     """Whether x is neither infinite nor NaN. Same as: `numpy.isfinite`."""
-    return _of_parts("isfinite", x, lambda p: apply_elementwise(lax.is_finite.primitive, (p,)), logical_and, True)
+    return _of_parts(
+        "isfinite", x, lambda p: apply_elementwise(lax.is_finite.primitive, (p,)), logical_and, True
+    )
 
 
 def isinf(x, /):
@@ -157,3 +159,10 @@ def isscalar(element) -> bool:
 def iterable(y) -> bool:
     """Whether one can iterate over y. Same as: `numpy.iterable`."""
     return isinstance(y, Iterable) and not (isinstance(y, (np.ndarray, Array)) and y.ndim == 0)
+
+
+__all__ = [
+    "equal", "greater", "greater_equal", "iscomplex", "iscomplexobj", "isfinite", "isinf", "isnan",
+    "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "iterable", "less", "less_equal",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "not_equal",
+]  # fmt: skip

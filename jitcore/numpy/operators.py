@@ -16,7 +16,14 @@ from jitcore.numpy.promotion import is_operand
 
 # Dtypes whose NumPy loops for these kinds of operators give what the primitives give, Python scalars included.
 _DIRECT = {
-    "arithmetic": {dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128},
+    "arithmetic": {
+        dtypes.int32,
+        dtypes.int64,
+        dtypes.float32,
+        dtypes.float64,
+        dtypes.complex64,
+        dtypes.complex128,
+    },
     "division": {dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128},
     "comparison": {dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64},
 }
@@ -45,7 +52,9 @@ def compute_directly(numpy_ufunc, allowed: set, x: ConcreteArray, other):
         return None
     with np.errstate(all="ignore"):
         out = numpy_ufunc(data, value)
-    return ConcreteArray(out if out.__class__ is np.ndarray else np.asarray(out), weak and out.dtype != np.bool_)
+    return ConcreteArray(
+        out if out.__class__ is np.ndarray else np.asarray(out), weak and out.dtype != np.bool_
+    )
 
 
 def _define_direct(function, numpy_ufunc, allowed: str):

@@ -11,11 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jitcore import dtypes
+from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.lax import dot as lax_dot
-from jitcore.lax import reduce as lax_reduce
-from jitcore.lax import shape as lax_shape
 from jitcore.numpy.indexing import get_item
 from jitcore.numpy.promotion import (
     broadcast_array,
@@ -40,7 +37,7 @@ def contract_pair(a, b, a_labels, b_labels, out_labels, dtype=None) -> Array:
     numbers = tuple(tuple(tuple(labels.index(one) for one in group) for labels in (a_labels, b_labels))
                     for group in (contracted, batch))  # fmt: skip
     dtype = dtypes.result_type(a.dtype, b.dtype) if dtype is None else dtype
-    out = lax_dot.dot_general(a, b, numbers, preferred_element_type=dtype)
+    out = lax.dot_general(a, b, numbers, preferred_element_type=dtype)
     natural = batch + [label for label in (*a_labels, *b_labels) if label not in shared]
     return _permute(out, [natural.index(label) for label in out_labels])
 
@@ -49,11 +46,11 @@ def _sum_lonely(x, labels, others) -> tuple[Array, list]:
     """Sums over the labels that appear nowhere else."""
     lonely = tuple(i for i, label in enumerate(labels) if label not in others)
     kept = [label for i, label in enumerate(labels) if i not in lonely]
-    return (lax_reduce.reduce_sum(x, lonely) if lonely else x), kept
+    return (lax.reduce_sum(x, lonely) if lonely else x), kept
 
 
 def _permute(x, order: Sequence[int]) -> Array:
-    return x if list(order) == list(range(len(order))) else lax_shape.transpose(x, tuple(order))
+    return x if list(order) == list(range(len(order))) else lax.transpose(x, tuple(order))
 
 
 def _prepare(name: str, a, b, preferred_element_type) -> tuple[Array, Array, np.dtype | None]:
@@ -90,7 +87,7 @@ def _label_batch(x, count: int, batch: tuple) -> tuple[Array, list]:
     offset = len(batch) - count
     broadcast = [i for i in range(count) if x.shape[i] != batch[offset + i]]
     labels = [offset + i for i in range(count) if i not in broadcast]
-    return (lax_shape.squeeze(x, broadcast) if broadcast else x), labels
+    return (lax.squeeze(x, broadcast) if broadcast else x), labels
 
 
 def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None):
@@ -101,13 +98,13 @@ def dot(a, b, *, precision=None, preferred_element_type=None, out_sharding=None)
     b_axis = max(b.ndim - 2, 0)
     if a.shape[-1] != b.shape[b_axis]:
         raise TypeError(f"dot: the contracted extents differ, got shapes {a.shape} and {b.shape}.")
-    return lax_dot.dot_general(a, b, (((a.ndim - 1,), (b_axis,)), ((), ())), preferred_element_type=dtype)
+    return lax.dot_general(a, b, (((a.ndim - 1,), (b_axis,)), ((), ())), preferred_element_type=dtype)
 
 
 def vdot(a, b, *, precision=None, preferred_element_type=None):
     """Sum of conjugate(a) * b over all elements. Same as: `numpy.vdot`."""
     a, b = (ensure_array("vdot", x, i) for i, x in enumerate((a, b)))
-    a, b = (lax_shape.reshape(x, (x.size,)) for x in (conjugate(a), b))
+    a, b = (lax.reshape(x, (x.size,)) for x in (conjugate(a), b))
     return dot(a, b, precision=precision, preferred_element_type=preferred_element_type)
 
 
@@ -124,7 +121,7 @@ def outer(a, b, out=None):
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.outer is not supported.")
     a, b = promote_arrays("outer", a, b)
-    return multiply(lax_shape.reshape(a, (a.size, 1)), lax_shape.reshape(b, (1, b.size)))
+    return multiply(lax.reshape(a, (a.size, 1)), lax.reshape(b, (1, b.size)))
 
 
 def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_sharding=None):
@@ -135,11 +132,13 @@ def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_
     else:
         count = operator.index(axes)
         if count > min(a.ndim, b.ndim):
-            raise TypeError(f"Number of tensordot axes (axes {count}) exceeds input ranks ({a.ndim} and {b.ndim})")
+            raise TypeError(
+                f"Number of tensordot axes (axes {count}) exceeds input ranks ({a.ndim} and {b.ndim})"
+            )
         a_axes, b_axes = tuple(range(a.ndim - count, a.ndim)), tuple(range(count))
     a_axes = tuple(canonicalize_axis(i, a.ndim) for i in a_axes)
     b_axes = tuple(canonicalize_axis(i, b.ndim) for i in b_axes)
-    return lax_dot.dot_general(a, b, ((a_axes, b_axes), ((), ())), preferred_element_type=dtype)
+    return lax.dot_general(a, b, ((a_axes, b_axes), ((), ())), preferred_element_type=dtype)
 
 
 def vecdot(x1, x2, /, *, axis: int = -1, precision=None, preferred_element_type=None):
@@ -162,24 +161,24 @@ def _move_axis_last(x, axis: int):
 def matvec(x1, x2, /):
     """Products of stacks of matrices and vectors. Same as: `numpy.matvec`."""
     x1, x2 = promote_arrays("matvec", x1, x2)
-    return get_item(matmul(x1, lax_shape.expand_dims(x2, (-1,))), (Ellipsis, 0))
+    return get_item(matmul(x1, lax.expand_dims(x2, (-1,))), (Ellipsis, 0))
 
 
 def vecmat(x1, x2, /):
     """Products of stacks of conjugated vectors and matrices. Same as: `numpy.vecmat`."""
     x1, x2 = promote_arrays("vecmat", x1, x2)
-    return get_item(matmul(lax_shape.expand_dims(conjugate(x1), (-2,)), x2), (Ellipsis, 0, slice(None)))
+    return get_item(matmul(lax.expand_dims(conjugate(x1), (-2,)), x2), (Ellipsis, 0, slice(None)))
 
 
 def kron(a, b):
     """Kronecker product. Same as: `numpy.kron`."""
     a, b = promote_arrays("kron", a, b)
     rank = max(a.ndim, b.ndim)
-    a, b = (lax_shape.reshape(x, (1,) * (rank - x.ndim) + x.shape) for x in (a, b))
+    a, b = (lax.reshape(x, (1,) * (rank - x.ndim) + x.shape) for x in (a, b))
     shape = tuple(m * n for m, n in zip(a.shape, b.shape))
-    a = lax_shape.reshape(a, tuple(extent for n in a.shape for extent in (n, 1)))
-    b = lax_shape.reshape(b, tuple(extent for n in b.shape for extent in (1, n)))
-    return lax_shape.reshape(multiply(a, b), shape)
+    a = lax.reshape(a, tuple(extent for n in a.shape for extent in (n, 1)))
+    b = lax.reshape(b, tuple(extent for n in b.shape for extent in (1, n)))
+    return lax.reshape(multiply(a, b), shape)
 
 
 def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None):
@@ -195,10 +194,10 @@ def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | N
         return subtract(multiply(parts_a[0], parts_b[1]), multiply(parts_a[1], parts_b[0]))
     for parts in (parts_a, parts_b):
         if len(parts) == 2:
-            parts.append(lax_shape.full_like(parts[0], 0))
+            parts.append(lax.full_like(parts[0], 0))
     components = [subtract(multiply(parts_a[i], parts_b[j]), multiply(parts_a[j], parts_b[i]))
                   for i, j in ((1, 2), (2, 0), (0, 1))]  # fmt: skip
-    out = lax_shape.concatenate([lax_shape.expand_dims(c, (c.ndim,)) for c in components], components[0].ndim)
+    out = lax.concatenate([lax.expand_dims(c, (c.ndim,)) for c in components], components[0].ndim)
     target = canonicalize_axis(axisc, out.ndim)
     order = list(range(out.ndim - 1))
     order.insert(target, out.ndim - 1)
@@ -219,9 +218,15 @@ def einsum(subscripts, /, *operands, out=None, optimize="optimal", precision=Non
         raise NotImplementedError("The 'out' argument to jnp.einsum is not supported.")
     operands = (subscripts, *operands)
     strategy = "optimal" if optimize is True else optimize or _left_to_right(operands)
-    operands, contractions = opt_einsum.contract_path(*operands, einsum_call=True, use_blas=True, optimize=strategy)
+    operands, contractions = opt_einsum.contract_path(
+        *operands, einsum_call=True, use_blas=True, optimize=strategy
+    )
     arrays = [ensure_array("einsum", x, i) for i, x in enumerate(operands)]
-    dtype = dtypes.result_type(*arrays) if preferred_element_type is None else dtypes.canonicalize(preferred_element_type)
+    dtype = (
+        dtypes.result_type(*arrays)
+        if preferred_element_type is None
+        else dtypes.canonicalize(preferred_element_type)
+    )
     weak = all(x.weak_type for x in arrays)
     arrays = [convert_dtype(x, dtypes.result_type(*operands), weak) for x in arrays]
     for positions, _, expression, *_ in contractions:
@@ -267,10 +272,10 @@ def _drop_broadcast_axes(a, a_labels: list, b, b_labels: list):
         if m == n:
             continue
         if isinstance(m, int) and m == 1:
-            a = lax_shape.squeeze(a, (a_labels.index(label),))
+            a = lax.squeeze(a, (a_labels.index(label),))
             a_labels = [one for one in a_labels if one != label]
         elif isinstance(n, int) and n == 1:
-            b = lax_shape.squeeze(b, (b_labels.index(label),))
+            b = lax.squeeze(b, (b_labels.index(label),))
             b_labels = [one for one in b_labels if one != label]
     return a, a_labels, b, b_labels
 
@@ -288,3 +293,9 @@ def _take_diagonals(x, term: str) -> tuple[Array, list]:
         x = get_item(x, (steps,) * len(axes))
         labels = [label] + [labels[i] for i in rest]
     return x, labels
+
+
+__all__ = [
+    "cross", "dot", "einsum", "einsum_path", "inner", "kron", "matmul", "matvec", "outer",
+    "tensordot", "vdot", "vecdot", "vecmat",
+]  # fmt: skip

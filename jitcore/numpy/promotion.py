@@ -13,14 +13,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from jitcore import dtypes, errors
+from jitcore import dtypes, errors, lax
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import Primitive
 from jitcore.core.trace import Tracer, context, eval_trace, origin_of, to_numpy, user_snippet
-from jitcore.lax import elementwise as lax
-from jitcore.lax import shape as lax_shape
 from jitcore.lax.define import cast
+from jitcore.lax.elementwise import convert_dtype as convert_ndarray
 
 _SCALAR_TYPES = {bool: "b", int: "i", float: "f", complex: "c"}
 
@@ -99,7 +98,7 @@ def convert_dtype(x, dtype, weak: bool = False):
     if x.dtype == dtype and x.weak_type == weak:
         return x
     if isinstance(x, ConcreteArray) and context.trace is eval_trace:
-        data = x.data if x.dtype == dtype else lax.convert_dtype(x.data, dtype)
+        data = x.data if x.dtype == dtype else convert_ndarray(x.data, dtype)
         return ConcreteArray(np.asarray(data), weak)
     return lax.convert_element_type.primitive.bind(x, new_dtype=np.dtype(dtype), weak_type=weak)
 
@@ -152,7 +151,7 @@ def broadcast_array(x, shape: tuple):
     own = shape_of(x)
     if own == shape:
         return x
-    return lax_shape.broadcast_in_dim(x, shape, tuple(range(len(shape) - len(own), len(shape))))
+    return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - len(own), len(shape))))
 
 
 # -- application ----------------------------------------------------------------------------------------------
@@ -196,7 +195,9 @@ def apply_select(condition, on_true, on_false):
         weak = is_weak(on_true) and is_weak(on_false)
         operands = [to_numpy(x) for x in (condition, on_true, on_false)]
         broadcast_shapes(*[x.shape for x in operands])
-        return ConcreteArray(np.ascontiguousarray(np.where(*operands)).reshape(np.broadcast(*operands).shape), weak)
+        return ConcreteArray(
+            np.ascontiguousarray(np.where(*operands)).reshape(np.broadcast(*operands).shape), weak
+        )
     condition, on_true, on_false = broadcast_operands(condition, on_true, on_false)
     return lax.select_n.primitive.bind(condition, on_false, on_true)
 
@@ -225,7 +226,9 @@ def canonicalize_shape(shape) -> tuple:
     """A shape given as an extent or a sequence of extents (ints or symbolic dimensions).
 
     Raises: ConcretizationTypeError for traced extents; TypeError for other values."""
-    if isinstance(shape, np.ndarray) or (isinstance(shape, Array) and shape.ndim == 1 and not isinstance(shape, Tracer)):
+    if isinstance(shape, np.ndarray) or (
+        isinstance(shape, Array) and shape.ndim == 1 and not isinstance(shape, Tracer)
+    ):
         shape = tuple(np.asarray(shape).tolist())
     extents = tuple(shape) if isinstance(shape, (tuple, list, range)) else (shape,)
     return tuple(_canonicalize_extent(extent, shape) for extent in extents)
@@ -249,7 +252,8 @@ def require_static(function: str, argument: str, value):
     """value, unless it is a tracer. Raises: ConcretizationTypeError naming the argument."""
     if isinstance(value, Tracer):
         raise errors.argument_value_error(
-            f"jnp.{function}", argument, value.aval.long(), origin_of(value.trace, value), user_snippet())
+            f"jnp.{function}", argument, value.aval.long(), origin_of(value.trace, value), user_snippet()
+        )
     return value
 
 

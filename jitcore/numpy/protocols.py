@@ -26,7 +26,11 @@ def _namesakes() -> dict:
     table = {}
     for theirs, ours in ((np, jnp), (np.linalg, jnp.linalg), (np.fft, jnp.fft)):
         for name in dir(theirs):
-            function = getattr(theirs, name) if name not in ("core", "matrixlib") and not name.startswith("_") else None
+            function = (
+                getattr(theirs, name)
+                if name not in ("core", "matrixlib") and not name.startswith("_")
+                else None
+            )
             namesake = getattr(ours, _RENAMED.get(name, name) or "", None)
             if callable(function) and callable(namesake) and not isinstance(function, type):
                 table[function] = namesake
@@ -68,7 +72,8 @@ def _run_in_numpy(function, args, kwargs, name: str):
     tracer = _find_tracer((*args, kwargs))
     if tracer is not None:
         raise errors.array_conversion_error(
-            tracer.aval.long(), origin_of(tracer.trace, tracer), user_snippet(), function=name)
+            tracer.aval.long(), origin_of(tracer.trace, tracer), user_snippet(), function=name
+        )
     return function(*_to_ndarrays(args), **_to_ndarrays(kwargs))
 
 

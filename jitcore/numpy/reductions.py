@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from jitcore import dtypes
+from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.lax import elementwise as lax
-from jitcore.lax import reduce as lax_reduce
-from jitcore.lax import shape as lax_shape
+from jitcore.lax.reduce import highest_value, lowest_value
 from jitcore.numpy import logic, ufuncs
 from jitcore.numpy.promotion import (
     apply_elementwise,
@@ -44,7 +42,7 @@ def _fold(name: str, function, a, axis, keepdims: bool, where, identity, initial
     if initial is not None:
         out = combine(out, convert_dtype(ensure_array(name, initial), out.dtype))
     if keepdims:
-        out = lax_shape.expand_dims(out, axes) if axes else out
+        out = lax.expand_dims(out, axes) if axes else out
     return convert_dtype(out, out.dtype)
 
 
@@ -67,7 +65,7 @@ def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=
     a = _prepare("sum", a, dtype, out, promote_integers)
     if a.dtype == dtypes.bool_:
         return any(a, axis, None, keepdims, where=where)
-    return _fold("sum", lax_reduce.reduce_sum, a, axis, keepdims, where, 0, initial, ufuncs.add)
+    return _fold("sum", lax.reduce_sum, a, axis, keepdims, where, 0, initial, ufuncs.add)
 
 
 def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True):
@@ -75,7 +73,7 @@ def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where
     a = _prepare("prod", a, dtype, out, promote_integers)
     if a.dtype == dtypes.bool_:
         return all(a, axis, None, keepdims, where=where)
-    return _fold("prod", lax_reduce.reduce_prod, a, axis, keepdims, where, 1, initial, ufuncs.multiply)
+    return _fold("prod", lax.reduce_prod, a, axis, keepdims, where, 1, initial, ufuncs.multiply)
 
 
 def _extremum(name: str, a, axis, out, keepdims, initial, where) -> Array:
@@ -90,10 +88,10 @@ def _extremum(name: str, a, axis, out, keepdims, initial, where) -> Array:
     is_max = name == "max"
     if dtypes.is_complex(a.dtype):
         return _complex_extremum(a, axes, is_max, keepdims)
-    function = lax_reduce.reduce_max if is_max else lax_reduce.reduce_min
+    function = lax.reduce_max if is_max else lax.reduce_min
     if a.dtype == dtypes.bool_:
-        function = lax_reduce.reduce_or if is_max else lax_reduce.reduce_and
-    identity = (lax_reduce.lowest_value if is_max else lax_reduce.highest_value)(a.dtype)
+        function = lax.reduce_or if is_max else lax.reduce_and
+    identity = (lowest_value if is_max else highest_value)(a.dtype)
     combine = ufuncs.maximum if is_max else ufuncs.minimum
     return _fold(name, function, a, axis, keepdims, where, identity, initial, combine)
 
@@ -104,15 +102,15 @@ def _is_empty(extents) -> bool:
 
 def _complex_extremum(a, axes: tuple, is_max: bool, keepdims) -> Array:
     """Extremum by the real part, then among those by the imaginary part; NaN wins."""
-    function = lax_reduce.reduce_max if is_max else lax_reduce.reduce_min
+    function = lax.reduce_max if is_max else lax.reduce_min
     real, imag = ufuncs.real(a), ufuncs.imag(a)
-    best = lax_shape.expand_dims(function(real, axes), axes)
+    best = lax.expand_dims(function(real, axes), axes)
     worst = a.real.dtype.type(-np.inf if is_max else np.inf)
     candidates = logic.logical_or(logic.equal(real, best), logic.isnan(a))
     part = function(apply_select(candidates, imag, worst), axes)
     real_part = function(real, axes)
-    out = apply_elementwise(lax.complex_.primitive, (real_part, part))
-    return lax_shape.expand_dims(out, axes) if keepdims else out
+    out = apply_elementwise(lax.complex.primitive, (real_part, part))
+    return lax.expand_dims(out, axes) if keepdims else out
 
 
 def max(a, axis=None, out=None, keepdims=False, initial=None, where=None):  # noqa: A001
@@ -129,14 +127,14 @@ def all(a, axis=None, out=None, keepdims=False, *, where=None):  # noqa: A001
     """Whether no element is 0. Same as: `numpy.all`."""
     reject_out("all", out)
     a = logic.to_bool("all", a)
-    return _fold("all", lax_reduce.reduce_and, a, axis, keepdims, where, True, None, None)
+    return _fold("all", lax.reduce_and, a, axis, keepdims, where, True, None, None)
 
 
 def any(a, axis=None, out=None, keepdims=False, *, where=None):  # noqa: A001
     """Whether some element is not 0. Same as: `numpy.any`."""
     reject_out("any", out)
     a = logic.to_bool("any", a)
-    return _fold("any", lax_reduce.reduce_or, a, axis, keepdims, where, False, None, None)
+    return _fold("any", lax.reduce_or, a, axis, keepdims, where, False, None, None)
 
 
 def ptp(a, axis=None, out=None, keepdims=False):
@@ -156,7 +154,7 @@ def _arg_extremum(name: str, function, a, axis, out, keepdims) -> Array:
     a = ensure_array(name, a)
     rank = a.ndim
     if axis is None:
-        a, axis = lax_shape.reshape(a, (a.size,)), 0
+        a, axis = lax.reshape(a, (a.size,)), 0
         added = tuple(range(rank))
     else:
         axis = canonicalize_axis(axis, rank)
@@ -164,17 +162,17 @@ def _arg_extremum(name: str, function, a, axis, out, keepdims) -> Array:
     if _is_empty([a.shape[axis]]):
         raise ValueError(f"attempt to get {name} of an empty sequence")
     found = function(a, axis, dtypes.default_dtype("i"))
-    return lax_shape.expand_dims(found, added) if keepdims else found
+    return lax.expand_dims(found, added) if keepdims else found
 
 
 def argmax(a, axis=None, out=None, keepdims=False):
     """Index of the first largest element (NaN counts as largest). Same as: `numpy.argmax`."""
-    return _arg_extremum("argmax", lax_reduce.argmax, a, axis, out, keepdims)
+    return _arg_extremum("argmax", lax.argmax, a, axis, out, keepdims)
 
 
 def argmin(a, axis=None, out=None, keepdims=False):
     """Index of the first smallest element (NaN counts as smallest). Same as: `numpy.argmin`."""
-    return _arg_extremum("argmin", lax_reduce.argmin, a, axis, out, keepdims)
+    return _arg_extremum("argmin", lax.argmin, a, axis, out, keepdims)
 
 
 # -- means --------------------------------------------------------------------------------------------------
@@ -213,7 +211,9 @@ def _scalar(count, like):
     return like.dtype.type(count) if isinstance(count, int) and dtypes.is_inexact(like.dtype) else count
 
 
-def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None):
+def var(
+    a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None
+):
     """Mean squared distance from the mean; the divisor is the count minus `ddof` (or `correction`).
 
     Same as: `numpy.var`; NaN where the divisor is not positive."""
@@ -236,9 +236,13 @@ def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=Non
     return convert_dtype(out, target)
 
 
-def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None):
+def std(
+    a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None
+):
     """Square root of `var`. Same as: `numpy.std`."""
-    return ufuncs.sqrt(var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction))
+    return ufuncs.sqrt(
+        var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
+    )
 
 
 def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool = False):
@@ -246,7 +250,7 @@ def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool =
     a = ensure_array("average", a)
     if weights is None:
         result = mean(a, axis, keepdims=keepdims)
-        total = lax_shape.full(result.shape, _count(a, axis, None), result.dtype)
+        total = lax.full(result.shape, _count(a, axis, None), result.dtype)
         return (result, total) if returned else result
     weights = ensure_array("average", weights, 1)
     if weights.shape != a.shape:
@@ -254,7 +258,7 @@ def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool =
             raise ValueError("weights must have the shape of a, or be 1-D of its length along axis")
         shape = [1] * a.ndim
         shape[canonicalize_axis(axis, a.ndim)] = weights.shape[0]
-        weights = lax_shape.reshape(weights, tuple(shape))
+        weights = lax.reshape(weights, tuple(shape))
     dtype = dtypes.inexact_dtype(dtypes.result_type(a, weights))
     a, weights = convert_dtype(a, dtype), broadcast_array(convert_dtype(weights, dtype), a.shape)
     total = sum(weights, axis, None, None, keepdims)
@@ -263,3 +267,9 @@ def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool =
 
 
 amax, amin = max, min
+
+
+__all__ = [
+    "all", "amax", "amin", "any", "argmax", "argmin", "average", "count_nonzero", "max", "mean",
+    "min", "prod", "ptp", "std", "sum", "var",
+]  # fmt: skip

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from jitcore import dtypes
+from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.lax import elementwise as lax
 from jitcore.numpy import logic
 from jitcore.numpy.promotion import (
     apply_elementwise,
@@ -75,7 +74,9 @@ def _round_parts(x, function):
     if not dtypes.is_complex(x.dtype):
         return apply_elementwise(function.primitive, (x,))
     parts = [apply_elementwise(part.primitive, (x,)) for part in (lax.real, lax.imag)]
-    return apply_elementwise(lax.complex_.primitive, [apply_elementwise(function.primitive, (p,)) for p in parts])
+    return apply_elementwise(
+        lax.complex.primitive, [apply_elementwise(function.primitive, (p,)) for p in parts]
+    )
 
 
 def round(a, decimals: int = 0, out=None):  # noqa: A001
@@ -126,8 +127,11 @@ def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None):
     if not dtypes.is_inexact(x.dtype):
         return x
     if dtypes.is_complex(x.dtype):
-        parts = [nan_to_num(apply_elementwise(p.primitive, (x,)), copy, nan, posinf, neginf) for p in (lax.real, lax.imag)]
-        return apply_elementwise(lax.complex_.primitive, parts)
+        parts = [
+            nan_to_num(apply_elementwise(p.primitive, (x,)), copy, nan, posinf, neginf)
+            for p in (lax.real, lax.imag)
+        ]
+        return apply_elementwise(lax.complex.primitive, parts)
     from jitcore.numpy.dtype_names import finfo
 
     limits = finfo(x.dtype)
@@ -161,7 +165,7 @@ def _exponent_bits(x):
     mask = (1 << (width - 1 - mantissa)) - 1
     bits = apply_elementwise(lax.shift_right_logical.primitive,
                              (lax.bitcast_convert_type(x, unsigned), unsigned.type(mantissa)))  # fmt: skip
-    field = apply_elementwise(lax.and_.primitive, (bits, unsigned.type(mask)))
+    field = apply_elementwise(lax.bitwise_and.primitive, (bits, unsigned.type(mask)))
     return convert_dtype(field, dtypes.int32), mask >> 1
 
 
@@ -171,9 +175,13 @@ def frexp(x, /):
     scalar = x.dtype.type
     mantissa_bits = _MANTISSA_BITS[x.dtype]
     tiny = logic.less(absolute(x), scalar(2.0) ** (mantissa_bits - _exponent_bits(x)[1] + 2))
-    scaled = apply_select(tiny, multiply(x, scalar(2.0 ** (mantissa_bits + 2))), x)  # subnormals become normal
+    scaled = apply_select(
+        tiny, multiply(x, scalar(2.0 ** (mantissa_bits + 2))), x
+    )  # subnormals become normal
     field, bias = _exponent_bits(scaled)
-    exponent = subtract(subtract(field, bias - 1), apply_select(tiny, np.int32(mantissa_bits + 2), np.int32(0)))
+    exponent = subtract(
+        subtract(field, bias - 1), apply_select(tiny, np.int32(mantissa_bits + 2), np.int32(0))
+    )
     special = logic.logical_or(logic.equal(x, 0), logic.logical_not(logic.isfinite(x)))
     exponent = apply_select(special, np.int32(0), exponent)
     mantissa = ldexp(x, multiply(exponent, -1))
@@ -240,7 +248,10 @@ def gcd(x, y, /):
     x, y = absolute(x), absolute(y)
     for _ in range(_gcd_steps(x.dtype)):
         done = logic.equal(y, 0)
-        x, y = apply_select(done, x, y), apply_select(done, y, fmod(x, apply_select(done, x.dtype.type(1), y)))
+        x, y = (
+            apply_select(done, x, y),
+            apply_select(done, y, fmod(x, apply_select(done, x.dtype.type(1), y))),
+        )
     return x
 
 
@@ -250,7 +261,9 @@ def lcm(x, y, /):
     x, y = _integers("lcm", x, y)
     divisor = gcd(x, y)
     is_zero = logic.equal(divisor, 0)
-    quotient = apply_elementwise(lax.div.primitive, (absolute(x), apply_select(is_zero, x.dtype.type(1), divisor)))
+    quotient = apply_elementwise(
+        lax.div.primitive, (absolute(x), apply_select(is_zero, x.dtype.type(1), divisor))
+    )
     return apply_select(is_zero, divisor, multiply(quotient, absolute(y)))
 
 
@@ -265,15 +278,17 @@ def i0(x, /):
     """Modified Bessel function of the first kind, order 0. Same as: `numpy.i0`.
 
     Source: polynomial-free form exp(|x|) * i0e(|x|)."""
-    from jitcore.lax import special
-
     (x,) = promote_arrays("i0", x, to=dtypes.inexact_dtype)
     x = absolute(x)
-    return multiply(apply_elementwise(special.bessel_i0e.primitive, (x,)), apply_elementwise(lax.exp.primitive, (x,)))
+    return multiply(
+        apply_elementwise(lax.bessel_i0e.primitive, (x,)), apply_elementwise(lax.exp.primitive, (x,))
+    )
 
 
 around = round
+
+
 __all__ = [
-    "around", "ceil", "clip", "fix", "floor", "frexp", "gcd", "heaviside", "i0", "lcm", "ldexp", "modf", "nan_to_num",
-    "rint", "round", "signbit", "spacing", "trunc",
+    "around", "ceil", "clip", "fix", "floor", "frexp", "gcd", "heaviside", "i0", "lcm", "ldexp",
+    "modf", "nan_to_num", "rint", "round", "signbit", "spacing", "trunc",
 ]  # fmt: skip

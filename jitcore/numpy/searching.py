@@ -9,11 +9,9 @@ import operator
 
 import numpy as np
 
-from jitcore import dtypes, errors
+from jitcore import dtypes, errors, lax
 from jitcore.array import Array
 from jitcore.core.trace import Tracer, origin_of, user_snippet
-from jitcore.lax import cumulative as lax_cumulative
-from jitcore.lax import shape as lax_shape
 from jitcore.numpy import logic, reductions, ufuncs
 from jitcore.numpy.creation import asarray
 from jitcore.numpy.index_update import update_item
@@ -37,31 +35,37 @@ def nonzero(a, *, size: int | None = None, fill_value=None):
     Raises: ConcretizationTypeError for a traced array without `size`."""
     a = ensure_array("nonzero", a)
     if a.ndim == 0:
-        a = lax_shape.reshape(a, (1,))
+        a = lax.reshape(a, (1,))
     if size is None:
         if isinstance(a, Tracer):
-            raise errors.size_required_error("jnp.nonzero", a.aval.long(), origin_of(a.trace, a), user_snippet())
+            raise errors.size_required_error(
+                "jnp.nonzero", a.aval.long(), origin_of(a.trace, a), user_snippet()
+            )
         index_dtype = dtypes.default_dtype("i")
         return tuple(asarray(np.ascontiguousarray(found).astype(index_dtype)) for found in np.nonzero(a.data))
     size = operator.index(require_static("nonzero", "size", size))
-    fills = fill_value if isinstance(fill_value, tuple) else (0 if fill_value is None else fill_value,) * a.ndim
+    fills = (
+        fill_value if isinstance(fill_value, tuple) else (0 if fill_value is None else fill_value,) * a.ndim
+    )
     mask = ravel(logic.to_bool("nonzero", a))
     if size == 0 or a.size == 0:
-        return tuple(lax_shape.full((size,), f, dtypes.int32) for f in fills)
+        return tuple(lax.full((size,), f, dtypes.int32) for f in fills)
     flat = _compress_positions(mask, size)
     count = reductions.sum(mask)
     is_real = logic.less(np.arange(size, dtype=np.int32), count)
     found = unravel_index(flat, a.shape)
-    return tuple(apply_select(is_real, index, convert_dtype(asarray(f), index.dtype)) for index, f in zip(found, fills))
+    return tuple(
+        apply_select(is_real, index, convert_dtype(asarray(f), index.dtype)) for index, f in zip(found, fills)
+    )
 
 
 def _compress_positions(mask, size: int) -> Array:
     """Positions where a flat mask holds, in the first elements of an array of `size`."""
     index = dtypes.default_dtype("i")
-    rank = ufuncs.subtract(lax_cumulative.cumsum(convert_dtype(mask, index), 0), 1)
+    rank = ufuncs.subtract(lax.cumsum(convert_dtype(mask, index), 0), 1)
     target = apply_select(mask, rank, index.type(size))  # beyond the end: dropped
-    positions = lax_shape.iota(index, mask.shape[0])
-    return update_item(lax_shape.full((size,), 0, index), target, positions, mode="drop")
+    positions = lax.iota(index, mask.shape[0])
+    return update_item(lax.full((size,), 0, index), target, positions, mode="drop")
 
 
 def argwhere(a, *, size: int | None = None, fill_value=None):
@@ -69,9 +73,9 @@ def argwhere(a, *, size: int | None = None, fill_value=None):
     a = ensure_array("argwhere", a)
     if a.ndim == 0:
         found = nonzero(a, size=size, fill_value=fill_value)
-        return lax_shape.full((found[0].shape[0], 0), 0, found[0].dtype)
+        return lax.full((found[0].shape[0], 0), 0, found[0].dtype)
     found = nonzero(a, size=size, fill_value=fill_value)
-    return lax_shape.concatenate([lax_shape.reshape(x, (x.shape[0], 1)) for x in found], 1)
+    return lax.concatenate([lax.reshape(x, (x.shape[0], 1)) for x in found], 1)
 
 
 def flatnonzero(a, *, size: int | None = None, fill_value=None):
@@ -97,12 +101,14 @@ def searchsorted(a, v, side: str = "left", sorter=None, *, method: str = "scan")
     index = dtypes.default_dtype("i")
     n = a.shape[0]
     if n == 0:
-        return lax_shape.full(v.shape, 0, index)
-    low, high = lax_shape.full(v.shape, 0, index), lax_shape.full(v.shape, n, index)
+        return lax.full(v.shape, 0, index)
+    low, high = lax.full(v.shape, 0, index), lax.full(v.shape, n, index)
     for _ in range(int(n).bit_length()):
         middle = ufuncs.right_shift(ufuncs.add(low, high), 1)
         element = get_item(a, ufuncs.minimum(middle, n - 1) if v.ndim else ufuncs.minimum(middle, n - 1))
-        goes_right = _sorts_before(element, v) if side == "left" else logic.logical_not(_sorts_before(v, element))
+        goes_right = (
+            _sorts_before(element, v) if side == "left" else logic.logical_not(_sorts_before(v, element))
+        )
         active = logic.less(low, high)
         low = apply_select(logic.logical_and(active, goes_right), ufuncs.add(middle, 1), low)
         high = apply_select(logic.logical_and(active, logic.logical_not(goes_right)), middle, high)
@@ -124,10 +130,10 @@ def digitize(x, bins, right: bool = False, *, method: str | None = None):
         raise ValueError(f"digitize: bins must be a 1-dimensional array; got bins.shape={bins.shape}")
     n = bins.shape[0]
     if n == 0:
-        return lax_shape.full(x.shape, 0, dtypes.default_dtype("i"))
+        return lax.full(x.shape, 0, dtypes.default_dtype("i"))
     side = "right" if not right else "left"
     rising = searchsorted(bins, x, side)
-    falling = ufuncs.subtract(n, searchsorted(lax_shape.rev(bins, (0,)), x, "left" if not right else "right"))
+    falling = ufuncs.subtract(n, searchsorted(lax.rev(bins, (0,)), x, "left" if not right else "right"))
     return apply_select(logic.less_equal(get_item(bins, 0), get_item(bins, -1)), rising, falling)
 
 
@@ -171,3 +177,9 @@ def ravel_multi_index(multi_index, dims, mode: str = "raise", order: str = "C"):
     for index, extent in pairs[1:]:
         flat = ufuncs.add(ufuncs.multiply(flat, extent), index)
     return flat
+
+
+__all__ = [
+    "argwhere", "digitize", "flatnonzero", "nonzero", "ravel_multi_index", "searchsorted",
+    "unravel_index",
+]  # fmt: skip

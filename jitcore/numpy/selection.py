@@ -27,3 +27,8 @@ def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
     condition = to_bool("where", condition)
     x, y = promote("where", x, y)
     return apply_select(condition, x, y)
+
+
+__all__ = [
+    "where",
+]  # fmt: skip

@@ -11,11 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jitcore import dtypes
+from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.core.symbolic import is_symbolic
-from jitcore.lax import index as lax_index
-from jitcore.lax import shape as lax_shape
 from jitcore.numpy import promotion
 from jitcore.numpy.creation import asarray
 from jitcore.numpy.indexing import get_item
@@ -60,9 +58,9 @@ def reshape(a, shape, order: str = "C", *, copy: bool | None = None, out_shardin
     a = ensure_array("reshape", a)
     shape = _infer_extent(a, shape)
     if order == "C":
-        return lax_shape.reshape(a, shape)
+        return lax.reshape(a, shape)
     if order == "F":
-        return transpose(lax_shape.reshape(transpose(a), shape[::-1]))
+        return transpose(lax.reshape(transpose(a), shape[::-1]))
     raise NotImplementedError(f"reshape with order={order!r} is not supported; use 'C' or 'F'")
 
 
@@ -83,7 +81,9 @@ def _infer_extent(a, shape) -> tuple:
                             f"because the product of specified axis sizes ({count}) does not evenly divide {a.size}")  # fmt: skip
         return (*known[: unknown[0]], a.size // count, *known[unknown[0] :])
     if count != a.size:
-        raise TypeError(f"cannot reshape array of shape {a.shape} (size {a.size}) into shape {given} (size {count})")
+        raise TypeError(
+            f"cannot reshape array of shape {a.shape} (size {a.size}) into shape {given} (size {count})"
+        )
     return known
 
 
@@ -99,10 +99,10 @@ def resize(a, new_shape):
     a = ravel(a)
     count = int(np.prod(new_shape))
     if not a.size or not count:
-        return lax_shape.full(new_shape, 0, a.dtype)
+        return lax.full(new_shape, 0, a.dtype)
     repeats = -(-count // a.size)
-    repeated = lax_shape.concatenate([a] * repeats, 0) if repeats > 1 else a
-    return lax_shape.reshape(lax_index.slice_in_dim(repeated, 0, count), new_shape)
+    repeated = lax.concatenate([a] * repeats, 0) if repeats > 1 else a
+    return lax.reshape(lax.slice_in_dim(repeated, 0, count), new_shape)
 
 
 def transpose(a, axes=None):
@@ -113,7 +113,7 @@ def transpose(a, axes=None):
 
 
 def _permute(a, order: tuple) -> Array:
-    return a if order == tuple(range(a.ndim)) else lax_shape.transpose(a, order)
+    return a if order == tuple(range(a.ndim)) else lax.transpose(a, order)
 
 
 def permute_dims(a, /, axes):
@@ -165,23 +165,23 @@ def squeeze(a, axis=None):
         axes = tuple(i for i, extent in enumerate(a.shape) if isinstance(extent, int) and extent == 1)
     else:
         axes = canonicalize_axes(axis, a.ndim)
-    return lax_shape.squeeze(a, axes) if axes else a
+    return lax.squeeze(a, axes) if axes else a
 
 
 def expand_dims(a, axis):
     """a with new axes of extent 1 at these positions of the result. Same as: `numpy.expand_dims`."""
     a = ensure_array("expand_dims", a)
-    return lax_shape.expand_dims(a, tuple(axis) if isinstance(axis, (tuple, list)) else (operator.index(axis),))
+    return lax.expand_dims(a, tuple(axis) if isinstance(axis, (tuple, list)) else (operator.index(axis),))
 
 
 def atleast_1d(*arys):
     """Each array with at least one axis. Same as: `numpy.atleast_1d`."""
-    return _each(arys, lambda x: lax_shape.reshape(x, (1,)) if x.ndim == 0 else x)
+    return _each(arys, lambda x: lax.reshape(x, (1,)) if x.ndim == 0 else x)
 
 
 def atleast_2d(*arys):
     """Each array with at least two axes, new ones in front. Same as: `numpy.atleast_2d`."""
-    return _each(arys, lambda x: lax_shape.reshape(x, (1,) * (2 - x.ndim) + x.shape) if x.ndim < 2 else x)
+    return _each(arys, lambda x: lax.reshape(x, (1,) * (2 - x.ndim) + x.shape) if x.ndim < 2 else x)
 
 
 def atleast_3d(*arys):
@@ -189,8 +189,8 @@ def atleast_3d(*arys):
 
     def extend(x):
         if x.ndim == 2:
-            return lax_shape.reshape(x, (*x.shape, 1))
-        return lax_shape.reshape(x, (1, x.size, 1)) if x.ndim < 2 else x
+            return lax.reshape(x, (*x.shape, 1))
+        return lax.reshape(x, (1, x.size, 1)) if x.ndim < 2 else x
 
     return _each(arys, extend)
 
@@ -233,7 +233,10 @@ def _to_list(name: str, arrays) -> list:
         return [get_item(ensure_array(name, arrays), i) for i in range(arrays.shape[0])]
     if not isinstance(arrays, Sequence) or not len(arrays):
         raise ValueError(f"Need at least one array to {name}.")
-    return [ensure_array(name, x, i) if not isinstance(x, (list, tuple)) else asarray(x) for i, x in enumerate(arrays)]
+    return [
+        ensure_array(name, x, i) if not isinstance(x, (list, tuple)) else asarray(x)
+        for i, x in enumerate(arrays)
+    ]
 
 
 def concatenate(arrays, axis: int | None = 0, dtype=None):
@@ -247,7 +250,7 @@ def concatenate(arrays, axis: int | None = 0, dtype=None):
     arrays = promote_arrays("concatenate", *arrays)
     if dtype is not None:
         arrays = [convert_dtype(x, dtypes.canonicalize(dtype)) for x in arrays]
-    return arrays[0] if len(arrays) == 1 else lax_shape.concatenate(arrays, axis)
+    return arrays[0] if len(arrays) == 1 else lax.concatenate(arrays, axis)
 
 
 def concat(arrays, /, *, axis: int | None = 0):
@@ -262,7 +265,7 @@ def stack(arrays, axis: int = 0, out=None, dtype=None):
     if len({x.shape for x in arrays}) > 1:
         raise ValueError("All input arrays must have the same shape.")
     axis = canonicalize_axis(axis, arrays[0].ndim + 1)
-    return concatenate([lax_shape.expand_dims(x, (axis,)) for x in arrays], axis, dtype)
+    return concatenate([lax.expand_dims(x, (axis,)) for x in arrays], axis, dtype)
 
 
 def vstack(tup, dtype=None):
@@ -284,7 +287,7 @@ def dstack(tup, dtype=None):
 def column_stack(tup):
     """Vectors as columns, matrices as they are, joined along the second axis. Same as: `numpy.column_stack`."""
     arrays = _to_list("column_stack", tup)
-    return concatenate([x if x.ndim > 1 else lax_shape.reshape(x, (x.size, 1)) for x in arrays], 1)
+    return concatenate([x if x.ndim > 1 else lax.reshape(x, (x.size, 1)) for x in arrays], 1)
 
 
 def block(arrays):
@@ -295,7 +298,7 @@ def block(arrays):
         if isinstance(item, list):
             parts = [join(one, level + 1) for one in item]
             rank = max(depth, *[x.ndim for x in parts])
-            parts = [lax_shape.reshape(x, (1,) * (rank - x.ndim) + x.shape) for x in parts]
+            parts = [lax.reshape(x, (1,) * (rank - x.ndim) + x.shape) for x in parts]
             return concatenate(parts, level - depth)
         return asarray(item)
 
@@ -318,7 +321,11 @@ def _split(name: str, ary, indices_or_sections, axis: int, is_even: bool) -> lis
     extent = ary.shape[axis]
     require_static(name, "indices_or_sections", indices_or_sections)
     if isinstance(indices_or_sections, (tuple, list, np.ndarray)):
-        bounds = [0, *[slice(None, operator.index(i)).indices(extent)[1] for i in indices_or_sections], extent]
+        bounds = [
+            0,
+            *[slice(None, operator.index(i)).indices(extent)[1] for i in indices_or_sections],
+            extent,
+        ]
         starts, stops = bounds[:-1], [builtins.max(a, b) for a, b in zip(bounds, bounds[1:])]
     else:
         count = operator.index(indices_or_sections)
@@ -327,7 +334,7 @@ def _split(name: str, ary, indices_or_sections, axis: int, is_even: bool) -> lis
         width, extra = divmod(extent, count)
         bounds = [i * width + builtins.min(i, extra) for i in range(count + 1)]
         starts, stops = bounds[:-1], bounds[1:]
-    return [lax_index.slice_in_dim(ary, start, stop, 1, axis) for start, stop in zip(starts, stops)]
+    return [lax.slice_in_dim(ary, start, stop, 1, axis) for start, stop in zip(starts, stops)]
 
 
 def split(ary, indices_or_sections, axis: int = 0):
@@ -366,7 +373,7 @@ def flip(m, axis=None):
     """m with the order of elements reversed along axes (all by default). Same as: `numpy.flip`."""
     m = ensure_array("flip", m)
     axes = canonicalize_axes(axis, m.ndim)
-    return lax_shape.rev(m, axes) if axes else m
+    return lax.rev(m, axes) if axes else m
 
 
 def fliplr(m):
@@ -397,7 +404,11 @@ def roll(a, shift, axis=None):
     if axis is None:
         return reshape(roll(ravel(a), shift, 0), a.shape)
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    shifts = list(shift) if isinstance(shift, (tuple, list, np.ndarray)) and np.ndim(shift) else [shift] * len(axes)
+    shifts = (
+        list(shift)
+        if isinstance(shift, (tuple, list, np.ndarray)) and np.ndim(shift)
+        else [shift] * len(axes)
+    )
     axes = axes * len(shifts) if len(axes) == 1 else axes
     for one, i in zip(shifts, axes):
         a = _roll_axis(a, one, canonicalize_axis(i, a.ndim))
@@ -409,14 +420,14 @@ def _roll_axis(a, shift, axis: int) -> Array:
     if isinstance(extent, int) and extent == 0:
         return a
     if isinstance(shift, Array):
-        doubled = lax_shape.concatenate([a, a], axis)
+        doubled = lax.concatenate([a, a], axis)
         start = (extent - shift % extent) % extent
-        return lax_index.dynamic_slice_in_dim(doubled, start, extent, axis)
+        return lax.dynamic_slice_in_dim(doubled, start, extent, axis)
     cut = -operator.index(shift) % extent
     if isinstance(cut, int) and cut == 0:
         return a
-    parts = [lax_index.slice_in_dim(a, cut, extent, 1, axis), lax_index.slice_in_dim(a, 0, cut, 1, axis)]
-    return lax_shape.concatenate(parts, axis)
+    parts = [lax.slice_in_dim(a, cut, extent, 1, axis), lax.slice_in_dim(a, 0, cut, 1, axis)]
+    return lax.concatenate(parts, axis)
 
 
 def tile(A, reps):
@@ -428,8 +439,8 @@ def tile(A, reps):
     own = (1,) * (len(reps) - A.ndim) + A.shape
     spread = tuple(extent for r, n in zip(reps, own) for extent in (r, n))
     dims = tuple(range(1, len(spread), 2))
-    wide = lax_shape.broadcast_in_dim(lax_shape.reshape(A, own), spread, dims)
-    return lax_shape.reshape(wide, tuple(r * n for r, n in zip(reps, own)))
+    wide = lax.broadcast_in_dim(lax.reshape(A, own), spread, dims)
+    return lax.reshape(wide, tuple(r * n for r, n in zip(reps, own)))
 
 
 def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | None = None, out_sharding=None):
@@ -446,12 +457,14 @@ def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | No
     require_static("repeat", "repeats", repeats)
     repeats = np.asarray(repeats)
     if repeats.size != 1:
-        return get_item(a, (slice(None),) * axis + (np.repeat(np.arange(a.shape[axis], dtype=np.int32), repeats),))
+        return get_item(
+            a, (slice(None),) * axis + (np.repeat(np.arange(a.shape[axis], dtype=np.int32), repeats),)
+        )
     count = int(repeats.reshape(()))
     spread = (*a.shape[: axis + 1], count, *a.shape[axis + 1 :])
     dims = tuple(i for i in range(a.ndim + 1) if i != axis + 1)
-    wide = lax_shape.broadcast_in_dim(a, spread, dims)
-    return lax_shape.reshape(wide, (*a.shape[:axis], a.shape[axis] * count, *a.shape[axis + 1 :]))
+    wide = lax.broadcast_in_dim(a, spread, dims)
+    return lax.reshape(wide, (*a.shape[:axis], a.shape[axis] * count, *a.shape[axis + 1 :]))
 
 
 def _repeat_to_length(a, repeats, axis: int, length: int) -> Array:
@@ -466,5 +479,17 @@ def _repeat_to_length(a, repeats, axis: int, length: int) -> Array:
 
 def astype(x, dtype, /, *, copy: bool = False, device=None):
     """x with another dtype; complex to real drops the imaginary part. Same as: `numpy.astype`."""
-    dtype = dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(getattr(dtype, "dtype", dtype))
+    dtype = (
+        dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(getattr(dtype, "dtype", dtype))
+    )
     return convert_dtype(ensure_array("astype", x), dtype)
+
+
+__all__ = [
+    "append", "array_split", "astype", "atleast_1d", "atleast_2d", "atleast_3d", "block",
+    "broadcast_arrays", "broadcast_shapes", "broadcast_to", "column_stack", "concat", "concatenate",
+    "dsplit", "dstack", "expand_dims", "flip", "fliplr", "flipud", "hsplit", "hstack",
+    "matrix_transpose", "moveaxis", "ndim", "permute_dims", "ravel", "repeat", "reshape", "resize",
+    "roll", "rollaxis", "rot90", "shape", "size", "split", "squeeze", "stack", "swapaxes", "tile",
+    "transpose", "unstack", "vsplit", "vstack",
+]  # fmt: skip

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import operator
 
-from jitcore import dtypes
+from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.lax import shape as lax_shape
-from jitcore.lax import sort as lax_sort
 from jitcore.numpy import ufuncs
 from jitcore.numpy.promotion import canonicalize_axis, ensure_array, ensure_arrays
 from jitcore.numpy.shaping import flip, ravel
@@ -36,11 +34,13 @@ def sort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True
     a, axis = _prepare("sort", a, axis)
     if a.ndim == 0:
         raise ValueError("sort requires an array of at least one dimension")
-    out = lax_sort.sort(a, axis, stable)
+    out = lax.sort(a, axis, stable)
     return flip(out, axis) if descending else out
 
 
-def argsort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True, descending: bool = False):
+def argsort(
+    a, axis: int | None = -1, *, kind=None, order=None, stable: bool = True, descending: bool = False
+):
     """Indices that sort along an axis; equal elements keep their order. Same as: `numpy.argsort`."""
     _check_options(kind, order)
     a, axis = _prepare("argsort", a, axis)
@@ -51,8 +51,8 @@ def argsort(a, axis: int | None = -1, *, kind=None, order=None, stable: bool = T
 
 
 def _argsort(a, axis: int, is_stable: bool) -> Array:
-    positions = lax_shape.broadcasted_iota(dtypes.default_dtype("i"), a.shape, axis)
-    return lax_sort.sort((a, positions), axis, is_stable, 1)[1]
+    positions = lax.broadcasted_iota(dtypes.default_dtype("i"), a.shape, axis)
+    return lax.sort((a, positions), axis, is_stable, 1)[1]
 
 
 def lexsort(keys, axis: int = -1):
@@ -62,17 +62,17 @@ def lexsort(keys, axis: int = -1):
         raise TypeError("need sequence of keys with len > 0 in lexsort")
     keys = ensure_arrays("lexsort", *keys)
     if keys[0].ndim == 0:
-        return lax_shape.full((), 0, dtypes.default_dtype("i"))
+        return lax.full((), 0, dtypes.default_dtype("i"))
     axis = canonicalize_axis(axis, keys[0].ndim)
-    positions = lax_shape.broadcasted_iota(dtypes.default_dtype("i"), keys[0].shape, axis)
-    return lax_sort.sort((*keys[::-1], positions), axis, True, len(keys))[-1]
+    positions = lax.broadcasted_iota(dtypes.default_dtype("i"), keys[0].shape, axis)
+    return lax.sort((*keys[::-1], positions), axis, True, len(keys))[-1]
 
 
 def partition(a, kth, axis: int = -1):
     """Smaller elements before position kth, larger ones after it: sorted altogether. Same as: `numpy.partition`."""
     a, axis = _prepare("partition", a, axis)
     _check_position(kth, a, axis)
-    return lax_sort.sort(a, axis, True)
+    return lax.sort(a, axis, True)
 
 
 def argpartition(a, kth, axis: int = -1):
@@ -93,3 +93,8 @@ def sort_complex(a):
 
     a = ensure_array("sort_complex", a)
     return sort(convert_dtype(a, dtypes.result_type(a.dtype, dtypes.complex64)), 0 if a.ndim == 1 else -1)
+
+
+__all__ = [
+    "argpartition", "argsort", "lexsort", "partition", "sort", "sort_complex",
+]  # fmt: skip

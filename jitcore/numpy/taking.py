@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from jitcore import dtypes
+from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.core.trace import Tracer
-from jitcore.lax import shape as lax_shape
 from jitcore.numpy import logic, ufuncs
 from jitcore.numpy.creation import asarray
 from jitcore.numpy.index_update import update_item
@@ -72,7 +71,9 @@ def take_along_axis(arr, indices, axis: int | None = -1, mode: str | None = None
     """Elements at indices that vary along one axis and match along the others. Same as: `numpy.take_along_axis`."""
     arr = ensure_array("take_along_axis", arr)
     if axis is None:
-        return take_along_axis(ravel(arr), ravel(ensure_array("take_along_axis", indices, 1)), 0, mode, fill_value)
+        return take_along_axis(
+            ravel(arr), ravel(ensure_array("take_along_axis", indices, 1)), 0, mode, fill_value
+        )
     axis = canonicalize_axis(axis, arr.ndim)
     if len(np.shape(indices)) != arr.ndim:
         raise ValueError("indices and arr must have the same number of dimensions; "
@@ -95,7 +96,9 @@ def _index_along_axis(arr, indices, axis: int, mode):
             index.append(indices)
         else:
             extent = joint[i - (i > axis)]
-            index.append(np.arange(extent, dtype=np.int32).reshape([-1 if j == i else 1 for j in range(arr.ndim)]))
+            index.append(
+                np.arange(extent, dtype=np.int32).reshape([-1 if j == i else 1 for j in range(arr.ndim)])
+            )
     joint.insert(axis, arr.shape[axis])
     return (tuple(index), mode), tuple(joint)
 
@@ -105,7 +108,7 @@ def put_along_axis(arr, indices, values, axis: int | None, inplace: bool = True,
     _require_copy("put_along_axis", inplace)
     arr = ensure_array("put_along_axis", arr)
     if axis is None:
-        return lax_shape.reshape(put_along_axis(ravel(arr), ravel(asarray(indices)), values, 0, False), arr.shape)
+        return lax.reshape(put_along_axis(ravel(arr), ravel(asarray(indices)), values, 0, False), arr.shape)
     axis = canonicalize_axis(axis, arr.ndim)
     (index, _), _ = _index_along_axis(arr, indices, axis, None)
     return update_item(arr, index, values)
@@ -123,7 +126,7 @@ def put(a, ind, v, mode: str | None = None, *, inplace: bool = True):
         ind = ufuncs.minimum(ufuncs.maximum(ind, 0), a.size - 1)
     elif mode == "wrap":
         ind = ufuncs.remainder(ind, a.size)
-    return lax_shape.reshape(update_item(flat, ind, v), a.shape)
+    return lax.reshape(update_item(flat, ind, v), a.shape)
 
 
 def place(arr, mask, vals, *, inplace: bool = True):
@@ -138,7 +141,7 @@ def place(arr, mask, vals, *, inplace: bool = True):
 
     order = ufuncs.remainder(ufuncs.subtract(cumsum(flat_mask), 1), vals.shape[0])
     chosen = convert_dtype(get_item(vals, order), arr.dtype)
-    return lax_shape.reshape(apply_select(flat_mask, chosen, ravel(arr)), arr.shape)
+    return lax.reshape(apply_select(flat_mask, chosen, ravel(arr)), arr.shape)
 
 
 def _require_copy(name: str, inplace: bool) -> None:
@@ -192,18 +195,18 @@ def insert(arr, obj, values, axis: int | None = None):
     extent = arr.shape[axis]
     # NumPy inserts the numbers of the new slices into the numbers of the old ones: that says where each comes from.
     if is_single:
-        values = lax_shape.reshape(values, (1,) * (arr.ndim - values.ndim) + values.shape)
+        values = lax.reshape(values, (1,) * (arr.ndim - values.ndim) + values.shape)
         if np.ndim(obj) == 0 and values.ndim and values.ndim == arr.ndim:
             values = _move_first_to(values, axis)
         count = values.shape[axis]
         source = np.insert(np.arange(extent), [int(obj)] * count, extent + np.arange(count))
     else:
         count = len(np.arange(extent)[obj]) if isinstance(obj, slice) or obj.dtype == bool else obj.size
-        values = lax_shape.reshape(values, (1,) * (arr.ndim - values.ndim) + values.shape)
+        values = lax.reshape(values, (1,) * (arr.ndim - values.ndim) + values.shape)
         source = np.insert(np.arange(extent), obj, extent + np.arange(count))
     shape = (*arr.shape[:axis], count, *arr.shape[axis + 1 :])
     values = convert_dtype(broadcast_array(values, shape), arr.dtype)
-    joined = lax_shape.concatenate([arr, values], axis)
+    joined = lax.concatenate([arr, values], axis)
     return get_item(joined, (slice(None),) * axis + (source.astype(np.int32),))
 
 
@@ -228,7 +231,9 @@ def trim_zeros(filt, trim: str = "fb"):
 def select(condlist, choicelist, default=0):
     """The choice of the first condition that holds, else `default`. Same as: `numpy.select`."""
     if len(condlist) != len(choicelist):
-        raise ValueError(f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})")
+        raise ValueError(
+            f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})"
+        )
     if not condlist:
         raise ValueError("condlist must be non-empty")
     *choices, out = promote_arrays("select", *choicelist, default)
@@ -286,6 +291,12 @@ def ix_(*args) -> tuple:
             raise ValueError("Arguments to jnp.ix_ must be 1-dimensional")
         if one.dtype == dtypes.bool_:
             (one,) = nonzero(one)
-        out.append(lax_shape.reshape(one, tuple(-1 if j == i else 1 for j in range(len(args))))
-                   if not one.size else lax_shape.reshape(one, (1,) * i + one.shape + (1,) * (len(args) - i - 1)))  # fmt: skip
+        out.append(lax.reshape(one, tuple(-1 if j == i else 1 for j in range(len(args))))
+                   if not one.size else lax.reshape(one, (1,) * i + one.shape + (1,) * (len(args) - i - 1)))  # fmt: skip
     return tuple(out)
+
+
+__all__ = [
+    "choose", "compress", "delete", "extract", "insert", "ix_", "piecewise", "place", "put",
+    "put_along_axis", "select", "take", "take_along_axis", "trim_zeros",
+]  # fmt: skip

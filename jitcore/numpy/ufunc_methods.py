@@ -6,11 +6,8 @@ repeatedly (`reduce`) or go along it step by step (`accumulate`).
 
 from __future__ import annotations
 
-from jitcore import dtypes
+from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.lax import cumulative as lax_cumulative
-from jitcore.lax import index as lax_index
-from jitcore.lax import shape as lax_shape
 from jitcore.numpy import reductions
 from jitcore.numpy.creation import asarray
 from jitcore.numpy.index_update import update_item
@@ -30,8 +27,8 @@ _REDUCTIONS = {
     "logical_and": reductions.all, "logical_or": reductions.any,
 }  # fmt: skip
 _ACCUMULATIONS = {
-    "add": lax_cumulative.cumsum, "multiply": lax_cumulative.cumprod, "maximum": lax_cumulative.cummax,
-    "minimum": lax_cumulative.cummin,
+    "add": lax.cumsum, "multiply": lax.cumprod, "maximum": lax.cummax,
+    "minimum": lax.cummin,
 }  # fmt: skip
 _UPDATES = {"add": "add", "subtract": "subtract", "multiply": "multiply", "maximum": "max", "minimum": "min"}
 
@@ -54,7 +51,7 @@ def reduce_ufunc(ufunc, a, axis, dtype, out, keepdims: bool, initial, where) -> 
         kept = _fold_axis(ufunc, kept, i)
     if initial is not None:
         kept = ufunc(asarray(initial, kept.dtype), kept)
-    return lax_shape.expand_dims(kept, axes) if keepdims else kept
+    return lax.expand_dims(kept, axes) if keepdims else kept
 
 
 def _fold_axis(ufunc, a, axis: int) -> Array:
@@ -62,10 +59,10 @@ def _fold_axis(ufunc, a, axis: int) -> Array:
     if extent == 0:
         if ufunc.identity is None:
             raise ValueError(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")
-        return lax_shape.full((*a.shape[:axis], *a.shape[axis + 1 :]), ufunc.identity, a.dtype)
-    result = lax_index.index_in_dim(a, 0, axis, False)
+        return lax.full((*a.shape[:axis], *a.shape[axis + 1 :]), ufunc.identity, a.dtype)
+    result = lax.index_in_dim(a, 0, axis, False)
     for i in range(1, extent):
-        result = ufunc(result, lax_index.index_in_dim(a, i, axis, False))
+        result = ufunc(result, lax.index_in_dim(a, i, axis, False))
     return result
 
 
@@ -80,15 +77,15 @@ def accumulate_ufunc(ufunc, a, axis: int, dtype, out) -> Array:
         return _ACCUMULATIONS[name](a, axis)
     parts = []
     for i in range(a.shape[axis]):
-        part = lax_index.index_in_dim(a, i, axis, False)
+        part = lax.index_in_dim(a, i, axis, False)
         parts.append(ufunc(parts[-1], part) if parts else part)
-    return lax_shape.concatenate([lax_shape.expand_dims(part, (axis,)) for part in parts], axis) if parts else a
+    return lax.concatenate([lax.expand_dims(part, (axis,)) for part in parts], axis) if parts else a
 
 
 def outer_ufunc(ufunc, a, b) -> Array:
     """The function of every pair of elements: shape a.shape + b.shape."""
     a, b = ensure_arrays(ufunc.__name__, a, b)
-    return ufunc(lax_shape.reshape(a, a.shape + (1,) * b.ndim), b)
+    return ufunc(lax.reshape(a, a.shape + (1,) * b.ndim), b)
 
 
 def update_at(ufunc, a, indices, b, inplace: bool) -> Array:
@@ -112,5 +109,5 @@ def reduceat_ufunc(ufunc, a, indices, axis: int, dtype, out) -> Array:
     parts = []
     for start, stop in zip(bounds, [*bounds[1:], a.shape[0]]):
         part = get_item(a, slice(start, stop if stop > start else start + 1))
-        parts.append(lax_shape.expand_dims(ufunc.reduce(part, 0), (0,)))
-    return moveaxis(lax_shape.concatenate(parts, 0), 0, axis)
+        parts.append(lax.expand_dims(ufunc.reduce(part, 0), (0,)))
+    return moveaxis(lax.concatenate(parts, 0), 0, axis)

@@ -10,11 +10,9 @@ import inspect
 
 import numpy as np
 
-from jitcore import dtypes
+from jitcore import dtypes, lax
 from jitcore.array import ConcreteArray
 from jitcore.core.trace import context, eval_trace
-from jitcore.lax import elementwise as lax
-from jitcore.lax import shape as lax_shape
 from jitcore.numpy.promotion import (
     apply_elementwise,
     apply_select,
@@ -68,10 +66,10 @@ arctanh = define_unary("arctanh", lax.atanh, _INEXACT, "Inverse hyperbolic tange
 sqrt = define_unary("sqrt", lax.sqrt, _INEXACT, "Square root; NaN for negative reals.")
 cbrt = define_unary("cbrt", lax.cbrt, _INEXACT, "Real cube root.")
 square = define_unary("square", lax.square, to_numeric, "x * x.")
-fabs = define_unary("fabs", lax.abs_, _INEXACT, "Magnitude, as a float.")
+fabs = define_unary("fabs", lax.abs, _INEXACT, "Magnitude, as a float.")
 negative = define_unary("negative", lax.neg, None, "-x.")
 sign = define_unary("sign", lax.sign, None, "-1, 0 or 1 by the sign of x; NaN stays NaN.")
-bitwise_not = define_unary("bitwise_not", lax.not_, None, "Bitwise (for bools logical) complement.")
+bitwise_not = define_unary("bitwise_not", lax.bitwise_not, None, "Bitwise (for bools logical) complement.")
 
 
 def define_binary(name: str, function, to, doc: str, identity=None) -> Ufunc:
@@ -91,12 +89,15 @@ subtract = define_binary("subtract", lax.sub, None, "x - y.")
 multiply = define_binary("multiply", lax.mul, None, "x * y; logical and for bools.", 1)
 true_divide = define_binary("true_divide", lax.div, _INEXACT, "x / y, as a float.")
 arctan2 = define_binary("arctan2", lax.atan2, _INEXACT, "Angle of the point (y, x) in radians, in [-pi, pi].")
-nextafter = define_binary("nextafter", lax.nextafter, _INEXACT, "The next representable value after x in the direction of y.")
+nextafter = define_binary(
+    "nextafter", lax.nextafter, _INEXACT, "The next representable value after x in the direction of y."
+)
 copysign = define_binary("copysign", lax.copysign, _INEXACT, "|x| with the sign of y.")
-bitwise_and = define_binary("bitwise_and", lax.and_, None, "x & y.", -1)
-bitwise_or = define_binary("bitwise_or", lax.or_, None, "x | y.", 0)
-bitwise_xor = define_binary("bitwise_xor", lax.xor, None, "x ^ y.", 0)
+bitwise_and = define_binary("bitwise_and", lax.bitwise_and, None, "x & y.", -1)
+bitwise_or = define_binary("bitwise_or", lax.bitwise_or, None, "x | y.", 0)
+bitwise_xor = define_binary("bitwise_xor", lax.bitwise_xor, None, "x ^ y.", 0)
 left_shift = define_binary("left_shift", lax.shift_left, None, "x << y; 0 when y is the width or more.")
+
 
 def ufunc(identity=None):
     """Decorator: a function of two operands becomes a `Ufunc`."""
@@ -114,7 +115,7 @@ def absolute(x, /):
     (x,), dtype, _ = promote_typed("absolute", (x,))
     if dtypes.kind_of(dtype) in "bu":
         return ensure_array("absolute", x)
-    return apply_elementwise(lax.abs_.primitive, (x,))
+    return apply_elementwise(lax.abs.primitive, (x,))
 
 
 @ufunc()
@@ -142,7 +143,7 @@ def has_mixed_signs(remainder, y):
     differ = apply_elementwise(
         lax.ne.primitive, (apply_elementwise(lax.lt.primitive, promote("remainder", remainder, 0)),
                            apply_elementwise(lax.lt.primitive, promote("remainder", y, 0))))  # fmt: skip
-    return apply_elementwise(lax.and_.primitive, (nonzero, differ))
+    return apply_elementwise(lax.bitwise_and.primitive, (nonzero, differ))
 
 
 def _float_divmod(x, y):
@@ -194,13 +195,15 @@ def power(x, y, /):
         return lax.integer_pow(ensure_array("power", x), y)
     (x, y), dtype, _ = promote_typed("power", (x, y), to_numeric)
     if dtypes.is_inexact(dtype):
-        return apply_elementwise(lax.pow_.primitive, (x, y))
+        return apply_elementwise(lax.pow.primitive, (x, y))
     return _integer_power(x, y)
 
 
 def _integer_power(base, exponent):
     """Binary exponentiation. Six bits of the exponent suffice: more overflow for every |base| above 1."""
-    result = apply_select(_bit_is_set(exponent), base, 1 if not hasattr(base, "dtype") else base.dtype.type(1))
+    result = apply_select(
+        _bit_is_set(exponent), base, 1 if not hasattr(base, "dtype") else base.dtype.type(1)
+    )
     for _ in range(5):
         base = multiply(base, base)
         exponent = apply_elementwise(lax.shift_right_logical.primitive, promote("power", exponent, 1))
@@ -209,14 +212,14 @@ def _integer_power(base, exponent):
 
 
 def _bit_is_set(exponent):
-    low = apply_elementwise(lax.and_.primitive, promote("power", exponent, 1))
+    low = apply_elementwise(lax.bitwise_and.primitive, promote("power", exponent, 1))
     return apply_elementwise(lax.ne.primitive, promote("power", low, 0))
 
 
 @ufunc()
 def float_power(x, y, /):
     """x to the power y, always in floating point. Same as: `numpy.float_power`."""
-    return apply_elementwise(lax.pow_.primitive, promote("float_power", x, y, to=_INEXACT))
+    return apply_elementwise(lax.pow.primitive, promote("float_power", x, y, to=_INEXACT))
 
 
 def reciprocal(x, /):
@@ -274,12 +277,14 @@ def _define_extremum(name: str, function, compare, doc: str) -> Ufunc:
         return apply_elementwise(function.primitive, (x, y))
 
     extremum.__name__ = extremum.__qualname__ = name
-    extremum.__doc__ = f"{doc} Same as: `numpy.{name}`; complex numbers are ordered by their real, then imaginary parts."
+    extremum.__doc__ = (
+        f"{doc} Same as: `numpy.{name}`; complex numbers are ordered by their real, then imaginary parts."
+    )
     return Ufunc(extremum)
 
 
-maximum = _define_extremum("maximum", lax.max_, lax.gt, "Larger of x and y; NaN if either is NaN.")
-minimum = _define_extremum("minimum", lax.min_, lax.lt, "Smaller of x and y; NaN if either is NaN.")
+maximum = _define_extremum("maximum", lax.max, lax.gt, "Larger of x and y; NaN if either is NaN.")
+minimum = _define_extremum("minimum", lax.min, lax.lt, "Smaller of x and y; NaN if either is NaN.")
 
 
 def _ignore_nan(name: str, extremum, x, y):
@@ -350,7 +355,7 @@ def imag(val, /):
     val = ensure_array("imag", val)
     if dtypes.is_complex(val.dtype):
         return apply_elementwise(lax.imag.primitive, (val,))
-    return lax_shape.full_like(val, 0)
+    return lax.full_like(val, 0)
 
 
 def conjugate(x, /):
@@ -377,3 +382,17 @@ invert = bitwise_invert = bitwise_not
 bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
 asin, acos, atan, atan2 = arcsin, arccos, arctan, arctan2
 asinh, acosh, atanh = arcsinh, arccosh, arctanh
+
+
+__all__ = [
+    "abs", "absolute", "acos", "acosh", "add", "angle", "arccos", "arccosh", "arcsin", "arcsinh",
+    "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
+    "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or",
+    "bitwise_right_shift", "bitwise_xor", "cbrt", "conj", "conjugate", "copysign", "cos", "cosh",
+    "deg2rad", "degrees", "divide", "divmod", "exp", "exp2", "expm1", "fabs", "float_power",
+    "floor_divide", "fmax", "fmin", "fmod", "hypot", "imag", "invert", "left_shift", "log", "log10",
+    "log1p", "log2", "logaddexp", "logaddexp2", "maximum", "minimum", "mod", "multiply", "negative",
+    "nextafter", "positive", "pow", "power", "rad2deg", "radians", "real", "reciprocal",
+    "remainder", "right_shift", "sign", "sin", "sinc", "sinh", "sqrt", "square", "subtract", "tan",
+    "tanh", "true_divide",
+]  # fmt: skip

@@ -17,7 +17,7 @@ from jitcore.lax import elementwise as lax
 from jitcore.lax.reduce import reduce_or, reduce_sum
 from jitcore.lax.shape import broadcast_in_dim, full, product, reshape
 from jitcore.lax.while_loop import while_loop
-from jitcore.nn.functions import softmax
+from jitcore.nn.normalization import softmax
 from jitcore.random.continuous import draw_exponential, draw_normal, draw_uniform
 from jitcore.random.discrete import rademacher
 from jitcore.random.keys import read_words, split_keys

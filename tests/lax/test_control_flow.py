@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jitcore import lax as jitcore_lax
 from jitcore import tree_util
 from jitcore.array import ConcreteArray
 from jitcore.config import config
@@ -16,21 +17,22 @@ from jitcore.core.interpret import run_jaxpr_numpy
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.core.trace import to_numpy, trace_to_jaxpr
 from jitcore.errors import ConcretizationTypeError
-from jitcore.lax import associative_scan, cond, elementwise, scan, while_loop
 
-OURS = types.SimpleNamespace(
-    **{name: getattr(elementwise, name) for name in "add sub mul sin cos neg lt gt eq select".split()},
-    cond=cond.cond, switch=cond.switch, while_loop=while_loop.while_loop, fori_loop=while_loop.fori_loop,
-    scan=scan.scan, map=scan.map, associative_scan=associative_scan.associative_scan,
-    convert=elementwise.convert_element_type,
-)  # fmt: skip
+# What both libraries call alike. The shorter name of the conversion keeps the cases on one line.
+NAMES = ("add sub mul sin cos neg lt gt eq select cond switch while_loop fori_loop scan map "
+         "associative_scan").split()  # fmt: skip
+
+
+def choose_names(lax):
+    return types.SimpleNamespace(
+        convert=lax.convert_element_type, **{name: getattr(lax, name) for name in NAMES})  # fmt: skip
+
+
+OURS = choose_names(jitcore_lax)
 
 
 def jax_lax():
-    lax = pytest.importorskip("jax").lax
-    names = [name for name in vars(OURS) if name != "convert"]
-    return types.SimpleNamespace(
-        **{name: getattr(lax, name) for name in names}, convert=lax.convert_element_type)  # fmt: skip
+    return choose_names(pytest.importorskip("jax").lax)
 
 
 F, I32 = np.float32, np.int32

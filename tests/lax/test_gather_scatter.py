@@ -138,7 +138,7 @@ def scatter(lax, updates, indices=I):
 
 def test_dtypes_must_agree():
     with pytest.raises(TypeError, match="lax.scatter requires arguments to have the same dtypes, got float32, int32"):
-        scatter(gs, np.ones((2, 2), np.int32))
+        scatter(lax, np.ones((2, 2), np.int32))
 
 
 ERRORS = [

@@ -5,11 +5,12 @@ import pytest
 from jax import lax as jax_lax
 
 from jitcore import lax
+from jitcore.lax.reduce import reduce
 from tests.lax.oracle import check_against_jax, random_array
 
 RNG = np.random.default_rng(1)
 NUMBERS = ["int8", "uint8", "int32", "float16", "bfloat16", "float32", "complex64", "int64", "float64"]
-AXES = [(), (0,), (2,), (0, 1), (1, 2), (0, 1, 2)]
+AXES = [(), (1,), (0, 2), (0, 1, 2)]
 
 
 def cases():
@@ -53,10 +54,10 @@ def test_nan_wins(name, dtype):
 
 
 def test_weak_type_stays():
-    def run(lax, reduction):
-        return lambda: reduction(lax.full((3, 4), 2.0), (0,))
+    def run(lax):
+        return lambda: lax.reduce_sum(lax.full((3, 4), 2.0), (0,))
 
-    check_against_jax(run(lax, lax.reduce_sum), run(jax_lax, jax_lax.reduce_sum))
+    check_against_jax(run(lax), run(jax_lax))
 
 
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
@@ -77,9 +78,9 @@ COMPUTATIONS = [
     ("add from 2", 2.0, lax.add, jax_lax.add),
     ("lambda", 0.0, lambda x, y: lax.add(y, x), jax_lax.add),
     ("mul", 1.0, lax.mul, jax_lax.mul),
-    ("max", -np.inf, lax.max_, jax_lax.max),
-    ("max from 0", 0.0, lax.max_, jax_lax.max),
-    ("min", np.inf, lax.min_, jax_lax.min),
+    ("max", -np.inf, lax.max, jax_lax.max),
+    ("max from 0", 0.0, lax.max, jax_lax.max),
+    ("min", np.inf, lax.min, jax_lax.min),
 ]
 
 
@@ -87,15 +88,15 @@ COMPUTATIONS = [
 def test_generic_reduce(initial, ours, theirs):
     x = random_array(RNG, (3, 4))
     initial = np.float32(initial)
-    check_against_jax(lambda x: lax.reduce(x, initial, ours, (1,)),
+    check_against_jax(lambda x: reduce(x, initial, ours, (1,)),
                       lambda x: jax_lax.reduce(x, initial, theirs, (1,)), x)  # fmt: skip
 
 
 def test_generic_reduce_of_another_function():
     with pytest.raises(NotImplementedError, match="one of add, mul, max, min, and, or, xor"):
-        lax.reduce(np.ones(3, np.float32), 0.0, lambda x, y: lax.add(lax.mul(x, y), y), (0,))
+        reduce(np.ones(3, np.float32), 0.0, lambda x, y: lax.add(lax.mul(x, y), y), (0,))
     with pytest.raises(NotImplementedError):
-        lax.reduce(np.ones(3, np.float32), 0.0, lambda x, y: lax.add(x, x), (0,))
+        reduce(np.ones(3, np.float32), 0.0, lambda x, y: lax.add(x, x), (0,))
 
 
 @pytest.mark.parametrize("bits", [(5, 10), (8, 7), (8, 23), (5, 2), (4, 3)])

@@ -13,7 +13,7 @@ from jitcore.core.trace import trace_to_jaxpr
 from tests.lax.oracle import check_against_jax, random_array
 
 RNG = np.random.default_rng(0)
-DTYPES = ["bool", "int8", "uint16", "int32", "float16", "bfloat16", "float32", "complex64", "int64", "float64"]
+DTYPES = ["bool", "uint16", "bfloat16", "float32", "complex64", "int64"]
 
 CASES = {
     "broadcast_in_dim": lambda lax, x: lax.broadcast_in_dim(x, (2, 3, 5, 4), (1, 3)),

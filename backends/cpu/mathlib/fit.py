@@ -137,7 +137,6 @@ DIGAMMA_ZERO = mp.findroot(lambda x: mp.psi(0, x), "1.4616")
 LN2_HALF = mp.log(2) / 2 * mp.mpf("1.01")
 ROOT_HALF, ROOT_TWO = mp.sqrt(mp.mpf(1) / 2), mp.sqrt(mp.mpf(2))
 EIGHTH_TURN = (mp.pi / 4 * mp.mpf("1.005")) ** 2
-QUARTER_TURN = (mp.pi / 2 * mp.mpf("1.005")) ** 2
 ATANH_END = ((ROOT_TWO - 1) / (ROOT_TWO + 1)) ** 2
 
 FITS = {
@@ -150,10 +149,8 @@ FITS = {
                (ROOT_HALF - 1, ROOT_TWO - 1), {32: 8}),
     # log((1 + s) / (1 - s)) = 2 * s + s**3 * P(s**2)
     "log_ratio": Fit(lambda z: 2 * (mp.atanh(root(z)) - root(z)) / (z * root(z)),
-                     lambda z: z * root(z) / (2 * mp.atanh(root(z))), (0, ATANH_END), {32: 4, 64: 7}),
-    # sin(r) = r + r**3 * P(r**2) to a quarter turn
-    "sin": Fit(odd_remainder(mp.sin), odd_weight(mp.sin), (0, QUARTER_TURN), {32: 4, 64: 8}),
-    # the same to an eighth of a turn, and cos(r) = 1 - r**2 / 2 + r**4 * P(r**2)
+                     lambda z: z * root(z) / (2 * mp.atanh(root(z))), (0, ATANH_END), {64: 7}),
+    # sin(r) = r + r**3 * P(r**2) and cos(r) = 1 - r**2 / 2 + r**4 * P(r**2) to an eighth of a turn
     "sin_eighth": Fit(odd_remainder(mp.sin), odd_weight(mp.sin), (0, EIGHTH_TURN), {32: 3, 64: 6}),
     "cos_eighth": Fit(lambda z: (mp.cos(root(z)) - 1 + z / 2) / z**2, lambda z: z**2 / mp.cos(root(z)),
                       (0, EIGHTH_TURN), {32: 3, 64: 6}),

@@ -1,0 +1,219 @@
+"""Sets of values: unique elements and operations on them.
+
+In: arrays, taken as sets of their elements. Out: sorted vectors. Their length depends on values: while tracing, `size=`
+cuts or fills it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from jitcore import dtypes, errors, lax
+from jitcore.array import Array
+from jitcore.core.trace import Tracer, origin_of, user_snippet
+from jitcore.numpy import logic, reductions, searching, ufuncs
+from jitcore.numpy.creation import asarray
+from jitcore.numpy.cumulative import cumsum, diff
+from jitcore.numpy.indexing import get_item
+from jitcore.numpy.promotion import (
+    apply_select,
+    convert_dtype,
+    ensure_array,
+    promote_arrays,
+)
+from jitcore.numpy.shaping import concatenate, moveaxis, ravel, reshape
+
+
+class UniqueAll(NamedTuple):
+    """Result of `unique_all`."""
+
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
+
+
+class UniqueCounts(NamedTuple):
+    """Result of `unique_counts`."""
+
+    values: Array
+    counts: Array
+
+
+class UniqueInverse(NamedTuple):
+    """Result of `unique_inverse`."""
+
+    values: Array
+    inverse_indices: Array
+
+
+def unique(ar, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
+           axis: int | None = None, *, equal_nan: bool = True, size: int | None = None, fill_value=None,
+           sorted: bool = True):  # fmt: skip
+    """The distinct elements (slices along axis), sorted. Same as: `numpy.unique`.
+
+    Args:
+        size: length of the result: cut, or filled up with `fill_value` (the smallest element). Required while tracing.
+    Returns: the elements, and on request their first positions, the positions that rebuild ar, their counts.
+    Raises: ConcretizationTypeError for a traced array without `size`."""
+    ar = ensure_array("unique", ar)
+    if size is None and isinstance(ar, Tracer):
+        raise errors.size_required_error(
+            "jnp.unique", ar.aval.long(), origin_of(ar.trace, ar), user_snippet()
+        )
+    shape = ar.shape
+    rows = ravel(ar) if axis is None else moveaxis(ar, axis, 0)
+    count = rows.shape[0]
+    if count == 0:
+        return _unique_of_nothing(rows, return_index, return_inverse, return_counts, size, fill_value)
+    flat = reshape(rows, (count, -1)) if rows.size else lax.full((count, 1), 0, rows.dtype)
+    order, is_first = _group_sorted(flat, equal_nan)
+    (starts,) = searching.nonzero(is_first, size=size, fill_value=count)
+    index = dtypes.default_dtype("i")
+    found = get_item(rows, get_item(order, ufuncs.minimum(starts, count - 1)))
+    total = reductions.sum(is_first)
+    if size is not None:
+        filler = get_item(found, 0) if fill_value is None else convert_dtype(asarray(fill_value), rows.dtype)
+        is_real = logic.less(np.arange(size, dtype=np.int32), total)
+        found = apply_select(lax.reshape(is_real, (size,) + (1,) * (found.ndim - 1)), found, filler)
+    out = [found if axis is None else moveaxis(found, 0, axis)]
+    group = ufuncs.subtract(cumsum(is_first), 1)
+    if return_index:
+        out.append(_first_positions(order, starts, count, total, size))
+    if return_inverse:
+        _, inverse = lax.sort((order, convert_dtype(group, index)), 0, True, 1)
+        out.append(reshape(inverse, shape) if axis is None else inverse)
+    if return_counts:
+        ends = concatenate([get_item(starts, slice(1, None)), asarray([count], starts.dtype)])
+        out.append(convert_dtype(ufuncs.subtract(ends, starts), index))
+    return out[0] if len(out) == 1 else tuple(out)
+
+
+def _unique_of_nothing(rows, return_index, return_inverse, return_counts, size, fill_value):
+    length = size or 0
+    found = lax.full((length, *rows.shape[1:]), 0 if fill_value is None else fill_value, rows.dtype)
+    empty = lax.full((length,), 0, dtypes.default_dtype("i"))
+    extras = [empty] * (return_index + return_inverse + return_counts)
+    return (found, *extras) if extras else found
+
+
+def _group_sorted(flat, equal_nan: bool) -> tuple[Array, Array]:
+    """(positions that sort the rows, whether a sorted row differs from the one before)."""
+    count, width = flat.shape
+    keys = [get_item(flat, (slice(None), j)) for j in range(width)]
+    positions = lax.iota(dtypes.default_dtype("i"), count)
+    *keys, order = lax.sort((*keys, positions), 0, True, len(keys))
+    differs = None
+    for key in keys:
+        ahead, behind = get_item(key, slice(1, None)), get_item(key, slice(0, count - 1))
+        one = logic.not_equal(ahead, behind)
+        if equal_nan and dtypes.is_inexact(key.dtype):
+            one = logic.logical_and(
+                one, logic.logical_not(logic.logical_and(logic.isnan(ahead), logic.isnan(behind)))
+            )
+        differs = one if differs is None else logic.logical_or(differs, one)
+    return order, concatenate([asarray([True]), differs])
+
+
+def _first_positions(order, starts, count: int, total, size) -> Array:
+    """The first position of each group: sorting is stable, so it is that of the group's first sorted row."""
+    found = get_item(order, ufuncs.minimum(starts, count - 1))
+    if size is None:
+        return found
+    return apply_select(logic.less(np.arange(size, dtype=np.int32), total), found, get_item(found, 0))
+
+
+def unique_values(x, /, *, size: int | None = None, fill_value=None):
+    """The distinct elements. Same as: `numpy.unique_values`."""
+    return unique(x, equal_nan=False, size=size, fill_value=fill_value)
+
+
+def unique_counts(x, /, *, size: int | None = None, fill_value=None):
+    """The distinct elements and how often each occurs. Same as: `numpy.unique_counts`."""
+    return UniqueCounts(*unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value))
+
+
+def unique_inverse(x, /, *, size: int | None = None, fill_value=None):
+    """The distinct elements and the positions that rebuild x. Same as: `numpy.unique_inverse`."""
+    return UniqueInverse(*unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value))
+
+
+def unique_all(x, /, *, size: int | None = None, fill_value=None):
+    """The distinct elements, first positions, rebuilding positions, counts. Same as: `numpy.unique_all`."""
+    return UniqueAll(*unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value))
+
+
+# -- operations ---------------------------------------------------------------------------------------------
+def isin(element, test_elements, assume_unique: bool = False, invert: bool = False, *, method: str = "auto"):
+    """Whether each element occurs in test_elements. Same as: `numpy.isin`."""
+    element, tests = promote_arrays("isin", asarray(element), asarray(test_elements))
+    tests = ravel(tests)
+    if not tests.size or not element.size:
+        found = lax.full(element.shape, False, dtypes.bool_)
+    else:
+        ordered = lax.sort(tests, 0, True)
+        place = ufuncs.minimum(searching.searchsorted(ordered, element), tests.shape[0] - 1)
+        found = logic.equal(get_item(ordered, place), element)
+    return logic.logical_not(found) if invert else found
+
+
+def _select_static(values, mask, size, fill_value) -> Array:
+    """The values where the mask holds; `size` as in `nonzero`."""
+    (found,) = searching.nonzero(mask, size=size, fill_value=values.shape[0])
+    if size is None:
+        return get_item(values, found)
+    out = get_item(values, ufuncs.minimum(found, max(values.shape[0] - 1, 0)))
+    filler = 0 if fill_value is None else fill_value
+    return apply_select(logic.less(found, values.shape[0]), out, convert_dtype(asarray(filler), values.dtype))
+
+
+def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = False, *, size: int | None = None,
+                fill_value=None):  # fmt: skip
+    """The distinct elements that both have. Same as: `numpy.intersect1d`."""
+    ar1, ar2 = (ravel(x) for x in promote_arrays("intersect1d", asarray(ar1), asarray(ar2)))
+    first, where1 = unique(ar1, return_index=True, size=None if size is None else ar1.shape[0])
+    second, where2 = unique(ar2, return_index=True, size=None if size is None else ar2.shape[0])
+    mask = isin(first, second)
+    if size is not None:
+        mask = logic.logical_and(mask, concatenate([asarray([True]), logic.not_equal(diff(first), 0)]))
+    common = _select_static(first, mask, size, fill_value)
+    if not return_indices:
+        return common
+    if not second.shape[0] or not common.shape[0]:
+        return common, get_item(where1, slice(0, 0)), get_item(where2, slice(0, 0))
+    place = searching.searchsorted(second, common)
+    return common, _select_static(where1, mask, size, ar1.size), get_item(where2, place)
+
+
+def union1d(ar1, ar2, *, size: int | None = None, fill_value=None):
+    """The distinct elements of both. Same as: `numpy.union1d`."""
+    return unique(concatenate([asarray(ar1), asarray(ar2)], None), size=size, fill_value=fill_value)
+
+
+def setdiff1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None, fill_value=None):
+    """The distinct elements of ar1 that ar2 lacks. Same as: `numpy.setdiff1d`."""
+    ar1 = asarray(ar1)
+    if size is None:
+        first = ravel(ar1) if assume_unique else unique(ar1)
+        return _select_static(first, isin(first, ar2, invert=True), None, None)
+    first = lax.sort(ravel(ar1), 0, True)
+    is_new = concatenate([asarray([True]), logic.not_equal(diff(first), 0)])
+    return _select_static(first, logic.logical_and(is_new, isin(first, ar2, invert=True)), size, fill_value)
+
+
+def setxor1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None, fill_value=None):
+    """The distinct elements that exactly one of both has. Same as: `numpy.setxor1d`."""
+    ar1, ar2 = asarray(ar1), asarray(ar2)
+    joined = concatenate([ar1, ar2], None)
+    first = lax.sort(joined, 0, True)
+    is_new = concatenate([asarray([True]), logic.not_equal(diff(first), 0)])
+    in_one = logic.not_equal(isin(first, ar1), isin(first, ar2))
+    return _select_static(first, logic.logical_and(is_new, in_one), size, fill_value)
+
+
+__all__ = [
+    "intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all",
+    "unique_counts", "unique_inverse", "unique_values",
+]  # fmt: skip

@@ -1,0 +1,8 @@
+"""The parts of SciPy that trace (`jitcore.scipy`): special functions, the normal distribution, dense linear algebra.
+
+In: arrays and numbers. Out: Arrays or tracers, with the promotion of `jitcore.numpy`.
+"""
+
+from jitcore.scipy import linalg, special, stats
+
+__all__ = ["linalg", "special", "stats"]

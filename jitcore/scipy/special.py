@@ -1,0 +1,266 @@
+"""Special functions with NumPy's broadcasting and promotion (`jitcore.scipy.special`).
+
+In: arrays and numbers; integers become floats. Out: floats. Names and arguments are SciPy's.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+
+import numpy as np
+
+from jitcore import dtypes
+from jitcore import numpy as jnp
+from jitcore.array import Array
+from jitcore.core.aval import aval_of
+from jitcore.lax import elementwise as lax
+from jitcore.lax import normal, special
+from jitcore.numpy.promotion import apply_elementwise, ensure_array, promote
+
+__all__ = [
+    "beta", "betainc", "betaln", "digamma", "entr", "erf", "erfc", "erfinv", "expit", "factorial",
+    "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn", "i0", "i0e", "i1", "i1e", "kl_div", "log_ndtr",
+    "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma", "rel_entr", "softmax",
+    "xlog1py", "xlogy", "zeta",
+]  # fmt: skip
+
+
+def _apply(name: str, function, *args) -> Array:
+    """An elementwise function of `lax` on operands that are promoted to floats and broadcast."""
+    return apply_elementwise(function.primitive, promote(name, *args, to=dtypes.inexact_dtype))
+
+
+def _to_floats(name: str, *args) -> list[Array]:
+    return [ensure_array(name, arg) for arg in promote(name, *args, to=dtypes.inexact_dtype)]
+
+
+# -- error function and normal distribution -------------------------------------------------------------------
+def erf(x) -> Array:
+    """Error function."""
+    return _apply("erf", lax.erf, x)
+
+
+def erfc(x) -> Array:
+    """1 - erf(x), accurate for large x."""
+    return _apply("erfc", lax.erfc, x)
+
+
+def erfinv(x) -> Array:
+    """Inverse of the error function."""
+    return _apply("erfinv", lax.erf_inv, x)
+
+
+def ndtr(x) -> Array:
+    """Probability that a standard normal number is below x."""
+    (x,) = _to_floats("ndtr", x)
+    return 0.5 * lax.erfc(x * -math.sqrt(0.5))
+
+
+def ndtri(p) -> Array:
+    """Quantile function of the standard normal distribution: the inverse of `ndtr`."""
+    return _apply("ndtri", normal.ndtri, p)
+
+
+def log_ndtr(x, series_order: int = 3) -> Array:
+    """Logarithm of `ndtr(x)`, accurate in both tails. series_order: accepted for JAX's signature, not needed."""
+    operator.index(series_order)
+    return _apply("log_ndtr", normal.log_ndtr, x)
+
+
+# -- logistic -------------------------------------------------------------------------------------------------
+def expit(x) -> Array:
+    """Sigmoid, 1 / (1 + exp(-x))."""
+    return _apply("expit", lax.logistic, x)
+
+
+def logit(x) -> Array:
+    """log(x / (1 - x)), the inverse of `expit`."""
+    (x,) = _to_floats("logit", x)
+    return jnp.log(x / (1 - x))
+
+
+# -- gamma and beta -------------------------------------------------------------------------------------------
+def gammaln(x) -> Array:
+    """Logarithm of the magnitude of the gamma function."""
+    return _apply("gammaln", lax.lgamma, x)
+
+
+def gammasgn(x) -> Array:
+    """Sign of the gamma function: NaN at the poles below 0, the sign of x at 0."""
+    (x,) = _to_floats("gammasgn", x)
+    below = jnp.floor(x)
+    negative = jnp.where(below == x, np.nan, jnp.where(below % 2 == 0, 1.0, -1.0))
+    at_zero = jnp.copysign(1.0, x)
+    return jnp.asarray(jnp.where(x == 0, at_zero, jnp.where(x > 0, 1.0, negative)), x.dtype)
+
+
+def gamma(x) -> Array:
+    """Gamma function."""
+    (x,) = _to_floats("gamma", x)
+    return gammasgn(x) * jnp.exp(gammaln(x))
+
+
+def factorial(n, exact: bool = False) -> Array:
+    """n! as a float; 0 for negative n. Raises: NotImplementedError for exact=True."""
+    if exact:
+        raise NotImplementedError("factorial with exact=True")
+    (n,) = _to_floats("factorial", n)
+    return jnp.where(n < 0, 0.0, jnp.exp(gammaln(n + 1)))
+
+
+def betaln(a, b) -> Array:
+    """Logarithm of the magnitude of the beta function."""
+    a, b = _to_floats("betaln", a, b)
+    return gammaln(a) + gammaln(b) - gammaln(a + b)
+
+
+def beta(a, b) -> Array:
+    """Beta function."""
+    a, b = _to_floats("beta", a, b)
+    return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * jnp.exp(betaln(a, b))
+
+
+def betainc(a, b, x) -> Array:
+    """Regularised incomplete beta function."""
+    return _apply("betainc", special.betainc, a, b, x)
+
+
+def gammainc(a, x) -> Array:
+    """Regularised lower incomplete gamma function."""
+    return _apply("gammainc", special.igamma, a, x)
+
+
+def gammaincc(a, x) -> Array:
+    """Regularised upper incomplete gamma function."""
+    return _apply("gammaincc", special.igammac, a, x)
+
+
+def digamma(x) -> Array:
+    """Derivative of `gammaln`."""
+    return _apply("digamma", lax.digamma, x)
+
+
+def polygamma(n, x) -> Array:
+    """n-th derivative of `digamma`. Raises: ValueError for an n that is no integer."""
+    if not dtypes.is_integer(aval_of(n).dtype):
+        raise ValueError(f"Argument `n` to polygamma must be of integer type. Got dtype {aval_of(n).dtype}.")
+    return _apply("polygamma", special.polygamma, n, x)
+
+
+def zeta(x, q=None) -> Array:
+    """Hurwitz zeta function; the Riemann one (q = 1) by default."""
+    return _apply("zeta", special.zeta, x, 1 if q is None else q)
+
+
+def multigammaln(a, d: int) -> Array:
+    """Logarithm of the multivariate gamma function of dimension d, a static integer."""
+    d = operator.index(d)
+    (a,) = _to_floats("multigammaln", a)
+    terms = gammaln(a[..., None] - jnp.asarray(np.arange(d) / 2, a.dtype))
+    return jnp.sum(terms, axis=-1) + 0.25 * d * (d - 1) * math.log(math.pi)
+
+
+# -- Bessel ---------------------------------------------------------------------------------------------------
+def i0e(x) -> Array:
+    """exp(-|x|) times the modified Bessel function of order 0."""
+    return _apply("i0e", special.bessel_i0e, x)
+
+
+def i0(x) -> Array:
+    """Modified Bessel function of order 0."""
+    (x,) = _to_floats("i0", x)
+    return jnp.exp(jnp.abs(x)) * i0e(x)
+
+
+def i1e(x) -> Array:
+    """exp(-|x|) times the modified Bessel function of order 1."""
+    return _apply("i1e", special.bessel_i1e, x)
+
+
+def i1(x) -> Array:
+    """Modified Bessel function of order 1."""
+    (x,) = _to_floats("i1", x)
+    return jnp.exp(jnp.abs(x)) * i1e(x)
+
+
+# -- entropy --------------------------------------------------------------------------------------------------
+def xlogy(x, y) -> Array:
+    """x log(y), 0 where x is 0 (and y not NaN)."""
+    x, y = _to_floats("xlogy", x, y)
+    return jnp.where((x != 0) | jnp.isnan(y), x * jnp.log(y), 0.0)
+
+
+def xlog1py(x, y) -> Array:
+    """x log(1 + y), 0 where x is 0 (and y not NaN)."""
+    x, y = _to_floats("xlog1py", x, y)
+    return jnp.where((x != 0) | jnp.isnan(y), x * jnp.log1p(y), 0.0)
+
+
+def entr(x) -> Array:
+    """-x log(x); 0 at 0, -inf below."""
+    (x,) = _to_floats("entr", x)
+    return jnp.where(x < 0, -np.inf, -xlogy(x, x))
+
+
+def rel_entr(p, q) -> Array:
+    """p log(p / q); 0 where p is 0, inf outside the domain."""
+    p, q = _to_floats("rel_entr", p, q)
+    inside = (p > 0) & (q > 0)
+    safe_p, safe_q = jnp.where(inside, p, 1.0), jnp.where(inside, q, 1.0)
+    edge = jnp.where((p == 0) & (q >= 0), 0.0, np.inf)
+    return jnp.where(inside, xlogy(safe_p, safe_p) - xlogy(safe_p, safe_q), edge)
+
+
+def kl_div(p, q) -> Array:
+    """p log(p / q) - p + q."""
+    p, q = _to_floats("kl_div", p, q)
+    return rel_entr(p, q) - p + q
+
+
+# -- sums of exponentials -------------------------------------------------------------------------------------
+def logsumexp(a, axis=None, b=None, keepdims: bool = False, return_sign: bool = False, where=None):
+    """log(sum(b exp(a))) without overflow.
+
+    Args:
+        axis: int, tuple of ints, or None for all axes.
+        b: weights that broadcast against a; 1 by default.
+        return_sign: whether to return (log of the sum's magnitude, its sign); else a negative sum gives NaN.
+        where: which elements count.
+    """
+    operands = _to_floats("logsumexp", *((a,) if b is None else (a, b)))
+    if b is not None:
+        operands = jnp.broadcast_arrays(*operands)
+        operands[0] = jnp.where(operands[1] != 0, operands[0], -np.inf)
+    a = operands[0]
+    largest = jnp.max(jnp.real(a), axis=axis, keepdims=True, where=where, initial=-np.inf)
+    # An infinite maximum cannot be subtracted from itself.
+    shift = jnp.where(jnp.isfinite(largest), largest, 0.0)
+    terms = jnp.exp(a - shift)
+    if b is not None:
+        terms = operands[1] * terms
+    total = jnp.sum(terms, axis=axis, keepdims=keepdims, where=where)
+    sign = jnp.sign(total)
+    if return_sign or not dtypes.is_complex(total.dtype):
+        magnitude = jnp.abs(total) if return_sign or b is not None else total
+        result = jnp.log(magnitude) + (shift if keepdims else jnp.reshape(shift, magnitude.shape))
+    else:
+        result = jnp.log(total) + (shift if keepdims else jnp.reshape(shift, total.shape))
+    if return_sign:
+        return result, sign
+    if b is not None and not dtypes.is_complex(total.dtype):
+        return jnp.where(sign < 0, np.nan, result)
+    return result
+
+
+def softmax(x, /, *, axis=None) -> Array:
+    """exp(x) divided by its sum along the axes, all of them by default."""
+    (x,) = _to_floats("softmax", x)
+    weights = jnp.exp(x - jnp.max(x, axis=axis, keepdims=True, initial=-np.inf))
+    return weights / jnp.sum(weights, axis=axis, keepdims=True)
+
+
+def log_softmax(x, /, *, axis=None) -> Array:
+    """Logarithm of `softmax`."""
+    (x,) = _to_floats("log_softmax", x)
+    return x - logsumexp(x, axis=axis, keepdims=True)
