@@ -7,7 +7,7 @@ starts no thread and writes no file.
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 # As in JAX, `jitcore.config` is the object; bound here, it hides the module of that name.
 from jitcore.config import config
@@ -31,6 +31,34 @@ _EXPORTS = {
                         "local_device_count", "local_devices", "process_count", "process_index"),
     "jitcore.lax.callback": ("pure_callback",),
 }  # fmt: skip
+
+# The same names for type checkers; a test compares them with the table.
+# isort: off
+# fmt: off
+if TYPE_CHECKING:
+    from jitcore.api import (
+        block_until_ready as block_until_ready, clear_caches as clear_caches, device_get as device_get,
+        device_put as device_put, eval_shape as eval_shape, jit as jit, make_jaxpr as make_jaxpr,
+        named_call as named_call, named_scope as named_scope, typeof as typeof,
+    )
+    from jitcore.array import Array as Array
+    from jitcore.config import (
+        check_tracer_leaks as check_tracer_leaks, checking_leaks as checking_leaks,
+        debug_nans as debug_nans, disable_jit as disable_jit, enable_checks as enable_checks,
+        enable_x64 as enable_x64, threefry_partitionable as threefry_partitionable,
+    )
+    from jitcore.core.aval import ShapeDtypeStruct as ShapeDtypeStruct
+    from jitcore.core.trace import ensure_compile_time_eval as ensure_compile_time_eval
+    from jitcore.device import (
+        Device as Device, SingleDeviceSharding as SingleDeviceSharding,
+        default_backend as default_backend, device_count as device_count, devices as devices,
+        local_device_count as local_device_count, local_devices as local_devices,
+        process_count as process_count, process_index as process_index,
+    )
+    from jitcore.lax.callback import pure_callback as pure_callback
+# fmt: on
+# isort: on
+
 _MODULE_OF_NAME = {name: module for module, names in _EXPORTS.items() for name in names}
 
 __all__ = ["config", *_MODULES, *_MODULE_OF_NAME]

@@ -21,6 +21,7 @@ from jitcore.core.trace import Tracer
 from jitcore.device import Device, SingleDeviceSharding
 from jitcore.dispatch import function as functions
 from jitcore.dispatch.abstracted import abstract_avals
+from jitcore.dispatch.executables import executables
 from jitcore.dispatch.options import (
     DEFAULT_OPTIONS,
     UNSPECIFIED,
@@ -32,7 +33,6 @@ from jitcore.dispatch.options import (
     read_compiler_options,
 )
 from jitcore.dispatch.parameters import plan_arguments
-from jitcore.dispatch.program import executables
 from jitcore.dispatch.signature import read_call, read_leaf, read_value
 from jitcore.dispatch.tracing import find_rewriter, trace_call
 from jitcore.jitted import JitWrapped

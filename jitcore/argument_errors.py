@@ -56,8 +56,10 @@ def argnames_unknown_error(option: str, unknown: Collection[str], parameters: Se
         f"Jitted function has invalid argnames {_quote_set(unknown)} in {option}. "
         "Function does not take these args."
     )
+    close = difflib.get_close_matches(min(unknown, default=""), parameters, n=1)
+    guess = f"did you mean {close[0]!r}? " if close else ""
     return build_error(
-        StaticArgumentError, headline, fix=f"it takes: {', '.join(parameters) or 'no arguments'}."
+        StaticArgumentError, headline, fix=f"{guess}It takes {', '.join(parameters) or 'no arguments'}."
     )
 
 
@@ -251,7 +253,9 @@ def carry_types_error(
         detail=f"The input {component} has type {types[0]} but the corresponding output carry component has "
         f"type {types[1]}, so {difference}.",
         where=where,
-        fix="give the initial carry the type that the body returns, or convert with astype.",
+        fix=f"start with {types[1]} or convert what the body returns with astype."
+        if "shapes" not in difference
+        else "keep the shape: allocate the final size before the loop and write parts with .at[i].set(...).",
     )
 
 

@@ -305,12 +305,29 @@ def _suggest_rewrite(origin: Origin | None, purpose: str) -> str:
     return f"jit({name}, rewrite=True) compiles {purpose}; or "
 
 
+def _show_source(where: Lines) -> str:
+    """The source text among the lines of a position; "" when it is unknown."""
+    return where[1].lstrip() if len(where) > 1 else ""
+
+
 # --- a traced value used as a Python value ------------------------------------------------------------------
 
 
 def bool_conversion_error(aval_text: str, origin: Origin | None = None, where: Lines = ()) -> Exception:
-    """`if tracer:`, `while tracer:`, `tracer and ...`. aval_text: "bool[]", "float32[3]"."""
-    in_while = any(line.lstrip().startswith("while ") for line in where[1:2])
+    """`if tracer:`, `while tracer:`, `tracer and ...`. aval_text: "bool[]", "float32[3]".
+
+    A ValueError for several elements, as in NumPy: no branch could be right.
+    """
+    if not re.search(r"\[[1,]*\]$", aval_text):
+        return build_error(
+            ValueError,
+            "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()",
+            detail=f"It is a traced array with shape {aval_text}.",
+            where=where,
+            fix="write jnp.where(condition, x, y) to choose for each element; & and | for `and` and `or`; "
+            "lax.cond(x.any(), ...) to choose once.",
+        )
+    in_while = _show_source(where).startswith("while ")
     rest = "use lax.while_loop" if in_while else "use lax.cond / jnp.where"
     fix = f"{_suggest_rewrite(origin, 'plain Python control flow')}{rest}{_suggest_static(origin)}."
     # The second full stop is what JAX's documentation prints, and what scripts compare against.
@@ -321,10 +338,11 @@ def bool_conversion_error(aval_text: str, origin: Origin | None = None, where: L
 def integer_conversion_error(aval_text: str, origin: Origin | None = None, where: Lines = ()) -> Exception:
     """`values[tracer]` of a list, `range(tracer)`, a repetition count."""
     headline = f"The __index__() method was called on traced array with shape {aval_text}"
-    fix = (
-        f"{_suggest_rewrite(origin, 'loops over range(n)')}index an array, jnp.array(values)[i], "
-        f"or loop with lax.fori_loop{_suggest_static(origin)}."
-    )
+    if "range(" in _show_source(where):
+        remedy = f"{_suggest_rewrite(origin, 'loops over range(n)')}loop with lax.fori_loop"
+    else:
+        remedy = "index an array, jnp.array(values)[i], and loop with lax.fori_loop"
+    fix = f"{remedy}{_suggest_static(origin)}."
     return build_error(TracerIntegerConversionError, headline, origin=origin, where=where, fix=fix)
 
 
@@ -364,7 +382,10 @@ def number_conversion_error(
 ) -> Exception:
     """`int(tracer)`: function is "int", "float" or "complex"."""
     detail = f"The problem arose with the `{function}` function."
-    fix = f"to convert the data type write x.astype({function}) or jnp.array(x, {function})"
+    if "math." in _show_source(where):
+        fix = "the module math computes with Python numbers: use the function of jitcore.numpy"
+    else:
+        fix = f"to convert the data type write x.astype({function}) or jnp.array(x, {function})"
     return concretization_error(aval_text, detail, origin, where, fix=fix)
 
 

@@ -12,11 +12,28 @@ ROOT = Path(__file__).parents[1]
 
 #: The layers, lowest first; the names in one row may import each other.
 LAYERS = (
-    ("errors", "argument_errors"), ("config",), ("dtypes",), ("tree_nodes", "tree_util", "tree"), ("array",),
-    ("core",), ("transforms",), ("lax",), ("numpy",), ("random", "nn", "scipy"), ("debug", "experimental"),
-    ("rewrite",), ("passes",), ("loopir",), ("schedule",), ("dispatch",), ("device",), ("stages",), ("jitted",),
-    ("api",), ("__main__",),
-)  # fmt: skip
+    ("errors", "argument_errors"),
+    ("config",),
+    ("dtypes",),
+    ("tree_nodes", "tree_util", "tree"),
+    ("array",),
+    ("core",),
+    ("transforms",),
+    ("lax",),
+    ("numpy",),
+    ("random", "nn", "scipy"),
+    ("debug", "experimental"),
+    ("rewrite",),
+    ("passes",),
+    ("loopir",),
+    ("schedule",),
+    ("dispatch",),
+    ("device",),
+    ("stages",),
+    ("jitted",),
+    ("api",),
+    ("__main__",),
+)
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 #: Imports upwards inside a function, run when it is first called, with the reason.
@@ -30,9 +47,17 @@ def list_modules() -> list[Path]:
     return sorted((ROOT / "jitcore").rglob("*.py"))
 
 
+class RemoveTypeChecking(ast.NodeTransformer):
+    """Drops the blocks that only type checkers read."""
+
+    def visit_If(self, node: ast.If) -> ast.AST | None:
+        self.generic_visit(node)
+        return None if ast.unparse(node.test) == "TYPE_CHECKING" else node
+
+
 def find_imports(path: Path) -> Iterator[tuple[str, bool]]:
-    """(module of jitcore, whether it is imported inside a function) for each import of a file."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    """(module of jitcore, whether it is imported inside a function) for each import that a file executes."""
+    tree = RemoveTypeChecking().visit(ast.parse(path.read_text(encoding="utf-8")))
     lazy = {id(inner) for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
             for inner in ast.walk(node)}  # fmt: skip
     for node in ast.walk(tree):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -31,12 +33,13 @@ import sys, threading, os
 import jitcore, jitcore.numpy, jitcore.lax
 jitcore.jit, jitcore.make_jaxpr, jitcore.Array
 assert threading.active_count() == 1
-if os.path.isdir('/proc/self/task'):
-    assert len(os.listdir('/proc/self/task')) == threads, os.listdir('/proc/self/task')
+if threads:
+    assert len(os.listdir(tasks)) == threads, os.listdir(tasks)
 print(*sys.modules)
 """
-    # NumPy's BLAS starts threads of its own.
-    before = "import os, numpy; threads = len(os.listdir('/proc/self/task')) if os.path.isdir('/proc') else 0"
+    # The BLAS libraries of NumPy and SciPy start threads of their own.
+    before = "import os, numpy, scipy.linalg\ntasks = '/proc/self/task'\n"
+    before += "threads = len(os.listdir(tasks)) if os.path.isdir(tasks) else 0\n"
     loaded = run_python(before + code).split()
     assert not {"numba", "llvmlite", "jax"} & set(loaded)
 
@@ -69,6 +72,13 @@ def test_names_that_modules_share_stay_objects():
         "assert jitcore.numpy is jnp and jnp.sin\n"
     )
     run_python(code)
+
+
+def test_type_checkers_see_the_same_names():
+    tree = ast.parse(Path(jitcore.__file__).read_text(encoding="utf-8"))
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    seen = {node.module: {alias.asname for alias in node.names} for node in block.body}
+    assert seen == {module: set(names) for module, names in jitcore._EXPORTS.items()}
 
 
 def test_unknown_names():

@@ -204,8 +204,16 @@ def test_integers_that_do_not_fit():
     assert fun(np.int64(2**40)) == 2**40
 
 
-@pytest.mark.parametrize("value, path", [("text", "x"), (object(), "x"), ({"k": [1, "text"]}, r"x\['k'\]\[1\]"),
-                                         (np.array(["a"]), "x"), (np.array([None]), "x")])  # fmt: skip
+@pytest.mark.parametrize(
+    "value, path",
+    [
+        ("text", "x"),
+        (object(), "x"),
+        ({"k": [1, "text"]}, r"x\['k'\]\[1\]"),
+        (np.array(["a"]), "x"),
+        (np.array([None]), "x"),
+    ],
+)
 def test_what_is_no_array_is_refused(value, path):
     with pytest.raises(TypeError, match=f"Error interpreting argument to .* at path {path}\\."):
         jitcore.jit(lambda x: x)(value)
@@ -234,8 +242,16 @@ def power(x, n):
     return x
 
 
-@pytest.mark.parametrize("options", [{"static_argnums": 1}, {"static_argnums": (-1,)}, {"static_argnames": "n"},
-                                     {"static_argnames": ["n"]}, {"static_argnums": 1, "static_argnames": "n"}])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"static_argnums": 1},
+        {"static_argnums": (-1,)},
+        {"static_argnames": "n"},
+        {"static_argnames": ["n"]},
+        {"static_argnums": 1, "static_argnames": "n"},
+    ],
+)
 def test_static_arguments_by_position_and_name(options):
     fun = jitcore.jit(power, **options)
     assert fun(2.0, 1) == 4.0
@@ -303,6 +319,13 @@ def test_recursion_through_jitted_functions():
     assert repeat(1.0, 5) == 32.0
     assert repeat(3.0, 5) == 96.0
     assert repeat.cache_info().traces == 6
+
+
+def test_jit_of_a_jitted_function():
+    inner = jitcore.jit(double)
+    outer = jitcore.jit(inner)
+    assert outer(2.0) == outer(2.0) == 4.0
+    assert outer.__name__ == "double" and inner.cache_info().traces == 1
 
 
 def test_disable_jit_runs_the_function_itself():

@@ -14,7 +14,7 @@ import jitcore
 from jitcore.array import ConcreteArray
 from jitcore.config import config
 from jitcore.dispatch import counters
-from jitcore.dispatch.program import ExecutableCache, executables
+from jitcore.dispatch.executables import ExecutableCache, executables
 from jitcore.lax import elementwise as lax
 
 
@@ -229,7 +229,14 @@ def test_a_failing_build_leaves_the_cache_usable():
 
     with pytest.raises(ValueError):
         cache.find_or_build(("key",), fail)
-    assert isinstance(cache.find_or_build(("key",), FakeExecutable), FakeExecutable)
+    assert isinstance(cache.find_or_build(("key",), FakeExecutable).executable, FakeExecutable)
+
+
+def test_an_executable_is_bound_once_for_each_shape():
+    program = jitcore.jit(lambda x: lax.tan(x), backend="reference").lower(ones(3))._program
+    shared = program._shared
+    first, second = shared.bind(program.traced.jaxpr.in_avals), shared.bind(program.traced.jaxpr.in_avals)
+    assert first is second
 
 
 def test_the_structural_cache_is_filled_by_what_is_computed():
@@ -237,6 +244,18 @@ def test_the_structural_cache_is_filled_by_what_is_computed():
     size = len(executables)
     jitcore.jit(lambda renamed: lax.cos(renamed))(2.0)
     assert len(executables) == size
+
+
+def test_signatures_are_bounded_too():
+    fun = jitcore.jit(lambda x, n: lax.add(x, float(n)), static_argnums=1, backend="reference")
+    with config.override(cache_size=3):
+        for n in range(8):
+            assert float(fun(1.0, n)) == 1.0 + n
+        inner = fun._function
+        (table, _) = inner.fast._tables[2]
+        assert [len(kept) for kept in (inner._entries, inner._programs, table)] == [3, 3, 3]
+        assert float(fun(1.0, 7)) == 8.0 and inner.info().misses == 8
+        assert float(fun(1.0, 0)) == 1.0 and inner.info().misses == 9
 
 
 # -- explanations --------------------------------------------------------------------------------------------

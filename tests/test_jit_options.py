@@ -1,4 +1,4 @@
-"""Options of `jit`: donation, unused arguments, backends, compiler options, shardings, inlining, open axes."""
+"""Options of `jit`: donation, unused arguments, backends, compiler options, shardings, inlining, axes."""
 
 from __future__ import annotations
 
@@ -192,8 +192,12 @@ def test_devices():
 
 def test_shardings_of_one_device():
     sharding = jitcore.SingleDeviceSharding(jitcore.devices("reference")[0])
-    for shardings in ({"in_shardings": sharding}, {"in_shardings": (sharding, None)}, {"out_shardings": sharding},
-                      {"in_shardings": None, "out_shardings": None}):  # fmt: skip
+    for shardings in (
+        {"in_shardings": sharding},
+        {"in_shardings": (sharding, None)},
+        {"out_shardings": sharding},
+        {"in_shardings": None, "out_shardings": None},
+    ):
         assert float(jitcore.jit(lambda x, y: lax.add(x, y), **shardings)(1.0, 2.0)) == 3.0
 
 
@@ -272,8 +276,11 @@ def test_one_trace_serves_all_sizes_of_an_open_axis(axes):
 
 
 def test_open_axes_of_pytrees_and_several_arguments():
-    fun = jitcore.jit(lambda tree, y: (lax.add(tree["a"], y), lax.neg(tree["b"])),
-                      abstracted_axes=({"a": ("n",), "b": (None, "m")}, ("n",)), backend="reference")  # fmt: skip
+    fun = jitcore.jit(
+        lambda tree, y: (lax.add(tree["a"], y), lax.neg(tree["b"])),
+        abstracted_axes=({"a": ("n",), "b": (None, "m")}, ("n",)),
+        backend="reference",
+    )
     for n, m in ((3, 4), (5, 6)):
         b = np.ones((2, m), np.float32)
         first, second = fun({"a": make_array(n), "b": b}, make_array(n))

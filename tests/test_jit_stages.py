@@ -43,8 +43,11 @@ def test_shapes_may_stand_for_arrays_ahead_of_time_only():
 def test_compiled_programs_check_their_arguments():
     compiled = jitcore.jit(lambda x, y: lax.add(x, y)).lower(1.0, 2.0).compile()
     assert float(compiled(3.0, 4.0)) == float(compiled(np.float32(3.0), 4.0)) == 7.0
-    with pytest.raises(TypeError, match=r"(?s)Argument types differ.*Argument 'y' compiled with float32\[\] and "
-                                        r"called with int32\[\]"):  # fmt: skip
+    with pytest.raises(
+        TypeError,
+        match=r"(?s)Argument types differ.*Argument 'y' compiled with float32\[\] and "
+        r"called with int32\[\]",
+    ):
         compiled(1.0, 2)
     with pytest.raises(TypeError, match="does not match the input pytree"):
         compiled(1.0)

@@ -64,6 +64,7 @@ class FunctionEmitter:
         self.results: dict = {}
         self.axis_values: dict[Axis, ir.Value] = {}
         self.lanes, self.vector_axis, self.mask = 1, None, None
+        self.inlines_math = True
         self.load_address: Callable[[Buffer], ir.Value] = lambda buffer: self.pointers[buffer]
 
     def finish(self) -> None:
@@ -237,7 +238,9 @@ class FunctionEmitter:
             spread = [i for i, arg in enumerate(node.args) if not self.is_vector(arg.axes)]
             for i in spread:
                 args[i] = splat(self.b, args[i], self.lanes)
-        return emit_operation(self.b, node.op, [arg.dtype for arg in node.args], node.dtype, args)
+        # the rest of a vector loop runs once, so its code may be slower but should be short
+        inline = self.inlines_math and self.mask is None
+        return emit_operation(self.b, node.op, [arg.dtype for arg in node.args], node.dtype, args, inline)
 
     # -- loops --------------------------------------------------------------------------------------------
     def loop(self, start: ir.Value, stop: ir.Value, step: ir.Value, body: Callable[[ir.Value], None]) -> None:

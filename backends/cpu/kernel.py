@@ -13,12 +13,14 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.cpu.function import FunctionEmitter
 from jitcore.backends.cpu.lanes import I32, I64, SIZES, TABLE, element_constant, element_type, splat, widen
-from jitcore.backends.cpu.scalar_ops import IDENTITIES, emit_operation
+from jitcore.backends.cpu.scalar_ops import IDENTITIES, emit_operation, is_math_call
 from jitcore.backends.cpu.sizes import SizeTable
 from jitcore.loopir.expr import Buffer, Expr, children, walk
 from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
 from jitcore.schedule.nest import roots_of, stores_of
 
+# A kernel with more calls of mathematical functions keeps them as calls: copies would take long to compile.
+MAX_INLINED_CALLS = 6
 RANGE_TYPE = ir.FunctionType(ir.VoidType(), [TABLE, SIZES, I64, I64])
 
 
@@ -32,6 +34,8 @@ class KernelRenderer:
         self.lanes, self.fastmath = choose_lanes(kernel, vector_bytes), fastmath
         self.written = {store.buffer for s in _flatten(kernel.body) for store in stores_of(s)}
         self.written |= {s.buffer for s in _flatten(kernel.body) if isinstance(s, Scan)}
+        roots = _all_roots(list(_flatten(kernel.body)))
+        self.math_calls = sum(is_math_call(node.op, node.dtype) for node in walk(roots))
 
     def render(self) -> list[ir.Function]:
         """One function over the outermost loop; for a split reduction two: per block, and the rest."""
@@ -55,6 +59,7 @@ class KernelRenderer:
         function.linkage = "internal"
         buffers, dims, start, stop = function.args
         emitter = FunctionEmitter(function, dims, self.sizes, self.first_size, self.fastmath)
+        emitter.inlines_math = self.math_calls <= MAX_INLINED_CALLS
         emitter.load_address = lambda buffer: emitter.prologue.load(
             emitter.prologue.gep(buffers, [I64(self.table[buffer])]))  # fmt: skip
         emit(emitter, start, stop)

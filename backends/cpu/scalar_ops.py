@@ -22,8 +22,11 @@ _INTRINSICS = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc
                "copysign": "copysign"}  # fmt: skip
 
 
-def emit_operation(b: ir.IRBuilder, name: str, operand_dtypes: list, result_dtype, args: list) -> ir.Value:
-    """One scalar operation. Raises: KeyError for an operation that `can_emit` denies."""
+def emit_operation(b: ir.IRBuilder, name: str, operand_dtypes: list, result_dtype, args: list,
+                   inline: bool = True) -> ir.Value:  # fmt: skip
+    """One scalar operation. inline: whether the body of a mathematical function is copied to where it is called.
+
+    Raises: KeyError for an operation that `can_emit` denies."""
     dtype = np.dtype(operand_dtypes[0])
     if name == "select":
         return b.select(*args)
@@ -38,7 +41,15 @@ def emit_operation(b: ir.IRBuilder, name: str, operand_dtypes: list, result_dtyp
     emit = table.get(name)
     if emit is not None:
         return emit(b, *args)
-    return mathlib.emit(b, name, *args)
+    call = mathlib.emit(b, name, *args)
+    if not inline and isinstance(call, ir.CallInstr):
+        call.attributes.add("noinline")
+    return call
+
+
+def is_math_call(name: str, dtype) -> bool:
+    """Whether an operation is a function of the math library."""
+    return name in mathlib.FUNCTIONS and name not in _FLOAT and dtypes.is_floating(dtype)
 
 
 def can_emit(name: str, dtype) -> bool:

@@ -7,10 +7,14 @@ Stage: the last but one; `api` puts the public names on top. Data flows through 
     parameters.py  which parameters are static or donated
     signature.py   one call -> leaves, structure and avals
     tracing.py     signature -> jaxpr
-    program.py     jaxpr -> passes -> executable
+    abstracted.py  axes whose extent stays open
+    program.py     jaxpr -> passes -> executable, kept in executables.py, compiled by a backend of backend.py
+    donation.py    which memory a call may overwrite
     function.py    the caches of one function; what a call does when it meets a new signature
     fast_call.py   what a call does when its signature is known
     inner.py       a jitted function called while another is traced
+    misses.py      why a call was not served from the cache
+    counters.py    how often all this traced and compiled
 """
 
 from jitcore.dispatch.counters import counters

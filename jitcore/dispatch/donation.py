@@ -18,8 +18,8 @@ from jitcore.array import ConcreteArray
 from jitcore.dispatch.program import Program
 
 # Who refers to an ndarray that only its Array knows, while `_has_other_users` looks at it: the Array, the
-# list of values, the parameter, and the argument of getrefcount.
-_OWN_REFERENCES = 4
+# list of values, and the argument of getrefcount.
+_OWN_REFERENCES = 3
 
 
 def claim_donated(positions: Sequence[int], leaves: Sequence[Any], values: list[np.ndarray]) -> None:
@@ -36,12 +36,13 @@ def claim_donated(positions: Sequence[int], leaves: Sequence[Any], values: list[
                 f"{j} and {i} are the same array).\nTo fix: pass a copy, x.copy(), or do not donate it."
             )
     for i in positions:
-        if leaves[i].__class__ is not ConcreteArray or _has_other_users(values[i]):
+        if leaves[i].__class__ is not ConcreteArray or _has_other_users(values, i):
             values[i] = values[i].copy()
 
 
-def _has_other_users(value: np.ndarray) -> bool:
-    return value.base is not None or sys.getrefcount(value) > _OWN_REFERENCES
+def _has_other_users(values: list[np.ndarray], i: int) -> bool:
+    # The item is not put into a variable, which would be one more reference in some versions of Python.
+    return values[i].base is not None or sys.getrefcount(values[i]) > _OWN_REFERENCES
 
 
 def delete_donated(positions: Sequence[int], leaves: Sequence[Any]) -> None:

@@ -17,6 +17,7 @@ from jitcore import dtypes
 from jitcore.array import ConcreteArray
 from jitcore.config import config
 from jitcore.core.trace import context, eval_trace
+from jitcore.dispatch.executables import drop_oldest
 from jitcore.dispatch.parameters import ArgumentPlan
 from jitcore.dispatch.signature import READABLE_FLAGS, CallSignature
 
@@ -56,13 +57,15 @@ class FastCalls:
             return
         with self._lock:
             if call.n_args not in self._tables:
-                table: dict[tuple, tuple] = {}
+                table = {}
                 factory = _make_factory(call.n_args, self._plan.find_static(call.n_args))
                 dispatcher, read_hits = factory(table)
                 self._tables[call.n_args] = table, read_hits
                 self.dispatchers[call.n_args] = dispatcher
+            table = self._tables[call.n_args][0]
             scalar_dtypes = tuple(part[1] for part in call.parts)
-            self._tables[call.n_args][0][key] = (entry.run, entry.weak_type, entry.finish, scalar_dtypes)
+            table[key] = (entry.run, entry.weak_type, entry.finish, scalar_dtypes)
+            drop_oldest(table)
 
     def _make_key(self, call: CallSignature, args: tuple) -> tuple | None:
         """The key that the dispatcher will build for such a call."""

@@ -13,10 +13,7 @@ from typing import Any
 
 import numpy as np
 
-try:
-    import jitcore.numpy  # noqa: F401  gives arrays and tracers their operators
-except ImportError:  # TEMPORARY
-    pass
+import jitcore.numpy  # noqa: F401  gives arrays and tracers their operators
 from jitcore.config import config
 from jitcore.core.aval import ShapedArray
 from jitcore.core.trace import Tracer, context, eval_trace, unexpected_tracer_error
@@ -24,6 +21,7 @@ from jitcore.dispatch.abstracted import abstract_avals
 from jitcore.dispatch.backend import find_backend
 from jitcore.dispatch.counters import CacheInfo
 from jitcore.dispatch.donation import claim_donated, delete_donated, warn_unusable
+from jitcore.dispatch.executables import drop_oldest
 from jitcore.dispatch.fast_call import FastCalls
 from jitcore.dispatch.inner import bind_inner
 from jitcore.dispatch.misses import MissLog
@@ -124,6 +122,7 @@ class JitFunction:
             self._n_compiles += program.compiles - before
             self._entries[key] = entry
             self.last_program = program
+            drop_oldest(self._entries)
         return entry
 
     def _note_miss(self, call: CallSignature) -> None:
@@ -145,6 +144,7 @@ class JitFunction:
             with self._lock:
                 self._n_traces += 1
                 self._programs[key] = program
+                drop_oldest(self._programs)
         return program
 
     # -- a call inside the tracing of another function -------------------------------------------------------
@@ -159,6 +159,7 @@ class JitFunction:
                 # A captured tracer belongs to the present outer trace alone.
                 if not any(isinstance(const, Tracer) for const in traced.consts):
                     self._inner[key] = traced
+                    drop_oldest(self._inner)
         else:
             self._slow_hits += 1
         return traced.unflatten(bind_inner(traced, call.leaves, inline=self.options.inline))

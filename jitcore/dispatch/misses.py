@@ -70,8 +70,11 @@ def _compare(fun: Callable, old: _Miss, new: _Miss) -> list[str]:
 
 
 def _compare_parts(name: str, before: Part, after: Part) -> list[str]:
-    return [f"argument {name}: {what} was {old}, is {new}"
-            for what, old, new in zip(("shape", "dtype", "weak_type"), before, after) if old != new]  # fmt: skip
+    return [
+        f"argument {name}: {what} was {old}, is {new}"
+        for what, old, new in zip(("shape", "dtype", "weak_type"), before, after)
+        if old != new
+    ]
 
 
 def _compare_statics(fun: Callable, old: _Miss, new: _Miss) -> list[str]:

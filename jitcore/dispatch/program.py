@@ -8,8 +8,6 @@ executables, found in a cache by what the program computes.
 from __future__ import annotations
 
 import operator
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any
@@ -25,58 +23,11 @@ from jitcore.core.trace import Tracer, close_over_consts, unexpected_tracer_erro
 from jitcore.dispatch.abstracted import has_symbolic_shapes
 from jitcore.dispatch.backend import Backend, CompileOptions, Executable
 from jitcore.dispatch.counters import counters
+from jitcore.dispatch.executables import SharedExecutable, executables
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.signature import read_leaf, read_value
 from jitcore.dispatch.tracing import SINGLE, TracedFunction
 from jitcore.passes.canonical import program_key
-
-
-class ExecutableCache:
-    """Executables by what they compute: a bounded map that drops the least recently used. Thread-safe."""
-
-    def __init__(self):
-        self._lock = threading.Lock()
-        self._executables: OrderedDict[tuple, Executable] = OrderedDict()
-        self._building: dict[tuple, threading.Lock] = {}
-
-    def find_or_build(self, key: tuple, build: Callable[[], Executable]) -> Executable:
-        """The executable of this key; of several threads that miss it one builds and the others wait."""
-        found = self._find(key)
-        if found is not None:
-            return found
-        with self._lock:
-            building = self._building.setdefault(key, threading.Lock())
-        with building:
-            found = self._find(key)
-            if found is None:
-                found = build()
-                self._add(key, found)
-        with self._lock:
-            self._building.pop(key, None)
-        return found
-
-    def _find(self, key: tuple) -> Executable | None:
-        with self._lock:
-            found = self._executables.get(key)
-            if found is not None:
-                self._executables.move_to_end(key)
-            return found
-
-    def _add(self, key: tuple, executable: Executable) -> None:
-        with self._lock:
-            self._executables[key] = executable
-            while len(self._executables) > max(config.cache_size, 1):
-                self._executables.popitem(last=False)
-
-    def clear(self) -> None:
-        with self._lock:
-            self._executables.clear()
-
-    def __len__(self) -> int:
-        return len(self._executables)
-
-
-executables = ExecutableCache()
 
 
 class Program:
@@ -163,6 +114,10 @@ class Program:
 
     @cached_property
     def executable(self) -> Executable:
+        return self._shared.executable
+
+    @cached_property
+    def _shared(self) -> SharedExecutable:
         key = (program_key(self.compiled_jaxpr), self.backend.name, self.compile_options, config.check_bounds)
         return executables.find_or_build(key, self._compile)
 
@@ -178,9 +133,9 @@ class Program:
     def bind(self, avals: Sequence[ShapedArray]) -> Callable[..., list[np.ndarray]]:
         """A function of the ndarrays of all leaves, which have these concrete shapes."""
         n_consts = len(self.traced.consts)
-        all_avals = [*self.traced.jaxpr.replace(invars=self.traced.jaxpr.constvars).in_avals, *avals]
+        all_avals = [*[var.aval for var in self.traced.jaxpr.constvars], *avals]
         before = self.executable.compiles
-        run = self.executable.bind([all_avals[i] for i in self.kept])
+        run = self._shared.bind([all_avals[i] for i in self.kept])
         self._count_compiles(self.executable.compiles - before)
         consts = [self.const_values[i] for i in self.kept if i < n_consts]
         kept_leaves = [i - n_consts for i in self.kept if i >= n_consts]

@@ -84,12 +84,10 @@ def _check_groups(
             f"At most one of batch_group_count and feature_group_count may be > 1, got "
             f"batch_group_count={batch_groups} and feature_group_count={feature_groups}"
         )
-    for label, groups in (("feature_group_count", feature_groups), ("batch_group_count", batch_groups)):
+    counts = {"feature_group_count": feature_groups, "batch_group_count": batch_groups}
+    for label, groups in counts.items():
         if groups <= 0:
             raise ValueError(f"{name} {label} must be a positive integer, got {groups}.")
-        if out_features % groups:
-            raise ValueError(f"{name} rhs output feature dimension size must be a multiple of {label}, "
-                             f"but {out_features} is not a multiple of {groups}.")  # fmt: skip
     if features % feature_groups:
         raise ValueError(f"{name} feature_group_count must divide lhs feature dimension size, "
                          f"but {feature_groups} does not divide {features}.")  # fmt: skip
@@ -98,6 +96,10 @@ def _check_groups(
             f"{name} lhs feature dimension size divided by feature_group_count must equal the rhs "
             f"input feature dimension size, but {features} // {feature_groups} != {in_per_group}."
         )
+    for label, groups in counts.items():
+        if out_features % groups:
+            raise ValueError(f"{name} rhs output feature dimension size must be a multiple of {label}, "
+                             f"but {out_features} is not a multiple of {groups}.")  # fmt: skip
     if images % batch_groups:
         raise ValueError(
             f"{name} batch_group_count must divide lhs batch dimension size, "
@@ -171,8 +173,9 @@ def _multiply_groups(windows, filters, feature_groups: int, batch_groups: int) -
     columns = split.transpose([0, 2, 1, *place, 3, *inner]).reshape(
         groups, images * _count(positions), features * _count(window)
     )
-    weights = filters.reshape(groups, filters.shape[0] // groups, -1).transpose(0, 2, 1)
-    product = matrix_product(columns, weights).reshape(groups, images, *positions, -1)
+    outs = filters.shape[0] // groups
+    weights = filters.reshape(groups, outs, features * _count(window)).transpose(0, 2, 1)
+    product = matrix_product(columns, weights).reshape(groups, images, *positions, outs)
     return product.transpose([1, 0, rank + 2, *range(2, 2 + rank)]).reshape(
         images, filters.shape[0], *positions
     )

@@ -14,9 +14,9 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.lax.arguments import product
 from jitcore.lax.define import define, to_operands
 from jitcore.lax.reduce import is_half
-from jitcore.lax.shape import product
 
 
 def _check_side(side: str, aval: ShapedArray, contracting, batch) -> None:
@@ -107,7 +107,11 @@ _BLAS_WORK = 4096
 
 def _prefers_blas(lhs, rhs, *, dimension_numbers, **_) -> bool:
     (contracting, _), _ = dimension_numbers
-    free = [dim for dim in range(rhs.ndim) if dim not in dimension_numbers[0][1] and dim not in dimension_numbers[1][1]]
+    free = [
+        dim
+        for dim in range(rhs.ndim)
+        if dim not in dimension_numbers[0][1] and dim not in dimension_numbers[1][1]
+    ]
     work = lhs.size * product(_extents(rhs, free))
     return dtypes.is_inexact(lhs.dtype) and not (isinstance(work, int) and work < _BLAS_WORK)
 
@@ -119,7 +123,12 @@ def _lower_dot_general(builder, lhs, rhs, *, dimension_numbers, precision=None, 
     work = accumulation_dtype(lhs.dtype, rhs.dtype, out_dtype)
     lhs_free = _free_dims(len(lhs.shape), lhs_contract, lhs_batch)
     rhs_free = _free_dims(len(rhs.shape), rhs_contract, rhs_batch)
-    groups = [_extents(lhs, lhs_batch), _extents(lhs, lhs_free), _extents(rhs, rhs_free), _extents(lhs, lhs_contract)]
+    groups = [
+        _extents(lhs, lhs_batch),
+        _extents(lhs, lhs_free),
+        _extents(rhs, rhs_free),
+        _extents(lhs, lhs_contract),
+    ]
     shape = sum(groups, ())
     first_rhs = len(lhs_batch) + len(lhs_free)
     first_sum = first_rhs + len(rhs_free)
@@ -129,7 +138,9 @@ def _lower_dot_general(builder, lhs, rhs, *, dimension_numbers, precision=None, 
         dims |= {dim: first_free + position for position, dim in enumerate(free)}
         dims |= {dim: first_sum + position for position, dim in enumerate(contract)}
         stored = builder.store(builder.convert(value, work))
-        return builder.view(stored, shape, lambda index: tuple(index[dims[dim]] for dim in range(len(value.shape))))
+        return builder.view(
+            stored, shape, lambda index: tuple(index[dims[dim]] for dim in range(len(value.shape)))
+        )
 
     left = spread(lhs, lhs_batch, lhs_free, lhs_contract, len(lhs_batch))
     right = spread(rhs, rhs_batch, rhs_free, rhs_contract, first_rhs)

@@ -15,9 +15,9 @@ from scipy import fft as scipy_fft
 from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.lax.arguments import canonicalize_shape, product
 from jitcore.lax.define import define
 from jitcore.lax.elementwise import convert_element_type
-from jitcore.lax.shape import canonicalize_shape, product
 
 
 class FftType(enum.IntEnum):

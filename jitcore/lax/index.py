@@ -16,9 +16,10 @@ from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.symbolic import is_symbolic
 from jitcore.core.trace import Tracer, to_numpy
+from jitcore.lax.arguments import canonicalize_axis, canonicalize_shape
 from jitcore.lax.define import define, to_operands
 from jitcore.lax.elementwise import add, convert_element_type, lt, select_n
-from jitcore.lax.shape import canonicalize_axis, canonicalize_shape, own_result, reshape, squeeze
+from jitcore.lax.shape import own_result, reshape, squeeze
 
 
 def check_slice_sizes(sizes, shape) -> None:
@@ -68,9 +69,12 @@ def _slice(x, *, start_indices, limit_indices, strides):
 
 def _lower_slice(builder, x, *, start_indices, limit_indices, strides):
     steps = strides or (1,) * len(start_indices)
-    shape = [(limit - start + step - 1) // step for start, limit, step in zip(start_indices, limit_indices, steps)]
-    return builder.view(x, shape, lambda index: tuple(
-        i * step + start for i, step, start in zip(index, steps, start_indices)))  # fmt: skip
+    shape = [
+        (limit - start + step - 1) // step for start, limit, step in zip(start_indices, limit_indices, steps)
+    ]
+    return builder.view(
+        x, shape, lambda index: tuple(i * step + start for i, step, start in zip(index, steps, start_indices))
+    )
 
 
 def _clamped_starts(builder, starts, extents, sizes) -> list:
@@ -83,14 +87,18 @@ def _lower_dynamic_slice(builder, x, *starts, slice_sizes):
     starts = list(map(builder.store, starts))
 
     def place(index):
-        return tuple(i + start for i, start in zip(index, _clamped_starts(builder, starts, x.shape, slice_sizes)))
+        return tuple(
+            i + start for i, start in zip(index, _clamped_starts(builder, starts, x.shape, slice_sizes))
+        )
 
     return builder.view(x, slice_sizes, place)
 
 
 def _lower_dynamic_update_slice(builder, x, update, *starts):
     def place(index):
-        return tuple(i + start for i, start in zip(index, _clamped_starts(builder, starts, x.shape, update.shape)))
+        return tuple(
+            i + start for i, start in zip(index, _clamped_starts(builder, starts, x.shape, update.shape))
+        )
 
     return builder.regions(x.shape, x.dtype, x, [builder.region(update, place)])
 
@@ -208,8 +216,14 @@ def _dynamic_update_slice(x, update, *indices):
     return out
 
 
-@define("dynamic_update_slice", lower=_lower_dynamic_update_slice, stores_operands=True, impl=_dynamic_update_slice, aval=_dynamic_update_slice_aval,
-        hlo="dynamic_update_slice")  # fmt: skip
+@define(
+    "dynamic_update_slice",
+    lower=_lower_dynamic_update_slice,
+    stores_operands=True,
+    impl=_dynamic_update_slice,
+    aval=_dynamic_update_slice_aval,
+    hlo="dynamic_update_slice",
+)
 def dynamic_update_slice(operand, update, start_indices, *,
                          allow_negative_indices: bool | Sequence[bool] = True) -> Array:  # fmt: skip
     """operand with the part at start_indices replaced by update.

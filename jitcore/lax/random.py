@@ -1,7 +1,7 @@
 """The Threefry-2x32 hash, the one primitive that random numbers need.
 
-In: two key words and two counter words for each element, uint32. Out: two hashed words for each element. Keys,
-splitting, bits of every width and the distributions are built of it in `jitcore.random`.
+In: two key words and two counter words for each element, uint32. Out: two hashed words for each element.
+Keys, splitting, bits of every width and the distributions are built of it in `jitcore.random`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from jitcore.array import Array
 from jitcore.core.aval import ShapedArray
 from jitcore.lax.define import define, join_shapes
 
-# Threefry-2x32 with 20 rounds: five groups of four, the groups' rotations in turn, a key word after each group.
+# Threefry-2x32 with 20 rounds: five groups of four, their rotations in turn, a key word after each group.
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _GROUPS = 5
 _PARITY = 0x1BD11BDA

@@ -13,11 +13,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jitcore import dtypes, errors
+from jitcore import dtypes
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.aval import ShapedArray, aval_of
-from jitcore.core.symbolic import is_symbolic
-from jitcore.core.trace import Tracer, origin_of, user_snippet
+from jitcore.lax.arguments import (
+    canonicalize_axis,
+    canonicalize_shape,
+    check_nonnegative,
+    product,
+    to_extent,
+    to_ints,
+)
 from jitcore.lax.define import cast, define, to_operands
 
 
@@ -99,48 +105,6 @@ def _lower_pad(builder, x, value, *, padding_config):
                            [builder.region(x, place, mask if trims else None)])  # fmt: skip
 
 
-# -- static arguments -----------------------------------------------------------------------------------
-def canonicalize_shape(shape) -> tuple:
-    """A shape as a tuple of ints and symbolic dimensions.
-
-    Raises: ConcretizationTypeError for a traced extent; TypeError for what is not an integer."""
-    if isinstance(shape, (int, np.integer)) or is_symbolic(shape):
-        shape = (shape,)
-    try:
-        return tuple(extent if is_symbolic(extent) else operator.index(extent) for extent in shape)
-    except errors.TracerIntegerConversionError:
-        tracer = next(extent for extent in shape if isinstance(extent, Tracer))
-        raise errors.shape_value_error(f"({', '.join(map(str, shape))})", origin_of(tracer.trace, tracer),
-                                       user_snippet()) from None  # fmt: skip
-    except TypeError:
-        raise TypeError(
-            f"Shapes must be 1D sequences of concrete values of integer type, got {shape}."
-        ) from None
-
-
-def canonicalize_axis(axis, ndim: int) -> int:
-    """An axis counted from the front. Raises: ValueError when there is no such axis."""
-    axis = operator.index(axis)
-    if not -ndim <= axis < ndim:
-        raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
-    return axis + ndim if axis < 0 else axis
-
-
-def _to_ints(values) -> tuple[int, ...]:
-    return tuple(map(operator.index, values))
-
-
-def check_nonnegative(name: str, what: str, shape: Sequence) -> None:
-    """Raises: TypeError when an entry is negative."""
-    if any(extent < 0 for extent in shape):
-        raise TypeError(f"{name} {what} must have every element be nonnegative, got {tuple(shape)}.")
-
-
-def product(extents) -> int:
-    """Number of elements of a shape; its extents may be symbolic."""
-    return functools.reduce(operator.mul, extents, 1)
-
-
 def own_result(impl):
     """Lets an implementation be written as a view: its result is copied to C-contiguous memory of its own."""
 
@@ -184,7 +148,8 @@ def _broadcast_in_dim(x, *, shape, broadcast_dimensions):
 
 
 @define(
-    "broadcast_in_dim", lower=_lower_broadcast_in_dim,
+    "broadcast_in_dim",
+    lower=_lower_broadcast_in_dim,
     impl=own_result(_broadcast_in_dim),
     aval=_broadcast_in_dim_aval,
     hlo="broadcast_in_dim",
@@ -197,7 +162,7 @@ def broadcast_in_dim(operand, shape, broadcast_dimensions: Sequence[int]) -> Arr
         shape: of the result.
         broadcast_dimensions: strictly increasing, one per axis of operand.
     Raises: TypeError when the shapes do not fit."""
-    shape, dims = canonicalize_shape(shape), _to_ints(broadcast_dimensions)
+    shape, dims = canonicalize_shape(shape), to_ints(broadcast_dimensions)
     if isinstance(operand, Array) and operand.shape == shape and dims == tuple(range(len(shape))):
         return operand
     return broadcast_in_dim.primitive.bind(operand, shape=shape, broadcast_dimensions=dims)
@@ -266,7 +231,7 @@ def reshape(operand, new_sizes, dimensions: Sequence[int] | None = None) -> Arra
         dimensions: order in which to read the axes of operand; None for their own order.
     Raises: TypeError when the number of elements differs."""
     new_sizes = canonicalize_shape(new_sizes)
-    dims = None if dimensions is None else _to_ints(dimensions)
+    dims = None if dimensions is None else to_ints(dimensions)
     shape = aval_of(operand).shape
     in_order = dims is None or dims == tuple(range(len(shape)))
     if isinstance(operand, Array) and in_order and shape == new_sizes:
@@ -281,11 +246,16 @@ def _transpose_aval(x: ShapedArray, *, permutation) -> ShapedArray:
     return x.update(shape=tuple(x.shape[dim] for dim in permutation))
 
 
-@define("transpose", lower=_lower_transpose, impl=own_result(lambda x, *, permutation: x.transpose(permutation)),
-        aval=_transpose_aval, hlo="transpose")  # fmt: skip
+@define(
+    "transpose",
+    lower=_lower_transpose,
+    impl=own_result(lambda x, *, permutation: x.transpose(permutation)),
+    aval=_transpose_aval,
+    hlo="transpose",
+)
 def transpose(operand, permutation: Sequence[int]) -> Array:
     """Axis i of the result is axis `permutation[i]` of operand."""
-    permutation = _to_ints(permutation)
+    permutation = to_ints(permutation)
     if isinstance(operand, Array) and permutation == tuple(range(operand.ndim)):
         return operand
     return transpose.primitive.bind(operand, permutation=permutation)
@@ -298,8 +268,13 @@ def _squeeze_aval(x: ShapedArray, *, dimensions) -> ShapedArray:
     return x.update(shape=tuple(extent for dim, extent in enumerate(x.shape) if dim not in dimensions))
 
 
-@define("squeeze", lower=_lower_squeeze, impl=own_result(lambda x, *, dimensions: np.squeeze(x, dimensions)), aval=_squeeze_aval,
-        hlo="reshape")  # fmt: skip
+@define(
+    "squeeze",
+    lower=_lower_squeeze,
+    impl=own_result(lambda x, *, dimensions: np.squeeze(x, dimensions)),
+    aval=_squeeze_aval,
+    hlo="reshape",
+)
 def squeeze(array, dimensions: Sequence[int]) -> Array:
     """Drops these axes, each of extent 1. Raises: ValueError when one is larger or given twice."""
     ndim = aval_of(array).ndim
@@ -326,11 +301,15 @@ def _rev_aval(x: ShapedArray, *, dimensions) -> ShapedArray:
 
 
 @define(
-    "rev", lower=_lower_rev, impl=own_result(lambda x, *, dimensions: np.flip(x, dimensions)), aval=_rev_aval, hlo="reverse"
+    "rev",
+    lower=_lower_rev,
+    impl=own_result(lambda x, *, dimensions: np.flip(x, dimensions)),
+    aval=_rev_aval,
+    hlo="reverse",
 )
 def rev(operand, dimensions: Sequence[int]) -> Array:
     """Reverses the order of the elements along these axes."""
-    return rev.primitive.bind(operand, dimensions=_to_ints(dimensions))
+    return rev.primitive.bind(operand, dimensions=to_ints(dimensions))
 
 
 @define("copy", lower=lambda builder, x: x, impl=lambda x: x.copy(), aval=lambda x: x)
@@ -365,8 +344,13 @@ def _concatenate_aval(*avals: ShapedArray, dimension: int) -> ShapedArray:
     return ShapedArray(shape, first.dtype, all(aval.weak_type for aval in avals))
 
 
-@define("concatenate", lower=_lower_concatenate, impl=lambda *xs, dimension: np.concatenate(xs, dimension), aval=_concatenate_aval,
-        hlo="concatenate")  # fmt: skip
+@define(
+    "concatenate",
+    lower=_lower_concatenate,
+    impl=lambda *xs, dimension: np.concatenate(xs, dimension),
+    aval=_concatenate_aval,
+    hlo="concatenate",
+)
 def concatenate(operands: Sequence, dimension: int) -> Array:
     """Joins arrays along an axis that they have.
 
@@ -461,7 +445,8 @@ def pad_ndarray(x: np.ndarray, value, padding_config) -> np.ndarray:
 
 
 @define(
-    "pad", lower=_lower_pad,
+    "pad",
+    lower=_lower_pad,
     impl=lambda x, value, *, padding_config: pad_ndarray(x, value, padding_config),
     aval=_pad_aval,
     hlo="pad",
@@ -473,13 +458,9 @@ def pad(operand, padding_value, padding_config: Sequence[tuple[int, int, int]]) 
         padding_value: scalar of operand's dtype.
         padding_config: per axis (before, after, between neighbours); negative before/after crop.
     Raises: ValueError when the configuration does not fit the shape."""
-    config = tuple(tuple(map(_to_extent, entry)) for entry in padding_config)
+    config = tuple(tuple(map(to_extent, entry)) for entry in padding_config)
     operand, padding_value = to_operands("pad", (operand, padding_value))
     return pad.primitive.bind(operand, padding_value, padding_config=config)
-
-
-def _to_extent(value):
-    return value if is_symbolic(value) else operator.index(value)
 
 
 # -- arrays from nothing --------------------------------------------------------------------------------
@@ -500,7 +481,13 @@ def _iota(*, dtype, shape, dimension):
     )
 
 
-@define("iota", lower=lambda builder, *, dtype, shape, dimension, **_: builder.iota(shape, dtype, dimension), impl=own_result(_iota), aval=_iota_aval, hlo="iota")
+@define(
+    "iota",
+    lower=lambda builder, *, dtype, shape, dimension, **_: builder.iota(shape, dtype, dimension),
+    impl=own_result(_iota),
+    aval=_iota_aval,
+    hlo="iota",
+)
 def broadcasted_iota(dtype, shape, dimension: int) -> Array:
     """Each element is its index along one axis. dtype: of the result, a number type."""
     return broadcasted_iota.primitive.bind(

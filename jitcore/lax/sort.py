@@ -14,9 +14,10 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.lax.arguments import canonicalize_axis
 from jitcore.lax.define import define
 from jitcore.lax.reduce import is_half
-from jitcore.lax.shape import broadcasted_iota, canonicalize_axis
+from jitcore.lax.shape import broadcasted_iota
 
 
 def _sort_aval(*avals: ShapedArray, dimension: int, is_stable: bool, num_keys: int) -> list[ShapedArray]:

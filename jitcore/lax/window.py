@@ -148,11 +148,10 @@ def _window_geometry(shape, dimensions, strides, padding, base_dilation, window_
     if not len(dimensions) == len(strides) == len(shape):
         raise TypeError("reduce_window got inconsistent window_strides and window_dimensions: "
                         f"got window_strides {strides} and window_dimensions {dimensions}.")  # fmt: skip
-    base = list(map(dilated_extent, shape, base_dilation))
     windows = list(map(dilated_extent, dimensions, window_dilation))
     return {"window_dimensions": dimensions, "window_strides": strides, "base_dilation": base_dilation,
             "window_dilation": window_dilation,
-            "padding": tuple(padtype_to_pads(base, windows, strides, padding))}  # fmt: skip
+            "padding": tuple(padtype_to_pads(shape, windows, strides, padding))}  # fmt: skip
 
 
 @_window_reduction("reduce_window_sum", "add", "iufc")
@@ -189,7 +188,8 @@ def reduce_window(operand, init_value, computation: Callable, window_dimensions:
         init_value: scalar; also what the padding consists of.
         computation: add, max or min of its two arguments, in any spelling.
         window_dimensions, window_strides: one per axis of operand.
-        padding: "VALID", "SAME", "SAME_LOWER" or (before, after) for each axis.
+        padding: "VALID", "SAME", "SAME_LOWER" or (before, after) for each axis; a string counts operand's own
+            extents, without base_dilation.
         base_dilation, window_dilation: distance of neighbours in operand and in the window.
     Raises: NotImplementedError for another computation; TypeError when the numbers of axes disagree.
     Source: StableHLO specification, reduce_window."""

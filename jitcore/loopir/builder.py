@@ -29,7 +29,7 @@ class Builder:
 
     def compute(self, shape, dtype, reads, combine, work: int = 1, operands: Sequence[Value] = ()) -> Value:
         """A value whose element at `index` is combine(index, *elements that reads(index) names)."""
-        return Computed(tuple(shape), dtype, work + sum(v.work for v in operands), reads, combine)
+        return Computed(self.graph, tuple(shape), dtype, work + sum(v.work for v in operands), reads, combine)
 
     def pointwise(self, operands: Sequence[Value], dtype, combine, work: int = 1) -> Value:
         """combine(*exprs) of the operands' elements at one index; scalars are read at ()."""

@@ -62,9 +62,10 @@ class Result:
 
 
 class Graph:
-    """Makes expressions; equal ones are the same object. `epoch` separates loads across stores to one buffer."""
+    """Makes expressions; equal ones are the same object. `epoch` counts changes of what reading a buffer means."""
 
     def __init__(self):
+        self.epoch = 0
         self._nodes: dict[tuple, Expr] = {}
         self._serial = 0
 

@@ -60,11 +60,19 @@ class Computed(Value):
     reads: index -> list of (value, index) that the element needs. combine: (index, *exprs) -> expression.
     """
 
-    __slots__ = ("reads", "combine", "memo")
+    __slots__ = ("graph", "reads", "combine", "_memo", "_epoch")
 
-    def __init__(self, shape, dtype, work, reads, combine):
+    def __init__(self, graph: Graph, shape, dtype, work, reads, combine):
         self.shape, self.dtype, self.work = shape, np.dtype(dtype), min(work, MAX_WORK)
-        self.reads, self.combine, self.memo = reads, combine, {}
+        self.graph, self.reads, self.combine = graph, reads, combine
+        self._memo, self._epoch = {}, graph.epoch
+
+    @property
+    def memo(self) -> dict:
+        """Elements already evaluated in the current epoch: what is forwarded differs from group to group."""
+        if self._epoch != self.graph.epoch:
+            self._memo, self._epoch = {}, self.graph.epoch
+        return self._memo
 
     def at(self, index) -> Expr:
         """Evaluates without recursion, so that programs may be deep; each (value, index) once."""

@@ -1,6 +1,7 @@
 """Activation functions of neural networks.
 
-In: an array or a number. Out: an array of its shape; integers become floats where the function is not exact on them.
+In: an array or a number. Out: an array of its shape; integers become floats where the function is not exact
+on them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def identity(x) -> Array:
     return ensure_array("identity", x)
 
 
-# -- built of max, min and select -----------------------------------------------------------------------------
+# -- built of max, min and select -------------------------------------------------------------------------
 def relu(x) -> Array:
     """max(x, 0)."""
     return jnp.maximum(x, 0)
@@ -70,7 +71,7 @@ def sparse_sigmoid(x) -> Array:
     return 0.5 * jnp.clip(ensure_array("sparse_sigmoid", x) + 1.0, 0.0, 2.0)
 
 
-# -- built of exp ---------------------------------------------------------------------------------------------
+# -- built of exp -----------------------------------------------------------------------------------------
 def sigmoid(x) -> Array:
     """1 / (1 + exp(-x))."""
     return expit(x)
@@ -143,7 +144,9 @@ def gelu(x, approximate: bool = True) -> Array:
 
 
 def glu(x, axis: int = -1) -> Array:
-    """First half of x along an axis, times the sigmoid of the second half. Raises: ValueError for an odd extent."""
+    """First half of x along an axis, times the sigmoid of the second half.
+
+    Raises: ValueError for an odd extent."""
     x = ensure_array("glu", x)
     if x.shape[axis] % 2:
         raise ValueError(f"axis size must be divisible by 2, got {x.shape[axis]}")

@@ -1,6 +1,7 @@
 """Initial weights: functions that return `init(key, shape, dtype)`.
 
-In: a scale, a distribution, which axes are inputs and outputs. Out: initialisers, which draw arrays from a key.
+In: a scale, a distribution, which axes are inputs and outputs. Out: initialisers, which draw arrays from a
+key.
 """
 
 from __future__ import annotations
@@ -10,16 +11,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from jitcore import dtypes
+from jitcore import dtypes, random
 from jitcore import numpy as jnp
-from jitcore import random
 from jitcore.array import Array
 from jitcore.lax.shape import canonicalize_axis, canonicalize_shape
 
 __all__ = [
-    "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "kaiming_normal",
-    "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal", "ones", "orthogonal", "truncated_normal", "uniform",
-    "variance_scaling", "xavier_normal", "xavier_uniform", "zeros",
+    "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",
+    "kaiming_normal", "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal", "ones", "orthogonal",
+    "truncated_normal", "uniform", "variance_scaling", "xavier_normal", "xavier_uniform", "zeros",
 ]  # fmt: skip
 
 Initializer = Callable[..., Array]
@@ -84,7 +84,7 @@ def truncated_normal(stddev=1e-2, dtype=None, lower=-2.0, upper=2.0) -> Initiali
     return _make_initializer(draw, dtype)
 
 
-# -- scaled by the number of inputs and outputs ---------------------------------------------------------------
+# -- scaled by the number of inputs and outputs -----------------------------------------------------------
 _FANS = {
     "fan_in": lambda fan_in, fan_out: fan_in,
     "fan_out": lambda fan_in, fan_out: fan_out,
@@ -118,8 +118,8 @@ def variance_scaling(scale, mode: str, distribution: str, in_axis=-2, out_axis=-
 def _count_fans(shape, in_axis, out_axis, batch_axis) -> tuple[float, float]:
     """Inputs and outputs of one unit."""
     if in_axis == -2 and len(shape) <= 1:
-        raise ValueError(f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor with "
-                         "default in_axis. Must be at least 2D or specify in_axis explicitly.")  # fmt: skip
+        raise ValueError(f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor "
+                         "with default in_axis. Must be at least 2D or specify in_axis explicitly.")  # fmt: skip
     n_in, n_out, n_batch = (
         math.prod(shape[i] for i in (axes if isinstance(axes, Sequence) else (axes,)))
         for axes in (in_axis, out_axis, batch_axis)
@@ -179,24 +179,30 @@ def _define_scaled(name: str, scale: float, mode: str, distribution: str, doc: s
 
 
 glorot_uniform = xavier_uniform = _define_scaled(
-    "glorot_uniform", 1.0, "fan_avg", "uniform", "Initialiser of Glorot and Bengio (2010), uniform.")  # fmt: skip
+    "glorot_uniform", 1.0, "fan_avg", "uniform", "Initialiser of Glorot and Bengio (2010), uniform."
+)
 glorot_normal = xavier_normal = _define_scaled(
-    "glorot_normal", 1.0, "fan_avg", "truncated_normal", "Initialiser of Glorot and Bengio (2010), normal.")  # fmt: skip
+    "glorot_normal", 1.0, "fan_avg", "truncated_normal", "Initialiser of Glorot and Bengio (2010), normal."
+)
 lecun_uniform = _define_scaled(
-    "lecun_uniform", 1.0, "fan_in", "uniform", "Initialiser of LeCun et al. (1998), uniform.")  # fmt: skip
+    "lecun_uniform", 1.0, "fan_in", "uniform", "Initialiser of LeCun et al. (1998), uniform."
+)
 lecun_normal = _define_scaled(
-    "lecun_normal", 1.0, "fan_in", "truncated_normal", "Initialiser of LeCun et al. (1998), normal.")  # fmt: skip
+    "lecun_normal", 1.0, "fan_in", "truncated_normal", "Initialiser of LeCun et al. (1998), normal."
+)
 he_uniform = kaiming_uniform = _define_scaled(
-    "he_uniform", 2.0, "fan_in", "uniform", "Initialiser of He et al. (2015), uniform.")  # fmt: skip
+    "he_uniform", 2.0, "fan_in", "uniform", "Initialiser of He et al. (2015), uniform."
+)
 he_normal = kaiming_normal = _define_scaled(
-    "he_normal", 2.0, "fan_in", "truncated_normal", "Initialiser of He et al. (2015), normal.")  # fmt: skip
+    "he_normal", 2.0, "fan_in", "truncated_normal", "Initialiser of He et al. (2015), normal."
+)
 
 
-# -- orthogonal -----------------------------------------------------------------------------------------------
+# -- orthogonal -------------------------------------------------------------------------------------------
 def orthogonal(scale=1.0, column_axis: int = -1, dtype=None) -> Initializer:
-    """Initialiser: a random matrix with orthonormal rows or columns; `column_axis` is the columns' axis, all others
-    together are the rows'.
+    """Initialiser: a random matrix with orthonormal rows or columns.
 
+    column_axis: the columns' axis; all others together are the rows'.
     Raises: ValueError (when called) for a shape of fewer than two axes."""
 
     def draw(key, shape, dtype):

@@ -52,7 +52,8 @@ def logmeanexp(x, axis=None, where=None, keepdims: bool = False) -> Array:
     return total - jnp.log(jnp.sum(counted, axis=axis, where=where, keepdims=keepdims))
 
 
-def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, *, algorithm: str = "fast") -> Array:
+def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, *,
+                algorithm: str = "fast") -> Array:  # fmt: skip
     """(x - mean) / sqrt(variance + epsilon) along the axes.
 
     Args:
@@ -69,8 +70,9 @@ def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, 
     if variance is None and algorithm == "stable":
         variance = jnp.mean(jnp.square(x - mean), axis, keepdims=True, where=where)
     elif variance is None:
+        squares = jnp.mean(jnp.square(x), axis, keepdims=True, where=where)
         # Rounding can make the difference negative.
-        variance = jnp.maximum(jnp.mean(jnp.square(x), axis, keepdims=True, where=where) - jnp.square(mean), 0)
+        variance = jnp.maximum(squares - jnp.square(mean), 0)
     return (x - mean) * rsqrt(jnp.asarray(variance + epsilon))
 
 

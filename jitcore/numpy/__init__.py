@@ -14,10 +14,14 @@ from jitcore.numpy import (
     cumulative,
     diagonals,
     dtype_names,
+    fft,
     grids,
+    linalg,
     logic,
     nan_reductions,
     operators,
+    padding,
+    polynomial,
     products,
     protocols,
     reductions,
@@ -27,6 +31,7 @@ from jitcore.numpy import (
     sets,
     shaping,
     sorting,
+    statistics,
     taking,
     ufuncs,
 )
@@ -38,6 +43,8 @@ from jitcore.numpy.dtype_names import *  # noqa: F403
 from jitcore.numpy.grids import *  # noqa: F403
 from jitcore.numpy.logic import *  # noqa: F403
 from jitcore.numpy.nan_reductions import *  # noqa: F403
+from jitcore.numpy.padding import *  # noqa: F403
+from jitcore.numpy.polynomial import *  # noqa: F403
 from jitcore.numpy.products import *  # noqa: F403
 from jitcore.numpy.reductions import *  # noqa: F403
 from jitcore.numpy.rounding import *  # noqa: F403
@@ -46,6 +53,7 @@ from jitcore.numpy.selection import *  # noqa: F403
 from jitcore.numpy.sets import *  # noqa: F403
 from jitcore.numpy.shaping import *  # noqa: F403
 from jitcore.numpy.sorting import *  # noqa: F403
+from jitcore.numpy.statistics import *  # noqa: F403
 from jitcore.numpy.taking import *  # noqa: F403
 from jitcore.numpy.ufunc import Ufunc as ufunc
 from jitcore.numpy.ufuncs import *  # noqa: F403
@@ -54,9 +62,9 @@ operators.install_operators(Array)
 array_methods.install_methods(Array)
 protocols.install_protocols(Array)
 
-__all__ = ["ndarray", "ufunc"]
+__all__ = ["ndarray", "ufunc", "linalg", "fft"]
 for _chapter in (
-    closeness, creation, cumulative, diagonals, dtype_names, grids, logic, nan_reductions, products,
-    reductions, rounding, searching, selection, sets, shaping, sorting, taking, ufuncs,
+    closeness, creation, cumulative, diagonals, dtype_names, grids, logic, nan_reductions, padding, polynomial, products,
+    reductions, rounding, searching, selection, sets, shaping, sorting, statistics, taking, ufuncs,
 ):  # fmt: skip
     __all__ += _chapter.__all__

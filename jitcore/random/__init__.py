@@ -1,7 +1,7 @@
 """Random numbers from explicit keys (`jitcore.random`): the same key always gives the same numbers, JAX's numbers.
 
-In: a key (`key`, `split`, `fold_in`), a shape, parameters. Out: arrays. Everything traces, and compiles as one kernel
-with what uses it: the bits are a hash of each element's position.
+In: a key (`key`, `split`, `fold_in`), a shape, parameters. Out: arrays. Everything traces, and compiles as
+one kernel with what uses it: the bits are a hash of each element's position.
 """
 
 from jitcore.random.continuous import (
@@ -59,10 +59,10 @@ from jitcore.random.keys import (
 from jitcore.random.multivariate import multivariate_normal, orthogonal
 
 __all__ = [
-    "PRNGKey", "PRNGKeyArray", "ball", "bernoulli", "beta", "bits", "categorical", "cauchy", "chisquare", "choice",
-    "clone", "dirichlet", "double_sided_maxwell", "exponential", "f", "fold_in", "gamma", "generalized_normal",
-    "geometric", "gumbel", "key", "key_data", "key_dtype", "key_impl", "laplace", "loggamma", "logistic",
-    "lognormal", "maxwell", "multivariate_normal", "normal", "orthogonal", "pareto", "permutation", "poisson",
-    "rademacher", "randint", "rayleigh", "split", "t", "triangular", "truncated_normal", "uniform", "wald",
-    "weibull_min", "wrap_key_data",
+    "PRNGKey", "PRNGKeyArray", "ball", "bernoulli", "beta", "bits", "categorical", "cauchy", "chisquare",
+    "choice", "clone", "dirichlet", "double_sided_maxwell", "exponential", "f", "fold_in", "gamma",
+    "generalized_normal", "geometric", "gumbel", "key", "key_data", "key_dtype", "key_impl", "laplace",
+    "loggamma", "logistic", "lognormal", "maxwell", "multivariate_normal", "normal", "orthogonal",
+    "pareto", "permutation", "poisson", "rademacher", "randint", "rayleigh", "split", "t", "triangular",
+    "truncated_normal", "uniform", "wald", "weibull_min", "wrap_key_data",
 ]  # fmt: skip

@@ -1,7 +1,8 @@
 """Real-valued distributions that map one uniform or normal number to one sample.
 
-In: a key, a shape, a dtype, parameters. Out: samples of that shape and dtype, the numbers that JAX draws from the
-same key. `uniform` turns random bits into a float's mantissa; the others follow it through a quantile function.
+In: a key, a shape, a dtype, parameters. Out: samples of that shape and dtype, the numbers that JAX draws
+from the same key. `uniform` turns random bits into a float's mantissa; the others follow it through a
+quantile function.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from jitcore import dtypes
 from jitcore import numpy as jnp
 from jitcore.array import Array
+from jitcore.core.aval import aval_of
 from jitcore.lax import elementwise as lax
 from jitcore.lax.index import index_in_dim
 from jitcore.lax.reduce import reduce_sum
@@ -33,7 +35,7 @@ def bits(key, shape=(), dtype=None) -> Array:
     return draw_bits(words, dtype.itemsize * 8, read_shape("bits", shape))
 
 
-# -- uniform --------------------------------------------------------------------------------------------------
+# -- uniform ----------------------------------------------------------------------------------------------
 def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0) -> Array:
     """Uniform floats in [minval, maxval); the bounds broadcast against shape.
 
@@ -43,7 +45,7 @@ def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0) -> Array:
 
 
 def draw_uniform(words: Array, shape: tuple, dtype, low=0.0, high=1.0) -> Array:
-    """Uniform floats from a raw key: the mantissa of a number in [1, 2) is random, then it is moved and scaled."""
+    """Uniform floats from a raw key: a random mantissa makes a number in [1, 2), which is moved and scaled."""
     unit = _draw_unit(words, shape, dtype)
     low, high = to_parameter(low, dtype), to_parameter(high, dtype)
     known = isinstance(low, np.generic) and isinstance(high, np.generic)
@@ -69,7 +71,7 @@ def _draw_unit(words: Array, shape: tuple, dtype) -> Array:
     return lax.sub(lax.bitcast_convert_type(lax.or_(mantissa, one.view(unsigned)[()]), dtype), one[()])
 
 
-# -- normal ---------------------------------------------------------------------------------------------------
+# -- normal -----------------------------------------------------------------------------------------------
 def normal(key, shape=(), dtype=None) -> Array:
     """Standard normal samples; complex ones have variance 1 in total.
 
@@ -124,12 +126,12 @@ def wald(key, mean, shape=None, dtype=None) -> Array:
     squared = lax.integer_pow(draw_normal(normal_key, shape, dtype), 2)
     z = draw_uniform(uniform_key, shape, dtype)
     mean_squared = lax.integer_pow(mean, 2)
-    root = lax.sqrt(lax.add(lax.mul(lax.mul(4.0, mean), squared), lax.mul(mean_squared, lax.integer_pow(squared, 2))))
-    x = lax.sub(lax.add(mean, lax.div(lax.mul(mean_squared, squared), 2.0)), lax.mul(lax.div(mean, 2.0), root))
-    return lax.select(lax.le(z, lax.div(mean, lax.add(mean, x))), x, lax.div(mean_squared, x))
+    root = lax.sqrt(4 * mean * squared + mean_squared * lax.integer_pow(squared, 2))
+    x = mean + mean_squared * squared / 2 - mean / 2 * root
+    return lax.select(z <= mean / (mean + x), x, mean_squared / x)
 
 
-# -- by quantile functions ------------------------------------------------------------------------------------
+# -- by quantile functions --------------------------------------------------------------------------------
 def exponential(key, shape=(), dtype=None) -> Array:
     """Exponential samples of rate 1."""
     words, shape, dtype = read_call("exponential", key, shape, dtype)
@@ -224,9 +226,11 @@ def triangular(key, left, mode, right, shape=None, dtype=None) -> Array:
 
 
 def double_sided_maxwell(key, loc, scale, shape=(), dtype=None) -> Array:
-    """Maxwell samples with a random sign, scaled and moved; the result's shape is shape + that of the parameters."""
+    """Maxwell samples with a random sign, scaled and moved.
+
+    Returns: array of shape `shape` + that of the parameters, the parameters' alone where shape is ()."""
     words, shape, dtype = read_call("double_sided_maxwell", key, shape, dtype)
-    common = broadcast_shapes(np.shape(loc), np.shape(scale))
+    common = broadcast_shapes(aval_of(loc).shape, aval_of(scale).shape)
     shape = (*(shape or common), *common)
     length_key, sign_key = split_keys(words)
     coin = lax.lt(draw_uniform(sign_key, shape, dtypes.default_dtype("f")), np.float32(0.5))

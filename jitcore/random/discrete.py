@@ -1,7 +1,7 @@
 """Distributions over integers and choices from arrays.
 
-In: a key, a shape, parameters or an array. Out: integers, bools, or elements of the array; the same ones that JAX
-draws from the same key.
+In: a key, a shape, parameters or an array. Out: integers, bools, or elements of the array; the same ones
+that JAX draws from the same key.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from jitcore.random.parameters import read_shape, to_parameter
 from jitcore.random.threefry import UNSIGNED_DTYPES, draw_bits
 
 
-# -- integers -------------------------------------------------------------------------------------------------
+# -- integers ---------------------------------------------------------------------------------------------
 def randint(key, shape, minval, maxval, dtype=None) -> Array:
     """Integers in [minval, maxval), each nearly equally likely; minval where the interval is empty.
 
@@ -41,20 +41,32 @@ def randint(key, shape, minval, maxval, dtype=None) -> Array:
     if not dtypes.is_integer(dtype):
         raise TypeError(f"randint only accepts integer dtypes, got {dtype.name}")
     shape = read_shape("randint", shape, minval, maxval)
-    low, _ = _clip_to_integer(minval, dtype)
-    high, beyond = _clip_to_integer(maxval, dtype)
+    info = np.iinfo(dtype)
+    if dtype.itemsize >= 4:
+        return _draw_integers(words, shape, minval, maxval, dtype)
+    # A byte's worth of bits would make the remainders visibly uneven.
+    low, high = (_clip_integer(value, info.min, info.max + extra, dtypes.int32)[0]
+                 for value, extra in ((minval, 0), (maxval, 1)))  # fmt: skip
+    return lax.convert_element_type(_draw_integers(words, shape, low, high, dtypes.int32), dtype)
+
+
+def _draw_integers(words: Array, shape: tuple, minval, maxval, dtype) -> Array:
+    """Two random words of the dtype's width for each integer, as a number modulo maxval - minval."""
+    info = np.iinfo(dtype)
+    low, _ = _clip_integer(minval, info.min, info.max, dtype)
+    high, is_beyond = _clip_integer(maxval, info.min, info.max, dtype)
     width = dtype.itemsize * 8
     unsigned = UNSIGNED_DTYPES[width]
-    one = unsigned.type(1)
     if isinstance(low, np.generic) and isinstance(high, np.generic):
         # Modulo 2**width, as subtraction wraps; 0 stands for all of the dtype's numbers.
-        span = unsigned.type((int(high) - int(low) + int(beyond)) % 2**width if high > low else 1)
+        span = unsigned.type((int(high) - int(low) + int(is_beyond)) % 2**width if high > low else 1)
     else:
-        span = lax.convert_element_type(jnp.subtract(high, low), unsigned)
+        one = unsigned.type(1)
+        span = jnp.asarray(jnp.subtract(high, low), unsigned)
         span = jnp.where(jnp.less_equal(high, low), one, span)
-        if beyond is not False:
-            span = jnp.where(jnp.logical_and(beyond, jnp.less(low, high)), jnp.add(span, one), span)
-    # 2**width modulo span, as the weight of the upper word; the square wraps for a span above 2**(width/2).
+        if is_beyond is not False:
+            span = jnp.where(jnp.logical_and(is_beyond, jnp.less(low, high)), jnp.add(span, one), span)
+    # 2**width modulo span, the weight of the upper word; the square wraps for a span above 2**(width/2).
     factor = _remainder(unsigned.type(2 ** (width // 2)), span)
     factor = _remainder(jnp.multiply(factor, factor), span)
     upper, lower = (draw_bits(part, width, shape) for part in split_keys(words))
@@ -62,18 +74,17 @@ def randint(key, shape, minval, maxval, dtype=None) -> Array:
     return jnp.add(low, lax.convert_element_type(_remainder(offset, span), dtype))
 
 
-def _clip_to_integer(value, dtype) -> tuple:
-    """(value clipped to the dtype's range, whether it lies above that range)."""
-    info = np.iinfo(dtype)
+def _clip_integer(value, low: int, high: int, dtype) -> tuple:
+    """(value clipped to [low, high] in this dtype, whether it was above high); known numbers as NumPy scalars."""
     if isinstance(value, (int, float, np.number)):
-        return dtype.type(min(max(int(value), info.min), info.max)), int(value) > info.max
+        return dtype.type(min(max(int(value), low), high)), int(value) > high
     value = jnp.asarray(value)
     if not dtypes.is_integer(value.dtype):
         value = jnp.asarray(value, dtypes.default_dtype("i"))
     own = np.iinfo(value.dtype)
-    low, high = (value.dtype.type(limit) for limit in (max(info.min, own.min), min(info.max, own.max)))
-    beyond = jnp.greater(value, high) if own.max > info.max else False
-    return jnp.asarray(jnp.minimum(jnp.maximum(value, low), high), dtype), beyond
+    bounds = (value.dtype.type(max(low, own.min)), value.dtype.type(min(high, own.max)))
+    is_beyond = jnp.greater(value, bounds[1]) if own.max > high else False
+    return jnp.asarray(jnp.clip(value, *bounds), dtype), is_beyond
 
 
 def _remainder(x, y):
@@ -82,7 +93,7 @@ def _remainder(x, y):
 
 
 def _broadcast_pair(x, y) -> tuple:
-    shapes = np.shape(x), np.shape(y)
+    shapes = aval_of(x).shape, aval_of(y).shape
     if () in shapes or shapes[0] == shapes[1]:
         return x, y
     return tuple(jnp.broadcast_arrays(x, y))
@@ -132,7 +143,7 @@ def geometric(key, p, shape=None, dtype=None) -> Array:
     return lax.convert_element_type(trials, dtype)
 
 
-# -- choices --------------------------------------------------------------------------------------------------
+# -- choices ----------------------------------------------------------------------------------------------
 def permutation(key, x, axis: int = 0, independent: bool = False) -> Array:
     """The slices of x along an axis in random order; `arange(x)` for an integer x.
 
@@ -141,7 +152,7 @@ def permutation(key, x, axis: int = 0, independent: bool = False) -> Array:
     Raises: TypeError for a scalar that is no integer.
     """
     words = read_words("permutation", key)
-    if not np.ndim(x):
+    if not aval_of(x).ndim:
         if not dtypes.is_integer(aval_of(x).dtype):
             raise TypeError("x must be an integer or at least 1-dimensional")
         return _shuffle(words, jnp.arange(x), 0)
@@ -176,7 +187,7 @@ def choice(key, a, shape=(), replace: bool = True, p=None, axis: int = 0, mode: 
     if not isinstance(shape, Sequence):
         raise TypeError(f"shape argument of jitcore.random.choice must be a sequence, got {shape}")
     shape = read_shape("choice", shape)
-    population = None if not np.ndim(a) else jnp.asarray(a)
+    population = None if not aval_of(a).ndim else jnp.asarray(a)
     axis = 0 if population is None else canonicalize_axis(axis, len(population.shape))
     size = int(a) if population is None else population.shape[axis]
     rest = ((), ()) if population is None else (population.shape[:axis], population.shape[axis + 1 :])
@@ -189,7 +200,8 @@ def choice(key, a, shape=(), replace: bool = True, p=None, axis: int = 0, mode: 
         raise ValueError(f"Cannot take a larger sample (size {count}) than population (size {size}) "
                          "when 'replace=False'")  # fmt: skip
     if p is None and not replace:
-        drawn = slice_in_dim(permutation(words, a if population is None else population, axis), 0, count, axis=axis)
+        order = permutation(words, a if population is None else population, axis)
+        drawn = slice_in_dim(order, 0, count, axis=axis)
     else:
         indices = _choose_indices(words, size, shape, replace, p, mode)
         drawn = indices if population is None else jnp.take(population, indices, axis)
@@ -215,7 +227,8 @@ def _choose_indices(words: Array, size: int, shape: tuple, replace: bool, p, mod
     return jnp.asarray(top_k(lax.add(noise, lax.log(p)), product(shape))[1], index_dtype)
 
 
-def categorical(key, logits, axis: int = -1, shape=None, replace: bool = True, mode: str | None = None) -> Array:
+def categorical(key, logits, axis: int = -1, shape=None, replace: bool = True,
+                mode: str | None = None) -> Array:  # fmt: skip
     """Categories drawn by their unnormalised log probabilities, by adding Gumbel noise.
 
     Args:
@@ -244,8 +257,8 @@ def categorical(key, logits, axis: int = -1, shape=None, replace: bool = True, m
         return argmax(jnp.add(noise, expand_dims(logits, range(n_leading))), n_leading + axis, index_dtype)
     count, categories = product(leading), logits.shape[axis]
     if count > categories:
-        raise ValueError(f"Number of samples without replacement ({count}) cannot exceed number of categories "
-                         f"({categories}).")  # fmt: skip
+        raise ValueError(f"Number of samples without replacement ({count}) cannot exceed number of "
+                         f"categories ({categories}).")  # fmt: skip
     noisy = lax.add(logits, draw_gumbel(words, logits.shape, logits.dtype, mode))
     indices = top_k(jnp.moveaxis(noisy, axis, -1), count)[1]
     return jnp.asarray(reshape(jnp.moveaxis(indices, -1, 0), shape), index_dtype)

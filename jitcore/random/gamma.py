@@ -1,13 +1,10 @@
 """The gamma distribution and its relatives, and Poisson counts: samples accepted or rejected in loops.
 
-In: a key, shape parameters, a shape, a dtype. Out: samples. Each sample has a key of its own and is drawn by the
-steps that JAX takes, so the numbers agree with JAX's but for the rounding of elementary functions.
+In: a key, shape parameters, a shape, a dtype. Out: samples. Each sample has a key of its own and is drawn
+by the steps that JAX takes, so the numbers agree with JAX's but for the rounding of elementary functions.
 """
 
 from __future__ import annotations
-
-
-import numpy as np
 
 from jitcore import dtypes
 from jitcore import numpy as jnp
@@ -17,17 +14,19 @@ from jitcore.lax import elementwise as lax
 from jitcore.lax.reduce import reduce_or, reduce_sum
 from jitcore.lax.shape import broadcast_in_dim, full, product, reshape
 from jitcore.lax.while_loop import while_loop
-from jitcore.nn.normalization import softmax
 from jitcore.random.continuous import draw_exponential, draw_normal, draw_uniform
 from jitcore.random.discrete import rademacher
 from jitcore.random.keys import read_words, split_keys
 from jitcore.random.parameters import read_call, read_shape, spread_parameter
 from jitcore.random.threefry import split_words
+from jitcore.scipy.special import softmax
 
 
-# -- gamma ----------------------------------------------------------------------------------------------------
+# -- gamma ------------------------------------------------------------------------------------------------
 def gamma(key, a, shape=None, dtype=None) -> Array:
-    """Gamma samples of shape parameter a and scale 1. For a that is tiny, `loggamma` keeps what underflows here."""
+    """Gamma samples of shape parameter a and scale 1.
+
+    For a that is tiny, `loggamma` keeps what underflows here."""
     words, shape, dtype = read_call("gamma", key, shape, dtype, parameters=(a,))
     return draw_gamma(words, spread_parameter(a, dtype, shape), log_space=False)
 
@@ -111,7 +110,7 @@ def _select_rows(flags: Array, new: Array, old: Array) -> Array:
     return lax.select(flags, new, old)
 
 
-# -- of gamma samples -----------------------------------------------------------------------------------------
+# -- of gamma samples -------------------------------------------------------------------------------------
 def beta(key, a, b, shape=None, dtype=None) -> Array:
     """Beta samples of shape parameters a and b."""
     words, shape, dtype = read_call("beta", key, shape, dtype, parameters=(a, b))
@@ -126,14 +125,14 @@ def dirichlet(key, alpha, shape=None, dtype=None) -> Array:
     """Dirichlet samples. alpha: float[..., n]; shape replaces its leading extents.
 
     Raises: ValueError for a scalar alpha."""
-    if not np.ndim(alpha):
+    if not aval_of(alpha).ndim:
         raise ValueError("dirichlet requires alpha.ndim >= 1, got alpha.ndim == 0")
     alpha = jnp.asarray(alpha)
     batch, length = alpha.shape[:-1], alpha.shape[-1]
     whole = None if shape is None else (*read_shape("dirichlet", shape), length)
     words, whole, dtype = read_call("dirichlet", key, (*batch, length) if whole is None else whole, dtype,
                                     parameters=(alpha,))  # fmt: skip
-    return softmax(draw_gamma(words, spread_parameter(alpha, dtype, whole), log_space=True), -1)
+    return softmax(draw_gamma(words, spread_parameter(alpha, dtype, whole), log_space=True), axis=-1)
 
 
 def chisquare(key, df, shape=None, dtype=None) -> Array:
@@ -184,7 +183,7 @@ def ball(key, d: int, p: float = 2, shape=(), dtype=None) -> Array:
     return lax.div(g, broadcast_in_dim(radius, (*shape, d), range(len(shape))))
 
 
-# -- Poisson --------------------------------------------------------------------------------------------------
+# -- Poisson ----------------------------------------------------------------------------------------------
 _SMALL_RATE = 10
 
 
@@ -215,7 +214,8 @@ def _count_arrivals(words: Array, lam: Array, dtype) -> Array:
         count, words, log_product = state
         words, uniform_words = split_keys(words)
         count = lax.add(count, lax.convert_element_type(lax.gt(log_product, limit), dtype))
-        return count, words, lax.add(log_product, lax.log(draw_uniform(uniform_words, lam.shape, dtypes.float32)))
+        factor = draw_uniform(uniform_words, lam.shape, dtypes.float32)
+        return count, words, lax.add(log_product, lax.log(factor))
 
     start = full(lam.shape, 0, dtype), words, full(lam.shape, 0, dtypes.float32)
     count = while_loop(lambda state: _any(lax.gt(state[2], limit)), draw_factor, start)[0]
@@ -225,27 +225,24 @@ def _count_arrivals(words: Array, lam: Array, dtype) -> Array:
 def _draw_transformed(words: Array, lam: Array, dtype) -> Array:
     """Hoermann's transformed rejection (1993), for large rates."""
     shape, real = lam.shape, lam.dtype
-    number = real.type
     log_lam = lax.log(lam)
-    b = lax.add(lax.mul(lax.sqrt(lam), number(2.53)), number(0.931))
-    a = lax.add(lax.mul(b, number(0.02483)), number(-0.059))
-    inverse_alpha = lax.add(lax.div(number(1.1328), lax.sub(b, number(3.4))), number(1.1239))
-    v_r = lax.sub(number(0.9277), lax.div(number(3.6224), lax.sub(b, number(2))))
+    b = 0.931 + 2.53 * lax.sqrt(lam)
+    a = -0.059 + 0.02483 * b
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    v_r = 0.9277 - 3.6224 / (b - 2)
 
     def draw_again(state):
         counts, accepted, words = state
         words, u_words, v_words = split_keys(words, 3)
-        u = lax.sub(draw_uniform(u_words, shape, real), number(0.5))
+        u = draw_uniform(u_words, shape, real) - 0.5
         v = draw_uniform(v_words, shape, real)
-        distance = lax.sub(number(0.5), lax.abs_(u))
-        slope = lax.add(lax.div(lax.mul(a, number(2)), distance), b)
-        k = lax.floor(lax.add(lax.add(lax.mul(slope, u), lam), number(0.43)))
-        hat = lax.add(lax.div(a, lax.mul(distance, distance)), b)
-        log_hat = lax.log(lax.div(lax.mul(v, inverse_alpha), hat))
-        log_density = lax.sub(lax.add(lax.neg(lam), lax.mul(k, log_lam)), lax.lgamma(lax.add(k, number(1))))
-        inside = lax.and_(lax.ge(distance, number(0.07)), lax.le(v, v_r))
-        outside = lax.or_(lax.lt(k, number(0)), lax.and_(lax.lt(distance, number(0.013)), lax.gt(v, distance)))
-        accept = lax.or_(inside, lax.and_(lax.not_(outside), lax.le(log_hat, log_density)))
+        distance = 0.5 - lax.abs_(u)
+        k = lax.floor((2 * a / distance + b) * u + lam + 0.43)
+        log_hat = lax.log(v * inverse_alpha / (a / (distance * distance) + b))
+        log_density = -lam + k * log_lam - lax.lgamma(k + 1)
+        inside = (distance >= 0.07) & (v <= v_r)
+        outside = (k < 0) | ((distance < 0.013) & (v > distance))
+        accept = inside | (~outside & (log_hat <= log_density))
         return lax.select(accept, k, counts), lax.or_(accepted, accept), words
 
     start = full(shape, -1, real), full(shape, False, dtypes.bool_), words

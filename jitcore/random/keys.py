@@ -1,7 +1,7 @@
 """Keys: typed key arrays (`key`), raw uint32 keys (`PRNGKey`), and how new keys are made of old ones.
 
-In: integer seeds and keys. Out: keys. A `PRNGKeyArray` is a pytree node over its uint32[..., 2] words, so that
-tracing, jit and vmap see that array only; every function of `jitcore.random` takes raw keys as well.
+In: integer seeds and keys. Out: keys. A `PRNGKeyArray` is a pytree node over its uint32[..., 2] words, so
+that tracing, jit and vmap see that array only; every function of `jitcore.random` takes raw keys as well.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ register_pytree_node(
 )
 
 
-# -- new keys -------------------------------------------------------------------------------------------------
+# -- new keys ---------------------------------------------------------------------------------------------
 def key(seed, *, impl: str | None = None, dtype: str | KeyDtype | None = None) -> PRNGKeyArray:
     """A typed key of an integer seed.
 
@@ -205,8 +205,9 @@ def PRNGKey(seed, *, impl: str | None = None) -> Array:  # noqa: N802  JAX's nam
 def _seed(name: str, seed) -> Array:
     if isinstance(seed, PRNGKeyArray):
         raise TypeError(f"{name} accepts a scalar seed, but was given a PRNG key.")
-    if np.ndim(seed):
-        raise TypeError(f"{name} accepts a scalar seed, but was given an array of shape {np.shape(seed)} != ().")
+    if aval_of(seed).ndim:
+        shape = aval_of(seed).shape
+        raise TypeError(f"{name} accepts a scalar seed, but was given an array of shape {shape} != ().")
     return threefry.seed_words(seed)
 
 
@@ -260,8 +261,9 @@ def fold_in(key, data):
     Raises: OverflowError for a Python int that is no uint32; ValueError for several keys.
     """
     words = read_words("fold_in", key)
-    if np.ndim(data):
-        raise TypeError(f"fold_in accepts a scalar, but was given an array of shape {np.shape(data)} != ().")
+    if aval_of(data).ndim:
+        shape = aval_of(data).shape
+        raise TypeError(f"fold_in accepts a scalar, but was given an array of shape {shape} != ().")
     if isinstance(data, int):
         dtypes.check_integer_fits(data, dtypes.uint32)
         data = np.uint32(data)
@@ -284,7 +286,7 @@ def _check_words(words) -> Array:
     if not isinstance(words, (Array, np.ndarray)):
         raise TypeError(f"unexpected PRNG key type {type(words)}")
     if words.shape[-1:] != (2,):
-        raise TypeError(f"invalid PRNG key data: expected the shape to end with (2,); got shape={words.shape}")
+        raise TypeError(f"invalid PRNG key data: expected a shape that ends with (2,); got shape={words.shape}")
     if words.dtype != dtypes.uint32:
         raise TypeError(f"invalid PRNG key data: expected dtype uint32; got dtype={words.dtype}")
     return words if isinstance(words, Array) else jnp.asarray(words)

@@ -39,7 +39,7 @@ def multivariate_normal(key, mean, cov, shape=None, dtype=None, method: str = "c
     batch = broadcast_shapes(mean.shape[:-1], cov.shape[:-2])
     shape = batch if shape is None else read_shape("multivariate_normal", shape)
     if broadcast_shapes(shape, batch) != shape:
-        raise ValueError(f"multivariate_normal parameters of batch shape {batch} do not broadcast to {shape}.")
+        raise ValueError(f"multivariate_normal parameters of batch shape {batch} do not broadcast to {shape}")
     samples = normal(key, (*shape, n), dtype)
     return mean + jnp.einsum("...ij,...j->...i", _factor(cov, method), samples)
 
@@ -56,9 +56,9 @@ def _factor(cov: Array, method: str) -> Array:
 
 
 def orthogonal(key, n: int, shape=(), dtype=None, m: int | None = None) -> Array:
-    """Random matrices of shape (*shape, n, m) with orthonormal rows or columns, m = n by default; unitary when complex.
+    """Random matrices of shape (*shape, n, m) with orthonormal rows or columns; m is n by default.
 
-    All rotations (and reflections) are equally likely."""
+    Complex ones are unitary. All rotations (and reflections) are equally likely."""
     _, shape, dtype = read_call("orthogonal", key, shape, dtype, accepts="fc")
     m = n if m is None else m
     q, r = jnp.linalg.qr(normal(key, (*shape, max(n, m), min(n, m)), dtype))

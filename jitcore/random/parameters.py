@@ -1,7 +1,7 @@
 """What every distribution does with its arguments: the key, the shape, the dtype and the parameters.
 
-In: arguments as the user passes them. Out: a raw key, a tuple of extents, a NumPy dtype, and parameters in that
-dtype: NumPy scalars where they are known now, arrays otherwise.
+In: arguments as the user passes them. Out: a raw key, a tuple of extents, a NumPy dtype, and parameters in
+that dtype: NumPy scalars where they are known now, arrays otherwise.
 """
 
 from __future__ import annotations
@@ -11,18 +11,20 @@ import numpy as np
 from jitcore import dtypes
 from jitcore import numpy as jnp
 from jitcore.array import Array
+from jitcore.core.aval import aval_of
 from jitcore.lax.shape import broadcast_in_dim, broadcast_shapes, canonicalize_shape, check_nonnegative
 from jitcore.random.keys import read_words
 
 
-def read_call(name: str, key, shape, dtype=None, *, accepts: str = "f", parameters=()) -> tuple[Array, tuple, np.dtype]:
+def read_call(name: str, key, shape, dtype=None, *, accepts: str = "f",
+              parameters=()) -> tuple[Array, tuple, np.dtype]:  # fmt: skip
     """The raw key, the shape and the dtype of a call.
 
     Args:
         shape: None takes the parameters' common shape.
         dtype: None takes the default float.
         accepts: kinds of dtypes ("f", "fc").
-    Raises: TypeError and ValueError for what is no key, a wrong dtype, or parameters that do not fit the shape.
+    Raises: TypeError for what is no key; ValueError for another dtype or parameters that do not fit the shape.
     """
     words = read_words(name, key)
     dtype = dtypes.canonicalize(float if dtype is None else dtype)
@@ -36,20 +38,20 @@ def read_shape(name: str, shape, *parameters) -> tuple:
     """The result's shape: what is asked for, or (None) what the parameters broadcast to.
 
     Raises: ValueError for parameters that do not broadcast to it; TypeError for a negative extent."""
-    common = broadcast_shapes(*[np.shape(parameter) for parameter in parameters])
+    common = broadcast_shapes(*[aval_of(parameter).shape for parameter in parameters])
     if shape is None:
         return common
     shape = canonicalize_shape(shape)
     check_nonnegative(name, "shape", shape)
     if common and broadcast_shapes(shape, common) != shape:
-        raise ValueError(f"{name} parameter shapes must be broadcast-compatible with shape argument, and the result "
-                         f"of broadcasting the shapes must equal the shape argument, but got parameters of shape "
-                         f"{common} for shape argument {shape}.")  # fmt: skip
+        raise ValueError(f"{name} parameter shapes must be broadcast-compatible with shape argument, and the "
+                         f"result of broadcasting the shapes must equal the shape argument, but got parameters "
+                         f"of shape {common} for shape argument {shape}.")  # fmt: skip
     return shape
 
 
 def to_parameter(value, dtype):
-    """A parameter in the distribution's dtype: a NumPy scalar when it is a Python or NumPy scalar, else an Array."""
+    """A parameter in the distribution's dtype: an Array, or a NumPy scalar for a Python or NumPy scalar."""
     if isinstance(value, (*dtypes.PYTHON_SCALARS, np.generic)):
         return np.asarray(value).astype(dtype)[()]
     return jnp.asarray(value, dtype)

@@ -1,8 +1,8 @@
 """Raw keys to raw bits: seeding, splitting, folding and bits of every width, by the Threefry-2x32 hash.
 
-In: a raw key, uint32[2]. Out: raw keys and unsigned integers. `config.threefry_partitionable` chooses between two
-ways to count, whose numbers differ: the original one hashes the counters 0 .. n-1 in pairs (the first half of them
-with the second half), the partitionable one hashes each element's own 64-bit position.
+In: a raw key, uint32[2]. Out: raw keys and unsigned integers. `config.threefry_partitionable` chooses
+between two ways to count, whose numbers differ: the original one hashes the counters 0 .. n-1 in pairs (the
+first half of them with the second half), the partitionable one hashes each element's own 64-bit position.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def fold_words(key: Array, data: Array) -> Array:
 
 
 def draw_bits(key: Array, bit_width: int, shape: tuple) -> Array:
-    """Random bits as unsigned integers of this width (8, 16, 32 or 64), [*batch, *shape] of keys uint32[*batch, 2]."""
+    """Random bits as unsigned integers of 8, 16, 32 or 64 bits, [*batch, *shape] for keys uint32[*batch, 2]."""
     draw = _draw_by_position if config.threefry_partitionable else _draw_by_counter
     return draw(key, bit_width, shape)
 
@@ -94,7 +94,8 @@ def _draw_by_counter(key: Array, bit_width: int, shape: tuple) -> Array:
     grid, axis = (*batch, n_words, per_word), len(batch)
     shifts = lax.mul(broadcasted_iota(dtypes.uint32, grid, axis + 1), np.uint32(bit_width))
     pieces = lax.shift_right_logical(broadcast_in_dim(words, grid, range(axis + 1)), shifts)
-    pieces = reshape(lax.convert_element_type(pieces, UNSIGNED_DTYPES[bit_width]), (*batch, n_words * per_word))
+    pieces = lax.convert_element_type(pieces, UNSIGNED_DTYPES[bit_width])
+    pieces = reshape(pieces, (*batch, n_words * per_word))
     return reshape(slice_in_dim(pieces, 0, size, axis=axis), (*batch, *shape))
 
 
@@ -123,7 +124,9 @@ def _hash_halves(key: Array, size) -> list[Array]:
 
 
 def _hash(key: Array, first, second) -> list[Array]:
-    """Hashes of counters under every key of a batch: uint32[*batch, *counters]. first: an array or a scalar."""
+    """Hashes of counters under every key of a batch: uint32[*batch, *counters].
+
+    first: an array or a scalar."""
     batch = key.shape[:-1]
     words = [squeeze(word, (len(batch),)) for word in split(key, (1, 1), axis=len(batch))]
     if batch and second.shape:

@@ -56,6 +56,7 @@ class FusionGroup:
         self._start(kept)
 
     def _start(self, kept: tuple[int, ...]) -> None:
+        self.graph.epoch += 1
         self.kept = kept
         self.axes = [Axis(extent) for extent in self.layout]
         self.passes: list[_Pass] = []
@@ -87,6 +88,7 @@ class FusionGroup:
                         self._place(*member)
                 except (HazardError, _NewPassError):
                     self.kept, self.axes, self.passes, self.written = saved
+                    self.graph.epoch += 1
                     return False
             else:
                 self._place(value, buffer)

@@ -173,6 +173,7 @@ class Lowering(Builder):
     def end_group(self) -> None:
         group, self.group = self.group, None
         if group is not None:
+            self.graph.epoch += 1
             self.emit(group.to_kernel())
 
     def emit(self, statement) -> None:

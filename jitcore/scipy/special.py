@@ -20,9 +20,9 @@ from jitcore.numpy.promotion import apply_elementwise, ensure_array, promote
 
 __all__ = [
     "beta", "betainc", "betaln", "digamma", "entr", "erf", "erfc", "erfinv", "expit", "factorial",
-    "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn", "i0", "i0e", "i1", "i1e", "kl_div", "log_ndtr",
-    "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma", "rel_entr", "softmax",
-    "xlog1py", "xlogy", "zeta",
+    "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn", "i0", "i0e", "i1", "i1e", "kl_div",
+    "log_ndtr", "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma",
+    "rel_entr", "softmax", "xlog1py", "xlogy", "zeta",
 ]  # fmt: skip
 
 
@@ -35,7 +35,7 @@ def _to_floats(name: str, *args) -> list[Array]:
     return [ensure_array(name, arg) for arg in promote(name, *args, to=dtypes.inexact_dtype)]
 
 
-# -- error function and normal distribution -------------------------------------------------------------------
+# -- error function and normal distribution ---------------------------------------------------------------
 def erf(x) -> Array:
     """Error function."""
     return _apply("erf", lax.erf, x)
@@ -63,12 +63,14 @@ def ndtri(p) -> Array:
 
 
 def log_ndtr(x, series_order: int = 3) -> Array:
-    """Logarithm of `ndtr(x)`, accurate in both tails. series_order: accepted for JAX's signature, not needed."""
+    """Logarithm of `ndtr(x)`, accurate in both tails.
+
+    series_order: accepted for JAX's signature, not needed."""
     operator.index(series_order)
     return _apply("log_ndtr", normal.log_ndtr, x)
 
 
-# -- logistic -------------------------------------------------------------------------------------------------
+# -- logistic ---------------------------------------------------------------------------------------------
 def expit(x) -> Array:
     """Sigmoid, 1 / (1 + exp(-x))."""
     return _apply("expit", lax.logistic, x)
@@ -80,7 +82,7 @@ def logit(x) -> Array:
     return jnp.log(x / (1 - x))
 
 
-# -- gamma and beta -------------------------------------------------------------------------------------------
+# -- gamma and beta ---------------------------------------------------------------------------------------
 def gammaln(x) -> Array:
     """Logarithm of the magnitude of the gamma function."""
     return _apply("gammaln", lax.lgamma, x)
@@ -161,7 +163,7 @@ def multigammaln(a, d: int) -> Array:
     return jnp.sum(terms, axis=-1) + 0.25 * d * (d - 1) * math.log(math.pi)
 
 
-# -- Bessel ---------------------------------------------------------------------------------------------------
+# -- Bessel -----------------------------------------------------------------------------------------------
 def i0e(x) -> Array:
     """exp(-|x|) times the modified Bessel function of order 0."""
     return _apply("i0e", special.bessel_i0e, x)
@@ -184,7 +186,7 @@ def i1(x) -> Array:
     return jnp.exp(jnp.abs(x)) * i1e(x)
 
 
-# -- entropy --------------------------------------------------------------------------------------------------
+# -- entropy ----------------------------------------------------------------------------------------------
 def xlogy(x, y) -> Array:
     """x log(y), 0 where x is 0 (and y not NaN)."""
     x, y = _to_floats("xlogy", x, y)
@@ -218,7 +220,7 @@ def kl_div(p, q) -> Array:
     return rel_entr(p, q) - p + q
 
 
-# -- sums of exponentials -------------------------------------------------------------------------------------
+# -- sums of exponentials ---------------------------------------------------------------------------------
 def logsumexp(a, axis=None, b=None, keepdims: bool = False, return_sign: bool = False, where=None):
     """log(sum(b exp(a))) without overflow.
 

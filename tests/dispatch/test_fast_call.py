@@ -75,11 +75,17 @@ def test_several_results_are_served_fast(only_fast):
 
 
 NOT_SERVED = {
-    "another shape": (np.ones(4, np.float32),), "another dtype": (np.ones(3),),
-    "strided": (np.ones(6, np.float32)[::2],), "swapped": (np.ones(3, ">f4"),), "weak": (make_array(weak=True),),
-    "scalar": (1.0,), "list": ([1.0],), "unknown": ("text",), "too large": (2**40,),
+    "another shape": (np.ones(4, np.float32),),
+    "another dtype": (np.ones(3),),
+    "strided": (np.ones(6, np.float32)[::2],),
+    "swapped": (np.ones(3, ">f4"),),
+    "weak": (make_array(weak=True),),
+    "scalar": (1.0,),
+    "list": ([1.0],),
+    "unknown": ("text",),
+    "too large": (2**40,),
     "subclass": (np.ones((1, 3), np.float32).view(np.matrix),),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", NOT_SERVED)

@@ -109,12 +109,17 @@ def test_signatures_are_not_read_without_need(monkeypatch):
 
 
 LAYOUTS = {
-    "contiguous": (np.ones((2, 3)), True), "fortran": (np.asfortranarray(np.ones((2, 3))), False),
-    "strided": (np.ones(6)[::2], False), "negative": (np.ones(6)[::-1], False), "scalar": (np.array(1.0), True),
-    "swapped": (np.ones(3, ">f8"), False), "empty": (np.ones((0, 3)), True),
+    "contiguous": (np.ones((2, 3)), True),
+    "fortran": (np.asfortranarray(np.ones((2, 3))), False),
+    "strided": (np.ones(6)[::2], False),
+    "negative": (np.ones(6)[::-1], False),
+    "scalar": (np.array(1.0), True),
+    "swapped": (np.ones(3, ">f8"), False),
+    "empty": (np.ones((0, 3)), True),
     "unaligned": (np.zeros(25, np.uint8)[1:].view(np.float64), False),
-    "read-only": (np.broadcast_to(np.ones(3), (3,)), True), "broadcast": (np.broadcast_to(1.0, (3,)), False),
-}  # fmt: skip
+    "read-only": (np.broadcast_to(np.ones(3), (3,)), True),
+    "broadcast": (np.broadcast_to(1.0, (3,)), False),
+}
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

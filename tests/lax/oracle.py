@@ -1,6 +1,7 @@
 """The comparison of the lax tests: a function of jitcore against the same of JAX, eager and traced.
 
-In: two functions and operands. Out: nothing, or an AssertionError: shapes, dtypes, weak types and values agree.
+In: two functions and operands. Out: nothing, or an AssertionError unless shapes, dtypes, weak types and values
+agree.
 """
 
 import jax
@@ -19,7 +20,7 @@ TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 2e-5, "float64": 1e-1
 def random_array(rng, shape, dtype="float32") -> np.ndarray:
     """Normal floats, integers in [-9, 9] ([0, 9] if unsigned), or random bools."""
     dtype = np.dtype(dtype)
-    if dtype == bool:
+    if dtype.kind == "b":
         return rng.random(shape) > 0.5
     if dtype.kind in "iu":
         return rng.integers(0 if dtype.kind == "u" else -9, 10, shape).astype(dtype)
@@ -32,7 +33,7 @@ def as_list(outs) -> list:
 
 
 def run_traced(function, *operands) -> list:
-    """The outputs of the function's jaxpr, which is checked first; a literal or an operand it returns is wrapped."""
+    """The outputs of the function's jaxpr, which is checked first; what is not yet an Array is wrapped."""
     jaxpr, consts = trace_to_jaxpr(lambda *args: as_list(function(*args)), list(map(aval_of, operands)))
     check_jaxpr(jaxpr)
     outs = eval_jaxpr(jaxpr, consts, operands)
@@ -55,8 +56,10 @@ def assert_same(actual, expected, tolerance=None) -> None:
 
 def check_against_jax(ours, theirs, *operands, tolerance=None) -> None:
     """ours(*operands), run at once and from its jaxpr, is theirs(*operands)."""
-    wide = any(getattr(operand, "dtype", np.dtype("float32")).name in ("int64", "uint64", "float64", "complex128")
-               for operand in operands)  # fmt: skip
+    wide = any(
+        getattr(operand, "dtype", np.dtype("float32")).name in ("int64", "uint64", "float64", "complex128")
+        for operand in operands
+    )
     with jax.enable_x64(wide):
         expected = as_list(theirs(*operands))
     eager, traced = as_list(ours(*operands)), run_traced(ours, *operands)

@@ -28,11 +28,18 @@ class Problem:
 
         sizes = {"N": images, "C": in_per_group * feature_groups, **dict(zip(letters, draw(3, 7)))}
         filters = {"O": out_features, "I": in_per_group, **dict(zip(letters, draw(1, 4)))}
-        orders = ["".join(rng.permutation(list(axes))) for axes in ("NC" + letters, "OI" + letters, "NC" + letters)]
+        orders = [
+            "".join(rng.permutation(list(axes))) for axes in ("NC" + letters, "OI" + letters, "NC" + letters)
+        ]
         self.lhs_shape = tuple(sizes[axis] for axis in orders[0])
         self.rhs_shape = tuple(filters[axis] for axis in orders[1])
-        self.params = {"window_strides": draw(1, 3), "dimension_numbers": tuple(orders), "rhs_dilation": draw(1, 3),
-                       "feature_group_count": feature_groups, "batch_group_count": batch_groups}  # fmt: skip
+        self.params = {
+            "window_strides": draw(1, 3),
+            "dimension_numbers": tuple(orders),
+            "rhs_dilation": draw(1, 3),
+            "feature_group_count": feature_groups,
+            "batch_group_count": batch_groups,
+        }
         if rng.random() < 0.5:
             self.params["padding"] = str(rng.choice(["SAME", "SAME_LOWER", "VALID"]))
         else:
@@ -46,8 +53,10 @@ def test_random_convolutions(seed, dtype):
     check_against_jax(
         lambda x, k: lax.conv_general_dilated(x, k, **problem.params),
         lambda x, k: jax_lax.conv_general_dilated(x, k, **problem.params),
-        random_array(problem.rng, problem.lhs_shape, dtype), random_array(problem.rng, problem.rhs_shape, dtype),
-        tolerance={"bfloat16": 5e-2}.get(dtype, 1e-4))  # fmt: skip
+        random_array(problem.rng, problem.lhs_shape, dtype),
+        random_array(problem.rng, problem.rhs_shape, dtype),
+        tolerance={"bfloat16": 5e-2}.get(dtype, 1e-4),
+    )
 
 
 IMAGES, FILTERS = random_array(RNG, (2, 3, 8, 7)), random_array(RNG, (4, 3, 3, 2))
@@ -55,20 +64,32 @@ IMAGES, FILTERS = random_array(RNG, (2, 3, 8, 7)), random_array(RNG, (4, 3, 3, 2
 
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
 def test_conv(padding):
-    check_against_jax(lambda x, k: lax.conv(x, k, (2, 1), padding), lambda x, k: jax_lax.conv(x, k, (2, 1), padding),
-                      IMAGES, FILTERS)  # fmt: skip
+    check_against_jax(
+        lambda x, k: lax.conv(x, k, (2, 1), padding),
+        lambda x, k: jax_lax.conv(x, k, (2, 1), padding),
+        IMAGES,
+        FILTERS,
+    )
 
 
 def test_conv_with_general_padding():
     arguments = ((1, 2), ((1, 0), (2, 3)), (2, 1), (1, 2))
-    check_against_jax(lambda x, k: lax.conv_with_general_padding(x, k, *arguments),
-                      lambda x, k: jax_lax.conv_with_general_padding(x, k, *arguments), IMAGES, FILTERS)  # fmt: skip
+    check_against_jax(
+        lambda x, k: lax.conv_with_general_padding(x, k, *arguments),
+        lambda x, k: jax_lax.conv_with_general_padding(x, k, *arguments),
+        IMAGES,
+        FILTERS,
+    )
 
 
 def test_preferred_element_type():
     x, k = random_array(RNG, (1, 2, 5), "int8"), random_array(RNG, (3, 2, 2), "int8")
-    check_against_jax(lambda x, k: lax.conv(x, k, (1,), "SAME", preferred_element_type=np.int32),
-                      lambda x, k: jax_lax.conv(x, k, (1,), "SAME", preferred_element_type=np.int32), x, k)  # fmt: skip
+    check_against_jax(
+        lambda x, k: lax.conv(x, k, (1,), "SAME", preferred_element_type=np.int32),
+        lambda x, k: jax_lax.conv(x, k, (1,), "SAME", preferred_element_type=np.int32),
+        x,
+        k,
+    )
 
 
 @pytest.mark.parametrize("strides", [(1, 1), (2, 3), (4, 4)])
@@ -93,7 +114,10 @@ ERRORS = [
     (lambda lax: lax.conv_general_dilated(X, K, (1, 1), "SAME"), ValueError),
     (lambda lax: lax.conv_general_dilated(X, K, (1,), [(1, 1), (1, 1)]), TypeError),
     (lambda lax: lax.conv_general_dilated(X, K[0], (1,), "SAME"), TypeError),
-    (lambda lax: lax.conv_general_dilated(X, K, (1,), "SAME", dimension_numbers=("NCX", "OIH", "NHC")), TypeError),
+    (
+        lambda lax: lax.conv_general_dilated(X, K, (1,), "SAME", dimension_numbers=("NCX", "OIH", "NHC")),
+        TypeError,
+    ),
     (lambda lax: lax.conv_general_dilated(X, K, (1,), "SAME", lhs_dilation=(2,)), ValueError),
 ]
 

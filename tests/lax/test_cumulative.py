@@ -20,9 +20,12 @@ CASES += [(name, "complex64") for name in NAMES[:2]]
 def test_against_jax(name, dtype, reverse):
     for axis in (0, 1):
         # JAX accumulates halves in their own dtype
-        check_against_jax(lambda x: getattr(lax, name)(x, axis, reverse),
-                          lambda x: getattr(jax_lax, name)(x, axis, reverse), random_array(RNG, (5, 6), dtype),
-                          tolerance={"float16": 2e-2, "bfloat16": 1e-1}.get(dtype))  # fmt: skip
+        check_against_jax(
+            lambda x: getattr(lax, name)(x, axis, reverse),
+            lambda x: getattr(jax_lax, name)(x, axis, reverse),
+            random_array(RNG, (5, 6), dtype),
+            tolerance={"float16": 2e-2, "bfloat16": 1e-1}.get(dtype),
+        )
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -35,8 +35,12 @@ def random_contraction(rng):
 def test_random_dimension_numbers(seed, dtype):
     rng = np.random.default_rng(seed)
     lhs, rhs, numbers = random_contraction(rng)
-    check_against_jax(lambda x, y: lax.dot_general(x, y, numbers), lambda x, y: jax_lax.dot_general(x, y, numbers),
-                      random_array(rng, lhs, dtype), random_array(rng, rhs, dtype))  # fmt: skip
+    check_against_jax(
+        lambda x, y: lax.dot_general(x, y, numbers),
+        lambda x, y: jax_lax.dot_general(x, y, numbers),
+        random_array(rng, lhs, dtype),
+        random_array(rng, rhs, dtype),
+    )
 
 
 MATMUL = (((1,), (0,)), ((), ()))

@@ -14,7 +14,7 @@ DTYPES = ["bool", "int8", "uint16", "int32", "bfloat16", "float32", "complex64"]
 
 
 class Problem:
-    """Random dimension numbers: operand and slice extents, indices (some outside), window and batching axes."""
+    """Random dimension numbers, extents of operand and slices, and indices, some of them outside."""
 
     def __init__(self, seed: int, may_leave: bool = True):
         rng = self.rng = np.random.default_rng(seed)
@@ -34,10 +34,21 @@ class Problem:
             batch.insert(int(rng.integers(0, len(batch) + 1)), -dim - 1)
         self.indices_batching = tuple(batch.index(-dim - 1) for dim in self.batching)
         batch = [extent if extent >= 0 else self.shape[-extent - 1] for extent in batch]
-        self.indices = np.stack([
-            rng.integers(-2 if may_leave else 0,
-                         self.shape[d] + 2 if may_leave else self.shape[d] - self.sizes[d] + 1, batch)
-            for d in self.index_map], -1).astype(np.int32) if self.index_map else np.zeros((*batch, 0), np.int32)  # fmt: skip
+        self.indices = (
+            np.stack(
+                [
+                    rng.integers(
+                        -2 if may_leave else 0,
+                        self.shape[d] + 2 if may_leave else self.shape[d] - self.sizes[d] + 1,
+                        batch,
+                    )
+                    for d in self.index_map
+                ],
+                -1,
+            ).astype(np.int32)
+            if self.index_map
+            else np.zeros((*batch, 0), np.int32)
+        )
         window = [size for dim, size in enumerate(self.sizes) if kinds[dim] == "window"]
         total = len(batch) + len(window)
         self.offsets = tuple(sorted(int(dim) for dim in rng.permutation(total)[: len(window)]))
@@ -55,13 +66,20 @@ def test_gather(seed, mode):
     operand = random_array(problem.rng, problem.shape, problem.rng.choice(DTYPES))
     check_against_jax(
         lambda x, i: lax.gather(x, i, problem.numbers(lax.GatherDimensionNumbers), problem.sizes, mode=mode),
-        lambda x, i: jax_lax.gather(x, i, problem.numbers(jax_lax.GatherDimensionNumbers), problem.sizes, mode=mode),
-        operand, problem.indices)  # fmt: skip
+        lambda x, i: jax_lax.gather(
+            x, i, problem.numbers(jax_lax.GatherDimensionNumbers), problem.sizes, mode=mode
+        ),
+        operand,
+        problem.indices,
+    )
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.sampled_from(["clip", "drop"]),
-       st.sampled_from(["scatter_add", "scatter_sub", "scatter_mul", "scatter_min", "scatter_max"]))  # fmt: skip
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(["clip", "drop"]),
+    st.sampled_from(["scatter_add", "scatter_sub", "scatter_mul", "scatter_min", "scatter_max"]),
+)
 def test_scatter_with_repeated_positions(seed, mode, name):
     problem = Problem(seed)
     dtype = problem.rng.choice(["int32", "uint8", "float32", "float16"])
@@ -71,8 +89,14 @@ def test_scatter_with_repeated_positions(seed, mode, name):
         operand, updates = np.rint(operand * 8) / 8, np.rint(updates)
     check_against_jax(
         lambda x, i, u: getattr(lax, name)(x, i, u, problem.numbers(lax.ScatterDimensionNumbers), mode=mode),
-        lambda x, i, u: getattr(jax_lax, name)(x, i, u, problem.numbers(jax_lax.ScatterDimensionNumbers), mode=mode),
-        operand, problem.indices, updates, tolerance=1e-2 if dtype == "float16" else 1e-5)  # fmt: skip
+        lambda x, i, u: getattr(jax_lax, name)(
+            x, i, u, problem.numbers(jax_lax.ScatterDimensionNumbers), mode=mode
+        ),
+        operand,
+        problem.indices,
+        updates,
+        tolerance=1e-2 if dtype == "float16" else 1e-5,
+    )
 
 
 @settings(max_examples=80, deadline=None)
@@ -80,11 +104,16 @@ def test_scatter_with_repeated_positions(seed, mode, name):
 def test_scatter_of_equal_updates(seed, mode):
     problem = Problem(seed)
     operand = random_array(problem.rng, problem.shape, problem.rng.choice(DTYPES))
-    updates = np.ones(problem.out_shape, operand.dtype)  # overlapping slices agree, so that their order is free
+    updates = np.ones(
+        problem.out_shape, operand.dtype
+    )  # overlapping slices agree, so that their order is free
     check_against_jax(
         lambda x, i, u: lax.scatter(x, i, u, problem.numbers(lax.ScatterDimensionNumbers), mode=mode),
         lambda x, i, u: jax_lax.scatter(x, i, u, problem.numbers(jax_lax.ScatterDimensionNumbers), mode=mode),
-        operand, problem.indices, updates)  # fmt: skip
+        operand,
+        problem.indices,
+        updates,
+    )
 
 
 ROWS = lax.GatherDimensionNumbers((1,), (0,), (0,))
@@ -103,8 +132,12 @@ def test_fill_values(dtype):
     numbers = jax_lax.GatherDimensionNumbers((1,), (0,), (0,))
     check_against_jax(lambda x, i: lax.gather(x, i, ROWS, (1, 2), mode="fill"),
                       lambda x, i: jax_lax.gather(x, i, numbers, (1, 2), mode="fill"), x, i)  # fmt: skip
-    check_against_jax(lambda x, i: lax.gather(x, i, ROWS, (1, 2), mode="fill", fill_value=1),
-                      lambda x, i: jax_lax.gather(x, i, numbers, (1, 2), mode="fill", fill_value=1), x, i)  # fmt: skip
+    check_against_jax(
+        lambda x, i: lax.gather(x, i, ROWS, (1, 2), mode="fill", fill_value=1),
+        lambda x, i: jax_lax.gather(x, i, numbers, (1, 2), mode="fill", fill_value=1),
+        x,
+        i,
+    )
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "uint64"])
@@ -125,33 +158,35 @@ def test_modes():
 
 
 X = np.ones((3, 4), np.float32)
-I = np.array([2, 0], np.int32)
+START = np.array([2, 0], np.int32)
 
 
-def gather(lax, numbers, sizes, indices=I):
+def gather(lax, numbers, sizes, indices=START):
     return lax.gather(X, indices, lax.GatherDimensionNumbers(*numbers), sizes)
 
 
-def scatter(lax, updates, indices=I):
+def scatter(lax, updates, indices=START):
     return lax.scatter(X, indices, updates, lax.ScatterDimensionNumbers((0, 1), (), (0, 1)))
 
 
 def test_dtypes_must_agree():
-    with pytest.raises(TypeError, match="lax.scatter requires arguments to have the same dtypes, got float32, int32"):
+    with pytest.raises(
+        TypeError, match="lax.scatter requires arguments to have the same dtypes, got float32, int32"
+    ):
         scatter(lax, np.ones((2, 2), np.int32))
 
 
 ERRORS = [
     (lambda lax: gather(lax, ((0, 1), (), (0, 1)), (2,)), TypeError),
-    (lambda lax: gather(lax, ((0, 1), (), (0, 1)), (2, 2), I.astype(np.float32)), ValueError),
-    (lambda lax: gather(lax, ((0, 1), (), (0, 1)), (2, 2), I[:1]), TypeError),
+    (lambda lax: gather(lax, ((0, 1), (), (0, 1)), (2, 2), START.astype(np.float32)), ValueError),
+    (lambda lax: gather(lax, ((0, 1), (), (0, 1)), (2, 2), START[:1]), TypeError),
     (lambda lax: gather(lax, ((0, 1), (), (0, 1)), (5, 2)), TypeError),
     (lambda lax: gather(lax, ((1, 0), (), (0, 1)), (2, 2)), TypeError),
     (lambda lax: gather(lax, ((0,), (0,), (0, 1)), (2, 2)), TypeError),
     (lambda lax: gather(lax, ((0,), (0,), (0, 0)), (1, 2)), TypeError),
     (lambda lax: scatter(lax, np.ones((2,), np.float32)), TypeError),
     (lambda lax: scatter(lax, np.ones((5, 2), np.float32)), TypeError),
-    (lambda lax: scatter(lax, np.ones((2, 2), np.float32), I.astype(np.float32)), ValueError),
+    (lambda lax: scatter(lax, np.ones((2, 2), np.float32), START.astype(np.float32)), ValueError),
 ]
 
 

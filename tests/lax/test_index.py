@@ -36,7 +36,9 @@ DYNAMIC = {
     "dynamic_slice": lambda lax, x, i: lax.dynamic_slice(x, (i, 1), (2, 2)),
     "dynamic_slice_in_dim": lambda lax, x, i: lax.dynamic_slice_in_dim(x, i, 3, axis=1),
     "dynamic_index_in_dim": lambda lax, x, i: lax.dynamic_index_in_dim(x, i, 1, keepdims=False),
-    "dynamic_update_slice": lambda lax, x, i: lax.dynamic_update_slice(x, lax.slice(x, (0, 0), (2, 1)), (i, 1)),
+    "dynamic_update_slice": lambda lax, x, i: lax.dynamic_update_slice(
+        x, lax.slice(x, (0, 0), (2, 1)), (i, 1)
+    ),
     "dynamic_update_slice_in_dim": lambda lax, x, i: lax.dynamic_update_slice_in_dim(
         x, lax.slice(x, (0, 0), (3, 2)), i, axis=1
     ),
@@ -87,7 +89,9 @@ def test_update_that_lacks_the_axis():
 
 
 def test_known_indices_make_no_equations():
-    jaxpr, _ = trace_to_jaxpr(lambda x: [lax.dynamic_slice(x, (0, -1), (2, 2))], [ShapedArray((3, 4), np.float32)])
+    jaxpr, _ = trace_to_jaxpr(
+        lambda x: [lax.dynamic_slice(x, (0, -1), (2, 2))], [ShapedArray((3, 4), np.float32)]
+    )
     (eqn,) = jaxpr.eqns
     assert [int(atom.value) for atom in eqn.invars[1:]] == [0, 3]
 
@@ -100,8 +104,11 @@ def test_random_slices(seed, ndim):
     starts = [int(rng.integers(0, extent + 1)) for extent in extents]
     limits = [int(rng.integers(start, extent + 1)) for start, extent in zip(starts, extents)]
     strides = [int(stride) for stride in rng.integers(1, 4, ndim)]
-    check_against_jax(lambda x: lax.slice(x, starts, limits, strides),
-                      lambda x: jax_lax.slice(x, starts, limits, strides), random_array(rng, extents))  # fmt: skip
+    check_against_jax(
+        lambda x: lax.slice(x, starts, limits, strides),
+        lambda x: jax_lax.slice(x, starts, limits, strides),
+        random_array(rng, extents),
+    )
 
 
 X = np.ones((3, 4), np.float32)

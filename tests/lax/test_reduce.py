@@ -5,7 +5,6 @@ import pytest
 from jax import lax as jax_lax
 
 from jitcore import lax
-from jitcore.lax.reduce import reduce
 from tests.lax.oracle import check_against_jax, random_array
 
 RNG = np.random.default_rng(1)
@@ -84,19 +83,22 @@ COMPUTATIONS = [
 ]
 
 
-@pytest.mark.parametrize("initial, ours, theirs", [case[1:] for case in COMPUTATIONS], ids=[c[0] for c in COMPUTATIONS])
+@pytest.mark.parametrize(
+    "initial, ours, theirs", [case[1:] for case in COMPUTATIONS], ids=[c[0] for c in COMPUTATIONS]
+)
 def test_generic_reduce(initial, ours, theirs):
     x = random_array(RNG, (3, 4))
     initial = np.float32(initial)
-    check_against_jax(lambda x: reduce(x, initial, ours, (1,)),
-                      lambda x: jax_lax.reduce(x, initial, theirs, (1,)), x)  # fmt: skip
+    check_against_jax(
+        lambda x: lax.reduce(x, initial, ours, (1,)), lambda x: jax_lax.reduce(x, initial, theirs, (1,)), x
+    )
 
 
 def test_generic_reduce_of_another_function():
     with pytest.raises(NotImplementedError, match="one of add, mul, max, min, and, or, xor"):
-        reduce(np.ones(3, np.float32), 0.0, lambda x, y: lax.add(lax.mul(x, y), y), (0,))
+        lax.reduce(np.ones(3, np.float32), 0.0, lambda x, y: lax.add(lax.mul(x, y), y), (0,))
     with pytest.raises(NotImplementedError):
-        reduce(np.ones(3, np.float32), 0.0, lambda x, y: lax.add(x, x), (0,))
+        lax.reduce(np.ones(3, np.float32), 0.0, lambda x, y: lax.add(x, x), (0,))
 
 
 @pytest.mark.parametrize("bits", [(5, 10), (8, 7), (8, 23), (5, 2), (4, 3)])
@@ -104,8 +106,9 @@ def test_reduce_precision(bits):
     x = np.concatenate([RNG.standard_normal(200) * np.exp(RNG.uniform(-30, 30, 200)),
                         [0.0, -0.0, np.inf, -np.inf, np.nan, 65519.0, 65520.0, -3.3e-5, 6.1e-5]])  # fmt: skip
     x = x.astype(np.float32)
-    check_against_jax(lambda x: lax.reduce_precision(x, *bits), lambda x: jax_lax.reduce_precision(x, *bits), x,
-                      tolerance=0)  # fmt: skip
+    check_against_jax(
+        lambda x: lax.reduce_precision(x, *bits), lambda x: jax_lax.reduce_precision(x, *bits), x, tolerance=0
+    )
 
 
 X = np.ones((3, 4), np.float32)

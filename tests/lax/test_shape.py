@@ -59,7 +59,11 @@ def test_weak_types(case):
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(-3, 4), st.integers(-3, 4), st.integers(0, 3)), max_size=3))
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 5), st.integers(-3, 4), st.integers(-3, 4), st.integers(0, 3)), max_size=3
+    )
+)
 def test_pad(axes):
     extents = tuple(extent for extent, _, _, _ in axes)
     config = [
@@ -163,7 +167,9 @@ def test_errors_are_those_of_jax(call, kind):
 
 
 def test_wrong_size_of_reshape():
-    with pytest.raises(TypeError, match=r"reshape total size must be unchanged, got new_sizes \(5,\) for shape \(3, 4\)"):
+    with pytest.raises(
+        TypeError, match=r"reshape total size must be unchanged, got new_sizes \(5,\) for shape \(3, 4\)"
+    ):
         lax.reshape(X, (5,))
 
 

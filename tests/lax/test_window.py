@@ -34,7 +34,9 @@ def random_geometry(rng, ndim: int) -> dict:
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.sampled_from(list(FOLDS)), st.sampled_from(["int32", "float32", "float16"]))
+@given(
+    st.integers(0, 2**32 - 1), st.sampled_from(list(FOLDS)), st.sampled_from(["int32", "float32", "float16"])
+)
 def test_against_jax(seed, fold, dtype):
     rng = np.random.default_rng(seed)
     ndim = int(rng.integers(1, 4))
@@ -42,8 +44,12 @@ def test_against_jax(seed, fold, dtype):
     geometry = random_geometry(rng, ndim)
     initial, ours, theirs = FOLDS[fold]
     initial = identity_of(initial, x.dtype)
-    check_against_jax(lambda x: window.reduce_window(x, initial, ours, **geometry),
-                      lambda x: jax_lax.reduce_window(x, initial, theirs, **geometry), x, tolerance=1e-2 if dtype == "float16" else None)  # fmt: skip
+    check_against_jax(
+        lambda x: window.reduce_window(x, initial, ours, **geometry),
+        lambda x: jax_lax.reduce_window(x, initial, theirs, **geometry),
+        x,
+        tolerance=1e-2 if dtype == "float16" else None,
+    )
 
 
 def test_initial_value_that_is_no_identity():

@@ -69,7 +69,8 @@ class Lanes:
         left, right = self.value, self.coerce(other)
         if swap:
             left, right = right, left
-        return Lanes(self.emitter, getattr(self.emitter.builder, float_name if self.is_float else int_name)(left, right))
+        emit = getattr(self.emitter.builder, float_name if self.is_float else int_name)
+        return Lanes(self.emitter, emit(left, right))
 
     def compare(self, operator, other, ordered=True):
         builder, right = self.emitter.builder, self.coerce(other)
@@ -289,12 +290,12 @@ class Emitter:
         packed = self.builder.bitcast(mask.value, ir.IntType(self.count))
         return self.builder.icmp_unsigned("!=", packed, ir.Constant(packed.type, 0))
 
-    def patch(self, hard, fast, build, *args, per_lane=True):
+    def patch(self, hard, fast, build, *args):
         """`fast`, with the lanes of `hard` replaced by `build(emitter, *args)`, computed in a cold
         function.
 
-        per_lane: the cold function walks the hard lanes and treats each as a scalar (formulas with
-        tables, loops or wide integers); otherwise it evaluates the formula for all lanes at once.
+        The cold function walks the hard lanes and treats each as a scalar, so the formula may hold tables,
+        loops and wide integers.
         """
         builder = self.builder
         before = builder.block
@@ -302,15 +303,12 @@ class Emitter:
         builder.cbranch(self.any(hard), cold, after).set_weights(COLD_WEIGHTS)
         builder.position_at_end(cold)
         values = [arg.value for arg in args]
-        if not self.count:
-            result = builder.call(define_function(builder.module, build, self.type, len(args), cold=True), values)
-        elif per_lane:
+        if self.count:
             function = define_lane_loop(builder.module, build, self.type, len(args))
-            packed = builder.bitcast(hard.value, ir.IntType(self.count))
-            result = builder.call(function, [packed, fast.value] + values)
+            values = [builder.bitcast(hard.value, ir.IntType(self.count)), fast.value, *values]
         else:
             function = define_function(builder.module, build, self.type, len(args), cold=True)
-            result = builder.select(hard.value, builder.call(function, values), fast.value)
+        result = builder.call(function, values)
         builder.branch(after)
         builder.position_at_end(after)
         merged = builder.phi(self.type)
@@ -338,7 +336,8 @@ def define_function(module, build, value_type, arity, cold=False):
     symbol = f"jitcore.{build.__name__.removeprefix('build_')}.{name_type(value_type)}"
     function = module.globals.get(symbol)
     if function is None:
-        function, builder = start_function(module, symbol, ir.FunctionType(value_type, [value_type] * arity), cold)
+        signature = ir.FunctionType(value_type, [value_type] * arity)
+        function, builder = start_function(module, symbol, signature, cold)
         emitter = Emitter(builder, value_type)
         result = build(emitter, *map(emitter.lanes, function.args))
         builder.ret(result.value)
@@ -372,7 +371,6 @@ def define_lane_loop(module, build, value_type, arity):
     left.add_incoming(function.args[0], entry)
     out.add_incoming(function.args[1], entry)
     lane = builder.cttz(left, ir.Constant(I1, 1))
-    lane = builder.trunc(lane, I32) if packed.width > 32 else builder.zext(lane, I32) if packed.width < 32 else lane
     value = builder.call(scalar, [builder.extract_element(arg, lane) for arg in function.args[2:]])
     merged = builder.insert_element(out, value, lane)
     rest = builder.and_(left, builder.sub(left, ir.Constant(packed, 1)))

@@ -19,7 +19,8 @@ from jitcore.backends.cpu.mathlib.logarithmic import evaluate_log, split_positiv
 def evaluate_near(e, x):
     """erf(x) for |x| <= 1."""
     square = x * x
-    return e.fma(x, square * e.poly(square, COEFFICIENTS["erf", e.bits][1:]) + COEFFICIENTS["erf", e.bits][0], x)
+    first, *rest = COEFFICIENTS["erf", e.bits]
+    return e.fma(x, square * e.poly(square, rest) + first, x)
 
 
 def build_erf(e, x):

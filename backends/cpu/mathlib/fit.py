@@ -15,7 +15,8 @@ import numpy as np
 
 mp.mp.dps = 50
 OUTPUT = Path(__file__).with_name("coefficients.py")
-HEADER = '''"""Coefficients of the minimax polynomials, lowest power first; made by `fit.py`, not edited by hand.
+HEADER = '''\
+"""Coefficients of the minimax polynomials, lowest power first; made by `fit.py`, not edited by hand.
 
 Key: (name of the fit, bits of the format). The comment is the largest weighted error as rounded.
 """
@@ -24,7 +25,7 @@ COEFFICIENTS = {
 
 
 class Fit(NamedTuple):
-    """One approximation: `target(x)` on `interval`, error measured times `weight(x)`; number of terms for 32, 64 bits.
+    """One approximation: `target(x)` on `interval`, error times `weight(x)`, number of terms by format.
 
     The interval is a pair, or a pair for each format.
     """
@@ -35,7 +36,7 @@ class Fit(NamedTuple):
 
 
 def find_exchange(errors, count):
-    """`count` grid indices where the error alternates in sign and is locally largest (the largest such run)."""
+    """`count` grid indices where the error alternates in sign and is locally largest."""
     peaks, start = [], 0
     signs = [e > 0 for e in errors]
     for i in range(1, len(errors) + 1):
@@ -90,7 +91,8 @@ def fit_polynomial(fit, bits):
     low, high = map(mp.mpf, interval)
     terms = fit.terms[bits]
     size = 30 * terms + 30
-    grid = [(low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * (2 * i + 1) / (2 * size)) for i in range(size)]
+    middle, half = (low + high) / 2, (high - low) / 2
+    grid = [middle - half * mp.cos(mp.pi * (2 * i + 1) / (2 * size)) for i in range(size)]
     values, weights = [fit.target(x) for x in grid], [fit.weight(x) for x in grid]
     powers = [[x ** j for x in grid] for j in range(terms)]
     rounded, rest = [], [mp.mpf(0)] * terms
@@ -141,7 +143,8 @@ ATANH_END = ((ROOT_TWO - 1) / (ROOT_TWO + 1)) ** 2
 
 FITS = {
     # exp(r) = 1 + r + r**2 * P(r)
-    "exp": Fit(lambda r: (mp.expm1(r) - r) / r**2, lambda r: r**2 / mp.exp(r), (-LN2_HALF, LN2_HALF), {32: 5, 64: 10}),
+    "exp": Fit(lambda r: (mp.expm1(r) - r) / r**2, lambda r: r**2 / mp.exp(r),
+               (-LN2_HALF, LN2_HALF), {32: 5, 64: 10}),
     # 2**r = 1 + r * P(r)
     "exp2": Fit(lambda r: (2**r - 1) / r, lambda r: r / 2**r, ("-0.501", "0.501"), {32: 6, 64: 11}),
     # log(1 + f) = f - f**2 / 2 + f**3 * P(f)
@@ -158,7 +161,8 @@ FITS = {
     "asin": Fit(odd_remainder(mp.asin), odd_weight(mp.asin), (0, "0.2505"), {32: 6, 64: 13}),
     # the odd and even parts of exp
     "sinh": Fit(odd_remainder(mp.sinh), odd_weight(mp.sinh), (0, LN2_HALF**2), {32: 2, 64: 5}),
-    "cosh": Fit(lambda z: (mp.cosh(root(z)) - 1) / z, lambda z: z / mp.cosh(root(z)), (0, LN2_HALF**2), {32: 3, 64: 6}),
+    "cosh": Fit(lambda z: (mp.cosh(root(z)) - 1) / z, lambda z: z / mp.cosh(root(z)),
+                (0, LN2_HALF**2), {32: 3, 64: 6}),
     "tanh": Fit(odd_remainder(mp.tanh), odd_weight(mp.tanh), (0, "0.3026"), {32: 5, 64: 10}),
     # log2(1 + f) = s * P(s**2), s = f / (2 + f), and 2**r = P(r), for float32's pow in float64
     "log2_ratio": Fit(lambda z: 2 * mp.atanh(root(z)) / (root(z) * mp.log(2)),
@@ -171,11 +175,15 @@ FITS = {
     # erf(x) = 1 - exp(P(x)) from one on
     "log_erfc": Fit(lambda x: mp.log(mp.erfc(x)), mp.erfc, {32: (1, 4), 64: (1, 6)}, {32: 8, 64: 18}),
     # erfc(x) = exp(-x**2) / (1 + 2 * x) * P((x - 4) / (x + 4)) from 1/2 on
-    "erfc": Fit(lambda t: scale_erfc(4 * (1 + t) / (1 - t)), lambda t: 1, ("-0.778", "0.7501"), {32: 12, 64: 22}),
-    # lgamma(2 + z) = z * P(z); lgamma(x) = (x - 1/2) (log(x) - 1) + (log(2 pi) - 1) / 2 + P(1 / x**2) / x from 8 on
-    "lgamma": Fit(lambda z: mp.loggamma(2 + z) / z, lambda z: z / mp.loggamma(2 + z), ("-0.75", "0.25"), {64: 19}),
+    "erfc": Fit(lambda t: scale_erfc(4 * (1 + t) / (1 - t)), lambda t: 1,
+                ("-0.778", "0.7501"), {32: 12, 64: 22}),
+    # lgamma(2 + z) = z * P(z), and from 8 on
+    # lgamma(x) = (x - 1/2) (log(x) - 1) + (log(2 pi) - 1) / 2 + P(1 / x**2) / x
+    "lgamma": Fit(lambda z: mp.loggamma(2 + z) / z, lambda z: z / mp.loggamma(2 + z),
+                  ("-0.75", "0.25"), {64: 19}),
     "stirling": Fit(lambda u: remove_stirling(1 / root(u)) / root(u), root, (0, 1 / mp.mpf(64)), {64: 6}),
-    # digamma(x) = (x - DIGAMMA_ZERO) * P(x - 3/2) in [1, 2] and log(x) - 1 / (2 x) - P(1 / x**2) / x**2 from 8 on
+    # digamma(x) = (x - DIGAMMA_ZERO) * P(x - 3/2) from 1 to 2, and from 8 on
+    # digamma(x) = log(x) - 1 / (2 x) - P(1 / x**2) / x**2
     "digamma": Fit(lambda t: mp.psi(0, mp.mpf(3) / 2 + t) / (mp.mpf(3) / 2 + t - DIGAMMA_ZERO),
                    lambda t: (mp.mpf(3) / 2 + t - DIGAMMA_ZERO) / mp.psi(0, mp.mpf(3) / 2 + t),
                    ("-0.5", "0.5"), {64: 22}),
@@ -183,10 +191,11 @@ FITS = {
                           (0, 1 / mp.mpf(64)), {64: 6}),
     # erf_inv(x) = x * P(w - 3) with w = -log(1 - x**2) up to 6, x * P(sqrt(w) - c) beyond
     "erf_inv": Fit(lambda t: invert_erf(3 + t), lambda t: 1 / invert_erf(3 + t), (-3, 3), {32: 11, 64: 23}),
-    "erf_inv_tail": Fit(lambda t: invert_erf((TAIL_CENTER + t)**2), lambda t: 1 / invert_erf((TAIL_CENTER + t)**2),
-                        ("-1.83", "1.83"), {32: 14, 64: 30}),
+    "erf_inv_tail": Fit(lambda t: invert_erf((TAIL_CENTER + t)**2),
+                        lambda t: 1 / invert_erf((TAIL_CENTER + t)**2), ("-1.83", "1.83"), {32: 14, 64: 30}),
     # erf(x) = x + x * P(x**2) to one
-    "erf": Fit(lambda z: mp.erf(root(z)) / root(z) - 1, lambda z: root(z) / mp.erf(root(z)), (0, 1), {32: 7, 64: 12}),
+    "erf": Fit(lambda z: mp.erf(root(z)) / root(z) - 1, lambda z: root(z) / mp.erf(root(z)),
+               (0, 1), {32: 7, 64: 12}),
 }
 
 

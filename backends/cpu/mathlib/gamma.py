@@ -31,7 +31,8 @@ def evaluate_positive_lgamma(e, x):
     logarithm = evaluate_log(e, *split_positive(e, e.select(series, x, product)))
     near = e.fma(z, e.poly(z, COEFFICIENTS["lgamma", 64]), e.select(below, -logarithm, logarithm))
     inverse = 1.0 / x
-    rest = e.fma(inverse, e.poly(inverse * inverse, COEFFICIENTS["stirling", 64]), HALF_LOG_TWO_PI.value - 0.5)
+    series_tail = e.poly(inverse * inverse, COEFFICIENTS["stirling", 64])
+    rest = e.fma(inverse, series_tail, HALF_LOG_TWO_PI.value - 0.5)
     return e.select(series, e.fma(x - 0.5, logarithm - 1.0, rest), near)
 
 

@@ -37,7 +37,8 @@ def load_window(e, bit):
     table, word = make_table(b.module), b.lshr(bit, I64(6))
     words = [b.load(b.gep(table, [I64(0), b.add(word, I64(i))], inbounds=True)) for i in range(4)]
     shift = Lanes(e, b.and_(bit, I64(63)))
-    return [e.intrinsic("fshl", Lanes(e, high), Lanes(e, low), shift).value for high, low in zip(words, words[1:])]
+    words = [Lanes(e, word) for word in words]
+    return [e.intrinsic("fshl", high, low, shift).value for high, low in zip(words, words[1:])]
 
 
 def reduce_huge(e, magnitude):
@@ -47,8 +48,9 @@ def reduce_huge(e, magnitude):
     b = e.builder
     bits = e.to_bits(magnitude).value
     mantissa = b.zext(b.or_(b.and_(bits, I64(2**52 - 1)), I64(2**52)), I128)
-    # The unit of the mantissa is 2**(exponent - 1075); bits of 2/pi worth four or more quarter turns are skipped.
-    first, second, third = (b.zext(word, I128) for word in load_window(e, b.sub(b.lshr(bits, I64(52)), I64(1075 - 62))))
+    # the unit of the mantissa is 2**(exponent - 1075); bits of 2/pi worth whole turns are skipped
+    window = load_window(e, b.sub(b.lshr(bits, I64(52)), I64(1075 - 62)))
+    first, second, third = (b.zext(word, I128) for word in window)
     turn = b.add(b.shl(b.mul(mantissa, first), I128(64)), b.mul(mantissa, second))
     turn = b.add(turn, b.lshr(b.mul(mantissa, third), I128(64)))
     quadrant = b.lshr(b.add(turn, I128(1 << 125)), I128(126))
@@ -56,9 +58,11 @@ def reduce_huge(e, magnitude):
     negative = b.icmp_signed("<", rest, I128(0))
     rest = b.select(negative, b.neg(rest), rest)
     # chunks of 42, 43 and 43 bits become doubles without rounding
-    chunks = ((0, 43, 2.0 ** -126), (43, 43, 2.0 ** -83), (86, 42, 2.0 ** -40))
-    small, middle, large = (e.convert_int(Lanes(e, b.and_(b.trunc(b.lshr(rest, I128(start)), I64), I64(2**width - 1)))) * unit
-                            for start, width, unit in chunks)
+    chunks = []
+    for start, width, unit in ((0, 43, 2.0 ** -126), (43, 43, 2.0 ** -83), (86, 42, 2.0 ** -40)):
+        chunk = b.and_(b.trunc(b.lshr(rest, I128(start)), I64), I64(2**width - 1))
+        chunks.append(e.convert_int(Lanes(e, chunk)) * unit)
+    small, middle, large = chunks
     high, low = fast_two_sum(large, middle)
     high, low = fast_two_sum(high, low + small)
     sign = e.select(Lanes(e, negative), -1.0, 1.0)

@@ -75,8 +75,8 @@ def build_acosh(e, x):
 
 def evaluate_doubling_log(e, huge, x, y, low):
     """log(2 x) in the huge lanes, log(1 + y + low) elsewhere."""
-    k, f = split_log1p(e, e.select(huge, x, y), e.select(huge, 0.0, low))
-    return evaluate_log(e, k + e.select(huge, 1.0, 0.0), f)
+    k, f, f_low = split_log1p(e, e.select(huge, x, y), e.select(huge, 0.0, low))
+    return evaluate_log(e, k + e.select(huge, 1.0, 0.0), f, f_low)
 
 
 def build_atanh(e, x):

@@ -6,6 +6,7 @@ carries no rounding error.
 """
 from jitcore.backends.cpu.mathlib.coefficients import COEFFICIENTS
 from jitcore.backends.cpu.mathlib.constants import LN2, LOG2_E, LOG10_2, LOG10_E
+from jitcore.backends.cpu.mathlib.double_word import two_sum
 
 
 def split_normal(e, x):
@@ -30,13 +31,17 @@ def evaluate_tail(e, f):
         return (f * f) * e.fma(e.poly(f, COEFFICIENTS["log", 32]), f, -0.5)
     ratio, half_square = f / (f + 2.0), f * f * 0.5
     square = ratio * ratio
-    return e.fma(ratio, e.fma(square, e.poly(square, COEFFICIENTS["log_ratio", 64]), half_square), -half_square)
+    rest = e.fma(square, e.poly(square, COEFFICIENTS["log_ratio", 64]), half_square)
+    return e.fma(ratio, rest, -half_square)
 
 
-def evaluate_log(e, k, f):
-    """k ln2 + log(1 + f)."""
+def evaluate_log(e, k, f, f_low=None):
+    """k ln2 + log(1 + f + f_low), f_low an optional addend of the size of f's rounding error."""
     high, low = LN2.split(e.bits, 2)
-    return e.fma(k, high, f + e.fma(k, low, evaluate_tail(e, f)))
+    tail = evaluate_tail(e, f)
+    if f_low is not None:
+        tail = tail + f_low
+    return e.fma(k, high, f + e.fma(k, low, tail))
 
 
 def finish_log(e, x, result, pole=0.0):
@@ -75,26 +80,20 @@ def drop_one(e):
 
 
 def split_log1p(e, x, low=None):
-    """(k as a float, f) with 1 + x + low = 2**k (1 + f), for x > -1 of any size; low: an optional small
-    addend.
+    """(k, f, f_low), k a float: 1 + x + low = 2**k (1 + f + f_low) for any x > -1, low an optional addend.
 
-    f = x 2**-k + (2**-k - 1): where k = 0 that is x itself, elsewhere f's one rounding is harmless. Where
-    the one no longer counts 2**-k would leave the format: there f comes from the bits of x.
+    f = x 2**-k + (2**-k - 1): where k = 0 that is x itself, elsewhere f_low holds its rounding error. Where the one no longer counts 2**-k would leave the format: there f comes from the bits of x.
     """
     total = x + 1.0
     k, f_large = split_normal(e, total)
     scale = e.to_float(e.int_const(e.bias << e.mantissa) - (k << e.mantissa))
-    f = e.fma(x, scale, scale - 1.0)
+    f, f_low = two_sum(x * scale, scale - 1.0)
     if low is not None:
-        f = e.fma(low, scale, f)
-    return e.convert_int(k), e.select(x > drop_one(e), f_large, f)
-
-
-def evaluate_log1p(e, x, low=None):
-    """log(1 + x + low) for finite x > -1."""
-    return evaluate_log(e, *split_log1p(e, x, low))
+        f_low = e.fma(low, scale, f_low)
+    large = x > drop_one(e)
+    return e.convert_int(k), e.select(large, f_large, f), e.select(large, 0.0, f_low)
 
 
 def build_log1p(e, x):
-    result = finish_log(e, x, evaluate_log1p(e, x), pole=-1.0)
+    result = finish_log(e, x, evaluate_log(e, *split_log1p(e, x)), pole=-1.0)
     return e.select(x == 0.0, x, result)

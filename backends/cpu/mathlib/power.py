@@ -27,8 +27,8 @@ def power_single(e, magnitude, y):
     power = wide.at_most(wide.at_least(power, -151.0), 129.0)
     shifted = power + (wide.magic + wide.bias)
     r = power - (shifted - (wide.magic + wide.bias))
-    value = wide.poly(r, COEFFICIENTS["exp2_single", 64]) * wide.to_float(wide.to_bits(shifted) << wide.mantissa)
-    return e.narrow(value)
+    scale = wide.to_float(wide.to_bits(shifted) << wide.mantissa)
+    return e.narrow(wide.poly(r, COEFFICIENTS["exp2_single", 64]) * scale)
 
 
 def split_log(e, x):
@@ -41,7 +41,8 @@ def split_log(e, x):
     s, s_low = fast_two_sum(s, s_low)
     square, square_low = multiply_words(e, s, s_low, s, s_low)
     major, minor = TWO_THIRDS.split(64, 2)
-    factor, factor_low = fast_two_sum(e.const(major), square * e.poly(square, COEFFICIENTS["log_ratio_rest", 64]))
+    slope = square * e.poly(square, COEFFICIENTS["log_ratio_rest", 64])
+    factor, factor_low = fast_two_sum(e.const(major), slope)
     cube = multiply_words(e, s, s_low, square, square_low)
     rest = multiply_words(e, *cube, factor, factor_low + minor)
     log = add_words(s + s, s_low + s_low, *rest)
@@ -87,7 +88,8 @@ def split_cube(e, magnitude):
     third = (exponent * 21846) >> 16
     remainder = exponent - third * 3
     m = e.to_float((bits & ((1 << e.mantissa) - 1)) | ((remainder + e.bias) << e.mantissa))
-    offset = e.select_int(tiny, e.bias - (e.bias + padding) // 3 - shift // 3, e.bias - (e.bias + padding) // 3)
+    offset = e.bias - (e.bias + padding) // 3
+    offset = e.select_int(tiny, offset - shift // 3, offset)
     return m, e.to_float((third + offset) << e.mantissa)
 
 

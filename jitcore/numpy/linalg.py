@@ -1,0 +1,406 @@
+"""Linear algebra (`jitcore.numpy.linalg`): factorisations, solvers, norms.
+
+In: matrices [..., n, m] (stacks where NumPy takes them) of any number type. Out: arrays in the float or complex dtype
+that belongs to them. Factorisations are primitives of `lax.linalg`; a matrix that has none gives NaN.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import NamedTuple
+
+import numpy as np
+
+from jitcore import dtypes, lax
+from jitcore.array import Array
+from jitcore.lax import linalg as lax_linalg
+from jitcore.numpy import diagonals, logic, products, reductions, shaping, ufuncs
+from jitcore.numpy.dtype_names import finfo
+from jitcore.numpy.indexing import get_item
+from jitcore.numpy.products import cross, matmul, outer, tensordot, vecdot
+from jitcore.numpy.promotion import (
+    apply_select,
+    broadcast_array,
+    broadcast_shapes,
+    canonicalize_axes,
+    convert_dtype,
+    ensure_array,
+    promote_arrays,
+)
+from jitcore.numpy.shaping import matrix_transpose
+from jitcore.numpy.taking import take_along_axis
+
+
+class EigResult(NamedTuple):
+    """Result of `eig`."""
+
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+class EighResult(NamedTuple):
+    """Result of `eigh`."""
+
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+class QRResult(NamedTuple):
+    """Result of `qr`."""
+
+    Q: Array
+    R: Array
+
+
+class SVDResult(NamedTuple):
+    """Result of `svd`."""
+
+    U: Array
+    S: Array
+    Vh: Array
+
+
+class SlogdetResult(NamedTuple):
+    """Result of `slogdet`."""
+
+    sign: Array
+    logabsdet: Array
+
+
+def _matrices(name: str, *xs, is_square: bool = False) -> list[Array]:
+    """Operands in one float dtype. Raises: ValueError below two axes, or for a matrix that is not square."""
+    xs = promote_arrays(name, *xs, to=dtypes.inexact_dtype)
+    first = xs[0]
+    if first.ndim < 2 or (is_square and first.shape[-1] != first.shape[-2]):
+        wanted = "square matrices" if is_square else "at least two dimensions"
+        raise ValueError(f"Argument to {name} must have {wanted}, i.e. shape [..., n, {'n' if is_square else 'm'}], "
+                         f"got a of shape {first.shape}.")  # fmt: skip
+    return xs
+
+
+def _adjoint(x) -> Array:
+    return ufuncs.conjugate(matrix_transpose(x))
+
+
+# -- factorisations -----------------------------------------------------------------------------------------
+def cholesky(a, *, upper: bool = False, symmetrize_input: bool = True):
+    """The triangular factor L of a Hermitian positive definite matrix, a = L L^H. Same as: `numpy.linalg.cholesky`."""
+    (a,) = _matrices("cholesky", a, is_square=True)
+    factor = lax_linalg.cholesky(a, symmetrize_input=symmetrize_input)
+    factor = diagonals.tril(factor)
+    return _adjoint(factor) if upper else factor
+
+
+def qr(a, mode: str = "reduced"):
+    """a = Q R with orthonormal columns of Q. mode: "reduced", "complete", "r". Same as: `numpy.linalg.qr`."""
+    (a,) = _matrices("qr", a)
+    if mode not in ("reduced", "complete", "full", "r"):
+        raise ValueError(f"Unsupported QR decomposition mode '{mode}'")
+    q, r = lax_linalg.qr(a, full_matrices=mode in ("complete", "full"))
+    return r if mode == "r" else QRResult(q, r)
+
+
+def svd(
+    a, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False, subset_by_index=None
+):
+    """a = U diag(S) Vh with descending singular values S. Same as: `numpy.linalg.svd`."""
+    (a,) = _matrices("svd", a)
+    if not compute_uv:
+        return lax_linalg.svd(a, full_matrices=full_matrices, compute_uv=False)
+    return SVDResult(*lax_linalg.svd(a, full_matrices=full_matrices, compute_uv=True))
+
+
+def svdvals(x, /):
+    """Singular values, descending. Same as: `numpy.linalg.svdvals`."""
+    return svd(x, compute_uv=False)
+
+
+def eigh(a, UPLO: str | None = None, symmetrize_input: bool = True):
+    """Eigenvalues (ascending) and eigenvectors of a Hermitian matrix. Same as: `numpy.linalg.eigh`.
+
+    UPLO: "L" (default) or "U": which triangle is read when `symmetrize_input` is False."""
+    if UPLO not in (None, "L", "U"):
+        raise ValueError(f"UPLO must be one of None, 'L', or 'U', got {UPLO}")
+    (a,) = _matrices("eigh", a, is_square=True)
+    vectors, values = lax_linalg.eigh(a, lower=UPLO != "U", symmetrize_input=symmetrize_input)
+    return EighResult(values, vectors)
+
+
+def eigvalsh(a, UPLO: str | None = "L", *, symmetrize_input: bool = True):
+    """Eigenvalues of a Hermitian matrix, ascending. Same as: `numpy.linalg.eigvalsh`."""
+    return eigh(a, UPLO, symmetrize_input).eigenvalues
+
+
+def eig(a):
+    """Eigenvalues and eigenvectors of a square matrix, complex. Same as: `numpy.linalg.eig`, always complex."""
+    (a,) = _matrices("eig", a, is_square=True)
+    values, vectors = lax_linalg.eig(a, compute_left_eigenvectors=False)
+    return EigResult(values, vectors)
+
+
+def eigvals(a):
+    """Eigenvalues of a square matrix, complex. Same as: `numpy.linalg.eigvals`, always complex."""
+    (a,) = _matrices("eigvals", a, is_square=True)
+    return lax_linalg.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
+
+
+# -- determinants and solvers -------------------------------------------------------------------------------
+def slogdet(a, *, method: str | None = None):
+    """Sign and logarithm of the magnitude of the determinant. Same as: `numpy.linalg.slogdet`."""
+    (a,) = _matrices("slogdet", a, is_square=True)
+    diagonal, parity = _lu_diagonal(a)
+    magnitude = ufuncs.absolute(diagonal)
+    is_zero = reductions.any(logic.equal(diagonal, 0), -1)
+    one = diagonal.dtype.type(1)
+    safe = apply_select(logic.equal(diagonal, 0), one, diagonal)
+    units = ufuncs.divide(safe, convert_dtype(ufuncs.absolute(safe), diagonal.dtype))
+    sign = ufuncs.multiply(convert_dtype(parity, diagonal.dtype), reductions.prod(units, -1))
+    sign = apply_select(is_zero, diagonal.dtype.type(0), sign)
+    return SlogdetResult(sign, reductions.sum(ufuncs.log(magnitude), -1))
+
+
+def _lu_diagonal(a) -> tuple[Array, Array]:
+    """(diagonal of U, +1 or -1 by the number of row exchanges)."""
+    factors, pivots, _ = lax_linalg.lu(a)
+    diagonal = diagonals.diagonal(factors, axis1=-2, axis2=-1)
+    steps = np.arange(a.shape[-1], dtype=np.int32)
+    exchanges = reductions.sum(logic.not_equal(pivots, steps), -1)
+    return diagonal, ufuncs.subtract(1, ufuncs.multiply(2, ufuncs.bitwise_and(exchanges, 1)))
+
+
+def det(a):
+    """Determinant. Same as: `numpy.linalg.det`."""
+    (a,) = _matrices("det", a, is_square=True)
+    diagonal, parity = _lu_diagonal(a)
+    return ufuncs.multiply(convert_dtype(parity, a.dtype), reductions.prod(diagonal, -1))
+
+
+def solve(a, b):
+    """x with a x = b, for a square matrix a and a vector (b.ndim == 1) or matrices b. Same as: `numpy.linalg.solve`."""
+    a, b = _matrices("solve", a, b, is_square=True)
+    is_vector = b.ndim == 1
+    b = lax.expand_dims(b, (1,)) if is_vector else b
+    if b.ndim < 1 or b.shape[-2] != a.shape[-1]:
+        raise ValueError(f"solve: the shapes {a.shape} and {b.shape} do not fit.")
+    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a, b = (broadcast_array(x, (*batch, *x.shape[-2:])) for x in (a, b))
+    factors, _, permutation = lax_linalg.lu(a)
+    rows = lax.expand_dims(permutation, (permutation.ndim,))
+    b = take_along_axis(b, rows, -2, mode="promise_in_bounds") if batch else get_item(b, permutation)
+    b = lax_linalg.triangular_solve(factors, b, left_side=True, lower=True, unit_diagonal=True)
+    x = lax_linalg.triangular_solve(factors, b, left_side=True, lower=False)
+    return get_item(x, (Ellipsis, 0)) if is_vector else x
+
+
+def inv(a):
+    """Inverse of a square matrix. Same as: `numpy.linalg.inv`; a singular one gives infinities or NaN."""
+    (a,) = _matrices("inv", a, is_square=True)
+    return solve(a, broadcast_array(diagonals.eye(a.shape[-1], dtype=a.dtype), a.shape))
+
+
+def pinv(a, rtol=None, hermitian: bool = False, *, rcond=None):
+    """Pseudo-inverse; singular values up to rtol times the largest count as 0. Same as: `numpy.linalg.pinv`."""
+    (a,) = _matrices("pinv", a)
+    rtol = rcond if rtol is None else rtol
+    if rtol is None:
+        rtol = 10.0 * max(a.shape[-2:]) * float(finfo(a.dtype).eps)
+    u, s, vh = svd(a, full_matrices=False)
+    limit = ufuncs.multiply(get_item(s, (Ellipsis, slice(0, 1))), rtol)
+    s = apply_select(logic.greater(s, limit), s, s.dtype.type(np.inf))
+    scaled = ufuncs.divide(_adjoint(u), convert_dtype(lax.expand_dims(s, (s.ndim,)), u.dtype))
+    return matmul(_adjoint(vh), scaled)
+
+
+def lstsq(a, b, rcond=None, *, numpy_resid: bool = False):
+    """(x with the least squared residual, residuals, rank, singular values). Same as: `numpy.linalg.lstsq`."""
+    a, b = _matrices("lstsq", a, b)
+    if a.ndim != 2 or b.ndim not in (1, 2) or a.shape[0] != b.shape[0]:
+        raise ValueError(
+            f"lstsq takes a matrix and a vector or matrix of as many rows, got {a.shape} and {b.shape}"
+        )
+    columns = b if b.ndim == 2 else lax.expand_dims(b, (1,))
+    u, s, vh = svd(a, full_matrices=False)
+    if rcond is None or (isinstance(rcond, (int, float)) and rcond < 0):
+        rcond = float(finfo(a.dtype).eps) * (max(a.shape) if rcond is None else 1)
+    kept = logic.greater_equal(s, ufuncs.multiply(rcond, get_item(s, 0)))
+    safe = apply_select(kept, s, s.dtype.type(1))
+    inverse = apply_select(kept, ufuncs.divide(s.dtype.type(1), safe), s.dtype.type(0))
+    projected = matmul(_adjoint(u), columns)
+    x = matmul(
+        _adjoint(vh), ufuncs.multiply(convert_dtype(lax.expand_dims(inverse, (1,)), u.dtype), projected)
+    )
+    rank = reductions.sum(kept)
+    residual = ufuncs.square(ufuncs.absolute(ufuncs.subtract(columns, matmul(a, x))))
+    residuals = reductions.sum(residual, 0)
+    if numpy_resid and (int(rank) < a.shape[1] or a.shape[0] <= a.shape[1]):
+        residuals = get_item(residuals, slice(0, 0))
+    return (shaping.ravel(x) if b.ndim == 1 else x), residuals, rank, s
+
+
+# -- norms --------------------------------------------------------------------------------------------------
+def norm(x, ord=None, axis=None, keepdims: bool = False):  # noqa: A002
+    """Norm of vectors (one axis) or matrices (two axes); all elements by default. Same as: `numpy.linalg.norm`.
+
+    ord: None, numbers, inf, -inf; for matrices also "fro" and "nuc"."""
+    (x,) = promote_arrays("norm", x, to=dtypes.inexact_dtype)
+    if axis is None and ord is None:
+        return _euclidean(x, None, keepdims)
+    axes = canonicalize_axes(axis, x.ndim)
+    if len(axes) == 1:
+        return _vector_norm(x, 2 if ord is None else ord, axes, keepdims)
+    if len(axes) == 2:
+        return _matrix_norm(x, ord, axes, keepdims)
+    raise ValueError(f"Improper number of axes for norm: {axes}")
+
+
+def _euclidean(x, axes, keepdims: bool) -> Array:
+    squares = ufuncs.square(x)
+    if dtypes.is_complex(x.dtype):
+        squares = ufuncs.add(ufuncs.square(ufuncs.real(x)), ufuncs.square(ufuncs.imag(x)))
+    return ufuncs.sqrt(reductions.sum(squares, axes, keepdims=keepdims))
+
+
+def _vector_norm(x, ord, axes, keepdims: bool) -> Array:  # noqa: A002
+    magnitude = ufuncs.absolute(x)
+    if isinstance(ord, str):
+        raise ValueError(f"Invalid order '{ord}' for vector norm.")
+    if ord == np.inf:
+        return reductions.max(magnitude, axes, keepdims=keepdims, initial=0)
+    if ord == -np.inf:
+        return reductions.min(magnitude, axes, keepdims=keepdims)
+    if ord == 0:
+        return reductions.sum(logic.not_equal(x, 0), axes, dtype=magnitude.dtype, keepdims=keepdims)
+    if ord == 1:
+        return reductions.sum(magnitude, axes, keepdims=keepdims)
+    if ord == 2:
+        return _euclidean(x, axes, keepdims)
+    return ufuncs.power(reductions.sum(ufuncs.power(magnitude, ord), axes, keepdims=keepdims), 1.0 / ord)
+
+
+def _matrix_norm(x, ord, axes, keepdims: bool) -> Array:  # noqa: A002
+    rows, columns = axes
+    if ord in (None, "fro"):
+        return _euclidean(x, axes, keepdims)
+    if ord in (1, -1, np.inf, -np.inf):
+        summed, other = (rows, columns) if abs(ord) == 1 else (columns, rows)
+        sums = reductions.sum(ufuncs.absolute(x), summed, keepdims=True)
+        out = (reductions.max if ord > 0 else reductions.min)(sums, other, keepdims=True)
+        return out if keepdims else lax.squeeze(out, axes)
+    if ord in (2, -2, "nuc"):
+        values = svd(shaping.moveaxis(x, axes, (-2, -1)), compute_uv=False)
+        fold = reductions.sum if ord == "nuc" else reductions.max if ord == 2 else reductions.min
+        out = fold(values, -1)
+        return lax.expand_dims(out, sorted(axes)) if keepdims else out
+    raise ValueError(f"Invalid order '{ord}' for matrix norm.")
+
+
+def vector_norm(x, /, *, axis=None, keepdims: bool = False, ord=2):  # noqa: A002
+    """Norm of vectors along axes (all elements by default). Same as: `numpy.linalg.vector_norm`."""
+    (x,) = promote_arrays("vector_norm", x, to=dtypes.inexact_dtype)
+    return _vector_norm(x, ord, canonicalize_axes(axis, x.ndim), keepdims)
+
+
+def matrix_norm(x, /, *, keepdims: bool = False, ord="fro"):  # noqa: A002
+    """Norm of the matrices in the last two axes. Same as: `numpy.linalg.matrix_norm`."""
+    return norm(x, ord, (-2, -1), keepdims)
+
+
+def cond(x, p=None):
+    """Condition number: the norm times the norm of the inverse. Same as: `numpy.linalg.cond`."""
+    (x,) = _matrices("cond", x)
+    if p in (None, 2, -2):
+        values = svd(x, compute_uv=False)
+        first, last = get_item(values, (Ellipsis, 0)), get_item(values, (Ellipsis, -1))
+        return ufuncs.divide(last, first) if p == -2 else ufuncs.divide(first, last)
+    return ufuncs.multiply(norm(x, p, (-2, -1)), norm(inv(x), p, (-2, -1)))
+
+
+def matrix_rank(M, rtol=None, *, tol=None):
+    """Number of singular values above rtol times the largest. Same as: `numpy.linalg.matrix_rank`."""
+    M = ensure_array("matrix_rank", M)
+    if M.ndim < 2:
+        return convert_dtype(reductions.any(logic.not_equal(M, 0)), dtypes.default_dtype("i"))
+    s = svd(M, full_matrices=False, compute_uv=False)
+    rtol = tol if rtol is None else rtol
+    rtol = max(M.shape[-2:]) * float(finfo(s.dtype).eps) if rtol is None else rtol
+    limit = ufuncs.multiply(reductions.max(s, -1, keepdims=True), rtol)
+    return reductions.sum(logic.greater(s, limit), -1)
+
+
+# -- products -----------------------------------------------------------------------------------------------
+def matrix_power(a, n: int):
+    """a multiplied n times by itself, its inverse for negative n. Same as: `numpy.linalg.matrix_power`."""
+    a, n = ensure_array("matrix_power", a), operator.index(n)
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise TypeError(f"{a.ndim}-dimensional array given: last 2 dimensions of the array must be square")
+    if n == 0:
+        return broadcast_array(diagonals.eye(a.shape[-1], dtype=a.dtype), a.shape)
+    if n < 0:
+        a, n = inv(a), -n
+    result = None
+    while n:
+        if n & 1:
+            result = a if result is None else matmul(result, a)
+        n >>= 1
+        a = matmul(a, a) if n else a
+    return result
+
+
+def multi_dot(arrays, *, precision=None):
+    """Product of several matrices in the cheapest order; vectors may stand at both ends. Same as: `numpy.linalg.multi_dot`."""
+    arrays = [ensure_array("multi_dot", x, i) for i, x in enumerate(arrays)]
+    if len(arrays) < 2:
+        raise ValueError("multi_dot requires at least two inputs")
+    labels = "abcdefghijklmnopqrstuvwxyz"
+    terms, position = [], 0
+    for i, x in enumerate(arrays):
+        if x.ndim == 1:
+            terms.append(labels[position])
+            position += 0 if i == 0 else 1
+        elif x.ndim == 2:
+            terms.append(labels[position : position + 2])
+            position += 1
+        else:
+            raise ValueError(f"multi_dot: all inputs must be 1D or 2D, got {x.ndim}D")
+    left = terms[0][0] if arrays[0].ndim == 2 else ""
+    right = terms[-1][-1] if arrays[-1].ndim == 2 else ""
+    return products.einsum(f"{','.join(terms)}->{left}{right}", *arrays)
+
+
+def trace(x, /, *, offset: int = 0, dtype=None):
+    """Sum of the diagonal of the last two axes. Same as: `numpy.linalg.trace`."""
+    return diagonals.trace(x, offset, -2, -1, dtype)
+
+
+def diagonal(x, /, *, offset: int = 0):
+    """The diagonal of the last two axes. Same as: `numpy.linalg.diagonal`."""
+    return diagonals.diagonal(x, offset, -2, -1)
+
+
+def tensorsolve(a, b, axes=None):
+    """x with tensordot(a, x, x.ndim) = b. Same as: `numpy.linalg.tensorsolve`."""
+    a, b = promote_arrays("tensorsolve", a, b, to=dtypes.inexact_dtype)
+    if axes is not None:
+        a = shaping.moveaxis(a, axes, tuple(range(a.ndim - len(axes), a.ndim)))
+    shape = a.shape[b.ndim :]
+    size = 1
+    for extent in shape:
+        size = size * extent
+    return lax.reshape(solve(lax.reshape(a, (size, size)), lax.reshape(b, (b.size,))), shape)
+
+
+def tensorinv(a, ind: int = 2):
+    """Inverse of tensordot over `ind` axes. Same as: `numpy.linalg.tensorinv`."""
+    a = ensure_array("tensorinv", a)
+    shape = a.shape[ind:] + a.shape[:ind]
+    size = 1
+    for extent in a.shape[:ind]:
+        size = size * extent
+    return lax.reshape(inv(lax.reshape(a, (size, size))), shape)
+
+
+__all__ = [
+    "cholesky", "cond", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq",
+    "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet",
+    "solve", "svd", "svdvals", "tensorinv", "tensorsolve", "trace", "vector_norm",
+]  # fmt: skip

@@ -1,0 +1,310 @@
+"""Polynomials, interpolation, convolution, phase unwrapping.
+
+In: coefficient vectors (highest power first), samples, signals. Out: arrays.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+
+from jitcore import dtypes, lax
+from jitcore.array import Array
+from jitcore.numpy import cumulative, diagonals, linalg, logic, reductions, searching, ufuncs
+from jitcore.numpy.creation import asarray
+from jitcore.numpy.indexing import get_item
+from jitcore.numpy.promotion import (
+    apply_select,
+    canonicalize_axis,
+    convert_dtype,
+    ensure_array,
+    promote_arrays,
+)
+from jitcore.numpy.shaping import atleast_1d, concatenate, expand_dims, moveaxis
+from jitcore.numpy.taking import trim_zeros
+
+
+def polyval(p, x, *, unroll: int = 16):
+    """The polynomial with coefficients p (highest power first) at x, by Horner's rule. Same as: `numpy.polyval`."""
+    p, x = promote_arrays("polyval", p, x)
+    y = lax.full(x.shape, 0, x.dtype)
+    for i in range(p.shape[0]):
+        y = ufuncs.add(ufuncs.multiply(y, x), get_item(p, i)) if i else ufuncs.add(y, get_item(p, 0))
+    return y
+
+
+def _align(name: str, a1, a2) -> list[Array]:
+    """Two coefficient vectors of one length: zeros stand in front of the shorter."""
+    a1, a2 = (atleast_1d(x) for x in promote_arrays(name, a1, a2))
+    length = max(a1.shape[0], a2.shape[0])
+    return [
+        lax.pad(x, x.dtype.type(0), [(length - x.shape[0], 0, 0)]) if x.shape[0] < length else x
+        for x in (a1, a2)
+    ]
+
+
+def polyadd(a1, a2):
+    """Sum of two polynomials. Same as: `numpy.polyadd`."""
+    return ufuncs.add(*_align("polyadd", a1, a2))
+
+
+def polysub(a1, a2):
+    """Difference of two polynomials. Same as: `numpy.polysub`."""
+    return ufuncs.subtract(*_align("polysub", a1, a2))
+
+
+def polymul(a1, a2, *, trim_leading_zeros: bool = False):
+    """Product of two polynomials. Same as: `numpy.polymul`."""
+    a1, a2 = (atleast_1d(x) for x in promote_arrays("polymul", a1, a2, to=dtypes.inexact_dtype))
+    if trim_leading_zeros:
+        a1, a2 = trim_zeros(a1, "f"), trim_zeros(a2, "f")
+    return convolve(a1, a2)
+
+
+def polydiv(u, v, *, trim_leading_zeros: bool = False):
+    """(quotient, remainder) of two polynomials. Same as: `numpy.polydiv`."""
+    u, v = (atleast_1d(x) for x in promote_arrays("polydiv", u, v, to=dtypes.inexact_dtype))
+    m, n = u.shape[0], v.shape[0]
+    if m < n:
+        return lax.full((1,), 0, u.dtype), u
+    quotient, scale = [], get_item(v, 0)
+    for i in range(m - n + 1):
+        factor = ufuncs.divide(get_item(u, i), scale)
+        quotient.append(lax.reshape(factor, (1,)))
+        step = ufuncs.subtract(get_item(u, slice(i, i + n)), ufuncs.multiply(factor, v))
+        u = concatenate([get_item(u, slice(0, i)), step, get_item(u, slice(i + n, None))])
+    remainder = trim_zeros(u, "f") if trim_leading_zeros else u
+    return concatenate(quotient), remainder
+
+
+def polyder(p, m: int = 1):
+    """The m-th derivative of a polynomial. Same as: `numpy.polyder`."""
+    (p,) = promote_arrays("polyder", p, to=dtypes.inexact_dtype)
+    if operator.index(m) < 0:
+        raise ValueError("Order of derivative must be positive")
+    for _ in range(m):
+        n = p.shape[0]
+        if n == 0:
+            break
+        factors = np.arange(n - 1, 0, -1).astype(p.dtype)
+        p = ufuncs.multiply(get_item(p, slice(0, n - 1)), factors)
+    return p
+
+
+def polyint(p, m: int = 1, k=None):
+    """The m-th antiderivative of a polynomial, with constants k. Same as: `numpy.polyint`."""
+    m = operator.index(m)
+    p, k = promote_arrays("polyint", p, asarray(0 if k is None else k), to=dtypes.inexact_dtype)
+    if m < 0:
+        raise ValueError("Order of integral must be positive (see polyder)")
+    k = lax.broadcast_in_dim(lax.reshape(k, (k.size,)), (m,), (0,)) if k.size == 1 else atleast_1d(k)
+    if k.shape[0] < m:
+        raise ValueError("k must be a scalar or a rank-1 array of length 1 or >m.")
+    for i in range(m):
+        n = p.shape[0]
+        powers = np.arange(n, 0, -1).astype(p.dtype)
+        p = concatenate([ufuncs.divide(p, powers), get_item(k, slice(i, i + 1))])
+    return p
+
+
+def polyfit(x, y, deg: int, rcond=None, full: bool = False, w=None, cov=False):
+    """Least-squares polynomial of degree deg through points. Same as: `numpy.polyfit`.
+
+    Args:
+        w: weights of the points. full: also residuals, rank, singular values, rcond. cov: also the covariance."""
+    x, y = promote_arrays("polyfit", x, y, to=dtypes.inexact_dtype)
+    deg = operator.index(deg)
+    if deg < 0:
+        raise ValueError("expected deg >= 0")
+    if x.ndim != 1 or y.ndim not in (1, 2) or x.shape[0] != y.shape[0]:
+        raise TypeError("expected vectors x and y (or a matrix y) of the same length")
+    rcond = x.shape[0] * float(np.finfo(x.dtype).eps) if rcond is None else rcond
+    lhs, rhs = diagonals.vander(x, deg + 1), y
+    if w is not None:
+        w = convert_dtype(ensure_array("polyfit", w), x.dtype)
+        lhs = ufuncs.multiply(lhs, expand_dims(w, 1))
+        rhs = ufuncs.multiply(rhs, expand_dims(w, 1) if rhs.ndim == 2 else w)
+    scale = ufuncs.sqrt(reductions.sum(ufuncs.square(lhs), 0))
+    lhs = ufuncs.divide(lhs, scale)
+    solution, residuals, rank, values = linalg.lstsq(lhs, rhs, rcond)
+    coefficients = ufuncs.divide(solution, expand_dims(scale, 1) if rhs.ndim == 2 else scale)
+    if full:
+        return coefficients, residuals, rank, values, asarray(rcond)
+    if not cov:
+        return coefficients
+    base = linalg.inv(ufuncs.divide(lhs.T @ lhs, 1))
+    base = ufuncs.divide(base, ufuncs.multiply(expand_dims(scale, 1), expand_dims(scale, 0)))
+    factor = 1 if cov == "unscaled" else ufuncs.divide(residuals, x.shape[0] - (deg + 1))
+    if y.ndim == 1:
+        return coefficients, ufuncs.multiply(base, factor)
+    return coefficients, ufuncs.multiply(expand_dims(base, 2), factor)
+
+
+def poly(seq_of_zeros):
+    """Coefficients of the polynomial with these roots (or of a matrix's eigenvalues). Same as: `numpy.poly`."""
+    (roots_,) = promote_arrays("poly", seq_of_zeros, to=dtypes.inexact_dtype)
+    if roots_.ndim == 2:
+        roots_ = linalg.eigvals(roots_)
+    one = lax.full((1,), 1, roots_.dtype)
+    out = one
+    for i in range(roots_.shape[0]):
+        out = convolve(out, concatenate([one, lax.reshape(ufuncs.negative(get_item(roots_, i)), (1,))]))
+    return out
+
+
+def roots(p, *, strip_zeros: bool = True):
+    """Roots of a polynomial: eigenvalues of its companion matrix, complex. Same as: `numpy.roots`.
+
+    strip_zeros: drop zero coefficients at both ends first; must be False while tracing."""
+    (p,) = promote_arrays("roots", p, to=dtypes.inexact_dtype)
+    p = atleast_1d(p)
+    zeros = 0
+    if strip_zeros:
+        p = trim_zeros(p, "f")
+        stripped = trim_zeros(p, "b")
+        zeros, p = p.shape[0] - stripped.shape[0], stripped
+    if p.shape[0] < 2:
+        return lax.full((zeros,), 0, dtypes.complex_dtype(p.dtype))
+    n = p.shape[0] - 1
+    top = ufuncs.divide(ufuncs.negative(get_item(p, slice(1, None))), get_item(p, 0))
+    companion = (
+        concatenate([expand_dims(top, 0), diagonals.eye(n - 1, n, dtype=p.dtype)])
+        if n > 1
+        else expand_dims(top, 0)
+    )
+    found = linalg.eigvals(companion)
+    return concatenate([found, lax.full((zeros,), 0, found.dtype)]) if zeros else found
+
+
+# -- signals ------------------------------------------------------------------------------------------------
+def interp(x, xp, fp, left=None, right=None, period=None):
+    """Linear interpolation of the points (xp, fp) at x; xp rises. Same as: `numpy.interp`.
+
+    Args:
+        left, right: values outside the range of xp; fp[0] and fp[-1] by default, "extrapolate" continues the line.
+        period: of x and xp; left and right are then ignored."""
+    x, xp, fp = promote_arrays("interp", x, xp, fp, to=dtypes.inexact_dtype)
+    if xp.ndim != 1 or fp.ndim != 1 or xp.shape != fp.shape:
+        raise ValueError("xp and fp must be one-dimensional arrays of equal size")
+    if period is not None:
+        x, xp, fp = _unroll_period(x, xp, fp, period)
+    n = xp.shape[0]
+    index = ufuncs.maximum(ufuncs.minimum(searching.searchsorted(xp, x, "right"), n - 1), 1)
+    before = ufuncs.subtract(index, 1)
+    f0, x0 = get_item(fp, before), get_item(xp, before)
+    df, dx, offset = (
+        ufuncs.subtract(get_item(fp, index), f0),
+        ufuncs.subtract(get_item(xp, index), x0),
+        ufuncs.subtract(x, x0),
+    )
+    is_step = logic.less_equal(ufuncs.absolute(dx), float(np.spacing(np.finfo(xp.dtype).eps)))
+    slope = ufuncs.divide(offset, apply_select(is_step, dx.dtype.type(1), dx))
+    out = apply_select(is_step, f0, ufuncs.add(f0, ufuncs.multiply(slope, df)))
+    if period is not None:
+        return out
+    for side, beyond, edge in (
+        (left, logic.less(x, get_item(xp, 0)), 0),
+        (right, logic.greater(x, get_item(xp, -1)), -1),
+    ):
+        if isinstance(side, str):
+            if side != "extrapolate":
+                raise ValueError(
+                    f"the only valid string value of left and right is 'extrapolate', but got {side!r}"
+                )
+            continue
+        value = get_item(fp, edge) if side is None else convert_dtype(asarray(side), out.dtype)
+        out = apply_select(beyond, value, out)
+    return out
+
+
+def _unroll_period(x, xp, fp, period) -> tuple[Array, Array, Array]:
+    """The points of one period, sorted, with a neighbour from the next period at either end."""
+    period = ufuncs.absolute(period)
+    x, xp = ufuncs.remainder(x, period), ufuncs.remainder(xp, period)
+    xp, fp = lax.sort((xp, fp), 0, True, 1)
+    ends = (
+        ufuncs.subtract(get_item(xp, slice(-1, None)), period),
+        ufuncs.add(get_item(xp, slice(0, 1)), period),
+    )
+    xp = concatenate([ends[0], xp, ends[1]])
+    return x, xp, concatenate([get_item(fp, slice(-1, None)), fp, get_item(fp, slice(0, 1))])
+
+
+def convolve(a, v, mode: str = "full", *, precision=None, preferred_element_type=None):
+    """Discrete convolution of two vectors. mode: "full", "same", "valid". Same as: `numpy.convolve`."""
+    a, v = _signals("convolve", a, v)
+    if a.shape[0] < v.shape[0]:
+        a, v = v, a
+    return _slide(a, lax.rev(v, (0,)), mode, preferred_element_type)
+
+
+def correlate(a, v, mode: str = "valid", *, precision=None, preferred_element_type=None):
+    """Discrete correlation of a with conjugate(v). mode: "full", "same", "valid". Same as: `numpy.correlate`."""
+    a, v = _signals("correlate", a, v)
+    v = ufuncs.conjugate(v)
+    if a.shape[0] < v.shape[0]:
+        # The shorter signal slides; exchanging the two reverses the result.
+        return lax.rev(_slide(lax.rev(v, (0,)), lax.rev(a, (0,)), mode, preferred_element_type, True), (0,))[
+            ::-1
+        ]
+    return _slide(a, v, mode, preferred_element_type)
+
+
+def _signals(name: str, a, v) -> list[Array]:
+    a, v = promote_arrays(name, a, v)
+    if a.ndim != 1 or v.ndim != 1:
+        raise ValueError(f"jnp.{name} only supports 1-dimensional inputs.")
+    if not a.shape[0] or not v.shape[0]:
+        raise ValueError(f"{name}: inputs cannot be empty, got shapes {a.shape} and {v.shape}.")
+    return [a, v]
+
+
+def _slide(a, window, mode: str, dtype, is_swapped: bool = False) -> Array:
+    """Products of a window with every part of a, padded with zeros as `mode` says."""
+    n = window.shape[0]
+    if mode == "full":
+        pads = (n - 1, n - 1)
+    elif mode == "same":
+        pads = (n // 2, n - n // 2 - 1)
+    elif mode == "valid":
+        pads = (0, 0)
+    else:
+        raise ValueError("mode must be one of ['full', 'same', 'valid']")
+    inexact = dtypes.is_inexact(a.dtype)
+    work = a.dtype if inexact else dtypes.result_type(a.dtype, dtypes.default_dtype("i"))
+    lhs, rhs = (lax.reshape(convert_dtype(x, work), (1, 1, x.shape[0])) for x in (a, window))
+    out = lax.conv_general_dilated(lhs, rhs, (1,), [pads])
+    out = lax.reshape(out, (out.shape[-1],))
+    return convert_dtype(out, a.dtype if dtype is None else dtypes.canonicalize(dtype))
+
+
+def unwrap(p, discont=None, axis: int = -1, period=2 * np.pi):
+    """p with jumps larger than half a period taken out. Same as: `numpy.unwrap`."""
+    p = ensure_array("unwrap", p)
+    if dtypes.is_complex(p.dtype):
+        raise ValueError("jnp.unwrap does not support complex inputs.")
+    if not isinstance(period, int) or not dtypes.is_integer(p.dtype):
+        (p,) = promote_arrays("unwrap", p, to=dtypes.inexact_dtype)
+    axis = canonicalize_axis(axis, p.ndim)
+    p = moveaxis(p, axis, -1)
+    if not p.shape[-1]:
+        return moveaxis(p, -1, axis)
+    steps = cumulative.diff(p)
+    half = period // 2 if dtypes.is_integer(p.dtype) else period / 2
+    wrapped = ufuncs.subtract(ufuncs.remainder(ufuncs.add(steps, half), period), half)
+    is_edge = logic.logical_and(logic.equal(wrapped, -half), logic.greater(steps, 0))
+    if not dtypes.is_integer(p.dtype) or period % 2 == 0:
+        wrapped = apply_select(is_edge, wrapped.dtype.type(half), wrapped)
+    correction = ufuncs.subtract(wrapped, steps)
+    limit = half if discont is None else ufuncs.maximum(discont, half)
+    correction = apply_select(logic.less(ufuncs.absolute(steps), limit), correction.dtype.type(0), correction)
+    rest = ufuncs.add(get_item(p, (Ellipsis, slice(1, None))), cumulative.cumsum(correction, -1))
+    out = lax.concatenate([get_item(p, (Ellipsis, slice(0, 1))), convert_dtype(rest, p.dtype)], p.ndim - 1)
+    return moveaxis(out, -1, axis)
+
+
+__all__ = [
+    "convolve", "correlate", "interp", "poly", "polyadd", "polyder", "polydiv", "polyfit",
+    "polyint", "polymul", "polysub", "polyval", "roots", "unwrap",
+]  # fmt: skip

@@ -1,0 +1,334 @@
+"""Histograms, order statistics, covariance.
+
+In: samples. Out: counts, quantiles, matrices. A number of bins must be known while tracing.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+
+import numpy as np
+
+from jitcore import dtypes, errors, lax
+from jitcore.array import Array
+from jitcore.core.trace import Tracer, origin_of, user_snippet
+from jitcore.numpy import cumulative, logic, products, reductions, searching, ufuncs
+from jitcore.numpy.creation import asarray, linspace
+from jitcore.numpy.index_update import update_item
+from jitcore.numpy.indexing import get_item
+from jitcore.numpy.promotion import (
+    apply_select,
+    broadcast_array,
+    canonicalize_axes,
+    convert_dtype,
+    ensure_array,
+    promote_arrays,
+    reject_out,
+)
+from jitcore.numpy.shaping import atleast_2d, concatenate, moveaxis, ravel
+
+
+# -- counting -----------------------------------------------------------------------------------------------
+def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None):
+    """How often each non-negative integer occurs, or the sum of its weights. Same as: `numpy.bincount`.
+
+    length: of the result; required while tracing. Larger values are dropped then."""
+    x = ensure_array("bincount", x)
+    if dtypes.kind_of(x.dtype) not in "biu":
+        raise TypeError(f"x argument to bincount must have an integer type; got {x.dtype.name}")
+    if x.ndim != 1:
+        raise ValueError("only 1-dimensional input supported.")
+    minlength = operator.index(minlength)
+    x = convert_dtype(x, dtypes.default_dtype("i")) if x.dtype == dtypes.bool_ else x
+    if length is None:
+        if isinstance(x, Tracer):
+            raise errors.argument_value_error(
+                "jnp.bincount", "x", x.aval.long(), origin_of(x.trace, x), user_snippet()
+            )
+        length = max(minlength, int(x.data.max()) + 1 if x.size else 0)
+        if x.size and int(x.data.min()) < 0 and not isinstance(x, Tracer):
+            x = ufuncs.maximum(x, 0)
+    else:
+        length = max(operator.index(length), minlength)
+    ones = lax.full((), 1, dtypes.default_dtype("i"))
+    weights = ones if weights is None else ensure_array("bincount", weights)
+    zeros = lax.full((length,), 0, weights.dtype)
+    return update_item(zeros, ufuncs.maximum(x, 0), weights, "add", mode="drop")
+
+
+def histogram_bin_edges(a, bins=10, range=None, weights=None):  # noqa: A002
+    """The edges of equal bins over the range of a, or `bins` itself if those are edges. Same as: `numpy.histogram_bin_edges`."""
+    if isinstance(bins, str):
+        raise NotImplementedError("string values for `bins` not implemented.")
+    a = ravel(ensure_array("histogram_bin_edges", asarray(a)))
+    dtype = dtypes.inexact_dtype(a.dtype)
+    bins = asarray(bins) if not isinstance(bins, int) else bins
+    if not isinstance(bins, int) and bins.ndim == 1:
+        return convert_dtype(bins, dtypes.inexact_dtype(dtypes.result_type(bins, dtype)))
+    count = operator.index(bins)
+    if range is None:
+        low, high = (reductions.min(a), reductions.max(a)) if a.size else (0, 1)
+    else:
+        low, high = range
+    low, high = (convert_dtype(asarray(x), dtype) for x in (low, high))
+    is_point = logic.equal(low, high)
+    low, high = (apply_select(is_point, ufuncs.add(x, shift), x) for x, shift in ((low, -0.5), (high, 0.5)))
+    return linspace(low, high, count + 1, dtype=dtype)
+
+
+def histogram(a, bins=10, range=None, weights=None, density=None):  # noqa: A002
+    """(counts or summed weights per bin, edges); the last bin includes its right edge. Same as: `numpy.histogram`.
+
+    density: divide by the total and the widths of the bins."""
+    a = ravel(ensure_array("histogram", asarray(a)))
+    if weights is None:
+        weights = lax.full(a.shape, 1, dtypes.inexact_dtype(a.dtype))
+    else:
+        a, weights = promote_arrays("histogram", a, ravel(asarray(weights)))
+    edges = histogram_bin_edges(a, bins, range)
+    (a,) = promote_arrays("histogram", a, to=dtypes.inexact_dtype)
+    counts = _count_in_bins([a], [edges], weights)
+    if density:
+        counts = ufuncs.divide(ufuncs.divide(counts, cumulative.diff(edges)), reductions.sum(counts))
+    return counts, edges
+
+
+def _count_in_bins(coordinates: Sequence, edges: Sequence, weights) -> Array:
+    """Weights summed by bin; points outside the edges are left out."""
+    index, valid = None, None
+    for x, e in zip(coordinates, edges):
+        count = e.shape[0] - 1
+        position = ufuncs.subtract(searching.searchsorted(e, x, "right"), 1)
+        position = apply_select(logic.equal(x, get_item(e, -1)), position.dtype.type(count - 1), position)
+        inside = logic.logical_and(
+            logic.greater_equal(x, get_item(e, 0)), logic.less_equal(x, get_item(e, -1))
+        )
+        index = position if index is None else ufuncs.add(ufuncs.multiply(index, count), position)
+        valid = inside if valid is None else logic.logical_and(valid, inside)
+    shape = tuple(e.shape[0] - 1 for e in edges)
+    size = int(np.prod(shape))
+    index = apply_select(valid, index, index.dtype.type(size))  # beyond the end: dropped
+    counts = update_item(lax.full((size,), 0, weights.dtype), index, weights, "add", mode="drop")
+    return lax.reshape(counts, shape)
+
+
+def histogramdd(sample, bins=10, range=None, weights=None, density=None):  # noqa: A002
+    """(counts per bin of several coordinates, list of edges). Same as: `numpy.histogramdd`. sample: [points, axes]."""
+    if isinstance(sample, (list, tuple)):
+        coordinates = promote_arrays("histogramdd", *map(asarray, sample), to=dtypes.inexact_dtype)
+    else:
+        (sample,) = promote_arrays("histogramdd", sample, to=dtypes.inexact_dtype)
+        coordinates = [get_item(sample, (slice(None), i)) for i in _range(sample.shape[1])]
+    count = len(coordinates)
+    bins = [bins] * count if isinstance(bins, int) else list(bins)
+    if len(bins) != count:
+        raise ValueError("should be a bin for each dimension.")
+    ranges = [None] * count if range is None else range
+    edges = [histogram_bin_edges(x, b, r) for x, b, r in zip(coordinates, bins, ranges)]
+    dtype = coordinates[0].dtype
+    weights = (
+        lax.full(coordinates[0].shape, 1, dtype)
+        if weights is None
+        else convert_dtype(asarray(weights), dtype)
+    )
+    counts = _count_in_bins(coordinates, edges, weights)
+    if density:
+        counts = ufuncs.divide(counts, reductions.sum(counts))
+        for i, e in enumerate(edges):
+            shape = [1] * count
+            shape[i] = e.shape[0] - 1
+            counts = ufuncs.divide(counts, lax.reshape(cumulative.diff(e), tuple(shape)))
+    return counts, edges
+
+
+_range = range
+
+
+def histogram2d(x, y, bins=10, range=None, weights=None, density=None):  # noqa: A002
+    """(counts, edges of x, edges of y). Same as: `numpy.histogram2d`."""
+    if isinstance(bins, (Array, np.ndarray)) and bins.ndim == 1:
+        bins = [bins, bins]
+    counts, (x_edges, y_edges) = histogramdd([x, y], bins, range, weights, density)
+    return counts, x_edges, y_edges
+
+
+# -- order statistics ---------------------------------------------------------------------------------------
+_METHODS = ("linear", "lower", "higher", "nearest", "midpoint")
+
+
+def quantile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False,
+             *, weights=None):  # fmt: skip
+    """The values below which shares q in [0, 1] of the elements lie. Same as: `numpy.quantile`; NaN gives NaN.
+
+    method: between two elements "linear", "lower", "higher", "nearest" or "midpoint"."""
+    return _quantile("quantile", a, q, axis, out, overwrite_input, method, keepdims, False)
+
+
+def nanquantile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear",
+                keepdims: bool = False, *, weights=None):  # fmt: skip
+    """`quantile` of the elements that are not NaN. Same as: `numpy.nanquantile`."""
+    return _quantile("nanquantile", a, q, axis, out, overwrite_input, method, keepdims, True)
+
+
+def percentile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear",
+               keepdims: bool = False, *, weights=None):  # fmt: skip
+    """`quantile` with q in [0, 100]. Same as: `numpy.percentile`."""
+    a, q = promote_arrays("percentile", a, asarray(q), to=dtypes.inexact_dtype)
+    return quantile(a, ufuncs.divide(q, 100), axis, out, overwrite_input, method, keepdims)
+
+
+def nanpercentile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear",
+                  keepdims: bool = False, *, weights=None):  # fmt: skip
+    """`percentile` of the elements that are not NaN. Same as: `numpy.nanpercentile`."""
+    a, q = promote_arrays("nanpercentile", a, asarray(q), to=dtypes.inexact_dtype)
+    return nanquantile(a, ufuncs.divide(q, 100), axis, out, overwrite_input, method, keepdims)
+
+
+def median(a, axis=None, out=None, overwrite_input: bool = False, keepdims: bool = False):
+    """The middle element, or the mean of the two. Same as: `numpy.median`."""
+    return quantile(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
+
+
+def nanmedian(a, axis=None, out=None, overwrite_input: bool = False, keepdims: bool = False):
+    """`median` of the elements that are not NaN. Same as: `numpy.nanmedian`."""
+    return nanquantile(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
+
+
+def _quantile(name: str, a, q, axis, out, overwrite_input, method, keepdims, skips_nan: bool) -> Array:
+    reject_out(name, out)
+    if overwrite_input:
+        raise ValueError("jnp.quantile does not support overwrite_input=True: arrays are immutable.")
+    if method not in _METHODS:
+        raise ValueError(f"method can only be one of {_METHODS}, got {method!r}")
+    a, q = promote_arrays(name, a, asarray(q), to=dtypes.inexact_dtype)
+    if dtypes.is_complex(a.dtype):
+        raise ValueError(f"{name} does not support complex input, as the operation is poorly defined.")
+    if q.ndim > 1:
+        raise ValueError(f"q must be have rank <= 1, got shape {q.shape}")
+    axes = canonicalize_axes(axis, a.ndim)
+    kept = [i for i in _range(a.ndim) if i not in axes]
+    a = moveaxis(a, axes, tuple(_range(a.ndim - len(axes), a.ndim)))
+    shape = tuple(a.shape[: len(kept)])
+    count = 1
+    for extent in a.shape[len(kept) :]:
+        count = count * extent
+    ordered = lax.sort(lax.reshape(a, (*shape, count)), len(shape), True)
+    if skips_nan:
+        total = reductions.sum(logic.logical_not(logic.isnan(ordered)), -1)
+        result = _pick_between(ordered, q, ufuncs.subtract(convert_dtype(total, a.dtype), 1), method)
+    else:
+        result = _pick_between(ordered, q, a.dtype.type(count - 1), method)
+        has_nan = logic.isnan(get_item(ordered, (Ellipsis, -1)))
+        result = apply_select(has_nan, a.dtype.type(np.nan), result)
+    if keepdims:
+        result = lax.expand_dims(result, tuple(i + q.ndim for i in axes))
+    return result
+
+
+def _pick_between(ordered, q, last, method: str) -> Array:
+    """Elements of the sorted last axis at the positions q * last; q's axis comes first."""
+    rank = ordered.ndim - 1
+    if q.ndim:
+        q = lax.reshape(q, (q.shape[0], *[1] * rank))
+    position = ufuncs.multiply(q, last)
+    low, high = (lax.floor(position), lax.ceil(position))
+    share = ufuncs.subtract(position, low)
+    shape = position.shape if len(position.shape) >= rank else ordered.shape[:-1]
+    elements = []
+    for bound in (low, high):
+        index = convert_dtype(ufuncs.maximum(ufuncs.minimum(bound, last), 0), dtypes.int32)
+        elements.append(_take_last(ordered, index, shape))
+    below, above = elements
+    if method == "linear":
+        result = ufuncs.add(ufuncs.multiply(below, ufuncs.subtract(1, share)), ufuncs.multiply(above, share))
+        return apply_select(logic.equal(share, 0), below, result)
+    if method == "midpoint":
+        return ufuncs.multiply(ufuncs.add(below, above), 0.5)
+    if method == "nearest":
+        return apply_select(logic.less_equal(share, 0.5), below, above)
+    return below if method == "lower" else above
+
+
+def _take_last(ordered, index, shape: tuple) -> Array:
+    """`ordered[..., index]` where the leading axes of both broadcast; they all match when index is a scalar."""
+    batch = ordered.shape[:-1]
+    if index.ndim == 0:
+        return get_item(ordered, (Ellipsis, index))
+    target = (*index.shape[: index.ndim - len(batch)], *batch)
+    index = broadcast_array(index, target)
+    grids = [
+        np.arange(n, dtype=np.int32).reshape([-1] + [1] * (len(batch) - i - 1)) for i, n in enumerate(batch)
+    ]
+    return get_item(ordered, (*grids, index))
+
+
+# -- covariance ---------------------------------------------------------------------------------------------
+def cov(m, y=None, rowvar: bool = True, bias: bool = False, ddof=None, fweights=None, aweights=None):
+    """Covariance matrix of the rows of m (and y). Same as: `numpy.cov`.
+
+    Args:
+        rowvar: rows are variables, columns observations; else the other way round.
+        bias, ddof: the divisor is n - ddof; ddof is 1 by default, 0 with bias.
+        fweights, aweights: how often, and with which weight, each observation counts."""
+    m = ensure_array("cov", m)
+    if m.ndim > 2:
+        raise ValueError("m has more than 2 dimensions")
+    (m,) = promote_arrays("cov", m, to=dtypes.inexact_dtype)
+    samples = _as_rows(m, rowvar)
+    if y is not None:
+        samples, other = promote_arrays("cov", samples, _as_rows(ensure_array("cov", y), rowvar))
+        samples = concatenate([samples, other], 0)
+    ddof = (0 if bias else 1) if ddof is None else ddof
+    weights = None
+    for given in (fweights, aweights):
+        if given is not None:
+            given = convert_dtype(ensure_array("cov", given), samples.dtype)
+            weights = given if weights is None else ufuncs.multiply(weights, given)
+    if weights is None:
+        total, divisor = samples.shape[1], samples.shape[1] - ddof
+        average = reductions.mean(samples, 1, keepdims=True)
+    else:
+        total = reductions.sum(weights)
+        average = ufuncs.divide(reductions.sum(ufuncs.multiply(samples, weights), 1, keepdims=True), total)
+        divisor = _effective_count(total, weights, aweights, ddof)
+    centered = ufuncs.subtract(samples, average)
+    scaled = centered if weights is None else ufuncs.multiply(centered, weights)
+    divisor = samples.dtype.type(max(divisor, 0)) if isinstance(divisor, (int, float)) else divisor
+    out = ufuncs.divide(products.matmul(centered, ufuncs.conjugate(lax.transpose(scaled, (1, 0)))), divisor)
+    return lax.squeeze(out, tuple(i for i in (0, 1) if out.shape[i] == 1)) if out.shape == (1, 1) else out
+
+
+def _as_rows(x, rowvar: bool) -> Array:
+    x = atleast_2d(x)
+    return x if rowvar or x.shape[0] == 1 else lax.transpose(x, (1, 0))
+
+
+def _effective_count(total, weights, aweights, ddof):
+    if ddof == 0:
+        return total
+    if aweights is None:
+        return ufuncs.subtract(total, ddof)
+    aweights = convert_dtype(ensure_array("cov", aweights), weights.dtype)
+    share = ufuncs.divide(reductions.sum(ufuncs.multiply(weights, aweights)), total)
+    return ufuncs.subtract(total, ufuncs.multiply(ddof, share))
+
+
+def corrcoef(x, y=None, rowvar: bool = True):
+    """Correlation coefficients of the rows of x (and y). Same as: `numpy.corrcoef`."""
+    c = cov(x, y, rowvar)
+    if not c.ndim:
+        return ufuncs.divide(c, c)
+    n = np.arange(c.shape[0], dtype=np.int32)
+    deviation = ufuncs.sqrt(ufuncs.real(get_item(c, (n, n))))
+    c = ufuncs.divide(ufuncs.divide(c, lax.expand_dims(deviation, (1,))), lax.expand_dims(deviation, (0,)))
+    if dtypes.is_complex(c.dtype):
+        parts = [ufuncs.minimum(ufuncs.maximum(part(c), -1), 1) for part in (ufuncs.real, ufuncs.imag)]
+        return lax.complex(*parts)
+    return ufuncs.minimum(ufuncs.maximum(c, -1), 1)
+
+
+__all__ = [
+    "bincount", "corrcoef", "cov", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd",
+    "median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile",
+]  # fmt: skip

@@ -1,0 +1,248 @@
+"""Dense linear algebra with SciPy's names and arguments (`jitcore.scipy.linalg`).
+
+In: matrices, [..., n, n] where batches make sense. Out: factors and solutions. What `jitcore.numpy.linalg`
+has under the same name and arguments stands there.
+"""
+
+from __future__ import annotations
+
+import math
+
+from jitcore import dtypes
+from jitcore import numpy as jnp
+from jitcore.array import Array
+from jitcore.lax import linalg as lax_linalg
+from jitcore.lax.linalg import triangular_solve
+from jitcore.lax.shape import broadcast_in_dim
+from jitcore.numpy.promotion import promote_arrays
+
+__all__ = [
+    "block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eigh", "expm", "inv", "lu", "lu_factor",
+    "lu_solve", "qr", "solve", "solve_triangular", "svd",
+]  # fmt: skip
+
+_TRANSPOSED = {0: (False, False), "N": (False, False), 1: (True, False), "T": (True, False), 2: (True, True),
+               "C": (True, True)}  # fmt: skip
+
+
+def _promote(name: str, *args) -> list[Array]:
+    return promote_arrays(name, *args, to=dtypes.inexact_dtype)
+
+
+# -- Cholesky ---------------------------------------------------------------------------------------------
+def cholesky(a, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+    """The triangular factor of a positive definite matrix, upper by default; NaN when it is not positive definite.
+
+    overwrite_a, check_finite: accepted for SciPy's signature, without effect."""
+    (a,) = _promote("cholesky", a)
+    if lower:
+        return lax_linalg.cholesky(a, symmetrize_input=False)
+    factor = lax_linalg.cholesky(lax_linalg.conjugate_transpose(a), symmetrize_input=False)
+    return lax_linalg.conjugate_transpose(factor)
+
+
+def cho_factor(a, lower: bool = False, overwrite_a: bool = False,
+               check_finite: bool = True) -> tuple[Array, bool]:  # fmt: skip
+    """(triangular factor, lower), for `cho_solve`."""
+    return cholesky(a, lower=lower), lower
+
+
+def cho_solve(c_and_lower: tuple, b, overwrite_b: bool = False, check_finite: bool = True) -> Array:
+    """Solves a @ x = b by the factor of a that `cho_factor` gave."""
+    factor, lower = c_and_lower
+    factor, b = _promote("cho_solve", factor, b)
+    first = solve_triangular(factor, b, trans=0 if lower else 2, lower=lower)
+    return solve_triangular(factor, first, trans=2 if lower else 0, lower=lower)
+
+
+# -- solving ----------------------------------------------------------------------------------------------
+def solve_triangular(a, b, trans=0, lower: bool = False, unit_diagonal: bool = False,
+                     overwrite_b: bool = False, check_finite: bool = True) -> Array:  # fmt: skip
+    """Solves op(a) @ x = b for a triangular matrix a.
+
+    Args:
+        a: [..., n, n], of which one triangle is read.
+        b: [n], or [..., n, m].
+        trans: 0 or "N" (a itself), 1 or "T" (transposed), 2 or "C" (conjugate transposed).
+        lower: whether a's lower triangle is read.
+        unit_diagonal: take the diagonal as ones.
+    Raises: ValueError for another `trans`.
+    """
+    if trans not in _TRANSPOSED:
+        raise ValueError(f"Invalid 'trans' value {trans}")
+    a, b = _promote("solve_triangular", a, b)
+    transpose, conjugate = _TRANSPOSED[trans]
+    is_vector = b.ndim == 1
+    b = b[:, None] if is_vector else b
+    batch = jnp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a, b = (_broadcast_batch(x, batch) for x in (a, b))
+    x = triangular_solve(a, b, left_side=True, lower=lower, transpose_a=transpose, conjugate_a=conjugate,
+                         unit_diagonal=unit_diagonal)  # fmt: skip
+    return x[..., 0] if is_vector else x
+
+
+def _broadcast_batch(x: Array, batch: tuple) -> Array:
+    return jnp.broadcast_to(x, (*batch, *x.shape[-2:]))
+
+
+def solve(a, b, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False,
+          debug: bool = False, check_finite: bool = True, assume_a: str = "gen") -> Array:  # fmt: skip
+    """Solves a @ x = b.
+
+    Args:
+        assume_a: "pos" for a positive definite matrix, of which `lower` names the triangle that is read;
+            "gen", "sym" and "her" use an LU factorisation.
+    Raises: ValueError for another `assume_a`.
+    """
+    if assume_a not in ("gen", "sym", "her", "pos"):
+        raise ValueError(f"Expected assume_a to be one of ['gen', 'sym', 'her', 'pos']; got {assume_a!r}")
+    a, b = _promote("solve", a, b)
+    if assume_a == "pos":
+        return cho_solve(cho_factor(a, lower), b)
+    return jnp.linalg.solve(a, b)
+
+
+def lu_factor(a, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
+    """(both factors in one matrix, pivots), for `lu_solve`."""
+    (a,) = _promote("lu_factor", a)
+    factors, pivots, _ = lax_linalg.lu(a)
+    return factors, pivots
+
+
+def lu_solve(lu_and_piv: tuple, b, trans: int = 0, overwrite_b: bool = False,
+             check_finite: bool = True) -> Array:  # fmt: skip
+    """Solves op(a) @ x = b by what `lu_factor` gave; `trans` as in `solve_triangular`.
+
+    Raises: ValueError for another `trans`."""
+    factors, pivots = lu_and_piv
+    factors, b = _promote("lu_solve", factors, b)
+    order = lax_linalg.lu_pivots_to_permutation(pivots, factors.shape[-1])
+    if trans == 0:
+        first = solve_triangular(factors, jnp.take(b, order, 0), lower=True, unit_diagonal=True)
+        return solve_triangular(factors, first)
+    first = solve_triangular(factors, b, trans=trans)
+    x = solve_triangular(factors, first, trans=trans, lower=True, unit_diagonal=True)
+    return jnp.take(x, jnp.argsort(order), 0)
+
+
+# -- factorisations ---------------------------------------------------------------------------------------
+def lu(a, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, ...]:
+    """(P, L, U) with a = P @ L @ U, or (P @ L, U) with permute_l."""
+    (a,) = _promote("lu", a)
+    factors, _, order = lax_linalg.lu(a)
+    rows, columns = a.shape[-2:]
+    k = min(rows, columns)
+    unit = jnp.broadcast_to(jnp.eye(rows, k, dtype=a.dtype), (*a.shape[:-2], rows, k))
+    lower = jnp.tril(factors[..., :, :k], -1) + unit
+    upper = jnp.triu(factors)[..., :k, :]
+    permutation = jnp.asarray(order[..., None, :] == jnp.arange(rows)[:, None], dtypes.real_dtype(a.dtype))
+    if permute_l:
+        return jnp.matmul(jnp.asarray(permutation, a.dtype), lower), upper
+    return permutation, lower, upper
+
+
+def qr(a, overwrite_a: bool = False, lwork=None, mode: str = "full", pivoting: bool = False,
+       check_finite: bool = True) -> tuple[Array, ...]:  # fmt: skip
+    """(Q, R), with the pivots as a third where `pivoting`. mode: "full", "economic", or "r" for (R,).
+
+    Raises: ValueError for another mode."""
+    if mode not in ("full", "r", "economic"):
+        raise ValueError(f"Unsupported QR decomposition mode '{mode}'")
+    (a,) = _promote("qr", a)
+    factors = lax_linalg.qr(a, pivoting=pivoting, full_matrices=mode != "economic")
+    return factors[1:] if mode == "r" else tuple(factors)
+
+
+def svd(a, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False,
+        check_finite: bool = True, lapack_driver: str = "gesdd"):  # fmt: skip
+    """(U, singular values, V^H), or the values alone."""
+    (a,) = _promote("svd", a)
+    return jnp.linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
+
+
+def eigh(a, b=None, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False,
+         overwrite_b: bool = False, turbo: bool = True, eigvals=None, type: int = 1,
+         check_finite: bool = True):  # fmt: skip
+    """(eigenvalues, eigenvectors) of a symmetric or Hermitian matrix, or the values alone.
+
+    Raises: NotImplementedError for a generalised problem (b) or a selection (eigvals)."""
+    if b is not None or eigvals is not None or type != 1:
+        raise NotImplementedError("Only the b=None, eigvals=None, type=1 case of eigh is implemented")
+    (a,) = _promote("eigh", a)
+    vectors, values = lax_linalg.eigh(a, lower=lower)
+    return values if eigvals_only else (values, vectors)
+
+
+def inv(a, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+    """Inverse matrix."""
+    return jnp.linalg.inv(a)
+
+
+def det(a, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+    """Determinant."""
+    return jnp.linalg.det(a)
+
+
+def block_diag(*arrays) -> Array:
+    """The matrices along the diagonal of one matrix that is 0 elsewhere.
+
+    Raises: ValueError for more than two axes."""
+    blocks = [jnp.atleast_2d(array) for array in arrays or ([[]],)]
+    if any(block.ndim > 2 for block in blocks):
+        raise ValueError("arguments to block_diag must have at most two dimensions")
+    dtype = jnp.result_type(*blocks)
+    width = sum(block.shape[1] for block in blocks)
+    rows, left = [], 0
+    for block in blocks:
+        right = width - left - block.shape[1]
+        rows.append(jnp.pad(jnp.asarray(block, dtype), ((0, 0), (left, right))))
+        left += block.shape[1]
+    return jnp.concatenate(rows, axis=0)
+
+
+# -- matrix exponential -----------------------------------------------------------------------------------
+_PADE_ORDER = 13
+# Largest 1-norm for which the approximant of order 13 is accurate to double precision.
+# Source: Higham: The scaling and squaring method for the matrix exponential revisited (2005).
+_LARGEST_NORM = 5.371920351148152
+
+
+def expm(A, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:  # noqa: N803  SciPy's name
+    """Matrix exponential, by scaling and squaring with a Padé approximant of order 13.
+
+    Args:
+        A: [..., n, n].
+        upper_triangular: accepted for JAX's signature, without effect.
+        max_squarings: matrices that would need more give NaN.
+    Raises: ValueError for a matrix that is not square.
+    """
+    (a,) = _promote("expm", A)
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise ValueError("expected A to be a square matrix")
+    norm = jnp.max(jnp.sum(jnp.abs(a), axis=-2), axis=-1)
+    squarings = jnp.maximum(0, jnp.ceil(jnp.log2(norm / _LARGEST_NORM)))
+    scale = jnp.exp2(-squarings)
+    result = _approximate_exponential(a * jnp.asarray(_over_matrices(scale, a), a.dtype))
+    for i in range(max_squarings):
+        wanted = _over_matrices(squarings > i, a)
+        result = jnp.where(wanted, jnp.matmul(result, result), result)
+    return jnp.where(_over_matrices(squarings > max_squarings, a), math.nan, result)
+
+
+def _over_matrices(value: Array, a: Array) -> Array:
+    """One value per matrix, in the shape of the matrices."""
+    return broadcast_in_dim(value, a.shape, range(a.ndim - 2))
+
+
+def _approximate_exponential(a: Array) -> Array:
+    """The diagonal Padé approximant: (even - odd)**-1 @ (even + odd) parts of a polynomial."""
+    n = _PADE_ORDER
+    weights = [math.factorial(2 * n - k) * math.comb(n, k) / math.factorial(2 * n) for k in range(n + 1)]
+    identity = jnp.broadcast_to(jnp.eye(a.shape[-1], dtype=a.dtype), a.shape)
+    squared = jnp.matmul(a, a)
+    even = odd = jnp.zeros_like(a)
+    for k in range(n - 1, -1, -2):  # Horner's scheme in a @ a
+        even = jnp.matmul(even, squared) + weights[k] * identity
+        odd = jnp.matmul(odd, squared) + weights[k + 1] * identity
+    odd = jnp.matmul(a, odd)
+    return jnp.linalg.solve(even - odd, even + odd)

@@ -1,0 +1,70 @@
+"""Special functions against JAX and mpmath."""
+
+import mpmath
+import numpy as np
+import pytest
+from jax import lax as jax_lax
+
+from jitcore import lax
+from jitcore.core.primitive import registry
+from tests.lax.oracle import check_against_jax
+
+RNG = np.random.default_rng(9)
+
+# name, operands' intervals, mpmath's function
+CASES = {
+    "igamma": ([(0.1, 10), (0, 15)], lambda a, x: mpmath.gammainc(a, 0, x, regularized=True)),
+    "igammac": ([(0.1, 10), (0, 15)], lambda a, x: mpmath.gammainc(a, x, mpmath.inf, regularized=True)),
+    "betainc": ([(0.1, 5), (0.1, 5), (0, 1)], lambda a, b, x: mpmath.betainc(a, b, 0, x, regularized=True)),
+    "bessel_i0e": ([(-20, 20)], lambda x: mpmath.besseli(0, x) * mpmath.exp(-abs(x))),
+    "bessel_i1e": ([(-20, 20)], lambda x: mpmath.besseli(1, x) * mpmath.exp(-abs(x))),
+    "zeta": ([(1.1, 10), (0.1, 10)], lambda x, q: mpmath.zeta(x, q)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("name", CASES)
+def test_against_mpmath(name, dtype):
+    intervals, reference = CASES[name]
+    operands = [RNG.uniform(*interval, 40).astype(dtype) for interval in intervals]
+    out = getattr(lax, name)(*operands)
+    wanted = [float(reference(*map(float, values))) for values in zip(*operands)]
+    tolerance = {"float16": 2e-3, "bfloat16": 1e-2, "float32": 3e-6, "float64": 1e-12}[dtype]
+    assert out.dtype.name == dtype
+    np.testing.assert_allclose(np.asarray(out, np.float64), wanted, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", [*CASES, "polygamma"])
+def test_against_jax(name):
+    intervals = CASES[name][0] if name in CASES else [(0, 0), (0.5, 10)]
+    operands = [RNG.uniform(*interval, 20).astype(np.float32) for interval in intervals]
+    check_against_jax(getattr(lax, name), getattr(jax_lax, name), *operands, tolerance=1e-4)
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, 3])
+def test_polygamma(order):
+    x = RNG.uniform(0.1, 10, 30)
+    out = lax.polygamma(np.full(30, float(order)), x)
+    np.testing.assert_allclose(out, [float(mpmath.polygamma(order, value)) for value in x], rtol=1e-11)
+
+
+def test_polygamma_of_a_broken_order_is_nan():
+    assert np.isnan(float(lax.polygamma(1.5, 2.0))) and np.isnan(float(lax.polygamma(-1.0, 2.0)))
+
+
+EDGES = [(0.0, 1.0), (1.0, 0.0), (-1.0, 1.0), (1.0, -1.0), (1.0, np.inf), (np.nan, 1.0)]
+
+
+@pytest.mark.parametrize("name", ["igamma", "igammac"])
+@pytest.mark.parametrize("a, x", EDGES)
+def test_edges(name, a, x):
+    check_against_jax(getattr(lax, name), getattr(jax_lax, name), np.float32(a), np.float32(x))
+
+
+def test_integers_are_not_accepted():
+    with pytest.raises(TypeError, match="igamma does not accept dtype int32 at position 0"):
+        lax.igamma(np.int32(1), np.int32(1))
+
+
+def test_backends_call_the_implementation():
+    assert registry["igamma"].lower is None and registry["regularized_incomplete_beta"].lower is None

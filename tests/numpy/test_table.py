@@ -1,0 +1,181 @@
+"""Every public function: eager against JAX (dtype, weak type, values), traced against eager, NumPy's namesake traced."""
+
+import contextlib
+import inspect
+
+import jax
+import jax.numpy as jax_numpy
+import numpy as np
+import pytest
+
+import jitcore.numpy as jnp
+from jitcore.array import Array, ConcreteArray
+from jitcore.core.check import check_jaxpr
+from jitcore.core.jaxpr import eval_jaxpr
+from jitcore.core.trace import Tracer, trace_to_jaxpr
+from tests.numpy.table import CASES, EAGER_CASES
+
+# Where this project deliberately or numerically differs: name -> reason.
+OTHER_DTYPE_IN_JAX = {
+    "logical_and": "JAX's logical functions of two Python scalars are weakly typed bools",
+}
+WIDE = {"float32": "float64", "int32": "int64", "complex64": "complex128"}
+
+
+def map_arrays(function, tree):
+    """The tree with `function` applied to every ndarray in it."""
+    if isinstance(tree, np.ndarray):
+        return function(tree)
+    if type(tree) in (list, tuple):
+        return type(tree)(map_arrays(function, item) for item in tree)
+    if isinstance(tree, dict):
+        return {key: map_arrays(function, item) for key, item in tree.items()}
+    return tree
+
+
+def list_leaves(tree) -> list:
+    if isinstance(tree, (list, tuple)):
+        return [leaf for item in tree for leaf in list_leaves(item)]
+    return [tree]
+
+
+def find(namespace, name: str):
+    for part in name.split("."):
+        namespace = getattr(namespace, part)
+    return namespace
+
+
+def widen(x: np.ndarray) -> np.ndarray:
+    return x.astype(WIDE.get(x.dtype.name, x.dtype))
+
+
+def assert_same(ours, theirs, name: str, *, check_type: bool = True):
+    ours, theirs = list_leaves(ours), list_leaves(theirs)
+    assert len(ours) == len(theirs)
+    for mine, expected in zip(ours, theirs):
+        if not isinstance(mine, Array):
+            assert mine == expected or bool(np.all(np.asarray(mine) == np.asarray(expected)))
+            continue
+        want = np.asarray(expected)
+        got = np.asarray(mine)
+        assert got.shape == want.shape
+        if check_type:
+            assert got.dtype == want.dtype
+            assert mine.weak_type == getattr(expected, "weak_type", mine.weak_type)
+        precision = {"e": 2e-3, "f": 2e-5, "d": 1e-11, "F": 2e-5, "D": 1e-11}.get(want.dtype.char, 0)
+        scale = np.max(np.abs(want[np.isfinite(want)]), initial=1.0) if want.size and precision else 0
+        np.testing.assert_allclose(got, want, rtol=precision, atol=precision * scale, err_msg=name)
+
+
+def all_cases(*tables):
+    return [pytest.param(name, call, id=f"{name}-{i}") for table in tables for name in sorted(table)
+            for i, call in enumerate(table[name])]  # fmt: skip
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["x32", "x64"])
+@pytest.mark.parametrize("name, call", all_cases(CASES, EAGER_CASES))
+def test_eager_matches_jax(name, call, wide):
+    args, kwargs = map_arrays(widen, call) if wide else call
+    with jax.enable_x64(wide) if wide else contextlib.nullcontext():
+        expected = find(jax_numpy, name)(*map_arrays(jax_numpy.asarray, args), **map_arrays(jax_numpy.asarray, kwargs))
+        got = find(jnp, name)(*map_arrays(jnp.asarray, args), **map_arrays(jnp.asarray, kwargs))
+        assert_same(got, expected, name, check_type=not wide)
+
+
+def trace_call(function, call):
+    """(results of the call with every ndarray leaf traced, whether each was a tracer)."""
+    leaves = []
+    map_arrays(leaves.append, call)
+    shapes = []
+
+    def run(*tracers):
+        remaining = iter(tracers)
+        args, kwargs = map_arrays(lambda _: next(remaining), call)
+        out = list_leaves(function(*args, **kwargs))
+        shapes.append([isinstance(x, Tracer) for x in out])
+        return [x for x in out if isinstance(x, Array)]
+
+    inputs = [ConcreteArray(np.array(leaf)) for leaf in leaves]
+    jaxpr, consts = trace_to_jaxpr(run, [x.aval for x in inputs])
+    check_jaxpr(jaxpr)
+    outs = eval_jaxpr(jaxpr, consts, inputs)
+    outs = [x if isinstance(x, Array) else ConcreteArray(np.asarray(x, atom.aval.dtype), atom.aval.weak_type)
+            for x, atom in zip(outs, jaxpr.outvars)]  # fmt: skip
+    return outs, shapes[0]
+
+
+@pytest.mark.parametrize("name, call", all_cases(CASES))
+def test_traced_matches_eager(name, call):
+    function = find(jnp, name)
+    args, kwargs = map_arrays(jnp.asarray, call)
+    eager = [x for x in list_leaves(function(*args, **kwargs)) if isinstance(x, Array)]
+    if not eager:
+        return
+    outs, _ = trace_call(function, call)
+    outs = [x for x in outs if isinstance(x, Array)]
+    assert [x.aval for x in outs] == [x.aval for x in eager]
+    assert_same(outs, eager, name)
+
+
+# Functions that NumPy does not dispatch: they make arrays, or answer about types and shapes.
+NOT_DISPATCHED = set(
+    "array asarray arange linspace zeros ones empty full eye identity tri indices isscalar iterable promote_types issubdtype "
+    "isdtype finfo iinfo fromfunction frombuffer fromiter fromstring from_dlpack bartlett blackman hamming hanning kaiser "
+    "logspace geomspace broadcast_shapes tril_indices triu_indices diag_indices mask_indices fft.fftfreq fft.rfftfreq "
+    "meshgrid put put_along_axis place fill_diagonal vander".split())  # fmt: skip
+
+
+def calls_for_numpy():
+    calls_found = []
+    for name, calls in sorted(CASES.items()):
+        function = getattr(np, name, None) if "." not in name else getattr(find(np, name.split(".")[0]), name.split(".")[1], None)
+        if function is None or name in NOT_DISPATCHED:
+            continue
+        for i, call in enumerate(calls):
+            leaves = []
+            map_arrays(leaves.append, call)
+            if leaves and accepts(function, call):
+                calls_found.append(pytest.param(name, function, call, id=f"{name}-{i}"))
+    return calls_found
+
+
+def accepts(function, call) -> bool:
+    """Whether NumPy's own function takes these arguments (ours may have more)."""
+    try:
+        with np.errstate(all="ignore"):
+            function(*call[0], **call[1])
+    except (TypeError, ValueError, NotImplementedError, IndexError):
+        return False
+    return True
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name, function, call", calls_for_numpy())
+def test_numpy_function_on_tracer_is_traced(name, function, call):
+    args, kwargs = map_arrays(jnp.asarray, call)
+    eager = [x for x in list_leaves(find(jnp, name)(*args, **kwargs)) if isinstance(x, Array)]
+    outs, is_traced = trace_call(function, call)
+    if eager:
+        assert any(is_traced)
+        assert_same([x for x in outs if isinstance(x, Array)], eager, name)
+
+
+def test_enough_functions():
+    public = [name for name in jnp.__all__ if callable(getattr(jnp, name)) and not isinstance(getattr(jnp, name), type)]
+    assert len(public) >= 150
+
+
+def test_every_function_is_in_the_table():
+    names = [name for name in jnp.__all__ if callable(getattr(jnp, name)) and not isinstance(getattr(jnp, name), type)]
+    names += [f"linalg.{name}" for name in jnp.linalg.__all__] + [f"fft.{name}" for name in jnp.fft.__all__]
+    classes = {"UniqueAll", "UniqueCounts", "UniqueInverse"}
+    missing = [n for n in names if n not in CASES and n not in classes and not isinstance(find(jnp, n), type)]
+    assert not missing
+
+
+@pytest.mark.parametrize("name", sorted(jnp.__all__))
+def test_public_function_has_signature_and_docstring(name):
+    value = getattr(jnp, name)
+    if callable(value) and not isinstance(value, type):
+        inspect.signature(value)
+        assert value.__doc__

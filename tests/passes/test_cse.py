@@ -1,0 +1,74 @@
+"""Common subexpressions."""
+
+import numpy as np
+
+from jitcore.lax import elementwise as lax
+from jitcore.lax import shape
+from jitcore.lax.callback import io_callback, pure_callback
+from jitcore.lax.cond import cond
+from jitcore.lax.scan import scan
+from jitcore.passes.cse import merge_common_subexpressions
+from tests.passes.programs import F32, ShapedArray, check_pass, names, trace
+
+F = np.float32
+VECTOR = np.arange(6, dtype=F)
+
+
+def merged(fun, *args) -> list[str]:
+    closed = trace(fun, *[ShapedArray(arg.shape, arg.dtype) for arg in args])
+    return names(check_pass(merge_common_subexpressions, closed, *args))
+
+
+def test_equal_equations_merge_through_their_operands():
+    assert merged(lambda x: [lax.mul(lax.sin(x), lax.cos(x)), lax.mul(lax.sin(x), lax.cos(x))], F(2)) == [
+        "sin", "cos", "mul"]  # fmt: skip
+
+
+def test_literals_are_told_apart_by_dtype_and_bits():
+    assert merged(lambda x: [lax.add(x, F(0)), lax.add(x, F(-0.0)), lax.add(x, 0.0)], F(2)) == ["add", "add"]
+    assert merged(lambda x: [lax.add(x, F(np.nan)), lax.add(x, F(np.nan))], F(2)) == ["add"]
+    assert merged(lambda: [lax.neg(1), lax.neg(1.0), lax.neg(np.int8(1))]) == ["neg"] * 3
+
+
+def test_params_count():
+    def fun(x):
+        return [shape.reshape(x, (2, 3)), shape.reshape(x, (3, 2)), shape.reshape(x, (2, 3)), lax.integer_pow(x, 2),
+                lax.integer_pow(x, 3)]  # fmt: skip
+
+    assert merged(fun, VECTOR) == ["reshape", "reshape", "integer_pow", "integer_pow"]
+
+
+def test_equal_loops_merge_and_outputs_that_one_drops_are_kept():
+    def loop(x, start):
+        return scan(lambda c, y: (lax.add(c, y), lax.mul(c, y)), start, x)
+
+    def fun(x):
+        return [loop(x, F(1))[0], loop(x, F(1))[1], loop(x, F(2))[1]]
+
+    assert merged(fun, VECTOR) == ["scan", "scan"]
+
+
+def test_effects_are_not_merged_and_pure_callbacks_are():
+    log = []
+
+    def note(x):
+        log.append(float(x))
+        return x
+
+    def fun(x):
+        result = ShapedArray((), F)
+        return [io_callback(note, result, x), io_callback(note, result, x), pure_callback(note, result, x),
+                pure_callback(note, result, x)]  # fmt: skip
+
+    closed = trace(fun, F32)
+    assert names(merge_common_subexpressions(closed)) == ["io_callback", "io_callback", "pure_callback"]
+
+
+def test_branches_have_scopes_of_their_own():
+    def fun(x):
+        return [cond(lax.gt(x, F(0)), lambda: lax.add(lax.sin(x), lax.sin(x)), lambda: lax.cos(x)), lax.sin(x)]
+
+    closed = trace(fun, F32)
+    after = check_pass(merge_common_subexpressions, closed, F(2))
+    assert names(after) == names(closed)
+    assert [names(branch) for branch in after.eqns[-2].params["branches"]] == [["cos"], ["sin", "add"]]
