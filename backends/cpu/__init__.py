@@ -6,7 +6,9 @@ In: a jaxpr without constants. Out: an `Executable`. Stages: `schedule.lower_pro
 
 from __future__ import annotations
 
+from jitcore.backends.cpu import cpuinfo, threads
 from jitcore.backends.cpu.executable import CpuExecutable
+
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.device import Device
 from jitcore.dispatch.backend import CompileOptions
@@ -28,3 +30,15 @@ class CpuBackend:
 
         Raises: NativeCodeError where LLVM refuses what was rendered (a defect of jitcore)."""
         return CpuExecutable(closed_jaxpr, options)
+
+    def describe(self) -> dict[str, str]:
+        """Facts about this machine for people: processor, vectors, caches, threads. Starts the threads."""
+        pool, caches = threads.describe(), cpuinfo.cache_sizes()
+        tbb = f", TBB interface {pool['tbb']}" if pool["tbb"] else ""
+        return {
+            "processor": cpuinfo.cpu_name(),
+            "vectors": f"{8 * cpuinfo.native_vector_bytes()} bits",
+            "features": " ".join(sorted(cpuinfo.cpu_features())),
+            "caches": ", ".join(f"{level} {size >> 10} KiB" for level, size in caches._asdict().items()),
+            "threads": f"{pool['threads']} on {pool['cores']} cores, layer {pool['layer']}{tbb}",
+        }

@@ -32,7 +32,7 @@ class Kernel:
 
     __slots__ = ("body", "vector", "parallel", "grain")
 
-    def __init__(self, body: list, vector: Axis | None = None, parallel: bool = False, grain: int = 1):
+    def __init__(self, body: list, vector: Axis | None = None, parallel: bool = False, grain=1):
         self.body, self.vector, self.parallel, self.grain = body, vector, parallel, grain
 
 

@@ -191,14 +191,14 @@ def _elementwise_result(primitive: Primitive, dtype, arity: int, weak: bool) -> 
 
 def apply_select(condition, on_true, on_false):
     """`on_true` where the condition (of bools) holds, else `on_false`; all three broadcast, one `select_n`."""
-    if context.trace is eval_trace and not any(isinstance(x, Tracer) for x in (condition, on_true, on_false)):
-        weak = is_weak(on_true) and is_weak(on_false)
-        operands = [to_numpy(x) for x in (condition, on_true, on_false)]
-        broadcast_shapes(*[x.shape for x in operands])
-        return ConcreteArray(
-            np.ascontiguousarray(np.where(*operands)).reshape(np.broadcast(*operands).shape), weak
-        )
-    condition, on_true, on_false = broadcast_operands(condition, on_true, on_false)
+    operands = condition, on_true, on_false
+    if context.trace is eval_trace and not any(isinstance(x, Tracer) for x in operands):
+        which, yes, no = map(to_numpy, operands)
+        if yes.dtype == no.dtype:  # else `select_n` tells what is wrong
+            shape = broadcast_shapes(which.shape, yes.shape, no.shape)
+            out = np.ascontiguousarray(np.where(which, yes, no)).reshape(shape)
+            return ConcreteArray(out, is_weak(on_true) and is_weak(on_false))
+    condition, on_true, on_false = broadcast_operands(*operands)
     return lax.select_n.primitive.bind(condition, on_false, on_true)
 
 

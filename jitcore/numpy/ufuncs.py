@@ -243,7 +243,7 @@ def logaddexp2(x, y, /):
     """log2(2**x + 2**y) without overflow. Same as: `numpy.logaddexp2`."""
     x, y = promote("logaddexp2", x, y, to=_INEXACT)
     larger, difference = maximum(x, y), subtract(x, y)
-    stable = add(larger, multiply(log1p(exp2(negative(absolute(difference)))), 1 / np.log(2)))
+    stable = add(larger, multiply(log1p(exp2(negative(absolute(difference)))), float(1 / np.log(2))))
     is_nan = apply_elementwise(lax.ne.primitive, (difference, difference))
     return apply_select(is_nan, add(x, y), stable)
 

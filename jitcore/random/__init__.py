@@ -1,4 +1,4 @@
-"""Random numbers from explicit keys (`jitcore.random`): the same key always gives the same numbers, JAX's numbers.
+"""Random numbers from explicit keys (`jitcore.random`): a key always gives the same numbers, those of JAX.
 
 In: a key (`key`, `split`, `fold_in`), a shape, parameters. Out: arrays. Everything traces, and compiles as
 one kernel with what uses it: the bits are a hash of each element's position.

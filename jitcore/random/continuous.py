@@ -45,7 +45,7 @@ def uniform(key, shape=(), dtype=None, minval=0.0, maxval=1.0) -> Array:
 
 
 def draw_uniform(words: Array, shape: tuple, dtype, low=0.0, high=1.0) -> Array:
-    """Uniform floats from a raw key: a random mantissa makes a number in [1, 2), which is moved and scaled."""
+    """Uniform floats from a raw key: a random mantissa makes a number in [1, 2), moved and scaled."""
     unit = _draw_unit(words, shape, dtype)
     low, high = to_parameter(low, dtype), to_parameter(high, dtype)
     known = isinstance(low, np.generic) and isinstance(high, np.generic)

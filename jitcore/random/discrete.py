@@ -75,7 +75,7 @@ def _draw_integers(words: Array, shape: tuple, minval, maxval, dtype) -> Array:
 
 
 def _clip_integer(value, low: int, high: int, dtype) -> tuple:
-    """(value clipped to [low, high] in this dtype, whether it was above high); known numbers as NumPy scalars."""
+    """(value clipped to [low, high] in this dtype, whether it was above); NumPy scalars for known numbers."""
     if isinstance(value, (int, float, np.number)):
         return dtype.type(min(max(int(value), low), high)), int(value) > high
     value = jnp.asarray(value)

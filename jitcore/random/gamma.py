@@ -60,7 +60,7 @@ def draw_gamma(words: Array, a: Array, *, log_space: bool) -> Array:
 
 
 def _draw_accepted_cube(keys: Array, d: Array, c: Array) -> Array:
-    """(1 + c x)**3 for a normal x, drawn again for each element until Marsaglia and Tsang's test accepts it."""
+    """(1 + c x)**3 for a normal x, drawn again for each element until Marsaglia and Tsang's test passes."""
     dtype, shape = d.dtype, d.shape
 
     def is_rejected(square, cube, u):

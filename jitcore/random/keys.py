@@ -286,7 +286,7 @@ def _check_words(words) -> Array:
     if not isinstance(words, (Array, np.ndarray)):
         raise TypeError(f"unexpected PRNG key type {type(words)}")
     if words.shape[-1:] != (2,):
-        raise TypeError(f"invalid PRNG key data: expected a shape that ends with (2,); got shape={words.shape}")
+        raise TypeError(f"invalid PRNG key data: expected the shape to end with (2,); got {words.shape}")
     if words.dtype != dtypes.uint32:
         raise TypeError(f"invalid PRNG key data: expected dtype uint32; got dtype={words.dtype}")
     return words if isinstance(words, Array) else jnp.asarray(words)

@@ -24,7 +24,7 @@ def read_call(name: str, key, shape, dtype=None, *, accepts: str = "f",
         shape: None takes the parameters' common shape.
         dtype: None takes the default float.
         accepts: kinds of dtypes ("f", "fc").
-    Raises: TypeError for what is no key; ValueError for another dtype or parameters that do not fit the shape.
+    Raises: TypeError for what is no key; ValueError for another dtype, or parameters that do not fit shape.
     """
     words = read_words(name, key)
     dtype = dtypes.canonicalize(float if dtype is None else dtype)
@@ -44,9 +44,9 @@ def read_shape(name: str, shape, *parameters) -> tuple:
     shape = canonicalize_shape(shape)
     check_nonnegative(name, "shape", shape)
     if common and broadcast_shapes(shape, common) != shape:
-        raise ValueError(f"{name} parameter shapes must be broadcast-compatible with shape argument, and the "
-                         f"result of broadcasting the shapes must equal the shape argument, but got parameters "
-                         f"of shape {common} for shape argument {shape}.")  # fmt: skip
+        raise ValueError(f"{name} parameter shapes must be broadcast-compatible with shape argument, and "
+                         f"the result of broadcasting the shapes must equal the shape argument, but got "
+                         f"parameters of shape {common} for shape argument {shape}.")  # fmt: skip
     return shape
 
 

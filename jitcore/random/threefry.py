@@ -70,7 +70,7 @@ def fold_words(key: Array, data: Array) -> Array:
 
 
 def draw_bits(key: Array, bit_width: int, shape: tuple) -> Array:
-    """Random bits as unsigned integers of 8, 16, 32 or 64 bits, [*batch, *shape] for keys uint32[*batch, 2]."""
+    """Random unsigned integers of 8, 16, 32 or 64 bits, [*batch, *shape] for keys uint32[*batch, 2]."""
     draw = _draw_by_position if config.threefry_partitionable else _draw_by_counter
     return draw(key, bit_width, shape)
 

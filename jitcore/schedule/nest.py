@@ -19,6 +19,23 @@ GRAIN_WORK = 65536
 MIN_VECTOR_EXTENT = 6
 
 
+class RunTimeSize:
+    """A number that kernels are always told at run time, and never share with a size that happens to be equal."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: int):
+        self.value = value
+
+    def __int__(self) -> int:
+        return self.value
+
+    __index__ = __int__
+
+    def __repr__(self) -> str:
+        return str(self.value)
+
+
 def shape_kernel(graph: Graph, outer: list[Axis], inner: list[Axis], body: list, new_temp: Callable[..., Buffer],
                  serial: bool = False) -> Kernel:  # fmt: skip
     """Collapses axes, chooses the vector axis, and marks what may be split.
@@ -34,9 +51,9 @@ def shape_kernel(graph: Graph, outer: list[Axis], inner: list[Axis], body: list,
     work = _work_of(body)
     for axis in outer[1:]:
         work = work * axis.extent
-    parallel, grain = bool(outer) and not serial, max(1, GRAIN_WORK // max(work, 1))
+    parallel, grain = bool(outer) and not serial, RunTimeSize(max(1, GRAIN_WORK // max(work, 1)))
     if not outer and len(body) > 0 and isinstance(body[0], Reduce) and not serial:
-        parallel, grain = _split_reduction(body[0], new_temp), 2
+        parallel, grain = _split_reduction(body[0], new_temp), RunTimeSize(2)
     for axis in reversed(outer):
         body = [Loop(axis, body)]
     return Kernel(body, vector, parallel, grain)
@@ -50,10 +67,10 @@ def _split_reduction(reduce: Reduce, new_temp) -> bool:
     for axis in reduce.axes[1:]:
         inner = inner * axis.extent
     extent = reduce.axes[0].extent
-    if isinstance(inner, int) and isinstance(extent, int) and extent * inner < 2 * BLOCK_WORK:
+    if extent * inner < 2 * BLOCK_WORK:
         return False
-    reduce.block = max(1, BLOCK_WORK // max(inner, 1)) if isinstance(inner, int) else 1
-    blocks = -(-extent // reduce.block)
+    block = max(1, BLOCK_WORK // max(inner, 1))
+    reduce.block, blocks = RunTimeSize(block), RunTimeSize(-(-extent // block))
     reduce.partials = [new_temp((blocks,), result.dtype) for result, _, _ in reduce.parts]
     return True
 

@@ -1,4 +1,4 @@
-"""The parts of SciPy that trace (`jitcore.scipy`): special functions, the normal distribution, dense linear algebra.
+"""The parts of SciPy that trace (`jitcore.scipy`): special functions, normal distribution, linear algebra.
 
 In: arrays and numbers. Out: Arrays or tracers, with the promotion of `jitcore.numpy`.
 """

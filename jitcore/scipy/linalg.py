@@ -31,7 +31,7 @@ def _promote(name: str, *args) -> list[Array]:
 
 # -- Cholesky ---------------------------------------------------------------------------------------------
 def cholesky(a, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """The triangular factor of a positive definite matrix, upper by default; NaN when it is not positive definite.
+    """The triangular factor, upper by default, of a positive definite matrix; NaN for another.
 
     overwrite_a, check_finite: accepted for SciPy's signature, without effect."""
     (a,) = _promote("cholesky", a)

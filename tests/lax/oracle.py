@@ -1,7 +1,7 @@
 """The comparison of the lax tests: a function of jitcore against the same of JAX, eager and traced.
 
-In: two functions and operands. Out: nothing, or an AssertionError unless shapes, dtypes, weak types and values
-agree.
+In: two functions and operands. Out: nothing, or an AssertionError unless shapes, dtypes, weak types and
+values agree.
 """
 
 import jax

@@ -59,7 +59,7 @@ class Problem:
         return kind(self.offsets, self.collapsed, self.index_map, self.batching, self.indices_batching)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(MODES))
 def test_gather(seed, mode):
     problem = Problem(seed)
@@ -74,7 +74,7 @@ def test_gather(seed, mode):
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=45, deadline=None)
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from(["clip", "drop"]),
@@ -99,7 +99,7 @@ def test_scatter_with_repeated_positions(seed, mode, name):
     )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["clip", "drop", "promise_in_bounds"]))
 def test_scatter_of_equal_updates(seed, mode):
     problem = Problem(seed)

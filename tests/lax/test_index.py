@@ -96,7 +96,7 @@ def test_known_indices_make_no_equations():
     assert [int(atom.value) for atom in eqn.invars[1:]] == [0, 3]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 3))
 def test_random_slices(seed, ndim):
     rng = np.random.default_rng(seed)

@@ -58,7 +58,7 @@ def test_weak_types(case):
     check_against_jax(run(lax), run(jax_lax))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(0, 5), st.integers(-3, 4), st.integers(-3, 4), st.integers(0, 3)), max_size=3

@@ -98,9 +98,8 @@ def trace_call(function, call):
     inputs = [ConcreteArray(np.array(leaf)) for leaf in leaves]
     jaxpr, consts = trace_to_jaxpr(run, [x.aval for x in inputs])
     check_jaxpr(jaxpr)
-    outs = eval_jaxpr(jaxpr, consts, inputs)
-    outs = [x if isinstance(x, Array) else ConcreteArray(np.asarray(x, atom.aval.dtype), atom.aval.weak_type)
-            for x, atom in zip(outs, jaxpr.outvars)]  # fmt: skip
+    values = eval_jaxpr(jaxpr, consts, inputs)
+    outs = [ConcreteArray(np.asarray(x, atom.aval.dtype), atom.aval.weak_type) for x, atom in zip(values, jaxpr.outvars)]
     return outs, shapes[0]
 
 

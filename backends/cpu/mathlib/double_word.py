@@ -52,8 +52,6 @@ def divide_words(e, a, a_low, b, b_low):
 
 
 def divide_by_sum(e, a, b, b_low):
-    """a / (b + b_low) for b in [1, 2]; the correction's 1 / b may be crude, so a line through its ends
-    replaces it.
-    """
+    """a / (b + b_low) for b in [1, 2]; a line stands for 1 / b in the correction, where crude will do."""
     quotient = a / b
     return e.fma(-quotient, b_low * e.fma(b, -0.5, 1.5), quotient)

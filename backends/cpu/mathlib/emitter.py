@@ -45,8 +45,7 @@ def make_constant(value_type, value):
 
 
 class Lanes:
-    """An LLVM value (scalar or vector) with Python's operators; plain numbers become constants of its
-    type.
+    """An LLVM value, scalar or vector, with Python's operators; plain numbers become constants of its type.
 
     Floats: + - * / and ordered comparisons (`!=` is true for NaN). Integers: + - * & | ^ << and the
     arithmetic >>. Masks (i1): & | ^ and ~.
@@ -238,10 +237,6 @@ class Emitter:
     def logical_shift(self, n, count):
         return Lanes(self, self.builder.lshr(n.value, n.coerce(count)))
 
-    def power_of_two(self, n):
-        """2**n for an integer n within the normal exponents."""
-        return self.to_float((n + self.bias) << self.mantissa)
-
     def xor_sign(self, x, sign_bits):
         return self.to_float(self.to_bits(x) ^ sign_bits)
 
@@ -291,8 +286,7 @@ class Emitter:
         return self.builder.icmp_unsigned("!=", packed, ir.Constant(packed.type, 0))
 
     def patch(self, hard, fast, build, *args):
-        """`fast`, with the lanes of `hard` replaced by `build(emitter, *args)`, computed in a cold
-        function.
+        """`fast`, with the lanes of `hard` replaced by what a cold function makes of `build(emitter, *args)`.
 
         The cold function walks the hard lanes and treats each as a scalar, so the formula may hold tables,
         loops and wide integers.
@@ -330,9 +324,7 @@ def start_function(module, symbol, function_type, cold):
 
 
 def define_function(module, build, value_type, arity, cold=False):
-    """The internal function that `build(emitter, *args)` describes for a type; defined on first use in
-    the module.
-    """
+    """The internal function of the module that `build(emitter, *args)` describes; defined on first use."""
     symbol = f"jitcore.{build.__name__.removeprefix('build_')}.{name_type(value_type)}"
     function = module.globals.get(symbol)
     if function is None:
@@ -352,9 +344,7 @@ def through_double(e, build, *args):
 
 
 def define_lane_loop(module, build, value_type, arity):
-    """The cold function (mask bits, fast, *args) that replaces each lane of the mask by the scalar
-    `build` of its args.
-    """
+    """The cold function (mask, fast, *args) that replaces each lane of the mask by `build` of its scalars."""
     symbol = f"jitcore.{build.__name__.removeprefix('build_')}.lanes.{name_type(value_type)}"
     function = module.globals.get(symbol)
     if function is not None:

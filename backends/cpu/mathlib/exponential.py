@@ -27,9 +27,7 @@ def reduce_natural(e, x, offset):
 
 
 def scale_twice(e, p, field):
-    """p * 2**k for every k with a finite result, `field` holding k + 2 * bias: two exact factors, one
-    rounding.
-    """
+    """p * 2**k by two exact factors and one rounding; `field` holds k + 2 * bias."""
     first = e.logical_shift(field, 1) << e.mantissa
     second = (field << e.mantissa) - first
     return p * e.to_float(first) * e.to_float(second)
@@ -85,8 +83,6 @@ def build_expm1(e, x):
 
 
 def build_logistic(e, x):
-    """exp(-|x|) never overflows: 1 / (1 + z) on the right, z / (1 + z) on the left, where it becomes
-    subnormal.
-    """
+    """1 / (1 + z) on the right, z / (1 + z) on the left, as z = exp(-|x|) never overflows."""
     z = evaluate_exp(e, e.at_least(-e.abs(x), e.pick(-104.0, -746.0)))
     return divide_by_sum(e, e.select(x < 0.0, z, 1.0), *fast_two_sum(e.const(1.0), z))

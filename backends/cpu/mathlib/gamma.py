@@ -61,9 +61,7 @@ def evaluate_sinpi(e, a):
 
 
 def build_lgamma_reflected(e, x):
-    """lgamma of one x <= 0: log(pi / (a |sin(pi a)|)) - lgamma(a) with a = -x; near its zeros accurate to
-    1e-15 absolutely.
-    """
+    """lgamma of one x <= 0: log(pi / (a |sin(pi a)|)) - lgamma(a) with a = -x."""
     a = e.abs(x)
     inner = e.at_least(e.at_most(a, 2.0 ** 52), 2.0 ** -60)
     sine = e.abs(evaluate_sinpi(e, inner)[0])
@@ -94,9 +92,7 @@ def evaluate_positive_digamma(e, x):
 
 
 def build_digamma(e, x):
-    """The logarithmic derivative of gamma; NaN at the negative integers, an infinity of the other sign at
-    each zero.
-    """
+    """The logarithmic derivative of gamma; NaN at the negative integers, -inf at 0.0 and inf at -0.0."""
     if e.bits == 32:
         return through_double(e, build_digamma, x)
     result = evaluate_positive_digamma(e, x)

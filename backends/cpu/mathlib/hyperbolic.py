@@ -11,9 +11,7 @@ from jitcore.backends.cpu.mathlib.logarithmic import drop_one, evaluate_log, spl
 
 
 def build_tanh(e, x):
-    """An odd polynomial up to 0.55, beyond it 1 - 2 / (1 + exp(2 |x|)), where errors of the second term
-    shrink.
-    """
+    """An odd polynomial up to 0.55, then 1 - 2 / (1 + exp(2 |x|)), where the quotient's errors shrink."""
     magnitude = e.at_most(e.abs(x), e.pick(10.0, 20.0))
     rise, field = split_exp(e, magnitude + magnitude, offset=e.bias)
     large = 1.0 - 2.0 / e.fma(rise + 1.0, e.to_float(field << e.mantissa), 1.0)

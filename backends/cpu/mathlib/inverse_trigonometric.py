@@ -8,12 +8,10 @@ from jitcore.backends.cpu.mathlib.coefficients import COEFFICIENTS
 from jitcore.backends.cpu.mathlib.constants import HALF_PI, PI
 
 
-def add_base(e, multiple, head, rest):
-    """multiple * pi/2 + head + rest for lanes of 0, 1 or 2 halves of pi: `multiple` = ((mask, Constant),
-    ...).
-    """
+def add_base(e, bases, head, rest):
+    """base + head + rest; base is the constant of the last pair (mask, constant) whose mask is set, or 0."""
     major, minor = e.const(0.0), e.const(0.0)
-    for mask, constant in multiple:
+    for mask, constant in bases:
         high, low = constant.split(e.bits, 2)
         major, minor = e.select(mask, high, major), e.select(mask, low, minor)
     return (major + head) + (rest + minor)
@@ -56,9 +54,7 @@ def build_atan(e, x):
 
 
 def build_atan2(e, y, x):
-    """The quotient of the smaller by the larger magnitude; equal magnitudes (0/0, inf/inf too) are set by
-    hand.
-    """
+    """Divides the smaller magnitude by the larger; equal ones, with 0/0 and inf/inf, are set by hand."""
     up, across = e.abs(y), e.abs(x)
     steep, left = up > across, e.sign_bits(x) != 0
     head = e.select(steep, -across, up) / e.select(steep, up, across)

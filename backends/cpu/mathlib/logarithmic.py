@@ -82,7 +82,8 @@ def drop_one(e):
 def split_log1p(e, x, low=None):
     """(k, f, f_low), k a float: 1 + x + low = 2**k (1 + f + f_low) for any x > -1, low an optional addend.
 
-    f = x 2**-k + (2**-k - 1): where k = 0 that is x itself, elsewhere f_low holds its rounding error. Where the one no longer counts 2**-k would leave the format: there f comes from the bits of x.
+    f = x 2**-k + (2**-k - 1): where k = 0 that is x itself, elsewhere f_low holds its rounding error.
+    Where the one no longer counts 2**-k would leave the format: there f comes from the bits of x.
     """
     total = x + 1.0
     k, f_large = split_normal(e, total)

@@ -15,9 +15,7 @@ TWO_THIRDS = Constant("2/3")
 
 
 def power_single(e, magnitude, y):
-    """magnitude**y for positive finite float32: log2 and exp2 in float64 to some 37 and 27 bits, one
-    rounding at the end.
-    """
+    """magnitude**y for positive finite float32: log2 to 37 and exp2 to 28 bits in float64, rounded once."""
     base = e.widen(magnitude)
     wide = base.emitter
     k, f = split_normal(wide, base)
