@@ -1,6 +1,7 @@
 """Arrays: the abstract `Array` and its concrete form, an immutable NumPy-backed buffer.
 
-In: ndarrays that a backend or an eager operation produced. Out: `Array` values with JAX's printing, weak types,
+In: ndarrays that a backend or an eager operation produced. Out: `Array` values with JAX's printing, weak
+types,
 deletion (donation) and NumPy, buffer and DLPack interoperation without copies. Operators and methods
 (`x + y`, `x.sum()`, `x.at[i]`) are installed by `lax.operators` and `numpy.array_methods`.
 """
@@ -144,7 +145,9 @@ class ConcreteArray(Array):
             return bool(self.data)
         if self.size == 0:
             raise ValueError("The truth value of an empty array is ambiguous.")
-        raise ValueError("The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()")
+        raise ValueError(
+            "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+        )
 
     def __int__(self) -> int:
         return int(self._scalar("integer"))
@@ -182,8 +185,10 @@ class ConcreteArray(Array):
         if not self.shape:
             raise TypeError("iteration over a 0-d array")
         data = self.data
-        return (ConcreteArray(np.ascontiguousarray(row) if self.ndim > 1 else np.asarray(row), self._weak_type)
-                for row in data)  # fmt: skip
+        return (
+            ConcreteArray(np.ascontiguousarray(row) if self.ndim > 1 else np.asarray(row), self._weak_type)
+            for row in data
+        )
 
     # -- interoperation ---------------------------------------------------------------------------------
     def __array__(self, dtype=None, copy=None):
@@ -198,7 +203,8 @@ class ConcreteArray(Array):
         return memoryview(_read_only(self.data))
 
     def __dlpack__(self, **options):
-        """Exports the buffer without a copy. DLPack cannot mark it read-only for older consumers: do not write."""
+        """Exports the buffer without a copy. DLPack cannot mark it read-only for older consumers: do not
+        write."""
         return self.data.__dlpack__(**options)
 
     def __dlpack_device__(self):

@@ -16,11 +16,40 @@ import numpy as np
 from jitcore.config import config
 
 bfloat16 = np.dtype(ml_dtypes.bfloat16)
-bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, float32, float64, complex64, complex128 = (
+(
+    bool_,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+    float16,
+    float32,
+    float64,
+    complex64,
+    complex128,
+) = (
     np.dtype(name)
-    for name in ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
-                 "float32", "float64", "complex64", "complex128")
-)  # fmt: skip
+    for name in (
+        "bool",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float16",
+        "float32",
+        "float64",
+        "complex64",
+        "complex128",
+    )
+)
 SUPPORTED = (
     bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64,
     bfloat16, float16, float32, float64, complex64, complex128,
@@ -28,20 +57,46 @@ SUPPORTED = (
 
 # Short names of the jaxpr text: `f32[3]`.
 SHORT_NAMES = {
-    bool_: "bool", int8: "i8", int16: "i16", int32: "i32", int64: "i64", uint8: "u8", uint16: "u16", uint32: "u32",
-    uint64: "u64", bfloat16: "bf16", float16: "f16", float32: "f32", float64: "f64", complex64: "c64",
+    bool_: "bool",
+    int8: "i8",
+    int16: "i16",
+    int32: "i32",
+    int64: "i64",
+    uint8: "u8",
+    uint16: "u16",
+    uint32: "u32",
+    uint64: "u64",
+    bfloat16: "bf16",
+    float16: "f16",
+    float32: "f32",
+    float64: "f64",
+    complex64: "c64",
     complex128: "c128",
-}  # fmt: skip
+}
 
 PYTHON_SCALARS = (bool, int, float, complex)
 
 # The lattice: each node's immediate successors. `int`, `float`, `complex` are the weak nodes.
 _LATTICE = {
-    bool_: ("int",), "int": (uint8, int8), uint8: (int16, uint16), uint16: (int32, uint32), uint32: (int64, uint64),
-    uint64: ("float",), int8: (int16,), int16: (int32,), int32: (int64,), int64: ("float",),
-    "float": (bfloat16, float16, "complex"), bfloat16: (float32,), float16: (float32,), float32: (float64, complex64),
-    float64: (complex128,), "complex": (complex64,), complex64: (complex128,), complex128: (),
-}  # fmt: skip
+    bool_: ("int",),
+    "int": (uint8, int8),
+    uint8: (int16, uint16),
+    uint16: (int32, uint32),
+    uint32: (int64, uint64),
+    uint64: ("float",),
+    int8: (int16,),
+    int16: (int32,),
+    int32: (int64,),
+    int64: ("float",),
+    "float": (bfloat16, float16, "complex"),
+    bfloat16: (float32,),
+    float16: (float32,),
+    float32: (float64, complex64),
+    float64: (complex128,),
+    "complex": (complex64,),
+    complex64: (complex128,),
+    complex128: (),
+}
 _WEAK_NODE_OF_KIND = {"b": bool_, "i": "int", "u": "int", "f": "float", "c": "complex"}
 
 
@@ -83,7 +138,8 @@ def is_integer(dtype) -> bool:
 
 
 def default_dtype(kind: str) -> np.dtype:
-    """The dtype a Python scalar of this kind becomes when nothing else decides: 32 bits, 64 under `enable_x64`."""
+    """The dtype a Python scalar of this kind becomes when nothing else decides: 32 bits, 64 under
+    `enable_x64`."""
     wide = config.enable_x64
     return {"b": bool_, "i": int64 if wide else int32, "u": uint64 if wide else uint32,
             "f": float64 if wide else float32, "c": complex128 if wide else complex64}[kind]  # fmt: skip
@@ -116,8 +172,10 @@ def canonicalize(dtype) -> np.dtype:
         native = dtype.newbyteorder("=")
         if native in SHORT_NAMES:
             return native
-        raise TypeError(f"Dtype {dtype} is not a valid jitcore array type. Only arrays of bool, integer, floating "
-                        "and complex types are supported.")  # fmt: skip
+        raise TypeError(
+            f"Dtype {dtype} is not a valid jitcore array type. Only arrays of bool, integer, floating "
+            "and complex types are supported."
+        )
     return dtype
 
 
@@ -136,7 +194,8 @@ def complex_dtype(dtype) -> np.dtype:
 
 
 def inexact_dtype(dtype) -> np.dtype:
-    """Dtype of `sin(x)` for an x of this dtype: floats stay, 64-bit integers give float64, others the default."""
+    """Dtype of `sin(x)` for an x of this dtype: floats stay, 64-bit integers give float64, others the
+    default."""
     dtype = np.dtype(dtype)
     if is_inexact(dtype):
         return dtype
@@ -154,7 +213,9 @@ def join_types(*types: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
 @functools.lru_cache(maxsize=4096)
 def _join_distinct(types: frozenset, wide: bool) -> tuple[np.dtype, bool]:
     all_weak = all(weak for _, weak in types)
-    nodes = frozenset(dtype if all_weak or not weak else _WEAK_NODE_OF_KIND[kind_of(dtype)] for dtype, weak in types)
+    nodes = frozenset(
+        dtype if all_weak or not weak else _WEAK_NODE_OF_KIND[kind_of(dtype)] for dtype, weak in types
+    )
     join = _join_nodes(nodes)
     if isinstance(join, str):  # only integers of 64 bits or weak scalars lead here
         has_wide_integer = any(not weak and dtype in (int64, uint64) for dtype, weak in types)

@@ -1,6 +1,7 @@
 """The CPU backend: loop programs rendered to explicit-vector LLVM IR, compiled by Numba's code generator.
 
-In: a jaxpr without constants. Out: an `Executable`. Stages: `schedule.lower_program` (loop program), `entry` and
+In: a jaxpr without constants. Out: an `Executable`. Stages: `schedule.lower_program` (loop program),
+`entry` and
 `kernel` (LLVM IR), `native` (machine code), `executable` (buffers of a call).
 """
 

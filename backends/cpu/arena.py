@@ -1,6 +1,7 @@
 """The arena: where each temporary of a program lies in one block of memory.
 
-In: a program of concrete sizes. Out: an offset per temporary; two share bytes if they are never live together.
+In: a program of concrete sizes. Out: an offset per temporary; two share bytes if they are never live
+together.
 """
 
 from __future__ import annotations

@@ -9,12 +9,11 @@ import hashlib
 import threading
 from collections import OrderedDict
 
-import numpy as np
+from jitcore.backends.cpu import cpuinfo, native, scalar_ops, threads
+from jitcore.backends.cpu.entry import PARALLEL_SYMBOL, EntryRenderer, ProgramLayout
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.cpu import cpuinfo, native, scalar_ops, threads
-from jitcore.backends.cpu.entry import PARALLEL_SYMBOL, EntryRenderer, ProgramLayout
 from jitcore.config import config
 from jitcore.core.jaxpr import Equation
 from jitcore.dispatch.backend import CompileOptions
@@ -22,7 +21,8 @@ from jitcore.loopir.program import Native, Program, format_program
 
 
 class NativeProgram:
-    """Machine code of the native steps of one canonical program. `addresses`: an entry point per native step."""
+    """Machine code of the native steps of one canonical program. `addresses`: an entry point per native
+    step."""
 
     __slots__ = ("library", "addresses")
 
@@ -74,7 +74,9 @@ def compile_program(program: Program, options: CompileOptions) -> tuple[NativePr
     module = ir.Module("jitcore")
     names = [f"entry{number}" for number in range(len(steps))]
     for name, step in zip(names, steps):
-        EntryRenderer(module, name, step, layout, cpuinfo.native_vector_bytes(), parallel, options.fastmath).render()
+        EntryRenderer(
+            module, name, step, layout, cpuinfo.native_vector_bytes(), parallel, options.fastmath
+        ).render()
     if PARALLEL_SYMBOL in module.globals:
         threads.open_pool()
     library = native.compile_module(module, "program", opt_level=options.opt_level)
@@ -97,9 +99,25 @@ def can_render(eqn: Equation) -> bool:
 _HALF = (dtypes.float16, dtypes.bfloat16)
 # Structured primitives that only move complex numbers, or combine them with operations that exist.
 _COMPLEX_SAFE = {
-    "broadcast_in_dim", "reshape", "transpose", "squeeze", "expand_dims", "slice", "rev", "pad", "concatenate",
-    "dynamic_slice", "dynamic_update_slice", "gather", "select_n", "convert_element_type", "integer_pow", "while", "scan",
-    "cond", "iota", "copy", "split",
-}  # fmt: skip
-
-__all__ = ["NativeProgram", "can_render", "code_cache", "compile_program", "np"]
+    "broadcast_in_dim",
+    "reshape",
+    "transpose",
+    "squeeze",
+    "expand_dims",
+    "slice",
+    "rev",
+    "pad",
+    "concatenate",
+    "dynamic_slice",
+    "dynamic_update_slice",
+    "gather",
+    "select_n",
+    "convert_element_type",
+    "integer_pow",
+    "while",
+    "scan",
+    "cond",
+    "iota",
+    "copy",
+    "split",
+}

@@ -1,10 +1,10 @@
-"""Complex numbers as LLVM vectors of two: (real, imaginary). Kernels that hold them run one element at a time."""
+"""Complex numbers as LLVM vectors of two: (real, imaginary). Kernels that hold them run one element at a
+time."""
 
 from __future__ import annotations
 
-from llvmlite import ir
-
 from jitcore.backends.cpu import mathlib
+from llvmlite import ir
 
 _I32 = ir.IntType(32)
 
@@ -62,7 +62,9 @@ def _exp(b, z):
 def _both(method: str, join: str):
     def emit(b, x, y):
         compare = b.fcmp_ordered if method == "==" else b.fcmp_unordered
-        return getattr(b, join)(compare(method, real(b, x), real(b, y)), compare(method, imag(b, x), imag(b, y)))
+        return getattr(b, join)(
+            compare(method, real(b, x), real(b, y)), compare(method, imag(b, x), imag(b, y))
+        )
 
     return emit
 

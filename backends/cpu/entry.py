@@ -1,18 +1,20 @@
-"""Rendering of a native step: its entry point calls kernels, runs native loops and branches, keeps scalars on the stack.
+"""Rendering of a native step: its entry point calls kernels, runs native loops and branches, keeps scalars
+on the stack.
 
-In: a `loopir.Native` block and the program's buffers. Out: an exported function `i64 name(i8** buffers, i64* dims)`.
+In: a `loopir.Native` block and the program's buffers. Out: an exported function `i64 name(i8** buffers,
+i64* dims)`.
 """
 
 from __future__ import annotations
-
-from llvmlite import ir
 
 from jitcore.backends.cpu.function import FunctionEmitter
 from jitcore.backends.cpu.kernel import RANGE_TYPE, KernelRenderer, emit_store
 from jitcore.backends.cpu.lanes import I8, I32, I64, POINTER, SIZES, TABLE, memory_type
 from jitcore.backends.cpu.sizes import SizeTable
+from llvmlite import ir
+
 from jitcore.loopir.expr import Buffer
-from jitcore.loopir.program import Kernel, Loop, Native, Reduce, Scan, Store, Switch, While
+from jitcore.loopir.program import Kernel, Native, Reduce, Scan, Store, Switch, While
 from jitcore.schedule.buffers import loads_of, statements_of
 from jitcore.schedule.nest import stores_of
 
@@ -46,8 +48,7 @@ class EntryRenderer:
     def render(self) -> ir.Function:
         function = ir.Function(self.module, ENTRY_TYPE, self.name)
         given, dims = function.args
-        e = self.e = FunctionEmitter(
-            function, dims, self.layout.sizes, len(self.layout.arena), self.fastmath)
+        e = self.e = FunctionEmitter(function, dims, self.layout.sizes, len(self.layout.arena), self.fastmath)
         self.dims = dims
         self._make_table(given, dims)
         self._body(self.step.body)
@@ -56,7 +57,8 @@ class EntryRenderer:
         return function
 
     def _make_table(self, given: ir.Value, dims: ir.Value) -> None:
-        """The kernels' table of pointers: what was given, the arena's temporaries, the shared stack scalars."""
+        """The kernels' table of pointers: what was given, the arena's temporaries, the shared stack
+        scalars."""
         e, p, layout = self.e, self.e.prologue, self.layout
         table = self.table = p.alloca(POINTER, size=I32(max(len(layout.table), 1)))
         for k, buffer in enumerate(layout.given):
@@ -75,7 +77,8 @@ class EntryRenderer:
             p.store(e.pointers[buffer], p.gep(table, [I64(layout.table[buffer])]))
 
     def _touched(self, body: list, in_kernels: bool) -> list[Buffer]:
-        """Buffers that outlined kernels touch, or those that the entry point touches itself; in table order."""
+        """Buffers that outlined kernels touch, or those that the entry point touches itself; in table
+        order."""
         found = set()
         for statement in _outside_kernels(body):
             is_outlined = isinstance(statement, Kernel) and not is_inline(statement)
@@ -106,8 +109,16 @@ class EntryRenderer:
     def _call_kernel(self, kernel: Kernel) -> None:
         e, b = self.e, self.e.b
         self.kernels += 1
-        renderer = KernelRenderer(self.module, f"{self.name}_kernel{self.kernels}", kernel, self.layout.table,
-                                  self.layout.sizes, len(self.layout.arena), self.vector_bytes, self.fastmath)  # fmt: skip
+        renderer = KernelRenderer(
+            self.module,
+            f"{self.name}_kernel{self.kernels}",
+            kernel,
+            self.layout.table,
+            self.layout.sizes,
+            len(self.layout.arena),
+            self.vector_bytes,
+            self.fastmath,
+        )
         first, *rest = renderer.render()
         extent = e.size(renderer.extent())
         if kernel.parallel and self.parallel:
@@ -185,6 +196,3 @@ def _outside_kernels(body: list):
         elif isinstance(statement, Switch):
             for branch in statement.branches:
                 yield from _outside_kernels(branch)
-
-
-__all__ = ["ENTRY_TYPE", "EntryRenderer", "Loop", "ProgramLayout"]

@@ -1,6 +1,7 @@
 """Executables: what a call of a compiled program does with ndarrays.
 
-In: machine code and the loop program it came from. Out: a function of the input ndarrays for one signature. Outputs
+In: machine code and the loop program it came from. Out: a function of the input ndarrays for one signature.
+Outputs
 and the arena are allocated by NumPy, outside of kernels, which gives large arrays huge pages.
 """
 
@@ -9,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-
 from jitcore.backends.cpu.arena import plan_arena
 from jitcore.backends.cpu.compiler import NativeProgram, can_render, compile_program
 from jitcore.backends.cpu.entry import ProgramLayout
 from jitcore.backends.cpu.launch import open_launchers
+
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.dispatch.abstracted import has_symbolic_shapes, specialize_jaxpr
@@ -22,7 +23,8 @@ from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import LibraryCall, Program, format_program
 from jitcore.schedule import lower_program
 
-# Bytes of arrays above which a call lets other Python threads run meanwhile; below, it would cost more than it takes.
+# Bytes of arrays above which a call lets other Python threads run meanwhile; below, it would cost more than
+# it takes.
 RELEASE_BYTES = 65536
 
 
@@ -65,7 +67,9 @@ class CpuExecutable:
         return {"bytes accessed": float(moved)}
 
 
-def bind_program(program: Program, compiled: NativeProgram, layout: ProgramLayout) -> Callable[..., list[np.ndarray]]:
+def bind_program(
+    program: Program, compiled: NativeProgram, layout: ProgramLayout
+) -> Callable[..., list[np.ndarray]]:
     """A function of the input ndarrays that allocates outputs, runs the steps, and returns the outputs."""
     offsets, arena_bytes = plan_arena(program, layout.arena)
     dims = np.array([*offsets, *layout.sizes.values({})], dtype=np.int64)

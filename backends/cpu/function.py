@@ -1,6 +1,7 @@
 """One LLVM function under construction: its buffers, sizes and the expressions computed so far.
 
-In: expressions and indexes of the loop program. Out: instructions. Shared by kernels (`kernel.py`) and the entry
+In: expressions and indexes of the loop program. Out: instructions. Shared by kernels (`kernel.py`) and the
+entry
 point (`entry.py`).
 """
 
@@ -9,14 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from llvmlite import ir
-
-from jitcore import dtypes
 from jitcore.backends.cpu.lanes import (
-    I1, I8, I32, I64, call_intrinsic, constant, element_constant, element_type, iota, memory_type, splat, widen,
+    I1,
+    I8,
+    I32,
+    I64,
+    constant,
+    element_constant,
+    element_type,
+    iota,
+    memory_type,
+    splat,
+    widen,
 )  # fmt: skip
 from jitcore.backends.cpu.scalar_ops import emit_operation
 from jitcore.backends.cpu.sizes import SizeTable, is_static
+from llvmlite import ir
+
+from jitcore import dtypes
 from jitcore.loopir.expr import Buffer, Expr, children
 from jitcore.loopir.index import Axis, Dynamic, Index, Mod
 
@@ -47,7 +58,8 @@ class FloatBuilder(ir.IRBuilder):
 class FunctionEmitter:
     """Emits expressions into one function. `pointer_of(buffer)` gives a buffer's address as i8*.
 
-    lanes, vector_axis, mask: set while the body of a vector loop is emitted; `axis_values[vector_axis]` is then the
+    lanes, vector_axis, mask: set while the body of a vector loop is emitted; `axis_values[vector_axis]` is
+    then the
     index of lane 0.
     """
 
@@ -137,7 +149,9 @@ class FunctionEmitter:
             start = self.index(index)
             self.lanes = lanes
             return self.b.gep(base, [start]), "contiguous"
-        offsets = self.b.mul(self.index(index), constant(ir.VectorType(I64, self.lanes), buffer.dtype.itemsize))
+        offsets = self.b.mul(
+            self.index(index), constant(ir.VectorType(I64, self.lanes), buffer.dtype.itemsize)
+        )
         start = splat(self.b, self.b.ptrtoint(base, I64), self.lanes)
         pointers = ir.VectorType(element.as_pointer(), self.lanes)
         return self.b.inttoptr(self.b.add(start, offsets), pointers), "gather"
@@ -150,7 +164,9 @@ class FunctionEmitter:
         if way == "scalar":
             value = b.load(pointer, align=align)
         elif way == "gather":
-            value = self._call_masked("gather", [pointer, I32(align), self._full_mask(), self._undefined(element)], pointer)
+            value = self._call_masked(
+                "gather", [pointer, I32(align), self._full_mask(), self._undefined(element)], pointer
+            )
         elif self.mask is not None:
             value = self._call_masked("load", [pointer, I32(align), self.mask, self._zeros(element)], pointer)
         else:
@@ -161,7 +177,7 @@ class FunctionEmitter:
         return value
 
     def store(self, buffer: Buffer, index: Index, value: ir.Value) -> None:
-        element, b = memory_type(buffer.dtype), self.b
+        b = self.b
         pointer, way = self.address(buffer, index)
         if way != "scalar" and not _is_lanes(value, element_type(buffer.dtype)):
             value = splat(b, value, self.lanes)
@@ -277,7 +293,9 @@ class FunctionEmitter:
         b.branch(after)
         b.position_at_end(after)
 
-    def vector_loop(self, axis: Axis, start: ir.Value, stop: ir.Value, lanes: int, body: Callable[[], None]) -> None:
+    def vector_loop(
+        self, axis: Axis, start: ir.Value, stop: ir.Value, lanes: int, body: Callable[[], None]
+    ) -> None:
         """Runs body for all of [start, stop) in lanes: whole vectors, then once under a mask for the rest."""
         b = self.b
         width = I64(lanes)
@@ -311,6 +329,3 @@ def _is_zero(value) -> bool:
 
 def _is_lanes(value: ir.Value, element: ir.Type) -> bool:
     return isinstance(value.type, ir.VectorType) and value.type.element == element
-
-
-__all__ = ["FunctionEmitter", "call_intrinsic"]

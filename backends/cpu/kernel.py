@@ -1,6 +1,7 @@
 """Rendering of kernels: one fused loop nest group becomes one LLVM function, with explicit lanes.
 
-In: a `loopir.Kernel`. Out: internal functions `void(i8** buffers, i64* dims, i64 start, i64 stop)` over a range of the
+In: a `loopir.Kernel`. Out: internal functions `void(i8** buffers, i64* dims, i64 start, i64 stop)` over a
+range of the
 outermost loop, which the entry point calls directly or hands to the thread pool.
 """
 
@@ -8,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from llvmlite import ir
-
-from jitcore import dtypes
 from jitcore.backends.cpu.function import FunctionEmitter
 from jitcore.backends.cpu.lanes import I32, I64, SIZES, TABLE, element_constant, element_type, splat, widen
 from jitcore.backends.cpu.scalar_ops import IDENTITIES, emit_operation, is_math_call
 from jitcore.backends.cpu.sizes import SizeTable
+from llvmlite import ir
+
+from jitcore import dtypes
 from jitcore.loopir.expr import Buffer, Expr, children, walk
 from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
 from jitcore.schedule.nest import roots_of, stores_of
@@ -27,8 +28,17 @@ RANGE_TYPE = ir.FunctionType(ir.VoidType(), [TABLE, SIZES, I64, I64])
 class KernelRenderer:
     """Renders one kernel into a module. table: slot of each buffer in the table of pointers."""
 
-    def __init__(self, module: ir.Module, name: str, kernel: Kernel, table: dict[Buffer, int], sizes: SizeTable,
-                 first_size: int, vector_bytes: int, fastmath: bool = False):  # fmt: skip
+    def __init__(
+        self,
+        module: ir.Module,
+        name: str,
+        kernel: Kernel,
+        table: dict[Buffer, int],
+        sizes: SizeTable,
+        first_size: int,
+        vector_bytes: int,
+        fastmath: bool = False,
+    ):
         self.module, self.name, self.kernel = module, name, kernel
         self.table, self.sizes, self.first_size = table, sizes, first_size
         self.lanes, self.fastmath = choose_lanes(kernel, vector_bytes), fastmath
@@ -200,9 +210,12 @@ class _Root:
 
 
 class _Accumulator:
-    """The running value of one part of a reduction: a stack slot, in lanes where iterations or outputs are."""
+    """The running value of one part of a reduction: a stack slot, in lanes where iterations or outputs
+    are."""
 
-    def __init__(self, renderer: KernelRenderer, e: FunctionEmitter, reduce: Reduce, part, scalar: bool = False):
+    def __init__(
+        self, renderer: KernelRenderer, e: FunctionEmitter, reduce: Reduce, part, scalar: bool = False
+    ):
         self.e, (self.result, self.op, self.expr) = e, part
         self.along_lanes = not scalar and renderer.kernel.vector in reduce.axes and renderer.lanes > 1
         self.spread = renderer.lanes if self.along_lanes else e.lanes
@@ -271,7 +284,7 @@ class _Accumulator:
 
     def read(self) -> ir.Value:
         """The combined value (the position for argmax): one number, or one for each lane of the outputs."""
-        e, b = self.e, self.e.b
+        b = self.e.b
         value = b.load(self.slot)
         index = b.load(self.index_slot) if self.tracks_index else None
         if self.along_lanes:
@@ -302,13 +315,16 @@ class _Accumulator:
 
 
 def emit_store(e: FunctionEmitter, store: Store) -> None:
-    """Writes one element (or lanes of them), merged with the old one or guarded where the statement says so."""
+    """Writes one element (or lanes of them), merged with the old one or guarded where the statement says
+    so."""
 
     def write():
         value = e.expr(store.value)
         if store.combine is not None:
             dtype = store.buffer.dtype
-            value = emit_operation(e.b, store.combine, [dtype, dtype], dtype, [e.load(store.buffer, store.offset), value])
+            value = emit_operation(
+                e.b, store.combine, [dtype, dtype], dtype, [e.load(store.buffer, store.offset), value]
+            )
         e.store(store.buffer, store.offset, value)
 
     if store.mask is None:

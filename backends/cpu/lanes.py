@@ -1,16 +1,17 @@
 """LLVM types and instructions for scalars and lanes: the vocabulary of the renderer.
 
-In: NumPy dtypes, lane counts, an `ir.IRBuilder`. Out: LLVM types, constants and instructions. A register holds bool
+In: NumPy dtypes, lane counts, an `ir.IRBuilder`. Out: LLVM types, constants and instructions. A register
+holds bool
 as i1, bfloat16 as its 16 bits, a complex number as a vector of two; everything else as LLVM's own type.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from jitcore.backends.cpu.mathlib.emitter import make_constant, name_type
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.cpu.mathlib.emitter import make_constant, name_type
 
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 POINTER = I8.as_pointer()
@@ -54,7 +55,9 @@ def element_constant(dtype, value, lanes: int = 1) -> ir.Value:
     if dtype.kind == "c":
         part = element_type(dtype).element
         value = dtype.type(value)
-        return ir.Constant(element_type(dtype), [ir.Constant(part, float(value.real)), ir.Constant(part, float(value.imag))])
+        return ir.Constant(
+            element_type(dtype), [ir.Constant(part, float(value.real)), ir.Constant(part, float(value.imag))]
+        )
     if dtype == dtypes.bfloat16:
         value = int(np.asarray(value, dtype).view(np.uint16))
     elif dtypes.is_floating(dtype):
@@ -78,7 +81,11 @@ def call_intrinsic(builder: ir.IRBuilder, name: str, operands: list, result=None
 
 def splat(builder: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
     """A scalar in every lane."""
-    if isinstance(value, ir.Constant) and not isinstance(value.constant, (list, tuple)) and value.constant is not ir.Undefined:
+    if (
+        isinstance(value, ir.Constant)
+        and not isinstance(value.constant, (list, tuple))
+        and value.constant is not ir.Undefined
+    ):
         return constant(ir.VectorType(value.type, lanes), value.constant)
     vector_type = ir.VectorType(value.type, lanes)
     single = builder.insert_element(ir.Constant(vector_type, ir.Undefined), value, I32(0))

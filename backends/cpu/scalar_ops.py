@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from jitcore.backends.cpu import complex_ops, mathlib
+from jitcore.backends.cpu.lanes import I16, I32, call_intrinsic, constant, element_type, like
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.cpu import complex_ops, mathlib
-from jitcore.backends.cpu.lanes import I16, I32, I64, call_intrinsic, constant, element_type, lane_count, like
 
 Emit = Callable[..., ir.Value]
 
@@ -24,7 +24,8 @@ _INTRINSICS = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc
 
 def emit_operation(b: ir.IRBuilder, name: str, operand_dtypes: list, result_dtype, args: list,
                    inline: bool = True) -> ir.Value:  # fmt: skip
-    """One scalar operation. inline: whether the body of a mathematical function is copied to where it is called.
+    """One scalar operation. inline: whether the body of a mathematical function is copied to where it is
+    called.
 
     Raises: KeyError for an operation that `can_emit` denies."""
     dtype = np.dtype(operand_dtypes[0])
@@ -95,7 +96,9 @@ def _guarded(b, x, y, signed: bool):
     overflows = None
     if signed:
         lowest = -(1 << (_width(x) - 1))
-        overflows = b.and_(b.icmp_signed("==", y, constant(y.type, -1)), b.icmp_signed("==", x, constant(x.type, lowest)))
+        overflows = b.and_(
+            b.icmp_signed("==", y, constant(y.type, -1)), b.icmp_signed("==", x, constant(x.type, lowest))
+        )
         safe = b.select(overflows, constant(y.type, 1), safe)
     return safe, is_zero, overflows
 
@@ -163,11 +166,15 @@ _INTEGER = {
     "clz": lambda b, x: call_intrinsic(b, "ctlz", [x, ir.Constant(ir.IntType(1), 0)]),
 }
 _SIGNED = _INTEGER | {
-    "div": _signed_div, "rem": _signed_rem, "sign": _integer_sign, "shift_right_arithmetic": _shift("ashr", _sign_fill),
-    "max": _integer_extreme("icmp_signed", ">="), "min": _integer_extreme("icmp_signed", "<="),
+    "div": _signed_div,
+    "rem": _signed_rem,
+    "sign": _integer_sign,
+    "shift_right_arithmetic": _shift("ashr", _sign_fill),
+    "max": _integer_extreme("icmp_signed", ">="),
+    "min": _integer_extreme("icmp_signed", "<="),
     "abs": lambda b, x: b.select(b.icmp_signed("<", x, constant(x.type, 0)), b.neg(x), x),
     **{op: (lambda b, x, y, sign=sign: b.icmp_signed(sign, x, y)) for op, sign in _COMPARISONS.items()},
-}  # fmt: skip
+}
 _UNSIGNED = _INTEGER | {
     "div": _unsigned_div, "rem": _unsigned_rem, "shift_right_arithmetic": _shift("lshr", _zero),
     "max": _integer_extreme("icmp_unsigned", ">="), "min": _integer_extreme("icmp_unsigned", "<="),
@@ -176,18 +183,25 @@ _UNSIGNED = _INTEGER | {
     **{op: (lambda b, x, y, sign=sign: b.icmp_unsigned(sign, x, y)) for op, sign in _COMPARISONS.items()},
 }  # fmt: skip
 _BOOL = {
-    "add": lambda b, x, y: b.or_(x, y), "mul": lambda b, x, y: b.and_(x, y), "and": lambda b, x, y: b.and_(x, y),
-    "or": lambda b, x, y: b.or_(x, y), "xor": lambda b, x, y: b.xor(x, y), "not": lambda b, x: b.not_(x),
-    "max": lambda b, x, y: b.or_(x, y), "min": lambda b, x, y: b.and_(x, y),
+    "add": lambda b, x, y: b.or_(x, y),
+    "mul": lambda b, x, y: b.and_(x, y),
+    "and": lambda b, x, y: b.and_(x, y),
+    "or": lambda b, x, y: b.or_(x, y),
+    "xor": lambda b, x, y: b.xor(x, y),
+    "not": lambda b, x: b.not_(x),
+    "max": lambda b, x, y: b.or_(x, y),
+    "min": lambda b, x, y: b.and_(x, y),
     **{op: (lambda b, x, y, sign=sign: b.icmp_unsigned(sign, x, y)) for op, sign in _COMPARISONS.items()},
-}  # fmt: skip
+}
 
 
 # -- floats -------------------------------------------------------------------------------------------------
 
 
 def _float_bits(b, x):
-    width = {"float": 32, "double": 64, "half": 16}[str(x.type.element if isinstance(x.type, ir.VectorType) else x.type)]
+    width = {"float": 32, "double": 64, "half": 16}[
+        str(x.type.element if isinstance(x.type, ir.VectorType) else x.type)
+    ]
     return b.bitcast(x, like(x, ir.IntType(width)))
 
 
@@ -210,7 +224,10 @@ _FLOAT = {
     "is_finite": _is_finite,
     "signbit": lambda b, x: b.icmp_signed("<", _float_bits(b, x), constant(_float_bits(b, x).type, 0)),
     **{op: _float_compare(sign) for op, sign in _COMPARISONS.items()},
-    **{op: (lambda b, *args, name=name: call_intrinsic(b, name, list(args))) for op, name in _INTRINSICS.items()},
+    **{
+        op: (lambda b, *args, name=name: call_intrinsic(b, name, list(args)))
+        for op, name in _INTRINSICS.items()
+    },
 }
 
 
@@ -304,9 +321,13 @@ def highest(dtype):
 
 # The monoids that reductions and scans combine with: their identities by dtype.
 IDENTITIES = {
-    "add": lambda dtype: 0, "mul": lambda dtype: 1, "max": lowest, "min": highest, "argmax": lowest, "argmin": highest,
-    "or": lambda dtype: 0, "xor": lambda dtype: 0,
+    "add": lambda dtype: 0,
+    "mul": lambda dtype: 1,
+    "max": lowest,
+    "min": highest,
+    "argmax": lowest,
+    "argmin": highest,
+    "or": lambda dtype: 0,
+    "xor": lambda dtype: 0,
     "and": lambda dtype: True if np.dtype(dtype) == dtypes.bool_ else -1,
-}  # fmt: skip
-
-__all__ = ["IDENTITIES", "I64", "can_emit", "convert", "emit_operation", "lane_count"]
+}

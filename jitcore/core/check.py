@@ -1,6 +1,7 @@
 """The specification of the jaxpr, executable: every rule that a well-formed jaxpr obeys.
 
-In: a jaxpr. Out: nothing, or `JaxprTypeError` naming the equation. Runs between passes when `config.check_jaxprs` is on.
+In: a jaxpr. Out: nothing, or `JaxprTypeError` naming the equation. Runs between passes when
+`config.check_jaxprs` is on.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ class JaxprTypeError(TypeError):
 
 
 def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
-    """Each variable is bound once and before use, avals agree with each primitive's rule, effects are declared."""
+    """Each variable is bound once and before use, avals agree with each primitive's rule, effects are
+    declared."""
     if isinstance(jaxpr, ClosedJaxpr):
         if len(jaxpr.consts) != len(jaxpr.jaxpr.constvars):
             raise JaxprTypeError(f"{len(jaxpr.consts)} constants for {len(jaxpr.jaxpr.constvars)} constvars")

@@ -1,6 +1,7 @@
 """The jaxpr: jitcore's first-order typed program text, with one equation per primitive application.
 
-Grammar: a `Jaxpr` is constvars, invars, a list of `Equation`s in order, and outvars (atoms). An atom is a `Var`
+Grammar: a `Jaxpr` is constvars, invars, a list of `Equation`s in order, and outvars (atoms). An atom is a
+`Var`
 or a `Literal`. Each variable is assigned once. `check.py` is the executable specification.
 """
 
@@ -81,7 +82,12 @@ class DebugInfo:
     __slots__ = ("fun_name", "location", "transform", "arg_names")
 
     def __init__(self, fun_name: str, location: str, transform: str, arg_names: Sequence[str | None] | None):
-        self.fun_name, self.location, self.transform, self.arg_names = fun_name, location, transform, arg_names
+        self.fun_name, self.location, self.transform, self.arg_names = (
+            fun_name,
+            location,
+            transform,
+            arg_names,
+        )
 
 
 class Jaxpr:

@@ -47,7 +47,8 @@ def format_literal(literal: Literal) -> str:
 
 
 def format_jaxpr(jaxpr: Jaxpr, indent: int = 0, names: _Names | None = None) -> str:
-    """`{ lambda consts ; args. let equations in (outs,) }`, indented by `indent` columns after the first line."""
+    """`{ lambda consts ; args. let equations in (outs,) }`, indented by `indent` columns after the first
+    line."""
     names = names or _Names()
     pad = " " * indent
     heads = [" ".join(map(names.typed, jaxpr.constvars)), " ".join(map(names.typed, jaxpr.invars))]
@@ -85,7 +86,9 @@ def format_param(value, indent: int) -> str:
         return format_jaxpr(getattr(value, "jaxpr", value), indent)
     if isinstance(value, (tuple, list)) and any(isinstance(item, (ClosedJaxpr, Jaxpr)) for item in value):
         pad = "\n" + " " * (indent + 2)
-        return "(" + "".join(pad + format_param(item, indent + 2) for item in value) + "\n" + " " * indent + ")"
+        return (
+            "(" + "".join(pad + format_param(item, indent + 2) for item in value) + "\n" + " " * indent + ")"
+        )
     if isinstance(value, np.dtype):
         return value.name
     if isinstance(value, type):

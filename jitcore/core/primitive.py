@@ -47,7 +47,8 @@ class Primitive:
 
 
 class Effect:
-    """Something an equation does besides computing its outputs. Ordered effects keep their order among themselves."""
+    """Something an equation does besides computing its outputs. Ordered effects keep their order among
+    themselves."""
 
     __slots__ = ("name", "ordered")
 

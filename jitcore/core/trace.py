@@ -1,7 +1,8 @@
 """Tracing: the current trace of each thread, eager evaluation, and recording into a jaxpr.
 
 In: primitive applications (`Primitive.bind`). Out: values at once (`EvalTrace`) or equations (`JaxprTrace`).
-Each thread has one current trace; a transformation makes its own trace current while the user's function runs.
+Each thread has one current trace; a transformation makes its own trace current while the user's function
+runs.
 A `JaxprTrace` can be opened and closed independently of any function, and its outputs named at closing time,
 so that a caller may look at what two sub-traces computed before it decides what they return.
 """
@@ -246,11 +247,13 @@ class JaxprTrace(Trace):
         info = source.capture_source()
         outs = [Tracer(self, aval, Var(aval), info) for aval in out_avals]
         self.eqns.append(
-            Equation(primitive, atoms, [out.atom for out in outs], params, primitive.effects_of(params), info))  # fmt: skip
+            Equation(primitive, atoms, [out.atom for out in outs], params, primitive.effects_of(params), info)
+        )
         return outs
 
     def close(self, outs: Sequence) -> tuple[Jaxpr, list]:
-        """Ends the trace. Returns the jaxpr and the outside values (arrays or outer tracers) of its constvars."""
+        """Ends the trace. Returns the jaxpr and the outside values (arrays or outer tracers) of its
+        constvars."""
         out_atoms = [self.atom_of(out) for out in outs]
         self.is_open = False
         eqns = _drop_unread_outputs(self.eqns, out_atoms)
@@ -287,7 +290,8 @@ def open_trace(debug_info: DebugInfo | None = None):
 
 
 def trace_to_jaxpr(fun: Callable, in_avals: Sequence[ShapedArray], debug_info: DebugInfo | None = None):
-    """Runs `fun(*tracers) -> sequence of outputs` and returns (Jaxpr, consts); consts may be outer tracers."""
+    """Runs `fun(*tracers) -> sequence of outputs` and returns (Jaxpr, consts); consts may be outer
+    tracers."""
     with open_trace(debug_info) as trace:
         outs = fun(*map(trace.new_arg, in_avals))
         result = trace.close(outs)
@@ -307,7 +311,8 @@ def _check_for_leaks(trace: JaxprTrace) -> None:
 
 
 def close_over_consts(jaxpr: Jaxpr, consts: Sequence) -> tuple[ClosedJaxpr, list]:
-    """Turns constvars into leading invars: returns (closed jaxpr without consts, the operands to pass for them)."""
+    """Turns constvars into leading invars: returns (closed jaxpr without consts, the operands to pass for
+    them)."""
     return ClosedJaxpr(jaxpr.replace(constvars=[], invars=jaxpr.constvars + jaxpr.invars)), list(consts)
 
 
@@ -320,15 +325,20 @@ def unexpected_tracer_error(tracer: Tracer) -> Exception:
 
 
 _CONVERSION_ERRORS = {
-    "bool": errors.bool_conversion_error, "index": errors.integer_conversion_error,
+    "bool": errors.bool_conversion_error,
+    "index": errors.integer_conversion_error,
     "array": errors.array_conversion_error,
     **{name: functools.partial(errors.number_conversion_error, name) for name in ("int", "float", "complex")},
-    **{name: functools.partial(errors.method_conversion_error, name) for name in ("item", "tolist", "tobytes")},
-}  # fmt: skip
+    **{
+        name: functools.partial(errors.method_conversion_error, name)
+        for name in ("item", "tolist", "tobytes")
+    },
+}
 
 
 def concretization_error(tracer: Tracer, wanted: str) -> Exception:
-    """The documented error for using a tracer where Python needs a value (`bool`, `int`, `index`, `array` ...)."""
+    """The documented error for using a tracer where Python needs a value (`bool`, `int`, `index`, `array`
+    ...)."""
     if isinstance(tracer.trace, JaxprTrace) and not tracer.trace.is_open:
         return unexpected_tracer_error(tracer)
     return _CONVERSION_ERRORS[wanted](tracer.aval.long(), origin_of(tracer.trace, tracer), user_snippet())

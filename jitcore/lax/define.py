@@ -1,7 +1,9 @@
 """Family constructors: one block of code defines one primitive with all its rules.
 
-In: an implementation and the few facts in which the members of a family differ. Out: a registered `Primitive` and the
-public `lax` function that binds it. Families: `elementwise` (and its shapes `unary`, `binary`, `comparison`) here;
+In: an implementation and the few facts in which the members of a family differ. Out: a registered
+`Primitive` and the
+public `lax` function that binds it. Families: `elementwise` (and its shapes `unary`, `binary`,
+`comparison`) here;
 the structured primitives call `Primitive` through `define`.
 """
 
@@ -22,7 +24,8 @@ KIND_NAMES = {"b": "bool", "i": "integer", "u": "unsigned", "f": "floating", "c"
 
 
 def define(name: str, *, impl, aval, lower=None, hlo=None, **traits) -> Callable:
-    """Defines a structured primitive; decorates its public function, which gets the primitive as `.primitive`."""
+    """Defines a structured primitive; decorates its public function, which gets the primitive as
+    `.primitive`."""
     primitive = Primitive(name, impl=impl, aval=aval, lower=lower, hlo=hlo, **traits)
 
     def attach(function):
@@ -32,10 +35,19 @@ def define(name: str, *, impl, aval, lower=None, hlo=None, **traits) -> Callable
     return attach
 
 
-def elementwise(*, impl: Callable, scalar_op: str | None = None, hlo: str | None = None, accepts: str = "fc",
-                result: Callable[..., np.dtype] | np.dtype | None = None, name: str | None = None,
-                domain: tuple[float, float] | None = None, compute_half_in_float32: bool = False):  # fmt: skip
-    """A primitive that works on each element. The decorated function only carries the docstring and the arity.
+def elementwise(
+    *,
+    impl: Callable,
+    scalar_op: str | None = None,
+    hlo: str | None = None,
+    accepts: str = "fc",
+    result: Callable[..., np.dtype] | np.dtype | None = None,
+    name: str | None = None,
+    domain: tuple[float, float] | None = None,
+    compute_half_in_float32: bool = False,
+):
+    """A primitive that works on each element. The decorated function only carries the docstring and the
+    arity.
 
     Args:
         impl: ufunc-like on ndarrays of equal dtype.
@@ -91,8 +103,10 @@ def to_operands(name: str, args) -> list:
         return list(args)
     strong = {aval.dtype for aval in avals if not aval.weak_type}
     if len(strong) > 1:
-        raise TypeError(f"lax.{name} requires arguments to have the same dtypes, got "
-                        f"{', '.join(aval.dtype.name for aval in avals)}. (Tip: jnp functions promote dtypes.)")  # fmt: skip
+        raise TypeError(
+            f"lax.{name} requires arguments to have the same dtypes, got "
+            f"{', '.join(aval.dtype.name for aval in avals)}. (Tip: jnp functions promote dtypes.)"
+        )
     target, weak = dtypes.join_types(*[(aval.dtype, aval.weak_type) for aval in avals])
     return [cast(arg, aval, target, weak) for arg, aval in zip(args, avals)]
 

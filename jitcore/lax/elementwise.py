@@ -1,7 +1,8 @@
 """Elementwise primitives: arithmetic, comparison, bits, elementary functions, dtype conversion, selection.
 
 In: operands of one dtype and one shape (scalars broadcast). Out: one array of that shape.
-Integer corner cases follow XLA: `x / 0 == -1`, `x % 0 == x`, shifts by the width or more give 0 (or the sign), and
+Integer corner cases follow XLA: `x / 0 == -1`, `x % 0 == x`, shifts by the width or more give 0 (or the
+sign), and
 float-to-integer conversion saturates with NaN giving 0.
 """
 
@@ -276,7 +277,8 @@ def round_half_away(x):
     """Nearest integer; halves go away from zero."""
 
 
-# -- predicates and comparison --------------------------------------------------------------------------------
+# -- predicates and comparison
+# --------------------------------------------------------------------------------
 @elementwise(impl=np.isfinite, hlo="is_finite", accepts="f", result=_TO_BOOL, domain=(-10, 10))
 def is_finite(x):
     """Whether x is neither infinite nor NaN."""
@@ -355,8 +357,11 @@ def _in_range(x, y):
     return (_unsigned(y) < _bits(x.dtype)).astype(bool)
 
 
-@elementwise(impl=lambda x, y: np.where(_in_range(x, y), np.left_shift(x, y), np.zeros_like(x)), hlo="shift_left",
-             accepts="iu")  # fmt: skip
+@elementwise(
+    impl=lambda x, y: np.where(_in_range(x, y), np.left_shift(x, y), np.zeros_like(x)),
+    hlo="shift_left",
+    accepts="iu",
+)
 def shift_left(x, y):
     """`x << y`; 0 when y is the width or more."""
 
@@ -368,9 +373,15 @@ def shift_right_logical(x, y):
     """`x >> y` filling with zeros; 0 when y is the width or more."""
 
 
-@elementwise(impl=lambda x, y: np.right_shift(x, np.where(_in_range(x, y), y, _bits(x.dtype) - 1).astype(x.dtype))
-             if x.dtype.kind == "i" else np.where(_in_range(x, y), np.right_shift(x, y), np.zeros_like(x)),
-             hlo="shift_right_arithmetic", accepts="iu")  # fmt: skip
+@elementwise(
+    impl=lambda x, y: (
+        np.right_shift(x, np.where(_in_range(x, y), y, _bits(x.dtype) - 1).astype(x.dtype))
+        if x.dtype.kind == "i"
+        else np.where(_in_range(x, y), np.right_shift(x, y), np.zeros_like(x))
+    ),
+    hlo="shift_right_arithmetic",
+    accepts="iu",
+)
 def shift_right_arithmetic(x, y):
     """`x >> y` filling with the sign bit."""
 
@@ -416,15 +427,26 @@ def _complex_of(dtype):
     return dtypes.complex_dtype(dtype)
 
 
-@elementwise(impl=lambda x, y: x + np.array(1j, dtypes.complex_dtype(x.dtype)) * y, hlo="complex", accepts="f",
-             result=_complex_of, name="complex", domain=(-10, 10))  # fmt: skip
+@elementwise(
+    impl=lambda x, y: x + np.array(1j, dtypes.complex_dtype(x.dtype)) * y,
+    hlo="complex",
+    accepts="f",
+    result=_complex_of,
+    name="complex",
+    domain=(-10, 10),
+)
 def complex_(x, y):
     """The complex number x + i y."""
 
 
-# -- with static parameters -----------------------------------------------------------------------------------
+# -- with static parameters
+# -----------------------------------------------------------------------------------
 def _integer_pow(x, *, y: int):
-    return np.power(x, np.array(y).astype(x.dtype)) if y >= 0 else np.reciprocal(np.power(x, np.array(-y, x.dtype)))
+    return (
+        np.power(x, np.array(y).astype(x.dtype))
+        if y >= 0
+        else np.reciprocal(np.power(x, np.array(-y, x.dtype)))
+    )
 
 
 @define("integer_pow", impl=_integer_pow, scalar_op="integer_pow", accepts="iufc", domain=(0.5, 3), arity=1,
@@ -438,7 +460,8 @@ def integer_pow(x, y: int):
 
 
 def convert_dtype(x: np.ndarray, new_dtype) -> np.ndarray:
-    """astype with saturating float-to-integer conversion (NaN gives 0); complex to real drops the imaginary part."""
+    """astype with saturating float-to-integer conversion (NaN gives 0); complex to real drops the imaginary
+    part."""
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(new_dtype):
         x = x.real if new_dtype != np.bool_ else x != 0
     if dtypes.is_floating(x.dtype) and dtypes.is_integer(new_dtype):
@@ -471,9 +494,15 @@ def _bitcast_aval(x, *, new_dtype):
     return ShapedArray(x.shape, new_dtype)
 
 
-@define("bitcast_convert_type", impl=lambda x, *, new_dtype: np.ascontiguousarray(x).view(new_dtype).reshape(x.shape),
-        aval=_bitcast_aval, lower=lambda builder, x, *, new_dtype: builder.bitcast(x, new_dtype),
-        hlo="bitcast_convert", family="elementwise", arity=1)  # fmt: skip
+@define(
+    "bitcast_convert_type",
+    impl=lambda x, *, new_dtype: np.ascontiguousarray(x).view(new_dtype).reshape(x.shape),
+    aval=_bitcast_aval,
+    lower=lambda builder, x, *, new_dtype: builder.bitcast(x, new_dtype),
+    hlo="bitcast_convert",
+    family="elementwise",
+    arity=1,
+)
 def bitcast_convert_type(x, new_dtype):
     """The same bits read as another dtype of the same width."""
     return bitcast_convert_type.primitive.bind(x, new_dtype=dtypes.canonicalize(new_dtype))
@@ -482,7 +511,9 @@ def bitcast_convert_type(x, new_dtype):
 # -- selection --------------------------------------------------------------------------------------------
 def _select_aval(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
     if not cases or any(case.dtype != cases[0].dtype for case in cases):
-        raise TypeError(f"select cases must have the same dtypes, got {', '.join(c.dtype.name for c in cases)}.")
+        raise TypeError(
+            f"select cases must have the same dtypes, got {', '.join(c.dtype.name for c in cases)}."
+        )
     if which.dtype not in (dtypes.bool_, dtypes.int32):
         raise TypeError(f"select `which` must be boolean or int32 type, got {which.dtype.name}.")
     if which.dtype == dtypes.bool_ and len(cases) > 2:
@@ -515,4 +546,3 @@ def clamp(low, x, high):
     aval = aval_of(x)
     low, high = (cast(bound, aval_of(bound), aval.dtype, aval.weak_type) for bound in (low, high))
     return min_(max_(x, low), high)
-

@@ -14,7 +14,7 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
-from jitcore.lax.arguments import canonicalize_axis
+from jitcore.lax.arguments import canonicalize_axis, product
 from jitcore.lax.define import define
 from jitcore.lax.reduce import is_half
 from jitcore.lax.shape import broadcasted_iota
@@ -112,11 +112,27 @@ def _total_order(x: np.ndarray) -> np.ndarray:
     return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
 
 
+def _select_largest(keys: np.ndarray, k: int) -> np.ndarray:
+    """Indices, ascending, of the k largest keys of each row; of equal keys the first ones. Cost: linear."""
+    limit = np.partition(keys, keys.shape[1] - k, 1)[:, [-k]]
+    above, equal = keys > limit, keys == limit
+    wanted = k - np.count_nonzero(above, 1)[:, None]
+    chosen = above | (equal & (np.cumsum(equal, 1) <= wanted))
+    return np.nonzero(chosen)[1].reshape(len(keys), k)
+
+
 def _top_k(x, *, k: int, axis: int):
-    # a stable ascending sort of the reversed axis, read backwards, keeps equal elements in their order
-    reversed_order = np.argsort(np.flip(_total_order(x), axis), axis, kind="stable")
-    order = np.flip(x.shape[axis] - 1 - reversed_order, axis)
-    order = np.take(order, np.arange(k), axis)
+    moved = np.moveaxis(x, axis, -1)
+    rows = moved.reshape(product(moved.shape[:-1]), moved.shape[-1])
+    if not k or not rows.size:
+        shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
+        return [np.empty(shape, x.dtype), np.empty(shape, np.int32)]
+    keys = _total_order(rows)
+    largest = _select_largest(keys, k)
+    # a stable ascending sort of the reversed row, read backwards, keeps equal elements in their order
+    ascending = np.argsort(np.take_along_axis(keys, largest, 1)[:, ::-1], 1, kind="stable")
+    order = np.take_along_axis(largest, k - 1 - ascending[:, ::-1], 1)
+    order = np.moveaxis(order.reshape(*moved.shape[:-1], k), -1, axis)
     return [np.take_along_axis(x, order, axis), order.astype(np.int32)]
 
 

@@ -1,6 +1,7 @@
 """The builder: what a primitive's lowering rule writes its loop program with.
 
-In: values (shape, dtype, element access). Out: a value. Rules never see loops or memory; the scheduler decides both.
+In: values (shape, dtype, element access). Out: a value. Rules never see loops or memory; the scheduler
+decides both.
 """
 
 from __future__ import annotations
@@ -41,19 +42,23 @@ class Builder:
         return self.compute(shape, dtype, reads, lambda index, *exprs: combine(*exprs), work, operands)
 
     def map(self, op: str, *values: Value, dtype=None) -> Value:
-        """A scalar operation on each element. Half-precision floats are computed in float32 and rounded back."""
+        """A scalar operation on each element. Half-precision floats are computed in float32 and rounded
+        back."""
         operand = values[0].dtype
         dtype = _RESULT_DTYPE[op](operand) if op in _RESULT_DTYPE else operand
         g = self.graph
         if operand in _HALF:
+
             def combine(*exprs):
                 wide = [g.convert(e, dtypes.float32) for e in exprs]
                 if dtype == dtypes.bool_:
                     return g.op(op, *wide, dtype=dtype)
                 return g.convert(g.op(op, *wide, dtype=dtypes.float32), dtype)
         else:
+
             def combine(*exprs):
                 return g.op(op, *exprs, dtype=dtype)
+
         return self.pointwise(values, dtype, combine, OP_COST.get(op, 1))
 
     def convert(self, x: Value, dtype) -> Value:
@@ -101,7 +106,9 @@ class Builder:
         return self.view(x, shape, lambda index: delinearize(linearize(index, tuple(shape)), x.shape))
 
     def iota(self, shape, dtype, dimension: int) -> Value:
-        return self.compute(shape, dtype, lambda index: [], lambda index: self.index_value(index[dimension], dtype))
+        return self.compute(
+            shape, dtype, lambda index: [], lambda index: self.index_value(index[dimension], dtype)
+        )
 
     zero_index = ZERO
 
@@ -134,7 +141,9 @@ class Builder:
     def all_of(self, conditions: Sequence[Expr]) -> Expr | None:
         result = None
         for condition in conditions:
-            result = condition if result is None else self.graph.op("and", result, condition, dtype=dtypes.bool_)
+            result = (
+                condition if result is None else self.graph.op("and", result, condition, dtype=dtypes.bool_)
+            )
         return result
 
     # -- loops of their own -------------------------------------------------------------------------------
@@ -158,7 +167,9 @@ class Builder:
         """`base` (or nothing) overwritten by regions in order."""
         return Regions(tuple(shape), dtype, base, regions)
 
-    def region(self, value: Value, place, mask=None, combine: str | None = None, serial: bool = False) -> Region:
+    def region(
+        self, value: Value, place, mask=None, combine: str | None = None, serial: bool = False
+    ) -> Region:
         """`out[place(index)] (combine)= value[index]` where mask(index) holds; see `Region`."""
         return Region(value, place, mask, combine, serial)
 
@@ -175,13 +186,13 @@ class Builder:
         raise NotImplementedError
 
 
-def _same(dtype):
-    return dtype
-
-
 _RESULT_DTYPE = {
-    **{op: (lambda dtype: dtypes.bool_) for op in ("eq", "ne", "lt", "le", "gt", "ge", "is_finite", "signbit")},
-    "real": dtypes.real_dtype, "imag": dtypes.real_dtype, "abs": dtypes.real_dtype, "complex": dtypes.complex_dtype,
-}  # fmt: skip
-
-__all__ = ["Builder", "Region", "Value", "ZERO", "constant", "delinearize", "linearize"]
+    **{
+        op: (lambda dtype: dtypes.bool_)
+        for op in ("eq", "ne", "lt", "le", "gt", "ge", "is_finite", "signbit")
+    },
+    "real": dtypes.real_dtype,
+    "imag": dtypes.real_dtype,
+    "abs": dtypes.real_dtype,
+    "complex": dtypes.complex_dtype,
+}

@@ -1,6 +1,7 @@
 """Scalar expressions of the loop program: pure, typed, hash-consed nodes.
 
-In: operations on scalars. Out: a DAG in which equal expressions are one object, so that common subexpressions are
+In: operations on scalars. Out: a DAG in which equal expressions are one object, so that common
+subexpressions are
 computed once and each node can be placed at the outermost loop level that it depends on.
 """
 
@@ -13,11 +14,39 @@ from jitcore.loopir.index import Index
 
 # Rough cost of one scalar operation, in multiply-adds; unlisted ones cost 1. Guides recomputation only.
 OP_COST = {
-    "div": 4, "rem": 8, "sqrt": 4, "rsqrt": 5, "exp": 10, "exp2": 9, "expm1": 14, "log": 12, "log2": 12, "log10": 12,
-    "log1p": 14, "sin": 16, "cos": 16, "tan": 20, "asin": 14, "acos": 14, "atan": 14, "atan2": 20, "sinh": 16,
-    "cosh": 16, "tanh": 14, "asinh": 20, "acosh": 20, "atanh": 18, "cbrt": 14, "logistic": 14, "erf": 16, "erfc": 24,
-    "erf_inv": 24, "lgamma": 40, "digamma": 40, "pow": 30,
-}  # fmt: skip
+    "div": 4,
+    "rem": 8,
+    "sqrt": 4,
+    "rsqrt": 5,
+    "exp": 10,
+    "exp2": 9,
+    "expm1": 14,
+    "log": 12,
+    "log2": 12,
+    "log10": 12,
+    "log1p": 14,
+    "sin": 16,
+    "cos": 16,
+    "tan": 20,
+    "asin": 14,
+    "acos": 14,
+    "atan": 14,
+    "atan2": 20,
+    "sinh": 16,
+    "cosh": 16,
+    "tanh": 14,
+    "asinh": 20,
+    "acosh": 20,
+    "atanh": 18,
+    "cbrt": 14,
+    "logistic": 14,
+    "erf": 16,
+    "erfc": 24,
+    "erf_inv": 24,
+    "lgamma": 40,
+    "digamma": 40,
+    "pow": 30,
+}
 
 
 class Buffer:
@@ -35,7 +64,8 @@ class Buffer:
 class Expr:
     """A scalar value. Built by `Graph` only.
 
-    op: "const" (attr: value), "load" (attr: (Buffer, Index)), "index" (attr: Index), "result" (attr: the statement
+    op: "const" (attr: value), "load" (attr: (Buffer, Index)), "index" (attr: Index), "result" (attr: the
+    statement
     variable that holds it), or a scalar operation's name with `args`.
     axes: the loop axes it depends on. variables: statement results it depends on.
     """
@@ -43,7 +73,14 @@ class Expr:
     __slots__ = ("op", "args", "dtype", "attr", "axes", "serial")
 
     def __init__(self, op, args, dtype, attr, axes, serial):
-        self.op, self.args, self.dtype, self.attr, self.axes, self.serial = op, args, dtype, attr, axes, serial
+        self.op, self.args, self.dtype, self.attr, self.axes, self.serial = (
+            op,
+            args,
+            dtype,
+            attr,
+            axes,
+            serial,
+        )
 
     def __repr__(self) -> str:
         return f"%{self.serial}"
@@ -62,7 +99,8 @@ class Result:
 
 
 class Graph:
-    """Makes expressions; equal ones are the same object. `epoch` counts changes of what reading a buffer means."""
+    """Makes expressions; equal ones are the same object. `epoch` counts changes of what reading a buffer
+    means."""
 
     def __init__(self):
         self.epoch = 0

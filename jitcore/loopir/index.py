@@ -1,6 +1,7 @@
 """Index arithmetic: affine forms over loop axes, with run-time sizes as coefficients.
 
-In: axes, sizes (ints or symbolic dimensions). Out: `Index` values in normal form, so that strides can be read off:
+In: axes, sizes (ints or symbolic dimensions). Out: `Index` values in normal form, so that strides can be
+read off:
 `coefficient(axis)` is the stride, and equal forms are equal objects.
 """
 
@@ -156,7 +157,8 @@ class Index:
         return Index.of(Mod(self, size))
 
     def _split(self, size) -> tuple[Index, Index] | None:
-        """(quotient, remainder) when the multiples of `size` separate from a rest known to lie in [0, size)."""
+        """(quotient, remainder) when the multiples of `size` separate from a rest known to lie in [0,
+        size)."""
         quotient, rest, reach = [], [], 0
         for atom, coefficient in self.terms:
             whole = _divide_exactly(coefficient, size)
@@ -192,7 +194,9 @@ class Index:
         return result
 
     def __eq__(self, other) -> bool:
-        return self is other or (other.__class__ is Index and self.terms == other.terms and self.const == other.const)
+        return self is other or (
+            other.__class__ is Index and self.terms == other.terms and self.const == other.const
+        )
 
     def __hash__(self) -> int:
         try:

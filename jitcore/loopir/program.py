@@ -1,6 +1,7 @@
 """Statements of the loop program, and its text.
 
-A `Program` is buffers and a list of steps: `Native` blocks of statements and `LibraryCall`s between them. Statements:
+A `Program` is buffers and a list of steps: `Native` blocks of statements and `LibraryCall`s between them.
+Statements:
 `Kernel` (a fused nest) with `Loop`, `Reduce`, `Scan` and `Store` inside; `While` and `Switch` around kernels.
 """
 
@@ -9,16 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from jitcore import dtypes
-from jitcore.loopir.expr import Buffer, Expr, Result, index_exprs, walk
+from jitcore.loopir.expr import Buffer, Expr, index_exprs, walk
 from jitcore.loopir.index import Axis, Index
 
 
 class Store:
-    """`buffer[offset] = value`, where `mask` (if any) holds. combine: None or the scalar op that merges old and new."""
+    """`buffer[offset] = value`, where `mask` (if any) holds. combine: None or the scalar op that merges old
+    and new."""
 
     __slots__ = ("buffer", "offset", "value", "mask", "combine")
 
-    def __init__(self, buffer: Buffer, offset: Index, value: Expr, mask: Expr | None = None, combine: str | None = None):
+    def __init__(
+        self, buffer: Buffer, offset: Index, value: Expr, mask: Expr | None = None, combine: str | None = None
+    ):
         self.buffer, self.offset, self.value, self.mask, self.combine = buffer, offset, value, mask, combine
 
 
@@ -27,7 +31,8 @@ class Kernel:
 
     body: statements; a leading `Loop` over the outermost axis may be split over threads when `parallel`.
     vector: the axis whose iterations may run in lanes, or None.
-    grain: iterations of the outermost loop (blocks, for a split reduction) that one thread should get at least.
+    grain: iterations of the outermost loop (blocks, for a split reduction) that one thread should get at
+    least.
     """
 
     __slots__ = ("body", "vector", "parallel", "grain")
@@ -46,7 +51,8 @@ class Loop:
 
 
 class Reduce:
-    """Combines values over `axes` (innermost last) into results, one per entry of `parts`; `stores` run each iteration.
+    """Combines values over `axes` (innermost last) into results, one per entry of `parts`; `stores` run
+    each iteration.
 
     parts: (result, op, expr): op is a monoid's name ("add", "mul", "max", "min", "and", "or", "xor"), or
     "argmax"/"argmin": then the result is the first position along the (single) axis where expr is extreme.
@@ -68,7 +74,14 @@ class Scan:
     __slots__ = ("axis", "op", "value", "buffer", "offset", "reverse")
 
     def __init__(self, axis: Axis, op: str, value: Expr, buffer: Buffer, offset: Index, reverse: bool):
-        self.axis, self.op, self.value, self.buffer, self.offset, self.reverse = axis, op, value, buffer, offset, reverse
+        self.axis, self.op, self.value, self.buffer, self.offset, self.reverse = (
+            axis,
+            op,
+            value,
+            buffer,
+            offset,
+            reverse,
+        )
 
 
 class While:
@@ -104,7 +117,13 @@ class LibraryCall:
     __slots__ = ("name", "function", "inputs", "outputs", "effects")
 
     def __init__(self, name: str, function, inputs: list[Buffer], outputs: list[Buffer], effects=frozenset()):
-        self.name, self.function, self.inputs, self.outputs, self.effects = name, function, inputs, outputs, effects
+        self.name, self.function, self.inputs, self.outputs, self.effects = (
+            name,
+            function,
+            inputs,
+            outputs,
+            effects,
+        )
 
 
 class Program:
@@ -125,7 +144,8 @@ class Program:
 def format_program(program: Program, size_name: Callable = str) -> str:
     """The program as indented pseudo-code, one line a statement, names numbered by first appearance.
 
-    size_name: text of an extent, stride or offset. With one that hides sizes, programs that differ in them only have
+    size_name: text of an extent, stride or offset. With one that hides sizes, programs that differ in them
+    only have
     equal texts, and the text is a key of compiled code."""
     text = _Text(size_name)
     describe = text.buffer
@@ -159,8 +179,14 @@ class _Text:
         return self.axes.setdefault(axis, f"i{len(self.axes)}")
 
     def index(self, index: Index) -> str:
-        text = " + ".join(f"{self.size(c)}*{self.atom(a)}" if c != 1 else self.atom(a) for a, c in index.terms)
-        return f"{text} + {self.size(index.const)}" if text and index.const != 0 else text or self.size(index.const)
+        text = " + ".join(
+            f"{self.size(c)}*{self.atom(a)}" if c != 1 else self.atom(a) for a, c in index.terms
+        )
+        return (
+            f"{text} + {self.size(index.const)}"
+            if text and index.const != 0
+            else text or self.size(index.const)
+        )
 
     def atom(self, atom) -> str:
         if isinstance(atom, Axis):
@@ -206,21 +232,31 @@ class _Text:
         return [*lines, f"{pad}{s.buffer!r}[{self.index(s.offset)}]{sign} {self.name(s.value)}{where}"]
 
     def _kernel(self, s: Kernel, pad, depth):
-        facts = [f"vector {self.axis(s.vector)}"] * (s.vector is not None) + [f"parallel by {self.size(s.grain)}"] * s.parallel
+        facts = [f"vector {self.axis(s.vector)}"] * (s.vector is not None) + [
+            f"parallel by {self.size(s.grain)}"
+        ] * s.parallel
         saved = dict(self.names)
-        lines = [f"{pad}kernel{' (' + ', '.join(facts) + ')' if facts else ''}:", *self.block(s.body, depth + 1)]
+        lines = [
+            f"{pad}kernel{' (' + ', '.join(facts) + ')' if facts else ''}:",
+            *self.block(s.body, depth + 1),
+        ]
         self.names = saved
         return lines
 
     def _loop(self, s: Loop, pad, depth):
         saved = dict(self.names)
-        lines = [f"{pad}for {self.axis(s.axis)} in range({self.size(s.axis.extent)}):", *self.block(s.body, depth + 1)]
+        lines = [
+            f"{pad}for {self.axis(s.axis)} in range({self.size(s.axis.extent)}):",
+            *self.block(s.body, depth + 1),
+        ]
         self.names = saved
         return lines
 
     def _reduce(self, s: Reduce, pad, depth):
         over = ", ".join(f"{self.axis(axis)} in range({self.size(axis.extent)})" for axis in s.axes)
-        blocks = f" in {self.size(s.partials[0].shape[0])} blocks of {self.size(s.block)}" if s.partials else ""
+        blocks = (
+            f" in {self.size(s.partials[0].shape[0])} blocks of {self.size(s.block)}" if s.partials else ""
+        )
         saved = dict(self.names)
         inner = self.bind([expr for _, _, expr in s.parts], pad + "    ")
         parts = [f"{pad}    {result!r} = {op}({result!r}, {self.name(expr)})" for result, op, expr in s.parts]

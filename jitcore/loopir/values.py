@@ -48,7 +48,13 @@ class Stored(Value):
     __slots__ = ("buffer", "read")
 
     def __init__(self, buffer: Buffer, read: Callable[[Buffer, tuple], Expr]):
-        self.shape, self.dtype, self.work, self.buffer, self.read = buffer.shape, buffer.dtype, 0, buffer, read
+        self.shape, self.dtype, self.work, self.buffer, self.read = (
+            buffer.shape,
+            buffer.dtype,
+            0,
+            buffer,
+            read,
+        )
 
     def at(self, index) -> Expr:
         return self.read(self.buffer, index)
@@ -91,7 +97,8 @@ class Computed(Value):
 
 
 class Reduction(Value):
-    """`op` over some axes of a value. op: monoid name, or "argmax"/"argmin" (then dtype is the index dtype)."""
+    """`op` over some axes of a value. op: monoid name, or "argmax"/"argmin" (then dtype is the index
+    dtype)."""
 
     __slots__ = ("op", "operand", "reduced")
 
@@ -129,7 +136,13 @@ class Regions(Value):
     __slots__ = ("base", "regions")
 
     def __init__(self, shape, dtype, base: Value | None, regions: list[Region]):
-        self.shape, self.dtype, self.base, self.regions, self.work = shape, np.dtype(dtype), base, regions, MAX_WORK
+        self.shape, self.dtype, self.base, self.regions, self.work = (
+            shape,
+            np.dtype(dtype),
+            base,
+            regions,
+            MAX_WORK,
+        )
 
 
 ROOTS = (Reduction, Running, Regions)

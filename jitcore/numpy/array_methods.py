@@ -1,6 +1,7 @@
 """Methods and properties of arrays, installed on `Array`: `x.sum()`, `x.T`, `x.at`, `x.astype(...)`.
 
-In: an Array. Out: what the function of `jitcore.numpy` of that name gives. One table says which function each method is.
+In: an Array. Out: what the function of `jitcore.numpy` of that name gives. One table says which function
+each method is.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ def copy(self, order: str = "K"):
 
 
 def view(self, dtype=None, type=None):  # noqa: A002
-    """The same bits read as another dtype; the last axis takes a change of width. Same as: `numpy.ndarray.view`."""
+    """The same bits read as another dtype; the last axis takes a change of width. Same as:
+    `numpy.ndarray.view`."""
     if type is not None:
         raise NotImplementedError("`type` argument of array.view() is not supported.")
     if dtype is None:

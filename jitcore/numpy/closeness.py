@@ -12,7 +12,8 @@ from jitcore.numpy.promotion import promote_arrays
 
 
 def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False):
-    """Whether |a - b| <= atol + rtol |b| of each element; equal infinities are close. Same as: `numpy.isclose`."""
+    """Whether |a - b| <= atol + rtol |b| of each element; equal infinities are close. Same as:
+    `numpy.isclose`."""
     a, b = promote_arrays("isclose", a, b, to=dtypes.inexact_dtype)
     tolerance = ufuncs.add(atol, ufuncs.multiply(rtol, ufuncs.absolute(b)))
     close = logic.less_equal(ufuncs.absolute(ufuncs.subtract(a, b)), tolerance)

@@ -1,6 +1,7 @@
 """Making arrays: from Python values, filled, as ranges, grids and special matrices.
 
-In: Python numbers, nested lists, ndarrays, shapes. Out: Arrays. Where no dtype is given, Python numbers take the
+In: Python numbers, nested lists, ndarrays, shapes. Out: Arrays. Where no dtype is given, Python numbers
+take the
 default 32-bit dtypes; ndarrays and NumPy scalars keep theirs. Extents must be known while tracing.
 """
 
@@ -11,10 +12,9 @@ import operator
 
 import numpy as np
 
-from jitcore import dtypes
+from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.trace import context, eval_trace
-from jitcore import lax
 from jitcore.lax.elementwise import convert_dtype as convert_ndarray
 from jitcore.numpy import logic
 from jitcore.numpy.promotion import (
@@ -288,7 +288,8 @@ def _is_integer_scalar(value) -> bool:
 
 def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype=None, axis: int = 0,
              *, device=None):  # fmt: skip
-    """num evenly spaced values from start to stop. Same as: `numpy.linspace`; start and stop may be arrays."""
+    """num evenly spaced values from start to stop. Same as: `numpy.linspace`; start and stop may be
+    arrays."""
     num = operator.index(require_static("linspace", "num", num))
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")

@@ -32,7 +32,8 @@ def _accumulate(name: str, function, a, axis, dtype, out) -> Array:
 
 
 def cumsum(a, axis: int | None = None, dtype=None, out=None):
-    """Running sum along an axis (of all elements by default). Same as: `numpy.cumsum`; integers keep their dtype."""
+    """Running sum along an axis (of all elements by default). Same as: `numpy.cumsum`; integers keep their
+    dtype."""
     return _accumulate("cumsum", lax.cumsum, a, axis, dtype, out)
 
 
@@ -123,7 +124,8 @@ def ediff1d(ary, to_end=None, to_begin=None):
 
 
 def gradient(f, *varargs, axis=None, edge_order: int | None = None):
-    """Central differences inside, one-sided at the ends, per axis. Same as: `numpy.gradient` with edge_order=1.
+    """Central differences inside, one-sided at the ends, per axis. Same as: `numpy.gradient` with
+    edge_order=1.
 
     Args:
         varargs: spacing: one number for all axes, or per axis a number or the coordinates."""

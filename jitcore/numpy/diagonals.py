@@ -1,6 +1,7 @@
 """Diagonals, triangles and special matrices.
 
-In: extents, or an array of at least one axis. Out: arrays; masks come from comparing index grids, so that nothing but
+In: extents, or an array of at least one axis. Out: arrays; masks come from comparing index grids, so that
+nothing but
 the result is stored.
 """
 

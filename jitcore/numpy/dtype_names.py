@@ -1,4 +1,5 @@
-"""Names of the NumPy namespace that are no functions of arrays: scalar types, constants, questions about dtypes.
+"""Names of the NumPy namespace that are no functions of arrays: scalar types, constants, questions about
+dtypes.
 
 In: dtypes and names. Out: dtypes, numbers, and scalar types whose call makes an Array (`jnp.float32(3)`).
 """
@@ -72,7 +73,8 @@ int_, uint, float_, complex_ = int32, uint32, float32, complex64
 
 
 def result_type(*args) -> np.dtype:
-    """Dtype where these arrays, scalars or dtypes meet, by the promotion lattice. Same as: `jax.numpy.result_type`."""
+    """Dtype where these arrays, scalars or dtypes meet, by the promotion lattice. Same as:
+    `jax.numpy.result_type`."""
     return dtypes.result_type(*args)
 
 
@@ -82,7 +84,8 @@ def promote_types(a, b) -> np.dtype:
 
 
 def issubdtype(arg1, arg2) -> "bool":  # noqa: UP037  the name is shadowed in this module
-    """Whether a dtype belongs to another or to an abstract class. Same as: `numpy.issubdtype`; bfloat16 is floating."""
+    """Whether a dtype belongs to another or to an abstract class. Same as: `numpy.issubdtype`; bfloat16 is
+    floating."""
     if _as_dtype(arg1) == dtypes.bfloat16:
         return arg2 in (generic, number, inexact, floating) or _as_dtype(arg2) == dtypes.bfloat16
     first = arg1.dtype if isinstance(arg1, ScalarType) else arg1

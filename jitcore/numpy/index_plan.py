@@ -1,7 +1,9 @@
 """What an index expression means: the analysis shared by reading `x[index]` and writing `x.at[index]`.
 
-In: a shape and an index (integers, slices, None, Ellipsis, integer and boolean arrays, in NumPy's combinations).
-Out: a list of entries, one per axis or new axis, and for general indices an `IndexPlan`: one index array and the
+In: a shape and an index (integers, slices, None, Ellipsis, integer and boolean arrays, in NumPy's
+combinations).
+Out: a list of entries, one per axis or new axis, and for general indices an `IndexPlan`: one index array
+and the
 dimension numbers of one gather or scatter. An index known now is checked now (IndexError out of range).
 """
 
@@ -126,7 +128,8 @@ def _check_index(index: int, axis: int, extent) -> int:
 
 
 def _check_index_array(item, axis: int, extent):
-    """Known indices are checked and made non-negative; those of Arrays may lie outside (clamped or dropped)."""
+    """Known indices are checked and made non-negative; those of Arrays may lie outside (clamped or
+    dropped)."""
     if isinstance(item, np.ndarray):
         item = item.astype(np.int64 if item.dtype.itemsize == 8 and isinstance(extent, int) else item.dtype)
         if item.size and isinstance(extent, int):
@@ -196,7 +199,8 @@ class IndexPlan(NamedTuple):
     """A general index as one gather or scatter.
 
     indices: array of shape `batch + (k,)`; index_map: the axis that each of the k components positions.
-    window_dims: axes of the result (without new axes) that run through a slice. collapsed: axes of the array that the
+    window_dims: axes of the result (without new axes) that run through a slice. collapsed: axes of the
+    array that the
     result lacks. slice_sizes: extent of a slice along each axis. shape: of the result with its new axes;
     core_shape: without. new_axes: their positions. is_known: no index depends on an Array.
     """
@@ -279,7 +283,8 @@ def _lay_out_result(entries: Sequence[Entry], advanced: tuple, joint: tuple) -> 
 
 
 def _assemble_indices(components: list, batch_shape: tuple):
-    """The index array of shape `batch_shape + (k,)`. A component's last axis is the batch axis before `end`."""
+    """The index array of shape `batch_shape + (k,)`. A component's last axis is the batch axis before
+    `end`."""
     if all(not isinstance(value, Array) for value, _ in components):
         known = [_expand_known(np.asarray(value), end, batch_shape) for value, end in components]
         dtype = (

@@ -1,7 +1,9 @@
 """Writing parts of arrays: `x.at[index].set(v)` and its like, which return a new array.
 
-In: an array, an index, values that broadcast to `x[index]`. Out: the array with those elements replaced or combined.
-A contiguous static part is one `dynamic_update_slice`, a traced mask one selection, everything else one scatter.
+In: an array, an index, values that broadcast to `x[index]`. Out: the array with those elements replaced or
+combined.
+A contiguous static part is one `dynamic_update_slice`, a traced mask one selection, everything else one
+scatter.
 Traced indices out of range are dropped; known ones raise IndexError.
 """
 
@@ -47,7 +49,8 @@ class IndexUpdateHelper:
 class IndexUpdateRef:
     """`x.at[index]`: elements of an array, to be read or replaced in a copy.
 
-    Every method takes `indices_are_sorted`, `unique_indices` (promises that a backend may use) and `mode`: what
+    Every method takes `indices_are_sorted`, `unique_indices` (promises that a backend may use) and `mode`:
+    what
     happens to traced indices out of range, "drop" (the default), "clip" or "promise_in_bounds"."""
 
     __slots__ = ("array", "index")

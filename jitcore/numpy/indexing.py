@@ -1,7 +1,9 @@
 """Reading parts of arrays: `x[index]`, and `where`.
 
-In: an array and an index. Out: an array. Outside a trace an index that NumPy alone decides goes to NumPy; inside one a
-static index is one `slice`, a traced integer one `dynamic_slice`, everything else one `gather`. Traced indices out of
+In: an array and an index. Out: an array. Outside a trace an index that NumPy alone decides goes to NumPy;
+inside one a
+static index is one `slice`, a traced integer one `dynamic_slice`, everything else one `gather`. Traced
+indices out of
 range are clamped; known ones raise IndexError.
 """
 
@@ -38,7 +40,8 @@ def get_item(x, index):
 
 
 def is_plain(index) -> bool:
-    """Whether NumPy reads the index as we do: ints, slices of ints, None, Ellipsis, ndarrays of integers or bools."""
+    """Whether NumPy reads the index as we do: ints, slices of ints, None, Ellipsis, ndarrays of integers or
+    bools."""
     kind = index.__class__
     if kind is int or index is None or index is Ellipsis:
         return True

@@ -1,6 +1,7 @@
 """Linear algebra (`jitcore.numpy.linalg`): factorisations, solvers, norms.
 
-In: matrices [..., n, m] (stacks where NumPy takes them) of any number type. Out: arrays in the float or complex dtype
+In: matrices [..., n, m] (stacks where NumPy takes them) of any number type. Out: arrays in the float or
+complex dtype
 that belongs to them. Factorisations are primitives of `lax.linalg`; a matrix that has none gives NaN.
 """
 
@@ -17,7 +18,7 @@ from jitcore.lax import linalg as lax_linalg
 from jitcore.numpy import diagonals, logic, products, reductions, shaping, ufuncs
 from jitcore.numpy.dtype_names import finfo
 from jitcore.numpy.indexing import get_item
-from jitcore.numpy.products import cross, matmul, outer, tensordot, vecdot
+from jitcore.numpy.products import matmul
 from jitcore.numpy.promotion import (
     apply_select,
     broadcast_array,
@@ -84,7 +85,8 @@ def _adjoint(x) -> Array:
 
 # -- factorisations -----------------------------------------------------------------------------------------
 def cholesky(a, *, upper: bool = False, symmetrize_input: bool = True):
-    """The triangular factor L of a Hermitian positive definite matrix, a = L L^H. Same as: `numpy.linalg.cholesky`."""
+    """The triangular factor L of a Hermitian positive definite matrix, a = L L^H. Same as:
+    `numpy.linalg.cholesky`."""
     (a,) = _matrices("cholesky", a, is_square=True)
     factor = lax_linalg.cholesky(a, symmetrize_input=symmetrize_input)
     factor = diagonals.tril(factor)
@@ -132,7 +134,8 @@ def eigvalsh(a, UPLO: str | None = "L", *, symmetrize_input: bool = True):
 
 
 def eig(a):
-    """Eigenvalues and eigenvectors of a square matrix, complex. Same as: `numpy.linalg.eig`, always complex."""
+    """Eigenvalues and eigenvectors of a square matrix, complex. Same as: `numpy.linalg.eig`, always
+    complex."""
     (a,) = _matrices("eig", a, is_square=True)
     values, vectors = lax_linalg.eig(a, compute_left_eigenvectors=False)
     return EigResult(values, vectors)
@@ -176,7 +179,8 @@ def det(a):
 
 
 def solve(a, b):
-    """x with a x = b, for a square matrix a and a vector (b.ndim == 1) or matrices b. Same as: `numpy.linalg.solve`."""
+    """x with a x = b, for a square matrix a and a vector (b.ndim == 1) or matrices b. Same as:
+    `numpy.linalg.solve`."""
     a, b = _matrices("solve", a, b, is_square=True)
     is_vector = b.ndim == 1
     b = lax.expand_dims(b, (1,)) if is_vector else b
@@ -199,7 +203,8 @@ def inv(a):
 
 
 def pinv(a, rtol=None, hermitian: bool = False, *, rcond=None):
-    """Pseudo-inverse; singular values up to rtol times the largest count as 0. Same as: `numpy.linalg.pinv`."""
+    """Pseudo-inverse; singular values up to rtol times the largest count as 0. Same as:
+    `numpy.linalg.pinv`."""
     (a,) = _matrices("pinv", a)
     rtol = rcond if rtol is None else rtol
     if rtol is None:
@@ -212,7 +217,8 @@ def pinv(a, rtol=None, hermitian: bool = False, *, rcond=None):
 
 
 def lstsq(a, b, rcond=None, *, numpy_resid: bool = False):
-    """(x with the least squared residual, residuals, rank, singular values). Same as: `numpy.linalg.lstsq`."""
+    """(x with the least squared residual, residuals, rank, singular values). Same as:
+    `numpy.linalg.lstsq`."""
     a, b = _matrices("lstsq", a, b)
     if a.ndim != 2 or b.ndim not in (1, 2) or a.shape[0] != b.shape[0]:
         raise ValueError(
@@ -239,7 +245,8 @@ def lstsq(a, b, rcond=None, *, numpy_resid: bool = False):
 
 # -- norms --------------------------------------------------------------------------------------------------
 def norm(x, ord=None, axis=None, keepdims: bool = False):  # noqa: A002
-    """Norm of vectors (one axis) or matrices (two axes); all elements by default. Same as: `numpy.linalg.norm`.
+    """Norm of vectors (one axis) or matrices (two axes); all elements by default. Same as:
+    `numpy.linalg.norm`.
 
     ord: None, numbers, inf, -inf; for matrices also "fro" and "nuc"."""
     (x,) = promote_arrays("norm", x, to=dtypes.inexact_dtype)
@@ -347,7 +354,8 @@ def matrix_power(a, n: int):
 
 
 def multi_dot(arrays, *, precision=None):
-    """Product of several matrices in the cheapest order; vectors may stand at both ends. Same as: `numpy.linalg.multi_dot`."""
+    """Product of several matrices in the cheapest order; vectors may stand at both ends. Same as:
+    `numpy.linalg.multi_dot`."""
     arrays = [ensure_array("multi_dot", x, i) for i, x in enumerate(arrays)]
     if len(arrays) < 2:
         raise ValueError("multi_dot requires at least two inputs")

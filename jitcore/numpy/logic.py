@@ -27,7 +27,8 @@ def zeros_of(x):
     return lax.full(x.shape, False, dtypes.bool_)
 
 
-# -- comparison -----------------------------------------------------------------------------------------------
+# -- comparison
+# -----------------------------------------------------------------------------------------------
 def _define_comparison(name: str, function, symbol: str) -> Ufunc:
     primitive = function.primitive
     is_ordering = symbol not in ("==", "!=")
@@ -52,7 +53,8 @@ greater = _define_comparison("greater", lax.gt, ">")
 greater_equal = _define_comparison("greater_equal", lax.ge, ">=")
 
 
-# -- logic ----------------------------------------------------------------------------------------------------
+# -- logic
+# ----------------------------------------------------------------------------------------------------
 def to_bool(name: str, x, position: int = 0):
     """Whether each element differs from 0, as an Array of bools."""
     x = ensure_array(name, x, position)
@@ -80,7 +82,8 @@ def logical_not(x, /):
     return apply_elementwise(lax.bitwise_not.primitive, (to_bool("logical_not", x),))
 
 
-# -- predicates -----------------------------------------------------------------------------------------------
+# -- predicates
+# -----------------------------------------------------------------------------------------------
 def _of_parts(name: str, x, predicate, combine, otherwise: bool):
     """A predicate of floats, on both parts of complex numbers; integers give `otherwise`."""
     x = ensure_array(name, x)

@@ -1,6 +1,7 @@
 """Reductions that leave NaN out.
 
-In: an array, `axis`, `keepdims`, `where`. Out: what the plain reduction gives of the elements that are not NaN; NaN
+In: an array, `axis`, `keepdims`, `where`. Out: what the plain reduction gives of the elements that are not
+NaN; NaN
 where there are none.
 """
 
@@ -68,12 +69,14 @@ def _nan_position(name: str, function, a, axis, out, keepdims, limit: float) -> 
 
 
 def nanargmax(a, axis=None, out=None, keepdims=False):
-    """Index of the largest element that is not NaN; -1 where there is none. Same as: `jax.numpy.nanargmax`."""
+    """Index of the largest element that is not NaN; -1 where there is none. Same as:
+    `jax.numpy.nanargmax`."""
     return _nan_position("nanargmax", reductions.argmax, a, axis, out, keepdims, -np.inf)
 
 
 def nanargmin(a, axis=None, out=None, keepdims=False):
-    """Index of the smallest element that is not NaN; -1 where there is none. Same as: `jax.numpy.nanargmin`."""
+    """Index of the smallest element that is not NaN; -1 where there is none. Same as:
+    `jax.numpy.nanargmin`."""
     return _nan_position("nanargmin", reductions.argmin, a, axis, out, keepdims, np.inf)
 
 

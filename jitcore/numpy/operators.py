@@ -1,6 +1,8 @@
-"""Python operators of arrays: `x + y`, `-x`, `x[i]` ..., installed on `Array` for concrete arrays and tracers.
+"""Python operators of arrays: `x + y`, `-x`, `x[i]` ..., installed on `Array` for concrete arrays and
+tracers.
 
-In: an Array and an operand. Out: what the function of `jitcore.numpy` of that name gives. Two arrays of one dtype
+In: an Array and an operand. Out: what the function of `jitcore.numpy` of that name gives. Two arrays of one
+dtype
 outside a trace take a short way, straight to the NumPy ufunc: small eager programs consist of such calls.
 """
 
@@ -14,7 +16,8 @@ from jitcore.core.trace import context, eval_trace, user_snippet
 from jitcore.numpy import indexing, logic, products, rounding, ufuncs
 from jitcore.numpy.promotion import is_operand
 
-# Dtypes whose NumPy loops for these kinds of operators give what the primitives give, Python scalars included.
+# Dtypes whose NumPy loops for these kinds of operators give what the primitives give, Python scalars
+# included.
 _DIRECT = {
     "arithmetic": {
         dtypes.int32,
@@ -32,7 +35,8 @@ _EXACT_INT = 1 << 24
 
 
 def compute_directly(numpy_ufunc, allowed: set, x: ConcreteArray, other):
-    """The result of an operator on concrete operands of one dtype by one NumPy call; None where rules are needed."""
+    """The result of an operator on concrete operands of one dtype by one NumPy call; None where rules are
+    needed."""
     data = x.data
     if data.dtype not in allowed:
         return None

@@ -1,6 +1,7 @@
 """`pad`: arrays with values put around them.
 
-In: an array and widths known now. Out: the larger array. Constant padding is one `pad`; the other modes join slices of
+In: an array and widths known now. Out: the larger array. Constant padding is one `pad`; the other modes
+join slices of
 the array itself, one axis after another.
 """
 
@@ -32,8 +33,10 @@ def pad(array, pad_width, mode="constant", **kwargs):
     """array with `pad_width` elements before and after, per axis or the same for all. Same as: `numpy.pad`.
 
     Args:
-        mode: "constant" (`constant_values`), "edge", "reflect", "symmetric" (`reflect_type`), "wrap", "linear_ramp"
-            (`end_values`), "maximum", "minimum", "mean", "median" (`stat_length`), "empty", or a function as in NumPy.
+        mode: "constant" (`constant_values`), "edge", "reflect", "symmetric" (`reflect_type`), "wrap",
+        "linear_ramp"
+            (`end_values`), "maximum", "minimum", "mean", "median" (`stat_length`), "empty", or a function
+            as in NumPy.
     Raises: ValueError for an unknown mode or keyword."""
     array = ensure_array("pad", array)
     widths = _per_side("pad_width", pad_width, array.ndim)

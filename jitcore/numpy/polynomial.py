@@ -26,7 +26,8 @@ from jitcore.numpy.taking import trim_zeros
 
 
 def polyval(p, x, *, unroll: int = 16):
-    """The polynomial with coefficients p (highest power first) at x, by Horner's rule. Same as: `numpy.polyval`."""
+    """The polynomial with coefficients p (highest power first) at x, by Horner's rule. Same as:
+    `numpy.polyval`."""
     p, x = promote_arrays("polyval", p, x)
     y = lax.full(x.shape, 0, x.dtype)
     for i in range(p.shape[0]):
@@ -112,7 +113,8 @@ def polyfit(x, y, deg: int, rcond=None, full: bool = False, w=None, cov=False):
     """Least-squares polynomial of degree deg through points. Same as: `numpy.polyfit`.
 
     Args:
-        w: weights of the points. full: also residuals, rank, singular values, rcond. cov: also the covariance."""
+        w: weights of the points. full: also residuals, rank, singular values, rcond. cov: also the
+        covariance."""
     x, y = promote_arrays("polyfit", x, y, to=dtypes.inexact_dtype)
     deg = operator.index(deg)
     if deg < 0:
@@ -142,7 +144,8 @@ def polyfit(x, y, deg: int, rcond=None, full: bool = False, w=None, cov=False):
 
 
 def poly(seq_of_zeros):
-    """Coefficients of the polynomial with these roots (or of a matrix's eigenvalues). Same as: `numpy.poly`."""
+    """Coefficients of the polynomial with these roots (or of a matrix's eigenvalues). Same as:
+    `numpy.poly`."""
     (roots_,) = promote_arrays("poly", seq_of_zeros, to=dtypes.inexact_dtype)
     if roots_.ndim == 2:
         roots_ = linalg.eigvals(roots_)
@@ -182,7 +185,8 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     """Linear interpolation of the points (xp, fp) at x; xp rises. Same as: `numpy.interp`.
 
     Args:
-        left, right: values outside the range of xp; fp[0] and fp[-1] by default, "extrapolate" continues the line.
+        left, right: values outside the range of xp; fp[0] and fp[-1] by default, "extrapolate" continues
+        the line.
         period: of x and xp; left and right are then ignored."""
     x, xp, fp = promote_arrays("interp", x, xp, fp, to=dtypes.inexact_dtype)
     if xp.ndim != 1 or fp.ndim != 1 or xp.shape != fp.shape:
@@ -240,7 +244,8 @@ def convolve(a, v, mode: str = "full", *, precision=None, preferred_element_type
 
 
 def correlate(a, v, mode: str = "valid", *, precision=None, preferred_element_type=None):
-    """Discrete correlation of a with conjugate(v). mode: "full", "same", "valid". Same as: `numpy.correlate`."""
+    """Discrete correlation of a with conjugate(v). mode: "full", "same", "valid". Same as:
+    `numpy.correlate`."""
     a, v = _signals("correlate", a, v)
     v = ufuncs.conjugate(v)
     if a.shape[0] < v.shape[0]:

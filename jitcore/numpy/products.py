@@ -1,6 +1,7 @@
 """Products of vectors, matrices and tensors: `dot`, `matmul`, `einsum`, `tensordot`, `outer` and their like.
 
-In: arrays. Out: one array in the dtype where they meet. Each contraction of two arrays is one `dot_general`, with a
+In: arrays. Out: one array in the dtype where they meet. Each contraction of two arrays is one
+`dot_general`, with a
 transposition of the result where its axes come out in another order.
 """
 
@@ -125,7 +126,8 @@ def outer(a, b, out=None):
 
 
 def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_sharding=None):
-    """Sum of products over `axes`: that many last and first axes, or two sequences of axes. Same as: `numpy.tensordot`."""
+    """Sum of products over `axes`: that many last and first axes, or two sequences of axes. Same as:
+    `numpy.tensordot`."""
     a, b, dtype = _prepare("tensordot", a, b, preferred_element_type)
     if isinstance(axes, (tuple, list)):
         a_axes, b_axes = ((x,) if not isinstance(x, (tuple, list)) else tuple(x) for x in axes)
@@ -210,7 +212,8 @@ def einsum(subscripts, /, *operands, out=None, optimize="optimal", precision=Non
     """Sums of products in index notation, `einsum("ij,jk->ik", a, b)`. Same as: `numpy.einsum`.
 
     Args:
-        optimize: how to find the order of pairwise contractions ("optimal", "auto", "greedy", False: left to right).
+        optimize: how to find the order of pairwise contractions ("optimal", "auto", "greedy", False: left
+        to right).
     Raises: ValueError for malformed subscripts or extents that differ."""
     import opt_einsum
 
@@ -249,7 +252,8 @@ def _left_to_right(operands):
 
 
 def _order_chosen(expression: str, chosen: list, positions) -> list:
-    """opt_einsum names the operands of a step in the order in which it pops them: from the last position down."""
+    """opt_einsum names the operands of a step in the order in which it pops them: from the last position
+    down."""
     return chosen[::-1] if len(chosen) > 1 else chosen
 
 

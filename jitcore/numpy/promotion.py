@@ -1,7 +1,9 @@
 """Operands of NumPy-style functions: what is accepted, which dtype they meet in, how shapes broadcast.
 
-In: arrays, tracers, ndarrays and Python scalars as the user passes them. Out: operands of one dtype for `lax`, in
-which scalars stay scalars (an elementwise primitive takes them as they are) and arrays have one shape. Everything
+In: arrays, tracers, ndarrays and Python scalars as the user passes them. Out: operands of one dtype for
+`lax`, in
+which scalars stay scalars (an elementwise primitive takes them as they are) and arrays have one shape.
+Everything
 in `jitcore.numpy` goes through here before it reaches a primitive.
 """
 
@@ -44,7 +46,8 @@ def is_operand(x) -> bool:
 
 
 def ensure_array(name: str, x, position: int = 0) -> Array:
-    """x as an Array: ndarrays are wrapped without a copy where their layout allows, scalars keep their weak type.
+    """x as an Array: ndarrays are wrapped without a copy where their layout allows, scalars keep their weak
+    type.
 
     Raises: TypeError for lists and other objects (`jnp.array` takes those)."""
     if isinstance(x, Array):
@@ -87,7 +90,8 @@ def promote_typed(name: str, args: Sequence, to: Callable | None = None) -> tupl
 
 
 def convert_operand(arg, own: tuple[np.dtype, bool], dtype, weak: bool):
-    """arg in this dtype. Equal dtypes need no conversion, whatever their weak types: the result's is joint."""
+    """arg in this dtype. Equal dtypes need no conversion, whatever their weak types: the result's is
+    joint."""
     if own[0] == dtype and (own[1] == weak or isinstance(arg, Array)):
         return arg
     return cast(arg, aval_of(arg), dtype, weak)
@@ -154,11 +158,13 @@ def broadcast_array(x, shape: tuple):
     return lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - len(own), len(shape))))
 
 
-# -- application ----------------------------------------------------------------------------------------------
+# -- application
+# ----------------------------------------------------------------------------------------------
 def apply_elementwise(primitive: Primitive, operands: Sequence):
     """An elementwise primitive on operands of one dtype whose shapes broadcast.
 
-    Outside a trace NumPy broadcasts, without intermediate arrays; inside one the arrays get one shape first."""
+    Outside a trace NumPy broadcasts, without intermediate arrays; inside one the arrays get one shape
+    first."""
     if context.trace is eval_trace and not any(isinstance(x, Tracer) for x in operands):
         return _apply_now(primitive, operands)
     return primitive.bind(*broadcast_operands(*operands))
@@ -190,7 +196,8 @@ def _elementwise_result(primitive: Primitive, dtype, arity: int, weak: bool) -> 
 
 
 def apply_select(condition, on_true, on_false):
-    """`on_true` where the condition (of bools) holds, else `on_false`; all three broadcast, one `select_n`."""
+    """`on_true` where the condition (of bools) holds, else `on_false`; all three broadcast, one
+    `select_n`."""
     operands = condition, on_true, on_false
     if context.trace is eval_trace and not any(isinstance(x, Tracer) for x in operands):
         which, yes, no = map(to_numpy, operands)
@@ -202,7 +209,8 @@ def apply_select(condition, on_true, on_false):
     return lax.select_n.primitive.bind(condition, on_false, on_true)
 
 
-# -- axes and other static arguments ----------------------------------------------------------------------------
+# -- axes and other static arguments
+# ----------------------------------------------------------------------------
 def canonicalize_axis(axis, rank: int) -> int:
     """A non-negative axis. Raises: ValueError out of range."""
     axis = operator.index(axis)
@@ -212,7 +220,8 @@ def canonicalize_axis(axis, rank: int) -> int:
 
 
 def canonicalize_axes(axis, rank: int) -> tuple[int, ...]:
-    """Axes of a reduction: all for None, one, or several. Raises: ValueError for a repeated or absent axis."""
+    """Axes of a reduction: all for None, one, or several. Raises: ValueError for a repeated or absent
+    axis."""
     if axis is None:
         return tuple(range(rank))
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)

@@ -1,6 +1,8 @@
-"""NumPy's own functions on our arrays: `np.sin(x)`, `np.concatenate([x, y])`, `np.add.outer(x, y)` reach `jitcore.numpy`.
+"""NumPy's own functions on our arrays: `np.sin(x)`, `np.concatenate([x, y])`, `np.add.outer(x, y)` reach
+`jitcore.numpy`.
 
-In: a NumPy function and arguments with an Array among them. Out: what the namesake here gives. A function without
+In: a NumPy function and arguments with an Array among them. Out: what the namesake here gives. A function
+without
 namesake runs in NumPy on the data of concrete arrays, and raises on a tracer.
 """
 

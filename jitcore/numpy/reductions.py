@@ -1,6 +1,7 @@
 """Reductions: sums, products, extrema, means and their NaN-ignoring forms, over any axes.
 
-In: an array, `axis` (None, an int or a tuple), `keepdims`, `where` (elements to take), `initial`. Out: an array with
+In: an array, `axis` (None, an int or a tuple), `keepdims`, `where` (elements to take), `initial`. Out: an
+array with
 those axes gone. Integers narrower than the default add up in the default integer dtype, means are floats.
 """
 
@@ -34,7 +35,8 @@ def widen_integer(dtype) -> np.dtype:
 
 
 def _fold(name: str, function, a, axis, keepdims: bool, where, identity, initial, combine) -> Array:
-    """One reduction primitive: elements outside `where` become the identity, `initial` takes part at the end."""
+    """One reduction primitive: elements outside `where` become the identity, `initial` takes part at the
+    end."""
     axes = canonicalize_axes(axis, a.ndim)
     if where is not None:
         a = apply_select(_mask(where), a, np.asarray(identity).astype(a.dtype)[()])

@@ -1,6 +1,7 @@
 """Rounding, parts of floats, and integer arithmetic that is not one primitive.
 
-In: arrays and scalars. Out: arrays in the dtype NumPy's namesake has under the promotion rules of `promotion`.
+In: arrays and scalars. Out: arrays in the dtype NumPy's namesake has under the promotion rules of
+`promotion`.
 """
 
 from __future__ import annotations
@@ -144,7 +145,8 @@ def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None):
     return x
 
 
-# -- parts of floats ------------------------------------------------------------------------------------------
+# -- parts of floats
+# ------------------------------------------------------------------------------------------
 def modf(x, /, out=None):
     """(fractional part, integral part), both with the sign of x. Same as: `numpy.modf`."""
     reject_out("modf", out)
@@ -235,7 +237,8 @@ def heaviside(x, y, /):
     return apply_select(logic.equal(x, 0), y, signed)
 
 
-# -- integers -------------------------------------------------------------------------------------------------
+# -- integers
+# -------------------------------------------------------------------------------------------------
 def _gcd_steps(dtype) -> int:
     """Euclid's algorithm needs the most steps for Fibonacci numbers: 1.44 per bit."""
     return int(dtype.itemsize * 8 * 1.45) + 2

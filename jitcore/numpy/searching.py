@@ -85,7 +85,8 @@ def flatnonzero(a, *, size: int | None = None, fill_value=None):
 
 # -- sorted arrays ------------------------------------------------------------------------------------------
 def searchsorted(a, v, side: str = "left", sorter=None, *, method: str = "scan"):
-    """Where to insert v so that the sorted vector a stays sorted. Same as: `numpy.searchsorted`; NaN sorts last.
+    """Where to insert v so that the sorted vector a stays sorted. Same as: `numpy.searchsorted`; NaN sorts
+    last.
 
     Args:
         side: "left" before equal elements, "right" after them.
@@ -139,7 +140,8 @@ def digitize(x, bins, right: bool = False, *, method: str | None = None):
 
 # -- flat and multi-axis indices ----------------------------------------------------------------------------
 def unravel_index(indices, shape):
-    """Flat indices as one array per axis; those out of range are clamped. Same as: `jax.numpy.unravel_index`."""
+    """Flat indices as one array per axis; those out of range are clamped. Same as:
+    `jax.numpy.unravel_index`."""
     indices = ensure_array("unravel_index", indices)
     extents = shape if isinstance(shape, (tuple, list)) else (shape,)
     extents = [operator.index(s) if isinstance(s, (int, np.integer)) else s for s in extents]
@@ -157,7 +159,8 @@ def unravel_index(indices, shape):
 
 
 def ravel_multi_index(multi_index, dims, mode: str = "raise", order: str = "C"):
-    """Flat indices of indices per axis. Same as: `numpy.ravel_multi_index`; traced ones need mode "clip" or "wrap"."""
+    """Flat indices of indices per axis. Same as: `numpy.ravel_multi_index`; traced ones need mode "clip" or
+    "wrap"."""
     if len(multi_index) != len(dims):
         raise ValueError(f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}")
     indices = ensure_arrays("ravel_multi_index", *multi_index)

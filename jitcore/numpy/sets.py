@@ -1,6 +1,7 @@
 """Sets of values: unique elements and operations on them.
 
-In: arrays, taken as sets of their elements. Out: sorted vectors. Their length depends on values: while tracing, `size=`
+In: arrays, taken as sets of their elements. Out: sorted vectors. Their length depends on values: while
+tracing, `size=`
 cuts or fills it.
 """
 
@@ -55,7 +56,8 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
     """The distinct elements (slices along axis), sorted. Same as: `numpy.unique`.
 
     Args:
-        size: length of the result: cut, or filled up with `fill_value` (the smallest element). Required while tracing.
+        size: length of the result: cut, or filled up with `fill_value` (the smallest element). Required
+        while tracing.
     Returns: the elements, and on request their first positions, the positions that rebuild ar, their counts.
     Raises: ConcretizationTypeError for a traced array without `size`."""
     ar = ensure_array("unique", ar)

@@ -1,6 +1,7 @@
 """Shapes: reshaping, moving axes, joining, splitting, repeating, padding, broadcasting.
 
-In: arrays. Out: arrays with the same elements elsewhere. Arguments that decide a shape must be known while tracing.
+In: arrays. Out: arrays with the same elements elsewhere. Arguments that decide a shape must be known while
+tracing.
 """
 
 from __future__ import annotations
@@ -122,7 +123,8 @@ def permute_dims(a, /, axes):
 
 
 def matrix_transpose(x, /):
-    """x with its last two axes exchanged. Raises: ValueError below two axes. Same as: `numpy.matrix_transpose`."""
+    """x with its last two axes exchanged. Raises: ValueError below two axes. Same as:
+    `numpy.matrix_transpose`."""
     x = ensure_array("matrix_transpose", x)
     if x.ndim < 2:
         raise ValueError(f"x must be at least two-dimensional for matrix_transpose; got ndim={x.ndim}")
@@ -159,7 +161,8 @@ def rollaxis(a, axis: int, start: int = 0):
 
 
 def squeeze(a, axis=None):
-    """a without axes of extent 1 (all, or those named). Raises: ValueError for another extent. Same as: `numpy.squeeze`."""
+    """a without axes of extent 1 (all, or those named). Raises: ValueError for another extent. Same as:
+    `numpy.squeeze`."""
     a = ensure_array("squeeze", a)
     if axis is None:
         axes = tuple(i for i, extent in enumerate(a.shape) if isinstance(extent, int) and extent == 1)
@@ -185,7 +188,8 @@ def atleast_2d(*arys):
 
 
 def atleast_3d(*arys):
-    """Each array with at least three axes; a matrix gets its new one at the end. Same as: `numpy.atleast_3d`."""
+    """Each array with at least three axes; a matrix gets its new one at the end. Same as:
+    `numpy.atleast_3d`."""
 
     def extend(x):
         if x.ndim == 2:
@@ -202,7 +206,8 @@ def _each(arys, function):
 
 # -- broadcasting -------------------------------------------------------------------------------------------
 def broadcast_to(array, shape, *, out_sharding=None):
-    """array repeated to a larger shape. Raises: ValueError where it does not fit. Same as: `numpy.broadcast_to`."""
+    """array repeated to a larger shape. Raises: ValueError where it does not fit. Same as:
+    `numpy.broadcast_to`."""
     array, shape = ensure_array("broadcast_to", array), canonicalize_shape(shape)
     if array.ndim > len(shape) or any_mismatch(array.shape, shape):
         raise ValueError(f"Incompatible shapes for broadcasting: {array.shape} and requested shape {shape}")
@@ -285,7 +290,8 @@ def dstack(tup, dtype=None):
 
 
 def column_stack(tup):
-    """Vectors as columns, matrices as they are, joined along the second axis. Same as: `numpy.column_stack`."""
+    """Vectors as columns, matrices as they are, joined along the second axis. Same as:
+    `numpy.column_stack`."""
     arrays = _to_list("column_stack", tup)
     return concatenate([x if x.ndim > 1 else lax.reshape(x, (x.size, 1)) for x in arrays], 1)
 
@@ -338,7 +344,8 @@ def _split(name: str, ary, indices_or_sections, axis: int, is_even: bool) -> lis
 
 
 def split(ary, indices_or_sections, axis: int = 0):
-    """Equal parts, or the parts between indices. Raises: ValueError for unequal parts. Same as: `numpy.split`."""
+    """Equal parts, or the parts between indices. Raises: ValueError for unequal parts. Same as:
+    `numpy.split`."""
     return _split("split", ary, indices_or_sections, axis, True)
 
 
@@ -399,7 +406,8 @@ def rot90(m, k: int = 1, axes=(0, 1)):
 
 
 def roll(a, shift, axis=None):
-    """a shifted along axes, elements re-entering at the other end. Same as: `numpy.roll`; shift may be traced."""
+    """a shifted along axes, elements re-entering at the other end. Same as: `numpy.roll`; shift may be
+    traced."""
     a = ensure_array("roll", a)
     if axis is None:
         return reshape(roll(ravel(a), shift, 0), a.shape)

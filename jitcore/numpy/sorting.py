@@ -69,7 +69,8 @@ def lexsort(keys, axis: int = -1):
 
 
 def partition(a, kth, axis: int = -1):
-    """Smaller elements before position kth, larger ones after it: sorted altogether. Same as: `numpy.partition`."""
+    """Smaller elements before position kth, larger ones after it: sorted altogether. Same as:
+    `numpy.partition`."""
     a, axis = _prepare("partition", a, axis)
     _check_position(kth, a, axis)
     return lax.sort(a, axis, True)

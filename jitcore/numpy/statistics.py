@@ -58,7 +58,8 @@ def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None):
 
 
 def histogram_bin_edges(a, bins=10, range=None, weights=None):  # noqa: A002
-    """The edges of equal bins over the range of a, or `bins` itself if those are edges. Same as: `numpy.histogram_bin_edges`."""
+    """The edges of equal bins over the range of a, or `bins` itself if those are edges. Same as:
+    `numpy.histogram_bin_edges`."""
     if isinstance(bins, str):
         raise NotImplementedError("string values for `bins` not implemented.")
     a = ravel(ensure_array("histogram_bin_edges", asarray(a)))
@@ -78,7 +79,8 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):  # noqa: A002
 
 
 def histogram(a, bins=10, range=None, weights=None, density=None):  # noqa: A002
-    """(counts or summed weights per bin, edges); the last bin includes its right edge. Same as: `numpy.histogram`.
+    """(counts or summed weights per bin, edges); the last bin includes its right edge. Same as:
+    `numpy.histogram`.
 
     density: divide by the total and the widths of the bins."""
     a = ravel(ensure_array("histogram", asarray(a)))
@@ -114,7 +116,8 @@ def _count_in_bins(coordinates: Sequence, edges: Sequence, weights) -> Array:
 
 
 def histogramdd(sample, bins=10, range=None, weights=None, density=None):  # noqa: A002
-    """(counts per bin of several coordinates, list of edges). Same as: `numpy.histogramdd`. sample: [points, axes]."""
+    """(counts per bin of several coordinates, list of edges). Same as: `numpy.histogramdd`. sample:
+    [points, axes]."""
     if isinstance(sample, (list, tuple)):
         coordinates = promote_arrays("histogramdd", *map(asarray, sample), to=dtypes.inexact_dtype)
     else:
@@ -159,7 +162,8 @@ _METHODS = ("linear", "lower", "higher", "nearest", "midpoint")
 
 def quantile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False,
              *, weights=None):  # fmt: skip
-    """The values below which shares q in [0, 1] of the elements lie. Same as: `numpy.quantile`; NaN gives NaN.
+    """The values below which shares q in [0, 1] of the elements lie. Same as: `numpy.quantile`; NaN gives
+    NaN.
 
     method: between two elements "linear", "lower", "higher", "nearest" or "midpoint"."""
     return _quantile("quantile", a, q, axis, out, overwrite_input, method, keepdims, False)
@@ -251,7 +255,8 @@ def _pick_between(ordered, q, last, method: str) -> Array:
 
 
 def _take_last(ordered, index, shape: tuple) -> Array:
-    """`ordered[..., index]` where the leading axes of both broadcast; they all match when index is a scalar."""
+    """`ordered[..., index]` where the leading axes of both broadcast; they all match when index is a
+    scalar."""
     batch = ordered.shape[:-1]
     if index.ndim == 0:
         return get_item(ordered, (Ellipsis, index))

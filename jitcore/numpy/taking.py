@@ -1,6 +1,7 @@
 """Taking and putting elements by index arrays and conditions, as functions.
 
-In: arrays and index arrays. Out: arrays. Traced indices out of range give NaN (`take`'s "fill" mode) unless `mode` says
+In: arrays and index arrays. Out: arrays. Traced indices out of range give NaN (`take`'s "fill" mode) unless
+`mode` says
 otherwise; a result whose length depends on values needs `size=` while tracing.
 """
 
@@ -31,7 +32,8 @@ from jitcore.numpy.shaping import broadcast_arrays, ravel
 
 
 def _as_index(name: str, indices, extent, mode) -> tuple:
-    """(indices, mode for reading): "wrap" and "clip" are arithmetic on the indices; known ones need no mode."""
+    """(indices, mode for reading): "wrap" and "clip" are arithmetic on the indices; known ones need no
+    mode."""
     if isinstance(indices, (list, tuple)):
         indices = asarray(indices) if any(isinstance(i, Array) for i in indices) else np.asarray(indices)
     if isinstance(indices, (int, np.integer)) and not isinstance(indices, bool):
@@ -68,7 +70,8 @@ def take(a, indices, axis: int | None = None, out=None, mode: str | None = None,
 
 
 def take_along_axis(arr, indices, axis: int | None = -1, mode: str | None = None, fill_value=None):
-    """Elements at indices that vary along one axis and match along the others. Same as: `numpy.take_along_axis`."""
+    """Elements at indices that vary along one axis and match along the others. Same as:
+    `numpy.take_along_axis`."""
     arr = ensure_array("take_along_axis", arr)
     if axis is None:
         return take_along_axis(
@@ -85,7 +88,8 @@ def take_along_axis(arr, indices, axis: int | None = -1, mode: str | None = None
 
 
 def _index_along_axis(arr, indices, axis: int, mode):
-    """((index tuple, mode), shape to which arr broadcasts): the other axes are indexed by their own positions."""
+    """((index tuple, mode), shape to which arr broadcasts): the other axes are indexed by their own
+    positions."""
     indices, mode = _as_index("take_along_axis", indices, arr.shape[axis], mode)
     own = [extent for i, extent in enumerate(arr.shape) if i != axis]
     given = [extent for i, extent in enumerate(indices.shape) if i != axis]
@@ -130,7 +134,8 @@ def put(a, ind, v, mode: str | None = None, *, inplace: bool = True):
 
 
 def place(arr, mask, vals, *, inplace: bool = True):
-    """A copy of arr with successive vals where the mask holds (`inplace` must be False). Same as: `jax.numpy.place`."""
+    """A copy of arr with successive vals where the mask holds (`inplace` must be False). Same as:
+    `jax.numpy.place`."""
     _require_copy("place", inplace)
     arr, mask = ensure_arrays("place", arr, mask)
     vals = ravel(asarray(vals))
@@ -152,7 +157,8 @@ def _require_copy(name: str, inplace: bool) -> None:
 
 # -- by conditions ------------------------------------------------------------------------------------------
 def compress(condition, a, axis: int | None = None, *, size: int | None = None, fill_value=0, out=None):
-    """Slices along axis where the condition holds. Same as: `numpy.compress`; `size` is required while tracing."""
+    """Slices along axis where the condition holds. Same as: `numpy.compress`; `size` is required while
+    tracing."""
     reject_out("compress", out)
     a, condition = ensure_array("compress", a), ensure_array("compress", asarray(condition))
     if condition.ndim != 1:
@@ -169,7 +175,8 @@ def compress(condition, a, axis: int | None = None, *, size: int | None = None, 
 
 
 def extract(condition, arr, *, size: int | None = None, fill_value=0):
-    """Elements where the condition holds, in one axis. Same as: `numpy.extract`; `size` is required while tracing."""
+    """Elements where the condition holds, in one axis. Same as: `numpy.extract`; `size` is required while
+    tracing."""
     return compress(ravel(asarray(condition)), ravel(asarray(arr)), 0, size=size, fill_value=fill_value)
 
 
@@ -193,7 +200,8 @@ def insert(arr, obj, values, axis: int | None = None):
     is_single = not isinstance(obj, slice) and np.ndim(obj) == 0
     obj = obj if isinstance(obj, slice) else np.asarray(obj)
     extent = arr.shape[axis]
-    # NumPy inserts the numbers of the new slices into the numbers of the old ones: that says where each comes from.
+    # NumPy inserts the numbers of the new slices into the numbers of the old ones: that says where each
+    # comes from.
     if is_single:
         values = lax.reshape(values, (1,) * (arr.ndim - values.ndim) + values.shape)
         if np.ndim(obj) == 0 and values.ndim and values.ndim == arr.ndim:
@@ -262,7 +270,8 @@ def choose(a, choices, out=None, mode: str = "raise"):
 
 
 def piecewise(x, condlist, funclist, *args, **kw):
-    """The function (or number) of the last condition that holds; one more is the default. Same as: `numpy.piecewise`."""
+    """The function (or number) of the last condition that holds; one more is the default. Same as:
+    `numpy.piecewise`."""
     x = ensure_array("piecewise", x)
     conditions = [condlist] if isinstance(condlist, Array) and condlist.ndim == x.ndim else list(condlist)
     functions = list(funclist)

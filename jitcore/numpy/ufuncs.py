@@ -183,7 +183,8 @@ def divmod_(x, y, /):
     return floor_divide(*operands), remainder(*operands)
 
 
-# -- powers and exponentials ----------------------------------------------------------------------------------
+# -- powers and exponentials
+# ----------------------------------------------------------------------------------
 @ufunc()
 def power(x, y, /):
     """x to the power y. Same as: `numpy.power`.
@@ -260,7 +261,8 @@ def hypot(x, y, /):
     return apply_select(is_infinite, larger, scaled)
 
 
-# -- extrema --------------------------------------------------------------------------------------------------
+# -- extrema
+# --------------------------------------------------------------------------------------------------
 def compare_complex(primitive, x, y):
     """An ordering of complex numbers: by their real, then imaginary parts."""
     same_real = apply_elementwise(lax.eq.primitive, (real(x), real(y)))
@@ -323,7 +325,8 @@ def bitwise_count(x, /):
     return convert_dtype(apply_elementwise(lax.population_count.primitive, (x,)), dtypes.uint8)
 
 
-# -- angles ---------------------------------------------------------------------------------------------------
+# -- angles
+# ---------------------------------------------------------------------------------------------------
 def deg2rad(x, /):
     """Degrees to radians. Same as: `numpy.deg2rad`."""
     return multiply(*promote("deg2rad", x, to=_INEXACT), np.pi / 180)
@@ -343,7 +346,8 @@ def sinc(x, /):
     return apply_select(is_zero, angle.dtype.type(1), true_divide(sin(safe), safe))
 
 
-# -- complex parts --------------------------------------------------------------------------------------------
+# -- complex parts
+# --------------------------------------------------------------------------------------------
 def real(val, /):
     """Real part; val itself where it is real. Same as: `numpy.real`."""
     val = ensure_array("real", val)

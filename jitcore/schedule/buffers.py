@@ -1,4 +1,5 @@
-"""The buffer plan: dead temporaries go, scalars move to the stack, outputs reuse donated inputs, temporaries share memory.
+"""The buffer plan: dead temporaries go, scalars move to the stack, outputs reuse donated inputs,
+temporaries share memory.
 
 In: a program as it was lowered. Out: the same program with final buffer kinds and aliases.
 """
@@ -8,7 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from jitcore.loopir.expr import Buffer, walk
-from jitcore.loopir.program import Kernel, LibraryCall, Loop, Native, Program, Reduce, Scan, Store, Switch, While
+from jitcore.loopir.program import (
+    Kernel,
+    LibraryCall,
+    Loop,
+    Native,
+    Program,
+    Reduce,
+    Scan,
+    Store,
+    Switch,
+    While,
+)
 from jitcore.schedule.nest import roots_of, stores_of
 
 
@@ -78,10 +90,16 @@ def _step_writes(step) -> set[Buffer]:
 
 
 def _drop_dead_stores(program: Program) -> None:
-    """Removes stores to temporaries that nothing reads (their values were forwarded), and then unused temporaries."""
+    """Removes stores to temporaries that nothing reads (their values were forwarded), and then unused
+    temporaries."""
     natives = [step for step in program.steps if isinstance(step, Native)]
-    partials = {buffer for step in natives for s in statements_of(step.body) if isinstance(s, Reduce) and s.partials
-                for buffer in s.partials}  # fmt: skip
+    partials = {
+        buffer
+        for step in natives
+        for s in statements_of(step.body)
+        if isinstance(s, Reduce) and s.partials
+        for buffer in s.partials
+    }
     while True:
         read = set(program.outputs).union(partials, *map(_step_reads, program.steps))
         dead = set(program.temps).intersection(*[set().union(*map(_step_writes, natives))]) - read
@@ -131,12 +149,17 @@ def _place_scalars(program: Program) -> None:
 
 
 def _reuse_input(program: Program, output: Buffer, donated: Sequence[bool]) -> Buffer:
-    """A donated input of the output's shape and dtype that may be overwritten by it, else the output itself."""
+    """A donated input of the output's shape and dtype that may be overwritten by it, else the output
+    itself."""
     if len(program.steps) != 1 or not isinstance(program.steps[0], Native):
         return output
     taken = {id(buffer) for buffer in program.outputs}
     for source, may_overwrite in zip(program.inputs, donated):
-        if may_overwrite and id(source) not in taken and (source.shape, source.dtype) == (output.shape, output.dtype):
+        if (
+            may_overwrite
+            and id(source) not in taken
+            and (source.shape, source.dtype) == (output.shape, output.dtype)
+        ):
             if _may_alias(program.steps[0].body, source, output):
                 _rename(program.steps[0].body, output, source)
                 return source
@@ -144,7 +167,8 @@ def _reuse_input(program: Program, output: Buffer, donated: Sequence[bool]) -> B
 
 
 def _may_alias(body: list, source: Buffer, output: Buffer) -> bool:
-    """Whether each element of `source` is read for the last time where the same element of `output` is written."""
+    """Whether each element of `source` is read for the last time where the same element of `output` is
+    written."""
     writer = None
     for number, kernel in enumerate(body):
         if not isinstance(kernel, Kernel):

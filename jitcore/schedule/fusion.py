@@ -1,7 +1,9 @@
 """Fusion groups: reductions and stores that share their outer loops become one kernel.
 
-In: values to store and reductions to compute, in program order. Out: `Kernel`s. A group has a layout (the shape its
-members run over) and the kept dimensions that are its outer loops; its passes over the remaining, inner dimensions
+In: values to store and reductions to compute, in program order. Out: `Kernel`s. A group has a layout (the
+shape its
+members run over) and the kept dimensions that are its outer loops; its passes over the remaining, inner
+dimensions
 follow each other within one outer iteration, so softmax over rows is one kernel of three passes.
 """
 
@@ -48,7 +50,8 @@ class _Written:
 
 
 class FusionGroup:
-    """Collects members while they fit. `layout`: extents other than 1; `kept`: dimensions of it in outer loops."""
+    """Collects members while they fit. `layout`: extents other than 1; `kept`: dimensions of it in outer
+    loops."""
 
     def __init__(self, graph: Graph, layout: tuple, kept: tuple[int, ...], new_temp: Callable[..., Buffer]):
         self.graph, self.layout, self.new_temp = graph, layout, new_temp

@@ -1,8 +1,11 @@
 """Lowering: a jaxpr becomes a loop program.
 
-In: a jaxpr without constvars and a test of which equations the backend can render. Out: a `Program`. Equations are
-visited once, in order. Elementwise and shape operations become `Computed` values that are inlined where they are
-read; what has to be in memory joins a fusion group; control flow becomes native `While` and `Switch` statements;
+In: a jaxpr without constvars and a test of which equations the backend can render. Out: a `Program`.
+Equations are
+visited once, in order. Elementwise and shape operations become `Computed` values that are inlined where
+they are
+read; what has to be in memory joins a fusion group; control flow becomes native `While` and `Switch`
+statements;
 what the backend cannot render becomes a library call of the primitive's NumPy/SciPy implementation.
 """
 
@@ -11,17 +14,17 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from jitcore import dtypes
+from jitcore.config import config
 from jitcore.core.jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var, sub_jaxprs
 from jitcore.loopir.builder import Builder
+from jitcore.loopir.check import check_program
 from jitcore.loopir.expr import Buffer, Expr, Graph
 from jitcore.loopir.index import Index, linearize
 from jitcore.loopir.program import Kernel, LibraryCall, Native, Program, Store, Switch, While
-from jitcore.loopir.values import ROOTS, Reduction, Region, Regions, Running, Stored, Value
+from jitcore.loopir.values import ROOTS, Reduction, Region, Regions, Running, Scalar, Stored, Value
 from jitcore.schedule.buffers import plan_buffers
-from jitcore.schedule.fusion import FusionGroup, is_trivial, kept_dimensions, nest_loops, scan_kernel, squeeze
+from jitcore.schedule.fusion import FusionGroup, is_trivial, kept_dimensions, scan_kernel, squeeze
 from jitcore.schedule.nest import shape_kernel
 from jitcore.schedule.uses import Uses
 
@@ -38,12 +41,16 @@ def lower_program(closed: ClosedJaxpr, can_render: Callable[[Equation], bool],
     lowering = Lowering(can_render)
     jaxpr = closed.jaxpr
     inputs = [Buffer(f"in{k}", var.aval.shape, var.aval.dtype, "in") for k, var in enumerate(jaxpr.invars)]
-    outputs = [Buffer(f"out{k}", atom.aval.shape, atom.aval.dtype, "out") for k, atom in enumerate(jaxpr.outvars)]
+    outputs = [
+        Buffer(f"out{k}", atom.aval.shape, atom.aval.dtype, "out") for k, atom in enumerate(jaxpr.outvars)
+    ]
     env = {var: lowering.stored(buffer) for var, buffer in zip(jaxpr.invars, inputs)}
     lowering.lower_jaxpr(jaxpr, env, outputs, top_level=True)
     lowering.end_group()
-    program = Program(inputs, outputs, lowering.temps, lowering.steps)
-    return plan_buffers(program, donated)
+    program = plan_buffers(Program(inputs, outputs, lowering.temps, lowering.steps), donated)
+    if config.check_jaxprs:
+        check_program(program)
+    return program
 
 
 class Lowering(Builder):
@@ -58,7 +65,9 @@ class Lowering(Builder):
         self.nested: list[list] = []  # statement lists of the control flow being lowered, innermost last
 
     # -- jaxprs -------------------------------------------------------------------------------------------
-    def lower_jaxpr(self, jaxpr: Jaxpr, env: dict[Var, Value], outputs: Sequence[Buffer], top_level=False) -> None:
+    def lower_jaxpr(
+        self, jaxpr: Jaxpr, env: dict[Var, Value], outputs: Sequence[Buffer], top_level=False
+    ) -> None:
         """Emits the equations and stores the outputs into the given buffers."""
         uses = Uses(jaxpr, self.is_library if top_level else lambda eqn: False)
         target: dict[Var, Buffer] = {}
@@ -98,7 +107,9 @@ class Lowering(Builder):
             return False
         return all(self.is_native(inner) for closed in sub_jaxprs(eqn.params) for inner in closed.eqns)
 
-    def lower_equation(self, eqn: Equation, operands: list[Value], goals: list, top_level: bool) -> list[Value]:
+    def lower_equation(
+        self, eqn: Equation, operands: list[Value], goals: list, top_level: bool
+    ) -> list[Value]:
         if top_level and self.is_library(eqn):
             return self.call_library(eqn, operands, goals)
         outs = eqn.primitive.lower(self, *operands, **eqn.params)
@@ -108,7 +119,9 @@ class Lowering(Builder):
         """A step that runs the primitive's implementation on ndarrays."""
         inputs = [self.in_memory(value).buffer for value in operands]
         self.end_group()
-        outputs = [goal or self.new_temp(var.aval.shape, var.aval.dtype) for var, goal in zip(eqn.outvars, goals)]
+        outputs = [
+            goal or self.new_temp(var.aval.shape, var.aval.dtype) for var, goal in zip(eqn.outvars, goals)
+        ]
         function = functools.partial(eqn.primitive.impl, **eqn.params)
         self.steps.append(LibraryCall(eqn.primitive.name, function, inputs, outputs, eqn.effects))
         return [self.stored(buffer) for buffer in outputs]
@@ -219,8 +232,11 @@ class Lowering(Builder):
             raise AssertionError("inner jaxprs carry no constants")
         self.lower_jaxpr(closed.jaxpr, dict(zip(closed.jaxpr.invars, operands)), outputs)
 
-    def advance(self, closed: ClosedJaxpr, operands, carry: list[Stored], extra: Sequence[Buffer] = ()) -> None:
-        """Runs a loop body and moves what it returns into the carry, all of it after all of it is computed."""
+    def advance(
+        self, closed: ClosedJaxpr, operands, carry: list[Stored], extra: Sequence[Buffer] = ()
+    ) -> None:
+        """Runs a loop body and moves what it returns into the carry, all of it after all of it is
+        computed."""
         fresh, moves = [], []
         for atom, slot in zip(closed.jaxpr.outvars, carry):
             buffer = self.new_temp(slot.shape, slot.dtype)
@@ -272,7 +288,9 @@ class Lowering(Builder):
         self.emit(While(cond, predicate, body))
         return [*carry, *map(self.stored, stacks)]
 
-    def switch(self, selector: Value, branches: Sequence[ClosedJaxpr], operands: Sequence[Value]) -> list[Value]:
+    def switch(
+        self, selector: Value, branches: Sequence[ClosedJaxpr], operands: Sequence[Value]
+    ) -> list[Value]:
         """Runs one branch; `selector` is an int32 or bool scalar, clamped to the branches."""
         operands = list(map(self.in_loop, operands))
         outputs = [self.new_temp(aval.shape, aval.dtype) for aval in branches[0].out_avals]
@@ -287,18 +305,8 @@ class Lowering(Builder):
 
     def in_loop(self, value: Value) -> Value:
         """An operand of control flow: in memory, unless it is a literal."""
-        return value if value.work == 0 and not value.shape and not isinstance(value, Stored) and _is_literal(
-            value) else self.in_memory(value)  # fmt: skip
-
-
-def _is_literal(value: Value) -> bool:
-    from jitcore.loopir.values import Scalar
-
-    return isinstance(value, Scalar)
+        return value if isinstance(value, Scalar) else self.in_memory(value)
 
 
 def _is_in(value: Value, buffer: Buffer) -> bool:
     return isinstance(value, Stored) and value.buffer is buffer
-
-
-__all__ = ["Lowering", "lower_program", "nest_loops", "np"]

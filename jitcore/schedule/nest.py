@@ -1,6 +1,8 @@
-"""The shape of a kernel's loops: which axes collapse into one, which runs in lanes, what is split over threads.
+"""The shape of a kernel's loops: which axes collapse into one, which runs in lanes, what is split over
+threads.
 
-In: outer and inner axes and a body. Out: a `Kernel`. Adjacent axes collapse when every access walks them as one; the
+In: outer and inner axes and a body. Out: a `Kernel`. Adjacent axes collapse when every access walks them as
+one; the
 vector axis is the one with the most unit-stride accesses.
 """
 
@@ -20,7 +22,8 @@ MIN_VECTOR_EXTENT = 6
 
 
 class RunTimeSize:
-    """A number that kernels are always told at run time, and never share with a size that happens to be equal."""
+    """A number that kernels are always told at run time, and never share with a size that happens to be
+    equal."""
 
     __slots__ = ("value",)
 
@@ -36,8 +39,14 @@ class RunTimeSize:
         return str(self.value)
 
 
-def shape_kernel(graph: Graph, outer: list[Axis], inner: list[Axis], body: list, new_temp: Callable[..., Buffer],
-                 serial: bool = False) -> Kernel:  # fmt: skip
+def shape_kernel(
+    graph: Graph,
+    outer: list[Axis],
+    inner: list[Axis],
+    body: list,
+    new_temp: Callable[..., Buffer],
+    serial: bool = False,
+) -> Kernel:
     """Collapses axes, chooses the vector axis, and marks what may be split.
 
     serial: iterations must keep their order (several of them may write one element)."""
@@ -81,9 +90,15 @@ def _split_reduction(reduce: Reduce, new_temp) -> bool:
 def _collapse(graph, outer, inner, body):
     indexes = list(_indexes(body))
     kept_apart = {s.axis for s in body if isinstance(s, Scan)}
-    kept_apart |= {axis for s in body if isinstance(s, Reduce) and any(op.startswith("arg") for _, op, _ in s.parts)
-                   for axis in s.axes}  # fmt: skip
-    merged: dict[Axis, Axis | None] = {}  # old axis -> its collapsed axis, or None where it vanishes into the next
+    kept_apart |= {
+        axis
+        for s in body
+        if isinstance(s, Reduce) and any(op.startswith("arg") for _, op, _ in s.parts)
+        for axis in s.axes
+    }
+    merged: dict[
+        Axis, Axis | None
+    ] = {}  # old axis -> its collapsed axis, or None where it vanishes into the next
     new_lists = []
     for axes in (outer, inner):
         runs: list[list[Axis]] = []

@@ -1,7 +1,9 @@
 """Random array programs, run by any NumPy-like namespace.
 
-A program is a list of steps over a growing list of arrays; `run_program(program, namespace, inputs)` gives every
-array that a later step did not consume. Values stay of order one, and branches on values depend on inputs only, so
+A program is a list of steps over a growing list of arrays; `run_program(program, namespace, inputs)` gives
+every
+array that a later step did not consume. Values stay of order one, and branches on values depend on inputs
+only, so
 that float32 and float64 runs agree to rounding.
 """
 
@@ -29,7 +31,9 @@ class Program(NamedTuple):
 
     def __str__(self) -> str:
         lines = [f"inputs {self.shapes}"]
-        lines += [f"  v{len(self.shapes) + k} = {s.name}[{s.params}] {s.operands}" for k, s in enumerate(self.steps)]
+        lines += [
+            f"  v{len(self.shapes) + k} = {s.name}[{s.params}] {s.operands}" for k, s in enumerate(self.steps)
+        ]
         return "\n".join([*lines, f"outputs {self.outputs}"])
 
 
@@ -76,7 +80,9 @@ SHAPING = {
     "repeat_row": lambda xp, p, x: xp.broadcast_to(x[None], (p, *x.shape)),
     "take": lambda xp, p, x: xp.take(x, np.asarray(p[1]), axis=p[0]),
     "softmax": lambda xp, p, x: _softmax(xp, x, p),
-    "standardize": lambda xp, p, x: (x - xp.mean(x, axis=p, keepdims=True)) / (1.0 + xp.std(x, axis=p, keepdims=True)),
+    "standardize": lambda xp, p, x: (
+        (x - xp.mean(x, axis=p, keepdims=True)) / (1.0 + xp.std(x, axis=p, keepdims=True))
+    ),
     "sort": lambda xp, p, x: xp.sort(x, axis=p),
 }
 
@@ -121,7 +127,9 @@ def _random_shape(rng) -> tuple:
 
 
 def _random_step(rng, shapes: list, inputs: int) -> Step:
-    kind = rng.choice(["unary", "binary", "reduce", "shape", "where", "matmul"], p=[0.25, 0.25, 0.18, 0.22, 0.06, 0.04])
+    kind = rng.choice(
+        ["unary", "binary", "reduce", "shape", "where", "matmul"], p=[0.25, 0.25, 0.18, 0.22, 0.06, 0.04]
+    )
     k = int(rng.integers(len(shapes)))
     shape = shapes[k]
     if kind == "binary":
@@ -129,7 +137,10 @@ def _random_step(rng, shapes: list, inputs: int) -> Step:
         name = str(rng.choice(list(BINARY)))
         return Step(name, BINARY[name], None, (k, other) if rng.random() < 0.5 else (other, k))
     if kind == "where":
-        other, condition = _compatible(rng, shapes, shape), _compatible(rng, shapes[:inputs], shape, default=None)
+        other, condition = (
+            _compatible(rng, shapes, shape),
+            _compatible(rng, shapes[:inputs], shape, default=None),
+        )
         joint = _broadcast(shapes, (k, other, condition))
         if condition is not None and joint is not None:
             return Step("where", _where, 0.125, (k, other, condition))
@@ -156,7 +167,9 @@ def _random_shaping(rng, k: int, shape: tuple) -> Step:
     params = {
         "transpose": tuple(map(int, rng.permutation(len(shape)))),
         "reshape": [(flat,), (1, flat), (*shape[1:], shape[0]), (-1, shape[-1])][int(rng.integers(4))],
-        "slice": tuple(slice(int(rng.integers(0, 2)) if n > 2 else 0, None, int(rng.integers(1, 3))) for n in shape),
+        "slice": tuple(
+            slice(int(rng.integers(0, 2)) if n > 2 else 0, None, int(rng.integers(1, 3))) for n in shape
+        ),
         "pad": tuple((int(rng.integers(0, 3)), int(rng.integers(0, 3))) for _ in shape),
         "roll": (int(rng.integers(-3, 4)), axis),
         "repeat_row": int(rng.integers(1, 4)),

@@ -1,4 +1,5 @@
-"""Whole random programs: jit on the CPU backend against eager execution, the reference backend and NumPy in float64."""
+"""Whole random programs: jit on the CPU backend against eager execution, the reference backend and NumPy in
+float64."""
 
 import functools
 

@@ -80,6 +80,18 @@ def test_top_k(dtype, k):
     check_against_jax(lambda x: lax.top_k(x, k), lambda x: jax_lax.top_k(x, k), x)
 
 
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_top_k_of_many_equal_elements(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, 5, (int(rng.integers(1, 4)), int(rng.integers(1, 40)))).astype(np.int8)
+    k = int(rng.integers(0, x.shape[1] + 1))
+    values, indices = map(np.asarray, lax.top_k(x, k))
+    wanted = np.argsort(-x, 1, kind="stable")[:, :k]
+    np.testing.assert_array_equal(indices, wanted)
+    np.testing.assert_array_equal(values, np.take_along_axis(x, wanted, 1))
+
+
 def test_top_k_of_another_axis():
     x = random_array(RNG, (5, 3))
     check_against_jax(lambda x: lax.top_k(x, 2, axis=0), lambda x: jax_lax.top_k(x, 2, axis=0), x)

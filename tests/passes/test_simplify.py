@@ -65,7 +65,8 @@ REMOVED = {
     "rev twice": (lambda x: shape.rev(shape.rev(x, (0, 1)), (1, 0)), MATRIX),
     "rev nothing": (lambda x: shape.rev(x, ()), MATRIX),
     "broadcast to itself": (
-        lambda x: shape.broadcast_in_dim.primitive.bind(x, shape=(2, 3), broadcast_dimensions=(0, 1)), MATRIX),
+        lambda x: shape.broadcast_in_dim.primitive.bind(x, shape=(2, 3), broadcast_dimensions=(0, 1)),
+        MATRIX),
     "transpose by identity": (lambda x: shape.transpose.primitive.bind(x, permutation=(0, 1)), MATRIX),
     "squeeze nothing": (lambda x: shape.squeeze.primitive.bind(x, dimensions=()), MATRIX),
     "concatenate one": (lambda x: shape.concatenate.primitive.bind(x, dimension=0), MATRIX),
@@ -86,11 +87,14 @@ KEPT = {
     "complex mul 1 is NaN for infinities": (lambda x: lax.mul(x, np.complex64(1)), COMPLEX, ["mul"]),
     "0 sub is a negation": (lambda x: lax.sub(F(0), x), FLOATS, ["sub"]),
     "1 div is a reciprocal": (lambda x: lax.div(F(1), x), FLOATS, ["div"]),
-    "narrowing rounds": (lambda x: convert(convert(x, "float16"), "float32"), FLOATS, ["convert_element_type"] * 2),
+    "narrowing rounds": (
+        lambda x: convert(convert(x, "float16"), "float32"), FLOATS, ["convert_element_type"] * 2),
     "float to int saturates": (
-        lambda x: convert(convert(x, "float32"), "uint8"), np.array([-1, 300], np.int32), ["convert_element_type"] * 2),
+        lambda x: convert(convert(x, "float32"), "uint8"), np.array([-1, 300], np.int32),
+        ["convert_element_type"] * 2),
     "two transposes make another": (
-        lambda x: shape.transpose(shape.transpose(x, (1, 2, 0)), (1, 2, 0)), MATRIX.reshape(2, 3, 1), ["transpose"]),
+        lambda x: shape.transpose(shape.transpose(x, (1, 2, 0)), (1, 2, 0)), MATRIX.reshape(2, 3, 1),
+        ["transpose"]),
     "reshape of reshape": (lambda x: shape.reshape(shape.reshape(x, (6,)), (3, 2)), MATRIX, ["reshape"]),
     "broadcast of broadcast": (
         lambda x: shape.broadcast_in_dim(shape.broadcast_in_dim(x, (3, 1), (0,)), (2, 3, 4), (1, 2)),

@@ -67,9 +67,7 @@ def build_fmod(e, x, y):
 
 
 def split_integer(e, x):
-    """(mantissa, exponent) as i64: |x| = mantissa * 2**(max(exponent, 1) - bias - mantissa bits) of a
-    finite scalar.
-    """
+    """(m, exponent) as i64 of a finite scalar: |x| = m * 2**(exponent - bias - mantissa bits), exponent >= 1."""
     b = e.builder
     bits = e.to_bits(x).value if e.bits == 64 else b.zext(e.to_bits(x).value, I64)
     exponent = b.and_(b.lshr(bits, I64(e.mantissa)), I64(2 * e.bias + 1))
@@ -80,9 +78,7 @@ def split_integer(e, x):
 
 
 def build_fmod_far(e, x, y):
-    """fmod of one pair with a quotient of any size: long division, 11 (float64) or 40 (float32) bits a
-    step.
-    """
+    """fmod of one pair by long division, 11 (float64) or 40 (float32) bits of the quotient a step."""
     b = e.builder
     valid = (e.abs(x) < e.inf) & (y == y) & (y != 0.0)
     rest, exponent = split_integer(e, x)

@@ -303,7 +303,8 @@ def test_huge_angles(name):
 
 
 @pytest.mark.parametrize("name, easy, hard", [
-    ("sin", 0.5, 1e22), ("lgamma", 2.5, -3.25), ("erf_inv", 0.25, 0.99999), ("fmod", 0.5, 1e300)])  # fmt: skip
+    ("sin", 0.5, 1e22), ("lgamma", 2.5, -3.25), ("erf_inv", 0.25, 0.99999),
+    ("fmod", 0.5, 1e300)])  # fmt: skip
 def test_one_hard_lane_leaves_the_others_alone(name, easy, hard):
     def call(x):
         return run(name, *[x, np.full(16, 3.0)][:mathlib.FUNCTIONS[name].arity])

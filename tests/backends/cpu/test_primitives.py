@@ -1,16 +1,25 @@
-"""Every elementwise primitive on the CPU backend against its NumPy implementation, for every dtype it accepts."""
+"""Every elementwise primitive on the CPU backend against its NumPy implementation, for every dtype it
+accepts."""
 
 import numpy as np
 import pytest
+from jitcore.backends.cpu.compiler import can_render
 
 from jitcore import dtypes, jit
 from jitcore.core import aval
 from jitcore.core.primitive import registry
 from jitcore.lax import control  # noqa: F401  registers every primitive
-from jitcore.backends.cpu.compiler import can_render
 
 # Functions of mathematical physics that SciPy computes, as library calls.
-LIBRARY_ONLY = {"igamma", "igammac", "regularized_incomplete_beta", "bessel_i0e", "bessel_i1e", "zeta", "polygamma"}
+LIBRARY_ONLY = {
+    "igamma",
+    "igammac",
+    "regularized_incomplete_beta",
+    "bessel_i0e",
+    "bessel_i1e",
+    "zeta",
+    "polygamma",
+}
 
 DTYPES = [d for d in dtypes.SUPPORTED]
 SIZES = (0, 1, 5, 100)
@@ -25,12 +34,15 @@ def elementwise_cases():
         traits = primitive.traits
         if traits.get("family") == "elementwise" and "accepts" in traits and name != "integer_pow":
             for dtype in DTYPES:
-                if dtypes.kind_of(dtype) in traits["accepts"] and not (name == "complex" and dtype.itemsize == 2):
+                if dtypes.kind_of(dtype) in traits["accepts"] and not (
+                    name == "complex" and dtype.itemsize == 2
+                ):
                     yield pytest.param(primitive, dtype, id=f"{name}-{dtype.name}")
 
 
 def sample(primitive, dtype, size, seed):
-    """Operands drawn from the primitive's domain (integers: the whole small range, corner values included)."""
+    """Operands drawn from the primitive's domain (integers: the whole small range, corner values
+    included)."""
     rng = np.random.default_rng(seed)
     low, high = primitive.traits.get("domain") or (-10, 10)
     operands = []
@@ -102,7 +114,9 @@ def test_conversion(source, target):
         info = np.iinfo(source) if source.kind != "b" else None
         values = np.array([0, 1] if info is None else [info.min, 0, 1, 2, 77, info.max]).astype(source)
     else:
-        values = np.array([0.0, -0.0, 1.5, -2.5, 3e9, -3e9, 1e20, np.inf, -np.inf, np.nan, 0.1, 1e-40]).astype(source)
+        values = np.array(
+            [0.0, -0.0, 1.5, -2.5, 3e9, -3e9, 1e20, np.inf, -np.inf, np.nan, 0.1, 1e-40]
+        ).astype(source)
     with np.errstate(all="ignore"):
         expected = np.asarray(convert_element_type(values, target))
     actual = np.asarray(jit(lambda x: convert_element_type(x, target), backend="cpu")(values))

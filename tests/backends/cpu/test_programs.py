@@ -1,12 +1,13 @@
-"""Whole programs on the CPU backend against eager execution: fusion, reductions, indexing, loops, sizes, sharing of code."""
+"""Whole programs on the CPU backend against eager execution: fusion, reductions, indexing, loops, sizes,
+sharing of code."""
 
 import numpy as np
 import pytest
+from jitcore.backends.cpu.compiler import code_cache
 
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import lax
-from jitcore.backends.cpu.compiler import code_cache
 
 
 def normal(*shape, dtype=np.float32, seed=0):
@@ -126,7 +127,9 @@ def test_program(name):
         tolerance = {2: 5e-3, 4: 2e-5, 8: 1e-12}.get(a.dtype.itemsize, 1e-5) if a.dtype.kind in "fc" else 0
         if a.dtype.kind == "c":
             tolerance = 1e-5
-        scale = max(1.0, float(np.max(np.abs(e), initial=0, where=np.isfinite(e)))) if a.dtype.kind in "fc" else 1
+        scale = (
+            max(1.0, float(np.max(np.abs(e), initial=0, where=np.isfinite(e)))) if a.dtype.kind in "fc" else 1
+        )
         wide = np.complex128 if a.dtype.kind == "c" else np.float64
         np.testing.assert_allclose(a.astype(wide), e.astype(wide), rtol=tolerance, atol=tolerance * scale)
 
@@ -147,7 +150,9 @@ def test_another_shape_shares_the_code():
     compiled = f.cache_info().compiles
     for shape in ((300, 50), (64, 1000), (77, 99)):
         x = normal(*shape)
-        np.testing.assert_allclose(np.asarray(f(x)), np.asarray(softmax(jnp.asarray(x), 1)), rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(
+            np.asarray(f(x)), np.asarray(softmax(jnp.asarray(x), 1)), rtol=1e-5, atol=1e-7
+        )
     assert f.cache_info().traces == 4
     assert f.cache_info().compiles == compiled == 1
 

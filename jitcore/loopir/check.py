@@ -1,0 +1,109 @@
+"""The specification of the loop program, executable.
+
+In: a `Program`. Out: nothing, or `LoopProgramError` naming the statement. Runs after scheduling when
+`config.check_jaxprs` is on.
+"""
+
+from __future__ import annotations
+
+from jitcore import dtypes
+from jitcore.loopir.expr import Buffer, Expr, walk
+from jitcore.loopir.index import Axis, Dynamic, Index
+from jitcore.loopir.program import Kernel, LibraryCall, Loop, Program, Reduce, Scan, Store, Switch, While
+
+
+class LoopProgramError(TypeError):
+    """A loop program breaks a rule of its language: a compiler error, not a user error."""
+
+
+def check_program(program: Program) -> None:
+    """Every buffer is declared, every axis is bound where it is read, results are read after their
+    reduction, stored
+    dtypes are those of the buffers, and nothing is stored into an input that is no output too."""
+    checker = _Checker(program)
+    for step in program.steps:
+        if isinstance(step, LibraryCall):
+            for buffer in [*step.inputs, *step.outputs]:
+                checker.check_declared(buffer)
+        else:
+            checker.check_body(step.body, frozenset(), set())
+
+
+class _Checker:
+    def __init__(self, program: Program):
+        self.declared = {*program.inputs, *program.outputs, *program.temps}
+        self.writable = {*program.outputs, *program.temps}
+
+    def check_declared(self, buffer: Buffer) -> None:
+        if buffer not in self.declared:
+            raise LoopProgramError(f"buffer {buffer!r} is not declared")
+
+    def check_body(self, body: list, axes: frozenset, results: set) -> None:
+        results = set(results)
+        for statement in body:
+            if isinstance(statement, Kernel):
+                self.check_body(statement.body, axes, set())
+            elif isinstance(statement, Loop):
+                self.check_body(statement.body, axes | {statement.axis}, results)
+            elif isinstance(statement, Reduce):
+                inner = axes | set(statement.axes)
+                for _, _, expr in statement.parts:
+                    self.check_expr(expr, inner, results)
+                self.check_body(statement.stores, inner, results)
+                results |= {result for result, _, _ in statement.parts}
+            elif isinstance(statement, Scan):
+                inner = axes | {statement.axis}
+                self.check_write(statement.buffer, statement.offset, statement.value, inner, results)
+            elif isinstance(statement, Store):
+                self.check_write(statement.buffer, statement.offset, statement.value, axes, results)
+                if statement.mask is not None:
+                    self.check_expr(statement.mask, axes, results)
+                    if statement.mask.dtype != dtypes.bool_:
+                        raise LoopProgramError(f"the mask of a store to {statement.buffer!r} is not a bool")
+            elif isinstance(statement, While):
+                self.check_scalar(statement.predicate, dtypes.bool_)
+                self.check_body(statement.cond, axes, set())
+                self.check_body(statement.body, axes, set())
+            elif isinstance(statement, Switch):
+                self.check_scalar(statement.selector, dtypes.int32)
+                for branch in statement.branches:
+                    self.check_body(branch, axes, set())
+            else:
+                raise LoopProgramError(f"{statement!r} is not a statement")
+
+    def check_scalar(self, buffer: Buffer, dtype) -> None:
+        self.check_declared(buffer)
+        if buffer.shape or buffer.dtype != dtype:
+            raise LoopProgramError(f"control flow reads {buffer!r}, which is no {dtype.name} scalar")
+
+    def check_write(self, buffer: Buffer, offset: Index, value: Expr, axes: frozenset, results: set) -> None:
+        self.check_declared(buffer)
+        if buffer not in self.writable:
+            raise LoopProgramError(f"store into input {buffer!r}")
+        if value.dtype != buffer.dtype:
+            raise LoopProgramError(
+                f"store of {value.dtype.name} into {buffer!r}, which holds {buffer.dtype.name}"
+            )
+        self.check_expr(value, axes, results)
+        self.check_index(offset, axes, results)
+
+    def check_expr(self, root: Expr, axes: frozenset, results: set) -> None:
+        for node in walk([root]):
+            if node.op == "load":
+                buffer, index = node.attr
+                self.check_declared(buffer)
+                self.check_index(index, axes, results)
+            elif node.op == "index":
+                self.check_index(node.attr, axes, results)
+            elif node.op == "result" and node.attr not in results:
+                raise LoopProgramError(f"result {node.attr!r} is read before its reduction")
+
+    def check_index(self, index: Index, axes: frozenset, results: set) -> None:
+        for atom, _ in index.terms:
+            if isinstance(atom, Axis):
+                if atom not in axes:
+                    raise LoopProgramError(f"axis {atom!r} is read outside of its loop")
+            elif isinstance(atom, Dynamic):
+                self.check_expr(atom.expr, axes, results)
+            else:
+                self.check_index(atom.index, axes, results)
