@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from benchmarks.measure import Measured, measure_row
 from benchmarks.peers import find_peers
-from benchmarks.table import describe_machine, format_tables, save_results
+from benchmarks.table import describe_machine, format_agreement, format_tables, save_results
 from benchmarks.targets import describe_targets
 from benchmarks.workload import Row
 from benchmarks.workloads import ROWS
@@ -21,6 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command. Returns: the exit code."""
     parser = make_parser()
     options = parser.parse_args(arguments)
+    if options.save and options.quick:
+        parser.error("--save keeps times, and a quick run has none worth keeping")
     rows = select_rows(options.rows)
     if not rows:
         parser.error(f"no row contains any of {options.rows!r}; --list shows them all")
@@ -28,9 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n".join(row.name for row in rows))
         return 0
     measured = run_rows(rows, options.peers.split(",") if options.peers else None, options.quick)
-    text = format_tables(measured)
-    if not options.quick:  # a quick run compares results; its times say nothing
-        text = "\n".join((text, "", *describe_targets(measured)))
+    if options.quick:  # its times say nothing
+        text = format_agreement(measured)
+    else:
+        text = "\n".join((format_tables(measured), "", *describe_targets(measured)))
     print(f"{describe_machine()}\n\n{text}")
     if options.save:
         print(f"\nwritten to {save_results(text)}")

@@ -31,13 +31,23 @@ def format_seconds(seconds: float) -> str:
 
 
 def format_tables(rows: Sequence[Measured]) -> str:
-    """One table for each kind of row that was measured."""
+    """One table for each kind of row that was measured, then the rows whose results differ."""
     parts = []
     for kind, title in _TITLES.items():
-        chosen = [row for row in rows if row.kind == kind]
+        chosen = [row for row in rows if row.kind == kind and row.timings]
         if chosen:
             parts.append(f"{title}\n\n{_format_table(chosen)}")
+    parts += [f"DIFFERENT: {row.name}: {row.difference}" for row in rows if row.difference]
     return "\n\n".join(parts)
+
+
+def format_agreement(rows: Sequence[Measured]) -> str:
+    """Who computed the same as jitcore, row by row, without times."""
+    lines = [["workload", "result"]]
+    for row in rows:
+        others = ", ".join(peer for peer in row.timings if peer != "jitcore")
+        lines.append([row.name, f"DIFFERENT: {row.difference}" if row.difference else f"same as {others}"])
+    return _align(lines)
 
 
 def _format_table(rows: Sequence[Measured]) -> str:
@@ -45,9 +55,6 @@ def _format_table(rows: Sequence[Measured]) -> str:
     others = peers[1:]
     lines = [["workload", *peers, *(f"/ {peer}" for peer in others)]]
     for row in rows:
-        if row.difference:
-            lines.append([row.name, f"DIFFERENT: {row.difference}", *[""] * (len(lines[0]) - 2)])
-            continue
         cells = [_format_timing(row, peer) for peer in peers]
         lines.append([row.name, *cells, *(_format_ratio(row.compare(peer)) for peer in others)])
     return _align(lines)

@@ -57,8 +57,8 @@ class CompileTime:
     Attributes:
         name: of the row.
         make_inputs: () -> arguments.
-        program: (api, number) -> function in which `number` is a constant. Every repeat has another number,
-            so that no cache of compiled programs can answer.
+        program: (api, number) -> function in which `number`, from 0 to 1e6, is a constant. Every repeat has
+            another number, so that no cache of compiled programs can answer.
     """
 
     name: str

@@ -21,6 +21,7 @@ from jitcore.core.trace import Tracer
 from jitcore.device import Device, SingleDeviceSharding
 from jitcore.dispatch import function as functions
 from jitcore.dispatch.abstracted import abstract_avals
+from jitcore.dispatch.backend import clear_backends
 from jitcore.dispatch.executables import executables
 from jitcore.dispatch.options import (
     DEFAULT_OPTIONS,
@@ -173,6 +174,7 @@ def clear_caches() -> None:
     """Forgets every signature of every jitted function and every compiled program."""
     functions.clear_functions()
     executables.clear()
+    clear_backends()
 
 
 # -- transfer ------------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ LAYERS = (
     ("stages",),
     ("jitted",),
     ("api",),
-    ("__main__",),
+    ("cli", "__main__"),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 

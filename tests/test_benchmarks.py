@@ -32,7 +32,7 @@ def test_peers_agree(row, peers):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("row", [row for row in ROWS if getattr(row, "numba", None)], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [row for row in ROWS if getattr(row, "numba", None)], ids=lambda r: r.name)
 def test_loops_written_for_numba_agree(row):
     chosen = [peer for peer in find_peers() if peer.name in ("jitcore", "Numba")]
     assert measure.measure_row(row, chosen, quick=True).difference == ""
@@ -59,15 +59,17 @@ def test_every_repeat_of_a_compile_row_compiles():
 
 def test_wrong_results_are_reported_and_not_timed(peers):
     row = Workload("wrong", lambda size: (np.ones(size, np.float32),), lambda api: lambda x: x + 1,
-                   numpy=lambda x: x + 1.001)  # fmt: skip
+                   numpy=lambda x: x + np.float32(1.01))  # fmt: skip
     measured = measure.measure_row(row, peers, quick=True)
-    assert measured.difference.startswith("NumPy differs from jitcore by up to 0.001")
+    assert measured.difference.startswith("NumPy differs from jitcore by up to 0.01 ")
     assert measured.timings == {}
-    assert "DIFFERENT: NumPy" in table.format_tables([measured])
+    assert table.format_tables([measured]) == f"DIFFERENT: wrong: {measured.difference}"
+    assert f"DIFFERENT: {measured.difference}" in table.format_agreement([measured])
 
 
 @pytest.mark.parametrize("theirs, agrees", [
-    ([1.0, 2.0], True), ([1.0, 2.0 + 1e-7], True), ([1.0, 2.1], False), ([1.0], False), ([np.nan, 2.0], False),
+    ([1.0, 2.0], True), ([1.0, 2.0 + 1e-7], True), ([1.0, 2.1], False), ([1.0], False),
+    ([np.nan, 2.0], False),
 ])  # fmt: skip
 def test_find_difference(theirs, agrees):
     results = {"jitcore": np.array([1.0, 2.0]), "other": np.array(theirs)}
@@ -100,8 +102,9 @@ def test_targets():
     assert math.isnan(make_measured().compare("NumPy"))
 
 
-@pytest.mark.parametrize("seconds, text", [(2.54e-4, "254 us"), (1.2e-3, "1.2 ms"), (3.0, "3 s"), (5e-9, "5 ns"),
-                                           (9.996e-4, "1 ms")])  # fmt: skip
+@pytest.mark.parametrize("seconds, text", [
+    (2.54e-4, "254 us"), (1.2e-3, "1.2 ms"), (3.0, "3 s"), (5e-9, "5 ns"), (9.996e-4, "1 ms"),
+])  # fmt: skip
 def test_format_seconds(seconds, text):
     assert table.format_seconds(seconds) == text
 

@@ -8,6 +8,7 @@ In: a jaxpr without constants. Out: an `Executable`. Stages: `schedule.lower_pro
 from __future__ import annotations
 
 from jitcore.backends.cpu import cpuinfo, threads
+from jitcore.backends.cpu.compiler import code_cache
 from jitcore.backends.cpu.executable import CpuExecutable
 
 from jitcore.core.jaxpr import ClosedJaxpr
@@ -43,3 +44,6 @@ class CpuBackend:
             "caches": ", ".join(f"{level} {size >> 10} KiB" for level, size in caches._asdict().items()),
             "threads": f"{pool['threads']} on {pool['cores']} cores, layer {pool['layer']}{tbb}",
         }
+
+    def clear(self) -> None:
+        code_cache.clear()

@@ -28,6 +28,9 @@ class ReferenceBackend:
         """The jaxpr itself is the program; options have no effect on it."""
         return ReferenceExecutable(closed_jaxpr)
 
+    def clear(self) -> None:
+        """Nothing is shared."""
+
 
 class ReferenceExecutable:
     """A jaxpr as an executable."""

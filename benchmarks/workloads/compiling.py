@@ -18,6 +18,7 @@ def _make_matrix():
 
 ROWS = (
     CompileTime("compile x+1", _make_vector, lambda api, number: lambda x: x + number),
-    CompileTime("compile selu", _make_vector, lambda api, number: make_selu(api, ALPHA + number / 1024)),
-    CompileTime("compile softmax", _make_matrix, lambda api, number: make_softmax(api, 1, 1 + number / 1024)),
-)
+    CompileTime("compile selu", _make_vector, lambda api, number: make_selu(api, ALPHA + number / 2**20)),
+    CompileTime("compile softmax", _make_matrix,
+                lambda api, number: make_softmax(api, 1, 1 + number / 2**20)),
+)  # fmt: skip

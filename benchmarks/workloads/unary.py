@@ -33,13 +33,15 @@ def _make_sigmoid(real: type):
 
 
 FUNCTIONS = {
-    "tanh": Function(-5, 5, lambda api, x: api.numpy.tanh(x), lambda _: lambda x: math.tanh(x), "tanh(a)"),
-    "sin": Function(-10, 10, lambda api, x: api.numpy.sin(x), lambda _: lambda x: math.sin(x), "sin(a)"),
-    "log1p": Function(0, 10, lambda api, x: api.numpy.log1p(x), lambda _: lambda x: math.log1p(x), "log1p(a)"),
-    "erf": Function(-4, 4, lambda api, x: api.scipy.special.erf(x), lambda _: lambda x: math.erf(x), None),
+    "tanh": Function(-5, 5, lambda api, x: api.numpy.tanh(x), lambda real: lambda x: math.tanh(x), "tanh(a)"),
+    "sin": Function(-10, 10, lambda api, x: api.numpy.sin(x), lambda real: lambda x: math.sin(x), "sin(a)"),
+    "log1p": Function(0, 10, lambda api, x: api.numpy.log1p(x), lambda real: lambda x: math.log1p(x),
+                      "log1p(a)"),
+    "erf": Function(-4, 4, lambda api, x: api.scipy.special.erf(x), lambda real: lambda x: math.erf(x), None),
     "pow": Function(0, 10, lambda api, x: x**1.7, _make_power, "a ** 1.7"),
-    "sigmoid": Function(-10, 10, lambda api, x: api.scipy.special.expit(x), _make_sigmoid, "1 / (1 + exp(-a))"),
-}
+    "sigmoid": Function(-10, 10, lambda api, x: api.scipy.special.expit(x), _make_sigmoid,
+                        "1 / (1 + exp(-a))"),
+}  # fmt: skip
 _TOLERANCES = {"float32": 1e-6, "float64": 1e-14}
 
 

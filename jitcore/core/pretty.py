@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import string
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -15,9 +16,13 @@ _LINE_WIDTH = 80
 class _Names:
     """Gives each variable its letter(s) in order of first appearance: a ... z, ba, bb ..."""
 
-    def __init__(self):
+    def __init__(self, fresh: Iterator[str] | None = None):
         self.names: dict[Var, str] = {}
-        self.fresh = map(_letters, itertools.count())
+        self.fresh = map(_letters, itertools.count()) if fresh is None else fresh
+
+    def inside(self, primitive) -> _Names:
+        """Names for an inner jaxpr: those of a loop or branch go on counting, an inner jit's begin anew."""
+        return _Names() if primitive.name == "jit" else _Names(self.fresh)
 
     def of(self, var: Var) -> str:
         if isinstance(var, DropVar):
@@ -59,6 +64,10 @@ def format_jaxpr(jaxpr: Jaxpr, indent: int = 0, names: _Names | None = None) -> 
     outs = ", ".join(map(names.atom, jaxpr.outvars)) + ("," if len(jaxpr.outvars) == 1 else "")
     if not lines:
         return f"{head}  in ({outs}) }}"
+    if len(lines) == 1 and "\n" not in lines[0]:
+        text = f"{head} {lines[0].strip()} in ({outs}) }}"
+        if indent + len(text) <= _LINE_WIDTH:
+            return text
     return "\n".join([head, *lines, f"{pad}  in ({outs}) }}"])
 
 
@@ -67,27 +76,37 @@ def format_equation(eqn: Equation, names: _Names | None = None, indent: int = 0)
     operands = " ".join(map(names.atom, eqn.invars))
     outs = " ".join("_" if isinstance(var, DropVar) else names.typed(var) for var in eqn.outvars)
     params = [(key, value) for key, value in sorted(eqn.params.items()) if value is not None]
+    params.sort(key=lambda item: item[0] != "name")
     text = f"{outs} = " if outs else ""
     text += eqn.primitive.name
     if not params:
         return f"{text} {operands}".rstrip()
-    nested = any(isinstance(item, (ClosedJaxpr, Jaxpr)) for _, value in params
-                 for item in (value if isinstance(value, (tuple, list)) else [value]))  # fmt: skip
-    flat = " ".join(f"{key}={format_param(value, 0)}" for key, value in params)
-    if not nested and indent + len(text) + len(flat) + len(operands) + 3 <= _LINE_WIDTH:
-        return f"{text}[{flat}] {operands}".rstrip()
+    inner = names.inside(eqn.primitive)
+    if not any(_holds_jaxpr(value) for _, value in params):
+        flat = " ".join(f"{key}={format_param(value, 0, inner)}" for key, value in params)
+        if indent + len(text) + len(flat) + len(operands) + 3 <= _LINE_WIDTH:
+            return f"{text}[{flat}] {operands}".rstrip()
     pad = "\n" + " " * (indent + 2)
-    body = "".join(f"{pad}{key}={format_param(value, indent + 2)}" for key, value in params)
+    body = "".join(f"{pad}{key}={format_param(value, indent + 2, inner)}" for key, value in params)
     return f"{text}[{body}\n{' ' * indent}] {operands}".rstrip()
 
 
-def format_param(value, indent: int) -> str:
+def _holds_jaxpr(value) -> bool:
+    items = value if isinstance(value, (tuple, list)) else [value]
+    return any(isinstance(item, (ClosedJaxpr, Jaxpr)) for item in items)
+
+
+def format_param(value, indent: int, names: _Names) -> str:
     if isinstance(value, (ClosedJaxpr, Jaxpr)):
-        return format_jaxpr(getattr(value, "jaxpr", value), indent)
-    if isinstance(value, (tuple, list)) and any(isinstance(item, (ClosedJaxpr, Jaxpr)) for item in value):
+        return format_jaxpr(getattr(value, "jaxpr", value), indent, names)
+    if isinstance(value, (tuple, list)) and _holds_jaxpr(value):
         pad = "\n" + " " * (indent + 2)
         return (
-            "(" + "".join(pad + format_param(item, indent + 2) for item in value) + "\n" + " " * indent + ")"
+            "("
+            + "".join(pad + format_param(item, indent + 2, names) for item in value)
+            + "\n"
+            + " " * indent
+            + ")"
         )
     if isinstance(value, np.dtype):
         return value.name

@@ -79,6 +79,9 @@ class Backend(Protocol):
     def compile(self, closed_jaxpr: ClosedJaxpr, options: CompileOptions) -> Executable:
         """An executable whose inputs are the invars of the jaxpr, which has no constvars."""
 
+    def clear(self) -> None:
+        """Forgets code that executables share; those in use keep theirs."""
+
 
 @dataclass
 class _Installed:
@@ -143,6 +146,12 @@ def list_backends() -> tuple[dict[str, Backend], dict[str, str]]:
     for name in installed.entry_points:
         _load_backend(name)
     return dict(installed.loaded), dict(installed.reasons)
+
+
+def clear_backends() -> None:
+    """Makes every loaded backend forget what it compiled."""
+    for backend in list(_read_entry_points().loaded.values()):
+        backend.clear()
 
 
 def _describe_absence(name: str) -> Exception:

@@ -17,7 +17,8 @@ from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.lax.define import define, to_operands
 from jitcore.lax.dot import accumulation_dtype, matrix_product
-from jitcore.lax.shape import pad_ndarray, rev
+from jitcore.lax.pad import pad_ndarray
+from jitcore.lax.shape import rev
 from jitcore.lax.window import count_windows, dilated_extent, padtype_to_pads, window_view
 
 

@@ -11,11 +11,13 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-from scipy import special
 
 from jitcore import dtypes
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.lax.define import cast, define, elementwise, join_shapes, to_operands
+from jitcore.lax.lazy import LazyModule
+
+special = LazyModule("scipy.special")
 
 _TO_BOOL = dtypes.bool_
 
@@ -406,12 +408,16 @@ def clz(x):
 
 
 # -- complex ----------------------------------------------------------------------------------------------
-@elementwise(impl=np.real, hlo="real", accepts="c", result=dtypes.real_dtype, domain=(-10, 10))
+@elementwise(
+    impl=lambda x: x.real.copy(), hlo="real", accepts="c", result=dtypes.real_dtype, domain=(-10, 10)
+)
 def real(x):
     """Real part."""
 
 
-@elementwise(impl=np.imag, hlo="imag", accepts="c", result=dtypes.real_dtype, domain=(-10, 10))
+@elementwise(
+    impl=lambda x: x.imag.copy(), hlo="imag", accepts="c", result=dtypes.real_dtype, domain=(-10, 10)
+)
 def imag(x):
     """Imaginary part."""
 

@@ -10,7 +10,6 @@ import operator
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import fft as scipy_fft
 
 from jitcore import dtypes
 from jitcore.array import Array
@@ -18,6 +17,9 @@ from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.lax.arguments import canonicalize_shape, product
 from jitcore.lax.define import define
 from jitcore.lax.elementwise import convert_element_type
+from jitcore.lax.lazy import LazyModule
+
+scipy_fft = LazyModule("scipy.fft")
 
 
 class FftType(enum.IntEnum):

@@ -10,14 +10,16 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-from scipy import linalg as scipy_linalg
 
 from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.lax.define import define, to_operands
 from jitcore.lax.elementwise import add, conj, div
+from jitcore.lax.lazy import LazyModule
 from jitcore.lax.shape import broadcast_in_dim, squeeze, transpose
+
+scipy_linalg = LazyModule("scipy.linalg")
 
 
 # -- what the decompositions share --------------------------------------------------------------------------

@@ -5,9 +5,10 @@ In: floats. Out: the same dtype. SciPy computes them; backends call the implemen
 
 from __future__ import annotations
 
-from scipy import special
-
+from jitcore.lax.lazy import LazyModule
 from jitcore.lax.special import special_function
+
+special = LazyModule("scipy.special")
 
 
 @special_function(impl=special.ndtri, domain=(0.01, 0.99))

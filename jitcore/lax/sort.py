@@ -115,9 +115,11 @@ def _total_order(x: np.ndarray) -> np.ndarray:
 def _select_largest(keys: np.ndarray, k: int) -> np.ndarray:
     """Indices, ascending, of the k largest keys of each row; of equal keys the first ones. Cost: linear."""
     limit = np.partition(keys, keys.shape[1] - k, 1)[:, [-k]]
-    above, equal = keys > limit, keys == limit
-    wanted = k - np.count_nonzero(above, 1)[:, None]
-    chosen = above | (equal & (np.cumsum(equal, 1) <= wanted))
+    chosen = keys >= limit
+    if np.count_nonzero(chosen) > k * len(keys):  # several equal the smallest: take the first
+        above, equal = keys > limit, keys == limit
+        wanted = k - np.count_nonzero(above, 1)[:, None]
+        chosen = above | (equal & (np.cumsum(equal, 1) <= wanted))
     return np.nonzero(chosen)[1].reshape(len(keys), k)
 
 

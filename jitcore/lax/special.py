@@ -7,9 +7,11 @@ SciPy computes them; they have no scalar form, so that backends call the impleme
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
 
 from jitcore.lax.define import elementwise
+from jitcore.lax.lazy import LazyModule
+
+special = LazyModule("scipy.special")
 
 
 def special_function(*, impl, name: str | None = None, domain: tuple[float, float]):

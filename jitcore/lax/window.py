@@ -15,8 +15,8 @@ from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.lax.define import define
+from jitcore.lax.pad import pad_ndarray
 from jitcore.lax.reduce import MONOIDS, combine_with_initial, is_half, recognize_monoid
-from jitcore.lax.shape import pad_ndarray
 
 
 # -- geometry -------------------------------------------------------------------------------------------

@@ -180,11 +180,6 @@ def frombuffer(buffer, dtype=float, count: int = -1, offset: int = 0):
     return asarray(np.frombuffer(buffer, dtypes.canonicalize(dtype), count, offset))
 
 
-def fromiter(iter, dtype, count: int = -1):  # noqa: A002
-    """A 1-D Array of what an iterable yields. Same as: `numpy.fromiter`."""
-    return asarray(np.fromiter(iter, dtypes.canonicalize(dtype), count))
-
-
 def fromstring(string: str, dtype=float, count: int = -1, *, sep: str):
     """A 1-D Array of the numbers in a text. Same as: `numpy.fromstring`."""
     return asarray(np.fromstring(string, dtypes.canonicalize(dtype), count, sep=sep))
@@ -373,6 +368,6 @@ def indices(dimensions, dtype=None, sparse: bool = False):
 
 __all__ = [
     "arange", "array", "asarray", "copy", "empty", "empty_like", "from_dlpack", "frombuffer",
-    "fromfunction", "fromiter", "fromstring", "full", "full_like", "geomspace", "indices",
-    "linspace", "logspace", "ones", "ones_like", "zeros", "zeros_like",
+    "fromfunction", "fromstring", "full", "full_like", "geomspace", "indices", "linspace",
+    "logspace", "ones", "ones_like", "zeros", "zeros_like",
 ]  # fmt: skip

@@ -173,7 +173,7 @@ def trapezoid(y, x=None, dx=1.0, axis: int = -1):
     """Integral along an axis by the trapezoidal rule. Same as: `numpy.trapezoid`."""
     if x is None:
         (y,) = promote_arrays("trapezoid", y, to=dtypes.inexact_dtype)
-        widths = convert_dtype(asarray(dx), y.dtype)
+        widths = asarray(dx, y.dtype)
         y = moveaxis(y, axis, -1)
     else:
         y, x = promote_arrays("trapezoid", y, x, to=dtypes.inexact_dtype)

@@ -18,7 +18,14 @@ from jitcore.numpy import ufuncs
 from jitcore.numpy.creation import asarray
 from jitcore.numpy.index_plan import Entry, parse_index, plan_index
 from jitcore.numpy.indexing import read_with_mode
-from jitcore.numpy.promotion import apply_select, broadcast_array, convert_dtype, ensure_array, promote_arrays
+from jitcore.numpy.promotion import (
+    apply_select,
+    broadcast_array,
+    convert_dtype,
+    ensure_array,
+    is_operand,
+    promote_arrays,
+)
 
 # How values meet old elements: the function of both (None: the value alone), and the scatter.
 COMBINATIONS = {
@@ -121,10 +128,9 @@ def update_item(
     """x with values combined into `x[index]`, in the dtype of x.
 
     Raises: IndexError, TypeError for the index; ValueError where values do not broadcast to `x[index]`."""
-    x, values = ensure_array("at", x), asarray(values)
+    x = ensure_array("at", x)
     dtype, weak = x.dtype, x.weak_type
-    if values.dtype != dtype:
-        x, values = promote_arrays("at", x, values)
+    x, values = promote_arrays("at", x, values if is_operand(values) else asarray(values))
     mask = _find_traced_mask(index)
     if mask is not None:
         return convert_dtype(_update_masked(x, mask, values, combination), dtype, weak)

@@ -18,7 +18,7 @@ from jitcore.lax import linalg as lax_linalg
 from jitcore.numpy import diagonals, logic, products, reductions, shaping, ufuncs
 from jitcore.numpy.dtype_names import finfo
 from jitcore.numpy.indexing import get_item
-from jitcore.numpy.products import matmul
+from jitcore.numpy.products import cross, matmul, outer, tensordot, vecdot
 from jitcore.numpy.promotion import (
     apply_select,
     broadcast_array,
@@ -408,7 +408,8 @@ def tensorinv(a, ind: int = 2):
 
 
 __all__ = [
-    "cholesky", "cond", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq",
-    "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet",
-    "solve", "svd", "svdvals", "tensorinv", "tensorsolve", "trace", "vector_norm",
+    "cholesky", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv",
+    "lstsq", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose",
+    "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot",
+    "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm",
 ]  # fmt: skip

@@ -217,7 +217,7 @@ def interp(x, xp, fp, left=None, right=None, period=None):
                     f"the only valid string value of left and right is 'extrapolate', but got {side!r}"
                 )
             continue
-        value = get_item(fp, edge) if side is None else convert_dtype(asarray(side), out.dtype)
+        value = get_item(fp, edge) if side is None else asarray(side, out.dtype)
         out = apply_select(beyond, value, out)
     return out
 

@@ -94,6 +94,8 @@ def convert_operand(arg, own: tuple[np.dtype, bool], dtype, weak: bool):
     joint."""
     if own[0] == dtype and (own[1] == weak or isinstance(arg, Array)):
         return arg
+    if weak and arg.__class__ in _SCALAR_TYPES and dtype != dtypes.default_dtype(dtypes.kind_of(dtype)):
+        return ConcreteArray(np.asarray(arg, dtype), True)  # a Python scalar would become its default dtype again
     return cast(arg, aval_of(arg), dtype, weak)
 
 
@@ -109,11 +111,8 @@ def convert_dtype(x, dtype, weak: bool = False):
 
 def promote_arrays(name: str, *args, to: Callable | None = None) -> list[Array]:
     """Like `promote`, but every operand is an Array of the common dtype (for structured primitives)."""
-    arrays = ensure_arrays(name, *args)
-    dtype, weak = dtypes.join_types(*[(x.dtype, x.weak_type) for x in arrays])
-    if to is not None:
-        dtype = to(dtype)
-    return [convert_dtype(x, dtype, weak) for x in arrays]
+    operands, dtype, weak = promote_typed(name, args, to)
+    return [convert_dtype(ensure_array(name, x), dtype, weak) for x in operands]
 
 
 # -- shapes -------------------------------------------------------------------------------------------------

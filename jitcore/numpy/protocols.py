@@ -9,6 +9,7 @@ namesake runs in NumPy on the data of concrete arrays, and raises on a tracer.
 from __future__ import annotations
 
 import functools
+import inspect
 
 import numpy as np
 
@@ -105,13 +106,13 @@ def _is_default(key: str, value) -> bool:
 def _call_with_options(namesake, ufunc, inputs, kwargs: dict, name: str):
     """`dtype=` converts the operands first; other options only NumPy knows."""
     dtype = kwargs.pop("dtype", None)
-    if kwargs:
+    if not set(kwargs) <= set(inspect.signature(namesake).parameters):
         return _run_in_numpy(ufunc, inputs, {**kwargs, "dtype": dtype}, name)
     if dtype is not None:
         from jitcore.numpy.creation import asarray
 
         inputs = [asarray(x, dtype) for x in inputs]
-    return namesake(*inputs)
+    return namesake(*inputs, **kwargs)
 
 
 def _write_to_out(ufunc, method: str, inputs, kwargs: dict, out: tuple, name: str):

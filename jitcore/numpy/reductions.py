@@ -13,6 +13,7 @@ from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.lax.reduce import highest_value, lowest_value
 from jitcore.numpy import logic, ufuncs
+from jitcore.numpy.creation import asarray
 from jitcore.numpy.promotion import (
     apply_elementwise,
     apply_select,
@@ -42,7 +43,7 @@ def _fold(name: str, function, a, axis, keepdims: bool, where, identity, initial
         a = apply_select(_mask(where), a, np.asarray(identity).astype(a.dtype)[()])
     out = function(a, axes) if axes or a.ndim == 0 else a
     if initial is not None:
-        out = combine(out, convert_dtype(ensure_array(name, initial), out.dtype))
+        out = combine(out, asarray(initial, out.dtype))
     if keepdims:
         out = lax.expand_dims(out, axes) if axes else out
     return convert_dtype(out, out.dtype)

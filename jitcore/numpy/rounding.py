@@ -11,6 +11,7 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.numpy import logic
+from jitcore.numpy.creation import asarray
 from jitcore.numpy.promotion import (
     apply_elementwise,
     apply_select,
@@ -140,7 +141,7 @@ def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None):
     high = scalar(limits.max) if posinf is None else posinf
     low = scalar(limits.min) if neginf is None else neginf
     for predicate, value in ((logic.isnan, nan), (logic.isposinf, high), (logic.isneginf, low)):
-        value = convert_dtype(ensure_array("nan_to_num", value), x.dtype, x.weak_type)
+        value = convert_dtype(asarray(value, x.dtype), x.dtype, x.weak_type)
         x = apply_select(predicate(x), value, x)
     return x
 

@@ -35,7 +35,8 @@ def nonzero(a, *, size: int | None = None, fill_value=None):
     Raises: ConcretizationTypeError for a traced array without `size`."""
     a = ensure_array("nonzero", a)
     if a.ndim == 0:
-        a = lax.reshape(a, (1,))
+        raise ValueError("Calling nonzero on 0d arrays is not allowed. "
+                         "Use jnp.atleast_1d(scalar).nonzero() instead.")  # fmt: skip
     if size is None:
         if isinstance(a, Tracer):
             raise errors.size_required_error(
@@ -55,7 +56,7 @@ def nonzero(a, *, size: int | None = None, fill_value=None):
     is_real = logic.less(np.arange(size, dtype=np.int32), count)
     found = unravel_index(flat, a.shape)
     return tuple(
-        apply_select(is_real, index, convert_dtype(asarray(f), index.dtype)) for index, f in zip(found, fills)
+        apply_select(is_real, index, asarray(f, index.dtype)) for index, f in zip(found, fills)
     )
 
 

@@ -77,7 +77,7 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
     found = get_item(rows, get_item(order, ufuncs.minimum(starts, count - 1)))
     total = reductions.sum(is_first)
     if size is not None:
-        filler = get_item(found, 0) if fill_value is None else convert_dtype(asarray(fill_value), rows.dtype)
+        filler = get_item(found, 0) if fill_value is None else asarray(fill_value, rows.dtype)
         is_real = logic.less(np.arange(size, dtype=np.int32), total)
         found = apply_select(lax.reshape(is_real, (size,) + (1,) * (found.ndim - 1)), found, filler)
     out = [found if axis is None else moveaxis(found, 0, axis)]
@@ -168,7 +168,7 @@ def _select_static(values, mask, size, fill_value) -> Array:
         return get_item(values, found)
     out = get_item(values, ufuncs.minimum(found, max(values.shape[0] - 1, 0)))
     filler = 0 if fill_value is None else fill_value
-    return apply_select(logic.less(found, values.shape[0]), out, convert_dtype(asarray(filler), values.dtype))
+    return apply_select(logic.less(found, values.shape[0]), out, asarray(filler, values.dtype))
 
 
 def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = False, *, size: int | None = None,

@@ -72,7 +72,7 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):  # noqa: A002
         low, high = (reductions.min(a), reductions.max(a)) if a.size else (0, 1)
     else:
         low, high = range
-    low, high = (convert_dtype(asarray(x), dtype) for x in (low, high))
+    low, high = (asarray(x, dtype) for x in (low, high))
     is_point = logic.equal(low, high)
     low, high = (apply_select(is_point, ufuncs.add(x, shift), x) for x, shift in ((low, -0.5), (high, 0.5)))
     return linspace(low, high, count + 1, dtype=dtype)
@@ -133,7 +133,7 @@ def histogramdd(sample, bins=10, range=None, weights=None, density=None):  # noq
     weights = (
         lax.full(coordinates[0].shape, 1, dtype)
         if weights is None
-        else convert_dtype(asarray(weights), dtype)
+        else asarray(weights, dtype)
     )
     counts = _count_in_bins(coordinates, edges, weights)
     if density:
@@ -178,14 +178,14 @@ def nanquantile(a, q, axis=None, out=None, overwrite_input: bool = False, method
 def percentile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear",
                keepdims: bool = False, *, weights=None):  # fmt: skip
     """`quantile` with q in [0, 100]. Same as: `numpy.percentile`."""
-    a, q = promote_arrays("percentile", a, asarray(q), to=dtypes.inexact_dtype)
+    a, q = promote_arrays("percentile", a, _to_operand(q), to=dtypes.inexact_dtype)
     return quantile(a, ufuncs.divide(q, 100), axis, out, overwrite_input, method, keepdims)
 
 
 def nanpercentile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear",
                   keepdims: bool = False, *, weights=None):  # fmt: skip
     """`percentile` of the elements that are not NaN. Same as: `numpy.nanpercentile`."""
-    a, q = promote_arrays("nanpercentile", a, asarray(q), to=dtypes.inexact_dtype)
+    a, q = promote_arrays("nanpercentile", a, _to_operand(q), to=dtypes.inexact_dtype)
     return nanquantile(a, ufuncs.divide(q, 100), axis, out, overwrite_input, method, keepdims)
 
 
@@ -199,13 +199,18 @@ def nanmedian(a, axis=None, out=None, overwrite_input: bool = False, keepdims: b
     return nanquantile(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
 
 
+def _to_operand(q):
+    """A list of shares as an array; a number stays one, so that it takes the dtype of the samples."""
+    return asarray(q) if isinstance(q, (list, tuple)) else q
+
+
 def _quantile(name: str, a, q, axis, out, overwrite_input, method, keepdims, skips_nan: bool) -> Array:
     reject_out(name, out)
     if overwrite_input:
         raise ValueError("jnp.quantile does not support overwrite_input=True: arrays are immutable.")
     if method not in _METHODS:
         raise ValueError(f"method can only be one of {_METHODS}, got {method!r}")
-    a, q = promote_arrays(name, a, asarray(q), to=dtypes.inexact_dtype)
+    a, q = promote_arrays(name, a, _to_operand(q), to=dtypes.inexact_dtype)
     if dtypes.is_complex(a.dtype):
         raise ValueError(f"{name} does not support complex input, as the operation is poorly defined.")
     if q.ndim > 1:

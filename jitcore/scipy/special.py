@@ -54,7 +54,7 @@ def erfinv(x) -> Array:
 def ndtr(x) -> Array:
     """Probability that a standard normal number is below x."""
     (x,) = _to_floats("ndtr", x)
-    return 0.5 * lax.erfc(x * -math.sqrt(0.5))
+    return 0.5 * lax.erfc(x * x.dtype.type(-math.sqrt(0.5)))
 
 
 def ndtri(p) -> Array:
@@ -67,7 +67,8 @@ def log_ndtr(x, series_order: int = 3) -> Array:
 
     series_order: accepted for JAX's signature, not needed."""
     operator.index(series_order)
-    return _apply("log_ndtr", normal.log_ndtr, x)
+    (x,) = _to_floats("log_ndtr", x)
+    return normal.log_ndtr(jnp.asarray(x, x.dtype))
 
 
 # -- logistic ---------------------------------------------------------------------------------------------

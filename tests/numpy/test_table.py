@@ -1,7 +1,6 @@
 """Every public function: eager against JAX (dtype, weak type, values), traced against eager, NumPy's
 namesake traced."""
 
-import contextlib
 import inspect
 
 import jax
@@ -11,15 +10,12 @@ import pytest
 
 import jitcore.numpy as jnp
 from jitcore.array import Array, ConcreteArray
+from jitcore.config import config
 from jitcore.core.check import check_jaxpr
 from jitcore.core.jaxpr import eval_jaxpr
 from jitcore.core.trace import Tracer, trace_to_jaxpr
 from tests.numpy.table import CASES, EAGER_CASES
 
-# Where this project deliberately or numerically differs: name -> reason.
-OTHER_DTYPE_IN_JAX = {
-    "logical_and": "JAX's logical functions of two Python scalars are weakly typed bools",
-}
 WIDE = {"float32": "float64", "int32": "int64", "complex64": "complex128"}
 
 
@@ -50,7 +46,7 @@ def widen(x: np.ndarray) -> np.ndarray:
     return x.astype(WIDE.get(x.dtype.name, x.dtype))
 
 
-def assert_same(ours, theirs, name: str, *, check_type: bool = True):
+def assert_same(ours, theirs, name: str):
     ours, theirs = list_leaves(ours), list_leaves(theirs)
     assert len(ours) == len(theirs)
     for mine, expected in zip(ours, theirs):
@@ -60,9 +56,9 @@ def assert_same(ours, theirs, name: str, *, check_type: bool = True):
         want = np.asarray(expected)
         got = np.asarray(mine)
         assert got.shape == want.shape
-        if check_type:
-            assert got.dtype == want.dtype
-            assert mine.weak_type == getattr(expected, "weak_type", mine.weak_type)
+        assert got.dtype == want.dtype
+        # A comparison of weak operands is a weakly typed bool in JAX; here bools are never weak.
+        assert got.dtype == bool or mine.weak_type == getattr(expected, "weak_type", mine.weak_type)
         precision = {"e": 2e-3, "f": 2e-5, "d": 1e-11, "F": 2e-5, "D": 1e-11}.get(want.dtype.char, 0)
         scale = np.max(np.abs(want[np.isfinite(want)]), initial=1.0) if want.size and precision else 0
         np.testing.assert_allclose(got, want, rtol=precision, atol=precision * scale, err_msg=name)
@@ -73,14 +69,38 @@ def all_cases(*tables):
             for i, call in enumerate(table[name])]  # fmt: skip
 
 
+def call_eagerly(namespace, name: str, call):
+    args, kwargs = map_arrays(namespace.asarray, call)
+    return find(namespace, name)(*args, **kwargs)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("wide", [False, True], ids=["x32", "x64"])
 @pytest.mark.parametrize("name, call", all_cases(CASES, EAGER_CASES))
 def test_eager_matches_jax(name, call, wide):
-    args, kwargs = map_arrays(widen, call) if wide else call
-    with jax.enable_x64(wide) if wide else contextlib.nullcontext():
-        expected = find(jax_numpy, name)(*map_arrays(jax_numpy.asarray, args), **map_arrays(jax_numpy.asarray, kwargs))
-        got = find(jnp, name)(*map_arrays(jnp.asarray, args), **map_arrays(jnp.asarray, kwargs))
-        assert_same(got, expected, name, check_type=not wide)
+    call = map_arrays(widen, call) if wide else call
+    with jax.enable_x64(wide), config.override(enable_x64=wide):
+        assert_same(call_eagerly(jnp, name, call), call_eagerly(jax_numpy, name, call), name)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name, call", all_cases(CASES))
+def test_eager_types_match_jax(name, call):
+    """Shapes, dtypes and weak types, which JAX tells without compiling."""
+    leaves = []
+    map_arrays(leaves.append, call)
+
+    def run(*tracers):
+        remaining = iter(tracers)
+        args, kwargs = map_arrays(lambda _: next(remaining), call)
+        out = list_leaves(find(jax_numpy, name)(*args, **kwargs))
+        return [x for x in out if isinstance(x, jax.Array)]
+
+    expected = jax.eval_shape(run, *leaves)
+    got = [x for x in list_leaves(call_eagerly(jnp, name, call)) if isinstance(x, Array)]
+    assert [(x.shape, x.dtype) for x in got] == [(x.shape, x.dtype) for x in expected]
+    assert [x.weak_type for x in got if x.dtype != bool] == [x.weak_type for x in expected if x.dtype != bool]
 
 
 def trace_call(function, call):
@@ -122,7 +142,7 @@ NOT_DISPATCHED = set(
     "array asarray arange linspace zeros ones empty full eye identity tri indices isscalar iterable promote_types issubdtype "
     "isdtype finfo iinfo fromfunction frombuffer fromiter fromstring from_dlpack bartlett blackman hamming hanning kaiser "
     "logspace geomspace broadcast_shapes tril_indices triu_indices diag_indices mask_indices fft.fftfreq fft.rfftfreq "
-    "meshgrid put put_along_axis place fill_diagonal vander".split())  # fmt: skip
+    "meshgrid put put_along_axis place fill_diagonal vander diag_indices_from tril_indices_from triu_indices_from".split())  # fmt: skip
 
 
 def calls_for_numpy():
@@ -147,6 +167,20 @@ def accepts(function, call) -> bool:
     except (TypeError, ValueError, NotImplementedError, IndexError):
         return False
     return True
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name, function, call", calls_for_numpy())
+def test_values_match_numpy_in_double(name, function, call):
+    """Values alone: NumPy's dtypes and its widths of results follow other rules."""
+    wide = map_arrays(widen, call)
+    expected = list_leaves(function(*wide[0], **wide[1]))
+    with config.override(enable_x64=True):
+        got = list_leaves(call_eagerly(jnp, name, wide))
+    assert len(got) == len(expected)
+    for mine, want in zip(got, expected):
+        want = np.asarray(want)
+        np.testing.assert_allclose(np.asarray(mine, want.dtype), want, rtol=1e-11, atol=1e-11 * max(1, np.abs(want).max(initial=0)))
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -67,7 +67,7 @@ def build_fmod(e, x, y):
 
 
 def split_integer(e, x):
-    """(m, exponent) as i64 of a finite scalar: |x| = m * 2**(exponent - bias - mantissa bits), exponent >= 1."""
+    """(m, exponent) as i64 of a finite scalar: |x| = m * 2**(exponent - bias - mantissa), exponent >= 1."""
     b = e.builder
     bits = e.to_bits(x).value if e.bits == 64 else b.zext(e.to_bits(x).value, I64)
     exponent = b.and_(b.lshr(bits, I64(e.mantissa)), I64(2 * e.bias + 1))

@@ -1,0 +1,1 @@
+"""Commands of `python -m jitcore`, one module each."""

@@ -1,0 +1,29 @@
+"""SciPy's functions without SciPy's import: the module is loaded when one of its functions is called.
+
+In: the name of a module. Out: an object whose attributes are functions that forward their call. Importing
+`jitcore.numpy` would otherwise take twice as long, for routines that most programs never run.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+
+
+class LazyModule:
+    """Stands for a module of functions. Only functions: an attribute is not looked up before it is called."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Callable:
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+
+        def call(*args, **kwargs):
+            return getattr(importlib.import_module(self._name), attribute)(*args, **kwargs)
+
+        call.__name__ = attribute
+        call.__qualname__ = f"{self._name}.{attribute}"
+        setattr(self, attribute, call)
+        return call

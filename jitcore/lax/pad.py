@@ -1,0 +1,92 @@
+"""Padding: `pad`, with space before, after and between the elements of each axis.
+
+In: an array, the scalar to fill with, three numbers per axis. Out: an array, cropped where a number is
+negative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from jitcore.array import Array
+from jitcore.core.aval import ShapedArray
+from jitcore.lax.arguments import to_extent
+from jitcore.lax.define import define, to_operands
+
+
+def _padded_extent(extent, low, high, interior):
+    # an empty axis has no gaps, and n elements have n - 1 of them
+    gaps = 0 if extent == 0 else (extent - 1) * interior
+    return low + high + extent + gaps
+
+
+def _pad_aval(x: ShapedArray, padding_value: ShapedArray, *, padding_config) -> ShapedArray:
+    if x.dtype != padding_value.dtype:
+        raise TypeError("pad operand and padding_value must be same dtype: "
+                        f"got {x.dtype.name} and {padding_value.dtype.name}.")  # fmt: skip
+    if padding_value.shape:
+        raise ValueError(f"padding_value must be a scalar; got np.shape(padding_value)={padding_value.shape}")
+    if len(padding_config) != x.ndim:
+        raise ValueError("length of padding_config must equal the number of axes of operand, "
+                         f"got padding_config {padding_config} for operand shape {x.shape}")  # fmt: skip
+    if any(interior < 0 for _, _, interior in padding_config):
+        raise ValueError(
+            f"interior padding in padding_config must be nonnegative, got padding_config {padding_config}"
+        )
+    shape = tuple(_padded_extent(extent, *config) for extent, config in zip(x.shape, padding_config))
+    if any(extent < 0 for extent in shape):
+        raise ValueError(f"Dimension size after padding is not at least 0, got result shape {shape}, for "
+                         f"padding_config {padding_config} and operand shape {x.shape}")  # fmt: skip
+    return ShapedArray(shape, x.dtype, x.weak_type and padding_value.weak_type)
+
+
+def pad_ndarray(x: np.ndarray, value, padding_config) -> np.ndarray:
+    """The implementation of `pad`: negative `low` and `high` crop what the interior padding has spread."""
+    shape = [_padded_extent(extent, *config) for extent, config in zip(x.shape, padding_config)]
+    out = np.full(shape, value, x.dtype)
+    source, target = [], []
+    for extent, size, (low, _, interior) in zip(x.shape, shape, padding_config):
+        step = interior + 1
+        first = -(min(low, 0) // step)  # the first element that the crop leaves
+        last = min(extent, (size - low - 1) // step + 1)  # one behind the last that fits
+        count = max(last - first, 0)
+        start = low + first * step
+        source.append(slice(first, first + count))
+        target.append(slice(start, start + count * step, step) if count else slice(0, 0))
+    out[tuple(target)] = x[tuple(source)]
+    return out
+
+
+def _lower_pad(builder, x, value, *, padding_config):
+    shape = [_padded_extent(extent, *config) for extent, config in zip(x.shape, padding_config)]
+
+    def place(index):
+        return tuple(i * (interior + 1) + low for i, (low, _, interior) in zip(index, padding_config))
+
+    def mask(index):
+        return builder.all_of([builder.in_range(i, extent) for i, extent in zip(place(index), shape)])
+
+    trims = any(low < 0 or high < 0 for low, high, _ in padding_config)
+    return builder.regions(shape, x.dtype, builder.fill(shape, value),
+                           [builder.region(x, place, mask if trims else None)])  # fmt: skip
+
+
+@define(
+    "pad",
+    lower=_lower_pad,
+    impl=lambda x, value, *, padding_config: pad_ndarray(x, value, padding_config),
+    aval=_pad_aval,
+    hlo="pad",
+)
+def pad(operand, padding_value, padding_config: Sequence[tuple[int, int, int]]) -> Array:
+    """Puts padding_value around and between the elements of operand.
+
+    Args:
+        padding_value: scalar of operand's dtype.
+        padding_config: per axis (before, after, between neighbours); negative before/after crop.
+    Raises: ValueError when the configuration does not fit the shape."""
+    config = tuple(tuple(map(to_extent, entry)) for entry in padding_config)
+    operand, padding_value = to_operands("pad", (operand, padding_value))
+    return pad.primitive.bind(operand, padding_value, padding_config=config)

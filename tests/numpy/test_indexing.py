@@ -1,0 +1,235 @@
+"""Indexing: reading and updating against NumPy, eager and traced; what traced indices out of range do; errors."""
+
+import warnings
+
+import jax
+import jax.numpy as jax_numpy
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jitcore.numpy as jnp
+from jitcore import errors
+from jitcore.array import ConcreteArray
+from jitcore.core.check import check_jaxpr
+from jitcore.core.jaxpr import eval_jaxpr
+from jitcore.core.trace import trace_to_jaxpr
+
+UPDATES = {
+    "set": lambda x, i, v: x.__setitem__(i, v), "add": lambda x, i, v: np.add.at(x, i, v),
+    "subtract": lambda x, i, v: np.subtract.at(x, i, v), "multiply": lambda x, i, v: np.multiply.at(x, i, v),
+    "min": lambda x, i, v: np.minimum.at(x, i, v), "max": lambda x, i, v: np.maximum.at(x, i, v),
+}  # fmt: skip
+
+
+def run_traced(function, *values):
+    """(results, jaxpr) of the function with every value traced."""
+    inputs = [ConcreteArray(np.array(value)) for value in values]
+    jaxpr, consts = trace_to_jaxpr(lambda *xs: [function(*xs)], [x.aval for x in inputs])
+    check_jaxpr(jaxpr)
+    return eval_jaxpr(jaxpr, consts, inputs)[0], jaxpr
+
+
+@st.composite
+def slices(draw, extent):
+    bound = st.none() | st.integers(-extent - 2, extent + 2)
+    return slice(draw(bound), draw(bound), draw(st.sampled_from([None, 1, 2, 3, -1, -2])))
+
+
+@st.composite
+def index_arrays(draw, extent, shape):
+    return np.array(draw(st.lists(st.integers(-extent, extent - 1), min_size=int(np.prod(shape)),
+                                  max_size=int(np.prod(shape)))), np.int32).reshape(shape)  # fmt: skip
+
+
+@st.composite
+def arrays_and_indices(draw):
+    """An array of up to four axes and an index of it: integers, slices, new axes, Ellipsis, arrays, masks."""
+    shape = tuple(draw(st.lists(st.integers(1, 4), min_size=1, max_size=4)))
+    x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    joint = draw(st.sampled_from([(2,), (3,), (2, 3), (1,), (0,)]))
+    items, axis = [], 0
+    used = draw(st.integers(0, len(shape)))
+    while axis < used:
+        kind = draw(st.sampled_from(["int", "slice", "slice", "array", "new", "mask"]))
+        if kind == "new":
+            items.append(None)
+            continue
+        extent = shape[axis]
+        if kind == "int":
+            items.append(draw(st.integers(-extent, extent - 1)))
+        elif kind == "slice":
+            items.append(draw(slices(extent)))
+        elif kind == "array":
+            own = draw(st.sampled_from([joint, joint[-1:], (1,), ()]))
+            items.append(draw(index_arrays(extent, own)) if own else np.int32(draw(st.integers(-extent, extent - 1))))
+        else:
+            items.append(np.array(draw(st.lists(st.booleans(), min_size=extent, max_size=extent))))
+        axis += 1
+    if draw(st.booleans()):
+        items.insert(draw(st.integers(0, len(items))), Ellipsis)
+    return x, tuple(items)
+
+
+def read_with_numpy(x, index):
+    try:
+        return x[index]
+    except IndexError:
+        return None
+
+
+@settings(max_examples=300, deadline=None)
+@given(arrays_and_indices())
+def test_reading_matches_numpy(case):
+    x, index = case
+    expected = read_with_numpy(x, index)
+    if expected is None:
+        with pytest.raises(IndexError):
+            jnp.asarray(x)[index]
+        return
+    np.testing.assert_array_equal(np.asarray(jnp.asarray(x)[index]), expected)
+    got, _ = run_traced(lambda y: y[index], x)
+    np.testing.assert_array_equal(np.asarray(got), expected)
+
+
+@settings(max_examples=200, deadline=None)
+@given(arrays_and_indices())
+def test_reading_with_traced_indices_matches_numpy(case):
+    x, index = case
+    expected = read_with_numpy(x, index)
+    dynamic = [i for i, item in enumerate(index) if not isinstance(item, (slice, type(None), type(Ellipsis)))
+               and getattr(item, "dtype", None) != np.bool_]  # fmt: skip
+    if expected is None or not dynamic:
+        return
+
+    def read(y, *indices):
+        items = list(index)
+        for i, one in zip(dynamic, indices):
+            items[i] = one
+        return y[tuple(items)]
+
+    got, _ = run_traced(read, x, *[np.asarray(index[i], np.int32) for i in dynamic])
+    np.testing.assert_array_equal(np.asarray(got), expected)
+
+
+@settings(max_examples=200, deadline=None)
+@given(arrays_and_indices(), st.sampled_from(sorted(UPDATES)), st.booleans())
+def test_updating_matches_numpy(case, name, scalar):
+    x, index = case
+    part = read_with_numpy(x, index)
+    if part is None or (name == "set" and has_repeats(x, index)):
+        return
+    values = np.float32(2.0) if scalar else (np.arange(part.size, dtype=np.float32).reshape(part.shape) % 5 - 2)
+    expected = x.copy()
+    UPDATES[name](expected, index, values)
+    got = getattr(jnp.asarray(x).at[index], name)(values)
+    np.testing.assert_array_equal(np.asarray(got), expected)
+    traced, _ = run_traced(lambda y, v: getattr(y.at[index], name)(v), x, values)
+    np.testing.assert_array_equal(np.asarray(traced), expected)
+
+
+def has_repeats(x, index) -> bool:
+    """Whether the index names an element twice: which value stays is then not defined."""
+    named = np.arange(x.size).reshape(x.shape)[index]
+    return np.unique(named).size != np.size(named)
+
+
+X = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+
+@pytest.mark.parametrize("index, equations", [
+    ((0,), ["slice", "squeeze"]), ((slice(1, 3),), ["slice"]), ((slice(None, None, -1),), ["rev"]),
+    ((slice(None), slice(None, None, 2)), ["slice"]), ((None,), ["broadcast_in_dim"]), ((Ellipsis,), []),
+    ((slice(None), 1), ["slice", "squeeze"]),
+])  # fmt: skip
+def test_static_index_is_lean(index, equations):
+    _, jaxpr = run_traced(lambda y: y[index], X)
+    assert [eqn.primitive.name for eqn in jaxpr.eqns] == equations
+
+
+def test_traced_scalar_index_is_one_dynamic_slice():
+    got, jaxpr = run_traced(lambda y, i: y[i], X, np.int32(-1))
+    names = [eqn.primitive.name for eqn in jaxpr.eqns]
+    assert names.count("dynamic_slice") == 1 and "gather" not in names
+    np.testing.assert_array_equal(np.asarray(got), X[-1])
+
+
+def test_static_update_is_one_dynamic_update_slice():
+    _, jaxpr = run_traced(lambda y: y.at[1:-1, 1:-1].set(0.0), X)
+    assert [eqn.primitive.name for eqn in jaxpr.eqns] == ["broadcast_in_dim", "dynamic_update_slice"]
+
+
+@pytest.mark.parametrize("i", [7, -9, 2, -1])
+def test_traced_indices_out_of_range_follow_jax(i):
+    ours, theirs = jnp.asarray(X), jax_numpy.asarray(X)
+    mine, index = jnp.asarray(np.int32([i, 0])), jax_numpy.asarray(np.int32([i, 0]))
+    pairs = [
+        (ours[mine], theirs[index]), (ours[mine[0]], theirs[index[0]]), (ours[:, mine], theirs[:, index]),
+        (ours.at[mine].set(9.0), theirs.at[index].set(9.0)), (ours.at[mine[0]].add(1.0), theirs.at[index[0]].add(1.0)),
+        (ours.at[mine].get(mode="fill", fill_value=5.0), theirs.at[index].get(mode="fill", fill_value=5.0)),
+        (ours.at[mine].set(3.0, mode="clip"), theirs.at[index].set(3.0, mode="clip")),
+        (jnp.take(ours, mine, 0), jax_numpy.take(theirs, index, 0)),
+        (ours.at[mine, 1].multiply(2.0), theirs.at[index, 1].multiply(2.0)),
+    ]  # fmt: skip
+    for got, expected in pairs:
+        np.testing.assert_array_equal(np.asarray(got), np.asarray(expected))
+
+
+@pytest.mark.parametrize("method, value", [("divide", 2.0), ("power", 2.0), ("apply", None), ("mul", 3.0)])
+def test_other_updates_match_jax(method, value):
+    index = (1, slice(0, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if method == "apply":
+            got, expected = jnp.asarray(X).at[index].apply(jnp.sin), jax_numpy.asarray(X).at[index].apply(jax_numpy.sin)
+        else:
+            got = getattr(jnp.asarray(X).at[index], method)(value)
+            expected = getattr(jax_numpy.asarray(X).at[index], method)(value)
+    np.testing.assert_allclose(np.asarray(got), np.asarray(expected), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype, value", [("int32", 1.5), ("float32", 2), ("float64", 0.1), ("int8", 3)])
+def test_update_keeps_dtype(dtype, value):
+    x = np.ones(3, dtype)
+    got = jnp.asarray(x).at[1].set(value)
+    assert got.dtype == np.dtype(dtype)
+    np.testing.assert_array_equal(np.asarray(got), np.array([1, np.asarray(value).astype(dtype), 1], dtype))
+
+
+def test_traced_mask_updates():
+    got, _ = run_traced(lambda y: y.at[y > 5].set(0.0), X)
+    np.testing.assert_array_equal(np.asarray(got), np.where(X > 5, 0, X))
+    got, _ = run_traced(lambda y: y.at[y[:, 0] > 3].add(1.0), X)
+    np.testing.assert_array_equal(np.asarray(got), X + (X[:, :1] > 3))
+
+
+@pytest.mark.parametrize("index, error", [
+    (5, IndexError), (-4, IndexError), ((0, 0, 0), IndexError), (1.0, TypeError), ("a", TypeError),
+    ((Ellipsis, Ellipsis), IndexError), ([0, 1], TypeError), (np.array([0, 7]), IndexError),
+    (np.array([True, False]), IndexError), (slice(None, None, 0), ValueError), (slice(1.5), TypeError),
+])  # fmt: skip
+def test_wrong_index_raises(index, error):
+    for action in (lambda y: y[index], lambda y: y.at[index].set(0.0)):
+        with pytest.raises(error):
+            action(jnp.asarray(X))
+        with pytest.raises(error):
+            run_traced(action, X)
+
+
+def test_errors_of_traced_indices():
+    with pytest.raises(errors.NonConcreteBooleanIndexError):
+        run_traced(lambda y: y[y > 0], X)
+    with pytest.raises(IndexError, match="Slice entries must be static integers"):
+        run_traced(lambda y, i: y[:i], X, np.int32(2))
+    with pytest.raises(errors.TracerMutationError):
+        run_traced(lambda y: y.__setitem__(0, 1.0), X)
+    with pytest.raises(errors.TracerMutationError):
+        jnp.asarray(X)[0] = 1.0
+    with pytest.raises(ValueError, match="Incompatible shapes"):
+        jnp.asarray(X).at[0].set(np.ones(3))
+
+
+def test_reading_keeps_the_weak_type():
+    """Eager results keep the weak type, as JAX's do."""
+    assert (jnp.asarray(2.0) * 1)[None].weak_type == (jax.numpy.asarray(2.0) * 1)[None].weak_type

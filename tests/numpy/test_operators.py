@@ -1,0 +1,188 @@
+"""Python operators and array methods: against JAX in value, dtype and weak type; eager and traced."""
+
+import operator
+
+import jax.numpy as jax_numpy
+import numpy as np
+import pytest
+
+import jitcore.numpy as jnp
+from jitcore import errors
+from jitcore.array import Array, ConcreteArray
+from jitcore.core.jaxpr import eval_jaxpr
+from jitcore.core.trace import trace_to_jaxpr
+
+F, G = np.array([1.5, -2.0, 3.0], np.float32), np.array([0.5, 3.0, -1.0], np.float32)
+I, J = np.array([7, -5, 3], np.int32), np.array([2, 3, 1], np.int32)  # noqa: E741
+B = np.array([True, False, True])
+BINARY = [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow,
+          operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.matmul, divmod]  # fmt: skip
+INTEGER = [operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift]
+OPERANDS = [(F, G), (F, 2), (F, 0.5), (I, J), (I, 2), (I, 0.5), (F, I), (2, F), (2.5, I), (3, J), (F, True), (B, 2),
+            (np.abs(F), G), (np.float32(2), F), (F, np.float64(2)), (F[0], G[1]), (2.0, F[0])]  # fmt: skip
+
+
+def flatten(x):
+    return list(x) if isinstance(x, tuple) else [x]
+
+
+def check_same(ours, theirs):
+    for mine, expected in zip(flatten(ours), flatten(theirs), strict=True):
+        assert (mine.shape, mine.dtype) == (expected.shape, expected.dtype)
+        assert mine.dtype == bool or mine.weak_type == expected.weak_type
+        np.testing.assert_allclose(np.asarray(mine), np.asarray(expected), rtol=2e-6)
+
+
+def as_array(namespace, x):
+    return namespace.asarray(x) if isinstance(x, (np.ndarray, np.generic)) else x
+
+
+@pytest.mark.parametrize("pair", OPERANDS, ids=str)
+@pytest.mark.parametrize("function", BINARY, ids=lambda f: f.__name__)
+def test_binary_operator(function, pair):
+    """The same result, or an error of the same kind, from the eager, the traced and JAX's operator."""
+    try:
+        expected = function(*[as_array(jax_numpy, x) for x in pair])
+    except (TypeError, ValueError) as error:
+        with pytest.raises((TypeError, ValueError)):
+            function(*[as_array(jnp, x) for x in pair])
+        assert isinstance(error, (TypeError, ValueError))
+        return
+    if pair[1] is not True and any(getattr(x, "dtype", None) == np.float64 for x in pair):
+        return  # an explicit float64 stays one here
+    got = function(*[as_array(jnp, x) for x in pair])
+    check_same(got, expected)
+    leaves = [x for x in pair if isinstance(x, (np.ndarray, np.generic))]
+
+    def run(*tracers):
+        remaining = iter(tracers)
+        return flatten(function(*[next(remaining) if isinstance(x, (np.ndarray, np.generic)) else x for x in pair]))
+
+    inputs = [ConcreteArray(np.asarray(x)) for x in leaves]
+    jaxpr, consts = trace_to_jaxpr(run, [x.aval for x in inputs])
+    assert [v.aval for v in jaxpr.outvars] == [x.aval for x in flatten(got)]
+    for mine, want in zip(eval_jaxpr(jaxpr, consts, inputs), flatten(got)):
+        np.testing.assert_allclose(np.asarray(mine), np.asarray(want), rtol=1e-6)
+
+
+@pytest.mark.parametrize("pair", [(I, J), (J, 2), (5, J), (B, ~B)], ids=str)
+@pytest.mark.parametrize("function", INTEGER, ids=lambda f: f.__name__)
+def test_integer_operator(function, pair):
+    if pair[0] is B and function in (operator.lshift, operator.rshift):
+        return
+    pair = tuple(np.abs(x) if isinstance(x, np.ndarray) and x.dtype != bool else x for x in pair)
+    check_same(function(*[as_array(jnp, x) for x in pair]), function(*[as_array(jax_numpy, x) for x in pair]))
+
+
+@pytest.mark.parametrize("function, x", [(operator.neg, F), (operator.pos, I), (abs, F), (operator.invert, I),
+                                         (operator.invert, B), (round, F), (abs, I)])  # fmt: skip
+def test_unary_operator(function, x):
+    check_same(function(jnp.asarray(x)), function(jax_numpy.asarray(x)))
+
+
+def test_ndarray_and_array_make_an_array():
+    for got in (F + jnp.asarray(G), jnp.asarray(G) + F, np.float32(2) * jnp.asarray(G), F < jnp.asarray(G)):
+        assert isinstance(got, Array)
+
+
+def test_lists_are_no_operands():
+    with pytest.raises(TypeError, match="unsupported operand"):
+        jnp.asarray(F) + [1, 2, 3]
+    with pytest.raises(TypeError, match="requires ndarray or scalar arguments, got <class 'list'> at position 0"):
+        jnp.sin([1.0, 2.0])
+    assert (jnp.asarray(F) == None) is False  # noqa: E711  compared with what is no array
+
+
+def test_shapes_that_do_not_broadcast():
+    with pytest.raises(ValueError, match="Incompatible shapes for broadcasting"):
+        jnp.ones((3, 4)) + jnp.ones(3)
+
+
+def test_lean_jaxprs():
+    """One equation where one is enough; scalars stay scalars."""
+    aval = ConcreteArray(np.ones((3, 4), np.float32)).aval
+    expected = {
+        "log": (jnp.log, ["log"]), "sub": (lambda x: x - 1, ["sub"]), "pow": (lambda x: x**2, ["integer_pow"]),
+        "where": (lambda x: jnp.where(x > 0, x, 0.5), ["gt", "select_n"]), "mean": (lambda x: x.mean(0), ["reduce_sum", "div"]),
+        "matmul": (lambda x: x @ x.T, ["transpose", "dot_general"]), "clip": (lambda x: jnp.clip(x, 0, 1), ["max", "min"]),
+        "broadcast": (lambda x: x + x[0], ["slice", "squeeze", "broadcast_in_dim", "add"]), "maximum": (lambda x: jnp.maximum(x, 0), ["max"]),
+    }  # fmt: skip
+    for function, names in expected.values():
+        jaxpr, _ = trace_to_jaxpr(lambda x, f=function: [f(x)], [aval])
+        assert [eqn.primitive.name for eqn in jaxpr.eqns] == names
+
+
+METHODS = [
+    ("sum", (0,)), ("mean", ()), ("max", (1,)), ("min", ()), ("prod", (0,)), ("any", ()), ("all", (1,)), ("argmax", (1,)),
+    ("argmin", ()), ("cumsum", (0,)), ("cumprod", (1,)), ("var", ()), ("std", (0,)), ("reshape", (4, 3)), ("reshape", ((2, -1),)),
+    ("ravel", ()), ("flatten", ()), ("squeeze", ()), ("transpose", (1, 0)), ("transpose", ()), ("swapaxes", (0, 1)),
+    ("astype", ("int32",)), ("conj", ()), ("clip", (-1, 1)), ("round", (1,)), ("sort", ()), ("argsort", (0,)), ("take", (np.array([1, 2]), 1)),
+    ("repeat", (2, 1)), ("ptp", ()), ("diagonal", ()), ("trace", ()), ("view", ("int32",)), ("copy", ()), ("nonzero", ()),
+    ("compress", (np.array([True, False, True]), 0)), ("item", (0,)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name, args", METHODS, ids=lambda x: str(x))
+def test_method(name, args):
+    data = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
+    ours = getattr(jnp.asarray(data), name)(*[as_array(jnp, a) for a in args])
+    theirs = getattr(jax_numpy.asarray(data), name)(*[as_array(jax_numpy, a) for a in args])
+    if name == "item":
+        assert ours == theirs
+        return
+    for mine, expected in zip(flatten(ours), flatten(theirs), strict=True):
+        assert mine.dtype == expected.dtype
+        np.testing.assert_allclose(np.asarray(mine), np.asarray(expected), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["T", "mT", "real", "imag", "ndim", "size", "shape"])
+def test_property(name):
+    data = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(getattr(jnp.asarray(data), name), getattr(data.mT if name == "mT" else data, name if name != "mT" else "real"))
+
+
+def test_scalar_types_make_arrays():
+    x = jnp.float32(3)
+    assert isinstance(x, Array) and x.dtype == np.float32 and not x.weak_type
+    assert np.dtype(jnp.float32) == np.float32 and jnp.float32 == np.float32 and jnp.zeros(2, jnp.int8).dtype == np.int8
+    assert jnp.issubdtype(jnp.bfloat16, jnp.floating)
+
+
+def test_aliasing_of_ndarrays():
+    data = np.ones(3, np.float64)
+    assert np.shares_memory(jnp.asarray(data).data, data) and jnp.asarray(data).dtype == np.float64
+    assert not np.shares_memory(jnp.array(data).data, data)
+
+
+def test_arrays_are_not_hashable():
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(jnp.ones(3))
+
+
+# -- NumPy's own functions ------------------------------------------------------------------------------------
+def test_ufunc_methods_reach_us():
+    x = jnp.asarray(F)
+    for got, expected in [(np.add.reduce(x), F.sum()), (np.add.outer(x, x), np.add.outer(F, F)),
+                          (np.multiply.accumulate(x), np.multiply.accumulate(F)), (np.add.reduceat(x, [0, 2]), np.add.reduceat(F, [0, 2])),
+                          (np.subtract.reduce(x), np.subtract.reduce(F)), (np.add(x, 1, dtype=np.float64), F + np.float64(1))]:  # fmt: skip
+        assert isinstance(got, Array)
+        np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-6)
+
+
+def test_out_is_written_or_refused():
+    target = np.zeros(3, np.float32)
+    np.add(jnp.asarray(F), 1, out=target)
+    np.testing.assert_array_equal(target, F + 1)
+    target += jnp.asarray(F)
+    np.testing.assert_array_equal(target, 2 * F + 1)
+    with pytest.raises(errors.TracerMutationError):
+        np.add(F, 1, out=jnp.asarray(F))
+    with pytest.raises(errors.TracerArrayConversionError, match="numpy.ndarray conversion"):
+        trace_to_jaxpr(lambda x: [np.add(x, 1, out=target)], [ConcreteArray(F).aval])
+
+
+def test_function_without_namesake():
+    assert np.allclose(np.linalg.tensorinv(jnp.asarray(np.eye(4).reshape(2, 2, 2, 2))), np.eye(4).reshape(2, 2, 2, 2))
+    np.testing.assert_array_equal(np.busday_count("2020-01-01", "2020-01-08"), 5)
+    with pytest.raises(errors.TracerArrayConversionError, match="array_repr"):
+        trace_to_jaxpr(lambda x: [np.array_repr(x)], [ConcreteArray(F).aval])
