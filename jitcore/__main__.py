@@ -18,7 +18,8 @@ COMMANDS = {"demo": demo, "doctor": doctor, "run": run}
 
 
 def make_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("jitcore", description="A tracing just-in-time compiler for NumPy programs.")
+    about = "A tracing just-in-time compiler for NumPy programs."
+    parser = argparse.ArgumentParser("jitcore", description=about)
     parser.add_argument("--version", action="version", version=f"jitcore {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, module in COMMANDS.items():

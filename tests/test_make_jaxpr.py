@@ -46,7 +46,7 @@ def test_static_arguments_keywords_and_pytrees():
         return [lax.mul(tree["x"], scale)] * n
 
     jaxpr = jitcore.make_jaxpr(fun, static_argnums=0)(2, {"x": 1.0, "y": 2}, scale=3.0)
-    assert str(jaxpr) == "{ lambda ; a:f32[] b:i32[] c:f32[]. let\n    d:f32[] = mul a c\n  in (d, d) }"
+    assert str(jaxpr) == "{ lambda ; a:f32[] b:i32[] c:f32[]. let d:f32[] = mul a c in (d, d) }"
 
 
 def test_captured_arrays_are_constvars():
@@ -66,7 +66,7 @@ def test_return_shape_and_names():
 
 def test_open_axes():
     jaxpr = jitcore.make_jaxpr(lambda x: lax.neg(x), abstracted_axes=("n",))(np.ones(3, np.float32))
-    assert str(jaxpr) == "{ lambda ; a:f32[n]. let\n    b:f32[n] = neg a\n  in (b,) }"
+    assert str(jaxpr) == "{ lambda ; a:f32[n]. let b:f32[n] = neg a in (b,) }"
 
 
 def test_inner_functions_take_captured_values_as_operands():

@@ -1,6 +1,6 @@
 """Describes this installation: versions, backends, processor, threads, settings, caches.
 
-In: nothing. Out: a report for people; exit code 1 when no backend works.
+In: nothing. Out: a report for people, with the problems at its end; exit code 1 when there are any.
 """
 
 from __future__ import annotations
@@ -8,12 +8,16 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import platform
+import textwrap
 from collections.abc import Iterator
+from time import perf_counter
 
-from jitcore import __version__
+import numpy as np
+
+import jitcore
 from jitcore.config import ENVIRONMENT_PREFIX, FLAGS, config
 from jitcore.dispatch.backend import find_backend, list_backends
-from jitcore.dispatch.program import executables
+from jitcore.errors import BackendNotFoundError
 
 HELP = "describe this installation"
 
@@ -21,49 +25,78 @@ HELP = "describe this installation"
 REQUIRED = ("numpy", "scipy", "numba", "llvmlite", "optree", "ml_dtypes", "opt_einsum")
 OPTIONAL = ("tbb", "jax", "jaxlib", "numba-cuda", "cuda-core")
 
+Facts = Iterator[tuple[str, str]]
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    pass
+    """It has none."""
 
 
 def execute(options: argparse.Namespace) -> int:
-    """Prints the report. Returns: 1 when no backend works, else 0."""
-    working, _ = list_backends()
-    for title, lines in (
-        ("Versions", list_versions()), ("Backends", list_backend_lines()), ("Machine", list_machine_facts()),
-        ("Settings that differ from their defaults", list_settings()), ("Caches", list_caches()),
-    ):  # fmt: skip
-        print(title)
-        for name, text in lines:
-            print(f"  {name:<14} {text}")
-        print()
-    print("No problem found." if working else "Problem: no backend works, nothing can be compiled.")
-    return 0 if working else 1
+    """Prints the report. Returns: 1 when it found a problem, else 0."""
+    problems: list[str] = []
+    print_facts("Versions", list_versions(problems))
+    print_facts("Backends", check_backends(problems))
+    print_facts("Machine", list_machine_facts())
+    print_facts("Settings", list_settings())
+    print_facts("Caches of compiled programs", list_caches())
+    print("\n".join(f"Problem: {problem}" for problem in problems) or "No problem found.")
+    return 1 if problems else 0
 
 
-def list_versions() -> Iterator[tuple[str, str]]:
+def print_facts(title: str, facts: Facts) -> None:
+    """A titled list; long texts continue below themselves."""
+    print(title)
+    for name, text in facts:
+        print(textwrap.fill(text, 110, initial_indent=f"  {name:<16} ", subsequent_indent=" " * 19))
+    print()
+
+
+def list_versions(problems: list[str]) -> Facts:
     """(distribution, version) of Python, jitcore and what they use."""
     yield "python", f"{platform.python_version()} ({platform.system()} {platform.machine()})"
-    yield "jitcore", __version__
+    yield "jitcore", jitcore.__version__
     for name in REQUIRED + OPTIONAL:
         try:
             yield name, importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            yield name, "MISSING" if name in REQUIRED else "not installed"
+            yield name, "not installed"
+            if name in REQUIRED:
+                problems.append(f"{name} is not installed: pip install {name}")
 
 
-def list_backend_lines() -> Iterator[tuple[str, str]]:
-    """(backend, what it runs on or why it does not work)."""
+def check_backends(problems: list[str]) -> Facts:
+    """(backend, what it runs on and how a first program went, or why it does not work)."""
     working, reasons = list_backends()
-    default = find_backend().name if working else None
+    try:
+        default = find_backend().name
+    except BackendNotFoundError as error:
+        default = ""
+        problems.append(str(error).splitlines()[0])
     for name, backend in working.items():
+        problem, seconds = check_backend(name)
+        outcome = f"works, first program in {1e3 * seconds:.0f} ms" if not problem else problem
         devices = ", ".join(map(str, backend.devices()))
-        yield name, devices + (" (default)" if name == default else "")
+        yield name, f"{devices}: {outcome}{' (default)' if name == default else ''}"
+        if problem:
+            problems.append(f"backend {name}: {problem}")
     for name, reason in reasons.items():
-        yield name, f"does not work: {reason}"
+        yield name, f"does not load: {reason}"
 
 
-def list_machine_facts() -> Iterator[tuple[str, str]]:
+def check_backend(name: str) -> tuple[str, float]:
+    """(what is wrong with it or "", seconds to compile and run a small program)."""
+    start = perf_counter()
+    # Whatever goes wrong in a backend is what the report is there to tell.
+    try:
+        result = np.asarray(jitcore.jit(lambda x: x * 2 + 1, backend=name)(np.arange(3, dtype=np.float32)))
+    except Exception as error:
+        return f"a small program fails with {type(error).__name__}: {error}", 0.0
+    is_right = result.tolist() == [1.0, 3.0, 5.0]
+    return "" if is_right else f"a small program gives {result}", perf_counter() - start
+
+
+def list_machine_facts() -> Facts:
     """What the backends say of the hardware that they compile for."""
     working, _ = list_backends()
     for backend in working.values():
@@ -71,16 +104,16 @@ def list_machine_facts() -> Iterator[tuple[str, str]]:
             yield from backend.describe().items()
 
 
-def list_settings() -> Iterator[tuple[str, str]]:
-    """(flag, value and the environment variable that can set it)."""
+def list_settings() -> Facts:
+    """(flag, value and the environment variable that can set it) of flags that differ from their defaults."""
     changed = {name: value for name, value in config.values().items() if value != FLAGS[name].default}
     for name, value in changed.items():
-        yield name, f"{value!r} (default {FLAGS[name].default!r}, {ENVIRONMENT_PREFIX}{name.upper()})"
+        variable = f"{ENVIRONMENT_PREFIX}{name.upper()}"
+        yield name, f"{value!r} (default {FLAGS[name].default!r}, environment variable {variable})"
     if not changed:
-        yield "none", f"environment variables start with {ENVIRONMENT_PREFIX}"
+        yield "all", "have their defaults"
 
 
-def list_caches() -> Iterator[tuple[str, str]]:
-    """(where compiled programs are kept, how many)."""
-    yield "in memory", f"{len(executables)} compiled programs of at most {config.cache_size}"
-    yield "on disk", config.cache_dir or "none (cache_dir is empty)"
+def list_caches() -> Facts:
+    """(where compiled programs are kept, how many of them)."""
+    yield "in memory", f"at most {config.cache_size}, then the least recently used is dropped"

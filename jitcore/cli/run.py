@@ -36,7 +36,8 @@ def run_source(source: bytes, path: str, arguments: list[str]) -> int:
     module.__file__ = path
     before = sys.argv, sys.path[:], sys.modules["__main__"]
     sys.argv = [path, *arguments]
-    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    if not sys.flags.safe_path:  # else the first entry is not that of the process's own script
+        sys.path[0] = os.path.dirname(os.path.realpath(path))
     sys.modules["__main__"] = module
     try:
         exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)

@@ -15,18 +15,17 @@ from jitcore.lax.conv import (
     conv_with_general_padding,
 )  # fmt: skip
 from jitcore.lax.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
-from jitcore.lax.dimension_numbers import (
-    GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers, gather_aval, scatter_aval,
-)  # fmt: skip
+from jitcore.lax.dimension_numbers import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from jitcore.lax.dot import batch_matmul, dot, dot_general
 from jitcore.lax.elementwise import (
-    abs_ as abs, acos, acosh, add, and_ as bitwise_and, asin, asinh, atan, atan2, atanh,
+    RoundingMethod, abs_ as abs, acos, acosh, add, and_ as bitwise_and, asin, asinh, atan, atan2, atanh,
     bitcast_convert_type, cbrt, ceil, clamp, clz, complex_ as complex, conj, convert_element_type,
     copysign, cos, cosh, digamma, div, eq, erf, erf_inv, erfc, exp, exp2, expm1, floor, ge, gt, imag,
     integer_pow, is_finite, le, lgamma, log, log10, log1p, log2, logistic, lt, max_ as max, min_ as min,
     mul, ne, neg, nextafter, not_ as bitwise_not, or_ as bitwise_or, population_count, pow_ as pow, real,
-    rem, round_half_away, round_half_even, rsqrt, select, select_n, shift_left, shift_right_arithmetic,
-    shift_right_logical, sign, signbit, sin, sinh, sqrt, square, sub, tan, tanh, trunc, xor as bitwise_xor,
+    reciprocal, rem, round, round_half_away, round_half_even, rsqrt, select, select_n, shift_left,
+    shift_right_arithmetic, shift_right_logical, sign, signbit, sin, sinh, sqrt, square, sub, tan, tanh,
+    trunc, xor as bitwise_xor,
 )  # fmt: skip
 from jitcore.lax.fft import FftType, fft
 from jitcore.lax.gather_scatter import (

@@ -8,6 +8,7 @@ float-to-integer conversion saturates with NaN giving 0.
 
 from __future__ import annotations
 
+import enum
 import functools
 
 import numpy as np
@@ -277,6 +278,24 @@ def round_half_even(x):
              hlo="round_nearest_afz", accepts="f", domain=(-10, 10))  # fmt: skip
 def round_half_away(x):
     """Nearest integer; halves go away from zero."""
+
+
+class RoundingMethod(enum.IntEnum):
+    """Where halves go."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+def round(x, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO):  # noqa: A001
+    """Nearest integer, as a float; halves go where rounding_method says."""
+    away = RoundingMethod(rounding_method) is RoundingMethod.AWAY_FROM_ZERO
+    return (round_half_away if away else round_half_even)(x)
+
+
+def reciprocal(x):
+    """1 / x."""
+    return integer_pow(x, -1)
 
 
 # -- predicates and comparison

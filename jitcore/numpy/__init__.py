@@ -18,6 +18,7 @@ from jitcore.numpy import (
     dtype_names,
     fft,
     grids,
+    joining,
     linalg,
     logic,
     nan_reductions,
@@ -43,6 +44,7 @@ from jitcore.numpy.cumulative import *  # noqa: F403
 from jitcore.numpy.diagonals import *  # noqa: F403
 from jitcore.numpy.dtype_names import *  # noqa: F403
 from jitcore.numpy.grids import *  # noqa: F403
+from jitcore.numpy.joining import *  # noqa: F403
 from jitcore.numpy.logic import *  # noqa: F403
 from jitcore.numpy.nan_reductions import *  # noqa: F403
 from jitcore.numpy.padding import *  # noqa: F403
@@ -66,7 +68,27 @@ protocols.install_protocols(Array)
 
 __all__ = ["ndarray", "ufunc", "linalg", "fft"]
 for _chapter in (
-    closeness, creation, cumulative, diagonals, dtype_names, grids, logic, nan_reductions, padding, polynomial, products,
-    reductions, rounding, searching, selection, sets, shaping, sorting, statistics, taking, ufuncs,
-):  # fmt: skip
+    closeness,
+    creation,
+    cumulative,
+    diagonals,
+    dtype_names,
+    grids,
+    joining,
+    logic,
+    nan_reductions,
+    padding,
+    polynomial,
+    products,
+    reductions,
+    rounding,
+    searching,
+    selection,
+    sets,
+    shaping,
+    sorting,
+    statistics,
+    taking,
+    ufuncs,
+):
     __all__ += _chapter.__all__

@@ -281,8 +281,17 @@ def _is_integer_scalar(value) -> bool:
                                                     and dtypes.is_integer(value.dtype))  # fmt: skip
 
 
-def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype=None, axis: int = 0,
-             *, device=None):  # fmt: skip
+def linspace(
+    start,
+    stop,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype=None,
+    axis: int = 0,
+    *,
+    device=None,
+):
     """num evenly spaced values from start to stop. Same as: `numpy.linspace`; start and stop may be
     arrays."""
     num = operator.index(require_static("linspace", "num", num))

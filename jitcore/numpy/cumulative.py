@@ -9,6 +9,7 @@ from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.numpy import logic, reductions, ufuncs
 from jitcore.numpy.creation import asarray
+from jitcore.numpy.joining import concatenate
 from jitcore.numpy.promotion import (
     apply_select,
     broadcast_array,
@@ -19,7 +20,7 @@ from jitcore.numpy.promotion import (
     reject_out,
     to_numeric,
 )
-from jitcore.numpy.shaping import concatenate, moveaxis, ravel
+from jitcore.numpy.shaping import moveaxis, ravel
 
 
 def _accumulate(name: str, function, a, axis, dtype, out) -> Array:
@@ -46,8 +47,10 @@ def _cumulative(name: str, function, x, axis, dtype, include_initial: bool, iden
     x = ensure_array(name, x)
     if axis is None:
         if x.ndim > 1:
-            raise ValueError(f"The input array has rank {x.ndim}, however axis was not set to an explicit value. "
-                             "The axis argument is only optional for one-dimensional arrays.")  # fmt: skip
+            raise ValueError(
+                f"The input array has rank {x.ndim}, however axis was not set to an explicit value. "
+                "The axis argument is only optional for one-dimensional arrays."
+            )
         axis = 0
     axis = canonicalize_axis(axis, max(x.ndim, 1))
     x = x if x.ndim else ravel(x)
@@ -154,15 +157,22 @@ def _gradient_axis(f, h, axis: int) -> Array:
     first, last = _slice_axis(steps, 0, 1, 0), _slice_axis(steps, n - 2, n - 1, 0)
     if h.ndim == 0:
         h = convert_dtype(h, f.dtype)
-        parts = [ufuncs.divide(first, h), ufuncs.divide(ufuncs.subtract(ahead, behind), ufuncs.multiply(h, 2)),
-                 ufuncs.divide(last, h)]  # fmt: skip
+        parts = [
+            ufuncs.divide(first, h),
+            ufuncs.divide(ufuncs.subtract(ahead, behind), ufuncs.multiply(h, 2)),
+            ufuncs.divide(last, h),
+        ]
     else:
         widths = lax.reshape(diff(convert_dtype(h, f.dtype)), (n - 1, *[1] * (f.ndim - 1)))
         left, right = _slice_axis(widths, 0, n - 2, 0), _slice_axis(widths, 1, n - 1, 0)
         total = ufuncs.add(left, right)
-        terms = [ufuncs.multiply(ufuncs.divide(left, ufuncs.multiply(right, total)), ahead),
-                 ufuncs.multiply(ufuncs.divide(ufuncs.subtract(right, left), ufuncs.multiply(left, right)), middle),
-                 ufuncs.multiply(ufuncs.divide(right, ufuncs.multiply(left, total)), behind)]  # fmt: skip
+        terms = [
+            ufuncs.multiply(ufuncs.divide(left, ufuncs.multiply(right, total)), ahead),
+            ufuncs.multiply(
+                ufuncs.divide(ufuncs.subtract(right, left), ufuncs.multiply(left, right)), middle
+            ),
+            ufuncs.multiply(ufuncs.divide(right, ufuncs.multiply(left, total)), behind),
+        ]
         inside = ufuncs.subtract(ufuncs.add(terms[0], terms[1]), terms[2])
         parts = [ufuncs.divide(first, _slice_axis(widths, 0, 1, 0)), inside,
                  ufuncs.divide(last, _slice_axis(widths, n - 2, n - 1, 0))]  # fmt: skip

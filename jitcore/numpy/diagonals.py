@@ -65,8 +65,11 @@ def _keep_triangle(name: str, m, k, is_lower: bool) -> Array:
     m = ensure_array(name, m)
     if m.ndim < 2:
         raise ValueError(f"Argument to jnp.{name} must be at least 2D")
-    mask = _compare_grids(*m.shape[-2:], k if is_lower else ufuncs.subtract(k, 1) if isinstance(k, Array) else k - 1,
-                          logic.greater_equal)  # fmt: skip
+    mask = _compare_grids(
+        *m.shape[-2:],
+        k if is_lower else ufuncs.subtract(k, 1) if isinstance(k, Array) else k - 1,
+        logic.greater_equal,
+    )
     zero = m.dtype.type(0)
     mask = broadcast_array(mask, m.shape)
     return apply_select(mask, m, zero) if is_lower else apply_select(mask, zero, m)

@@ -98,8 +98,15 @@ def isdtype(dtype, kind) -> "bool":  # noqa: UP037
 
     Same as: `numpy.isdtype`."""
     dtype = np.dtype(dtype)
-    kinds = {"bool": "b", "signed integer": "i", "unsigned integer": "u", "integral": "iu", "real floating": "f",
-             "complex floating": "c", "numeric": "iufc"}  # fmt: skip
+    kinds = {
+        "bool": "b",
+        "signed integer": "i",
+        "unsigned integer": "u",
+        "integral": "iu",
+        "real floating": "f",
+        "complex floating": "c",
+        "numeric": "iufc",
+    }
     for one in kind if isinstance(kind, tuple) else (kind,):
         if isinstance(one, str) and one in kinds:
             if dtypes.kind_of(dtype) in kinds[one]:

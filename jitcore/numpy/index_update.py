@@ -12,12 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from jitcore import argument_errors, dtypes, lax
-from jitcore.array import Array
-from jitcore.core.trace import Tracer, user_snippet
+from jitcore.array import Array, ConcreteArray
+from jitcore.core.trace import Tracer, context, eval_trace, user_snippet
 from jitcore.numpy import ufuncs
 from jitcore.numpy.creation import asarray
 from jitcore.numpy.index_plan import Entry, parse_index, plan_index
-from jitcore.numpy.indexing import read_with_mode
+from jitcore.numpy.indexing import is_plain, read_with_mode
 from jitcore.numpy.promotion import (
     apply_select,
     broadcast_array,
@@ -70,8 +70,14 @@ class IndexUpdateRef:
 
     def get(self, *, indices_are_sorted=False, unique_indices=False, mode=None, fill_value=None):
         """`x[index]`; mode "fill" gives fill_value (NaN by default) where a traced index is out of range."""
-        return read_with_mode(self.array, self.index, mode=mode, fill_value=fill_value,
-                              indices_are_sorted=indices_are_sorted, unique_indices=unique_indices)  # fmt: skip
+        return read_with_mode(
+            self.array,
+            self.index,
+            mode=mode,
+            fill_value=fill_value,
+            indices_are_sorted=indices_are_sorted,
+            unique_indices=unique_indices,
+        )
 
     def set(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None):
         """Like `x[index] = values`, on a copy."""
@@ -130,6 +136,10 @@ def update_item(
     Raises: IndexError, TypeError for the index; ValueError where values do not broadcast to `x[index]`."""
     x = ensure_array("at", x)
     dtype, weak = x.dtype, x.weak_type
+    if combination == "set" and mode is None and context.trace is eval_trace and is_plain(index):
+        out = _set_now(x, index, values)
+        if out is not None:
+            return out
     x, values = promote_arrays("at", x, values if is_operand(values) else asarray(values))
     mask = _find_traced_mask(index)
     if mask is not None:
@@ -142,6 +152,23 @@ def update_item(
     else:
         out = _scatter(x, entries, values, combination, is_sorted, is_unique, mode)
     return convert_dtype(out, dtype, weak)
+
+
+def _set_now(x, index, values) -> ConcreteArray | None:
+    """Outside a trace: a copy that NumPy writes to; None where dtypes or shapes need the general rules."""
+    if isinstance(values, ConcreteArray):
+        values = values.data
+    same_dtype = isinstance(values, (np.ndarray, np.generic)) and values.dtype == x.dtype
+    if not isinstance(x, ConcreteArray) or not (
+        same_dtype or (values.__class__ is float and x.dtype.kind in "fc")
+    ):
+        return None
+    out = x.data.copy()
+    try:
+        out[index] = values
+    except ValueError:
+        return None
+    return ConcreteArray(out, x.weak_type)
 
 
 def _find_traced_mask(index):

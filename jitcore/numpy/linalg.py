@@ -74,8 +74,10 @@ def _matrices(name: str, *xs, is_square: bool = False) -> list[Array]:
     first = xs[0]
     if first.ndim < 2 or (is_square and first.shape[-1] != first.shape[-2]):
         wanted = "square matrices" if is_square else "at least two dimensions"
-        raise ValueError(f"Argument to {name} must have {wanted}, i.e. shape [..., n, {'n' if is_square else 'm'}], "
-                         f"got a of shape {first.shape}.")  # fmt: skip
+        raise ValueError(
+            f"Argument to {name} must have {wanted}, i.e. shape [..., n, {'n' if is_square else 'm'}], "
+            f"got a of shape {first.shape}."
+        )
     return xs
 
 

@@ -14,7 +14,7 @@ from jitcore import dtypes, errors
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.trace import context, eval_trace, user_snippet
 from jitcore.numpy import indexing, logic, products, rounding, ufuncs
-from jitcore.numpy.promotion import is_operand
+from jitcore.numpy.promotion import convert_dtype, is_operand
 
 # Dtypes whose NumPy loops for these kinds of operators give what the primitives give, Python scalars
 # included.
@@ -97,6 +97,22 @@ def _define_plain(function):
     return operate, operate_reflected
 
 
+def _define_matmul():
+    """`@` and its reflection; two concrete matrices or vectors of one dtype go to BLAS at once."""
+    operate_plain, operate_reflected = _define_plain(products.matmul)
+
+    def operate(self, other):
+        if self.__class__ is other.__class__ is ConcreteArray and context.trace is eval_trace:
+            x, y = self.data, other.data
+            fits = 0 < x.ndim <= 2 and 0 < y.ndim <= 2 and x.shape[-1] == y.shape[0]
+            if fits and x.dtype is y.dtype and x.dtype in _DIRECT["division"]:
+                with np.errstate(all="ignore"):
+                    return ConcreteArray(np.asarray(np.matmul(x, y)), self.weak_type and other.weak_type)
+        return operate_plain(self, other)
+
+    return operate, operate_reflected
+
+
 BINARY_OPERATORS = {
     "add": _define_direct(ufuncs.add, np.add, "arithmetic"),
     "sub": _define_direct(ufuncs.subtract, np.subtract, "arithmetic"),
@@ -106,7 +122,7 @@ BINARY_OPERATORS = {
     "mod": _define_plain(ufuncs.remainder),
     "divmod": _define_plain(ufuncs.divmod),
     "pow": _define_plain(ufuncs.power),
-    "matmul": _define_plain(products.matmul),
+    "matmul": _define_matmul(),
     "and": _define_plain(ufuncs.bitwise_and),
     "or": _define_plain(ufuncs.bitwise_or),
     "xor": _define_plain(ufuncs.bitwise_xor),
@@ -127,7 +143,11 @@ UNARY_OPERATORS = {
 
 
 def _round(self, ndigits=None):
-    return rounding.round(self, ndigits or 0)
+    """`round(x)` gives integers, `round(x, 2)` keeps the dtype."""
+    if ndigits is not None:
+        return rounding.round(self, ndigits)
+    rounded = rounding.round(self)
+    return rounded if dtypes.is_integer(self.dtype) else convert_dtype(rounded, dtypes.default_dtype("i"))
 
 
 def _set_item(self, index, value):

@@ -16,12 +16,18 @@ from jitcore.array import Array
 from jitcore.numpy import reductions, ufuncs
 from jitcore.numpy.creation import asarray, linspace
 from jitcore.numpy.indexing import get_item
+from jitcore.numpy.joining import stack
 from jitcore.numpy.promotion import broadcast_array, convert_dtype, ensure_array, require_static
 from jitcore.numpy.rounding import round  # noqa: A004
-from jitcore.numpy.shaping import moveaxis, stack
+from jitcore.numpy.shaping import moveaxis
 from jitcore.numpy.statistics import median
 
-_STATISTICS = {"maximum": reductions.max, "minimum": reductions.min, "mean": reductions.mean, "median": median}
+_STATISTICS = {
+    "maximum": reductions.max,
+    "minimum": reductions.min,
+    "mean": reductions.mean,
+    "median": median,
+}
 _OPTIONS = {
     "constant": {"constant_values": 0}, "edge": {}, "empty": {}, "wrap": {}, "linear_ramp": {"end_values": 0},
     "reflect": {"reflect_type": "even"}, "symmetric": {"reflect_type": "even"},

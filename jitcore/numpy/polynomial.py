@@ -14,6 +14,7 @@ from jitcore.array import Array
 from jitcore.numpy import cumulative, diagonals, linalg, logic, reductions, searching, ufuncs
 from jitcore.numpy.creation import asarray
 from jitcore.numpy.indexing import get_item
+from jitcore.numpy.joining import concatenate
 from jitcore.numpy.promotion import (
     apply_select,
     canonicalize_axis,
@@ -21,7 +22,7 @@ from jitcore.numpy.promotion import (
     ensure_array,
     promote_arrays,
 )
-from jitcore.numpy.shaping import atleast_1d, concatenate, expand_dims, moveaxis
+from jitcore.numpy.shaping import atleast_1d, expand_dims, moveaxis
 from jitcore.numpy.taking import trim_zeros
 
 
@@ -250,14 +251,12 @@ def correlate(a, v, mode: str = "valid", *, precision=None, preferred_element_ty
     v = ufuncs.conjugate(v)
     if a.shape[0] < v.shape[0]:
         # The shorter signal slides; exchanging the two reverses the result.
-        return lax.rev(_slide(lax.rev(v, (0,)), lax.rev(a, (0,)), mode, preferred_element_type, True), (0,))[
-            ::-1
-        ]
+        return lax.rev(_slide(v, a, mode, preferred_element_type), (0,))
     return _slide(a, v, mode, preferred_element_type)
 
 
 def _signals(name: str, a, v) -> list[Array]:
-    a, v = promote_arrays(name, a, v)
+    a, v = promote_arrays(name, a, v, to=dtypes.inexact_dtype)
     if a.ndim != 1 or v.ndim != 1:
         raise ValueError(f"jnp.{name} only supports 1-dimensional inputs.")
     if not a.shape[0] or not v.shape[0]:
@@ -265,7 +264,7 @@ def _signals(name: str, a, v) -> list[Array]:
     return [a, v]
 
 
-def _slide(a, window, mode: str, dtype, is_swapped: bool = False) -> Array:
+def _slide(a, window, mode: str, dtype) -> Array:
     """Products of a window with every part of a, padded with zeros as `mode` says."""
     n = window.shape[0]
     if mode == "full":
@@ -276,12 +275,10 @@ def _slide(a, window, mode: str, dtype, is_swapped: bool = False) -> Array:
         pads = (0, 0)
     else:
         raise ValueError("mode must be one of ['full', 'same', 'valid']")
-    inexact = dtypes.is_inexact(a.dtype)
-    work = a.dtype if inexact else dtypes.result_type(a.dtype, dtypes.default_dtype("i"))
-    lhs, rhs = (lax.reshape(convert_dtype(x, work), (1, 1, x.shape[0])) for x in (a, window))
+    lhs, rhs = (lax.reshape(x, (1, 1, x.shape[0])) for x in (a, window))
     out = lax.conv_general_dilated(lhs, rhs, (1,), [pads])
     out = lax.reshape(out, (out.shape[-1],))
-    return convert_dtype(out, a.dtype if dtype is None else dtypes.canonicalize(dtype))
+    return out if dtype is None else convert_dtype(out, dtypes.canonicalize(dtype))
 
 
 def unwrap(p, discont=None, axis: int = -1, period=2 * np.pi):

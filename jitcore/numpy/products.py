@@ -207,8 +207,17 @@ def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | N
 
 
 # -- einsum -------------------------------------------------------------------------------------------------
-def einsum(subscripts, /, *operands, out=None, optimize="optimal", precision=None, preferred_element_type=None,
-           _dot_general=None, out_sharding=None):  # fmt: skip
+def einsum(
+    subscripts,
+    /,
+    *operands,
+    out=None,
+    optimize="optimal",
+    precision=None,
+    preferred_element_type=None,
+    _dot_general=None,
+    out_sharding=None,
+):
     """Sums of products in index notation, `einsum("ij,jk->ik", a, b)`. Same as: `numpy.einsum`.
 
     Args:

@@ -55,9 +55,7 @@ def nonzero(a, *, size: int | None = None, fill_value=None):
     count = reductions.sum(mask)
     is_real = logic.less(np.arange(size, dtype=np.int32), count)
     found = unravel_index(flat, a.shape)
-    return tuple(
-        apply_select(is_real, index, asarray(f, index.dtype)) for index, f in zip(found, fills)
-    )
+    return tuple(apply_select(is_real, index, asarray(f, index.dtype)) for index, f in zip(found, fills))
 
 
 def _compress_positions(mask, size: int) -> Array:

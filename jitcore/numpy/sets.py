@@ -18,13 +18,14 @@ from jitcore.numpy import logic, reductions, searching, ufuncs
 from jitcore.numpy.creation import asarray
 from jitcore.numpy.cumulative import cumsum, diff
 from jitcore.numpy.indexing import get_item
+from jitcore.numpy.joining import concatenate
 from jitcore.numpy.promotion import (
     apply_select,
     convert_dtype,
     ensure_array,
     promote_arrays,
 )
-from jitcore.numpy.shaping import concatenate, moveaxis, ravel, reshape
+from jitcore.numpy.shaping import moveaxis, ravel, reshape
 
 
 class UniqueAll(NamedTuple):
@@ -171,8 +172,15 @@ def _select_static(values, mask, size, fill_value) -> Array:
     return apply_select(logic.less(found, values.shape[0]), out, asarray(filler, values.dtype))
 
 
-def intersect1d(ar1, ar2, assume_unique: bool = False, return_indices: bool = False, *, size: int | None = None,
-                fill_value=None):  # fmt: skip
+def intersect1d(
+    ar1,
+    ar2,
+    assume_unique: bool = False,
+    return_indices: bool = False,
+    *,
+    size: int | None = None,
+    fill_value=None,
+):
     """The distinct elements that both have. Same as: `numpy.intersect1d`."""
     ar1, ar2 = (ravel(x) for x in promote_arrays("intersect1d", asarray(ar1), asarray(ar2)))
     first, where1 = unique(ar1, return_index=True, size=None if size is None else ar1.shape[0])

@@ -17,6 +17,7 @@ from jitcore.numpy import cumulative, logic, products, reductions, searching, uf
 from jitcore.numpy.creation import asarray, linspace
 from jitcore.numpy.index_update import update_item
 from jitcore.numpy.indexing import get_item
+from jitcore.numpy.joining import concatenate
 from jitcore.numpy.promotion import (
     apply_select,
     broadcast_array,
@@ -26,7 +27,7 @@ from jitcore.numpy.promotion import (
     promote_arrays,
     reject_out,
 )
-from jitcore.numpy.shaping import atleast_2d, concatenate, moveaxis, ravel
+from jitcore.numpy.shaping import atleast_2d, moveaxis, ravel
 
 
 # -- counting -----------------------------------------------------------------------------------------------
@@ -129,12 +130,10 @@ def histogramdd(sample, bins=10, range=None, weights=None, density=None):  # noq
         raise ValueError("should be a bin for each dimension.")
     ranges = [None] * count if range is None else range
     edges = [histogram_bin_edges(x, b, r) for x, b, r in zip(coordinates, bins, ranges)]
-    dtype = coordinates[0].dtype
-    weights = (
-        lax.full(coordinates[0].shape, 1, dtype)
-        if weights is None
-        else asarray(weights, dtype)
-    )
+    if weights is None:
+        weights = lax.full(coordinates[0].shape, 1, dtypes.default_dtype("i"))
+    else:
+        weights = asarray(weights, coordinates[0].dtype)
     counts = _count_in_bins(coordinates, edges, weights)
     if density:
         counts = ufuncs.divide(counts, reductions.sum(counts))
@@ -160,8 +159,17 @@ def histogram2d(x, y, bins=10, range=None, weights=None, density=None):  # noqa:
 _METHODS = ("linear", "lower", "higher", "nearest", "midpoint")
 
 
-def quantile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear", keepdims: bool = False,
-             *, weights=None):  # fmt: skip
+def quantile(
+    a,
+    q,
+    axis=None,
+    out=None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights=None,
+):
     """The values below which shares q in [0, 1] of the elements lie. Same as: `numpy.quantile`; NaN gives
     NaN.
 

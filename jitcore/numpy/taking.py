@@ -278,8 +278,10 @@ def piecewise(x, condlist, funclist, *args, **kw):
     if len(functions) == len(conditions):
         functions.append(0)
     if len(functions) != len(conditions) + 1:
-        raise ValueError(f"with {len(conditions)} condition(s), either {len(conditions)} or {len(conditions) + 1} "
-                         f"functions are expected; got {len(functions)}")  # fmt: skip
+        raise ValueError(
+            f"with {len(conditions)} condition(s), either {len(conditions)} or {len(conditions) + 1} "
+            f"functions are expected; got {len(functions)}"
+        )
 
     def evaluate(function):
         value = function(x, *args, **kw) if callable(function) else function
@@ -300,8 +302,11 @@ def ix_(*args) -> tuple:
             raise ValueError("Arguments to jnp.ix_ must be 1-dimensional")
         if one.dtype == dtypes.bool_:
             (one,) = nonzero(one)
-        out.append(lax.reshape(one, tuple(-1 if j == i else 1 for j in range(len(args))))
-                   if not one.size else lax.reshape(one, (1,) * i + one.shape + (1,) * (len(args) - i - 1)))  # fmt: skip
+        out.append(
+            lax.reshape(one, tuple(-1 if j == i else 1 for j in range(len(args))))
+            if not one.size
+            else lax.reshape(one, (1,) * i + one.shape + (1,) * (len(args) - i - 1))
+        )
     return tuple(out)
 
 

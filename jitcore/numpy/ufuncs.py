@@ -11,7 +11,7 @@ import inspect
 import numpy as np
 
 from jitcore import dtypes, lax
-from jitcore.array import ConcreteArray
+from jitcore.array import Array, ConcreteArray
 from jitcore.core.trace import context, eval_trace
 from jitcore.numpy.promotion import (
     apply_elementwise,
@@ -194,6 +194,8 @@ def power(x, y, /):
     if isinstance(y, int) and not isinstance(y, (bool, np.generic)):
         (x,), dtype, _ = promote_typed("power", (x,), to_numeric)
         return lax.integer_pow(ensure_array("power", x), y)
+    if isinstance(y, Array) and dtypes.is_integer(y.dtype) and not isinstance(x, int):
+        y = convert_dtype(y, dtypes.result_type(x, y))  # strongly typed, as in JAX, where x is a Python float
     (x, y), dtype, _ = promote_typed("power", (x, y), to_numeric)
     if dtypes.is_inexact(dtype):
         return apply_elementwise(lax.pow.primitive, (x, y))

@@ -259,7 +259,7 @@ CASES |= {
     "poly": [case(V)], "roots": [],
     "interp": [case(X, SORTED, real(6)), case(V, SORTED, real(6), left=-1.0, right=2.0), case(V, SORTED, real(6), period=1.5)],
     "convolve": [case(V, V[:3].copy()), case(V, V[:2].copy(), "same"), case(V[:2].copy(), SORTED, "valid"), case(integer(5), integer(3))],
-    "correlate": [case(SORTED, V[:3].copy()), case(V[:2].copy(), SORTED, "full"), case(SORTED, V, "same"), case(C[0], C[1, :2].copy(), "full")],
+    "correlate": [case(SORTED, V[:3].copy()), case(V[:2].copy(), SORTED, "full"), case(SORTED, V, "same"), case(V[:2].copy(), SORTED, "same"), case(C[0], C[1, :2].copy(), "full")],
     "unwrap": [case(np.cumsum(positive(9))), case(np.array([0, 1, 2, -1, 0], np.int32), period=4)],
 }  # fmt: skip
 for name in "fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn".split():

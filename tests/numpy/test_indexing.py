@@ -63,7 +63,9 @@ def arrays_and_indices(draw):
             items.append(draw(slices(extent)))
         elif kind == "array":
             own = draw(st.sampled_from([joint, joint[-1:], (1,), ()]))
-            items.append(draw(index_arrays(extent, own)) if own else np.int32(draw(st.integers(-extent, extent - 1))))
+            items.append(
+                draw(index_arrays(extent, own)) if own else np.int32(draw(st.integers(-extent, extent - 1)))
+            )
         else:
             items.append(np.array(draw(st.lists(st.booleans(), min_size=extent, max_size=extent))))
         axis += 1
@@ -120,7 +122,9 @@ def test_updating_matches_numpy(case, name, scalar):
     part = read_with_numpy(x, index)
     if part is None or (name == "set" and has_repeats(x, index)):
         return
-    values = np.float32(2.0) if scalar else (np.arange(part.size, dtype=np.float32).reshape(part.shape) % 5 - 2)
+    values = (
+        np.float32(2.0) if scalar else (np.arange(part.size, dtype=np.float32).reshape(part.shape) % 5 - 2)
+    )
     expected = x.copy()
     UPDATES[name](expected, index, values)
     got = getattr(jnp.asarray(x).at[index], name)(values)
@@ -182,7 +186,10 @@ def test_other_updates_match_jax(method, value):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if method == "apply":
-            got, expected = jnp.asarray(X).at[index].apply(jnp.sin), jax_numpy.asarray(X).at[index].apply(jax_numpy.sin)
+            got, expected = (
+                jnp.asarray(X).at[index].apply(jnp.sin),
+                jax_numpy.asarray(X).at[index].apply(jax_numpy.sin),
+            )
         else:
             got = getattr(jnp.asarray(X).at[index], method)(value)
             expected = getattr(jax_numpy.asarray(X).at[index], method)(value)

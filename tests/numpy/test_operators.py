@@ -56,7 +56,9 @@ def test_binary_operator(function, pair):
 
     def run(*tracers):
         remaining = iter(tracers)
-        return flatten(function(*[next(remaining) if isinstance(x, (np.ndarray, np.generic)) else x for x in pair]))
+        return flatten(
+            function(*[next(remaining) if isinstance(x, (np.ndarray, np.generic)) else x for x in pair])
+        )
 
     inputs = [ConcreteArray(np.asarray(x)) for x in leaves]
     jaxpr, consts = trace_to_jaxpr(run, [x.aval for x in inputs])
@@ -88,7 +90,9 @@ def test_ndarray_and_array_make_an_array():
 def test_lists_are_no_operands():
     with pytest.raises(TypeError, match="unsupported operand"):
         jnp.asarray(F) + [1, 2, 3]
-    with pytest.raises(TypeError, match="requires ndarray or scalar arguments, got <class 'list'> at position 0"):
+    with pytest.raises(
+        TypeError, match="requires ndarray or scalar arguments, got <class 'list'> at position 0"
+    ):
         jnp.sin([1.0, 2.0])
     assert (jnp.asarray(F) == None) is False  # noqa: E711  compared with what is no array
 
@@ -138,13 +142,20 @@ def test_method(name, args):
 @pytest.mark.parametrize("name", ["T", "mT", "real", "imag", "ndim", "size", "shape"])
 def test_property(name):
     data = np.arange(6, dtype=np.float32).reshape(2, 3)
-    np.testing.assert_array_equal(getattr(jnp.asarray(data), name), getattr(data.mT if name == "mT" else data, name if name != "mT" else "real"))
+    np.testing.assert_array_equal(
+        getattr(jnp.asarray(data), name),
+        getattr(data.mT if name == "mT" else data, name if name != "mT" else "real"),
+    )
 
 
 def test_scalar_types_make_arrays():
     x = jnp.float32(3)
     assert isinstance(x, Array) and x.dtype == np.float32 and not x.weak_type
-    assert np.dtype(jnp.float32) == np.float32 and jnp.float32 == np.float32 and jnp.zeros(2, jnp.int8).dtype == np.int8
+    assert (
+        np.dtype(jnp.float32) == np.float32
+        and jnp.float32 == np.float32
+        and jnp.zeros(2, jnp.int8).dtype == np.int8
+    )
     assert jnp.issubdtype(jnp.bfloat16, jnp.floating)
 
 
@@ -182,7 +193,9 @@ def test_out_is_written_or_refused():
 
 
 def test_function_without_namesake():
-    assert np.allclose(np.linalg.tensorinv(jnp.asarray(np.eye(4).reshape(2, 2, 2, 2))), np.eye(4).reshape(2, 2, 2, 2))
+    assert np.allclose(
+        np.linalg.tensorinv(jnp.asarray(np.eye(4).reshape(2, 2, 2, 2))), np.eye(4).reshape(2, 2, 2, 2)
+    )
     np.testing.assert_array_equal(np.busday_count("2020-01-01", "2020-01-08"), 5)
     with pytest.raises(errors.TracerArrayConversionError, match="array_repr"):
         trace_to_jaxpr(lambda x: [np.array_repr(x)], [ConcreteArray(F).aval])

@@ -120,7 +120,10 @@ def trace_call(function, call):
     jaxpr, consts = trace_to_jaxpr(run, [x.aval for x in inputs])
     check_jaxpr(jaxpr)
     values = eval_jaxpr(jaxpr, consts, inputs)
-    outs = [ConcreteArray(np.asarray(x, atom.aval.dtype), atom.aval.weak_type) for x, atom in zip(values, jaxpr.outvars)]
+    outs = [
+        ConcreteArray(np.asarray(x, atom.aval.dtype), atom.aval.weak_type)
+        for x, atom in zip(values, jaxpr.outvars)
+    ]
     return outs, shapes[0]
 
 
@@ -145,10 +148,22 @@ NOT_DISPATCHED = set(
     "meshgrid put put_along_axis place fill_diagonal vander diag_indices_from tril_indices_from triu_indices_from".split())  # fmt: skip
 
 
+# Results that JAX, and with it this project, defines otherwise than NumPy.
+OTHER_IN_NUMPY = {
+    "empty_like": "arrays are never uninitialised",
+    "polydiv": "the remainder keeps its leading zeros",
+    "result_type": "another promotion lattice",
+}
+
+
 def calls_for_numpy():
     calls_found = []
     for name, calls in sorted(CASES.items()):
-        function = getattr(np, name, None) if "." not in name else getattr(find(np, name.split(".")[0]), name.split(".")[1], None)
+        function = (
+            getattr(np, name, None)
+            if "." not in name
+            else getattr(find(np, name.split(".")[0]), name.split(".")[1], None)
+        )
         if function is None or name in NOT_DISPATCHED:
             continue
         for i, call in enumerate(calls):
@@ -173,6 +188,8 @@ def accepts(function, call) -> bool:
 @pytest.mark.parametrize("name, function, call", calls_for_numpy())
 def test_values_match_numpy_in_double(name, function, call):
     """Values alone: NumPy's dtypes and its widths of results follow other rules."""
+    if name in OTHER_IN_NUMPY:
+        pytest.skip(OTHER_IN_NUMPY[name])
     wide = map_arrays(widen, call)
     expected = list_leaves(function(*wide[0], **wide[1]))
     with config.override(enable_x64=True):
@@ -180,7 +197,9 @@ def test_values_match_numpy_in_double(name, function, call):
     assert len(got) == len(expected)
     for mine, want in zip(got, expected):
         want = np.asarray(want)
-        np.testing.assert_allclose(np.asarray(mine, want.dtype), want, rtol=1e-11, atol=1e-11 * max(1, np.abs(want).max(initial=0)))
+        np.testing.assert_allclose(
+            np.asarray(mine, want.dtype), want, rtol=1e-11, atol=1e-11 * max(1, np.abs(want).max(initial=0))
+        )
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -195,12 +214,20 @@ def test_numpy_function_on_tracer_is_traced(name, function, call):
 
 
 def test_enough_functions():
-    public = [name for name in jnp.__all__ if callable(getattr(jnp, name)) and not isinstance(getattr(jnp, name), type)]
+    public = [
+        name
+        for name in jnp.__all__
+        if callable(getattr(jnp, name)) and not isinstance(getattr(jnp, name), type)
+    ]
     assert len(public) >= 150
 
 
 def test_every_function_is_in_the_table():
-    names = [name for name in jnp.__all__ if callable(getattr(jnp, name)) and not isinstance(getattr(jnp, name), type)]
+    names = [
+        name
+        for name in jnp.__all__
+        if callable(getattr(jnp, name)) and not isinstance(getattr(jnp, name), type)
+    ]
     names += [f"linalg.{name}" for name in jnp.linalg.__all__] + [f"fft.{name}" for name in jnp.fft.__all__]
     classes = {"UniqueAll", "UniqueCounts", "UniqueInverse"}
     missing = [n for n in names if n not in CASES and n not in classes and not isinstance(find(jnp, n), type)]
