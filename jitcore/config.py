@@ -12,7 +12,7 @@ import difflib
 import functools
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,6 +30,7 @@ class Flag(NamedTuple):
     `affects_trace`: a program traced or compiled under one value must not be reused under another.
     `choices`: the accepted strings of a `str` flag, empty when any string is accepted.
     `aliases`: other names under which JAX's scripts set the same thing.
+    `process_wide`: the flag rules something that all threads share, so that no thread can override it.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Flag(NamedTuple):
     doc: str
     choices: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
+    process_wide: bool = False
 
     def describe_accepted(self) -> str:
         """The accepted values in words, for error messages."""
@@ -68,14 +70,11 @@ _ROWS = (
     Flag("debug_nans", bool, False, True,
          "Raise FloatingPointError as soon as an operation or a compiled function produces a NaN."),
     Flag("num_threads", int, 0, False,
-         "Threads of a parallel kernel; 0 means one for each core this process may use."),
+         "Threads of a parallel kernel; 0 means one for each core this process may use.", process_wide=True),
     Flag("default_backend", str, "", True,
          "Backend of calls that name none; empty means the best one found.", aliases=("platform_name",)),
     Flag("cache_size", int, 4096, False,
          "Compiled programs kept in memory; beyond it the least recently used one is dropped."),
-    Flag("cache_dir", str, "", False,
-         "Folder of the on-disk cache of compiled programs; empty means no such cache.",
-         aliases=("compilation_cache_dir",)),
     Flag("traceback_filtering", bool, True, False,
          "Tracebacks that reach the user show no frames of jitcore or of the compiler."),
     Flag("numpy_dtype_promotion", str, "standard", True,
@@ -177,8 +176,18 @@ class Config(threading.local):
         checked = {}
         for name, value in values.items():
             flag = find_flag(name)
+            if flag.process_wide:
+                raise ValueError(f"config.{flag.name} holds for the whole process and cannot be overridden in one "
+                                 f"thread: write config.update({flag.name!r}, {value!r})")  # fmt: skip
             checked[flag.name] = check_value(flag, value, f"config.override({name}=...)")
         return Override(checked)
+
+    def subscribe(self, name: str, function: Callable[[Any], None]) -> None:
+        """Calls function(value) now and after each `update` of a flag that something outside Python obeys."""
+        flag = find_flag(name)
+        with _lock:
+            _subscribers.setdefault(flag.name, []).append(function)
+        function(getattr(self, flag.name))
 
     def values(self) -> dict[str, bool | int | str]:
         """All flags and their values in this thread, in the order of the table."""
@@ -242,6 +251,7 @@ _lock = threading.RLock()
 _key_of_values: dict[tuple, int] = {}
 # The instance dictionaries of threads that are inside an override: a global update must refresh their key.
 _overriding: dict[int, dict[str, Any]] = {}
+_subscribers: dict[str, list[Callable[[Any], None]]] = {}
 
 
 def _find_key(local: Mapping[str, Any]) -> int:
@@ -266,6 +276,9 @@ def _set_global(name: str, value: bool | int | str) -> None:
         Config.trace_key = _find_key({})
         for local in _overriding.values():
             local["trace_key"] = _find_key(local)
+        subscribers = list(_subscribers.get(name, ()))
+    for function in subscribers:
+        function(value)
 
 
 def _load_initial_values(environment: Mapping[str, str]) -> None:

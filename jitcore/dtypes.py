@@ -13,6 +13,7 @@ import functools
 import ml_dtypes
 import numpy as np
 
+from jitcore import errors
 from jitcore.config import config
 
 bfloat16 = np.dtype(ml_dtypes.bfloat16)
@@ -207,7 +208,23 @@ def join_types(*types: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
     first = types[0]
     if all(other == first for other in types[1:]):
         return first
+    if config.numpy_dtype_promotion == "strict":
+        _check_strictly(types)
     return _join_distinct(frozenset(types), config.enable_x64)
+
+
+def _check_strictly(types) -> None:
+    """Raises: TypePromotionError unless one strong dtype meets weak ones of its own or a lesser kind."""
+    strong = {dtype for dtype, weak in types if not weak}
+    rank = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+    limit = max((rank[kind_of(dtype)] for dtype in strong), default=3)
+    if len(strong) > 1 or any(weak and rank[kind_of(dtype)] > limit for dtype, weak in types):
+        names = ", ".join(repr(dtype.name + "*" * weak) for dtype, weak in types)
+        raise errors.TypePromotionError(
+            f"Input dtypes ({names}) have no available implicit dtype promotion path when "
+            "numpy_dtype_promotion=strict.\nTo fix: cast explicitly, x.astype(dtype), or "
+            "config.update('numpy_dtype_promotion', 'standard')."
+        )
 
 
 @functools.lru_cache(maxsize=4096)

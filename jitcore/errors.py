@@ -134,6 +134,14 @@ class TracerMutationError(JitcoreTypeError):
     """
 
 
+class TypePromotionError(ValueError):
+    """Two dtypes met where `config.numpy_dtype_promotion` is 'strict'.
+
+    Example: with that setting, `jnp.arange(3) + jnp.ones(3)`.
+    Fix: cast one operand, `x.astype(y.dtype)`; Python scalars need no cast.
+    """
+
+
 class StaticArgumentError(ValueError):
     """`static_argnums`, `static_argnames` or their donating twins do not fit the function or the values
     given.

@@ -78,9 +78,17 @@ def test_demo_writes_no_file(demonstration):
     assert list_files(demonstration[1]) == []
 
 
+def test_demo_compiles_where_settings_say_otherwise():
+    done = run_command("demo", "--size", "100", JITCORE_DISABLE_JIT="1")
+    assert done.returncode == 0, done.stderr
+    assert "exp a" in split_parts(done.stdout)["Optimized jaxpr"]
+
+
 def test_demo_fails_when_values_are_wrong(monkeypatch, capsys):
     monkeypatch.setattr(demo, "show_times", lambda *_: None)
-    monkeypatch.setattr(demo, "selu", lambda x: demo.jnp.where(x > 0, 1.0501 * x, 1.05 * 1.67 * (demo.jnp.exp(x) - 1)))
+    monkeypatch.setattr(
+        demo, "selu", lambda x: demo.jnp.where(x > 0, 1.0501 * x, 1.05 * 1.67 * (demo.jnp.exp(x) - 1))
+    )
     assert main(["demo", "--size", "100"]) == 1
     assert "WRONG" in capsys.readouterr().out
 
@@ -219,7 +227,10 @@ def test_run_restores_the_process(script, capsys):
 
 def test_run_refuses_what_it_cannot_read(tmp_path, capsys):
     assert main(["run", str(tmp_path / "absent.py")]) == 2
-    assert capsys.readouterr().err == f"jitcore run: cannot read {tmp_path}/absent.py: No such file or directory\n"
+    assert (
+        capsys.readouterr().err
+        == f"jitcore run: cannot read {tmp_path}/absent.py: No such file or directory\n"
+    )
     assert main(["run", str(tmp_path)]) == 2
     assert capsys.readouterr().err == f"jitcore run: cannot read {tmp_path}: Is a directory\n"
 

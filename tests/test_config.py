@@ -133,7 +133,6 @@ def test_many_threads_override_at_once():
 
 @pytest.mark.parametrize("name, flag, value", [
     ("jax_enable_checks", "check_jaxprs", True),
-    ("jax_compilation_cache_dir", "cache_dir", "/tmp/x"),
     ("jax_platform_name", "default_backend", "cpu"),
 ])  # fmt: skip
 def test_aliases_of_jax(name, flag, value):
@@ -157,7 +156,7 @@ def test_reading_an_unknown_flag_and_assigning_are_errors():
 
 @pytest.mark.parametrize("name, value", [
     ("enable_x64", "yes"), ("enable_x64", 2), ("enable_x64", None), ("num_threads", -1),
-    ("num_threads", True), ("num_threads", "2"), ("cache_dir", 3), ("numpy_dtype_promotion", "loose"),
+    ("num_threads", True), ("num_threads", "2"), ("default_backend", 3), ("numpy_dtype_promotion", "loose"),
 ])  # fmt: skip
 def test_wrong_value_names_flag_value_and_what_is_accepted(name, value):
     with pytest.raises(ValueError) as caught:
@@ -174,7 +173,7 @@ def test_environment_is_parsed():
         "JITCORE_NOT_A_FLAG": "1", "ENABLE_X64": "0",
     })  # fmt: skip
     assert parsed == {"enable_x64": True, "rewrite": True, "traceback_filtering": False,
-                      "num_threads": 2, "cache_dir": "/tmp/x"}  # fmt: skip
+                      "num_threads": 2, "default_backend": "cpu"}  # fmt: skip
 
 
 @pytest.mark.parametrize("variable, text", [

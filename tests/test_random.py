@@ -11,6 +11,7 @@ import jitcore.numpy as jnp
 from jitcore import random
 from jitcore.config import config
 from jitcore.core.check import check_jaxpr
+from jitcore.lax.random import threefry2x32
 
 jax = pytest.importorskip("jax")
 jax.config.update("jax_platforms", "cpu")
@@ -47,6 +48,25 @@ def _needs_64_bits(value) -> bool:
 def assert_same_draw(name, *args, **kwargs):
     ours, theirs = draw_both(name, *args, **kwargs)
     np.testing.assert_array_equal(ours, theirs)
+
+
+# -- the hash -------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("key, counter, expected", [
+    ((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),
+    ((0xFFFFFFFF, 0xFFFFFFFF), (0xFFFFFFFF, 0xFFFFFFFF), (0x1CB996FC, 0xBB002BE7)),
+    ((0x13198A2E, 0x03707344), (0x243F6A88, 0x85A308D3), (0xC4923A9C, 0x483DF7A0)),
+])  # fmt: skip
+def test_hash_gives_the_published_answers(key, counter, expected):
+    words = [np.uint32(word) for word in (*key, *counter)]
+    assert tuple(int(word) for word in threefry2x32(*words)) == expected
+    compiled = jitcore.jit(lambda first, second: threefry2x32(*words[:2], first, second))
+    arrays = [np.full(3, word) for word in words[2:]]
+    np.testing.assert_array_equal([word.data for word in compiled(*arrays)], np.repeat([expected], 3, 0).T)
+
+
+def test_hash_refuses_other_dtypes():
+    with pytest.raises(TypeError, match="must have uint32 type"):
+        threefry2x32(np.uint32(0), np.uint32(0), np.int32(0), np.uint32(0))
 
 
 # -- keys -----------------------------------------------------------------------------------------------------

@@ -133,7 +133,7 @@ def _open_symbol() -> native.Library:
     """Compile the adapter, register its address, and arrange for forks. Returns what must stay alive."""
     import llvmlite.binding as llvm
 
-    _cells.num_threads = get_num_threads()
+    config.subscribe("num_threads", set_num_threads)
     _cells.layer = _SPAWN if _can_spawn() else _SERIAL
     library = native.compile_module(_render_adapter(), "threads")
     llvm.add_symbol(SYMBOL, library.address(SYMBOL))

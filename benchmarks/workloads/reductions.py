@@ -23,6 +23,7 @@ def _make_sum_loop(axis: int | None):
     import numba
 
     if axis is None:
+
         @numba.njit(parallel=True, fastmath=True)
         def reduce(x):
             total = np.float32(0)
@@ -33,6 +34,7 @@ def _make_sum_loop(axis: int | None):
                 total += part
             return total
     elif axis == 0:
+
         @numba.njit(fastmath=True)
         def reduce(x):
             total = np.zeros(x.shape[1], x.dtype)
@@ -41,6 +43,7 @@ def _make_sum_loop(axis: int | None):
                     total[j] += x[i, j]
             return total
     else:
+
         @numba.njit(parallel=True, fastmath=True)
         def reduce(x):
             totals = np.empty(x.shape[0], x.dtype)
@@ -50,6 +53,7 @@ def _make_sum_loop(axis: int | None):
                     total += x[i, j]
                 totals[i] = total
             return totals
+
     return reduce
 
 

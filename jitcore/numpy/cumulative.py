@@ -111,7 +111,7 @@ def diff(a, n: int = 1, axis: int = -1, prepend=None, append=None):
     minus = logic.not_equal if a.dtype == dtypes.bool_ else ufuncs.subtract
     for _ in range(n):
         extent = a.shape[axis]
-        a = minus(_slice_axis(a, 1, extent, axis), _slice_axis(a, 0, extent - 1, axis)) if extent else a
+        a = minus(_slice_axis(a, 1, extent, axis), _slice_axis(a, 0, extent - 1, axis)) if not isinstance(extent, int) or extent else a
     return a
 
 

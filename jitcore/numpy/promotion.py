@@ -19,6 +19,7 @@ from jitcore import dtypes, errors, lax
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import Primitive
+from jitcore.core.symbolic import is_symbolic
 from jitcore.core.trace import Tracer, context, eval_trace, origin_of, to_numpy, user_snippet
 from jitcore.lax.define import cast
 from jitcore.lax.elementwise import convert_dtype as convert_ndarray
@@ -249,10 +250,9 @@ def _canonicalize_extent(extent, shape):
         raise errors.shape_value_error(str(shape), origin_of(extent.trace, extent), user_snippet())
     if isinstance(extent, (float, complex, str)) or extent is None:
         raise TypeError(f"Shapes must be 1D sequences of concrete values of integer type, got {shape}.")
-    try:
-        extent = operator.index(extent)
-    except TypeError:
-        return extent  # a symbolic dimension
+    if is_symbolic(extent):
+        return extent
+    extent = operator.index(extent)
     if extent < 0:
         raise ValueError(f"negative dimensions are not allowed, got {shape}")
     return extent

@@ -288,7 +288,11 @@ def _roll_axis(a, shift, axis: int) -> Array:
         doubled = lax.concatenate([a, a], axis)
         start = (extent - shift % extent) % extent
         return lax.dynamic_slice_in_dim(doubled, start, extent, axis)
-    cut = -operator.index(shift) % extent
+    shift = operator.index(shift)
+    if is_symbolic(extent):  # a shift that is taken to be smaller than the extent
+        cut = extent - shift if shift >= 0 else -shift
+    else:
+        cut = -shift % extent
     if isinstance(cut, int) and cut == 0:
         return a
     parts = [lax.slice_in_dim(a, cut, extent, 1, axis), lax.slice_in_dim(a, 0, cut, 1, axis)]

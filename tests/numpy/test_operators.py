@@ -2,6 +2,7 @@
 
 import operator
 
+import jax
 import jax.numpy as jax_numpy
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import jitcore.numpy as jnp
 from jitcore import errors
 from jitcore.array import Array, ConcreteArray
+from jitcore.config import config
 from jitcore.core.jaxpr import eval_jaxpr
 from jitcore.core.trace import trace_to_jaxpr
 
@@ -199,3 +201,30 @@ def test_function_without_namesake():
     np.testing.assert_array_equal(np.busday_count("2020-01-01", "2020-01-08"), 5)
     with pytest.raises(errors.TracerArrayConversionError, match="array_repr"):
         trace_to_jaxpr(lambda x: [np.array_repr(x)], [ConcreteArray(F).aval])
+
+
+# -- promotion --------------------------------------------------------------------------------------------------
+DTYPES = ("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 "
+          "complex128").split()  # fmt: skip
+
+
+def promoted(namespace, function: str, x, y):
+    """(dtype, weak type) of a function of two operands, or None where it refuses them."""
+    try:
+        if namespace is jnp:
+            out = getattr(jnp, function)(x, y)
+        else:
+            out = jax.eval_shape(getattr(jax_numpy, function), x, y)
+    except TypeError:
+        return None
+    return np.dtype(out.dtype), bool(out.weak_type) and out.dtype != bool
+
+
+@pytest.mark.parametrize("function", ["add", "divide", "floor_divide", "power", "arctan2", "maximum", "less", "bitwise_and"])
+@pytest.mark.parametrize("first", DTYPES)
+def test_promotion_of_every_pair_matches_jax(function, first):
+    with jax.enable_x64(True), config.override(enable_x64=True):
+        for second in [*DTYPES, True, 2, 0.5, 1j]:
+            ours = [jnp.ones(3, d) if isinstance(d, str) else d for d in (first, second)]
+            theirs = [jax_numpy.ones(3, d) if isinstance(d, str) else d for d in (first, second)]
+            assert promoted(jnp, function, *ours) == promoted(jax_numpy, function, *theirs), (first, second)

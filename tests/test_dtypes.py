@@ -1,0 +1,78 @@
+"""Promotion: every pair of dtypes and Python scalar types against JAX, and where jitcore differs on purpose."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import jitcore.numpy as jnp
+from jitcore import config, dtypes, errors
+
+jax = pytest.importorskip("jax")
+
+SCALARS = {"int": 1, "float": 1.0, "complex": 1j, "bool": True}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def jax_with_64_bits():
+    previous = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", previous)
+
+
+@pytest.mark.parametrize("a, b", itertools.product(dtypes.SUPPORTED, repeat=2), ids=lambda d: d.name)
+def test_promotion_of_every_pair(a, b):
+    expected = jax.numpy.promote_types(a, b)
+    assert dtypes.promote_types(a, b) == expected
+    ours = jnp.zeros(2, a) + jnp.zeros(2, b)
+    theirs = jax.numpy.zeros(2, a) + jax.numpy.zeros(2, b)
+    assert (ours.dtype, ours.weak_type) == (theirs.dtype, theirs.weak_type)
+
+
+@pytest.mark.parametrize("dtype", dtypes.SUPPORTED, ids=lambda d: d.name)
+@pytest.mark.parametrize("scalar", SCALARS)
+def test_python_scalar_meets_array(dtype, scalar):
+    with config.override(enable_x64=True):
+        ours = jnp.zeros(2, dtype) * SCALARS[scalar]
+    theirs = jax.numpy.zeros(2, dtype) * SCALARS[scalar]
+    assert (ours.dtype, ours.weak_type) == (theirs.dtype, theirs.weak_type)
+
+
+@pytest.mark.parametrize("first, second", itertools.product(SCALARS, repeat=2))
+def test_python_scalars_meet(first, second):
+    with config.override(enable_x64=True):
+        ours = dtypes.result_type(SCALARS[first], SCALARS[second], return_weak_type_flag=True)
+    theirs = jax.numpy.asarray(SCALARS[first]) + jax.numpy.asarray(SCALARS[second])
+    assert ours == (theirs.dtype, theirs.weak_type)
+
+
+def test_defaults_are_32_bits_and_explicit_64_bits_stay():
+    assert jnp.asarray([1, 2]).dtype == np.int32
+    assert jnp.asarray([1.0]).dtype == np.float32
+    assert jnp.asarray(1j).dtype == np.complex64
+    assert jnp.asarray(np.arange(3)).dtype == np.int64
+    assert (jnp.asarray(np.arange(3.0)) * 2.0).dtype == np.float64
+    assert (jnp.asarray(np.arange(3)) * 0.5).dtype == np.float64
+    assert (jnp.asarray(np.arange(3, dtype=np.int32)) * 0.5).dtype == np.float32
+
+
+def test_a_python_int_that_does_not_fit_raises():
+    with pytest.raises(OverflowError, match="too large to convert to int8"):
+        jnp.asarray(np.int8(1)) + 1000
+
+
+@pytest.mark.parametrize("bad", [object, "datetime64[s]", "S3", [("a", "i4")]])
+def test_foreign_dtypes_are_refused(bad):
+    with pytest.raises(TypeError):
+        dtypes.canonicalize(bad)
+
+
+def test_strict_promotion():
+    with config.override(numpy_dtype_promotion="strict"):
+        assert (jnp.ones(3, np.float32) * 2).dtype == np.float32
+        assert (jnp.arange(3) + 1).dtype == np.int32
+        with pytest.raises(errors.TypePromotionError, match="'int32', 'float32'"):
+            jnp.arange(3) + jnp.ones(3)
+        with pytest.raises(errors.TypePromotionError):
+            jnp.arange(3) * 0.5
