@@ -129,16 +129,19 @@ class TracerMutationError(JitcoreTypeError):
 
     >>> jit(lambda x: x.__setitem__(0, 1))(y)      # fails
 
-    Fix: `x = x.at[0].set(1)` (in place when nothing else uses the old x); `@autojit` and `jit(f,
-    rewrite=True)` honour item assignment.
+    Fix: `x = x.at[0].set(1)`, which gives a new array; `@autojit` and `jit(f, rewrite=True)` honour item
+    assignment.
     """
 
 
 class TypePromotionError(ValueError):
     """Two dtypes met where `config.numpy_dtype_promotion` is 'strict'.
 
-    Example: with that setting, `jnp.arange(3) + jnp.ones(3)`.
-    Fix: cast one operand, `x.astype(y.dtype)`; Python scalars need no cast.
+    Cause: with that setting an operation promotes Python scalars and nothing else.
+
+    >>> with config.override(numpy_dtype_promotion='strict'): jnp.arange(3) + jnp.ones(3)    # fails
+
+    Fix: convert one operand, `x.astype(y.dtype)`; or leave the flag at 'standard'.
     """
 
 

@@ -14,6 +14,8 @@ config_module = importlib.import_module("jitcore.config")
 OTHER_VALUE = {bool: lambda flag: not flag.default, int: lambda flag: flag.default + 3,
                str: lambda flag: flag.choices[-1] if flag.choices else "somewhere"}  # fmt: skip
 every_flag = pytest.mark.parametrize("flag", FLAGS.values(), ids=FLAGS)
+thread_flags = [flag for flag in FLAGS.values() if not flag.process_wide]
+every_thread_flag = pytest.mark.parametrize("flag", thread_flags, ids=lambda flag: flag.name)
 
 
 def pick_other_value(flag):
@@ -54,7 +56,7 @@ def test_update_is_seen_by_every_thread(flag, prefix):
     assert run_in_thread(lambda: getattr(config, flag.name)) == value
 
 
-@every_flag
+@every_thread_flag
 def test_override_is_seen_by_its_thread_only(flag):
     before = config.values()
     with config.override(**{flag.name: pick_other_value(flag)}):
@@ -63,7 +65,7 @@ def test_override_is_seen_by_its_thread_only(flag):
     assert config.values() == before
 
 
-@every_flag
+@every_thread_flag
 def test_trace_key_follows_the_flags_that_affect_a_trace(flag):
     before = config.trace_key
     with config.override(**{flag.name: pick_other_value(flag)}):
@@ -86,18 +88,18 @@ def test_trace_key_of_an_overriding_thread_follows_a_global_update():
 
 
 def test_global_update_inside_an_override_of_the_same_flag_waits_until_its_end():
-    with config.override(num_threads=3):
-        config.update("num_threads", 5)
-        assert config.num_threads == 3
-    assert config.num_threads == 5
+    with config.override(cache_size=3):
+        config.update("cache_size", 5)
+        assert config.cache_size == 3
+    assert config.cache_size == 5
 
 
 def test_overrides_nest_and_survive_an_exception():
-    with pytest.raises(KeyError), config.override(num_threads=2):
-        with config.override(num_threads=4, enable_x64=True):
-            assert (config.num_threads, config.enable_x64) == (4, True)
+    with pytest.raises(KeyError), config.override(cache_size=2):
+        with config.override(cache_size=4, enable_x64=True):
+            assert (config.cache_size, config.enable_x64) == (4, True)
             raise KeyError
-    assert (config.num_threads, config.enable_x64) == (0, False)
+    assert (config.cache_size, config.enable_x64) == (4096, False)
 
 
 def test_one_override_object_can_be_entered_twice_and_used_as_a_decorator():
@@ -118,8 +120,8 @@ def test_many_threads_override_at_once():
 
     def work(number):
         for _ in range(200):
-            with config.override(num_threads=number, enable_x64=bool(number % 2)):
-                if (config.num_threads, config.enable_x64) != (number, bool(number % 2)):
+            with config.override(cache_size=number, enable_x64=bool(number % 2)):
+                if (config.cache_size, config.enable_x64) != (number, bool(number % 2)):
                     wrong.append(number)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(1, 9)]
@@ -169,7 +171,7 @@ def test_wrong_value_names_flag_value_and_what_is_accepted(name, value):
 def test_environment_is_parsed():
     parsed = config_module.parse_environment({
         "JITCORE_ENABLE_X64": "1", "JITCORE_REWRITE": "On", "JITCORE_TRACEBACK_FILTERING": "false",
-        "JITCORE_NUM_THREADS": " 2 ", "JITCORE_CACHE_DIR": "/tmp/x", "JITCORE_CHECK_BOUNDS": "",
+        "JITCORE_NUM_THREADS": " 2 ", "JITCORE_DEFAULT_BACKEND": "cpu", "JITCORE_CHECK_BOUNDS": "",
         "JITCORE_NOT_A_FLAG": "1", "ENABLE_X64": "0",
     })  # fmt: skip
     assert parsed == {"enable_x64": True, "rewrite": True, "traceback_filtering": False,
@@ -203,3 +205,16 @@ def test_named_context_managers(block, flag):
     with block():
         assert getattr(config, flag) is True
     assert getattr(config, flag) is False
+
+
+def test_a_process_wide_flag_is_not_overridden_in_one_thread():
+    with pytest.raises(ValueError, match="whole process"):
+        config.override(num_threads=2)
+
+
+def test_subscribers_hear_of_updates():
+    heard = []
+    config.subscribe("num_threads", heard.append)
+    config.update("num_threads", 3)
+    config.update("enable_x64", True)
+    assert heard == [0, 3]

@@ -11,6 +11,7 @@ from collections import OrderedDict
 
 from jitcore.backends.cpu import cpuinfo, native, scalar_ops, threads
 from jitcore.backends.cpu.entry import PARALLEL_SYMBOL, EntryRenderer, ProgramLayout
+from jitcore.backends.cpu.kernel import RenderOptions
 from llvmlite import ir
 
 from jitcore import dtypes
@@ -62,8 +63,12 @@ def compile_program(program: Program, options: CompileOptions) -> tuple[NativePr
     """(machine code, where its buffers and sizes are, whether anything was compiled)."""
     layout = ProgramLayout(program.inputs, program.outputs, program.temps)
     text = format_program(program, layout.sizes.name)
-    parallel = options.parallel is not False and options.num_threads != 1
-    facts = (options.fastmath, options.opt_level, parallel, cpuinfo.native_vector_bytes())
+    render_options = RenderOptions(
+        cpuinfo.native_vector_bytes(),
+        options.fastmath,
+        1 if options.parallel is False else options.num_threads,
+    )
+    facts = (*render_options, options.opt_level)
     key = hashlib.blake2b(f"{facts}{text}".encode(), digest_size=20).digest()
     found = code_cache.find(key)
     if found is not None:
@@ -74,9 +79,7 @@ def compile_program(program: Program, options: CompileOptions) -> tuple[NativePr
     module = ir.Module("jitcore")
     names = [f"entry{number}" for number in range(len(steps))]
     for name, step in zip(names, steps):
-        EntryRenderer(
-            module, name, step, layout, cpuinfo.native_vector_bytes(), parallel, options.fastmath
-        ).render()
+        EntryRenderer(module, name, step, layout, render_options).render()
     if PARALLEL_SYMBOL in module.globals:
         threads.open_pool()
     library = native.compile_module(module, "program", opt_level=options.opt_level)

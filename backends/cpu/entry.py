@@ -8,7 +8,7 @@ i64* dims)`.
 from __future__ import annotations
 
 from jitcore.backends.cpu.function import FunctionEmitter
-from jitcore.backends.cpu.kernel import RANGE_TYPE, KernelRenderer, emit_store
+from jitcore.backends.cpu.kernel import RANGE_TYPE, KernelRenderer, RenderOptions, emit_store
 from jitcore.backends.cpu.lanes import I8, I32, I64, POINTER, SIZES, TABLE, memory_type
 from jitcore.backends.cpu.sizes import SizeTable
 from llvmlite import ir
@@ -39,16 +39,17 @@ class ProgramLayout:
 class EntryRenderer:
     """Renders one native step."""
 
-    def __init__(self, module: ir.Module, name: str, step: Native, layout: ProgramLayout, vector_bytes: int,
-                 parallel: bool = True, fastmath: bool = False):  # fmt: skip
+    def __init__(
+        self, module: ir.Module, name: str, step: Native, layout: ProgramLayout, options: RenderOptions
+    ):
         self.module, self.name, self.step, self.layout = module, name, step, layout
-        self.vector_bytes, self.parallel, self.fastmath = vector_bytes, parallel, fastmath
+        self.options = options
         self.kernels = 0
 
     def render(self) -> ir.Function:
         function = ir.Function(self.module, ENTRY_TYPE, self.name)
         given, dims = function.args
-        e = self.e = FunctionEmitter(function, dims, self.layout.sizes, len(self.layout.arena), self.fastmath)
+        e = self.e = FunctionEmitter(function, dims, self.layout.sizes, len(self.layout.arena), self.options.fastmath)
         self.dims = dims
         self._make_table(given, dims)
         self._body(self.step.body)
@@ -116,12 +117,11 @@ class EntryRenderer:
             self.layout.table,
             self.layout.sizes,
             len(self.layout.arena),
-            self.vector_bytes,
-            self.fastmath,
+            self.options,
         )
         first, *rest = renderer.render()
         extent = e.size(renderer.extent())
-        if kernel.parallel and self.parallel:
+        if kernel.parallel and self.options.max_threads != 1:
             self._call_parallel(first, extent, kernel.grain)
         else:
             b.call(first, [self.table, self.dims, I64(0), extent])
@@ -132,6 +132,10 @@ class EntryRenderer:
         """Hands the range to the threads, unless it is too small to share."""
         e, b = self.e, self.e.b
         grain = e.size(grain)
+        if self.options.max_threads:  # no more chunks than threads
+            threads = I64(self.options.max_threads)
+            share = b.sdiv(b.add(extent, b.sub(threads, I64(1))), threads)
+            grain = b.select(b.icmp_signed(">", share, grain), share, grain)
         alone = e.function.append_basic_block("alone")
         shared = e.function.append_basic_block("shared")
         after = e.function.append_basic_block("joined")

@@ -8,6 +8,7 @@ outermost loop, which the entry point calls directly or hands to the thread pool
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from jitcore.backends.cpu.function import FunctionEmitter
 from jitcore.backends.cpu.lanes import I32, I64, SIZES, TABLE, element_constant, element_type, splat, widen
@@ -25,6 +26,17 @@ MAX_INLINED_CALLS = 6
 RANGE_TYPE = ir.FunctionType(ir.VoidType(), [TABLE, SIZES, I64, I64])
 
 
+class RenderOptions(NamedTuple):
+    """What the code is rendered for; part of the key of compiled code.
+
+    vector_bytes: of the widest register. max_threads: of one kernel; None for all, 1 for serial code.
+    """
+
+    vector_bytes: int
+    fastmath: bool = False
+    max_threads: int | None = None
+
+
 class KernelRenderer:
     """Renders one kernel into a module. table: slot of each buffer in the table of pointers."""
 
@@ -36,12 +48,11 @@ class KernelRenderer:
         table: dict[Buffer, int],
         sizes: SizeTable,
         first_size: int,
-        vector_bytes: int,
-        fastmath: bool = False,
+        options: RenderOptions,
     ):
         self.module, self.name, self.kernel = module, name, kernel
         self.table, self.sizes, self.first_size = table, sizes, first_size
-        self.lanes, self.fastmath = choose_lanes(kernel, vector_bytes), fastmath
+        self.lanes, self.fastmath = choose_lanes(kernel, options.vector_bytes), options.fastmath
         self.written = {store.buffer for s in _flatten(kernel.body) for store in stores_of(s)}
         self.written |= {s.buffer for s in _flatten(kernel.body) if isinstance(s, Scan)}
         roots = _all_roots(list(_flatten(kernel.body)))

@@ -13,11 +13,15 @@ from jitcore.core.aval import ShapedArray
 
 
 class GatherScatterMode(enum.Enum):
-    """What happens to slices that leave the operand: shifted inside, filled (or dropped), or trusted."""
+    """What happens to slices that leave the operand: shifted inside, filled (or dropped), trusted, refused.
+
+    CHECK raises IndexError; indexing chooses it where `config.check_bounds` is on.
+    """
 
     CLIP = 1
     FILL_OR_DROP = 2
     PROMISE_IN_BOUNDS = 3
+    CHECK = 4
 
     @staticmethod
     def from_any(mode) -> GatherScatterMode:
@@ -39,6 +43,7 @@ _MODES = {
     "fill": GatherScatterMode.FILL_OR_DROP,
     "drop": GatherScatterMode.FILL_OR_DROP,
     "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS,
+    "check": GatherScatterMode.CHECK,
 }
 
 

@@ -159,6 +159,7 @@ def _gather(
         slice_sizes,
         clamp=True,
     )
+    _check_inside(mode, address, indices, x.shape)
     slices = _read_slices(x, address, slice_sizes)
     if mode is GatherScatterMode.FILL_OR_DROP and not address.inside.all():
         slices[~address.inside] = default_fill(x.dtype) if fill_value is None else fill_value
@@ -166,6 +167,17 @@ def _gather(
     window = [size for dim, size in enumerate(slice_sizes) if dim not in dropped]
     slices = slices.reshape((*indices.shape[:-1], *window))
     return slices.transpose(np.argsort(_window_last(slices.ndim, dnums.offset_dims)))
+
+
+def _check_inside(mode, address: _Addresses, indices, shape) -> None:
+    """Raises: IndexError under CHECK, naming the first index whose slice leaves the operand."""
+    if mode is GatherScatterMode.CHECK and not address.inside.all():
+        first = indices.reshape(address.inside.size, -1)[int(np.argmin(address.inside))]
+        raise IndexError(f"index {first.tolist()} is out of bounds for an array of shape {shape}")
+
+
+def _needs_check(*, mode, **_) -> bool:
+    return mode is GatherScatterMode.CHECK
 
 
 def _read_slices(x, address: _Addresses, sizes) -> np.ndarray:
@@ -187,7 +199,15 @@ def default_fill(dtype):
     return lowest_value(dtype) if dtypes.kind_of(dtype) == "i" else highest_value(dtype)
 
 
-@define("gather", impl=_gather, aval=gather_aval, lower=_lower_gather, hlo="gather", stores_operands=True)
+@define(
+    "gather",
+    impl=_gather,
+    aval=gather_aval,
+    lower=_lower_gather,
+    hlo="gather",
+    needs_library=_needs_check,
+    stores_operands=True,
+)
 def gather(
     operand,
     start_indices,
@@ -248,6 +268,7 @@ def _scatter(
     address = _address_slices(
         x.shape, indices, dnums.scatter_dims_to_operand_dims, dnums.operand_batching_dims,
         dnums.scatter_indices_batching_dims, sizes, clamp=mode is GatherScatterMode.CLIP)  # fmt: skip
+    _check_inside(mode, address, indices, x.shape)
     slices = (
         updates.transpose(_window_last(updates.ndim, window_dims)).reshape((-1, *sizes))
         if updates.size
@@ -296,6 +317,7 @@ def _scatter_family(name: str, combine: np.ufunc | None, accepts: str):
             lower=functools.partial(_lower_scatter, _COMBINE_OPS[name]),
             stores_operands=True,
             hlo="scatter",
+            needs_library=_needs_check,
             family="scatter",
             accepts=accepts,
             aval=functools.partial(scatter_aval, function.__name__, accepts),

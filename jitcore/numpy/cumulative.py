@@ -18,9 +18,12 @@ from jitcore.numpy.promotion import (
     ensure_array,
     promote_arrays,
     reject_out,
-    to_numeric,
 )
 from jitcore.numpy.shaping import moveaxis, ravel
+
+
+def _widen_bool(dtype):
+    return dtypes.default_dtype("i") if dtype == dtypes.bool_ else dtype
 
 
 def _accumulate(name: str, function, a, axis, dtype, out) -> Array:
@@ -28,7 +31,7 @@ def _accumulate(name: str, function, a, axis, dtype, out) -> Array:
     a = ensure_array(name, a)
     if axis is None or a.ndim == 0:
         a, axis = ravel(a), 0
-    a = convert_dtype(a, to_numeric(a.dtype) if dtype is None else dtypes.canonicalize(dtype))
+    a = convert_dtype(a, _widen_bool(a.dtype) if dtype is None else dtypes.canonicalize(dtype))
     return function(a, canonicalize_axis(axis, a.ndim))
 
 
@@ -111,7 +114,11 @@ def diff(a, n: int = 1, axis: int = -1, prepend=None, append=None):
     minus = logic.not_equal if a.dtype == dtypes.bool_ else ufuncs.subtract
     for _ in range(n):
         extent = a.shape[axis]
-        a = minus(_slice_axis(a, 1, extent, axis), _slice_axis(a, 0, extent - 1, axis)) if not isinstance(extent, int) or extent else a
+        a = (
+            minus(_slice_axis(a, 1, extent, axis), _slice_axis(a, 0, extent - 1, axis))
+            if not isinstance(extent, int) or extent
+            else a
+        )
     return a
 
 

@@ -22,7 +22,10 @@ from jitcore.numpy.promotion import apply_elementwise, apply_select, broadcast_s
 
 
 class Entry(NamedTuple):
-    """One item of an index. kind: "slice", "integer" (known), "scalar" (traced), "array", "new" or "bool"."""
+    """One item of an index.
+
+    kind: "slice", "integer" (known), "scalar" (traced), "array", "new", "bool" or "gap" (an Ellipsis that
+    stands for no axis)."""
 
     kind: str
     axis: int = -1
@@ -41,6 +44,8 @@ def parse_index(shape: tuple, index) -> list[Entry]:
     for position, item in enumerate(items):
         if item is None:
             entries.append(Entry("new"))
+        elif item is Ellipsis:
+            entries.append(Entry("gap"))
         elif isinstance(item, (bool, np.bool_)):
             entries.append(Entry("bool", value=bool(item)))
         elif isinstance(item, slice):
@@ -56,7 +61,9 @@ def parse_index(shape: tuple, index) -> list[Entry]:
             kind = "scalar" if not item.shape else "array"
             entries.append(Entry(kind, axis, _check_index_array(item, axis, shape[axis])))
             axis += 1
-    return entries
+    if any(entry.kind in ("array", "bool") for entry in entries):
+        return entries
+    return [entry for entry in entries if entry.kind != "gap"]
 
 
 def _to_items(index) -> tuple:
@@ -110,7 +117,8 @@ def _expand_ellipsis(shape: tuple, items: list) -> list:
         raise IndexError("an index can only have a single ellipsis ('...')")
     if not positions:
         return items + rest
-    return items[: positions[0]] + rest + items[positions[0] + 1 :]
+    # An Ellipsis that stands for no axis still separates the index arrays on its two sides.
+    return items[: positions[0]] + (rest or [Ellipsis]) + items[positions[0] + 1 :]
 
 
 def _count_axes(item) -> int:

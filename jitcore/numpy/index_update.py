@@ -13,6 +13,7 @@ import numpy as np
 
 from jitcore import argument_errors, dtypes, lax
 from jitcore.array import Array, ConcreteArray
+from jitcore.config import config
 from jitcore.core.trace import Tracer, context, eval_trace, user_snippet
 from jitcore.numpy import ufuncs
 from jitcore.numpy.creation import asarray
@@ -229,7 +230,8 @@ def _scatter(x, entries: list[Entry], values, combination: str, is_sorted: bool,
         values = lax.reshape(values, plan.core_shape)
     if mode is None:
         names = lax.GatherScatterMode
-        mode = names.PROMISE_IN_BOUNDS if plan.is_known else names.FILL_OR_DROP
+        outside = names.CHECK if config.check_bounds else names.FILL_OR_DROP
+        mode = names.PROMISE_IN_BOUNDS if plan.is_known else outside
     numbers = lax.ScatterDimensionNumbers(plan.window_dims, plan.collapsed, plan.index_map)
     return COMBINATIONS[combination][1](x, plan.indices, values, numbers, indices_are_sorted=is_sorted,
                                         unique_indices=is_unique, mode=mode)  # fmt: skip

@@ -13,10 +13,12 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import ConcreteArray
+from jitcore.config import config
 from jitcore.core.trace import context, eval_trace
 from jitcore.numpy.index_plan import Entry, IndexPlan, parse_index, plan_index
 from jitcore.numpy.promotion import ensure_array
 
+_CHECK = lax.GatherScatterMode.CHECK
 _CLIP = lax.GatherScatterMode.CLIP
 _IN_BOUNDS = lax.GatherScatterMode.PROMISE_IN_BOUNDS
 
@@ -34,7 +36,7 @@ def get_item(x, index):
     kinds = {entry.kind for entry in entries}
     if kinds <= {"slice", "integer", "new"}:
         return _read_static(x, entries)
-    if kinds <= {"slice", "integer", "new", "scalar"}:
+    if kinds <= {"slice", "integer", "new", "scalar"} and not config.check_bounds:
         return _read_dynamic(x, entries)
     return gather_plan(x, plan_index(x.shape, entries))
 
@@ -110,7 +112,7 @@ def gather_plan(
     if any(isinstance(size, int) and size == 0 for size in plan.core_shape):
         return lax.full(plan.shape, 0, x.dtype)
     if mode is None:
-        mode = _IN_BOUNDS if plan.is_known else _CLIP
+        mode = _IN_BOUNDS if plan.is_known else _CHECK if config.check_bounds else _CLIP
     numbers = lax.GatherDimensionNumbers(plan.window_dims, plan.collapsed, plan.index_map)
     out = lax.gather(x, plan.indices, numbers, plan.slice_sizes, indices_are_sorted=is_sorted,
                             unique_indices=is_unique, mode=mode, fill_value=fill_value)  # fmt: skip

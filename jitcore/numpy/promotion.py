@@ -66,8 +66,8 @@ def ensure_arrays(name: str, *xs) -> list[Array]:
 
 # -- dtypes -------------------------------------------------------------------------------------------------
 def to_numeric(dtype) -> np.dtype:
-    """bool becomes the default integer; others stay."""
-    return dtypes.default_dtype("i") if dtype == dtypes.bool_ else dtype
+    """bool becomes int32; others stay."""
+    return dtypes.int32 if dtype == dtypes.bool_ else dtype
 
 
 def promote(name: str, *args, to: Callable | None = None) -> list:

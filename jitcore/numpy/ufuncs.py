@@ -18,6 +18,7 @@ from jitcore.numpy.promotion import (
     apply_select,
     convert_dtype,
     ensure_array,
+    operand_type,
     promote,
     promote_arrays,
     promote_typed,
@@ -194,8 +195,12 @@ def power(x, y, /):
     if isinstance(y, int) and not isinstance(y, (bool, np.generic)):
         (x,), dtype, _ = promote_typed("power", (x,), to_numeric)
         return lax.integer_pow(ensure_array("power", x), y)
-    if isinstance(y, Array) and dtypes.is_integer(y.dtype) and not isinstance(x, int):
-        y = convert_dtype(y, dtypes.result_type(x, y))  # strongly typed, as in JAX, where x is a Python float
+    # An exponent array is strongly typed whatever it is converted to, also where x is a Python number.
+    if isinstance(y, Array) and y.dtype == dtypes.bool_ and isinstance(x, int):
+        y = convert_dtype(y, dtypes.int32)
+    if isinstance(y, Array) and dtypes.is_integer(y.dtype):
+        base = operand_type("power", 0, x)[0]
+        y = convert_dtype(y, dtypes.result_type(x, y)) if dtypes.is_inexact(base) else y
     (x, y), dtype, _ = promote_typed("power", (x, y), to_numeric)
     if dtypes.is_inexact(dtype):
         return apply_elementwise(lax.pow.primitive, (x, y))

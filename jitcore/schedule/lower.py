@@ -105,6 +105,9 @@ class Lowering(Builder):
     def is_native(self, eqn: Equation) -> bool:
         if eqn.effects or eqn.primitive.lower is None or not self.can_render(eqn):
             return False
+        needs_library = eqn.primitive.traits.get("needs_library")
+        if needs_library is not None and needs_library(**eqn.params):
+            return False
         return all(self.is_native(inner) for closed in sub_jaxprs(eqn.params) for inner in closed.eqns)
 
     def lower_equation(

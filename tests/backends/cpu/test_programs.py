@@ -220,3 +220,27 @@ def test_result_does_not_depend_on_threads():
     serial = jitcore.jit(lambda x: (x.sum(), jnp.sin(x)), compiler_options={"parallel": False})(x)
     for a, b in zip(parallel, serial):
         np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_threads_of_one_program(threads):
+    x = normal(500_000)
+    f = jitcore.jit(lambda x: (x * 2, x.sum()), compiler_options={"num_threads": threads})
+    doubled, total = f(x)
+    np.testing.assert_array_equal(np.asarray(doubled), x * 2)
+    np.testing.assert_allclose(float(total), x.astype(np.float64).sum(), rtol=1e-4, atol=1e-2)
+    assert ("jitcore_parallel_for" in f.inspect("kernel")) == (threads > 1)
+
+
+@pytest.mark.parametrize("read", [lambda x, i: x[i], lambda x, i: x[i[None]], lambda x, i: x.at[i].set(0.0),
+                                  lambda x, i: lax.fori_loop(0, 2, lambda _, c: c + x[i], 0.0)])
+def test_checked_bounds(read):
+    x = normal(5)
+    with jitcore.config.override(check_bounds=True):
+        f = jitcore.jit(read)
+        f(x, np.int32(4))
+        with pytest.raises(IndexError, match="out of bounds"):
+            f(x, np.int32(5))
+        with pytest.raises(IndexError, match="out of bounds"):
+            read(jnp.asarray(x), jnp.asarray(7))
+    jitcore.jit(read)(x, np.int32(5))
