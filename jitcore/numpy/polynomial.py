@@ -136,7 +136,7 @@ def polyfit(x, y, deg: int, rcond=None, full: bool = False, w=None, cov=False):
         return coefficients, residuals, rank, values, asarray(rcond)
     if not cov:
         return coefficients
-    base = linalg.inv(ufuncs.divide(lhs.T @ lhs, 1))
+    base = linalg.inv(lhs.T @ lhs)
     base = ufuncs.divide(base, ufuncs.multiply(expand_dims(scale, 1), expand_dims(scale, 0)))
     factor = 1 if cov == "unscaled" else ufuncs.divide(residuals, x.shape[0] - (deg + 1))
     if y.ndim == 1:

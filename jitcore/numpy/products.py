@@ -242,8 +242,9 @@ def einsum(
     weak = all(x.weak_type for x in arrays)
     arrays = [convert_dtype(x, dtypes.result_type(*operands), weak) for x in arrays]
     for positions, _, expression, *_ in contractions:
-        chosen = [arrays.pop(i) for i in sorted(positions, reverse=True)][::-1]
-        arrays.append(_contract_expression(expression, _order_chosen(expression, chosen, positions), dtype))
+        # opt_einsum names the operands of a step in the order of popping: from the last position down.
+        chosen = [arrays.pop(i) for i in sorted(positions, reverse=True)]
+        arrays.append(_contract_expression(expression, chosen, dtype))
     return convert_dtype(arrays[0], dtype, weak)
 
 
@@ -258,12 +259,6 @@ def einsum_path(subscripts, /, *operands, optimize="greedy"):
 def _left_to_right(operands):
     count = len(operands) - 1 if isinstance(operands[0], str) else len(operands) // 2
     return [(0, 1)] + [(0, i) for i in range(count - 2, 0, -1)] if count > 1 else [(0,)]
-
-
-def _order_chosen(expression: str, chosen: list, positions) -> list:
-    """opt_einsum names the operands of a step in the order in which it pops them: from the last position
-    down."""
-    return chosen[::-1] if len(chosen) > 1 else chosen
 
 
 def _contract_expression(expression: str, arrays: list, dtype) -> Array:

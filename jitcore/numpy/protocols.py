@@ -16,6 +16,7 @@ import numpy as np
 from jitcore import errors
 from jitcore.array import Array
 from jitcore.core.trace import Tracer, origin_of, user_snippet
+from jitcore.numpy.creation import asarray
 
 # NumPy functions whose namesake here has another name.
 _RENAMED = {"ndarray": None, "fix": "trunc", "in1d": "isin", "trapz": "trapezoid", "row_stack": "vstack"}
@@ -109,8 +110,6 @@ def _call_with_options(namesake, ufunc, inputs, kwargs: dict, name: str):
     if not set(kwargs) <= set(inspect.signature(namesake).parameters):
         return _run_in_numpy(ufunc, inputs, {**kwargs, "dtype": dtype}, name)
     if dtype is not None:
-        from jitcore.numpy.creation import asarray
-
         inputs = [asarray(x, dtype) for x in inputs]
     return namesake(*inputs, **kwargs)
 

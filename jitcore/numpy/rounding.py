@@ -12,6 +12,7 @@ from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.numpy import logic
 from jitcore.numpy.creation import asarray
+from jitcore.numpy.dtype_names import finfo
 from jitcore.numpy.promotion import (
     apply_elementwise,
     apply_select,
@@ -134,8 +135,6 @@ def nan_to_num(x, copy: bool = True, nan=0.0, posinf=None, neginf=None):
             for p in (lax.real, lax.imag)
         ]
         return apply_elementwise(lax.complex.primitive, parts)
-    from jitcore.numpy.dtype_names import finfo
-
     limits = finfo(x.dtype)
     scalar = x.dtype.type
     high = scalar(limits.max) if posinf is None else posinf

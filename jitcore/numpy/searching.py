@@ -105,7 +105,7 @@ def searchsorted(a, v, side: str = "left", sorter=None, *, method: str = "scan")
     low, high = lax.full(v.shape, 0, index), lax.full(v.shape, n, index)
     for _ in range(int(n).bit_length()):
         middle = ufuncs.right_shift(ufuncs.add(low, high), 1)
-        element = get_item(a, ufuncs.minimum(middle, n - 1) if v.ndim else ufuncs.minimum(middle, n - 1))
+        element = get_item(a, ufuncs.minimum(middle, n - 1))
         goes_right = (
             _sorts_before(element, v) if side == "left" else logic.logical_not(_sorts_before(v, element))
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from jitcore.numpy.logic import to_bool
 from jitcore.numpy.promotion import apply_select, promote
+from jitcore.numpy.searching import nonzero
 
 
 def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
@@ -16,8 +17,6 @@ def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
         size, fill_value: as for `nonzero`; only without x and y.
     Raises: ValueError for only one of x and y."""
     if x is None and y is None:
-        from jitcore.numpy.searching import nonzero
-
         return nonzero(condition, size=size, fill_value=fill_value)
     if x is None or y is None:
         raise ValueError("Either both or neither of the x and y arguments should be provided to jnp.where, "

@@ -338,11 +338,10 @@ def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | No
 
 def _repeat_to_length(a, repeats, axis: int, length: int) -> Array:
     """Element i of the result is that whose cumulated repeats first exceed i; the last one fills up."""
-    from jitcore.lax.cumulative import cumsum
     from jitcore.numpy.searching import searchsorted
 
     repeats = broadcast_to(asarray(repeats), (a.shape[axis],))
-    positions = searchsorted(cumsum(repeats, 0), np.arange(length, dtype=np.int32), side="right")
+    positions = searchsorted(lax.cumsum(repeats, 0), np.arange(length, dtype=np.int32), side="right")
     return get_item(a, (slice(None),) * axis + (positions,))
 
 

@@ -10,7 +10,7 @@ import operator
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.numpy import ufuncs
-from jitcore.numpy.promotion import canonicalize_axis, ensure_array, ensure_arrays
+from jitcore.numpy.promotion import canonicalize_axis, convert_dtype, ensure_array, ensure_arrays
 from jitcore.numpy.shaping import flip, ravel
 
 
@@ -90,8 +90,6 @@ def _check_position(kth, a, axis: int) -> None:
 
 def sort_complex(a):
     """The elements in rising order along the last axis, as complex numbers. Same as: `numpy.sort_complex`."""
-    from jitcore.numpy.promotion import convert_dtype
-
     a = ensure_array("sort_complex", a)
     return sort(convert_dtype(a, dtypes.result_type(a.dtype, dtypes.complex64)), 0 if a.ndim == 1 else -1)
 

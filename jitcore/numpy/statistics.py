@@ -48,8 +48,6 @@ def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None):
                 "jnp.bincount", "x", x.aval.long(), origin_of(x.trace, x), user_snippet()
             )
         length = max(minlength, int(x.data.max()) + 1 if x.size else 0)
-        if x.size and int(x.data.min()) < 0 and not isinstance(x, Tracer):
-            x = ufuncs.maximum(x, 0)
     else:
         length = max(operator.index(length), minlength)
     ones = lax.full((), 1, dtypes.default_dtype("i"))

@@ -14,6 +14,7 @@ from jitcore.array import Array
 from jitcore.core.trace import Tracer
 from jitcore.numpy import logic, ufuncs
 from jitcore.numpy.creation import asarray
+from jitcore.numpy.cumulative import cumsum
 from jitcore.numpy.index_update import update_item
 from jitcore.numpy.indexing import get_item, read_with_mode
 from jitcore.numpy.promotion import (
@@ -28,7 +29,7 @@ from jitcore.numpy.promotion import (
     reject_out,
 )
 from jitcore.numpy.searching import nonzero
-from jitcore.numpy.shaping import broadcast_arrays, ravel
+from jitcore.numpy.shaping import broadcast_arrays, moveaxis, ravel
 
 
 def _as_index(name: str, indices, extent, mode) -> tuple:
@@ -142,8 +143,6 @@ def place(arr, mask, vals, *, inplace: bool = True):
     if not vals.size:
         return arr
     flat_mask = ravel(logic.to_bool("place", mask))
-    from jitcore.numpy.cumulative import cumsum
-
     order = ufuncs.remainder(ufuncs.subtract(cumsum(flat_mask), 1), vals.shape[0])
     chosen = convert_dtype(get_item(vals, order), arr.dtype)
     return lax.reshape(apply_select(flat_mask, chosen, ravel(arr)), arr.shape)
@@ -202,26 +201,18 @@ def insert(arr, obj, values, axis: int | None = None):
     extent = arr.shape[axis]
     # NumPy inserts the numbers of the new slices into the numbers of the old ones: that says where each
     # comes from.
+    values = lax.reshape(values, (1,) * (arr.ndim - values.ndim) + values.shape)
     if is_single:
-        values = lax.reshape(values, (1,) * (arr.ndim - values.ndim) + values.shape)
-        if np.ndim(obj) == 0 and values.ndim and values.ndim == arr.ndim:
-            values = _move_first_to(values, axis)
+        values = moveaxis(values, 0, axis)
         count = values.shape[axis]
-        source = np.insert(np.arange(extent), [int(obj)] * count, extent + np.arange(count))
+        obj = [int(obj)] * count
     else:
         count = len(np.arange(extent)[obj]) if isinstance(obj, slice) or obj.dtype == bool else obj.size
-        values = lax.reshape(values, (1,) * (arr.ndim - values.ndim) + values.shape)
-        source = np.insert(np.arange(extent), obj, extent + np.arange(count))
+    source = np.insert(np.arange(extent), obj, extent + np.arange(count))
     shape = (*arr.shape[:axis], count, *arr.shape[axis + 1 :])
     values = convert_dtype(broadcast_array(values, shape), arr.dtype)
     joined = lax.concatenate([arr, values], axis)
     return get_item(joined, (slice(None),) * axis + (source.astype(np.int32),))
-
-
-def _move_first_to(values, axis: int) -> Array:
-    from jitcore.numpy.shaping import moveaxis
-
-    return moveaxis(values, 0, axis)
 
 
 def trim_zeros(filt, trim: str = "fb"):
@@ -302,11 +293,7 @@ def ix_(*args) -> tuple:
             raise ValueError("Arguments to jnp.ix_ must be 1-dimensional")
         if one.dtype == dtypes.bool_:
             (one,) = nonzero(one)
-        out.append(
-            lax.reshape(one, tuple(-1 if j == i else 1 for j in range(len(args))))
-            if not one.size
-            else lax.reshape(one, (1,) * i + one.shape + (1,) * (len(args) - i - 1))
-        )
+        out.append(lax.reshape(one, (1,) * i + one.shape + (1,) * (len(args) - i - 1)))
     return tuple(out)
 
 

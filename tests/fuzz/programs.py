@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jitcore import lax
+
 
 class Step(NamedTuple):
     """One operation: `apply(namespace, params, *arrays)` on the arrays at `operands`."""
@@ -87,6 +89,81 @@ SHAPING = {
 }
 
 
+def _scan_rows(xp, p, x):
+    """A running state over the rows of x, the states stacked."""
+    if xp is np:
+        state, states = np.zeros(x.shape[1:], x.dtype), []
+        for row in x[::-1] if p else x:
+            state = np.tanh(state * 0.5 + row)
+            states.append(state * 2.0)
+        return np.stack(states[::-1] if p else states)
+
+    def step(state, row):
+        state = xp.tanh(state * 0.5 + row)
+        return state, state * 2.0
+
+    return lax.scan(step, xp.zeros(x.shape[1:], x.dtype), x, reverse=p)[1]
+
+
+def _repeat_step(xp, p, x):
+    def step(i, x):
+        return xp.tanh(x * 0.5 + 0.1 * i) + x[..., ::-1] * 0.25 if x.ndim else xp.tanh(x * 0.5 + 0.1 * i)
+
+    if xp is np:
+        for i in range(p):
+            x = step(i, x)
+        return x
+    return lax.fori_loop(0, p, step, x)
+
+
+def _while_small(xp, p, x):
+    """Doubles x until a counter derived from nothing but p runs out; the carry has three leaves."""
+    if xp is np:
+        i, total = 0, np.zeros_like(x)
+        while i < p:
+            i, x, total = i + 1, np.sin(x) * 0.9, total + x * 0.1
+        return total
+
+    def body(carry):
+        i, x, total = carry
+        return i + 1, xp.sin(x) * 0.9, total + x * 0.1
+
+    return lax.while_loop(lambda carry: carry[0] < p, body, (0, x, xp.zeros_like(x)))[2]
+
+
+def _branch(xp, p, x, condition):
+    """One of two functions of x, by an element of an input."""
+    if xp is np:
+        return np.cos(x) if condition.ravel()[0] > p else x * 0.5
+    return lax.cond(condition.ravel()[0] > p, xp.cos, lambda x: x * 0.5, x)
+
+
+def _add_at(xp, p, x):
+    if xp is np:
+        x = x.copy()
+        np.add.at(x, np.asarray(p), 0.5)
+        return x
+    return x.at[np.asarray(p)].add(0.5)
+
+
+def _set_rows(xp, p, x):
+    if xp is np:
+        x = x.copy()
+        x[p] = x[p] * 0.5
+        return x
+    return x.at[p].multiply(0.5)
+
+
+def _pick(xp, p, x, selector):
+    """The row of x at a position computed from an input."""
+    position = xp.argmax(selector) % x.shape[0]
+    return x[position]
+
+
+LOOPS = {"scan_rows": _scan_rows, "repeat_step": _repeat_step, "while_small": _while_small}
+UPDATES = {"add_at": _add_at, "set_rows": _set_rows}
+
+
 def _softmax(xp, x, axis):
     e = xp.exp(x - xp.max(x, axis=axis, keepdims=True))
     return e / xp.sum(e, axis=axis, keepdims=True)
@@ -127,9 +204,9 @@ def _random_shape(rng) -> tuple:
 
 
 def _random_step(rng, shapes: list, inputs: int) -> Step:
-    kind = rng.choice(
-        ["unary", "binary", "reduce", "shape", "where", "matmul"], p=[0.25, 0.25, 0.18, 0.22, 0.06, 0.04]
-    )
+    kinds = {"unary": 22, "binary": 22, "reduce": 16, "shape": 18, "where": 6, "matmul": 4, "loop": 4, "branch": 3,
+             "update": 3, "pick": 2}  # fmt: skip
+    kind = str(rng.choice(list(kinds), p=np.array(list(kinds.values())) / 100))
     k = int(rng.integers(len(shapes)))
     shape = shapes[k]
     if kind == "binary":
@@ -154,6 +231,23 @@ def _random_step(rng, shapes: list, inputs: int) -> Step:
             return Step("matmul", _matmul, None, (k, int(rng.choice(matches))))
     if kind == "shape":
         return _random_shaping(rng, k, shape)
+    if kind == "loop" and shape:
+        name = str(rng.choice(list(LOOPS)))
+        return Step(
+            name, LOOPS[name], bool(rng.integers(2)) if name == "scan_rows" else int(rng.integers(0, 4)), (k,)
+        )
+    if kind == "branch":
+        return Step("branch", _branch, 0.125, (k, int(rng.integers(inputs))))
+    if kind == "update" and shape:
+        name = str(rng.choice(list(UPDATES)))
+        rows = (
+            [int(i) for i in rng.integers(0, shape[0], 3)]
+            if name == "add_at"
+            else slice(int(rng.integers(0, shape[0])), None)
+        )
+        return Step(name, UPDATES[name], rows, (k,))
+    if kind == "pick" and shape:
+        return Step("pick", _pick, None, (k, int(rng.integers(inputs))))
     name = str(rng.choice(list(UNARY)))
     return Step(name, UNARY[name], float(np.float32(rng.uniform(-1, 1))), (k,))
 
