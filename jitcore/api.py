@@ -47,6 +47,7 @@ UnspecifiedValue = UNSPECIFIED
 def jit(fun: Callable[P, R], /, **options: Unpack[JitKeywords]) -> JitWrapped[P, R]: ...
 @overload
 def jit(**options: Unpack[JitKeywords]) -> Callable[[Callable[P, R]], JitWrapped[P, R]]: ...
+@api_boundary
 def jit(
     fun: Callable = UNSPECIFIED,  # type: ignore[assignment]
     /,
@@ -103,7 +104,6 @@ def jit(
         abstracted_axes, read_compiler_options(compiler_options), bool(rewrite)))  # fmt: skip
 
 
-@api_boundary
 def _jit_with_options(fun: Callable, options: JitOptions) -> JitWrapped:
     if options.rewrite:
         find_rewriter()

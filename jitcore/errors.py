@@ -193,8 +193,8 @@ class KeyReuseError(JitcoreTypeError):
 
     >>> a = random.normal(key, (3,)); b = random.uniform(key, (3,))
 
-    Fix: `key, subkey = random.split(key)` and use each key once. Nothing checks for it yet: the class is there
-    for code that names it.
+    Fix: `key, subkey = random.split(key)` and use each key once. Nothing checks for it yet: the class is
+    there for code that names it.
     """
 
 

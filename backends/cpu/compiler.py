@@ -61,7 +61,7 @@ code_cache = _CodeCache()
 
 def compile_program(program: Program, options: CompileOptions) -> tuple[NativeProgram, ProgramLayout, bool]:
     """(machine code, where its buffers and sizes are, whether anything was compiled)."""
-    layout = ProgramLayout(program.inputs, program.outputs, program.temps)
+    layout = ProgramLayout(program)
     text = format_program(program, layout.sizes.name)
     render_options = RenderOptions(
         cpuinfo.native_vector_bytes(),

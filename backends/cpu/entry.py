@@ -14,7 +14,7 @@ from jitcore.backends.cpu.sizes import SizeTable
 from llvmlite import ir
 
 from jitcore.loopir.expr import Buffer
-from jitcore.loopir.program import Kernel, Native, Reduce, Scan, Store, Switch, While
+from jitcore.loopir.program import Kernel, Native, Program, Reduce, Scan, Store, Switch, While
 from jitcore.schedule.buffers import loads_of, statements_of
 from jitcore.schedule.nest import stores_of
 
@@ -28,11 +28,14 @@ class ProgramLayout:
     dims = [offset of each temporary in the arena..., sizes...]; the entry point gets inputs, outputs, arena.
     """
 
-    def __init__(self, inputs: list[Buffer], outputs: list[Buffer], temps: list[Buffer]):
-        self.given = [*inputs, *(buffer for buffer in outputs if buffer not in inputs)]
-        self.arena = [buffer for buffer in temps if buffer.kind == "temp"]
-        self.stack = [buffer for buffer in temps if buffer.kind == "scalar"]
+    def __init__(self, program: Program):
+        aliases = program.aliases
+        self.given = [*program.inputs, *(buffer for buffer in program.outputs if buffer not in aliases)]
+        self.arena = [buffer for buffer in program.temps if buffer.kind == "temp"]
+        self.stack = [buffer for buffer in program.temps if buffer.kind == "scalar"]
         self.table = {buffer: k for k, buffer in enumerate([*self.given, *self.arena, *self.stack])}
+        self.table |= {output: self.table[source] for output, source in aliases.items()}
+        self.aliases = aliases
         self.sizes = SizeTable()
 
 
@@ -64,6 +67,8 @@ class EntryRenderer:
         table = self.table = p.alloca(POINTER, size=I32(max(len(layout.table), 1)))
         for k, buffer in enumerate(layout.given):
             e.pointers[buffer] = p.load(p.gep(given, [I64(k)]))
+        for output, source in layout.aliases.items():
+            e.pointers[output] = e.pointers[source]
         if layout.arena:
             arena = p.load(p.gep(given, [I64(len(layout.given))]))
             for k, buffer in enumerate(layout.arena):

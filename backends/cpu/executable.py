@@ -86,6 +86,7 @@ def _write_call(program, compiled, dims, arena_bytes, launch) -> Callable:
     """The function for a program of one native step, written out for its numbers of inputs and outputs."""
     inputs = [f"a{k}" for k in range(len(program.inputs))]
     name_of = {buffer: name for buffer, name in zip(program.inputs, inputs)}
+    name_of |= {output: name_of[source] for output, source in program.aliases.items()}
     names = {"launch": launch, "empty": np.empty, "dims": dims, "keep": compiled, "arena_dtype": np.uint8}
     lines, given = [], list(inputs)
     for k, buffer in enumerate(program.outputs):

@@ -96,7 +96,11 @@ def _find_producer(code: CodeType, lasti: int) -> int:
     unit = max(lasti, 0) // 2
     name = opname[code.co_code[2 * unit]]
     # Python may give a conditional jump the position of the whole statement; the condition stands before it.
-    while unit > 0 and ("JUMP" in name or name == "EXTENDED_ARG"):
+    # So does the test of the first operand of `and` and `or`, which is a copy of it from Python 3.13 on.
+    if unit > 0 and name == "TO_BOOL" and opname[code.co_code[2 * unit - 2]] == "COPY":
+        unit -= 1
+        name = "COPY"
+    while unit > 0 and ("JUMP" in name or name in ("COPY", "EXTENDED_ARG")):
         unit -= 1
         name = opname[code.co_code[2 * unit]]
     return unit

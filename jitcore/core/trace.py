@@ -354,18 +354,21 @@ def origin_of(trace: Trace, tracer: Tracer | None = None) -> errors.Origin:
     info = getattr(trace, "debug_info", None)
     if info is None:
         return errors.Origin("function", transform="trace")
-    names = tuple(origin_arguments(tracer)) if tracer is not None else ()
-    return errors.Origin(info.fun_name, info.location, info.transform, names)
+    avals = origin_arguments(tracer) if tracer is not None else {}
+    origin = errors.Origin(info.fun_name, info.location, info.transform, tuple(avals))
+    # An array cannot be static: it is not hashable.
+    scalars = tuple(name for name, aval in avals.items() if aval.shape == ())
+    return origin._replace(static_names=origin._replace(arg_names=scalars).find_static_names())
 
 
-def origin_arguments(tracer: Tracer) -> list[str]:
-    """Names of the traced function's arguments that the value depends on, in their order."""
+def origin_arguments(tracer: Tracer) -> dict[str, ShapedArray]:
+    """The traced function's arguments that the value depends on, in their order: names and avals."""
     trace = tracer.trace
     if not isinstance(trace, JaxprTrace) or trace.debug_info is None or not trace.debug_info.arg_names:
-        return []
+        return {}
     needed = {tracer.atom}
     for eqn in reversed(trace.eqns):
         if any(var in needed for var in eqn.outvars):
             needed.update(atom for atom in eqn.invars if isinstance(atom, Var))
     names = trace.debug_info.arg_names
-    return list(dict.fromkeys(names[i] for i, var in enumerate(trace.invars) if var in needed and names[i]))
+    return {names[i]: var.aval for i, var in enumerate(trace.invars) if var in needed and names[i]}

@@ -8,6 +8,9 @@ by its path.
 """
 
 # ruff: noqa: F401
+from types import FunctionType
+
+from jitcore.core.source import api_boundary
 from jitcore.lax.associative_scan import associative_scan
 from jitcore.lax.cond import cond, switch
 from jitcore.lax.conv import (
@@ -197,3 +200,8 @@ from jitcore.lax.window import (
     reduce_window_min,
     reduce_window_sum,
 )  # fmt: skip
+
+# An exception leaves a public function without frames of the inside.
+for _name, _value in list(globals().items()):
+    if isinstance(_value, FunctionType) and not _name.startswith("_"):
+        globals()[_name] = api_boundary(_value)

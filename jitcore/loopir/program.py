@@ -127,12 +127,14 @@ class LibraryCall:
 
 
 class Program:
-    """inputs, outputs: buffers in order (an output may be an input's buffer); temps: arena buffers; steps."""
+    """inputs, outputs: buffers in order. temps: buffers of the arena and of the stack. steps: what runs, in order.
+    aliases: outputs that live in the memory of a donated input."""
 
-    __slots__ = ("inputs", "outputs", "temps", "steps")
+    __slots__ = ("inputs", "outputs", "temps", "steps", "aliases")
 
     def __init__(self, inputs: list[Buffer], outputs: list[Buffer], temps: list[Buffer], steps: list):
         self.inputs, self.outputs, self.temps, self.steps = inputs, outputs, temps, steps
+        self.aliases: dict[Buffer, Buffer] = {}
 
     def __str__(self) -> str:
         return format_program(self)
@@ -152,6 +154,7 @@ def format_program(program: Program, size_name: Callable = str) -> str:
     lines = ["program(" + ", ".join(map(describe, program.inputs)) + ") -> ("
              + ", ".join(map(describe, program.outputs)) + "):"]  # fmt: skip
     lines += [f"    {describe(buffer)}" for buffer in program.temps]
+    lines += [f"    {output!r} overwrites {source!r}" for output, source in program.aliases.items()]
     for step in program.steps:
         if isinstance(step, LibraryCall):
             outs = ", ".join(map(repr, step.outputs))

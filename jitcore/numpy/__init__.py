@@ -7,8 +7,11 @@ chapter;
 importing this package also installs operators, methods and NumPy's dispatch hooks on `Array`.
 """
 
+from types import FunctionType
+
 from jitcore.array import Array
 from jitcore.array import Array as ndarray
+from jitcore.core.source import api_boundary
 from jitcore.numpy import (
     array_methods,
     closeness,
@@ -92,3 +95,8 @@ for _chapter in (
     ufuncs,
 ):
     __all__ += _chapter.__all__
+
+# An exception leaves a public function without frames of the inside; the chapters call one another unwrapped.
+for _name, _value in [(name, globals()[name]) for name in __all__]:
+    if isinstance(_value, FunctionType):
+        globals()[_name] = api_boundary(_value)

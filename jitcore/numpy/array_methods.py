@@ -12,6 +12,7 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray
+from jitcore.core.source import api_boundary
 from jitcore.numpy import (
     creation,
     cumulative,
@@ -149,8 +150,8 @@ def define_method(name: str, function):
 def install_methods(cls: type[Array]) -> None:
     """Puts methods and properties on the array class."""
     for name, function in METHODS.items():
-        setattr(cls, name, define_method(name, function))
+        setattr(cls, name, api_boundary(define_method(name, function)))
     for name, method in PLAIN_METHODS.items():
-        setattr(cls, name, method)
+        setattr(cls, name, api_boundary(method))
     for name, (function, doc) in PROPERTIES.items():
-        setattr(cls, name, property(function, doc=doc))
+        setattr(cls, name, property(api_boundary(function), doc=doc))

@@ -57,8 +57,11 @@ def identity(n, dtype=None):
 
 
 def tri(N, M=None, k: int = 0, dtype=None):
-    """Ones at and below the k-th diagonal. Same as: `numpy.tri`."""
-    return convert_dtype(_compare_grids(N, N if M is None else M, k, logic.greater_equal), _float_or(dtype))
+    """Ones at and below the k-th diagonal. Same as: `jax.numpy.tri`; float32 by default."""
+    return convert_dtype(
+        _compare_grids(N, N if M is None else M, k, logic.greater_equal),
+        dtypes.float32 if dtype is None else _float_or(dtype),
+    )
 
 
 def _keep_triangle(name: str, m, k, is_lower: bool) -> Array:
@@ -150,7 +153,7 @@ def vander(x, N: int | None = None, increasing: bool = False):
 
 # -- index arrays -------------------------------------------------------------------------------------------
 def _known(arrays) -> tuple:
-    return tuple(asarray(np.ascontiguousarray(x).astype(np.int32)) for x in arrays)
+    return tuple(asarray(np.ascontiguousarray(x).astype(dtypes.default_dtype("i"))) for x in arrays)
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None):

@@ -328,7 +328,7 @@ def matrix_rank(M, rtol=None, *, tol=None):
     """Number of singular values above rtol times the largest. Same as: `numpy.linalg.matrix_rank`."""
     M = ensure_array("matrix_rank", M)
     if M.ndim < 2:
-        return convert_dtype(reductions.any(logic.not_equal(M, 0)), dtypes.default_dtype("i"))
+        return convert_dtype(reductions.any(logic.not_equal(M, 0)), dtypes.int32)
     s = svd(M, full_matrices=False, compute_uv=False)
     rtol = tol if rtol is None else rtol
     rtol = max(M.shape[-2:]) * float(finfo(s.dtype).eps) if rtol is None else rtol

@@ -12,6 +12,7 @@ import numpy as np
 
 from jitcore import dtypes, errors
 from jitcore.array import Array, ConcreteArray
+from jitcore.core.source import api_boundary
 from jitcore.core.trace import context, eval_trace, user_snippet
 from jitcore.numpy import indexing, logic, products, rounding, ufuncs
 from jitcore.numpy.promotion import convert_dtype, is_operand
@@ -170,7 +171,7 @@ def install_operators(cls: type[Array]) -> None:
         methods[f"__{name}__"] = _define_unary(function)
     for name, method in methods.items():
         method.__name__ = name
-        setattr(cls, name, method)
+        setattr(cls, name, api_boundary(method))
     cls.__hash__ = None
 
 

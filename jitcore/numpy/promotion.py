@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from jitcore import dtypes, errors, lax
+from jitcore import argument_errors, dtypes, errors, lax
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import Primitive
@@ -141,7 +141,7 @@ def _join_extents(extents: tuple, shapes):
         if isinstance(joint, int) and joint == 1:
             joint = extent
         elif joint != extent:
-            raise ValueError(f"Incompatible shapes for broadcasting: shapes={[tuple(s) for s in shapes]}")
+            raise argument_errors.broadcast_error(shapes, user_snippet())
     return joint
 
 

@@ -98,7 +98,7 @@ def searchsorted(a, v, side: str = "left", sorter=None, *, method: str = "scan")
         raise ValueError("a should be 1-dimensional")
     if sorter is not None:
         a = get_item(a, ensure_array("searchsorted", sorter))
-    index = dtypes.default_dtype("i")
+    index = dtypes.int32
     n = a.shape[0]
     if n == 0:
         return lax.full(v.shape, 0, index)
@@ -130,7 +130,7 @@ def digitize(x, bins, right: bool = False, *, method: str | None = None):
         raise ValueError(f"digitize: bins must be a 1-dimensional array; got bins.shape={bins.shape}")
     n = bins.shape[0]
     if n == 0:
-        return lax.full(x.shape, 0, dtypes.default_dtype("i"))
+        return lax.full(x.shape, 0, dtypes.int32)
     side = "right" if not right else "left"
     rising = searchsorted(bins, x, side)
     falling = ufuncs.subtract(n, searchsorted(lax.rev(bins, (0,)), x, "left" if not right else "right"))

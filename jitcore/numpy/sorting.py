@@ -80,7 +80,7 @@ def argpartition(a, kth, axis: int = -1):
     """Indices that `partition`. Same as: `numpy.argpartition`."""
     a, axis = _prepare("argpartition", a, axis)
     _check_position(kth, a, axis)
-    return _argsort(a, axis, True)
+    return convert_dtype(_argsort(a, axis, True), dtypes.int32)
 
 
 def _check_position(kth, a, axis: int) -> None:

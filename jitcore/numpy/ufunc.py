@@ -8,6 +8,8 @@ from __future__ import annotations
 import functools
 import inspect
 
+from jitcore.core.source import api_boundary
+
 
 class Ufunc:
     """A broadcasting function of two operands, such as `jnp.add`.
@@ -26,6 +28,7 @@ class Ufunc:
         self._function, self.identity = function, identity
         self.nout = 2 if self.__name__ == "divmod" else 1
 
+    @api_boundary
     def __call__(self, x, y, /):
         return self._function(x, y)
 

@@ -6,7 +6,7 @@ In: a program as it was lowered. Out: the same program with final buffer kinds a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from jitcore.loopir.expr import Buffer, walk
 from jitcore.loopir.program import (
@@ -28,7 +28,7 @@ def plan_buffers(program: Program, donated: Sequence[bool]) -> Program:
     """Finishes a lowered program; see the module's first line."""
     _drop_dead_stores(program)
     _place_scalars(program)
-    program.outputs = [_reuse_input(program, buffer, donated) for buffer in program.outputs]
+    _reuse_inputs(program, donated)
     return program
 
 
@@ -106,31 +106,29 @@ def _drop_dead_stores(program: Program) -> None:
         if not dead:
             break
         for step in natives:
-            step.body = _without(step.body, dead)
+            step.body = _without(step.body, lambda statement: statement.buffer in dead)  # noqa: B023
     program.steps = [step for step in program.steps if not isinstance(step, Native) or step.body]
     used = set().union(*(_step_reads(step) | _step_writes(step) for step in program.steps), set())
     program.temps = [buffer for buffer in program.temps if buffer in used]
 
 
-def _without(body: list, dead: set[Buffer]) -> list:
+def _without(body: list, is_dead: Callable[[Store | Scan], bool]) -> list:
+    """The body without the stores and scans that are dead, and without what becomes empty."""
     kept = []
     for statement in body:
-        if isinstance(statement, Store):
-            if statement.buffer in dead:
+        if isinstance(statement, (Store, Scan)):
+            if is_dead(statement):
                 continue
         elif isinstance(statement, (Kernel, Loop)):
-            statement.body = _without(statement.body, dead)
+            statement.body = _without(statement.body, is_dead)
             if not statement.body:
                 continue
         elif isinstance(statement, Reduce):
-            statement.stores = _without(statement.stores, dead)
-        elif isinstance(statement, Scan):
-            if statement.buffer in dead:
-                continue
+            statement.stores = _without(statement.stores, is_dead)
         elif isinstance(statement, While):
-            statement.cond, statement.body = _without(statement.cond, dead), _without(statement.body, dead)
+            statement.cond, statement.body = _without(statement.cond, is_dead), _without(statement.body, is_dead)
         elif isinstance(statement, Switch):
-            statement.branches = [_without(branch, dead) for branch in statement.branches]
+            statement.branches = [_without(branch, is_dead) for branch in statement.branches]
         kept.append(statement)
     return kept
 
@@ -148,51 +146,48 @@ def _place_scalars(program: Program) -> None:
             buffer.kind = "temp"
 
 
-def _reuse_input(program: Program, output: Buffer, donated: Sequence[bool]) -> Buffer:
-    """A donated input of the output's shape and dtype that may be overwritten by it, else the output
-    itself."""
+def _reuse_inputs(program: Program, donated: Sequence[bool]) -> None:
+    """Lets outputs take over donated inputs of their shape and dtype, where that changes no value."""
     if len(program.steps) != 1 or not isinstance(program.steps[0], Native):
-        return output
-    taken = {id(buffer) for buffer in program.outputs}
-    for source, may_overwrite in zip(program.inputs, donated):
-        if (
-            may_overwrite
-            and id(source) not in taken
-            and (source.shape, source.dtype) == (output.shape, output.dtype)
-        ):
-            if _may_alias(program.steps[0].body, source, output):
-                _rename(program.steps[0].body, output, source)
-                return source
-    return output
+        return
+    step = program.steps[0]
+    free = [source for source, may_overwrite in zip(program.inputs, donated) if may_overwrite]
+    for output in program.outputs:
+        for source in free:
+            same_type = (source.shape, source.dtype) == (output.shape, output.dtype)
+            if same_type and _may_alias(step.body, source, output):
+                program.aliases[output] = source
+                free.remove(source)
+                step.body = _without_copies(step.body, source, output)
+                break
+
+
+def _without_copies(body: list, source: Buffer, output: Buffer) -> list:
+    """Leaves out the store that only moves each element of `source` to its own place."""
+
+    def is_copy(store: Store) -> bool:
+        value = store.value
+        return store.buffer is output and value.op == "load" and value.attr == (source, store.offset)
+
+    return _without(body, lambda store: isinstance(store, Store) and is_copy(store))
 
 
 def _may_alias(body: list, source: Buffer, output: Buffer) -> bool:
-    """Whether each element of `source` is read for the last time where the same element of `output` is
-    written."""
-    writer = None
-    for number, kernel in enumerate(body):
-        if not isinstance(kernel, Kernel):
-            touched = {b for s in statements_of([kernel]) for b, _ in loads_of(s)}
-            touched |= {store.buffer for s in statements_of([kernel]) for store in stores_of(s)}
-            if output in touched or (writer is not None and source in touched):
-                return False
-            continue
-        statements = list(statements_of(kernel.body))
-        writes = [s for s in statements for store in stores_of(s) if store.buffer is output]
+    """Whether `source` is read for the last time where the same element of `output` is first written."""
+    written = False
+    for kernel in body:
+        statements = list(statements_of([kernel]))
         reads = [(s, offset) for s in statements for buffer, offset in loads_of(s) if buffer is source]
-        if writer is not None and (reads or writes):
+        writes = [(s, store) for s in statements for store in stores_of(s) if store.buffer is output]
+        writes += [(s, None) for s in statements if isinstance(s, Scan) and s.buffer is output]
+        if written and reads:
             return False
-        if writes:
-            writer = number
-            if len(writes) != 1 or not isinstance(writes[0], Store):
-                return False
-            if any(s is not writes[0] or offset != writes[0].offset for s, offset in reads):
-                return False
-    return writer is not None
-
-
-def _rename(body: list, old: Buffer, new: Buffer) -> None:
-    for statement in statements_of(body):
-        for store in stores_of(statement):
-            if store.buffer is old:
-                store.buffer = new
+        if written or not writes:
+            continue
+        if not isinstance(kernel, Kernel) or len(writes) != 1 or not isinstance(writes[0][0], Store):
+            return False
+        first = writes[0][0]
+        if any(s is not first or offset != first.offset for s, offset in reads):
+            return False
+        written = True
+    return written

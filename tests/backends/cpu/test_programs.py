@@ -190,6 +190,17 @@ def test_donated_memory_is_reused():
     assert x.is_deleted()
 
 
+def test_an_update_of_donated_memory_happens_in_place():
+    f = jitcore.jit(lambda x, i: x.at[i].add(1.0), donate_argnums=0)
+    x = jnp.array(normal(1000))
+    address, expected = x.data.ctypes.data, np.asarray(x).copy()
+    out = f(x, np.int32(7))
+    expected[7] += 1
+    np.testing.assert_array_equal(np.asarray(out), expected)
+    assert out.data.ctypes.data == address
+    assert "range(1000)" not in f.inspect("loop program")
+
+
 @pytest.mark.parametrize("function", [lambda x: x[::-1] * 2, lambda x: x - x.mean(), lambda x: x + jnp.roll(x, 1)],
                          ids=["reversed", "minus mean", "rolled"])  # fmt: skip
 def test_donation_never_changes_values(function):
