@@ -195,12 +195,11 @@ def complex_dtype(dtype) -> np.dtype:
 
 
 def inexact_dtype(dtype) -> np.dtype:
-    """Dtype of `sin(x)` for an x of this dtype: floats stay, 64-bit integers give float64, others the
-    default."""
+    """Dtype of `sin(x)` for an x of this dtype: floats stay, 64-bit integers give float64, others float32."""
     dtype = np.dtype(dtype)
     if is_inexact(dtype):
         return dtype
-    return float64 if dtype in (int64, uint64) else default_dtype("f")
+    return float64 if dtype in (int64, uint64) else float32
 
 
 def join_types(*types: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:

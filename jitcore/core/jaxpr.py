@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from jitcore.array import ConcreteArray
 from jitcore.core.aval import ShapedArray, aval_of
 
 _serial = itertools.count()
@@ -49,6 +50,10 @@ class Literal:
 
     def to_numpy(self) -> np.ndarray:
         return np.asarray(self.value, self.aval.dtype)
+
+    def to_operand(self):
+        """The value as an operand of the same type, weak where the literal is."""
+        return ConcreteArray(self.to_numpy(), True) if self.aval.weak_type else self.value
 
     def __repr__(self) -> str:
         return f"Literal({self.value})"
@@ -170,7 +175,7 @@ def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
     env.update(zip(jaxpr.invars, args))
 
     def read(atom):
-        return atom.value if isinstance(atom, Literal) else env[atom]
+        return atom.to_operand() if isinstance(atom, Literal) else env[atom]
 
     for eqn in jaxpr.eqns:
         outs = eqn.primitive.bind(*map(read, eqn.invars), **eqn.params)

@@ -458,3 +458,14 @@ def full_like(x, fill_value, dtype=None, shape=None) -> Array:
     weak = dtype is None and like.weak_type
     dtype = like.dtype if dtype is None else dtypes.canonicalize(dtype)
     return _fill(shape, cast(fill_value, aval, dtype, weak))
+
+
+def _lower_dimension_size(builder, *, dim):
+    return builder.constant(int(dim), dtypes.default_dtype("i"))
+
+
+@define("dimension_size", impl=lambda *, dim: np.asarray(int(dim)), lower=_lower_dimension_size,
+        aval=lambda *, dim: ShapedArray((), dtypes.default_dtype("i"), True))  # fmt: skip
+def dimension_size(dim) -> Array:
+    """A symbolic dimension as a number: an integer scalar of weak type, known when sizes are."""
+    return dimension_size.primitive.bind(dim=dim)

@@ -38,12 +38,14 @@ def operand_type(name: str, position: int, x) -> tuple[np.dtype, bool]:
         return dtypes.canonicalize(x.dtype), False
     if isinstance(x, dtypes.PYTHON_SCALARS):
         return dtypes.of_python_scalar(x), not isinstance(x, bool)
+    if is_symbolic(x):
+        return dtypes.default_dtype("i"), True
     raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position {position}.")
 
 
 def is_operand(x) -> bool:
     """Whether arithmetic with an Array takes x: an array or a number, no list."""
-    return isinstance(x, (Array, np.ndarray, np.generic, bool, int, float, complex))
+    return isinstance(x, (Array, np.ndarray, np.generic, bool, int, float, complex)) or is_symbolic(x)
 
 
 def ensure_array(name: str, x, position: int = 0) -> Array:
@@ -54,6 +56,8 @@ def ensure_array(name: str, x, position: int = 0) -> Array:
     if isinstance(x, Array):
         return x
     dtype, weak = operand_type(name, position, x)
+    if is_symbolic(x):
+        return lax.dimension_size(x)
     if not isinstance(x, (np.ndarray, np.generic)):
         return ConcreteArray(dtypes.scalar_to_numpy(x), weak)
     return ConcreteArray(np.require(x, dtype, ["C_CONTIGUOUS", "ALIGNED"]).reshape(np.shape(x)), weak)
@@ -93,6 +97,8 @@ def promote_typed(name: str, args: Sequence, to: Callable | None = None) -> tupl
 def convert_operand(arg, own: tuple[np.dtype, bool], dtype, weak: bool):
     """arg in this dtype. Equal dtypes need no conversion, whatever their weak types: the result's is
     joint."""
+    if is_symbolic(arg):
+        arg = lax.dimension_size(arg)
     if own[0] == dtype and (own[1] == weak or isinstance(arg, Array)):
         return arg
     if weak and arg.__class__ in _SCALAR_TYPES and dtype != dtypes.default_dtype(dtypes.kind_of(dtype)):
