@@ -52,7 +52,7 @@ class KernelRenderer:
     ):
         self.module, self.name, self.kernel = module, name, kernel
         self.table, self.sizes, self.first_size = table, sizes, first_size
-        self.lanes, self.fastmath = choose_lanes(kernel, options.vector_bytes), options.fastmath
+        self.vector_bytes, self.fastmath = options.vector_bytes, options.fastmath
         self.written = {store.buffer for s in _flatten(kernel.body) for store in stores_of(s)}
         self.written |= {s.buffer for s in _flatten(kernel.body) if isinstance(s, Scan)}
         roots = _all_roots(list(_flatten(kernel.body)))
@@ -88,6 +88,24 @@ class KernelRenderer:
         emitter.finish()
         return function
 
+    def lanes_of(self, statement: Loop | Reduce) -> int:
+        """Lanes of the vector axis in one statement: two registers of the widest element; four for plain
+        reductions, to hide latency. Complex numbers run one at a time."""
+        widest, has_math = 1, False
+        for inner in _flatten([statement]):
+            if isinstance(inner, Loop):
+                continue
+            nodes = walk(roots_of(inner))
+            buffers = [store.buffer for store in stores_of(inner)]
+            if any(item.dtype.kind == "c" for item in (*nodes, *buffers)):
+                return 1
+            for node in nodes:
+                has_math = has_math or is_math_call(node.op, node.dtype)
+                if node.op != "index" and not (node.dtype == dtypes.int64 and node.op == "const"):
+                    widest = max(widest, node.dtype.itemsize)
+        hides_latency = isinstance(statement, Reduce) and not has_math
+        return max(2, (4 if hides_latency else 2) * self.vector_bytes // widest)
+
     # -- statements ---------------------------------------------------------------------------------------
     def _statements(self, e: FunctionEmitter, body: list) -> None:
         for statement in body:
@@ -102,11 +120,14 @@ class KernelRenderer:
 
     def _loop(self, e: FunctionEmitter, loop: Loop, start: ir.Value, stop: ir.Value) -> None:
         self._hoist(e, loop.body, {loop.axis})
-        self._run_axis(e, loop.axis, start, stop, lambda: self._statements(e, loop.body))
+        self._run_axis(e, loop.axis, start, stop, loop, lambda: self._statements(e, loop.body))
 
-    def _run_axis(self, e: FunctionEmitter, axis, start, stop, body: Callable[[], None]) -> None:
-        if axis is self.kernel.vector and self.lanes > 1:
-            e.vector_loop(axis, start, stop, self.lanes, body)
+    def _run_axis(
+        self, e: FunctionEmitter, axis, start, stop, statement: Loop | Reduce, body: Callable[[], None]
+    ) -> None:
+        lanes = self.lanes_of(statement) if axis is self.kernel.vector else 1
+        if lanes > 1:
+            e.vector_loop(axis, start, stop, lanes, body)
             return
 
         def run(i):
@@ -151,7 +172,7 @@ class KernelRenderer:
                 return
             low, high = (start, stop) if axes[0] is reduce.axes[0] else (I64(0), e.size(axes[0].extent))
             self._hoist_roots(e, roots, body, set(axes))
-            self._run_axis(e, axes[0], low, high, lambda: iterate(axes[1:]))
+            self._run_axis(e, axes[0], low, high, reduce, lambda: iterate(axes[1:]))
 
         iterate(reduce.axes)
 
@@ -228,8 +249,9 @@ class _Accumulator:
         self, renderer: KernelRenderer, e: FunctionEmitter, reduce: Reduce, part, scalar: bool = False
     ):
         self.e, (self.result, self.op, self.expr) = e, part
-        self.along_lanes = not scalar and renderer.kernel.vector in reduce.axes and renderer.lanes > 1
-        self.spread = renderer.lanes if self.along_lanes else e.lanes
+        lanes = renderer.lanes_of(reduce) if renderer.kernel.vector in reduce.axes and not scalar else 1
+        self.along_lanes = lanes > 1
+        self.spread = lanes if self.along_lanes else e.lanes
         self.axis = reduce.axes[-1]
         self.dtype = self.expr.dtype
         self.type = element_type(self.dtype)
@@ -369,23 +391,3 @@ def _all_roots(body: list) -> list[Expr]:
         else:
             roots += roots_of(statement)
     return roots
-
-
-def choose_lanes(kernel: Kernel, vector_bytes: int) -> int:
-    """Lanes of the vector axis: two registers of the widest element; more for reductions, to hide latency."""
-    if kernel.vector is None:
-        return 1
-    widest, reduces = 1, False
-    for statement in _flatten(kernel.body):
-        reduces = reduces or (isinstance(statement, Reduce) and kernel.vector in statement.axes)
-        if isinstance(statement, Loop):
-            continue
-        for node in walk(roots_of(statement)):
-            if node.dtype.kind == "c":
-                return 1
-            if node.op != "index" and not (node.dtype == dtypes.int64 and node.op == "const"):
-                widest = max(widest, node.dtype.itemsize)
-        for store in stores_of(statement):
-            if store.buffer.dtype.kind == "c":
-                return 1
-    return max(2, (4 if reduces else 2) * vector_bytes // widest)
