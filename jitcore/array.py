@@ -1,9 +1,8 @@
 """Arrays: the abstract `Array` and its concrete form, an immutable NumPy-backed buffer.
 
 In: ndarrays that a backend or an eager operation produced. Out: `Array` values with JAX's printing, weak
-types,
-deletion (donation) and NumPy, buffer and DLPack interoperation without copies. Operators and methods
-(`x + y`, `x.sum()`, `x.at[i]`) are installed by `lax.operators` and `numpy.array_methods`.
+types, deletion (donation) and NumPy, buffer and DLPack interoperation without copies. Operators and
+methods (`x + y`, `x.sum()`, `x.at[i]`) are installed by `lax.operators` and `numpy.array_methods`.
 """
 
 from __future__ import annotations

@@ -177,8 +177,10 @@ class Config(threading.local):
         for name, value in values.items():
             flag = find_flag(name)
             if flag.process_wide:
-                raise ValueError(f"config.{flag.name} holds for the whole process and cannot be overridden in one "
-                                 f"thread: write config.update({flag.name!r}, {value!r})")  # fmt: skip
+                raise ValueError(
+                    f"config.{flag.name} holds for the whole process and cannot be overridden in one thread: "
+                    f"write config.update({flag.name!r}, {value!r})"
+                )
             checked[flag.name] = check_value(flag, value, f"config.override({name}=...)")
         return Override(checked)
 

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 
-from jitcore import debug
+from jitcore import debug, lax
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.aval import ShapedArray, ShapeDtypeStruct
 from jitcore.core.interpret import run_jaxpr_numpy
@@ -13,7 +13,6 @@ from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.core.trace import trace_to_jaxpr
 from jitcore.errors import JitcoreRuntimeError
 from jitcore.experimental import io_callback
-from jitcore.lax import elementwise as lax
 from jitcore.lax.callback import DEBUG, IO, ORDERED_DEBUG, ORDERED_IO, pure_callback
 from jitcore.lax.cond import cond
 from jitcore.lax.while_loop import fori_loop, while_loop

@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 import jitcore
-from jitcore import errors
+from jitcore import errors, lax
 from jitcore.array import Array, ConcreteArray
-from jitcore.lax import elementwise as lax
 
 PARAMETERS = [
     "fun", "in_shardings", "out_shardings", "static_argnums", "static_argnames", "donate_argnums",

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import jitcore
+from jitcore import lax
 from jitcore.array import ConcreteArray
 from jitcore.config import config
 from jitcore.dispatch import counters
 from jitcore.dispatch.executables import ExecutableCache, executables
-from jitcore.lax import elementwise as lax
 
 
 @pytest.fixture(autouse=True)

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 import jitcore
-from jitcore import errors
+from jitcore import errors, lax
 from jitcore.array import ConcreteArray
 from jitcore.dispatch import donation
 from jitcore.dispatch.backend import CompileOptions, find_backend, list_backends
-from jitcore.lax import elementwise as lax
 
 
 def make_array(n: int = 4, value: float = 1.0) -> ConcreteArray:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jitcore
-from jitcore.lax import elementwise as lax
+from jitcore import lax
 
 ONES = np.ones(3, np.float32)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jitcore
-from jitcore.lax import elementwise as lax
+from jitcore import lax
 
 LOG2 = """\
 { lambda ; a:f32[]. let

@@ -52,7 +52,8 @@ class EntryRenderer:
     def render(self) -> ir.Function:
         function = ir.Function(self.module, ENTRY_TYPE, self.name)
         given, dims = function.args
-        e = self.e = FunctionEmitter(function, dims, self.layout.sizes, len(self.layout.arena), self.options.fastmath)
+        first_size, fastmath = len(self.layout.arena), self.options.fastmath
+        e = self.e = FunctionEmitter(function, dims, self.layout.sizes, first_size, fastmath)
         self.dims = dims
         self._make_table(given, dims)
         self._body(self.step.body)

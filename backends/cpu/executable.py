@@ -1,8 +1,8 @@
 """Executables: what a call of a compiled program does with ndarrays.
 
-In: machine code and the loop program it came from. Out: a function of the input ndarrays for one signature.
-Outputs
-and the arena are allocated by NumPy, outside of kernels, which gives large arrays huge pages.
+In: machine code and the loop program it came from. Out: a function of the input ndarrays for one
+signature. Outputs and the arena are allocated by NumPy, outside of kernels, which gives large arrays huge
+pages.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """One LLVM function under construction: its buffers, sizes and the expressions computed so far.
 
-In: expressions and indexes of the loop program. Out: instructions. Shared by kernels (`kernel.py`) and the
-entry
-point (`entry.py`).
+In: expressions and indexes of the loop program. Out: instructions. Shared by kernels (`kernel.py`) and
+the entry point (`entry.py`).
 """
 
 from __future__ import annotations
@@ -58,9 +57,8 @@ class FloatBuilder(ir.IRBuilder):
 class FunctionEmitter:
     """Emits expressions into one function. `pointer_of(buffer)` gives a buffer's address as i8*.
 
-    lanes, vector_axis, mask: set while the body of a vector loop is emitted; `axis_values[vector_axis]` is
-    then the
-    index of lane 0.
+    lanes, vector_axis, mask: set while the body of a vector loop is emitted; `axis_values[vector_axis]`
+    is then the index of lane 0.
     """
 
     def __init__(self, function: ir.Function, dims: ir.Value, sizes: SizeTable, first_size: int,

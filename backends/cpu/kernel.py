@@ -1,8 +1,7 @@
 """Rendering of kernels: one fused loop nest group becomes one LLVM function, with explicit lanes.
 
 In: a `loopir.Kernel`. Out: internal functions `void(i8** buffers, i64* dims, i64 start, i64 stop)` over a
-range of the
-outermost loop, which the entry point calls directly or hands to the thread pool.
+range of the outermost loop, which the entry point calls directly or hands to the thread pool.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """LLVM types and instructions for scalars and lanes: the vocabulary of the renderer.
 
 In: NumPy dtypes, lane counts, an `ir.IRBuilder`. Out: LLVM types, constants and instructions. A register
-holds bool
-as i1, bfloat16 as its 16 bits, a complex number as a vector of two; everything else as LLVM's own type.
+holds bool as i1, bfloat16 as its 16 bits, a complex number as a vector of two; everything else as LLVM's
+own type.
 """
 
 from __future__ import annotations

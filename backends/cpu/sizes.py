@@ -1,8 +1,8 @@
 """Sizes as run-time arguments: which extents and strides a kernel knows and which it is told at each call.
 
 In: the sizes (ints, symbolic dimensions) a program's text mentions. Out: slots of the array of sizes that
-its entry
-point receives. Because large sizes are arguments, programs that differ in them only share one kernel.
+its entry point receives. Because large sizes are arguments, programs that differ in them only share one
+kernel.
 """
 
 from __future__ import annotations

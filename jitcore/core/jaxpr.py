@@ -1,8 +1,7 @@
 """The jaxpr: jitcore's first-order typed program text, with one equation per primitive application.
 
 Grammar: a `Jaxpr` is constvars, invars, a list of `Equation`s in order, and outvars (atoms). An atom is a
-`Var`
-or a `Literal`. Each variable is assigned once. `check.py` is the executable specification.
+`Var` or a `Literal`. Each variable is assigned once. `check.py` is the executable specification.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 In: primitive applications (`Primitive.bind`). Out: values at once (`EvalTrace`) or equations (`JaxprTrace`).
 Each thread has one current trace; a transformation makes its own trace current while the user's function
-runs.
-A `JaxprTrace` can be opened and closed independently of any function, and its outputs named at closing time,
-so that a caller may look at what two sub-traces computed before it decides what they return.
+runs. A `JaxprTrace` can be opened and closed independently of any function, and its outputs named at
+closing time, so that a caller may look at what two sub-traces computed before it decides what they
+return.
 """
 
 from __future__ import annotations

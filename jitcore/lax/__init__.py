@@ -1,10 +1,8 @@
 """The primitives, one block each, and their public functions (`jitcore.lax`).
 
 In: operands of equal dtypes and compatible shapes. Out: arrays or tracers. NumPy-style promotion and
-broadcasting
-live one layer up, in `jitcore.numpy`.
-A name such as `lax.scan` or `lax.sort` is the function, not the module of that name: import from the module
-by its path.
+broadcasting live one layer up, in `jitcore.numpy`. A name such as `lax.scan` or `lax.sort` is the
+function, not the module of that name: import from the module by its path.
 """
 
 # ruff: noqa: F401
@@ -12,52 +10,196 @@ from types import FunctionType
 
 from jitcore.core.source import api_boundary
 from jitcore.lax.associative_scan import associative_scan
+from jitcore.lax.bits import (
+    and_ as bitwise_and,
+)  # fmt: skip
+from jitcore.lax.bits import (
+    clz,
+    population_count,
+    shift_left,
+    shift_right_arithmetic,
+    shift_right_logical,
+)
+from jitcore.lax.bits import (
+    not_ as bitwise_not,
+)
+from jitcore.lax.bits import (
+    or_ as bitwise_or,
+)
+from jitcore.lax.bits import (
+    xor as bitwise_xor,
+)
 from jitcore.lax.cond import cond, switch
 from jitcore.lax.conv import (
-    ConvDimensionNumbers, conv, conv_dimension_numbers, conv_general_dilated, conv_transpose,
+    ConvDimensionNumbers,
+    conv,
+    conv_dimension_numbers,
+    conv_general_dilated,
+    conv_transpose,
     conv_with_general_padding,
 )  # fmt: skip
 from jitcore.lax.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
 from jitcore.lax.dimension_numbers import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from jitcore.lax.dot import batch_matmul, dot, dot_general
 from jitcore.lax.elementwise import (
-    RoundingMethod, abs_ as abs, acos, acosh, add, and_ as bitwise_and, asin, asinh, atan, atan2, atanh,
-    bitcast_convert_type, cbrt, ceil, clamp, clz, complex_ as complex, conj, convert_element_type,
-    copysign, cos, cosh, digamma, div, eq, erf, erf_inv, erfc, exp, exp2, expm1, floor, ge, gt, imag,
-    integer_pow, is_finite, le, lgamma, log, log10, log1p, log2, logistic, lt, max_ as max, min_ as min,
-    mul, ne, neg, nextafter, not_ as bitwise_not, or_ as bitwise_or, population_count, pow_ as pow, real,
-    reciprocal, rem, round, round_half_away, round_half_even, rsqrt, select, select_n, shift_left,
-    shift_right_arithmetic, shift_right_logical, sign, signbit, sin, sinh, sqrt, square, sub, tan, tanh,
-    trunc, xor as bitwise_xor,
+    RoundingMethod,
+    acos,
+    acosh,
+    add,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    bitcast_convert_type,
+    cbrt,
+    ceil,
+    clamp,
+    conj,
+    convert_element_type,
+    copysign,
+    cos,
+    cosh,
+    digamma,
+    div,
+    eq,
+    erf,
+    erf_inv,
+    erfc,
+    exp,
+    exp2,
+    expm1,
+    floor,
+    ge,
+    gt,
+    imag,
+    integer_pow,
+    is_finite,
+    le,
+    lgamma,
+    log,
+    log1p,
+    log2,
+    log10,
+    logistic,
+    lt,
+    mul,
+    ne,
+    neg,
+    nextafter,
+    real,
+    reciprocal,
+    rem,
+    round,
+    round_half_away,
+    round_half_even,
+    rsqrt,
+    select,
+    select_n,
+    sign,
+    signbit,
+    sin,
+    sinh,
+    sqrt,
+    square,
+    sub,
+    tan,
+    tanh,
+    trunc,
 )  # fmt: skip
+from jitcore.lax.elementwise import (
+    abs_ as abs,
+)
+from jitcore.lax.elementwise import (
+    complex_ as complex,
+)
+from jitcore.lax.elementwise import (
+    max_ as max,
+)
+from jitcore.lax.elementwise import (
+    min_ as min,
+)
+from jitcore.lax.elementwise import (
+    pow_ as pow,
+)
 from jitcore.lax.fft import FftType, fft
 from jitcore.lax.gather_scatter import (
-    gather, scatter, scatter_add, scatter_max, scatter_min, scatter_mul, scatter_sub,
+    gather,
+    scatter,
+    scatter_add,
+    scatter_max,
+    scatter_min,
+    scatter_mul,
+    scatter_sub,
 )  # fmt: skip
 from jitcore.lax.index import (
-    dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim, dynamic_update_index_in_dim,
-    dynamic_update_slice, dynamic_update_slice_in_dim, index_in_dim, slice, slice_in_dim,
+    dynamic_index_in_dim,
+    dynamic_slice,
+    dynamic_slice_in_dim,
+    dynamic_update_index_in_dim,
+    dynamic_update_slice,
+    dynamic_update_slice_in_dim,
+    index_in_dim,
+    slice,
+    slice_in_dim,
 )  # fmt: skip
 from jitcore.lax.linalg import (
-    cholesky, eig, eigh, lu, lu_pivots_to_permutation, qr, schur, svd, triangular_solve,
+    cholesky,
+    eig,
+    eigh,
+    lu,
+    lu_pivots_to_permutation,
+    qr,
+    schur,
+    svd,
+    triangular_solve,
 )  # fmt: skip
 from jitcore.lax.normal import log_ndtr, ndtri
 from jitcore.lax.pad import pad
 from jitcore.lax.random import threefry2x32
 from jitcore.lax.reduce import (
-    argmax, argmin, reduce, reduce_and, reduce_max, reduce_min, reduce_or, reduce_precision, reduce_prod,
-    reduce_sum, reduce_xor,
+    argmax,
+    argmin,
+    reduce,
+    reduce_and,
+    reduce_max,
+    reduce_min,
+    reduce_or,
+    reduce_precision,
+    reduce_prod,
+    reduce_sum,
+    reduce_xor,
 )  # fmt: skip
 from jitcore.lax.scan import map, scan
 from jitcore.lax.shape import (
-    broadcast, broadcast_in_dim, broadcast_shapes, broadcasted_iota, concatenate, copy, dimension_size,
-    expand_dims, full, full_like, iota, reshape, rev, split, squeeze, stop_gradient, tile, transpose,
+    broadcast,
+    broadcast_in_dim,
+    broadcast_shapes,
+    broadcasted_iota,
+    concatenate,
+    copy,
+    dimension_size,
+    expand_dims,
+    full,
+    full_like,
+    iota,
+    reshape,
+    rev,
+    split,
+    squeeze,
+    stop_gradient,
+    tile,
+    transpose,
 )  # fmt: skip
 from jitcore.lax.sort import argsort, sort, sort_key_val, top_k
 from jitcore.lax.special import bessel_i0e, bessel_i1e, betainc, igamma, igammac, polygamma, zeta
 from jitcore.lax.while_loop import fori_loop, while_loop
 from jitcore.lax.window import (
-    padtype_to_pads, reduce_window, reduce_window_max, reduce_window_min, reduce_window_sum,
+    padtype_to_pads,
+    reduce_window,
+    reduce_window_max,
+    reduce_window_min,
+    reduce_window_sum,
 )  # fmt: skip
 
 # An exception leaves a public function without frames of the inside.

@@ -1,8 +1,8 @@
 """Family constructors: one block of code defines one primitive with all its rules.
 
 In: an implementation and the few facts in which the members of a family differ. Out: a registered
-`Primitive` and the
-public `lax` function that binds it. Families: `elementwise` (and its shapes `unary`, `binary`,
+`Primitive` and the public `lax` function that binds it. Families: `elementwise` (and its shapes `unary`,
+`binary`,
 `comparison`) here;
 the structured primitives call `Primitive` through `define`.
 """
@@ -54,8 +54,8 @@ def elementwise(
         scalar_op: name of the loop program's scalar operation; the primitive's name by default.
         accepts: dtype kinds ("b", "i", "u", "f", "c") that it takes.
         result: dtype of the result given the operand's dtype: a function, a dtype, or None for the same.
-        domain: interval of reals that tests sample.
-        compute_half_in_float32: impl has no float16/bfloat16 loop.
+        domain: interval of reals that tests sample. compute_half_in_float32: impl has no float16/bfloat16
+        loop.
     """
 
     def attach(function):

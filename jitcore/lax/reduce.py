@@ -17,7 +17,7 @@ from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.trace import trace_to_jaxpr
-from jitcore.lax import elementwise
+from jitcore.lax import bits, elementwise
 from jitcore.lax.define import cast, define
 
 
@@ -60,9 +60,9 @@ MONOIDS = {
     "mul": Monoid(np.multiply, lambda dtype: np.ones((), dtype), elementwise.mul, accumulates=True),
     "max": Monoid(np.maximum, lowest_value, elementwise.max_),
     "min": Monoid(np.minimum, highest_value, elementwise.min_),
-    "and": Monoid(np.bitwise_and, _all_bits, elementwise.and_),
-    "or": Monoid(np.bitwise_or, lambda dtype: np.zeros((), dtype), elementwise.or_),
-    "xor": Monoid(np.bitwise_xor, lambda dtype: np.zeros((), dtype), elementwise.xor),
+    "and": Monoid(np.bitwise_and, _all_bits, bits.and_),
+    "or": Monoid(np.bitwise_or, lambda dtype: np.zeros((), dtype), bits.or_),
+    "xor": Monoid(np.bitwise_xor, lambda dtype: np.zeros((), dtype), bits.xor),
 }
 
 

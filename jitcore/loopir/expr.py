@@ -1,8 +1,8 @@
 """Scalar expressions of the loop program: pure, typed, hash-consed nodes.
 
 In: operations on scalars. Out: a DAG in which equal expressions are one object, so that common
-subexpressions are
-computed once and each node can be placed at the outermost loop level that it depends on.
+subexpressions are computed once and each node can be placed at the outermost loop level that it depends
+on.
 """
 
 from __future__ import annotations
@@ -65,8 +65,7 @@ class Expr:
     """A scalar value. Built by `Graph` only.
 
     op: "const" (attr: value), "load" (attr: (Buffer, Index)), "index" (attr: Index), "result" (attr: the
-    statement
-    variable that holds it), or a scalar operation's name with `args`.
+    statement variable that holds it), or a scalar operation's name with `args`.
     axes: the loop axes it depends on. variables: statement results it depends on.
     """
 

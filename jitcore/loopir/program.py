@@ -127,8 +127,8 @@ class LibraryCall:
 
 
 class Program:
-    """inputs, outputs: buffers in order. temps: buffers of the arena and of the stack. steps: what runs, in order.
-    aliases: outputs that live in the memory of a donated input."""
+    """inputs, outputs: buffers in order. temps: buffers of the arena and of the stack. steps: what runs, in
+    order. aliases: outputs that live in the memory of a donated input."""
 
     __slots__ = ("inputs", "outputs", "temps", "steps", "aliases")
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 
-from jitcore import dtypes
+from jitcore import dtypes, lax
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.lax import elementwise as lax
 from jitcore.numpy.promotion import ensure_array, promote
 from jitcore.scipy.special import expit
 

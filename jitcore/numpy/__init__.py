@@ -1,10 +1,9 @@
 """The NumPy namespace on Arrays and tracers (`import jitcore.numpy as jnp`).
 
 In: arrays, ndarrays, numbers. Out: Arrays, or tracers inside a traced function. Names, signatures and
-semantics are
-NumPy's, with JAX's promotion (weak Python scalars, 32-bit defaults) and immutable arrays. One module per
-chapter;
-importing this package also installs operators, methods and NumPy's dispatch hooks on `Array`.
+semantics are NumPy's, with JAX's promotion (weak Python scalars, 32-bit defaults) and immutable arrays.
+One module per chapter; importing this package also installs operators, methods and NumPy's dispatch hooks
+on `Array`.
 """
 
 from types import FunctionType

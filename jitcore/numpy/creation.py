@@ -1,8 +1,8 @@
 """Making arrays: from Python values, filled, as ranges, grids and special matrices.
 
 In: Python numbers, nested lists, ndarrays, shapes. Out: Arrays. Where no dtype is given, Python numbers
-take the
-default 32-bit dtypes; ndarrays and NumPy scalars keep theirs. Extents must be known while tracing.
+take the default 32-bit dtypes; ndarrays and NumPy scalars keep theirs. Extents must be known while
+tracing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Diagonals, triangles and special matrices.
 
 In: extents, or an array of at least one axis. Out: arrays; masks come from comparing index grids, so that
-nothing but
-the result is stored.
+nothing but the result is stored.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Discrete Fourier transforms (`jitcore.numpy.fft`).
 
 In: an array; `n`/`s` the lengths to which axes are cut or padded with zeros; `norm` where the factor 1/n
-goes. Out: complex
-arrays, real ones for the inverse real transforms; float32 gives complex64.
+goes. Out: complex arrays, real ones for the inverse real transforms; float32 gives complex64.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 In: a shape and an index (integers, slices, None, Ellipsis, integer and boolean arrays, in NumPy's
 combinations).
 Out: a list of entries, one per axis or new axis, and for general indices an `IndexPlan`: one index array
-and the
-dimension numbers of one gather or scatter. An index known now is checked now (IndexError out of range).
+and the dimension numbers of one gather or scatter. An index known now is checked now (IndexError out of
+range).
 """
 
 from __future__ import annotations
@@ -208,8 +208,8 @@ class IndexPlan(NamedTuple):
 
     indices: array of shape `batch + (k,)`; index_map: the axis that each of the k components positions.
     window_dims: axes of the result (without new axes) that run through a slice. collapsed: axes of the
-    array that the
-    result lacks. slice_sizes: extent of a slice along each axis. shape: of the result with its new axes;
+    array that the result lacks. slice_sizes: extent of a slice along each axis. shape: of the result with
+    its new axes;
     core_shape: without. new_axes: their positions. is_known: no index depends on an Array.
     """
 

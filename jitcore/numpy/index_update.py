@@ -1,10 +1,8 @@
 """Writing parts of arrays: `x.at[index].set(v)` and its like, which return a new array.
 
-In: an array, an index, values that broadcast to `x[index]`. Out: the array with those elements replaced or
-combined.
-A contiguous static part is one `dynamic_update_slice`, a traced mask one selection, everything else one
-scatter.
-Traced indices out of range are dropped; known ones raise IndexError.
+In: an array, an index, values that broadcast to `x[index]`. Out: the array with those elements replaced
+or combined. A contiguous static part is one `dynamic_update_slice`, a traced mask one selection,
+everything else one scatter. Traced indices out of range are dropped; known ones raise IndexError.
 """
 
 from __future__ import annotations

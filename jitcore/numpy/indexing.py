@@ -1,10 +1,8 @@
 """Reading parts of arrays: `x[index]`, and `where`.
 
 In: an array and an index. Out: an array. Outside a trace an index that NumPy alone decides goes to NumPy;
-inside one a
-static index is one `slice`, a traced integer one `dynamic_slice`, everything else one `gather`. Traced
-indices out of
-range are clamped; known ones raise IndexError.
+inside one a static index is one `slice`, a traced integer one `dynamic_slice`, everything else one
+`gather`. Traced indices out of range are clamped; known ones raise IndexError.
 """
 
 from __future__ import annotations

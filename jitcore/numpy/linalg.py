@@ -1,8 +1,8 @@
 """Linear algebra (`jitcore.numpy.linalg`): factorisations, solvers, norms.
 
 In: matrices [..., n, m] (stacks where NumPy takes them) of any number type. Out: arrays in the float or
-complex dtype
-that belongs to them. Factorisations are primitives of `lax.linalg`; a matrix that has none gives NaN.
+complex dtype that belongs to them. Factorisations are primitives of `lax.linalg`; a matrix that has none
+gives NaN.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Reductions that leave NaN out.
 
-In: an array, `axis`, `keepdims`, `where`. Out: what the plain reduction gives of the elements that are not
-NaN; NaN
-where there are none.
+In: an array, `axis`, `keepdims`, `where`. Out: what the plain reduction gives of the elements that are
+not NaN; NaN where there are none.
 """
 
 from __future__ import annotations

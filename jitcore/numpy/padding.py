@@ -1,8 +1,7 @@
 """`pad`: arrays with values put around them.
 
 In: an array and widths known now. Out: the larger array. Constant padding is one `pad`; the other modes
-join slices of
-the array itself, one axis after another.
+join slices of the array itself, one axis after another.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Products of vectors, matrices and tensors: `dot`, `matmul`, `einsum`, `tensordot`, `outer` and their like.
 
 In: arrays. Out: one array in the dtype where they meet. Each contraction of two arrays is one
-`dot_general`, with a
-transposition of the result where its axes come out in another order.
+`dot_general`, with a transposition of the result where its axes come out in another order.
 """
 
 from __future__ import annotations

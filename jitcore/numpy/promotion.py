@@ -1,10 +1,8 @@
 """Operands of NumPy-style functions: what is accepted, which dtype they meet in, how shapes broadcast.
 
 In: arrays, tracers, ndarrays and Python scalars as the user passes them. Out: operands of one dtype for
-`lax`, in
-which scalars stay scalars (an elementwise primitive takes them as they are) and arrays have one shape.
-Everything
-in `jitcore.numpy` goes through here before it reaches a primitive.
+`lax`, in which scalars stay scalars (an elementwise primitive takes them as they are) and arrays have one
+shape. Everything in `jitcore.numpy` goes through here before it reaches a primitive.
 """
 
 from __future__ import annotations

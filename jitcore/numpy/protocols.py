@@ -2,8 +2,7 @@
 `jitcore.numpy`.
 
 In: a NumPy function and arguments with an Array among them. Out: what the namesake here gives. A function
-without
-namesake runs in NumPy on the data of concrete arrays, and raises on a tracer.
+without namesake runs in NumPy on the data of concrete arrays, and raises on a tracer.
 """
 
 from __future__ import annotations

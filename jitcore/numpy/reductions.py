@@ -1,8 +1,8 @@
 """Reductions: sums, products, extrema, means and their NaN-ignoring forms, over any axes.
 
 In: an array, `axis` (None, an int or a tuple), `keepdims`, `where` (elements to take), `initial`. Out: an
-array with
-those axes gone. Integers narrower than the default add up in the default integer dtype, means are floats.
+array with those axes gone. Integers narrower than the default add up in the default integer dtype, means
+are floats.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Sets of values: unique elements and operations on them.
 
 In: arrays, taken as sets of their elements. Out: sorted vectors. Their length depends on values: while
-tracing, `size=`
-cuts or fills it.
+tracing, `size=` cuts or fills it.
 """
 
 from __future__ import annotations

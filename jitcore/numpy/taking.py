@@ -1,8 +1,7 @@
 """Taking and putting elements by index arrays and conditions, as functions.
 
-In: arrays and index arrays. Out: arrays. Traced indices out of range give NaN (`take`'s "fill" mode) unless
-`mode` says
-otherwise; a result whose length depends on values needs `size=` while tracing.
+In: arrays and index arrays. Out: arrays. Traced indices out of range give NaN (`take`'s "fill" mode)
+unless `mode` says otherwise; a result whose length depends on values needs `size=` while tracing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What the methods of a `Ufunc` compute: `reduce`, `accumulate`, `outer`, `at`, `reduceat`.
 
 In: the ufunc and its arguments. Out: arrays. The folds that have a primitive use it; the others halve the
-axis
-repeatedly (`reduce`) or go along it step by step (`accumulate`).
+axis repeatedly (`reduce`) or go along it step by step (`accumulate`).
 """
 
 from __future__ import annotations

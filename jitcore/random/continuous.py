@@ -11,11 +11,10 @@ import math
 
 import numpy as np
 
-from jitcore import dtypes
+from jitcore import dtypes, lax
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.core.aval import aval_of
-from jitcore.lax import elementwise as lax
 from jitcore.lax.index import index_in_dim
 from jitcore.lax.reduce import reduce_sum
 from jitcore.lax.shape import broadcast_shapes
@@ -68,7 +67,7 @@ def _draw_unit(words: Array, shape: tuple, dtype) -> Array:
         random_bits = lax.convert_element_type(random_bits, unsigned)
     mantissa = lax.shift_right_logical(random_bits, unsigned.type(drawn_width - mantissa_bits))
     one = np.ones((), dtype)
-    return lax.sub(lax.bitcast_convert_type(lax.or_(mantissa, one.view(unsigned)[()]), dtype), one[()])
+    return lax.sub(lax.bitcast_convert_type(lax.bitwise_or(mantissa, one.view(unsigned)[()]), dtype), one[()])
 
 
 # -- normal -----------------------------------------------------------------------------------------------
@@ -80,7 +79,7 @@ def normal(key, shape=(), dtype=None) -> Array:
     if not dtypes.is_complex(dtype):
         return draw_normal(words, shape, dtype)
     real, imag = (draw_normal(part, shape, dtypes.real_dtype(dtype)) for part in split_keys(words))
-    return lax.div(lax.complex_(real, imag), np.array(math.sqrt(2), dtype)[()])
+    return lax.div(lax.complex(real, imag), np.array(math.sqrt(2), dtype)[()])
 
 
 def draw_normal(words: Array, shape: tuple, dtype) -> Array:
@@ -174,7 +173,7 @@ def laplace(key, shape=(), dtype=None) -> Array:
     """Standard Laplace samples."""
     words, shape, dtype = read_call("laplace", key, shape, dtype)
     u = draw_uniform(words, shape, dtype, -1.0 + float(jnp.finfo(dtype).epsneg), 1.0)
-    return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs_(u))))
+    return lax.mul(lax.sign(u), lax.log1p(lax.neg(lax.abs(u))))
 
 
 def logistic(key, shape=(), dtype=None) -> Array:

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jitcore import dtypes
+from jitcore import dtypes, lax
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.core.aval import aval_of
-from jitcore.lax import elementwise as lax
 from jitcore.lax.index import index_in_dim, slice_in_dim
 from jitcore.lax.reduce import argmax
 from jitcore.lax.shape import canonicalize_axis, expand_dims, iota, product, reshape

@@ -6,11 +6,10 @@ by the steps that JAX takes, so the numbers agree with JAX's but for the roundin
 
 from __future__ import annotations
 
-from jitcore import dtypes
+from jitcore import dtypes, lax
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.core.aval import aval_of
-from jitcore.lax import elementwise as lax
 from jitcore.lax.reduce import reduce_or, reduce_sum
 from jitcore.lax.shape import broadcast_in_dim, full, product, reshape
 from jitcore.lax.while_loop import while_loop
@@ -51,11 +50,11 @@ def draw_gamma(words: Array, a: Array, *, log_space: bool) -> Array:
     cube = _draw_accepted_cube(keys, d, c)
     if log_space:
         log_u = lax.neg(draw_exponential(boost_keys, (), dtype))
-        skip = lax.or_(plain, lax.eq(log_u, dtype.type(0)))
+        skip = lax.bitwise_or(plain, lax.eq(log_u, dtype.type(0)))
         boost = lax.select(skip, jnp.zeros_like(a), lax.mul(log_u, lax.div(one, a)))
         return reshape(lax.add(lax.add(lax.log(d), lax.log(cube)), boost), shape)
     u = lax.sub(one, draw_uniform(boost_keys, (), dtype))
-    boost = lax.select(plain, jnp.ones_like(a), lax.pow_(u, lax.div(one, a)))
+    boost = lax.select(plain, jnp.ones_like(a), lax.pow(u, lax.div(one, a)))
     return reshape(lax.mul(lax.mul(d, cube), boost), shape)
 
 
@@ -67,7 +66,7 @@ def _draw_accepted_cube(keys: Array, d: Array, c: Array) -> Array:
         bound = lax.sub(dtype.type(1), lax.mul(lax.mul(square, square), dtype.type(0.0331)))
         exact = lax.add(lax.mul(square, dtype.type(0.5)),
                         lax.mul(d, lax.add(lax.sub(dtype.type(1), cube), lax.log(cube))))  # fmt: skip
-        return lax.and_(lax.ge(u, bound), lax.ge(lax.log(u), exact))
+        return lax.bitwise_and(lax.ge(u, bound), lax.ge(lax.log(u), exact))
 
     def draw_again(state):
         keys, square, cube, u = state
@@ -116,7 +115,7 @@ def beta(key, a, b, shape=None, dtype=None) -> Array:
     words, shape, dtype = read_call("beta", key, shape, dtype, parameters=(a, b))
     logs = [draw_gamma(part, spread_parameter(value, dtype, shape), log_space=True)
             for part, value in zip(split_keys(words), (a, b))]  # fmt: skip
-    largest = lax.max_(*logs)
+    largest = lax.max(*logs)
     scaled_a, scaled_b = (lax.exp(lax.sub(value, largest)) for value in logs)
     return lax.div(scaled_a, lax.add(scaled_a, scaled_b))
 
@@ -170,7 +169,7 @@ def generalized_normal(key, p: float, shape=(), dtype=None) -> Array:
     gamma_key, sign_key = split_keys(words)
     magnitude = draw_gamma(gamma_key, full(shape, 1 / p, dtype), log_space=False)
     sign = rademacher(sign_key, shape, dtype)
-    return lax.mul(sign, lax.pow_(magnitude, dtype.type(1 / p)))
+    return lax.mul(sign, lax.pow(magnitude, dtype.type(1 / p)))
 
 
 def ball(key, d: int, p: float = 2, shape=(), dtype=None) -> Array:
@@ -178,8 +177,8 @@ def ball(key, d: int, p: float = 2, shape=(), dtype=None) -> Array:
     words, shape, dtype = read_call("ball", key, shape, dtype)
     direction_key, radius_key = split_keys(words)
     g = generalized_normal(direction_key, p, (*shape, d), dtype)
-    length = reduce_sum(lax.pow_(lax.abs_(g), dtype.type(p)), (len(shape),))
-    radius = lax.pow_(lax.add(length, draw_exponential(radius_key, shape, dtype)), dtype.type(1 / p))
+    length = reduce_sum(lax.pow(lax.abs(g), dtype.type(p)), (len(shape),))
+    radius = lax.pow(lax.add(length, draw_exponential(radius_key, shape, dtype)), dtype.type(1 / p))
     return lax.div(g, broadcast_in_dim(radius, (*shape, d), range(len(shape))))
 
 
@@ -199,7 +198,7 @@ def poisson(key, lam, shape=None, dtype=None) -> Array:
     rate_dtype = dtypes.inexact_dtype(aval_of(lam).dtype)
     lam = spread_parameter(lam, rate_dtype, shape)
     zero = rate_dtype.type(0)
-    is_small = lax.or_(lax.ne(lam, lam), lax.lt(lam, rate_dtype.type(_SMALL_RATE)))
+    is_small = lax.bitwise_or(lax.ne(lam, lam), lax.lt(lam, rate_dtype.type(_SMALL_RATE)))
     small = _count_arrivals(words, lax.select(is_small, lam, jnp.zeros_like(lam)), dtype)
     large = _draw_transformed(words, lax.select(is_small, full(shape, 1e5, rate_dtype), lam), dtype)
     counts = lax.select(is_small, small, large)
@@ -236,15 +235,15 @@ def _draw_transformed(words: Array, lam: Array, dtype) -> Array:
         words, u_words, v_words = split_keys(words, 3)
         u = draw_uniform(u_words, shape, real) - 0.5
         v = draw_uniform(v_words, shape, real)
-        distance = 0.5 - lax.abs_(u)
+        distance = 0.5 - lax.abs(u)
         k = lax.floor((2 * a / distance + b) * u + lam + 0.43)
         log_hat = lax.log(v * inverse_alpha / (a / (distance * distance) + b))
         log_density = -lam + k * log_lam - lax.lgamma(k + 1)
         inside = (distance >= 0.07) & (v <= v_r)
         outside = (k < 0) | ((distance < 0.013) & (v > distance))
         accept = inside | (~outside & (log_hat <= log_density))
-        return lax.select(accept, k, counts), lax.or_(accepted, accept), words
+        return lax.select(accept, k, counts), lax.bitwise_or(accepted, accept), words
 
     start = full(shape, -1, real), full(shape, False, dtypes.bool_), words
-    counts = while_loop(lambda state: _any(lax.not_(state[1])), draw_again, start)[0]
+    counts = while_loop(lambda state: _any(lax.bitwise_not(state[1])), draw_again, start)[0]
     return lax.convert_element_type(counts, dtype)

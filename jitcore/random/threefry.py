@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from jitcore import dtypes
+from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.config import config
 from jitcore.core.aval import aval_of
-from jitcore.lax import elementwise as lax
 from jitcore.lax.index import slice_in_dim
 from jitcore.lax.random import threefry2x32
 from jitcore.lax.shape import (
@@ -79,7 +78,7 @@ def _draw_by_position(key: Array, bit_width: int, shape: tuple) -> Array:
     high, low = _hash_positions(key, shape)
     if bit_width == 64:
         return _join_64_bits(high, low)
-    return lax.convert_element_type(lax.xor(high, low), UNSIGNED_DTYPES[bit_width])
+    return lax.convert_element_type(lax.bitwise_xor(high, low), UNSIGNED_DTYPES[bit_width])
 
 
 def _draw_by_counter(key: Array, bit_width: int, shape: tuple) -> Array:
@@ -148,4 +147,4 @@ def _stack_words(first: Array, second: Array) -> Array:
 
 def _join_64_bits(high: Array, low: Array) -> Array:
     high, low = (lax.convert_element_type(word, dtypes.uint64) for word in (high, low))
-    return lax.or_(lax.shift_left(high, np.uint64(32)), low)
+    return lax.bitwise_or(lax.shift_left(high, np.uint64(32)), low)

@@ -126,7 +126,8 @@ def _without(body: list, is_dead: Callable[[Store | Scan], bool]) -> list:
         elif isinstance(statement, Reduce):
             statement.stores = _without(statement.stores, is_dead)
         elif isinstance(statement, While):
-            statement.cond, statement.body = _without(statement.cond, is_dead), _without(statement.body, is_dead)
+            statement.cond = _without(statement.cond, is_dead)
+            statement.body = _without(statement.body, is_dead)
         elif isinstance(statement, Switch):
             statement.branches = [_without(branch, is_dead) for branch in statement.branches]
         kept.append(statement)

@@ -1,10 +1,9 @@
 """Fusion groups: reductions and stores that share their outer loops become one kernel.
 
 In: values to store and reductions to compute, in program order. Out: `Kernel`s. A group has a layout (the
-shape its
-members run over) and the kept dimensions that are its outer loops; its passes over the remaining, inner
-dimensions
-follow each other within one outer iteration, so softmax over rows is one kernel of three passes.
+shape its members run over) and the kept dimensions that are its outer loops; its passes over the
+remaining, inner dimensions follow each other within one outer iteration, so softmax over rows is one
+kernel of three passes.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
 """Lowering: a jaxpr becomes a loop program.
 
 In: a jaxpr without constvars and a test of which equations the backend can render. Out: a `Program`.
-Equations are
-visited once, in order. Elementwise and shape operations become `Computed` values that are inlined where
-they are
-read; what has to be in memory joins a fusion group; control flow becomes native `While` and `Switch`
-statements;
-what the backend cannot render becomes a library call of the primitive's NumPy/SciPy implementation.
+Equations are visited once, in order. Elementwise and shape operations become `Computed` values that are
+inlined where they are read; what has to be in memory joins a fusion group; control flow becomes native
+`While` and `Switch` statements; what the backend cannot render becomes a library call of the primitive's
+NumPy/SciPy implementation.
 """
 
 from __future__ import annotations

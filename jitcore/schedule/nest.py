@@ -1,9 +1,8 @@
 """The shape of a kernel's loops: which axes collapse into one, which runs in lanes, what is split over
 threads.
 
-In: outer and inner axes and a body. Out: a `Kernel`. Adjacent axes collapse when every access walks them as
-one; the
-vector axis is the one with the most unit-stride accesses.
+In: outer and inner axes and a body. Out: a `Kernel`. Adjacent axes collapse when every access walks them
+as one; the vector axis is the one with the most unit-stride accesses.
 """
 
 from __future__ import annotations

@@ -10,11 +10,10 @@ import operator
 
 import numpy as np
 
-from jitcore import dtypes
+from jitcore import dtypes, lax
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.core.aval import aval_of
-from jitcore.lax import elementwise as lax
 from jitcore.lax import normal, special
 from jitcore.numpy.promotion import apply_elementwise, ensure_array, promote
 

@@ -9,9 +9,9 @@ import optree
 import pytest
 
 import jitcore
+from jitcore import lax
 from jitcore.array import ConcreteArray
 from jitcore.dispatch import fast_call, function
-from jitcore.lax import elementwise as lax
 
 
 def make_array(n: int = 3, weak: bool = False) -> ConcreteArray:

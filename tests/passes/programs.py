@@ -7,13 +7,13 @@ and their results, which must agree bit for bit before and after a pass.
 import numpy as np
 from hypothesis import strategies as st
 
+from jitcore import lax
 from jitcore.core.aval import ShapedArray
 from jitcore.core.check import check_jaxpr
 from jitcore.core.interpret import run_jaxpr_numpy
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.core.trace import close_over_consts, trace_to_jaxpr
 from jitcore.dispatch.inner import jit_primitive
-from jitcore.lax import elementwise as lax
 from jitcore.lax.callback import io_callback
 from jitcore.lax.cond import cond, switch
 from jitcore.lax.scan import scan
@@ -119,11 +119,11 @@ class RandomProgram:
 
     # Each operation takes (self, pool, depth).
     def add_binary(self, pool, depth):
-        operation = (lax.add, lax.sub, lax.mul, lax.max_, lax.div)[self.next_code() % 5]
+        operation = (lax.add, lax.sub, lax.mul, lax.max, lax.div)[self.next_code() % 5]
         pool["f"].append(operation(self.pick(pool, "f"), self.pick(pool, "f")))
 
     def add_unary(self, pool, depth):
-        operation = (lax.neg, lax.sin, lax.abs_, lambda x: lax.neg(lax.neg(x)))[self.next_code() % 4]
+        operation = (lax.neg, lax.sin, lax.abs, lambda x: lax.neg(lax.neg(x)))[self.next_code() % 4]
         pool["f"].append(operation(self.pick(pool, "f")))
 
     def add_vector(self, pool, depth):
@@ -147,7 +147,7 @@ class RandomProgram:
 
     def add_compare(self, pool, depth):
         pool["b"].append(lax.lt(self.pick(pool, "f"), self.pick(pool, "f")))
-        pool["b"].append(lax.not_(lax.not_(self.pick(pool, "b"))))
+        pool["b"].append(lax.bitwise_not(lax.bitwise_not(self.pick(pool, "b"))))
 
     def add_select(self, pool, depth):
         pool["f"].append(lax.select(self.pick(pool, "b"), self.pick(pool, "f"), self.pick(pool, "f")))
@@ -186,7 +186,7 @@ class RandomProgram:
             return lax.add(carry[0], np.int32(1)), lax.add(self.pick(inner, "f"), F(0)), carry[1]
 
         f = lax.add(self.pick(pool, "f"), F(0))
-        limit = lax.min_(self.pick(pool, "i"), np.int32(3))
+        limit = lax.min(self.pick(pool, "i"), np.int32(3))
         i, a, b = while_loop(lambda carry: lax.lt(carry[0], limit), body, (np.int32(0), f, f))
         pool["f"].append((a, b)[self.next_code() % 2])
         pool["i"].append(i)

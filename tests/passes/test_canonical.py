@@ -9,11 +9,10 @@ from collections import namedtuple
 import numpy as np
 import pytest
 
-from jitcore import dtypes
+from jitcore import dtypes, lax
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr, Literal
 from jitcore.core.symbolic import DimVar
-from jitcore.lax import elementwise as lax
 from jitcore.lax.cond import cond
 from jitcore.lax.scan import scan
 from jitcore.passes.canonical import LOCAL, encode_literal, encode_params, encode_value, program_key
@@ -132,7 +131,7 @@ def test_objects_count_by_identity_and_make_the_key_local():
 
 PROGRAM = """
 import numpy as np
-from jitcore.lax import elementwise as lax
+from jitcore import lax
 from jitcore.lax.scan import scan
 from jitcore.lax.shape import reshape
 from jitcore.passes import program_key

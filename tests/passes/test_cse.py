@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from jitcore.lax import elementwise as lax
+from jitcore import lax
 from jitcore.lax import shape
 from jitcore.lax.callback import io_callback, pure_callback
 from jitcore.lax.cond import cond

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from jitcore import dtypes
+from jitcore import dtypes, lax
 from jitcore.core.jaxpr import Literal
-from jitcore.lax import elementwise as lax
 from jitcore.lax.callback import pure_callback
 from jitcore.lax.shape import broadcast_in_dim
 from jitcore.lax.while_loop import while_loop

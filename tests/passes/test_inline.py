@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from jitcore import lax
 from jitcore.core.jaxpr import ClosedJaxpr, Var
-from jitcore.lax import elementwise as lax
 from jitcore.lax.cond import cond
 from jitcore.lax.scan import scan
 from jitcore.lax.while_loop import while_loop

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from jitcore import lax
 from jitcore.config import config
 from jitcore.core.check import JaxprTypeError, check_jaxpr
 from jitcore.core.interpret import run_jaxpr_numpy
 from jitcore.core.trace import to_numpy
-from jitcore.lax import elementwise as lax
 from jitcore.passes import PIPELINE, Pass, run_pipeline
 from tests.passes.programs import (
     AVALS,
