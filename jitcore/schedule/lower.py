@@ -64,13 +64,13 @@ class Lowering(Builder):
 
     # -- jaxprs -------------------------------------------------------------------------------------------
     def lower_jaxpr(
-        self, jaxpr: Jaxpr, env: dict[Var, Value], outputs: Sequence[Buffer], top_level=False
+        self, jaxpr: Jaxpr, env: dict[Var, Value], outputs: Sequence[Buffer | None], top_level=False
     ) -> None:
-        """Emits the equations and stores the outputs into the given buffers."""
+        """Emits the equations and stores the outputs into the given buffers; None for one not wanted."""
         uses = Uses(jaxpr, self.is_library if top_level else lambda eqn: False)
         target: dict[Var, Buffer] = {}
         for atom, buffer in zip(jaxpr.outvars, outputs):
-            if isinstance(atom, Var) and atom not in env:
+            if isinstance(atom, Var) and atom not in env and buffer is not None:
                 target.setdefault(atom, buffer)
         for eqn in jaxpr.eqns:
             operands = [self.value_of(atom, env) for atom in eqn.invars]
@@ -85,7 +85,7 @@ class Lowering(Builder):
                 env[var] = out
         for atom, buffer in zip(jaxpr.outvars, outputs):
             value = self.value_of(atom, env)
-            if not _is_in(value, buffer):
+            if buffer is not None and not _is_in(value, buffer):
                 self.store_value(value, buffer)
 
     def value_of(self, atom, env) -> Value:
@@ -236,17 +236,19 @@ class Lowering(Builder):
     def advance(
         self, closed: ClosedJaxpr, operands, carry: list[Stored], extra: Sequence[Buffer] = ()
     ) -> None:
-        """Runs a loop body and moves what it returns into the carry, all of it after all of it is
-        computed."""
-        fresh, moves = [], []
-        for atom, slot in zip(closed.jaxpr.outvars, carry):
-            buffer = self.new_temp(slot.shape, slot.dtype)
-            fresh.append(buffer)
-            moves.append((self.stored(buffer), slot.buffer))
+        """Runs a loop body and moves what it returns into the carry, all of it after all of it is computed.
+
+        What the body hands on unchanged stays where it is."""
+        slot_of = {var: operand for var, operand in zip(closed.jaxpr.invars, operands)}
+        changed = [slot_of.get(atom) is not slot if isinstance(atom, Var) else True
+                   for atom, slot in zip(closed.jaxpr.outvars, carry)]  # fmt: skip
+        fresh = [self.new_temp(slot.shape, slot.dtype) if moves else None
+                 for slot, moves in zip(carry, changed)]  # fmt: skip
         self.run_body(closed, operands, [*fresh, *extra])
         self.end_group()
-        for value, buffer in moves:
-            self.join_group(value, buffer)
+        for buffer, slot in zip(fresh, carry):
+            if buffer is not None:
+                self.join_group(self.stored(buffer), slot.buffer)
         self.end_group()
 
     def while_loop(self, cond_jaxpr, cond_consts, body_jaxpr, body_consts, init) -> list[Value]:
