@@ -123,7 +123,7 @@ def _lower_gather(builder, x, indices, *, dimension_numbers, slice_sizes, mode, 
             "select", inside, element, builder.graph.const(fill_value, x.dtype), dtype=x.dtype
         )
 
-    return builder.compute(shape, x.dtype, lambda index: [(x, locate(index)[0])], combine, 8)
+    return builder.compute(shape, x.dtype, lambda index: [(x, locate(index)[0])], combine, 8, [x, indices])
 
 
 def _lower_scatter(op: str | None, builder, x, indices, updates, *, dimension_numbers, mode, **_):
@@ -316,6 +316,7 @@ def _scatter_family(name: str, combine: np.ufunc | None, accepts: str):
             impl=functools.partial(_scatter, combine),
             lower=functools.partial(_lower_scatter, _COMBINE_OPS[name]),
             stores_operands=True,
+            updates_operand=True,
             hlo="scatter",
             needs_library=_needs_check,
             family="scatter",

@@ -220,6 +220,7 @@ def _dynamic_update_slice(x, update, *indices):
     "dynamic_update_slice",
     lower=_lower_dynamic_update_slice,
     stores_operands=True,
+    updates_operand=True,
     impl=_dynamic_update_slice,
     aval=_dynamic_update_slice_aval,
     hlo="dynamic_update_slice",

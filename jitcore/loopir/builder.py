@@ -28,9 +28,13 @@ class Builder:
     def constant(self, value, dtype) -> Value:
         return Scalar(self.graph, value, dtype)
 
-    def compute(self, shape, dtype, reads, combine, work: int = 1, operands: Sequence[Value] = ()) -> Value:
-        """A value whose element at `index` is combine(index, *elements that reads(index) names)."""
-        return Computed(self.graph, tuple(shape), dtype, work + sum(v.work for v in operands), reads, combine)
+    def compute(self, shape, dtype, reads, combine, work: int, operands: Sequence[Value]) -> Value:
+        """A value whose element at `index` is combine(index, *elements that reads(index) names).
+
+        work: of combine. operands: every value that reads and combine look at."""
+        buffers = frozenset().union(*(v.buffers for v in operands))
+        work += sum(v.work for v in operands)
+        return Computed(self.graph, tuple(shape), dtype, work, buffers, reads, combine)
 
     def pointwise(self, operands: Sequence[Value], dtype, combine, work: int = 1) -> Value:
         """combine(*exprs) of the operands' elements at one index; scalars are read at ()."""
@@ -107,7 +111,7 @@ class Builder:
 
     def iota(self, shape, dtype, dimension: int) -> Value:
         return self.compute(
-            shape, dtype, lambda index: [], lambda index: self.index_value(index[dimension], dtype)
+            shape, dtype, lambda index: [], lambda index: self.index_value(index[dimension], dtype), 1, []
         )
 
     zero_index = ZERO

@@ -18,9 +18,10 @@ MAX_WORK = 1_000_000
 
 
 class Value:
-    """shape: tuple of extents. dtype: NumPy dtype. work: scalar operations to get one element."""
+    """shape: tuple of extents. dtype: NumPy dtype. work: scalar operations to get one element. buffers: what
+    getting one reads."""
 
-    __slots__ = ("shape", "dtype", "work")
+    __slots__ = ("shape", "dtype", "work", "buffers")
 
     def at(self, index: tuple[Index, ...]) -> Expr:
         raise NotImplementedError
@@ -37,6 +38,7 @@ class Scalar(Value):
 
     def __init__(self, graph: Graph, value, dtype):
         self.shape, self.dtype, self.work, self.graph, self.value = (), np.dtype(dtype), 0, graph, value
+        self.buffers = frozenset()
 
     def at(self, index) -> Expr:
         return self.graph.const(self.value, self.dtype)
@@ -48,13 +50,8 @@ class Stored(Value):
     __slots__ = ("buffer", "read")
 
     def __init__(self, buffer: Buffer, read: Callable[[Buffer, tuple], Expr]):
-        self.shape, self.dtype, self.work, self.buffer, self.read = (
-            buffer.shape,
-            buffer.dtype,
-            0,
-            buffer,
-            read,
-        )
+        self.shape, self.dtype, self.work = buffer.shape, buffer.dtype, 0
+        self.buffer, self.read, self.buffers = buffer, read, frozenset((buffer,))
 
     def at(self, index) -> Expr:
         return self.read(self.buffer, index)
@@ -68,8 +65,9 @@ class Computed(Value):
 
     __slots__ = ("graph", "reads", "combine", "_memo", "_epoch")
 
-    def __init__(self, graph: Graph, shape, dtype, work, reads, combine):
+    def __init__(self, graph: Graph, shape, dtype, work, buffers: frozenset, reads, combine):
         self.shape, self.dtype, self.work = shape, np.dtype(dtype), min(work, MAX_WORK)
+        self.buffers = buffers
         self.graph, self.reads, self.combine = graph, reads, combine
         self._memo, self._epoch = {}, graph.epoch
 

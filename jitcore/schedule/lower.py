@@ -71,8 +71,10 @@ class Lowering(Builder):
         target: dict[Var, Buffer] = {}
         for atom, buffer in zip(jaxpr.outvars, outputs):
             if isinstance(atom, Var) and atom not in env and buffer is not None:
-                target.setdefault(atom, buffer)
-        for eqn in jaxpr.eqns:
+                self.aim(atom, buffer, uses, env, target)
+        for number, eqn in enumerate(jaxpr.eqns):
+            if eqn.primitive.traits.get("updates_operand"):
+                self.protect_readers(eqn, number, uses, env, target.get(eqn.outvars[0]))
             operands = [self.value_of(atom, env) for atom in eqn.invars]
             goals = [target.get(var) for var in eqn.outvars]
             outs = self.lower_equation(eqn, operands, goals, top_level)
@@ -87,6 +89,24 @@ class Lowering(Builder):
             value = self.value_of(atom, env)
             if buffer is not None and not _is_in(value, buffer):
                 self.store_value(value, buffer)
+
+    def aim(self, var: Var, buffer: Buffer, uses: Uses, env, target: dict[Var, Buffer]) -> None:
+        """Chooses the buffer of an output; what it is an update of is made there too, so that it happens in
+        place."""
+        while var not in env and var not in target:
+            target[var] = buffer
+            if var not in uses.updated:
+                break
+            var = uses.updated[var]
+
+    def protect_readers(self, eqn: Equation, number: int, uses: Uses, env, goal: Buffer | None) -> None:
+        """Before an update in place: what was to be read from the operand's memory later is read now."""
+        operand = eqn.invars[0]
+        if goal is None or not _is_in(env.get(operand), goal):
+            return
+        for var, value in list(env.items()):
+            if var is not operand and goal in value.buffers and uses.is_read_from(var, number):
+                env[var] = self.store_value(value, self.new_temp(value.shape, value.dtype))
 
     def value_of(self, atom, env) -> Value:
         if isinstance(atom, Literal):
@@ -167,8 +187,7 @@ class Lowering(Builder):
 
     def drop_trivial_axes(self, value: Reduction) -> Value:
         if value.op in ("argmax", "argmin"):
-            return self.compute(value.shape, value.dtype, lambda index: [],
-                                lambda index: self.graph.const(0, value.dtype))  # fmt: skip
+            return self.fill(value.shape, self.constant(0, value.dtype))
         return self.reshape(value.operand, value.shape)
 
     def join_group(self, value: Value, buffer: Buffer) -> None:
@@ -199,7 +218,7 @@ class Lowering(Builder):
             self.steps.append(Native([statement]))
 
     def store_regions(self, value: Regions, buffer: Buffer) -> None:
-        if value.base is not None:
+        if value.base is not None and not _is_in(value.base, buffer):
             self.join_group(value.base, buffer)
         self.end_group()
         for region in value.regions:
@@ -240,15 +259,20 @@ class Lowering(Builder):
 
         What the body hands on unchanged stays where it is."""
         slot_of = {var: operand for var, operand in zip(closed.jaxpr.invars, operands)}
-        changed = [slot_of.get(atom) is not slot if isinstance(atom, Var) else True
-                   for atom, slot in zip(closed.jaxpr.outvars, carry)]  # fmt: skip
-        fresh = [self.new_temp(slot.shape, slot.dtype) if moves else None
-                 for slot, moves in zip(carry, changed)]  # fmt: skip
-        self.run_body(closed, operands, [*fresh, *extra])
+        uses = Uses(closed.jaxpr, lambda eqn: False)
+        outputs, moves = [], []
+        for atom, slot in zip(closed.jaxpr.outvars, carry):
+            if slot_of.get(atom) is slot:
+                outputs.append(None)
+            elif slot_of.get(uses.origin(atom)) is slot:  # updated in place
+                outputs.append(slot.buffer)
+            else:
+                outputs.append(self.new_temp(slot.shape, slot.dtype))
+                moves.append((self.stored(outputs[-1]), slot.buffer))
+        self.run_body(closed, operands, [*outputs, *extra])
         self.end_group()
-        for buffer, slot in zip(fresh, carry):
-            if buffer is not None:
-                self.join_group(self.stored(buffer), slot.buffer)
+        for value, buffer in moves:
+            self.join_group(value, buffer)
         self.end_group()
 
     def while_loop(self, cond_jaxpr, cond_consts, body_jaxpr, body_consts, init) -> list[Value]:

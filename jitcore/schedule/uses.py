@@ -20,6 +20,7 @@ class Uses:
         self.forced: set[Var] = set()
         self.recomputed: set[Var] = set()
         self.outputs = {atom for atom in jaxpr.outvars if isinstance(atom, Var)}
+        self.last: dict[Var, int] = {}  # number of the last equation that reads a variable
         for number, eqn in enumerate(jaxpr.eqns):
             kind = _kind_of(eqn, number)
             force = kind[0] == "stored" or is_library(eqn)
@@ -27,10 +28,33 @@ class Uses:
                 if isinstance(atom, Literal):
                     continue
                 self.kinds.setdefault(atom, set()).add(kind)
+                self.last[atom] = number
                 if force:
                     self.forced.add(atom)
                 if eqn.primitive.name == "broadcast_in_dim" and _repeats_work(atom, eqn):
                     self.recomputed.add(atom)
+        self.last |= dict.fromkeys(self.outputs, len(jaxpr.eqns))
+        self.updated = self._find_updates(jaxpr)
+
+    def _find_updates(self, jaxpr: Jaxpr) -> dict[Var, Var]:
+        """Result -> operand of each update (`x.at[i].set(v)`) that is the last to read its operand."""
+        found = {}
+        for number, eqn in enumerate(jaxpr.eqns):
+            if eqn.primitive.traits.get("updates_operand"):
+                operand, *others = eqn.invars
+                if self.last.get(operand) == number and operand not in others:
+                    found[eqn.outvars[0]] = operand
+        return found
+
+    def origin(self, var) -> Var:
+        """Where a chain of updates that ends in var began; var itself when it is no update."""
+        while var in self.updated:
+            var = self.updated[var]
+        return var
+
+    def is_read_from(self, var: Var, number: int) -> bool:
+        """Whether equation `number` or a later one, or the end, reads the variable."""
+        return self.last.get(var, -1) >= number
 
     def needs_store(self, var: Var, work: int) -> bool:
         """Whether a computed value of this inline cost has to be in memory."""

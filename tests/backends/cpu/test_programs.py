@@ -255,3 +255,56 @@ def test_checked_bounds(read):
         with pytest.raises(IndexError, match="out of bounds"):
             read(jnp.asarray(x), jnp.asarray(7))
     jitcore.jit(read)(x, np.int32(5))
+
+
+def swap_rows(x, i):
+    """Reads before and between updates; each sees the values of its own time."""
+    first, last = x[0], x[-1]
+    y = x.at[0].set(last * 2.0)
+    middle = y[0] + x[1]
+    y = y.at[-1].set(first)
+    return y.at[i].add(middle), x * 0.5, y
+
+
+def fibonacci(n):
+    return lax.fori_loop(2, n.shape[0], lambda i, f: f.at[i].set(f[i - 1] + f[i - 2]), n)
+
+
+def delayed_read(x):
+    """The body's other result reads the carry as it was before the update."""
+
+    def body(i, carry):
+        values, total = carry
+        late = values * 1.0
+        values = values.at[i].set(100.0)
+        return values.at[0].add(1.0), total + late.sum()
+
+    return lax.fori_loop(1, 4, body, (x, 0.0))
+
+
+def permuted_update(x):
+    return lax.fori_loop(0, 3, lambda _, x: x.at[jnp.array([1, 2, 0])].set(x[:3]), x)
+
+
+def two_carries(x):
+    return lax.fori_loop(0, 3, lambda i, c: (c[1].at[i].set(7.0), c[0].at[i].add(1.0)), (x, x * 2))
+
+
+@pytest.mark.parametrize("function, inputs", [
+    (swap_rows, [normal(6, 4), np.int32(2)]), (fibonacci, [np.ones(20, np.float32)]), (delayed_read, [normal(9)]),
+    (permuted_update, [normal(5)]), (two_carries, [normal(5)]), (jacobi, [normal(12, 13)]),
+    (lambda x: lax.while_loop(lambda c: c[0] < 5, lambda c: (c[0] + 1, c[1].at[c[0]].set(c[1][c[0] + 1])), (0, x)),
+     [normal(9)]),
+], ids=lambda value: getattr(value, "__name__", None))
+def test_updates_in_place_keep_the_meaning_of_copies(function, inputs):
+    expected = jitcore.tree_util.tree_leaves(function(*map(jnp.asarray, inputs)))
+    actual = jitcore.tree_util.tree_leaves(jitcore.jit(function)(*inputs))
+    for a, e in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(e), rtol=1e-5, atol=1e-5)
+
+
+def test_a_loop_that_fills_an_array_copies_nothing_per_step():
+    f = jitcore.jit(fibonacci)
+    f(np.ones(50, np.float32))
+    loop = f.inspect("loop program").split("while:")[1].split("kernel (vector")[0]
+    assert "range(" not in loop
