@@ -21,7 +21,7 @@ def jax_with_64_bits():
     jax.config.update("jax_enable_x64", previous)
 
 
-@pytest.mark.parametrize("a, b", itertools.product(dtypes.SUPPORTED, repeat=2), ids=lambda d: d.name)
+@pytest.mark.parametrize("a, b", list(itertools.product(dtypes.SUPPORTED, repeat=2)), ids=lambda d: d.name)
 def test_promotion_of_every_pair(a, b):
     expected = jax.numpy.promote_types(a, b)
     assert dtypes.promote_types(a, b) == expected
@@ -39,7 +39,7 @@ def test_python_scalar_meets_array(dtype, scalar):
     assert (ours.dtype, ours.weak_type) == (theirs.dtype, theirs.weak_type)
 
 
-@pytest.mark.parametrize("first, second", itertools.product(SCALARS, repeat=2))
+@pytest.mark.parametrize("first, second", list(itertools.product(SCALARS, repeat=2)))
 def test_python_scalars_meet(first, second):
     with config.override(enable_x64=True):
         ours = dtypes.result_type(SCALARS[first], SCALARS[second], return_weak_type_flag=True)

@@ -432,10 +432,5 @@ def test_branching_on_a_traced_value_names_the_argument():
 
 
 def test_rewrite_needs_the_rewriter():
-    from jitcore import rewrite
-
-    if hasattr(rewrite, "rewrite_function"):
-        assert jitcore.jit(lambda x: x if x > 0 else -x, rewrite=True)(-2.0) == 2.0
-    else:
-        with pytest.raises(errors.JitcoreRuntimeError, match="rewrite=True"):
-            jitcore.jit(double, rewrite=True)
+    with pytest.raises(errors.JitcoreRuntimeError, match="rewrite=True"):
+        jitcore.jit(double, rewrite=True)

@@ -116,10 +116,9 @@ class JitFunction:
     def _add_entry(self, fun: Callable, call: CallSignature, key: tuple) -> Entry:
         self._note_miss(call)
         program = self.make_program(fun, call)
-        before = program.compiles
         entry = Entry(program, call.avals)
         with self._lock:
-            self._n_compiles += program.compiles - before
+            self._n_compiles += program.take_compiles()
             self._entries[key] = entry
             self.last_program = program
             drop_oldest(self._entries)

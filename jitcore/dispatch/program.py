@@ -8,6 +8,7 @@ executables, found in a cache by what the program computes.
 from __future__ import annotations
 
 import operator
+import threading
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any
@@ -45,7 +46,9 @@ class Program:
     ):
         self.traced, self.options, self.backend = traced, options, backend
         self.donated = donated or (False,) * len(traced.jaxpr.invars)
-        self.compiles = 0  # done for this program; none when the executable was found in the cache
+        self._lock, self._bind_lock = threading.Lock(), threading.Lock()
+        # done for this program and not yet taken; none for an executable found in the cache
+        self._compiles = 0
 
     @cached_property
     def closed_jaxpr(self) -> ClosedJaxpr:
@@ -127,16 +130,25 @@ class Program:
         return executable
 
     def _count_compiles(self, number: int) -> None:
-        self.compiles += number
+        with self._lock:
+            self._compiles += number
         counters.add(compiles=number)
+
+    def take_compiles(self) -> int:
+        """How often the backend compiled for this program since the last call; each is reported once."""
+        with self._lock:
+            number, self._compiles = self._compiles, 0
+        return number
 
     def bind(self, avals: Sequence[ShapedArray]) -> Callable[..., list[np.ndarray]]:
         """A function of the ndarrays of all leaves, which have these concrete shapes."""
         n_consts = len(self.traced.consts)
         all_avals = [*[var.aval for var in self.traced.jaxpr.constvars], *avals]
-        before = self.executable.compiles
-        run = self._shared.bind([all_avals[i] for i in self.kept])
-        self._count_compiles(self.executable.compiles - before)
+        shared = self._shared
+        with self._bind_lock:
+            before = self.executable.compiles
+            run = shared.bind([all_avals[i] for i in self.kept])
+            self._count_compiles(self.executable.compiles - before)
         consts = [self.const_values[i] for i in self.kept if i < n_consts]
         kept_leaves = [i - n_consts for i in self.kept if i >= n_consts]
         if consts:

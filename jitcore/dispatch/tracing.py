@@ -111,12 +111,11 @@ def find_rewriter() -> Callable[[Callable], Callable]:
     """What turns a function into one whose Python control flow on traced values is compiled.
 
     Raises: JitcoreRuntimeError when this installation has no rewriter."""
-    from jitcore import rewrite
-
-    rewrite_function = getattr(rewrite, "rewrite_function", None)
-    if rewrite_function is None:
+    try:
+        from jitcore.rewrite import rewrite_function
+    except ImportError:
         raise errors.JitcoreRuntimeError(
             "jit(..., rewrite=True) needs the bytecode rewriter, which this installation does not have.\n"
             "To fix: use lax.cond, lax.while_loop or jnp.where, or mark the argument static."
-        )
+        ) from None
     return rewrite_function

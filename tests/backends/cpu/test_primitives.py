@@ -12,6 +12,8 @@ from jitcore.lax import control  # noqa: F401  registers every primitive
 
 # Functions of mathematical physics that SciPy computes, as library calls.
 LIBRARY_ONLY = {
+    "ndtri",
+    "log_ndtr",
     "igamma",
     "igammac",
     "regularized_incomplete_beta",
