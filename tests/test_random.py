@@ -70,7 +70,9 @@ def test_hash_refuses_other_dtypes():
 
 
 # -- keys -----------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("seed", [0, 1, -1, 2**31, 2**40 + 5, -(2**63), np.int8(-1), np.uint32(7), True, np.array(3)])
+@pytest.mark.parametrize(
+    "seed", [0, 1, -1, 2**31, 2**40 + 5, -(2**63), np.int8(-1), np.uint32(7), True, np.array(3)]
+)
 def test_seeds_give_jax_keys(seed):
     expected = np.asarray(jax.random.key_data(jax.random.key(seed)))
     np.testing.assert_array_equal(random.key_data(random.key(seed)).data, expected)
@@ -175,7 +177,9 @@ def test_bernoulli(args):
     assert_same_draw("bernoulli", *args)
 
 
-@pytest.mark.parametrize("args", [(0,), (1,), (7,), (3000,), (MATRIX,), (MATRIX, 1), (MATRIX, 1, True), (MATRIX[0],)])
+@pytest.mark.parametrize(
+    "args", [(0,), (1,), (7,), (3000,), (MATRIX,), (MATRIX, 1), (MATRIX, 1, True), (MATRIX[0],)]
+)
 def test_permutation(args):
     assert_same_draw("permutation", *args)
 
@@ -226,17 +230,22 @@ def test_uniform_broadcasts_its_bounds():
 @pytest.mark.parametrize("shape", [(), (0,), (2, 5), (4001,)])
 def test_normal(shape, dtype):
     ours, theirs = draw_both("normal", shape, dtype)
-    # JAX's erf_inv is a polynomial, off by up to 57 spacings in the tails (float32).
     tolerance = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 1e-5, "float64": 1e-12}[dtype]
     np.testing.assert_allclose(ours.astype(float), theirs.astype(float), rtol=tolerance, atol=tolerance / 10)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_normal_is_exact_to_3_spacings(dtype):
-    low = float(np.nextafter(dtype(-1), dtype(0)))
-    u = random.uniform(random.key(1), (2000,), dtype, low, 1.0).data
-    exact = np.sqrt(2) * special.erfinv(u.astype(np.float64))
-    ours = random.normal(random.key(1), (2000,), dtype).data
+def test_float32_normal_is_that_of_jax_to_3_spacings():
+    ours, theirs = draw_both("normal", (100_000,), "float32")
+    spacings = np.abs(ours.astype(np.float64) - theirs) / np.spacing(np.abs(theirs))
+    assert spacings.max() <= 3
+    assert np.mean(spacings > 2) < 5e-3
+
+
+def test_float64_normal_is_exact_to_3_spacings():
+    low = float(np.nextafter(-1.0, 0.0))
+    u = random.uniform(random.key(1), (2000,), np.float64, low, 1.0).data
+    exact = np.sqrt(2) * special.erfinv(u)
+    ours = random.normal(random.key(1), (2000,), np.float64).data
     assert np.max(np.abs(ours - exact) / np.spacing(np.abs(ours))) <= 3
 
 
@@ -271,7 +280,18 @@ def test_documented_numbers(scheme):
     def selu(x, alpha=1.67, lmbda=1.05):
         return lmbda * jnp.where(x > 0, x, alpha * jnp.exp(x) - alpha)
 
-    printed = [-0.54485, 0.27744, -0.29255, -0.91421, -0.62452, -0.24748, -0.85743, -0.78232, 0.76827, 0.59566]
+    printed = [
+        -0.54485,
+        0.27744,
+        -0.29255,
+        -0.91421,
+        -0.62452,
+        -0.24748,
+        -0.85743,
+        -0.78232,
+        0.76827,
+        0.59566,
+    ]
     values = selu(random.normal(random.key(0), (10,))).data.astype(float)
     if scheme is False:
         np.testing.assert_array_equal(np.trunc(values * 1e5) / 1e5, printed)
