@@ -89,7 +89,7 @@ def draw_normal(words: Array, shape: tuple, dtype) -> Array:
     return lax.mul(quantile(draw_uniform(words, shape, dtype, low, 1.0)), _root_of_two(dtype))
 
 
-# Polynomials, highest power first, in t = w - 2.5 and t = sqrt(w) - 3 for w = -log(1 - x**2) below 5 and above.
+# Polynomials, highest power first, in w - 2.5 and in sqrt(w) - 3 for w = -log(1 - x**2) below 5 and above.
 _CENTRE = (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503,
            -0.00417768164, 0.246640727, 1.50140941)  # fmt: skip
 _TAIL = (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613,
