@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from jitcore.backends.reference import ReferenceBackend
 
 from jitcore import __version__
 from jitcore.__main__ import main
+from jitcore.backends.reference import ReferenceBackend
 from jitcore.cli import demo, doctor
 from jitcore.dispatch import backend as backends
 

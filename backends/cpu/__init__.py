@@ -10,7 +10,6 @@ from __future__ import annotations
 from jitcore.backends.cpu import cpuinfo, threads
 from jitcore.backends.cpu.compiler import code_cache
 from jitcore.backends.cpu.executable import CpuExecutable
-
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.device import Device
 from jitcore.dispatch.backend import CompileOptions

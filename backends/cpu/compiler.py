@@ -9,12 +9,12 @@ import hashlib
 import threading
 from collections import OrderedDict
 
-from jitcore.backends.cpu import cpuinfo, native, scalar_ops, threads
-from jitcore.backends.cpu.entry import PARALLEL_SYMBOL, EntryRenderer, ProgramLayout
-from jitcore.backends.cpu.kernel import RenderOptions
 from llvmlite import ir
 
 from jitcore import dtypes
+from jitcore.backends.cpu import cpuinfo, native, scalar_ops, threads
+from jitcore.backends.cpu.entry import PARALLEL_SYMBOL, EntryRenderer, ProgramLayout
+from jitcore.backends.cpu.kernel import RenderOptions
 from jitcore.config import config
 from jitcore.core.jaxpr import Equation
 from jitcore.dispatch.backend import CompileOptions

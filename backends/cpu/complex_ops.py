@@ -3,23 +3,23 @@ time."""
 
 from __future__ import annotations
 
-from jitcore.backends.cpu import mathlib
 from llvmlite import ir
 
-_I32 = ir.IntType(32)
+from jitcore.backends.cpu import mathlib
+from jitcore.backends.cpu.lanes import I32, call_intrinsic
 
 
 def make(b: ir.IRBuilder, re: ir.Value, im: ir.Value) -> ir.Value:
     pair = ir.Constant(ir.VectorType(re.type, 2), ir.Undefined)
-    return b.insert_element(b.insert_element(pair, re, _I32(0)), im, _I32(1))
+    return b.insert_element(b.insert_element(pair, re, I32(0)), im, I32(1))
 
 
 def real(b, z):
-    return b.extract_element(z, _I32(0))
+    return b.extract_element(z, I32(0))
 
 
 def imag(b, z):
-    return b.extract_element(z, _I32(1))
+    return b.extract_element(z, I32(1))
 
 
 def _mul(b, x, y):
@@ -41,13 +41,7 @@ def _div(b, x, y):
 
 
 def _fabs(b, x):
-    return mathlib_call(b, "fabs", x)
-
-
-def mathlib_call(b, name, x):
-    from jitcore.backends.cpu.lanes import call_intrinsic
-
-    return call_intrinsic(b, name, [x])
+    return call_intrinsic(b, "fabs", [x])
 
 
 def _abs(b, z):

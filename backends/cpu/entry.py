@@ -7,12 +7,12 @@ i64* dims)`.
 
 from __future__ import annotations
 
+from llvmlite import ir
+
 from jitcore.backends.cpu.function import FunctionEmitter
 from jitcore.backends.cpu.kernel import RANGE_TYPE, KernelRenderer, RenderOptions, emit_store
 from jitcore.backends.cpu.lanes import I8, I32, I64, POINTER, SIZES, TABLE, memory_type
 from jitcore.backends.cpu.sizes import SizeTable
-from llvmlite import ir
-
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import Kernel, Native, Program, Reduce, Scan, Store, Switch, While
 from jitcore.schedule.buffers import loads_of, statements_of

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+
 from jitcore.backends.cpu.arena import plan_arena
 from jitcore.backends.cpu.compiler import NativeProgram, can_render, compile_program
 from jitcore.backends.cpu.entry import ProgramLayout
 from jitcore.backends.cpu.launch import open_launchers
-
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.dispatch.abstracted import has_symbolic_shapes, specialize_jaxpr

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from llvmlite import ir
+
+from jitcore import dtypes
 from jitcore.backends.cpu.lanes import (
     I1,
     I8,
@@ -24,9 +27,6 @@ from jitcore.backends.cpu.lanes import (
 )  # fmt: skip
 from jitcore.backends.cpu.scalar_ops import emit_operation
 from jitcore.backends.cpu.sizes import SizeTable, is_static
-from llvmlite import ir
-
-from jitcore import dtypes
 from jitcore.loopir.expr import Buffer, Expr, children
 from jitcore.loopir.index import Axis, Dynamic, Index, Mod
 

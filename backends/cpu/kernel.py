@@ -9,13 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from jitcore.backends.cpu.function import FunctionEmitter
-from jitcore.backends.cpu.lanes import I32, I64, SIZES, TABLE, element_constant, element_type, splat, widen
-from jitcore.backends.cpu.scalar_ops import IDENTITIES, emit_operation, is_math_call
-from jitcore.backends.cpu.sizes import SizeTable
 from llvmlite import ir
 
 from jitcore import dtypes
+from jitcore.backends.cpu.function import FunctionEmitter
+from jitcore.backends.cpu.lanes import (
+    I32,
+    I64,
+    SIZES,
+    TABLE,
+    element_constant,
+    element_type,
+    iota,
+    splat,
+    widen,
+)
+from jitcore.backends.cpu.scalar_ops import IDENTITIES, emit_operation, is_math_call
+from jitcore.backends.cpu.sizes import SizeTable
 from jitcore.loopir.expr import Buffer, Expr, children, walk
 from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
 from jitcore.schedule.nest import roots_of, stores_of
@@ -289,8 +299,6 @@ class _Accumulator:
         if self.spread > 1:
             position = splat(b, position, self.spread)
             if self.along_lanes:
-                from jitcore.backends.cpu.lanes import iota
-
                 position = b.add(position, iota(self.spread))
         old, old_index = b.load(self.slot), b.load(self.index_slot)
         better = self._is_better(value, position, old, old_index)

@@ -8,10 +8,10 @@ own type.
 from __future__ import annotations
 
 import numpy as np
-from jitcore.backends.cpu.mathlib.emitter import make_constant, name_type
 from llvmlite import ir
 
 from jitcore import dtypes
+from jitcore.backends.cpu.mathlib.emitter import make_constant, name_type
 
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 POINTER = I8.as_pointer()

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+
 from jitcore.backends.cpu import native
 
 __all__ = ["MAX_ARRAYS", "Launchers", "open_launchers"]

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from jitcore.backends.cpu import complex_ops, mathlib
-from jitcore.backends.cpu.lanes import I16, I32, call_intrinsic, constant, element_type, like
 from llvmlite import ir
 
 from jitcore import dtypes
+from jitcore.backends.cpu import complex_ops, mathlib
+from jitcore.backends.cpu.lanes import I16, I32, call_intrinsic, constant, element_type, like
 
 Emit = Callable[..., ir.Value]
 

@@ -34,7 +34,6 @@ import threading
 from pathlib import Path
 
 from jitcore.backends.cpu import native
-
 from jitcore.config import config
 
 __all__ = ["LAYERS", "SYMBOL", "available_cores", "describe", "get_num_threads", "open_pool", "set_layer",

@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.loopir.index import Index
+from jitcore.lax.elementwise import convert_dtype
+from jitcore.loopir.index import Axis, Dynamic, Index
 
 # Rough cost of one scalar operation, in multiply-adds; unlisted ones cost 1. Guides recomputation only.
 OP_COST = {
@@ -140,8 +141,6 @@ class Graph:
         if x.dtype == dtype:
             return x
         if x.op == "const":
-            from jitcore.lax.elementwise import convert_dtype
-
             with np.errstate(all="ignore"):
                 return self.const(convert_dtype(np.asarray(x.attr), np.dtype(dtype)), dtype)
         return self.op("convert", x, dtype=dtype)
@@ -172,8 +171,6 @@ def children(node: Expr) -> list[Expr]:
 
 def index_exprs(index: Index) -> list[Expr]:
     """The dynamic expressions that an index reads."""
-    from jitcore.loopir.index import Axis, Dynamic
-
     found = []
     for atom, _ in index.terms:
         if isinstance(atom, Dynamic):

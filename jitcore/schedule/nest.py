@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, Result, walk
+from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, Result, index_exprs, walk
 from jitcore.loopir.index import Axis, Dynamic, FloorDiv, Index, Mod
 from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
 
@@ -165,20 +165,14 @@ def roots_of(statement) -> list[Expr]:
     if isinstance(statement, Loop):
         return []
     if isinstance(statement, Scan):
-        return [statement.value, *_index_roots(statement.offset)]
+        return [statement.value, *index_exprs(statement.offset)]
     roots = [expr for _, _, expr in statement.parts] if isinstance(statement, Reduce) else []
     for store in stores_of(statement):
         roots.append(store.value)
         if store.mask is not None:
             roots.append(store.mask)
-        roots.extend(_index_roots(store.offset))
+        roots.extend(index_exprs(store.offset))
     return roots
-
-
-def _index_roots(index: Index) -> list[Expr]:
-    from jitcore.loopir.expr import index_exprs
-
-    return index_exprs(index)
 
 
 class _Rewrite:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from jitcore.backends.cpu.compiler import code_cache
 
 import jitcore
+from jitcore.backends.cpu.compiler import code_cache
 from jitcore.dispatch.counters import counters
 
 

@@ -27,6 +27,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import llvmlite.ir as ir
+
 from jitcore.backends.cpu.mathlib import (
     error,
     exponential,

@@ -5,6 +5,7 @@ mantissa times those 192 bits of 2/pi that decide the angle modulo four quarter 
 float32 goes through double.
 """
 import llvmlite.ir as ir
+
 from jitcore.backends.cpu.mathlib.angle import choose_cos, choose_sin, choose_tan
 from jitcore.backends.cpu.mathlib.constants import HALF_PI
 from jitcore.backends.cpu.mathlib.double_word import fast_two_sum, multiply_words

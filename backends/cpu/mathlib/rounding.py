@@ -6,6 +6,7 @@ fused multiply-add of the truncated quotient where that quotient fits the mantis
 integers (cold).
 """
 import llvmlite.ir as ir
+
 from jitcore.backends.cpu.mathlib.emitter import I64, Lanes
 
 

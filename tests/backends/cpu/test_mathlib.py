@@ -13,6 +13,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 import scipy.special
+
 from jitcore.backends.cpu import mathlib
 from jitcore.backends.cpu.native import compile_module
 

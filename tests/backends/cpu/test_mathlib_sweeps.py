@@ -5,8 +5,8 @@ float32 is compared with float64 functions of NumPy and SciPy over evenly spread
 """
 import numpy as np
 import pytest
-from jitcore.backends.cpu import mathlib
 
+from jitcore.backends.cpu import mathlib
 from tests.backends.cpu.test_mathlib import EXACT, PEER, draw_arguments, run
 
 UNARY = tuple(name for name in mathlib.names() if mathlib.FUNCTIONS[name].arity == 1 and name not in EXACT)

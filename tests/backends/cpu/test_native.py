@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+
 from jitcore.backends.cpu import cpuinfo, launch, native
 
 ADD = """

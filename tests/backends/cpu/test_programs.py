@@ -3,11 +3,11 @@ sharing of code."""
 
 import numpy as np
 import pytest
-from jitcore.backends.cpu.compiler import code_cache
 
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import lax
+from jitcore.backends.cpu.compiler import code_cache
 
 
 def normal(*shape, dtype=np.float32, seed=0):

@@ -11,6 +11,7 @@ import threading
 
 import numpy as np
 import pytest
+
 from jitcore.backends.cpu import launch, native, threads
 
 # increment: adds 1 to dims[0] doubles with grain dims[1]. visit: the same, and writes each interval's length
