@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
@@ -93,6 +94,8 @@ def jit(
         return functools.partial(jit, **given)
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun}")
+    if getattr(getattr(fun, "__code__", None), "co_flags", 0) & inspect.CO_GENERATOR:
+        raise TypeError(f"Expected a function, got a generator function: {fun}")
     if (static_argnums is static_argnames is donate_argnums is donate_argnames is device is backend
             is abstracted_axes is compiler_options is None and in_shardings is out_shardings is UNSPECIFIED
             and not (keep_unused or inline or rewrite)):  # fmt: skip

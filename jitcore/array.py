@@ -143,7 +143,8 @@ class ConcreteArray(Array):
         if self.size == 1:
             return bool(self.data)
         if self.size == 0:
-            raise ValueError("The truth value of an empty array is ambiguous.")
+            raise ValueError("The truth value of an empty array is ambiguous. "
+                             "Use `array.size > 0` to check that an array is not empty.")  # fmt: skip
         raise ValueError(
             "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
         )

@@ -272,6 +272,18 @@ def check_integer_fits(value: int, dtype) -> None:
             raise OverflowError(f"Python int {value} too large to convert to {np.dtype(dtype).name}")
 
 
+def wrap_integer(value: int, dtype) -> int:
+    """A Python int as it meets an array of this dtype: one of the default dtype wraps around, as in XLA.
+
+    Raises: OverflowError for a larger one that does not fit the dtype."""
+    if kind_of(dtype) in "iu":
+        info, default = np.iinfo(dtype), np.iinfo(default_dtype("i"))
+        if not info.min <= value <= info.max and default.min <= value <= default.max:
+            return int(np.array(value, default.dtype).astype(dtype))
+        check_integer_fits(value, dtype)
+    return value
+
+
 def scalar_to_numpy(value, dtype=None) -> np.ndarray:
     """A Python scalar as a 0-d ndarray of its (default) dtype."""
     dtype = of_python_scalar(value) if dtype is None else dtype

@@ -13,6 +13,7 @@ from jitcore import tree_util
 from jitcore.core.aval import ShapedArray, ShapeDtypeStruct
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.core.source import api_boundary
+from jitcore.core.trace import Tracer
 from jitcore.dispatch.function import Entry, JitFunction, read_values
 from jitcore.dispatch.options import read_compiler_options
 from jitcore.dispatch.parameters import NOTHING_SPECIAL
@@ -101,6 +102,9 @@ class Compiled(Stage):
     def __call__(self, *args, **kwargs):
         """Runs it. Static arguments are left out. Raises: TypeError when types or structure differ."""
         call = read_call(self._fun, NOTHING_SPECIAL, args, kwargs)
+        if any(isinstance(leaf, Tracer) for leaf in call.leaves):
+            raise TypeError("Cannot trace a function lowered and compiled for a particular signature: "
+                            "call the jitted function itself here.")  # fmt: skip
         expected = self.in_tree
         if call.make_in_tree() != expected:
             raise TypeError("Function compiled with input pytree does not match the input pytree it was "

@@ -57,9 +57,22 @@ def test_defaults_are_32_bits_and_explicit_64_bits_stay():
     assert (jnp.asarray(np.arange(3, dtype=np.int32)) * 0.5).dtype == np.float32
 
 
+def test_a_python_int_of_the_default_dtype_wraps_around():
+    """As in XLA: 32 bits of a Python int are converted to the dtype that they meet."""
+    assert (jnp.asarray(np.int8(1)) + 1000).tolist() == -23
+    assert (jnp.asarray(np.uint32(5)) ^ -1).tolist() == 2**32 - 6
+    assert jnp.full(1, 300, np.uint8).tolist() == [44]
+    assert jnp.zeros(1, np.uint8).at[0].set(-1).tolist() == [255]
+    assert jit(lambda x: x & -2)(np.uint32(5)).tolist() == 4
+
+
 def test_a_python_int_that_does_not_fit_raises():
     with pytest.raises(OverflowError, match="too large to convert to int8"):
-        jnp.asarray(np.int8(1)) + 1000
+        jnp.asarray(np.int8(1)) + 2**40
+    with pytest.raises(OverflowError, match="too large to convert to int32"):
+        jnp.asarray(np.int32(1)) * 2**31
+    with pytest.raises(OverflowError, match="too large to convert to uint8"):
+        jnp.asarray(-1, np.uint8)
 
 
 @pytest.mark.parametrize("bad", [object, "datetime64[s]", "S3", [("a", "i4")]])

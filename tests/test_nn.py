@@ -105,10 +105,9 @@ def test_jaxpr_is_lean(name, equations):
 
 @pytest.mark.parametrize("name", [*ELEMENTWISE, *ALONG_AXIS, "glu", "one_hot"])
 def test_argument_names_are_those_of_jax(name):
-    ours, theirs = (
-        list(inspect.signature(getattr(module, name)).parameters) for module in (nn, jax.nn)
-    )
-    assert ours == theirs
+    ours, theirs = (list(inspect.signature(getattr(module, name)).parameters) for module in (nn, jax.nn))
+    # Newer releases of JAX add a placement on several devices to some functions.
+    assert ours == [parameter for parameter in theirs if parameter != "out_sharding"]
     assert getattr(nn, name).__doc__
 
 

@@ -157,6 +157,15 @@ class Tracer(Array):
     def block_until_ready(self):
         return self
 
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        raise concretization_error(self, "__reduce__")
+
     def __format__(self, spec: str) -> str:
         return repr(self)
 
@@ -331,7 +340,7 @@ _CONVERSION_ERRORS = {
     **{name: functools.partial(errors.number_conversion_error, name) for name in ("int", "float", "complex")},
     **{
         name: functools.partial(errors.method_conversion_error, name)
-        for name in ("item", "tolist", "tobytes")
+        for name in ("item", "tolist", "tobytes", "__reduce__")
     },
 }
 

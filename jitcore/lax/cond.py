@@ -83,7 +83,7 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands: Any, operand:
     if control.runs_in_python(pred):
         return true_fun(*operands) if to_numpy(pred) else false_fun(*operands)
     if aval.dtype != dtypes.bool_:
-        pred = elementwise.ne(pred, 0)
+        pred = elementwise.ne(pred, aval.dtype.type(0))
     index = _to_index(pred)
     return _choose("cond", ("true_fun", "false_fun"), index, (false_fun, true_fun), operands)
 

@@ -146,9 +146,9 @@ def promote_carry(leaves: list, avals: list[ShapedArray], out_avals: Sequence[Sh
     promoted = list(leaves)
     for i, (leaf, aval, out) in enumerate(zip(leaves, avals, out_avals)):
         if aval.weak_type and aval.dtype != out.dtype:
-            dtype, weak = dtypes.join_types((aval.dtype, True), (out.dtype, out.weak_type))
+            dtype, _ = dtypes.join_types((aval.dtype, True), (out.dtype, out.weak_type))
             if dtype != aval.dtype:
-                promoted[i] = cast(leaf, aval, dtype, weak)
+                promoted[i] = cast(leaf, aval, dtype, False)
                 changed = True
     return promoted if changed else None
 

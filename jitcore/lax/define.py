@@ -93,7 +93,8 @@ def _in_float32(impl):
 def to_operands(name: str, args) -> list:
     """Operands of one dtype: Python scalars and weakly typed arrays take the dtype of the others.
 
-    Raises: TypeError for what is not an array; for operands of two distinct strong dtypes."""
+    Raises: TypeError for what is not an array; for operands of two distinct strong dtypes; where a scalar
+        of a higher kind would change the dtype of an array, or Python scalars differ in kind."""
     if len(args) == 1:
         aval_of(args[0])
         return list(args)
@@ -103,12 +104,17 @@ def to_operands(name: str, args) -> list:
         return list(args)
     strong = {aval.dtype for aval in avals if not aval.weak_type}
     if len(strong) > 1:
-        raise TypeError(
-            f"lax.{name} requires arguments to have the same dtypes, got "
-            f"{', '.join(aval.dtype.name for aval in avals)}. (Tip: jnp functions promote dtypes.)"
-        )
+        raise _dtypes_differ(name, avals)
     target, weak = dtypes.join_types(*[(aval.dtype, aval.weak_type) for aval in avals])
+    if target not in (strong or {aval.dtype for arg, aval in zip(args, avals) if isinstance(arg, Array)}):
+        raise _dtypes_differ(name, avals)  # a Python scalar gives way, no array does
     return [cast(arg, aval, target, weak) for arg, aval in zip(args, avals)]
+
+
+def _dtypes_differ(name: str, avals) -> TypeError:
+    return TypeError(f"lax.{name} requires arguments to have the same dtypes, got "
+                     f"{', '.join(aval.dtype.name for aval in avals)}. "
+                     "(Tip: jnp functions promote dtypes.)")  # fmt: skip
 
 
 def _operand_aval(name: str, arg) -> ShapedArray:
@@ -124,7 +130,7 @@ def cast(arg, aval: ShapedArray, dtype, weak: bool):
         return arg
     if not isinstance(arg, Array) and not aval.shape:
         if isinstance(arg, int) and not isinstance(arg, bool):
-            dtypes.check_integer_fits(arg, dtype)
+            arg = dtypes.wrap_integer(arg, dtype)
         if not weak:
             return np.asarray(arg).astype(dtype)[()]
         if isinstance(arg, dtypes.PYTHON_SCALARS):

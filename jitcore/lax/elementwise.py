@@ -411,7 +411,7 @@ def convert_dtype(x: np.ndarray, new_dtype) -> np.ndarray:
         info = np.iinfo(new_dtype)
         wide = np.trunc(x.astype(np.float64))
         inside = (wide > float(info.min) - 1) & (wide < float(info.max) + 1)
-        limits = np.where(wide > 0, info.max, info.min).astype(new_dtype)
+        limits = np.where(wide > 0, np.asarray(info.max, new_dtype), np.asarray(info.min, new_dtype))
         converted = np.where(inside, wide, 0).astype(new_dtype)
         return np.where(np.isnan(wide), np.zeros_like(converted), np.where(inside, converted, limits))
     return x.astype(new_dtype)

@@ -101,7 +101,9 @@ def _within_slice(starts, offset, dropped) -> tuple:
 
 
 def _lower_gather(builder, x, indices, *, dimension_numbers, slice_sizes, mode, fill_value, **_):
-    dnums, x, indices = dimension_numbers, builder.store(x), builder.store(indices)
+    dnums, x = dimension_numbers, builder.store(x)
+    if dnums.offset_dims:  # else each index vector is read for one element only
+        indices = builder.store(indices)
     dropped = {*dnums.collapsed_slice_dims, *dnums.operand_batching_dims}
     window = iter([size for dim, size in enumerate(slice_sizes) if dim not in dropped])
     batch_extents = iter(indices.shape[:-1])
@@ -206,7 +208,7 @@ def default_fill(dtype):
     lower=_lower_gather,
     hlo="gather",
     needs_library=_needs_check,
-    stores_operands=True,
+    stored_operands=(0,),
 )
 def gather(
     operand,
@@ -315,7 +317,7 @@ def _scatter_family(name: str, combine: np.ufunc | None, accepts: str):
             name,
             impl=functools.partial(_scatter, combine),
             lower=functools.partial(_lower_scatter, _COMBINE_OPS[name]),
-            stores_operands=True,
+            stored_operands=(0, 1, 2),
             updates_operand=True,
             hlo="scatter",
             needs_library=_needs_check,

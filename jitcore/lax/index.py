@@ -219,7 +219,7 @@ def _dynamic_update_slice(x, update, *indices):
 @define(
     "dynamic_update_slice",
     lower=_lower_dynamic_update_slice,
-    stores_operands=True,
+    stored_operands=(0, 1),
     updates_operand=True,
     impl=_dynamic_update_slice,
     aval=_dynamic_update_slice_aval,

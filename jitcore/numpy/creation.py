@@ -199,6 +199,8 @@ def fromfunction(function, shape, *, dtype=float, **kwargs):
 def full(shape, fill_value, dtype=None, *, device=None):
     """An array of this shape, every element `fill_value` (which broadcasts). Same as: `numpy.full`."""
     shape = canonicalize_shape(shape)
+    if dtype is not None and fill_value.__class__ is int:
+        fill_value = dtypes.wrap_integer(fill_value, dtypes.canonicalize(_dtype_like(dtype)))
     fill_value = array(fill_value, dtype, False)
     if fill_value.ndim:
         return broadcast_array(fill_value, shape)

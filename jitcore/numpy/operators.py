@@ -98,6 +98,27 @@ def _define_plain(function):
     return operate, operate_reflected
 
 
+def _define_multiply():
+    """`*` and its reflection. Python would repeat a list as often as an integer scalar says: refused here."""
+    operate, operate_reflected = _define_direct(ufuncs.multiply, np.multiply, "arithmetic")
+
+    def refuse(left, right):
+        names = f"{type(left).__name__!r} and {type(right).__name__!r}"
+        return TypeError(f"unsupported operand type(s) for *: {names}")
+
+    def multiply(self, other):
+        if other.__class__ in (list, tuple):
+            raise refuse(self, other)
+        return operate(self, other)
+
+    def multiply_reflected(self, other):
+        if other.__class__ in (list, tuple):
+            raise refuse(other, self)
+        return operate_reflected(self, other)
+
+    return multiply, multiply_reflected
+
+
 def _define_matmul():
     """`@` and its reflection; two concrete matrices or vectors of one dtype go to BLAS at once."""
     operate_plain, operate_reflected = _define_plain(products.matmul)
@@ -117,7 +138,7 @@ def _define_matmul():
 BINARY_OPERATORS = {
     "add": _define_direct(ufuncs.add, np.add, "arithmetic"),
     "sub": _define_direct(ufuncs.subtract, np.subtract, "arithmetic"),
-    "mul": _define_direct(ufuncs.multiply, np.multiply, "arithmetic"),
+    "mul": _define_multiply(),
     "truediv": _define_direct(ufuncs.true_divide, np.true_divide, "division"),
     "floordiv": _define_plain(ufuncs.floor_divide),
     "mod": _define_plain(ufuncs.remainder),

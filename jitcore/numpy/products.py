@@ -248,11 +248,13 @@ def einsum(
 
 
 def einsum_path(subscripts, /, *operands, optimize="greedy"):
-    """The order in which `einsum` contracts, and a report. Same as: `numpy.einsum_path`."""
+    """The order in which `einsum` contracts, as pairs of positions, and a report.
+
+    Same as: `jax.numpy.einsum_path`."""
     import opt_einsum
 
     path, info = opt_einsum.contract_path(subscripts, *operands, optimize=optimize)
-    return ["einsum_path", *path], str(info)
+    return path, str(info)
 
 
 def _left_to_right(operands):

@@ -102,7 +102,7 @@ def round(a, decimals: int = 0, out=None):  # noqa: A001
     x = convert_dtype(a, dtypes.float32) if half else a  # 10**decimals would overflow
     factor = dtypes.real_dtype(x.dtype).type(10) ** decimals
     rounded = divide(_round_parts(multiply(x, factor), lax.round_half_even), factor)
-    return convert_dtype(rounded, a.dtype, a.weak_type) if half else rounded
+    return convert_dtype(rounded, a.dtype, a.weak_type)
 
 
 def clip(arr=None, /, min=None, max=None, *, a=None, a_min=None, a_max=None, out=None):  # noqa: A002
@@ -153,7 +153,8 @@ def modf(x, /, out=None):
     (x,) = promote_arrays("modf", x, to=dtypes.inexact_dtype)
     whole = apply_elementwise(lax.trunc.primitive, (x,))
     fraction = apply_select(logic.isinf(x), x.dtype.type(0), subtract(x, whole))
-    return apply_elementwise(lax.copysign.primitive, (fraction, x)), whole
+    fraction = apply_elementwise(lax.copysign.primitive, (fraction, x))
+    return convert_dtype(fraction, x.dtype, x.weak_type), whole
 
 
 _MANTISSA_BITS = {dtypes.float16: 10, dtypes.bfloat16: 7, dtypes.float32: 23, dtypes.float64: 52}
@@ -234,7 +235,7 @@ def heaviside(x, y, /):
     x, y = promote_arrays("heaviside", x, y, to=dtypes.inexact_dtype)
     zero, one = x.dtype.type(0), x.dtype.type(1)
     signed = apply_select(logic.less(x, 0), zero, apply_select(logic.isnan(x), x, one))
-    return apply_select(logic.equal(x, 0), y, signed)
+    return convert_dtype(apply_select(logic.equal(x, 0), y, signed), x.dtype, x.weak_type and y.weak_type)
 
 
 # -- integers
@@ -248,14 +249,15 @@ def _gcd_steps(dtype) -> int:
 def gcd(x, y, /):
     """Greatest common divisor of integers. Same as: `numpy.gcd`."""
     x, y = _integers("gcd", x, y)
+    weak = x.weak_type and y.weak_type
     x, y = absolute(x), absolute(y)
     for _ in range(_gcd_steps(x.dtype)):
         done = logic.equal(y, 0)
         x, y = (
             apply_select(done, x, y),
-            apply_select(done, y, fmod(x, apply_select(done, x.dtype.type(1), y))),
+            apply_select(done, y, fmod(x, y)),
         )
-    return x
+    return convert_dtype(x, x.dtype, weak)
 
 
 @ufunc()
@@ -267,7 +269,8 @@ def lcm(x, y, /):
     quotient = apply_elementwise(
         lax.div.primitive, (absolute(x), apply_select(is_zero, x.dtype.type(1), divisor))
     )
-    return apply_select(is_zero, divisor, multiply(quotient, absolute(y)))
+    multiple = apply_select(is_zero, divisor, multiply(quotient, absolute(y)))
+    return convert_dtype(multiple, x.dtype, divisor.weak_type)
 
 
 def _integers(name: str, x, y) -> list[Array]:

@@ -69,7 +69,7 @@ def _infer_extent(a, shape) -> tuple:
     given = tuple(np.asarray(g).item() if isinstance(g, (np.integer, np.ndarray)) else g for g in given)
     unknown = [i for i, extent in enumerate(given) if isinstance(extent, int) and extent == -1]
     if len(unknown) > 1:
-        raise ValueError("can only specify one unknown dimension")
+        raise TypeError(f"can only specify one unknown axis size with a `-1` value, got {given}")
     known = canonicalize_shape([extent for i, extent in enumerate(given) if i not in unknown])
     count = 1
     for extent in known:

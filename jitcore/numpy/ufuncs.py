@@ -161,18 +161,32 @@ def _float_divmod(x, y):
 
 @ufunc()
 def remainder(x, y, /):
-    """x modulo y with the sign of y. Same as: `numpy.remainder`; integers modulo 0 give x, as XLA does."""
+    """x modulo y with the sign of y. Same as: `numpy.remainder`; integers modulo 0 give 0."""
     (x, y), dtype, _ = promote_typed("remainder", (x, y), to_numeric)
+    y = _replace_zero(y, dtype)
     truncated = apply_elementwise(lax.rem.primitive, (x, y))
     if dtypes.kind_of(dtype) == "u":
         return truncated
     return apply_select(has_mixed_signs(truncated, y), add(truncated, y), truncated)
 
 
+def _replace_zero(y, dtype):
+    """An integer divisor with 1 for 0, so that the remainder is 0. A constant needs no equations for it."""
+    if dtypes.is_inexact(dtype):
+        return y
+    if not isinstance(y, (Array, np.ndarray)):
+        return y if y else y.__class__(1)
+    is_zero = apply_elementwise(lax.eq.primitive, (y, np.zeros((), dtype)[()]))
+    return apply_select(is_zero, lax.full_like(y, 1, shape=()), y)
+
+
 @ufunc()
 def fmod(x, y, /):
-    """Remainder of the division towards zero; it has the sign of x. Same as: `numpy.fmod`."""
-    return apply_elementwise(lax.rem.primitive, promote("fmod", x, y, to=to_numeric))
+    """Remainder of the division towards zero; it has the sign of x. Same as: `numpy.fmod`.
+
+    Integers modulo 0 give 0."""
+    (x, y), dtype, _ = promote_typed("fmod", (x, y), to_numeric)
+    return apply_elementwise(lax.rem.primitive, (x, _replace_zero(y, dtype)))
 
 
 @ufunc()
@@ -265,7 +279,7 @@ def hypot(x, y, /):
     ratio = true_divide(smaller, apply_select(is_zero, larger.dtype.type(1), larger))
     scaled = multiply(larger, sqrt(add(square(ratio), 1)))
     is_infinite = apply_elementwise(lax.eq.primitive, promote("hypot", larger, np.inf))
-    return apply_select(is_infinite, larger, scaled)
+    return convert_dtype(apply_select(is_infinite, larger, scaled), larger.dtype, larger.weak_type)
 
 
 # -- extrema
@@ -350,7 +364,8 @@ def sinc(x, /):
     is_zero = apply_elementwise(lax.eq.primitive, promote("sinc", x, 0))
     angle = multiply(x, np.pi)
     safe = apply_select(is_zero, angle.dtype.type(1), angle)
-    return apply_select(is_zero, angle.dtype.type(1), true_divide(sin(safe), safe))
+    ratio = apply_select(is_zero, angle.dtype.type(1), true_divide(sin(safe), safe))
+    return convert_dtype(ratio, x.dtype, x.weak_type)
 
 
 # -- complex parts

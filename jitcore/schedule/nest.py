@@ -258,7 +258,12 @@ def _choose_vector(outer: list[Axis], inner: list[Axis], body: list) -> Axis | N
     if not usable:
         return None
     best = max(usable, key=lambda axis: usable[axis])
-    return best if usable[best] > -4 else None
+    # Lanes whose accesses lie apart win nothing there; enough arithmetic pays for them all the same.
+    return best if usable[best] > -4 or _count_operations(body) > -8 * usable[best] else None
+
+
+def _count_operations(body: list) -> int:
+    return sum(_count_operations(s.body) if isinstance(s, Loop) else len(walk(roots_of(s))) for s in body)
 
 
 def _score(axis: Axis, body: list) -> float:

@@ -22,14 +22,14 @@ class Uses:
         self.outputs = {atom for atom in jaxpr.outvars if isinstance(atom, Var)}
         self.last: dict[Var, int] = {}  # number of the last equation that reads a variable
         for number, eqn in enumerate(jaxpr.eqns):
-            kind = _kind_of(eqn, number)
-            force = kind[0] == "stored" or is_library(eqn)
-            for atom in eqn.invars:
+            force = is_library(eqn)
+            for position, atom in enumerate(eqn.invars):
                 if isinstance(atom, Literal):
                     continue
+                kind = _kind_of(eqn, number, position)
                 self.kinds.setdefault(atom, set()).add(kind)
                 self.last[atom] = number
-                if force:
+                if force or kind[0] == "stored":
                     self.forced.add(atom)
                 if eqn.primitive.name == "broadcast_in_dim" and _repeats_work(atom, eqn):
                     self.recomputed.add(atom)
@@ -65,12 +65,15 @@ class Uses:
         return work > RECOMPUTE_LIMIT and len(self.kinds.get(var, ())) > 1
 
 
-def _kind_of(eqn, number: int) -> tuple:
-    name = eqn.primitive.name
-    if eqn.primitive.traits.get("family") == "elementwise" or name in _TRANSPARENT:
+def _kind_of(eqn, number: int, position: int) -> tuple:
+    """How an equation reads one of its operands. Equal kinds can share one evaluation of each element."""
+    name, traits = eqn.primitive.name, eqn.primitive.traits
+    if traits.get("family") == "elementwise" or name in _TRANSPARENT:
         return ("pointwise",)
-    if eqn.primitive.traits.get("stores_operands") or name in ("while", "scan", "cond"):
+    if position in traits.get("stored_operands", ()) or name in ("while", "scan", "cond"):
         return ("stored", number)
+    if name == "gather" and not eqn.params["dimension_numbers"].offset_dims:
+        return ("pointwise",)  # the indices, one vector for each element
     return (name, number)
 
 

@@ -261,8 +261,8 @@ codes = [fork(kernels) for _ in range(10)]
 stop.set(); [worker.join() for worker in workers]
 print(set(codes), works(kernels))
 """
-    # Numba's pool may say first that it could not stop its threads; the child does not use them.
-    assert run_process(body)[-2:] == ["{0}", "True"]
+    # Numba's pool may say, before or after, that it could not stop its threads; the child does not use them.
+    assert "{0} True" in " ".join(run_process(body))
 
 
 @needs_fork
