@@ -218,6 +218,10 @@ def block_until_ready(x: Any) -> Any:
     return x
 
 
+def effects_barrier() -> None:
+    """Waits for the effects of calls that were made, callbacks and prints: here they end with their call."""
+
+
 # -- names ---------------------------------------------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 
-from jitcore import debug, lax
+from jitcore import debug, effects_barrier, jit, lax
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.aval import ShapedArray, ShapeDtypeStruct
 from jitcore.core.interpret import run_jaxpr_numpy
@@ -226,3 +226,10 @@ def test_callbacks_that_are_not_hashable_work():
 
     assert float(pure_callback(Adder(), RESULT, F(1))) == 2
     assert float(pure_callback(functools.partial(lambda a, x: F(a), 3), RESULT, F(1))) == 3
+
+
+def test_effects_have_ended_with_their_call():
+    seen = []
+    jit(lambda x: debug.callback(lambda value: seen.append(float(value)), x))(1.5)
+    effects_barrier()
+    assert seen == [1.5]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jitcore.numpy as jnp
-from jitcore import config, dtypes, errors
+from jitcore import config, dtypes, errors, jit
 
 jax = pytest.importorskip("jax")
 

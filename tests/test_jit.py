@@ -118,6 +118,8 @@ def test_pickle_and_copy():
 
 @pytest.mark.parametrize("value", [3, "f", (double,), (x for x in ())])
 def test_what_is_not_callable_is_refused(value):
+    with pytest.raises(TypeError, match="Expected a function, got a generator function"):
+        jitcore.jit(lambda x: (yield x))
     with pytest.raises(TypeError, match="Expected a callable value, got"):
         jitcore.jit(value)
 
@@ -434,3 +436,12 @@ def test_branching_on_a_traced_value_names_the_argument():
 def test_rewrite_needs_the_rewriter():
     with pytest.raises(errors.JitcoreRuntimeError, match="rewrite=True"):
         jitcore.jit(double, rewrite=True)
+
+
+def test_tracers_can_be_copied_and_not_pickled():
+    def function(x):
+        return copy.copy(x) + copy.deepcopy({"x": [x]})["x"][0]
+
+    assert float(jitcore.jit(function)(2.0)) == 4.0
+    with pytest.raises(errors.ConcretizationTypeError, match="Abstract tracer value"):
+        jitcore.jit(lambda x: pickle.dumps(x))(2.0)

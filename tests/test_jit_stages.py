@@ -130,3 +130,9 @@ def test_typeof_and_names():
         pass
     with pytest.raises(TypeError, match="must be a string"), jitcore.named_scope(3):
         pass
+
+
+def test_a_compiled_function_takes_no_tracers():
+    compiled = double.lower(ONES).compile()
+    with pytest.raises(TypeError, match="lowered and compiled for a particular signature"):
+        jitcore.jit(lambda x: compiled(x))(ONES)

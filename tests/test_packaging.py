@@ -1,6 +1,8 @@
-"""What is installed: every package folder, one version, entry points that load."""
+"""What is installed and distributed: every package folder, one version, entry points that load, the tests."""
 
 import configparser
+import shutil
+import subprocess
 from importlib import metadata
 from pathlib import Path
 
@@ -41,3 +43,27 @@ def test_entry_points_load(group):
 
 def test_package_is_typed():
     assert (ROOT / "jitcore" / "py.typed").exists()
+
+
+def list_tracked_files():
+    git = shutil.which("git")
+    listed = git and subprocess.run([git, "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if not listed or listed.returncode or not (ROOT / ".git").exists():
+        pytest.skip("not a checkout")
+    return [Path(line) for line in listed.stdout.splitlines()]
+
+
+def test_source_distribution_has_what_the_tests_read():
+    # setuptools adds the packages, its own files and these by itself.
+    shipped = {*PACKAGE_OF_FOLDER, "LICENSE", "README.md", "MANIFEST.in", "pyproject.toml", "setup.cfg"}
+    for line in (ROOT / "MANIFEST.in").read_text().splitlines():
+        command, *names = line.split() or [""]
+        if command in ("graft", "include"):
+            shipped.update(names)
+    assert {path.parts[0] for path in list_tracked_files()} - shipped == {".gitignore"}
+
+
+def test_only_modules_and_the_typing_marker_stand_in_package_folders():
+    # Anything else would need a line in setup.cfg's package_data to be installed.
+    inside = [path for path in list_tracked_files() if path.parts[0] in PACKAGE_OF_FOLDER]
+    assert {path.name for path in inside if path.suffix != ".py"} == {"py.typed"}

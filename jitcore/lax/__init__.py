@@ -40,7 +40,7 @@ from jitcore.lax.conv import (
 )  # fmt: skip
 from jitcore.lax.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
 from jitcore.lax.dimension_numbers import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
-from jitcore.lax.dot import batch_matmul, dot, dot_general
+from jitcore.lax.dot import Precision, batch_matmul, dot, dot_general
 from jitcore.lax.elementwise import (
     RoundingMethod,
     acos,

@@ -7,6 +7,7 @@ accumulate in float32.
 
 from __future__ import annotations
 
+import enum
 import operator
 
 import numpy as np
@@ -45,6 +46,14 @@ def _extents(aval, dims) -> tuple:
 
 def _free_dims(ndim: int, contracting, batch) -> list[int]:
     return [dim for dim in range(ndim) if dim not in contracting and dim not in batch]
+
+
+class Precision(enum.Enum):
+    """What a product may give up for speed, on devices that offer several precisions."""
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
 
 
 def _dot_general_aval(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers, precision=None,

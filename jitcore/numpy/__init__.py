@@ -8,6 +8,9 @@ on `Array`.
 
 from types import FunctionType
 
+# Arrays print with NumPy's options.
+from numpy import get_printoptions, printoptions, set_printoptions  # noqa: F401
+
 from jitcore.array import Array
 from jitcore.array import Array as ndarray
 from jitcore.core.source import api_boundary

@@ -262,6 +262,8 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None):
     Raises: ConcretizationTypeError for traced bounds: the length would be unknown."""
     for name, value in (("start" if stop is not None else "stop", start), ("stop", stop), ("step", step)):
         require_static("arange", name, value)
+    if stop is None and step is not None:
+        start, stop = 0, start
     given = [operator.index(v) if _is_integer_scalar(v) else v for v in (start, stop, step) if v is not None]
     if dtype is None:
         types = [v if isinstance(v, dtypes.PYTHON_SCALARS) else getattr(v, "dtype", int) for v in given]

@@ -17,6 +17,12 @@ from jitcore.array import Array
 from jitcore.core.trace import Tracer, origin_of, user_snippet
 from jitcore.numpy.creation import asarray
 
+# Parameters for which NumPy takes a list as an array; called by their own name, functions here refuse it.
+_ARRAY_PARAMETERS = frozenset(
+    "a a1 a2 a_max a_min append ar1 ar2 arr array ary aweights b condition element fp fweights m max "
+    "mask min p prepend q seq_of_zeros test_elements u v values vals w weights where x x1 x2 xp y z".split()
+)
+
 # NumPy functions whose namesake here has another name.
 _RENAMED = {"ndarray": None, "fix": "trunc", "in1d": "isin", "trapz": "trapezoid", "row_stack": "vstack"}
 
@@ -38,6 +44,28 @@ def _namesakes() -> dict:
             if callable(function) and callable(namesake) and not isinstance(function, type):
                 table[function] = namesake
     return table
+
+
+def _accept_sequence(x):
+    return asarray(x) if x.__class__ in (list, tuple) else x
+
+
+@functools.cache
+def _name_parameters(function) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)
+
+
+def _accept_sequences(namesake, args, kwargs: dict) -> tuple[list, dict]:
+    """The arguments, with Arrays for the lists that NumPy takes as arrays."""
+    if args and isinstance(args[0], str):  # operands of `einsum`
+        return [args[0], *map(_accept_sequence, args[1:])], kwargs
+    args = list(args)
+    for i, name in enumerate(_name_parameters(namesake)[: len(args)]):
+        if name in _ARRAY_PARAMETERS:
+            args[i] = _accept_sequence(args[i])
+    kwargs = {key: _accept_sequence(value) if key in _ARRAY_PARAMETERS else value
+              for key, value in kwargs.items()}  # fmt: skip
+    return args, kwargs
 
 
 def _name_of(function) -> str:
@@ -91,6 +119,8 @@ def apply_ufunc(self, ufunc, method: str, *inputs, **kwargs):
     if namesake is None:
         call = ufunc if method == "__call__" else getattr(ufunc, method)
         return _run_in_numpy(call, inputs, kwargs, name)
+    if method in ("__call__", "outer"):
+        inputs = tuple(map(_accept_sequence, inputs))
     if method != "__call__":
         if method == "at":
             raise errors.item_assignment_error(user_snippet())
@@ -131,6 +161,7 @@ def apply_function(self, function, types, args, kwargs):
     if namesake is None or target is not None:
         return _run_in_numpy(function, args, kwargs, name)
     kwargs = {key: value for key, value in kwargs.items() if not (key in ("out", "like") and value is None)}
+    args, kwargs = _accept_sequences(namesake, args, kwargs)
     return namesake(*args, **kwargs)
 
 

@@ -125,7 +125,7 @@ def _sorts_before(x, y) -> Array:
 
 def digitize(x, bins, right: bool = False, *, method: str | None = None):
     """Number of the bin that each element falls into; bins rise or fall. Same as: `numpy.digitize`."""
-    x, bins = promote_arrays("digitize", x, bins)
+    x, bins = promote_arrays("digitize", x, asarray(bins))
     if bins.ndim != 1:
         raise ValueError(f"digitize: bins must be a 1-dimensional array; got bins.shape={bins.shape}")
     n = bins.shape[0]

@@ -307,3 +307,14 @@ def test_program_is_built_once_for_a_jaxpr():
     assert build_program(closed) is build_program(closed)
     with pytest.raises(TypeError, match="takes 1 arguments, got 2"):
         run_jaxpr_numpy(closed, [np.zeros((), F)] * 2)
+
+
+@pytest.mark.parametrize("init, body", [(0, lambda x: x + 1.5), (1, lambda x: x * 2j)])
+def test_a_promoted_carry_is_strongly_typed(init, body):
+    out = jitcore_lax.fori_loop(0, 2, lambda i, x: body(x), init)
+    expected = jax_lax().fori_loop(0, 2, lambda i, x: body(x), init)
+    assert (out.dtype, out.weak_type, complex(out)) == (expected.dtype, False, complex(expected))
+
+
+def test_a_python_float_as_predicate():
+    assert int(jitcore_lax.cond(0.5, lambda: 1, lambda: 2)) == 1

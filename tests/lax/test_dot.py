@@ -115,3 +115,8 @@ def test_errors_are_those_of_jax(call):
 def test_dot_of_shapes_that_do_not_fit(lhs, rhs):
     with pytest.raises(ValueError, match="dimension_numbers must be specified when not performing simple"):
         lax.dot(lhs, rhs)
+
+
+def test_precision_is_accepted():
+    x = random_array(RNG, (2, 2))
+    np.testing.assert_array_equal(lax.dot(x, x, precision=lax.Precision.HIGHEST), lax.dot(x, x))

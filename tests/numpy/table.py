@@ -279,7 +279,7 @@ CASES |= {
     "ones": [case((2, 3)), case((), bool)], "empty": [case(3)], "full": [case((2, 2), 7), case(3, 1.5, "float16"), case((3, 4), V)],
     "zeros_like": [case(X), case(I, dtype="float32")], "ones_like": [case(X, shape=(2,)), case(B)], "empty_like": [case(X)],
     "full_like": [case(X, 3), case(I, 2.7), case(X, 1, "int32")],
-    "arange": [case(5), case(2, 9, 3), case(0.0, 1.0, 0.25), case(5.0), case(5, dtype="float32"), case(9, 0, -2), case(1, 3.5)],
+    "arange": [case(5), case(2, 9, 3), case(0.0, 1.0, 0.25), case(5.0), case(5, dtype="float32"), case(9, 0, -2), case(1, 3.5), case(5, step=2)],
     "linspace": [case(0, 1, 5), case(0.0, 3.0, 4, endpoint=False), case(1, 2, 3, retstep=True), case(V, V + 1, 3, axis=1), case(0, 10, 5, dtype="int32"),
                  case(0, 1, 1), case(0, 1, 0)],
     "logspace": [case(0, 2, 5), case(0, 1, 3, base=2.0)], "geomspace": [case(1, 100, 5), case(-1.0, -8.0, 4), case(V + 3, 9.0, 3)],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jitcore.numpy as jnp
-from jitcore import errors
+from jitcore import errors, jit, make_jaxpr
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.jaxpr import eval_jaxpr
 from jitcore.core.trace import trace_to_jaxpr
@@ -96,6 +96,49 @@ def test_lists_are_no_operands():
     ):
         jnp.sin([1.0, 2.0])
     assert (jnp.asarray(F) == None) is False  # noqa: E711  compared with what is no array
+    for multiply in (lambda n: n * [0], lambda n: [0] * n, lambda n: (0,) * n):  # no repetition of sequences
+        with pytest.raises(TypeError, match=r"unsupported operand type\(s\) for \*"):
+            multiply(jnp.asarray(2))
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint8])
+def test_integers_modulo_zero_are_zero(dtype):
+    x, zeros = np.array([0, 1, 100], dtype), np.array([0, 0, 7], dtype)
+    for function in (jnp.remainder, jnp.fmod):
+        for divisor in (zeros, 0, dtype(0)):
+            expected = np.asarray(jax_numpy.remainder(x, divisor))
+            np.testing.assert_array_equal(np.asarray(function(x, divisor)), expected)
+            np.testing.assert_array_equal(np.asarray(jit(function)(x, divisor)), expected)
+    assert "select_n" not in str(make_jaxpr(lambda x: jnp.fmod(x, 3))(x))
+
+
+LISTS = [("add", (F, [1, 2, 3])), ("where", (B, F, [1.0, 2.0, 3.0])), ("dot", (F, [1, 2, 3])), ("take", (F, [2, 0])),
+         ("interp", (F, [0, 1, 2], [0, 1, 4])), ("einsum", ("i,i", F, [1, 2, 3])), ("split", (F, [1, 2])),
+         ("digitize", (F, [0, 1, 2])), ("maximum", ([1, 2, 3], F)), ("clip", (F, [0, 0, 0], 2))]  # fmt: skip
+
+
+@pytest.mark.parametrize("name, args", LISTS, ids=lambda x: x if isinstance(x, str) else "")
+def test_numpy_functions_take_lists_for_arrays(name, args):
+    """Where NumPy's own function is called with an Array, a list beside it is an array, as NumPy has it."""
+    position = next(i for i, arg in enumerate(args) if arg is F)
+
+    def call(x):
+        return getattr(np, name)(*args[:position], x, *args[position + 1 :])
+
+    for got in (call(jnp.asarray(F)), jit(call)(F)):
+        leaves, expected = (got, call(F)) if isinstance(got, list) else ([got], [call(F)])
+        for mine, value in zip(leaves, expected, strict=True):
+            assert isinstance(mine, Array)
+            np.testing.assert_allclose(np.asarray(mine), value, rtol=1e-6)
+
+
+SCALAR_CALLS = [("sinc", (0.5,)), ("hypot", (3, 4)), ("heaviside", (0.0, 0.5)), ("gcd", (12, 8)), ("lcm", (4, 6)),
+                ("modf", (1.5,)), ("round", (2.567, 2))]  # fmt: skip
+
+
+@pytest.mark.parametrize("name, args", SCALAR_CALLS, ids=lambda x: str(x))
+def test_python_scalars_give_weak_types(name, args):
+    check_same(getattr(jnp, name)(*args), getattr(jax_numpy, name)(*args))
 
 
 def test_shapes_that_do_not_broadcast():
