@@ -180,10 +180,6 @@ def canonicalize(dtype) -> np.dtype:
     return dtype
 
 
-def is_supported(dtype) -> bool:
-    return np.dtype(dtype) in SHORT_NAMES
-
-
 @functools.cache
 def real_dtype(dtype) -> np.dtype:
     """float32 for complex64, float64 for complex128, the dtype itself otherwise."""

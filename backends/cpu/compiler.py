@@ -15,9 +15,9 @@ from jitcore import dtypes
 from jitcore.backends.cpu import cpuinfo, native, scalar_ops, threads
 from jitcore.backends.cpu.entry import PARALLEL_SYMBOL, EntryRenderer, ProgramLayout
 from jitcore.backends.cpu.kernel import RenderOptions
-from jitcore.config import config
 from jitcore.core.jaxpr import Equation
 from jitcore.dispatch.backend import CompileOptions
+from jitcore.dispatch.executables import drop_oldest
 from jitcore.loopir.program import Native, Program, format_program
 
 
@@ -48,8 +48,7 @@ class _CodeCache:
     def add(self, key: bytes, program: NativeProgram) -> None:
         with self._lock:
             self._programs[key] = program
-            while len(self._programs) > max(config.cache_size, 1):
-                self._programs.popitem(last=False)
+            drop_oldest(self._programs)
 
     def clear(self) -> None:
         with self._lock:

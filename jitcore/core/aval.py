@@ -39,14 +39,9 @@ class ShapedArray:
         facts = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type} | changes
         return ShapedArray(**facts)
 
-    def strip_weak_type(self) -> ShapedArray:
-        return ShapedArray(self.shape, self.dtype) if self.weak_type else self
-
     def short(self) -> str:
         """The jaxpr text: `f32[3,4]`."""
         return f"{dtypes.SHORT_NAMES[self.dtype]}[{','.join(map(str, self.shape))}]"
-
-    str_short = short
 
     def long(self) -> str:
         """The text of error messages: `float32[3,4]`."""

@@ -90,10 +90,6 @@ def set_current_trace(trace: Trace):
         context.trace = previous
 
 
-def is_tracing() -> bool:
-    return context.trace is not eval_trace
-
-
 @contextlib.contextmanager
 def ensure_compile_time_eval():
     """Evaluates eagerly inside a traced function, for values that do not depend on its arguments."""
@@ -221,12 +217,6 @@ class JaxprTrace(Trace):
         if not aval.shape:
             return Literal(to_numpy(x)[()], aval)
         return self._const_var(x, aval)
-
-    def to_tracer(self, x) -> Tracer:
-        if isinstance(x, Tracer) and x.trace is self:
-            return x
-        atom = self.atom_of(x)
-        return Tracer(self, atom.aval, atom)
 
     def _const_var(self, x, aval: ShapedArray) -> Var:
         if id(x) not in self._consts:

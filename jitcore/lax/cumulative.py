@@ -47,7 +47,7 @@ def _lower_running(op: str, builder, x, *, axis: int, reverse: bool):
     if not is_half(x.dtype):
         return builder.running(op, x, axis, reverse)
     wide = builder.running(op, builder.convert(x, dtypes.float32), axis, reverse)
-    return builder.convert(builder.root(wide), x.dtype)
+    return builder.convert(builder.store(wide), x.dtype)
 
 
 def _cumulative(name: str, ufunc: np.ufunc, accepts: str):

@@ -155,7 +155,7 @@ def _lower_dot_general(builder, lhs, rhs, *, dimension_numbers, precision=None, 
     right = spread(rhs, rhs_batch, rhs_free, rhs_contract, first_rhs)
     products = builder.map("mul", left, right)
     total = builder.reduce("add", products, range(first_sum, len(shape)))
-    return total if work == out_dtype else builder.convert(builder.root(total), out_dtype)
+    return total if work == out_dtype else builder.convert(builder.store(total), out_dtype)
 
 
 @define("dot_general", impl=_dot_general, aval=_dot_general_aval, lower=_lower_dot_general, hlo="dot_general",

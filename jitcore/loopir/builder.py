@@ -158,7 +158,7 @@ class Builder:
             return x
         if x.dtype in _HALF and op in ("add", "mul"):
             wide = Reduction(op, self.convert(x, dtypes.float32), axes, dtypes.float32)
-            return self.convert(self.root(wide), x.dtype)
+            return self.convert(self.store(wide), x.dtype)
         return Reduction(op, x, axes, x.dtype)
 
     def arg_reduce(self, op: str, x: Value, axis: int, index_dtype) -> Value:
@@ -181,12 +181,9 @@ class Builder:
         """A scalar value everywhere."""
         return self.view(value, shape, lambda index: ())
 
-    def root(self, value: Value) -> Value:
-        """Stores a root now, so that a rule can go on computing with it. Bound by the scheduler."""
-        raise NotImplementedError
-
     def store(self, value: Value) -> Value:
-        """Stores a value that the rule is about to read many times. Bound by the scheduler."""
+        """The value in memory: for one that the rule is about to read many times, or a reduction that it goes
+        on computing with. Bound by the scheduler."""
         raise NotImplementedError
 
 

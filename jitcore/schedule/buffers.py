@@ -1,5 +1,4 @@
-"""The buffer plan: dead temporaries go, scalars move to the stack, outputs reuse donated inputs,
-temporaries share memory.
+"""The buffer plan: dead temporaries go, scalars move to the stack, outputs reuse donated inputs.
 
 In: a program as it was lowered. Out: the same program with final buffer kinds and aliases.
 """
@@ -102,7 +101,8 @@ def _drop_dead_stores(program: Program) -> None:
     }
     while True:
         read = set(program.outputs).union(partials, *map(_step_reads, program.steps))
-        dead = set(program.temps).intersection(*[set().union(*map(_step_writes, natives))]) - read
+        written = set().union(*map(_step_writes, natives))
+        dead = (written & set(program.temps)) - read
         if not dead:
             break
         for step in natives:
@@ -166,11 +166,12 @@ def _reuse_inputs(program: Program, donated: Sequence[bool]) -> None:
 def _without_copies(body: list, source: Buffer, output: Buffer) -> list:
     """Leaves out the store that only moves each element of `source` to its own place."""
 
-    def is_copy(store: Store) -> bool:
-        value = store.value
-        return store.buffer is output and value.op == "load" and value.attr == (source, store.offset)
+    def is_copy(statement: Store | Scan) -> bool:
+        if not isinstance(statement, Store) or statement.buffer is not output:
+            return False
+        return statement.value.op == "load" and statement.value.attr == (source, statement.offset)
 
-    return _without(body, lambda store: isinstance(store, Store) and is_copy(store))
+    return _without(body, is_copy)
 
 
 def _may_alias(body: list, source: Buffer, output: Buffer) -> bool:

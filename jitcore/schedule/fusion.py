@@ -119,7 +119,7 @@ class FusionGroup:
         reduced = isinstance(value, Reduction)
         source = value.operand if reduced else value
         has_inner = reduced or (squeeze(source.shape) == self.layout and len(self.kept) < len(self.layout))
-        index = self._index_of(source.shape, self.axes if has_inner else self.outer)
+        index = index_over(source.shape, self.axes if has_inner else self.outer)
         sweep = self.passes[-1] if self.passes and self.passes[-1].has_inner == has_inner else None
         if sweep is not None:
             try:
@@ -140,7 +140,7 @@ class FusionGroup:
         expr = source.at(index)
         if isinstance(value, Reduction):
             result = Result(value.dtype, frozenset(self.outer), len(self.written))
-            kept_index = self._index_of(buffer.shape, self.outer)
+            kept_index = index_over(buffer.shape, self.outer)
             sweep.parts.append((result, value.op, expr))
             node = self.graph.result(result)
             sweep.after.append(Store(buffer, linearize(kept_index, buffer.shape), node))
@@ -148,10 +148,6 @@ class FusionGroup:
         else:
             sweep.stores.append(Store(buffer, linearize(index, buffer.shape), expr))
             self.written[buffer] = _Written(index, expr, sweep, False)
-
-    def _index_of(self, shape: tuple, axes: list[Axis]) -> tuple[Index, ...]:
-        remaining = iter(axes)
-        return tuple(ZERO if _is_one(extent) else Index.of(next(remaining)) for extent in shape)
 
     def read(self, buffer: Buffer, index: tuple[Index, ...]) -> Expr | None:
         """The element of a buffer that the group writes, or None when it does not write it.
@@ -188,6 +184,12 @@ class FusionGroup:
                 body.append(nest_loops(self.inner, sweep.stores))
             body += sweep.after
         return shape_kernel(self.graph, self.outer, self.inner, body, self.new_temp)
+
+
+def index_over(shape: tuple, axes: list[Axis]) -> tuple[Index, ...]:
+    """The multi-index of an array whose extents other than 1 the axes run over, in order."""
+    remaining = iter(axes)
+    return tuple(ZERO if _is_one(extent) else Index.of(next(remaining)) for extent in shape)
 
 
 def nest_loops(axes: list[Axis], body: list):

@@ -18,13 +18,13 @@ from jitcore.core.jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, V
 from jitcore.loopir.builder import Builder
 from jitcore.loopir.check import check_program
 from jitcore.loopir.expr import Buffer, Expr, Graph
-from jitcore.loopir.index import Index, linearize
+from jitcore.loopir.index import Axis, Index, linearize
 from jitcore.loopir.program import Kernel, LibraryCall, Native, Program, Store, Switch, While
 from jitcore.loopir.values import ROOTS, Reduction, Region, Regions, Running, Scalar, Stored, Value
 from jitcore.schedule.buffers import plan_buffers
-from jitcore.schedule.fusion import FusionGroup, is_trivial, kept_dimensions, scan_kernel, squeeze
+from jitcore.schedule.fusion import FusionGroup, index_over, is_trivial, kept_dimensions, scan_kernel, squeeze
 from jitcore.schedule.nest import shape_kernel
-from jitcore.schedule.uses import Uses
+from jitcore.schedule.uses import Uses, never_library
 
 
 def lower_program(closed: ClosedJaxpr, can_render: Callable[[Equation], bool],
@@ -64,13 +64,18 @@ class Lowering(Builder):
 
     # -- jaxprs -------------------------------------------------------------------------------------------
     def lower_jaxpr(
-        self, jaxpr: Jaxpr, env: dict[Var, Value], outputs: Sequence[Buffer | None], top_level=False
+        self,
+        jaxpr: Jaxpr,
+        env: dict[Var, Value],
+        outputs: Sequence[Buffer | None],
+        top_level: bool = False,
+        uses: Uses | None = None,
     ) -> None:
         """Emits the equations and stores the outputs into the given buffers; None for one not wanted."""
-        uses = Uses(jaxpr, self.is_library if top_level else lambda eqn: False)
+        uses = uses or Uses(jaxpr, self.is_library if top_level else never_library)
         target: dict[Var, Buffer] = {}
         for atom, buffer in zip(jaxpr.outvars, outputs):
-            if isinstance(atom, Var) and atom not in env and buffer is not None:
+            if isinstance(atom, Var) and buffer is not None:
                 self.aim(atom, buffer, uses, env, target)
         for number, eqn in enumerate(jaxpr.eqns):
             if eqn.primitive.traits.get("updates_operand"):
@@ -166,9 +171,6 @@ class Lowering(Builder):
     def in_memory(self, value: Value) -> Stored:
         return value if isinstance(value, Stored) else self.store_value(value, None)
 
-    def root(self, value: Value) -> Value:
-        return self.store_value(value, None)
-
     store = in_memory
 
     def store_value(self, value: Value, goal: Buffer | None) -> Stored:
@@ -225,12 +227,12 @@ class Lowering(Builder):
             self.emit(self.region_kernel(region, buffer))
 
     def region_kernel(self, region: Region, buffer: Buffer) -> Kernel:
-        group = FusionGroup(self.graph, squeeze(region.value.shape), (), self.new_temp)
-        index = group._index_of(region.value.shape, group.axes)
+        axes = list(map(Axis, squeeze(region.value.shape)))
+        index = index_over(region.value.shape, axes)
         place = region.place(index)
         mask = region.mask(index) if region.mask is not None else None
         store = Store(buffer, linearize(place, buffer.shape), region.value.at(index), mask, region.combine)
-        return shape_kernel(self.graph, group.axes, [], [store], self.new_temp, serial=region.serial)
+        return shape_kernel(self.graph, axes, [], [store], self.new_temp, serial=region.serial)
 
     # -- control flow ---------------------------------------------------------------------------------------
     def nest(self, lower: Callable[[], None]) -> list:
@@ -247,10 +249,16 @@ class Lowering(Builder):
         self.end_group()
         return stored
 
-    def run_body(self, closed: ClosedJaxpr, operands: Sequence[Value], outputs: Sequence[Buffer]) -> None:
+    def run_body(
+        self,
+        closed: ClosedJaxpr,
+        operands: Sequence[Value],
+        outputs: Sequence[Buffer | None],
+        uses: Uses | None = None,
+    ) -> None:
         if closed.consts:
             raise AssertionError("inner jaxprs carry no constants")
-        self.lower_jaxpr(closed.jaxpr, dict(zip(closed.jaxpr.invars, operands)), outputs)
+        self.lower_jaxpr(closed.jaxpr, dict(zip(closed.jaxpr.invars, operands)), outputs, uses=uses)
 
     def advance(
         self, closed: ClosedJaxpr, operands, carry: list[Stored], extra: Sequence[Buffer] = ()
@@ -259,7 +267,7 @@ class Lowering(Builder):
 
         What the body hands on unchanged stays where it is."""
         slot_of = {var: operand for var, operand in zip(closed.jaxpr.invars, operands)}
-        uses = Uses(closed.jaxpr, lambda eqn: False)
+        uses = Uses(closed.jaxpr, never_library)
         outputs, moves = [], []
         for atom, slot in zip(closed.jaxpr.outvars, carry):
             if slot_of.get(atom) is slot:
@@ -269,7 +277,7 @@ class Lowering(Builder):
             else:
                 outputs.append(self.new_temp(slot.shape, slot.dtype))
                 moves.append((self.stored(outputs[-1]), slot.buffer))
-        self.run_body(closed, operands, [*outputs, *extra])
+        self.run_body(closed, operands, [*outputs, *extra], uses)
         self.end_group()
         for value, buffer in moves:
             self.join_group(value, buffer)

@@ -95,9 +95,8 @@ def _collapse(graph, outer, inner, body):
         if isinstance(s, Reduce) and any(op.startswith("arg") for _, op, _ in s.parts)
         for axis in s.axes
     }
-    merged: dict[
-        Axis, Axis | None
-    ] = {}  # old axis -> its collapsed axis, or None where it vanishes into the next
+    # old axis -> its collapsed axis, or None where it vanishes into the next
+    merged: dict[Axis, Axis | None] = {}
     new_lists = []
     for axes in (outer, inner):
         runs: list[list[Axis]] = []

@@ -12,6 +12,11 @@ BROADCAST_LIMIT = 8
 _TRANSPARENT = ("reshape", "squeeze", "expand_dims", "copy", "copy_p", "stop_gradient")
 
 
+def never_library(eqn) -> bool:
+    """Inside control flow every equation is native code."""
+    return False
+
+
 class Uses:
     """Consumers of each variable of one jaxpr (not of those inside its control flow)."""
 
