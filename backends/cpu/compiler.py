@@ -11,11 +11,9 @@ from collections import OrderedDict
 
 from llvmlite import ir
 
-from jitcore import dtypes
-from jitcore.backends.cpu import cpuinfo, native, scalar_ops, threads
-from jitcore.backends.cpu.entry import PARALLEL_SYMBOL, EntryRenderer, ProgramLayout
+from jitcore.backends.cpu import cpuinfo, native
+from jitcore.backends.cpu.entry import EntryRenderer, ProgramLayout
 from jitcore.backends.cpu.kernel import RenderOptions
-from jitcore.core.jaxpr import Equation
 from jitcore.dispatch.backend import CompileOptions
 from jitcore.dispatch.executables import drop_oldest
 from jitcore.loopir.program import Native, Program, format_program
@@ -79,47 +77,7 @@ def compile_program(program: Program, options: CompileOptions) -> tuple[NativePr
     names = [f"entry{number}" for number in range(len(steps))]
     for name, step in zip(names, steps):
         EntryRenderer(module, name, step, layout, render_options).render()
-    if PARALLEL_SYMBOL in module.globals:
-        threads.open_pool()
     library = native.compile_module(module, "program", opt_level=options.opt_level)
     compiled = NativeProgram(library, [library.address(name) for name in names])
     code_cache.add(key, compiled)
     return compiled, layout, True
-
-
-def can_render(eqn: Equation) -> bool:
-    """Whether there is code for an equation's scalar operation and dtypes."""
-    avals = [atom.aval for atom in eqn.invars] + [var.aval for var in eqn.outvars]
-    op = eqn.primitive.traits.get("scalar_op")
-    if op in (None, "integer_pow"):
-        has_complex = any(aval.dtype.kind == "c" for aval in avals)
-        return not has_complex or eqn.primitive.name in _COMPLEX_SAFE
-    operand = eqn.invars[0].aval.dtype
-    return scalar_ops.can_emit(op, dtypes.float32 if operand in _HALF else operand)
-
-
-_HALF = (dtypes.float16, dtypes.bfloat16)
-# Structured primitives that only move complex numbers, or combine them with operations that exist.
-_COMPLEX_SAFE = {
-    "broadcast_in_dim",
-    "reshape",
-    "transpose",
-    "squeeze",
-    "expand_dims",
-    "slice",
-    "rev",
-    "pad",
-    "concatenate",
-    "dynamic_slice",
-    "dynamic_update_slice",
-    "gather",
-    "select_n",
-    "convert_element_type",
-    "integer_pow",
-    "while",
-    "scan",
-    "cond",
-    "iota",
-    "copy",
-    "split",
-}

@@ -12,14 +12,15 @@ from llvmlite import ir
 from jitcore.backends.cpu.function import FunctionEmitter
 from jitcore.backends.cpu.kernel import RANGE_TYPE, KernelRenderer, RenderOptions, emit_store
 from jitcore.backends.cpu.lanes import I8, I32, I64, POINTER, SIZES, TABLE, memory_type
-from jitcore.backends.cpu.sizes import SizeTable
+from jitcore.backends.cpu.sizes import SizeTable, is_static
+from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_SYMBOL
 from jitcore.loopir.expr import Buffer
-from jitcore.loopir.program import Kernel, Native, Program, Reduce, Scan, Store, Switch, While
+from jitcore.loopir.program import Call, Kernel, Native, Program, Reduce, Scan, Store, Switch, While
 from jitcore.schedule.buffers import loads_of, statements_of
 from jitcore.schedule.nest import stores_of
 
 ENTRY_TYPE = ir.FunctionType(I64, [TABLE, SIZES])
-PARALLEL_SYMBOL = "jitcore_parallel_for"
+PARALLEL_TYPE = ir.FunctionType(ir.VoidType(), [RANGE_TYPE.as_pointer(), TABLE, SIZES, I64, I64])
 
 
 class ProgramLayout:
@@ -98,6 +99,8 @@ class EntryRenderer:
                     found.add(inner.buffer)
                 if isinstance(inner, Reduce) and inner.partials:
                     found |= set(inner.partials)
+                if isinstance(inner, Call):
+                    found |= {*inner.outputs, *inner.scratch}
         return sorted(found, key=lambda buffer: self.layout.table[buffer])
 
     def _body(self, body: list) -> None:
@@ -106,6 +109,9 @@ class EntryRenderer:
                 self._while(statement)
             elif isinstance(statement, Switch):
                 self._switch(statement)
+            elif isinstance(statement, Call):
+                self.e.values = {}
+                statement.routine.emit(self, statement)
             elif is_inline(statement):
                 self.e.values = {}  # a scalar may have been overwritten since it was last read
                 for store in statement.body:
@@ -150,16 +156,38 @@ class EntryRenderer:
         b.call(function, [self.table, self.dims, I64(0), extent])
         b.branch(after)
         b.position_at_end(shared)
-        b.call(self._parallel_for(), [function, self.table, self.dims, extent, grain])
+        b.call(self.declare(PARALLEL_SYMBOL, PARALLEL_TYPE), [function, self.table, self.dims, extent, grain])
         b.branch(after)
         b.position_at_end(after)
 
-    def _parallel_for(self) -> ir.Function:
-        found = self.module.globals.get(PARALLEL_SYMBOL)
-        if found is None:
-            kind = ir.FunctionType(ir.VoidType(), [RANGE_TYPE.as_pointer(), TABLE, SIZES, I64, I64])
-            found = ir.Function(self.module, kind, PARALLEL_SYMBOL)
-        return found
+    # -- for routines -------------------------------------------------------------------------------------
+    def declare(self, symbol: str, kind: ir.FunctionType) -> ir.Function:
+        """A function that another library defines, see `symbols`."""
+        found = self.module.globals.get(symbol)
+        return ir.Function(self.module, kind, symbol) if found is None else found
+
+    def run(self, symbol: str, *arguments) -> None:
+        """Calls `void symbol(...)` with pointers and 64-bit integers."""
+        values = [I64(argument) if isinstance(argument, int) else argument for argument in arguments]
+        kind = ir.FunctionType(ir.VoidType(), [value.type for value in values])
+        self.e.b.call(self.declare(symbol, kind), values)
+
+    def address_of(self, buffer: Buffer) -> ir.Value:
+        """Where a buffer's elements are, as i8*."""
+        return self.e.pointer_of(buffer)
+
+    def count(self, extents) -> ir.Value:
+        """The product of extents, as an i64."""
+        static, total = 1, None
+        for extent in extents:
+            if is_static(extent):
+                static *= int(extent)
+            else:
+                size = self.e.size(extent)
+                total = size if total is None else self.e.b.mul(total, size)
+        if total is None:
+            return I64(static)
+        return total if static == 1 else self.e.b.mul(total, I64(static))
 
     def _while(self, loop: While) -> None:
         e = self.e

@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from jitcore.backends.cpu.arena import plan_arena
-from jitcore.backends.cpu.compiler import NativeProgram, can_render, compile_program
+from jitcore.backends.cpu.compiler import NativeProgram, compile_program
 from jitcore.backends.cpu.entry import ProgramLayout
 from jitcore.backends.cpu.launch import open_launchers
+from jitcore.backends.cpu.target import CpuTarget
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.dispatch.abstracted import has_symbolic_shapes, specialize_jaxpr
@@ -38,7 +39,7 @@ class CpuExecutable:
         self._latest = self._fixed
 
     def _prepare(self, closed: ClosedJaxpr) -> tuple[Program, NativeProgram, ProgramLayout]:
-        program = lower_program(closed, can_render, self.options.donated)
+        program = lower_program(closed, CpuTarget, self.options.donated)
         compiled, layout, is_new = compile_program(program, self.options)
         self.compiles += is_new
         return program, compiled, layout

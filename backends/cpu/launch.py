@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jitcore.backends.cpu import native
+from jitcore.backends.cpu import native, symbols
 
 __all__ = ["MAX_ARRAYS", "Launchers", "open_launchers"]
 
@@ -94,7 +94,6 @@ _kept_alive: list[object] = []
 
 
 def _make_native_launchers() -> Launchers:
-    _register_python_symbols()
     library = native.compile_module(
         _TRAMPOLINE_HEAD
         + _render_trampoline("launch_holding", release_gil=False)
@@ -114,20 +113,12 @@ def _make_native_launchers() -> Launchers:
     return Launchers(*functions, "native")
 
 
-def _register_python_symbols() -> None:
-    """Tell LLVM where CPython's functions are: a statically linked interpreter need not export them."""
-    import llvmlite.binding as llvm
+def _find_python_function(name: str) -> int:
+    """Where one of CPython's functions is: a statically linked interpreter need not export it to LLVM."""
+    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
 
-    for name in (
-        "PyErr_Format",
-        "PyErr_Occurred",
-        "PyEval_RestoreThread",
-        "PyEval_SaveThread",
-        "PyLong_AsVoidPtr",
-        "PyLong_FromLongLong",
-        "PyType_IsSubtype",
-    ):
-        llvm.add_symbol(name, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
+
+symbols.provide("Py", _find_python_function)
 
 
 def _text_constant(name: str, text: str) -> str:

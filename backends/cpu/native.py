@@ -24,6 +24,8 @@ import struct
 import zlib
 from typing import TYPE_CHECKING
 
+from jitcore.backends.cpu import symbols
+
 if TYPE_CHECKING:
     import llvmlite.ir
 
@@ -111,8 +113,8 @@ def compile_module(module: llvmlite.ir.Module | str, name: str, *, opt_level: in
 
     Args:
         module: a module or its text. Triple and data layout are set here. Every function with external
-            linkage is exported; declared functions are looked up among `llvmlite.binding.add_symbol` and
-            the process's symbols.
+            linkage is exported; declared functions are looked up among the provided ones (`symbols`) and
+            the process's own.
         name: for messages and `repr`; libraries of the same name do not clash, and neither do their symbols.
         opt_level: 0 none; 1 (default) the cleaning passes that explicit vector code needs; 2 LLVM's O2
             pipeline (adds inlining, loop-invariant code motion, value numbering) without vectorisers and
@@ -277,7 +279,7 @@ def _link_object(name, object_code, exports, imports):
     for symbol in exports:
         builder.export_symbol(symbol)
     for symbol in imports:
-        address = llvm.address_of_symbol(symbol)
+        address = symbols.address_of(symbol) or llvm.address_of_symbol(symbol)
         if address is None:
             raise NativeCodeError(f"library {name} calls {symbol}, which no loaded library defines")
         builder.import_symbol(symbol, address)

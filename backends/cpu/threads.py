@@ -1,7 +1,7 @@
 """Threads of compiled kernels: the native function `jitcore_parallel_for`.
 
 In: calls from kernels. Out: the kernel's loop body, run over all of its range by the threads of this process.
-Stage: run time; a kernel that contains such a call is compiled after `open_pool`, which registers the symbol.
+Stage: run time; linking a kernel that contains such a call opens the pool.
 
     void jitcore_parallel_for(void (*body)(i8** buffers, i64* dims, i64 start, i64 stop),
                               i8** buffers, i64* dims, i64 n, i64 grain)
@@ -33,7 +33,7 @@ import sys
 import threading
 from pathlib import Path
 
-from jitcore.backends.cpu import native
+from jitcore.backends.cpu import native, symbols
 from jitcore.config import config
 
 __all__ = ["LAYERS", "SYMBOL", "available_cores", "describe", "get_num_threads", "open_pool", "set_layer",
@@ -90,7 +90,7 @@ def set_num_threads(count: int) -> None:
 
 
 def open_pool() -> str:
-    """Register `jitcore_parallel_for` and start the threads; later calls return at once. Returns: the layer.
+    """Make `jitcore_parallel_for` and start the threads; later calls return at once. Returns: the layer.
 
     Cost: 15 ms the first time.
     """
@@ -129,16 +129,21 @@ def describe() -> dict[str, object]:
 
 @functools.cache
 def _open_symbol() -> native.Library:
-    """Compile the adapter, register its address, and arrange for forks. Returns what must stay alive."""
-    import llvmlite.binding as llvm
-
+    """Compile the adapter and arrange for forks. Returns what must stay alive."""
     config.subscribe("num_threads", set_num_threads)
     _cells.layer = _SPAWN if _can_spawn() else _SERIAL
     library = native.compile_module(_render_adapter(), "threads")
-    llvm.add_symbol(SYMBOL, library.address(SYMBOL))
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_reset_after_fork)
     return library
+
+
+def _open_parallel_for(symbol: str) -> int:
+    open_pool()
+    return _open_symbol().address(symbol)
+
+
+symbols.provide(SYMBOL, _open_parallel_for)
 
 
 def _can_spawn() -> bool:

@@ -9,7 +9,18 @@ from __future__ import annotations
 from jitcore import dtypes
 from jitcore.loopir.expr import Buffer, Expr, walk
 from jitcore.loopir.index import Axis, Dynamic, Index
-from jitcore.loopir.program import Kernel, LibraryCall, Loop, Program, Reduce, Scan, Store, Switch, While
+from jitcore.loopir.program import (
+    Call,
+    Kernel,
+    LibraryCall,
+    Loop,
+    Program,
+    Reduce,
+    Scan,
+    Store,
+    Switch,
+    While,
+)
 
 
 class LoopProgramError(TypeError):
@@ -60,6 +71,8 @@ class _Checker:
                     self.check_expr(statement.mask, axes, results)
                     if statement.mask.dtype != dtypes.bool_:
                         raise LoopProgramError(f"the mask of a store to {statement.buffer!r} is not a bool")
+            elif isinstance(statement, Call):
+                self.check_call(statement)
             elif isinstance(statement, While):
                 self.check_scalar(statement.predicate, dtypes.bool_)
                 self.check_body(statement.cond, axes, set())
@@ -70,6 +83,13 @@ class _Checker:
                     self.check_body(branch, axes, set())
             else:
                 raise LoopProgramError(f"{statement!r} is not a statement")
+
+    def check_call(self, call: Call) -> None:
+        for buffer in [*call.inputs, *call.outputs, *call.scratch]:
+            self.check_declared(buffer)
+        for buffer in [*call.outputs, *call.scratch]:
+            if buffer not in self.writable:
+                raise LoopProgramError(f"{call.routine} writes to input {buffer!r}")
 
     def check_scalar(self, buffer: Buffer, dtype) -> None:
         self.check_declared(buffer)

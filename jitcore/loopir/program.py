@@ -2,7 +2,8 @@
 
 A `Program` is buffers and a list of steps: `Native` blocks of statements and `LibraryCall`s between them.
 Statements:
-`Kernel` (a fused nest) with `Loop`, `Reduce`, `Scan` and `Store` inside; `While` and `Switch` around kernels.
+`Kernel` (a fused nest) with `Loop`, `Reduce`, `Scan` and `Store` inside; `Call` of a routine; `While` and
+`Switch` around them.
 """
 
 from __future__ import annotations
@@ -100,6 +101,19 @@ class Switch:
 
     def __init__(self, selector: Buffer, branches: list[list]):
         self.selector, self.branches = selector, branches
+
+
+class Call:
+    """A routine of the backend on whole buffers, entered from native code: sorting, matrix products, LAPACK.
+
+    routine: the backend's object; its text names it with all parameters but sizes.
+    scratch: temporaries that hold nothing before and after.
+    """
+
+    __slots__ = ("routine", "inputs", "outputs", "scratch")
+
+    def __init__(self, routine, inputs: list[Buffer], outputs: list[Buffer], scratch: list[Buffer]):
+        self.routine, self.inputs, self.outputs, self.scratch = routine, inputs, outputs, scratch
 
 
 class Native:
@@ -274,6 +288,11 @@ class _Text:
         self.names = saved
         way = "reversed " if s.reverse else ""
         return [f"{pad}scan {self.axis(s.axis)} in {way}range({self.size(s.axis.extent)}):", *inner, line]
+
+    def _call(self, s: Call, pad, depth):
+        outs, ins = ", ".join(map(repr, s.outputs)), ", ".join(map(repr, s.inputs))
+        scratch = f" using {', '.join(map(repr, s.scratch))}" if s.scratch else ""
+        return [f"{pad}{outs} = {s.routine}({ins}){scratch}"]
 
     def _while(self, s: While, pad, depth):
         return [f"{pad}while:", *self.block(s.cond, depth + 1), f"{pad}  test {s.predicate!r}; do:",

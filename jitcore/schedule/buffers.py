@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from jitcore.loopir.expr import Buffer, walk
 from jitcore.loopir.program import (
+    Call,
     Kernel,
     LibraryCall,
     Loop,
@@ -56,6 +57,9 @@ def loads_of(statement) -> Iterator[tuple[Buffer, object]]:
         for store in stores_of(statement):
             if store.combine is not None:
                 yield store.buffer, store.offset
+    elif isinstance(statement, Call):
+        for buffer in [*statement.inputs, *statement.scratch]:
+            yield buffer, None
     elif isinstance(statement, While):
         yield statement.predicate, None
     elif isinstance(statement, Switch):
@@ -85,6 +89,8 @@ def _step_writes(step) -> set[Buffer]:
             writes.add(statement.buffer)
         if isinstance(statement, Reduce) and statement.partials:
             writes |= set(statement.partials)
+        if isinstance(statement, Call):
+            writes |= {*statement.outputs, *statement.scratch}
     return writes
 
 
@@ -92,15 +98,14 @@ def _drop_dead_stores(program: Program) -> None:
     """Removes stores to temporaries that nothing reads (their values were forwarded), and then unused
     temporaries."""
     natives = [step for step in program.steps if isinstance(step, Native)]
-    partials = {
-        buffer
-        for step in natives
-        for s in statements_of(step.body)
-        if isinstance(s, Reduce) and s.partials
-        for buffer in s.partials
-    }
+    needed = set(program.outputs)
+    for statement in (s for step in natives for s in statements_of(step.body)):
+        if isinstance(statement, Reduce) and statement.partials:
+            needed |= set(statement.partials)
+        elif isinstance(statement, Call):
+            needed |= set(statement.outputs)
     while True:
-        read = set(program.outputs).union(partials, *map(_step_reads, program.steps))
+        read = needed.union(*map(_step_reads, program.steps))
         written = set().union(*map(_step_writes, natives))
         dead = (written & set(program.temps)) - read
         if not dead:
@@ -182,6 +187,7 @@ def _may_alias(body: list, source: Buffer, output: Buffer) -> bool:
         reads = [(s, offset) for s in statements for buffer, offset in loads_of(s) if buffer is source]
         writes = [(s, store) for s in statements for store in stores_of(s) if store.buffer is output]
         writes += [(s, None) for s in statements if isinstance(s, Scan) and s.buffer is output]
+        writes += [(s, None) for s in statements if isinstance(s, Call) and output in s.outputs]
         if written and reads:
             return False
         if written or not writes:

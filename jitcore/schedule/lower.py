@@ -11,6 +11,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
 
 from jitcore import dtypes
 from jitcore.config import config
@@ -19,24 +22,40 @@ from jitcore.loopir.builder import Builder
 from jitcore.loopir.check import check_program
 from jitcore.loopir.expr import Buffer, Expr, Graph
 from jitcore.loopir.index import Axis, Index, linearize
-from jitcore.loopir.program import Kernel, LibraryCall, Native, Program, Store, Switch, While
+from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Program, Store, Switch, While
 from jitcore.loopir.values import ROOTS, Reduction, Region, Regions, Running, Scalar, Stored, Value
 from jitcore.schedule.buffers import plan_buffers
 from jitcore.schedule.fusion import FusionGroup, index_over, is_trivial, kept_dimensions, scan_kernel, squeeze
 from jitcore.schedule.nest import shape_kernel
-from jitcore.schedule.uses import Uses, never_library
+from jitcore.schedule.uses import Uses
 
 
-def lower_program(closed: ClosedJaxpr, can_render: Callable[[Equation], bool],
-                  donated: Sequence[bool] = ()) -> Program:  # fmt: skip
+class Target(Protocol):
+    """What lowering asks of a backend."""
+
+    def can_render(self, eqn: Equation) -> bool:
+        """Whether there is scalar code for an equation (its sub-jaxprs are asked separately)."""
+
+    def find_routine(self, eqn: Equation) -> Routine | None:
+        """The routine that computes an equation on whole buffers better than loops would, or None."""
+
+
+class Routine(Protocol):
+    """Native code of a backend for one equation. Its text names it with all parameters but sizes."""
+
+    def scratch(self) -> Sequence[tuple[tuple, np.dtype]]:
+        """Shapes and dtypes of the temporaries it works with."""
+
+
+def lower_program(closed: ClosedJaxpr, target: Target, donated: Sequence[bool] = ()) -> Program:
     """The loop program of a jaxpr.
 
     Args:
         closed: a closed jaxpr without constants.
-        can_render: whether the backend has scalar code for an equation (its sub-jaxprs are asked separately).
+        target: what the backend can do.
         donated: which inputs may be overwritten.
     """
-    lowering = Lowering(can_render)
+    lowering = Lowering(target)
     jaxpr = closed.jaxpr
     inputs = [Buffer(f"in{k}", var.aval.shape, var.aval.dtype, "in") for k, var in enumerate(jaxpr.invars)]
     outputs = [
@@ -54,9 +73,10 @@ def lower_program(closed: ClosedJaxpr, can_render: Callable[[Equation], bool],
 class Lowering(Builder):
     """The state of one lowering: buffers made, steps emitted, the open fusion group."""
 
-    def __init__(self, can_render: Callable[[Equation], bool]):
+    def __init__(self, target: Target):
         super().__init__(Graph())
-        self.can_render = can_render
+        self.target = target
+        self.routines: dict[int, Routine | None] = {}
         self.temps: list[Buffer] = []
         self.steps: list = []
         self.group: FusionGroup | None = None
@@ -72,7 +92,7 @@ class Lowering(Builder):
         uses: Uses | None = None,
     ) -> None:
         """Emits the equations and stores the outputs into the given buffers; None for one not wanted."""
-        uses = uses or Uses(jaxpr, self.is_library if top_level else never_library)
+        uses = uses or Uses(jaxpr, self.is_call if top_level else self.is_routine)
         target: dict[Var, Buffer] = {}
         for atom, buffer in zip(jaxpr.outvars, outputs):
             if isinstance(atom, Var) and buffer is not None:
@@ -118,15 +138,30 @@ class Lowering(Builder):
             return self.constant(atom.to_numpy(), atom.aval.dtype)
         return env[atom]
 
+    def find_routine(self, eqn: Equation) -> Routine | None:
+        """The backend's routine for an equation; it is asked once."""
+        if id(eqn) not in self.routines:
+            self.routines[id(eqn)] = None if eqn.effects else self.target.find_routine(eqn)
+        return self.routines[id(eqn)]
+
+    def is_routine(self, eqn: Equation) -> bool:
+        return self.find_routine(eqn) is not None
+
+    def is_call(self, eqn: Equation) -> bool:
+        """Whether an equation at the top level reads and writes whole arrays in memory."""
+        return self.is_routine(eqn) or self.is_library(eqn)
+
     def is_library(self, eqn: Equation) -> bool:
-        """Whether an equation at the top level becomes a library call."""
+        """Whether an equation at the top level, for which there is no routine, becomes a library call."""
         prefers = eqn.primitive.traits.get("prefers_library")
         if prefers is not None and prefers(*[atom.aval for atom in eqn.invars], **eqn.params):
             return True
         return not self.is_native(eqn)
 
     def is_native(self, eqn: Equation) -> bool:
-        if eqn.effects or eqn.primitive.lower is None or not self.can_render(eqn):
+        if self.is_routine(eqn):
+            return True
+        if eqn.effects or eqn.primitive.lower is None or not self.target.can_render(eqn):
             return False
         needs_library = eqn.primitive.traits.get("needs_library")
         if needs_library is not None and needs_library(**eqn.params):
@@ -136,18 +171,34 @@ class Lowering(Builder):
     def lower_equation(
         self, eqn: Equation, operands: list[Value], goals: list, top_level: bool
     ) -> list[Value]:
+        routine = self.find_routine(eqn)
+        if routine is not None:
+            return self.call_routine(routine, eqn, operands, goals)
         if top_level and self.is_library(eqn):
             return self.call_library(eqn, operands, goals)
         outs = eqn.primitive.lower(self, *operands, **eqn.params)
         return list(outs) if eqn.primitive.multiple_results else [outs]
 
+    def call_routine(
+        self, routine: Routine, eqn: Equation, operands: list[Value], goals: list
+    ) -> list[Value]:
+        """A native step that the backend's routine does on buffers."""
+        inputs = [self.in_memory(value).buffer for value in operands]
+        self.end_group()
+        outputs = self.output_buffers(eqn, goals)
+        scratch = [self.new_temp(shape, dtype) for shape, dtype in routine.scratch()]
+        self.emit(Call(routine, inputs, outputs, scratch))
+        return [self.stored(buffer) for buffer in outputs]
+
+    def output_buffers(self, eqn: Equation, goals: list) -> list[Buffer]:
+        avals = [var.aval for var in eqn.outvars]
+        return [goal or self.new_temp(aval.shape, aval.dtype) for aval, goal in zip(avals, goals)]
+
     def call_library(self, eqn: Equation, operands: list[Value], goals: list) -> list[Value]:
         """A step that runs the primitive's implementation on ndarrays."""
         inputs = [self.in_memory(value).buffer for value in operands]
         self.end_group()
-        outputs = [
-            goal or self.new_temp(var.aval.shape, var.aval.dtype) for var, goal in zip(eqn.outvars, goals)
-        ]
+        outputs = self.output_buffers(eqn, goals)
         function = functools.partial(eqn.primitive.impl, **eqn.params)
         self.steps.append(LibraryCall(eqn.primitive.name, function, inputs, outputs, eqn.effects))
         return [self.stored(buffer) for buffer in outputs]
@@ -267,7 +318,7 @@ class Lowering(Builder):
 
         What the body hands on unchanged stays where it is."""
         slot_of = {var: operand for var, operand in zip(closed.jaxpr.invars, operands)}
-        uses = Uses(closed.jaxpr, never_library)
+        uses = Uses(closed.jaxpr, self.is_routine)
         outputs, moves = [], []
         for atom, slot in zip(closed.jaxpr.outvars, carry):
             if slot_of.get(atom) is slot:

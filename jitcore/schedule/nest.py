@@ -154,6 +154,7 @@ def _indexes(body: list):
 
 
 def stores_of(statement) -> list[Store]:
+    """The stores that a statement makes itself."""
     if isinstance(statement, Store):
         return [statement]
     return statement.stores if isinstance(statement, Reduce) else []

@@ -12,22 +12,19 @@ BROADCAST_LIMIT = 8
 _TRANSPARENT = ("reshape", "squeeze", "expand_dims", "copy", "copy_p", "stop_gradient")
 
 
-def never_library(eqn) -> bool:
-    """Inside control flow every equation is native code."""
-    return False
-
-
 class Uses:
-    """Consumers of each variable of one jaxpr (not of those inside its control flow)."""
+    """Consumers of each variable of one jaxpr (not of those inside its control flow).
 
-    def __init__(self, jaxpr: Jaxpr, is_library):
+    is_call: whether an equation reads its operands from memory, whole."""
+
+    def __init__(self, jaxpr: Jaxpr, is_call):
         self.kinds: dict[Var, set] = {}
         self.forced: set[Var] = set()
         self.recomputed: set[Var] = set()
         self.outputs = {atom for atom in jaxpr.outvars if isinstance(atom, Var)}
         self.last: dict[Var, int] = {}  # number of the last equation that reads a variable
         for number, eqn in enumerate(jaxpr.eqns):
-            force = is_library(eqn)
+            force = is_call(eqn)
             for position, atom in enumerate(eqn.invars):
                 if isinstance(atom, Literal):
                     continue

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from jitcore import dtypes, jit
-from jitcore.backends.cpu.compiler import can_render
+from jitcore.backends.cpu.target import can_render
 from jitcore.core import aval
 from jitcore.core.primitive import registry
 from jitcore.lax import control  # noqa: F401  registers every primitive

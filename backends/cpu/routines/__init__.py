@@ -1,0 +1,49 @@
+"""Routines: native code on whole buffers for primitives that loops would compute badly.
+
+In: an equation. Out: the `Routine` that computes it, or None; and the machine code that routines call.
+A primitive's room is found by its name and imported when a program contains it: this loads no compiler.
+
+A routine has `__str__` (its name with all parameters but sizes: part of the key of compiled programs),
+`scratch()` (temporaries it needs), and `emit(renderer, call)`, which writes into the entry point of a program
+with `renderer.run(symbol, *arguments)`, `address_of(buffer)` and `count(extents)`. Code that many programs
+share is a module of its own (`CODE`), compiled once per process at the first use.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+from jitcore.backends.cpu import symbols
+from jitcore.core.jaxpr import Equation
+
+#: Module of this package, by primitive: `find_routine(eqn)`.
+ROOMS: dict[str, str] = {}
+
+#: Module of this package, by prefix of symbol: `render(symbol)` gives the LLVM text that defines it.
+CODE: dict[str, str] = {}
+
+
+def find_routine(eqn: Equation):
+    """The routine for an equation, or None where loops or its NumPy implementation serve it."""
+    room = ROOMS.get(eqn.primitive.name)
+    return None if room is None else _import(room).find_routine(eqn)
+
+
+def _import(room: str):
+    return importlib.import_module(f"{__name__}.{room}")
+
+
+_libraries: list = []  # machine code is called for as long as the process lives
+
+
+def _compile_symbol(symbol: str) -> int:
+    from jitcore.backends.cpu import native
+
+    room = next(room for prefix, room in CODE.items() if symbol.startswith(prefix))
+    library = native.compile_module(_import(room).render(symbol), symbol)
+    _libraries.append(library)
+    return library.address(symbol)
+
+
+for _prefix in CODE:
+    symbols.provide(_prefix, _compile_symbol)
