@@ -21,7 +21,7 @@ _MODULES = ("api", "debug", "dtypes", "errors", "experimental", "lax", "nn", "nu
 #: Module -> the public names that it defines.
 _EXPORTS = {
     "jitcore.api": ("block_until_ready", "clear_caches", "device_get", "device_put", "effects_barrier",
-                    "eval_shape", "jit", "make_jaxpr", "named_call", "named_scope", "typeof"),
+                    "eval_shape", "jit", "make_jaxpr", "named_call", "named_scope", "typeof", "vmap"),
     "jitcore.array": ("Array",),
     "jitcore.config": ("check_tracer_leaks", "checking_leaks", "debug_nans", "disable_jit", "enable_checks",
                        "enable_x64", "threefry_partitionable"),
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         block_until_ready as block_until_ready, clear_caches as clear_caches, device_get as device_get,
         device_put as device_put, effects_barrier as effects_barrier, eval_shape as eval_shape, jit as jit,
         make_jaxpr as make_jaxpr, named_call as named_call, named_scope as named_scope, typeof as typeof,
+        vmap as vmap,
     )
     from jitcore.array import Array as Array
     from jitcore.config import (

@@ -38,6 +38,7 @@ from jitcore.dispatch.parameters import plan_arguments
 from jitcore.dispatch.signature import read_call, read_leaf, read_value
 from jitcore.dispatch.tracing import find_rewriter, trace_call
 from jitcore.jitted import JitWrapped
+from jitcore.transforms.vmap import vmap as vmap
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from jitcore.errors import (
     BackendNotFoundError,
@@ -110,6 +110,70 @@ def deleted_array_error(aval_text: str, donated_to: str = "") -> Exception:
         f"Array has been deleted with shape={aval_text}.",
         detail=detail,
         fix="use the result instead of the argument, donate a copy, or drop donate_argnums.",
+    )
+
+
+# --- mapped axes --------------------------------------------------------------------------------------------
+
+
+def axes_count_error(axes: int, args: int) -> Exception:
+    """`in_axes` is a tuple that has not one entry for each positional argument."""
+    return build_error(
+        ValueError,
+        "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional arguments "
+        f"passed to the function, but got len(in_axes)={axes}, len(args)={args}",
+        fix="write one entry for each positional argument, None for those that are not mapped.",
+    )
+
+
+def mapped_axis_error(axis: int, shape: Sequence[object]) -> Exception:
+    """An argument lacks the axis along which it shall be mapped."""
+    rank = axis + 1 if axis >= 0 else -axis
+    return build_error(
+        ValueError,
+        f"vmap was requested to map its argument along axis {axis}, which implies that its rank should be at "
+        f"least {rank}, but is only {len(shape)} (its shape is {tuple(shape)})",
+        fix="write None in in_axes for an argument that is the same for all elements.",
+    )
+
+
+def unknown_axis_size_error(has_leaves: bool, args_text: str, kwargs_text: str) -> Exception:
+    """No argument is mapped and no `axis_size` is given."""
+    headline = "vmap must have at least one non-None value in in_axes or axis_size must be specified"
+    if not has_leaves:
+        headline = (
+            "vmap wrapped function must be passed at least one argument containing an array or axis_size "
+            f"must be specified, got empty *args={args_text} and **kwargs={kwargs_text}"
+        )
+    return build_error(ValueError, headline, fix="say how many elements there are: vmap(..., axis_size=n).")
+
+
+def axis_sizes_error(places: Mapping[object, Sequence[str]], axis_size: object = None) -> Exception:
+    """Mapped axes differ in size. places: for each size the axes that have it, as text."""
+    lines = [] if axis_size is None else [f"the `axis_size` argument was {axis_size}"]
+    for size, names in sorted(places.items(), key=lambda item: -len(item[1])):
+        if len(names) == 1:
+            lines.append(f"one axis had size {size}: {names[0]}")
+        else:
+            amount = "some" if lines else "most"
+            lines.append(f"{amount} axes ({len(names)} of them) had size {size}, e.g. {names[0]}")
+    shown = [*lines[:2], "; ".join(lines[2:])] if len(lines) > 3 else lines
+    last = len(shown) - 1
+    return build_error(
+        ValueError,
+        "vmap got inconsistent sizes for array axes to be mapped:",
+        where=[f"  * {line}{';' if i < last else ''}" for i, line in enumerate(shown)],
+        fix="pass arrays of one size along the mapped axes, or write None in in_axes for what is not mapped.",
+    )
+
+
+def unmapped_output_error(path: str) -> Exception:
+    """`out_axes` is None for a result that differs from element to element. path: of the result, "[0]"."""
+    return build_error(
+        ValueError,
+        "at vmap out_axes, got axis spec None but output was batched on axis 0",
+        detail=f"It is the part {path} of the result." if path else "",
+        fix="write 0, or where else the axis shall stand, in out_axes.",
     )
 
 

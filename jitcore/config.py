@@ -75,6 +75,12 @@ _ROWS = (
          "Backend of calls that name none; empty means the best one found.", aliases=("platform_name",)),
     Flag("cache_size", int, 4096, False,
          "Compiled programs kept in memory; beyond it the least recently used one is dropped."),
+    Flag("cache_dir", str, "auto", False,
+         "Folder for compiled programs; 'auto' is the system's place for caches, empty means none."),
+    Flag("cache_disk_bytes", int, 256 << 20, False,
+         "Bytes that this folder may hold; beyond it the least recently used files go."),
+    Flag("announce_compiles", bool, True, False,
+         "A line on standard error for each program that takes more than 2 s to compile."),
     Flag("traceback_filtering", bool, True, False,
          "Tracebacks that reach the user show no frames of jitcore or of the compiler."),
     Flag("numpy_dtype_promotion", str, "standard", True,
@@ -126,7 +132,8 @@ def check_value(flag: Flag, value: Any, source: str) -> bool | int | str:
 
 
 def parse_environment(environment: Mapping[str, str]) -> dict[str, bool | int | str]:
-    """Flag values set by `JITCORE_<FLAG>` variables; an empty variable counts as absent.
+    """Flag values set by `JITCORE_<FLAG>` variables; an empty variable counts as absent, except where any
+    text will do.
 
     Variables of that prefix that name no flag are left alone: other parts of jitcore, and packages built on
     it, may have their own.
@@ -135,7 +142,8 @@ def parse_environment(environment: Mapping[str, str]) -> dict[str, bool | int | 
     values: dict[str, bool | int | str] = {}
     for flag in _ROWS:
         variable = ENVIRONMENT_PREFIX + flag.name.upper()
-        if text := environment.get(variable, "").strip():
+        text = environment.get(variable, "").strip()
+        if text or (variable in environment and flag.type is str and not flag.choices):
             value: Any = text
             if flag.type is bool:
                 value = _BOOL_OF_TEXT.get(text.lower(), text)

@@ -14,7 +14,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from jitcore.core.source import api_boundary, filter_traceback
 from jitcore.dispatch import function as functions
 from jitcore.dispatch.counters import CacheInfo
-from jitcore.dispatch.fast_call import MISS
+from jitcore.dispatch.fast_call import MISS, miss
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import CallSignature, read_call
@@ -38,12 +38,12 @@ class JitWrapped(Generic[P, R]):
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            if not kwargs:
-                dispatch = self._dispatchers.get(len(args))
-                if dispatch is not None:
-                    result = dispatch(*args)
-                    if result is not MISS:
-                        return result
+            if kwargs:
+                result = self._dispatchers.get((len(args), *kwargs), miss)(*args, *kwargs.values())
+            else:
+                result = self._dispatchers.get(len(args), miss)(*args)
+            if result is not MISS:
+                return result
             return self._function.call(self.__wrapped__, args, kwargs)
         except Exception as error:
             filter_traceback(error)

@@ -11,6 +11,7 @@ import dataclasses
 import functools
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import optree
@@ -186,10 +187,10 @@ def register_dataclass(
         meta_fields = [field.name for field in fields if field.metadata.get("static", False)]
     data_names, meta_names = tuple(data_fields), tuple(meta_fields)
     _check_dataclass_fields(nodetype, {*data_names, *meta_names}, set(drop_fields))
+    read_data, read_meta = _make_reader(data_names), _make_reader(meta_names)
 
     def flatten(tree: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        data, meta = ([getattr(tree, name) for name in names] for names in (data_names, meta_names))
-        return tuple(data), tuple(meta)
+        return read_data(tree), read_meta(tree)
 
     def flatten_with_keys(tree: Any) -> tuple[list[tuple[Any, Any]], tuple[Any, ...]]:
         children, meta = flatten(tree)
@@ -200,6 +201,14 @@ def register_dataclass(
 
     register_pytree_node(nodetype, flatten, unflatten, flatten_with_keys)
     return nodetype
+
+
+def _make_reader(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    """A function that reads these attributes of an object into a tuple."""
+    if not names:
+        return lambda tree: ()
+    read = attrgetter(*names)
+    return read if len(names) > 1 else lambda tree: (read(tree),)
 
 
 def _check_dataclass_fields(nodetype: type, given: set[str], dropped: set[str]) -> None:

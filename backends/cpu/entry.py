@@ -81,8 +81,14 @@ class EntryRenderer:
             if buffer in mine or buffer in shared:
                 slot = p.alloca(memory_type(buffer.dtype))
                 e.pointers[buffer] = p.bitcast(slot, POINTER)
-        for buffer in shared:
+        loops = [s for s in _outside_kernels(self.step.body) if isinstance(s, While)]
+        moving = {buffer for loop in loops for pair in loop.swaps for buffer in pair}
+        for buffer in {**dict.fromkeys(shared), **dict.fromkeys(self._sorted(moving))}:
             p.store(e.pointers[buffer], p.gep(table, [I64(layout.table[buffer])]))
+        for buffer in moving:
+            del e.pointers[buffer]
+        e.moving = moving
+        e.load_address = lambda buffer: e.b.load(e.b.gep(table, [I64(layout.table[buffer])]))
 
     def _touched(self, body: list, in_kernels: bool) -> list[Buffer]:
         """Buffers that outlined kernels touch, or those that the entry point touches itself; in table
@@ -97,11 +103,14 @@ class EntryRenderer:
                 found |= {store.buffer for store in stores_of(inner)}
                 if isinstance(inner, Scan):
                     found.add(inner.buffer)
-                if isinstance(inner, Reduce) and inner.partials:
+                if isinstance(inner, (Reduce, Scan)) and inner.partials:
                     found |= set(inner.partials)
                 if isinstance(inner, Call):
                     found |= {*inner.outputs, *inner.scratch}
-        return sorted(found, key=lambda buffer: self.layout.table[buffer])
+        return self._sorted(found)
+
+    def _sorted(self, buffers) -> list[Buffer]:
+        return sorted(buffers, key=lambda buffer: self.layout.table[buffer])
 
     def _body(self, body: list) -> None:
         for statement in body:
@@ -131,14 +140,12 @@ class EntryRenderer:
             len(self.layout.arena),
             self.options,
         )
-        first, *rest = renderer.render()
-        extent = e.size(renderer.extent())
-        if kernel.parallel and self.options.max_threads != 1:
-            self._call_parallel(first, extent, kernel.grain)
-        else:
-            b.call(first, [self.table, self.dims, I64(0), extent])
-        for function in rest:
-            b.call(function, [self.table, self.dims, I64(0), I64(1)])
+        for function, iterations in renderer.render():
+            extent = e.size(iterations)
+            if kernel.parallel and self.options.max_threads != 1 and not _is_one(iterations):
+                self._call_parallel(function, extent, kernel.grain)
+            else:
+                b.call(function, [self.table, self.dims, I64(0), extent])
 
     def _call_parallel(self, function: ir.Function, extent: ir.Value, grain) -> None:
         """Hands the range to the threads, unless it is too small to share."""
@@ -173,7 +180,7 @@ class EntryRenderer:
         self.e.b.call(self.declare(symbol, kind), values)
 
     def address_of(self, buffer: Buffer) -> ir.Value:
-        """Where a buffer's elements are, as i8*."""
+        """Where a buffer's elements are at this point, as i8*."""
         return self.e.pointer_of(buffer)
 
     def count(self, extents) -> ir.Value:
@@ -191,6 +198,7 @@ class EntryRenderer:
 
     def _while(self, loop: While) -> None:
         e = self.e
+        homes = [(first, self.address_of(first), self.address_of(second)) for first, second in loop.swaps]
         test, run, after = (e.function.append_basic_block(name) for name in ("test", "run", "ended"))
         e.b.branch(test)
         e.b.position_at_end(test)
@@ -199,9 +207,29 @@ class EntryRenderer:
         e.b.cbranch(e.b.icmp_unsigned("!=", flag, I8(0)), run, after)
         e.b.position_at_end(run)
         self._body(loop.body)
+        for first, second in loop.swaps:
+            self._move_to(first, self.address_of(second), second, self.address_of(first))
         e.b.branch(test)
         e.b.position_at_end(after)
         e.values = {}
+        for (first, second), (_, home, other) in zip(loop.swaps, homes):
+            self._bring_home(first, second, home, other)
+
+    def _move_to(self, first: Buffer, place: ir.Value, second: Buffer, other: ir.Value) -> None:
+        """Changes where two buffers are."""
+        for buffer, address in ((first, place), (second, other)):
+            self.e.b.store(address, self.e.b.gep(self.table, [I64(self.layout.table[buffer])]))
+
+    def _bring_home(self, first: Buffer, second: Buffer, home: ir.Value, other: ir.Value) -> None:
+        """After a loop: the first of two buffers that changed places gets its contents where it began."""
+        e, here = self.e, self.address_of(first)
+
+        def copy():
+            nbytes = e.b.mul(self.count(first.shape), I64(first.dtype.itemsize))
+            self.run("memcpy", home, here, nbytes)
+            self._move_to(first, home, second, other)
+
+        e.when(e.b.icmp_unsigned("!=", here, home), copy)
 
     def _switch(self, switch: Switch) -> None:
         e = self.e
@@ -217,6 +245,10 @@ class EntryRenderer:
             e.b.branch(after)
         e.b.position_at_end(after)
         e.values = {}
+
+
+def _is_one(extent) -> bool:
+    return isinstance(extent, int) and extent == 1
 
 
 def is_inline(statement) -> bool:

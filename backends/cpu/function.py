@@ -27,6 +27,7 @@ from jitcore.backends.cpu.lanes import (
 )  # fmt: skip
 from jitcore.backends.cpu.scalar_ops import emit_operation
 from jitcore.backends.cpu.sizes import SizeTable, is_static
+from jitcore.backends.cpu.strides import can_store, find_stride, load_strided, store_strided
 from jitcore.loopir.expr import Buffer, Expr, children
 from jitcore.loopir.index import Axis, Dynamic, Index, Mod
 
@@ -58,7 +59,8 @@ class FunctionEmitter:
     """Emits expressions into one function. `pointer_of(buffer)` gives a buffer's address as i8*.
 
     lanes, vector_axis, mask: set while the body of a vector loop is emitted; `axis_values[vector_axis]`
-    is then the index of lane 0.
+    is then the index of lane 0. active: lanes that still go round in the loops of registers, if they differ.
+    unrolled: numbers of the current iterations of loops that are written out. written: buffers that change.
     """
 
     def __init__(self, function: ir.Function, dims: ir.Value, sizes: SizeTable, first_size: int,
@@ -73,8 +75,11 @@ class FunctionEmitter:
         self.values: dict[int, ir.Value] = {}
         self.results: dict = {}
         self.axis_values: dict[Axis, ir.Value] = {}
-        self.lanes, self.vector_axis, self.mask = 1, None, None
+        self.lanes, self.vector_axis, self.mask, self.active = 1, None, None, None
         self.inlines_math = True
+        self.moving: set[Buffer] = set()  # buffers whose address is not the same everywhere in the function
+        self.vector_bytes, self.written = 16, frozenset()
+        self.unrolled: dict[Axis, int] = {}
         self.load_address: Callable[[Buffer], ir.Value] = lambda buffer: self.pointers[buffer]
 
     def finish(self) -> None:
@@ -92,6 +97,8 @@ class FunctionEmitter:
         return self.size_values[size]
 
     def pointer_of(self, buffer: Buffer) -> ir.Value:
+        if buffer in self.moving:
+            return self.load_address(buffer)
         if buffer not in self.pointers:
             self.pointers[buffer] = self.load_address(buffer)
         return self.pointers[buffer]
@@ -157,16 +164,21 @@ class FunctionEmitter:
     # -- memory -------------------------------------------------------------------------------------------
     def load(self, buffer: Buffer, index: Index) -> ir.Value:
         element, b = memory_type(buffer.dtype), self.b
-        pointer, way = self.address(buffer, index)
-        align = _alignment(buffer)
-        if way == "scalar":
+        align, stride = _alignment(buffer), self._small_stride(index)
+        if stride is not None:
+            pointer, way = None, "strided"
+        else:
+            pointer, way = self.address(buffer, index)
+        if way == "strided":
+            value = load_strided(self, buffer, index, stride, align)
+        elif way == "scalar":
             value = b.load(pointer, align=align)
         elif way == "gather":
-            value = self._call_masked(
-                "gather", [pointer, I32(align), self._full_mask(), self._undefined(element)], pointer
+            value = self.call_masked(
+                "gather", [pointer, I32(align), self._full_mask(), self._undefined(element)]
             )
         elif self.mask is not None:
-            value = self._call_masked("load", [pointer, I32(align), self.mask, self._zeros(element)], pointer)
+            value = self.call_masked("load", [pointer, I32(align), self.mask, self._zeros(element)])
         else:
             whole = ir.VectorType(element, self.lanes)
             value = b.load(b.bitcast(pointer, whole.as_pointer()), align=align)
@@ -174,27 +186,39 @@ class FunctionEmitter:
             return b.trunc(value, widen(I1, self.lanes if way != "scalar" else 1))
         return value
 
+    def _small_stride(self, index: Index) -> int | None:
+        """The stride along whole vectors of lanes that shuffles serve better than gathers."""
+        if self.mask is not None or not self.is_vector(index.axes()):
+            return None
+        return find_stride(index, self.vector_axis)
+
     def store(self, buffer: Buffer, index: Index, value: ir.Value) -> None:
-        b = self.b
-        pointer, way = self.address(buffer, index)
+        b, stride = self.b, self._small_stride(index)
+        if stride is not None and can_store(self, buffer, stride):
+            pointer, way = None, "strided"
+        else:
+            pointer, way = self.address(buffer, index)
         if way != "scalar" and not _is_lanes(value, element_type(buffer.dtype)):
             value = splat(b, value, self.lanes)
         if buffer.dtype == dtypes.bool_:
             value = b.zext(value, widen(I8, self.lanes if way != "scalar" else 1))
         align = _alignment(buffer)
-        if way == "scalar":
+        if way == "strided":
+            store_strided(self, buffer, index, stride, value, align)
+        elif way == "scalar":
             b.store(value, b.bitcast(pointer, value.type.as_pointer()), align=align)
         elif way == "gather":
-            self._call_masked("scatter", [value, pointer, I32(align), self._full_mask()], pointer)
+            self.call_masked("scatter", [value, pointer, I32(align), self._full_mask()])
         elif self.mask is not None:
-            self._call_masked("store", [value, pointer, I32(align), self.mask], pointer)
+            self.call_masked("store", [value, pointer, I32(align), self.mask])
         else:
             b.store(value, b.bitcast(pointer, value.type.as_pointer()), align=align)
 
-    def _call_masked(self, name: str, operands: list, pointer: ir.Value) -> ir.Value:
-        lanes = self.lanes
+    def call_masked(self, name: str, operands: list) -> ir.Value:
+        """Calls `llvm.masked.<name>`; the data is the first operand of writes, the last one of reads."""
         is_write = name in ("store", "scatter")
         data = operands[0].type if is_write else operands[-1].type
+        lanes = data.count
         where = "p0" if name in ("load", "store") else f"v{lanes}p0"
         kind = data.element
         scalar = f"i{kind.width}" if isinstance(kind, ir.IntType) else kind.intrinsic_name
@@ -277,6 +301,17 @@ class FunctionEmitter:
         i.add_incoming(b.add(i, step), b.block)
         b.branch(head)
         b.position_at_end(after)
+
+    def unroll(self, axis: Axis, extent: int, body: Callable[[], None]) -> None:
+        """`body` for each value of an axis, one after the other; they share the registers that they read."""
+        for number in range(extent):
+            saved = self.values
+            self.values = dict(saved)
+            self.axis_values[axis], self.unrolled[axis] = I64(number), number
+            body()
+            shared = {key: value for key, value in self.values.items() if isinstance(key, tuple)}
+            self.values = saved | shared
+        self.unrolled.pop(axis, None)
 
     def when(self, condition: ir.Value, body: Callable[[], None]) -> None:
         b = self.b

@@ -22,12 +22,13 @@ from jitcore.backends.cpu.lanes import (
     element_type,
     iota,
     splat,
-    widen,
 )
+from jitcore.backends.cpu.repeat import emit_repeat
 from jitcore.backends.cpu.scalar_ops import IDENTITIES, emit_operation, is_math_call
-from jitcore.backends.cpu.sizes import SizeTable
+from jitcore.backends.cpu.scan import block_totals, emit_blocks, emit_scan
+from jitcore.backends.cpu.sizes import SizeTable, is_static
 from jitcore.loopir.expr import Buffer, Expr, children, walk
-from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
+from jitcore.loopir.program import Kernel, Loop, Reduce, Repeat, Scan, Store
 from jitcore.schedule.nest import roots_of, stores_of
 
 # A kernel with more calls of mathematical functions keeps them as calls: copies would take long to compile.
@@ -67,22 +68,22 @@ class KernelRenderer:
         roots = _all_roots(list(_flatten(kernel.body)))
         self.math_calls = sum(is_math_call(node.op, node.dtype) for node in walk(roots))
 
-    def render(self) -> list[ir.Function]:
-        """One function over the outermost loop; for a split reduction two: per block, and the rest."""
+    def render(self) -> list[tuple[ir.Function, object]]:
+        """Functions in the order in which they run, each with the iterations of its range: one over the
+        outermost loop; for a split reduction one per block and the rest; for a split scan two per block."""
         body = self.kernel.body
-        if isinstance(body[0], Reduce) and body[0].partials:
-            return [self._range_function("blocks", lambda e, lo, hi: self._blocks(e, body[0], lo, hi)),
-                    self._range_function("finish", lambda e, lo, hi: self._finish(e, body))]  # fmt: skip
-        if len(body) == 1 and isinstance(body[0], Loop):
-            return [self._range_function("", lambda e, lo, hi: self._loop(e, body[0], lo, hi))]
-        return [self._range_function("", lambda e, lo, hi: self._statements(e, body))]
-
-    def extent(self):
-        """Iterations of the first function's range."""
-        first = self.kernel.body[0]
-        if isinstance(first, Reduce) and first.partials:
-            return first.partials[0].shape[0]
-        return first.axis.extent if len(self.kernel.body) == 1 and isinstance(first, Loop) else 1
+        first = body[0]
+        if isinstance(first, (Reduce, Scan)) and first.partials:
+            is_scan, blocks = isinstance(first, Scan), first.partials[0].shape[0]
+            reduce = block_totals(first) if is_scan else first
+            totals = self._range_function("blocks", lambda e, lo, hi: self._blocks(e, reduce, lo, hi))
+            if is_scan:
+                scan = self._range_function("scan", lambda e, lo, hi: emit_blocks(self, e, first, lo, hi))
+                return [(totals, blocks), (scan, blocks)]
+            return [(totals, blocks), (self._range_function("finish", lambda e, lo, hi: self._finish(e, body)), 1)]
+        if len(body) == 1 and isinstance(first, Loop):
+            return [(self._range_function("", lambda e, lo, hi: self._loop(e, first, lo, hi)), first.axis.extent)]
+        return [(self._range_function("", lambda e, lo, hi: self.emit_statements(e, body)), 1)]
 
     def _range_function(self, suffix: str, emit: Callable) -> ir.Function:
         function = ir.Function(self.module, RANGE_TYPE, f"{self.name}{'_' if suffix else ''}{suffix}")
@@ -90,6 +91,7 @@ class KernelRenderer:
         buffers, dims, start, stop = function.args
         emitter = FunctionEmitter(function, dims, self.sizes, self.first_size, self.fastmath)
         emitter.inlines_math = self.math_calls <= MAX_INLINED_CALLS
+        emitter.vector_bytes, emitter.written = self.vector_bytes, self.written
         emitter.load_address = lambda buffer: emitter.prologue.load(
             emitter.prologue.gep(buffers, [I64(self.table[buffer])]))  # fmt: skip
         emit(emitter, start, stop)
@@ -97,26 +99,27 @@ class KernelRenderer:
         emitter.finish()
         return function
 
-    def lanes_of(self, statement: Loop | Reduce) -> int:
-        """Lanes of the vector axis in one statement: two registers of the widest element; four for plain
-        reductions, to hide latency. Complex numbers run one at a time."""
+    def lanes_of(self, statement: Loop | Reduce | Scan) -> int:
+        """Lanes of the vector axis in one statement: two registers of the widest element; one around
+        mathematical functions, whose arithmetic hides latency by itself; four for plain reductions, which
+        have none to hide it. Complex numbers run one at a time."""
         widest, has_math = 1, False
         for inner in _flatten([statement]):
-            if isinstance(inner, Loop):
-                continue
             nodes = walk(roots_of(inner))
             buffers = [store.buffer for store in stores_of(inner)]
             if any(item.dtype.kind == "c" for item in (*nodes, *buffers)):
                 return 1
             for node in nodes:
                 has_math = has_math or is_math_call(node.op, node.dtype)
+                if isinstance(inner, Repeat) and self.kernel.vector not in node.axes:
+                    continue  # one for all lanes, as counters of rounds are
                 if node.op != "index" and not (node.dtype == dtypes.int64 and node.op == "const"):
                     widest = max(widest, node.dtype.itemsize)
-        hides_latency = isinstance(statement, Reduce) and not has_math
-        return max(2, (4 if hides_latency else 2) * self.vector_bytes // widest)
+        registers = 1 if has_math else 4 if isinstance(statement, Reduce) else 2
+        return max(2, registers * self.vector_bytes // widest)
 
     # -- statements ---------------------------------------------------------------------------------------
-    def _statements(self, e: FunctionEmitter, body: list) -> None:
+    def emit_statements(self, e: FunctionEmitter, body: list) -> None:
         for statement in body:
             if isinstance(statement, Store):
                 emit_store(e, statement)
@@ -124,12 +127,14 @@ class KernelRenderer:
                 self._loop(e, statement, I64(0), e.size(statement.axis.extent))
             elif isinstance(statement, Reduce):
                 self._reduce(e, statement)
+            elif isinstance(statement, Repeat):
+                emit_repeat(self, e, statement)
             else:
-                self._scan(e, statement)
+                emit_scan(self, e, statement)
 
     def _loop(self, e: FunctionEmitter, loop: Loop, start: ir.Value, stop: ir.Value) -> None:
-        self._hoist(e, loop.body, {loop.axis})
-        self._run_axis(e, loop.axis, start, stop, loop, lambda: self._statements(e, loop.body))
+        self.hoist(e, loop.body, {loop.axis})
+        self._run_axis(e, loop.axis, start, stop, loop, lambda: self.emit_statements(e, loop.body))
 
     def _run_axis(
         self, e: FunctionEmitter, axis, start, stop, statement: Loop | Reduce, body: Callable[[], None]
@@ -138,6 +143,9 @@ class KernelRenderer:
         if lanes > 1:
             e.vector_loop(axis, start, stop, lanes, body)
             return
+        if e.lanes > 1 and e.mask is None and is_static(axis.extent):
+            e.unroll(axis, int(axis.extent), body)
+            return
 
         def run(i):
             e.axis_values[axis] = i
@@ -145,7 +153,7 @@ class KernelRenderer:
 
         e.loop(start, stop, I64(1), run)
 
-    def _hoist(self, e: FunctionEmitter, body: list, inside: set) -> None:
+    def hoist(self, e: FunctionEmitter, body: list, inside: set) -> None:
         """Emits, before a loop, what its body needs but does not depend on it."""
         ready: dict[int, bool] = {}
         for root in _all_roots(body):
@@ -177,7 +185,7 @@ class KernelRenderer:
             if not axes:
                 for accumulator in accumulators:
                     accumulator.update()
-                self._statements(e, body)
+                self.emit_statements(e, body)
                 return
             low, high = (start, stop) if axes[0] is reduce.axes[0] else (I64(0), e.size(axes[0].extent))
             self._hoist_roots(e, roots, body, set(axes))
@@ -186,7 +194,7 @@ class KernelRenderer:
         iterate(reduce.axes)
 
     def _hoist_roots(self, e, roots, body, inside) -> None:
-        self._hoist(e, [*body, *(_Root(root) for root in roots)], inside)
+        self.hoist(e, [*body, *(_Root(root) for root in roots)], inside)
 
     def _blocks(self, e: FunctionEmitter, reduce: Reduce, start, stop) -> None:
         """Partial results of the blocks [start, stop) of a split reduction."""
@@ -222,25 +230,7 @@ class KernelRenderer:
 
             e.loop(I64(0), blocks, I64(1), run)
             e.results[accumulator.result] = accumulator.read()
-        self._statements(e, body[1:])
-
-    # -- scans --------------------------------------------------------------------------------------------
-    def _scan(self, e: FunctionEmitter, scan: Scan) -> None:
-        b, dtype = e.b, scan.value.dtype
-        spread = e.lanes if e.vector_axis is not None else 1
-        slot = e.stack_slot(widen(element_type(dtype), spread))
-        b.store(element_constant(dtype, IDENTITIES[scan.op](dtype), spread), slot)
-        extent = e.size(scan.axis.extent)
-
-        def run(i):
-            e.axis_values[scan.axis] = b.sub(b.sub(extent, i), I64(1)) if scan.reverse else i
-            value = e.expr_in_lanes(scan.value)
-            total = emit_operation(b, scan.op, [dtype, dtype], dtype, [b.load(slot), value])
-            b.store(total, slot)
-            e.store(scan.buffer, scan.offset, total)
-
-        self._hoist(e, [scan], {scan.axis})
-        e.loop(I64(0), extent, I64(1), run)
+        self.emit_statements(e, body[1:])
 
 
 class _Root:
@@ -291,7 +281,8 @@ class _Accumulator:
         self.e.b.store(self._merge(self.e.b.load(self.slot), value), self.slot)
 
     def _merge(self, old, new):
-        return emit_operation(self.e.b, self.op, [self.dtype, self.dtype], self.dtype, [old, new])
+        # the new value first: what `max` does about NaN then waits for nothing from the iteration before
+        return emit_operation(self.e.b, self.op, [self.dtype, self.dtype], self.dtype, [new, old])
 
     def _update_index(self, value) -> None:
         e, b = self.e, self.e.b
@@ -382,7 +373,7 @@ def emit_store(e: FunctionEmitter, store: Store) -> None:
 def _flatten(body: list):
     for statement in body:
         yield statement
-        if isinstance(statement, Loop):
+        if isinstance(statement, (Loop, Repeat)):
             yield from _flatten(statement.body)
         elif isinstance(statement, Reduce):
             yield from statement.stores
@@ -393,8 +384,8 @@ def _all_roots(body: list) -> list[Expr]:
     for statement in body:
         if isinstance(statement, _Root):
             roots.append(statement.value)
-        elif isinstance(statement, Loop):
-            roots += _all_roots(statement.body)
         else:
             roots += roots_of(statement)
+            if isinstance(statement, (Loop, Repeat)):
+                roots += _all_roots(statement.body)
     return roots

@@ -75,9 +75,8 @@ def _float_compare(sign: str) -> Emit:
 
 
 def _float_extreme(sign: str) -> Emit:
-    def emit(b, x, y):  # NaN wins, as in NumPy
-        better = b.or_(b.fcmp_ordered(sign, x, y), b.fcmp_unordered("uno", x, x))
-        return b.select(better, x, y)
+    def emit(b, x, y):  # NaN wins, as in NumPy; the inner choice is one instruction that yields y for NaN
+        return b.select(b.fcmp_unordered("uno", x, x), x, b.select(b.fcmp_ordered(sign, x, y), x, y))
 
     return emit
 

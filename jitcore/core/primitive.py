@@ -18,20 +18,23 @@ class Primitive:
         aval: `aval(*avals, **params) -> ShapedArray(s)`; checks operands, raises TypeError/ValueError.
         lower: `lower(builder, *values, **params) -> value(s)` into the loop program; None means that the
             backend calls `impl` as a library routine.
+        eager: as `impl`, for an application outside of every trace; `impl` itself unless given.
+        batch: rule of `vmap`; `transforms/batching.py` explains its form.
         hlo: name of the StableHLO operation, where there is one.
         multiple_results: whether rules return lists.
         effects: frozenset of `Effect`s of each application, or a function of the params giving it.
         traits: facts of the family, such as `scalar_op` and the `domain` that tests sample.
     """
 
-    __slots__ = ("name", "impl", "aval", "lower", "hlo", "multiple_results", "effects", "traits", "jvp",
-                 "transpose", "batch", "__dict__")  # fmt: skip
+    __slots__ = ("name", "impl", "eager", "aval", "lower", "hlo", "multiple_results", "effects", "traits",
+                 "jvp", "transpose", "batch", "__dict__")  # fmt: skip
 
-    def __init__(self, name: str, *, impl: Callable, aval: Callable, lower=None, hlo=None,
-                 multiple_results: bool = False, effects=frozenset(), **traits):  # fmt: skip
+    def __init__(self, name: str, *, impl: Callable, aval: Callable, eager=None, lower=None, batch=None,
+                 hlo=None, multiple_results: bool = False, effects=frozenset(), **traits):  # fmt: skip
         if name in registry:
             raise ValueError(f"primitive {name} is defined twice")
         self.name, self.impl, self.aval, self.lower, self.hlo = name, impl, aval, lower, hlo
+        self.eager, self.batch = eager or impl, batch
         self.multiple_results, self.effects, self.traits = multiple_results, effects, traits
         registry[name] = self
 

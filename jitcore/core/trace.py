@@ -26,14 +26,22 @@ from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, DropVar, Equation, Jaxpr,
 
 
 class Trace:
-    """How primitive applications are interpreted while this trace is current."""
+    """How primitive applications are interpreted while this trace is current.
+
+    Attributes:
+        parent: the trace that is current outside; the trace of a transformation hands on to it.
+        is_open: whether the code that runs under the trace is still running.
+    """
+
+    parent: Trace | None = None
+    is_open = True
 
     def process_primitive(self, primitive, args, params):
         raise NotImplementedError
 
 
 class EvalTrace(Trace):
-    """Runs a primitive at once through its NumPy/SciPy implementation."""
+    """Runs a primitive at once, nearly always through its NumPy/SciPy implementation."""
 
     def process_primitive(self, primitive, args, params):
         avals, values = [], []
@@ -44,7 +52,7 @@ class EvalTrace(Trace):
             values.append(to_numpy(arg))
         out_avals = primitive.aval(*avals, **params)
         with np.errstate(all="ignore"):
-            outs = primitive.impl(*values, **params)
+            outs = primitive.eager(*values, **params)
         if primitive.multiple_results:
             return [wrap_result(out, aval) for out, aval in zip(outs, out_avals)]
         return wrap_result(outs, out_avals)
@@ -58,6 +66,14 @@ def to_numpy(x) -> np.ndarray:
         return dtypes.scalar_to_numpy(x)
     x = np.asarray(x)
     return x if x.dtype in dtypes.SHORT_NAMES else x.astype(dtypes.canonicalize(x.dtype))
+
+
+def to_array(x) -> Array:
+    """A scalar, ndarray or array as an `Array`, in memory of its own unless it is one."""
+    if isinstance(x, Array):
+        return x
+    aval = aval_of(x)
+    return ConcreteArray(np.array(x, aval.dtype, order="C"), aval.weak_type)
 
 
 def wrap_result(value, aval: ShapedArray) -> ConcreteArray:
@@ -229,9 +245,8 @@ class JaxprTrace(Trace):
         while outer is not None:
             if outer is tracer.trace:
                 return
-            outer = getattr(outer, "parent", None)
-        if isinstance(tracer.trace, JaxprTrace):
-            raise unexpected_tracer_error(tracer)
+            outer = outer.parent
+        raise unexpected_tracer_error(tracer)
 
     def process_primitive(self, primitive, args, params):
         if not self.is_open:
@@ -296,11 +311,11 @@ def trace_to_jaxpr(fun: Callable, in_avals: Sequence[ShapedArray], debug_info: D
         result = trace.close(outs)
     if config.check_tracer_leaks:
         del outs
-        _check_for_leaks(trace)
+        check_for_leaks(trace)
     return result
 
 
-def _check_for_leaks(trace: JaxprTrace) -> None:
+def check_for_leaks(trace: Trace) -> None:
     """Raises: LeakedTracerError when a tracer of an ended trace is still referenced somewhere."""
     gc.collect()
     leaked = [referrer for referrer in gc.get_referrers(trace) if isinstance(referrer, Tracer)]
@@ -338,7 +353,7 @@ _CONVERSION_ERRORS = {
 def concretization_error(tracer: Tracer, wanted: str) -> Exception:
     """The documented error for using a tracer where Python needs a value (`bool`, `int`, `index`, `array`
     ...)."""
-    if isinstance(tracer.trace, JaxprTrace) and not tracer.trace.is_open:
+    if not tracer.trace.is_open:
         return unexpected_tracer_error(tracer)
     return _CONVERSION_ERRORS[wanted](tracer.aval.long(), origin_of(tracer.trace, tracer), user_snippet())
 

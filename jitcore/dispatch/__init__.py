@@ -10,6 +10,7 @@ Stage: the last but one; `api` puts the public names on top. Data flows through 
     abstracted.py  axes whose extent stays open
     program.py     jaxpr -> passes -> executable, kept in executables.py, compiled by a backend of backend.py
     donation.py    which memory a call may overwrite
+    tree_code.py   source that takes pytrees apart and puts them together
     function.py    the caches of one function; what a call does when it meets a new signature
     fast_call.py   what a call does when its signature is known
     inner.py       a jitted function called while another is traced

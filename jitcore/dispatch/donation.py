@@ -27,6 +27,14 @@ def claim_donated(positions: Sequence[int], leaves: Sequence[Any], values: list[
     memory is seen through a view or an export.
 
     Raises: JitcoreRuntimeError when an array is donated and passed once more in the same call."""
+    if len(set(map(id, values))) < len(values):
+        _refuse_repetition(positions, values)
+    for i in positions:
+        if leaves[i].__class__ is not ConcreteArray or _has_other_users(values, i):
+            values[i] = values[i].copy()
+
+
+def _refuse_repetition(positions: Sequence[int], values: list[np.ndarray]) -> None:
     first_use: dict[int, int] = {}
     for i in range(len(values)):
         j = first_use.setdefault(id(values[i]), i)
@@ -35,9 +43,6 @@ def claim_donated(positions: Sequence[int], leaves: Sequence[Any], values: list[
                 "Attempt to use a buffer that was previously donated in the same call (flattened arguments "
                 f"{j} and {i} are the same array).\nTo fix: pass a copy, x.copy(), or do not donate it."
             )
-    for i in positions:
-        if leaves[i].__class__ is not ConcreteArray or _has_other_users(values, i):
-            values[i] = values[i].copy()
 
 
 def _has_other_users(values: list[np.ndarray], i: int) -> bool:

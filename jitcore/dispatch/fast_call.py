@@ -1,15 +1,18 @@
-"""Calls whose signature is known: a function specialised for the number of arguments looks up and runs.
+"""Calls whose form is known: a function written for it reads the arguments, looks up and runs.
 
-In: positional arguments. Out: the result, or `MISS` when the general path has to serve the call. What counts
-here is Python's overhead, so the code of a dispatcher is written out for its number of arguments: class
-checks, one key, one look-up, the program, one new Array. No lock, no signature binding, no pytree.
+In: arguments. Out: the result, or `MISS` when the general path has to serve the call. What counts here is
+Python's overhead, so a dispatcher is straight-line code for one form of call: how many arguments, which
+keywords, their structure as pytrees, the class of each leaf. It takes the arguments apart, builds one key of
+shapes and dtypes, looks up once, runs the program, makes the result. No lock, no signature binding, no pytree
+library.
 """
 
 from __future__ import annotations
 
-import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,142 +21,201 @@ from jitcore.array import ConcreteArray
 from jitcore.config import config
 from jitcore.core.trace import context, eval_trace
 from jitcore.dispatch.executables import drop_oldest
-from jitcore.dispatch.parameters import ArgumentPlan
 from jitcore.dispatch.signature import READABLE_FLAGS, CallSignature
+from jitcore.dispatch.tree_code import Constants, compile_function, is_small, write_taking_apart
 
 #: What a dispatcher returns for a call that it does not know.
 MISS = object()
-#: Calls with more positional arguments take the general path, where the flattening no longer dominates.
-MAX_ARGUMENTS = 16
+#: Combinations of a number of arguments and keywords for which dispatchers are written.
+MAX_FORMS = 64
+#: Dispatchers for one of them, tried one after the other.
+MAX_VARIANTS = 16
+#: Leaves of a call for which a dispatcher is written at once; for twice as many at the second call, and so
+#: on. Compiling it takes 20 us a leaf and saves half of one in each call.
+LEAVES_PER_CALL = 64
 
-_SCALAR_CLASSES = frozenset((*dtypes.PYTHON_SCALARS, *(dtype.type for dtype in dtypes.SUPPORTED)))
+
+def miss(*args: Any) -> Any:
+    """The dispatcher that knows no call."""
+    return MISS
+
+
+class _LeafCode(NamedTuple):
+    """Source that reads the leaf x{i} of one class into the ndarray v{i}.
+
+    Attributes:
+        check: holds when the leaf cannot be read so; {kind} is its class.
+        key: what the key says of the leaf: the first members of its `signature.Part`.
+        read: statement before the look-up, or "".
+        convert: statement after the look-up, which finds the dtype t{i} of a scalar, or "".
+    """
+
+    check: str
+    key: tuple[str, ...]
+    read: str = ""
+    convert: str = ""
+
+
+_IS_OTHER = "x{i}.__class__ is not {kind}"
+_CODE_OF_CLASS = {
+    ConcreteArray: _LeafCode(
+        _IS_OTHER, ("v{i}.shape", "v{i}.dtype", "x{i}._weak_type"), read="v{i} = x{i}._data"
+    ),
+    np.ndarray: _LeafCode(
+        f"{_IS_OTHER} or x{{i}}.flags.num & {READABLE_FLAGS} != {READABLE_FLAGS}",
+        ("v{i}.shape", "v{i}.dtype"),
+        read="v{i} = x{i}",
+    ),
+}
+_SCALAR_CODE = _LeafCode(_IS_OTHER, (), convert="v{i} = array(x{i}, t{i})")
+_CODE_OF_CLASS |= dict.fromkeys(
+    (*dtypes.PYTHON_SCALARS, *(dtype.type for dtype in dtypes.SUPPORTED)), _SCALAR_CODE
+)
+
+
+class _Variant(NamedTuple):
+    """A dispatcher's table, key -> how to run, and how to read its number of hits."""
+
+    table: dict[tuple, tuple]
+    read_hits: Callable[[], int]
 
 
 class FastCalls:
-    """The dispatchers of one function, one for each number of positional arguments that was seen."""
+    """The dispatchers of one function.
 
-    def __init__(self, plan: ArgumentPlan):
-        self._plan = plan
+    Attributes:
+        dispatchers: the number of positional arguments, or (that number, *keywords) in the order of the call,
+            -> function of the arguments, keywords being passed by position. Always the same dict.
+    """
+
+    def __init__(self):
         self._lock = threading.Lock()
-        self._tables: dict[int, tuple[dict, Callable[[], int]]] = {}
-        #: number of arguments -> dispatcher; always the same dict.
-        self.dispatchers: dict[int, Callable] = {}
+        self._variants: dict[Any, dict[tuple, _Variant]] = {}
+        self.dispatchers: dict[Any, Callable] = {}
 
     def clear(self) -> None:
         with self._lock:
             self.dispatchers.clear()
-            self._tables.clear()
+            self._variants.clear()
+
+    def list_variants(self) -> list[_Variant]:
+        """All of them, the oldest of each form first."""
+        with self._lock:
+            return [variant for known in self._variants.values() for variant in known.values()]
 
     def count_hits(self) -> int:
-        return sum(read_hits() for _, read_hits in list(self._tables.values()))
+        return sum(variant.read_hits() for variant in self.list_variants())
 
-    def learn(self, call: CallSignature, args: tuple, entry) -> None:
-        """Serves later calls like this one, if it is flat, positional and donates nothing that is reused."""
-        is_flat = call.structure.__class__ is tuple and not call.structure[1]
-        if not is_flat or entry.reused or call.n_args != len(args) or call.n_args > MAX_ARGUMENTS:
+    def learn(self, call: CallSignature, kwargs: dict, entry) -> None:
+        """Serves later calls like this one, if code can read all its leaves. kwargs: with the static ones."""
+        classes = tuple([leaf.__class__ for leaf in call.leaves])
+        if not _CODE_OF_CLASS.keys() >= {*classes}:
             return
-        key = self._make_key(call, args)
-        if key is None:
-            return
+        form = (call.n_args, *kwargs) if kwargs else call.n_args
         with self._lock:
-            if call.n_args not in self._tables:
-                table = {}
-                factory = _make_factory(call.n_args, self._plan.find_static(call.n_args))
-                dispatcher, read_hits = factory(table)
-                self._tables[call.n_args] = table, read_hits
-                self.dispatchers[call.n_args] = dispatcher
-            table = self._tables[call.n_args][0]
-            scalar_dtypes = tuple(part[1] for part in call.parts)
-            table[key] = (entry.run, entry.weak_type, entry.finish, scalar_dtypes)
-            drop_oldest(table)
+            pays = len(classes) <= LEAVES_PER_CALL * entry.slow_calls
+            variant = self._find_variant(form, call, classes, tuple(kwargs), may_write=pays)
+            if variant is not None:
+                scalar_dtypes = tuple(
+                    part[1] for part, kind in zip(call.parts, classes) if _CODE_OF_CLASS[kind].convert
+                )
+                run = entry.call if call.donated else entry.run
+                found = run, entry.weak_type, entry.finish, scalar_dtypes
+                variant.table[_make_key(call, classes)] = found
+                drop_oldest(variant.table)
 
-    def _make_key(self, call: CallSignature, args: tuple) -> tuple | None:
-        """The key that the dispatcher will build for such a call."""
-        parts: list = [config.trace_key]
-        statics = {place: (kind, value) for place, kind, value in call.statics}
-        leaf_parts = iter(zip(call.leaves, call.parts))
-        for place in range(len(args)):
-            if place in statics:
-                parts += statics[place]
-                continue
-            leaf, part = next(leaf_parts)
-            if leaf.__class__ in _SCALAR_CLASSES:
-                parts += (leaf.__class__, None, None)
-            elif leaf.__class__ in (ConcreteArray, np.ndarray):
-                parts += part
-            else:
-                return None
-        return tuple(parts)
+    def _find_variant(self, form, call: CallSignature, classes, keywords, *, may_write) -> _Variant | None:
+        """The variant for calls like this one; where none is known, a new one if there may be one more."""
+        known = self._variants.get(form, {})
+        variant = known.get((call.structure, classes))
+        has_room = len(known) < MAX_VARIANTS and (known or len(self._variants) < MAX_FORMS)
+        if variant is None and may_write and has_room and is_small(call.make_in_tree()):
+            table: dict[tuple, tuple] = {}
+            make, constants = _write_dispatcher(call, classes, keywords)
+            given = (table, self.dispatchers.get(form, miss), MISS, context, eval_trace, config, *constants)
+            self.dispatchers[form], read_hits = make(*given)
+            variant = known[call.structure, classes] = _Variant(table, read_hits)
+            self._variants[form] = known
+        return variant
 
 
-@functools.cache
-def _make_factory(n_args: int, statics: tuple[int, ...]) -> Callable:
-    """A function that makes dispatchers for this many arguments, given their table."""
-    source = _write_factory(n_args, statics)
-    names = {"context": context, "eval_trace": eval_trace, "config": config, "MISS": MISS, "array": np.array,
-             "ndarray": np.ndarray, "ConcreteArray": ConcreteArray, "new": object.__new__,
-             "SCALAR_CLASSES": _SCALAR_CLASSES}  # fmt: skip
-    # The name hides the frame from tracebacks, as those of every module of jitcore.
-    names["__name__"] = __name__
-    exec(compile(source, f"<jitcore dispatcher of {n_args} arguments>", "exec"), names)
-    return names["make_dispatcher"]
+def _make_key(call: CallSignature, classes: Sequence[type]) -> tuple:
+    """The key that the dispatcher for such a call builds."""
+    key: list = [config.trace_key]
+    for _, kind, value in call.statics:
+        key += (kind, value)
+    for kind, part in zip(classes, call.parts):
+        key += part[: len(_CODE_OF_CLASS[kind].key)]
+    return tuple(key)
 
 
-def _write_factory(n_args: int, statics: tuple[int, ...]) -> str:
-    arguments = ", ".join(f"a{i}" for i in range(n_args))
-    values = ", ".join(f"v{i}" for i in range(n_args) if i not in statics)
-    body, key, scalars, leaf = [], ["config.trace_key"], [], 0
-    for i in range(n_args):
-        if i in statics:
-            key += [f"a{i}.__class__", f"a{i}"]
-            continue
-        body.append(_READ_ARGUMENT.format(i=i, flags=READABLE_FLAGS))
-        key += [f"s{i}", f"t{i}", f"w{i}"]
-        scalars.append(f"            if w{i} is None: v{i} = array(a{i}, dtypes[{leaf}])\n")
-        leaf += 1
-    return _FACTORY.format(
-        arguments=arguments, values=values, body="".join(body), key=", ".join(key), scalars="".join(scalars)
-    )
+def _write_dispatcher(call: CallSignature, classes: Sequence[type], keywords: Sequence[str]):
+    """A function that makes the dispatcher for calls like this one, and the constants to give to it."""
+    constants = Constants()
+    name_of = {place: f"a{k}" for k, place in enumerate((*range(call.n_args), *keywords))}
+    arguments = ", ".join(name_of.values())
+    key = ["config.trace_key"]
+    for place, _, _ in call.statics:
+        name = name_of.pop(place)
+        key += [f"{name}.__class__", name]
+    lines, unread = [], iter([f"x{i}" for i in range(len(classes))])
+    for name, spec in zip(_order_dynamic(name_of), call.list_specs()):
+        lines += write_taking_apart(spec, name, list(islice(unread, spec.num_leaves)), constants)
+    converted, found = [], []
+    for i, kind in enumerate(classes):
+        code = _CODE_OF_CLASS[kind]
+        lines.append(f"if {code.check.format(i=i, kind=constants.add(kind))}: break")
+        lines.append(code.read.format(i=i))
+        key += [part.format(i=i) for part in code.key]
+        if code.convert:
+            found.append(f"t{i}, ")
+            converted.append(code.convert.format(i=i))
+    lines.append(f"run, weak_type, finish, ({''.join(found)}) = table[{', '.join(key)},]")
+    body = "".join(f"                {line}\n" for line in lines + converted if line)
+    leaves, values = (", ".join(f"{x}{i}" for i in range(len(classes))) for x in "xv")
+    finish = (_DONATING if call.donated else _KEEPING).format(leaves=leaves, values=values)
+    source = _DISPATCHER.format(constants=constants.names, arguments=arguments, body=body, finish=finish)
+    return compile_function(source, "make_dispatcher", __name__), constants.values
 
 
-_READ_ARGUMENT = """\
-            c = a{i}.__class__
-            if c is ConcreteArray:
-                v{i} = a{i}._data
-                s{i}, t{i}, w{i} = v{i}.shape, v{i}.dtype, a{i}._weak_type
-            elif c is ndarray:
-                if a{i}.flags.num & {flags} != {flags}:
-                    return MISS
-                v{i} = a{i}
-                s{i}, t{i}, w{i} = a{i}.shape, a{i}.dtype, False
-            elif c in SCALAR_CLASSES:
-                s{i}, t{i}, w{i} = c, None, None
-            else:
-                return MISS
-"""
+def _order_dynamic(name_of: dict[int | str, str]) -> list[str]:
+    """The variables in the order of the leaves: positional arguments, then keywords by name."""
+    return [name_of[place] for place in sorted(name_of, key=lambda place: (isinstance(place, str), place))]
 
-# The errors caught come from reading: a deleted array has no shape, a static value no hash, and an integer
-# may not fit. The general path raises what the user should see.
-_FACTORY = """\
-def make_dispatcher(table):
+
+# `break` leads to the other dispatchers. So does an error while the arguments are read: a deleted array has
+# no shape, a dict not this key, a static value no hash, an integer may not fit, and methods of registered
+# types may raise anything. The general path raises what the user should see. Errors of the program stay.
+_DISPATCHER = """\
+def make_dispatcher(table, otherwise, MISS, context, eval_trace, config, {constants}):
+    new = object.__new__
     hits = 0
 
     def dispatch({arguments}):
         nonlocal hits
         if context.trace is not eval_trace:
             return MISS
-        try:
-{body}            run, weak_type, finish, dtypes = table[{key},]
-{scalars}        except (KeyError, AttributeError, TypeError, OverflowError):
-            return MISS
-        hits += 1
-        if weak_type is None:
-            return finish(run({values}))
-        out, = run({values})
-        result = new(ConcreteArray)
-        result._data = out
-        result._weak_type = weak_type
-        return result
+        while True:
+            try:
+{body}            except Exception:
+                break
+            hits += 1
+{finish}        return otherwise({arguments})
 
     return dispatch, lambda: hits
+"""
+_KEEPING = """\
+            outs = run({values})
+            if weak_type is None:
+                return finish(outs)
+            result = new(ConcreteArray)
+            result._data, = outs
+            result._weak_type = weak_type
+            return result
+"""
+# Memory that somebody else refers to is not reused: the variables must let go of it.
+_DONATING = """\
+            values = [{values}]
+            {values} = [None] * len(values)
+            return run(({leaves},), values)
 """

@@ -30,6 +30,7 @@ from jitcore.dispatch.parameters import plan_arguments
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import CallSignature, read_call, read_value
 from jitcore.dispatch.tracing import SINGLE, TracedFunction, trace_call
+from jitcore.transforms.batching import list_named_axes
 
 
 class Entry:
@@ -40,15 +41,17 @@ class Entry:
         weak_type: of the result when that is one array, else None.
         finish: makes the result of the output ndarrays.
         reused: indices of the leaves whose memory `run` may overwrite; () nearly always.
+        slow_calls: calls that came here by the general path.
     """
 
-    __slots__ = ("run", "weak_type", "finish", "reused")
+    __slots__ = ("run", "weak_type", "finish", "reused", "slow_calls")
 
     def __init__(self, program: Program, avals: list[ShapedArray]):
         self.run = program.bind(avals)
         self.weak_type = program.weak_types[0] if program.traced.out_structure is SINGLE else None
         self.finish = program.make_finish()
         self.reused = tuple(i for i, reused in enumerate(program.reused) if reused)
+        self.slow_calls = 0
 
     def call(self, leaves: Sequence[Any], values: list[np.ndarray]) -> Any:
         """The result for these leaves, whose ndarrays are `values`; deletes what was donated and used."""
@@ -65,7 +68,7 @@ class JitFunction:
 
     Attributes:
         plan: which arguments are static or donated.
-        fast: the dispatchers of calls whose arguments are positional arrays and scalars.
+        fast: the dispatchers of calls whose form is known.
         misses: the signatures that were new.
         last_program: what was compiled last.
     """
@@ -74,7 +77,7 @@ class JitFunction:
         self.options = options
         self.plan = plan_arguments(fun, options)
         self.misses = MissLog()
-        self.fast = FastCalls(self.plan)
+        self.fast = FastCalls()
         self._lock = threading.Lock()
         self.clear()
 
@@ -110,7 +113,8 @@ class JitFunction:
             entry = self._add_entry(fun, call, key)
         else:
             self._slow_hits += 1
-        self.fast.learn(call, args, entry)
+        entry.slow_calls += 1
+        self.fast.learn(call, kwargs, entry)
         return entry.call(call.leaves, read_values(fun, call))
 
     def _add_entry(self, fun: Callable, call: CallSignature, key: tuple) -> Entry:
@@ -148,7 +152,7 @@ class JitFunction:
 
     # -- a call inside the tracing of another function -------------------------------------------------------
     def _call_inner(self, fun: Callable, call: CallSignature) -> Any:
-        key = (config.trace_key, call.key)
+        key = (config.trace_key, list_named_axes(), call.key)
         traced = self._inner.get(key)
         if traced is None:
             self._note_miss(call)

@@ -6,18 +6,37 @@ In: a traced function and the operands of the call. Out: one equation holding th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from jitcore.core.interpret import run_jaxpr_numpy
-from jitcore.core.jaxpr import eval_jaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, eval_jaxpr
 from jitcore.core.primitive import Primitive
-from jitcore.core.trace import close_over_consts
-from jitcore.dispatch.tracing import TracedFunction
+from jitcore.dispatch.backend import find_backend
+from jitcore.dispatch.options import DEFAULT_OPTIONS
+from jitcore.dispatch.program import Program
+from jitcore.dispatch.signature import read_value
+from jitcore.dispatch.tracing import SINGLE, TracedFunction
+from jitcore.transforms.batching import Unmapped, batch_jaxpr
 
 
 def _run(*values, jaxpr, name):
     return run_jaxpr_numpy(jaxpr, values)
+
+
+# How to call the machine code of an inner jaxpr.
+_compiled: weakref.WeakKeyDictionary[ClosedJaxpr, Callable[..., list]] = weakref.WeakKeyDictionary()
+
+
+def _run_compiled(*values, jaxpr, name):
+    """What remains of a jitted function when a transformation outside of every trace has changed it."""
+    run = _compiled.get(jaxpr)
+    if run is None:
+        traced = TracedFunction(jaxpr.jaxpr, jaxpr.consts, SINGLE, name)
+        program = Program(traced, (), DEFAULT_OPTIONS, find_backend(DEFAULT_OPTIONS.backend))
+        run = _compiled[jaxpr] = program.bind(jaxpr.in_avals)
+    return run(*[read_value(value, aval.dtype) for value, aval in zip(values, jaxpr.in_avals)])
 
 
 def _infer_avals(*avals, jaxpr, name):
@@ -28,7 +47,14 @@ def _find_effects(*, jaxpr, name):
     return jaxpr.effects
 
 
-jit_primitive = Primitive("jit", impl=_run, aval=_infer_avals, multiple_results=True, effects=_find_effects)
+def _batch(primitive, axis, values, batched, *, jaxpr, name):
+    jaxpr, out_batched = batch_jaxpr(jaxpr, axis, batched)
+    outs = primitive.bind(*values, jaxpr=jaxpr, name=name)
+    return [out if flag else Unmapped(out) for out, flag in zip(outs, out_batched)]
+
+
+jit_primitive = Primitive("jit", impl=_run, eager=_run_compiled, aval=_infer_avals, batch=_batch,
+                          multiple_results=True, effects=_find_effects)  # fmt: skip
 
 
 def bind_inner(traced: TracedFunction, operands: Sequence[Any], *, inline: bool) -> list[Any]:
@@ -37,5 +63,4 @@ def bind_inner(traced: TracedFunction, operands: Sequence[Any], *, inline: bool)
     Captured values become leading operands, since they may be tracers of the current trace."""
     if inline:
         return eval_jaxpr(traced.jaxpr, traced.consts, operands)
-    closed, consts = close_over_consts(traced.jaxpr, traced.consts)
-    return jit_primitive.bind(*consts, *operands, name=traced.fun_name, jaxpr=closed)
+    return jit_primitive.bind(*traced.consts, *operands, name=traced.fun_name, jaxpr=traced.closed)

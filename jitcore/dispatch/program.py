@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from jitcore import passes, tree_util
+from jitcore import passes
 from jitcore.array import ConcreteArray
 from jitcore.config import config
 from jitcore.core.aval import ShapedArray
@@ -28,6 +28,7 @@ from jitcore.dispatch.executables import SharedExecutable, executables
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.signature import read_leaf, read_value
 from jitcore.dispatch.tracing import SINGLE, TracedFunction
+from jitcore.dispatch.tree_code import make_rebuilder
 from jitcore.passes.canonical import program_key
 
 
@@ -166,9 +167,7 @@ class Program:
         weak_types, structure = self.weak_types, self.traced.out_structure
         if structure is SINGLE:
             return lambda outs: ConcreteArray(outs[0], weak_types[0])
-        if structure == tree_util.tree_structure((0,) * len(weak_types)):
-            return lambda outs: tuple(map(ConcreteArray, outs, weak_types))
-        return lambda outs: structure.unflatten(map(ConcreteArray, outs, weak_types))
+        return make_rebuilder(structure, weak_types)
 
 
 def find_read_vars(jaxpr: Jaxpr) -> set[Var]:

@@ -74,6 +74,11 @@ class CallSignature:
         n_dynamic, names = self.structure
         return tree_util.tree_structure(((0,) * n_dynamic, dict.fromkeys(names, 0)))
 
+    def list_specs(self) -> list[Any]:
+        """The structure of each dynamic argument, bare: positional ones first, then keywords by name."""
+        args, kwargs = self.make_in_tree().spec.children()
+        return [*args.children(), *kwargs.children()]
+
     def name_leaves(self, fun: Callable) -> list[str]:
         """The user's names of the leaves."""
         args, kwargs = self.rebuild([0] * len(self.leaves), static=lambda value: None)

@@ -14,8 +14,8 @@ from jitcore.array import Array
 from jitcore.config import config
 from jitcore.core import source
 from jitcore.core.aval import ShapedArray, is_array_like
-from jitcore.core.jaxpr import DebugInfo, Jaxpr
-from jitcore.core.trace import trace_to_jaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
+from jitcore.core.trace import close_over_consts, trace_to_jaxpr
 from jitcore.dispatch.counters import counters
 from jitcore.dispatch.signature import CallSignature
 
@@ -32,10 +32,18 @@ class TracedFunction:
         fun_name: as messages and jaxprs show it.
     """
 
-    __slots__ = ("jaxpr", "consts", "out_structure", "fun_name")
+    __slots__ = ("jaxpr", "consts", "out_structure", "fun_name", "_closed")
 
     def __init__(self, jaxpr: Jaxpr, consts: list, out_structure: tree_util.PyTreeDef | None, fun_name: str):
         self.jaxpr, self.consts, self.out_structure, self.fun_name = jaxpr, consts, out_structure, fun_name
+        self._closed: ClosedJaxpr | None = None
+
+    @property
+    def closed(self) -> ClosedJaxpr:
+        """The jaxpr with the captured values as leading inputs; one object, which caches may have as key."""
+        if self._closed is None:
+            self._closed, _ = close_over_consts(self.jaxpr, self.consts)
+        return self._closed
 
     def make_out_tree(self) -> tree_util.PyTreeDef:
         return tree_util.tree_structure(0) if self.out_structure is SINGLE else self.out_structure

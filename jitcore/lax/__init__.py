@@ -29,6 +29,7 @@ from jitcore.lax.bits import (
 from jitcore.lax.bits import (
     xor as bitwise_xor,
 )
+from jitcore.lax.collectives import all_gather, axis_index, axis_size, pmax, pmean, pmin, psum
 from jitcore.lax.cond import cond, switch
 from jitcore.lax.conv import (
     ConvDimensionNumbers,

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jitcore.core.aval import aval_of
+from jitcore.core.trace import to_array
 from jitcore.lax import control, shape
 from jitcore.lax.index import slice_in_dim
 from jitcore.tree_util import tree_flatten
@@ -44,7 +45,7 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
     if any(len(extents) <= axis or extents[axis] != shapes[0][axis] for extents in shapes):
         raise ValueError("Array inputs to associative_scan must have the same first dimension. "
                          f"(saw: {shapes})")  # fmt: skip
-    leaves = [shape.rev(leaf, (axis,)) if reverse else control.to_array(leaf) for leaf in leaves]
+    leaves = [shape.rev(leaf, (axis,)) if reverse else to_array(leaf) for leaf in leaves]
 
     def combine(first: list, second: list) -> list:
         results, out_tree = tree_flatten(fn(tree.unflatten(first), tree.unflatten(second)))

@@ -6,6 +6,7 @@ does besides is an `Effect`: equations with effects are never removed or merged;
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -16,9 +17,13 @@ from jitcore import dtypes, errors
 from jitcore.array import Array, ConcreteArray
 from jitcore.core import source
 from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.core.primitive import Effect
 from jitcore.lax.control import flatten_operands
 from jitcore.lax.define import define
+from jitcore.lax.scan import scan
+from jitcore.lax.shape import expand_dims
+from jitcore.transforms.batching import BatchAxis, Flags, batch_values
 from jitcore.tree_util import PyTreeDef, tree_flatten, tree_leaves
 
 IO = Effect("IO", ordered=False)
@@ -127,8 +132,52 @@ def _flatten_results(result_shape_dtypes) -> tuple[tuple[ShapedArray, ...], PyTr
     return tuple(ShapedArray(leaf.shape, dtypes.canonicalize(leaf.dtype)) for leaf in leaves), tree
 
 
+# -- batches ------------------------------------------------------------------------------------------------
+def reject_io(primitive: str, *jaxprs: ClosedJaxpr) -> None:
+    """Raises: NotImplementedError when elements of a batch that go other ways would all do the input or
+    output of one of these branches or bodies."""
+    if any(effect in (IO, ORDERED_IO) for jaxpr in jaxprs for effect in jaxpr.effects):
+        raise NotImplementedError(f"IO effect not supported in vmap-of-{primitive}.")
+
+
+def _call_for_each(primitive, axis: BatchAxis, values: Sequence, batched: Flags, **params) -> list:
+    """One call for each element of a batch, in their order."""
+
+    def call(_, elements):
+        parts = iter(elements)
+        operands = [next(parts) if flag else value for value, flag in zip(values, batched)]
+        return (), primitive.bind(*operands, **params)
+
+    return scan(call, (), list(itertools.compress(values, batched)), length=axis.size)[1]
+
+
+def _batch_pure_callback(primitive, axis, values, batched, *, callback, result_avals, vmap_method):
+    params = {"callback": callback, "vmap_method": vmap_method}
+    if vmap_method is None:
+        methods = ", ".join(map(repr, VMAP_METHODS[1:-1]))
+        raise NotImplementedError(
+            "vmap is only supported for the pure_callback primitive when vmap_method is one of "
+            f"{methods}, or {VMAP_METHODS[-1]!r}. Got vmap_method=None."
+        )
+    if vmap_method.startswith("sequential"):
+        return _call_for_each(primitive, axis, values, batched, result_avals=result_avals, **params)
+    if vmap_method == "broadcast_all":
+        values = batch_values(axis, values, batched)
+    elif vmap_method == "expand_dims":
+        values = [x if flag else expand_dims(x, (0,)) for x, flag in zip(values, batched)]
+    result_avals = tuple(aval.update(shape=(axis.size, *aval.shape)) for aval in result_avals)
+    return primitive.bind(*values, result_avals=result_avals, **params)
+
+
+def _batch_io_callback(primitive, axis, values, batched, *, ordered, **params):
+    if ordered:
+        raise ValueError("Cannot `vmap` ordered IO callback.")
+    return _call_for_each(primitive, axis, values, batched, ordered=ordered, **params)
+
+
 # -- public -------------------------------------------------------------------------------------------------
-@define("pure_callback", impl=_run, aval=_result_avals, multiple_results=True)
+@define("pure_callback", impl=_run, aval=_result_avals, batch=_batch_pure_callback,
+        multiple_results=True)  # fmt: skip
 def pure_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, sharding=None,
                   vmap_method: str | None = None, **kwargs: Any):  # fmt: skip
     """Calls a Python function without side effects from a program.
@@ -157,7 +206,7 @@ def pure_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, shar
     return out_tree.unflatten(outs)
 
 
-@define("io_callback", impl=_run, aval=_result_avals, multiple_results=True,
+@define("io_callback", impl=_run, aval=_result_avals, batch=_batch_io_callback, multiple_results=True,
         effects=lambda *, ordered, **_: frozenset((ORDERED_IO if ordered else IO,)))  # fmt: skip
 def io_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, sharding=None,
                 ordered: bool = False, **kwargs: Any):  # fmt: skip
@@ -182,8 +231,8 @@ def _run_debug(*values: np.ndarray, callback: FlatCallback, effect: Effect) -> l
     return []
 
 
-@define("debug_callback", impl=_run_debug, aval=lambda *avals, callback, effect: [], multiple_results=True,
-        effects=lambda *, effect, **_: frozenset((effect,)))  # fmt: skip
+@define("debug_callback", impl=_run_debug, aval=lambda *avals, callback, effect: [], batch=_call_for_each,
+        multiple_results=True, effects=lambda *, effect, **_: frozenset((effect,)))  # fmt: skip
 def debug_callback(callback: Callable, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
     """Calls a Python function for its side effect and ignores what it returns.
 

@@ -14,12 +14,15 @@ import numpy as np
 
 from jitcore import argument_errors, dtypes
 from jitcore.core import source
-from jitcore.core.aval import ShapedArray
+from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.interpret import build_program
-from jitcore.core.jaxpr import ClosedJaxpr, Var
+from jitcore.core.jaxpr import ClosedJaxpr, Var, eval_jaxpr
 from jitcore.core.trace import to_numpy
 from jitcore.lax import control, elementwise
+from jitcore.lax.callback import reject_io
 from jitcore.lax.define import cast, define
+from jitcore.lax.shape import broadcast_in_dim
+from jitcore.transforms.batching import Unmapped, batch_jaxpr
 from jitcore.tree_nodes import keystr
 from jitcore.tree_util import tree_flatten_with_path
 
@@ -57,7 +60,40 @@ def _lower_cond(builder, index, *operands, branches, **_):
     return builder.switch(index, branches, operands)
 
 
-@define("cond", impl=_run_cond, aval=_cond_aval, lower=_lower_cond, multiple_results=True,
+def _batch_cond(primitive, axis, values, batched, *, branches):
+    index, *operands = values
+    index_batched, *flags = batched
+    if index_batched:
+        return _select_branch(axis, index, operands, flags, branches)
+    found = [batch_jaxpr(branch, axis, flags)[1] for branch in branches]
+    wanted = list(map(any, zip(*found)))
+    batched_branches = tuple(batch_jaxpr(branch, axis, flags, wanted)[0] for branch in branches)
+    outs = primitive.bind(index, *operands, branches=batched_branches)
+    return [out if flag else Unmapped(out) for out, flag in zip(outs, wanted)]
+
+
+def _select_branch(axis, index, operands, flags, branches: Branches) -> list:
+    """Each element chooses its own branch: all branches run, and a selection follows.
+
+    Raises: NotImplementedError for a branch with input or output, which would happen for all elements."""
+    reject_io("cond", *branches)
+    cases = []
+    for branch in branches:
+        jaxpr, _ = batch_jaxpr(branch, axis, flags, [True] * len(branch.out_avals))
+        cases.append(eval_jaxpr(jaxpr.jaxpr, jaxpr.consts, operands))
+    if len(branches) == 2:
+        which = elementwise.gt(index, np.int32(0))
+    else:
+        which = elementwise.clamp(np.int32(0), index, np.int32(len(branches) - 1))
+    return [elementwise.select_n(_spread(which, outs[0]), *outs) for outs in zip(*cases)]
+
+
+def _spread(which, like):
+    """An index for each element of the batch in the shape of an array with the batch axis first."""
+    return broadcast_in_dim(which, aval_of(like).shape, (0,))
+
+
+@define("cond", impl=_run_cond, aval=_cond_aval, lower=_lower_cond, batch=_batch_cond, multiple_results=True,
         effects=control.effects_of_jaxprs)  # fmt: skip
 def cond(pred, true_fun: Callable, false_fun: Callable, *operands: Any, operand: Any = _NO_OPERAND):
     """`true_fun(*operands)` if pred, else `false_fun(*operands)`.
@@ -158,7 +194,7 @@ def join_consts(traced: Sequence[control.TracedFunction]) -> tuple[tuple[ClosedJ
     consts: dict[int, Any] = {}
     for function in traced:
         consts.update((id(const), const) for const in function.consts)
-    avals = [control.aval_of(const) for const in consts.values()]
+    avals = [aval_of(const) for const in consts.values()]
     branches = []
     for function in traced:
         own = dict(zip(map(id, function.consts), function.jaxpr.constvars))

@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from jitcore import argument_errors, dtypes
-from jitcore.array import Array, ConcreteArray
 from jitcore.config import config
 from jitcore.core import source
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, sub_jaxprs
 from jitcore.core.trace import Tracer, close_over_consts, trace_to_jaxpr
+from jitcore.transforms.batching import BatchAxis, Flags, batch_jaxpr
 from jitcore.tree_nodes import flatten_one_level, keystr
 from jitcore.tree_util import PyTreeDef, tree_flatten, tree_flatten_with_path
 
@@ -212,9 +210,22 @@ def effects_of_jaxprs(**params) -> frozenset:
     return frozenset().union(*(inner.effects for inner in sub_jaxprs(params)))
 
 
-def to_array(x) -> Array:
-    """A scalar, ndarray or array as an `Array`: what a loop hands to functions that it runs in Python."""
-    if isinstance(x, Array):
-        return x
-    aval = aval_of(x)
-    return ConcreteArray(np.array(x, aval.dtype), aval.weak_type)
+def batch_loop_body(
+    body: ClosedJaxpr, axis: BatchAxis, consts: Flags, carry: Flags, xs: Flags = ()
+) -> tuple[ClosedJaxpr, list[bool], list[bool]]:
+    """The body of a loop for all elements of a batch. A carry that the body makes different for each element
+    is so from the start.
+
+    Args:
+        body: inputs are constants, carry, elements; outputs carry and others.
+        consts, carry, xs: which inputs have a batch axis before the first iteration.
+
+    Returns: (jaxpr, which carries have a batch axis, which other outputs have one).
+    """
+    count, carry = len(carry), list(carry)
+    rest = [False] * (len(body.out_avals) - count)
+    while True:
+        jaxpr, outs = batch_jaxpr(body, axis, [*consts, *carry, *xs], [*carry, *rest])
+        if outs[:count] == carry:
+            return jaxpr, carry, outs[count:]
+        carry = outs[:count]

@@ -18,8 +18,10 @@ from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.lax.define import define, to_operands
 from jitcore.lax.dot import accumulation_dtype, matrix_product
 from jitcore.lax.pad import pad_ndarray
-from jitcore.lax.shape import rev
+from jitcore.lax.shape import reshape, rev
 from jitcore.lax.window import count_windows, dilated_extent, padtype_to_pads, window_view
+from jitcore.transforms.batch_rules import make_empty_batch
+from jitcore.transforms.batching import batch_values, move_axis
 
 
 class ConvDimensionNumbers(NamedTuple):
@@ -186,7 +188,40 @@ def _count(extents) -> int:
     return int(np.prod(extents, dtype=np.int64))
 
 
-@define("conv_general_dilated", impl=_conv, aval=_conv_aval, hlo="convolution")
+def _fold(x, dim: int):
+    """x with its batch axis merged into axis `dim` of its elements, the batch outside."""
+    moved = move_axis(x, 0, dim)
+    shape = aval_of(moved).shape
+    return reshape(moved, (*shape[:dim], shape[dim] * shape[dim + 1], *shape[dim + 2 :]))
+
+
+def _unfold(x, dim: int, size):
+    """The inverse of `_fold`."""
+    shape = aval_of(x).shape
+    return move_axis(reshape(x, (*shape[:dim], size, shape[dim] // size, *shape[dim + 1 :])), dim, 0)
+
+
+def _batch_conv(primitive, axis, values, batched, *, dimension_numbers, feature_group_count,
+                batch_group_count, **params):  # fmt: skip
+    (lhs, rhs), (lhs_spec, rhs_spec, out_spec) = values, dimension_numbers
+    params["dimension_numbers"] = dimension_numbers
+    groups = {"feature_group_count": feature_group_count, "batch_group_count": batch_group_count}
+    if axis.size == 0:
+        return make_empty_batch(primitive, values, batched, **groups, **params)
+    if batched == [True, False] and batch_group_count == 1:  # more images
+        out = primitive.bind(_fold(lhs, lhs_spec[0]), rhs, **groups, **params)
+        return _unfold(out, out_spec[0], axis.size)
+    if batched == [False, True] and feature_group_count == batch_group_count == 1:  # more filters
+        out = primitive.bind(lhs, _fold(rhs, rhs_spec[0]), **groups, **params)
+        return _unfold(out, out_spec[1], axis.size)
+    lhs, rhs = batch_values(axis, values, batched)  # more groups
+    kind, dim = ("feature_group_count", 1) if batch_group_count == 1 else ("batch_group_count", 0)
+    groups[kind] *= axis.size
+    out = primitive.bind(_fold(lhs, lhs_spec[dim]), _fold(rhs, rhs_spec[0]), **groups, **params)
+    return _unfold(out, out_spec[1], axis.size)
+
+
+@define("conv_general_dilated", impl=_conv, aval=_conv_aval, batch=_batch_conv, hlo="convolution")
 def conv_general_dilated(lhs, rhs, window_strides: Sequence[int], padding,
                          lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
                          dimension_numbers=None, feature_group_count: int = 1, batch_group_count: int = 1,

@@ -16,6 +16,7 @@ from jitcore.array import Array
 from jitcore.core.aval import ShapedArray
 from jitcore.lax.define import define
 from jitcore.lax.reduce import is_half
+from jitcore.transforms.batch_rules import rebind
 
 
 def _cumulative_aval(name: str, accepts: str, x: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
@@ -57,7 +58,8 @@ def _cumulative(name: str, ufunc: np.ufunc, accepts: str):
         op = _RUNNING_OPS.get(name)
         define(name, impl=functools.partial(_accumulate, ufunc), family="cumulative", accepts=accepts,
                lower=op and functools.partial(_lower_running, op),
-               aval=functools.partial(_cumulative_aval, name, accepts))(function)  # fmt: skip
+               aval=functools.partial(_cumulative_aval, name, accepts),
+               batch=rebind(lambda size, *, axis, **_: {"axis": axis + 1}))(function)  # fmt: skip
 
         @functools.wraps(function)
         def public(operand, axis=0, reverse=False):

@@ -18,15 +18,16 @@ from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import Primitive
+from jitcore.transforms.batch_rules import batch_elementwise
 
 # What `accepts` of a family may say: a name of the error text and the dtype kinds behind it.
 KIND_NAMES = {"b": "bool", "i": "integer", "u": "unsigned", "f": "floating", "c": "complexfloating"}
 
 
-def define(name: str, *, impl, aval, lower=None, hlo=None, **traits) -> Callable:
+def define(name: str, *, impl, aval, lower=None, batch=None, hlo=None, **traits) -> Callable:
     """Defines a structured primitive; decorates its public function, which gets the primitive as
     `.primitive`."""
-    primitive = Primitive(name, impl=impl, aval=aval, lower=lower, hlo=hlo, **traits)
+    primitive = Primitive(name, impl=impl, aval=aval, lower=lower, batch=batch, hlo=hlo, **traits)
 
     def attach(function):
         function.primitive = primitive
@@ -63,7 +64,8 @@ def elementwise(
         run = _in_float32(impl) if compute_half_in_float32 else impl
         primitive = Primitive(
             prim_name, impl=run, aval=functools.partial(_elementwise_aval, prim_name, accepts, result),
-            lower=functools.partial(_elementwise_lower, scalar_op or prim_name), hlo=hlo,
+            lower=functools.partial(_elementwise_lower, scalar_op or prim_name), batch=batch_elementwise,
+            hlo=hlo,
             scalar_op=scalar_op or prim_name, accepts=accepts, domain=domain,
             arity=function.__code__.co_argcount, family="elementwise")  # fmt: skip
 

@@ -18,6 +18,8 @@ from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.lax.arguments import product
 from jitcore.lax.define import define, to_operands
 from jitcore.lax.reduce import is_half
+from jitcore.transforms.batch_rules import shift
+from jitcore.transforms.batching import move_axis
 
 
 def _check_side(side: str, aval: ShapedArray, contracting, batch) -> None:
@@ -158,8 +160,27 @@ def _lower_dot_general(builder, lhs, rhs, *, dimension_numbers, precision=None, 
     return total if work == out_dtype else builder.convert(builder.store(total), out_dtype)
 
 
-@define("dot_general", impl=_dot_general, aval=_dot_general_aval, lower=_lower_dot_general, hlo="dot_general",
-        prefers_library=_prefers_blas)  # fmt: skip
+def _batch_dot_general(primitive, axis, values, batched, *, dimension_numbers, **params):
+    (lhs, rhs), (lhs_batched, rhs_batched) = values, batched
+    pairs = [(shift(left) if lhs_batched else left, shift(right) if rhs_batched else right)
+             for left, right in dimension_numbers]  # fmt: skip
+    contract, batch = pairs
+    if lhs_batched and rhs_batched:
+        batch = ((0, *batch[0]), (0, *batch[1]))
+        return primitive.bind(lhs, rhs, dimension_numbers=(contract, batch), **params)
+    # The batch axis is a free one: the first of its operand, behind the axes that run along.
+    place = len(batch[0])
+    if rhs_batched:
+        if aval_of(rhs).ndim == 1 + len(contract[1]) + len(batch[1]):  # as rows of the left operand
+            lhs, rhs, contract, batch = rhs, lhs, contract[::-1], batch[::-1]
+        else:
+            place += len(_free_dims(aval_of(lhs).ndim, contract[0], batch[0]))
+    out = primitive.bind(lhs, rhs, dimension_numbers=(tuple(contract), tuple(batch)), **params)
+    return move_axis(out, place, 0)
+
+
+@define("dot_general", impl=_dot_general, aval=_dot_general_aval, lower=_lower_dot_general,
+        batch=_batch_dot_general, hlo="dot_general", prefers_library=_prefers_blas)  # fmt: skip
 def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None) -> Array:
     """Sums products over pairs of axes, for each element of paired batch axes.
 

@@ -16,6 +16,7 @@ from jitcore import dtypes
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.lax.define import cast, define, elementwise, join_shapes, to_operands
 from jitcore.lax.lazy import LazyModule
+from jitcore.transforms.batch_rules import batch_elementwise
 
 special = LazyModule("scipy.special")
 
@@ -394,7 +395,7 @@ def _integer_pow(x, *, y: int):
 
 @define("integer_pow", impl=_integer_pow, scalar_op="integer_pow", accepts="iufc", domain=(0.5, 3), arity=1,
         family="elementwise", aval=lambda x, *, y: x,
-        lower=lambda builder, x, *, y: builder.integer_pow(x, y))  # fmt: skip
+        lower=lambda builder, x, *, y: builder.integer_pow(x, y), batch=batch_elementwise)  # fmt: skip
 def integer_pow(x, y: int):
     """x to a static integer power, by repeated multiplication."""
     if y < 0 and dtypes.is_integer(aval_of(x).dtype):
@@ -420,7 +421,7 @@ def convert_dtype(x: np.ndarray, new_dtype) -> np.ndarray:
 @define("convert_element_type", impl=lambda x, *, new_dtype, weak_type: convert_dtype(x, new_dtype),
         aval=lambda x, *, new_dtype, weak_type: ShapedArray(x.shape, new_dtype, weak_type),
         lower=lambda builder, x, *, new_dtype, weak_type: builder.convert(x, new_dtype), hlo="convert",
-        family="elementwise", arity=1)  # fmt: skip
+        batch=batch_elementwise, family="elementwise", arity=1)  # fmt: skip
 def convert_element_type(x, new_dtype):
     """x with another dtype. Float to integer truncates and saturates."""
     weak = dtypes.is_python_type(new_dtype)
@@ -442,6 +443,7 @@ def _bitcast_aval(x, *, new_dtype):
     impl=lambda x, *, new_dtype: np.ascontiguousarray(x).view(new_dtype).reshape(x.shape),
     aval=_bitcast_aval,
     lower=lambda builder, x, *, new_dtype: builder.bitcast(x, new_dtype),
+    batch=batch_elementwise,
     hlo="bitcast_convert",
     family="elementwise",
     arity=1,
@@ -473,7 +475,8 @@ def _select(which, *cases):
 
 
 @define("select_n", impl=_select, aval=_select_aval, hlo="select", family="elementwise",
-        lower=lambda builder, which, *cases: builder.select(which, *cases))  # fmt: skip
+        lower=lambda builder, which, *cases: builder.select(which, *cases),
+        batch=batch_elementwise)  # fmt: skip
 def select_n(which, *cases):
     """`cases[which]` of each element: the first case where a bool `which` is False."""
     return select_n.primitive.bind(which, *to_operands("select_n", cases))

@@ -18,6 +18,7 @@ from jitcore.lax.arguments import canonicalize_shape, product
 from jitcore.lax.define import define
 from jitcore.lax.elementwise import convert_element_type
 from jitcore.lax.lazy import LazyModule
+from jitcore.transforms.batch_rules import rebind
 
 scipy_fft = LazyModule("scipy.fft")
 
@@ -88,7 +89,7 @@ def _fft(x, *, fft_type: FftType, fft_lengths):
     return _TRANSFORMS[fft_type](x, s=fft_lengths, axes=range(x.ndim - len(fft_lengths), x.ndim))
 
 
-@define("fft", impl=_fft, aval=_fft_aval, hlo="fft")
+@define("fft", impl=_fft, aval=_fft_aval, batch=rebind(), hlo="fft")
 def fft(x, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     """Discrete Fourier transform over the last `len(fft_lengths)` axes.
 

@@ -27,6 +27,8 @@ from jitcore.lax.dimension_numbers import (
     scatter_aval,
 )
 from jitcore.lax.reduce import highest_value, lowest_value
+from jitcore.transforms.batch_rules import make_empty_batch, shift
+from jitcore.transforms.batching import batch_values
 
 
 # -- addressing -----------------------------------------------------------------------------------------
@@ -201,9 +203,30 @@ def default_fill(dtype):
     return lowest_value(dtype) if dtypes.kind_of(dtype) == "i" else highest_value(dtype)
 
 
+def _batch_gather(primitive, axis, values, batched, *, dimension_numbers, slice_sizes, **params):
+    dnums, (operand, indices) = dimension_numbers, batched
+    if axis.size == 0:
+        params |= {"dimension_numbers": dnums, "slice_sizes": slice_sizes}
+        return make_empty_batch(primitive, values, batched, **params)
+    along = (0,) if operand and indices else ()
+    in_operand, in_indices = (shift if flag else tuple for flag in batched)
+    numbers = GatherDimensionNumbers(
+        # Of a batch of operands alone, each slice is taken whole along the batch axis.
+        offset_dims=(*((0,) if not indices else ()), *shift(dnums.offset_dims)),
+        collapsed_slice_dims=in_operand(dnums.collapsed_slice_dims),
+        start_index_map=in_operand(dnums.start_index_map),
+        operand_batching_dims=(*along, *in_operand(dnums.operand_batching_dims)),
+        start_indices_batching_dims=(*along, *in_indices(dnums.start_indices_batching_dims)),
+    )
+    if operand:
+        slice_sizes = (1 if indices else axis.size, *slice_sizes)
+    return primitive.bind(*values, dimension_numbers=numbers, slice_sizes=slice_sizes, **params)
+
+
 @define(
     "gather",
     impl=_gather,
+    batch=_batch_gather,
     aval=gather_aval,
     lower=_lower_gather,
     hlo="gather",
@@ -299,6 +322,21 @@ def _write_slices(out, address: _Addresses, slices, combine: np.ufunc | None, ke
         combine.at(arranged, grids, values)
 
 
+def _batch_scatter(primitive, axis, values, batched, *, dimension_numbers, **params):
+    dnums, indices = dimension_numbers, batched[1]
+    along, whole = ((0,), ()) if indices else ((), (0,))
+    numbers = ScatterDimensionNumbers(
+        update_window_dims=(*whole, *shift(dnums.update_window_dims)),
+        inserted_window_dims=shift(dnums.inserted_window_dims),
+        scatter_dims_to_operand_dims=shift(dnums.scatter_dims_to_operand_dims),
+        operand_batching_dims=(*along, *shift(dnums.operand_batching_dims)),
+        scatter_indices_batching_dims=(
+            *along, *(shift if indices else tuple)(dnums.scatter_indices_batching_dims)),
+    )  # fmt: skip
+    values = batch_values(axis, values, batched, [True, indices, True])
+    return primitive.bind(*values, dimension_numbers=numbers, **params)
+
+
 _COMBINE_OPS = {
     "scatter": None,
     "scatter-add": "add",
@@ -317,6 +355,7 @@ def _scatter_family(name: str, combine: np.ufunc | None, accepts: str):
             name,
             impl=functools.partial(_scatter, combine),
             lower=functools.partial(_lower_scatter, _COMBINE_OPS[name]),
+            batch=_batch_scatter,
             stored_operands=(0, 1, 2),
             updates_operand=True,
             hlo="scatter",

@@ -18,8 +18,16 @@ from jitcore.core.symbolic import is_symbolic
 from jitcore.core.trace import Tracer, to_numpy
 from jitcore.lax.arguments import canonicalize_axis, canonicalize_shape
 from jitcore.lax.define import define, to_operands
+from jitcore.lax.dimension_numbers import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+)
 from jitcore.lax.elementwise import add, convert_element_type, lt, select_n
-from jitcore.lax.shape import own_result, reshape, squeeze
+from jitcore.lax.gather_scatter import gather, scatter
+from jitcore.lax.shape import concatenate, own_result, reshape, squeeze
+from jitcore.transforms.batch_rules import rebind
+from jitcore.transforms.batching import batch_values
 
 
 def check_slice_sizes(sizes, shape) -> None:
@@ -106,7 +114,13 @@ def _lower_dynamic_update_slice(builder, x, update, *starts):
 _python_slice = slice  # the builtin; `slice` below is the lax function
 
 
-@define("slice", lower=_lower_slice, impl=own_result(_slice), aval=_slice_aval, hlo="slice")
+def _keep_batch(size, *, start_indices, limit_indices, strides) -> dict:
+    return {"start_indices": (0, *start_indices), "limit_indices": (size, *limit_indices),
+            "strides": None if strides is None else (1, *strides)}  # fmt: skip
+
+
+@define("slice", lower=_lower_slice, impl=own_result(_slice), aval=_slice_aval, batch=rebind(_keep_batch),
+        hlo="slice")  # fmt: skip
 def slice(operand, start_indices: Sequence[int], limit_indices: Sequence[int],
           strides: Sequence[int] | None = None) -> Array:  # fmt: skip
     """The part of operand from start_indices up to limit_indices, one of each per axis, in steps of strides.
@@ -174,9 +188,37 @@ def _clamped_window(shape, indices, sizes) -> tuple:
     return tuple(_python_slice(start, start + size) for start, size in zip(starts, sizes))
 
 
+# What a gather or scatter needs besides to act as a dynamic slice or its update.
+_AT_CLAMPED_STARTS = {"mode": GatherScatterMode.CLIP, "indices_are_sorted": False, "unique_indices": False}
+
+
+def _stack_starts(axis, starts, batched):
+    """The start positions of each element of a batch, [batch, axes of the operand]."""
+    starts = batch_values(axis, starts, batched)
+    return concatenate([reshape(start, (axis.size, 1)) for start in starts], 1)
+
+
+def _first_start(starts):
+    """The start along a batch axis that is taken whole."""
+    dtype = aval_of(starts[0]).dtype if starts else dtypes.int32
+    return np.zeros((), dtype)[()]
+
+
+def _batch_dynamic_slice(primitive, axis, values, batched, *, slice_sizes):
+    (x, *starts), (x_batched, *start_flags) = values, batched
+    if not any(start_flags):
+        return primitive.bind(x, _first_start(starts), *starts, slice_sizes=(axis.size, *slice_sizes))
+    dims = tuple(range(len(starts)))
+    return gather.primitive.batch(
+        gather.primitive, axis, [x, _stack_starts(axis, starts, start_flags)], [x_batched, True],
+        dimension_numbers=GatherDimensionNumbers(dims, (), dims), slice_sizes=slice_sizes, fill_value=None,
+        **_AT_CLAMPED_STARTS)  # fmt: skip
+
+
 @define(
     "dynamic_slice",
     lower=_lower_dynamic_slice,
+    batch=_batch_dynamic_slice,
     aval=_dynamic_slice_aval,
     hlo="dynamic_slice",
     impl=own_result(lambda x, *indices, slice_sizes: x[_clamped_window(x.shape, indices, slice_sizes)]),
@@ -216,10 +258,22 @@ def _dynamic_update_slice(x, update, *indices):
     return out
 
 
+def _batch_dynamic_update_slice(primitive, axis, values, batched):
+    (x, update, *starts), start_flags = values, batched[2:]
+    x, update = batch_values(axis, [x, update], batched[:2])
+    if not any(start_flags):
+        return primitive.bind(x, update, _first_start(starts), *starts)
+    dims = tuple(range(len(starts)))
+    return scatter.primitive.batch(
+        scatter.primitive, axis, [x, _stack_starts(axis, starts, start_flags), update], [True] * 3,
+        dimension_numbers=ScatterDimensionNumbers(dims, (), dims), **_AT_CLAMPED_STARTS)  # fmt: skip
+
+
 @define(
     "dynamic_update_slice",
     lower=_lower_dynamic_update_slice,
-    stored_operands=(0, 1),
+    batch=_batch_dynamic_update_slice,
+    stored_operands=(0,),
     updates_operand=True,
     impl=_dynamic_update_slice,
     aval=_dynamic_update_slice_aval,

@@ -17,7 +17,9 @@ from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.lax.define import define, to_operands
 from jitcore.lax.elementwise import add, conj, div
 from jitcore.lax.lazy import LazyModule
-from jitcore.lax.shape import broadcast_in_dim, squeeze, transpose
+from jitcore.lax.shape import broadcast_in_dim, reshape, squeeze, transpose
+from jitcore.transforms.batch_rules import rebind
+from jitcore.transforms.batching import move_axis
 
 scipy_linalg = LazyModule("scipy.linalg")
 
@@ -94,7 +96,7 @@ def _cholesky(x):
     return np.tril(out)
 
 
-@define("cholesky", impl=_cholesky, aval=_cholesky_aval, hlo="cholesky")
+@define("cholesky", impl=_cholesky, aval=_cholesky_aval, batch=rebind(), hlo="cholesky")
 def cholesky(x, *, symmetrize_input: bool = True) -> Array:
     """The lower triangular L with `L @ L^H = x`.
 
@@ -139,7 +141,7 @@ def pivots_to_permutation(pivots: np.ndarray, size: int) -> np.ndarray:
     return permutation
 
 
-@define("lu", impl=_lu, aval=_lu_aval, multiple_results=True)
+@define("lu", impl=_lu, aval=_lu_aval, batch=rebind(), multiple_results=True)
 def lu(x) -> list[Array]:
     """LU decomposition with partial pivoting.
 
@@ -160,7 +162,7 @@ def _permutation_aval(pivots: ShapedArray, *, permutation_size: int) -> ShapedAr
     return ShapedArray((*pivots.shape[:-1], permutation_size), dtypes.int32)
 
 
-@define("lu_pivots_to_permutation", aval=_permutation_aval,
+@define("lu_pivots_to_permutation", aval=_permutation_aval, batch=rebind(),
         impl=lambda pivots, *, permutation_size: pivots_to_permutation(pivots, permutation_size))  # fmt: skip
 def lu_pivots_to_permutation(pivots, permutation_size: int) -> Array:
     """The permutation of an `lu`. pivots: int[..., k]; returns int32[..., permutation_size]."""
@@ -184,7 +186,7 @@ def _qr(x, *, pivoting: bool, full_matrices: bool):
     return run_per_matrix(run, _qr_aval(_ndarray_aval(x), pivoting=True, full_matrices=full_matrices), x)
 
 
-@define("qr", impl=_qr, aval=_qr_aval, multiple_results=True)
+@define("qr", impl=_qr, aval=_qr_aval, batch=rebind(), multiple_results=True)
 def qr(x, *, pivoting: bool = False, full_matrices: bool = True) -> tuple[Array, ...]:
     """QR decomposition: `x = Q @ R`, or `x[:, p] = Q @ R` with pivoting.
 
@@ -215,7 +217,7 @@ def _eigh(x, *, lower: bool, sort_eigenvalues: bool, subset_by_index):
     return [vectors[..., start:stop], values[..., start:stop]]
 
 
-@define("eigh", impl=_eigh, aval=_eigh_aval, multiple_results=True)
+@define("eigh", impl=_eigh, aval=_eigh_aval, batch=rebind(), multiple_results=True)
 def eigh(x, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True,
          subset_by_index: tuple[int, int] | None = None) -> tuple[Array, Array]:  # fmt: skip
     """Eigenvectors and eigenvalues of a Hermitian matrix.
@@ -254,7 +256,7 @@ def _eig(x, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool
     return run_per_matrix(run, avals, x)
 
 
-@define("eig", impl=_eig, aval=_eig_aval, multiple_results=True)
+@define("eig", impl=_eig, aval=_eig_aval, batch=rebind(), multiple_results=True)
 def eig(x, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True) -> list[Array]:
     """Eigenvalues, then left, then right eigenvectors (as columns) of a general matrix; all complex."""
     return eig.primitive.bind(x, compute_left_eigenvectors=compute_left_eigenvectors,
@@ -277,7 +279,7 @@ def _schur(x, *, compute_schur_vectors: bool):
     return run_per_matrix(run, avals, x)
 
 
-@define("schur", impl=_schur, aval=_schur_aval, multiple_results=True)
+@define("schur", impl=_schur, aval=_schur_aval, batch=rebind(), multiple_results=True)
 def schur(x, *, compute_schur_vectors: bool = True) -> tuple[Array, ...]:
     """Schur decomposition `x = Z @ T @ Z^H`. Returns: (T, Z), or (T,) without the vectors."""
     return tuple(schur.primitive.bind(x, compute_schur_vectors=compute_schur_vectors))
@@ -307,7 +309,7 @@ def _svd(x, *, full_matrices: bool, compute_uv: bool):
     )
 
 
-@define("svd", impl=_svd, aval=_svd_aval, multiple_results=True)
+@define("svd", impl=_svd, aval=_svd_aval, batch=rebind(), multiple_results=True)
 def svd(x, *, full_matrices: bool = True, compute_uv: bool = True) -> Array | tuple[Array, Array, Array]:
     """Singular value decomposition `x = U @ diag(s) @ V^H`.
 
@@ -347,7 +349,22 @@ def _triangular_solve(a, b, *, left_side: bool, lower: bool, transpose_a: bool, 
     return run_per_matrix(run, [_ndarray_aval(b)], a, b)[0]
 
 
-@define("triangular_solve", impl=_triangular_solve, aval=_triangular_solve_aval, hlo="triangular_solve")
+def _batch_triangular_solve(primitive, axis, values, batched, *, left_side: bool, **params):
+    a, b = values
+    if batched[0]:
+        return rebind()(primitive, axis, values, batched, left_side=left_side, **params)
+    # One matrix for all elements: their right-hand sides are solved for together.
+    place = aval_of(b).ndim - (1 if left_side else 3)
+    moved = move_axis(b, 0, place)
+    shape = aval_of(moved).shape
+    first = place - 1 if left_side else place
+    merged = (*shape[:first], shape[first] * shape[first + 1], *shape[first + 2 :])
+    out = primitive.bind(a, reshape(moved, merged), left_side=left_side, **params)
+    return move_axis(reshape(out, shape), place, 0)
+
+
+@define("triangular_solve", impl=_triangular_solve, aval=_triangular_solve_aval,
+        batch=_batch_triangular_solve, hlo="triangular_solve")  # fmt: skip
 def triangular_solve(a, b, *, left_side: bool = False, lower: bool = False, transpose_a: bool = False,
                      conjugate_a: bool = False, unit_diagonal: bool = False) -> Array:  # fmt: skip
     """Solves `x @ op(a) = b`, or `op(a) @ x = b` with left_side, for a triangular matrix.

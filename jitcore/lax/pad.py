@@ -11,9 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from jitcore.array import Array
-from jitcore.core.aval import ShapedArray
+from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.lax.arguments import to_extent
 from jitcore.lax.define import define, to_operands
+from jitcore.lax.elementwise import select_n
+from jitcore.lax.shape import broadcast_in_dim, full
+from jitcore.transforms.batching import batch_values
 
 
 def _padded_extent(extent, low, high, interior):
@@ -73,9 +76,22 @@ def _lower_pad(builder, x, value, *, padding_config):
                            [builder.region(x, place, mask if trims else None)])  # fmt: skip
 
 
+def _batch_pad(primitive, axis, values, batched, *, padding_config):
+    (x, padding), (x_batched, padding_batched) = values, batched
+    config = ((0, 0, 0), *padding_config)
+    if not padding_batched:
+        return primitive.bind(x, padding, padding_config=config)
+    (x,) = batch_values(axis, [x], [x_batched])
+    shape, dtype = aval_of(x).shape, aval_of(x).dtype
+    outside = primitive.bind(full(shape, False), np.True_, padding_config=config)
+    padded = primitive.bind(x, np.zeros((), dtype)[()], padding_config=config)
+    return select_n(outside, padded, broadcast_in_dim(padding, aval_of(padded).shape, (0,)))
+
+
 @define(
     "pad",
     lower=_lower_pad,
+    batch=_batch_pad,
     impl=lambda x, value, *, padding_config: pad_ndarray(x, value, padding_config),
     aval=_pad_aval,
     hlo="pad",

@@ -12,6 +12,7 @@ from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray
 from jitcore.lax.define import define, join_shapes
+from jitcore.transforms.batch_rules import batch_elementwise
 
 # Threefry-2x32 with 20 rounds: five groups of four, their rotations in turn, a key word after each group.
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
@@ -81,7 +82,8 @@ def _lower_threefry(builder, k1, k2, x0, x1) -> list:
     return [x0, x1]
 
 
-@define("threefry2x32", impl=_threefry, aval=_threefry_aval, lower=_lower_threefry, multiple_results=True)
+@define("threefry2x32", impl=_threefry, aval=_threefry_aval, lower=_lower_threefry, batch=batch_elementwise,
+        multiple_results=True)  # fmt: skip
 def threefry2x32(k1, k2, x0, x1) -> list[Array]:
     """Hashes the counter (x0, x1) under the key (k1, k2), element by element.
 

@@ -19,6 +19,7 @@ from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.trace import trace_to_jaxpr
 from jitcore.lax import bits, elementwise
 from jitcore.lax.define import cast, define
+from jitcore.transforms.batch_rules import rebind, shift
 
 
 # -- monoids --------------------------------------------------------------------------------------------
@@ -98,6 +99,9 @@ def _reduction_aval(name: str, accepts: str, x: ShapedArray, *, axes) -> ShapedA
     return x.update(shape=_drop_axes(x.shape, axes))
 
 
+_batch_axes = rebind(lambda size, *, axes, **_: {"axes": shift(axes)})
+
+
 def _reduction(name: str, combine: str, accepts: str):
     """The family: `name` folds with the monoid `combine`; accepts: dtype kinds."""
     monoid = MONOIDS[combine]
@@ -105,7 +109,7 @@ def _reduction(name: str, combine: str, accepts: str):
     def attach(function):
         define(name, impl=lambda x, *, axes: reduce_ndarray(monoid, x, axes), hlo="reduce", monoid=combine,
                lower=lambda builder, x, *, axes: builder.reduce(combine, x, axes),
-               aval=functools.partial(_reduction_aval, name, accepts), family="reduction",
+               aval=functools.partial(_reduction_aval, name, accepts), batch=_batch_axes, family="reduction",
                accepts=accepts)(function)  # fmt: skip
 
         @functools.wraps(function)
@@ -229,14 +233,14 @@ def _bind_arg_extremum(primitive, operand, axis: int, index_dtype) -> Array:
 
 
 @define("argmax", impl=functools.partial(_arg_extremum, np.argmax), aval=_arg_extremum_aval,
-        lower=functools.partial(_lower_arg_extremum, "argmax"))  # fmt: skip
+        lower=functools.partial(_lower_arg_extremum, "argmax"), batch=_batch_axes)  # fmt: skip
 def argmax(operand, axis: int, index_dtype) -> Array:
     """Index of the first largest element (or NaN) along an axis. index_dtype: integer dtype of it."""
     return _bind_arg_extremum(argmax.primitive, operand, axis, index_dtype)
 
 
 @define("argmin", impl=functools.partial(_arg_extremum, np.argmin), aval=_arg_extremum_aval,
-        lower=functools.partial(_lower_arg_extremum, "argmin"))  # fmt: skip
+        lower=functools.partial(_lower_arg_extremum, "argmin"), batch=_batch_axes)  # fmt: skip
 def argmin(operand, axis: int, index_dtype) -> Array:
     """Index of the first smallest element (or NaN) along an axis. index_dtype: integer dtype of it."""
     return _bind_arg_extremum(argmin.primitive, operand, axis, index_dtype)
@@ -265,7 +269,8 @@ def _reduce_precision_aval(x: ShapedArray, *, exponent_bits: int, mantissa_bits:
     return x
 
 
-@define("reduce_precision", impl=_reduce_precision, aval=_reduce_precision_aval, hlo="reduce_precision")
+@define("reduce_precision", impl=_reduce_precision, aval=_reduce_precision_aval, hlo="reduce_precision",
+        batch=rebind())  # fmt: skip
 def reduce_precision(operand, exponent_bits: int, mantissa_bits: int) -> Array:
     """operand rounded to a format with that many bits, in its own dtype; the format's subnormals become 0."""
     return reduce_precision.primitive.bind(operand, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)

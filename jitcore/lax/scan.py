@@ -18,9 +18,10 @@ from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.interpret import build_program
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.core.symbolic import is_symbolic
-from jitcore.core.trace import Tracer, origin_of, to_numpy, user_snippet
+from jitcore.core.trace import Tracer, origin_of, to_array, to_numpy, user_snippet
 from jitcore.lax import control
 from jitcore.lax.define import define
+from jitcore.transforms.batching import Unmapped, batch_values, move_axis
 from jitcore.tree_util import tree_flatten, treedef_tuple
 
 
@@ -61,7 +62,21 @@ def _lower_scan(builder, *operands, jaxpr, length, reverse, num_consts, num_carr
     return builder.scan(jaxpr, length, reverse, *split_operands(operands, num_consts, num_carry))
 
 
-@define("scan", impl=_run_scan, aval=_scan_aval, lower=_lower_scan, multiple_results=True,
+def _batch_scan(primitive, axis, values, batched, *, jaxpr, num_consts, num_carry, **params):
+    const_flags, init_flags, x_flags = split_operands(batched, num_consts, num_carry)
+    jaxpr, carry_flags, y_flags = control.batch_loop_body(jaxpr, axis, const_flags, init_flags, x_flags)
+    consts, init, xs = split_operands(values, num_consts, num_carry)
+    # Behind the axis of the loop, the batch axis is the first one that the body sees.
+    xs = [move_axis(x, 0, 1) if flag else x for x, flag in zip(xs, x_flags)]
+    init = batch_values(axis, init, init_flags, carry_flags)
+    outs = primitive.bind(
+        *consts, *init, *xs, jaxpr=jaxpr, num_consts=num_consts, num_carry=num_carry, **params)  # fmt: skip
+    ys = [move_axis(y, 1, 0) if flag else y for y, flag in zip(outs[num_carry:], y_flags)]
+    flags = [*carry_flags, *y_flags]
+    return [out if flag else Unmapped(out) for out, flag in zip([*outs[:num_carry], *ys], flags)]
+
+
+@define("scan", impl=_run_scan, aval=_scan_aval, lower=_lower_scan, batch=_batch_scan, multiple_results=True,
         effects=control.effects_of_jaxprs)  # fmt: skip
 def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
          unroll: int | bool = 1):  # fmt: skip
@@ -91,7 +106,7 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
     length = _find_length(x_leaves, x_avals, length)
     carry, carry_tree, carry_avals = control.flatten_operands(init)
     if control.runs_in_python(*carry, *x_leaves):
-        carry = carry_tree.unflatten([control.to_array(leaf) for leaf in carry])
+        carry = carry_tree.unflatten([to_array(leaf) for leaf in carry])
         return _scan_in_python(f, carry, x_leaves, x_tree, length, reverse)
     elements = [ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type) for aval in x_avals]
     args_tree = treedef_tuple((carry_tree, x_tree))
@@ -159,7 +174,7 @@ def _scan_in_python(f: Callable, carry, x_leaves, x_tree, length: int, reverse: 
     collected: list = [None] * length
     y_tree = None
     for i in range(length - 1, -1, -1) if reverse else range(length):
-        x = x_tree.unflatten([control.to_array(row[i]) for row in rows])
+        x = x_tree.unflatten([to_array(row[i]) for row in rows])
         carry, y = f(carry, x)
         collected[i], y_tree = tree_flatten(y)
     if y_tree is None:

@@ -24,6 +24,7 @@ from jitcore.lax.arguments import (
     to_ints,
 )
 from jitcore.lax.define import cast, define
+from jitcore.transforms.batch_rules import rebind, shift
 
 
 # -- lowering -------------------------------------------------------------------------------------------
@@ -135,6 +136,8 @@ def _broadcast_in_dim(x, *, shape, broadcast_dimensions):
 @define(
     "broadcast_in_dim",
     lower=_lower_broadcast_in_dim,
+    batch=rebind(lambda size, *, shape, broadcast_dimensions: {
+        "shape": (size, *shape), "broadcast_dimensions": (0, *shift(broadcast_dimensions))}),
     impl=own_result(_broadcast_in_dim),
     aval=_broadcast_in_dim_aval,
     hlo="broadcast_in_dim",
@@ -207,7 +210,13 @@ def _reshape(x, *, new_sizes, dimensions):
     return (x if dimensions is None else x.transpose(dimensions)).reshape(new_sizes)
 
 
-@define("reshape", lower=_lower_reshape, impl=own_result(_reshape), aval=_reshape_aval, hlo="reshape")
+def _add_batch_size(size, *, new_sizes, dimensions) -> dict:
+    dimensions = None if dimensions is None else (0, *shift(dimensions))
+    return {"new_sizes": (size, *new_sizes), "dimensions": dimensions}
+
+
+@define("reshape", lower=_lower_reshape, impl=own_result(_reshape), aval=_reshape_aval, hlo="reshape",
+        batch=rebind(_add_batch_size))  # fmt: skip
 def reshape(operand, new_sizes, dimensions: Sequence[int] | None = None) -> Array:
     """The same elements, in row-major order, with another shape.
 
@@ -234,6 +243,7 @@ def _transpose_aval(x: ShapedArray, *, permutation) -> ShapedArray:
 @define(
     "transpose",
     lower=_lower_transpose,
+    batch=rebind(lambda size, *, permutation: {"permutation": (0, *shift(permutation))}),
     impl=own_result(lambda x, *, permutation: x.transpose(permutation)),
     aval=_transpose_aval,
     hlo="transpose",
@@ -256,6 +266,7 @@ def _squeeze_aval(x: ShapedArray, *, dimensions) -> ShapedArray:
 @define(
     "squeeze",
     lower=_lower_squeeze,
+    batch=rebind(lambda size, *, dimensions: {"dimensions": shift(dimensions)}),
     impl=own_result(lambda x, *, dimensions: np.squeeze(x, dimensions)),
     aval=_squeeze_aval,
     hlo="reshape",
@@ -288,6 +299,7 @@ def _rev_aval(x: ShapedArray, *, dimensions) -> ShapedArray:
 @define(
     "rev",
     lower=_lower_rev,
+    batch=rebind(lambda size, *, dimensions: {"dimensions": shift(dimensions)}),
     impl=own_result(lambda x, *, dimensions: np.flip(x, dimensions)),
     aval=_rev_aval,
     hlo="reverse",
@@ -297,7 +309,7 @@ def rev(operand, dimensions: Sequence[int]) -> Array:
     return rev.primitive.bind(operand, dimensions=to_ints(dimensions))
 
 
-@define("copy", lower=lambda builder, x: x, impl=lambda x: x.copy(), aval=lambda x: x)
+@define("copy", lower=lambda builder, x: x, batch=rebind(), impl=lambda x: x.copy(), aval=lambda x: x)
 def copy(x) -> Array:
     """The same values in memory of their own."""
     return copy.primitive.bind(x)
@@ -332,6 +344,7 @@ def _concatenate_aval(*avals: ShapedArray, dimension: int) -> ShapedArray:
 @define(
     "concatenate",
     lower=_lower_concatenate,
+    batch=rebind(lambda size, *, dimension: {"dimension": dimension + 1}),
     impl=lambda *xs, dimension: np.concatenate(xs, dimension),
     aval=_concatenate_aval,
     hlo="concatenate",
@@ -364,7 +377,8 @@ def _split(x, *, sizes, axis):
     return [part.copy() for part in np.split(x, np.cumsum(sizes)[:-1], axis)]
 
 
-@define("split", lower=_lower_split, impl=_split, aval=_split_aval, multiple_results=True)
+@define("split", lower=_lower_split, impl=_split, aval=_split_aval, multiple_results=True,
+        batch=rebind(lambda size, *, axis, **_: {"axis": axis + 1}))  # fmt: skip
 def split(operand, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     """Consecutive parts of operand along an axis. Raises: ValueError when the sizes do not add up."""
     axis = canonicalize_axis(axis, aval_of(operand).ndim)
@@ -379,7 +393,8 @@ def _tile_aval(x: ShapedArray, *, reps) -> ShapedArray:
     return x.update(shape=tuple(extent * rep for extent, rep in zip(x.shape, reps)))
 
 
-@define("tile", lower=_lower_tile, impl=lambda x, *, reps: np.tile(x, reps), aval=_tile_aval)
+@define("tile", lower=_lower_tile, impl=lambda x, *, reps: np.tile(x, reps), aval=_tile_aval,
+        batch=rebind(lambda size, *, reps: {"reps": (1, *reps)}))  # fmt: skip
 def tile(operand, reps: Sequence[int]) -> Array:
     """Repeats operand `reps[i]` times along axis i."""
     return tile.primitive.bind(operand, reps=canonicalize_shape(reps))

@@ -18,6 +18,7 @@ from jitcore.lax.arguments import canonicalize_axis, product
 from jitcore.lax.define import define
 from jitcore.lax.reduce import is_half
 from jitcore.lax.shape import broadcasted_iota
+from jitcore.transforms.batch_rules import rebind
 
 
 def _sort_aval(*avals: ShapedArray, dimension: int, is_stable: bool, num_keys: int) -> list[ShapedArray]:
@@ -56,7 +57,8 @@ def _argsort(keys: list[np.ndarray], axis: int, is_stable: bool) -> np.ndarray:
     return np.lexsort(keys[::-1], axis)
 
 
-@define("sort", impl=_sort, aval=_sort_aval, hlo="sort", multiple_results=True)
+@define("sort", impl=_sort, aval=_sort_aval, hlo="sort", multiple_results=True,
+        batch=rebind(lambda size, *, dimension, **_: {"dimension": dimension + 1}))  # fmt: skip
 def sort(operand, dimension: int = -1, is_stable: bool = True, num_keys: int = 1):
     """Sorts along an axis.
 
@@ -138,7 +140,8 @@ def _top_k(x, *, k: int, axis: int):
     return [np.take_along_axis(x, order, axis), order.astype(np.int32)]
 
 
-@define("top_k", impl=_top_k, aval=_top_k_aval, multiple_results=True)
+@define("top_k", impl=_top_k, aval=_top_k_aval, multiple_results=True,
+        batch=rebind(lambda size, *, axis, **_: {"axis": axis + 1}))  # fmt: skip
 def top_k(operand, k: int, *, axis: int = -1) -> list[Array]:
     """The k largest elements along an axis, largest first, and their indices (int32).
 

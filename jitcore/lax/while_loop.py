@@ -2,11 +2,15 @@
 
 In: a condition, a body and an initial carry. Out: the last carry. `fori_loop` with bounds that Python can
 read is a `scan`: its trip count then is a fact of the program, which reverse-mode differentiation needs.
+
+The primitive `while` has a second form, which `vmap` makes of a loop whose condition differs from element to
+element. There the condition is bool[lanes] for some leading shape `lanes`, all carries begin with these axes,
+and each lane goes on until its own condition fails; from then on it keeps its carry.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,10 +20,12 @@ from jitcore.array import ConcreteArray
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.interpret import build_program
 from jitcore.core.jaxpr import ClosedJaxpr
-from jitcore.core.trace import to_numpy
+from jitcore.core.trace import to_array, to_numpy
 from jitcore.lax import control, elementwise
+from jitcore.lax.callback import reject_io
 from jitcore.lax.define import cast, define
 from jitcore.lax.scan import scan
+from jitcore.transforms.batching import Unmapped, batch_jaxpr, batch_values
 from jitcore.tree_util import tree_leaves, tree_map, treedef_is_leaf, treedef_tuple
 
 
@@ -28,9 +34,26 @@ def _run_while(*args: np.ndarray, cond_nconsts: int, cond_jaxpr: ClosedJaxpr, bo
     holds, body = build_program(cond_jaxpr), build_program(body_jaxpr)
     cond_consts, body_consts, carry = split_operands(args, cond_nconsts, body_nconsts)
     with np.errstate(all="ignore"):
-        while holds([*cond_consts, *carry])[0]:
-            carry = body([*body_consts, *carry])
+        if not _has_lanes(cond_jaxpr=cond_jaxpr):
+            while holds([*cond_consts, *carry])[0]:
+                carry = body([*body_consts, *carry])
+            return list(carry)
+        active = holds([*cond_consts, *carry])[0]
+        while active.any():
+            carry = _keep_stopped(active, body([*body_consts, *carry]), carry)
+            active = active & holds([*cond_consts, *carry])[0]
     return list(carry)
+
+
+def _has_lanes(*, cond_jaxpr: ClosedJaxpr, **_) -> bool:
+    """Whether each lane has a condition of its own."""
+    return bool(cond_jaxpr.out_avals[0].shape)
+
+
+def _keep_stopped(active: np.ndarray, stepped: Sequence[np.ndarray], carry: Sequence[np.ndarray]) -> list:
+    """The carry after a step: lanes that have stopped keep theirs."""
+    masks = [active.reshape(active.shape + (1,) * (old.ndim - active.ndim)) for old in carry]
+    return [np.where(mask, new, old) for mask, new, old in zip(masks, stepped, carry)]
 
 
 def split_operands(args, cond_nconsts: int, body_nconsts: int) -> tuple:
@@ -46,6 +69,9 @@ def _while_aval(*avals: ShapedArray, cond_nconsts: int, cond_jaxpr: ClosedJaxpr,
         expected = [(aval.shape, aval.dtype) for aval in jaxpr.in_avals]
         if expected != [(aval.shape, aval.dtype) for aval in (*consts, *carry)]:
             raise TypeError("while called with operands of other types than its jaxprs take")
+    (lanes,) = cond_jaxpr.out_avals
+    if any(aval.shape[: lanes.ndim] != lanes.shape for aval in carry):
+        raise TypeError(f"while called with a carry that does not begin with the axes of {lanes.long()}")
     return body_jaxpr.out_avals
 
 
@@ -54,8 +80,26 @@ def _lower_while(builder, *operands, cond_nconsts, cond_jaxpr, body_nconsts, bod
     return builder.while_loop(cond_jaxpr, cond_consts, body_jaxpr, body_consts, init)
 
 
-@define("while", impl=_run_while, aval=_while_aval, lower=_lower_while, multiple_results=True,
-        effects=control.effects_of_jaxprs)  # fmt: skip
+def _batch_while(primitive, axis, values, batched, *, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
+    cond_consts, body_consts, init = split_operands(values, cond_nconsts, body_nconsts)
+    cond_flags, body_flags, init_flags = split_operands(batched, cond_nconsts, body_nconsts)
+    body, flags, _ = control.batch_loop_body(body_jaxpr, axis, body_flags, init_flags)
+    cond, (differs,) = batch_jaxpr(cond_jaxpr, axis, [*cond_flags, *flags])
+    # Lanes are leading axes of every carry, so that inner lanes have to become lanes of the batch.
+    if differs or (_has_lanes(cond_jaxpr=cond_jaxpr) and any(flags)):
+        reject_io("while", cond_jaxpr, body_jaxpr)
+        flags = [True] * len(flags)
+        body, _ = batch_jaxpr(body_jaxpr, axis, [*body_flags, *flags], flags)
+        cond, _ = batch_jaxpr(cond_jaxpr, axis, [*cond_flags, *flags], [True])
+    init = batch_values(axis, init, init_flags, flags)
+    outs = primitive.bind(
+        *cond_consts, *body_consts, *init, cond_nconsts=cond_nconsts, cond_jaxpr=cond,
+        body_nconsts=body_nconsts, body_jaxpr=body)  # fmt: skip
+    return [out if flag else Unmapped(out) for out, flag in zip(outs, flags)]
+
+
+@define("while", impl=_run_while, aval=_while_aval, lower=_lower_while, batch=_batch_while,
+        multiple_results=True, effects=control.effects_of_jaxprs, needs_library=_has_lanes)  # fmt: skip
 def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any):
     """Applies body_fun to the carry for as long as cond_fun holds.
 
@@ -77,7 +121,7 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any):
     control.check_callable(message, cond_fun, body_fun)
     init, in_tree, avals = control.flatten_operands(init_val)
     if control.runs_in_python(*init):
-        return _loop_in_python(cond_fun, body_fun, in_tree.unflatten(map(control.to_array, init)))
+        return _loop_in_python(cond_fun, body_fun, in_tree.unflatten(map(to_array, init)))
     args_tree = treedef_tuple((in_tree,))
     body = control.trace_function(body_fun, args_tree, avals, "while_loop")
     promoted = control.promote_carry(init, avals, body.out_avals) if body.out_tree == in_tree else None
@@ -162,7 +206,7 @@ def _join_bounds(lower, upper):
 
 
 def _count_in_python(lower, upper, body_fun: Callable, init_val):
-    aval, val = aval_of(lower), tree_map(control.to_array, init_val)
+    aval, val = aval_of(lower), tree_map(to_array, init_val)
     for i in range(int(to_numpy(lower)), int(to_numpy(upper))):
         val = body_fun(ConcreteArray(np.array(i, aval.dtype), aval.weak_type), val)
     return val

@@ -17,6 +17,7 @@ from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.lax.define import define
 from jitcore.lax.pad import pad_ndarray
 from jitcore.lax.reduce import MONOIDS, combine_with_initial, is_half, recognize_monoid
+from jitcore.transforms.batch_rules import rebind
 
 
 # -- geometry -------------------------------------------------------------------------------------------
@@ -118,13 +119,17 @@ def _reduce_window(
     return monoid.ufunc.reduce(view, inner, dtype=padded.dtype).astype(x.dtype, copy=False)
 
 
+def _add_single_window(size, *, padding, **geometry) -> dict:
+    return {"padding": ((0, 0), *padding)} | {name: (1, *values) for name, values in geometry.items()}
+
+
 def _window_reduction(name: str, combine: str, accepts: str):
     """The family: each window is folded with the monoid `combine`. accepts: dtype kinds."""
 
     def attach(function):
         define(name, impl=functools.partial(_reduce_window, combine), hlo="reduce_window", monoid=combine,
                family="window reduction", aval=functools.partial(_reduce_window_aval, name, accepts),
-               accepts=accepts)(function)  # fmt: skip
+               accepts=accepts, batch=rebind(_add_single_window))(function)  # fmt: skip
 
         @functools.wraps(function)
         def public(operand, window_dimensions, window_strides=None, padding="VALID", base_dilation=None,

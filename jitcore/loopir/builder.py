@@ -125,6 +125,8 @@ class Builder:
     def dynamic_index(self, expr: Expr, low: int, high) -> Index:
         """An integer expression as an index, clamped to [low, high]."""
         g = self.graph
+        if expr.op == "const" and isinstance(high, int):
+            return constant(min(max(int(expr.attr), low), high))
         wide = g.convert(expr, dtypes.int64)
         wide = g.op("max", wide, g.const(low, dtypes.int64))
         wide = g.op("min", wide, g.index(constant(high)))

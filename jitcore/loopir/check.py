@@ -16,6 +16,7 @@ from jitcore.loopir.program import (
     Loop,
     Program,
     Reduce,
+    Repeat,
     Scan,
     Store,
     Switch,
@@ -71,10 +72,15 @@ class _Checker:
                     self.check_expr(statement.mask, axes, results)
                     if statement.mask.dtype != dtypes.bool_:
                         raise LoopProgramError(f"the mask of a store to {statement.buffer!r} is not a bool")
+            elif isinstance(statement, Repeat):
+                self.check_repeat(statement, axes, results)
+                results |= set(statement.registers)
             elif isinstance(statement, Call):
                 self.check_call(statement)
             elif isinstance(statement, While):
                 self.check_scalar(statement.predicate, dtypes.bool_)
+                for pair in statement.swaps:
+                    self.check_swap(*pair)
                 self.check_body(statement.cond, axes, set())
                 self.check_body(statement.body, axes, set())
             elif isinstance(statement, Switch):
@@ -83,6 +89,18 @@ class _Checker:
                     self.check_body(branch, axes, set())
             else:
                 raise LoopProgramError(f"{statement!r} is not a statement")
+
+    def check_repeat(self, repeat: Repeat, axes: frozenset, results: set) -> None:
+        for expr in repeat.initial:
+            self.check_expr(expr, axes, results)
+        inside = results | set(repeat.registers)
+        self.check_expr(repeat.condition, axes, inside)
+        self.check_body(repeat.body, axes, inside)
+        defined = {register for s in repeat.body if isinstance(s, Repeat) for register in s.registers}
+        for register, expr in zip(repeat.registers, repeat.updates):
+            self.check_expr(expr, axes, inside | defined)
+            if expr.dtype != register.dtype:
+                raise LoopProgramError(f"register {register!r} changes its dtype")
 
     def check_call(self, call: Call) -> None:
         for buffer in [*call.inputs, *call.outputs, *call.scratch]:
@@ -95,6 +113,14 @@ class _Checker:
         self.check_declared(buffer)
         if buffer.shape or buffer.dtype != dtype:
             raise LoopProgramError(f"control flow reads {buffer!r}, which is no {dtype.name} scalar")
+
+    def check_swap(self, first: Buffer, second: Buffer) -> None:
+        if (first.shape, first.dtype) != (second.shape, second.dtype) or first is second:
+            raise LoopProgramError(f"{first!r} and {second!r} cannot change places")
+        for buffer in (first, second):
+            self.check_declared(buffer)
+            if buffer not in self.writable or buffer.kind == "scalar":
+                raise LoopProgramError(f"{buffer!r} has to stay in its place")
 
     def check_write(self, buffer: Buffer, offset: Index, value: Expr, axes: frozenset, results: set) -> None:
         self.check_declared(buffer)

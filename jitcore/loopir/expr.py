@@ -99,20 +99,20 @@ class Result:
 
 
 class Graph:
-    """Makes expressions; equal ones are the same object. `epoch` counts changes of what reading a buffer
-    means."""
+    """Makes expressions; equal ones are the same object. `count`: of expressions made so far. `epoch` counts
+    changes of what reading a buffer means."""
 
     def __init__(self):
         self.epoch = 0
         self._nodes: dict[tuple, Expr] = {}
-        self._serial = 0
+        self.count = 0
 
     def _make(self, op, args, dtype, attr, axes, key_attr=None) -> Expr:
         key = (op, tuple(map(id, args)), dtype, attr if key_attr is None else key_attr)
         node = self._nodes.get(key)
         if node is None:
-            self._serial += 1
-            node = self._nodes[key] = Expr(op, args, dtype, attr, axes, self._serial)
+            self.count += 1
+            node = self._nodes[key] = Expr(op, args, dtype, attr, axes, self.count)
         return node
 
     def const(self, value, dtype) -> Expr:
@@ -125,8 +125,8 @@ class Graph:
         return self._make("load", (), buffer.dtype, (buffer, index), index.axes(), (id(buffer), index))
 
     def index(self, index: Index, dtype=dtypes.int64) -> Expr:
-        if not index.terms and isinstance(index.const, int):
-            return self.const(index.const, dtype)
+        """An index as a number. One without axes stays an index: it may be a size, which code is told at run
+        time."""
         return self._make("index", (), np.dtype(dtype), index, index.axes())
 
     def result(self, result: Result) -> Expr:

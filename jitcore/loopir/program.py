@@ -2,8 +2,8 @@
 
 A `Program` is buffers and a list of steps: `Native` blocks of statements and `LibraryCall`s between them.
 Statements:
-`Kernel` (a fused nest) with `Loop`, `Reduce`, `Scan` and `Store` inside; `Call` of a routine; `While` and
-`Switch` around them.
+`Kernel` (a fused nest) with `Loop`, `Reduce`, `Scan`, `Repeat` and `Store` inside; `Call` of a routine;
+`While` and `Switch` around them.
 """
 
 from __future__ import annotations
@@ -70,9 +70,13 @@ class Reduce:
 
 
 class Scan:
-    """Running combination along `axis`: `buffer[offset] = accumulator = op(accumulator, value)`."""
+    """Running combination along `axis`: `buffer[offset] = accumulator = op(accumulator, value)`.
 
-    __slots__ = ("axis", "op", "value", "buffer", "offset", "reverse")
+    partials: one arena buffer for the totals of the blocks of `block` iterations that the scan may be split
+    into; the blocks do not depend on the number of threads.
+    """
+
+    __slots__ = ("axis", "op", "value", "buffer", "offset", "reverse", "partials", "block")
 
     def __init__(self, axis: Axis, op: str, value: Expr, buffer: Buffer, offset: Index, reverse: bool):
         self.axis, self.op, self.value, self.buffer, self.offset, self.reverse = (
@@ -83,15 +87,37 @@ class Scan:
             offset,
             reverse,
         )
+        self.partials: list[Buffer] | None = None
+        self.block = None
+
+
+class Repeat:
+    """Runs `body` (stores, repeats) and sets the registers to their `updates`, while `condition` holds.
+
+    registers: `Result`s that start as `initial`. A register whose axes hold a loop's axis has a value for
+    each iteration of that loop; where the condition depends on the axis too, each iteration ends by itself.
+    trips: rounds to expect, a number that decides about threads only.
+    """
+
+    __slots__ = ("registers", "initial", "condition", "body", "updates", "trips")
+
+    def __init__(self, registers: list, initial: list[Expr], condition: Expr, body: list, updates: list[Expr],
+                 trips: int):  # fmt: skip
+        self.registers, self.initial, self.condition = registers, initial, condition
+        self.body, self.updates, self.trips = body, updates, trips
 
 
 class While:
-    """Runs `cond` (statements), tests the bool in scalar buffer `predicate`, runs `body`, again."""
+    """Runs `cond` (statements), tests the bool in scalar buffer `predicate`, runs `body`, again.
 
-    __slots__ = ("cond", "predicate", "body")
+    swaps: pairs of buffers whose memory changes places at the end of each round. After the loop each is at
+    home again, and the first of a pair holds what it held then; the second is of no more use.
+    """
 
-    def __init__(self, cond: list, predicate: Buffer, body: list):
-        self.cond, self.predicate, self.body = cond, predicate, body
+    __slots__ = ("cond", "predicate", "body", "swaps")
+
+    def __init__(self, cond: list, predicate: Buffer, body: list, swaps: list[tuple[Buffer, Buffer]]):
+        self.cond, self.predicate, self.body, self.swaps = cond, predicate, body, swaps
 
 
 class Switch:
@@ -271,9 +297,7 @@ class _Text:
 
     def _reduce(self, s: Reduce, pad, depth):
         over = ", ".join(f"{self.axis(axis)} in range({self.size(axis.extent)})" for axis in s.axes)
-        blocks = (
-            f" in {self.size(s.partials[0].shape[0])} blocks of {self.size(s.block)}" if s.partials else ""
-        )
+        blocks = self._blocks(s)
         saved = dict(self.names)
         inner = self.bind([expr for _, _, expr in s.parts], pad + "    ")
         parts = [f"{pad}    {result!r} = {op}({result!r}, {self.name(expr)})" for result, op, expr in s.parts]
@@ -281,13 +305,28 @@ class _Text:
         self.names = saved
         return [f"{pad}reduce {over}{blocks}:", *inner, *parts, *stores]
 
+    def _blocks(self, s: Reduce | Scan) -> str:
+        return f" in {self.size(s.partials[0].shape[0])} blocks of {self.size(s.block)}" if s.partials else ""
+
     def _scan(self, s: Scan, pad, depth):
         saved = dict(self.names)
         inner = self.bind([s.value], pad + "    ")
         line = f"{pad}    {s.buffer!r}[{self.index(s.offset)}] = acc = {s.op}(acc, {self.name(s.value)})"
         self.names = saved
         way = "reversed " if s.reverse else ""
-        return [f"{pad}scan {self.axis(s.axis)} in {way}range({self.size(s.axis.extent)}):", *inner, line]
+        over = f"{self.axis(s.axis)} in {way}range({self.size(s.axis.extent)}){self._blocks(s)}"
+        return [f"{pad}scan {over}:", *inner, line]
+
+    def _repeat(self, s: Repeat, pad, depth):
+        lines = self.bind(s.initial, pad)
+        lines += [f"{pad}{register!r} = {self.name(expr)}" for register, expr in zip(s.registers, s.initial)]
+        saved = dict(self.names)
+        test = self.bind([s.condition], pad + "    ")
+        lines += [f"{pad}repeat:", *test, f"{pad}  while {self.name(s.condition)}:"]
+        lines += [*self.block(s.body, depth + 1), *self.bind(s.updates, pad + "    ")]
+        new = ", ".join(map(self.name, s.updates))
+        self.names = saved
+        return [*lines, f"{pad}    {', '.join(map(repr, s.registers))} = {new}"]
 
     def _call(self, s: Call, pad, depth):
         outs, ins = ", ".join(map(repr, s.outputs)), ", ".join(map(repr, s.inputs))
@@ -295,8 +334,9 @@ class _Text:
         return [f"{pad}{outs} = {s.routine}({ins}){scratch}"]
 
     def _while(self, s: While, pad, depth):
+        swaps = [f"{pad}    swap {a!r}, {b!r}" for a, b in s.swaps]
         return [f"{pad}while:", *self.block(s.cond, depth + 1), f"{pad}  test {s.predicate!r}; do:",
-                *self.block(s.body, depth + 1)]  # fmt: skip
+                *self.block(s.body, depth + 1), *swaps]  # fmt: skip
 
     def _switch(self, s: Switch, pad, depth):
         lines = [f"{pad}switch {s.selector!r}:"]

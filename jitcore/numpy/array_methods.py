@@ -96,7 +96,7 @@ def view(self, dtype=None, type=None):  # noqa: A002
         raise NotImplementedError("`type` argument of array.view() is not supported.")
     if dtype is None:
         return self
-    dtype = dtypes.canonicalize(getattr(dtype, "dtype", dtype))
+    dtype = dtypes.canonicalize(dtype)
     if dtype.itemsize == self.dtype.itemsize and dtypes.bool_ not in (dtype, self.dtype):
         return lax.bitcast_convert_type(self, dtype)
     if isinstance(self, ConcreteArray):

@@ -29,7 +29,7 @@ _INDEX = dtypes.int32
 
 
 def _float_or(dtype):
-    return dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(getattr(dtype, "dtype", dtype))
+    return dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(dtype)
 
 
 def _compare_grids(rows, columns, k, compare) -> Array:

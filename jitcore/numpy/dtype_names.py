@@ -127,7 +127,7 @@ def can_cast(from_, to, casting: str = "safe") -> "bool":  # noqa: UP037
 
 def finfo(dtype):
     """Limits of a floating dtype: `eps`, `max`, `min`, `tiny`, `bits` ... Same as: `numpy.finfo`."""
-    dtype = dtypes.canonicalize(getattr(dtype, "dtype", dtype))
+    dtype = dtypes.canonicalize(dtype)
     return ml_dtypes.finfo(dtype) if dtype == dtypes.bfloat16 else np.finfo(dtype)
 
 

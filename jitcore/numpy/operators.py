@@ -8,6 +8,9 @@ outside a trace take a short way, straight to the NumPy ufunc: small eager progr
 
 from __future__ import annotations
 
+import contextvars
+import threading
+
 import numpy as np
 
 from jitcore import dtypes, errors
@@ -35,6 +38,27 @@ _DIRECT = {
 _EXACT_INT = 1 << 24
 
 
+class _QuietContext(threading.local):
+    """A context of this thread in which NumPy does not warn. Entering it takes a fifth of `np.errstate`."""
+
+    def __init__(self):
+        quiet = contextvars.Context()
+        quiet.run(np.seterr, all="ignore")
+        self.run = quiet.run
+
+
+_quiet = _QuietContext()
+
+
+def run_quietly(function, x, y) -> np.ndarray:
+    """A NumPy function without its warnings of divisions by zero, overflows and invalid values."""
+    try:
+        return _quiet.run(function, x, y)
+    except RuntimeError:  # the context is in use: a finalizer computes amid another operator of this thread
+        with np.errstate(all="ignore"):
+            return function(x, y)
+
+
 def compute_directly(numpy_ufunc, allowed: set, x: ConcreteArray, other):
     """The result of an operator on concrete operands of one dtype by one NumPy call; None where rules are
     needed."""
@@ -55,8 +79,7 @@ def compute_directly(numpy_ufunc, allowed: set, x: ConcreteArray, other):
         value, weak = other, x.weak_type
     else:
         return None
-    with np.errstate(all="ignore"):
-        out = numpy_ufunc(data, value)
+    out = run_quietly(numpy_ufunc, data, value)
     return ConcreteArray(
         out if out.__class__ is np.ndarray else np.asarray(out), weak and out.dtype != np.bool_
     )
@@ -128,8 +151,8 @@ def _define_matmul():
             x, y = self.data, other.data
             fits = 0 < x.ndim <= 2 and 0 < y.ndim <= 2 and x.shape[-1] == y.shape[0]
             if fits and x.dtype is y.dtype and x.dtype in _DIRECT["division"]:
-                with np.errstate(all="ignore"):
-                    return ConcreteArray(np.asarray(np.matmul(x, y)), self.weak_type and other.weak_type)
+                out = np.asarray(run_quietly(np.matmul, x, y))
+                return ConcreteArray(out, self.weak_type and other.weak_type)
         return operate_plain(self, other)
 
     return operate, operate_reflected

@@ -348,7 +348,7 @@ def _repeat_to_length(a, repeats, axis: int, length: int) -> Array:
 def astype(x, dtype, /, *, copy: bool = False, device=None):
     """x with another dtype; complex to real drops the imaginary part. Same as: `numpy.astype`."""
     dtype = (
-        dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(getattr(dtype, "dtype", dtype))
+        dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(dtype)
     )
     return convert_dtype(ensure_array("astype", x), dtype)
 

@@ -52,6 +52,8 @@ class PRNGKeyArray:
 
     __slots__ = ("_words", "__weakref__")
     __hash__ = None
+    # The words of a key: axes that `vmap` counts are those of the keys.
+    hidden_axes = 1
     # Keeps NumPy's operators from taking a key array apart.
     __array_ufunc__ = None
 

@@ -16,6 +16,7 @@ from jitcore.loopir.program import (
     Native,
     Program,
     Reduce,
+    Repeat,
     Scan,
     Store,
     Switch,
@@ -36,7 +37,7 @@ def statements_of(body: Sequence) -> Iterator:
     """Every statement of a body, those inside others included."""
     for statement in body:
         yield statement
-        if isinstance(statement, (Kernel, Loop)):
+        if isinstance(statement, (Kernel, Loop, Repeat)):
             yield from statements_of(statement.body)
         elif isinstance(statement, Reduce):
             yield from statement.stores
@@ -50,7 +51,7 @@ def statements_of(body: Sequence) -> Iterator:
 
 def loads_of(statement) -> Iterator[tuple[Buffer, object]]:
     """(buffer, offset) of each element that a statement reads itself."""
-    if isinstance(statement, (Store, Reduce, Scan)):
+    if isinstance(statement, (Store, Reduce, Scan, Repeat)):
         for node in walk(roots_of(statement)):
             if node.op == "load":
                 yield node.attr
@@ -62,6 +63,8 @@ def loads_of(statement) -> Iterator[tuple[Buffer, object]]:
             yield buffer, None
     elif isinstance(statement, While):
         yield statement.predicate, None
+        for pair in statement.swaps:
+            yield from ((buffer, None) for buffer in pair)
     elif isinstance(statement, Switch):
         yield statement.selector, None
 
@@ -87,10 +90,12 @@ def _step_writes(step) -> set[Buffer]:
         writes |= {store.buffer for store in stores_of(statement)}
         if isinstance(statement, Scan):
             writes.add(statement.buffer)
-        if isinstance(statement, Reduce) and statement.partials:
+        if isinstance(statement, (Reduce, Scan)) and statement.partials:
             writes |= set(statement.partials)
         if isinstance(statement, Call):
             writes |= {*statement.outputs, *statement.scratch}
+        if isinstance(statement, While):
+            writes |= {buffer for pair in statement.swaps for buffer in pair}
     return writes
 
 
@@ -100,7 +105,7 @@ def _drop_dead_stores(program: Program) -> None:
     natives = [step for step in program.steps if isinstance(step, Native)]
     needed = set(program.outputs)
     for statement in (s for step in natives for s in statements_of(step.body)):
-        if isinstance(statement, Reduce) and statement.partials:
+        if isinstance(statement, (Reduce, Scan)) and statement.partials:
             needed |= set(statement.partials)
         elif isinstance(statement, Call):
             needed |= set(statement.outputs)
@@ -128,6 +133,8 @@ def _without(body: list, is_dead: Callable[[Store | Scan], bool]) -> list:
             statement.body = _without(statement.body, is_dead)
             if not statement.body:
                 continue
+        elif isinstance(statement, Repeat):
+            statement.body = _without(statement.body, is_dead)
         elif isinstance(statement, Reduce):
             statement.stores = _without(statement.stores, is_dead)
         elif isinstance(statement, While):
@@ -188,6 +195,7 @@ def _may_alias(body: list, source: Buffer, output: Buffer) -> bool:
         writes = [(s, store) for s in statements for store in stores_of(s) if store.buffer is output]
         writes += [(s, None) for s in statements if isinstance(s, Scan) and s.buffer is output]
         writes += [(s, None) for s in statements if isinstance(s, Call) and output in s.outputs]
+        writes += [(s, None) for s in statements if isinstance(s, While) and output in sum(s.swaps, ())]
         if written and reads:
             return False
         if written or not writes:

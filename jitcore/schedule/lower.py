@@ -26,7 +26,9 @@ from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Program, S
 from jitcore.loopir.values import ROOTS, Reduction, Region, Regions, Running, Scalar, Stored, Value
 from jitcore.schedule.buffers import plan_buffers
 from jitcore.schedule.fusion import FusionGroup, index_over, is_trivial, kept_dimensions, scan_kernel, squeeze
+from jitcore.schedule.lanes import LaneBuilder, NotLanewiseError, choose_lanes, finish_kernel
 from jitcore.schedule.nest import shape_kernel
+from jitcore.schedule.regions import copy_around
 from jitcore.schedule.uses import Uses
 
 
@@ -77,6 +79,7 @@ class Lowering(Builder):
         super().__init__(Graph())
         self.target = target
         self.routines: dict[int, Routine | None] = {}
+        self.goals: Sequence[Buffer | None] = ()  # where the results of the equation being lowered shall be
         self.temps: list[Buffer] = []
         self.steps: list = []
         self.group: FusionGroup | None = None
@@ -176,6 +179,7 @@ class Lowering(Builder):
             return self.call_routine(routine, eqn, operands, goals)
         if top_level and self.is_library(eqn):
             return self.call_library(eqn, operands, goals)
+        self.goals = goals
         outs = eqn.primitive.lower(self, *operands, **eqn.params)
         return list(outs) if eqn.primitive.multiple_results else [outs]
 
@@ -271,10 +275,15 @@ class Lowering(Builder):
             self.steps.append(Native([statement]))
 
     def store_regions(self, value: Regions, buffer: Buffer) -> None:
+        regions = value.regions
         if value.base is not None and not _is_in(value.base, buffer):
-            self.join_group(value.base, buffer)
+            around = copy_around(self, value.base, regions[0]) if len(regions) == 1 else None
+            if around is None:
+                self.join_group(value.base, buffer)
+            else:
+                regions = [*around, *regions]
         self.end_group()
-        for region in value.regions:
+        for region in regions:
             self.emit(self.region_kernel(region, buffer))
 
     def region_kernel(self, region: Region, buffer: Buffer) -> Kernel:
@@ -294,9 +303,12 @@ class Lowering(Builder):
         self.end_group()
         return self.nested.pop()
 
-    def carry_buffers(self, values: Sequence[Value]) -> list[Stored]:
-        """A fresh buffer for each initial value of a loop, with the value stored in it."""
-        stored = [self.store_value(value, self.new_temp(value.shape, value.dtype)) for value in values]
+    def carry_buffers(self, values: Sequence[Value], goals: Sequence[Buffer | None]) -> list[Stored]:
+        """A buffer of its own for each initial value of a loop, with the value stored in it."""
+        stored = [
+            self.store_value(value, goal or self.new_temp(value.shape, value.dtype))
+            for value, goal in zip(values, goals)
+        ]
         self.end_group()
         return stored
 
@@ -312,43 +324,100 @@ class Lowering(Builder):
         self.lower_jaxpr(closed.jaxpr, dict(zip(closed.jaxpr.invars, operands)), outputs, uses=uses)
 
     def advance(
-        self, closed: ClosedJaxpr, operands, carry: list[Stored], extra: Sequence[Buffer] = ()
-    ) -> None:
+        self,
+        closed: ClosedJaxpr,
+        operands,
+        carry: list[Stored],
+        extra: Sequence[Buffer] = (),
+        running: Stored | None = None,
+    ) -> list[tuple[Buffer, Buffer]]:
         """Runs a loop body and moves what it returns into the carry, all of it after all of it is computed.
 
-        What the body hands on unchanged stays where it is."""
+        What the body hands on unchanged stays where it is. running: bools, one for each lane of the leading
+        dimensions; the carry of the others stays as it is. Returns: arrays that are not moved, pairs of the
+        carry's buffer and the one that holds its next value, whose memory is to change places."""
         slot_of = {var: operand for var, operand in zip(closed.jaxpr.invars, operands)}
         uses = Uses(closed.jaxpr, self.is_routine)
-        outputs, moves = [], []
+        outputs, moves, swaps = [], [], []
         for atom, slot in zip(closed.jaxpr.outvars, carry):
             if slot_of.get(atom) is slot:
                 outputs.append(None)
-            elif slot_of.get(uses.origin(atom)) is slot:  # updated in place
+            elif running is None and slot_of.get(uses.origin(atom)) is slot:  # updated in place
                 outputs.append(slot.buffer)
             else:
                 outputs.append(self.new_temp(slot.shape, slot.dtype))
-                moves.append((self.stored(outputs[-1]), slot.buffer))
+                new = self.stored(outputs[-1])
+                if running is not None:
+                    moves.append((self.keep_ended(running, new, slot), slot.buffer))
+                elif outputs[-1].kind == "scalar":
+                    moves.append((new, slot.buffer))
+                else:
+                    swaps.append((slot.buffer, outputs[-1]))
         self.run_body(closed, operands, [*outputs, *extra], uses)
         self.end_group()
         for value, buffer in moves:
             self.join_group(value, buffer)
         self.end_group()
+        return swaps
+
+    def loop_in_lanes(
+        self, kind: str, loop: tuple, init, goals, predicate_shape: tuple, *streams
+    ) -> list[Value] | None:
+        """The carry after a loop done in registers by one kernel; None where its body does not allow it."""
+        self.end_group()
+        lanes = choose_lanes(init, predicate_shape)
+        builder = LaneBuilder(self.graph, lanes, lambda eqn: not self.is_routine(eqn) and self.is_native(eqn))
+        outputs = [goal or self.new_temp(value.shape, value.dtype) for value, goal in zip(init, goals)]
+        try:
+            results = getattr(builder, kind)(*loop, init, *streams)
+            self.emit(finish_kernel(builder, results, outputs, self.new_temp))
+        except NotLanewiseError:
+            return None
+        return list(map(self.stored, outputs))
 
     def while_loop(self, cond_jaxpr, cond_consts, body_jaxpr, body_consts, init) -> list[Value]:
+        goals = self.goals
         cond_consts, body_consts = list(map(self.in_loop, cond_consts)), list(map(self.in_loop, body_consts))
-        carry = self.carry_buffers(init)
-        predicate = self.new_temp((), dtypes.bool_)
-        cond = self.nest(lambda: self.run_body(cond_jaxpr, [*cond_consts, *carry], [predicate]))
-        body = self.nest(lambda: self.advance(body_jaxpr, [*body_consts, *carry], carry))
-        self.emit(While(cond, predicate, body))
+        loop = (cond_jaxpr, cond_consts, body_jaxpr, body_consts)
+        in_lanes = self.loop_in_lanes("while_loop", loop, init, goals, cond_jaxpr.out_avals[0].shape)
+        if in_lanes is not None:
+            return in_lanes
+        carry = self.carry_buffers(init, goals)
+        predicate, running = self.new_temp((), dtypes.bool_), None
+        if cond_jaxpr.out_avals[0].shape:
+            running = self.stored(self.new_temp(cond_jaxpr.out_avals[0].shape, dtypes.bool_))
+
+        def test():
+            target = predicate if running is None else running.buffer
+            self.run_body(cond_jaxpr, [*cond_consts, *carry], [target])
+            if running is not None:
+                self.store_value(self.reduce("or", running, range(running.ndim)), predicate)
+
+        cond = self.nest(test)
+        operands, swaps = [*body_consts, *carry], []
+        body = self.nest(lambda: swaps.extend(self.advance(body_jaxpr, operands, carry, running=running)))
+        self.emit(While(cond, predicate, body, swaps))
         return carry
+
+    def keep_ended(self, running: Stored, new: Value, old: Value) -> Value:
+        """`new` in the lanes that run, `old` in those that ended; lanes are the leading dimensions."""
+        mask = self.view(running, new.shape, lambda index: index[: running.ndim])
+        return self.select(mask, old, new)
 
     def scan(self, jaxpr, length, reverse: bool, consts, init, xs) -> list[Value]:
         """A counted loop: element i of xs is read in place, element i of each ys stored in place."""
+        goals = self.goals
         consts, xs = list(map(self.in_loop, consts)), list(map(self.in_loop, xs))
-        counter, *carry = self.carry_buffers([self.constant(0, dtypes.int64), *init])
         out_avals = jaxpr.out_avals[len(init) :]
-        stacks = [self.new_temp((length, *aval.shape), aval.dtype) for aval in out_avals]
+        stacks = [
+            goal or self.new_temp((length, *aval.shape), aval.dtype)
+            for aval, goal in zip(out_avals, goals[len(init) :])
+        ]
+        loop = (jaxpr, length, reverse, consts)
+        in_lanes = self.loop_in_lanes("scan", loop, init, goals, (), xs, stacks)
+        if in_lanes is not None:
+            return [*in_lanes, *map(self.stored, stacks)]
+        counter, *carry = self.carry_buffers([self.constant(0, dtypes.int64), *init], [None, *goals])
         predicate = self.new_temp((), dtypes.bool_)
 
         def test():
@@ -363,15 +432,16 @@ class Lowering(Builder):
 
             rows = [self.view(x, x.shape[1:], lambda index: (position(), *index)) for x in xs]
             rows_out = [self.new_temp(aval.shape, aval.dtype) for aval in out_avals]
-            self.advance(jaxpr, [*consts, *carry, *rows], carry, rows_out)
+            swaps.extend(self.advance(jaxpr, [*consts, *carry, *rows], carry, rows_out))
             for row, stack in zip(rows_out, stacks):
                 region = Region(self.stored(row), lambda index: (position(), *index))
                 self.emit(self.region_kernel(region, stack))
             one = self.constant(1, dtypes.int64)
             self.join_group(self.map("add", counter, one), counter.buffer)
 
+        swaps: list[tuple[Buffer, Buffer]] = []
         cond, body = self.nest(test), self.nest(step)
-        self.emit(While(cond, predicate, body))
+        self.emit(While(cond, predicate, body, swaps))
         return [*carry, *map(self.stored, stacks)]
 
     def switch(

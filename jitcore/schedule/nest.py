@@ -11,13 +11,15 @@ from collections.abc import Callable
 
 from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, Result, index_exprs, walk
 from jitcore.loopir.index import Axis, Dynamic, FloorDiv, Index, Mod
-from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
+from jitcore.loopir.program import Kernel, Loop, Reduce, Repeat, Scan, Store
 
 # Iterations of one block of a split reduction.
 BLOCK_WORK = 32768
 # Scalar operations that a thread should have before another one is woken up.
 GRAIN_WORK = 65536
 MIN_VECTOR_EXTENT = 6
+# Strides up to this cost shuffles instead of gathers; axes up to this are better not the ones in lanes.
+SHORT = 8
 
 
 class RunTimeSize:
@@ -136,9 +138,8 @@ def _walks_as_one(first: Axis, second: Axis, indexes: list[Index]) -> bool:
 def _indexes(body: list):
     """Every index of the body, those inside opaque terms and dynamic expressions included."""
     for statement in body:
-        if isinstance(statement, Loop):
+        if isinstance(statement, (Loop, Repeat)):
             yield from _indexes(statement.body)
-            continue
         offsets = [s.offset for s in stores_of(statement)]
         if isinstance(statement, Scan):
             offsets.append(statement.offset)
@@ -166,6 +167,8 @@ def roots_of(statement) -> list[Expr]:
         return []
     if isinstance(statement, Scan):
         return [statement.value, *index_exprs(statement.offset)]
+    if isinstance(statement, Repeat):
+        return [*statement.initial, statement.condition, *statement.updates]
     roots = [expr for _, _, expr in statement.parts] if isinstance(statement, Reduce) else []
     for store in stores_of(statement):
         roots.append(store.value)
@@ -237,6 +240,10 @@ class _Rewrite:
             return body[0] if axis is None else Loop(axis, body)
         if isinstance(s, Scan):
             return Scan(s.axis, s.op, self.expr(s.value), s.buffer, self.index(s.offset), s.reverse)
+        if isinstance(s, Repeat):
+            return Repeat(list(map(self.result, s.registers)), list(map(self.expr, s.initial)),
+                          self.expr(s.condition), [self.statement(inner) for inner in s.body],
+                          list(map(self.expr, s.updates)), s.trips)  # fmt: skip
         parts = [(self.result(result), op, self.expr(expr)) for result, op, expr in s.parts]
         return Reduce(tuple(self.axes(s.axes)), parts, [self.store(store) for store in s.stores])
 
@@ -252,34 +259,44 @@ def _choose_vector(outer: list[Axis], inner: list[Axis], body: list) -> Axis | N
     scores = {axis: _score(axis, body) for axis in candidates}
     if not has_scan and not flat:
         sweeps = [s for s in body if isinstance(s, (Reduce, Loop))]
-        scores |= {axis: _score(axis, sweeps) + 0.5 for axis in inner}
+        scores |= {axis: _score(axis, sweeps) + (0 if _is_short(axis) else 0.5) for axis in inner}
     usable = {axis: score for axis, score in scores.items()
               if not isinstance(axis.extent, int) or axis.extent >= MIN_VECTOR_EXTENT}  # fmt: skip
     if not usable:
         return None
+    if _contains(body, Repeat):  # many rounds of arithmetic on what is read once
+        return max(usable, key=lambda axis: usable[axis])
     best = max(usable, key=lambda axis: usable[axis])
     # Lanes whose accesses lie apart win nothing there; enough arithmetic pays for them all the same.
     return best if usable[best] > -4 or _count_operations(body) > -8 * usable[best] else None
 
 
 def _count_operations(body: list) -> int:
-    return sum(_count_operations(s.body) if isinstance(s, Loop) else len(walk(roots_of(s))) for s in body)
+    inner = (_count_operations(s.body) for s in body if isinstance(s, (Loop, Repeat)))
+    return sum(inner) + sum(len(walk(roots_of(s))) for s in body)
 
 
 def _score(axis: Axis, body: list) -> float:
     score = 0.0
     for statement in body:
-        if isinstance(statement, Loop):
+        if isinstance(statement, (Loop, Repeat)):
             score += _score(axis, statement.body)
-            continue
         offsets = [s.offset for s in stores_of(statement)]
         if isinstance(statement, Scan):
             offsets.append(statement.offset)
         offsets += [node.attr[1] for node in walk(roots_of(statement)) if node.op == "load"]
         for offset in offsets:
             stride = offset.coefficient(axis)
-            score += 1 if stride == 1 else 0 if stride == 0 else -2
+            if stride == 1:
+                score += -0.25 if _is_short(axis) else 1
+            elif not (isinstance(stride, int) and abs(stride) <= SHORT):
+                score -= 2
     return score
+
+
+def _is_short(axis: Axis) -> bool:
+    """Whether an axis is known to fill a vector in part only."""
+    return isinstance(axis.extent, int) and axis.extent <= SHORT
 
 
 def _contains(body: list, kinds) -> bool:
@@ -314,5 +331,7 @@ def _work_of(body: list):
             (statement.axis,) if isinstance(statement, Scan) else ())  # fmt: skip
         for axis in axes:
             own = own * axis.extent
+        if isinstance(statement, Repeat):
+            own = (own + _work_of(statement.body)) * statement.trips
         work = work + own
     return work

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from jitcore.core.jaxpr import Jaxpr, Literal, Var
 
 # A value dearer than this (in multiply-adds) is stored when loops of several kinds read it.
@@ -44,7 +46,8 @@ class Uses:
         for number, eqn in enumerate(jaxpr.eqns):
             if eqn.primitive.traits.get("updates_operand"):
                 operand, *others = eqn.invars
-                if self.last.get(operand) == number and operand not in others:
+                if self.last.get(operand) == number and operand not in others and not _is_rebuilt(
+                        jaxpr, number):  # fmt: skip
                     found[eqn.outvars[0]] = operand
         return found
 
@@ -87,3 +90,27 @@ def _repeats_work(atom: Var, eqn) -> bool:
         return False
     shape = eqn.params["shape"]
     return any(d not in own and not (isinstance(shape[d], int) and shape[d] == 1) for d in range(max(own)))
+
+
+def _is_rebuilt(jaxpr: Jaxpr, number: int) -> bool:
+    """Whether an update replaces most of its operand by what is computed from the operand itself.
+
+    In place, all of the new values would have to be kept until the old ones are no longer needed; a new array
+    of the window and what is around it is written in one pass."""
+    eqn = jaxpr.eqns[number]
+    if eqn.primitive.name != "dynamic_update_slice":
+        return False
+    operand, update = eqn.invars[:2]
+    if isinstance(update, Literal) or not covers_most(operand.aval.shape, update.aval.shape):
+        return False
+    derived = {operand}
+    for earlier in jaxpr.eqns[:number]:
+        if not derived.isdisjoint(atom for atom in earlier.invars if isinstance(atom, Var)):
+            derived.update(earlier.outvars)
+    return update in derived
+
+
+def covers_most(extents: tuple, sizes: tuple) -> bool:
+    """Whether a window is at least half of an array; taken for granted where sizes are not known."""
+    total, part = math.prod(extents), math.prod(sizes)
+    return not (isinstance(total, int) and isinstance(part, int)) or 2 * part >= total

@@ -125,20 +125,91 @@ def test_clearing_empties_the_fast_path():
     assert float(fun(1.0)) == 1.0 and fun.cache_info().traces == 1
 
 
-def test_donating_and_long_calls_take_the_general_path():
+def test_donating_calls_are_served_fast_and_reuse_memory(only_fast):
+    step = jitcore.jit(lambda state, x: {"n": lax.neg(state["n"]), "m": lax.add(state["m"], x)}, donate_argnums=0)
+    state = step({"n": make_array(), "m": make_array()}, make_array())
+    only_fast()
+    before = state
+    addresses = {name: array.data.ctypes.data for name, array in state.items()}
+    state = step(state, make_array())
+    assert all(array.is_deleted() for array in before.values())
+    assert {name: array.data.ctypes.data for name, array in state.items()} == addresses
+    np.testing.assert_array_equal(state["n"], np.ones(3))
+    np.testing.assert_array_equal(state["m"], np.full(3, 3.0))
+    assert step.cache_info()[:2] == (1, 1)
+
+
+def test_donated_memory_that_is_seen_elsewhere_is_kept_by_the_fast_path():
     step = jitcore.jit(lambda x: lax.neg(x), donate_argnums=0)
     step(make_array())
-    assert not step._function.fast.dispatchers
+    seen = make_array()
+    view = np.asarray(seen)
+    held = seen.data
+    step(seen)
+    np.testing.assert_array_equal(view, np.ones(3))
+    np.testing.assert_array_equal(held, np.ones(3))
+    own = np.ones(3, np.float32)
+    step(own), step(own)
+    np.testing.assert_array_equal(own, np.ones(3))
+    assert step.cache_info()[:2] == (3, 1)
+
+
+def test_donating_an_array_twice_is_refused_by_the_fast_path(only_fast):
+    step = jitcore.jit(lambda x, y: lax.add(x, y), donate_argnums=0)
+    step(make_array(), make_array())
+    only_fast()
+    both = make_array()
+    with pytest.raises(RuntimeError, match="previously donated"):
+        step(both, both)
+    assert not both.is_deleted()
+
+
+def test_many_arguments_are_served_fast(only_fast):
     many = jitcore.jit(lambda *args: args[-1])
-    values = range(fast_call.MAX_ARGUMENTS + 1)
-    assert int(many(*values)) == int(many(*values)) == values[-1]
-    assert not many._function.fast.dispatchers
+    values = range(40)
+    assert int(many(*values)) == 39
+    only_fast()
+    assert int(many(*range(1, 41))) == 40
+
+
+def test_keywords_are_served_fast_in_any_order(only_fast):
+    fun = jitcore.jit(lambda x, *, y, n, z=1.0: {"d": x - y * z, "n": n}["d" if n else "n"], static_argnames="n")
+    x, y = make_array(), np.full(3, 2, np.float32)
+    orders = [{"y": y, "n": 1, "z": 3.0}, {"z": 3.0, "y": y, "n": 1}, {"n": 1, "y": y, "z": 3.0}, {"y": y, "n": True}]
+    for keywords in orders:
+        fun(x, **keywords)
+    misses = fun.cache_info().misses
+    only_fast()
+    for keywords in orders:
+        np.testing.assert_array_equal(fun(x, **keywords), 1 - 2 * np.full(3, keywords.get("z", 1.0)))
+    assert fun.cache_info().misses == misses == 2
+
+
+def test_other_keywords_are_not_confused():
+    fun = jitcore.jit(lambda **others: others)
+    assert list(fun(a=1.0, b=2.0)) == ["a", "b"]
+    assert list(fun(a=1.0, c=2.0)) == ["a", "c"]
+    assert float(fun(b=1.0, a=2.0)["a"]) == 2.0 == float(fun(b=1.0, a=2.0)["a"])
+
+
+def test_forms_and_variants_are_bounded(monkeypatch):
+    monkeypatch.setattr(fast_call, "MAX_FORMS", 3)
+    monkeypatch.setattr(fast_call, "MAX_VARIANTS", 2)
+    fun = jitcore.jit(lambda *args: args)
+    for _ in range(2):
+        for n in range(1, 6):
+            assert len(fun(*range(n))) == n
+        for size in range(6):
+            ((out,),) = (fun([1.0] * size),)
+            assert [float(x) for x in out] == [1.0] * size
+    assert len(fun._function.fast.dispatchers) == 3
+    assert len(fun._function.fast.list_variants()) == 4
 
 
 def test_errors_of_a_program_are_not_taken_for_misses():
     fun = jitcore.jit(lambda x: x)
     fun(1.0)
-    ((table, _),) = fun._function.fast._tables.values()
+    ((table, _),) = fun._function.fast.list_variants()
 
     def fail(*values):
         raise KeyError("from the program")
@@ -147,3 +218,34 @@ def test_errors_of_a_program_are_not_taken_for_misses():
         table[key] = (fail, *entry[1:])
     with pytest.raises(KeyError, match="from the program"):
         fun(1.0)
+
+
+def test_errors_in_one_variant_do_not_lead_to_another():
+    fun = jitcore.jit(lambda x: x)
+    fun({"a": 1.0}), fun([1.0]), fun(1.0)
+    calls = []
+
+    def fail(*values):
+        calls.append(values)
+        raise KeyError("from the program")
+
+    for variant in fun._function.fast.list_variants():
+        for key, entry in variant.table.items():
+            variant.table[key] = (fail, *entry[1:])
+    with pytest.raises(KeyError, match="from the program") as caught:
+        fun({"a": 1.0})
+    assert len(calls) == 1 and caught.value.__context__ is None
+
+
+def test_large_calls_wait_until_code_pays(monkeypatch, only_fast):
+    monkeypatch.setattr(fast_call, "LEAVES_PER_CALL", 10)
+    fun = jitcore.jit(lambda tree: tree["k0"])
+    tree = {f"k{i}": float(i) for i in range(25)}
+    for served in ([], [], [1]):
+        fun(tree)
+        assert list(fun._function.fast.dispatchers) == served
+    fun(tree | {"k0": make_array()})
+    assert len(fun._function.fast.list_variants()) == 1
+    only_fast()
+    assert float(fun({name: value + 1 for name, value in tree.items()})) == 1.0
+    assert fun.cache_info()[:2] == (3, 2)

@@ -1,6 +1,8 @@
 """Python operators and array methods: against JAX in value, dtype and weak type; eager and traced."""
 
 import operator
+import threading
+import warnings
 
 import jax
 import jax.numpy as jax_numpy
@@ -12,6 +14,7 @@ from jitcore import errors, jit, make_jaxpr
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.jaxpr import eval_jaxpr
 from jitcore.core.trace import trace_to_jaxpr
+from jitcore.numpy import operators
 
 F, G = np.array([1.5, -2.0, 3.0], np.float32), np.array([0.5, 3.0, -1.0], np.float32)
 I, J = np.array([7, -5, 3], np.int32), np.array([2, 3, 1], np.int32)  # noqa: E741
@@ -289,3 +292,43 @@ def test_promotion_of_python_scalars_matches_jax(function, first):
                 scalar,
                 swap,
             )
+
+
+# -- warnings of NumPy ---------------------------------------------------------------------------------------
+def test_operators_do_not_warn_and_leave_the_users_settings_alone():
+    zero, huge = jnp.zeros(2), jnp.full(2, 3e38)
+    with np.errstate(all="raise"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isnan(np.asarray(zero / zero)).all() and np.isinf(np.asarray(huge * huge)).all()
+        assert np.isinf(np.asarray(huge @ huge))
+        with pytest.raises(FloatingPointError):
+            np.float32(1) / np.float32(0)
+
+
+def test_a_finalizer_may_compute_amid_an_operator():
+    results = []
+
+    def compute(x, y):
+        results.append(jnp.ones(2) / jnp.zeros(2))
+        return x
+
+    assert operators.run_quietly(compute, 1, 2) == 1
+    assert np.isinf(np.asarray(results[0])).all()
+
+
+def test_operators_in_eight_threads():
+    x = jnp.arange(200_000, dtype=jnp.float32)
+    results = [None] * 8
+
+    def work(number):
+        for _ in range(20):
+            results[number] = x / 0 + number
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    for number in range(8):
+        np.testing.assert_array_equal(results[number], results[0])
+        assert np.isnan(np.asarray(results[number])[0])

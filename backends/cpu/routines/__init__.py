@@ -17,10 +17,15 @@ from jitcore.backends.cpu import symbols
 from jitcore.core.jaxpr import Equation
 
 #: Module of this package, by primitive: `find_routine(eqn)`.
-ROOMS: dict[str, str] = {}
+ROOMS: dict[str, str] = {
+    **dict.fromkeys(("cholesky", "eigh", "lu", "lu_pivots_to_permutation", "qr", "svd", "triangular_solve"),
+                    "lapack"),  # fmt: skip
+}
 
 #: Module of this package, by prefix of symbol: `render(symbol)` gives the LLVM text that defines it.
-CODE: dict[str, str] = {}
+CODE: dict[str, str] = {
+    "jitcore_lapack": "lapack_code",
+}
 
 
 def find_routine(eqn: Equation):

@@ -172,11 +172,11 @@ def test_selu_is_one_kernel_without_temporaries():
     assert "call" not in text
 
 
-def test_scalar_loops_are_native():
+def test_scalar_loops_stay_in_registers():
     f = jitcore.jit(collatz)
     f(np.int32(27))
     text = f.inspect("loop program")
-    assert "while:" in text
+    assert text.count("repeat:") == text.count("kernel") == 1
     assert "call" not in text
 
 

@@ -1,0 +1,325 @@
+"""The innermost code of matrix products: tiles of the result in registers, and the packing of operands.
+
+In: shapes of tiles for one dtype and one width of vectors. Out: LLVM text of internal functions that
+`product_code.py` calls. Stage: rendering, once per process and dtype.
+
+A tile is `rows` x (`vectors` * `lanes`) sums. In each step it multiplies one column of the left operand,
+element by element broadcast, with one row of the right one, lanes side by side. Steps are grouped in segments,
+within which both operands advance by constant strides: a matrix product has one segment, a convolution one for
+each stretch of its window. The right operand's row must be contiguous; everything else is strides.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from jitcore.backends.cpu import cpuinfo
+from jitcore.backends.cpu.routines.llvm_text import TextWriter
+
+__all__ = ["REST_BYTES", "SEGMENT_BYTES", "TILE_ARGUMENTS", "TileShape", "choose_tile_shape", "write_packers",
+           "write_tiles"]  # fmt: skip
+
+#: Bytes of an entry of the table of segments: where it starts in the left and in the right operand.
+SEGMENT_BYTES = 16
+
+#: Bytes of an entry of the table `rests`: a count of tiles, then first row and function of each.
+REST_BYTES = 56
+
+# Rows a tile of few rows takes as much time as: its sums wait for one another.
+_LATENCY_ROWS = 4
+
+# Rows whose addresses share one pointer: processors add a register to it once or twice over.
+_ROWS_PER_POINTER = 3
+
+TILE_ARGUMENTS = ("ptr %a, i64 %a_row, i64 %a_step, ptr %b, i64 %b_step, ptr %c, i64 %c_row, "
+                  "ptr %segments, i64 %segment_count, i64 %length, i64 %columns, i1 %adds")  # fmt: skip
+
+
+class TileShape(NamedTuple):
+    """Registers of the largest tile: `rows` x `vectors` sums of `lanes` elements."""
+
+    element: str
+    itemsize: int
+    lanes: int
+    rows: int
+    vectors: int
+
+    @property
+    def vector(self) -> str:
+        return f"<{self.lanes} x {self.element}>"
+
+    @property
+    def mask(self) -> str:
+        return f"<{self.lanes} x i1>"
+
+    @property
+    def suffix(self) -> str:
+        return f"v{self.lanes}f{8 * self.itemsize}"
+
+    @property
+    def width(self) -> int:
+        """Columns of a full tile."""
+        return self.lanes * self.vectors
+
+    @property
+    def vector_bytes(self) -> int:
+        return self.lanes * self.itemsize
+
+
+def choose_tile_shape(itemsize: int) -> TileShape:
+    """The tile whose sums, with a row of the right operand, fill this processor's vector registers."""
+    size = cpuinfo.native_vector_bytes()
+    registers = 16 if size < 64 and "sse2" in cpuinfo.cpu_features() else 32
+    element = {4: "float", 8: "double"}[itemsize]
+    return TileShape(element, itemsize, size // itemsize, (registers - 4) // 2, 2)
+
+
+# -- tiles --------------------------------------------------------------------------------------------------
+def write_tiles(w: TextWriter, shape: TileShape) -> None:
+    """Functions `tile_<rows>_<kind>` and what is known about them.
+
+    kind 0 is of full width, kind 1 one vector of which `columns` lanes are stored. Heights are few, because
+    each costs milliseconds to compile. Table `tiles`: rows, function of kind 0, function of kind 1 for each
+    height, the largest first. Table `rests`: how fewer rows than the largest height are cut into tiles.
+    """
+    heights = list_heights(shape.rows)
+    entries = []
+    for height in heights:
+        for kind in (0, 1):
+            _Tile(w, shape, height, is_edge=kind == 1).write(f"tile_{height}_{kind}")
+        entries.append(f"i64 {height}, ptr @tile_{height}_0, ptr @tile_{height}_1")
+    kinds = ", ".join(["i64, ptr, ptr"] * len(heights))
+    w.declare(f"@tiles = internal constant {{ {kinds} }} {{ {', '.join(entries)} }}")
+    numbers = []
+    for rows in range(shape.rows):
+        cut = cut_rows(rows, heights[1:])
+        entry = [len(cut)]
+        for number, height in enumerate(cut):
+            entry += [sum(cut[:number]), heights.index(height)]
+        numbers += entry + [0] * (REST_BYTES // 8 - len(entry))
+    w.declare(f"@rests = internal constant [{len(numbers)} x i64] [{', '.join(f'i64 {n}' for n in numbers)}]")
+
+
+def list_heights(largest: int) -> list[int]:
+    """Heights of tiles: halves down to one row."""
+    heights = [largest]
+    while heights[-1] > 1:
+        heights.append(-(-heights[-1] // 2) if heights[-1] > 7 else heights[-1] // 2 + heights[-1] % 4 // 3)
+    return heights
+
+
+def cut_rows(rows: int, heights: list[int]) -> list[int]:
+    """Heights of tiles that add up to a number of rows in the least time; the largest first."""
+    best: list[list[int]] = [[]]
+    for count in range(1, rows + 1):
+        cuts = [[height, *best[count - height]] for height in heights if height <= count]
+        best.append(min(cuts, key=lambda cut: sum(max(height, _LATENCY_ROWS) for height in cut)))
+    return sorted(best[rows], reverse=True)
+
+
+class _Tile:
+    """Writes one tile function."""
+
+    def __init__(self, w: TextWriter, shape: TileShape, rows: int, is_edge: bool):
+        self.w, self.shape, self.rows, self.is_edge = w, shape, rows, is_edge
+        self.vectors = 1 if is_edge else shape.vectors
+        self.pointers = -(-rows // _ROWS_PER_POINTER)
+        self.sums = [(row, part) for row in range(rows) for part in range(self.vectors)]
+
+    def write(self, name: str) -> None:
+        w = self.w
+        w.declare(f"declare {self.shape.vector} @llvm.fma.{self.shape.suffix}"
+                  f"({', '.join([self.shape.vector] * 3)})")  # fmt: skip
+        with w.function(f"internal void @{name}({TILE_ARGUMENTS})"):
+            w.do("%twice = shl i64 %a_row, 1")
+            w.do("%thrice = mul i64 %a_row, 3")
+            if self.is_edge:
+                write_mask(w, self.shape, "%columns")
+            w.do("br label %segment")
+            self._write_segments()
+            self._write_results()
+
+    def _phis(self, kind: str, prefix: str, initial, before: str, after: str, source: str) -> None:
+        for name in initial:
+            self.w.do(f"%{prefix}{name} = phi {kind} [ {initial[name]}, %{before} ], "
+                      f"[ %{source}{name}, %{after} ]")  # fmt: skip
+
+    def _write_segments(self) -> None:
+        w, vector = self.w, self.shape.vector
+        names = [f"{row}.{part}" for row, part in self.sums]
+        w.start_block("segment")
+        w.do("%s = phi i64 [ 0, %enter ], [ %s.next, %segment_end ]")
+        self._phis(vector, "o", dict.fromkeys(names, "zeroinitializer"), "enter", "segment_end", "n")
+        w.do(f"%entry.at = mul i64 %s, {SEGMENT_BYTES}")
+        w.do("%entry = getelementptr i8, ptr %segments, i64 %entry.at")
+        w.do("%a.offset = load i64, ptr %entry, align 8")
+        w.do("%b.entry = getelementptr i8, ptr %entry, i64 8")
+        w.do("%b.offset = load i64, ptr %b.entry, align 8")
+        w.do("%q0 = getelementptr i8, ptr %a, i64 %a.offset")
+        for k in range(1, self.pointers):
+            w.do(f"%q{k} = getelementptr i8, ptr %q{k - 1}, i64 %thrice")
+        w.do("%b.first = getelementptr i8, ptr %b, i64 %b.offset")
+        w.do("br label %step")
+        self._write_step(names)
+        w.start_block("segment_end")
+        w.do("%s.next = add i64 %s, 1")
+        w.do("%more = icmp slt i64 %s.next, %segment_count")
+        w.do("br i1 %more, label %segment, label %finish")
+
+    def _write_step(self, names: list[str]) -> None:
+        w, shape = self.w, self.shape
+        w.start_block("step")
+        w.do("%k = phi i64 [ 0, %segment ], [ %k.next, %step ]")
+        self._phis("ptr", "p", {k: f"%q{k}" for k in range(self.pointers)}, "segment", "step", "r")
+        w.do("%row = phi ptr [ %b.first, %segment ], [ %row.next, %step ]")
+        self._phis(shape.vector, "i", {name: f"%o{name}" for name in names}, "segment", "step", "n")
+        right = [self._load_row(part) for part in range(self.vectors)]
+        for row in range(self.rows):
+            left = self._broadcast(row)
+            for part in range(self.vectors):
+                name = f"{row}.{part}"
+                w.do(f"%n{name} = call {shape.vector} @llvm.fma.{shape.suffix}({shape.vector} {left}, "
+                     f"{shape.vector} {right[part]}, {shape.vector} %i{name})")  # fmt: skip
+        for k in range(self.pointers):
+            w.do(f"%r{k} = getelementptr i8, ptr %p{k}, i64 %a_step")
+        w.do("%row.next = getelementptr i8, ptr %row, i64 %b_step")
+        w.do("%k.next = add i64 %k, 1")
+        w.do("%again = icmp slt i64 %k.next, %length")
+        w.do("br i1 %again, label %step, label %segment_end")
+
+    def _load_row(self, part: int) -> str:
+        address = self.w.at("%row", part * self.shape.vector_bytes)
+        return self._load_vector(address)
+
+    def _broadcast(self, row: int) -> str:
+        """One element of the left operand in all lanes."""
+        w, shape = self.w, self.shape
+        pointer, far = divmod(row, _ROWS_PER_POINTER)
+        address = w.at(f"%p{pointer}", ("0", "%a_row", "%twice")[far])
+        return write_splat(w, shape, w.load(address, shape.element, shape.itemsize))
+
+    def _load_vector(self, address: str) -> str:
+        if self.is_edge:
+            return write_masked_load(self.w, self.shape, address)
+        return self.w.load(address, self.shape.vector, self.shape.itemsize)
+
+    def _store_vector(self, value: str, address: str) -> None:
+        if self.is_edge:
+            write_masked_store(self.w, self.shape, value, address)
+        else:
+            self.w.store(value, address, self.shape.vector, self.shape.itemsize)
+
+    def _write_results(self) -> None:
+        w, shape = self.w, self.shape
+        w.start_block("finish")
+        addresses, line = {}, "%c"
+        for row in range(self.rows):
+            line = line if row == 0 else w.at(line, "%c_row")
+            for part in range(self.vectors):
+                addresses[row, part] = w.at(line, part * shape.vector_bytes)
+        w.do("br i1 %adds, label %accumulate, label %assign")
+        w.start_block("accumulate")
+        for row, part in self.sums:
+            before = self._load_vector(addresses[row, part])
+            total = w.let(f"fadd {shape.vector} {before}, %n{row}.{part}")
+            self._store_vector(total, addresses[row, part])
+        w.do("ret void")
+        w.start_block("assign")
+        for row, part in self.sums:
+            self._store_vector(f"%n{row}.{part}", addresses[row, part])
+
+
+# -- packing ------------------------------------------------------------------------------------------------
+def write_packers(w: TextWriter, shape: TileShape) -> None:
+    """Function `pack`: up to `lanes` neighbours of an operand become contiguous in every step.
+
+    to[k * to_step + i] = from[i * stride + k * step] for i < count, k < length. What stands behind a step's
+    last element is overwritten too, by up to a vector: steps are written in ascending order, and of blocks of
+    neighbours the caller packs the last one first.
+    """
+    arguments = "ptr %to, i64 %to_step, ptr %from, i64 %stride, i64 %step, i64 %count, i64 %length"
+    with w.function(f"internal void @pack({arguments})"):
+        is_row = w.compare("eq", "%stride", shape.itemsize)
+        is_column = w.compare("eq", "%step", shape.itemsize)
+        write_mask(w, shape, "%count")
+        w.do(f"br i1 {is_row}, label %copy, label %other")
+        w.start_block("copy")
+        _write_copy(w, shape)
+        w.do("ret void")
+        w.start_block("other")
+        blocks = w.div("%length", shape.lanes)
+        turned = w.choose(is_column, w.mul(blocks, shape.lanes), 0)
+        with w.loop(0, turned, shape.lanes) as k:
+            _write_turned_block(w, shape, k)
+        _write_gather(w, shape, turned)
+
+
+def _write_copy(w: TextWriter, shape: TileShape) -> None:
+    with w.loop(0, "%length") as k:
+        vector = write_masked_load(w, shape, w.at("%from", w.mul(k, "%step")))
+        w.store(vector, w.at("%to", w.mul(k, "%to_step")), shape.vector, shape.itemsize)
+
+
+def _write_turned_block(w: TextWriter, shape: TileShape, k: str) -> None:
+    """A square block of an operand whose steps are contiguous: rows are loaded, columns stored."""
+    last = w.sub("%count", 1)
+    start = w.at("%from", w.mul(k, shape.itemsize))
+    rows = []
+    for lane in range(shape.lanes):
+        near = w.mul(w.minimum(lane, last), "%stride")  # rows that are not there repeat the last one
+        rows.append(w.load(w.at(start, near), shape.vector, shape.itemsize))
+    for lane, column in enumerate(_write_transpose(w, shape, rows)):
+        place = w.mul(w.add(k, lane), "%to_step")
+        w.store(column, w.at("%to", place), shape.vector, shape.itemsize)
+
+
+def _write_transpose(w: TextWriter, shape: TileShape, rows: list[str]) -> list[str]:
+    """Transposes a square in log2(lanes) rounds: each interleaves registers i and i + lanes/2."""
+    lanes, half = shape.lanes, shape.lanes // 2
+    for _ in range(lanes.bit_length() - 1):
+        mixed = []
+        for k in range(half):
+            for first in (0, half):
+                order = ", ".join(f"i32 {first + j // 2 + (j % 2) * lanes}" for j in range(lanes))
+                mixed.append(w.let(f"shufflevector {shape.vector} {rows[k]}, {shape.vector} {rows[k + half]}, "
+                                   f"<{lanes} x i32> <{order}>"))  # fmt: skip
+        rows = mixed
+    return rows
+
+
+def _write_gather(w: TextWriter, shape: TileShape, first: str) -> None:
+    """Element by element from step `first` on, and nothing is written behind a step."""
+    with w.loop(first, "%length") as k, w.loop(0, w.minimum("%count", shape.lanes)) as lane:
+        place = w.add(w.mul(lane, "%stride"), w.mul(k, "%step"))
+        value = w.load(w.at("%from", place), shape.element, shape.itemsize)
+        target = w.add(w.mul(k, "%to_step"), w.mul(lane, shape.itemsize))
+        w.store(value, w.at("%to", target), shape.element, shape.itemsize)
+
+
+# -- vectors ------------------------------------------------------------------------------------------------
+def write_splat(w: TextWriter, shape: TileShape, scalar: str) -> str:
+    single = w.let(f"insertelement {shape.vector} poison, {shape.element} {scalar}, i32 0")
+    return w.let(f"shufflevector {shape.vector} {single}, {shape.vector} poison, "
+                 f"<{shape.lanes} x i32> zeroinitializer")  # fmt: skip
+
+
+def write_mask(w: TextWriter, shape: TileShape, count: str) -> None:
+    """Names %mask, true in the first `count` lanes."""
+    places = ", ".join(f"i64 {lane}" for lane in range(shape.lanes))
+    counts = f"<{shape.lanes} x i64>"
+    single = w.let(f"insertelement {counts} poison, i64 {count}, i32 0")
+    spread = w.let(f"shufflevector {counts} {single}, {counts} poison, <{shape.lanes} x i32> zeroinitializer")
+    w.do(f"%mask = icmp slt {counts} <{places}>, {spread}")
+
+
+def write_masked_load(w: TextWriter, shape: TileShape, address: str) -> str:
+    name = f"@llvm.masked.load.{shape.suffix}.p0"
+    w.declare(f"declare {shape.vector} {name}(ptr, i32, {shape.mask}, {shape.vector})")
+    return w.let(f"call {shape.vector} {name}(ptr {address}, i32 {shape.itemsize}, {shape.mask} %mask, "
+                 f"{shape.vector} zeroinitializer)")  # fmt: skip
+
+
+def write_masked_store(w: TextWriter, shape: TileShape, value: str, address: str) -> None:
+    name = f"@llvm.masked.store.{shape.suffix}.p0"
+    w.declare(f"declare void {name}({shape.vector}, ptr, i32, {shape.mask})")
+    w.do(f"call void {name}({shape.vector} {value}, ptr {address}, i32 {shape.itemsize}, {shape.mask} %mask)")

@@ -1,0 +1,135 @@
+"""Rendering of `Scan`: running sums and their kin, in registers.
+
+In: a `loopir.Scan` and the emitter of the function around it. Out: instructions. Along the vector axis each
+register gets its prefixes by shuffles, in as many steps as the logarithm of its lanes; from register to
+register goes one combination with the total so far. Across the vector axis each lane has its own total.
+A long scan is done in blocks: first the total of each block, then each block from the total before it.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from jitcore.backends.cpu.lanes import I64, element_constant, element_type, iota, splat, widen
+from jitcore.backends.cpu.scalar_ops import IDENTITIES, emit_operation
+from jitcore.backends.cpu.strides import join_registers, shuffle, split_registers
+from jitcore.loopir.expr import Result
+from jitcore.loopir.program import Reduce, Scan
+
+
+def block_totals(scan: Scan) -> Reduce:
+    """The first phase of a scan in blocks: their totals, as a reduction in the same blocks."""
+    result = Result(scan.value.dtype, frozenset(), 0)
+    reduce = Reduce((scan.axis,), [(result, scan.op, scan.value)], [])
+    reduce.partials, reduce.block = scan.partials, scan.block
+    return reduce
+
+
+def emit_scan(kernel, e, scan: Scan) -> None:
+    """A whole scan. kernel: the `KernelRenderer`, for hoisting and the number of lanes."""
+    kernel.hoist(e, [scan], {scan.axis})
+    total = _RunningTotal(kernel, e, scan)
+    total.sweep(I64(0), e.size(scan.axis.extent))
+
+
+def emit_blocks(kernel, e, scan: Scan, first, past) -> None:
+    """The second phase of a scan in blocks: those of [first, past), from the totals of all before them."""
+    kernel.hoist(e, [scan], {scan.axis})
+    b, blocks, length = e.b, e.size(scan.partials[0].shape[0]), e.size(scan.block)
+    extent = e.size(scan.axis.extent)
+    total = _RunningTotal(kernel, e, scan)
+    totals = b.bitcast(e.pointer_of(scan.partials[0]), element_type(scan.value.dtype).as_pointer())
+
+    def add_before(i):
+        place = b.sub(b.sub(blocks, I64(1)), i) if scan.reverse else i
+        total.add(b.load(b.gep(totals, [place])))
+
+    e.loop(I64(0), b.sub(blocks, past) if scan.reverse else first, I64(1), add_before)
+    low, end = b.mul(first, length), b.mul(past, length)
+    high = b.select(b.icmp_signed("<", end, extent), end, extent)
+    if scan.reverse:  # positions count from the end
+        low, high = b.sub(extent, high), b.sub(extent, low)
+    total.sweep(low, high)
+
+
+class _RunningTotal:
+    """The combination of all that was met, in a stack slot: in every lane the same along the vector axis,
+    else one for each lane."""
+
+    def __init__(self, kernel, e, scan: Scan):
+        self.e, self.scan, self.dtype = e, scan, scan.value.dtype
+        self.lanes = kernel.lanes_of(scan) if kernel.kernel.vector is scan.axis else 1
+        self.width = min(self.lanes, max(2, e.vector_bytes // self.dtype.itemsize)) if self.lanes > 1 else e.lanes
+        self.identity = element_constant(self.dtype, IDENTITIES[scan.op](self.dtype), self.width)
+        self.slot = e.stack_slot(widen(element_type(self.dtype), self.width))
+        e.b.store(self.identity, self.slot)
+
+    def _combine(self, x: ir.Value, y: ir.Value) -> ir.Value:
+        return emit_operation(self.e.b, self.scan.op, [self.dtype, self.dtype], self.dtype, [x, y])
+
+    def add(self, value: ir.Value) -> None:
+        b = self.e.b
+        value = splat(b, value, self.width) if self.width > 1 else value
+        b.store(self._combine(b.load(self.slot), value), self.slot)
+
+    def sweep(self, start: ir.Value, stop: ir.Value) -> None:
+        """The positions [start, stop), counted from the end in a reversed scan."""
+        if self.lanes > 1:
+            self._sweep_in_lanes(start, stop)
+            return
+        e, scan = self.e, self.scan
+        extent = e.size(scan.axis.extent)
+
+        def run(i):
+            e.axis_values[scan.axis] = e.b.sub(e.b.sub(extent, i), I64(1)) if scan.reverse else i
+            value = self._combine(e.b.load(self.slot), e.expr_in_lanes(scan.value))
+            e.b.store(value, self.slot)
+            e.store(scan.buffer, scan.offset, value)
+
+        e.loop(start, stop, I64(1), run)
+
+    def _sweep_in_lanes(self, start: ir.Value, stop: ir.Value) -> None:
+        e, b, lanes, scan = self.e, self.e.b, self.lanes, self.scan
+        extent, count = e.size(scan.axis.extent), I64(lanes)
+        whole = b.add(start, b.mul(b.sdiv(b.sub(stop, start), count), count))
+
+        def run(low):
+            e.axis_values[scan.axis], e.vector_axis, e.lanes = low, scan.axis, lanes
+            self._advance()
+            e.vector_axis, e.lanes = None, 1
+
+        def run_rest():
+            e.mask = b.icmp_signed("<", iota(lanes), splat(b, b.sub(stop, whole), lanes))
+            run(b.sub(extent, stop) if scan.reverse else whole)
+            e.mask = None
+
+        e.loop(start, whole, count, lambda i: run(b.sub(b.sub(extent, i), count) if scan.reverse else i))
+        e.when(b.icmp_signed("<", whole, stop), run_rest)
+
+    def _advance(self) -> None:
+        """One vector of lanes: values, prefixes of each register, total before it, stores."""
+        e, b, scan = self.e, self.e.b, self.scan
+        value = e.expr_in_lanes(scan.value)
+        if e.mask is not None:
+            identity = element_constant(self.dtype, IDENTITIES[scan.op](self.dtype), self.lanes)
+            value = b.select(e.mask, value, identity)
+        registers = split_registers(b, value, self.width)
+        before, results = b.load(self.slot), []
+        for register in reversed(registers) if scan.reverse else registers:
+            prefixes = self._scan_register(register)
+            results.append(self._combine(before, prefixes))
+            last = 0 if scan.reverse else self.width - 1
+            before = self._combine(before, shuffle(b, prefixes, prefixes, [last] * self.width))
+        b.store(before, self.slot)
+        e.store(scan.buffer, scan.offset, join_registers(b, results[::-1] if scan.reverse else results))
+
+    def _scan_register(self, register: ir.Value) -> ir.Value:
+        """Each lane combined with those before it (after it, in a reversed scan)."""
+        width, distance = self.width, 1
+        while distance < width:
+            places = [lane - distance if lane >= distance else width + lane for lane in range(width)]
+            if self.scan.reverse:
+                places = [lane + distance if lane + distance < width else width + lane for lane in range(width)]
+            register = self._combine(shuffle(self.e.b, register, self.identity, places), register)
+            distance *= 2
+        return register

@@ -1,0 +1,149 @@
+"""Lanes that lie a few elements apart in memory: whole registers and shuffles instead of gathers.
+
+In: the index of an access whose stride along the vector axis is a small constant. Out: instructions. Columns
+of an (n, 4) array, `x[::2]` and `x[::-1]` are such accesses. What is read ends with the last lane, so nothing
+beyond the array is touched; registers are shared by the accesses that differ in their place within one
+period.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from jitcore.backends.cpu.lanes import I1, I32, I64, memory_type
+from jitcore.backends.cpu.sizes import is_static
+from jitcore.loopir.expr import Buffer
+from jitcore.loopir.index import Axis, Index
+
+# Accesses further apart use one instruction per lane.
+MAX_STRIDE = 8
+
+
+def find_stride(index: Index, axis: Axis) -> int | None:
+    """The stride along an axis if it is one of this module's: from -8 to 8, but neither 0 nor 1."""
+    stride = index.coefficient(axis)
+    is_small = isinstance(stride, int) and stride not in (0, 1) and abs(stride) <= MAX_STRIDE
+    return stride if is_small else None
+
+
+def can_store(e, buffer: Buffer, stride: int) -> bool:
+    """Whether registers with some lanes switched off are written fast enough."""
+    return stride == -1 or (e.vector_bytes == 64 and buffer.dtype.itemsize >= 4)
+
+
+def load_strided(e, buffer: Buffer, index: Index, stride: int, align: int) -> ir.Value:
+    """The elements at `index` of all lanes. e: the `FunctionEmitter`, in a vector loop without a mask."""
+    step, width = abs(stride), _register_lanes(e, buffer)
+    block, origin, phase = _find_block(e, index, stride)
+    last = (e.lanes - 1) * step + phase + 1 - width  # the register that ends with the last lane
+    pieces = []
+    for first in range(0, step * e.lanes, step * width):
+        starts = [min(first + k * width, last) for k in range(step)]
+        registers = [_load_register(e, buffer, block, origin + start, align) for start in starts]
+        wanted = [first + phase + k * step for k in range(width)]
+        pieces.append(_pick_lanes(e.b, registers, starts, wanted))
+    value = join_registers(e.b, pieces)
+    return _reverse(e.b, value) if stride < 0 else value
+
+
+def store_strided(e, buffer: Buffer, index: Index, stride: int, value: ir.Value, align: int) -> None:
+    """Writes the elements at `index` of all lanes and nothing between them; see `can_store`."""
+    step, width = abs(stride), _register_lanes(e, buffer)
+    value = _reverse(e.b, value) if stride < 0 else value
+    start = e.b.add(_scalar_index(e, index), I64(min(stride, 0) * (e.lanes - 1)))
+    for number in range(step * e.lanes // width):
+        pointer = _register_pointer(e, buffer, start, number * width)
+        lanes = [divmod(number * width + k, step) for k in range(width)]
+        spread = shuffle(e.b, value, value, [lane if rest == 0 else None for lane, rest in lanes])
+        mask = ir.Constant(ir.VectorType(I1, width), [I1(rest == 0) for _, rest in lanes])
+        if step == 1:
+            e.b.store(spread, pointer, align=align)
+        else:
+            e.call_masked("store", [spread, pointer, I32(align), mask])
+
+
+def _register_lanes(e, buffer: Buffer) -> int:
+    return min(e.lanes, max(2, e.vector_bytes // buffer.dtype.itemsize))
+
+
+def _find_block(e, index: Index, stride: int) -> tuple[Index, int, int]:
+    """(an index, where the period of lane 0 begins after it, the place of lane 0 in its period).
+
+    Only what the program's text tells may decide about the place: constants above 8 are run-time numbers."""
+    if stride < 0:
+        return index, stride * (e.lanes - 1), 0
+    known, rest = (index.const, 0) if is_static(index.const) else (0, index.const)
+    terms = []
+    for atom, coefficient in index.terms:
+        if not isinstance(atom, Axis) or not isinstance(rest, int) or (is_static(coefficient) and coefficient < 0):
+            return index, 0, 0
+        if atom in e.unrolled and is_static(coefficient):
+            known += coefficient * e.unrolled[atom]
+        else:
+            terms.append((atom, coefficient))
+    if known < 0:
+        return index, 0, 0
+    phase = known % stride
+    return Index(tuple(terms), rest), known - phase, phase
+
+
+def _scalar_index(e, index: Index) -> ir.Value:
+    """The index of lane 0."""
+    lanes, e.lanes = e.lanes, 1
+    value = e.index(index)
+    e.lanes = lanes
+    return value
+
+
+def _register_pointer(e, buffer: Buffer, start: ir.Value, offset: int) -> ir.Value:
+    b, element = e.b, memory_type(buffer.dtype)
+    base = b.bitcast(e.pointer_of(buffer), element.as_pointer())
+    whole = ir.VectorType(element, _register_lanes(e, buffer)).as_pointer()
+    return b.bitcast(b.gep(base, [b.add(start, I64(offset))]), whole)
+
+
+def _load_register(e, buffer: Buffer, block: Index, offset: int, align: int) -> ir.Value:
+    """The register `offset` elements after the first of a block."""
+    key = (buffer, block, offset)
+    if key not in e.values or buffer in e.written:
+        pointer = _register_pointer(e, buffer, _scalar_index(e, block), offset)
+        e.values[key] = e.b.load(pointer, align=align)
+    return e.values[key]
+
+
+def _pick_lanes(b: ir.IRBuilder, registers: list, starts: list[int], wanted: list[int]) -> ir.Value:
+    """The wanted elements; starts: number of the first element that each register holds."""
+    width, picked = len(wanted), registers[0]
+    places = [element - starts[0] if element < starts[0] + width else None for element in wanted]
+    if len(registers) == 1:
+        return picked
+    for register, start in zip(registers[1:], starts[1:]):
+        places = [width + element - start if place is None and element < start + width else place
+                  for place, element in zip(places, wanted)]  # fmt: skip
+        picked = shuffle(b, picked, register, places)
+        places = [None if place is None else lane for lane, place in enumerate(places)]
+    return picked
+
+
+def shuffle(b: ir.IRBuilder, x: ir.Value, y: ir.Value, places: list[int | None]) -> ir.Value:
+    """Lanes of x followed by y at the given places; None: any value (x's own lane, which costs least)."""
+    chosen = [I32(lane % x.type.count if place is None else place) for lane, place in enumerate(places)]
+    return b.shuffle_vector(x, y, ir.Constant(ir.VectorType(I32, len(places)), chosen))
+
+
+def join_registers(b: ir.IRBuilder, registers: list) -> ir.Value:
+    """One vector of all lanes, in order. Their number is a power of two."""
+    while len(registers) > 1:
+        width = registers[0].type.count
+        registers = [shuffle(b, x, y, list(range(2 * width))) for x, y in zip(registers[::2], registers[1::2])]
+    return registers[0]
+
+
+def split_registers(b: ir.IRBuilder, value: ir.Value, width: int) -> list:
+    """The vector cut into pieces of `width` lanes."""
+    return [shuffle(b, value, value, list(range(start, start + width)))
+            for start in range(0, value.type.count, width)]  # fmt: skip
+
+
+def _reverse(b: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    return shuffle(b, value, value, list(range(value.type.count))[::-1])
