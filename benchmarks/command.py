@@ -1,50 +1,88 @@
-"""The command: `python -m benchmarks [--quick] [--rows a,b] [--peers a,b] [--list] [--save]`.
+"""The command: `python -m benchmarks [run|compile|dispatch|scaling|memory|all] [--quick] [--rows a,b]
+[--peers a,b] [--list] [--save]`.
 
-In: arguments. Out: tables and targets on the screen; 1 as exit code when results of peers differ.
+In: arguments. Out: tables, geometric means and bars on the screen; 1 as exit code when jitcore failed or gave
+a wrong result.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any, NamedTuple
 
-from benchmarks.measure import Measured, measure_row
-from benchmarks.peers import find_peers
-from benchmarks.table import describe_machine, format_agreement, format_tables, save_results
-from benchmarks.targets import describe_targets
-from benchmarks.workload import Row
+from benchmarks import compile_time, dispatch_time, memory, run_time, scaling
+from benchmarks.machine import describe_limits, describe_machine
+from benchmarks.measured import Section
+from benchmarks.peers import find_peers, find_tracing_peers
+from benchmarks.results_file import save_sections
+from benchmarks.timing import FULL, QUICK, Effort
 from benchmarks.workloads import ROWS
+
+
+class Kind(NamedTuple):
+    """A section: the names of its rows, and (names, peer names, effort, show) -> the section."""
+
+    list_names: Callable[[], Sequence[str]]
+    run: Callable[[Sequence[str], Sequence[str], Effort, Callable[[str], None]], Section]
+
+
+def _run_workloads(names: Sequence[str], peer_names: Sequence[str], *rest: Any) -> Section:
+    wanted = set(names)
+    return run_time.run_section([row for row in ROWS if row.name in wanted], find_peers(peer_names), *rest)
+
+
+def _trace_only(section: ModuleType) -> Callable[..., Section]:
+    """Runs a section that compares libraries that trace."""
+    return lambda names, peer_names, *rest: section.run_section(names, find_tracing_peers(peer_names), *rest)
+
+
+KINDS = {
+    "run": Kind(lambda: [row.name for row in ROWS], _run_workloads),
+    "compile": Kind(compile_time.list_names, _trace_only(compile_time)),
+    "dispatch": Kind(lambda: list(dispatch_time.ROWS), _trace_only(dispatch_time)),
+    "scaling": Kind(scaling.list_names, _trace_only(scaling)),
+    "memory": Kind(memory.list_names, _trace_only(memory)),
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command. Returns: the exit code."""
     parser = make_parser()
     options = parser.parse_args(arguments)
-    if options.save and options.quick:
-        parser.error("--save keeps times, and a quick run has none worth keeping")
-    rows = select_rows(options.rows)
-    if not rows:
+    if options.save and (options.quick or options.rows or options.peers):
+        parser.error("--save keeps whole sections, measured with care: not with --quick, --rows or --peers")
+    kinds = list(KINDS) if options.section == "all" else [options.section]
+    chosen = {kind: select_names(KINDS[kind].list_names(), options.rows) for kind in kinds}
+    if not any(chosen.values()):
         parser.error(f"no row contains any of {options.rows!r}; --list shows them all")
     if options.list:
-        print("\n".join(row.name for row in rows))
+        print("\n".join(name for names in chosen.values() for name in names))
         return 0
-    measured = run_rows(rows, options.peers.split(",") if options.peers else None, options.quick)
-    if options.quick:  # its times say nothing
-        text = format_agreement(measured)
-    else:
-        text = "\n".join((format_tables(measured), "", *describe_targets(measured)))
-    print(f"{describe_machine()}\n\n{text}")
+    try:
+        find_peers(split_texts(options.peers))
+    except ValueError as error:
+        parser.error(str(error))
+    print(f"{describe_machine()}\n\n{describe_limits()}", flush=True)
+    sections = []
+    for kind, names in chosen.items():
+        if names:
+            effort = QUICK if options.quick else FULL
+            sections.append(KINDS[kind].run(names, split_texts(options.peers), effort, Progress(len(names))))
+            print(f"\r\x1b[K\n## {sections[-1].title}\n\n{sections[-1].text}", flush=True)
     if options.save:
-        print(f"\nwritten to {save_results(text)}")
-    return int(any(row.difference for row in measured))
+        print(f"\nwritten to {save_sections(sections)}")
+    return int(any(section.failed for section in sections))
 
 
 def make_parser() -> argparse.ArgumentParser:
     about = "Times jitcore against other libraries."
     parser = argparse.ArgumentParser("python -m benchmarks", description=about)
     add = parser.add_argument
-    add("--quick", action="store_true", help="small inputs, one repeat: compares results only")
+    add("section", nargs="?", default="run", choices=[*KINDS, "all"], help="what to measure (default: run)")
+    add("--quick", action="store_true", help="few repeats: compares results, and times roughly")
     add("--rows", metavar="A,B", default="", help="rows whose name contains one of these texts")
     add("--peers", metavar="A,B", default="", help="compare with these libraries only")
     add("--list", action="store_true", help="print the names of the rows and stop")
@@ -52,27 +90,23 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def select_rows(texts: str) -> list[Row]:
-    """The rows whose name contains one of the comma-separated texts; all without texts."""
-    wanted = [text for text in texts.split(",") if text]
-    return [row for row in ROWS if not wanted or any(text in row.name for text in wanted)]
+def split_texts(text: str) -> list[str]:
+    """The comma-separated parts that are not empty."""
+    return [part for part in text.split(",") if part]
 
 
-def run_rows(rows: Sequence[Row], peer_names: Sequence[str] | None, quick: bool) -> list[Measured]:
-    """The measured rows; progress goes to the error stream. jitcore always takes part."""
-    peers = find_peers()
-    if peer_names is not None:
-        known = {peer.name.lower() for peer in peers}
-        unknown = [name for name in peer_names if name.lower() not in known]
-        if unknown:
-            raise SystemExit(f"not installed or unknown: {', '.join(unknown)}")
-        wanted = {"jitcore", *map(str.lower, peer_names)}
-        peers = [peer for peer in peers if peer.name.lower() in wanted]
-    for peer in peers:
-        peer.start()
-    measured = []
-    for number, row in enumerate(rows, 1):
-        print(f"\r\x1b[K[{number}/{len(rows)}] {row.name}", end="", file=sys.stderr, flush=True)
-        measured.append(measure_row(row, peers, quick))
-    print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-    return measured
+def select_names(names: Sequence[str], texts: str) -> list[str]:
+    """The names that contain one of the comma-separated texts; all without texts."""
+    wanted = split_texts(texts)
+    return [name for name in names if not wanted or any(text in name for text in wanted)]
+
+
+class Progress:
+    """Shows on the error stream which row is measured."""
+
+    def __init__(self, count: int):
+        self._count, self._number = count, 0
+
+    def __call__(self, name: str) -> None:
+        self._number += 1
+        print(f"\r\x1b[K[{self._number}/{self._count}] {name}", end="", file=sys.stderr, flush=True)

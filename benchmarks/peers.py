@@ -1,7 +1,7 @@
-"""The libraries that are compared: how each one gets from a workload to a callable.
+"""The libraries that are compared: how each one gets from a workload to a call.
 
-In: a `Workload` and its inputs. Out: a function without arguments that computes the result and waits for it,
-or None where the library has no part in the workload.
+In: a `Workload` and its inputs. Out: a `Call` that computes the result and waits for it, or None where the
+library has no part in the workload.
 """
 
 from __future__ import annotations
@@ -9,28 +9,32 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import string
-from collections.abc import Callable
-from types import SimpleNamespace
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext, suppress
 from typing import Any
 
 import numpy as np
 
-from benchmarks.workload import Inputs, Workload
+from benchmarks.agreement import find_numpy_function
+from benchmarks.timing import Call
+from benchmarks.workload import WIDE_DTYPES, Inputs, Workload
 
-Call = Callable[[], Any]
+#: What programs use of an api. A library without one of them cannot run the rows that need it.
+MODULES = ("numpy", "lax", "nn", "ops", "random", "scipy.special")
 
 
 class TracingPeer:
     """jitcore or JAX: compiles the program that is written against its own modules."""
 
     def __init__(self, name: str, package: str, widens: Callable[[Any], Any] | None = None):
-        """widens: api -> context in which 64-bit inputs stay so, where the library cuts them otherwise."""
+        """widens: api -> context in which rows of double precision run, where the library needs one."""
         self.name, self._package, self._widens = name, package, widens
 
-    def load_api(self) -> Any:
+    def load_api(self, modules: Iterable[str] = MODULES) -> Any:
         """The package with the modules that programs use."""
-        for module in ("numpy", "lax", "nn", "scipy.special"):
-            importlib.import_module(f"{self._package}.{module}")
+        for module in modules:
+            with suppress(ModuleNotFoundError):
+                importlib.import_module(f"{self._package}.{module}")
         return importlib.import_module(self._package)
 
     def start(self) -> None:
@@ -40,34 +44,26 @@ class TracingPeer:
 
     def read_inputs(self, inputs: Inputs) -> Inputs:
         """The inputs with ndarrays as arrays of the library."""
-        api = self.load_api()
-        return tuple(api.device_put(x) if isinstance(x, np.ndarray) else x for x in inputs)
+        api = self.load_api(())
+        return api.tree.map(lambda x: api.device_put(x) if isinstance(x, np.ndarray) else x, inputs)
 
     def make_call(self, workload: Workload, inputs: Inputs) -> Call:
         api = self.load_api()
-        function = workload.program(api)
-        if workload.jitted:
-            function = api.jit(function)
-        if self._widens is None or not any(is_wide(x) for x in inputs):
-            return bind_call(function, inputs if workload.from_ndarrays else self.read_inputs(inputs))
+        wide = self._widens is not None and workload.dtype in WIDE_DTYPES
 
-        with self._widens(api):
-            call = bind_call(function, self.read_inputs(inputs))
+        def scope():
+            return self._widens(api) if wide else nullcontext()
 
-        def call_wide():
-            with self._widens(api):
-                return call()
-
-        return call_wide
+        with scope():
+            function, arguments = api.jit(workload.program(api)), self.read_inputs(inputs)
+            return Call(bind_call(api, function, arguments), scope)
 
 
-def is_wide(x: Any) -> bool:
-    """Whether x is an ndarray with elements of 64 bits."""
-    return isinstance(x, np.ndarray) and x.dtype.itemsize == 8
-
-
-def bind_call(function: Callable, inputs: Inputs) -> Call:
-    """The call with one result, awaited. Written out for few inputs: it is part of what is timed."""
+def bind_call(api: Any, function: Callable, inputs: Inputs) -> Callable[[], Any]:
+    """The call, its result awaited. Written out for few inputs: it is part of what is timed."""
+    if not hasattr(function(*inputs), "block_until_ready"):
+        wait = api.block_until_ready
+        return lambda: wait(function(*inputs))
     if len(inputs) == 1:
         (x,) = inputs
         return lambda: function(x).block_until_ready()
@@ -82,10 +78,11 @@ class NumpyPeer:
     def start(self) -> None:
         pass
 
-    def make_call(self, workload: Workload, inputs: Inputs) -> Call:
-        scipy = SimpleNamespace(special=importlib.import_module("scipy.special"))
-        function = workload.numpy or workload.program(SimpleNamespace(numpy=np, scipy=scipy))
-        return lambda: function(*inputs)
+    def make_call(self, workload: Workload, inputs: Inputs) -> Call | None:
+        if workload.numpy is None and workload.reference is not None:
+            return None
+        function = find_numpy_function(workload)
+        return Call(lambda: function(*inputs), lambda: np.errstate(all="ignore"))
 
 
 class NumbaPeer:
@@ -94,15 +91,11 @@ class NumbaPeer:
     name = "Numba"
 
     def start(self) -> None:
-        import numba
-
-        numba.njit(lambda x: x + 1)(1.0)
+        pass  # its compile times are not measured
 
     def make_call(self, workload: Workload, inputs: Inputs) -> Call | None:
-        if workload.numba is None:
-            return None
-        function = workload.numba()
-        return lambda: function(*inputs)
+        function = workload.numba
+        return None if function is None else Call(lambda: function(*inputs))
 
 
 class NumexprPeer:
@@ -121,17 +114,32 @@ class NumexprPeer:
         import numexpr
 
         names = dict(zip(string.ascii_lowercase, inputs))
-        return lambda: numexpr.evaluate(workload.numexpr, names)
+        return Call(lambda: numexpr.evaluate(workload.numexpr, names, truediv=True))
 
 
 Peer = TracingPeer | NumpyPeer | NumbaPeer | NumexprPeer
 
+JITCORE = TracingPeer("jitcore", "jitcore")
+JAX = TracingPeer("JAX", "jax", widens=lambda jax: jax.enable_x64(True))
+PEER_NAMES = (JITCORE.name, NumpyPeer.name, NumbaPeer.name, NumexprPeer.name, JAX.name)
 
-def find_peers() -> list[Peer]:
-    """The peers that are installed, jitcore first."""
-    peers = [TracingPeer("jitcore", "jitcore"), NumpyPeer(), NumbaPeer()]
+
+def find_peers(names: Iterable[str] = ()) -> list[Peer]:
+    """The peers that are installed, jitcore first; of the others those with one of the names, if there are
+    any.
+
+    Raises: ValueError for a name that no installed peer has."""
+    peers: list[Peer] = [JITCORE, NumpyPeer(), NumbaPeer()]
     if importlib.util.find_spec("numexpr"):
         peers.append(NumexprPeer())
     if importlib.util.find_spec("jax"):
-        peers.append(TracingPeer("JAX", "jax", widens=lambda jax: jax.enable_x64(True)))
-    return peers
+        peers.append(JAX)
+    wanted = {name.lower() for name in names}
+    if unknown := wanted - {peer.name.lower() for peer in peers}:
+        raise ValueError(f"not installed or unknown: {', '.join(sorted(unknown))}")
+    return [peer for peer in peers if not wanted or peer is JITCORE or peer.name.lower() in wanted]
+
+
+def find_tracing_peers(names: Iterable[str] = ()) -> list[TracingPeer]:
+    """Of the peers those that compile Python functions by tracing them."""
+    return [peer for peer in find_peers(names) if isinstance(peer, TracingPeer)]

@@ -1,7 +1,7 @@
-"""What a benchmark row computes: a `Workload` (time of a call) or a `CompileTime` (time of compiling).
+"""What a row of the run-time section computes: a `Workload`.
 
-In: sizes. Out: inputs, and the same program for every library. A program is written once against an `api`,
-which is the package jitcore, the package jax, or NumPy and SciPy under the same module names.
+In: sizes. Out: inputs, and the same computation for every library. A program is written once against an
+`api`, which is the package jitcore, the package jax, or NumPy and SciPy under the same module names.
 """
 
 from __future__ import annotations
@@ -13,59 +13,52 @@ from typing import Any
 Inputs = tuple[Any, ...]
 Program = Callable[[Any], Callable]
 
-#: Peers that trace Python, for rows that mean nothing to the others.
-TRACING_PEERS = ("jitcore", "JAX")
-ALL_PEERS = ("jitcore", "NumPy", "Numba", "numexpr", "JAX")
-
 
 @dataclass(frozen=True)
 class Workload:
-    """A row whose figure is the time of a warm call.
+    """One row: the time of a warm call.
 
     Attributes:
-        name: of the row.
-        make_inputs: size -> arguments, ndarrays and Python scalars.
-        size, quick_size: elements, in a normal and in a quick run.
+        name: of the row, ending in its dtype.
+        make_inputs: size -> arguments: ndarrays, Python scalars, dicts of ndarrays.
         program: api -> function of the arguments.
-        numpy: the function as NumPy users write it, where `program` needs more than NumPy has.
-        numba: () -> compiled function, the best loop that a person would write; None leaves the peer out.
+        size, tiny: what `make_inputs` is given when times are taken, and when only results are compared.
+        numpy: the function as NumPy users write it. None stands for `program` on NumPy, where it can run
+            there; otherwise there has to be a `reference`.
+        numba: a compiled function, the best loop that a person would write; None leaves the peer out.
         numexpr: expression of the arguments a, b, c, ...; None leaves the peer out.
-        peers: who takes part.
-        jitted: compile the function as a whole; False where it calls `api.jit` itself.
-        from_ndarrays: hand ndarrays to the compiled function, not arrays of the library.
-        tolerance: largest difference of results relative to the largest value.
+        reference: what gives the right result from the inputs themselves; None stands for the NumPy function
+            on inputs widened to float64.
+        summarize: result -> what is compared, for results that are right in more than one form.
+        tolerance: largest difference relative to the largest value; None stands for that of the dtype.
+        mismatches: largest share of the elements of an integer result that may differ, where rounding
+            decides.
+        bytes_moved, flops: of the arguments, the least that any program moves or computes.
+        same_library: every peer calls the same library (LAPACK, FFT).
     """
 
     name: str
     make_inputs: Callable[[int], Inputs]
     program: Program
     size: int = 1_000_000
-    quick_size: int = 1_000
+    tiny: int = 1_000
     numpy: Callable | None = None
-    numba: Callable[[], Callable] | None = None
+    numba: Callable | None = None
     numexpr: str | None = None
-    peers: tuple[str, ...] = ALL_PEERS
-    jitted: bool = True
-    from_ndarrays: bool = False
-    tolerance: float = 1e-5
+    reference: Callable | None = None
+    summarize: Callable[[Any], Any] | None = None
+    tolerance: float | None = None
+    mismatches: float = 0.0
+    bytes_moved: Callable[..., float] | None = None
+    flops: Callable[..., float] | None = None
+    same_library: bool = False
+
+    @property
+    def dtype(self) -> str:
+        """What the row computes in: the last word of its name."""
+        return self.name.rsplit(" ", 1)[1]
 
 
-@dataclass(frozen=True)
-class CompileTime:
-    """A row whose figure is the time of a first call less that of a second one.
-
-    Attributes:
-        name: of the row.
-        make_inputs: () -> arguments.
-        program: (api, number) -> function in which `number`, from 0 to 1e6, is a constant. Every repeat has
-            another number, so that no cache of compiled programs can answer.
-    """
-
-    name: str
-    make_inputs: Callable[[], Inputs]
-    program: Callable[[Any, int], Callable]
-    peers: tuple[str, ...] = TRACING_PEERS
-    tolerance: float = 1e-5
-
-
-Row = Workload | CompileTime
+#: Dtypes as rows name them.
+DTYPES = {"f32": "float32", "f64": "float64"}
+WIDE_DTYPES = ("f64", "c128")

@@ -11,10 +11,10 @@ import sys
 from collections.abc import Sequence
 
 from jitcore import __version__
-from jitcore.cli import demo, doctor, run
+from jitcore.cli import cache, demo, doctor, run
 
 #: Each has HELP, add_arguments(parser) and execute(options) -> exit code.
-COMMANDS = {"demo": demo, "doctor": doctor, "run": run}
+COMMANDS = {"cache": cache, "demo": demo, "doctor": doctor, "run": run}
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -22,7 +22,7 @@ from jitcore.core.trace import Tracer
 from jitcore.device import Device, SingleDeviceSharding
 from jitcore.dispatch import function as functions
 from jitcore.dispatch.abstracted import abstract_avals
-from jitcore.dispatch.backend import clear_backends
+from jitcore.dispatch.backend import clear_backends, preload_backend
 from jitcore.dispatch.executables import executables
 from jitcore.dispatch.options import (
     DEFAULT_OPTIONS,
@@ -244,3 +244,6 @@ def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R
             return fun(*args, **kwargs)
 
     return call_named
+
+
+preload_backend()

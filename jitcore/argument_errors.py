@@ -21,6 +21,7 @@ from jitcore.errors import (
     StaticArgumentError,
     UnknownCompilerOptionError,
     build_error,
+    fold_line,
 )
 
 # --- arguments and results of a transformed function --------------------------------------------------------
@@ -162,7 +163,7 @@ def axis_sizes_error(places: Mapping[object, Sequence[str]], axis_size: object =
     return build_error(
         ValueError,
         "vmap got inconsistent sizes for array axes to be mapped:",
-        where=[f"  * {line}{';' if i < last else ''}" for i, line in enumerate(shown)],
+        where=[f"  * {fold_line(line)}{';' if i < last else ''}" for i, line in enumerate(shown)],
         fix="pass arrays of one size along the mapped axes, or write None in in_axes for what is not mapped.",
     )
 
@@ -171,8 +172,7 @@ def unmapped_output_error(path: str) -> Exception:
     """`out_axes` is None for a result that differs from element to element. path: of the result, "[0]"."""
     return build_error(
         ValueError,
-        "at vmap out_axes, got axis spec None but output was batched on axis 0",
-        detail=f"It is the part {path} of the result." if path else "",
+        f"at vmap out_axes{path}, got axis spec None but output was batched on axis 0",
         fix="write 0, or where else the axis shall stand, in out_axes.",
     )
 

@@ -287,16 +287,17 @@ def build_error(
     """
     own = kind.__module__ == __name__ and kind not in _BASES
     parts = [headline, detail, describe_origin(origin) if origin else ""]
-    lines = [_fold_line(part) for part in parts if part]
+    lines = [fold_line(part) for part in parts if part]
     lines += where[:3]
     if fix:
-        lines.append(_fold_line(f"To fix: {fix}"))
+        lines.append(fold_line(f"To fix: {fix}"))
     if own:
         lines.append(f"See help(jitcore.errors.{kind.__name__})")
     return kind("\n".join(lines))
 
 
-def _fold_line(text: str) -> str:
+def fold_line(text: str) -> str:
+    """The text as one line of bounded length."""
     folded = " ".join(text.split())
     return folded if len(folded) <= _MAX_TEXT else f"{folded[: _MAX_TEXT - 3]}..."
 

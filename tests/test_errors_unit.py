@@ -117,6 +117,8 @@ def list_builders():
         "locations": (long, long),
         "types": (long, long),
         "shapes": [(2, 3), (4,)],
+        "axis": 2,
+        "places": {2: [long], 3: [long, long], 4: [long], 5: [long]},
     }
     sequences = ("unknown", "parameters", "present", "known", "dtypes", "bounds")
     values.update({name: [long] * 9 for name in sequences})

@@ -1,4 +1,4 @@
-"""From loop program to machine code: rendering, and the cache of compiled code by canonical text.
+"""From loop program to machine code: rendering, and the caches of compiled code by canonical text.
 
 In: a `loopir.Program` and options. Out: `NativeProgram`, which programs of other sizes may share.
 """
@@ -9,11 +9,8 @@ import hashlib
 import threading
 from collections import OrderedDict
 
-from llvmlite import ir
-
 from jitcore.backends.cpu import cpuinfo, native
-from jitcore.backends.cpu.entry import EntryRenderer, ProgramLayout
-from jitcore.backends.cpu.kernel import RenderOptions
+from jitcore.backends.cpu.layout import ProgramLayout, RenderOptions
 from jitcore.dispatch.backend import CompileOptions
 from jitcore.dispatch.executables import drop_oldest
 from jitcore.loopir.program import Native, Program, format_program
@@ -57,7 +54,7 @@ code_cache = _CodeCache()
 
 
 def compile_program(program: Program, options: CompileOptions) -> tuple[NativeProgram, ProgramLayout, bool]:
-    """(machine code, where its buffers and sizes are, whether anything was compiled)."""
+    """(machine code, where its buffers and sizes are, whether anything was compiled now)."""
     layout = ProgramLayout(program)
     text = format_program(program, layout.sizes.name)
     render_options = RenderOptions(
@@ -65,19 +62,22 @@ def compile_program(program: Program, options: CompileOptions) -> tuple[NativePr
         options.fastmath,
         1 if options.parallel is False else options.num_threads,
     )
-    facts = (*render_options, options.opt_level)
-    key = hashlib.blake2b(f"{facts}{text}".encode(), digest_size=20).digest()
+    facts = f"{(*render_options, options.opt_level)}{text}"
+    key = hashlib.blake2b(facts.encode(), digest_size=20).digest()
     found = code_cache.find(key)
     if found is not None:
         return found, layout, False
     steps = [step for step in program.steps if isinstance(step, Native)]
     if not steps:
         return NativeProgram(None, []), layout, False
-    module = ir.Module("jitcore")
     names = [f"entry{number}" for number in range(len(steps))]
-    for name, step in zip(names, steps):
-        EntryRenderer(module, name, step, layout, render_options).render()
-    library = native.compile_module(module, "program", opt_level=options.opt_level)
+
+    def render():
+        from jitcore.backends.cpu.entry import render_steps  # loads llvmlite
+
+        return render_steps(dict(zip(names, steps)), layout, render_options)
+
+    library, is_new = native.find_or_compile("program", facts, render, opt_level=options.opt_level)
     compiled = NativeProgram(library, [library.address(name) for name in names])
     code_cache.add(key, compiled)
-    return compiled, layout, True
+    return compiled, layout, is_new

@@ -11,6 +11,8 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+from jitcore.backends.cpu import host
+
 __all__ = ["CacheSizes", "cache_sizes", "cpu_features", "cpu_name", "native_vector_bytes"]
 
 _CACHE_FOLDER = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -35,18 +37,14 @@ def cpu_features() -> frozenset[str]:
 
     They are the features of Numba's target, so settings such as NUMBA_ENABLE_AVX=0 count.
     """
-    from jitcore.backends.cpu import native
-
-    listed = native.describe_target()[1].split(",")
+    listed = host.find_target().features.split(",")
     return frozenset(feature[1:] for feature in listed if feature.startswith("+"))
 
 
 @functools.cache
 def cpu_name() -> str:
     """LLVM's name of the processor kernels are compiled for, such as "znver4"; "generic" where unknown."""
-    from jitcore.backends.cpu import native
-
-    return native.describe_target()[0]
+    return host.find_target().cpu
 
 
 @functools.cache

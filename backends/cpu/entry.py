@@ -10,34 +10,28 @@ from __future__ import annotations
 from llvmlite import ir
 
 from jitcore.backends.cpu.function import FunctionEmitter
-from jitcore.backends.cpu.kernel import RANGE_TYPE, KernelRenderer, RenderOptions, emit_store
+from jitcore.backends.cpu.host_calls import SYMBOL as HOST_SYMBOL
+from jitcore.backends.cpu.kernel import RANGE_TYPE, KernelRenderer, emit_store
 from jitcore.backends.cpu.lanes import I8, I32, I64, POINTER, SIZES, TABLE, memory_type
-from jitcore.backends.cpu.sizes import SizeTable, is_static
+from jitcore.backends.cpu.layout import ProgramLayout, RenderOptions
+from jitcore.backends.cpu.sizes import is_static
 from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_SYMBOL
 from jitcore.loopir.expr import Buffer
-from jitcore.loopir.program import Call, Kernel, Native, Program, Reduce, Scan, Store, Switch, While
+from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Reduce, Scan, Store, Switch, While
 from jitcore.schedule.buffers import loads_of, statements_of
 from jitcore.schedule.nest import stores_of
 
 ENTRY_TYPE = ir.FunctionType(I64, [TABLE, SIZES])
+HOST_TYPE = ir.FunctionType(I64, [POINTER, I64, TABLE, I64])
 PARALLEL_TYPE = ir.FunctionType(ir.VoidType(), [RANGE_TYPE.as_pointer(), TABLE, SIZES, I64, I64])
 
 
-class ProgramLayout:
-    """Where buffers and sizes are found: slots of the pointer table and of the array of sizes.
-
-    dims = [offset of each temporary in the arena..., sizes...]; the entry point gets inputs, outputs, arena.
-    """
-
-    def __init__(self, program: Program):
-        aliases = program.aliases
-        self.given = [*program.inputs, *(buffer for buffer in program.outputs if buffer not in aliases)]
-        self.arena = [buffer for buffer in program.temps if buffer.kind == "temp"]
-        self.stack = [buffer for buffer in program.temps if buffer.kind == "scalar"]
-        self.table = {buffer: k for k, buffer in enumerate([*self.given, *self.arena, *self.stack])}
-        self.table |= {output: self.table[source] for output, source in aliases.items()}
-        self.aliases = aliases
-        self.sizes = SizeTable()
+def render_steps(steps: dict[str, Native], layout: ProgramLayout, options: RenderOptions) -> ir.Module:
+    """The module of a program: an entry point for each native step, by name."""
+    module = ir.Module("jitcore")
+    for name, step in steps.items():
+        EntryRenderer(module, name, step, layout, options).render()
+    return module
 
 
 class EntryRenderer:
@@ -55,7 +49,7 @@ class EntryRenderer:
         given, dims = function.args
         first_size, fastmath = len(self.layout.arena), self.options.fastmath
         e = self.e = FunctionEmitter(function, dims, self.layout.sizes, first_size, fastmath)
-        self.dims = dims
+        self.given, self.dims = given, dims
         self._make_table(given, dims)
         self._body(self.step.body)
         e.b.ret(I64(0))
@@ -121,6 +115,8 @@ class EntryRenderer:
             elif isinstance(statement, Call):
                 self.e.values = {}
                 statement.routine.emit(self, statement)
+            elif isinstance(statement, LibraryCall):
+                self._call_host(statement)
             elif is_inline(statement):
                 self.e.values = {}  # a scalar may have been overwritten since it was last read
                 for store in statement.body:
@@ -195,6 +191,21 @@ class EntryRenderer:
         if total is None:
             return I64(static)
         return total if static == 1 else self.e.b.mul(total, I64(static))
+
+    def _call_host(self, call: LibraryCall) -> None:
+        """Calls Python; where that raised, the entry point returns at once."""
+        e, layout = self.e, self.layout
+        buffers = [*call.inputs, *call.outputs]
+        addresses = e.prologue.alloca(POINTER, size=I32(max(len(buffers), 1)))
+        for k, buffer in enumerate(buffers):
+            e.b.store(self.address_of(buffer), e.b.gep(addresses, [I64(k)]))
+        cell = e.b.load(e.b.gep(self.given, [I64(len(layout.given) + bool(layout.arena))]))
+        host = e.b.load(e.b.bitcast(cell, TABLE))
+        function = self.declare(HOST_SYMBOL, HOST_TYPE)
+        status = e.b.call(function, [host, I64(layout.host_calls[call]), addresses, I64(len(buffers))])
+        with e.b.if_then(e.b.icmp_signed("!=", status, I64(0)), likely=False):
+            e.b.ret(status)
+        e.values = {}
 
     def _while(self, loop: While) -> None:
         e = self.e

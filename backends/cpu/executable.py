@@ -13,15 +13,16 @@ import numpy as np
 
 from jitcore.backends.cpu.arena import plan_arena
 from jitcore.backends.cpu.compiler import NativeProgram, compile_program
-from jitcore.backends.cpu.entry import ProgramLayout
+from jitcore.backends.cpu.host_calls import calls_python, write_steps
 from jitcore.backends.cpu.launch import open_launchers
+from jitcore.backends.cpu.layout import ProgramLayout
 from jitcore.backends.cpu.target import CpuTarget
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.dispatch.abstracted import has_symbolic_shapes, specialize_jaxpr
 from jitcore.dispatch.backend import CompileOptions
 from jitcore.loopir.expr import Buffer
-from jitcore.loopir.program import LibraryCall, Program, format_program
+from jitcore.loopir.program import Call, LibraryCall, Program, While, format_program
 from jitcore.schedule import lower_program
 
 # Bytes of arrays above which a call lets other Python threads run meanwhile; below, it would cost more than
@@ -78,8 +79,10 @@ def bind_program(
     launchers = open_launchers()
     has_loop = any(not isinstance(step, LibraryCall) and _may_run_long(step.body) for step in program.steps)
     launch = launchers.releasing if total > RELEASE_BYTES or has_loop else launchers.holding
-    if any(isinstance(step, LibraryCall) for step in program.steps):
-        return _bind_steps(program, compiled, layout, dims, offsets, arena_bytes, launch)
+    if calls_python(program, layout):
+        if layout.host_calls and launchers.kind == "ctypes":
+            launch = launchers.holding  # the only one of its kind that sees exceptions of callbacks
+        return write_steps(program, compiled, layout, dims, offsets, arena_bytes, launch)
     return _write_call(program, compiled, dims, arena_bytes, launch)
 
 
@@ -107,50 +110,8 @@ def _write_call(program, compiled, dims, arena_bytes, launch) -> Callable:
     return names["run"]
 
 
-def _bind_steps(program, compiled, layout, dims, offsets, arena_bytes, launch) -> Callable:
-    """The function for a program with library calls between native steps."""
-    plan = []
-    addresses = iter(compiled.addresses)
-    for step in program.steps:
-        plan.append(step if isinstance(step, LibraryCall) else next(addresses))
-    keep = (compiled, dims)
-    made = [buffer for buffer in layout.given if buffer not in program.inputs]
-    dims_address = dims.ctypes.data
-
-    def run(*arrays: np.ndarray) -> list[np.ndarray]:
-        assert keep
-        memory = dict(zip(program.inputs, arrays))
-        for buffer in made:
-            memory[buffer] = np.empty(buffer.shape, buffer.dtype)
-        arena = np.empty(arena_bytes, np.uint8)
-        for buffer, offset in zip(layout.arena, offsets):
-            raw = arena[offset : offset + _nbytes(buffer)]
-            memory[buffer] = raw.view(buffer.dtype).reshape(buffer.shape)
-        given = [memory[buffer] for buffer in layout.given]
-        if layout.arena:
-            given.append(arena)
-        for step in plan:
-            if step.__class__ is int:
-                launch(step, dims_address, *given)
-            else:
-                run_library_call(step, memory)
-        return [memory[buffer] for buffer in program.outputs]
-
-    return run
-
-
-def run_library_call(step: LibraryCall, memory: dict[Buffer, np.ndarray]) -> None:
-    """Runs a primitive's implementation and moves its results into their buffers."""
-    with np.errstate(all="ignore"):
-        results = step.function(*[memory[buffer] for buffer in step.inputs])
-    if len(step.outputs) == 1 and isinstance(results, np.ndarray | np.generic):
-        results = [results]
-    for buffer, result in zip(step.outputs, results):
-        memory[buffer][...] = result
-
-
 def _may_run_long(body: list) -> bool:
-    return any(type(statement).__name__ == "While" for statement in body)
+    return any(isinstance(statement, (While, Call)) for statement in body)
 
 
 def _nbytes(buffer: Buffer) -> int:

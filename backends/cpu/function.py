@@ -27,7 +27,7 @@ from jitcore.backends.cpu.lanes import (
 )  # fmt: skip
 from jitcore.backends.cpu.scalar_ops import emit_operation
 from jitcore.backends.cpu.sizes import SizeTable, is_static
-from jitcore.backends.cpu.strides import can_store, find_stride, load_strided, store_strided
+from jitcore.backends.cpu.strides import can_store, find_stride, load_strided, shares_registers, store_strided
 from jitcore.loopir.expr import Buffer, Expr, children
 from jitcore.loopir.index import Axis, Dynamic, Index, Mod
 
@@ -302,9 +302,15 @@ class FunctionEmitter:
         b.branch(head)
         b.position_at_end(after)
 
-    def unroll(self, axis: Axis, extent: int, body: Callable[[], None]) -> None:
-        """`body` for each value of an axis, one after the other; they share the registers that they read."""
-        for number in range(extent):
+    def can_unroll(self, axis: Axis, statement) -> bool:
+        """Whether iterations over an axis are few, and better written out."""
+        if self.lanes == 1 or self.mask is not None or self.unrolled or not is_static(axis.extent):
+            return False
+        return shares_registers(statement, self.vector_axis)
+
+    def unroll(self, axis: Axis, numbers: range, body: Callable[[], None]) -> None:
+        """`body` for each of some values of an axis, written out; they share the registers that they read."""
+        for number in numbers:
             saved = self.values
             self.values = dict(saved)
             self.axis_values[axis], self.unrolled[axis] = I64(number), number
@@ -327,27 +333,30 @@ class FunctionEmitter:
         b.position_at_end(after)
 
     def vector_loop(
-        self, axis: Axis, start: ir.Value, stop: ir.Value, lanes: int, body: Callable[[], None]
+        self, axis: Axis, start: ir.Value, stop: ir.Value, widths: list[int], body: Callable[[], None]
     ) -> None:
-        """Runs body for all of [start, stop) in lanes: whole vectors, then once under a mask for the rest."""
+        """Runs body for all of [start, stop) in lanes: whole vectors of each width in turn, then once under a
+        mask for the rest."""
         b = self.b
-        width = I64(lanes)
-        whole = b.add(start, b.mul(b.sdiv(b.sub(stop, start), width), width))
 
-        def run(i):
+        def run(i, lanes):
             self.axis_values[axis], self.vector_axis, self.lanes = i, axis, lanes
             body()
             self.vector_axis, self.lanes = None, 1
 
-        self.loop(start, whole, width, run)
+        for lanes in widths:
+            width = I64(lanes)
+            whole = b.add(start, b.mul(b.sdiv(b.sub(stop, start), width), width))
+            self.loop(start, whole, width, lambda i, lanes=lanes: run(i, lanes))
+            start = whole
 
         def run_rest():
-            positions = self.b.add(splat(self.b, whole, lanes), iota(lanes))
+            positions = self.b.add(splat(self.b, start, lanes), iota(lanes))
             self.mask = self.b.icmp_signed("<", positions, splat(self.b, stop, lanes))
-            run(whole)
+            run(start, lanes)
             self.mask = None
 
-        self.when(b.icmp_signed("<", whole, stop), run_rest)
+        self.when(b.icmp_signed("<", start, stop), run_rest)
 
 
 def _alignment(buffer: Buffer) -> int:

@@ -96,7 +96,7 @@ class LoadedImage:
 
     def __init__(self, image: Image, find_address: Callable[[str], int]):
         found = {slot.symbol: find_address(slot.symbol) for slot in image.slots if slot.symbol}
-        memory = mmap.mmap(-1, max(len(image.code), 1))
+        memory = mmap.mmap(-1, max(len(image.code), 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         memory[: len(image.code)] = image.code
         start = found[""] = ctypes.addressof(ctypes.c_char.from_buffer(memory))
         for offset, symbol, addend in image.slots:

@@ -7,7 +7,6 @@ range of the outermost loop, which the entry point calls directly or hands to th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from llvmlite import ir
 
@@ -23,28 +22,20 @@ from jitcore.backends.cpu.lanes import (
     iota,
     splat,
 )
+from jitcore.backends.cpu.layout import RenderOptions
 from jitcore.backends.cpu.repeat import emit_repeat
 from jitcore.backends.cpu.scalar_ops import IDENTITIES, emit_operation, is_math_call
 from jitcore.backends.cpu.scan import block_totals, emit_blocks, emit_scan
-from jitcore.backends.cpu.sizes import SizeTable, is_static
+from jitcore.backends.cpu.sizes import SizeTable
 from jitcore.loopir.expr import Buffer, Expr, children, walk
 from jitcore.loopir.program import Kernel, Loop, Reduce, Repeat, Scan, Store
 from jitcore.schedule.nest import roots_of, stores_of
 
 # A kernel with more calls of mathematical functions keeps them as calls: copies would take long to compile.
 MAX_INLINED_CALLS = 6
+# Expressions in loops over wide groups of columns.
+MAX_COLUMN_NODES = 6
 RANGE_TYPE = ir.FunctionType(ir.VoidType(), [TABLE, SIZES, I64, I64])
-
-
-class RenderOptions(NamedTuple):
-    """What the code is rendered for; part of the key of compiled code.
-
-    vector_bytes: of the widest register. max_threads: of one kernel; None for all, 1 for serial code.
-    """
-
-    vector_bytes: int
-    fastmath: bool = False
-    max_threads: int | None = None
 
 
 class KernelRenderer:
@@ -72,18 +63,18 @@ class KernelRenderer:
         """Functions in the order in which they run, each with the iterations of its range: one over the
         outermost loop; for a split reduction one per block and the rest; for a split scan two per block."""
         body = self.kernel.body
-        first = body[0]
+        first, make = body[0], self._range_function
         if isinstance(first, (Reduce, Scan)) and first.partials:
             is_scan, blocks = isinstance(first, Scan), first.partials[0].shape[0]
             reduce = block_totals(first) if is_scan else first
-            totals = self._range_function("blocks", lambda e, lo, hi: self._blocks(e, reduce, lo, hi))
+            totals = make("blocks", lambda e, lo, hi: self._blocks(e, reduce, lo, hi))
             if is_scan:
-                scan = self._range_function("scan", lambda e, lo, hi: emit_blocks(self, e, first, lo, hi))
+                scan = make("scan", lambda e, lo, hi: emit_blocks(self, e, first, lo, hi))
                 return [(totals, blocks), (scan, blocks)]
-            return [(totals, blocks), (self._range_function("finish", lambda e, lo, hi: self._finish(e, body)), 1)]
+            return [(totals, blocks), (make("finish", lambda e, lo, hi: self._finish(e, body)), 1)]
         if len(body) == 1 and isinstance(first, Loop):
-            return [(self._range_function("", lambda e, lo, hi: self._loop(e, first, lo, hi)), first.axis.extent)]
-        return [(self._range_function("", lambda e, lo, hi: self.emit_statements(e, body)), 1)]
+            return [(make("", lambda e, lo, hi: self._loop(e, first, lo, hi)), first.axis.extent)]
+        return [(make("", lambda e, lo, hi: self.emit_statements(e, body)), 1)]
 
     def _range_function(self, suffix: str, emit: Callable) -> ir.Function:
         function = ir.Function(self.module, RANGE_TYPE, f"{self.name}{'_' if suffix else ''}{suffix}")
@@ -118,6 +109,13 @@ class KernelRenderer:
         registers = 1 if has_math else 4 if isinstance(statement, Reduce) else 2
         return max(2, registers * self.vector_bytes // widest)
 
+    def _walks_columns(self, statement: Loop | Reduce) -> bool:
+        """Whether loops inside jump from row to row: then more lanes at a time use whole cache lines and
+        pages. Not for long formulas, which need the registers themselves."""
+        inner = statement.body if isinstance(statement, Loop) else []
+        return (any(isinstance(s, (Reduce, Scan)) for s in inner)
+                and sum(len(walk(roots_of(s))) for s in inner) <= MAX_COLUMN_NODES)  # fmt: skip
+
     # -- statements ---------------------------------------------------------------------------------------
     def emit_statements(self, e: FunctionEmitter, body: list) -> None:
         for statement in body:
@@ -141,10 +139,11 @@ class KernelRenderer:
     ) -> None:
         lanes = self.lanes_of(statement) if axis is self.kernel.vector else 1
         if lanes > 1:
-            e.vector_loop(axis, start, stop, lanes, body)
+            wide = [4 * lanes] if self._walks_columns(statement) else []
+            e.vector_loop(axis, start, stop, [*wide, lanes], body)
             return
-        if e.lanes > 1 and e.mask is None and is_static(axis.extent):
-            e.unroll(axis, int(axis.extent), body)
+        if e.can_unroll(axis, statement):
+            e.unroll(axis, range(axis.extent), body)
             return
 
         def run(i):

@@ -1,11 +1,14 @@
 """LLVM types and instructions for scalars and lanes: the vocabulary of the renderer.
 
 In: NumPy dtypes, lane counts, an `ir.IRBuilder`. Out: LLVM types, constants and instructions. A register
-holds bool as i1, bfloat16 as its 16 bits, a complex number as a vector of two; everything else as LLVM's
-own type.
+holds bool as i1, bfloat16 as its 16 bits, everything else as LLVM's own type. A complex number is a `Pair` of
+registers.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -20,8 +23,33 @@ SIZES = I64.as_pointer()
 _FLOATS = {dtypes.float16: ir.HalfType(), dtypes.float32: ir.FloatType(), dtypes.float64: ir.DoubleType()}
 
 
+class Pair(NamedTuple):
+    """A complex number, or lanes of them: the real and the imaginary parts."""
+
+    re: ir.Value
+    im: ir.Value
+
+
+def map_parts(function: Callable, *values):
+    """function(*values), or a `Pair` of its results on both parts of pairs."""
+    if isinstance(values[0], Pair):
+        return Pair(*map(function, *values))
+    return function(*values)
+
+
+def choose(builder: ir.IRBuilder, condition: ir.Value, x, y):
+    """x where the condition holds, else y."""
+    return map_parts(lambda x, y: builder.select(condition, x, y), x, y)
+
+
+def part_dtype(dtype) -> np.dtype:
+    """The dtype of the numbers that registers hold: that of its parts for a complex one."""
+    dtype = np.dtype(dtype)
+    return dtypes.real_dtype(dtype) if dtype.kind == "c" else dtype
+
+
 def element_type(dtype) -> ir.Type:
-    """The register type of one element."""
+    """The register type of one element, which is no complex number."""
     dtype = np.dtype(dtype)
     if dtype in _FLOATS:
         return _FLOATS[dtype]
@@ -29,13 +57,15 @@ def element_type(dtype) -> ir.Type:
         return I1
     if dtype == dtypes.bfloat16:
         return I16
-    if dtype.kind == "c":
-        return ir.VectorType(_FLOATS[dtypes.real_dtype(dtype)], 2)
     return ir.IntType(dtype.itemsize * 8)
 
 
 def memory_type(dtype) -> ir.Type:
-    return I8 if np.dtype(dtype) == dtypes.bool_ else element_type(dtype)
+    """The type of one element in memory; a vector of two for a complex number."""
+    dtype = np.dtype(dtype)
+    if dtype == dtypes.bool_:
+        return I8
+    return ir.VectorType(_FLOATS[part_dtype(dtype)], 2) if dtype.kind == "c" else element_type(dtype)
 
 
 def widen(element: ir.Type, lanes: int) -> ir.Type:
@@ -49,15 +79,12 @@ def constant(value_type: ir.Type, value) -> ir.Constant:
     return ir.Constant(value_type, value)
 
 
-def element_constant(dtype, value, lanes: int = 1) -> ir.Value:
+def element_constant(dtype, value, lanes: int = 1) -> ir.Value | Pair:
     """An element of an array as a constant."""
     dtype = np.dtype(dtype)
     if dtype.kind == "c":
-        part = element_type(dtype).element
-        value = dtype.type(value)
-        return ir.Constant(
-            element_type(dtype), [ir.Constant(part, float(value.real)), ir.Constant(part, float(value.imag))]
-        )
+        part, value = part_dtype(dtype), dtype.type(value)
+        return Pair(element_constant(part, value.real, lanes), element_constant(part, value.imag, lanes))
     if dtype == dtypes.bfloat16:
         value = int(np.asarray(value, dtype).view(np.uint16))
     elif dtypes.is_floating(dtype):
@@ -79,8 +106,10 @@ def call_intrinsic(builder: ir.IRBuilder, name: str, operands: list, result=None
     return builder.call(function, operands)
 
 
-def splat(builder: ir.IRBuilder, value: ir.Value, lanes: int) -> ir.Value:
+def splat(builder: ir.IRBuilder, value: ir.Value | Pair, lanes: int) -> ir.Value | Pair:
     """A scalar in every lane."""
+    if isinstance(value, Pair):
+        return map_parts(lambda part: splat(builder, part, lanes), value)
     if (
         isinstance(value, ir.Constant)
         and not isinstance(value.constant, (list, tuple))
@@ -97,7 +126,8 @@ def iota(lanes: int) -> ir.Constant:
     return ir.Constant(ir.VectorType(I64, lanes), [I64(k) for k in range(lanes)])
 
 
-def lane_count(value: ir.Value) -> int:
+def lane_count(value: ir.Value | Pair) -> int:
+    value = value.re if isinstance(value, Pair) else value
     return value.type.count if isinstance(value.type, ir.VectorType) else 1
 
 

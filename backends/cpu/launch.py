@@ -3,7 +3,7 @@
 In: the address of an entry point `int64 entry(i8** buffers, int64* dims)`, the address of its extents, and
 the ndarrays whose memory it works on. Out: the entry point's status as an int (0: success). Stage: run time.
 
-The trampoline is a built-in function of CPython whose body is LLVM code made by this module once per process.
+The trampoline is a built-in function of CPython whose body is LLVM code made by this module.
 It reads each ndarray's data pointer from the array object itself, which takes a nanosecond where
 `array.ctypes.data` takes a microsecond. Whether array objects are laid out as assumed is checked when the
 trampoline is made; if not, a slower one in Python takes its place.
@@ -20,10 +20,13 @@ import numpy as np
 
 from jitcore.backends.cpu import native, symbols
 
-__all__ = ["MAX_ARRAYS", "Launchers", "open_launchers"]
+__all__ = ["MAX_ARRAYS", "RAISED", "Launchers", "open_launchers"]
 
 #: Arrays one call may pass; their table lies on the stack.
 MAX_ARRAYS = 4096
+
+#: The status of an entry point that left a Python exception set: it is raised.
+RAISED = -(1 << 63)
 
 _TYPE_OFFSET = 8  # PyObject.ob_type
 _DATA_OFFSET = 16  # PyArrayObject.data, the first field after PyObject
@@ -52,8 +55,8 @@ class Launchers(NamedTuple):
 
 
 def open_launchers() -> Launchers:
-    """The process's launchers; the first call compiles them. Cost: 15 ms, Numba's import not counted."""
-    with native.compiler_lock():
+    """The process's launchers; the first call loads them. Cost: 0.4 ms; 15 ms when they must be compiled."""
+    with symbols.link_lock:
         return _make_launchers()
 
 
@@ -94,12 +97,7 @@ _kept_alive: list[object] = []
 
 
 def _make_native_launchers() -> Launchers:
-    library = native.compile_module(
-        _TRAMPOLINE_HEAD
-        + _render_trampoline("launch_holding", release_gil=False)
-        + _render_trampoline("launch_releasing", release_gil=True),
-        "launch",
-    )
+    library, _ = native.find_or_compile("launch", "", _render_trampolines)
     new_function = ctypes.pythonapi.PyCFunction_NewEx
     new_function.restype = ctypes.py_object
     new_function.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -113,12 +111,11 @@ def _make_native_launchers() -> Launchers:
     return Launchers(*functions, "native")
 
 
-def _find_python_function(name: str) -> int:
-    """Where one of CPython's functions is: a statically linked interpreter need not export it to LLVM."""
-    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+_NDARRAY = "jitcore_ndarray_type"
 
-
-symbols.provide("Py", _find_python_function)
+# A statically linked interpreter need not export its functions to LLVM.
+symbols.provide("Py", symbols.find_in_process)
+symbols.provide(_NDARRAY, lambda _: id(np.ndarray))
 
 
 def _text_constant(name: str, text: str) -> str:
@@ -134,7 +131,10 @@ _TRAMPOLINE_HEAD = (
     _text_constant("count_text", _COUNT_TEXT)
     + _text_constant("null_text", _NULL_TEXT)
     + _text_constant("array_text", _ARRAY_TEXT)
-    + """
+    + f"""
+@{_NDARRAY} = external global i8
+@PyExc_TypeError = external global ptr
+@PyExc_ValueError = external global ptr
 declare ptr @PyErr_Format(ptr, ptr, ...)
 declare ptr @PyErr_Occurred()
 declare void @PyEval_RestoreThread(ptr)
@@ -146,11 +146,16 @@ declare i32 @PyType_IsSubtype(ptr, ptr)
 )
 
 
+def _render_trampolines() -> str:
+    return (
+        _TRAMPOLINE_HEAD
+        + _render_trampoline("launch_holding", release_gil=False)
+        + _render_trampoline("launch_releasing", release_gil=True)
+    )
+
+
 def _render_trampoline(name: str, *, release_gil: bool) -> str:
     """LLVM text of `PyObject *name(PyObject *self, PyObject *const *args, Py_ssize_t nargs)`."""
-    ndarray, type_error, value_error = (
-        f"inttoptr (i64 {id(cls)} to ptr)" for cls in (np.ndarray, TypeError, ValueError)
-    )
     save = "%state = call ptr @PyEval_SaveThread()" if release_gil else ""
     restore = "call void @PyEval_RestoreThread(ptr %state)" if release_gil else ""
     return f"""
@@ -187,10 +192,10 @@ read_array:
   %array = load ptr, ptr %array_slot
   %type_slot = getelementptr i8, ptr %array, i64 {_TYPE_OFFSET}
   %type = load ptr, ptr %type_slot
-  %is_exact = icmp eq ptr %type, {ndarray}
+  %is_exact = icmp eq ptr %type, @{_NDARRAY}
   br i1 %is_exact, label %read_data, label %check_subclass
 check_subclass:
-  %is_subclass = call i32 @PyType_IsSubtype(ptr %type, ptr {ndarray})
+  %is_subclass = call i32 @PyType_IsSubtype(ptr %type, ptr @{_NDARRAY})
   %is_other = icmp eq i32 %is_subclass, 0
   br i1 %is_other, label %refuse_array, label %read_data
 read_data:
@@ -204,21 +209,27 @@ run:
   {save}
   %status = call i64 %entry(ptr %table, ptr %dims)
   {restore}
+  %has_raised = icmp eq i64 %status, {RAISED}
+  br i1 %has_raised, label %fail, label %finish
+finish:
   %result = call ptr @PyLong_FromLongLong(i64 %status)
   ret ptr %result
 refuse_count:
-  call ptr (ptr, ptr, ...) @PyErr_Format(ptr {type_error}, ptr @count_text, i64 %nargs)
+  %count_type = load ptr, ptr @PyExc_TypeError
+  call ptr (ptr, ptr, ...) @PyErr_Format(ptr %count_type, ptr @count_text, i64 %nargs)
   br label %fail
 refuse_entry:
   %entry_error = call ptr @PyErr_Occurred()
   %entry_is_zero = icmp eq ptr %entry_error, null
   br i1 %entry_is_zero, label %refuse_null, label %fail
 refuse_null:
-  call ptr (ptr, ptr, ...) @PyErr_Format(ptr {value_error}, ptr @null_text)
+  %null_type = load ptr, ptr @PyExc_ValueError
+  call ptr (ptr, ptr, ...) @PyErr_Format(ptr %null_type, ptr @null_text)
   br label %fail
 refuse_array:
   %position = add i64 %k, 2
-  call ptr (ptr, ptr, ...) @PyErr_Format(ptr {type_error}, ptr @array_text, i64 %position, ptr %type)
+  %array_type = load ptr, ptr @PyExc_TypeError
+  call ptr (ptr, ptr, ...) @PyErr_Format(ptr %array_type, ptr @array_text, i64 %position, ptr %type)
   br label %fail
 fail:
   ret ptr null

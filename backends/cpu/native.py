@@ -4,12 +4,14 @@ In: an llvmlite module (or its text) whose exported functions are complete kerne
 holds machine code and gives addresses. Stage: the last one of compilation, after rendering a loop program
 to LLVM IR.
 
-The target machine (processor, features, data layout) is the one of Numba's code generator, so kernels agree
-with what `@njit` emits in the same process and obey the same NUMBA_* settings. Numba's *library* object is
-not used: it runs each module through two whole pass pipelines made for scalar Python code. Kernels arrive
-with explicit vectors and explicit strides, and a short list of cleaning passes gives the same machine code in
-a fifth of the time. The object file is linked by LLVM's ORC, which frees the code when the `Library` goes;
-its bytes are what a disk cache stores.
+Processor and features are those of Numba's code generator, so kernels agree with what `@njit` emits in the
+same process and obey the same NUMBA_* settings. Numba's *library* object is not used: it runs each module
+through two whole pass pipelines made for scalar Python code. Kernels arrive with explicit vectors and
+explicit strides, and a short list of cleaning passes gives the same machine code in a fifth of the time.
+
+Object files are linked by `objects.py` into images, which `images.py` loads, in this process and from disk
+in others. Where it does not know the form of object files, LLVM's own linker (ORC) loads them, and they are
+not kept on disk.
 
 Numba and LLVM are imported when the first module is compiled, not before.
 """
@@ -18,19 +20,21 @@ from __future__ import annotations
 
 import functools
 import itertools
-import json
 import os
 import struct
 import zlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from jitcore.backends.cpu import symbols
+from jitcore.backends.cpu import host, objects, symbols
+from jitcore.backends.cpu.images import Image, LoadedImage
+from jitcore.dispatch import disk_cache
 
 if TYPE_CHECKING:
     import llvmlite.ir
 
 __all__ = ["DEFAULT_OPT_LEVEL", "Library", "NativeCodeError", "compile_module", "compiler_lock",
-           "describe_target", "host_key", "load_library"]  # fmt: skip
+           "describe_target", "find_or_compile"]  # fmt: skip
 
 DEFAULT_OPT_LEVEL = 1
 
@@ -48,8 +52,7 @@ _CLEANING_PASSES = (
     "dead_code_elimination",
 )
 
-_MAGIC = b"jitcore-native-1\n"
-_HEADER_SIZE = struct.Struct("<II")
+_IR_SIZE = struct.Struct("<I")
 _library_numbers = itertools.count()
 
 
@@ -62,25 +65,27 @@ class Library:
 
     Attributes:
         name: what the caller called it; need not be unique.
-        llvm_ir: the IR text that was compiled.
         opt_level: 0 to 3, see `compile_module`.
         symbols: names of the exported functions.
     """
 
-    def __init__(self, name, llvm_ir, opt_level, object_code, exports, imports):
+    def __init__(self, name: str, opt_level: int, packed_ir: bytes, code, exports):
         self.name = name
-        self.llvm_ir = llvm_ir
         self.opt_level = opt_level
         self.symbols = tuple(exports)
-        self._object_code = object_code
-        self._imports = tuple(imports)
-        self._tracker = _link_object(name, object_code, exports, imports)
+        self._packed_ir = packed_ir
+        self._code = code
+
+    @property
+    def llvm_ir(self) -> str:
+        """The IR text that was compiled."""
+        return zlib.decompress(self._packed_ir).decode()
 
     def address(self, symbol: str) -> int:
         """Address of an exported function. Raises: NativeCodeError when the module does not define it."""
         if symbol not in self.symbols:
             raise NativeCodeError(f"library {self.name} exports {', '.join(self.symbols)}, not {symbol!r}")
-        return self._tracker[symbol]
+        return self._code[symbol]
 
     def optimized_ir(self) -> str:
         """IR text after the passes. Recomputed at each call, so that kernels do not keep their modules."""
@@ -92,20 +97,8 @@ class Library:
         with compiler_lock():
             return _open_target().machine.emit_assembly(_optimize_ir(self.llvm_ir, self.opt_level))
 
-    def serialize(self) -> bytes:
-        """Bytes from which `load_library` makes an equal library, in any process of an equal host."""
-        header = json.dumps({
-            "name": self.name,
-            "opt_level": self.opt_level,
-            "exports": self.symbols,
-            "imports": self._imports,
-            "host": host_key(),
-        }).encode()
-        ir = zlib.compress(self.llvm_ir.encode())
-        return b"".join((_MAGIC, _HEADER_SIZE.pack(len(header), len(ir)), header, ir, self._object_code))
-
     def __repr__(self):
-        return f"Library({self.name}: {', '.join(self.symbols)}; {len(self._object_code)} bytes)"
+        return f"Library({self.name}: {', '.join(self.symbols)})"
 
 
 def compile_module(module: llvmlite.ir.Module | str, name: str, *, opt_level: int | None = None) -> Library:
@@ -113,7 +106,7 @@ def compile_module(module: llvmlite.ir.Module | str, name: str, *, opt_level: in
 
     Args:
         module: a module or its text. Triple and data layout are set here. Every function with external
-            linkage is exported; declared functions are looked up among the provided ones (`symbols`) and
+            linkage is exported; declared ones are looked up among the provided ones (`symbols`) and
             the process's own.
         name: for messages and `repr`; libraries of the same name do not clash, and neither do their symbols.
         opt_level: 0 none; 1 (default) the cleaning passes that explicit vector code needs; 2 LLVM's O2
@@ -125,73 +118,115 @@ def compile_module(module: llvmlite.ir.Module | str, name: str, *, opt_level: in
     Cost: 4.8 ms for a fused SELU (vector loop and scalar rest), 23 ms for 500 fused operations; level 2 takes
         twice, level 3 three times that. Numba's own library takes 26 and 127 ms.
     """
-    level = DEFAULT_OPT_LEVEL if opt_level is None else opt_level
-    if level not in (0, 1, 2, 3):
-        raise ValueError(f"opt_level is 0, 1, 2 or 3, not {opt_level!r}")
-    text = str(module)
+    return _compile(str(module), name, _check_level(opt_level))[0]
+
+
+def _compile(text: str, name: str, level: int) -> tuple[Library, bytes]:
+    """(the library, bytes from which `_load_stored` makes an equal one, empty where nothing does)."""
     with compiler_lock():
         optimized = _optimize_ir(text, level)
         exports, imports = _list_symbols(optimized)
         object_code = _open_target().machine.emit_object(optimized)
-        return Library(name, text, level, object_code, exports, imports)
+    # Linking opens symbols, which may compile: their lock comes before the compiler's.
+    packed_ir = zlib.compress(text.encode(), level=1)
+    if objects.can_link():
+        try:
+            image = objects.link_object(object_code)
+        except objects.UnknownObjectError:
+            pass
+        else:
+            stored = b"".join((_IR_SIZE.pack(len(packed_ir)), packed_ir, image.encode()))
+            return _load_image(name, level, packed_ir, image), stored
+    code = _link_by_llvm(name, object_code, exports, imports)
+    return Library(name, level, packed_ir, code, exports), b""
 
 
-def load_library(data: bytes) -> Library:
-    """The library that `Library.serialize` wrote.
+def _check_level(opt_level: int | None) -> int:
+    level = DEFAULT_OPT_LEVEL if opt_level is None else opt_level
+    if level not in (0, 1, 2, 3):
+        raise ValueError(f"opt_level is 0, 1, 2 or 3, not {opt_level!r}")
+    return level
 
-    Raises: NativeCodeError when the bytes are damaged or were made for another processor or LLVM version.
-    Cost: 0.5 ms once the code generator is open.
+
+def find_or_compile(
+    name: str, facts: str, render: Callable[[], llvmlite.ir.Module | str], *, opt_level: int | None = None
+) -> tuple[Library, bool]:
+    """The library of a module, from disk if an earlier process compiled it.
+
+    Args:
+        name: as for `compile_module`.
+        facts: text that differs whenever `render` gives another module in this installation.
+        render: makes the module, which holds no address of this process.
+        opt_level: as for `compile_module`.
+    Returns: (library, whether it was compiled now).
+    Raises: as `compile_module`.
+    Cost: 0.15 ms from disk.
     """
-    if not data.startswith(_MAGIC):
-        raise NativeCodeError("these bytes are not a serialized jitcore library")
+    level = _check_level(opt_level)
+    cache = disk_cache.open_cache()
+    key = None if cache is None else host.make_key(name, str(level), facts)
+    found = None if key is None else cache.find(key)
+    if found is not None:
+        try:
+            return _load_stored(name, level, found), False
+        except ValueError:  # what was written is not what is read: compile again and replace it
+            pass
+    library, stored = _compile(str(render()), name, level)
+    if key is not None and stored:
+        cache.add(key, stored)
+    return library, True
+
+
+def _load_stored(name: str, level: int, stored: bytes) -> Library:
+    """Raises: ValueError for bytes that `_compile` did not make."""
     try:
-        start = len(_MAGIC) + _HEADER_SIZE.size
-        header_size, ir_size = _HEADER_SIZE.unpack(data[len(_MAGIC) : start])
-        header = json.loads(data[start : start + header_size])
-        ir_start = start + header_size
-        llvm_ir = zlib.decompress(data[ir_start : ir_start + ir_size]).decode()
-    except (struct.error, ValueError, zlib.error) as damage:
-        raise NativeCodeError(f"serialized library is damaged: {damage}") from None
-    if header["host"] != host_key():
-        raise NativeCodeError(f"library {header['name']} was compiled for another host: {header['host']}")
-    object_code = data[ir_start + ir_size :]
-    with compiler_lock():
-        return Library(
-            header["name"], llvm_ir, header["opt_level"], object_code, header["exports"], header["imports"]
-        )
+        (size,) = _IR_SIZE.unpack_from(stored)
+    except struct.error as damage:
+        raise ValueError(str(damage)) from None
+    start = _IR_SIZE.size
+    packed_ir, image = stored[start : start + size], Image.decode(stored[start + size :])
+    return _load_image(name, level, packed_ir, image)
 
 
-@functools.cache
-def host_key() -> str:
-    """Text that is equal for hosts that may share machine code: LLVM version, triple, processor, features."""
-    import llvmlite.binding as llvm
+def _load_image(name: str, level: int, packed_ir: bytes, image: Image) -> Library:
+    def find_address(symbol):
+        address = symbols.address_of(symbol) or symbols.find_in_process(symbol)
+        if address is None:
+            raise NativeCodeError(f"library {name} calls {symbol}, which no loaded library defines")
+        return address
 
-    with compiler_lock():
-        target = _open_target()
-    features = f"{zlib.crc32(target.features.encode()):08x}"
-    return f"llvm{'.'.join(map(str, llvm.llvm_version_info))}/{target.triple}/{target.cpu}/{features}"
+    try:
+        code = LoadedImage(image, find_address)
+    except OSError as refusal:
+        raise NativeCodeError(f"library {name} cannot be loaded: {refusal}") from None
+    return Library(name, level, packed_ir, code, image.exports)
 
 
-def describe_target() -> tuple[str, str]:
-    """(processor, features) for which code is generated; features in LLVM's form "+avx,-avx512f"."""
+def describe_target() -> host.Target:
+    """What LLVM generates code for, as LLVM says."""
     with compiler_lock():
         target = _open_target()
-    return target.cpu, target.features
+    return host.Target(target.triple, target.cpu, target.features)
 
 
 class _Target:
-    """Numba's target machine with the linker for what it emits; one per process."""
+    """A target machine for Numba's target; one per process."""
 
     def __init__(self):
         import llvmlite.binding as llvm
         from numba.core.registry import cpu_target
 
         codegen = cpu_target.target_context.codegen()
-        self.codegen = codegen  # owns the target machine
-        self.machine = codegen._tm
+        self.codegen = codegen  # owns its target machine
         self.triple, self.cpu, self.features = codegen.magic_tuple()
         self.data_layout = str(codegen.target_data)
-        self.linker = llvm.create_lljit_compiler()
+        self.machine = codegen._tm
+        if objects.can_link():
+            from numba.core import config as numba_config
+
+            self.machine = llvm.Target.from_triple(self.triple).create_target_machine(
+                cpu=self.cpu, features=self.features, opt=numba_config.OPT, reloc="pic", codemodel="small"
+            )
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(
                 before=_lock_compilers, after_in_parent=_unlock_compilers, after_in_child=_unlock_compilers
@@ -220,10 +255,18 @@ def _open_target():
     return _Target()
 
 
+@functools.cache
+def _open_linker():
+    import llvmlite.binding as llvm
+
+    return llvm.create_lljit_compiler()
+
+
 def _lock_compilers():
     """Before a fork: a child forked while another thread is inside LLVM would wait for it for ever."""
     from llvmlite.binding import ffi
 
+    symbols.link_lock.acquire()
     compiler_lock().acquire()
     ffi.lib._lock.__enter__()
 
@@ -233,6 +276,7 @@ def _unlock_compilers():
 
     ffi.lib._lock.__exit__(None, None, None)
     compiler_lock().release()
+    symbols.link_lock.release()
 
 
 def compiler_lock():
@@ -269,27 +313,28 @@ def _list_symbols(module):
                 exports.append(function.name)
         elif not function.name.startswith("llvm."):
             imports.append(function.name)
+    imports += [variable.name for variable in module.global_variables if variable.is_declaration]
     return exports, imports
 
 
-def _link_object(name, object_code, exports, imports):
+def _link_by_llvm(name, object_code, exports, imports):
     import llvmlite.binding as llvm
 
-    builder = llvm.JITLibraryBuilder().add_object_img(object_code).add_current_process()
-    for symbol in exports:
-        builder.export_symbol(symbol)
-    for symbol in imports:
-        address = symbols.address_of(symbol) or llvm.address_of_symbol(symbol)
-        if address is None:
-            raise NativeCodeError(f"library {name} calls {symbol}, which no loaded library defines")
-        builder.import_symbol(symbol, address)
-    for symbol in _CONVERSIONS:
-        if symbol.encode() in object_code and symbol not in exports:
-            builder.import_symbol(symbol, _open_conversions().address(symbol))
-    try:
-        return builder.link(_open_target().linker, f"{name}.{next(_library_numbers)}")
-    except RuntimeError as refusal:
-        raise NativeCodeError(f"library {name} does not link: {refusal}") from None
+    calls = [*imports, *(symbol for symbol in _CONVERSIONS if symbol.encode() in object_code)]
+    addresses = {symbol: symbols.address_of(symbol) for symbol in calls if symbol not in exports}
+    with compiler_lock():
+        builder = llvm.JITLibraryBuilder().add_object_img(object_code).add_current_process()
+        for symbol in exports:
+            builder.export_symbol(symbol)
+        for symbol, address in addresses.items():
+            address = address or llvm.address_of_symbol(symbol)
+            if address is None:
+                raise NativeCodeError(f"library {name} calls {symbol}, which no loaded library defines")
+            builder.import_symbol(symbol, address)
+        try:
+            return builder.link(_open_linker(), f"{name}.{next(_library_numbers)}")
+        except RuntimeError as refusal:
+            raise NativeCodeError(f"library {name} does not link: {refusal}") from None
 
 
 # Where the processor cannot narrow a double in one step, LLVM calls these functions of a compiler's run-time
@@ -317,10 +362,17 @@ define $FORMAT @$SYMBOL(double %x) {
 """
 
 
-@functools.cache
-def _open_conversions() -> Library:
+def _render_conversions() -> str:
     texts = (
         _CONVERSION_TEXT.replace("$SYMBOL", symbol).replace("$FORMAT", target)
         for symbol, target in _CONVERSIONS.items()
     )
-    return compile_module("declare double @llvm.fabs.f64(double)\n" + "".join(texts), "conversions")
+    return "declare double @llvm.fabs.f64(double)\n" + "".join(texts)
+
+
+@functools.cache
+def _open_conversions() -> Library:
+    return find_or_compile("conversions", "", _render_conversions)[0]
+
+
+symbols.provide("__truncdf", lambda symbol: _open_conversions().address(symbol))

@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cpu import complex_ops, mathlib
-from jitcore.backends.cpu.lanes import I16, I32, call_intrinsic, constant, element_type, like
+from jitcore.backends.cpu.lanes import I16, I32, Pair, call_intrinsic, choose, constant, element_type, like
 
 Emit = Callable[..., ir.Value]
 
@@ -27,16 +27,17 @@ def emit_operation(b: ir.IRBuilder, name: str, operand_dtypes: list, result_dtyp
     """One scalar operation. inline: whether the body of a mathematical function is copied to where it is
     called.
 
-    Raises: KeyError for an operation that `can_emit` denies."""
+    Raises: KeyError for an operation that `list_operations` does not list."""
     dtype = np.dtype(operand_dtypes[0])
     if name == "select":
-        return b.select(*args)
+        return choose(b, *args)
     if name == "convert":
         return convert(b, args[0], dtype, np.dtype(result_dtype))
     if name == "bitcast":
         return _bitcast(b, args[0], dtype, np.dtype(result_dtype))
     if dtype.kind == "c" or name == "complex":
-        return complex_ops.OPERATIONS[name](b, *args)
+        return complex_ops.emit_complex(name, dtype, args, lambda part, operand, result, registers: emit_operation(
+            b, part, [operand], result, registers, inline))  # fmt: skip
     kind = dtypes.kind_of(dtype)
     table = _FLOAT if kind == "f" else _BOOL if kind == "b" else _SIGNED if kind == "i" else _UNSIGNED
     emit = table.get(name)
@@ -53,17 +54,16 @@ def is_math_call(name: str, dtype) -> bool:
     return name in mathlib.FUNCTIONS and name not in _FLOAT and dtypes.is_floating(dtype)
 
 
-def can_emit(name: str, dtype) -> bool:
-    """Whether there is code for an operation on operands of this dtype."""
-    dtype = np.dtype(dtype)
-    if name in ("select", "convert", "bitcast"):
-        return True
-    if dtype.kind == "c":
-        return name in complex_ops.OPERATIONS
-    kind = dtypes.kind_of(dtype)
-    if kind == "f":
-        return name in _FLOAT or name in mathlib.FUNCTIONS or name == "complex"
-    return name in (_BOOL if kind == "b" else _SIGNED if kind == "i" else _UNSIGNED)
+def list_operations() -> dict[str, set[str]]:
+    """The operations that there is code for, by the kind of their operands' dtype."""
+    of_all = {"select", "convert", "bitcast"}
+    return {
+        "f": of_all | _FLOAT.keys() | mathlib.FUNCTIONS.keys() | {"complex"},
+        "i": of_all | _SIGNED.keys(),
+        "u": of_all | _UNSIGNED.keys(),
+        "b": of_all | _BOOL.keys(),
+        "c": of_all | complex_ops.OPERATIONS.keys(),
+    }
 
 
 # -- comparison, minimum, maximum ----------------------------------------------------------------------------
@@ -238,10 +238,15 @@ def convert(b: ir.IRBuilder, x: ir.Value, source: np.dtype, target: np.dtype) ->
     if source == target:
         return x
     if source.kind == "c":
-        return _from_complex(b, x, source, target)
+        part = dtypes.real_dtype(source)
+        if target.kind == "c":
+            return map_parts(lambda x: convert(b, x, part, dtypes.real_dtype(target)), x)
+        if target == dtypes.bool_:
+            return b.or_(*(convert(b, x, part, target) for x in x))
+        return convert(b, x.re, part, target)
     if target.kind == "c":
         real = convert(b, x, source, dtypes.real_dtype(target))
-        return complex_ops.make(b, real, ir.Constant(real.type, 0.0))
+        return Pair(real, constant(real.type, 0.0))
     if source == dtypes.bfloat16:
         return convert(b, _from_bfloat16(b, x), dtypes.float32, target)
     if target == dtypes.bfloat16:
@@ -324,6 +329,7 @@ IDENTITIES = {
     "mul": lambda dtype: 1,
     "max": lowest,
     "min": highest,
+    "logaddexp": lowest,
     "argmax": lowest,
     "argmin": highest,
     "or": lambda dtype: 0,

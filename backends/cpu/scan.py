@@ -12,7 +12,7 @@ from llvmlite import ir
 
 from jitcore.backends.cpu.lanes import I64, element_constant, element_type, iota, splat, widen
 from jitcore.backends.cpu.scalar_ops import IDENTITIES, emit_operation
-from jitcore.backends.cpu.strides import join_registers, shuffle, split_registers
+from jitcore.backends.cpu.strides import join_registers, register_lanes, shuffle, split_registers
 from jitcore.loopir.expr import Result
 from jitcore.loopir.program import Reduce, Scan
 
@@ -59,13 +59,14 @@ class _RunningTotal:
     def __init__(self, kernel, e, scan: Scan):
         self.e, self.scan, self.dtype = e, scan, scan.value.dtype
         self.lanes = kernel.lanes_of(scan) if kernel.kernel.vector is scan.axis else 1
-        self.width = min(self.lanes, max(2, e.vector_bytes // self.dtype.itemsize)) if self.lanes > 1 else e.lanes
+        self.width = register_lanes(e, self.lanes, self.dtype) if self.lanes > 1 else e.lanes
         self.identity = element_constant(self.dtype, IDENTITIES[scan.op](self.dtype), self.width)
         self.slot = e.stack_slot(widen(element_type(self.dtype), self.width))
         e.b.store(self.identity, self.slot)
 
     def _combine(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        return emit_operation(self.e.b, self.scan.op, [self.dtype, self.dtype], self.dtype, [x, y])
+        kinds = [self.dtype, self.dtype]
+        return emit_operation(self.e.b, self.scan.op, kinds, self.dtype, [x, y], inline=False)
 
     def add(self, value: ir.Value) -> None:
         b = self.e.b
@@ -80,13 +81,20 @@ class _RunningTotal:
         e, scan = self.e, self.scan
         extent = e.size(scan.axis.extent)
 
-        def run(i):
-            e.axis_values[scan.axis] = e.b.sub(e.b.sub(extent, i), I64(1)) if scan.reverse else i
+        def advance():
             value = self._combine(e.b.load(self.slot), e.expr_in_lanes(scan.value))
             e.b.store(value, self.slot)
             e.store(scan.buffer, scan.offset, value)
 
-        e.loop(start, stop, I64(1), run)
+        def run(i):
+            e.axis_values[scan.axis] = e.b.sub(e.b.sub(extent, i), I64(1)) if scan.reverse else i
+            advance()
+
+        if e.can_unroll(scan.axis, scan):
+            numbers = range(scan.axis.extent)
+            e.unroll(scan.axis, numbers[::-1] if scan.reverse else numbers, advance)
+        else:
+            e.loop(start, stop, I64(1), run)
 
     def _sweep_in_lanes(self, start: ir.Value, stop: ir.Value) -> None:
         e, b, lanes, scan = self.e, self.e.b, self.lanes, self.scan
@@ -127,9 +135,8 @@ class _RunningTotal:
         """Each lane combined with those before it (after it, in a reversed scan)."""
         width, distance = self.width, 1
         while distance < width:
-            places = [lane - distance if lane >= distance else width + lane for lane in range(width)]
-            if self.scan.reverse:
-                places = [lane + distance if lane + distance < width else width + lane for lane in range(width)]
+            shift = distance if self.scan.reverse else -distance
+            places = [lane + shift if 0 <= lane + shift < width else width + lane for lane in range(width)]
             register = self._combine(shuffle(self.e.b, register, self.identity, places), register)
             distance *= 2
         return register

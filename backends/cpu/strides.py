@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.lanes import I1, I32, I64, memory_type
+from jitcore.backends.cpu.lanes import I1, I32, I64, Pair, lane_count, map_parts, memory_type, part_dtype
 from jitcore.backends.cpu.sizes import is_static
-from jitcore.loopir.expr import Buffer
+from jitcore.loopir.expr import Buffer, walk
 from jitcore.loopir.index import Axis, Index
+from jitcore.schedule.nest import roots_of, stores_of
 
 # Accesses further apart use one instruction per lane.
 MAX_STRIDE = 8
@@ -26,21 +27,37 @@ def find_stride(index: Index, axis: Axis) -> int | None:
     return stride if is_small else None
 
 
+def register_lanes(e, lanes: int, dtype) -> int:
+    """How many of some lanes one register holds."""
+    return min(lanes, max(2, e.vector_bytes // part_dtype(dtype).itemsize))
+
+
+def shares_registers(statement, axis: Axis) -> bool:
+    """Whether iterations around a statement in lanes of `axis` read or write neighbours in memory."""
+    offsets = [node.attr[1] for node in walk(roots_of(statement)) if node.op == "load"]
+    offsets += [store.offset for store in stores_of(statement)]
+    return any(find_stride(offset, axis) is not None for offset in offsets)
+
+
 def can_store(e, buffer: Buffer, stride: int) -> bool:
     """Whether registers with some lanes switched off are written fast enough."""
     return stride == -1 or (e.vector_bytes == 64 and buffer.dtype.itemsize >= 4)
 
 
-def load_strided(e, buffer: Buffer, index: Index, stride: int, align: int) -> ir.Value:
-    """The elements at `index` of all lanes. e: the `FunctionEmitter`, in a vector loop without a mask."""
-    step, width = abs(stride), _register_lanes(e, buffer)
+def load_strided(e, buffer: Buffer, index: Index, stride: int, align: int, part: int = 0) -> ir.Value:
+    """The elements at `index` of all lanes. e: the `FunctionEmitter`, in a vector loop without a mask.
+
+    part: which of the numbers that an element consists of."""
+    parts = _count_parts(buffer)
+    step, width = parts * abs(stride), register_lanes(e, e.lanes, buffer.dtype)
     block, origin, phase = _find_block(e, index, stride)
-    last = (e.lanes - 1) * step + phase + 1 - width  # the register that ends with the last lane
+    origin, phase = parts * origin, parts * phase  # from here on in numbers, of which elements may have two
+    last = (e.lanes - 1) * step + phase + parts - width  # the register that ends with the last lane
     pieces = []
     for first in range(0, step * e.lanes, step * width):
         starts = [min(first + k * width, last) for k in range(step)]
         registers = [_load_register(e, buffer, block, origin + start, align) for start in starts]
-        wanted = [first + phase + k * step for k in range(width)]
+        wanted = [first + phase + part + k * step for k in range(width)]
         pieces.append(_pick_lanes(e.b, registers, starts, wanted))
     value = join_registers(e.b, pieces)
     return _reverse(e.b, value) if stride < 0 else value
@@ -48,7 +65,7 @@ def load_strided(e, buffer: Buffer, index: Index, stride: int, align: int) -> ir
 
 def store_strided(e, buffer: Buffer, index: Index, stride: int, value: ir.Value, align: int) -> None:
     """Writes the elements at `index` of all lanes and nothing between them; see `can_store`."""
-    step, width = abs(stride), _register_lanes(e, buffer)
+    step, width = abs(stride), register_lanes(e, e.lanes, buffer.dtype)
     value = _reverse(e.b, value) if stride < 0 else value
     start = e.b.add(_scalar_index(e, index), I64(min(stride, 0) * (e.lanes - 1)))
     for number in range(step * e.lanes // width):
@@ -74,8 +91,10 @@ def _find_block(e, index: Index, stride: int) -> tuple[Index, int, int]:
         return index, stride * (e.lanes - 1), 0
     known, rest = (index.const, 0) if is_static(index.const) else (0, index.const)
     terms = []
+    if not isinstance(rest, int):
+        return index, 0, 0
     for atom, coefficient in index.terms:
-        if not isinstance(atom, Axis) or not isinstance(rest, int) or (is_static(coefficient) and coefficient < 0):
+        if not isinstance(atom, Axis) or (is_static(coefficient) and coefficient < 0):
             return index, 0, 0
         if atom in e.unrolled and is_static(coefficient):
             known += coefficient * e.unrolled[atom]
@@ -87,6 +106,10 @@ def _find_block(e, index: Index, stride: int) -> tuple[Index, int, int]:
     return Index(tuple(terms), rest), known - phase, phase
 
 
+def _count_parts(buffer: Buffer) -> int:
+    return 2 if buffer.dtype.kind == "c" else 1
+
+
 def _scalar_index(e, index: Index) -> ir.Value:
     """The index of lane 0."""
     lanes, e.lanes = e.lanes, 1
@@ -96,14 +119,16 @@ def _scalar_index(e, index: Index) -> ir.Value:
 
 
 def _register_pointer(e, buffer: Buffer, start: ir.Value, offset: int) -> ir.Value:
-    b, element = e.b, memory_type(buffer.dtype)
+    """The register `offset` numbers after element `start`."""
+    b, element = e.b, memory_type(part_dtype(buffer.dtype))
+    start = b.mul(start, I64(2)) if _count_parts(buffer) == 2 else start
     base = b.bitcast(e.pointer_of(buffer), element.as_pointer())
-    whole = ir.VectorType(element, _register_lanes(e, buffer)).as_pointer()
+    whole = ir.VectorType(element, register_lanes(e, e.lanes, buffer.dtype)).as_pointer()
     return b.bitcast(b.gep(base, [b.add(start, I64(offset))]), whole)
 
 
 def _load_register(e, buffer: Buffer, block: Index, offset: int, align: int) -> ir.Value:
-    """The register `offset` elements after the first of a block."""
+    """The register `offset` numbers after the first element of a block."""
     key = (buffer, block, offset)
     if key not in e.values or buffer in e.written:
         pointer = _register_pointer(e, buffer, _scalar_index(e, block), offset)
@@ -127,6 +152,8 @@ def _pick_lanes(b: ir.IRBuilder, registers: list, starts: list[int], wanted: lis
 
 def shuffle(b: ir.IRBuilder, x: ir.Value, y: ir.Value, places: list[int | None]) -> ir.Value:
     """Lanes of x followed by y at the given places; None: any value (x's own lane, which costs least)."""
+    if isinstance(x, Pair):
+        return map_parts(lambda x, y: shuffle(b, x, y, places), x, y)
     chosen = [I32(lane % x.type.count if place is None else place) for lane, place in enumerate(places)]
     return b.shuffle_vector(x, y, ir.Constant(ir.VectorType(I32, len(places)), chosen))
 
@@ -134,15 +161,16 @@ def shuffle(b: ir.IRBuilder, x: ir.Value, y: ir.Value, places: list[int | None])
 def join_registers(b: ir.IRBuilder, registers: list) -> ir.Value:
     """One vector of all lanes, in order. Their number is a power of two."""
     while len(registers) > 1:
-        width = registers[0].type.count
-        registers = [shuffle(b, x, y, list(range(2 * width))) for x, y in zip(registers[::2], registers[1::2])]
+        width = lane_count(registers[0])
+        pairs = zip(registers[::2], registers[1::2])
+        registers = [shuffle(b, x, y, list(range(2 * width))) for x, y in pairs]
     return registers[0]
 
 
 def split_registers(b: ir.IRBuilder, value: ir.Value, width: int) -> list:
     """The vector cut into pieces of `width` lanes."""
     return [shuffle(b, value, value, list(range(start, start + width)))
-            for start in range(0, value.type.count, width)]  # fmt: skip
+            for start in range(0, lane_count(value), width)]  # fmt: skip
 
 
 def _reverse(b: ir.IRBuilder, value: ir.Value) -> ir.Value:

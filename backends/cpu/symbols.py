@@ -1,19 +1,28 @@
 """External symbols of native code: what a compiled module may call that another library defines.
 
 In: the name of a symbol. Out: its address. Stage: linking. Who owns a family of symbols provides it under a
-prefix; it is opened (compiled, loaded, threads started) when the first module that calls it is linked.
+prefix; it is opened (compiled or loaded) when the first module that calls it is linked.
 """
 
 from __future__ import annotations
 
+import ctypes
+import os
 import threading
 from collections.abc import Callable
 
-__all__ = ["address_of", "provide"]
+__all__ = ["address_of", "find_in_process", "link_lock", "provide"]
 
 _providers: dict[str, Callable[[str], int]] = {}
 _addresses: dict[str, int] = {}
-_lock = threading.RLock()
+
+#: Held while symbols are opened. Who needs it and the compiler's lock takes this one first. A fork waits for
+#: it: in the child nobody would give it back.
+link_lock = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=link_lock.acquire, after_in_parent=link_lock.release, after_in_child=link_lock.release
+    )
 
 
 def provide(prefix: str, open_symbol: Callable[[str], int]) -> None:
@@ -26,10 +35,18 @@ def provide(prefix: str, open_symbol: Callable[[str], int]) -> None:
 
 def address_of(symbol: str) -> int | None:
     """The address of a provided symbol; None when nobody provides it."""
-    with _lock:
+    with link_lock:
         if symbol not in _addresses:
             owner = next((prefix for prefix in _providers if symbol.startswith(prefix)), None)
             if owner is None:
                 return None
             _addresses[symbol] = _providers[owner](symbol)
         return _addresses[symbol]
+
+
+def find_in_process(symbol: str) -> int | None:
+    """The address of a symbol of the libraries that this process shares with all: C's, the interpreter's."""
+    try:
+        return ctypes.cast(ctypes.pythonapi[symbol], ctypes.c_void_p).value
+    except AttributeError:
+        return None

@@ -5,8 +5,10 @@ In: an equation. Out: whether its scalar operation has code; the routine that co
 
 from __future__ import annotations
 
+import functools
+
 from jitcore import dtypes
-from jitcore.backends.cpu import scalar_ops
+from jitcore.backends.cpu import host
 from jitcore.backends.cpu.routines import find_routine
 from jitcore.core.jaxpr import Equation
 
@@ -18,11 +20,22 @@ def can_render(eqn: Equation) -> bool:
     if op in (None, "integer_pow"):
         has_complex = any(aval.dtype.kind == "c" for aval in avals)
         return not has_complex or eqn.primitive.name in _COMPLEX_SAFE
-    operand = eqn.invars[0].aval.dtype
-    return scalar_ops.can_emit(op, dtypes.float32 if operand in _HALF else operand)
+    return op in _list_operations()[dtypes.kind_of(eqn.invars[0].aval.dtype)]
 
 
-_HALF = (dtypes.float16, dtypes.bfloat16)
+@functools.cache
+def _list_operations() -> dict[str, frozenset[str]]:
+    """`scalar_ops.list_operations`, whose module is code for a compiler that need not be loaded."""
+    lines = host.recall("operations", _describe_operations).splitlines()
+    return {kind: frozenset(names) for kind, *names in map(str.split, lines)}
+
+
+def _describe_operations() -> str:
+    from jitcore.backends.cpu import scalar_ops
+
+    return "\n".join(" ".join((kind, *sorted(names))) for kind, names in scalar_ops.list_operations().items())
+
+
 # Structured primitives that only move complex numbers, or combine them with operations that exist.
 _COMPLEX_SAFE = {
     "broadcast_in_dim",

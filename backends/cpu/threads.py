@@ -1,7 +1,7 @@
 """Threads of compiled kernels: the native function `jitcore_parallel_for`.
 
 In: calls from kernels. Out: the kernel's loop body, run over all of its range by the threads of this process.
-Stage: run time; linking a kernel that contains such a call opens the pool.
+Stage: run time.
 
     void jitcore_parallel_for(void (*body)(i8** buffers, i64* dims, i64 start, i64 stop),
                               i8** buffers, i64* dims, i64 n, i64 grain)
@@ -14,23 +14,28 @@ per block of its own choice.
 Three layers can do it, chosen at run time:
 
 - tbb: Numba's TBB pool, shared with `@njit(parallel=True)`. Fastest (2 us). Numba's other pools either abort
-  when two threads enter them or kill forked children, so they are never used.
+  when two threads enter them or kill forked children, so they are never used. The pool is one extension
+  module, which is loaded without the rest of Numba.
 - spawn: POSIX threads made for the call and joined at its end (20 us). It keeps no state that a fork could
   tear, so it is also what a forked child uses. Calls share one allowance of threads; those that get none,
   such as nested ones, run in their caller.
 - serial: in the caller.
 
-No thread starts before `open_pool`.
+No thread starts before the first call that is worth sharing: then the main thread starts TBB. Other threads
+use spawn until it did: TBB can stop its threads before a fork only if the thread that started it forks.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+import importlib.machinery
 import importlib.metadata
+import importlib.util
 import os
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 from jitcore.backends.cpu import native, symbols
@@ -45,6 +50,8 @@ SYMBOL = "jitcore_parallel_for"
 LAYERS = ("serial", "spawn", "tbb")
 
 _SERIAL, _SPAWN, _TBB = range(3)
+_CELLS_SYMBOL = "jitcore_thread_cells"
+_TBB_POOL = "numba.np.ufunc.tbbpool"
 _OLDEST_TBB = 12060  # interface version; what Numba's pool is built for
 _TBB_FILES = {"linux": "libtbb.so.12", "darwin": "libtbb.12.dylib", "win32": "tbb12.dll"}
 
@@ -60,6 +67,8 @@ class _Cells(ctypes.Structure):
         ("layer", ctypes.c_int64),
         ("spawned", ctypes.c_int64),  # threads of the spawn layer that run now
         ("tbb_parallel_for", ctypes.c_void_p),
+        ("opener", ctypes.c_uint64),  # the thread that has to start TBB at its next call; 0 when none has to
+        ("start_tbb", ctypes.c_void_p),  # how it does
     )
 
 
@@ -92,11 +101,10 @@ def set_num_threads(count: int) -> None:
 def open_pool() -> str:
     """Make `jitcore_parallel_for` and start the threads; later calls return at once. Returns: the layer.
 
-    Cost: 15 ms the first time.
+    Cost: 3 ms the first time.
     """
-    with native.compiler_lock():
+    with symbols.link_lock:
         _open_symbol()
-        # TBB can stop its threads before a fork only if the thread that started it is the one that forks.
         if _tbb_is_due and threading.current_thread() is threading.main_thread():
             _start_tbb()
         return LAYERS[_cells.layer]
@@ -129,21 +137,24 @@ def describe() -> dict[str, object]:
 
 @functools.cache
 def _open_symbol() -> native.Library:
-    """Compile the adapter and arrange for forks. Returns what must stay alive."""
+    """Load the adapter and arrange for forks. Returns what must stay alive."""
     config.subscribe("num_threads", set_num_threads)
     _cells.layer = _SPAWN if _can_spawn() else _SERIAL
-    library = native.compile_module(_render_adapter(), "threads")
-    if hasattr(os, "register_at_fork"):
+    _cells.start_tbb = ctypes.cast(_start_tbb_from_kernel, ctypes.c_void_p).value
+    if _can_spawn():
+        _cells.opener = threading.main_thread().ident
         os.register_at_fork(after_in_child=_reset_after_fork)
-    return library
+    return native.find_or_compile("threads", f"spawn: {_can_spawn()}", _render_adapter)[0]
 
 
 def _open_parallel_for(symbol: str) -> int:
-    open_pool()
+    if not _can_spawn():  # the adapter does not start TBB by itself there
+        open_pool()
     return _open_symbol().address(symbol)
 
 
 symbols.provide(SYMBOL, _open_parallel_for)
+symbols.provide(_CELLS_SYMBOL, lambda _: ctypes.addressof(_cells))
 
 
 def _can_spawn() -> bool:
@@ -154,6 +165,7 @@ def _reset_after_fork() -> None:
     """In a forked child only the forking thread lives: no TBB workers, no spawned threads of other calls."""
     global _tbb_is_due
     _tbb_is_due = False
+    _cells.opener = 0
     _cells.tbb_parallel_for = None
     _cells.spawned = 0
     _cells.layer = min(_cells.layer, _SPAWN)
@@ -163,17 +175,46 @@ def _start_tbb() -> None:
     """Make Numba's TBB pool the layer if this process can have it."""
     global _tbb_is_due
     _tbb_is_due = False
-    if _load_tbb() is None:
-        return
-    try:
-        from numba.core import config as numba_config
-        from numba.np.ufunc import tbbpool
-    except ImportError:
-        return
-    # The pool is Numba's too: start as many threads as Numba would; each call says how many it wants.
-    ctypes.CFUNCTYPE(None, ctypes.c_int)(tbbpool.launch_threads)(numba_config.NUMBA_NUM_THREADS)
-    _cells.tbb_parallel_for = tbbpool.parallel_for
-    _cells.layer = _TBB
+    _cells.opener = 0
+    pool = None if _load_tbb() is None else _load_tbb_pool()
+    if pool is not None:
+        ctypes.CFUNCTYPE(None, ctypes.c_int)(pool.launch_threads)(_count_numba_threads())
+        _cells.tbb_parallel_for = pool.parallel_for
+        _cells.layer = _TBB
+
+
+@ctypes.CFUNCTYPE(None)
+def _start_tbb_from_kernel() -> None:
+    """What the main thread calls on its way into the first loop that is worth sharing."""
+    open_pool()
+
+
+def _load_tbb_pool():
+    """Numba's module around TBB, or None. Numba finds it loaded when it is imported later."""
+    if _TBB_POOL in sys.modules:
+        return sys.modules[_TBB_POOL]
+    package = importlib.util.find_spec("numba")
+    for folder in (package.submodule_search_locations or ()) if package is not None else ():
+        for suffix in importlib.machinery.EXTENSION_SUFFIXES:
+            path = Path(folder, *_TBB_POOL.split(".")[1:-1], "tbbpool" + suffix)
+            if path.exists():
+                spec = importlib.util.spec_from_file_location(_TBB_POOL, path)
+                try:
+                    pool = importlib.util.module_from_spec(spec)
+                    spec.loader.exec_module(pool)
+                except ImportError:  # made for another TBB
+                    return None
+                return pool
+    return None
+
+
+def _count_numba_threads() -> int:
+    """Threads that Numba would start: the pool is Numba's too. Each call says how many it wants."""
+    numba_config = sys.modules.get("numba.core.config")
+    if numba_config is not None:
+        return numba_config.NUMBA_NUM_THREADS
+    text = os.environ.get("NUMBA_NUM_THREADS", "")
+    return max(int(text), 1) if text.isdecimal() else available_cores()
 
 
 @functools.cache
@@ -189,29 +230,35 @@ def _load_tbb() -> ctypes.CDLL | None:
     return None
 
 
-def _list_tbb_paths() -> list[str]:
+def _list_tbb_paths() -> Iterator[str]:
     """Where TBB may be, best first: its wheel's folder, which the loader ignores, then the loader's."""
     name = _TBB_FILES.get(sys.platform)
     if name is None:
-        return []
-    paths = [Path(sys.prefix, "Library" if sys.platform == "win32" else "lib", name)]
+        return
+    usual = Path(sys.prefix, "Library" if sys.platform == "win32" else "lib", name)
+    if usual.exists():
+        yield str(usual)
     try:
         files = importlib.metadata.files("tbb") or []
     except importlib.metadata.PackageNotFoundError:
         files = []
-    paths += [Path(file.locate()).resolve() for file in files if file.name == name]
-    return [str(path) for path in paths if path.exists()] + [name]
+    paths = [Path(file.locate()).resolve() for file in files if file.name == name]
+    yield from (str(path) for path in paths if path.exists())
+    yield name
 
 
 def _field_address(name: str) -> str:
-    """A field of `_cells` as an LLVM constant. The adapter belongs to this process and is never stored."""
-    return f"inttoptr (i64 {ctypes.addressof(_cells) + getattr(_Cells, name).offset} to ptr)"
+    """A field of `_cells` as an LLVM constant."""
+    return f"getelementptr (i8, ptr @{_CELLS_SYMBOL}, i64 {getattr(_Cells, name).offset})"
 
 
 def _render_adapter() -> str:
     """LLVM text of the front end and of all layers this system can have."""
     return "\n".join((
+        f"@{_CELLS_SYMBOL} = external global i8",
         _JOB_TEXT,
+        _OPEN_TEXT.replace("$OPENER", _field_address("opener")).replace("$START", _field_address("start_tbb"))
+        if _can_spawn() else _NO_OPEN_TEXT,
         _render_front(),
         _TBB_TEXT.replace("$PARALLEL_FOR", _field_address("tbb_parallel_for")),
         _SPAWN_TEXT.replace("$SPAWNED", _field_address("spawned")) if _can_spawn() else _NO_SPAWN_TEXT,
@@ -253,7 +300,6 @@ enter:
   br i1 %is_empty, label %done, label %cut
 cut:
   %threads = load atomic i64, ptr {_field_address("num_threads")} monotonic, align 8
-  %layer = load atomic i64, ptr {_field_address("layer")} monotonic, align 8
   %grain = call i64 @llvm.smax.i64(i64 %asked_grain, i64 1)
   %most_of_grain = udiv i64 %n, %grain
   %most_of_threads = mul i64 %threads, {_PIECES_PER_THREAD}
@@ -266,10 +312,13 @@ cut:
   %pieces = add i64 %last, 1
   %is_one = icmp eq i64 %pieces, 1
   %is_alone = icmp sle i64 %threads, 1
+  %here = or i1 %is_one, %is_alone
+  br i1 %here, label %run_here, label %choose
+choose:
+  call void @open_if_due()
+  %layer = load atomic i64, ptr {_field_address("layer")} monotonic, align 8
   %is_serial = icmp eq i64 %layer, {_SERIAL}
-  %either = or i1 %is_one, %is_alone
-  %here = or i1 %either, %is_serial
-  br i1 %here, label %run_here, label %share
+  br i1 %is_serial, label %run_here, label %share
 run_here:
   call void %body(ptr %buffers, ptr %dims, i64 0, i64 %n)
   br label %done
@@ -296,6 +345,32 @@ done:
 }}
 """
 
+
+_OPEN_TEXT = """
+declare i64 @pthread_self()
+
+define internal void @open_if_due() {
+  %opener = load atomic i64, ptr $OPENER monotonic, align 8
+  %is_open = icmp eq i64 %opener, 0
+  br i1 %is_open, label %done, label %compare
+compare:
+  %self = call i64 @pthread_self()
+  %is_mine = icmp eq i64 %self, %opener
+  br i1 %is_mine, label %open, label %done
+open:
+  %start = load ptr, ptr $START
+  call void %start()
+  br label %done
+done:
+  ret void
+}
+"""
+
+_NO_OPEN_TEXT = """
+define internal void @open_if_due() {
+  ret void
+}
+"""
 
 # Numba's pool runs generalised ufuncs over dimensions[0]. The one "array" has base 0 and stride 1, so that
 # its address, as each task receives it, is the number of the task's first piece.

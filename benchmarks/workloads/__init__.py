@@ -1,22 +1,27 @@
-"""The rows of the benchmark, in the order of the table."""
+"""The rows of the run-time section, in the order of its table. One module for each kind of work; a row gives
+its inputs, the program, and what the other libraries run."""
 
 from __future__ import annotations
 
-from benchmarks.workload import Row
+from benchmarks.workload import Workload
 from benchmarks.workloads import (
-    black_scholes,
-    chain,
-    compiling,
-    fori_loop,
-    jit_in_a_loop,
-    matmul,
+    elementwise,
+    formulas,
+    library,
+    loops,
+    normalizing,
+    products,
+    random_numbers,
     reductions,
-    selu,
-    softmax,
-    unary,
+    scans,
+    scattering,
+    sorting,
+    stencils,
+    training,
 )
 
-ROWS: tuple[Row, ...] = (
-    *selu.ROWS, *compiling.ROWS, *jit_in_a_loop.ROWS, *softmax.ROWS, *reductions.ROWS, *unary.ROWS,
-    *black_scholes.ROWS, *matmul.ROWS, *fori_loop.ROWS, *chain.ROWS,
+ROWS: tuple[Workload, ...] = (
+    *elementwise.ROWS, *formulas.ROWS, *reductions.ROWS, *normalizing.ROWS, *scans.ROWS, *sorting.ROWS,
+    *scattering.ROWS, *products.ROWS, *stencils.ROWS, *loops.ROWS, *random_numbers.ROWS, *training.ROWS,
+    *library.ROWS,
 )  # fmt: skip

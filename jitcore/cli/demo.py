@@ -58,7 +58,7 @@ def read_size(text: str) -> int:
 
 def execute(options: argparse.Namespace) -> int:
     """Prints the demonstration. Returns: 0, or 1 when the values are wrong."""
-    with config.override(disable_jit=False):  # compiling is what there is to show
+    with config.override(disable_jit=False, cache_dir=""):  # compiling is what there is to show
         return demonstrate(options.size)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import jitcore
 from jitcore.config import ENVIRONMENT_PREFIX, FLAGS, config
 from jitcore.dispatch.backend import find_backend, list_backends
+from jitcore.dispatch.disk_cache import open_cache
 from jitcore.errors import BackendNotFoundError
 
 HELP = "describe this installation"
@@ -119,3 +120,10 @@ def list_settings() -> Facts:
 def list_caches() -> Facts:
     """(where compiled programs are kept, how many of them)."""
     yield "in memory", f"at most {config.cache_size}, then the least recently used is dropped"
+    cache = open_cache()
+    if cache is None:
+        yield "on disk", "none: config.cache_dir is empty"
+    else:
+        held = cache.count()
+        yield "on disk", (f"{held.files} files with {held.size} bytes in {cache.folder}, "
+                          f"at most {config.cache_disk_bytes} bytes")  # fmt: skip

@@ -9,6 +9,8 @@ Stage: the last but one; `api` puts the public names on top. Data flows through 
     tracing.py     signature -> jaxpr
     abstracted.py  axes whose extent stays open
     program.py     jaxpr -> passes -> executable, kept in executables.py, compiled by a backend of backend.py
+    disk_cache.py  what backends compiled, for other processes
+    progress.py    a line for people when that takes long
     donation.py    which memory a call may overwrite
     tree_code.py   source that takes pytrees apart and puts them together
     function.py    the caches of one function; what a call does when it meets a new signature

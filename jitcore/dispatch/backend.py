@@ -6,6 +6,7 @@ In: the name of a backend or platform, or nothing. Out: a `Backend`. Backends co
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from jitcore import argument_errors
 from jitcore.config import config
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.errors import BackendNotFoundError
 
 ENTRY_POINT_GROUP = "jitcore.backends"
 
@@ -138,6 +140,12 @@ def find_backend(name: str | None = None) -> Backend:
         if backend is not None:
             return backend
     raise _describe_absence(name or _PREFERENCE[0])
+
+
+def preload_backend() -> None:
+    """Loads the backend that calls will ask for, so that the first call does not wait for its modules."""
+    with contextlib.suppress(BackendNotFoundError):  # a call says so
+        find_backend()
 
 
 def list_backends() -> tuple[dict[str, Backend], dict[str, str]]:

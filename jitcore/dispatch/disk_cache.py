@@ -129,7 +129,8 @@ class DiskCache:
         size = _CONTENT_AT + len(content)
         if not self._is_writable or size > config.cache_disk_bytes:
             return
-        unfinished = os.path.join(self.folder, f"{os.getpid()}-{next(_numbers)}-{time.time_ns()}{_UNFINISHED}")
+        name = f"{os.getpid()}-{next(_numbers)}-{time.time_ns()}{_UNFINISHED}"
+        unfinished = os.path.join(self.folder, name)
         try:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
             if not self._check_folder():
@@ -227,7 +228,7 @@ class DiskCache:
         return Statistics(len(files), size, min(times, default=None), max(times, default=None))
 
     def clear(self) -> Statistics:
-        """Removes every entry. Returns: what is left, which is nothing unless the folder cannot be changed."""
+        """Removes every entry. Returns: what is left: nothing, unless the folder cannot be changed."""
         for file in list(self._list_files()):
             _remove(file.path)
         self._size = None

@@ -26,6 +26,7 @@ from jitcore.dispatch.backend import Backend, CompileOptions, Executable
 from jitcore.dispatch.counters import counters
 from jitcore.dispatch.executables import SharedExecutable, executables
 from jitcore.dispatch.options import JitOptions
+from jitcore.dispatch.progress import announce_slow
 from jitcore.dispatch.signature import read_leaf, read_value
 from jitcore.dispatch.tracing import SINGLE, TracedFunction
 from jitcore.dispatch.tree_code import make_rebuilder
@@ -122,8 +123,10 @@ class Program:
 
     @cached_property
     def _shared(self) -> SharedExecutable:
-        key = (program_key(self.compiled_jaxpr), self.backend.name, self.compile_options, config.check_bounds)
-        return executables.find_or_build(key, self._compile)
+        with announce_slow(self.traced.fun_name):
+            computed = program_key(self.compiled_jaxpr)
+            key = (computed, self.backend.name, self.compile_options, config.check_bounds)
+            return executables.find_or_build(key, self._compile)
 
     def _compile(self) -> Executable:
         executable = self.backend.compile(self.compiled_jaxpr, self.compile_options)
@@ -148,7 +151,8 @@ class Program:
         shared = self._shared
         with self._bind_lock:
             before = self.executable.compiles
-            run = shared.bind([all_avals[i] for i in self.kept])
+            with announce_slow(self.traced.fun_name):  # symbolic shapes are compiled only now
+                run = shared.bind([all_avals[i] for i in self.kept])
             self._count_compiles(self.executable.compiles - before)
         consts = [self.const_values[i] for i in self.kept if i < n_consts]
         kept_leaves = [i - n_consts for i in self.kept if i >= n_consts]

@@ -184,6 +184,21 @@ def _multiply_groups(windows, filters, feature_groups: int, batch_groups: int) -
     )
 
 
+def is_plain_convolution(*, padding, lhs_dilation, dimension_numbers, batch_group_count, **_) -> bool:
+    """Whether there is nothing to do before windows slide: images are (image, position..., feature), filters
+    (window..., in, out), without padding, dilation of images, or groups of them."""
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    rank = len(lhs_spec) - 2
+    feature_last = (0, rank + 1, *range(1, rank + 1))
+    return (
+        tuple(lhs_spec) == tuple(out_spec) == feature_last
+        and tuple(rhs_spec) == (rank + 1, rank, *range(rank))
+        and all(pads == (0, 0) for pads in padding)
+        and all(dilation == 1 for dilation in lhs_dilation)
+        and batch_group_count == 1
+    )
+
+
 def _count(extents) -> int:
     return int(np.prod(extents, dtype=np.int64))
 
@@ -221,7 +236,41 @@ def _batch_conv(primitive, axis, values, batched, *, dimension_numbers, feature_
     return _unfold(out, out_spec[1], axis.size)
 
 
-@define("conv_general_dilated", impl=_conv, aval=_conv_aval, batch=_batch_conv, hlo="convolution")
+def _lower_conv(builder, lhs, rhs, *, window_strides, rhs_dilation, feature_group_count,
+                preferred_element_type=None, **_):  # fmt: skip
+    """The sum of products over windows of a plain convolution, for what matrix products do badly: integers,
+    few features."""
+    images, *extents, _ = lhs.shape
+    *window, features, outs = rhs.shape
+    rank, groups = len(window), feature_group_count
+    positions = _output_extents(extents, window, window_strides, ((0, 0),) * rank, (1,) * rank, rhs_dilation)
+    out_dtype = np.dtype(preferred_element_type or lhs.dtype)
+    work = accumulation_dtype(lhs.dtype, rhs.dtype, out_dtype)
+    shape = (images, *positions, groups, outs // groups, *window, features)
+    first = rank + 3  # of the window's axes
+
+    def read_image(index):
+        place = [index[1 + dim] * window_strides[dim] + index[first + dim] * rhs_dilation[dim]
+                 for dim in range(rank)]  # fmt: skip
+        return (index[0], *place, index[rank + 1] * features + index[-1])
+
+    def read_filter(index):
+        return (*index[first:], index[rank + 1] * (outs // groups) + index[rank + 2])
+
+    left, right = (builder.view(builder.store(builder.convert(value, work)), shape, read)
+                   for value, read in ((lhs, read_image), (rhs, read_filter)))  # fmt: skip
+    total = builder.reduce("add", builder.map("mul", left, right), range(first, len(shape)))
+    if work != out_dtype:
+        total = builder.convert(builder.store(total), out_dtype)
+    return builder.reshape(builder.store(total), (images, *positions, outs))
+
+
+def _needs_library(**params) -> bool:
+    return not is_plain_convolution(**params)
+
+
+@define("conv_general_dilated", impl=_conv, aval=_conv_aval, batch=_batch_conv, lower=_lower_conv,
+        hlo="convolution", needs_library=_needs_library)  # fmt: skip
 def conv_general_dilated(lhs, rhs, window_strides: Sequence[int], padding,
                          lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
                          dimension_numbers=None, feature_group_count: int = 1, batch_group_count: int = 1,

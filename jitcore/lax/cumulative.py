@@ -40,8 +40,9 @@ def _accumulate(ufunc: np.ufunc, x, *, axis: int, reverse: bool):
     return result.astype(x.dtype, copy=False)
 
 
-# Scalar operations of the loop program; the others are library calls.
-_RUNNING_OPS = {"cumsum": "add", "cumprod": "mul", "cummax": "max", "cummin": "min"}
+# Scalar operations of the loop program.
+_RUNNING_OPS = {"cumsum": "add", "cumprod": "mul", "cummax": "max", "cummin": "min",
+                "cumlogsumexp": "logaddexp"}  # fmt: skip
 
 
 def _lower_running(op: str, builder, x, *, axis: int, reverse: bool):
@@ -55,9 +56,9 @@ def _cumulative(name: str, ufunc: np.ufunc, accepts: str):
     """The family: `ufunc` folded along an axis, every prefix kept. accepts: dtype kinds."""
 
     def attach(function):
-        op = _RUNNING_OPS.get(name)
+        op = _RUNNING_OPS[name]
         define(name, impl=functools.partial(_accumulate, ufunc), family="cumulative", accepts=accepts,
-               lower=op and functools.partial(_lower_running, op),
+               lower=functools.partial(_lower_running, op),
                aval=functools.partial(_cumulative_aval, name, accepts),
                batch=rebind(lambda size, *, axis, **_: {"axis": axis + 1}))(function)  # fmt: skip
 

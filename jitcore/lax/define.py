@@ -46,6 +46,7 @@ def elementwise(
     name: str | None = None,
     domain: tuple[float, float] | None = None,
     compute_half_in_float32: bool = False,
+    lower: Callable | None = None,
 ):
     """A primitive that works on each element. The decorated function only carries the docstring and the
     arity.
@@ -56,7 +57,7 @@ def elementwise(
         accepts: dtype kinds ("b", "i", "u", "f", "c") that it takes.
         result: dtype of the result given the operand's dtype: a function, a dtype, or None for the same.
         domain: interval of reals that tests sample. compute_half_in_float32: impl has no float16/bfloat16
-        loop.
+        loop. lower: rule of lowering; by default, `scalar_op` of each element.
     """
 
     def attach(function):
@@ -64,7 +65,8 @@ def elementwise(
         run = _in_float32(impl) if compute_half_in_float32 else impl
         primitive = Primitive(
             prim_name, impl=run, aval=functools.partial(_elementwise_aval, prim_name, accepts, result),
-            lower=functools.partial(_elementwise_lower, scalar_op or prim_name), batch=batch_elementwise,
+            lower=lower or functools.partial(_elementwise_lower, scalar_op or prim_name),
+            batch=batch_elementwise,
             hlo=hlo,
             scalar_op=scalar_op or prim_name, accepts=accepts, domain=domain,
             arity=function.__code__.co_argcount, family="elementwise")  # fmt: skip

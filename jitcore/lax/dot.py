@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import operator
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -46,8 +47,24 @@ def _extents(aval, dims) -> tuple:
     return tuple(aval.shape[dim] for dim in dims)
 
 
-def _free_dims(ndim: int, contracting, batch) -> list[int]:
+def free_dims(ndim: int, contracting, batch) -> list[int]:
+    """The axes of an operand that are neither contracted nor batch axes, in order."""
     return [dim for dim in range(ndim) if dim not in contracting and dim not in batch]
+
+
+def runs_together(shape: Sequence, dims: Sequence[int]) -> bool:
+    """Whether axes follow one another in a contiguous array, so that they are one axis to walk along."""
+    wide = [dim for dim, extent in enumerate(shape) if not extent == 1]
+    places = [wide.index(dim) for dim in dims if dim in wide]
+    return all(after == before + 1 for before, after in zip(places, places[1:]))
+
+
+def order_contraction(lhs_shape, rhs_shape, lhs_contracting, rhs_contracting) -> tuple[tuple, tuple]:
+    """The pairs of contracted axes in an order in which both sides run together, where there is one."""
+    pairs = sorted(zip(lhs_contracting, rhs_contracting))
+    if not runs_together(rhs_shape, [right for _, right in pairs]):
+        pairs.sort(key=lambda pair: pair[1])
+    return tuple(left for left, _ in pairs), tuple(right for _, right in pairs)
 
 
 class Precision(enum.Enum):
@@ -73,8 +90,8 @@ def _dot_general_aval(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers, 
                         f"got {_extents(lhs, lhs_contract)} and {_extents(rhs, rhs_contract)}.")  # fmt: skip
     shape = (
         *_extents(lhs, lhs_batch),
-        *_extents(lhs, _free_dims(lhs.ndim, lhs_contract, lhs_batch)),
-        *_extents(rhs, _free_dims(rhs.ndim, rhs_contract, rhs_batch)),
+        *_extents(lhs, free_dims(lhs.ndim, lhs_contract, lhs_batch)),
+        *_extents(rhs, free_dims(rhs.ndim, rhs_contract, rhs_batch)),
     )
     dtype, weak = dtypes.result_type(lhs, rhs, return_weak_type_flag=True)
     if preferred_element_type is not None:
@@ -104,27 +121,17 @@ def _dot_general(lhs, rhs, *, dimension_numbers, precision=None, preferred_eleme
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     out_dtype = preferred_element_type or dtypes.result_type(lhs, rhs)
     work = accumulation_dtype(lhs.dtype, rhs.dtype, out_dtype)
-    lhs_free = _free_dims(lhs.ndim, lhs_contract, lhs_batch)
-    rhs_free = _free_dims(rhs.ndim, rhs_contract, rhs_batch)
+    lhs_free = free_dims(lhs.ndim, lhs_contract, lhs_batch)
+    rhs_free = free_dims(rhs.ndim, rhs_contract, rhs_batch)
     shape = (*_extents(lhs, lhs_batch), *_extents(lhs, lhs_free), *_extents(rhs, rhs_free))
     left = _as_matrices(lhs.astype(work, copy=False), lhs_batch, lhs_free, lhs_contract)
     right = _as_matrices(rhs.astype(work, copy=False), rhs_batch, rhs_contract, rhs_free)
     return matrix_product(left, right).reshape(shape).astype(out_dtype, copy=False)
 
 
-# Multiply-adds from which BLAS, with its call, beats loops that fuse with their surroundings.
-_BLAS_WORK = 4096
-
-
-def _prefers_blas(lhs, rhs, *, dimension_numbers, **_) -> bool:
-    (contracting, _), _ = dimension_numbers
-    free = [
-        dim
-        for dim in range(rhs.ndim)
-        if dim not in dimension_numbers[0][1] and dim not in dimension_numbers[1][1]
-    ]
-    work = lhs.size * product(_extents(rhs, free))
-    return dtypes.is_inexact(lhs.dtype) and not (isinstance(work, int) and work < _BLAS_WORK)
+def _prefers_library(lhs, rhs, **_) -> bool:
+    """Whether BLAS beats loops: for complex numbers, which few processors have instructions for."""
+    return dtypes.is_complex(lhs.dtype)
 
 
 def _lower_dot_general(builder, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None):
@@ -132,8 +139,8 @@ def _lower_dot_general(builder, lhs, rhs, *, dimension_numbers, precision=None, 
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     out_dtype = np.dtype(preferred_element_type or dtypes.result_type(lhs.dtype, rhs.dtype))
     work = accumulation_dtype(lhs.dtype, rhs.dtype, out_dtype)
-    lhs_free = _free_dims(len(lhs.shape), lhs_contract, lhs_batch)
-    rhs_free = _free_dims(len(rhs.shape), rhs_contract, rhs_batch)
+    lhs_free = free_dims(len(lhs.shape), lhs_contract, lhs_batch)
+    rhs_free = free_dims(len(rhs.shape), rhs_contract, rhs_batch)
     groups = [
         _extents(lhs, lhs_batch),
         _extents(lhs, lhs_free),
@@ -174,13 +181,13 @@ def _batch_dot_general(primitive, axis, values, batched, *, dimension_numbers, *
         if aval_of(rhs).ndim == 1 + len(contract[1]) + len(batch[1]):  # as rows of the left operand
             lhs, rhs, contract, batch = rhs, lhs, contract[::-1], batch[::-1]
         else:
-            place += len(_free_dims(aval_of(lhs).ndim, contract[0], batch[0]))
+            place += len(free_dims(aval_of(lhs).ndim, contract[0], batch[0]))
     out = primitive.bind(lhs, rhs, dimension_numbers=(tuple(contract), tuple(batch)), **params)
     return move_axis(out, place, 0)
 
 
 @define("dot_general", impl=_dot_general, aval=_dot_general_aval, lower=_lower_dot_general,
-        batch=_batch_dot_general, hlo="dot_general", prefers_library=_prefers_blas)  # fmt: skip
+        batch=_batch_dot_general, hlo="dot_general", prefers_library=_prefers_library)  # fmt: skip
 def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None) -> Array:
     """Sums products over pairs of axes, for each element of paired batch axes.
 

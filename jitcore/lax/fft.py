@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import enum
 import operator
+import os
 from collections.abc import Sequence
 
 import numpy as np
 
 from jitcore import dtypes
 from jitcore.array import Array
+from jitcore.config import config
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.lax.arguments import canonicalize_shape, product
 from jitcore.lax.define import define
@@ -74,19 +76,33 @@ def _fft_aval(x: ShapedArray, *, fft_type: FftType, fft_lengths) -> ShapedArray:
     return ShapedArray(shape, dtype)
 
 
+# Over one axis, which has less overhead, and over several.
 _TRANSFORMS = {
-    FftType.FFT: scipy_fft.fftn,
-    FftType.IFFT: scipy_fft.ifftn,
-    FftType.RFFT: scipy_fft.rfftn,
-    FftType.IRFFT: scipy_fft.irfftn,
+    FftType.FFT: (scipy_fft.fft, scipy_fft.fftn),
+    FftType.IFFT: (scipy_fft.ifft, scipy_fft.ifftn),
+    FftType.RFFT: (scipy_fft.rfft, scipy_fft.rfftn),
+    FftType.IRFFT: (scipy_fft.irfft, scipy_fft.irfftn),
 }
+
+# Elements from which on SciPy's threads share the lines of an array.
+_SHARED_SIZE = 1 << 15
+
+
+def _count_workers(size: int, length: int) -> int:
+    if size < _SHARED_SIZE or size < 2 * length:
+        return 1
+    return config.num_threads or os.cpu_count() or 1
 
 
 def _fft(x, *, fft_type: FftType, fft_lengths):
     if not product(fft_lengths) or not x.size:
         aval = _fft_aval(ShapedArray(x.shape, x.dtype), fft_type=fft_type, fft_lengths=fft_lengths)
         return np.zeros(aval.shape, aval.dtype)
-    return _TRANSFORMS[fft_type](x, s=fft_lengths, axes=range(x.ndim - len(fft_lengths), x.ndim))
+    one_axis, several = _TRANSFORMS[fft_type]
+    workers = _count_workers(x.size, fft_lengths[-1])
+    if len(fft_lengths) == 1:
+        return one_axis(x, fft_lengths[0], workers=workers)
+    return several(x, s=fft_lengths, axes=range(x.ndim - len(fft_lengths), x.ndim), workers=workers)
 
 
 @define("fft", impl=_fft, aval=_fft_aval, batch=rebind(), hlo="fft")

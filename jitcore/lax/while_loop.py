@@ -99,7 +99,7 @@ def _batch_while(primitive, axis, values, batched, *, cond_nconsts, cond_jaxpr, 
 
 
 @define("while", impl=_run_while, aval=_while_aval, lower=_lower_while, batch=_batch_while,
-        multiple_results=True, effects=control.effects_of_jaxprs, needs_library=_has_lanes)  # fmt: skip
+        multiple_results=True, effects=control.effects_of_jaxprs)  # fmt: skip
 def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any):
     """Applies body_fun to the carry for as long as cond_fun holds.
 

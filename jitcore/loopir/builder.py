@@ -6,6 +6,8 @@ decides both.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,6 +18,8 @@ from jitcore.loopir.index import ZERO, Dynamic, Index, constant, delinearize, li
 from jitcore.loopir.values import Computed, Reduction, Region, Regions, Running, Scalar, Value
 
 _HALF = (dtypes.float16, dtypes.bfloat16)
+# Elements of which each gets code of its own, in reductions and as rows of a reduction's result.
+MAX_FEW = 8
 
 
 class Builder:
@@ -27,6 +31,10 @@ class Builder:
     # -- elementwise ------------------------------------------------------------------------------------
     def constant(self, value, dtype) -> Value:
         return Scalar(self.graph, value, dtype)
+
+    def literal(self, value: Value):
+        """The number that a value is known to be, or None."""
+        return value.value if isinstance(value, Scalar) else None
 
     def compute(self, shape, dtype, reads, combine, work: int, operands: Sequence[Value]) -> Value:
         """A value whose element at `index` is combine(index, *elements that reads(index) names).
@@ -101,6 +109,16 @@ class Builder:
             base = self.map("mul", base, base) if left else base
         return result if y > 0 else self.map("div", self.constant(1, x.dtype), result)
 
+    def half_pow(self, x: Value, halves: int) -> Value:
+        """x ** (halves / 2) for an odd number of halves, of float32 or float64."""
+        root = self.map("add", self.map("sqrt", x), self.constant(0.0, x.dtype))  # the power of -0.0 is 0.0
+        whole = (abs(halves) - 1) // 2
+        power = self.map("mul", root, self.integer_pow(x, whole)) if whole else root
+        infinity = self.constant(np.inf, x.dtype)
+        is_lowest = self.map("eq", x, self.constant(-np.inf, x.dtype))
+        power = self.select(is_lowest, power, infinity)
+        return power if halves > 0 else self.map("div", self.constant(1, x.dtype), power)
+
     # -- shapes -----------------------------------------------------------------------------------------
     def view(self, x: Value, shape, index_map) -> Value:
         """A value whose element at `index` is x's at index_map(index)."""
@@ -159,9 +177,32 @@ class Builder:
         if not axes:
             return x
         if x.dtype in _HALF and op in ("add", "mul"):
-            wide = Reduction(op, self.convert(x, dtypes.float32), axes, dtypes.float32)
-            return self.convert(self.store(wide), x.dtype)
+            wide = self.reduce(op, self.convert(x, dtypes.float32), axes)
+            return self.convert(self.store(wide) if isinstance(wide, Reduction) else wide, x.dtype)
+        if is_few([x.shape[axis] for axis in axes]):
+            return self.fold(op, x, axes)
         return Reduction(op, x, axes, x.dtype)
+
+    def fold(self, op: str, x: Value, axes: tuple[int, ...]) -> Value:
+        """A reduction over a few elements, as a chain of operations."""
+        kept = [d for d in range(x.ndim) if d not in axes]
+        positions = list(itertools.product(*(range(x.shape[axis]) for axis in axes)))
+
+        def reads(index):
+            outer, places = dict(zip(kept, index)), []
+            for position in positions:
+                inner = dict(zip(axes, position))
+                place = tuple(outer[d] if d in outer else constant(inner[d]) for d in range(x.ndim))
+                places.append((x, place))
+            return places
+
+        def combine(index, first, *others):
+            for other in others:
+                first = self.graph.op(op, first, other, dtype=x.dtype)
+            return first
+
+        work = (len(positions) - 1) * (1 + x.work)
+        return self.compute([x.shape[d] for d in kept], x.dtype, reads, combine, work, [x])
 
     def arg_reduce(self, op: str, x: Value, axis: int, index_dtype) -> Value:
         return Reduction(op, x, (axis,), index_dtype)
@@ -187,6 +228,11 @@ class Builder:
         """The value in memory: for one that the rule is about to read many times, or a reduction that it goes
         on computing with. Bound by the scheduler."""
         raise NotImplementedError
+
+
+def is_few(extents: Sequence) -> bool:
+    """Whether extents are known and their elements so few that code for each of them is short."""
+    return all(isinstance(n, int) for n in extents) and 0 < math.prod(extents) <= MAX_FEW
 
 
 _RESULT_DTYPE = {

@@ -35,8 +35,7 @@ def check_program(program: Program) -> None:
     checker = _Checker(program)
     for step in program.steps:
         if isinstance(step, LibraryCall):
-            for buffer in [*step.inputs, *step.outputs]:
-                checker.check_declared(buffer)
+            checker.check_call(step.name, step.inputs, step.outputs)
         else:
             checker.check_body(step.body, frozenset(), set())
 
@@ -76,7 +75,10 @@ class _Checker:
                 self.check_repeat(statement, axes, results)
                 results |= set(statement.registers)
             elif isinstance(statement, Call):
-                self.check_call(statement)
+                written = [*statement.outputs, *statement.scratch]
+                self.check_call(statement.routine, statement.inputs, written)
+            elif isinstance(statement, LibraryCall):
+                self.check_call(statement.name, statement.inputs, statement.outputs)
             elif isinstance(statement, While):
                 self.check_scalar(statement.predicate, dtypes.bool_)
                 for pair in statement.swaps:
@@ -102,12 +104,12 @@ class _Checker:
             if expr.dtype != register.dtype:
                 raise LoopProgramError(f"register {register!r} changes its dtype")
 
-    def check_call(self, call: Call) -> None:
-        for buffer in [*call.inputs, *call.outputs, *call.scratch]:
+    def check_call(self, name, inputs: list[Buffer], outputs: list[Buffer]) -> None:
+        for buffer in [*inputs, *outputs]:
             self.check_declared(buffer)
-        for buffer in [*call.outputs, *call.scratch]:
+        for buffer in outputs:
             if buffer not in self.writable:
-                raise LoopProgramError(f"{call.routine} writes to input {buffer!r}")
+                raise LoopProgramError(f"{name} writes to input {buffer!r}")
 
     def check_scalar(self, buffer: Buffer, dtype) -> None:
         self.check_declared(buffer)

@@ -26,6 +26,7 @@ OP_COST = {
     "log2": 12,
     "log10": 12,
     "log1p": 14,
+    "logaddexp": 26,
     "sin": 16,
     "cos": 16,
     "tan": 20,

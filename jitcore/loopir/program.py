@@ -3,7 +3,7 @@
 A `Program` is buffers and a list of steps: `Native` blocks of statements and `LibraryCall`s between them.
 Statements:
 `Kernel` (a fused nest) with `Loop`, `Reduce`, `Scan`, `Repeat` and `Store` inside; `Call` of a routine;
-`While` and `Switch` around them.
+`While` and `Switch` around them, where a `LibraryCall` may stand too.
 """
 
 from __future__ import annotations
@@ -132,7 +132,8 @@ class Switch:
 class Call:
     """A routine of the backend on whole buffers, entered from native code: sorting, matrix products, LAPACK.
 
-    routine: the backend's object; its text names it with all parameters but sizes.
+    routine: the backend's object; its text names it with all parameters but sizes. Numbers that it has to
+    be told at each call and that buffers' extents do not give are its `sizes`.
     scratch: temporaries that hold nothing before and after.
     """
 
@@ -197,11 +198,9 @@ def format_program(program: Program, size_name: Callable = str) -> str:
     lines += [f"    {output!r} overwrites {source!r}" for output, source in program.aliases.items()]
     for step in program.steps:
         if isinstance(step, LibraryCall):
-            outs = ", ".join(map(repr, step.outputs))
-            lines.append(f"    call {outs} = {step.name}({', '.join(map(repr, step.inputs))})")
+            lines += text.block([step], 1)
         else:
-            lines.append("    native:")
-            lines += text.block(step.body, 2)
+            lines += ["    native:", *text.block(step.body, 2)]
     return "\n".join(lines)
 
 
@@ -331,7 +330,12 @@ class _Text:
     def _call(self, s: Call, pad, depth):
         outs, ins = ", ".join(map(repr, s.outputs)), ", ".join(map(repr, s.inputs))
         scratch = f" using {', '.join(map(repr, s.scratch))}" if s.scratch else ""
-        return [f"{pad}{outs} = {s.routine}({ins}){scratch}"]
+        numbers = "".join(f", {self.size(number)}" for number in getattr(s.routine, "sizes", ()))
+        return [f"{pad}{outs} = {s.routine}({ins}{numbers}){scratch}"]
+
+    def _librarycall(self, s: LibraryCall, pad, depth):
+        outs = ", ".join(map(repr, s.outputs))
+        return [f"{pad}call {outs} = {s.name}({', '.join(map(repr, s.inputs))})"]
 
     def _while(self, s: While, pad, depth):
         swaps = [f"{pad}    swap {a!r}, {b!r}" for a, b in s.swaps]

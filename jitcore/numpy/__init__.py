@@ -42,6 +42,7 @@ from jitcore.numpy import (
     statistics,
     taking,
     ufuncs,
+    vectorizing,
 )
 from jitcore.numpy.closeness import *  # noqa: F403
 from jitcore.numpy.creation import *  # noqa: F403
@@ -66,6 +67,7 @@ from jitcore.numpy.statistics import *  # noqa: F403
 from jitcore.numpy.taking import *  # noqa: F403
 from jitcore.numpy.ufunc import Ufunc as ufunc
 from jitcore.numpy.ufuncs import *  # noqa: F403
+from jitcore.numpy.vectorizing import *  # noqa: F403
 
 operators.install_operators(Array)
 array_methods.install_methods(Array)
@@ -95,6 +97,7 @@ for _chapter in (
     statistics,
     taking,
     ufuncs,
+    vectorizing,
 ):
     __all__ += _chapter.__all__
 

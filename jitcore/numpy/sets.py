@@ -16,6 +16,7 @@ from jitcore.core.trace import Tracer, origin_of, user_snippet
 from jitcore.numpy import logic, reductions, searching, ufuncs
 from jitcore.numpy.creation import asarray
 from jitcore.numpy.cumulative import cumsum, diff
+from jitcore.numpy.index_update import update_item
 from jitcore.numpy.indexing import get_item
 from jitcore.numpy.joining import concatenate
 from jitcore.numpy.promotion import (
@@ -71,21 +72,24 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
     if count == 0:
         return _unique_of_nothing(rows, return_index, return_inverse, return_counts, size, fill_value)
     flat = reshape(rows, (count, -1)) if rows.size else lax.full((count, 1), 0, rows.dtype)
-    order, is_first = _group_sorted(flat, equal_nan)
+    needs_order = return_index or return_inverse or rows.ndim > 1
+    keys, order = _sort_rows(flat, needs_order)
+    is_first = _find_first_of_equal(keys, equal_nan)
     (starts,) = searching.nonzero(is_first, size=size, fill_value=count)
     index = dtypes.default_dtype("i")
-    found = get_item(rows, get_item(order, ufuncs.minimum(starts, count - 1)))
+    places = ufuncs.minimum(starts, count - 1)
+    found = get_item(rows, get_item(order, places)) if needs_order else get_item(keys[0], places)
     total = reductions.sum(is_first)
     if size is not None:
         filler = get_item(found, 0) if fill_value is None else asarray(fill_value, rows.dtype)
         is_real = logic.less(np.arange(size, dtype=np.int32), total)
         found = apply_select(lax.reshape(is_real, (size,) + (1,) * (found.ndim - 1)), found, filler)
     out = [found if axis is None else moveaxis(found, 0, axis)]
-    group = ufuncs.subtract(cumsum(is_first), 1)
     if return_index:
         out.append(_first_positions(order, starts, count, total, size))
     if return_inverse:
-        _, inverse = lax.sort((order, convert_dtype(group, index)), 0, True, 1)
+        group = convert_dtype(ufuncs.subtract(cumsum(is_first), 1), index)
+        inverse = update_item(lax.full((count,), 0, index), order, group, is_unique=True)
         out.append(reshape(inverse, shape) if axis is None else inverse)
     if return_counts:
         ends = concatenate([get_item(starts, slice(1, None)), asarray([count], starts.dtype)])
@@ -101,22 +105,28 @@ def _unique_of_nothing(rows, return_index, return_inverse, return_counts, size, 
     return (found, *extras) if extras else found
 
 
-def _group_sorted(flat, equal_nan: bool) -> tuple[Array, Array]:
-    """(positions that sort the rows, whether a sorted row differs from the one before)."""
-    count, width = flat.shape
-    keys = [get_item(flat, (slice(None), j)) for j in range(width)]
-    positions = lax.iota(dtypes.default_dtype("i"), count)
+def _sort_rows(flat, needs_order: bool) -> tuple[list[Array], Array | None]:
+    """(columns of the rows in rising order, positions that sort the rows if these are needed)."""
+    keys = [get_item(flat, (slice(None), j)) for j in range(flat.shape[1])]
+    if not needs_order:  # one column: values alone are sorted several times faster
+        return [lax.sort(keys[0], 0)], None
+    positions = lax.iota(dtypes.default_dtype("i"), flat.shape[0])
     *keys, order = lax.sort((*keys, positions), 0, True, len(keys))
+    return keys, order
+
+
+def _find_first_of_equal(keys: list[Array], equal_nan: bool) -> Array:
+    """Whether a row differs from the one before, in any of the sorted columns."""
     differs = None
     for key in keys:
-        ahead, behind = get_item(key, slice(1, None)), get_item(key, slice(0, count - 1))
+        ahead, behind = get_item(key, slice(1, None)), get_item(key, slice(0, -1))
         one = logic.not_equal(ahead, behind)
         if equal_nan and dtypes.is_inexact(key.dtype):
             one = logic.logical_and(
                 one, logic.logical_not(logic.logical_and(logic.isnan(ahead), logic.isnan(behind)))
             )
         differs = one if differs is None else logic.logical_or(differs, one)
-    return order, concatenate([asarray([True]), differs])
+    return concatenate([asarray([True]), differs])
 
 
 def _first_positions(order, starts, count: int, total, size) -> Array:

@@ -14,6 +14,7 @@ from jitcore.config import config
 from jitcore.core.check import JaxprTypeError, check_jaxpr
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.passes.canonical import program_key
+from jitcore.passes.contractions import normalize_contractions
 from jitcore.passes.cse import merge_common_subexpressions
 from jitcore.passes.dce import eliminate_dead_code
 from jitcore.passes.fold import fold_constants
@@ -34,6 +35,7 @@ class Pass(NamedTuple):
 PIPELINE = (
     Pass("inline", inline_calls, "first: the others then see across calls"),
     Pass("fold", fold_constants, "gives simplify the literals that its rules ask for"),
+    Pass("contractions", normalize_contractions, "before simplify, which cancels transpositions that it adds"),
     Pass("simplify", simplify, "turns different spellings into equal equations, which CSE merges"),
     Pass("cse", merge_common_subexpressions, "before DCE: a merged equation leaves dead operands behind"),
     Pass("dce", eliminate_dead_code, "last: removes what the others no longer refer to"),

@@ -61,6 +61,9 @@ def loads_of(statement) -> Iterator[tuple[Buffer, object]]:
     elif isinstance(statement, Call):
         for buffer in [*statement.inputs, *statement.scratch]:
             yield buffer, None
+    elif isinstance(statement, LibraryCall):
+        for buffer in statement.inputs:
+            yield buffer, None
     elif isinstance(statement, While):
         yield statement.predicate, None
         for pair in statement.swaps:
@@ -94,6 +97,8 @@ def _step_writes(step) -> set[Buffer]:
             writes |= set(statement.partials)
         if isinstance(statement, Call):
             writes |= {*statement.outputs, *statement.scratch}
+        if isinstance(statement, LibraryCall):
+            writes |= set(statement.outputs)
         if isinstance(statement, While):
             writes |= {buffer for pair in statement.swaps for buffer in pair}
     return writes
@@ -107,7 +112,7 @@ def _drop_dead_stores(program: Program) -> None:
     for statement in (s for step in natives for s in statements_of(step.body)):
         if isinstance(statement, (Reduce, Scan)) and statement.partials:
             needed |= set(statement.partials)
-        elif isinstance(statement, Call):
+        elif isinstance(statement, (Call, LibraryCall)):
             needed |= set(statement.outputs)
     while True:
         read = needed.union(*map(_step_reads, program.steps))
@@ -149,13 +154,15 @@ def _without(body: list, is_dead: Callable[[Store | Scan], bool]) -> list:
 def _place_scalars(program: Program) -> None:
     """A scalar that one native step keeps to itself lives on its stack; others are in the arena."""
     homes: dict[Buffer, set[int]] = {}
+    shown: set[Buffer] = set()  # to Python
     for number, step in enumerate(program.steps):
-        for buffer in _step_reads(step) | _step_writes(step):
+        for buffer in step_buffers(step):
             homes.setdefault(buffer, set()).add(number)
-            if isinstance(step, LibraryCall):
-                homes[buffer].add(-1)
+        for statement in statements_of([step] if isinstance(step, LibraryCall) else step.body):
+            if isinstance(statement, LibraryCall):
+                shown |= {*statement.inputs, *statement.outputs}
     for buffer in program.temps:
-        if buffer.kind == "scalar" and len(homes[buffer]) > 1:
+        if buffer.kind == "scalar" and (len(homes[buffer]) > 1 or buffer in shown):
             buffer.kind = "temp"
 
 
@@ -194,7 +201,7 @@ def _may_alias(body: list, source: Buffer, output: Buffer) -> bool:
         reads = [(s, offset) for s in statements for buffer, offset in loads_of(s) if buffer is source]
         writes = [(s, store) for s in statements for store in stores_of(s) if store.buffer is output]
         writes += [(s, None) for s in statements if isinstance(s, Scan) and s.buffer is output]
-        writes += [(s, None) for s in statements if isinstance(s, Call) and output in s.outputs]
+        writes += [(s, None) for s in statements if isinstance(s, (Call, LibraryCall)) and output in s.outputs]
         writes += [(s, None) for s in statements if isinstance(s, While) and output in sum(s.swaps, ())]
         if written and reads:
             return False

@@ -136,7 +136,7 @@ class LaneBuilder(Builder):
     def settle(self, value: Value) -> Value:
         """The value with roots unrolled into expressions."""
         if isinstance(value, Reduction):
-            elements = {key: self.fold(value, index) for key, index in self.lanes.positions(value.shape)}
+            elements = {key: self.fold_element(value, index) for key, index in self.lanes.positions(value.shape)}
         elif isinstance(value, Regions):
             elements = self.patch(value)
         elif isinstance(value, Running):
@@ -145,7 +145,7 @@ class LaneBuilder(Builder):
             return value
         return LaneValue(self, value.shape, value.dtype, elements)
 
-    def fold(self, value: Reduction, index: tuple[Index, ...]) -> Expr:
+    def fold_element(self, value: Reduction, index: tuple[Index, ...]) -> Expr:
         """One element of a reduction over a few positions."""
         if value.op in ("argmax", "argmin"):
             raise NotLanewiseError

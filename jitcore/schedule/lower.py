@@ -64,7 +64,7 @@ def lower_program(closed: ClosedJaxpr, target: Target, donated: Sequence[bool] =
         Buffer(f"out{k}", atom.aval.shape, atom.aval.dtype, "out") for k, atom in enumerate(jaxpr.outvars)
     ]
     env = {var: lowering.stored(buffer) for var, buffer in zip(jaxpr.invars, inputs)}
-    lowering.lower_jaxpr(jaxpr, env, outputs, top_level=True)
+    lowering.lower_jaxpr(jaxpr, env, outputs)
     lowering.end_group()
     program = plan_buffers(Program(inputs, outputs, lowering.temps, lowering.steps), donated)
     if config.check_jaxprs:
@@ -91,11 +91,10 @@ class Lowering(Builder):
         jaxpr: Jaxpr,
         env: dict[Var, Value],
         outputs: Sequence[Buffer | None],
-        top_level: bool = False,
         uses: Uses | None = None,
     ) -> None:
         """Emits the equations and stores the outputs into the given buffers; None for one not wanted."""
-        uses = uses or Uses(jaxpr, self.is_call if top_level else self.is_routine)
+        uses = uses or Uses(jaxpr, self.is_call)
         target: dict[Var, Buffer] = {}
         for atom, buffer in zip(jaxpr.outvars, outputs):
             if isinstance(atom, Var) and buffer is not None:
@@ -105,7 +104,7 @@ class Lowering(Builder):
                 self.protect_readers(eqn, number, uses, env, target.get(eqn.outvars[0]))
             operands = [self.value_of(atom, env) for atom in eqn.invars]
             goals = [target.get(var) for var in eqn.outvars]
-            outs = self.lower_equation(eqn, operands, goals, top_level)
+            outs = self.lower_equation(eqn, operands, goals)
             for var, out, goal in zip(eqn.outvars, outs, goals):
                 if isinstance(var, DropVar):
                     continue
@@ -151,17 +150,22 @@ class Lowering(Builder):
         return self.find_routine(eqn) is not None
 
     def is_call(self, eqn: Equation) -> bool:
-        """Whether an equation at the top level reads and writes whole arrays in memory."""
+        """Whether an equation reads and writes whole arrays in memory."""
         return self.is_routine(eqn) or self.is_library(eqn)
 
     def is_library(self, eqn: Equation) -> bool:
-        """Whether an equation at the top level, for which there is no routine, becomes a library call."""
+        """Whether an equation for which there is no routine becomes a library call.
+
+        Control flow does not: what has no code in its bodies is called from there."""
+        if sub_jaxprs(eqn.params):
+            return eqn.primitive.lower is None
         prefers = eqn.primitive.traits.get("prefers_library")
         if prefers is not None and prefers(*[atom.aval for atom in eqn.invars], **eqn.params):
             return True
         return not self.is_native(eqn)
 
     def is_native(self, eqn: Equation) -> bool:
+        """Whether there is code for an equation and for all that is inside of it."""
         if self.is_routine(eqn):
             return True
         if eqn.effects or eqn.primitive.lower is None or not self.target.can_render(eqn):
@@ -171,13 +175,11 @@ class Lowering(Builder):
             return False
         return all(self.is_native(inner) for closed in sub_jaxprs(eqn.params) for inner in closed.eqns)
 
-    def lower_equation(
-        self, eqn: Equation, operands: list[Value], goals: list, top_level: bool
-    ) -> list[Value]:
+    def lower_equation(self, eqn: Equation, operands: list[Value], goals: list) -> list[Value]:
         routine = self.find_routine(eqn)
         if routine is not None:
             return self.call_routine(routine, eqn, operands, goals)
-        if top_level and self.is_library(eqn):
+        if self.is_library(eqn):
             return self.call_library(eqn, operands, goals)
         self.goals = goals
         outs = eqn.primitive.lower(self, *operands, **eqn.params)
@@ -199,12 +201,16 @@ class Lowering(Builder):
         return [goal or self.new_temp(aval.shape, aval.dtype) for aval, goal in zip(avals, goals)]
 
     def call_library(self, eqn: Equation, operands: list[Value], goals: list) -> list[Value]:
-        """A step that runs the primitive's implementation on ndarrays."""
+        """Runs the primitive's implementation on ndarrays: a step of its own, or a call from native code."""
         inputs = [self.in_memory(value).buffer for value in operands]
         self.end_group()
         outputs = self.output_buffers(eqn, goals)
         function = functools.partial(eqn.primitive.impl, **eqn.params)
-        self.steps.append(LibraryCall(eqn.primitive.name, function, inputs, outputs, eqn.effects))
+        call = LibraryCall(eqn.primitive.name, function, inputs, outputs, eqn.effects)
+        if self.nested:
+            self.emit(call)
+        else:
+            self.steps.append(call)
         return [self.stored(buffer) for buffer in outputs]
 
     # -- memory -------------------------------------------------------------------------------------------
@@ -337,7 +343,7 @@ class Lowering(Builder):
         dimensions; the carry of the others stays as it is. Returns: arrays that are not moved, pairs of the
         carry's buffer and the one that holds its next value, whose memory is to change places."""
         slot_of = {var: operand for var, operand in zip(closed.jaxpr.invars, operands)}
-        uses = Uses(closed.jaxpr, self.is_routine)
+        uses = Uses(closed.jaxpr, self.is_call)
         outputs, moves, swaps = [], [], []
         for atom, slot in zip(closed.jaxpr.outvars, carry):
             if slot_of.get(atom) is slot:

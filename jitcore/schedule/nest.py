@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, Result, index_exprs, walk
-from jitcore.loopir.index import Axis, Dynamic, FloorDiv, Index, Mod
+from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, index_exprs, walk
+from jitcore.loopir.index import Axis, FloorDiv, Index
 from jitcore.loopir.program import Kernel, Loop, Reduce, Repeat, Scan, Store
+from jitcore.schedule.rewrite import Rewrite, unroll_rows
 
 # Iterations of one block of a split reduction.
 BLOCK_WORK = 32768
@@ -53,6 +54,7 @@ def shape_kernel(
     serial: iterations must keep their order (several of them may write one element)."""
     if not serial:
         outer, inner, body = _collapse(graph, outer, inner, body)
+        outer, body = unroll_rows(graph, outer, body)
     vector = None if serial else _choose_vector(outer, inner, body)
     if vector in outer and not _contains(body, (Reduce, Scan, Loop)):
         outer = [axis for axis in outer if axis is not vector] + [vector]
@@ -62,26 +64,32 @@ def shape_kernel(
     for axis in outer[1:]:
         work = work * axis.extent
     parallel, grain = bool(outer) and not serial, RunTimeSize(max(1, GRAIN_WORK // max(work, 1)))
-    if not outer and len(body) > 0 and isinstance(body[0], Reduce) and not serial:
-        parallel, grain = _split_reduction(body[0], new_temp), RunTimeSize(2)
+    if not outer and len(body) > 0 and isinstance(body[0], (Reduce, Scan)) and not serial:
+        parallel, grain = _split_into_blocks(body[0], new_temp), RunTimeSize(2)
     for axis in reversed(outer):
         body = [Loop(axis, body)]
     return Kernel(body, vector, parallel, grain)
 
 
-def _split_reduction(reduce: Reduce, new_temp) -> bool:
-    """Gives a large full reduction partial results per block of its first axis."""
-    if reduce.stores or any(op in ("argmax", "argmin") for _, op, _ in reduce.parts):
-        return False
+def _split_into_blocks(statement: Reduce | Scan, new_temp) -> bool:
+    """Gives a large full reduction, or a long scan, partial results per block of its first axis."""
+    if isinstance(statement, Scan):
+        axes, kinds = [statement.axis], [statement.value.dtype]
+        if statement.op in OP_COST:  # so dear that the totals alone would take half the time of the scan
+            return False
+    else:
+        axes, kinds = statement.axes, [result.dtype for result, _, _ in statement.parts]
+        if statement.stores or any(op in ("argmax", "argmin") for _, op, _ in statement.parts):
+            return False
     inner = 1
-    for axis in reduce.axes[1:]:
+    for axis in axes[1:]:
         inner = inner * axis.extent
-    extent = reduce.axes[0].extent
+    extent = axes[0].extent
     if extent * inner < 2 * BLOCK_WORK:
         return False
     block = max(1, BLOCK_WORK // max(inner, 1))
-    reduce.block, blocks = RunTimeSize(block), RunTimeSize(-(-extent // block))
-    reduce.partials = [new_temp((blocks,), result.dtype) for result, _, _ in reduce.parts]
+    statement.block, blocks = RunTimeSize(block), RunTimeSize(-(-extent // block))
+    statement.partials = [new_temp((blocks,), kind) for kind in kinds]
     return True
 
 
@@ -122,7 +130,7 @@ def _collapse(graph, outer, inner, body):
         new_lists.append(new_axes)
     if not merged:
         return outer, inner, body
-    rewrite = _Rewrite(graph, merged)
+    rewrite = Rewrite(graph, merged)
     body = [rewrite.statement(statement) for statement in body]
     return new_lists[0], new_lists[1], body
 
@@ -178,87 +186,16 @@ def roots_of(statement) -> list[Expr]:
     return roots
 
 
-class _Rewrite:
-    """Replaces axes in statements, expressions and indexes."""
-
-    def __init__(self, graph: Graph, merged: dict[Axis, Axis | None]):
-        self.graph, self.merged = graph, merged
-        self.nodes: dict[int, Expr] = {}
-        self.results: dict[Result, Result] = {}
-
-    def axes(self, axes):
-        return [new for new in (self.merged.get(axis, axis) for axis in axes) if new is not None]
-
-    def index(self, index: Index) -> Index:
-        result = Index((), index.const)
-        for atom, coefficient in index.terms:
-            if isinstance(atom, Axis):
-                atom = self.merged.get(atom, atom)
-                if atom is None:
-                    continue
-                result = result + Index(((atom, coefficient),))
-            elif isinstance(atom, Dynamic):
-                result = result + Index(((Dynamic(self.expr(atom.expr)), coefficient),))
-            else:
-                inner = self.index(atom.index)
-                whole = inner.mod(atom.size) if isinstance(atom, Mod) else inner.floordiv(atom.size)
-                result = result + whole * coefficient
-        return result
-
-    def expr(self, root: Expr) -> Expr:
-        for node in walk([root]):
-            if id(node) not in self.nodes:
-                self.nodes[id(node)] = self._rebuild(node)
-        return self.nodes[id(root)]
-
-    def _rebuild(self, node: Expr) -> Expr:
-        if node.op == "const":
-            return node
-        if node.op == "load":
-            return self.graph.load(node.attr[0], self.index(node.attr[1]))
-        if node.op == "index":
-            return self.graph.index(self.index(node.attr), node.dtype)
-        if node.op == "result":
-            return self.graph.result(self.result(node.attr))
-        return self.graph.op(node.op, *[self.nodes[id(arg)] for arg in node.args], dtype=node.dtype)
-
-    def result(self, result: Result) -> Result:
-        if result not in self.results:
-            self.results[result] = Result(result.dtype, frozenset(self.axes(result.axes)), result.serial)
-        return self.results[result]
-
-    def store(self, s: Store) -> Store:
-        mask = None if s.mask is None else self.expr(s.mask)
-        return Store(s.buffer, self.index(s.offset), self.expr(s.value), mask, s.combine)
-
-    def statement(self, s):
-        if isinstance(s, Store):
-            return self.store(s)
-        if isinstance(s, Loop):
-            body = [self.statement(inner) for inner in s.body]
-            axis = self.merged.get(s.axis, s.axis)
-            return body[0] if axis is None else Loop(axis, body)
-        if isinstance(s, Scan):
-            return Scan(s.axis, s.op, self.expr(s.value), s.buffer, self.index(s.offset), s.reverse)
-        if isinstance(s, Repeat):
-            return Repeat(list(map(self.result, s.registers)), list(map(self.expr, s.initial)),
-                          self.expr(s.condition), [self.statement(inner) for inner in s.body],
-                          list(map(self.expr, s.updates)), s.trips)  # fmt: skip
-        parts = [(self.result(result), op, self.expr(expr)) for result, op, expr in s.parts]
-        return Reduce(tuple(self.axes(s.axes)), parts, [self.store(store) for store in s.stores])
-
-
 # -- vector axis ------------------------------------------------------------------------------------------
 
 
 def _choose_vector(outer: list[Axis], inner: list[Axis], body: list) -> Axis | None:
     """The axis with the best score of accesses, or None when lanes would not pay."""
-    has_scan = any(isinstance(s, Scan) for s in body)
     flat = not inner or not _contains(body, (Reduce, Scan, Loop))
     candidates = list(outer) if flat else outer[-1:]
     scores = {axis: _score(axis, body) for axis in candidates}
-    if not has_scan and not flat:
-        sweeps = [s for s in body if isinstance(s, (Reduce, Loop))]
+    if not flat:
+        sweeps = [s for s in body if isinstance(s, (Reduce, Scan, Loop))]
         scores |= {axis: _score(axis, sweeps) + (0 if _is_short(axis) else 0.5) for axis in inner}
     usable = {axis: score for axis, score in scores.items()
               if not isinstance(axis.extent, int) or axis.extent >= MIN_VECTOR_EXTENT}  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from jitcore import argument_errors
@@ -17,14 +17,13 @@ from jitcore.core.aval import aval_of, is_array_like
 from jitcore.core.jaxpr import DebugInfo
 from jitcore.core.trace import to_array
 from jitcore.transforms.batching import BatchAxis, add_axis, move_axis, run_batched
-from jitcore.tree_nodes import KeyPath, keystr
+from jitcore.tree_nodes import keystr
 from jitcore.tree_util import (
     PyTreeDef,
     flatten_axes,
     tree_flatten,
     tree_leaves,
     tree_leaves_with_path,
-    tree_structure,
 )
 
 P = ParamSpec("P")
@@ -63,19 +62,19 @@ def vmap(
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     _check_axes(in_axes, out_axes)
 
-    @functools.wraps(fun)
+    @functools.wraps(fun, updated=())
+    @source.api_boundary
     def map_batch(*args: P.args, **kwargs: P.kwargs) -> R:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise argument_errors.axes_count_error(len(in_axes), len(args))
         leaves, in_tree = tree_flatten((args, kwargs), is_leaf=_has_hidden_axes)
         axes = flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
-        paths = _LeafNames(fun, in_tree)
         operands = [_read_operand(leaf, axis) for leaf, axis in zip(leaves, axes)]
-        size = _find_size(operands, axis_size, paths, (args, kwargs))
-        return _run(fun, in_tree, operands, BatchAxis(size, axis_name), out_axes)
+        axis = BatchAxis(_find_size(fun, in_tree, operands, axis_size), axis_name)
+        return _run(fun, in_tree, operands, axis, out_axes)
 
     map_batch.__doc__ = _write_documentation(fun)
-    return source.api_boundary(map_batch)
+    return map_batch
 
 
 def _write_documentation(fun: Callable) -> str:
@@ -103,101 +102,104 @@ def _has_hidden_axes(node) -> bool:
     return getattr(type(node), "hidden_axes", 0) > 0
 
 
+def _open_leaf(leaf) -> tuple[Any, PyTreeDef | None]:
+    """The array of a leaf, and what stands around it: the structure of a node with hidden axes, else None."""
+    if not _has_hidden_axes(leaf):
+        return leaf, None
+    (value,), structure = tree_flatten(leaf)
+    return value, structure
+
+
+def _close_leaf(value, structure: PyTreeDef | None):
+    """The inverse of `_open_leaf`."""
+    return value if structure is None else structure.unflatten([value])
+
+
 class _Operand(NamedTuple):
-    """One leaf of the arguments. value: with the mapped axis first; axis: where it stood, None for unmapped.
+    """One leaf of the arguments. axis: that is mapped, None for none; value: with that axis first, the leaf
+    itself for none; structure: of a leaf with hidden axes around its value, else None."""
 
-    structure: of a leaf with hidden axes around its value, else None."""
-
-    value: Any
+    leaf: Any
     axis: int | None
-    text: str
-    structure: PyTreeDef | None
+    value: Any
+    structure: PyTreeDef | None = None
+
+    def describe(self) -> str:
+        """The type of a mapped leaf, as messages show it."""
+        if self.structure is None:
+            return aval_of(self.leaf).long()
+        return f"{self.leaf.dtype}[{','.join(map(str, self.leaf.shape))}]"
 
 
 def _read_operand(leaf, axis: int | None) -> _Operand:
     """Raises: TypeError for a mapped leaf that is no array; ValueError where it lacks the axis."""
     if axis is None:
-        return _Operand(leaf, None, "", None)
-    if not is_array_like(leaf) and not _has_hidden_axes(leaf):
+        return _Operand(leaf, None, leaf)
+    value, structure = _open_leaf(leaf)
+    if not is_array_like(value):
         raise TypeError(f"Argument {leaf!r} of type {type(leaf)} is not a valid jitcore type")
-    shape = getattr(leaf, "shape", ())
+    shape = aval_of(value).shape if structure is None else leaf.shape
     if not -len(shape) <= axis < len(shape):
         raise argument_errors.mapped_axis_error(axis, shape)
-    structure = None
-    value, text = leaf, ""
-    if _has_hidden_axes(leaf):
-        (value,), structure = tree_flatten(leaf)
-        text = f"{leaf.dtype}[{','.join(map(str, shape))}]"
-    value = to_array(value)
-    return _Operand(move_axis(value, axis % len(shape), 0), axis, text or value.aval.long(), structure)
+    return _Operand(leaf, axis, move_axis(to_array(value), axis % len(shape), 0), structure)
 
 
-class _LeafNames:
-    """The leaves of a call as messages name them: `argument x['a']`, `args[1]`, `kwargs['b']`."""
-
-    def __init__(self, fun: Callable, in_tree: PyTreeDef):
-        self.fun, self.in_tree = fun, in_tree
-
-    def list_names(self) -> list[str]:
-        example = self.in_tree.unflatten(range(self.in_tree.num_leaves))
-        return [self._name(path) for path, _ in tree_leaves_with_path(example)]
-
-    def _name(self, path: KeyPath) -> str:
-        kind, first, *rest = path
-        if kind.idx == 1:
-            return f"kwargs{keystr(path[1:])}"
-        try:
-            parameters = inspect.signature(self.fun).parameters.values()
-        except (TypeError, ValueError):
-            parameters = ()
-        names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        if first.idx < len(names):
-            return f"argument {names[first.idx]}{keystr(tuple(rest))}"
-        return f"args{keystr(path[1:])}"
-
-
-def _find_size(operands: Sequence[_Operand], axis_size, names: _LeafNames, call):
+def _find_size(fun: Callable, in_tree: PyTreeDef, operands: Sequence[_Operand], axis_size):
     """The number of elements. Raises: ValueError when it is unknown, or arguments disagree about it."""
     sizes = [None if x.axis is None else aval_of(x.value).shape[0] for x in operands]
-    mapped = [size for size in sizes if size is not None]
-    if not mapped and axis_size is None:
-        raise argument_errors.unknown_axis_size_error(bool(operands), *map(repr, call))
-    if axis_size is None and all(size == mapped[0] for size in mapped):
-        return mapped[0]
-    if axis_size is not None and all(size == axis_size for size in mapped):
-        return axis_size
-    groups: dict[Any, list[str]] = {}
-    for size, operand, name in zip(sizes, operands, names.list_names()):
+    known = [size for size in (axis_size, *sizes) if size is not None]
+    if not known:
+        args, kwargs = in_tree.unflatten([x.leaf for x in operands])
+        raise argument_errors.unknown_axis_size_error(bool(operands), repr(args), repr(kwargs))
+    if all(size == known[0] for size in known):
+        return known[0]
+    places: dict[Any, list[str]] = {}
+    for size, operand, name in zip(sizes, operands, _name_leaves(fun, in_tree)):
         if size is not None:
-            groups.setdefault(size, []).append(f"axis {operand.axis} of {name} of type {operand.text}")
-    raise argument_errors.axis_sizes_error(groups, axis_size)
+            places.setdefault(size, []).append(f"axis {operand.axis} of {name} of type {operand.describe()}")
+    raise argument_errors.axis_sizes_error(places, axis_size)
+
+
+def _name_leaves(fun: Callable, in_tree: PyTreeDef) -> Iterator[str]:
+    """The leaves of a call as messages name them: `argument x['a']`, `args[1]`, `kwargs['b']`."""
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):  # a builtin may have no signature
+        parameters = []
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    for path, _ in tree_leaves_with_path(in_tree.unflatten(range(in_tree.num_leaves))):
+        _, first, *rest = path
+        if path[0].idx == 1:
+            yield f"kwargs{keystr(path[1:])}"
+        elif first.idx < len(names):
+            yield f"argument {names[first.idx]}{keystr(tuple(rest))}"
+        else:
+            yield f"args{keystr(path[1:])}"
 
 
 # -- the call -----------------------------------------------------------------------------------------------
 def _run(fun: Callable, in_tree: PyTreeDef, operands: Sequence[_Operand], axis: BatchAxis, out_axes) -> Any:
-    structures = [operand.structure for operand in operands]
-    found: list[PyTreeDef | None] = []
+    found: dict[str, Any] = {}
 
     def run_flat(*elements):
-        leaves = [x if structure is None else structure.unflatten([x])
-                  for x, structure in zip(elements, structures)]  # fmt: skip
+        leaves = [_close_leaf(x, operand.structure) for x, operand in zip(elements, operands)]
         args, kwargs = in_tree.unflatten(leaves)
-        outs, out_tree = tree_flatten(fun(*args, **kwargs), is_leaf=_has_hidden_axes)
-        found.extend([out_tree, *[tree_structure(out) if _has_hidden_axes(out) else None for out in outs]])
-        return [tree_leaves(out)[0] if _has_hidden_axes(out) else _check_output(out) for out in outs]
+        outs, found["tree"] = tree_flatten(fun(*args, **kwargs), is_leaf=_has_hidden_axes)
+        found["structures"] = [_open_leaf(out)[1] for out in outs]
+        return [_check_output(_open_leaf(out)[0]) for out in outs]
 
     info = DebugInfo(*source.locate_function(fun), "vmap", None)
     mapped = [operand.axis is not None for operand in operands]
     outs, batched = run_batched(run_flat, axis, [operand.value for operand in operands], mapped, info)
-    out_tree, *structures = found
-    axes = flatten_axes("vmap out_axes", out_tree, out_axes)
-    for position, (flag, target) in enumerate(zip(batched, axes)):
+    out_tree: PyTreeDef = found["tree"]
+    targets = flatten_axes("vmap out_axes", out_tree, out_axes)
+    for position, (flag, target) in enumerate(zip(batched, targets)):
         if flag and target is None:
             path, _ = tree_leaves_with_path(out_tree.unflatten(range(len(outs))))[position]
             raise argument_errors.unmapped_output_error(keystr(path))
     return out_tree.unflatten(
-        [_place_axis(out, flag, target, axis.size, structure)
-         for out, flag, target, structure in zip(outs, batched, axes, structures)])  # fmt: skip
+        [_close_leaf(_place_axis(out, flag, target, axis.size, structure), structure)
+         for out, flag, target, structure in zip(outs, batched, targets, found["structures"])])  # fmt: skip
 
 
 def _check_output(out):
@@ -210,11 +212,11 @@ def _check_output(out):
 
 
 def _place_axis(out, has_axis: bool, target: int | None, size, structure: PyTreeDef | None):
-    """One leaf of the result, its batch axis where out_axes wants it."""
-    if target is not None:
-        out = out if has_axis else add_axis(out, size)
-        ndim = aval_of(out).ndim - (0 if structure is None else structure.unflatten([out]).hidden_axes)
-        if not -ndim <= target < ndim:
-            raise ValueError(f"axis {target} is out of bounds for array of dimension {ndim}")
-        out = move_axis(out, 0, target % ndim)
-    return out if structure is None else structure.unflatten([out])
+    """One array of the result with its batch axis at `target`. Raises: ValueError for no such place."""
+    if target is None:
+        return out
+    out = out if has_axis else add_axis(out, size)
+    ndim = len(_close_leaf(out, structure).shape)
+    if not -ndim <= target < ndim:
+        raise ValueError(f"axis {target} is out of bounds for array of dimension {ndim}")
+    return move_axis(out, 0, target % ndim)

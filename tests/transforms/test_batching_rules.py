@@ -12,7 +12,6 @@ from jitcore import jit, make_jaxpr, vmap
 from jitcore.core.jaxpr import sub_jaxprs
 from jitcore.core.primitive import registry
 from jitcore.tree_util import tree_flatten, tree_leaves
-
 from tests.transforms.batching_cases import CASES, COLLECTIVES, WITHOUT_OPERANDS
 
 PARAMS = [pytest.param(name, case, id=f"{name}-{i}")

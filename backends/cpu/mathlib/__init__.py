@@ -12,6 +12,7 @@ processor has none.
 
     exponential            exp exp2 expm1 logistic      2**k times a polynomial; two factors reach subnormals
     logarithmic            log log2 log10 log1p         k ln2 + log(1 + f), f exact
+                           logaddexp                    the larger one plus log1p(exp(-distance))
     trigonometric, angle   sin cos tan                  three-float pi/2, two short polynomials, a quadrant
     huge_angle             the same, any size           Payne and Hanek's reduction in 192-bit integers
     inverse_trigonometric  asin acos atan atan2         a multiple of pi/2 plus an odd polynomial
@@ -67,6 +68,7 @@ FUNCTIONS = {
     "log2": Function(1, logarithmic.build_log2, 1.1, 1.1),
     "log10": Function(1, logarithmic.build_log10, 1.1, 1.0),
     "log1p": Function(1, logarithmic.build_log1p, 1.2, 1.1),
+    "logaddexp": Function(2, logarithmic.build_logaddexp, 1.5, 1.5, absolute=1.5),
     "sin": Function(1, trigonometric.build_sin, 1.3, 1.5),
     "cos": Function(1, trigonometric.build_cos, 1.3, 1.5),
     "tan": Function(1, trigonometric.build_tan, 1.7, 2.0),

@@ -1,12 +1,13 @@
-"""log, log2, log10, log1p: one lane value in, one out. Stage: rendering.
+"""log, log2, log10, log1p, logaddexp: lane values in, one out. Stage: rendering.
 
 Method: x = 2**k (1 + f) with 1 + f between sqrt(1/2) and sqrt(2); log(1 + f) = f + tail(f), the tail from
 a polynomial in f (float32) or in (f / (2 + f))**2 (float64). f is exact, so what matters near x = 1
-carries no rounding error.
+carries no rounding error. logaddexp is the larger one plus log1p(exp(-distance)).
 """
 from jitcore.backends.cpu.mathlib.coefficients import COEFFICIENTS
 from jitcore.backends.cpu.mathlib.constants import LN2, LOG2_E, LOG10_2, LOG10_E
 from jitcore.backends.cpu.mathlib.double_word import two_sum
+from jitcore.backends.cpu.mathlib.exponential import evaluate_exp
 
 
 def split_normal(e, x):
@@ -98,3 +99,11 @@ def split_log1p(e, x, low=None):
 def build_log1p(e, x):
     result = finish_log(e, x, evaluate_log(e, *split_log1p(e, x)), pole=-1.0)
     return e.select(x == 0.0, x, result)
+
+
+def build_logaddexp(e, x, y):
+    """log(exp(x) + exp(y)). Equal infinities are no distance apart."""
+    distance = e.abs(e.select(x == y, 0.0, x - y))
+    z = evaluate_exp(e, e.at_least(-distance, e.pick(-104.0, -746.0)))
+    result = e.select(x > y, x, y) + build_log1p(e, z)
+    return e.select(x == x, result, x)

@@ -18,13 +18,18 @@ from jitcore.core.jaxpr import Equation
 
 #: Module of this package, by primitive: `find_routine(eqn)`.
 ROOMS: dict[str, str] = {
+    **dict.fromkeys(("sort", "top_k"), "sort"),
     **dict.fromkeys(("cholesky", "eigh", "lu", "lu_pivots_to_permutation", "qr", "svd", "triangular_solve"),
                     "lapack"),  # fmt: skip
+    "dot_general": "product",
+    "conv_general_dilated": "convolution",
 }
 
 #: Module of this package, by prefix of symbol: `render(symbol)` gives the LLVM text that defines it.
 CODE: dict[str, str] = {
+    "jitcore_sort_": "sort_code",
     "jitcore_lapack": "lapack_code",
+    "jitcore_product": "product_code",
 }
 
 
@@ -45,7 +50,7 @@ def _compile_symbol(symbol: str) -> int:
     from jitcore.backends.cpu import native
 
     room = next(room for prefix, room in CODE.items() if symbol.startswith(prefix))
-    library = native.compile_module(_import(room).render(symbol), symbol)
+    library, _ = native.find_or_compile(symbol, "", lambda: _import(room).render(symbol))
     _libraries.append(library)
     return library.address(symbol)
 

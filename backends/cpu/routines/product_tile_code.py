@@ -1,7 +1,7 @@
-"""The innermost code of matrix products: tiles of the result in registers, and the packing of operands.
+"""The innermost code of matrix products: tiles of the result in registers.
 
-In: shapes of tiles for one dtype and one width of vectors. Out: LLVM text of internal functions that
-`product_code.py` calls. Stage: rendering, once per process and dtype.
+In: the shape of tiles for one dtype and one width of vectors. Out: LLVM text of internal functions that
+`product_multiply_code` calls. Stage: rendering, once per process and dtype.
 
 A tile is `rows` x (`vectors` * `lanes`) sums. In each step it multiplies one column of the left operand,
 element by element broadcast, with one row of the right one, lanes side by side. Steps are grouped in segments,
@@ -15,12 +15,10 @@ from typing import NamedTuple
 
 from jitcore.backends.cpu import cpuinfo
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
+from jitcore.backends.cpu.routines.product import SEGMENT_BYTES
 
-__all__ = ["REST_BYTES", "SEGMENT_BYTES", "TILE_ARGUMENTS", "TileShape", "choose_tile_shape", "write_packers",
-           "write_tiles"]  # fmt: skip
-
-#: Bytes of an entry of the table of segments: where it starts in the left and in the right operand.
-SEGMENT_BYTES = 16
+__all__ = ["REST_BYTES", "TILE_ARGUMENTS", "TileShape", "choose_tile_shape", "write_adder",
+           "write_mask", "write_masked_load", "write_tiles"]  # fmt: skip
 
 #: Bytes of an entry of the table `rests`: a count of tiles, then first row and function of each.
 REST_BYTES = 56
@@ -32,7 +30,7 @@ _LATENCY_ROWS = 4
 _ROWS_PER_POINTER = 3
 
 TILE_ARGUMENTS = ("ptr %a, i64 %a_row, i64 %a_step, ptr %b, i64 %b_step, ptr %c, i64 %c_row, "
-                  "ptr %segments, i64 %segment_count, i64 %length, i64 %columns, i1 %adds")  # fmt: skip
+                  "ptr %segments, i64 %segment_count, i64 %length, i64 %columns")  # fmt: skip
 
 
 class TileShape(NamedTuple):
@@ -78,8 +76,8 @@ def choose_tile_shape(itemsize: int) -> TileShape:
 def write_tiles(w: TextWriter, shape: TileShape) -> None:
     """Functions `tile_<rows>_<kind>` and what is known about them.
 
-    kind 0 is of full width, kind 1 one vector of which `columns` lanes are stored. Heights are few, because
-    each costs milliseconds to compile. Table `tiles`: rows, function of kind 0, function of kind 1 for each
+    kind 0 is of full width, of kind 1 `columns` lanes are loaded and stored. Heights are few, because each
+    costs milliseconds to compile. Table `tiles`: rows, function of kind 0, function of kind 1 for each
     height, the largest first. Table `rests`: how fewer rows than the largest height are cut into tiles.
     """
     heights = list_heights(shape.rows)
@@ -101,10 +99,10 @@ def write_tiles(w: TextWriter, shape: TileShape) -> None:
 
 
 def list_heights(largest: int) -> list[int]:
-    """Heights of tiles: halves down to one row."""
+    """Heights of tiles: halves, rounded up, down to one row."""
     heights = [largest]
     while heights[-1] > 1:
-        heights.append(-(-heights[-1] // 2) if heights[-1] > 7 else heights[-1] // 2 + heights[-1] % 4 // 3)
+        heights.append(-(-heights[-1] // 2))
     return heights
 
 
@@ -122,9 +120,8 @@ class _Tile:
 
     def __init__(self, w: TextWriter, shape: TileShape, rows: int, is_edge: bool):
         self.w, self.shape, self.rows, self.is_edge = w, shape, rows, is_edge
-        self.vectors = 1 if is_edge else shape.vectors
         self.pointers = -(-rows // _ROWS_PER_POINTER)
-        self.sums = [(row, part) for row in range(rows) for part in range(self.vectors)]
+        self.sums = [(row, part) for row in range(rows) for part in range(shape.vectors)]
 
     def write(self, name: str) -> None:
         w = self.w
@@ -134,7 +131,8 @@ class _Tile:
             w.do("%twice = shl i64 %a_row, 1")
             w.do("%thrice = mul i64 %a_row, 3")
             if self.is_edge:
-                write_mask(w, self.shape, "%columns")
+                self.masks = [write_mask(w, self.shape, w.sub("%columns", part * self.shape.lanes))
+                              for part in range(self.shape.vectors)]  # fmt: skip
             w.do("br label %segment")
             self._write_segments()
             self._write_results()
@@ -173,10 +171,10 @@ class _Tile:
         self._phis("ptr", "p", {k: f"%q{k}" for k in range(self.pointers)}, "segment", "step", "r")
         w.do("%row = phi ptr [ %b.first, %segment ], [ %row.next, %step ]")
         self._phis(shape.vector, "i", {name: f"%o{name}" for name in names}, "segment", "step", "n")
-        right = [self._load_row(part) for part in range(self.vectors)]
+        right = [self._load_row(part) for part in range(self.shape.vectors)]
         for row in range(self.rows):
             left = self._broadcast(row)
-            for part in range(self.vectors):
+            for part in range(self.shape.vectors):
                 name = f"{row}.{part}"
                 w.do(f"%n{name} = call {shape.vector} @llvm.fma.{shape.suffix}({shape.vector} {left}, "
                      f"{shape.vector} {right[part]}, {shape.vector} %i{name})")  # fmt: skip
@@ -189,7 +187,9 @@ class _Tile:
 
     def _load_row(self, part: int) -> str:
         address = self.w.at("%row", part * self.shape.vector_bytes)
-        return self._load_vector(address)
+        if self.is_edge:
+            return write_masked_load(self.w, self.shape, address, self.masks[part])
+        return self.w.load(address, self.shape.vector, self.shape.itemsize)
 
     def _broadcast(self, row: int) -> str:
         """One element of the left operand in all lanes."""
@@ -198,102 +198,32 @@ class _Tile:
         address = w.at(f"%p{pointer}", ("0", "%a_row", "%twice")[far])
         return write_splat(w, shape, w.load(address, shape.element, shape.itemsize))
 
-    def _load_vector(self, address: str) -> str:
-        if self.is_edge:
-            return write_masked_load(self.w, self.shape, address)
-        return self.w.load(address, self.shape.vector, self.shape.itemsize)
-
-    def _store_vector(self, value: str, address: str) -> None:
-        if self.is_edge:
-            write_masked_store(self.w, self.shape, value, address)
-        else:
-            self.w.store(value, address, self.shape.vector, self.shape.itemsize)
-
     def _write_results(self) -> None:
         w, shape = self.w, self.shape
         w.start_block("finish")
-        addresses, line = {}, "%c"
-        for row in range(self.rows):
-            line = line if row == 0 else w.at(line, "%c_row")
-            for part in range(self.vectors):
-                addresses[row, part] = w.at(line, part * shape.vector_bytes)
-        w.do("br i1 %adds, label %accumulate, label %assign")
-        w.start_block("accumulate")
+        line = "%c"
         for row, part in self.sums:
-            before = self._load_vector(addresses[row, part])
-            total = w.let(f"fadd {shape.vector} {before}, %n{row}.{part}")
-            self._store_vector(total, addresses[row, part])
-        w.do("ret void")
-        w.start_block("assign")
-        for row, part in self.sums:
-            self._store_vector(f"%n{row}.{part}", addresses[row, part])
+            line = w.at(line, "%c_row") if row and not part else line
+            address = w.at(line, part * shape.vector_bytes)
+            if self.is_edge:
+                write_masked_store(w, shape, f"%n{row}.{part}", address, self.masks[part])
+            else:
+                w.store(f"%n{row}.{part}", address, shape.vector, shape.itemsize)
 
 
-# -- packing ------------------------------------------------------------------------------------------------
-def write_packers(w: TextWriter, shape: TileShape) -> None:
-    """Function `pack`: up to `lanes` neighbours of an operand become contiguous in every step.
-
-    to[k * to_step + i] = from[i * stride + k * step] for i < count, k < length. What stands behind a step's
-    last element is overwritten too, by up to a vector: steps are written in ascending order, and of blocks of
-    neighbours the caller packs the last one first.
-    """
-    arguments = "ptr %to, i64 %to_step, ptr %from, i64 %stride, i64 %step, i64 %count, i64 %length"
-    with w.function(f"internal void @pack({arguments})"):
-        is_row = w.compare("eq", "%stride", shape.itemsize)
-        is_column = w.compare("eq", "%step", shape.itemsize)
-        write_mask(w, shape, "%count")
-        w.do(f"br i1 {is_row}, label %copy, label %other")
-        w.start_block("copy")
-        _write_copy(w, shape)
-        w.do("ret void")
-        w.start_block("other")
-        blocks = w.div("%length", shape.lanes)
-        turned = w.choose(is_column, w.mul(blocks, shape.lanes), 0)
-        with w.loop(0, turned, shape.lanes) as k:
-            _write_turned_block(w, shape, k)
-        _write_gather(w, shape, turned)
-
-
-def _write_copy(w: TextWriter, shape: TileShape) -> None:
-    with w.loop(0, "%length") as k:
-        vector = write_masked_load(w, shape, w.at("%from", w.mul(k, "%step")))
-        w.store(vector, w.at("%to", w.mul(k, "%to_step")), shape.vector, shape.itemsize)
-
-
-def _write_turned_block(w: TextWriter, shape: TileShape, k: str) -> None:
-    """A square block of an operand whose steps are contiguous: rows are loaded, columns stored."""
-    last = w.sub("%count", 1)
-    start = w.at("%from", w.mul(k, shape.itemsize))
-    rows = []
-    for lane in range(shape.lanes):
-        near = w.mul(w.minimum(lane, last), "%stride")  # rows that are not there repeat the last one
-        rows.append(w.load(w.at(start, near), shape.vector, shape.itemsize))
-    for lane, column in enumerate(_write_transpose(w, shape, rows)):
-        place = w.mul(w.add(k, lane), "%to_step")
-        w.store(column, w.at("%to", place), shape.vector, shape.itemsize)
-
-
-def _write_transpose(w: TextWriter, shape: TileShape, rows: list[str]) -> list[str]:
-    """Transposes a square in log2(lanes) rounds: each interleaves registers i and i + lanes/2."""
-    lanes, half = shape.lanes, shape.lanes // 2
-    for _ in range(lanes.bit_length() - 1):
-        mixed = []
-        for k in range(half):
-            for first in (0, half):
-                order = ", ".join(f"i32 {first + j // 2 + (j % 2) * lanes}" for j in range(lanes))
-                mixed.append(w.let(f"shufflevector {shape.vector} {rows[k]}, {shape.vector} {rows[k + half]}, "
-                                   f"<{lanes} x i32> <{order}>"))  # fmt: skip
-        rows = mixed
-    return rows
-
-
-def _write_gather(w: TextWriter, shape: TileShape, first: str) -> None:
-    """Element by element from step `first` on, and nothing is written behind a step."""
-    with w.loop(first, "%length") as k, w.loop(0, w.minimum("%count", shape.lanes)) as lane:
-        place = w.add(w.mul(lane, "%stride"), w.mul(k, "%step"))
-        value = w.load(w.at("%from", place), shape.element, shape.itemsize)
-        target = w.add(w.mul(k, "%to_step"), w.mul(lane, shape.itemsize))
-        w.store(value, w.at("%to", target), shape.element, shape.itemsize)
+def write_adder(w: TextWriter, shape: TileShape) -> None:
+    """Function `add_tile`: c += tile, for `rows` x `columns` elements; a row of `tile` is a full tile's."""
+    arguments = "ptr %c, i64 %c_row, ptr %tile, i64 %rows, i64 %columns"
+    with w.function(f"internal void @add_tile({arguments})"), w.loop(0, shape.vectors) as part:
+        lane = w.mul(part, shape.lanes)
+        mask = write_mask(w, shape, w.sub("%columns", lane))
+        offset = w.mul(part, shape.vector_bytes)
+        with w.loop(0, "%rows") as row:
+            target = w.at("%c", w.add(w.mul(row, "%c_row"), offset))
+            source = w.at("%tile", w.add(w.mul(row, shape.width * shape.itemsize), offset))
+            term = w.load(source, shape.vector, shape.itemsize)
+            total = w.let(f"fadd {shape.vector} {write_masked_load(w, shape, target, mask)}, {term}")
+            write_masked_store(w, shape, total, target, mask)
 
 
 # -- vectors ------------------------------------------------------------------------------------------------
@@ -303,23 +233,23 @@ def write_splat(w: TextWriter, shape: TileShape, scalar: str) -> str:
                  f"<{shape.lanes} x i32> zeroinitializer")  # fmt: skip
 
 
-def write_mask(w: TextWriter, shape: TileShape, count: str) -> None:
-    """Names %mask, true in the first `count` lanes."""
+def write_mask(w: TextWriter, shape: TileShape, count: str) -> str:
+    """A vector of i1, true in the first `count` lanes."""
     places = ", ".join(f"i64 {lane}" for lane in range(shape.lanes))
     counts = f"<{shape.lanes} x i64>"
     single = w.let(f"insertelement {counts} poison, i64 {count}, i32 0")
     spread = w.let(f"shufflevector {counts} {single}, {counts} poison, <{shape.lanes} x i32> zeroinitializer")
-    w.do(f"%mask = icmp slt {counts} <{places}>, {spread}")
+    return w.let(f"icmp slt {counts} <{places}>, {spread}")
 
 
-def write_masked_load(w: TextWriter, shape: TileShape, address: str) -> str:
+def write_masked_load(w: TextWriter, shape: TileShape, address: str, mask: str) -> str:
     name = f"@llvm.masked.load.{shape.suffix}.p0"
     w.declare(f"declare {shape.vector} {name}(ptr, i32, {shape.mask}, {shape.vector})")
-    return w.let(f"call {shape.vector} {name}(ptr {address}, i32 {shape.itemsize}, {shape.mask} %mask, "
+    return w.let(f"call {shape.vector} {name}(ptr {address}, i32 {shape.itemsize}, {shape.mask} {mask}, "
                  f"{shape.vector} zeroinitializer)")  # fmt: skip
 
 
-def write_masked_store(w: TextWriter, shape: TileShape, value: str, address: str) -> None:
+def write_masked_store(w: TextWriter, shape: TileShape, value: str, address: str, mask: str) -> None:
     name = f"@llvm.masked.store.{shape.suffix}.p0"
     w.declare(f"declare void {name}({shape.vector}, ptr, i32, {shape.mask})")
-    w.do(f"call void {name}({shape.vector} {value}, ptr {address}, i32 {shape.itemsize}, {shape.mask} %mask)")
+    w.do(f"call void {name}({shape.vector} {value}, ptr {address}, i32 {shape.itemsize}, {shape.mask} {mask})")

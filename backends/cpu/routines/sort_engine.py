@@ -1,7 +1,7 @@
 """The sorting engine: a vectorised quicksort of signed integer keys.
 
-In: bits of a key. Out: LLVM text of `void jitcore_sort_keys_<bits>(ptr keys, ptr spare, i64 n)`, which sorts
-n keys in place; `spare` has room for n keys. Stage: rendering of routines.
+In: bits of a key. Out: LLVM text of `void jitcore_sort_keys_<bits>(ptr keys, ptr spare, i64 n, i64 is_shared)`,
+which sorts n keys in place, by several threads where is_shared is not 0; `spare` has room for n keys. Stage: rendering of routines.
 
 A partition reads the keys once: those below the threshold are pushed together in place, the others in `spare`,
 and are copied behind them. So both sides keep their order, and equal keys need no special care but this: where
@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from string import Template
 
-from jitcore.backends.cpu.routines.sort_network import key_type, render_sort_small
+from jitcore.backends.cpu.routines.llvm_text import TextWriter
+from jitcore.backends.cpu.routines.sort_network import key_type, write_sort_rows
 from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_FOR
 
 SYMBOL_PREFIX = "jitcore_sort_keys_"
@@ -39,12 +40,14 @@ def render_engine(symbol: str) -> str:
         "KEY": key.scalar, "VECTOR": key.vector, "MASK": key.mask, "SUFFIX": key.suffix,
         "LANES": key.lanes, "BYTES": key.bits // 8, 
         "SMALL": small, "SMALL_COUNT": small * key.lanes, "LARGE": large, "LARGE_COUNT": large * key.lanes,
-        "LEAST": -key.largest - 1, "LARGEST": key.largest, "SHARED": _SHARED, "WELL_SAMPLED": _WELL_SAMPLED,
+        "LEAST": -key.largest - 1, "LARGEST": key.largest, "SHARED": _SHARED, "NEVER": (1 << 63) - 1, "WELL_SAMPLED": _WELL_SAMPLED,
         "HALF_LARGE": large // 2, "MIDDLE_LANE": key.lanes // 2, "LAST_LANE": key.lanes - 1,
         "PARALLEL_FOR": PARALLEL_FOR, "SYMBOL": symbol,
     }  # fmt: skip
-    networks = "".join(render_sort_small(key, rows) for rows in _ROWS)
-    return Template(_DECLARATIONS + _PARTITION + _PIVOTS + _SEGMENTS).substitute(names) + networks
+    w = TextWriter()
+    for rows in _ROWS:
+        write_sort_rows(w, key, rows)
+    return Template(_DECLARATIONS + _PARTITION + _PIVOTS + _SEGMENTS).substitute(names) + w.text()
 
 
 _DECLARATIONS = """
@@ -61,7 +64,7 @@ declare i64 @llvm.smin.i64(i64, i64)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @$PARALLEL_FOR(ptr, ptr, ptr, i64, i64)
 
-%Segment = type { ptr, ptr, i64, $KEY, i64 }  ; keys, spare, n, least key, rounds left
+%Segment = type { ptr, ptr, i64, $KEY, i64, i64 }  ; keys, spare, n, least key, rounds left, share
 """
 
 # A store of a whole vector never passes what was read: low <= i and high <= i. The last keys go one by one.
@@ -208,8 +211,10 @@ small:
   ret void
 }
 
-; least: none of the keys is below. rounds: partitions by samples that are left.
-define internal fastcc void @sort_segment(ptr %all_keys, ptr %all_spare, i64 %count, $KEY %all_least, i64 %limit) {
+; least: none of the keys is below. limit: how many partitions may use samples. share: length of the shorter side
+; from which on two threads do them.
+define internal fastcc void @sort_segment(ptr %all_keys, ptr %all_spare, i64 %count, $KEY %all_least, i64 %limit,
+                                           i64 %share) {
 enter:
   br label %next
 next:
@@ -257,14 +262,15 @@ drop_equal:
   br label %next
 go_on:
   %shorter = call i64 @llvm.smin.i64(i64 %left, i64 %right)
-  %is_shared = icmp sge i64 %shorter, $SHARED
-  br i1 %is_shared, label %share, label %sort_left
+  %is_shared = icmp sge i64 %shorter, %share
+  br i1 %is_shared, label %share_sides, label %sort_left
 sort_left:
-  call fastcc void @sort_segment(ptr %keys, ptr %spare, i64 %left, $KEY %least, i64 %rounds_left)
+  call fastcc void @sort_segment(ptr %keys, ptr %spare, i64 %left, $KEY %least, i64 %rounds_left, i64 %share)
   br label %next
-share:
+share_sides:
   call fastcc void @sort_sides(ptr %keys, ptr %spare, i64 %left, $KEY %least, i64 %rounds_left,
-                               ptr %keys_right, ptr %spare_right, i64 %right, $KEY %threshold)
+                               ptr %keys_right, ptr %spare_right, i64 %right, $KEY %threshold,
+                               i64 %share)
   ret void
 done:
   ret void
@@ -272,21 +278,23 @@ done:
 
 ; Both sides of a partition, by two threads.
 define internal fastcc void @sort_sides(ptr %keys, ptr %spare, i64 %left, $KEY %least, i64 %rounds,
-                                        ptr %keys_right, ptr %spare_right, i64 %right, $KEY %pivot) noinline {
+                                        ptr %keys_right, ptr %spare_right, i64 %right, $KEY %pivot, i64 %share) noinline {
   %sides = alloca %Segment, i32 2
   %left.0 = insertvalue %Segment poison, ptr %keys, 0
   %left.1 = insertvalue %Segment %left.0, ptr %spare, 1
   %left.2 = insertvalue %Segment %left.1, i64 %left, 2
   %left.3 = insertvalue %Segment %left.2, $KEY %least, 3
   %left.4 = insertvalue %Segment %left.3, i64 %rounds, 4
-  store %Segment %left.4, ptr %sides
+  %left.5 = insertvalue %Segment %left.4, i64 %share, 5
+  store %Segment %left.5, ptr %sides
   %right.0 = insertvalue %Segment poison, ptr %keys_right, 0
   %right.1 = insertvalue %Segment %right.0, ptr %spare_right, 1
   %right.2 = insertvalue %Segment %right.1, i64 %right, 2
   %right.3 = insertvalue %Segment %right.2, $KEY %pivot, 3
   %right.4 = insertvalue %Segment %right.3, i64 %rounds, 4
   %sides_right = getelementptr %Segment, ptr %sides, i64 1
-  store %Segment %right.4, ptr %sides_right
+  %right.5 = insertvalue %Segment %right.4, i64 %share, 5
+  store %Segment %right.5, ptr %sides_right
   call void @$PARALLEL_FOR(ptr @sort_side, ptr %sides, ptr null, i64 2, i64 1)
   ret void
 }
@@ -306,18 +314,21 @@ run:
   %n = extractvalue %Segment %side, 2
   %least = extractvalue %Segment %side, 3
   %rounds = extractvalue %Segment %side, 4
-  call fastcc void @sort_segment(ptr %keys, ptr %spare, i64 %n, $KEY %least, i64 %rounds)
+  %share = extractvalue %Segment %side, 5
+  call fastcc void @sort_segment(ptr %keys, ptr %spare, i64 %n, $KEY %least, i64 %rounds, i64 %share)
   %i_next = add i64 %i, 1
   br label %next
 done:
   ret void
 }
 
-define void @$SYMBOL(ptr %keys, ptr %spare, i64 %n) {
+define void @$SYMBOL(ptr %keys, ptr %spare, i64 %n, i64 %is_shared) {
+  %may_share = icmp ne i64 %is_shared, 0
+  %share = select i1 %may_share, i64 $SHARED, i64 $NEVER
   %zeros = call i64 @llvm.ctlz.i64(i64 %n, i1 false)
   %bits = sub i64 64, %zeros
   %rounds = mul i64 %bits, 2
-  call fastcc void @sort_segment(ptr %keys, ptr %spare, i64 %n, $KEY $LEAST, i64 %rounds)
+  call fastcc void @sort_segment(ptr %keys, ptr %spare, i64 %n, $KEY $LEAST, i64 %rounds, i64 %share)
   ret void
 }
 """

@@ -19,6 +19,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from jitcore.backends.cpu import cpuinfo
+from jitcore.backends.cpu.routines.llvm_text import TextWriter
 
 
 class KeyType(NamedTuple):
@@ -48,10 +49,6 @@ class KeyType(NamedTuple):
     def largest(self) -> int:
         return (1 << (self.bits - 1)) - 1
 
-    def splat(self, value: int) -> str:
-        """A vector constant."""
-        return f"splat (i{self.bits} {value})"
-
     def lane_numbers(self, first: int = 0) -> str:
         return "<" + ", ".join(f"i{self.bits} {first + lane}" for lane in range(self.lanes)) + ">"
 
@@ -60,45 +57,36 @@ def key_type(bits: int) -> KeyType:
     return KeyType(bits, cpuinfo.native_vector_bytes() * 8 // bits)
 
 
-class Writer:
-    """Instructions of one function, with names made up for their results."""
+class Network:
+    """Writes the instructions that sort vectors of keys."""
 
-    def __init__(self, key: KeyType):
-        self.key = key
-        self.lines: list[str] = []
-
-    def op(self, instruction: str) -> str:
-        name = f"%r{len(self.lines)}"
-        self.lines.append(f"  {name} = {instruction}")
-        return name
+    def __init__(self, w: TextWriter, key: KeyType):
+        self.w, self.key = w, key
 
     def shuffle(self, vector: str, order: list[int]) -> str:
-        key = self.key
-        mask = ", ".join(f"i32 {lane}" for lane in order)
-        return self.op(f"shufflevector {key.vector} {vector}, {key.vector} poison, <{len(order)} x i32> <{mask}>")
+        v, mask = self.key.vector, ", ".join(f"i32 {lane}" for lane in order)
+        return self.w.let(f"shufflevector {v} {vector}, {v} poison, <{len(order)} x i32> <{mask}>")
 
-    def order(self, x: str, y: str) -> tuple[str, str]:
-        """(the smaller keys, the larger keys), lane by lane."""
+    def order(self, x: str, y: str) -> list[str]:
+        """The smaller and the larger keys, lane by lane."""
         v, suffix = self.key.vector, self.key.suffix
-        return tuple(self.op(f"call {v} @llvm.{which}.{suffix}({v} {x}, {v} {y})") for which in ("smin", "smax"))
+        return [self.w.let(f"call {v} @llvm.{end}.{suffix}({v} {x}, {v} {y})") for end in ("smin", "smax")]
 
     def order_within(self, x: str, partners: list[int]) -> str:
         """Each lane ordered with its partner: the one of the lower number keeps the smaller key."""
-        key = self.key
+        v, lanes = self.key.vector, self.key.lanes
         small, large = self.order(x, self.shuffle(x, partners))
-        choice = ", ".join(f"i32 {lane + key.lanes * (partner < lane)}" for lane, partner in enumerate(partners))
-        return self.op(
-            f"shufflevector {key.vector} {small}, {key.vector} {large}, <{key.lanes} x i32> <{choice}>"
-        )
+        choice = (f"i32 {lane + lanes * (partner < lane)}" for lane, partner in enumerate(partners))
+        return self.w.let(f"shufflevector {v} {small}, {v} {large}, <{lanes} x i32> <{', '.join(choice)}>")
 
     def sort_rows(self, rows: list[str]) -> list[str]:
         """The rows of a sorted matrix; a power of two of them."""
         rows = list(rows)
         for low, high in list_comparators(len(rows)):
             rows[low], rows[high] = self.order(rows[low], rows[high])
-        width = 1
-        while width < self.key.lanes:
-            rows = self._merge_columns(rows, 2 * width)
+        width = 2
+        while width <= self.key.lanes:
+            rows = self._merge_columns(rows, width)
             width *= 2
         return rows
 
@@ -136,23 +124,19 @@ def list_comparators(count: int):
         half *= 2
 
 
-def render_sort_small(key: KeyType, rows: int) -> str:
+def write_sort_rows(w: TextWriter, key: KeyType, rows: int) -> None:
     """`void sort_rows_<rows>(ptr keys, i64 n)`: sorts up to rows * lanes keys in place."""
-    writer, v, suffix = Writer(key), key.vector, key.suffix
-    count = writer.op(f"trunc i64 %n to {key.scalar}") if key.bits < 64 else "%n"
-    single = writer.op(f"insertelement {v} poison, {key.scalar} {count}, i32 0")
-    counts = writer.shuffle(single, [0] * key.lanes)
-    places, masks, loaded = [], [], []
-    for row in range(rows):
-        places.append(writer.op(f"getelementptr {key.scalar}, ptr %keys, i64 {row * key.lanes}"))
-        masks.append(writer.op(f"icmp slt {v} {key.lane_numbers(row * key.lanes)}, {counts}"))
-        loaded.append(writer.op(
-            f"call {v} @llvm.masked.load.{suffix}.p0(ptr {places[row]}, i32 {key.bits // 8}, "
-            f"{key.mask} {masks[row]}, {v} {key.splat(key.largest)})"))  # fmt: skip
-    for row, result in enumerate(writer.sort_rows(loaded)):
-        writer.lines.append(
-            f"  call void @llvm.masked.store.{suffix}.p0({v} {result}, ptr {places[row]}, i32 {key.bits // 8}, "
-            f"{key.mask} {masks[row]})"
-        )
-    body = "\n".join(writer.lines)
-    return f"define internal fastcc void @sort_rows_{rows}(ptr %keys, i64 %n) {{\n{body}\n  ret void\n}}\n"
+    network = Network(w, key)
+    v, suffix, align = key.vector, key.suffix, key.bits // 8
+    with w.function(f"internal fastcc void @sort_rows_{rows}(ptr %keys, i64 %n)"):
+        count = w.let(f"trunc i64 %n to {key.scalar}") if key.bits < 64 else "%n"
+        single = w.let(f"insertelement {v} poison, {key.scalar} {count}, i32 0")
+        counts = network.shuffle(single, [0] * key.lanes)
+        places = [w.at("%keys", row * key.lanes * align) for row in range(rows)]
+        masks = [w.let(f"icmp slt {v} {key.lane_numbers(row * key.lanes)}, {counts}") for row in range(rows)]
+        loaded = [w.let(f"call {v} @llvm.masked.load.{suffix}.p0(ptr {place}, i32 {align}, {key.mask} {mask}, "
+                        f"{v} splat ({key.scalar} {key.largest}))")
+                  for place, mask in zip(places, masks)]  # fmt: skip
+        for row, place, mask in zip(network.sort_rows(loaded), places, masks):
+            w.do(f"call void @llvm.masked.store.{suffix}.p0({v} {row}, ptr {place}, i32 {align}, "
+                 f"{key.mask} {mask})")  # fmt: skip

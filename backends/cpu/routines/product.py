@@ -1,0 +1,195 @@
+"""The routine for `dot_general`: products of matrices of float32 and float64.
+
+In: an equation in the normal form of `jitcore.passes.contractions`. Out: the routine, or None where loops are
+faster: they fuse with their surroundings. The machine code is in `product_code`; sizes, strides and blocks are
+numbers that it is told, so one module serves all products of a dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from jitcore import dtypes
+from jitcore.core.jaxpr import Equation
+from jitcore.lax.arguments import product
+from jitcore.lax.dot import free_dims, order_contraction, runs_together
+from jitcore.loopir.expr import Buffer
+from jitcore.schedule.nest import RunTimeSize
+
+__all__ = ["ITEM_BYTES", "PANEL_BYTES", "SEGMENT_BYTES", "ProductRoutine", "find_routine"]
+
+#: Bytes of a table entry of machine code: where an item's operands and result are, and its length.
+ITEM_BYTES = 32
+#: Bytes of an entry that says where a segment of an item starts in its left and in its right operand.
+SEGMENT_BYTES = 16
+#: Packed columns are padded to a multiple of this: the width of the widest tile.
+PANEL_BYTES = 128
+
+# Multiply-adds of one product below which loops, which need no call and fuse, win.
+_LOOP_WORK = 4096
+# Contracted extent up to which they also win for large results: reading and writing is all there is to do.
+_LOOP_STEPS = 4
+# Steps whose rows of packed operands stay in the caches: left tiles in the first level, panels in the second.
+_BLOCK_STEPS = {4: 384, 8: 256}
+# Columns packed at a time: with the steps, a few MiB for the third level.
+_BLOCK_COLUMNS = 4096
+# Bytes of right operand above which packing it pays, if enough rows read it, or else walking it in strips.
+_UNPACKED_BYTES = 256 << 10
+_PACKED_ROWS = 64
+_STRIP_STEPS = 128
+# A batch is packed in chunks of about this many bytes.
+_CHUNK_BYTES = 8 << 20
+# Steps of a stretch of a long sum, and how many stretches there are at most.
+_STRETCH_STEPS, _MOST_STRETCHES = 2048, 16
+# Results of fewer tiles than this, of about 8 x 32, leave threads without work unless sums are stretched.
+_FEW_TILES = 16
+# Rows so many bytes apart compete for the same lines of the first-level cache.
+_CACHE_PAGE = 4096
+
+
+class Operand(NamedTuple):
+    """Strides, in elements, of a stack of matrices: from item to item, along free and contracted axes."""
+
+    item: int
+    free: int
+    contracted: int
+
+
+class Plan(NamedTuple):
+    """How a product is cut. batch_block, n_block, k_block: matrices, columns and steps packed at a time;
+    inner_block: steps per visit of a tile; splits: stretches that a sum is cut into."""
+
+    packs_left: int
+    packs_right: int
+    batch_block: int
+    n_block: int
+    k_block: int
+    inner_block: int
+    splits: int
+
+
+class Sizes(NamedTuple):
+    """batch x (m x k) @ (k x n)."""
+
+    batch: int
+    m: int
+    n: int
+    k: int
+
+
+class ProductRoutine:
+    """One product. sizes: what machine code is told, in its order."""
+
+    def __init__(self, dtype: np.dtype, sizes: Sizes, left: Operand, right: Operand):
+        plan = plan_product(sizes, left, right, dtype.itemsize)
+        self.dtype, self.work_bytes = dtype, count_work_bytes(sizes, plan, dtype.itemsize)
+        numbers = (*sizes, left.item, left.free, left.contracted, right.item, right.contracted, right.free, *plan)
+        self.sizes = tuple(map(RunTimeSize, numbers))
+
+    def __str__(self) -> str:
+        return f"product_f{8 * self.dtype.itemsize}"
+
+    def scratch(self) -> list[tuple[tuple, np.dtype]]:
+        return [((RunTimeSize(self.work_bytes),), dtypes.uint8)]
+
+    def emit(self, renderer, call) -> None:
+        buffers = map(renderer.address_of, [*self.order(*call.inputs), *call.outputs, *call.scratch])
+        symbol = f"jitcore_product_matrices_f{8 * self.dtype.itemsize}"
+        renderer.run(symbol, *buffers, *(renderer.count([size]) for size in self.sizes))
+
+    @staticmethod
+    def order(left: Buffer, right: Buffer) -> tuple[Buffer, Buffer]:
+        """The equation's operands as machine code takes them."""
+        return left, right
+
+
+class SwappedProductRoutine(ProductRoutine):
+    """The product of the transposed operands in opposite order; a vector's transpose lies in memory as it
+    does. What is a column then has its elements side by side."""
+
+    def __init__(self, dtype: np.dtype, sizes: Sizes, left: Operand, right: Operand):
+        super().__init__(dtype, sizes._replace(m=sizes.n, n=sizes.m), right, left)
+
+    def __str__(self) -> str:
+        return f"swapped_{super().__str__()}"
+
+    @staticmethod
+    def order(left: Buffer, right: Buffer) -> tuple[Buffer, Buffer]:
+        return right, left
+
+
+def find_routine(eqn: Equation) -> ProductRoutine | None:
+    """The routine for a `dot_general`; None for other dtypes and where loops are better."""
+    lhs, rhs = (atom.aval for atom in eqn.invars)
+    out = eqn.outvars[0].aval
+    if lhs.dtype not in (dtypes.float32, dtypes.float64) or not lhs.dtype == rhs.dtype == out.dtype:
+        return None
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = eqn.params["dimension_numbers"]
+    lhs_contract, rhs_contract = order_contraction(lhs.shape, rhs.shape, lhs_contract, rhs_contract)
+    sides = [
+        (aval.shape, (batch, free_dims(aval.ndim, contract, batch), contract))
+        for aval, contract, batch in ((lhs, lhs_contract, lhs_batch), (rhs, rhs_contract, rhs_batch))
+    ]
+    if not all(runs_together(shape, dims) for shape, groups in sides for dims in groups):
+        return None
+    left, right = (Operand(*(_find_stride(shape, dims) for dims in groups)) for shape, groups in sides)
+    (shape, (batch, rows, steps)), (right_shape, (_, columns, _)) = sides
+    sizes = Sizes(*(int(product(extents[dim] for dim in dims)) for extents, dims in (
+        (shape, batch), (shape, rows), (right_shape, columns), (shape, steps))))  # fmt: skip
+    if prefers_loops(sizes, left, right):
+        return None
+    kind = SwappedProductRoutine if sizes.n == 1 else ProductRoutine
+    return kind(lhs.dtype, sizes, left, right)
+
+
+def _find_stride(shape: Sequence, dims: Sequence[int]) -> int:
+    """Elements from one index of merged axes to the next; 1 where there is only one index."""
+    wide = [dim for dim in dims if shape[dim] != 1]
+    return int(product(shape[wide[-1] + 1 :])) if wide else 1
+
+
+def prefers_loops(sizes: Sizes, left: Operand, right: Operand) -> bool:
+    """Whether loops, vectorised by the scheduler and fused with what surrounds them, are faster.
+
+    They are for small products, for sums of a few terms, and where a vector multiplies rows that are
+    contiguous: a sum of products along memory."""
+    batch, m, n, k = sizes
+    if min(sizes) == 0 or k <= _LOOP_STEPS or m * n * k < _LOOP_WORK:
+        return True
+    return (n == 1 and left.contracted == 1) or (m == 1 and right.contracted == 1)
+
+
+def plan_product(sizes: Sizes, left: Operand, right: Operand, itemsize: int) -> Plan:
+    """Blocks and ways of a product, from its sizes alone, so that results do not depend on the machine's
+    threads."""
+    batch, m, n, k = sizes
+    right_bytes = k * n * itemsize
+    is_large = right_bytes > _UNPACKED_BYTES
+    packs_right = right.free != 1 or (is_large and m >= _PACKED_ROWS)
+    tiles = batch * -(-m // 8) * -(-n // 32)
+    if tiles < _FEW_TILES and k >= 2 * _STRETCH_STEPS:
+        splits = min(k // _STRETCH_STEPS, _MOST_STRETCHES)
+        return Plan(0, int(packs_right), batch, n, k, _STRIP_STEPS if is_large else k, splits)
+    if not packs_right:
+        return Plan(0, 0, batch, n, k, _STRIP_STEPS if is_large and m < _PACKED_ROWS else k, 1)
+    n_block, k_block = min(n, _BLOCK_COLUMNS), min(k, _BLOCK_STEPS[itemsize])
+    batch_block = min(batch, max(1, _CHUNK_BYTES // (n_block * k_block * itemsize)))
+    packs_left = is_large and (left.contracted != 1 or left.free * itemsize % _CACHE_PAGE == 0)
+    return Plan(int(packs_left), 1, batch_block, n_block, k_block, k_block, 1)
+
+
+def count_work_bytes(sizes: Sizes, plan: Plan, itemsize: int) -> int:
+    """Memory that machine code uses beside operands and result: tables, partial sums, packed panels."""
+    count = 64 + _round_up(plan.batch_block * plan.splits * ITEM_BYTES, 64)
+    if plan.splits > 1:
+        count += _round_up(sizes.batch * plan.splits * sizes.m * sizes.n * itemsize, 64)
+    if plan.packs_right:
+        count += plan.batch_block * plan.k_block * _round_up(plan.n_block * itemsize, PANEL_BYTES)
+    return count
+
+
+def _round_up(count: int, unit: int) -> int:
+    return -(-count // unit) * unit

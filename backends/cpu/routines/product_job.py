@@ -1,0 +1,81 @@
+"""What the functions of a matrix product know about it: a job, in memory, and how they are named and shared out.
+
+In: a `TextWriter`. Out: LLVM text that reads and writes a job's fields and calls functions on ranges of work.
+Stage: rendering.
+"""
+
+from __future__ import annotations
+
+from jitcore.backends.cpu.routines.llvm_text import Operand, TextWriter
+from jitcore.backends.cpu.routines.product_tile_code import TileShape
+from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_SYMBOL
+
+__all__ = ["GRAIN_WORK", "RANGE_ARGUMENTS", "UNHURRIED", "Job", "call_parallel", "divide_up", "name_symbol"]
+
+#: Multiply-adds that a thread should have before another one is woken up.
+GRAIN_WORK = 1 << 18
+
+#: Attributes of functions that run seldom: they are translated quickly instead of well.
+UNHURRIED = "noinline optnone"
+
+#: Arguments of a function that does a range of a job's work.
+RANGE_ARGUMENTS = "ptr %none, ptr %job, i64 %start, i64 %stop"
+
+# Addresses: operands, result, tables, packed panels. Counts: items and their segments; rows, columns and steps
+# of an item; tiles of rows, panels of columns and how many of these a unit of work has. Strides in bytes.
+# k_block: steps per visit of a tile. adds: whether results add to what is there.
+_FIELDS = ("a", "b", "c", "items", "segments", "packed", "item_count", "segment_count", "m", "n", "steps",
+           "tiles", "panels", "groups", "group_panels", "a_row", "a_step", "b_item", "b_step", "b_column",
+           "b_panel", "c_row", "k_block", "packs_a", "adds")  # fmt: skip
+
+
+def name_symbol(kind: str, shape: TileShape) -> str:
+    """The exported function of a module of `product_code`."""
+    return f"jitcore_product_{kind}_f{8 * shape.itemsize}"
+
+
+class Job:
+    """The fields of one product: an array of 64-bit integers and pointers that all its threads read."""
+
+    def __init__(self, w: TextWriter, pointer: str):
+        self.w, self.pointer = w, pointer
+
+    @classmethod
+    def allocate(cls, w: TextWriter) -> Job:
+        return cls(w, w.let(f"alloca [{len(_FIELDS)} x i64], align 64"))
+
+    def _at(self, field: str) -> str:
+        return self.w.at(self.pointer, 8 * _FIELDS.index(field))
+
+    def get(self, field: str) -> str:
+        return self.w.load(self._at(field))
+
+    def get_pointer(self, field: str) -> str:
+        return self.w.load(self._at(field), "ptr")
+
+    def put(self, **fields: Operand) -> None:
+        for field, value in fields.items():
+            self.w.store(value, self._at(field))
+
+    def put_pointers(self, **fields: str) -> None:
+        for field, value in fields.items():
+            self.w.store(value, self._at(field), "ptr")
+
+
+def divide_up(w: TextWriter, x: Operand, y: Operand) -> str:
+    """x / y, rounded up."""
+    return w.div(w.add(x, w.sub(y, 1)), y)
+
+
+def call_parallel(w: TextWriter, body: str, job: str, count: Operand, grain: Operand) -> None:
+    """Runs the function `body` on [0, count), by several threads if it is more than `grain`."""
+    w.declare(f"declare void @{PARALLEL_SYMBOL}(ptr, ptr, ptr, i64, i64)")
+    alone, shared, after = w.label("alone"), w.label("shared"), w.label("after")
+    w.do(f"br i1 {w.compare('sle', count, grain)}, label %{alone}, label %{shared}")
+    w.start_block(alone)
+    w.do(f"call void @{body}(ptr null, ptr {job}, i64 0, i64 {count})")
+    w.do(f"br label %{after}")
+    w.start_block(shared)
+    w.do(f"call void @{PARALLEL_SYMBOL}(ptr @{body}, ptr null, ptr {job}, i64 {count}, i64 {grain})")
+    w.do(f"br label %{after}")
+    w.start_block(after)

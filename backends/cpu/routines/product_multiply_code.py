@@ -1,0 +1,197 @@
+"""Multiplying in blocks: from a job, the list of its items and tiles to a result, on all threads.
+
+In: the shape of tiles. Out: LLVM text of `multiply(job)`. Stage: rendering, once per process and dtype.
+
+Follows Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): panels of the right
+operand are as wide as a tile, a thread keeps a block of the left operand in its second-level cache, packed
+where its strides are unfavourable, and sums tiles in registers. A job is a list of *items*, products with
+strides and sizes in common: matrices of a batch, stretches of a long sum, rows of images. An element of the
+result is summed in an order that depends on sizes alone, so threads do not change it.
+"""
+
+from __future__ import annotations
+
+from jitcore.backends.cpu.routines.llvm_text import Operand, TextWriter
+from jitcore.backends.cpu.routines.product import ITEM_BYTES
+from jitcore.backends.cpu.routines.product_job import (
+    GRAIN_WORK,
+    RANGE_ARGUMENTS,
+    UNHURRIED,
+    Job,
+    call_parallel,
+    divide_up,
+    name_symbol,
+)
+from jitcore.backends.cpu.routines.product_pack_code import declare_pack
+from jitcore.backends.cpu.routines.product_tile_code import (
+    REST_BYTES,
+    TILE_ARGUMENTS,
+    TileShape,
+    write_adder,
+    write_tiles,
+)
+
+__all__ = ["declare_multiply", "write_multiply"]
+
+# Pieces of work to aim at where the rows of tiles alone are few: enough for the threads of a large machine.
+_FEWEST_UNITS = 32
+# Bytes of packed left operand per thread: half of a small second-level cache. They lie on the stack.
+_PACKED_BYTES = 176 << 10
+# Rows of tiles that share the passes over a panel, where the left operand is not packed.
+_BLOCK_TILES = 8
+
+
+def write_multiply(w: TextWriter, shape: TileShape) -> None:
+    """The exported function of the module, with all that it calls."""
+    write_tiles(w, shape)
+    write_adder(w, shape)
+    multiplier = _Multiplier(w, shape)
+    multiplier.write_units()
+    multiplier.write_multiply()
+
+
+def declare_multiply(w: TextWriter, shape: TileShape) -> str:
+    """The name of the function in a module that calls it."""
+    symbol = name_symbol("multiply", shape)
+    w.declare(f"declare void @{symbol}(ptr)")
+    return symbol
+
+
+class _Multiplier:
+    """Writes the functions around the tiles."""
+
+    def __init__(self, w: TextWriter, shape: TileShape):
+        self.w, self.shape = w, shape
+        self.pack = declare_pack(w, shape)
+
+    def write_multiply(self) -> None:
+        """`multiply(job)`: cuts items into units, rows of tiles of some panels, and shares them out."""
+        w, shape = self.w, self.shape
+        with w.function(f"void @{name_symbol('multiply', shape)}(ptr %job) {UNHURRIED}"):
+            job = Job(w, "%job")
+            m, items = job.get("m"), job.get("item_count")
+            rest = w.load(w.at("@rests", w.mul(w.rem(m, shape.rows), REST_BYTES)))
+            tiles = w.add(w.div(m, shape.rows), rest)
+            panels = divide_up(w, job.get("n"), shape.width)
+            wanted = divide_up(w, _FEWEST_UNITS, w.mul(items, tiles))
+            group_panels = divide_up(w, panels, w.minimum(wanted, panels))
+            groups = divide_up(w, panels, group_panels)
+            job.put(tiles=tiles, panels=panels, groups=groups, group_panels=group_panels)
+            height = divide_up(w, m, tiles)
+            work = w.mul(w.mul(height, w.mul(group_panels, shape.width)), job.get("steps"))
+            grain = divide_up(w, GRAIN_WORK, work)
+            units = w.mul(w.mul(items, groups), tiles)
+            call_parallel(w, "multiply_units", "%job", units, grain)
+
+    def write_units(self) -> None:
+        """`multiply_units`: units [start, stop), neighbouring rows of tiles in blocks."""
+        w, shape = self.w, self.shape
+        with w.function(f"internal void @multiply_units({RANGE_ARGUMENTS}) {UNHURRIED}"):
+            job = Job(w, "%job")
+            packed = w.let(f"alloca [{_PACKED_BYTES + shape.vector_bytes} x i8], align 64")
+            tiles, groups = job.get("tiles"), job.get("groups")
+            steps = job.get("steps")
+            tile_bytes = w.mul(steps, shape.rows * shape.itemsize)
+            packs = w.compare("ne", job.get("packs_a"), 0)
+            most = w.choose(packs, w.div(_PACKED_BYTES, tile_bytes), _BLOCK_TILES)
+            unit = w.let("alloca i64")
+            w.store("%start", unit)
+            head, body, done = w.label("head"), w.label("body"), w.label("done")
+            w.do(f"br label %{head}")
+            w.start_block(head)
+            u = w.load(unit)
+            w.do(f"br i1 {w.compare('slt', u, '%stop')}, label %{body}, label %{done}")
+            w.start_block(body)
+            first, column = w.rem(u, tiles), w.div(u, tiles)
+            count = w.minimum(w.minimum(w.sub(tiles, first), w.sub("%stop", u)), most)
+            group, item = w.rem(column, groups), w.div(column, groups)
+            w.do(f"call void @multiply_block(ptr %job, ptr {packed}, i64 {item}, i64 {group}, i64 {first}, "
+                 f"i64 {count})")  # fmt: skip
+            w.store(w.add(u, count), unit)
+            w.do(f"br label %{head}")
+            w.start_block(done)
+        self._write_block()
+
+    def _write_block(self) -> None:
+        """`multiply_block`: `count` rows of tiles from `first` on, times a group of panels."""
+        w, shape = self.w, self.shape
+        arguments = "ptr %job, ptr %packed, i64 %item, i64 %group, i64 %first, i64 %count"
+        with w.function(f"internal void @multiply_block({arguments})"):
+            job = Job(w, "%job")
+            w.do(f"%aside = alloca [{shape.rows * shape.width * shape.itemsize} x i8], align 64")
+            entry = w.at(job.get_pointer("items"), w.mul("%item", ITEM_BYTES))
+            a = w.at(job.get_pointer("a"), w.load(entry))
+            b = w.at(job.get_pointer("b"), w.load(w.at(entry, 8)))
+            c = w.at(job.get_pointer("c"), w.load(w.at(entry, 16)))
+            length = w.load(w.at(entry, 24))
+            packs = w.compare("ne", job.get("packs_a"), 0)
+            with w.when(packs):
+                self._pack_left(job, a, length)
+            group_panels = job.get("group_panels")
+            start = w.mul("%group", group_panels)
+            stop = w.minimum(w.add(start, group_panels), job.get("panels"))
+            k_block = job.get("k_block")
+            with w.loop(0, length, k_block) as k, w.loop(start, stop) as panel, w.loop(0, "%count") as t:
+                steps = w.minimum(w.sub(length, k), k_block)
+                self._multiply_tile(job, packs, (a, b, c), panel, t, k, steps, length)
+
+    def _find_tile(self, job: Job, t: str) -> tuple[str, str]:
+        """(first row, entry in `tiles`) of a tile of the block: tall ones stand first."""
+        w, shape = self.w, self.shape
+        number, m = w.add("%first", t), job.get("m")
+        tall = w.div(m, shape.rows)
+        rest = w.at("@rests", w.mul(w.rem(m, shape.rows), REST_BYTES))
+        is_tall = w.compare("slt", number, tall)
+        place = w.at(rest, w.add(w.mul(w.choose(is_tall, 0, w.sub(number, tall)), 16), 8))
+        row = w.choose(is_tall, w.mul(number, shape.rows), w.add(w.mul(tall, shape.rows), w.load(place)))
+        height = w.choose(is_tall, 0, w.load(w.at(place, 8)))
+        return row, w.at("@tiles", w.mul(height, 24))
+
+    def _pack_left(self, job: Job, a: str, length: str) -> None:
+        """Rows of tiles, each step by step, into the thread's memory."""
+        w, shape = self.w, self.shape
+        a_row, a_step = job.get("a_row"), job.get("a_step")
+        with w.loop(0, "%count") as t:
+            row, tile = self._find_tile(job, t)
+            rows = w.load(tile)
+            source = w.at(a, w.mul(row, a_row))
+            target = w.at("%packed", w.mul(t, w.mul(length, shape.rows * shape.itemsize)))
+            blocks = divide_up(w, rows, shape.lanes)
+            with w.loop(0, blocks) as number:  # the last block first, see `pack`
+                start = w.mul(w.sub(w.sub(blocks, 1), number), shape.lanes)
+                w.do(f"call void @{self.pack}(ptr {w.at(target, w.mul(start, shape.itemsize))}, "
+                     f"i64 {w.mul(rows, shape.itemsize)}, ptr {w.at(source, w.mul(start, a_row))}, "
+                     f"i64 {a_row}, i64 {a_step}, i64 {w.sub(rows, start)}, i64 {length})")  # fmt: skip
+
+    def _multiply_tile(self, job: Job, packs: str, operands, panel, t, k, steps, length) -> None:
+        w, shape = self.w, self.shape
+        a, b, c = operands
+        row, tile = self._find_tile(job, t)
+        rows = w.load(tile)
+        a_row, a_step = job.get("a_row"), job.get("a_step")
+        own = w.at("%packed", w.mul(t, w.mul(length, shape.rows * shape.itemsize)))
+        left = w.choose(packs, own, w.at(a, w.mul(row, a_row)), "ptr")
+        a_row = w.choose(packs, shape.itemsize, a_row)
+        a_step = w.choose(packs, w.mul(rows, shape.itemsize), a_step)
+        left = w.at(left, w.mul(k, a_step))
+        b_step, c_row = job.get("b_step"), job.get("c_row")
+        right = w.at(w.at(b, w.mul(panel, job.get("b_panel"))), w.mul(k, b_step))
+        column = w.mul(panel, shape.width)
+        target = w.at(c, w.add(w.mul(row, c_row), w.mul(column, shape.itemsize)))
+        adds = w.let(f"or i1 {w.compare('ne', job.get('adds'), 0)}, {w.compare('ne', k, 0)}")
+        columns = w.sub(job.get("n"), column)
+        is_full = w.compare("sge", columns, shape.width)
+        function = w.load(w.at(tile, w.choose(is_full, 8, 16)), "ptr")
+        result = w.choose(adds, "%aside", target, "ptr")
+        result_row = w.choose(adds, shape.width * shape.itemsize, c_row)
+        arguments = (left, a_row, a_step, right, b_step, result, result_row, job.get_pointer("segments"),
+                     job.get("segment_count"), steps, columns)  # fmt: skip
+        w.do(f"call void {function}({_name_arguments(*arguments)})")
+        with w.when(adds):
+            w.do(f"call void @add_tile(ptr {target}, i64 {c_row}, ptr %aside, i64 {rows}, i64 {columns})")
+
+
+def _name_arguments(*values: Operand) -> str:
+    """Arguments of a tile with their types."""
+    kinds = [declared.split()[0] for declared in TILE_ARGUMENTS.split(", ")]
+    return ", ".join(f"{kind} {value}" for kind, value in zip(kinds, values, strict=True))

@@ -1,0 +1,42 @@
+"""Measures in a new process: `python -m benchmarks.fresh_process <module> <function> <argument>...`.
+
+In: the name of a function of strings that returns what JSON can hold. Out: what it returns, from a process
+that has imported that module and nothing else.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+_ROOT = Path(__file__).parent.parent
+
+
+def run_fresh(
+    function: Callable, *arguments: str, environment: Mapping[str, str] | None = None, timeout: float = 600
+) -> Any:
+    """What `function(*arguments)` returns in a new process.
+
+    Raises: RuntimeError with the last line of its error stream, if it fails."""
+    command = [sys.executable, "-m", "benchmarks.fresh_process", function.__module__, function.__name__]
+    done = subprocess.run([*command, *arguments], cwd=_ROOT, env={**os.environ, **(environment or {})},
+                          capture_output=True, text=True, timeout=timeout)  # fmt: skip
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise RuntimeError(lines[-1])
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main() -> None:
+    module, function, *arguments = sys.argv[1:]
+    print(json.dumps(getattr(importlib.import_module(module), function)(*arguments)))
+
+
+if __name__ == "__main__":
+    main()

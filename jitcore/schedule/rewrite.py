@@ -1,0 +1,129 @@
+"""Copies of statements with other axes: what collapsing and unrolling have in common.
+
+In: statements of one kernel. Out: equal statements over other axes, for `nest`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jitcore.loopir.builder import is_few
+from jitcore.loopir.expr import Expr, Graph, Result, walk
+from jitcore.loopir.index import Axis, Dynamic, Index, Mod
+from jitcore.loopir.program import Loop, Reduce, Repeat, Scan, Store
+
+# Results that one sweep may accumulate.
+MAX_PARTS = 16
+
+
+class Rewrite:
+    """Replaces axes in statements, expressions and indexes.
+
+    merged: axis -> another axis, or None where it vanishes (its terms with it).
+    fixed: axis -> the position that it is fixed at. results: how results of this copy are numbered.
+    """
+
+    def __init__(self, graph: Graph, merged: dict[Axis, Axis | None], fixed: dict[Axis, int] | None = None,
+                 number: Callable[[int], int] = int):  # fmt: skip
+        self.graph, self.merged, self.fixed, self.number = graph, merged, fixed or {}, number
+        self.nodes: dict[int, Expr] = {}
+        self.results: dict[Result, Result] = {}
+
+    def axes(self, axes):
+        return [new for new in (self.merged.get(axis, axis) for axis in axes) if new is not None]
+
+    def index(self, index: Index) -> Index:
+        result = Index((), index.const)
+        for atom, coefficient in index.terms:
+            if atom in self.fixed:
+                result = result + coefficient * self.fixed[atom]
+            elif isinstance(atom, Axis):
+                atom = self.merged.get(atom, atom)
+                if atom is None:
+                    continue
+                result = result + Index(((atom, coefficient),))
+            elif isinstance(atom, Dynamic):
+                result = result + Index(((Dynamic(self.expr(atom.expr)), coefficient),))
+            else:
+                inner = self.index(atom.index)
+                whole = inner.mod(atom.size) if isinstance(atom, Mod) else inner.floordiv(atom.size)
+                result = result + whole * coefficient
+        return result
+
+    def expr(self, root: Expr) -> Expr:
+        for node in walk([root]):
+            if id(node) not in self.nodes:
+                self.nodes[id(node)] = self._rebuild(node)
+        return self.nodes[id(root)]
+
+    def _rebuild(self, node: Expr) -> Expr:
+        if node.op == "const":
+            return node
+        if node.op == "load":
+            return self.graph.load(node.attr[0], self.index(node.attr[1]))
+        if node.op == "index":
+            return self.graph.index(self.index(node.attr), node.dtype)
+        if node.op == "result":
+            return self.graph.result(self.result(node.attr))
+        return self.graph.op(node.op, *[self.nodes[id(arg)] for arg in node.args], dtype=node.dtype)
+
+    def result(self, result: Result) -> Result:
+        if result not in self.results:
+            axes = frozenset(self.axes(result.axes - self.fixed.keys()))
+            self.results[result] = Result(result.dtype, axes, self.number(result.serial))
+        return self.results[result]
+
+    def store(self, s: Store) -> Store:
+        mask = None if s.mask is None else self.expr(s.mask)
+        return Store(s.buffer, self.index(s.offset), self.expr(s.value), mask, s.combine)
+
+    def statement(self, s):
+        if isinstance(s, Store):
+            return self.store(s)
+        if isinstance(s, Loop):
+            body = [self.statement(inner) for inner in s.body]
+            axis = self.merged.get(s.axis, s.axis)
+            return body[0] if axis is None else Loop(axis, body)
+        if isinstance(s, Scan):
+            return Scan(s.axis, s.op, self.expr(s.value), s.buffer, self.index(s.offset), s.reverse)
+        if isinstance(s, Repeat):
+            return Repeat(list(map(self.result, s.registers)), list(map(self.expr, s.initial)),
+                          self.expr(s.condition), [self.statement(inner) for inner in s.body],
+                          list(map(self.expr, s.updates)), s.trips)  # fmt: skip
+        parts = [(self.result(result), op, self.expr(expr)) for result, op, expr in s.parts]
+        return Reduce(tuple(self.axes(s.axes)), parts, [self.store(store) for store in s.stores])
+
+
+def unroll_rows(graph: Graph, outer: list[Axis], body: list) -> tuple[list[Axis], list]:
+    """Reductions for a few positions of an outer axis become parts of one sweep, which shares what they
+    read and compute; other loops go on for each position by itself."""
+    reduces = [statement for statement in body if isinstance(statement, Reduce)]
+    for axis in reversed(outer):
+        if not reduces or not is_few([axis.extent]):
+            continue
+        if max(len(reduce.parts) for reduce in reduces) * axis.extent > MAX_PARTS:
+            continue
+        copies = []
+        for position in range(axis.extent):
+            rewrite = Rewrite(
+                graph, {}, {axis: position}, lambda serial, k=position: serial * axis.extent + k  # noqa: B023
+            )
+            copies.append([rewrite.statement(statement) for statement in body])
+        outer = [other for other in outer if other is not axis]
+        return unroll_rows(graph, outer, _merge(copies))
+    return outer, body
+
+
+def _merge(copies: list[list]) -> list:
+    """Statements that correspond to each other become one where they loop over the same axes."""
+    merged = []
+    for group in zip(*copies):
+        first = group[0]
+        if isinstance(first, Reduce):
+            parts = [part for reduce in group for part in reduce.parts]
+            merged.append(Reduce(first.axes, parts, [store for reduce in group for store in reduce.stores]))
+        elif isinstance(first, Loop):
+            merged.append(Loop(first.axis, _merge([loop.body for loop in group])))
+        else:
+            merged += group
+    return merged
