@@ -30,7 +30,9 @@ _BEST_PEER = "the best of them"
 def describe_bars(rows: Sequence[Measured], means: Mapping[str, float] | None = None) -> list[str]:
     """Geometric means for each peer, with their bars, then the rows over their bar, worst first."""
     peers = dict.fromkeys(peer for row in rows for peer in row.seconds if peer != "jitcore")
-    lines = [_describe_mean(rows, peer, (means or {}).get(peer)) for peer in (*peers, _BEST_PEER)]
+    if len(peers) > 1:
+        peers[_BEST_PEER] = None
+    lines = [_describe_mean(rows, peer, (means or {}).get(peer)) for peer in peers]
     over = [row for row in rows if row.is_over()]
     over.sort(key=lambda row: -row.compare(row.find_best()) / row.bar)
     lines += [f"{len(over)} of {len(rows)} rows over their bar"]

@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measured import explain_error
+
 _ROOT = Path(__file__).parent.parent
 
 
@@ -23,19 +25,27 @@ def run_fresh(
 ) -> Any:
     """What `function(*arguments)` returns in a new process.
 
-    Raises: RuntimeError with the last line of its error stream, if it fails."""
+    Raises: NotImplementedError if a library lacks what it needs, RuntimeError if it fails otherwise."""
     command = [sys.executable, "-m", "benchmarks.fresh_process", function.__module__, function.__name__]
     done = subprocess.run([*command, *arguments], cwd=_ROOT, env={**os.environ, **(environment or {})},
                           capture_output=True, text=True, timeout=timeout)  # fmt: skip
-    if done.returncode:
+    if done.returncode:  # it crashed
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         raise RuntimeError(lines[-1])
-    return json.loads(done.stdout.splitlines()[-1])
+    answer = json.loads(done.stdout.splitlines()[-1])
+    if problem := answer.get("problem"):
+        kind, _, reason = problem.partition(": ")
+        raise (NotImplementedError if kind == "not available" else RuntimeError)(reason)
+    return answer["result"]
 
 
 def main() -> None:
     module, function, *arguments = sys.argv[1:]
-    print(json.dumps(getattr(importlib.import_module(module), function)(*arguments)))
+    try:
+        answer = {"result": getattr(importlib.import_module(module), function)(*arguments)}
+    except Exception as error:
+        answer = {"problem": explain_error(error)}
+    print(json.dumps(answer))
 
 
 if __name__ == "__main__":

@@ -105,13 +105,16 @@ def _describe_growth(name: str, divisor: int) -> list[str]:
 
 
 def measure_peak(package: str, name: str) -> dict[str, int]:
-    """Bytes of the output, and the most that a warm call held beyond it and its input."""
+    """`measure_call` of a library's function with this name."""
     work = WORK[name]
     api = importlib.import_module(package)
     for module in ("numpy", "lax"):
         importlib.import_module(f"{package}.{module}")
-    function = api.jit(work.program(api))
-    x = api.device_put(make_normal(*work.shape(work.extent)))
+    return measure_call(api.jit(work.program(api)), api.device_put(make_normal(*work.shape(work.extent))))
+
+
+def measure_call(function: Callable, x: Any) -> dict[str, int]:
+    """Bytes of the output, and the most that a warm call held beyond it and its argument."""
     for _ in range(2):
         wait_for(function(x))
     gc.collect()

@@ -36,8 +36,8 @@ def format_section(rows: Sequence[Measured], means: Mapping[str, float] | None =
     """The table, the geometric means and the rows over their bars, and what could not be measured.
 
     `note` is the title of the last column, if there is one."""
-    parts = [format_times([row for row in rows if row.seconds], note)]
-    parts.append("\n".join(describe_bars(rows, means)))
+    timed = [row for row in rows if row.seconds]
+    parts = [format_times(timed, note), "\n".join(describe_bars(timed, means))] if timed else []
     problems = [f"- {row.name}, {peer}: {problem}" for row in rows for peer, problem in row.problems.items()]
     if problems:
         parts.append("\n".join(("Not measured:", "", *problems)))

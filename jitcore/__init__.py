@@ -15,8 +15,8 @@ from jitcore.config import config
 __version__ = "0.1.0"
 
 #: Modules that are attributes of the package.
-_MODULES = ("api", "debug", "dtypes", "errors", "experimental", "lax", "nn", "numpy", "random", "scipy",
-            "stages", "tree", "tree_util")  # fmt: skip
+_MODULES = ("api", "debug", "dtypes", "errors", "experimental", "lax", "nn", "numpy", "ops", "random",
+            "scipy", "stages", "tree", "tree_util")  # fmt: skip
 
 #: Module -> the public names that it defines.
 _EXPORTS = {

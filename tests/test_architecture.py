@@ -21,7 +21,7 @@ LAYERS = (
     ("transforms",),
     ("lax",),
     ("numpy",),
-    ("random", "nn", "scipy"),
+    ("random", "nn", "ops", "scipy"),
     ("debug", "experimental"),
     ("rewrite",),
     ("passes",),

@@ -1,126 +1,283 @@
-"""The benchmark tool: peers agree on every row, and the figures are what they claim to be."""
+"""The benchmark tool: its figures are what they claim to be, and its tables and files say them."""
 
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
-from benchmarks import command, measure, table
-from benchmarks.measure import Measured, Timing
-from benchmarks.peers import find_peers
-from benchmarks.targets import TARGETS, describe_targets
+from benchmarks import (
+    agreement,
+    bars,
+    command,
+    compile_time,
+    first_calls,
+    machine,
+    measured,
+    memory,
+    results_file,
+    run_time,
+    scaling,
+    table,
+    timing,
+)
+from benchmarks.fresh_process import run_fresh
+from benchmarks.measured import Measured, Section
+from benchmarks.peers import JITCORE, NumpyPeer, find_peers, find_tracing_peers
+from benchmarks.timing import Call, Effort
 from benchmarks.workload import Workload
-from benchmarks.workloads import ROWS
+
+BRIEF = Effort(seconds=1e-3, rounds=3, batch_seconds=0.0, compiles=1, processes=1, longest=1e-4)
 
 
-@pytest.fixture(scope="module")
-def peers():
-    """All but Numba, whose loops take seconds to compile."""
-    chosen = [peer for peer in find_peers() if peer.name != "Numba"]
-    for peer in chosen:
-        peer.start()
-    return chosen
+def make_workload(**fields) -> Workload:
+    given = {"name": "increment f32", "make_inputs": lambda size: (np.ones(size, np.float32),),
+             "program": lambda api: lambda x: x + 1, "size": 100}  # fmt: skip
+    return Workload(**given | fields)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_peers_agree(row, peers):
-    measured = measure.measure_row(row, peers, quick=True)
-    assert measured.difference == ""
-    assert "jitcore" in measured.timings and len(measured.timings) >= 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("row", [row for row in ROWS if getattr(row, "numba", None)], ids=lambda r: r.name)
-def test_loops_written_for_numba_agree(row):
-    chosen = [peer for peer in find_peers() if peer.name in ("jitcore", "Numba")]
-    assert measure.measure_row(row, chosen, quick=True).difference == ""
-
-
-def test_row_names_are_unique_and_targets_name_rows():
-    names = [row.name for row in ROWS]
-    assert len(names) == len(set(names))
-    assert {target.row for target in TARGETS} <= set(names)
-
-
-def test_every_repeat_of_a_compile_row_compiles():
-    """The figure would be that of a cache if a repeat found the program of the one before."""
-    import jitcore
-
-    for row in ROWS:
-        if isinstance(row, Workload):
-            continue
-        for number in (1001, 1002):
-            compiled = jitcore.jit(row.program(jitcore, number))
-            compiled(*row.make_inputs())
-            assert compiled.cache_info().compiles == 1, row.name
-
-
-def test_wrong_results_are_reported_and_not_timed(peers):
-    row = Workload("wrong", lambda size: (np.ones(size, np.float32),), lambda api: lambda x: x + 1,
-                   numpy=lambda x: x + np.float32(1.01))  # fmt: skip
-    measured = measure.measure_row(row, peers, quick=True)
-    assert measured.difference.startswith("NumPy differs from jitcore by up to 0.01 ")
-    assert measured.timings == {}
-    assert table.format_tables([measured]) == f"DIFFERENT: wrong: {measured.difference}"
-    assert f"DIFFERENT: {measured.difference}" in table.format_agreement([measured])
+# -- results -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("theirs, agrees", [
-    ([1.0, 2.0], True), ([1.0, 2.0 + 1e-7], True), ([1.0, 2.1], False), ([1.0], False),
-    ([np.nan, 2.0], False),
-])  # fmt: skip
+    ([1.0, 2.0], True), ([1.0, 2.0 + 1e-7], True), ([1.0, 2.1], False), ([1.0], False), ([np.nan, 2.0], False),
+])
 def test_find_difference(theirs, agrees):
-    results = {"jitcore": np.array([1.0, 2.0]), "other": np.array(theirs)}
-    assert (measure.find_difference(results, 1e-6) == "") is agrees
+    difference = agreement.find_difference(make_workload(), np.array(theirs), np.array([1.0, 2.0]))
+    assert (difference == "") is agrees
+
+
+def test_integers_are_compared_exactly_but_for_the_share_that_may_differ():
+    ours, right = np.array([1, 2, 3, 5]), np.array([1, 2, 3, 4])
+    assert agreement.find_difference(make_workload(), ours, right) == "1 of 4 elements differ"
+    assert agreement.find_difference(make_workload(mismatches=0.25), ours, right) == ""
+
+
+def test_results_are_compared_leaf_by_leaf():
+    right = {"a": np.ones(2), "b": (np.zeros(1), 3)}
+    assert agreement.find_difference(make_workload(), {"b": (np.zeros(1), 3), "a": np.ones(2)}, right) == ""
+    assert agreement.find_difference(make_workload(), {"a": np.ones(2)}, right) == "1 results instead of 3"
+
+
+def test_the_reference_is_computed_in_double_precision():
+    row = make_workload(program=lambda api: lambda x, tree: (x.dtype, tree["w"].dtype, tree["n"].dtype))
+    inputs = np.ones(2, np.float32), {"w": np.ones(2, np.complex64), "n": np.ones(2, np.int32)}
+    assert agreement.compute_reference(row, inputs) == (np.float64, np.complex128, np.int32)
+
+
+def test_wrong_results_and_failures_are_reported_and_not_timed():
+    row = make_workload(numpy=lambda x: x + np.float32(1.01), reference=lambda x: x + 1,
+                        numba=lambda x: 1 / 0)  # fmt: skip
+    result = run_time.measure_workload(row, find_peers(["numpy", "numba"]), BRIEF)
+    assert list(result.seconds) == ["jitcore"]
+    assert result.problems["NumPy"].startswith("WRONG: off by up to 0.01,")
+    assert result.problems["Numba"] == "failed: ZeroDivisionError: division by zero"
+    assert "- increment f32, Numba: failed" in table.format_section([result])
+
+
+def test_what_a_library_lacks_is_told_from_its_failures():
+    row = make_workload(program=lambda api: api.no_such_transformation, numpy=lambda x: x)
+    result = run_time.measure_workload(row, find_peers(["numpy"]), BRIEF)
+    assert result.problems["jitcore"].startswith("not available: ") and list(result.seconds) == ["NumPy"]
+    assert measured.explain_error(AttributeError("x")).startswith("failed: AttributeError")
+
+
+# -- times ---------------------------------------------------------------------------------------------------
 
 
 def test_least_time_is_kept_and_peers_take_turns():
     order = []
-    calls = {"a": lambda: order.append("a"), "b": lambda: order.append("b")}
-    effort = measure.Effort(seconds=0.0, rounds=3, batch_seconds=0.0, compiles=1)
-    best = measure.time_in_turns(calls, effort)
+    calls = {name: Call(lambda name=name: order.append(name)) for name in "ab"}
+    best = timing.time_in_turns(calls, Effort(1.0, 3, 0.0, 1, 1, 1.0))
     assert order == ["a", "b"] * 4  # one call each to size the batches, then three rounds
     assert all(0 < seconds < 1 for seconds in best.values())
 
 
-def make_measured() -> Measured:
-    return Measured("selu 1e6 f32", "call", {"jitcore": Timing(1e-4, 0.02), "JAX": Timing(2e-4, 0.03)})
+def test_a_slow_peer_drops_out():
+    counts = dict.fromkeys("fs", 0)
+
+    def count(name, seconds):
+        counts[name] += 1
+        stop = timing.perf_counter() + seconds
+        while timing.perf_counter() < stop:
+            pass
+
+    calls = {"f": Call(lambda: count("f", 0)), "s": Call(lambda: count("s", 0.02))}
+    timing.time_in_turns(calls, Effort(seconds=0.01, rounds=5, batch_seconds=0, compiles=1, processes=1, longest=1))
+    assert counts["s"] == 1 and counts["f"] == 6
+
+
+def test_calls_run_inside_their_scope():
+    inside = []
+
+    class Scope:
+        def __enter__(self):
+            inside.append(True)
+
+        def __exit__(self, *exception):
+            inside.pop()
+
+    timing.time_in_turns({"a": Call(lambda: inside[0], Scope)}, BRIEF)
+    assert not inside
+
+
+def test_time_first_call_in_a_fresh_process():
+    assert 0 < run_fresh(first_calls.time_first_call, "jitcore", "x+1", environment={"JITCORE_CACHE_DIR": ""}) < 60
+
+
+def test_a_fresh_process_says_how_it_failed():
+    with pytest.raises(RuntimeError, match="^KeyError: 'no such row'"):
+        run_fresh(first_calls.time_first_call, "jitcore", "no such row")
+    with pytest.raises(NotImplementedError, match="has no attribute 'absent'"):
+        run_fresh(use_what_is_absent)
+    with pytest.raises(RuntimeError, match="exit code 3"):
+        run_fresh(leave_at_once)
+
+
+def use_what_is_absent() -> None:
+    return np.absent
+
+
+def leave_at_once() -> None:
+    os._exit(3)
+
+
+def test_first_calls_import_no_compiler():
+    code = ("import sys, benchmarks.fresh_process, benchmarks.first_calls\n"
+            "print(sorted({'numba', 'llvmlite', 'jax', 'jitcore', 'scipy'} & set(sys.modules)))")
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_new_shapes_compile_nothing():
+    for program, dimensions in compile_time.RESHAPED.values():
+        assert compile_time.time_new_shape(JITCORE, program, dimensions, BRIEF) < 1
+
+
+def test_limits_are_measured():
+    assert 1e8 < machine.measure_bandwidth(1e5, threads=1) < 1e14
+    assert 1e8 < machine.measure_peak("float32", threads=1) < 1e14
+
+
+# -- memory and scaling --------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not memory._STATUS.exists(), reason="needs Linux")
+def test_temporary_memory_is_seen():
+    measured = run_fresh(measure_hungry_call)
+    assert measured["output"] == 40e6 and 79e6 < measured["extra"] < 85e6
+
+
+def measure_hungry_call() -> dict[str, int]:
+    """Of a call that holds two arrays of 40 MB beside its result."""
+
+    def call(x):
+        held = [x + number for number in range(3)]
+        return held[0]
+
+    return memory.measure_call(call, np.ones(10_000_000, np.float32))
+
+
+def test_scaling_points():
+    points = list(scaling.measure_work("sum", [JITCORE], BRIEF))
+    assert points[0].elements == 100 and len(points) < len(scaling.SIZES)  # the longest call ends it
+    assert all(0 < share for point in points for share in point.shares.values())
+    assert "| sum  | 1e2 " in scaling.format_points(points)
+
+
+def test_scaling_plot(tmp_path):
+    pytest.importorskip("matplotlib")
+    series = scaling.name_series(machine.count_threads())
+    points = [scaling.Point("sum", size, {series: 1e-3, "JAX": 2e-3}, {series: 0.5}) for size in (100, 1000)]
+    assert scaling.draw_points(points, tmp_path / "plot.png") == "![Shares of the limits over sizes](plot.png)"
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+
+
+# -- text ----------------------------------------------------------------------------------------------------
+
+
+def make_rows() -> list[Measured]:
+    return [Measured("slow f32", {"jitcore": 4e-4, "Numba": 1e-4, "JAX": 2e-4}, note="50%"),
+            Measured("fast f32", {"jitcore": 1e-4, "JAX": 2e-4})]  # fmt: skip
+
+
+def test_ratios():
+    slow, fast = make_rows()
+    assert (slow.find_best(), slow.compare("JAX"), slow.is_over()) == ("Numba", 2.0, True)
+    assert math.isnan(fast.compare("Numba")) and not fast.is_over()
+    assert not Measured("alone", {"jitcore": 1.0}).is_over() and not Measured("none", {"JAX": 1.0}).is_over()
 
 
 def test_table():
-    text = table.format_tables([make_measured()])
-    header, _, row = text.splitlines()[2:]
-    assert [cell.strip() for cell in header.split("|")[1:-1]] == ["workload", "jitcore", "JAX", "/ JAX"]
-    assert [cell.strip() for cell in row.split("|")[1:-1]] == [
-        "selu 1e6 f32", "100 us (20 ms)", "200 us (30 ms)", "0.5"]  # fmt: skip
+    header, _, first, second = table.format_times(make_rows(), note="share").splitlines()
+    assert [cell.strip() for cell in header.split("|")[1:-1]] == [
+        "workload", "jitcore", "Numba", "JAX", "/ best", "/ Numba", "/ JAX", "share"]
+    assert [cell.strip() for cell in first.split("|")[1:-1]] == [
+        "slow f32", "400 us", "100 us", "200 us", "4", "4", "2", "50%"]
+    assert [cell.strip() for cell in second.split("|")[1:-1]][-4:] == ["0.5", "", "0.5", ""]
 
 
-def test_targets():
-    assert describe_targets([make_measured()]) == ["met     selu 1e6 f32: 0.5x JAX (at most 0.65x)"]
-    assert math.isnan(make_measured().compare("NumPy"))
+def test_bars():
+    assert bars.describe_bars(make_rows(), {"JAX": 0.5}) == [
+        "geometric mean: 4x Numba, 1 rows",
+        "geometric mean: 1x JAX (bar 0.5x), 2 rows",
+        "geometric mean: 1.41x the best of them, 2 rows",
+        "1 of 2 rows over their bar",
+        "- slow f32: 4x Numba (bar 1x)",
+    ]
 
 
 @pytest.mark.parametrize("seconds, text", [
-    (2.54e-4, "254 us"), (1.2e-3, "1.2 ms"), (3.0, "3 s"), (5e-9, "5 ns"), (9.996e-4, "1 ms"),
-])  # fmt: skip
+    (2.54e-4, "254 us"), (1.2e-3, "1.2 ms"), (3.0, "3 s"), (5e-9, "5 ns"), (9.996e-4, "1 ms"), (0, "0 ns"),
+])
 def test_format_seconds(seconds, text):
     assert table.format_seconds(seconds) == text
 
 
-def test_command_compares(capsys):
-    assert command.main(["--quick", "--rows", "selu on 10", "--peers", "numpy"]) == 0
+def test_saved_sections_replace_those_of_the_same_title(tmp_path, monkeypatch):
+    monkeypatch.setattr(results_file, "describe_limits", lambda: "- limits")
+    results_file.save_sections([Section("Run time", "old"), Section("Memory", "| kept |")], tmp_path)
+    path = results_file.save_sections([Section("Run time", "new", draw=lambda path: f"![]({path.name})")], tmp_path)
+    assert path.parent == tmp_path and path.suffix == ".md"
+    chapters = results_file.split_chapters(path.read_text())
+    assert list(chapters) == ["Run time", "Memory"] and chapters["Memory"] == "| kept |"
+    assert chapters["Run time"].startswith("new\n\n![](") and chapters["Run time"].endswith("-run.png)")
+
+
+# -- the command ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def without_limits(monkeypatch):
+    monkeypatch.setattr(command, "describe_limits", lambda: "")
+
+
+def test_command_compares(capsys, without_limits):
+    assert command.main(["--quick", "--rows", "selu 1e6 f32", "--peers", "numpy"]) == 0
     out = capsys.readouterr().out
-    assert out.count("same as NumPy") == 2 and "JAX" not in out.split("|", 1)[1]
+    assert "| selu 1e6 f32 |" in out and "x NumPy" in out and "/ JAX" not in out
 
 
-def test_command_lists_rows(capsys):
-    assert command.main(["--list", "--rows", "softmax"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 3
+def test_command_dispatches(capsys, without_limits):
+    assert command.main(["dispatch", "--quick", "--rows", "2 Python", "--peers", "numpy"]) == 0
+    assert "| 2 Python scalars |" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("arguments", [["--rows", "no such row"], ["--quick", "--save"]])
+@pytest.mark.parametrize("section, name", [
+    ("run", "softmax 1000x1000 axis 1 f32"), ("compile", "in a second process: selu"), ("dispatch", "4 arrays"),
+    ("scaling", "matmul"), ("memory", "10,000 shapes"), ("all", "eager x*2+1"),
+])
+def test_command_lists_rows(section, name, capsys):
+    assert command.main([section, "--list"]) == 0
+    assert name in capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize("arguments", [
+    ["--rows", "no such row"], ["--quick", "--save"], ["--rows", "selu", "--save"], ["--peers", "nobody"], ["walk"],
+])
 def test_command_refuses(arguments, capsys):
     with pytest.raises(SystemExit) as raised:
         command.main(arguments)
@@ -128,7 +285,6 @@ def test_command_refuses(arguments, capsys):
     assert capsys.readouterr().err
 
 
-def test_results_are_saved_where_told(tmp_path):
-    path = table.save_results("text", tmp_path)
-    assert path.parent == tmp_path and path.suffix == ".md"
-    assert path.read_text().splitlines()[-1] == "text"
+def test_tracing_peers():
+    assert find_tracing_peers(["numpy"]) == [JITCORE]
+    assert NumpyPeer().make_call(make_workload(reference=lambda x: x), (1,)) is None

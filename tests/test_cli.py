@@ -258,3 +258,57 @@ def test_help_names_every_command(capsys):
         main(["--help"])
     out = capsys.readouterr().out
     assert all(re.search(rf"^ +{name} +\w", out, re.MULTILINE) for name in ("demo", "doctor", "run"))
+
+
+# -- cache ---------------------------------------------------------------------------------------------------
+
+
+def fill_cache(folder: Path) -> None:
+    """Lets a process keep programs in a folder."""
+    code = "import jitcore, numpy as np; jitcore.jit(lambda x: x + 1)(np.ones(3, np.float32))"
+    env = {**os.environ, "JITCORE_CACHE_DIR": str(folder)}
+    subprocess.run([sys.executable, "-c", code], env=env, check=True, timeout=120)
+
+
+def test_cache_stats_and_clear(tmp_path):
+    folder = tmp_path / "programs"
+    empty = run_command("cache", "stats", JITCORE_CACHE_DIR=str(folder), JITCORE_CACHE_DISK_BYTES="9000000")
+    assert (empty.returncode, empty.stderr) == (0, "")
+    assert empty.stdout.splitlines() == [f"folder  {folder}", "files   0", "bytes   0 of at most 9000000"]
+    fill_cache(folder)
+    files = list_files(folder)
+    if not files:
+        pytest.skip("programs are not kept on disk here")
+    full = run_command("cache", "stats", JITCORE_CACHE_DIR=str(folder)).stdout
+    size = sum(path.stat().st_size for path in files)
+    assert f"files   {len(files)}\nbytes   {size} of at most {256 << 20}\n" in full
+    assert re.search(r"^oldest  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\nnewest  \d{4}-", full, re.MULTILINE)
+    cleared = run_command("cache", "clear", JITCORE_CACHE_DIR=str(folder))
+    assert cleared.returncode == 0
+    assert cleared.stdout == f"removed {len(files)} files with {size} bytes from {folder}\n"
+    assert list_files(folder) == []
+
+
+def test_cache_that_is_off():
+    for action in ("stats", "clear"):
+        done = run_command("cache", action, JITCORE_CACHE_DIR="")
+        assert done.returncode == 0
+        assert done.stdout.startswith("off (config.cache_dir is empty)")
+
+
+def test_cache_that_cannot_be_emptied(tmp_path, monkeypatch, capsys):
+    from jitcore.config import config
+    from jitcore.dispatch import disk_cache
+
+    with config.override(cache_dir=tmp_path / "programs"):
+        disk_cache.open_cache().add(bytes(32), b"code")
+        monkeypatch.setattr(disk_cache, "_remove", lambda path: None)
+        assert main(["cache", "clear"]) == 1
+    assert "1 files cannot be removed" in capsys.readouterr().out
+
+
+def test_doctor_names_the_folder(tmp_path):
+    report = run_command("doctor", JITCORE_CACHE_DIR=str(tmp_path / "programs")).stdout
+    assert re.search(r"on disk +\d+ files with \d+ bytes in", report)
+    assert str(tmp_path / "programs") in re.sub(r"\s", "", report)  # lines break at hyphens
+    assert re.search(r"on disk +none: config.cache_dir is empty", run_command("doctor").stdout)

@@ -178,6 +178,11 @@ def test_environment_is_parsed():
                       "num_threads": 2, "default_backend": "cpu"}  # fmt: skip
 
 
+def test_empty_variables_count_where_any_text_does():
+    empty = {"JITCORE_CACHE_DIR": " ", "JITCORE_NUMPY_DTYPE_PROMOTION": "", "JITCORE_CACHE_SIZE": ""}
+    assert config_module.parse_environment(empty) == {"cache_dir": ""}
+
+
 @pytest.mark.parametrize("variable, text", [
     ("JITCORE_ENABLE_X64", "maybe"), ("JITCORE_NUM_THREADS", "two"), ("JITCORE_NUM_THREADS", "-1"),
     ("JITCORE_NUMPY_DTYPE_PROMOTION", "loose"),

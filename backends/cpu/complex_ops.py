@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 from llvmlite import ir
 
 from jitcore import dtypes
@@ -18,12 +17,10 @@ from jitcore.backends.cpu.lanes import (
     I64,
     Pair,
     constant,
-    element_constant,
     element_type,
     lane_count,
     like,
-    map_parts,
-    widen,
+    part_dtype,
 )
 from jitcore.backends.cpu.strides import MAX_STRIDE, load_strided, shuffle
 from jitcore.loopir.complex_math import OPERATIONS, Complex, Real, Reals
@@ -67,31 +64,18 @@ def emit_complex(name: str, dtype, args: list, emit: Callable[..., ir.Value]) ->
 def list_real_operations(name: str) -> list[str]:
     """The real operations that a complex one consists of."""
     recorder = _Recorder(dtypes.float64)
-    _run_formula(recorder, name, [Pair(None, None)] * OPERATIONS[name].__code__.co_argcount)
+    arity = OPERATIONS[name].__code__.co_argcount - 1
+    _run_formula(recorder, name, [Pair(None, None)] * arity)
     return recorder.found
 
 
 def _run_formula(reals: Reals, name: str, args: list):
     def wrap(value):
+        if isinstance(value, Pair):
+            return Complex(*map(wrap, value))
         return Real(reals, value, reals.dtype)
 
-    return OPERATIONS[name](reals, *[Complex(*map(wrap, x)) if isinstance(x, Pair) else wrap(x) for x in args])
-
-
-def convert_to_complex(b: ir.IRBuilder, x, target, convert: Callable) -> Pair:
-    """A number of any dtype as a complex one. convert(x, target dtype): between real dtypes."""
-    part = dtypes.real_dtype(target)
-    if isinstance(x, Pair):
-        return Pair(convert(x.re, part), convert(x.im, part))
-    re = convert(x, part)
-    return Pair(re, constant(re.type, 0.0))
-
-
-def convert_from_complex(b: ir.IRBuilder, z: Pair, target, convert: Callable) -> ir.Value:
-    """The real part; for bool, whether the number is not zero."""
-    if target == dtypes.bool_:
-        return b.or_(convert(z.re, target), convert(z.im, target))
-    return convert(z.re, target)
+    return OPERATIONS[name](reals, *map(wrap, args))
 
 
 # -- order in memory ----------------------------------------------------------------------------------------
@@ -112,6 +96,11 @@ def separate(b: ir.IRBuilder, whole: ir.Value) -> Pair:
     return Pair(*(shuffle(b, whole, whole, list(range(part, count, 2))) for part in range(2)))
 
 
+def bits_to_pair(b: ir.IRBuilder, bits: ir.Value, dtype) -> Pair:
+    """Integers as the complex numbers of the same bits."""
+    return separate(b, b.bitcast(bits, ir.VectorType(element_type(part_dtype(dtype)), 2 * lane_count(bits))))
+
+
 def load_pair(e, buffer: Buffer, index: Index) -> Pair:
     """The element at `index`, or those of all lanes. e: the `FunctionEmitter`."""
     b, align = e.b, buffer.dtype.itemsize // 2
@@ -124,12 +113,12 @@ def load_pair(e, buffer: Buffer, index: Index) -> Pair:
         places = _part_pointers(e, buffer, pointer)
         return Pair(*(e.call_masked("gather", [place, I32(align), mask, zeros]) for place in places))
     if way == "scalar":
-        return read_pair(b, buffer.dtype, pointer)
-    whole = b.bitcast(pointer, ir.VectorType(_part_type(buffer), 2 * e.lanes).as_pointer())
+        return read_pair(b, pointer)
+    whole = ir.VectorType(_part_type(buffer), 2 * e.lanes)
     if e.mask is None:
-        return separate(b, b.load(whole, align=align))
-    zeros = constant(whole.type.pointee, 0.0)
-    return separate(b, e.call_masked("load", [whole, I32(align), interleave(b, e.mask, e.mask), zeros]))
+        return separate(b, b.load(b.bitcast(pointer, whole.as_pointer()), align=align))
+    first, mask = _places(b, pointer)[0], interleave(b, e.mask, e.mask)
+    return separate(b, e.call_masked("load", [first, I32(align), mask, ir.Constant(whole, None)]))
 
 
 def store_pair(e, buffer: Buffer, index: Index, value: Pair) -> None:
@@ -140,11 +129,44 @@ def store_pair(e, buffer: Buffer, index: Index, value: Pair) -> None:
         for part, place in zip(value, _part_pointers(e, buffer, pointer)):
             e.call_masked("scatter", [part, place, I32(align), e.full_mask()])
     elif way == "scalar":
-        write_pair(b, buffer.dtype, pointer, value)
+        write_pair(b, pointer, value)
     else:
         whole = interleave(b, *value)
-        pointer = b.bitcast(pointer, whole.type.as_pointer())
         if e.mask is None:
-            b.store(whole, pointer, align=align)
+            b.store(whole, b.bitcast(pointer, whole.type.as_pointer()), align=align)
         else:
-            e.call_masked("store", [whole, pointer, I32(align), interleave(b, e.mask, e.mask)])
+            first, mask = _places(b, pointer)[0], interleave(b, e.mask, e.mask)
+            e.call_masked("store", [whole, first, I32(align), mask])
+
+
+def read_pair(b: ir.IRBuilder, pointer: ir.Value) -> Pair:
+    """One number in memory."""
+    return Pair(*(b.load(place, align=_part_size(pointer)) for place in _places(b, pointer)))
+
+
+def write_pair(b: ir.IRBuilder, pointer: ir.Value, value: Pair) -> None:
+    for part, place in zip(value, _places(b, pointer)):
+        b.store(part, place, align=_part_size(pointer))
+
+
+def _places(b: ir.IRBuilder, pointer: ir.Value) -> list[ir.Value]:
+    """The addresses of both parts of a number."""
+    first = b.bitcast(pointer, pointer.type.pointee.element.as_pointer())
+    return [first, b.gep(first, [I64(1)])]
+
+
+def _part_size(pointer: ir.Value) -> int:
+    return 8 if isinstance(pointer.type.pointee.element, ir.DoubleType) else 4
+
+
+def _part_type(buffer: Buffer) -> ir.Type:
+    return element_type(part_dtype(buffer.dtype))
+
+
+def _part_pointers(e, buffer: Buffer, pointers: ir.Value) -> list[ir.Value]:
+    """The addresses of both parts of the numbers of all lanes."""
+    b, lanes = e.b, pointers.type.count
+    kind = ir.VectorType(_part_type(buffer).as_pointer(), lanes)
+    whole = ir.VectorType(I64, lanes)
+    start, size = b.ptrtoint(pointers, whole), constant(whole, buffer.dtype.itemsize // 2)
+    return [b.inttoptr(start, kind), b.inttoptr(b.add(start, size), kind)]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from jitcore.backends.cpu.arena import plan_arena
+from jitcore.backends.cpu.arena import plan_arena, write_arena
 from jitcore.backends.cpu.compiler import NativeProgram, compile_program
 from jitcore.backends.cpu.host_calls import calls_python, write_steps
 from jitcore.backends.cpu.launch import open_launchers
@@ -91,7 +91,7 @@ def _write_call(program, compiled, dims, arena_bytes, launch) -> Callable:
     inputs = [f"a{k}" for k in range(len(program.inputs))]
     name_of = {buffer: name for buffer, name in zip(program.inputs, inputs)}
     name_of |= {output: name_of[source] for output, source in program.aliases.items()}
-    names = {"launch": launch, "empty": np.empty, "dims": dims, "keep": compiled, "arena_dtype": np.uint8}
+    names = {"launch": launch, "empty": np.empty, "dims": dims, "keep": compiled}
     lines, given = [], list(inputs)
     for k, buffer in enumerate(program.outputs):
         if buffer not in name_of:
@@ -99,10 +99,12 @@ def _write_call(program, compiled, dims, arena_bytes, launch) -> Callable:
             names[f"shape{k}"], names[f"dtype{k}"] = tuple(map(int, buffer.shape)), buffer.dtype
             lines.append(f"    o{k} = empty(shape{k}, dtype{k})")
             given.append(f"o{k}")
-    if arena_bytes:
-        given.append(f"empty({arena_bytes}, arena_dtype)")
+    take, give = write_arena(arena_bytes, names) if arena_bytes else ([], [])
+    lines += [f"    {line}" for line in take]
+    given += ["arena"] * bool(arena_bytes)
     if compiled.addresses:
         lines.append(f"    launch({compiled.addresses[0]}, {dims.ctypes.data}, {', '.join(given)})")
+    lines += [f"    {line}" for line in give]
     lines.append(f"    return [{', '.join(name_of[buffer] for buffer in program.outputs)}]")
     source = f"def run({', '.join(inputs)}):\n" + "\n".join(lines)
     names["__name__"] = __name__

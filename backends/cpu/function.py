@@ -12,15 +12,18 @@ import numpy as np
 from llvmlite import ir
 
 from jitcore import dtypes
+from jitcore.backends.cpu.complex_ops import load_pair, read_pair, store_pair, write_pair
 from jitcore.backends.cpu.lanes import (
     I1,
     I8,
     I32,
     I64,
+    Pair,
     constant,
     element_constant,
-    element_type,
     iota,
+    lane_count,
+    map_parts,
     memory_type,
     splat,
     widen,
@@ -103,8 +106,36 @@ class FunctionEmitter:
             self.pointers[buffer] = self.load_address(buffer)
         return self.pointers[buffer]
 
-    def stack_slot(self, value_type: ir.Type) -> ir.Value:
-        return self.prologue.alloca(value_type)
+    def stack_slot(self, initial: ir.Value | Pair) -> ir.Value | Pair:
+        """Memory for a register (a slot for each part of a pair) that holds `initial` from here on."""
+        slot = map_parts(lambda part: self.prologue.alloca(part.type), initial)
+        self.write_slot(slot, initial)
+        return slot
+
+    def read_slot(self, slot: ir.Value | Pair) -> ir.Value | Pair:
+        return map_parts(self.b.load, slot)
+
+    def write_slot(self, slot: ir.Value | Pair, value: ir.Value | Pair) -> None:
+        map_parts(lambda place, part: self.b.store(part, place), slot, value)
+
+    def read_element(self, buffer: Buffer, position: ir.Value) -> ir.Value | Pair:
+        """The element of a buffer at a position, an i64."""
+        pointer = self.b.gep(self.element_pointer(buffer), [position])
+        if buffer.dtype.kind == "c":
+            return read_pair(self.b, pointer)
+        value = self.b.load(pointer)
+        return self.b.trunc(value, I1) if buffer.dtype == dtypes.bool_ else value
+
+    def write_element(self, buffer: Buffer, position: ir.Value, value: ir.Value | Pair) -> None:
+        pointer = self.b.gep(self.element_pointer(buffer), [position])
+        if buffer.dtype.kind == "c":
+            write_pair(self.b, pointer, value)
+        else:
+            self.b.store(self.b.zext(value, I8) if buffer.dtype == dtypes.bool_ else value, pointer)
+
+    def element_pointer(self, buffer: Buffer) -> ir.Value:
+        """The first element's address, typed."""
+        return self.b.bitcast(self.pointer_of(buffer), memory_type(buffer.dtype).as_pointer())
 
     # -- indexes ------------------------------------------------------------------------------------------
     def is_vector(self, axes: frozenset) -> bool:
@@ -145,7 +176,7 @@ class FunctionEmitter:
     def address(self, buffer: Buffer, index: Index) -> tuple[ir.Value, str]:
         """(pointer or vector of pointers, "scalar" | "contiguous" | "gather")."""
         element = memory_type(buffer.dtype)
-        base = self.b.bitcast(self.pointer_of(buffer), element.as_pointer())
+        base = self.element_pointer(buffer)
         if not self.is_vector(index.axes()):
             return self.b.gep(base, [self.index(index)]), "scalar"
         stride = index.coefficient(self.vector_axis)
@@ -163,6 +194,8 @@ class FunctionEmitter:
 
     # -- memory -------------------------------------------------------------------------------------------
     def load(self, buffer: Buffer, index: Index) -> ir.Value:
+        if buffer.dtype.kind == "c":
+            return load_pair(self, buffer, index)
         element, b = memory_type(buffer.dtype), self.b
         align, stride = _alignment(buffer), self._small_stride(index)
         if stride is not None:
@@ -175,10 +208,10 @@ class FunctionEmitter:
             value = b.load(pointer, align=align)
         elif way == "gather":
             value = self.call_masked(
-                "gather", [pointer, I32(align), self._full_mask(), self._undefined(element)]
+                "gather", [pointer, I32(align), self.full_mask(), self.zeros(element)]
             )
         elif self.mask is not None:
-            value = self.call_masked("load", [pointer, I32(align), self.mask, self._zeros(element)])
+            value = self.call_masked("load", [pointer, I32(align), self.mask, self.zeros(element)])
         else:
             whole = ir.VectorType(element, self.lanes)
             value = b.load(b.bitcast(pointer, whole.as_pointer()), align=align)
@@ -193,13 +226,15 @@ class FunctionEmitter:
         return find_stride(index, self.vector_axis)
 
     def store(self, buffer: Buffer, index: Index, value: ir.Value) -> None:
+        if self.is_vector(index.axes()) and lane_count(value) == 1:
+            value = splat(self.b, value, self.lanes)
+        if buffer.dtype.kind == "c":
+            return store_pair(self, buffer, index, value)
         b, stride = self.b, self._small_stride(index)
         if stride is not None and can_store(self, buffer, stride):
             pointer, way = None, "strided"
         else:
             pointer, way = self.address(buffer, index)
-        if way != "scalar" and not _is_lanes(value, element_type(buffer.dtype)):
-            value = splat(b, value, self.lanes)
         if buffer.dtype == dtypes.bool_:
             value = b.zext(value, widen(I8, self.lanes if way != "scalar" else 1))
         align = _alignment(buffer)
@@ -208,7 +243,7 @@ class FunctionEmitter:
         elif way == "scalar":
             b.store(value, b.bitcast(pointer, value.type.as_pointer()), align=align)
         elif way == "gather":
-            self.call_masked("scatter", [value, pointer, I32(align), self._full_mask()])
+            self.call_masked("scatter", [value, pointer, I32(align), self.full_mask()])
         elif self.mask is not None:
             self.call_masked("store", [value, pointer, I32(align), self.mask])
         else:
@@ -230,13 +265,12 @@ class FunctionEmitter:
             callee = ir.Function(module, ir.FunctionType(result, [o.type for o in operands]), full)
         return self.b.call(callee, operands)
 
-    def _full_mask(self) -> ir.Value:
+    def full_mask(self) -> ir.Value:
+        """The lanes that take part."""
         return self.mask if self.mask is not None else constant(ir.VectorType(I1, self.lanes), 1)
 
-    def _zeros(self, element: ir.Type) -> ir.Value:
+    def zeros(self, element: ir.Type) -> ir.Value:
         return ir.Constant(ir.VectorType(element, self.lanes), None)
-
-    _undefined = _zeros
 
     # -- expressions --------------------------------------------------------------------------------------
     def expr(self, root: Expr) -> ir.Value:
@@ -367,7 +401,3 @@ def _alignment(buffer: Buffer) -> int:
 
 def _is_zero(value) -> bool:
     return isinstance(value, int) and value == 0
-
-
-def _is_lanes(value: ir.Value, element: ir.Type) -> bool:
-    return isinstance(value.type, ir.VectorType) and value.type.element == element

@@ -85,8 +85,7 @@ def _identify() -> bytes | None:
     if processor is None or not objects.can_link():
         return None
     settings = [f"{name}={os.environ.get(name)}" for name in _SETTINGS]
-    facts = (_FORMAT, __version__, *_INSTALLED, processor, *settings)
-    return hashlib.sha256(repr(facts).encode()).digest()
+    return hashlib.sha256(repr((_FORMAT, _INSTALLED, processor, settings)).encode()).digest()
 
 
 def _read_processor() -> bytes | None:
@@ -130,8 +129,11 @@ def _stamp_sources(root: str) -> list[tuple[str, int, int]]:
     return sorted(stamps)
 
 
-#: The code that makes machine code, as it was when it was imported: somebody may be editing it.
-_INSTALLED = (_stamp_sources(os.path.dirname(__file__)), *map(_read_version, _COMPILERS))
+#: The versions of what makes machine code, and its sources as they were when they were imported: somebody
+#: may be editing them.
+_INSTALLED = hashlib.sha256(
+    repr((__version__, _stamp_sources(os.path.dirname(__file__)), *map(_read_version, _COMPILERS))).encode()
+).digest()
 
 
 def _settings_are_known() -> bool:

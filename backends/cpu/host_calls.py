@@ -24,6 +24,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from jitcore.backends.cpu import native, symbols
+from jitcore.backends.cpu.arena import write_arena
 from jitcore.backends.cpu.compiler import NativeProgram
 from jitcore.backends.cpu.launch import RAISED
 from jitcore.backends.cpu.layout import ProgramLayout
@@ -53,11 +54,11 @@ def adopt(result, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """The result of a library as a C-contiguous array that nobody else has: itself, or a copy."""
     if result.__class__ in (list, tuple):
         (result,) = result
-    if result.__class__ is np.ndarray and result.base is None and result.dtype == dtype:
+    if result.__class__ is np.ndarray and sys.getrefcount(result) <= _UNSHARED:
         flags = result.flags
-        if result.shape == shape and flags.c_contiguous and flags.writeable and flags.owndata:
-            if sys.getrefcount(result) <= _UNSHARED:
-                return result
+        is_own = flags.owndata and flags.c_contiguous and flags.writeable
+        if is_own and result.shape == shape and result.dtype == dtype:
+            return result
     copy = np.empty(shape, dtype)
     copy[...] = result
     return copy
@@ -70,8 +71,15 @@ def adopt_all(results: Sequence, kinds: Sequence[tuple]) -> list[np.ndarray]:
 
 
 # -- the call -----------------------------------------------------------------------------------------------
-def write_steps(program: Program, compiled: NativeProgram, layout: ProgramLayout, dims: np.ndarray,
-                offsets: list[int], arena_bytes: int, launch: Callable) -> Callable[..., list[np.ndarray]]:  # fmt: skip
+def write_steps(
+    program: Program,
+    compiled: NativeProgram,
+    layout: ProgramLayout,
+    dims: np.ndarray,
+    offsets: list[int],
+    arena_bytes: int,
+    launch: Callable[..., int],
+) -> Callable[..., list[np.ndarray]]:
     """The function of the input ndarrays that runs a program's steps and returns the outputs."""
     writer = _CallWriter(program, layout, dict(zip(layout.arena, offsets)), arena_bytes)
     writer.names |= {"launch": launch, "dims": dims, "keep": compiled}
@@ -89,19 +97,21 @@ class _CallWriter:
     """Source of the function, and the names it uses."""
 
     def __init__(self, program: Program, layout: ProgramLayout, offsets: dict[Buffer, int], arena_bytes: int):
-        self.program, self.layout, self.offsets, self.arena_bytes = program, layout, offsets, arena_bytes
-        self.names = {"__name__": __name__, "empty": np.empty, "ndarray": np.ndarray, "bytes_type": np.uint8,
-                      "no_array": np.empty(0), "errstate": np.errstate, "adopt": adopt, "adopt_all": adopt_all}  # fmt: skip
+        self.program, self.layout, self.offsets = program, layout, offsets
+        self.names = {
+            "__name__": __name__, "empty": np.empty, "ndarray": np.ndarray, "no_array": np.empty(0),
+            "errstate": np.errstate, "adopt": adopt, "adopt_all": adopt_all,
+        }  # fmt: skip
         self.inputs = [f"a{k}" for k in range(len(program.inputs))]
         self.name_of: dict[Buffer, str] = dict(zip(program.inputs, self.inputs))
         self.name_of |= {output: self.name_of[source] for output, source in program.aliases.items()}
         self.lines: list[str] = []
         self.last_use = _find_last_uses(program)
-        if layout.arena:
-            self.line(f"arena = empty({arena_bytes}, bytes_type)")
+        take, self.give = write_arena(arena_bytes, self.names) if layout.arena else ([], [])
+        self.lines += take
         if layout.host_calls:
-            self.names |= {"host_of": functools.partial(_make_host, list(layout.host_calls)), "array": np.array}
-            self.line("host = host_of()")
+            self.names |= {"make_host": _make_host, "calls": list(layout.host_calls), "array": np.array}
+            self.line("host = make_host(calls)")
             self.line("host_cell = array((id(host),))")
         later = _find_made(program)
         for buffer in layout.given:
@@ -151,7 +161,7 @@ class _CallWriter:
 
     def finish(self) -> Callable[..., list[np.ndarray]]:
         outputs = ", ".join(self.name_of[buffer] for buffer in self.program.outputs)
-        body = [*(f"        {line}" for line in self.lines), f"        return [{outputs}]"]
+        body = [*(f"        {line}" for line in [*self.lines, *self.give]), f"        return [{outputs}]"]
         head = [f"def run({', '.join(self.inputs)}):", '    with errstate(all="ignore"):']
         exec(compile("\n".join([*head, *body]), "<jitcore call>", "exec"), self.names)
         return self.names["run"]

@@ -17,15 +17,19 @@ from jitcore.backends.cpu.lanes import (
     I64,
     SIZES,
     TABLE,
+    Pair,
+    choose,
     element_constant,
-    element_type,
     iota,
+    map_parts,
+    part_dtype,
     splat,
 )
 from jitcore.backends.cpu.layout import RenderOptions
 from jitcore.backends.cpu.repeat import emit_repeat
-from jitcore.backends.cpu.scalar_ops import IDENTITIES, emit_operation, is_math_call
+from jitcore.backends.cpu.scalar_ops import IDENTITIES, count_math_calls, emit_operation
 from jitcore.backends.cpu.scan import block_totals, emit_blocks, emit_scan
+from jitcore.backends.cpu.scatter import emit_ordered_store
 from jitcore.backends.cpu.sizes import SizeTable
 from jitcore.loopir.expr import Buffer, Expr, children, walk
 from jitcore.loopir.program import Kernel, Loop, Reduce, Repeat, Scan, Store
@@ -33,6 +37,8 @@ from jitcore.schedule.nest import roots_of, stores_of
 
 # A kernel with more calls of mathematical functions keeps them as calls: copies would take long to compile.
 MAX_INLINED_CALLS = 6
+# Expressions of a round of a loop in registers that is too short to hide its own latency.
+MAX_ROUND_NODES = 32
 # Expressions in loops over wide groups of columns.
 MAX_COLUMN_NODES = 6
 RANGE_TYPE = ir.FunctionType(ir.VoidType(), [TABLE, SIZES, I64, I64])
@@ -57,7 +63,7 @@ class KernelRenderer:
         self.written = {store.buffer for s in _flatten(kernel.body) for store in stores_of(s)}
         self.written |= {s.buffer for s in _flatten(kernel.body) if isinstance(s, Scan)}
         roots = _all_roots(list(_flatten(kernel.body)))
-        self.math_calls = sum(is_math_call(node.op, node.dtype) for node in walk(roots))
+        self.math_calls = sum(map(_count_calls, walk(roots)))
 
     def render(self) -> list[tuple[ir.Function, object]]:
         """Functions in the order in which they run, each with the iterations of its range: one over the
@@ -92,21 +98,20 @@ class KernelRenderer:
 
     def lanes_of(self, statement: Loop | Reduce | Scan) -> int:
         """Lanes of the vector axis in one statement: two registers of the widest element; one around
-        mathematical functions, whose arithmetic hides latency by itself; four for plain reductions, which
-        have none to hide it. Complex numbers run one at a time."""
-        widest, has_math = 1, False
+        mathematical functions, whose arithmetic hides latency by itself; four for plain reductions and short
+        loops in registers, which have none to hide it. A complex number takes as many as two numbers."""
+        widest, parts, has_math, is_short = 1, 1, False, False
         for inner in _flatten([statement]):
             nodes = walk(roots_of(inner))
-            buffers = [store.buffer for store in stores_of(inner)]
-            if any(item.dtype.kind == "c" for item in (*nodes, *buffers)):
-                return 1
+            is_short = isinstance(inner, Repeat) and len(nodes) <= MAX_ROUND_NODES or is_short
             for node in nodes:
-                has_math = has_math or is_math_call(node.op, node.dtype)
+                has_math = has_math or _count_calls(node) > 0
+                parts = 2 if node.dtype.kind == "c" else parts
                 if isinstance(inner, Repeat) and self.kernel.vector not in node.axes:
                     continue  # one for all lanes, as counters of rounds are
                 if node.op != "index" and not (node.dtype == dtypes.int64 and node.op == "const"):
-                    widest = max(widest, node.dtype.itemsize)
-        registers = 1 if has_math else 4 if isinstance(statement, Reduce) else 2
+                    widest = max(widest, part_dtype(node.dtype).itemsize)
+        registers = 1 if has_math else 4 if is_short else (4 if isinstance(statement, Reduce) else 2) // parts
         return max(2, registers * self.vector_bytes // widest)
 
     def _walks_columns(self, statement: Loop | Reduce) -> bool:
@@ -206,10 +211,7 @@ class KernelRenderer:
             accumulators = [_Accumulator(self, e, reduce, part) for part in reduce.parts]
             self._sweep(e, reduce, accumulators, low, high)
             for accumulator, buffer in zip(accumulators, reduce.partials):
-                pointer = e.b.bitcast(e.pointer_of(buffer), accumulator.memory.as_pointer())
-                value = accumulator.read()
-                e.b.store(e.b.zext(value, accumulator.memory) if value.type != accumulator.memory else value,
-                          e.b.gep(pointer, [number]))  # fmt: skip
+                e.write_element(buffer, number, accumulator.read())
 
         e.loop(start, stop, I64(1), run)
 
@@ -219,13 +221,9 @@ class KernelRenderer:
         blocks = e.size(reduce.partials[0].shape[0])
         for part, buffer in zip(reduce.parts, reduce.partials):
             accumulator = _Accumulator(self, e, reduce, part, scalar=True)
-            pointer = e.b.bitcast(e.pointer_of(buffer), accumulator.memory.as_pointer())
 
-            def run(i, accumulator=accumulator, pointer=pointer):
-                value = e.b.load(e.b.gep(pointer, [i]))
-                if value.type != accumulator.type:
-                    value = e.b.trunc(value, accumulator.type)
-                accumulator.combine(value)
+            def run(i, accumulator=accumulator, buffer=buffer):
+                accumulator.combine(e.read_element(buffer, i))
 
             e.loop(I64(0), blocks, I64(1), run)
             e.results[accumulator.result] = accumulator.read()
@@ -252,17 +250,10 @@ class _Accumulator:
         self.spread = lanes if self.along_lanes else e.lanes
         self.axis = reduce.axes[-1]
         self.dtype = self.expr.dtype
-        self.type = element_type(self.dtype)
-        self.memory = ir.IntType(8) if self.dtype == dtypes.bool_ else self.type
-        self.slot = self._new_slot(element_constant(self.dtype, IDENTITIES[self.op](self.dtype), self.spread))
+        self.slot = e.stack_slot(element_constant(self.dtype, IDENTITIES[self.op](self.dtype), self.spread))
         self.tracks_index = self.op in ("argmax", "argmin")
         if self.tracks_index:
-            self.index_slot = self._new_slot(element_constant(dtypes.int64, 2**63 - 1, self.spread))
-
-    def _new_slot(self, initial: ir.Value) -> ir.Value:
-        slot = self.e.stack_slot(initial.type)
-        self.e.b.store(initial, slot)
-        return slot
+            self.index_slot = e.stack_slot(element_constant(dtypes.int64, 2**63 - 1, self.spread))
 
     def update(self) -> None:
         """Combines the current iteration's value; lanes past the end keep what they had."""
@@ -270,14 +261,14 @@ class _Accumulator:
         value = e.expr_in_lanes(self.expr)
         if self.tracks_index:
             return self._update_index(value)
-        old = b.load(self.slot)
+        old = e.read_slot(self.slot)
         new = self._merge(old, value)
         if e.mask is not None and self.along_lanes:
-            new = b.select(e.mask, new, old)
-        b.store(new, self.slot)
+            new = choose(b, e.mask, new, old)
+        e.write_slot(self.slot, new)
 
-    def combine(self, value: ir.Value) -> None:
-        self.e.b.store(self._merge(self.e.b.load(self.slot), value), self.slot)
+    def combine(self, value: ir.Value | Pair) -> None:
+        self.e.write_slot(self.slot, self._merge(self.e.read_slot(self.slot), value))
 
     def _merge(self, old, new):
         # the new value first: what `max` does about NaN then waits for nothing from the iteration before
@@ -315,7 +306,7 @@ class _Accumulator:
     def read(self) -> ir.Value:
         """The combined value (the position for argmax): one number, or one for each lane of the outputs."""
         b = self.e.b
-        value = b.load(self.slot)
+        value = self.e.read_slot(self.slot)
         index = b.load(self.index_slot) if self.tracks_index else None
         if self.along_lanes:
             value, index = self._combine_lanes(value, index)
@@ -327,7 +318,7 @@ class _Accumulator:
         b, width = self.e.b, self.spread
         while width > 1:
             width //= 2
-            halves = [self._half(value, width, k) for k in range(2)]
+            halves = [map_parts(lambda part: self._half(part, width, k), value) for k in range(2)]  # noqa: B023
             if index is None:
                 value = self._merge(*halves)
             else:
@@ -344,6 +335,10 @@ class _Accumulator:
         return b.shuffle_vector(value, ir.Constant(value.type, ir.Undefined), chosen)
 
 
+def _count_calls(node: Expr) -> int:
+    return count_math_calls(node.op, node.args[0].dtype) if node.args else 0
+
+
 def emit_store(e: FunctionEmitter, store: Store) -> None:
     """Writes one element (or lanes of them), merged with the old one or guarded where the statement says
     so."""
@@ -357,7 +352,9 @@ def emit_store(e: FunctionEmitter, store: Store) -> None:
             )
         e.store(store.buffer, store.offset, value)
 
-    if store.mask is None:
+    if store.in_order and e.lanes > 1:
+        emit_ordered_store(e, store)
+    elif store.mask is None:
         write()
     elif e.lanes == 1:
         e.when(e.expr(store.mask), write)

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 from jitcore.backends.cpu import host, objects, symbols
 from jitcore.backends.cpu.images import Image, LoadedImage
 from jitcore.dispatch import disk_cache
+from jitcore.dispatch.progress import announce_slow
 
 if TYPE_CHECKING:
     import llvmlite.ir
@@ -171,7 +172,8 @@ def find_or_compile(
             return _load_stored(name, level, found), False
         except ValueError:  # what was written is not what is read: compile again and replace it
             pass
-    library, stored = _compile(str(render()), name, level)
+    with announce_slow():
+        library, stored = _compile(str(render()), name, level)
     if key is not None and stored:
         cache.add(key, stored)
     return library, True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.lanes import element_type, widen
+from jitcore.backends.cpu.lanes import choose
 from jitcore.loopir.program import Repeat
 
 
@@ -18,10 +18,8 @@ def emit_repeat(kernel, e, repeat: Repeat) -> None:
     kernel: the `KernelRenderer`, for hoisting and for the statements inside."""
     _forget_registers(e, repeat)
     kernel.hoist(e, [repeat], set())
-    slots = [e.stack_slot(widen(element_type(register.dtype), e.lanes if e.is_vector(register.axes) else 1))
-             for register in repeat.registers]  # fmt: skip
-    for register, slot, initial in zip(repeat.registers, slots, repeat.initial):
-        e.b.store(_value_for(e, register, initial), slot)
+    slots = [e.stack_slot(_value_for(e, register, initial))
+             for register, initial in zip(repeat.registers, repeat.initial)]  # fmt: skip
     outside, around = e.values, e.active
     test, body, after = (e.function.append_basic_block(name) for name in ("repeat", "round", "ended"))
     e.b.branch(test)
@@ -40,7 +38,7 @@ def emit_repeat(kernel, e, repeat: Repeat) -> None:
     updates = [_value_for(e, register, expr) for register, expr in zip(repeat.registers, repeat.updates)]
     for register, slot, new in zip(repeat.registers, slots, updates):
         old = e.results[register]
-        e.b.store(e.b.select(going, new, old) if in_lanes and e.is_vector(register.axes) else new, slot)
+        e.write_slot(slot, choose(e.b, going, new, old) if in_lanes and e.is_vector(register.axes) else new)
     e.b.branch(test)
     e.b.position_at_end(after)
     e.values, e.active = outside, around
@@ -62,7 +60,7 @@ def _value_for(e, register, expr) -> ir.Value:
 
 def _load_registers(e, repeat: Repeat, slots) -> None:
     for register, slot in zip(repeat.registers, slots):
-        e.results[register] = e.b.load(slot)
+        e.results[register] = e.read_slot(slot)
 
 
 def _is_any(e, lanes: ir.Value) -> ir.Value:

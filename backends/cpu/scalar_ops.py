@@ -6,6 +6,7 @@ In: an operation's name, its operands' dtypes and registers. Out: a register of 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -13,7 +14,17 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cpu import complex_ops, mathlib
-from jitcore.backends.cpu.lanes import I16, I32, Pair, call_intrinsic, choose, constant, element_type, like
+from jitcore.backends.cpu.lanes import (
+    I16,
+    I32,
+    Pair,
+    call_intrinsic,
+    choose,
+    constant,
+    element_type,
+    like,
+    map_parts,
+)
 
 Emit = Callable[..., ir.Value]
 
@@ -36,8 +47,8 @@ def emit_operation(b: ir.IRBuilder, name: str, operand_dtypes: list, result_dtyp
     if name == "bitcast":
         return _bitcast(b, args[0], dtype, np.dtype(result_dtype))
     if dtype.kind == "c" or name == "complex":
-        return complex_ops.emit_complex(name, dtype, args, lambda part, operand, result, registers: emit_operation(
-            b, part, [operand], result, registers, inline))  # fmt: skip
+        return complex_ops.emit_complex(name, dtype, args, lambda real, operand, result, registers: (
+            emit_operation(b, real, [operand], result, registers, inline)))  # fmt: skip
     kind = dtypes.kind_of(dtype)
     table = _FLOAT if kind == "f" else _BOOL if kind == "b" else _SIGNED if kind == "i" else _UNSIGNED
     emit = table.get(name)
@@ -49,9 +60,13 @@ def emit_operation(b: ir.IRBuilder, name: str, operand_dtypes: list, result_dtyp
     return call
 
 
-def is_math_call(name: str, dtype) -> bool:
-    """Whether an operation is a function of the math library."""
-    return name in mathlib.FUNCTIONS and name not in _FLOAT and dtypes.is_floating(dtype)
+@functools.cache
+def count_math_calls(name: str, dtype) -> int:
+    """How many functions of the math library an operation on this dtype calls."""
+    if dtype.kind == "c" and name in complex_ops.OPERATIONS:
+        part = dtypes.real_dtype(dtype)
+        return sum(count_math_calls(inner, part) for inner in complex_ops.list_real_operations(name))
+    return int(name in mathlib.FUNCTIONS and name not in _FLOAT and dtypes.is_floating(dtype))
 
 
 def list_operations() -> dict[str, set[str]]:
@@ -273,17 +288,6 @@ def _convert_native(b, x, source, target):
     return b.trunc(x, into) if target.itemsize < source.itemsize else x
 
 
-def _from_complex(b, x, source, target):
-    if target.kind == "c":
-        part = element_type(target).element
-        cast = b.fpext if target.itemsize > source.itemsize else b.fptrunc
-        return cast(x, ir.VectorType(part, 2))
-    if target == dtypes.bool_:
-        parts = [b.extract_element(x, I32(k)) for k in range(2)]
-        return b.or_(*(b.fcmp_unordered("!=", part, ir.Constant(part.type, 0.0)) for part in parts))
-    return convert(b, b.extract_element(x, I32(0)), dtypes.real_dtype(source), target)
-
-
 def _from_bfloat16(b, x):
     bits = b.shl(b.zext(x, like(x, I32)), constant(like(x, I32), 16))
     return b.bitcast(bits, like(x, ir.FloatType()))
@@ -304,7 +308,10 @@ def _to_bfloat16(b, x):
 def _bitcast(b, x, source, target):
     if source == dtypes.bool_ or target == dtypes.bool_:
         return convert(b, x, source, target)
-    return b.bitcast(x, like(x, element_type(target)) if source.kind != "c" else element_type(target))
+    if target.kind == "c":
+        return x if source.kind == "c" else complex_ops.bits_to_pair(b, x, target)
+    whole = like(x, element_type(target))
+    return b.bitcast(complex_ops.interleave(b, *x) if source.kind == "c" else x, whole)
 
 
 def lowest(dtype):
@@ -312,6 +319,8 @@ def lowest(dtype):
     dtype = np.dtype(dtype)
     if dtype == dtypes.bool_:
         return False
+    if dtype.kind == "c":
+        return complex(-np.inf, -np.inf)
     return -np.inf if dtypes.is_floating(dtype) else int(np.iinfo(dtype).min)
 
 
@@ -320,6 +329,8 @@ def highest(dtype):
     dtype = np.dtype(dtype)
     if dtype == dtypes.bool_:
         return True
+    if dtype.kind == "c":
+        return complex(np.inf, np.inf)
     return np.inf if dtypes.is_floating(dtype) else int(np.iinfo(dtype).max)
 
 

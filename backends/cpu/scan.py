@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.lanes import I64, element_constant, element_type, iota, splat, widen
-from jitcore.backends.cpu.scalar_ops import IDENTITIES, emit_operation
+from jitcore.backends.cpu.lanes import I64, choose, element_constant, iota, splat
+from jitcore.backends.cpu.scalar_ops import IDENTITIES, count_math_calls, emit_operation
 from jitcore.backends.cpu.strides import join_registers, register_lanes, shuffle, split_registers
 from jitcore.loopir.expr import Result
 from jitcore.loopir.program import Reduce, Scan
@@ -38,11 +38,10 @@ def emit_blocks(kernel, e, scan: Scan, first, past) -> None:
     b, blocks, length = e.b, e.size(scan.partials[0].shape[0]), e.size(scan.block)
     extent = e.size(scan.axis.extent)
     total = _RunningTotal(kernel, e, scan)
-    totals = b.bitcast(e.pointer_of(scan.partials[0]), element_type(scan.value.dtype).as_pointer())
 
     def add_before(i):
         place = b.sub(b.sub(blocks, I64(1)), i) if scan.reverse else i
-        total.add(b.load(b.gep(totals, [place])))
+        total.add(e.read_element(scan.partials[0], place))
 
     e.loop(I64(0), b.sub(blocks, past) if scan.reverse else first, I64(1), add_before)
     low, end = b.mul(first, length), b.mul(past, length)
@@ -59,10 +58,12 @@ class _RunningTotal:
     def __init__(self, kernel, e, scan: Scan):
         self.e, self.scan, self.dtype = e, scan, scan.value.dtype
         self.lanes = kernel.lanes_of(scan) if kernel.kernel.vector is scan.axis else 1
-        self.width = register_lanes(e, self.lanes, self.dtype) if self.lanes > 1 else e.lanes
+        # what is dear to combine is combined in as few steps as can be, many lanes in each
+        is_dear = count_math_calls(scan.op, self.dtype) > 0
+        self.width = e.lanes if self.lanes == 1 else self.lanes if is_dear else (
+            register_lanes(e, self.lanes, self.dtype))  # fmt: skip
         self.identity = element_constant(self.dtype, IDENTITIES[scan.op](self.dtype), self.width)
-        self.slot = e.stack_slot(widen(element_type(self.dtype), self.width))
-        e.b.store(self.identity, self.slot)
+        self.slot = e.stack_slot(self.identity)
 
     def _combine(self, x: ir.Value, y: ir.Value) -> ir.Value:
         kinds = [self.dtype, self.dtype]
@@ -71,7 +72,7 @@ class _RunningTotal:
     def add(self, value: ir.Value) -> None:
         b = self.e.b
         value = splat(b, value, self.width) if self.width > 1 else value
-        b.store(self._combine(b.load(self.slot), value), self.slot)
+        self.e.write_slot(self.slot, self._combine(self.e.read_slot(self.slot), value))
 
     def sweep(self, start: ir.Value, stop: ir.Value) -> None:
         """The positions [start, stop), counted from the end in a reversed scan."""
@@ -82,8 +83,8 @@ class _RunningTotal:
         extent = e.size(scan.axis.extent)
 
         def advance():
-            value = self._combine(e.b.load(self.slot), e.expr_in_lanes(scan.value))
-            e.b.store(value, self.slot)
+            value = self._combine(e.read_slot(self.slot), e.expr_in_lanes(scan.value))
+            e.write_slot(self.slot, value)
             e.store(scan.buffer, scan.offset, value)
 
         def run(i):
@@ -120,15 +121,15 @@ class _RunningTotal:
         value = e.expr_in_lanes(scan.value)
         if e.mask is not None:
             identity = element_constant(self.dtype, IDENTITIES[scan.op](self.dtype), self.lanes)
-            value = b.select(e.mask, value, identity)
+            value = choose(b, e.mask, value, identity)
         registers = split_registers(b, value, self.width)
-        before, results = b.load(self.slot), []
+        before, results = e.read_slot(self.slot), []
         for register in reversed(registers) if scan.reverse else registers:
             prefixes = self._scan_register(register)
             results.append(self._combine(before, prefixes))
             last = 0 if scan.reverse else self.width - 1
             before = self._combine(before, shuffle(b, prefixes, prefixes, [last] * self.width))
-        b.store(before, self.slot)
+        e.write_slot(self.slot, before)
         e.store(scan.buffer, scan.offset, join_registers(b, results[::-1] if scan.reverse else results))
 
     def _scan_register(self, register: ir.Value) -> ir.Value:

@@ -76,11 +76,8 @@ def store_strided(e, buffer: Buffer, index: Index, stride: int, value: ir.Value,
         if step == 1:
             e.b.store(spread, pointer, align=align)
         else:
-            e.call_masked("store", [spread, pointer, I32(align), mask])
-
-
-def _register_lanes(e, buffer: Buffer) -> int:
-    return min(e.lanes, max(2, e.vector_bytes // buffer.dtype.itemsize))
+            place = e.b.bitcast(pointer, spread.type.element.as_pointer())  # as all masked stores have it
+            e.call_masked("store", [spread, place, I32(align), mask])
 
 
 def _find_block(e, index: Index, stride: int) -> tuple[Index, int, int]:

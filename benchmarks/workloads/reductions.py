@@ -35,21 +35,23 @@ def make_reduction(name: str, axis: int | None) -> Callable:
     return make
 
 
+@loop(fastmath=True)
+def join(total, value, largest, squares):
+    if largest:
+        return value if value > total else total
+    return total + (value * value if squares else value)
+
+
+@loop
+def finish(total, count, squares, divides):
+    if squares:
+        return math.sqrt(total)
+    return total / count if divides else total
+
+
 def make_folds(largest: bool, squares: bool, divides: bool) -> tuple[Callable, Callable, Callable]:
     """Loops that reduce each row, each of many columns, and each of a few columns to the maximum, the sum or
     the sum of squares; the mean and the root of it are taken at the end."""
-
-    @loop(fastmath=True)
-    def join(total, value, is_new):
-        if largest:
-            return value if value > total else total
-        return total + (value * value if squares and is_new else value)
-
-    @loop
-    def finish(total, count):
-        if squares:
-            return math.sqrt(total)
-        return total / count if divides else total
 
     @parallel_loop(fastmath=True)
     def fold_rows(x):
@@ -58,8 +60,8 @@ def make_folds(largest: bool, squares: bool, divides: bool) -> tuple[Callable, C
             row = x[i]
             total = row[0] if largest else x.dtype.type(0)
             for j in range(row.size):
-                total = join(total, row[j], True)
-            out[i] = finish(total, x.dtype.type(row.size))
+                total = join(total, row[j], largest, squares)
+            out[i] = finish(total, x.dtype.type(row.size), squares, divides)
         return out
 
     @parallel_loop(fastmath=True)
@@ -73,9 +75,9 @@ def make_folds(largest: bool, squares: bool, divides: bool) -> tuple[Callable, C
             for i in range(x.shape[0]):
                 values = x[i, own]
                 for j in range(part.size):
-                    part[j] = join(part[j], values[j], True)
+                    part[j] = join(part[j], values[j], largest, squares)
             for j in range(part.size):
-                part[j] = finish(part[j], x.dtype.type(x.shape[0]))
+                part[j] = finish(part[j], x.dtype.type(x.shape[0]), squares, divides)
         return out
 
     @parallel_loop(fastmath=True)
@@ -86,13 +88,13 @@ def make_folds(largest: bool, squares: bool, divides: bool) -> tuple[Callable, C
             for j in range(x.shape[1]):
                 total = rows[0, j] if largest else x.dtype.type(0)
                 for i in range(rows.shape[0]):
-                    total = join(total, rows[i, j], True)
+                    total = join(total, rows[i, j], largest, squares)
                 parts[block, j] = total
         out = parts[0].copy()
         for j in range(x.shape[1]):
             for block in range(1, BLOCKS):
-                out[j] = join(out[j], parts[block, j], False)
-            out[j] = finish(out[j], x.dtype.type(x.shape[0]))
+                out[j] = join(out[j], parts[block, j], largest, False)
+            out[j] = finish(out[j], x.dtype.type(x.shape[0]), squares, divides)
         return out
 
     return fold_rows, fold_columns, fold_tall

@@ -26,7 +26,7 @@ from jitcore.dispatch.backend import Backend, CompileOptions, Executable
 from jitcore.dispatch.counters import counters
 from jitcore.dispatch.executables import SharedExecutable, executables
 from jitcore.dispatch.options import JitOptions
-from jitcore.dispatch.progress import announce_slow
+from jitcore.dispatch.progress import name_compile
 from jitcore.dispatch.signature import read_leaf, read_value
 from jitcore.dispatch.tracing import SINGLE, TracedFunction
 from jitcore.dispatch.tree_code import make_rebuilder
@@ -123,7 +123,7 @@ class Program:
 
     @cached_property
     def _shared(self) -> SharedExecutable:
-        with announce_slow(self.traced.fun_name):
+        with name_compile(self.traced.fun_name):
             computed = program_key(self.compiled_jaxpr)
             key = (computed, self.backend.name, self.compile_options, config.check_bounds)
             return executables.find_or_build(key, self._compile)
@@ -148,12 +148,12 @@ class Program:
         """A function of the ndarrays of all leaves, which have these concrete shapes."""
         n_consts = len(self.traced.consts)
         all_avals = [*[var.aval for var in self.traced.jaxpr.constvars], *avals]
-        shared = self._shared
-        with self._bind_lock:
-            before = self.executable.compiles
-            with announce_slow(self.traced.fun_name):  # symbolic shapes are compiled only now
-                run = shared.bind([all_avals[i] for i in self.kept])
-            self._count_compiles(self.executable.compiles - before)
+        with name_compile(self.traced.fun_name):
+            shared = self._shared
+            with self._bind_lock:
+                before = self.executable.compiles
+                run = shared.bind([all_avals[i] for i in self.kept])  # compiles where shapes are symbolic
+                self._count_compiles(self.executable.compiles - before)
         consts = [self.const_values[i] for i in self.kept if i < n_consts]
         kept_leaves = [i - n_consts for i in self.kept if i >= n_consts]
         if consts:

@@ -184,15 +184,19 @@ def _multiply_groups(windows, filters, feature_groups: int, batch_groups: int) -
     )
 
 
+def plain_layouts(rank: int) -> tuple[ConvDimensionNumbers, ConvDimensionNumbers]:
+    """Layouts that backends have code for: features last, ("NHWC", "HWIO", "NHWC"), or features first,
+    ("NCHW", "OIHW", "NCHW")."""
+    last, first = (0, rank + 1, *range(1, rank + 1)), tuple(range(rank + 2))
+    return (ConvDimensionNumbers(last, (rank + 1, rank, *range(rank)), last),
+            ConvDimensionNumbers(first, first, first))  # fmt: skip
+
+
 def is_plain_convolution(*, padding, lhs_dilation, dimension_numbers, batch_group_count, **_) -> bool:
-    """Whether there is nothing to do before windows slide: images are (image, position..., feature), filters
-    (window..., in, out), without padding, dilation of images, or groups of them."""
-    lhs_spec, rhs_spec, out_spec = dimension_numbers
-    rank = len(lhs_spec) - 2
-    feature_last = (0, rank + 1, *range(1, rank + 1))
+    """Whether there is nothing to do before windows slide: a plain layout without padding, dilation of
+    images, or groups of them."""
     return (
-        tuple(lhs_spec) == tuple(out_spec) == feature_last
-        and tuple(rhs_spec) == (rank + 1, rank, *range(rank))
+        dimension_numbers in plain_layouts(len(padding))
         and all(pads == (0, 0) for pads in padding)
         and all(dilation == 1 for dilation in lhs_dilation)
         and batch_group_count == 1
@@ -236,33 +240,45 @@ def _batch_conv(primitive, axis, values, batched, *, dimension_numbers, feature_
     return _unfold(out, out_spec[1], axis.size)
 
 
-def _lower_conv(builder, lhs, rhs, *, window_strides, rhs_dilation, feature_group_count,
+def _lower_conv(builder, lhs, rhs, *, window_strides, rhs_dilation, dimension_numbers, feature_group_count,
                 preferred_element_type=None, **_):  # fmt: skip
     """The sum of products over windows of a plain convolution, for what matrix products do badly: integers,
     few features."""
-    images, *extents, _ = lhs.shape
-    *window, features, outs = rhs.shape
-    rank, groups = len(window), feature_group_count
-    positions = _output_extents(extents, window, window_strides, ((0, 0),) * rank, (1,) * rank, rhs_dilation)
+    (batch, feature, *places), (outer, inner, *window_dims), out_spec = dimension_numbers
+    rank, groups = len(places), feature_group_count
+    window = [rhs.shape[dim] for dim in window_dims]
+    positions = _output_extents([lhs.shape[dim] for dim in places], window, window_strides, ((0, 0),) * rank,
+                                (1,) * rank, rhs_dilation)  # fmt: skip
+    outs, features = rhs.shape[outer], rhs.shape[inner]
     out_dtype = np.dtype(preferred_element_type or lhs.dtype)
     work = accumulation_dtype(lhs.dtype, rhs.dtype, out_dtype)
-    shape = (images, *positions, groups, outs // groups, *window, features)
-    first = rank + 3  # of the window's axes
+    first = rank + 3  # axes: image, then positions and (group, out) in the order of the layout; window, in
+    group, start = (1, 3) if out_spec[1] == 1 else (rank + 1, 1)
+    outer_shape = [lhs.shape[batch], *positions]
+    if 0 in (*outer_shape, outs, features, *window):
+        outer_shape[group:group] = [outs]
+        return builder.fill(outer_shape, builder.constant(0, out_dtype))
+    outer_shape[group:group] = [groups, outs // groups]
 
     def read_image(index):
-        place = [index[1 + dim] * window_strides[dim] + index[first + dim] * rhs_dilation[dim]
-                 for dim in range(rank)]  # fmt: skip
-        return (index[0], *place, index[rank + 1] * features + index[-1])
+        found = {batch: index[0], feature: index[group] * features + index[-1]}
+        found |= {dim: index[start + k] * window_strides[k] + index[first + k] * rhs_dilation[k]
+                  for k, dim in enumerate(places)}  # fmt: skip
+        return tuple(found[dim] for dim in range(rank + 2))
 
     def read_filter(index):
-        return (*index[first:], index[rank + 1] * (outs // groups) + index[rank + 2])
+        found = {outer: index[group] * (outs // groups) + index[group + 1], inner: index[-1]}
+        found |= {dim: index[first + k] for k, dim in enumerate(window_dims)}
+        return tuple(found[dim] for dim in range(rank + 2))
 
+    shape = (*outer_shape, *window, features)
     left, right = (builder.view(builder.store(builder.convert(value, work)), shape, read)
                    for value, read in ((lhs, read_image), (rhs, read_filter)))  # fmt: skip
     total = builder.reduce("add", builder.map("mul", left, right), range(first, len(shape)))
     if work != out_dtype:
         total = builder.convert(builder.store(total), out_dtype)
-    return builder.reshape(builder.store(total), (images, *positions, outs))
+    outer_shape[group : group + 2] = [outs]
+    return builder.reshape(builder.store(total), outer_shape)
 
 
 def _needs_library(**params) -> bool:

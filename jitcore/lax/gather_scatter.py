@@ -130,9 +130,10 @@ def _lower_gather(builder, x, indices, *, dimension_numbers, slice_sizes, mode, 
     return builder.compute(shape, x.dtype, lambda index: [(x, locate(index)[0])], combine, 8, [x, indices])
 
 
-def _lower_scatter(op: str | None, builder, x, indices, updates, *, dimension_numbers, mode, **_):
-    dnums, indices, updates = dimension_numbers, builder.store(indices), builder.store(updates)
-    window_dims = dnums.update_window_dims
+def _lower_scatter(op, builder, x, indices, updates, *, dimension_numbers, mode, unique_indices, **_):
+    dnums, window_dims = dimension_numbers, dimension_numbers.update_window_dims
+    if window_dims:  # else each index vector is read for one element only
+        indices = builder.store(indices)
     dropped = {*dnums.inserted_window_dims, *dnums.operand_batching_dims}
     extents = iter([updates.shape[dim] for dim in window_dims])
     sizes = [1 if dim in dropped else next(extents) for dim in range(len(x.shape))]
@@ -145,7 +146,7 @@ def _lower_scatter(op: str | None, builder, x, indices, updates, *, dimension_nu
         return _within_slice(starts, offset, dropped), inside
 
     mask = None if mode is GatherScatterMode.CLIP else lambda index: locate(index)[1]
-    region = builder.region(updates, lambda index: locate(index)[0], mask, op, serial=True)
+    region = builder.region(updates, lambda index: locate(index)[0], mask, op, not unique_indices)
     return builder.regions(x.shape, x.dtype, x, [region])
 
 
@@ -232,6 +233,7 @@ def _batch_gather(primitive, axis, values, batched, *, dimension_numbers, slice_
     hlo="gather",
     needs_library=_needs_check,
     stored_operands=(0,),
+    reads_once=lambda dimension_numbers, **_: () if dimension_numbers.offset_dims else (1,),
 )
 def gather(
     operand,
@@ -356,7 +358,8 @@ def _scatter_family(name: str, combine: np.ufunc | None, accepts: str):
             impl=functools.partial(_scatter, combine),
             lower=functools.partial(_lower_scatter, _COMBINE_OPS[name]),
             batch=_batch_scatter,
-            stored_operands=(0, 1, 2),
+            stored_operands=(0,),
+            reads_once=lambda dimension_numbers, **_: (1, 2)[bool(dimension_numbers.update_window_dims) :],
             updates_operand=True,
             hlo="scatter",
             needs_library=_needs_check,

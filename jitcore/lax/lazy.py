@@ -20,8 +20,13 @@ class LazyModule:
         if attribute.startswith("__"):
             raise AttributeError(attribute)
 
+        function = None
+
         def call(*args, **kwargs):
-            return getattr(importlib.import_module(self._name), attribute)(*args, **kwargs)
+            nonlocal function
+            if function is None:
+                function = getattr(importlib.import_module(self._name), attribute)
+            return function(*args, **kwargs)
 
         call.__name__ = attribute
         call.__qualname__ = f"{self._name}.{attribute}"

@@ -52,9 +52,30 @@ def _key_parts(key: np.ndarray) -> list[np.ndarray]:
 
 
 def _argsort(keys: list[np.ndarray], axis: int, is_stable: bool) -> np.ndarray:
-    if len(keys) == 1:
-        return np.argsort(keys[0], axis, kind="stable" if is_stable else None)
-    return np.lexsort(keys[::-1], axis)
+    if len(keys) > 1:
+        return np.lexsort(keys[::-1], axis)
+    (key,) = keys
+    if key.dtype.itemsize <= 4 and key.size >= _WORTH_PACKING and key.shape[axis] < 1 << 31:
+        return _argsort_packed(key, axis)
+    return np.argsort(key, axis, kind="stable" if is_stable else None)
+
+
+_WORTH_PACKING = 1000
+
+
+def _argsort_packed(key: np.ndarray, axis: int) -> np.ndarray:
+    """The stable order by sorting numbers of 64 bits, key above position, which NumPy does by vectors:
+    several times faster than its stable sort."""
+    if key.dtype.kind == "f":  # one NaN and one zero; then floats order like their bits, inverted below zero
+        plain = np.where(np.isnan(key), np.float32(np.nan), np.where(key == 0, np.float32(0), key))
+        key = plain.view(np.int32)
+        key = np.where(key < 0, key ^ np.int32(0x7FFFFFFF), key)
+    packed = key.astype(np.uint64 if key.dtype.kind == "u" else np.int64) << 32
+    positions = np.arange(key.shape[axis], dtype=packed.dtype)
+    packed |= positions.reshape([-1 if k == axis else 1 for k in range(key.ndim)])
+    packed.sort(axis)
+    packed &= packed.dtype.type(0xFFFFFFFF)
+    return packed.view(np.int64)
 
 
 @define("sort", impl=_sort, aval=_sort_aval, hlo="sort", multiple_results=True,

@@ -156,11 +156,9 @@ class Builder:
 
     def in_range(self, index: Index, extent) -> Expr:
         """Whether 0 <= index < extent."""
-        g = self.graph
-        value = g.index(index)
-        low = g.op("ge", value, g.const(0, dtypes.int64), dtype=dtypes.bool_)
-        high = g.op("lt", value, g.index(constant(extent)), dtype=dtypes.bool_)
-        return g.op("and", low, high, dtype=dtypes.bool_)
+        g = self.graph  # as unsigned numbers, negative ones are above every extent
+        value, limit = (g.convert(x, dtypes.uint64) for x in (g.index(index), g.index(constant(extent))))
+        return g.op("lt", value, limit, dtype=dtypes.bool_)
 
     def all_of(self, conditions: Sequence[Expr]) -> Expr | None:
         result = None

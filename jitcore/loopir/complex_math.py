@@ -49,7 +49,7 @@ _PREDICATES = {"eq", "ne", "lt", "le", "gt", "ge", "is_finite", "signbit"}
 
 
 class Real:
-    """A value of a backend with Python's operators; comparisons give truth values, which have & | ~."""
+    """A value of a backend with Python's operators; comparisons give truth values, which have & | ^ ~."""
 
     __slots__ = ("reals", "value", "dtype")
 
@@ -74,7 +74,7 @@ def _operator(name: str, swapped: bool = False):
     return lambda x, y: x.reals(name, x, y)
 
 
-for _name in ("add", "sub", "mul", "and", "or", "lt", "le", "gt", "ge", "eq", "ne"):
+for _name in ("add", "sub", "mul", "and", "or", "xor", "lt", "le", "gt", "ge", "eq", "ne"):
     setattr(Real, f"__{_name}__", _operator(_name))
 for _name in ("add", "sub", "mul"):
     setattr(Real, f"__r{_name}__", _operator(_name, swapped=True))
@@ -159,6 +159,7 @@ def _abs(f, z):
 
 
 def _sign(f, z):
+    z = _select(f, f.is_infinite(z.re) ^ f.is_infinite(z.im), _direction(f, z), z)
     size = _abs(f, z)
     is_zero = size == 0.0
     return Complex(f.where(is_zero, z.re, z.re / size), f.where(is_zero, z.im, z.im / size))
@@ -288,8 +289,7 @@ def _pow(f, x, y):
     grown = f("pow", size, y.re) * f("exp", -y.im * angle)
     turned = y.re * angle + f.where(y.im == 0.0, 0.0, y.im * f("log", size))
     result = Complex(grown * f("cos", turned), grown * f("sin", turned))
-    is_real = y.im == 0.0
-    is_one, is_zero = (y.re == 0.0) & is_real, (size == 0.0) & is_real & (y.re > 0.0)
+    is_one, is_zero = (y.re == 0.0) & (y.im == 0.0), (size == 0.0) & (y.re > 0.0)
     re = f.where(is_one, 1.0, f.where(is_zero, 0.0, result.re))
     return Complex(re, f.where(is_one | is_zero, 0.0, result.im))
 
@@ -312,17 +312,16 @@ def _cosh(f, z):
     x, y = z
     cosh, sinh, scale = _cosh_sinh(f, x)
     re, im = cosh * f("cos", y) * scale, sinh * f("sin", y) * scale
-    is_limit = f.is_infinite(x) & ~f("is_finite", y)
-    zero = f("copysign", y * 0.0, y) * f("copysign", 1.0, x)
-    zero = f.where(y == 0.0, zero, f("copysign", f.where(y == y, 0.0, 0.0), x))
-    return Complex(f.where(is_limit, math.inf, re), f.where((x == 0.0) | (y == 0.0), zero, im))
+    is_far = ~f("is_finite", y)
+    im = f.where(y == 0.0, y * f("copysign", 1.0, x), f.where((x == 0.0) & is_far, x, im))
+    return Complex(f.where(f.is_infinite(x) & is_far, math.inf, re), im)
 
 
 def _sinh(f, z):
     x, y = z
     cosh, sinh, scale = _cosh_sinh(f, x)
     re, im = sinh * f("cos", y) * scale, cosh * f("sin", y) * scale
-    stays = (x == 0.0) | (f.is_infinite(x) & ~f("is_finite", y))
+    stays = ((x == 0.0) | f.is_infinite(x)) & ~f("is_finite", y)
     return Complex(f.where(stays, x, re), f.where(y == 0.0, y, im))
 
 
@@ -336,10 +335,11 @@ def _tanh(f, z):
     sinh = f("sinh", near)
     steep = 1.0 + slope * slope
     whole = 1.0 + steep * sinh * sinh
-    re = f("copysign", f.where(is_large, 1.0, steep * f("sqrt", 1.0 + sinh * sinh) * sinh / whole), x)
+    re = f.where(is_large, slope * 0.0 + 1.0, steep * f("sqrt", 1.0 + sinh * sinh) * sinh / whole)
     im = slope / whole * f("exp", 2.0 * (near - size))
-    im = f.where(f.is_infinite(x) & ~f("is_finite", y), f("copysign", 0.0, y), im)
-    return Complex(re, f.where(y == 0.0, y, im))
+    is_limit = f.is_infinite(x) & ~f("is_finite", y)
+    re = f.where(x == 0.0, x, f("copysign", f.where(is_limit, 1.0, re), x))
+    return Complex(re, f.where(y == 0.0, y, f.where(is_limit, f("copysign", 0.0, y), im)))
 
 
 def _turn(f, z):
@@ -382,7 +382,7 @@ def _asin(f, z):
     im = f("asinh", minus.re * plus.im - minus.im * plus.re)
     to = _direction(f, z)
     limit = Complex(f("atan2", to.re, abs(to.im)), f("copysign", math.inf, z.im))
-    return _select(f, _is_far(f, z), limit, Complex(re, im))
+    return _select(f, _is_far(f, z), limit, Complex(f.where(z.re == 0.0, z.re, re), im))
 
 
 def _acos(f, z):
@@ -391,7 +391,7 @@ def _acos(f, z):
     im = f("asinh", plus.re * minus.im - plus.im * minus.re)
     to = _direction(f, z)
     limit = Complex(f("atan2", abs(to.im), to.re), f("copysign", math.inf, -z.im))
-    return _select(f, _is_far(f, z), limit, Complex(re, im))
+    return _select(f, _is_far(f, z), limit, Complex(f.where(z.re == 0.0, math.pi / 2, re), im))
 
 
 def _acosh(f, z):
@@ -399,17 +399,21 @@ def _acosh(f, z):
     re = f("asinh", minus.re * plus.re + minus.im * plus.im)
     im = 2.0 * f("atan2", minus.im, plus.re)
     to = _direction(f, z)
-    limit = Complex(abs(z.re) + abs(z.im), f("atan2", to.im, to.re))
+    im = f.where(z.re == 0.0, f("copysign", math.pi / 2, z.im), im)
+    limit = Complex(math.inf, f("atan2", to.im, to.re))
     return _select(f, _is_far(f, z), limit, Complex(re, im))
 
 
 def _atanh(f, z):
     x, y = abs(z.re), z.im
     near = 1.0 - x
-    re = f("copysign", 0.25 * f("log1p", 4.0 * x / (near * near + y * y)), z.re)
-    im = 0.5 * f("atan2", 2.0 * y, near * (1.0 + x) - y * y)
-    limit = Complex(f("copysign", 0.0, z.re), f("copysign", math.pi / 2, y))
-    return _select(f, _is_far(f, z), limit, Complex(re, im))
+    ratio = 2.0 * f("sqrt", x) / f("hypot", near, y)
+    size = f.where(ratio > 2.0**30, 2.0 * f("log", ratio), f("log1p", ratio * ratio))
+    re = f.where(x == 0.0, x, 0.25 * size)
+    im = 0.5 * f("atan2", y, 0.5 * (near * (1.0 + x) - y * y))
+    limit = Complex(0.0, f.where(y == y, f("copysign", math.pi / 2, y), y))
+    result = _select(f, _is_far(f, z), limit, Complex(re, im))
+    return Complex(f("copysign", result.re, z.re), result.im)
 
 
 # The scalar operations that take complex numbers, and `complex`, which makes them.

@@ -17,14 +17,14 @@ from jitcore.loopir.index import Axis, Index
 
 class Store:
     """`buffer[offset] = value`, where `mask` (if any) holds. combine: None or the scalar op that merges old
-    and new."""
+    and new. in_order: lanes may store into one element, and do so one after the other."""
 
-    __slots__ = ("buffer", "offset", "value", "mask", "combine")
+    __slots__ = ("buffer", "offset", "value", "mask", "combine", "in_order")
 
-    def __init__(
-        self, buffer: Buffer, offset: Index, value: Expr, mask: Expr | None = None, combine: str | None = None
-    ):
+    def __init__(self, buffer: Buffer, offset: Index, value: Expr, mask: Expr | None = None,
+                 combine: str | None = None, in_order: bool = False):  # fmt: skip
         self.buffer, self.offset, self.value, self.mask, self.combine = buffer, offset, value, mask, combine
+        self.in_order = in_order
 
 
 class Kernel:
@@ -270,6 +270,7 @@ class _Text:
     def _store(self, s: Store, pad, depth):
         lines = self.bind([s.value, *index_exprs(s.offset)] + ([s.mask] if s.mask is not None else []), pad)
         where = f" where {self.name(s.mask)}" if s.mask is not None else ""
+        where += " in order" if s.in_order else ""
         sign = f" {s.combine}=" if s.combine else " ="
         return [*lines, f"{pad}{s.buffer!r}[{self.index(s.offset)}]{sign} {self.name(s.value)}{where}"]
 

@@ -17,7 +17,7 @@ from jitcore.array import Array
 from jitcore.lax import linalg as lax_linalg
 from jitcore.numpy import diagonals, logic, products, reductions, shaping, ufuncs
 from jitcore.numpy.dtype_names import finfo
-from jitcore.numpy.indexing import get_item
+from jitcore.numpy.indexing import get_item, read_with_mode
 from jitcore.numpy.products import cross, matmul, outer, tensordot, vecdot
 from jitcore.numpy.promotion import (
     apply_select,
@@ -191,8 +191,11 @@ def solve(a, b):
     batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = (broadcast_array(x, (*batch, *x.shape[-2:])) for x in (a, b))
     factors, _, permutation = lax_linalg.lu(a)
-    rows = lax.expand_dims(permutation, (permutation.ndim,))
-    b = take_along_axis(b, rows, -2, mode="promise_in_bounds") if batch else get_item(b, permutation)
+    if batch:
+        rows = lax.expand_dims(permutation, (permutation.ndim,))
+        b = take_along_axis(b, rows, -2, mode="promise_in_bounds")
+    else:  # none of the positions is negative
+        b = read_with_mode(b, convert_dtype(permutation, dtypes.uint32), mode="promise_in_bounds")
     b = lax_linalg.triangular_solve(factors, b, left_side=True, lower=True, unit_diagonal=True)
     x = lax_linalg.triangular_solve(factors, b, left_side=True, lower=False)
     return get_item(x, (Ellipsis, 0)) if is_vector else x

@@ -99,20 +99,28 @@ def searchsorted(a, v, side: str = "left", sorter=None, *, method: str = "scan")
     if sorter is not None:
         a = get_item(a, ensure_array("searchsorted", sorter))
     index = dtypes.int32
-    n = a.shape[0]
-    if n == 0:
+    if not a.shape[0]:
         return lax.full(v.shape, 0, index)
-    low, high = lax.full(v.shape, 0, index), lax.full(v.shape, n, index)
-    for _ in range(int(n).bit_length()):
-        middle = ufuncs.right_shift(ufuncs.add(low, high), 1)
-        element = get_item(a, ufuncs.minimum(middle, n - 1))
+
+    # The answer lies in place ... place + length; the length is one for all v, so that no index leaves a.
+    def halve(_, carry):
+        place, length = carry
+        half = ufuncs.right_shift(ufuncs.add(length, 1), 1)
+        before = _read_in_bounds(a, ufuncs.add(place, ufuncs.subtract(half, 1)))
         goes_right = (
-            _sorts_before(element, v) if side == "left" else logic.logical_not(_sorts_before(v, element))
+            _sorts_before(before, v) if side == "left" else logic.logical_not(_sorts_before(v, before))
         )
-        active = logic.less(low, high)
-        low = apply_select(logic.logical_and(active, goes_right), ufuncs.add(middle, 1), low)
-        high = apply_select(logic.logical_and(active, logic.logical_not(goes_right)), middle, high)
-    return low
+        return apply_select(goes_right, ufuncs.add(place, half), place), ufuncs.subtract(length, half)
+
+    start = lax.full(v.shape, 0, index), index.type(a.shape[0])
+    return lax.fori_loop(0, int(a.shape[0]).bit_length(), halve, start)[0]
+
+
+def _read_in_bounds(a, index) -> Array:
+    """`a[index]` of a vector, for indices known to be in range."""
+    numbers = lax.GatherDimensionNumbers(offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,))
+    indices = lax.expand_dims(index, (index.ndim,))
+    return lax.gather(a, indices, numbers, (1,), mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
 def _sorts_before(x, y) -> Array:

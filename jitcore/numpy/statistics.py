@@ -16,7 +16,7 @@ from jitcore.core.trace import Tracer, origin_of, user_snippet
 from jitcore.numpy import cumulative, logic, products, reductions, searching, ufuncs
 from jitcore.numpy.creation import asarray, linspace
 from jitcore.numpy.index_update import update_item
-from jitcore.numpy.indexing import get_item
+from jitcore.numpy.indexing import get_item, read_with_mode
 from jitcore.numpy.joining import concatenate
 from jitcore.numpy.promotion import (
     apply_select,
@@ -89,19 +89,42 @@ def histogram(a, bins=10, range=None, weights=None, density=None):  # noqa: A002
         a, weights = promote_arrays("histogram", a, ravel(asarray(weights)))
     edges = histogram_bin_edges(a, bins, range)
     (a,) = promote_arrays("histogram", a, to=dtypes.inexact_dtype)
-    counts = _count_in_bins([a], [edges], weights)
+    counts = _count_in_bins([a], [edges], [isinstance(bins, int)], weights)
     if density:
         counts = ufuncs.divide(ufuncs.divide(counts, cumulative.diff(edges)), reductions.sum(counts))
     return counts, edges
 
 
-def _count_in_bins(coordinates: Sequence, edges: Sequence, weights) -> Array:
-    """Weights summed by bin; points outside the edges are left out."""
+def _find_in_equal_bins(edges, x) -> Array:
+    """The number of the bin of each x between equally spaced edges, NaN anywhere: computed, and moved by one
+    where rounding put x on the wrong side of an edge. What lies outside gets any number. Source: the
+    definition of `numpy.histogram`."""
+    count, low, high = edges.shape[0] - 1, get_item(edges, 0), get_item(edges, -1)
+    share = ufuncs.divide(ufuncs.subtract(x, low), ufuncs.subtract(high, low))
+    number = x.dtype.type
+    guess = lax.clamp(number(0), ufuncs.multiply(share, number(count)), number(count - 1))
+    guess = convert_dtype(guess, dtypes.uint32)
+
+    def edge_at(position):
+        return read_with_mode(edges, position, mode="promise_in_bounds")
+
+    up = logic.greater_equal(x, edge_at(ufuncs.add(guess, guess.dtype.type(1))))
+    up = convert_dtype(logic.logical_and(up, logic.less(guess, guess.dtype.type(count - 1))), dtypes.uint32)
+    down = convert_dtype(logic.less(x, edge_at(guess)), dtypes.uint32)
+    return ufuncs.subtract(ufuncs.add(guess, up), down)
+
+
+def _count_in_bins(coordinates: Sequence, edges: Sequence, are_equal: Sequence[bool], weights) -> Array:
+    """Weights summed by bin; points outside the edges are left out. are_equal: whether the edges of a
+    coordinate are equally spaced."""
     index, valid = None, None
-    for x, e in zip(coordinates, edges):
+    for x, e, is_equal in zip(coordinates, edges, are_equal):
         count = e.shape[0] - 1
-        position = ufuncs.subtract(searching.searchsorted(e, x, "right"), 1)
-        position = apply_select(logic.equal(x, get_item(e, -1)), position.dtype.type(count - 1), position)
+        if is_equal:
+            position = _find_in_equal_bins(e, x)
+        else:
+            position = ufuncs.subtract(searching.searchsorted(e, x, "right"), 1)
+            position = apply_select(logic.equal(x, get_item(e, -1)), position.dtype.type(count - 1), position)
         inside = logic.logical_and(
             logic.greater_equal(x, get_item(e, 0)), logic.less_equal(x, get_item(e, -1))
         )
@@ -132,7 +155,7 @@ def histogramdd(sample, bins=10, range=None, weights=None, density=None):  # noq
         weights = lax.full(coordinates[0].shape, 1, dtypes.default_dtype("i"))
     else:
         weights = asarray(weights, coordinates[0].dtype)
-    counts = _count_in_bins(coordinates, edges, weights)
+    counts = _count_in_bins(coordinates, edges, [isinstance(b, int) for b in bins], weights)
     if density:
         counts = ufuncs.divide(counts, reductions.sum(counts))
         for i, e in enumerate(edges):

@@ -129,6 +129,9 @@ def floor_divide(x, y, /):
     if kind == "u":
         return apply_elementwise(lax.div.primitive, (x, y))
     if kind == "i":
+        if _is_power_of_two(y):
+            places = y.__class__(int(y).bit_length() - 1)
+            return apply_elementwise(lax.shift_right_arithmetic.primitive, (x, places))
         quotient = apply_elementwise(lax.div.primitive, (x, y))
         remainder = apply_elementwise(lax.rem.primitive, (x, y))
         inexact = has_mixed_signs(remainder, y)
@@ -136,6 +139,11 @@ def floor_divide(x, y, /):
     if kind == "c":
         raise TypeError("floor_divide does not support complex-valued inputs")
     return _float_divmod(x, y)[0]
+
+
+def _is_power_of_two(y) -> bool:
+    """Whether a divisor is known to be 1, 2, 4, ...: then bits are moved or masked and nothing is divided."""
+    return not isinstance(y, (Array, np.ndarray)) and int(y) > 0 and int(y).bit_count() == 1
 
 
 def has_mixed_signs(remainder, y):
@@ -164,6 +172,8 @@ def remainder(x, y, /):
     """x modulo y with the sign of y. Same as: `numpy.remainder`; integers modulo 0 give 0."""
     (x, y), dtype, _ = promote_typed("remainder", (x, y), to_numeric)
     y = _replace_zero(y, dtype)
+    if not dtypes.is_inexact(dtype) and _is_power_of_two(y):
+        return apply_elementwise(lax.bitwise_and.primitive, (x, y.__class__(int(y) - 1)))
     truncated = apply_elementwise(lax.rem.primitive, (x, y))
     if dtypes.kind_of(dtype) == "u":
         return truncated

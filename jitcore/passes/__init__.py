@@ -35,7 +35,7 @@ class Pass(NamedTuple):
 PIPELINE = (
     Pass("inline", inline_calls, "first: the others then see across calls"),
     Pass("fold", fold_constants, "gives simplify the literals that its rules ask for"),
-    Pass("contractions", normalize_contractions, "before simplify, which cancels transpositions that it adds"),
+    Pass("contractions", normalize_contractions, "before simplify, which cancels transpositions it adds"),
     Pass("simplify", simplify, "turns different spellings into equal equations, which CSE merges"),
     Pass("cse", merge_common_subexpressions, "before DCE: a merged equation leaves dead operands behind"),
     Pass("dce", eliminate_dead_code, "last: removes what the others no longer refer to"),

@@ -5,9 +5,9 @@ In: a jaxpr. Out: the same program, in which
 
 - operands of a product lie in memory as stacks of matrices: batch, free and contracted axes each follow one
   another. Transpositions that leave them so are read through dimension numbers, others are computed;
-- a convolution has its images as (image, position..., feature), its filters as (window..., in, out), no
-  padding, no dilated images and no groups of images: `pad`, `transpose` and `reshape` do that before, in loops
-  that fuse with what computes the images;
+- a convolution has one of the two layouts of `lax.conv.plain_layouts`, no padding, no dilated images and no
+  groups of images: `pad`, `transpose` and `reshape` do that before, in loops that fuse with what computes the
+  images;
 - operands have the dtype that is summed in, so that halves become float32 where they are computed.
 
 What this adds is written with the functions of `lax`, traced and spliced in.
@@ -20,11 +20,14 @@ from collections.abc import Callable, Sequence
 from jitcore import dtypes, lax
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation
 from jitcore.core.trace import trace_to_jaxpr
-from jitcore.lax.conv import ConvDimensionNumbers, is_plain_convolution
+from jitcore.lax.conv import ConvDimensionNumbers, is_plain_convolution, plain_layouts
 from jitcore.lax.dot import accumulation_dtype, free_dims, order_contraction, runs_together
 from jitcore.passes.forward import Walk, rewrite_equations
 
 __all__ = ["normalize_contractions"]
+
+# Positions in a line of results from which on a layout that has them side by side needs no transposition.
+_LONG_LINE = 32
 
 
 def normalize_contractions(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
@@ -106,32 +109,57 @@ def _stack_matrices(value, contract, batch, contracted_last: bool):
 def _normalize_convolution(walk: Walk, eqn: Equation) -> list[Atom] | None:
     params = eqn.params
     lhs, rhs = eqn.invars
-    out_dtype = eqn.outvars[0].aval.dtype
-    work = accumulation_dtype(lhs.aval.dtype, rhs.aval.dtype, out_dtype)
-    if dtypes.is_complex(work) or (is_plain_convolution(**params) and lhs.aval.dtype == work):
+    out = eqn.outvars[0].aval
+    work = accumulation_dtype(lhs.aval.dtype, rhs.aval.dtype, out.dtype)
+    layout = _choose_layout(params, out.shape)
+    groups = params["batch_group_count"] * params["feature_group_count"]
+    is_plain = (
+        is_plain_convolution(**params)
+        and params["dimension_numbers"] == layout
+        and not (groups == 1 and _is_pointwise(params, rhs.aval.shape))
+    )
+    if dtypes.is_complex(work) or (is_plain and lhs.aval.dtype == work):
         return None
-    lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
-    rank = len(lhs_spec) - 2
 
     def spelled(images, filters):
-        images = lax.transpose(images, [lhs_spec[0], *lhs_spec[2:], lhs_spec[1]])
-        images = lax.convert_element_type(images, work)
-        spatial = [(*pads, dilation - 1) for pads, dilation in zip(params["padding"], params["lhs_dilation"])]
-        if any(config != (0, 0, 0) for config in spatial):
-            images = lax.pad(images, work.type(0), [(0, 0, 0), *spatial, (0, 0, 0)])
-        groups = params["batch_group_count"]
-        if groups > 1:
-            images = _move_groups_to_features(images, groups)
-        filters = lax.transpose(filters, [*rhs_spec[2:], rhs_spec[1], rhs_spec[0]])
-        filters = lax.convert_element_type(filters, work)
-        groups *= params["feature_group_count"]
-        out = _convolve_plainly(images, filters, params, groups)
-        order = [0] * (rank + 2)
-        for position, dim in enumerate((out_spec[0], *out_spec[2:], out_spec[1])):
-            order[dim] = position
-        return [lax.convert_element_type(lax.transpose(out, order), out_dtype)]
+        lhs_spec, rhs_spec, out_spec = params["dimension_numbers"]
+        images = lax.convert_element_type(_permute(images, lhs_spec, layout.lhs_spec), work)
+        config = [(0, 0, 0)] * images.ndim
+        for dim, pads, dilation in zip(layout.lhs_spec[2:], params["padding"], params["lhs_dilation"]):
+            config[dim] = (*pads, dilation - 1)
+        if any(entry != (0, 0, 0) for entry in config):
+            images = lax.pad(images, work.type(0), config)
+        if params["batch_group_count"] > 1:
+            images = _move_groups_to_features(images, params["batch_group_count"])
+        filters = lax.convert_element_type(_permute(filters, rhs_spec, layout.rhs_spec), work)
+        result = _convolve_plainly(images, filters, params, layout, groups)
+        return [lax.convert_element_type(_permute(result, layout.out_spec, out_spec), out.dtype)]
 
     return _spell(walk, spelled, [lhs, rhs])
+
+
+def _choose_layout(params: dict, out_shape) -> ConvDimensionNumbers:
+    """Features stay first where positions, then along vectors, are neighbours and many."""
+    lhs_spec, _, out_spec = params["dimension_numbers"]
+    features_last, features_first = plain_layouts(len(lhs_spec) - 2)
+    line = out_shape[out_spec[-1]]
+    keeps = (
+        lhs_spec == features_first.lhs_spec
+        and out_spec == features_first.out_spec
+        and params["window_strides"][-1] == 1
+        and params["batch_group_count"] == 1
+        and isinstance(line, int)
+        and line >= _LONG_LINE
+    )
+    return features_first if keeps else features_last
+
+
+def _permute(value, source, target):
+    """The value with its axes where another layout has them."""
+    order = [0] * len(source)
+    for old, new in zip(source, target):
+        order[new] = old
+    return lax.transpose(value, order)
 
 
 def _move_groups_to_features(images, groups: int):
@@ -143,19 +171,24 @@ def _move_groups_to_features(images, groups: int):
     return lax.reshape(moved, (count // groups, *extents, groups * features))
 
 
-def _convolve_plainly(images, filters, params: dict, groups: int):
-    *window, features, outs = filters.shape
-    rank = len(window)
-    strides = params["window_strides"]
-    if groups == 1 and all(extent == 1 for extent in window) and all(stride == 1 for stride in strides):
+def _is_pointwise(params: dict, filter_shape) -> bool:
+    """Whether positions do not see one another and features are last: a matrix product, if there is one
+    group."""
+    lhs_spec, rhs_spec, _ = params["dimension_numbers"]
+    window = [filter_shape[dim] for dim in rhs_spec[2:]]
+    steps = (*window, *params["window_strides"])
+    return lhs_spec[1] == len(lhs_spec) - 1 and all(step == 1 for step in steps)
+
+
+def _convolve_plainly(images, filters, params: dict, layout: ConvDimensionNumbers, groups: int):
+    outs, features, *window = (filters.shape[dim] for dim in layout.rhs_spec)
+    rank, strides = len(window), params["window_strides"]
+    if groups == 1 and _is_pointwise(params | {"dimension_numbers": layout}, filters.shape):
         matrix = lax.reshape(filters, (features, outs))
         return lax.dot_general(images, matrix, (((rank + 1,), (0,)), ((), ())))
-    positions = tuple(range(1, rank + 1))
-    spec = ConvDimensionNumbers((0, rank + 1, *positions), (rank + 1, rank, *range(rank)),
-                                (0, rank + 1, *positions))  # fmt: skip
     return lax.conv_general_dilated(
         images, filters, strides, ((0, 0),) * rank, rhs_dilation=params["rhs_dilation"],
-        dimension_numbers=spec, feature_group_count=groups)  # fmt: skip
+        dimension_numbers=layout, feature_group_count=groups)  # fmt: skip
 
 
 _RULES = {"dot_general": _normalize_product, "conv_general_dilated": _normalize_convolution}

@@ -201,7 +201,8 @@ def _may_alias(body: list, source: Buffer, output: Buffer) -> bool:
         reads = [(s, offset) for s in statements for buffer, offset in loads_of(s) if buffer is source]
         writes = [(s, store) for s in statements for store in stores_of(s) if store.buffer is output]
         writes += [(s, None) for s in statements if isinstance(s, Scan) and s.buffer is output]
-        writes += [(s, None) for s in statements if isinstance(s, (Call, LibraryCall)) and output in s.outputs]
+        calls = [s for s in statements if isinstance(s, (Call, LibraryCall))]
+        writes += [(s, None) for s in calls if output in s.outputs]
         writes += [(s, None) for s in statements if isinstance(s, While) and output in sum(s.swaps, ())]
         if written and reads:
             return False

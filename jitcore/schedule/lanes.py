@@ -285,6 +285,8 @@ class LaneBuilder(Builder):
     def while_loop(self, cond_jaxpr, cond_consts, body_jaxpr, body_consts, init) -> list[Value]:
         def condition(carry):
             (predicate,) = self.run(cond_jaxpr, [*cond_consts, *carry])
+            if predicate.shape not in ((), self.lanes.extents):
+                raise NotLanewiseError
             (going,) = self.elements_of(predicate)
             return going
 

@@ -21,14 +21,14 @@ from jitcore.core.jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, V
 from jitcore.loopir.builder import Builder
 from jitcore.loopir.check import check_program
 from jitcore.loopir.expr import Buffer, Expr, Graph
-from jitcore.loopir.index import Axis, Index, linearize
-from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Program, Store, Switch, While
+from jitcore.loopir.index import Index, linearize
+from jitcore.loopir.program import Call, LibraryCall, Native, Program, Switch, While
 from jitcore.loopir.values import ROOTS, Reduction, Region, Regions, Running, Scalar, Stored, Value
 from jitcore.schedule.buffers import plan_buffers
-from jitcore.schedule.fusion import FusionGroup, index_over, is_trivial, kept_dimensions, scan_kernel, squeeze
+from jitcore.schedule.fusion import FusionGroup, is_trivial, kept_dimensions, scan_kernel, squeeze
 from jitcore.schedule.lanes import LaneBuilder, NotLanewiseError, choose_lanes, finish_kernel
-from jitcore.schedule.nest import shape_kernel
 from jitcore.schedule.regions import copy_around
+from jitcore.schedule.scatters import region_kernel, region_kernels
 from jitcore.schedule.uses import Uses
 
 
@@ -283,22 +283,18 @@ class Lowering(Builder):
     def store_regions(self, value: Regions, buffer: Buffer) -> None:
         regions = value.regions
         if value.base is not None and not _is_in(value.base, buffer):
-            around = copy_around(self, value.base, regions[0]) if len(regions) == 1 else None
+            around = None
+            if len(regions) == 1 and regions[0].value.ndim == value.ndim:
+                self.end_group()
+                around = copy_around(self, value.base, regions[0])
             if around is None:
                 self.join_group(value.base, buffer)
             else:
                 regions = [*around, *regions]
         self.end_group()
         for region in regions:
-            self.emit(self.region_kernel(region, buffer))
-
-    def region_kernel(self, region: Region, buffer: Buffer) -> Kernel:
-        axes = list(map(Axis, squeeze(region.value.shape)))
-        index = index_over(region.value.shape, axes)
-        place = region.place(index)
-        mask = region.mask(index) if region.mask is not None else None
-        store = Store(buffer, linearize(place, buffer.shape), region.value.at(index), mask, region.combine)
-        return shape_kernel(self.graph, axes, [], [store], self.new_temp, serial=region.serial)
+            for kernel in region_kernels(self, region, buffer):
+                self.emit(kernel)
 
     # -- control flow ---------------------------------------------------------------------------------------
     def nest(self, lower: Callable[[], None]) -> list:
@@ -441,7 +437,7 @@ class Lowering(Builder):
             swaps.extend(self.advance(jaxpr, [*consts, *carry, *rows], carry, rows_out))
             for row, stack in zip(rows_out, stacks):
                 region = Region(self.stored(row), lambda index: (position(), *index))
-                self.emit(self.region_kernel(region, stack))
+                self.emit(region_kernel(self, region, stack))
             one = self.constant(1, dtypes.int64)
             self.join_group(self.map("add", counter, one), counter.buffer)
 

@@ -18,6 +18,8 @@ from jitcore.schedule.rewrite import Rewrite, unroll_rows
 BLOCK_WORK = 32768
 # Scalar operations that a thread should have before another one is woken up.
 GRAIN_WORK = 65536
+# Columns that a thread which walks down rows should have beside each other.
+GRAIN_COLUMNS = 128
 MIN_VECTOR_EXTENT = 6
 # Strides up to this cost shuffles instead of gathers; axes up to this are better not the ones in lanes.
 SHORT = 8
@@ -51,11 +53,11 @@ def shape_kernel(
 ) -> Kernel:
     """Collapses axes, chooses the vector axis, and marks what may be split.
 
-    serial: iterations must keep their order (several of them may write one element)."""
+    serial: the body is one store whose iterations keep their order, as several may write one element."""
+    outer, inner, body = _collapse(graph, outer, inner, body)
     if not serial:
-        outer, inner, body = _collapse(graph, outer, inner, body)
         outer, body = unroll_rows(graph, outer, body)
-    vector = None if serial else _choose_vector(outer, inner, body)
+    vector = _choose_ordered(outer, body[0]) if serial else _choose_vector(outer, inner, body)
     if vector in outer and not _contains(body, (Reduce, Scan, Loop)):
         outer = [axis for axis in outer if axis is not vector] + [vector]
     if vector in inner:
@@ -63,7 +65,10 @@ def shape_kernel(
     work = _work_of(body)
     for axis in outer[1:]:
         work = work * axis.extent
-    parallel, grain = bool(outer) and not serial, RunTimeSize(max(1, GRAIN_WORK // max(work, 1)))
+    parallel, grain = bool(outer) and not serial, max(1, GRAIN_WORK // max(work, 1))
+    if outer and vector is outer[0] and _contains(body, (Reduce, Scan)):
+        grain = max(grain, GRAIN_COLUMNS)
+    grain = RunTimeSize(grain)
     if not outer and len(body) > 0 and isinstance(body[0], (Reduce, Scan)) and not serial:
         parallel, grain = _split_into_blocks(body[0], new_temp), RunTimeSize(2)
     for axis in reversed(outer):
@@ -206,6 +211,22 @@ def _choose_vector(outer: list[Axis], inner: list[Axis], body: list) -> Axis | N
     best = max(usable, key=lambda axis: usable[axis])
     # Lanes whose accesses lie apart win nothing there; enough arithmetic pays for them all the same.
     return best if usable[best] > -4 or _count_operations(body) > -8 * usable[best] else None
+
+
+def _choose_ordered(outer: list[Axis], store: Store) -> Axis | None:
+    """The vector axis of a store that keeps its order: one along which elements differ, or else the
+    innermost, for all but the updates themselves; these must not read what they change."""
+    for axis in outer:
+        if store.offset.coefficient(axis) == 1 and not _is_short(axis):
+            return axis
+    if not outer or _is_short(outer[-1]) or store.buffer in _buffers_read(store):
+        return None
+    store.in_order = True
+    return outer[-1]
+
+
+def _buffers_read(store: Store) -> set[Buffer]:
+    return {node.attr[0] for node in walk(roots_of(store)) if node.op == "load"}
 
 
 def _count_operations(body: list) -> int:

@@ -77,8 +77,9 @@ def _kind_of(eqn, number: int, position: int) -> tuple:
         return ("pointwise",)
     if position in traits.get("stored_operands", ()) or name in ("while", "scan", "cond"):
         return ("stored", number)
-    if name == "gather" and not eqn.params["dimension_numbers"].offset_dims:
-        return ("pointwise",)  # the indices, one vector for each element
+    reads_once = traits.get("reads_once")
+    if reads_once is not None and position in reads_once(**eqn.params):
+        return ("pointwise",)
     return (name, number)
 
 

@@ -122,3 +122,13 @@ def test_errors_are_those_of_jax(call, kind):
     with pytest.raises(kind) as theirs:
         call(jax_lax)
     assert str(ours.value).split("\n")[0] == str(theirs.value).split("\n")[0]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int32", "uint32", "float16", "float32"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_long_orders_outside_of_programs_are_stable(dtype, axis):
+    x = few_values(RNG, (60, 50), dtype)
+    if np.dtype(dtype).kind == "u":
+        x[::3] = np.iinfo(dtype).max
+    order = np.argsort(x, axis, kind="stable")
+    assert np.array_equal(np.asarray(lax.argsort(x, axis)), order)

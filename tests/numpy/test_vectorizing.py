@@ -34,7 +34,9 @@ def test_as_in_jax(signature, shapes):
 
 def test_several_results_and_pytrees():
     x = draw(4, 2, 3)
-    norm, unit = jnp.vectorize(lambda v: (jnp.linalg.norm(v), v / jnp.linalg.norm(v)), signature="(n)->(),(n)")(x)
+    norm, unit = jnp.vectorize(
+        lambda v: (jnp.linalg.norm(v), v / jnp.linalg.norm(v)), signature="(n)->(),(n)"
+    )(x)
     np.testing.assert_allclose(norm, np.linalg.norm(x, axis=-1), rtol=1e-5)
     np.testing.assert_allclose(unit, x / np.linalg.norm(x, axis=-1, keepdims=True), rtol=1e-5)
     assert jnp.vectorize(lambda a: {"k": a})(np.ones((1, 2)))["k"].shape == (1, 2)
@@ -52,7 +54,9 @@ def test_excluded_and_missing_arguments():
 
 
 def test_what_has_one_element_is_not_repeated():
-    closed = make_jaxpr(jnp.vectorize(lambda a, b: a @ b, signature="(n,m),(m)->(n)"))(draw(1, 2, 3), draw(4, 3))
+    closed = make_jaxpr(jnp.vectorize(lambda a, b: a @ b, signature="(n,m),(m)->(n)"))(
+        draw(1, 2, 3), draw(4, 3)
+    )
     (product,) = [eqn for eqn in closed.eqns if eqn.primitive.name == "dot_general"]
     assert [atom.aval.shape for atom in product.invars] in ([(2, 3), (4, 3)], [(4, 3), (2, 3)])
 
@@ -89,7 +93,13 @@ def test_errors_as_in_jax(run):
 @pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
 def test_apply_along_axis(axis):
     x = draw(2, 3, 4)
-    for function in (lambda v, k=1.0: (v * k).sum(), lambda v, k=1.0: v[::-1] * k, lambda v, k=1.0: v[:2, None] * v[:2] + k):
+    for function in (
+        lambda v, k=1.0: (v * k).sum(),
+        lambda v, k=1.0: v[::-1] * k,
+        lambda v, k=1.0: v[:2, None] * v[:2] + k,
+    ):
         expected = np.apply_along_axis(function, axis, x, k=2.0)
-        np.testing.assert_allclose(jnp.apply_along_axis(function, axis, x, k=2.0), expected, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(
+            jnp.apply_along_axis(function, axis, x, k=2.0), expected, rtol=1e-5, atol=1e-6
+        )
         assert jax.numpy.apply_along_axis(function, axis, x).shape == expected.shape

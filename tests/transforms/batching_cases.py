@@ -1,7 +1,7 @@
 """One or more applications of every primitive: a function of one element and the shapes of its operands.
 
-`CASES` maps the name of a primitive to a list of `Case`s. Elementwise primitives are found in the registry; all
-others stand here by hand.
+`CASES` maps the name of a primitive to a list of `Case`s. Elementwise primitives and the families are found
+in the registry; all others stand here by hand.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from jitcore import numpy as jnp
 from jitcore.core.primitive import registry
 from jitcore.debug import callback
 from jitcore.lax import linalg
-from jitcore.lax.callback import io_callback, pure_callback
+from jitcore.lax.callback import VMAP_METHODS, io_callback, pure_callback
 from jitcore.lax.dimension_numbers import GatherDimensionNumbers, ScatterDimensionNumbers
 
 
@@ -37,7 +37,9 @@ class Operand(NamedTuple):
         if kind in "biu":
             return rng.integers(int(self.low), int(self.high) + 1, shape).astype(self.dtype)
         real = rng.uniform(self.low, self.high, shape)
-        return (real + 1j * rng.uniform(self.low, self.high, shape) if kind == "c" else real).astype(self.dtype)
+        return (real + 1j * rng.uniform(self.low, self.high, shape) if kind == "c" else real).astype(
+            self.dtype
+        )
 
 
 class Case(NamedTuple):
@@ -92,7 +94,9 @@ def _elementwise_cases() -> dict[str, list[Case]]:
             shapes = [[(2, 4)] * traits["arity"]]
             if traits["arity"] > 1:  # scalars on one side
                 shapes += [[(), *[(4,)] * (traits["arity"] - 1)], [*[(4,)] * (traits["arity"] - 1), ()]]
-            cases[name] = [case(bind, *[Operand(shape, dtype, low, high) for shape in group]) for group in shapes]
+            cases[name] = [
+                case(bind, *[Operand(shape, dtype, low, high) for shape in group]) for group in shapes
+            ]
     return cases
 
 
@@ -149,6 +153,29 @@ def _double(value):
 
 def _like(x):
     return ShapeDtypeStruct(x.shape, x.dtype)
+
+
+def _gather(numbers, slice_sizes, mode) -> Callable:
+    numbers = GatherDimensionNumbers(*numbers)
+    return lambda x, indices: lax.gather(x, indices, numbers, slice_sizes, mode=mode)
+
+
+def _dot(contracting, batch) -> Callable:
+    return lambda x, y: lax.dot_general(x, y, (contracting, batch))
+
+
+def _conv(strides, padding, **options) -> Callable:
+    return lambda x, k: lax.conv_general_dilated(x, k, strides, padding, **options)
+
+
+def _solve(left_side: bool) -> Callable:
+    return lambda a, b: linalg.triangular_solve(
+        a + 4 * jnp.eye(3, dtype=a.dtype), b, left_side=left_side, lower=True
+    )
+
+
+def _repeat(x, n):
+    return lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * x + 1), (0, jnp.ones(2)))
 
 
 def _loop_with_inner_loop(x):
@@ -215,32 +242,26 @@ _STRUCTURED: dict[str, list[Case]] = {
     "top_k": [case(lambda x: lax.top_k(x, 3), f32(2, 6)), case(lambda x: lax.top_k(x, 2, axis=0), f32(4, 3))],
     # gather
     "gather": [
-        case(lambda x, i, mode=mode: lax.gather(x, i, GatherDimensionNumbers((1,), (0,), (0,)), (1, 4), mode=mode),
-             f32(5, 4), i32(3, 1))
-        for mode in ("fill", "clip")
-    ] + [
-        case(lambda x, i: lax.gather(x, i, GatherDimensionNumbers((0, 2), (), (1, 0)), (2, 2), mode="clip"),
-             f32(4, 5), i32(3, 2)),
-        case(lambda x, i: lax.gather(x, i, GatherDimensionNumbers((), (1,), (1,), (0,), (0,)), (1, 1), mode="clip"),
-             f32(3, 4), i32(3, 2, 1)),
+        case(_gather(((1,), (0,), (0,)), (1, 4), "fill"), f32(5, 4), i32(3, 1)),
+        case(_gather(((1,), (0,), (0,)), (1, 4), "clip"), f32(5, 4), i32(3, 1)),
+        case(_gather(((0, 2), (), (1, 0)), (2, 2), "clip"), f32(4, 5), i32(3, 2)),
+        case(_gather(((), (1,), (1,), (0,), (0,)), (1, 1), "clip"), f32(3, 4), i32(3, 2, 1)),
     ],
     # products
     "dot_general": [
         case(lambda x, y: x @ y, f32(3, 4), f32(4, 2), tolerance=1e-4),
         case(lambda x, y: x @ y, f32(3, 4), f32(4), tolerance=1e-4),
         case(lambda x, y: x @ y, f32(4), f32(4, 3), tolerance=1e-4),
-        case(lambda x, y: lax.dot_general(x, y, (((2,), (1,)), ((0,), (2,)))), f32(2, 3, 4), f32(5, 4, 2),
-             tolerance=1e-4),
-        case(lambda x, y: lax.dot_general(x, y, (((1,), (1,)), ((0,), (0,)))), f32(2, 4), f32(2, 4), tolerance=1e-4),
-        case(lambda x, y: lax.dot_general(x, y, (((), ()), ((), ()))), f32(2), i32(3)),
+        case(_dot(((2,), (1,)), ((0,), (2,))), f32(2, 3, 4), f32(5, 4, 2), tolerance=1e-4),
+        case(_dot(((1,), (1,)), ((0,), (0,))), f32(2, 4), f32(2, 4), tolerance=1e-4),
+        case(_dot(((), ()), ((), ())), f32(2), i32(3)),
     ],
     "conv_general_dilated": [
-        case(lambda x, k: lax.conv_general_dilated(x, k, (1, 2), ((1, 0), (0, 1)), (1, 2), (2, 1)),
+        case(_conv((1, 2), ((1, 0), (0, 1)), lhs_dilation=(1, 2), rhs_dilation=(2, 1)),
              f32(2, 3, 5, 6), f32(4, 3, 2, 2), tolerance=1e-4),
-        case(lambda x, k: lax.conv_general_dilated(x, k, (1,), "SAME", dimension_numbers=("NHC", "HIO", "NHC"),
-                                                   feature_group_count=2), f32(2, 5, 4), f32(3, 2, 6), tolerance=1e-4),
-        case(lambda x, k: lax.conv_general_dilated(x, k, (1,), "VALID", batch_group_count=2), f32(4, 3, 5),
-             f32(6, 3, 2), tolerance=1e-4),
+        case(_conv((1,), "SAME", dimension_numbers=("NHC", "HIO", "NHC"), feature_group_count=2),
+             f32(2, 5, 4), f32(3, 2, 6), tolerance=1e-4),
+        case(_conv((1,), "VALID", batch_group_count=2), f32(4, 3, 5), f32(6, 3, 2), tolerance=1e-4),
     ],
     "fft": [
         case(lambda x: lax.fft(x, "FFT", (4,)), c64(3, 4)),
@@ -249,17 +270,20 @@ _STRUCTURED: dict[str, list[Case]] = {
     # matrices
     "cholesky": [case(lambda x: linalg.cholesky(_spd(x)), f32(3, 3), tolerance=1e-4)],
     "lu": [case(linalg.lu, f32(3, 4), tolerance=1e-4)],
-    "lu_pivots_to_permutation": [case(lambda p: linalg.lu_pivots_to_permutation(p, 4), i32(3, low=3, high=3))],
-    "qr": [case(lambda x, f=full, p=pivoting: linalg.qr(x, full_matrices=f, pivoting=p), f32(4, 3), tolerance=1e-4)
-           for full, pivoting in ((True, False), (False, True))],
+    "lu_pivots_to_permutation": [
+        case(lambda pivots: linalg.lu_pivots_to_permutation(pivots, 4), i32(3, low=3, high=3)),
+    ],
+    "qr": [
+        case(lambda x: linalg.qr(x, full_matrices=True), f32(4, 3), tolerance=1e-4),
+        case(lambda x: linalg.qr(x, full_matrices=False, pivoting=True), f32(4, 3), tolerance=1e-4),
+    ],
     "eigh": [case(linalg.eigh, f32(3, 3), tolerance=1e-4)],
     "eig": [case(linalg.eig, f32(3, 3), tolerance=1e-4)],
     "schur": [case(linalg.schur, f32(3, 3), tolerance=1e-4)],
     "svd": [case(linalg.svd, f32(4, 3), tolerance=1e-4)],
     "triangular_solve": [
-        case(lambda a, b, left=left: linalg.triangular_solve(a + 4 * jnp.eye(3, dtype=a.dtype), b, left_side=left, lower=True),
-             f32(3, 3), f32(*shape), tolerance=1e-4)
-        for left, shape in ((True, (3, 2)), (False, (2, 3)))
+        case(_solve(left_side=True), f32(3, 3), f32(3, 2), tolerance=1e-4),
+        case(_solve(left_side=False), f32(3, 3), f32(2, 3), tolerance=1e-4),
     ],
     # randomness
     "threefry2x32": [case(lax.threefry2x32, u32(), u32(), u32(5), u32(5))],
@@ -271,8 +295,7 @@ _STRUCTURED: dict[str, list[Case]] = {
         case(lambda i, x: lax.switch(i, [lambda v: v, lambda v: v * 2, lambda v: -v], x), i32(), f32(2, 3)),
     ],
     "while": [
-        case(lambda x, n: lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * x + 1), (0, jnp.ones(2))),
-             f32(2), i32()),
+        case(_repeat, f32(2), i32()),
         case(lambda x: lax.while_loop(lambda v: v.sum() < 50, lambda v: v * 1.5, x), f32(3, low=1, high=9)),
         case(_loop_with_inner_loop, f32(low=0.5, high=2)),
         case(lambda n, x: lax.fori_loop(0, n, lambda i, v: v + i * x, x), i32(), f32()),
@@ -285,7 +308,7 @@ _STRUCTURED: dict[str, list[Case]] = {
     # callbacks
     "pure_callback": [
         case(lambda x, method=method: pure_callback(_double, _like(x), x, vmap_method=method), f32(3))
-        for method in ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
+        for method in VMAP_METHODS[1:]
     ],
     "io_callback": [case(lambda x: io_callback(_double, _like(x), x), f32(3))],
     "debug_callback": [case(lambda x: callback(lambda _: None, x) or x * 1, f32(3))],

@@ -32,7 +32,9 @@ def list_axes(case) -> list[tuple]:
         return choices
     rng = np.random.default_rng(0)
     always = [axes for axes in choices if all(axis in (0, None) for axis in axes)][:MOST_CHOICES]
-    return always + [choices[i] for i in rng.choice(len(choices), MOST_CHOICES - len(always) or 1, replace=False)]
+    return always + [
+        choices[i] for i in rng.choice(len(choices), MOST_CHOICES - len(always) or 1, replace=False)
+    ]
 
 
 def take(values, axes, position):
@@ -57,7 +59,9 @@ def assert_same(actual, expected, tolerance):
 
 
 def test_every_primitive_has_a_rule():
-    assert [name for name, primitive in registry.items() if primitive.batch is None] == sorted(WITHOUT_OPERANDS, key=list(registry).index)
+    assert [name for name, primitive in registry.items() if primitive.batch is None] == sorted(
+        WITHOUT_OPERANDS, key=list(registry).index
+    )
 
 
 def test_every_rule_has_a_case():

@@ -75,7 +75,9 @@ def test_inner_axis_of_the_same_name_comes_first():
 
 def test_sum_of_a_number_is_a_number():
     sizes = []
-    vmap(lambda x: sizes.append((lax.psum(1, "i"), lax.psum(2.0, "i"), lax.axis_size("i"))) or x, axis_name="i")(X)
+    vmap(
+        lambda x: sizes.append((lax.psum(1, "i"), lax.psum(2.0, "i"), lax.axis_size("i"))) or x, axis_name="i"
+    )(X)
     assert sizes == [(3, 6.0, 3)] and type(sizes[0][0]) is int
 
 
@@ -98,10 +100,15 @@ def test_no_collective_is_left_in_a_program():
     assert not [eqn for eqn in closed.eqns if eqn.primitive.traits.get("collective")]
 
 
-@pytest.mark.parametrize("function", ["psum", "pmax", "pmin", "pmean", "all_gather", "axis_index", "axis_size"])
+@pytest.mark.parametrize(
+    "function", ["psum", "pmax", "pmin", "pmean", "all_gather", "axis_index", "axis_size"]
+)
 def test_unbound_name(function):
     args = ("q",) if function.startswith("axis") else (X, "q")
-    for run in (lambda: getattr(lax, function)(*args), lambda: vmap(lambda x: getattr(lax, function)(*args))(X)):
+    for run in (
+        lambda: getattr(lax, function)(*args),
+        lambda: vmap(lambda x: getattr(lax, function)(*args))(X),
+    ):
         with pytest.raises(NameError, match="unbound axis name: q"):
             run()
 

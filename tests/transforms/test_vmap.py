@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import jax
 import numpy as np
 import pytest
@@ -101,13 +103,17 @@ def test_operators_and_methods_see_one_element():
     np.testing.assert_allclose(out, expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64", "float16", "bfloat16", "float64", "complex64"])
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint16", "int64", "float16", "bfloat16", "float64", "complex64"]
+)
 def test_dtypes_are_kept(dtype):
     with jitcore.enable_x64():
         x = jnp.asarray(np.arange(6).reshape(2, 3) % 2).astype(dtype)
         out = vmap(lambda a: a, 0, 1)(x)
         assert out.dtype == x.dtype
-        np.testing.assert_array_equal(np.asarray(out).astype(np.complex64), np.asarray(x).astype(np.complex64).T)
+        np.testing.assert_array_equal(
+            np.asarray(out).astype(np.complex64), np.asarray(x).astype(np.complex64).T
+        )
 
 
 def test_nan_inf_and_signed_zero():
@@ -157,7 +163,8 @@ def test_leaked_tracer():
 
 @pytest.mark.parametrize("convert, error", [
     (bool, errors.TracerBoolConversionError), (float, errors.ConcretizationTypeError),
-    (np.asarray, errors.TracerArrayConversionError), ([1, 2].__getitem__, errors.TracerIntegerConversionError),
+    (np.asarray, errors.TracerArrayConversionError),
+    ([1, 2].__getitem__, errors.TracerIntegerConversionError),
 ])  # fmt: skip
 def test_values_of_elements_are_not_known(convert, error):
     with pytest.raises(error, match="while tracing the function .* for vmap") as caught:
@@ -246,6 +253,7 @@ def test_loops_with_lanes_in_two_directions(wrap):
     np.testing.assert_array_equal(wrap(vmap(vmap(collatz)))(n), [[int(collatz(v)) for v in row] for row in n])
     inside = wrap(vmap(lambda n, k: vmap(collatz)(n) + k, (None, 0)))
     np.testing.assert_array_equal(inside(n[0], n[0]), np.asarray(vmap(collatz)(n[0])) + n[0][:, None])
+
     # The outer axis changes a carry and not the condition.
     def run(n, x):
         return lax.while_loop(lambda c: c[0] > 0, lambda c: (c[0] - 1, c[1] + x), (n, x))[1]
@@ -282,7 +290,8 @@ def test_lanes_form_is_checked():
     with pytest.raises(TypeError, match="does not begin with the axes of"):
         eqn.primitive.aval(
             *[aval.update(shape=(4,)) for aval in params["body_jaxpr"].in_avals],
-            **params | {name: with_shape(params[name], (4,)) for name in ("body_jaxpr", "cond_jaxpr")})
+            **params | {name: with_shape(params[name], (4,)) for name in ("body_jaxpr", "cond_jaxpr")},
+        )
 
 
 def with_shape(closed, shape):
@@ -325,7 +334,7 @@ def test_draws_equal_those_of_single_keys(draw):
 
 # -- callbacks ----------------------------------------------------------------------------------------------
 def test_what_a_callback_gets():
-    shapes = []
+    shapes, result_type = [], jitcore.ShapeDtypeStruct((3,), np.float32)
 
     def note(*xs):
         shapes.append(tuple(x.shape for x in xs))
@@ -333,7 +342,7 @@ def test_what_a_callback_gets():
 
     def run(method):
         shapes.clear()
-        f = lambda x, y: pure_callback(note, jitcore.ShapeDtypeStruct((3,), np.float32), x, y, vmap_method=method)  # noqa: E731
+        f = functools.partial(pure_callback, note, result_type, vmap_method=method)
         assert vmap(f, (0, None))(X, ONES).shape == (2, 3)
         return list(shapes)
 
@@ -341,7 +350,9 @@ def test_what_a_callback_gets():
     assert run("expand_dims") == [((2, 3), (1, 3))]
     assert run("broadcast_all") == [((2, 3), (2, 3))]
     assert run("legacy_vectorized") == [((2, 3), (3,))]
-    with pytest.raises(NotImplementedError, match="vmap is only supported for the pure_callback primitive when"):
+    with pytest.raises(
+        NotImplementedError, match="vmap is only supported for the pure_callback primitive when"
+    ):
         run(None)
 
 

@@ -40,13 +40,17 @@ def check_program(seed: int) -> None:
     batch, axes = make_batch(program, seed)
     label = f"seed {seed}, axes {axes}\n{program}"
     mapped = jitcore.vmap(functools.partial(run_program, program, jnp), in_axes=(axes,))
-    rows = [[np.asarray(x) if a is None else np.take(x, i, a) for x, a in zip(batch, axes)] for i in range(SIZE)]
+    rows = [
+        [np.asarray(x) if a is None else np.take(x, i, a) for x, a in zip(batch, axes)] for i in range(SIZE)
+    ]
     exact = [run_program(program, np, [x.astype(np.float64) for x in row]) for row in rows]
     for function in (mapped, jitcore.jit(mapped)):
         for out, column in zip(function(batch), zip(*exact), strict=True):
             expected = np.stack(column)
             assert out.shape == expected.shape, label
-            np.testing.assert_allclose(np.asarray(out, np.float64), expected, rtol=2e-4, atol=2e-4, err_msg=label)
+            np.testing.assert_allclose(
+                np.asarray(out, np.float64), expected, rtol=2e-4, atol=2e-4, err_msg=label
+            )
 
 
 @settings(max_examples=60, **COMMON)

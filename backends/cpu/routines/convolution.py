@@ -1,11 +1,11 @@
 """The routine for `conv_general_dilated`: convolutions of float32 and float64 as implicit matrix products.
 
-In: an equation in the normal form of `jitcore.passes.contractions`: images (image, position..., feature),
-filters (window..., in, out), nothing padded. Out: the routine, or None where loops are better. The machine code
-is in `product_windows_code`; everything that a convolution is, is numbers that it is told.
+In: an equation in the normal form of `jitcore.passes.contractions`. Out: the routine, or None where loops are
+better. The machine code is in `product_windows_code`; all that a convolution is, is numbers that it is told.
 
-Two forms: rows of results are positions and columns are features, whose filters are packed; or, for one
-feature in and out, filters of signals and pictures, columns are positions.
+Where features are last, columns of the products are features and rows are positions of a line; filters, the
+right operand, are packed. Where features are first, columns are positions and rows features; the right
+operand is the images, as they are. One feature in and out is both.
 """
 
 from __future__ import annotations
@@ -77,11 +77,11 @@ class ConvolutionRoutine:
         return images, filters
 
 
-class SignalRoutine(ConvolutionRoutine):
+class PlanesRoutine(ConvolutionRoutine):
     """A convolution whose right operand is the images."""
 
     def __str__(self) -> str:
-        return f"signal_{super().__str__()}"
+        return f"planes_{super().__str__()}"
 
     @staticmethod
     def order(images: Buffer, filters: Buffer) -> tuple[Buffer, Buffer]:
@@ -100,10 +100,12 @@ def find_routine(eqn: Equation) -> ConvolutionRoutine | None:
     if 0 in (*shapes[0], *shapes[1], *shapes[2]):
         return None
     strides, gaps = eqn.params["window_strides"], eqn.params["rhs_dilation"]
-    groups = eqn.params["feature_group_count"]
-    if shapes[0][-1] == shapes[1][-1] == 1 and strides[-1] == 1:
-        return SignalRoutine(lhs.dtype, lay_out_signal(*shapes, strides, gaps))
-    if shapes[2][-1] // groups < _LEAST_FEATURES:
+    groups, spec = eqn.params["feature_group_count"], eqn.params["dimension_numbers"]
+    ordered = [tuple(shape[dim] for dim in dims) for shape, dims in zip(shapes, spec)]
+    outs = ordered[1][0] // groups
+    if (spec.lhs_spec[1] == 1 or ordered[0][1] == outs == 1) and strides[-1] == 1:
+        return PlanesRoutine(lhs.dtype, lay_out_planes(*ordered, strides, gaps, groups))
+    if spec.lhs_spec[1] == 1 or outs < _LEAST_FEATURES:
         return None
     return ConvolutionRoutine(lhs.dtype, lay_out_features(*shapes, strides, gaps, groups))
 
@@ -130,18 +132,24 @@ def lay_out_features(images: Sequence[int], filters: Sequence[int], out: Sequenc
         items=_fill_up(items, ITEM_DIMS, 4), segments=_fill_up(segments, SEGMENT_DIMS, 3))  # fmt: skip
 
 
-def lay_out_signal(images: Sequence[int], filters: Sequence[int], out: Sequence[int], strides, gaps) -> Layout:
-    """One row, the filter; columns are the positions of a line. There is one feature."""
-    window = filters[:-2]
+def lay_out_planes(images: Sequence[int], filters: Sequence[int], out: Sequence[int], strides,
+                   gaps, groups: int) -> Layout:  # fmt: skip
+    """Rows are the features of a group, columns the positions of a line. Steps of a segment go along features
+    or along the window's last axis, whichever is longer."""
+    outs, features, *window = filters
     pitch, out_pitch = _list_strides(images), _list_strides(out)
-    items = [(out[0], 0, pitch[0], out_pitch[0])]
-    items += [(out[dim], 0, pitch[dim] * strides[dim - 1], out_pitch[dim]) for dim in range(1, len(out) - 2)]
-    segments = [(extent, product(window[dim + 1 :]), pitch[dim + 1] * gaps[dim])
-                for dim, extent in enumerate(window[:-1])]  # fmt: skip
+    walks = [(extent, filter_pitch, pitch[dim + 2] * gaps[dim]) for dim, (extent, filter_pitch) in enumerate(
+        zip(window, _list_strides(filters)[2:]))]  # fmt: skip
+    walks = [(features, product(window), pitch[1]), *walks]
+    length, a_step, b_step = walks.pop(0 if features >= window[-1] else -1)
+    rows = outs // groups
+    items = [(groups, rows * product(filters[1:]), features * pitch[1], rows * out_pitch[1]),
+             (out[0], 0, pitch[0], out_pitch[0])]  # fmt: skip
+    items += [(out[dim], 0, pitch[dim] * strides[dim - 2], out_pitch[dim]) for dim in range(2, len(out) - 1)]
     return Layout(
-        m=1, n=out[-2], steps=product(window), length=window[-1], a_row=1, a_step=1, b_step=gaps[-1],
-        b_column=1, c_row=1, packs_right=0, groups=1, b_item=0, items=_fill_up(items, ITEM_DIMS, 4),
-        segments=_fill_up(segments, SEGMENT_DIMS, 3))  # fmt: skip
+        m=rows, n=out[-1], steps=product(filters[1:]), length=length, a_row=product(filters[1:]),
+        a_step=a_step, b_step=b_step, b_column=1, c_row=out_pitch[1], packs_right=0, groups=groups, b_item=0,
+        items=_fill_up(items, ITEM_DIMS, 4), segments=_fill_up(walks, SEGMENT_DIMS, 3))  # fmt: skip
 
 
 def _list_strides(shape: Sequence[int]) -> list[int]:

@@ -23,6 +23,10 @@ _LETTERS = {dtypes.float32: "s", dtypes.float64: "d", dtypes.complex64: "c", dty
 #: Of smaller ones a thread gets at least as many as have this many elements together.
 SMALL_MATRIX = 64 * 64
 
+# Multiplications for each matrix up to which calling a library would take longer than the work.
+_TINY_FACTORISATION = 2048
+_TINY_SOLUTION = 256
+
 # Pieces into which a batch of small matrices is cut, at most; each has work memory of its own.
 _MAX_PIECES = 16
 # Columns that LAPACK's blocked algorithms treat at once, at most.
@@ -44,34 +48,34 @@ class LapackRoutine:
         name: operation, LAPACK's letter and options, as in the symbol of its code.
         eqn: the equation; its first operand holds the matrices.
         extents: gives the extents that the code is told from the shapes of the equation's operands.
-        sizes: work memory of one matrix; None for an operation that needs none.
+        room: work memory of one matrix; None for an operation that needs none.
         skipped: numbers of the outputs that the code does not make.
     """
 
-    def __init__(self, name: str, eqn: Equation, extents: Callable, sizes: WorkSizes | None = None,
+    def __init__(self, name: str, eqn: Equation, extents: Callable, room: WorkSizes | None = None,
                  skipped: tuple[int, ...] = ()):  # fmt: skip
-        self.name, self.extents, self.sizes, self.skipped = name, extents, sizes, skipped
-        aval = eqn.invars[0].aval
-        self.dtype = aval.dtype
-        self.pieces = _count_pieces(aval.shape)
+        self.name, self.extents, self.room, self.skipped = name, extents, room, skipped
+        self.matrices = eqn.invars[0].aval
 
     def __str__(self) -> str:
         return f"lapack{integer_bits()}_{self.name}"
 
     def scratch(self) -> list[tuple[tuple, np.dtype]]:
-        if self.sizes is None:
+        if self.room is None:
             return []
-        kinds = [self.dtype, dtypes.int64]
-        if dtypes.is_complex(self.dtype):
-            kinds.append(dtypes.real_dtype(self.dtype))
-        return [((RunTimeSize(self.pieces), RunTimeSize(count)), kind)
-                for count, kind in zip(self.sizes, kinds) if count]  # fmt: skip
+        dtype, pieces = self.matrices.dtype, _count_pieces(self.matrices.shape)
+        kinds = [dtype, dtypes.int64]
+        if dtypes.is_complex(dtype):
+            kinds.append(dtypes.real_dtype(dtype))
+        return [((RunTimeSize(pieces), RunTimeSize(count)), kind)
+                for count, kind in zip(self.room, kinds) if count]  # fmt: skip
 
     def emit(self, renderer, call) -> None:
         outputs = [buffer for k, buffer in enumerate(call.outputs) if k not in self.skipped]
         batch, extents = self.extents(*(buffer.shape for buffer in (*call.inputs, *call.outputs)))
         pieces = call.scratch[0].shape[:1] if call.scratch else batch
-        counts = [batch, pieces, *((extent,) for extent in extents), *(work.shape[1:] for work in call.scratch)]
+        counts = [batch, pieces, *((extent,) for extent in extents)]
+        counts += [work.shape[1:] for work in call.scratch]
         pointers = map(renderer.address_of, [*call.inputs, *outputs, *call.scratch])
         renderer.run(f"jitcore_{self}", *pointers, *map(renderer.count, counts))
 
@@ -105,6 +109,8 @@ def _find_cholesky(eqn: Equation, x) -> LapackRoutine:
 
 def _find_lu(eqn: Equation, x) -> LapackRoutine:
     rows, columns = map(int, x.shape[-2:])
+    if x.dtype.kind == "f" and rows * columns * min(rows, columns) <= _TINY_FACTORISATION:
+        return LapackRoutine(f"smalllu_{_LETTERS[x.dtype]}", eqn, _matrix_extents)
     return LapackRoutine(f"lu_{_LETTERS[x.dtype]}", eqn, _matrix_extents,
                          WorkSizes(rows * columns, min(rows, columns)))  # fmt: skip
 
@@ -124,8 +130,8 @@ def _find_qr(eqn: Equation, x) -> LapackRoutine:
     sizes = WorkSizes(work)
     if pivoting:
         sizes = WorkSizes(work, columns, 2 * columns)
-    operation = "pivotedqr" if pivoting else "qr"
-    return LapackRoutine(f"{operation}_{_LETTERS[x.dtype]}_{'f' if full else 'e'}", eqn, _matrix_extents, sizes)
+    options = f"{_LETTERS[x.dtype]}_{'f' if full else 'e'}"
+    return LapackRoutine(f"{'pivotedqr' if pivoting else 'qr'}_{options}", eqn, _matrix_extents, sizes)
 
 
 def _find_eigh(eqn: Equation, x) -> LapackRoutine | None:
@@ -167,7 +173,9 @@ def _find_triangular_solve(eqn: Equation, a) -> LapackRoutine | None:
     form = "c" if is_conjugate else "t" if params["transpose_a"] else "n"
     options = ("l" if params["left_side"] else "r", "l" if params["lower"] else "u", form,
                "u" if params["unit_diagonal"] else "n")  # fmt: skip
-    name = "_".join(("trsm", _LETTERS[a.dtype], *options))
+    rows, columns = map(int, eqn.invars[1].aval.shape[-2:])
+    is_tiny = a.dtype.kind == "f" and rows * columns * int(a.shape[-1]) <= _TINY_SOLUTION
+    name = "_".join(("smalltrsm" if is_tiny else "trsm", _LETTERS[a.dtype], *options))
     return LapackRoutine(name, eqn, lambda a, b, out: (a[:-2], (*b[-2:], a[-1])))
 
 

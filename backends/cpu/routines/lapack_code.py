@@ -1,9 +1,9 @@
 """Native code around LAPACK: one function for each decomposition and dtype, for batches of matrices.
 
-In: a symbol `jitcore_lapack<bits>_<operation>_<letter>[_<options>]`: bits of LAPACK's integers, its letter of
-a dtype, single letters of options. Out: a module that defines `void symbol(pointers..., i64 numbers...)`; the
-tables `_POINTERS` and `_NUMBERS` name them in order. Matrices are C-contiguous, LAPACK's lie column by column,
-so most are copied transposed, into work memory and out of it.
+In: a symbol `jitcore_lapack<bits>_<operation>_<letter>[_<options>]`: bits of LAPACK's integers, its letter
+of a dtype, single letters of options. Out: a module that defines `void symbol(pointers..., i64 numbers...)`;
+the tables `_POINTERS` and `_NUMBERS` name them in order. Matrices are C-contiguous, LAPACK's lie column by
+column, so most are copied transposed, into work memory and out of it.
 
 The batch is cut into `pieces` that threads may share; each has its own part of every work buffer.
 A matrix for which LAPACK reports a failure gets NaN in all outputs.
@@ -21,6 +21,7 @@ from jitcore.backends.cpu.lanes import I8, I32, I64, POINTER, SIZES, TABLE
 from jitcore.backends.cpu.routines.code_writer import CodeWriter
 from jitcore.backends.cpu.routines.lapack import SMALL_MATRIX
 from jitcore.backends.cpu.routines.lapack_symbols import PREFIX
+from jitcore.backends.cpu.routines.small_matrix_code import write_small_lu, write_small_solve
 from jitcore.backends.cpu.routines.transpose_code import define_transpose
 from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_SYMBOL
 
@@ -36,6 +37,7 @@ _PARALLEL_TYPE = ir.FunctionType(ir.VoidType(), [_BODY_TYPE.as_pointer(), TABLE,
 _POINTERS = {  # "reals": for complex dtypes
     "cholesky": ("x", "out"),
     "lu": ("x", "out", "pivots", "permutation", "work", "integers"),
+    "smalllu": ("x", "out", "pivots", "permutation"),
     "permutation": ("pivots", "permutation"),
     "qr": ("x", "q", "r", "work"),
     "pivotedqr": ("x", "q", "r", "order", "work", "integers", "reals"),
@@ -44,6 +46,7 @@ _POINTERS = {  # "reals": for complex dtypes
     "svd": ("x", "values", "left", "right", "work", "integers", "reals"),
     "singularvalues": ("x", "values", "work", "integers", "reals"),
     "trsm": ("a", "b", "out"),
+    "smalltrsm": ("a", "b", "out"),
 }
 _NUMBERS = {
     "cholesky": ("n",),
@@ -51,6 +54,7 @@ _NUMBERS = {
     "eigenvalues": ("n",),
     "permutation": ("count", "size"),
     "trsm": ("rows", "columns", "n"),
+    "smalltrsm": ("rows", "columns", "n"),
 }
 
 
@@ -145,7 +149,8 @@ class _MatrixWriter(CodeWriter):
         symbol = f"{PREFIX}{self.letter}{name}"
         function = self.module.globals.get(symbol)
         if function is None:
-            function = ir.Function(self.module, ir.FunctionType(ir.VoidType(), [POINTER] * len(passed)), symbol)
+            kind = ir.FunctionType(ir.VoidType(), [POINTER] * len(passed))
+            function = ir.Function(self.module, kind, symbol)
         self.b.call(function, passed)
 
     def _by_reference(self, argument) -> ir.Value:
@@ -188,6 +193,16 @@ class _MatrixWriter(CodeWriter):
 
     def if_failed(self) -> contextlib.AbstractContextManager:
         return self.b.if_then(self.b.icmp_signed("!=", self.b.load(self.info), self.integer(0)), likely=False)
+
+    def count_up(self, dst: ir.Value, count: ir.Value) -> None:
+        """Stores 0, 1, 2... as int32."""
+        with self.loop(I64(0), count) as k:
+            self.b.store(self.b.trunc(k, I32), self.b.gep(dst, [k]))
+
+    def exchange(self, here: ir.Value, there: ir.Value) -> None:
+        first, second = self.b.load(here), self.b.load(there)
+        self.b.store(second, here)
+        self.b.store(first, there)
 
     def square(self, x: ir.Value) -> ir.Value:
         return self.b.mul(x, x)
@@ -238,19 +253,16 @@ def _write_permutation(w: _MatrixWriter) -> None:
 def _write_permutation_of(w: _MatrixWriter, pivots, count, permutation, size) -> None:
     """Row k changes places with row pivots[k], in order."""
     b = w.b
-    with w.loop(I64(0), size) as k:
-        b.store(b.trunc(k, I32), b.gep(permutation, [k]))
+    w.count_up(permutation, size)
     with w.loop(I64(0), count) as k:
-        here = b.gep(permutation, [k])
-        there = b.gep(permutation, [b.sext(b.load(b.gep(pivots, [k])), I64)])
-        first, second = b.load(here), b.load(there)
-        b.store(second, here)
-        b.store(first, there)
+        other = b.sext(b.load(b.gep(pivots, [k])), I64)
+        w.exchange(b.gep(permutation, [k]), b.gep(permutation, [other]))
 
 
 def _write_qr(w: _MatrixWriter, width: str) -> None:
+    rows, columns = w.numbers["rows"], w.numbers["columns"]
     _write_orthogonal(w, width, lambda a, tau, work, length: w.call(
-        "geqrf", w.numbers["rows"], w.numbers["columns"], a, w.numbers["rows"], tau, work, length, w.info))  # fmt: skip
+        "geqrf", rows, columns, a, rows, tau, work, length, w.info))  # fmt: skip
 
 
 def _write_pivoted_qr(w: _MatrixWriter, width: str) -> None:
@@ -359,8 +371,8 @@ def _write_triangular_solve(w: _MatrixWriter, side: str, triangle: str, form: st
     one = w.slot(w.real, 2)
     for k, value in enumerate((1.0, 0.0)):
         w.b.store(ir.Constant(w.real, value), w.b.gep(one, [I64(k)]))
-    w.call("trsm", "L" if side == "r" else "R", "U" if triangle == "l" else "L", form.upper(), diagonal.upper(),
-           columns, rows, one, w.at("a", w.square(n)), n, out, columns)  # fmt: skip
+    turned = "L" if side == "r" else "R", "U" if triangle == "l" else "L", form.upper(), diagonal.upper()
+    w.call("trsm", *turned, columns, rows, one, w.at("a", w.square(n)), n, out, columns)
 
 
 _OPERATIONS = {
@@ -374,4 +386,6 @@ _OPERATIONS = {
     "svd": _write_svd,
     "singularvalues": _write_singular_values,
     "trsm": _write_triangular_solve,
+    "smalllu": write_small_lu,
+    "smalltrsm": write_small_solve,
 }

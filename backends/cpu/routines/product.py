@@ -1,8 +1,8 @@
 """The routine for `dot_general`: products of matrices of float32 and float64.
 
 In: an equation in the normal form of `jitcore.passes.contractions`. Out: the routine, or None where loops are
-faster: they fuse with their surroundings. The machine code is in `product_code`; sizes, strides and blocks are
-numbers that it is told, so one module serves all products of a dtype.
+faster: they fuse with their surroundings. The machine code is in `product_code`; sizes, strides and blocks
+are numbers that it is told, so one module serves all products of a dtype.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ PANEL_BYTES = 128
 _LOOP_WORK = 4096
 # Contracted extent up to which they also win for large results: reading and writing is all there is to do.
 _LOOP_STEPS = 4
+# Elements of a row that is too short for a sum along it in vectors, and rows that are worth packing.
+_SHORT_ROWS, _MANY_ROWS = 48, 2048
 # Steps whose rows of packed operands stay in the caches: left tiles in the first level, panels in the second.
 _BLOCK_STEPS = {4: 384, 8: 256}
 # Columns packed at a time: with the steps, a few MiB for the third level.
@@ -86,8 +88,8 @@ class ProductRoutine:
     def __init__(self, dtype: np.dtype, sizes: Sizes, left: Operand, right: Operand):
         plan = plan_product(sizes, left, right, dtype.itemsize)
         self.dtype, self.work_bytes = dtype, count_work_bytes(sizes, plan, dtype.itemsize)
-        numbers = (*sizes, left.item, left.free, left.contracted, right.item, right.contracted, right.free, *plan)
-        self.sizes = tuple(map(RunTimeSize, numbers))
+        strides = (left.item, left.free, left.contracted, right.item, right.contracted, right.free)
+        self.sizes = tuple(map(RunTimeSize, (*sizes, *strides, *plan)))
 
     def __str__(self) -> str:
         return f"product_f{8 * self.dtype.itemsize}"
@@ -154,12 +156,13 @@ def _find_stride(shape: Sequence, dims: Sequence[int]) -> int:
 def prefers_loops(sizes: Sizes, left: Operand, right: Operand) -> bool:
     """Whether loops, vectorised by the scheduler and fused with what surrounds them, are faster.
 
-    They are for small products, for sums of a few terms, and where a vector multiplies rows that are
-    contiguous: a sum of products along memory."""
+    They are for small products, for sums of a few terms, and where a vector multiplies long rows: sums of
+    products along memory. Short rows leave lanes empty, and are packed instead."""
     batch, m, n, k = sizes
     if min(sizes) == 0 or k <= _LOOP_STEPS or m * n * k < _LOOP_WORK:
         return True
-    return (n == 1 and left.contracted == 1) or (m == 1 and right.contracted == 1)
+    along_rows = (n == 1 and left.contracted == 1) or (m == 1 and right.contracted == 1)
+    return along_rows and (k > _SHORT_ROWS or m * n < _MANY_ROWS)
 
 
 def plan_product(sizes: Sizes, left: Operand, right: Operand, itemsize: int) -> Plan:

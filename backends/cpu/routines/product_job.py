@@ -1,4 +1,4 @@
-"""What the functions of a matrix product know about it: a job, in memory, and how they are named and shared out.
+"""What the functions of a matrix product share: a job in memory, names, and splitting over threads.
 
 In: a `TextWriter`. Out: LLVM text that reads and writes a job's fields and calls functions on ranges of work.
 Stage: rendering.
@@ -21,12 +21,13 @@ UNHURRIED = "noinline optnone"
 #: Arguments of a function that does a range of a job's work.
 RANGE_ARGUMENTS = "ptr %none, ptr %job, i64 %start, i64 %stop"
 
-# Addresses: operands, result, tables, packed panels. Counts: items and their segments; rows, columns and steps
-# of an item; tiles of rows, panels of columns and how many of these a unit of work has. Strides in bytes.
+# Addresses: operands, result, tables, packed panels. Counts: items and their segments; rows, columns and
+# steps of an item, steps of a segment at most; tiles of rows, panels of columns and how many of these a unit
+# has. Strides in bytes.
 # k_block: steps per visit of a tile. adds: whether results add to what is there.
 _FIELDS = ("a", "b", "c", "items", "segments", "packed", "item_count", "segment_count", "m", "n", "steps",
-           "tiles", "panels", "groups", "group_panels", "a_row", "a_step", "b_item", "b_step", "b_column",
-           "b_panel", "c_row", "k_block", "packs_a", "adds")  # fmt: skip
+           "length", "tiles", "panels", "groups", "group_panels", "a_row", "a_step", "b_item", "b_step",
+           "b_column", "b_panel", "c_row", "k_block", "packs_a", "adds")  # fmt: skip
 
 
 def name_symbol(kind: str, shape: TileShape) -> str:

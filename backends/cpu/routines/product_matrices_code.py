@@ -1,7 +1,7 @@
 """Matrix products on whole operands: blocks of them are packed, and jobs made of the blocks.
 
-In: the shape of tiles. Out: LLVM text of the function that `product` calls. Stage: rendering, once per process
-and dtype.
+In: the shape of tiles. Out: LLVM text of the function that `product` calls. Stage: rendering, once per
+process and dtype.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ class _MatricesWriter:
 
         c[i] (m x n, contiguous) = a[i] (m x k) @ b[i] (k x n) for i < batch. See `product.Plan` for the rest.
         """
-        names = ("batch", "m", "n", "k", "a_item", "a_row", "a_step", "b_item", "b_step", "b_column", "packs_a",
-                 "packs_b", "batch_block", "n_block", "k_block", "inner_block", "splits")  # fmt: skip
+        names = ("batch", "m", "n", "k", "a_item", "a_row", "a_step", "b_item", "b_step", "b_column",
+                 "packs_a", "packs_b", "batch_block", "n_block", "k_block", "inner_block",
+                 "splits")  # fmt: skip
         arguments = ", ".join(f"i64 %{name}" for name in names)
         w, shape = self.w, self.shape
         symbol = name_symbol("matrices", shape)
@@ -94,7 +95,7 @@ class _MatricesWriter:
         c_item = w.mul(w.mul("%m", "%n"), shape.itemsize)
         items = job.get_pointer("items")
         length = divide_up(w, steps, "%splits")
-        job.put(steps=w.choose(packs, steps, length))
+        job.put(length=length)
         with w.loop(0, batch) as item, w.loop(0, "%splits") as part:
             number, start = w.add(w.mul(item, "%splits"), part), w.mul(part, length)
             entry = w.at(items, w.mul(number, ITEM_BYTES))
@@ -113,7 +114,8 @@ class _MatricesWriter:
         count = w.mul("%m", "%n")
         whole = w.mul(w.div(count, shape.lanes), shape.lanes)
         item_bytes = w.mul(count, shape.itemsize)
-        for start, stop, step, kind in ((0, whole, shape.lanes, shape.vector), (whole, count, 1, shape.element)):
+        ranges = (0, whole, shape.lanes, shape.vector), (whole, count, 1, shape.element)
+        for start, stop, step, kind in ranges:
             with w.loop(0, "%batch") as item, w.loop(start, stop, step) as place:
                 offset = w.mul(place, shape.itemsize)
                 source = w.at(partials, w.add(w.mul(w.mul(item, "%splits"), item_bytes), offset))

@@ -39,6 +39,8 @@ _FEWEST_UNITS = 32
 _PACKED_BYTES = 176 << 10
 # Rows of tiles that share the passes over a panel, where the left operand is not packed.
 _BLOCK_TILES = 8
+# Rows of tiles in a block, at most, and bytes of what is kept about each.
+_MOST_TILES, _PLACE_BYTES = 64, 48
 
 
 def write_multiply(w: TextWriter, shape: TileShape) -> None:
@@ -84,16 +86,16 @@ class _Multiplier:
             call_parallel(w, "multiply_units", "%job", units, grain)
 
     def write_units(self) -> None:
-        """`multiply_units`: units [start, stop), neighbouring rows of tiles in blocks."""
+        """`multiply_units`: units [start, stop), neighbours of one group of panels in blocks."""
         w, shape = self.w, self.shape
         with w.function(f"internal void @multiply_units({RANGE_ARGUMENTS}) {UNHURRIED}"):
             job = Job(w, "%job")
             packed = w.let(f"alloca [{_PACKED_BYTES + shape.vector_bytes} x i8], align 64")
-            tiles, groups = job.get("tiles"), job.get("groups")
-            steps = job.get("steps")
-            tile_bytes = w.mul(steps, shape.rows * shape.itemsize)
+            tile_bytes = w.mul(job.get("length"), shape.rows * shape.itemsize)
             packs = w.compare("ne", job.get("packs_a"), 0)
-            most = w.choose(packs, w.div(_PACKED_BYTES, tile_bytes), _BLOCK_TILES)
+            fitting = w.minimum(w.div(_PACKED_BYTES, tile_bytes), _MOST_TILES)
+            most = w.choose(packs, fitting, _BLOCK_TILES)
+            all_tiles = w.mul(job.get("item_count"), job.get("tiles"))
             unit = w.let("alloca i64")
             w.store("%start", unit)
             head, body, done = w.label("head"), w.label("body"), w.label("done")
@@ -102,43 +104,67 @@ class _Multiplier:
             u = w.load(unit)
             w.do(f"br i1 {w.compare('slt', u, '%stop')}, label %{body}, label %{done}")
             w.start_block(body)
-            first, column = w.rem(u, tiles), w.div(u, tiles)
-            count = w.minimum(w.minimum(w.sub(tiles, first), w.sub("%stop", u)), most)
-            group, item = w.rem(column, groups), w.div(column, groups)
-            w.do(f"call void @multiply_block(ptr %job, ptr {packed}, i64 {item}, i64 {group}, i64 {first}, "
-                 f"i64 {count})")  # fmt: skip
+            first, group = w.rem(u, all_tiles), w.div(u, all_tiles)
+            count = w.minimum(w.minimum(w.sub(all_tiles, first), w.sub("%stop", u)), most)
+            w.do(f"call void @multiply_block(ptr %job, ptr {packed}, i64 {group}, i64 {first}, i64 {count})")
             w.store(w.add(u, count), unit)
             w.do(f"br label %{head}")
             w.start_block(done)
         self._write_block()
 
     def _write_block(self) -> None:
-        """`multiply_block`: `count` rows of tiles from `first` on, times a group of panels."""
+        """`multiply_block`: `count` rows of tiles from `first` on, times a group of panels.
+
+        They may belong to several items: where these share a right operand, it stays in cache."""
         w, shape = self.w, self.shape
-        arguments = "ptr %job, ptr %packed, i64 %item, i64 %group, i64 %first, i64 %count"
+        arguments = "ptr %job, ptr %packed, i64 %group, i64 %first, i64 %count"
         with w.function(f"internal void @multiply_block({arguments})"):
             job = Job(w, "%job")
             w.do(f"%aside = alloca [{shape.rows * shape.width * shape.itemsize} x i8], align 64")
-            entry = w.at(job.get_pointer("items"), w.mul("%item", ITEM_BYTES))
-            a = w.at(job.get_pointer("a"), w.load(entry))
-            b = w.at(job.get_pointer("b"), w.load(w.at(entry, 8)))
-            c = w.at(job.get_pointer("c"), w.load(w.at(entry, 16)))
-            length = w.load(w.at(entry, 24))
+            w.do(f"%places = alloca [{_MOST_TILES * _PLACE_BYTES} x i8], align 64")
             packs = w.compare("ne", job.get("packs_a"), 0)
-            with w.when(packs):
-                self._pack_left(job, a, length)
-            group_panels = job.get("group_panels")
+            a_row = w.choose(packs, shape.itemsize, job.get("a_row"))
+            with w.loop(0, "%count") as t:
+                self._place_tile(job, packs, t)
+            group_panels, k_block = job.get("group_panels"), job.get("k_block")
             start = w.mul("%group", group_panels)
             stop = w.minimum(w.add(start, group_panels), job.get("panels"))
-            k_block = job.get("k_block")
-            with w.loop(0, length, k_block) as k, w.loop(start, stop) as panel, w.loop(0, "%count") as t:
-                steps = w.minimum(w.sub(length, k), k_block)
-                self._multiply_tile(job, packs, (a, b, c), panel, t, k, steps, length)
+            with (w.loop(0, job.get("length"), k_block) as k, w.loop(start, stop) as panel,
+                  w.loop(0, "%count") as t):  # fmt: skip
+                place = w.at("%places", w.mul(t, _PLACE_BYTES))
+                steps = w.minimum(w.sub(w.load(w.at(place, 40)), k), k_block)
+                with w.when(w.compare("sgt", steps, 0)):
+                    self._multiply_tile(job, place, a_row, panel, k, steps)
 
-    def _find_tile(self, job: Job, t: str) -> tuple[str, str]:
-        """(first row, entry in `tiles`) of a tile of the block: tall ones stand first."""
+    def _place_tile(self, job: Job, packs: str, t: str) -> None:
+        """Fills an entry of `places`: where a row of tiles has its operands and results, the stride of its
+        steps, its functions, its number of steps; and packs its rows."""
+        w, tiles = self.w, job.get("tiles")
+        number = w.add("%first", t)
+        item, tile_number = w.div(number, tiles), w.rem(number, tiles)
+        entry = w.at(job.get_pointer("items"), w.mul(item, ITEM_BYTES))
+        length = w.load(w.at(entry, 24))
+        row, tile = self._find_tile(job, tile_number)
+        left = w.at(w.at(job.get_pointer("a"), w.load(entry)), w.mul(row, job.get("a_row")))
+        target = w.at("%packed", w.mul(t, w.mul(job.get("length"), self.shape.rows * self.shape.itemsize)))
+        rows = w.load(tile)
+        with w.when(packs):
+            self._pack_left(job, left, target, rows, length)
+        place = w.at("%places", w.mul(t, _PLACE_BYTES))
+        right = w.at(job.get_pointer("b"), w.load(w.at(entry, 8)))
+        result = w.at(w.at(job.get_pointer("c"), w.load(w.at(entry, 16))), w.mul(row, job.get("c_row")))
+        packed_step = w.mul(rows, self.shape.itemsize)
+        w.store(w.choose(packs, target, left, "ptr"), place, "ptr")
+        w.store(w.choose(packs, packed_step, job.get("a_step")), w.at(place, 8))
+        w.store(right, w.at(place, 16), "ptr")
+        w.store(result, w.at(place, 24), "ptr")
+        w.store(tile, w.at(place, 32), "ptr")
+        w.store(length, w.at(place, 40))
+
+    def _find_tile(self, job: Job, number: str) -> tuple[str, str]:
+        """(first row, entry in `tiles`) of a tile of an item: tall ones stand first."""
         w, shape = self.w, self.shape
-        number, m = w.add("%first", t), job.get("m")
+        m = job.get("m")
         tall = w.div(m, shape.rows)
         rest = w.at("@rests", w.mul(w.rem(m, shape.rows), REST_BYTES))
         is_tall = w.compare("slt", number, tall)
@@ -147,37 +173,27 @@ class _Multiplier:
         height = w.choose(is_tall, 0, w.load(w.at(place, 8)))
         return row, w.at("@tiles", w.mul(height, 24))
 
-    def _pack_left(self, job: Job, a: str, length: str) -> None:
-        """Rows of tiles, each step by step, into the thread's memory."""
+    def _pack_left(self, job: Job, source: str, target: str, rows: str, length: str) -> None:
+        """The rows of a tile, step by step, into the thread's memory."""
         w, shape = self.w, self.shape
         a_row, a_step = job.get("a_row"), job.get("a_step")
-        with w.loop(0, "%count") as t:
-            row, tile = self._find_tile(job, t)
-            rows = w.load(tile)
-            source = w.at(a, w.mul(row, a_row))
-            target = w.at("%packed", w.mul(t, w.mul(length, shape.rows * shape.itemsize)))
-            blocks = divide_up(w, rows, shape.lanes)
-            with w.loop(0, blocks) as number:  # the last block first, see `pack`
-                start = w.mul(w.sub(w.sub(blocks, 1), number), shape.lanes)
-                w.do(f"call void @{self.pack}(ptr {w.at(target, w.mul(start, shape.itemsize))}, "
-                     f"i64 {w.mul(rows, shape.itemsize)}, ptr {w.at(source, w.mul(start, a_row))}, "
-                     f"i64 {a_row}, i64 {a_step}, i64 {w.sub(rows, start)}, i64 {length})")  # fmt: skip
+        blocks = divide_up(w, rows, shape.lanes)
+        with w.loop(0, blocks) as number:  # the last block first, see `write_pack`
+            start = w.mul(w.sub(w.sub(blocks, 1), number), shape.lanes)
+            w.do(f"call void @{self.pack}(ptr {w.at(target, w.mul(start, shape.itemsize))}, "
+                 f"i64 {w.mul(rows, shape.itemsize)}, ptr {w.at(source, w.mul(start, a_row))}, "
+                 f"i64 {a_row}, i64 {a_step}, i64 {w.sub(rows, start)}, i64 {length})")  # fmt: skip
 
-    def _multiply_tile(self, job: Job, packs: str, operands, panel, t, k, steps, length) -> None:
+    def _multiply_tile(self, job: Job, place: str, a_row: str, panel: str, k: str, steps: str) -> None:
+        """One tile, from step k on."""
         w, shape = self.w, self.shape
-        a, b, c = operands
-        row, tile = self._find_tile(job, t)
-        rows = w.load(tile)
-        a_row, a_step = job.get("a_row"), job.get("a_step")
-        own = w.at("%packed", w.mul(t, w.mul(length, shape.rows * shape.itemsize)))
-        left = w.choose(packs, own, w.at(a, w.mul(row, a_row)), "ptr")
-        a_row = w.choose(packs, shape.itemsize, a_row)
-        a_step = w.choose(packs, w.mul(rows, shape.itemsize), a_step)
-        left = w.at(left, w.mul(k, a_step))
-        b_step, c_row = job.get("b_step"), job.get("c_row")
-        right = w.at(w.at(b, w.mul(panel, job.get("b_panel"))), w.mul(k, b_step))
+        a_step, b_step, c_row = w.load(w.at(place, 8)), job.get("b_step"), job.get("c_row")
+        tile = w.load(w.at(place, 32), "ptr")
+        left = w.at(w.load(place, "ptr"), w.mul(k, a_step))
+        right = w.at(w.load(w.at(place, 16), "ptr"), w.mul(panel, job.get("b_panel")))
+        right = w.at(right, w.mul(k, b_step))
         column = w.mul(panel, shape.width)
-        target = w.at(c, w.add(w.mul(row, c_row), w.mul(column, shape.itemsize)))
+        target = w.at(w.load(w.at(place, 24), "ptr"), w.mul(column, shape.itemsize))
         adds = w.let(f"or i1 {w.compare('ne', job.get('adds'), 0)}, {w.compare('ne', k, 0)}")
         columns = w.sub(job.get("n"), column)
         is_full = w.compare("sge", columns, shape.width)
@@ -188,7 +204,8 @@ class _Multiplier:
                      job.get("segment_count"), steps, columns)  # fmt: skip
         w.do(f"call void {function}({_name_arguments(*arguments)})")
         with w.when(adds):
-            w.do(f"call void @add_tile(ptr {target}, i64 {c_row}, ptr %aside, i64 {rows}, i64 {columns})")
+            w.do(f"call void @add_tile(ptr {target}, i64 {c_row}, ptr %aside, i64 {w.load(tile)}, "
+                 f"i64 {columns})")  # fmt: skip
 
 
 def _name_arguments(*values: Operand) -> str:

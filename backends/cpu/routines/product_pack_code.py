@@ -65,8 +65,8 @@ def _write_transpose(w: TextWriter, shape: TileShape, rows: list[str]) -> list[s
         for k in range(half):
             for first in (0, half):
                 order = ", ".join(f"i32 {first + j // 2 + (j % 2) * lanes}" for j in range(lanes))
-                mixed.append(w.let(f"shufflevector {shape.vector} {rows[k]}, {shape.vector} {rows[k + half]}, "
-                                   f"<{lanes} x i32> <{order}>"))  # fmt: skip
+                pair = f"{shape.vector} {rows[k]}, {shape.vector} {rows[k + half]}"
+                mixed.append(w.let(f"shufflevector {pair}, <{lanes} x i32> <{order}>"))
         rows = mixed
     return rows
 

@@ -4,9 +4,10 @@ In: the shape of tiles for one dtype and one width of vectors. Out: LLVM text of
 `product_multiply_code` calls. Stage: rendering, once per process and dtype.
 
 A tile is `rows` x (`vectors` * `lanes`) sums. In each step it multiplies one column of the left operand,
-element by element broadcast, with one row of the right one, lanes side by side. Steps are grouped in segments,
-within which both operands advance by constant strides: a matrix product has one segment, a convolution one for
-each stretch of its window. The right operand's row must be contiguous; everything else is strides.
+element by element broadcast, with one row of the right one, lanes side by side. Steps are grouped in
+segments, within which both operands advance by constant strides: a matrix product has one segment, a
+convolution one for each stretch of its window. The right operand's row must be contiguous; everything else is
+strides.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ class _Tile:
 
     def write(self, name: str) -> None:
         w = self.w
-        w.declare(f"declare {self.shape.vector} @llvm.fma.{self.shape.suffix}"
+        w.declare(f"declare {self.shape.vector} @llvm.fmuladd.{self.shape.suffix}"
                   f"({', '.join([self.shape.vector] * 3)})")  # fmt: skip
         with w.function(f"internal void @{name}({TILE_ARGUMENTS})"):
             w.do("%twice = shl i64 %a_row, 1")
@@ -176,7 +177,7 @@ class _Tile:
             left = self._broadcast(row)
             for part in range(self.shape.vectors):
                 name = f"{row}.{part}"
-                w.do(f"%n{name} = call {shape.vector} @llvm.fma.{shape.suffix}({shape.vector} {left}, "
+                w.do(f"%n{name} = call {shape.vector} @llvm.fmuladd.{shape.suffix}({shape.vector} {left}, "
                      f"{shape.vector} {right[part]}, {shape.vector} %i{name})")  # fmt: skip
         for k in range(self.pointers):
             w.do(f"%r{k} = getelementptr i8, ptr %p{k}, i64 %a_step")
@@ -252,4 +253,5 @@ def write_masked_load(w: TextWriter, shape: TileShape, address: str, mask: str) 
 def write_masked_store(w: TextWriter, shape: TileShape, value: str, address: str, mask: str) -> None:
     name = f"@llvm.masked.store.{shape.suffix}.p0"
     w.declare(f"declare void {name}({shape.vector}, ptr, i32, {shape.mask})")
-    w.do(f"call void {name}({shape.vector} {value}, ptr {address}, i32 {shape.itemsize}, {shape.mask} {mask})")
+    place = f"ptr {address}, i32 {shape.itemsize}"
+    w.do(f"call void {name}({shape.vector} {value}, {place}, {shape.mask} {mask})")

@@ -26,8 +26,8 @@ from jitcore.backends.cpu.routines.product_tile_code import TileShape
 
 __all__ = ["write_windows"]
 
-_NUMBERS = ("m", "n", "steps", "length", "a_row", "a_step", "b_step", "b_column", "c_row", "packs_b", "groups",
-            "b_item")  # fmt: skip
+_NUMBERS = ("m", "n", "steps", "length", "a_row", "a_step", "b_step", "b_column", "c_row", "packs_b",
+            "groups", "b_item")  # fmt: skip
 
 
 def write_windows(w: TextWriter, shape: TileShape) -> None:
@@ -47,8 +47,8 @@ def write_windows(w: TextWriter, shape: TileShape) -> None:
         scale = {name: w.mul(f"%{name}", shape.itemsize) for name in _NUMBERS[4:9] + ("b_item",)}
         panels = divide_up(w, "%n", shape.width)
         width = shape.width * shape.itemsize
-        job.put(m="%m", n="%n", steps="%steps", k_block="%length", packs_a=0, adds=0, panels=panels,
-                b_panel=width, **scale)  # fmt: skip
+        job.put(m="%m", n="%n", steps="%steps", length="%length", k_block="%length", packs_a=0, adds=0,
+                panels=panels, b_panel=width, **scale)  # fmt: skip
         segment_count = _count(w, segments)
         item_table = w.at("%work", w.mul(segment_count, SEGMENT_BYTES))
         item_count = _count(w, items)

@@ -1,7 +1,8 @@
 """Routines of `sort` and `top_k`.
 
-In: an equation. Out: the routine that sorts its operands, or None for rows longer than 32 bits can count. The code is
-in `sort_code`. An axis other than the last is made the last one by a transposed copy, and the result goes back.
+In: an equation. Out: the routine that sorts its operands, or None for rows longer than 32 bits can count.
+The code is in `sort_code`. An axis other than the last is made the last one by a transposed copy, and the
+result goes back.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from jitcore.schedule.nest import RunTimeSize
 # Pieces into which rows are cut, at most: the threads of a large machine. Each has scratch of its own.
 _MAX_PIECES = 64
 # Keys beyond twice the wanted ones that `top_k` gathers before it keeps the best.
-_GATHERED = 1024
+_GATHERED = 128
 
 
 def find_routine(eqn: Equation):
@@ -127,7 +128,8 @@ class OrderRoutine:
             if turned:
                 _transpose(renderer, dtype.itemsize, key, turned[1], rows.outer, (rows.n,), rows.inner)
                 key = turned[1]
-            renderer.run(f"jitcore_sort_{verb}_{dtype.name}", key, found, packed, spare, *rows.counts(renderer))
+            name = f"jitcore_sort_{verb}_{dtype.name}"
+            renderer.run(name, key, found, packed, spare, *rows.counts(renderer))
             verb = "refine"
         if turned:
             _transpose(renderer, 4, found, order, rows.outer, rows.inner, (rows.n,))
@@ -152,9 +154,8 @@ class TopRoutine:
 
     def scratch(self) -> list[tuple[tuple, np.dtype]]:
         rows, k = self.rows, int(self.k)
-        key = dtypes.int64 if self.dtype.itemsize == 8 else dtypes.int32
         # the capacity stands in a declaration, so that programs which differ in it alone are told it
-        own = [((rows.pieces, 2, self.capacity), key), rows.scratch(key, k + 1),
+        own = [((rows.pieces, 2, self.capacity), dtypes.int64), rows.scratch(dtypes.int64, k + 1),
                rows.scratch(dtypes.int32, 2 * k + 1), rows.scratch(dtypes.int64, 2 * k)]  # fmt: skip
         results = [*rows.turned(self.dtype, self.k), *rows.turned(dtypes.int32, self.k)]
         return [*own, *rows.turned(self.dtype), *results]

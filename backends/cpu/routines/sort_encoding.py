@@ -1,8 +1,8 @@
 """Keys of sorting: elements of any real dtype as signed integers of the same order, and back.
 
 In: instructions on the bits of elements. Out: instructions. Stage: rendering of the sorting routines.
-Floats: their bits, with those of negative numbers inverted but for the sign, order as integers like the numbers. NaN
-is the largest whatever its sign; -0.0 equals 0.0 unless the order is total.
+Floats: their bits, with those of negative numbers inverted but for the sign, order as integers like the
+numbers. NaN is the largest whatever its sign; -0.0 equals 0.0 unless the order is total.
 """
 
 from __future__ import annotations
@@ -31,18 +31,20 @@ def is_any(w: TextWriter, mask: str, lanes: int) -> str:
 
 
 class Encoding:
-    """How elements of a real dtype become keys.
+    """How elements of a real dtype become keys, of as few bits as they take or of more.
 
     Attributes:
         raw_bits: bits of an element in memory.
         bits: bits of a key, 32 or 64.
+        is_same: whether elements are their keys.
     """
 
-    def __init__(self, dtype):
+    def __init__(self, dtype, least_bits: int = 32):
         self.is_float = dtypes.is_floating(dtype)
         self.is_signed = self.is_float or dtype.kind == "i"
         self.raw_bits = 8 * dtype.itemsize
-        self.bits = max(32, self.raw_bits)
+        self.bits = max(least_bits, self.raw_bits)
+        self.is_same = dtype.kind == "i" and self.raw_bits == self.bits
         if self.is_float:
             info = ml_dtypes.finfo(dtype)
             self.magnitude = (1 << (info.bits - 1)) - 1
@@ -77,7 +79,7 @@ class Encoding:
         return w.let(f"trunc {type_of(self.bits, lanes)} {bits} to {type_of(self.raw_bits, lanes)}")
 
     def find_lost(self, w: TextWriter, bits: str, lanes: int) -> str:
-        """Whether an element loses its bits when it becomes a key: -0.0, or a NaN other than the one of keys."""
+        """Whether an element loses its bits when it becomes a key: -0.0, or any NaN but one."""
         is_other = self._compare(w, "ne", bits, self.nan, lanes)
         mask = f"<{lanes} x i1>" if lanes > 1 else "i1"
         is_other_nan = w.let(f"and {mask} {self._is_nan(w, bits, lanes)}, {is_other}")

@@ -1,15 +1,17 @@
 """The sorting engine: a vectorised quicksort of signed integer keys.
 
-In: bits of a key. Out: LLVM text of `void jitcore_sort_keys_<bits>(ptr keys, ptr spare, i64 n, i64 is_shared)`,
-which sorts n keys in place, by several threads where is_shared is not 0; `spare` has room for n keys. Stage: rendering of routines.
+In: bits of a key. Out: LLVM text of `void jitcore_sort_keys_<bits>(ptr keys, ptr spare, i64 n, i64
+is_shared)`, which sorts n keys in place, by several threads where is_shared is not 0; `spare` has room for
+n keys. Stage: rendering of routines.
 
-A partition reads the keys once: those below the threshold are pushed together in place, the others in `spare`,
-and are copied behind them. So both sides keep their order, and equal keys need no special care but this: where
-the pivot is known to be the least key, the keys equal to it are split off, for good. A segment of a few vectors
-is sorted by a network (`sort_network.py`). Sides of long segments are sorted by different threads.
+A partition reads the keys once: those below the threshold are pushed together in place, the others in
+`spare`, and are copied behind them. So both sides keep their order, and equal keys need no special care but
+this: where the pivot is known to be the least key, the keys equal to it are split off, for good. A segment
+of a few vectors is sorted by a network (`sort_network.py`). Sides of long segments are sorted by different
+threads.
 
-A pivot is the median of a sample. Should samples mislead too often, pivots halve the range of
-values instead, which ends after as many rounds as a key has bits.
+A pivot is the median of a sample. Should samples mislead too often, pivots halve the range of values
+instead, which ends after as many rounds as a key has bits.
 """
 
 from __future__ import annotations
@@ -38,9 +40,10 @@ def render_engine(symbol: str) -> str:
     small, large = _ROWS
     names = {
         "KEY": key.scalar, "VECTOR": key.vector, "MASK": key.mask, "SUFFIX": key.suffix,
-        "LANES": key.lanes, "BYTES": key.bits // 8, 
+        "LANES": key.lanes, "BYTES": key.bits // 8,
         "SMALL": small, "SMALL_COUNT": small * key.lanes, "LARGE": large, "LARGE_COUNT": large * key.lanes,
-        "LEAST": -key.largest - 1, "LARGEST": key.largest, "SHARED": _SHARED, "NEVER": (1 << 63) - 1, "WELL_SAMPLED": _WELL_SAMPLED,
+        "LEAST": -key.largest - 1, "LARGEST": key.largest,
+        "SHARED": _SHARED, "NEVER": (1 << 63) - 1, "WELL_SAMPLED": _WELL_SAMPLED,
         "HALF_LARGE": large // 2, "MIDDLE_LANE": key.lanes // 2, "LAST_LANE": key.lanes - 1,
         "PARALLEL_FOR": PARALLEL_FOR, "SYMBOL": symbol,
     }  # fmt: skip
@@ -211,10 +214,10 @@ small:
   ret void
 }
 
-; least: none of the keys is below. limit: how many partitions may use samples. share: length of the shorter side
-; from which on two threads do them.
-define internal fastcc void @sort_segment(ptr %all_keys, ptr %all_spare, i64 %count, $KEY %all_least, i64 %limit,
-                                           i64 %share) {
+; least: none of the keys is below. limit: how many partitions may use samples. share: length of the shorter
+; side from which on two threads do them.
+define internal fastcc void @sort_segment(ptr %all_keys, ptr %all_spare, i64 %count,
+                                           $KEY %all_least, i64 %limit, i64 %share) {
 enter:
   br label %next
 next:
@@ -245,7 +248,8 @@ choose_fast:
   %fast_pivot = call fastcc $KEY @find_pivot(ptr %keys, i64 %n)
   br label %chosen
 chosen:
-  %pivot = phi $KEY [ %middle_pivot, %choose_middle ], [ %good_pivot, %choose_good ], [ %fast_pivot, %choose_fast ]
+  %pivot = phi $KEY [ %middle_pivot, %choose_middle ], [ %good_pivot, %choose_good ],
+                    [ %fast_pivot, %choose_fast ]
   %is_least = icmp eq $KEY %pivot, %least
   %is_largest = icmp eq $KEY %pivot, $LARGEST
   %are_equal = and i1 %is_least, %is_largest
@@ -278,7 +282,8 @@ done:
 
 ; Both sides of a partition, by two threads.
 define internal fastcc void @sort_sides(ptr %keys, ptr %spare, i64 %left, $KEY %least, i64 %rounds,
-                                        ptr %keys_right, ptr %spare_right, i64 %right, $KEY %pivot, i64 %share) noinline {
+                                        ptr %keys_right, ptr %spare_right, i64 %right, $KEY %pivot,
+                                        i64 %share) noinline {
   %sides = alloca %Segment, i32 2
   %left.0 = insertvalue %Segment poison, ptr %keys, 0
   %left.1 = insertvalue %Segment %left.0, ptr %spare, 1

@@ -1,7 +1,7 @@
 """Transposed copies of batches of matrices in machine code: how an axis becomes the last one and goes back.
 
-In: a symbol, `jitcore_sort_transpose_<bytes of an element>`. Out: LLVM text that defines it. Stage: rendering of
-routines.
+In: a symbol, `jitcore_sort_transpose_<bytes of an element>`. Out: LLVM text that defines it. Stage:
+rendering of routines.
 
     void jitcore_sort_transpose_4(in, out, i64 outer, i64 rows, i64 columns, i64 is_shared)
 

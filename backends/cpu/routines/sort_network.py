@@ -1,14 +1,15 @@
 """Sorting networks: code that sorts a few vectors of keys in registers.
 
-In: the type of keys and how many vectors. Out: LLVM text of a function that sorts up to that many vectors' worth
-of keys in memory. Stage: rendering of the sorting engine (`sort_engine.py`). Keys are signed integers.
+In: the type of keys and how many vectors. Out: LLVM text of a function that sorts up to that many vectors'
+worth of keys in memory. Stage: rendering of the sorting engine (`sort_engine.py`). Keys are signed
+integers.
 
 The vectors are the rows of a matrix. Its columns are sorted first, by a network whose comparators work on
-whole vectors; then neighbouring groups of columns are merged, 1 + 1, 2 + 2, ... until the matrix is sorted row
-by row. A group of `width` columns holds its elements in row order. Merging two of them is bitonic: the elements
-of the second group in reverse lie in the opposite row, in lanes reversed over both groups, so that every step of
-the merge is a comparator of one row with the reversed lanes of another, until rows remain, which end with
-comparators within the vector.
+whole vectors; then neighbouring groups of columns are merged, 1 + 1, 2 + 2, ... until the matrix is sorted
+row by row. A group of `width` columns holds its elements in row order. Merging two of them is bitonic: the
+elements of the second group in reverse lie in the opposite row, in lanes reversed over both groups, so that
+every step of the merge is a comparator of one row with the reversed lanes of another, until rows remain,
+which end with comparators within the vector.
 
 Source: K. E. Batcher, Sorting networks and their applications (1968); M. Blacher et al., Vectorized and
 performance-portable quicksort (2022), for the merging of columns.
@@ -134,8 +135,9 @@ def write_sort_rows(w: TextWriter, key: KeyType, rows: int) -> None:
         counts = network.shuffle(single, [0] * key.lanes)
         places = [w.at("%keys", row * key.lanes * align) for row in range(rows)]
         masks = [w.let(f"icmp slt {v} {key.lane_numbers(row * key.lanes)}, {counts}") for row in range(rows)]
-        loaded = [w.let(f"call {v} @llvm.masked.load.{suffix}.p0(ptr {place}, i32 {align}, {key.mask} {mask}, "
-                        f"{v} splat ({key.scalar} {key.largest}))")
+        beyond = f"{v} splat ({key.scalar} {key.largest})"
+        loaded = [w.let(f"call {v} @llvm.masked.load.{suffix}.p0(ptr {place}, i32 {align}, "
+                        f"{key.mask} {mask}, {beyond})")
                   for place, mask in zip(places, masks)]  # fmt: skip
         for row, place, mask in zip(network.sort_rows(loaded), places, masks):
             w.do(f"call void @llvm.masked.store.{suffix}.p0({v} {row}, ptr {place}, i32 {align}, "

@@ -6,9 +6,9 @@ In: a symbol. Out: LLVM text that defines it. Stage: rendering of routines.
     void jitcore_sort_refine_<dtype>(the same)
     void jitcore_sort_take_<bytes>(in, order, out, i64 outer, i64 n, i64 inner, i64 is_shared)
 
-An order is an array of 32-bit positions. `order` makes the one that sorts rows of keys; `refine` sorts the rows in a
-given order by keys that are more significant. Both sort numbers of 64 bits, a word of a key and a position. `take` reads the elements of
-axis n of an array [outer, n, inner] in an order of this shape.
+An order is an array of 32-bit positions. `order` makes the one that sorts rows of keys; `refine` sorts the
+rows in a given order by keys that are more significant. Both sort numbers of 64 bits, a word of a key and a
+position. `take` reads the elements of axis n of an array [outer, n, inner] in an order of this shape.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def render_order(symbol: str) -> str:
 class _Order:
     """Code that sorts a row's order by its keys.
 
-    A key is a list of words, the most significant first. Rows of packed words and places are sorted by the first
-    word; then, within each run of equal words, by the second one, and so on. A place is a position in the order so
-    far, so what is equal keeps its order; where there is no order yet, it is the position in the row.
+    A key is a list of words, the most significant first. Rows of packed words and places are sorted by the
+    first word; then, within each run of equal words, by the second one, and so on. A place is a position in
+    the order so far, so what is equal keeps its order; without an order, it is the position in the row.
 
     is_first: whether there is no order yet.
     """
@@ -171,11 +171,12 @@ class _Order:
                 self._call(f"split_runs{number + 1}", "%packed", "%spare", "%n", "%keys", "%order")
 
     def _call(self, name: str, packed: str, spare: str, n: str, keys: str, order: str) -> None:
-        self.w.do(f"call void @{name}(ptr {packed}, ptr {spare}, i64 {n}, ptr {keys}, ptr {order}, i64 %is_shared)")
+        self.w.do(f"call void @{name}(ptr {packed}, ptr {spare}, i64 {n}, ptr {keys}, ptr {order}, "
+                  f"i64 %is_shared)")  # fmt: skip
 
     # -- the result -----------------------------------------------------------------------------------------
     def _write_unpack(self) -> None:
-        """`look_up`: places become positions, by the order so far. `unpack`: the positions become the order."""
+        """`look_up`: places become positions, by the order so far. `unpack`: positions become the order."""
         w = self.w
         with write_range_function(w, "look_up", 2) as (packed, order), w.loop("%start", "%stop") as i:
             at = element(w, packed, i, 64)

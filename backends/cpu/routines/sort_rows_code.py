@@ -4,8 +4,9 @@ In: a symbol, `jitcore_sort_values_<dtype>`. Out: LLVM text that defines it. Sta
 
     void jitcore_sort_values_float32(in, out, spare, i64 pieces, i64 rows, i64 n, i64 is_shared)
 
-Rows are shared out in pieces; a piece has scratch of its own, so that scratch does not grow with the rows and stays
-in a cache. Every function of this family on rows begins with the four numbers, followed by its own.
+Rows are shared out in pieces; a piece has scratch of its own, so that scratch does not grow with the rows
+and stays in a cache. Every function of this family on rows begins with the four numbers, followed by its
+own.
 """
 
 from __future__ import annotations
@@ -129,7 +130,8 @@ def _write_values(w: TextWriter, encoding: Encoding) -> None:
     w.store(0, is_lost, "i8", 1)
     run_range(w, "read", [source, keys, is_lost])
     sort_keys(w, bits, keys, spare, "%n")
-    run_range(w, "write", [keys, target])
+    if not encoding.is_same:
+        run_range(w, "write", [keys, target])
     if encoding.is_float:
         with w.when(w.compare("ne", w.let(f"zext i8 {w.load(is_lost, 'i8', 1)} to i64"), 0)):
             w.do(f"call void @restore(ptr {source}, ptr {target}, i64 %n)")
@@ -148,6 +150,8 @@ def _write_conversions(w: TextWriter, encoding: Encoding) -> None:
                     w.do(f"store atomic i8 1, ptr {is_lost} monotonic, align 1")
 
         write_lanes(w, "%start", "%stop", lanes, read)
+    if encoding.is_same:
+        return
     with write_range_function(w, "write", 2) as (keys, target):
 
         def write(i, lanes):

@@ -5,11 +5,13 @@ In: a symbol, `jitcore_sort_top_<dtype>`. Out: LLVM text that defines it. Stage:
     void jitcore_sort_top_float32(in, values, places, keys, chosen, positions, packed,
                                   i64 pieces, i64 rows, i64 n, i64 is_shared, i64 k, i64 capacity)
 
-Keys are inverted, so that the largest elements have the smallest ones. One pass over a row finds the k-th smallest key:
-what is below the best bound so far goes to a buffer, and whenever this is full, its k smallest keys are kept and
-the last of them is the new bound. A second pass collects the positions of the k elements, which are then ordered.
+Keys are inverted, so that the largest elements have the smallest ones. One pass over a row finds the k-th
+smallest key: what is below the best bound so far goes to a buffer, and whenever this is full, its k
+smallest keys are kept and the last of them is the new bound. A second pass collects the positions of the k
+elements, which are then ordered. All keys have 64 bits, so that one engine serves both.
 
-Scratch per piece: keys[2 * capacity], chosen[k + 1] (keys), positions[2 * k + 1] (int32), packed[2 * k] (int64).
+Scratch per piece: keys[2 * capacity], chosen[k + 1], positions[2 * k + 1] (int32), packed[2 * k]; int64 but
+one.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from jitcore.backends.cpu.routines.llvm_text import TextWriter
 from jitcore.backends.cpu.routines.sort_encoding import Encoding, constant, is_any, type_of
 from jitcore.backends.cpu.routines.sort_network import key_type
 from jitcore.backends.cpu.routines.sort_order_code import ORDER_PREFIX
-from jitcore.backends.cpu.routines.sort_rows_code import element, sort_keys, write_row_function
+from jitcore.backends.cpu.routines.sort_rows_code import element, sort_keys, write_lanes, write_row_function
 
 TOP_PREFIX = "jitcore_sort_top_"
 
@@ -31,7 +33,7 @@ def render_top(symbol: str) -> str:
     """The module of `jitcore_sort_top_<dtype>`."""
     w = TextWriter()
     with write_row_function(w, symbol, _POINTERS, ("k", "capacity")):
-        _Selection(w, Encoding(np.dtype(symbol.removeprefix(TOP_PREFIX)))).write()
+        _Selection(w, Encoding(np.dtype(symbol.removeprefix(TOP_PREFIX)), 64)).write()
     return w.text()
 
 
@@ -44,13 +46,17 @@ class _Selection:
         self.buffer = self._place("%keys", w.mul(w.mul("%piece", "%capacity"), 2))
         self.spare = self._place(self.buffer, "%capacity")
         self.chosen = self._place("%chosen", w.mul("%piece", w.add("%k", 1)))
-        self.bound, self.count, self.ties = (w.let(f"alloca {kind}") for kind in (self.key.scalar, "i64", "i64"))
+        self.bound = w.let(f"alloca {self.key.scalar}")
+        self.count, self.ties = w.let("alloca i64"), w.let("alloca i64")
 
     def write(self) -> None:
         w = self.w
         first = w.minimum("%n", "%capacity")
-        with w.loop(0, first) as i:
-            self._store(self._key_at(i, 1), self._place(self.buffer, i), 1)
+
+        def fill(i, lanes):
+            self._store(self._key_at(i, lanes), self._place(self.buffer, i), lanes)
+
+        write_lanes(w, 0, first, self.key.lanes, fill)
         w.store(first, self.count)
         self._tighten()
         whole = w.add(first, w.let(f"and i64 {w.sub('%n', first)}, {-self.key.lanes}"))
@@ -120,7 +126,7 @@ class _Selection:
 
         def collect(i):
             x = self._key_at(i, 1)
-            is_below, is_tie = (w.let(f"icmp {relation} {self.key.scalar} {x}, {bound}") for relation in ("slt", "eq"))
+            is_below, is_tie = (w.compare(relation, x, bound) for relation in ("slt", "eq"))
             ties, count = w.load(self.ties), w.load(self.count)
             is_first_tie = w.let(f"and i1 {is_tie}, {w.compare('sgt', ties, 0)}")
             is_chosen = w.let(f"or i1 {is_below}, {is_first_tie}")
@@ -143,9 +149,10 @@ class _Selection:
         w, raw_bits = self.w, self.encoding.raw_bits
         order = element(w, self.found, w.add("%k", 1), 32)
         packed = element(w, "%packed", w.mul("%piece", w.mul("%k", 2)), 64)
-        name = f"{ORDER_PREFIX}int{self.key.bits}"
+        name = f"{ORDER_PREFIX}int64"
         w.declare(f"declare void @{name}(ptr, ptr, ptr, ptr, i64, i64, i64, i64)")
-        w.do(f"call void @{name}(ptr {self.chosen}, ptr {order}, ptr {packed}, ptr {element(w, packed, '%k', 64)}, "
+        spare = element(w, packed, "%k", 64)
+        w.do(f"call void @{name}(ptr {self.chosen}, ptr {order}, ptr {packed}, ptr {spare}, "
              f"i64 1, i64 1, i64 %k, i64 %is_shared)")  # fmt: skip
         start = w.mul("%row", "%k")
         with w.loop(0, "%k") as i:

@@ -1,0 +1,124 @@
+"""Scatters: updates at computed places, of which several may be the same element.
+
+In: a region whose iterations keep their order, and the buffer it updates. Out: kernels. Where many updates
+meet in few elements they are combined in parts, each with a copy of the elements of its own; the copies are
+combined in order. The number of parts depends on shapes only, so the result does not depend on threads.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from jitcore import dtypes
+from jitcore.lax.reduce import highest_value, lowest_value
+from jitcore.loopir.builder import Builder
+from jitcore.loopir.expr import Buffer, Graph, Result
+from jitcore.loopir.index import Axis, Index, linearize
+from jitcore.loopir.program import Kernel, Loop, Reduce, Store
+from jitcore.loopir.values import Region
+from jitcore.schedule.fusion import index_over, squeeze
+from jitcore.schedule.nest import RunTimeSize, shape_kernel
+
+# Updates that a part should have at least, and updates for each element of its copy.
+MIN_PART = 8192
+MIN_UPDATES_PER_ELEMENT = 4
+MAX_PARTS = 32
+# Updates of few elements take turns in this many copies, so that one need not wait for the one before it.
+TURNS = 4
+FEW_ELEMENTS = 1024
+# What is left over for the end is never so little that the number would stand in the program's text.
+MIN_REST = 16
+
+# How an update combines with the others of its part, and from what the parts start.
+_WITHIN = {"add": "add", "sub": "add", "mul": "mul", "max": "max", "min": "min"}
+_START = {
+    "add": lambda dtype: np.array(0, dtype),
+    "mul": lambda dtype: np.array(1, dtype),
+    "max": lowest_value,
+    "min": highest_value,
+}
+
+
+def region_kernel(builder: Builder, region: Region, buffer: Buffer) -> Kernel:
+    """The loops that store one region."""
+    axes = list(map(Axis, squeeze(region.value.shape)))
+    store = _store_region(region, buffer, index_over(region.value.shape, axes))
+    return shape_kernel(builder.graph, axes, [], [store], builder.new_temp, serial=region.serial)
+
+
+def region_kernels(builder: Builder, region: Region, buffer: Buffer) -> list[Kernel]:
+    """The kernels that store one region, in parts where that pays."""
+    parts = count_parts(region, buffer) if region.serial else 0
+    if not parts:
+        return [region_kernel(builder, region, buffer)]
+    graph, size, within = builder.graph, math.prod(buffer.shape), _WITHIN[region.combine]
+    length = (region.value.shape[0] - MIN_REST) // parts
+    turns = TURNS if size <= FEW_ELEMENTS else 1
+    private = builder.new_temp((parts * turns, size), buffer.dtype)
+    return [
+        _fill(builder, private, graph.const(_START[within](buffer.dtype), buffer.dtype)),
+        _update_parts(builder, region, buffer, private, Axis(parts), Axis(length)),
+        _combine_parts(graph, region, buffer, private, builder.new_temp),
+        _update_rest(builder, region, buffer, parts * length),
+    ]
+
+
+def count_parts(region: Region, buffer: Buffer) -> int:
+    """Into how many parts the updates are split; 0 for one loop over all of them."""
+    shape = (*region.value.shape, *buffer.shape)
+    if region.combine not in _WITHIN or dtypes.kind_of(buffer.dtype) not in "iuf":
+        return 0
+    if not region.value.shape or not all(isinstance(extent, (int, np.integer)) for extent in shape):
+        return 0
+    updates, size = math.prod(region.value.shape), max(1, math.prod(buffer.shape))
+    most = min(MAX_PARTS, updates // MIN_PART, updates // (size * MIN_UPDATES_PER_ELEMENT))
+    return most if most >= 2 and region.value.shape[0] >= 2 * (MIN_REST + most) else 0
+
+
+def _store_region(region: Region, buffer: Buffer, index: tuple) -> Store:
+    mask = region.mask(index) if region.mask is not None else None
+    place = linearize(region.place(index), buffer.shape)
+    return Store(buffer, place, region.value.at(index), mask, region.combine)
+
+
+def _fill(builder: Builder, buffer: Buffer, value) -> Kernel:
+    axes = list(map(Axis, buffer.shape))
+    store = Store(buffer, linearize(tuple(map(Index.of, axes)), buffer.shape), value)
+    return shape_kernel(builder.graph, axes, [], [store], builder.new_temp)
+
+
+def _update_parts(
+    builder: Builder, region: Region, buffer: Buffer, private: Buffer, part: Axis, first: Axis
+) -> Kernel:
+    """Each part's updates, in order, into its own copies of the elements."""
+    copies, size = private.shape
+    turns = copies // part.extent
+    axes = [first, *map(Axis, squeeze(region.value.shape[1:]))]
+    index = (Index.of(part) * first.extent + Index.of(first), *index_over(region.value.shape[1:], axes[1:]))
+    store = _store_region(region, buffer, index)
+    copy = Index.of(part) * turns + Index.of(first).mod(turns)
+    store.buffer, store.offset = private, store.offset + copy * size
+    store.combine = _WITHIN[region.combine]
+    kernel = shape_kernel(builder.graph, axes, [], [store], builder.new_temp, serial=True)
+    return Kernel([Loop(part, kernel.body)], kernel.vector, parallel=True, grain=RunTimeSize(1))
+
+
+def _combine_parts(graph: Graph, region: Region, buffer: Buffer, private: Buffer, new_temp) -> Kernel:
+    parts, size = private.shape
+    part, element = Axis(parts), Axis(size)
+    offset = Index.of(element)
+    result = Result(buffer.dtype, frozenset((element,)), 0)
+    total = (result, _WITHIN[region.combine], graph.load(private, Index.of(part) * size + offset))
+    store = Store(buffer, offset, graph.result(result), None, region.combine)
+    return shape_kernel(graph, [element], [part], [Reduce((part,), [total], []), store], new_temp)
+
+
+def _update_rest(builder: Builder, region: Region, buffer: Buffer, start: int) -> Kernel:
+    """The last updates, into the elements themselves."""
+    shape = region.value.shape
+    axes = [Axis(shape[0] - start), *map(Axis, squeeze(shape[1:]))]
+    index = (Index.of(axes[0]) + start, *index_over(shape[1:], axes[1:]))
+    store = _store_region(region, buffer, index)
+    return shape_kernel(builder.graph, axes, [], [store], builder.new_temp, serial=True)

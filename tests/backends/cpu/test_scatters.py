@@ -1,0 +1,106 @@
+"""Updates of elements that several indices name, on the CPU backend, against NumPy's `ufunc.at`."""
+
+import numpy as np
+import pytest
+
+import jitcore
+import jitcore.numpy as jnp
+from jitcore.backends.cpu.compiler import code_cache
+
+UFUNCS = {"set": None, "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "min": np.minimum,
+          "max": np.maximum}  # fmt: skip
+# updates, elements: none, one by one, in lanes, in parts, in parts with turns
+SIZES = [(0, 5), (1, 5), (40, 7), (1000, 2000), (40_000, 1), (100_003, 1000), (200_000, 11)]
+CASES = [(op, dtype) for op in UFUNCS for dtype in ("float32", "float64", "int8", "int32", "int64")]
+CASES += [("set", "bool"), ("max", "bool"), ("set", "complex64"), ("add", "complex64")]
+
+
+def draw(count, dtype, seed):
+    x = np.random.default_rng(seed).standard_normal(count) * 3
+    return x > 0 if dtype == "bool" else x.astype(dtype)
+
+
+def update(op, x, index, values):
+    """x with values combined in order, in a wider format; indices that are out of range are left out."""
+    index = np.where(index < 0, index + len(x), index)
+    inside = (index >= 0) & (index < len(x))
+    wide = x.astype({"f": np.float64, "c": np.complex128}.get(x.dtype.kind, x.dtype))
+    if UFUNCS[op] is None:
+        wide[index[inside]] = values[inside]
+    else:
+        UFUNCS[op].at(wide, index[inside], values[inside])
+    return wide
+
+
+def agree(got, wanted):
+    got, exact = np.asarray(got), got.dtype.kind not in "fc"
+    tolerance = 0 if exact else 2e3 * float(np.finfo(got.dtype).eps)
+    scale = 0 if exact else np.abs(wanted).max(initial=1)
+    np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance * scale)
+
+
+@pytest.mark.parametrize("index_dtype", ["int32", "int64"])
+@pytest.mark.parametrize("op, dtype", CASES)
+def test_repeated_indices(op, dtype, index_dtype):
+    for count, size in SIZES:
+        x, values = draw(size, dtype, 1), draw(count, dtype, 2)
+        if op == "multiply" and values.dtype.kind == "f":
+            values = 1 + values * values.dtype.type(1e-4)
+        index = np.random.default_rng(3).integers(-size - 3, size + 3, count).astype(index_dtype)
+        got = jitcore.jit(lambda x, i, v: getattr(x.at[i], op)(v))(x, index, values)
+        agree(got, update(op, x, index, values))
+
+
+@pytest.mark.parametrize("count, rows, width", [(50, 7, 5), (3000, 7, 33), (60_000, 5, 3), (1000, 1000, 40)])
+def test_rows(count, rows, width):
+    x, values = draw(rows * width, "float32", 1).reshape(rows, width), draw(count * width, "float32", 2)
+    values = values.reshape(count, width)
+    index = np.random.default_rng(3).integers(0, rows, count)
+    agree(jitcore.jit(lambda x, i, v: x.at[i].add(v))(x, index, values), update("add", x, index, values))
+    agree(jitcore.jit(lambda x, i, v: x.at[i].set(v))(x, index, values), update("set", x, index, values))
+
+
+def test_updates_that_read_what_is_updated():
+    x, index = draw(1000, "float32", 1), np.random.default_rng(3).integers(0, 1000, 5000)
+    wanted = update("add", x, index, 2 * x[index])
+    agree(jitcore.jit(lambda x, i: x.at[i].add(2 * x[i]))(x, index), wanted)
+    donating = jitcore.jit(lambda x, i: x.at[i].add(2 * x[i]), donate_argnums=0)
+    agree(donating(jnp.array(x), index), wanted)
+    looped = jitcore.jit(lambda x, i: jitcore.lax.fori_loop(0, 1, lambda _, c: c.at[i].add(2 * c[i]), x))
+    agree(looped(x, index), wanted)
+
+
+def test_result_does_not_depend_on_threads():
+    x, values = np.zeros(300, np.float32), draw(400_000, "float32", 2)
+    index = np.random.default_rng(3).integers(0, 300, values.size)
+    options = [{"parallel": False}, {"num_threads": 2}, {"num_threads": 3}, {}]
+    results = [np.asarray(jitcore.jit(lambda x, i, v: x.at[i].add(v), compiler_options=o)(x, index, values))
+               for o in options]  # fmt: skip
+    for result in results[1:]:
+        np.testing.assert_array_equal(result, results[0])
+
+
+def test_another_size_shares_the_code():
+    code_cache.clear()
+    add = jitcore.jit(lambda x, i, v: x.at[i].add(v))
+    for count, size in ((300_001, 100), (412_345, 77), (555_555, 130)):
+        index, values = np.arange(count) % size, np.ones(count, np.int32)
+        agree(add(np.zeros(size, np.int32), index, values), np.bincount(index))
+    assert add.cache_info().compiles <= 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("bins", [1, 3, 10, 1000])
+def test_histogram_obeys_its_edges(dtype, bins):
+    for count in (1, 5, 1000, 100_000):
+        x = draw(count, dtype, 5)
+        for limits in (None, (-5, 7), (-5.5, 8.25)):
+            counts, edges = jitcore.jit(lambda x, r=limits: jnp.histogram(x, bins, range=r))(x)
+            wanted = np.histogram(x, np.asarray(edges))[0]
+            np.testing.assert_array_equal(np.asarray(counts), wanted)
+
+
+def test_histogram_leaves_nan_out():
+    x = np.array([np.nan, 0.0, 0.25, 1.0, 2.0, -1.0, np.inf], np.float32)
+    counts, _ = jitcore.jit(lambda x: jnp.histogram(x, 4, range=(0, 1)))(x)
+    assert np.asarray(counts).tolist() == [1, 1, 0, 1]

@@ -1,0 +1,279 @@
+"""Programs from disk: a second process computes the same, compiles nothing, and loads no compiler.
+
+Everything happens in processes of their own, which share a folder.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jitcore.backends.cpu import host, objects
+
+ROOT = Path(__file__).parents[3]
+
+if not objects.can_link():
+    pytest.skip("programs are not kept on disk here", allow_module_level=True)
+
+PRELUDE = """
+import os, sys, threading
+import numpy as np
+import jitcore, jitcore.numpy as jnp
+from jitcore import jit, lax
+
+compiles = 0
+x = np.linspace(-3, 3, 1001, dtype=np.float32)
+
+def run(function, *arguments, **options):
+    global compiles
+    function = jit(function, **options)
+    result = function(*arguments)
+    compiles += function.cache_info().compiles
+    return np.asarray(result)
+
+def report(is_right):
+    print(bool(is_right), compiles, bool({"numba", "llvmlite"} & set(sys.modules)))
+"""
+
+# What a program is made of -> how a process computes it and compares it with NumPy.
+PROGRAMS = {
+    "elementwise": "report(np.allclose(run(lambda x: jnp.sin(x) + jnp.exp(x), x), np.sin(x) + np.exp(x)))",
+    "reduction": "report(np.allclose(run(lambda x: x.sum() + x.max(), x), x.sum() + x.max(), atol=1e-3))",
+    "while loop": """
+root = run(lambda a: lax.while_loop(lambda y: abs(y * y - a) > 1e-5, lambda y: 0.5 * (y + a / y), a), np.float32(2))
+report(abs(root - 2 ** 0.5) < 1e-4)
+""",
+    "branches": """
+branches = [lambda x: x, jnp.sin, jnp.cos, lambda x: 2 * x, lambda x: x * x, lambda x: x - 1, lambda x: x + 1]
+results = [run(lambda k, x: lax.switch(k, branches, x), np.int32(k), x) for k in (1, 4)]
+report(np.allclose(results[0], np.sin(x), atol=1e-6) and np.allclose(results[1], x * x))
+""",
+    "half floats": """
+wide = np.linspace(-70000, 70000, 1001)
+with np.errstate(over="ignore"):
+    expected = wide.astype(np.float16) * np.float16(2)
+report(np.array_equal(run(lambda x: x.astype(np.float16) * 2, wide), expected))
+""",
+    "complex": "z = x + 1j * x[::-1]; report(np.allclose(run(lambda z: z * z + 1, z), z * z + 1, atol=1e-5))",
+    "other sizes": """
+report(all(np.allclose(run(lambda x: x * 3 - 1, x[:n]), x[:n] * 3 - 1) for n in (1000, 900, 17)))
+""",
+    "callback": """
+shape = jitcore.ShapeDtypeStruct(x.shape, x.dtype)
+twice = lambda x: 2 * jitcore.pure_callback(lambda y: np.asarray(y)[::-1] + 1, shape, x * 3)
+report(np.allclose(run(twice, x), 2 * (x[::-1] * 3 + 1)))
+""",
+    "threads": """
+from jitcore.backends.cpu import threads
+large = np.ones(3_000_000, np.float32)
+small = run(lambda x: jnp.exp(x) * x + 1, x)
+before = threads.LAYERS[threads._cells.layer]
+threads.set_num_threads(4)
+result = run(lambda x: jnp.exp(x) * x + 1, large)
+report(np.allclose(result, np.e + 1) and before == "spawn" and threads._cells.opener == 0
+       and threads.describe()["layer"] == ("spawn" if threads.describe()["tbb"] is None else "tbb"))
+""",
+    "symbolic sizes": """
+report(np.allclose(run(lambda x: x * 2, x, abstracted_axes=("n",)), x * 2))
+""",
+}
+
+
+def run_process(body: str, folder: Path, prelude: str = PRELUDE, **environment: str) -> list[str]:
+    """The words that Python code prints in a process of its own, whose programs are kept in `folder`."""
+    env = {**os.environ, "JITCORE_CACHE_DIR": str(folder), "PYTHONPATH": str(ROOT), **environment}
+    command = [sys.executable, "-W", "error::RuntimeWarning", "-c", prelude + body]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=env)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The folder, after a process that ran all programs."""
+    folder = tmp_path_factory.mktemp("programs", numbered=True)
+    os.chmod(folder, 0o700)
+    words = run_process("\n".join(PROGRAMS.values()), folder)
+    assert words[::3] == ["True"] * len(PROGRAMS) and words[2] == "True" and int(words[1]) > 0
+    return folder
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_second_process_compiles_nothing(folder, name):
+    assert run_process(PROGRAMS[name], folder) == ["True", "0", "False"]
+
+
+def test_fork_of_a_process_that_loaded_programs(folder):
+    body = """
+def check():
+    return np.allclose(run(lambda x: jnp.sin(x) + jnp.exp(x), x), np.sin(x) + np.exp(x))
+def fork():
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if check() and np.allclose(run(lambda x: x * 3 - 1, x), x * 3 - 1) else 1)
+    return os.waitpid(pid, 0)[1]
+workers = [threading.Thread(target=check) for _ in range(4)]
+[worker.start() for worker in workers]
+[worker.join() for worker in workers]
+report([fork() for _ in range(3)] == [0] * 3 and check())
+"""
+    assert run_process(body, folder) == ["True", "0", "False"]
+
+
+def test_fork_while_other_threads_load(folder):
+    body = """
+from jitcore.backends.cpu import native, symbols
+def load():
+    symbols._addresses.clear()
+    native._open_conversions.cache_clear()
+    return symbols.address_of("__truncdfhf2")
+def load_often():
+    while not stop.is_set():
+        load()
+def fork():
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if load() else 1)
+    return os.waitpid(pid, 0)[1]
+load()
+stop = threading.Event()
+workers = [threading.Thread(target=load_often) for _ in range(3)]
+[worker.start() for worker in workers]
+codes = {fork() for _ in range(20)}
+stop.set()
+[worker.join() for worker in workers]
+report(codes == {0})
+"""
+    assert run_process(body, folder) == ["True", "0", "False"]
+
+
+def test_inspection_of_a_program_from_disk(folder):
+    body = """
+f = jit(lambda x: jnp.sin(x) + jnp.exp(x))
+f(x)
+stages = f.inspect()
+print(f.cache_info().compiles, "define" in stages["kernel"], "ret" in stages["assembly"])
+"""
+    assert run_process(body, folder) == ["0", "True", "True"]
+
+
+ELEMENTWISE = PROGRAMS["elementwise"]
+
+
+@pytest.mark.parametrize(("prelude", "environment"), [
+    (PRELUDE, {"NUMBA_ENABLE_AVX": "0"}),
+    (PRELUDE, {"NUMBA_CPU_NAME": "generic"}),
+    ("import jitcore; jitcore.__version__ = '0.0.1'" + PRELUDE, {}),
+    ("import llvmlite, os; from jitcore.backends.cpu import host; host._INSTALLED += b'edited'" + PRELUDE, {}),
+], ids=["no AVX", "generic", "version", "sources"])  # fmt: skip
+def test_what_was_compiled_for_something_else_is_not_found(folder, prelude, environment):
+    assert run_process(ELEMENTWISE, folder, prelude, **environment) == ["True", "1", "True"]
+    assert run_process(ELEMENTWISE, folder)[:2] == ["True", "0"]
+
+
+def test_settings_made_in_python_count(folder):
+    """Without AVX by the settings of Numba's module: nothing on disk fits, and nothing is learnt from it."""
+    prelude = "import numba; numba.config.ENABLE_AVX = 0" + PRELUDE
+    assert run_process(ELEMENTWISE, folder, prelude) == ["True", "1", "True"]
+    assert run_process(ELEMENTWISE, folder) == ["True", "0", "False"]
+
+
+def test_damaged_files_are_compiled_anew(folder, tmp_path):
+    body = ELEMENTWISE + "\nreport(True)"
+    copy = tmp_path / "copy"
+    copy.mkdir(mode=0o700)
+    for number, path in enumerate(sorted(folder.iterdir())):
+        data = bytearray(path.read_bytes())
+        if number % 2:
+            data = data[: len(data) // 2]
+        else:
+            data[len(data) // 2] ^= 4
+        (copy / path.name).write_bytes(data)
+    assert run_process(body, copy)[:2] == ["True", "1"]
+    assert run_process(ELEMENTWISE, copy) == ["True", "0", "False"]
+
+
+def test_intact_files_of_other_content_are_compiled_anew(folder, tmp_path):
+    """What the folder keeps faithfully need not be a program: it is replaced."""
+    code = """
+from pathlib import Path
+from jitcore.dispatch.disk_cache import open_cache
+for path in Path(open_cache().folder).iterdir():
+    key = bytes.fromhex(path.stem)
+    content = open_cache().find(key)
+    if len(content) > 1000:
+        open_cache().add(key, content[:300])
+"""
+    copy = tmp_path / "copy"
+    copy.mkdir(mode=0o700)
+    for path in folder.iterdir():
+        (copy / path.name).write_bytes(path.read_bytes())
+    assert run_process(code, copy, prelude="") == []
+    assert run_process(ELEMENTWISE, copy)[:2] == ["True", "1"]
+    assert run_process(ELEMENTWISE, copy) == ["True", "0", "False"]
+
+
+def test_processes_that_begin_at_once_share(tmp_path):
+    folder = tmp_path / "new"
+    env = {**os.environ, "JITCORE_CACHE_DIR": str(folder), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", PRELUDE + ELEMENTWISE]
+    started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) for _ in range(3)]
+    assert [process.communicate(timeout=100)[0].split()[0] for process in started] == ["True"] * 3
+    assert run_process(ELEMENTWISE, folder) == ["True", "0", "False"]
+
+
+def test_without_a_folder_nothing_is_written(tmp_path):
+    env = {"JITCORE_CACHE_DIR": "", "XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    assert run_process(ELEMENTWISE, tmp_path, **env)[:2] == ["True", "1"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_default_folder_is_the_user_s_cache(tmp_path):
+    env = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "HOME": str(tmp_path)}
+    prelude = "import os; del os.environ['JITCORE_CACHE_DIR']" + PRELUDE
+    assert run_process(ELEMENTWISE, tmp_path, prelude, **env)[:2] == ["True", "1"]
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["jitcore"]
+
+
+# -- what keys are made of ----------------------------------------------------------------------------------
+def test_sources_are_stamped(tmp_path):
+    (tmp_path / "inner").mkdir()
+    for name in ("a.py", "inner/b.py", "notes.txt"):
+        (tmp_path / name).write_text("x = 1\n")
+    before = host._stamp_sources(str(tmp_path))
+    assert [row[0] for row in before] == ["a.py", "b.py"]
+    (tmp_path / "inner" / "b.py").write_text("x = 12\n")
+    assert host._stamp_sources(str(tmp_path)) != before
+
+
+def test_keys_differ_when_a_part_does():
+    keys = {host.make_key(*parts) for parts in (("a", "b"), ("a", "c"), ("ab",), ("a", "b", ""))}
+    assert len(keys) == 4 and all(len(key) == 32 for key in keys)
+    assert host.make_key("a", "b") == host.make_key("a", "b")
+
+
+def test_processor_is_named_from_cpuinfo_too(monkeypatch, tmp_path):
+    monkeypatch.setattr(host, "_PROCESSOR_FILE", tmp_path / "absent")
+    cpuinfo = tmp_path / "cpuinfo"
+    monkeypatch.setattr(host, "_CPUINFO_FILE", cpuinfo)
+    assert host._read_processor() is None
+    texts = [f"processor\t: {n}\nmodel name\t: Fast {model}\ncpu MHz\t\t: {mhz}\nflags\t: avx\n\nprocessor\t: 1\n"
+             for n, model, mhz in ((0, 1, 1000), (1, 1, 2000), (0, 2, 1000))]  # fmt: skip
+    found = []
+    for text in texts:
+        cpuinfo.write_text(text)
+        found.append(host._read_processor())
+    assert found[0] == found[1] != found[2] and b"avx" in found[0]
+
+
+def test_target_is_what_the_compiler_says():
+    from jitcore.backends.cpu import native
+
+    assert host.find_target() == native.describe_target()
+    assert np.dtype(np.intp).itemsize == 8 and host.find_target().triple.startswith("x86_64")
