@@ -3,7 +3,7 @@
 In: `JITCORE_*` environment variables (read once, at import), `config.update` (all threads) and
 `config.override` (this thread, inside a `with`). Out: plain attribute reads such as `config.enable_x64`, and
 `config.trace_key`, which every cache of traced programs puts into its keys. Stage: before all others; this
-module imports nothing of jitcore.
+module imports only the lock that its values need.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jitcore.concurrency import Lock
 
 __all__ = [
     "FLAGS", "Config", "Flag", "config",
@@ -257,7 +259,7 @@ class Override:
         return wrapper
 
 
-_lock = threading.RLock()
+_lock = Lock()
 _key_of_values: dict[tuple, int] = {}
 # The instance dictionaries of threads that are inside an override: a global update must refresh their key.
 _overriding: dict[int, dict[str, Any]] = {}

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[1]
 
 #: The layers, lowest first; the names in one row may import each other.
 LAYERS = (
+    ("concurrency",),
     ("errors", "argument_errors"),
     ("config",),
     ("dtypes",),

@@ -6,11 +6,11 @@ In: a `loopir.Program` and options. Out: `NativeProgram`, which programs of othe
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections import OrderedDict
 
 from jitcore.backends.cpu import cpuinfo, native
 from jitcore.backends.cpu.layout import ProgramLayout, RenderOptions
+from jitcore.concurrency import Lock
 from jitcore.dispatch.backend import CompileOptions
 from jitcore.dispatch.executables import drop_oldest
 from jitcore.loopir.program import Native, Program, format_program
@@ -30,7 +30,7 @@ class _CodeCache:
     """Compiled programs by canonical text: bounded, least recently used first out, thread-safe."""
 
     def __init__(self):
-        self._lock = threading.RLock()
+        self._lock = Lock()
         self._programs: OrderedDict[bytes, NativeProgram] = OrderedDict()
 
     def find(self, key: bytes) -> NativeProgram | None:
@@ -57,6 +57,7 @@ def compile_program(program: Program, options: CompileOptions) -> tuple[NativePr
     """(machine code, where its buffers and sizes are, whether anything was compiled now)."""
     layout = ProgramLayout(program)
     text = format_program(program, layout.sizes.name)
+    layout.sizes.close()
     render_options = RenderOptions(
         cpuinfo.native_vector_bytes(),
         options.fastmath,

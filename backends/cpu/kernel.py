@@ -11,23 +11,12 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from jitcore import dtypes
+from jitcore.backends.cpu.accumulator import Accumulator
 from jitcore.backends.cpu.function import FunctionEmitter
-from jitcore.backends.cpu.lanes import (
-    I32,
-    I64,
-    SIZES,
-    TABLE,
-    Pair,
-    choose,
-    element_constant,
-    iota,
-    map_parts,
-    part_dtype,
-    splat,
-)
+from jitcore.backends.cpu.lanes import I64, SIZES, TABLE, part_dtype
 from jitcore.backends.cpu.layout import RenderOptions
 from jitcore.backends.cpu.repeat import emit_repeat
-from jitcore.backends.cpu.scalar_ops import IDENTITIES, count_math_calls, emit_operation
+from jitcore.backends.cpu.scalar_ops import count_math_calls, emit_operation
 from jitcore.backends.cpu.scan import block_totals, emit_blocks, emit_scan
 from jitcore.backends.cpu.scatter import emit_ordered_store
 from jitcore.backends.cpu.sizes import SizeTable
@@ -175,12 +164,12 @@ class KernelRenderer:
 
     # -- reductions ---------------------------------------------------------------------------------------
     def _reduce(self, e: FunctionEmitter, reduce: Reduce) -> None:
-        accumulators = [_Accumulator(self, e, reduce, part) for part in reduce.parts]
+        accumulators = [Accumulator(self, e, reduce, part) for part in reduce.parts]
         self._sweep(e, reduce, accumulators, I64(0), e.size(reduce.axes[0].extent))
         for accumulator in accumulators:
             e.results[accumulator.result] = accumulator.read()
 
-    def _sweep(self, e, reduce: Reduce, accumulators: list[_Accumulator], start, stop) -> None:
+    def _sweep(self, e, reduce: Reduce, accumulators: list[Accumulator], start, stop) -> None:
         """All iterations with the first axis in [start, stop), combined into the accumulators."""
         body = [*reduce.stores]
         roots = [expr for _, _, expr in reduce.parts]
@@ -208,7 +197,7 @@ class KernelRenderer:
             low = e.b.mul(number, block)
             high = e.b.add(low, block)
             high = e.b.select(e.b.icmp_signed("<", high, extent), high, extent)
-            accumulators = [_Accumulator(self, e, reduce, part) for part in reduce.parts]
+            accumulators = [Accumulator(self, e, reduce, part, start=low) for part in reduce.parts]
             self._sweep(e, reduce, accumulators, low, high)
             for accumulator, buffer in zip(accumulators, reduce.partials):
                 e.write_element(buffer, number, accumulator.read())
@@ -220,7 +209,7 @@ class KernelRenderer:
         reduce = body[0]
         blocks = e.size(reduce.partials[0].shape[0])
         for part, buffer in zip(reduce.parts, reduce.partials):
-            accumulator = _Accumulator(self, e, reduce, part, scalar=True)
+            accumulator = Accumulator(self, e, reduce, part, scalar=True)
 
             def run(i, accumulator=accumulator, buffer=buffer):
                 accumulator.combine(e.read_element(buffer, i))
@@ -235,104 +224,6 @@ class _Root:
 
     def __init__(self, expr: Expr):
         self.value, self.mask, self.offset = expr, None, None
-
-
-class _Accumulator:
-    """The running value of one part of a reduction: a stack slot, in lanes where iterations or outputs
-    are."""
-
-    def __init__(
-        self, renderer: KernelRenderer, e: FunctionEmitter, reduce: Reduce, part, scalar: bool = False
-    ):
-        self.e, (self.result, self.op, self.expr) = e, part
-        lanes = renderer.lanes_of(reduce) if renderer.kernel.vector in reduce.axes and not scalar else 1
-        self.along_lanes = lanes > 1
-        self.spread = lanes if self.along_lanes else e.lanes
-        self.axis = reduce.axes[-1]
-        self.dtype = self.expr.dtype
-        self.slot = e.stack_slot(element_constant(self.dtype, IDENTITIES[self.op](self.dtype), self.spread))
-        self.tracks_index = self.op in ("argmax", "argmin")
-        if self.tracks_index:
-            self.index_slot = e.stack_slot(element_constant(dtypes.int64, 2**63 - 1, self.spread))
-
-    def update(self) -> None:
-        """Combines the current iteration's value; lanes past the end keep what they had."""
-        e, b = self.e, self.e.b
-        value = e.expr_in_lanes(self.expr)
-        if self.tracks_index:
-            return self._update_index(value)
-        old = e.read_slot(self.slot)
-        new = self._merge(old, value)
-        if e.mask is not None and self.along_lanes:
-            new = choose(b, e.mask, new, old)
-        e.write_slot(self.slot, new)
-
-    def combine(self, value: ir.Value | Pair) -> None:
-        self.e.write_slot(self.slot, self._merge(self.e.read_slot(self.slot), value))
-
-    def _merge(self, old, new):
-        # the new value first: what `max` does about NaN then waits for nothing from the iteration before
-        return emit_operation(self.e.b, self.op, [self.dtype, self.dtype], self.dtype, [new, old])
-
-    def _update_index(self, value) -> None:
-        e, b = self.e, self.e.b
-        position = e.axis_values[self.axis]
-        if self.spread > 1:
-            position = splat(b, position, self.spread)
-            if self.along_lanes:
-                position = b.add(position, iota(self.spread))
-        old, old_index = b.load(self.slot), b.load(self.index_slot)
-        better = self._is_better(value, position, old, old_index)
-        if e.mask is not None and self.along_lanes:
-            better = b.and_(better, e.mask)
-        b.store(b.select(better, value, old), self.slot)
-        b.store(b.select(better, position, old_index), self.index_slot)
-
-    def _is_better(self, value, position, old, old_index):
-        """More extreme, or equally extreme and earlier; NaN is the most extreme."""
-        b = self.e.b
-        sign = "gt" if self.op == "argmax" else "lt"
-
-        def test(op, x, y):
-            return emit_operation(b, op, [self.dtype, self.dtype], dtypes.bool_, [x, y])
-
-        wins, ties = test(sign, value, old), test("eq", value, old)
-        if dtypes.is_floating(self.dtype):
-            new_nan, old_nan = test("ne", value, value), test("ne", old, old)
-            wins = b.or_(wins, b.and_(new_nan, b.not_(old_nan)))
-            ties = b.or_(ties, b.and_(new_nan, old_nan))
-        return b.or_(wins, b.and_(ties, b.icmp_signed("<", position, old_index)))
-
-    def read(self) -> ir.Value:
-        """The combined value (the position for argmax): one number, or one for each lane of the outputs."""
-        b = self.e.b
-        value = self.e.read_slot(self.slot)
-        index = b.load(self.index_slot) if self.tracks_index else None
-        if self.along_lanes:
-            value, index = self._combine_lanes(value, index)
-        if not self.tracks_index:
-            return value
-        return emit_operation(b, "convert", [dtypes.int64], self.result.dtype, [index])
-
-    def _combine_lanes(self, value, index):
-        b, width = self.e.b, self.spread
-        while width > 1:
-            width //= 2
-            halves = [map_parts(lambda part: self._half(part, width, k), value) for k in range(2)]  # noqa: B023
-            if index is None:
-                value = self._merge(*halves)
-            else:
-                places = [self._half(index, width, k) for k in range(2)]
-                better = self._is_better(halves[1], places[1], halves[0], places[0])
-                value, index = b.select(better, halves[1], halves[0]), b.select(better, places[1], places[0])
-        return value, index
-
-    def _half(self, value, width: int, which: int):
-        b = self.e.b
-        if width == 1:
-            return b.extract_element(value, I32(which))
-        chosen = ir.Constant(ir.VectorType(I32, width), [I32(which * width + k) for k in range(width)])
-        return b.shuffle_vector(value, ir.Constant(value.type, ir.Undefined), chosen)
 
 
 def _count_calls(node: Expr) -> int:

@@ -18,12 +18,21 @@ def is_static(size) -> bool:
 
 
 class SizeTable:
-    """Numbers sizes in order of first appearance."""
+    """Numbers sizes in order of first appearance.
+
+    Code that is found by a program's text gets the sizes that stand in the text; once it is written
+    (`close`), a size that does not is an error of the renderer."""
 
     def __init__(self):
         self.slots: dict = {}
+        self.is_closed = False
+
+    def close(self) -> None:
+        self.is_closed = True
 
     def slot(self, size) -> int:
+        if self.is_closed and size not in self.slots:
+            raise AssertionError(f"size {size} does not stand in the program's text")
         return self.slots.setdefault(size, len(self.slots))
 
     def name(self, size) -> str:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Union
@@ -23,6 +22,7 @@ from typing import Any, Union
 import numpy as np
 
 from jitcore.argument_errors import inconclusive_dimension_error
+from jitcore.concurrency import Lock
 from jitcore.core.intervals import Interval, as_interval, find_interval
 from jitcore.core.polynomial import (
     Monomial,
@@ -45,7 +45,7 @@ Dim = Union[int, "DimExpr"]
 
 _numbers = itertools.count()
 _interned: weakref.WeakValueDictionary[tuple, DimExpr] = weakref.WeakValueDictionary()
-_lock = threading.Lock()
+_lock = Lock()
 
 
 class DimExpr:

@@ -7,7 +7,6 @@ In: the name of a backend or platform, or nothing. Out: a `Backend`. Backends co
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -15,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from jitcore import argument_errors
+from jitcore.concurrency import Lock
 from jitcore.config import config
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
@@ -94,7 +94,7 @@ class _Installed:
     reasons: dict[str, str] = field(default_factory=dict)
 
 
-_lock = threading.RLock()
+_lock = Lock()
 _installed: _Installed | None = None
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from typing import NamedTuple
+
+from jitcore.concurrency import Lock
 
 
 class CacheInfo(NamedTuple):
@@ -20,7 +21,7 @@ class Counters:
     """Process-wide totals of `traces` and `compiles`. Thread-safe."""
 
     def __init__(self):
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self.traces = 0
         self.compiles = 0
 

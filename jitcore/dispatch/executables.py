@@ -6,12 +6,12 @@ In: a key that says what a program computes, and how to build it. Out: a `Shared
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from jitcore.concurrency import Lock
 from jitcore.config import config
 from jitcore.core.aval import ShapedArray
 from jitcore.dispatch.backend import Executable
@@ -28,7 +28,7 @@ class SharedExecutable:
 
     def __init__(self, executable: Executable):
         self.executable = executable
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._bound: dict[tuple, Callable[..., list[np.ndarray]]] = {}
 
     def bind(self, in_avals: Sequence[ShapedArray]) -> Callable[..., list[np.ndarray]]:
@@ -48,9 +48,9 @@ class ExecutableCache:
     """Shared executables by key; the least recently used one is dropped."""
 
     def __init__(self):
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._executables: OrderedDict[tuple, SharedExecutable] = OrderedDict()
-        self._building: dict[tuple, threading.Lock] = {}
+        self._building: dict[tuple, Lock] = {}
 
     def find_or_build(self, key: tuple, build: Callable[[], Executable]) -> SharedExecutable:
         """The executable of this key; of several threads that miss it one builds and the others wait."""
@@ -58,7 +58,7 @@ class ExecutableCache:
         if found is not None:
             return found
         with self._lock:
-            building = self._building.setdefault(key, threading.Lock())
+            building = self._building.setdefault(key, Lock())
         try:
             with building:
                 found = self._find(key)

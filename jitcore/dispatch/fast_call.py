@@ -9,7 +9,6 @@ library.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.array import ConcreteArray
+from jitcore.concurrency import Lock
 from jitcore.config import config
 from jitcore.core.trace import context, eval_trace
 from jitcore.dispatch.executables import drop_oldest
@@ -89,7 +89,7 @@ class FastCalls:
     """
 
     def __init__(self):
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._variants: dict[Any, dict[tuple, _Variant]] = {}
         self.dispatchers: dict[Any, Callable] = {}
 

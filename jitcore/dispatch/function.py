@@ -6,7 +6,6 @@ options; it does not keep the function alive, so that a lambda and what was trac
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import jitcore.numpy  # noqa: F401  gives arrays and tracers their operators
+from jitcore.concurrency import Lock
 from jitcore.config import config
 from jitcore.core.aval import ShapedArray
 from jitcore.core.trace import Tracer, context, eval_trace, unexpected_tracer_error
@@ -78,7 +78,7 @@ class JitFunction:
         self.plan = plan_arguments(fun, options)
         self.misses = MissLog()
         self.fast = FastCalls()
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self.clear()
 
     def clear(self) -> None:
@@ -185,7 +185,7 @@ def read_values(fun: Callable, call: CallSignature) -> list[np.ndarray]:
 
 # -- one JitFunction per function object and options ---------------------------------------------------------
 
-_lock = threading.Lock()
+_lock = Lock()
 _functions: weakref.WeakKeyDictionary[Callable, dict[JitOptions, JitFunction]] = weakref.WeakKeyDictionary()
 _all_functions: weakref.WeakSet[JitFunction] = weakref.WeakSet()
 

@@ -8,15 +8,15 @@ executables, found in a cache by what the program computes.
 from __future__ import annotations
 
 import operator
-import threading
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from jitcore import passes
 from jitcore.array import ConcreteArray
+from jitcore.concurrency import Lock, cached_attribute
 from jitcore.config import config
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Var
@@ -48,16 +48,16 @@ class Program:
     ):
         self.traced, self.options, self.backend = traced, options, backend
         self.donated = donated or (False,) * len(traced.jaxpr.invars)
-        self._lock, self._bind_lock = threading.Lock(), threading.Lock()
+        self._lock, self._bind_lock = Lock(), Lock()
         # done for this program and not yet taken; none for an executable found in the cache
         self._compiles = 0
 
-    @cached_property
+    @cached_attribute
     def closed_jaxpr(self) -> ClosedJaxpr:
         """The traced jaxpr with its captured values."""
         return ClosedJaxpr(self.traced.jaxpr, self.traced.consts)
 
-    @cached_property
+    @cached_attribute
     def const_values(self) -> list[np.ndarray]:
         values = []
         for const in self.traced.consts:
@@ -66,13 +66,13 @@ class Program:
             values.append(read_value(const, read_leaf(const)[1]))
         return values
 
-    @cached_property
+    @cached_attribute
     def optimized(self) -> ClosedJaxpr:
         """After the passes; captured values are its leading inputs. All inputs are still there."""
         closed, _ = close_over_consts(self.traced.jaxpr, self.traced.consts)
         return passes.run_pipeline(closed)
 
-    @cached_property
+    @cached_attribute
     def kept(self) -> tuple[int, ...]:
         """Which inputs (captured values, then leaves) the executable takes: those that are read, in order."""
         jaxpr = self.optimized.jaxpr
@@ -82,7 +82,7 @@ class Program:
         read = find_read_vars(jaxpr)
         return tuple(i for i, var in enumerate(jaxpr.invars) if var in read)
 
-    @cached_property
+    @cached_attribute
     def compiled_jaxpr(self) -> ClosedJaxpr:
         """What the backend gets."""
         jaxpr = self.optimized.jaxpr
@@ -90,7 +90,7 @@ class Program:
             return self.optimized
         return ClosedJaxpr(jaxpr.replace(invars=[jaxpr.invars[i] for i in self.kept]), [])
 
-    @cached_property
+    @cached_attribute
     def reused(self) -> tuple[bool, ...]:
         """For each leaf, whether an output of its shape and dtype can take over its memory."""
         free: dict[tuple, int] = {}
@@ -111,17 +111,17 @@ class Program:
         return [aval for i, aval in enumerate(self.traced.jaxpr.in_avals)
                 if self.donated[i] and not self.reused[i] and n_consts + i in self.kept]  # fmt: skip
 
-    @cached_property
+    @cached_attribute
     def compile_options(self) -> CompileOptions:
         n_consts = len(self.traced.consts)
         donated = tuple(i >= n_consts and self.reused[i - n_consts] for i in self.kept)
         return CompileOptions(donated, **dict(self.options.compiler_options))
 
-    @cached_property
+    @cached_attribute
     def executable(self) -> Executable:
         return self._shared.executable
 
-    @cached_property
+    @cached_attribute
     def _shared(self) -> SharedExecutable:
         with name_compile(self.traced.fun_name):
             computed = program_key(self.compiled_jaxpr)
@@ -162,7 +162,7 @@ class Program:
             run = _select_arguments(run, kept_leaves)
         return _check_nans(run, self.traced.fun_name) if config.debug_nans else run
 
-    @cached_property
+    @cached_attribute
     def weak_types(self) -> tuple[bool, ...]:
         return tuple(aval.weak_type for aval in self.traced.jaxpr.out_avals)
 

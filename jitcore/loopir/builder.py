@@ -203,7 +203,31 @@ class Builder:
         return self.compute([x.shape[d] for d in kept], x.dtype, reads, combine, work, [x])
 
     def arg_reduce(self, op: str, x: Value, axis: int, index_dtype) -> Value:
+        if is_few([x.shape[axis]]):
+            return self.find_extreme(op, x, axis, np.dtype(index_dtype))
         return Reduction(op, x, (axis,), index_dtype)
+
+    def find_extreme(self, op: str, x: Value, axis: int, index_dtype) -> Value:
+        """The first position of the extreme of a few elements; NaN is the most extreme."""
+        g, sign, extent = self.graph, "gt" if op == "argmax" else "lt", x.shape[axis]
+
+        def reads(index):
+            return [(x, (*index[:axis], constant(k), *index[axis:])) for k in range(extent)]
+
+        def combine(index, best, *others):
+            position = g.const(0, index_dtype)
+            for k, other in enumerate(others, 1):
+                better = g.op(sign, other, best, dtype=dtypes.bool_)
+                if dtypes.is_inexact(x.dtype):
+                    first_nan = g.op("and", g.op("ne", other, other, dtype=dtypes.bool_),
+                                     g.op("eq", best, best, dtype=dtypes.bool_))  # fmt: skip
+                    better = g.op("or", better, first_nan)
+                best = g.op("select", better, other, best, dtype=x.dtype)
+                position = g.op("select", better, g.const(k, index_dtype), position, dtype=index_dtype)
+            return position
+
+        shape = (*x.shape[:axis], *x.shape[axis + 1 :])
+        return self.compute(shape, index_dtype, reads, combine, 4 * extent * (1 + x.work), [x])
 
     def running(self, op: str, x: Value, axis: int, reverse: bool) -> Value:
         return Running(op, x, axis, reverse)

@@ -127,6 +127,9 @@ class Index:
         for atom, coefficient in other.terms:
             merged[atom] = merged.get(atom, 0) + coefficient
         terms = tuple((atom, c) for atom, c in merged.items() if not _is_zero(c))
+        whole = _join_quotient(terms)
+        if whole is not None:
+            return whole + (self.const + other.const)
         return Index(_sorted_terms(terms), self.const + other.const)
 
     def __neg__(self) -> Index:
@@ -252,6 +255,19 @@ def _is_zero(value) -> bool:
 
 def _is_one(value) -> bool:
     return isinstance(value, int) and value == 1
+
+
+def _join_quotient(terms: tuple) -> Index | None:
+    """The sum of the terms when some are `(a // n) * n + a % n`, which is `a`: a reshape and back again."""
+    for remainder, factor in terms:
+        if remainder.__class__ is not Mod:
+            continue
+        for quotient, coefficient in terms:
+            if quotient.__class__ is FloorDiv and (quotient.index, quotient.size) == (
+                    remainder.index, remainder.size) and coefficient == factor * remainder.size:  # fmt: skip
+                rest = tuple(term for term in terms if term[0] not in (quotient, remainder))
+                return Index(rest) + remainder.index * factor
+    return None
 
 
 def _divide_exactly(coefficient, size):

@@ -91,7 +91,6 @@ def cholesky(a, *, upper: bool = False, symmetrize_input: bool = True):
     `numpy.linalg.cholesky`."""
     (a,) = _matrices("cholesky", a, is_square=True)
     factor = lax_linalg.cholesky(a, symmetrize_input=symmetrize_input)
-    factor = diagonals.tril(factor)
     return _adjoint(factor) if upper else factor
 
 

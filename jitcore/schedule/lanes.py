@@ -136,7 +136,8 @@ class LaneBuilder(Builder):
     def settle(self, value: Value) -> Value:
         """The value with roots unrolled into expressions."""
         if isinstance(value, Reduction):
-            elements = {key: self.fold_element(value, index) for key, index in self.lanes.positions(value.shape)}
+            positions = self.lanes.positions(value.shape)
+            elements = {key: self.fold_element(value, index) for key, index in positions}
         elif isinstance(value, Regions):
             elements = self.patch(value)
         elif isinstance(value, Running):

@@ -84,7 +84,7 @@ def _split_into_blocks(statement: Reduce | Scan, new_temp) -> bool:
             return False
     else:
         axes, kinds = statement.axes, [result.dtype for result, _, _ in statement.parts]
-        if statement.stores or any(op in ("argmax", "argmin") for _, op, _ in statement.parts):
+        if statement.stores:
             return False
     inner = 1
     for axis in axes[1:]:

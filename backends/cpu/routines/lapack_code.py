@@ -219,11 +219,12 @@ def _write_cholesky(w: _MatrixWriter) -> None:
     # The lower triangle by rows is the upper one by columns: nothing is transposed.
     b, n = w.b, w.numbers["n"]
     size = w.square(n)
-    out = w.at("out", size)
-    w.copy(out, w.at("x", size), size)
-    w.call("potrf", "U", n, out, n, w.info)
+    out, x = w.at("out", size), w.at("x", size)
     with w.loop(I64(0), n) as i:
-        w.clear(b.gep(out, [b.add(b.mul(i, n), b.add(i, I64(1)))]), b.sub(b.sub(n, i), I64(1)))
+        start, count = b.mul(i, n), b.add(i, I64(1))
+        w.copy(b.gep(out, [start]), b.gep(x, [start]), count)
+        w.clear(b.gep(out, [b.add(start, count)]), b.sub(n, count))
+    w.call("potrf", "U", n, out, n, w.info)
     with w.if_failed():
         with w.loop(I64(0), n) as i:  # the upper triangle stays zero
             w.poison(b.gep(out, [b.mul(i, n)]), b.add(i, I64(1)))

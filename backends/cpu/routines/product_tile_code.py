@@ -27,6 +27,9 @@ REST_BYTES = 56
 # Rows a tile of few rows takes as much time as: its sums wait for one another.
 _LATENCY_ROWS = 4
 
+# How far ahead, in bytes of a row, tiles ask for the right operand, and the bytes that come at a time.
+_PREFETCH_BYTES, _LINE_BYTES = 256, 64
+
 # Rows whose addresses share one pointer: processors add a register to it once or twice over.
 _ROWS_PER_POINTER = 3
 
@@ -172,6 +175,7 @@ class _Tile:
         self._phis("ptr", "p", {k: f"%q{k}" for k in range(self.pointers)}, "segment", "step", "r")
         w.do("%row = phi ptr [ %b.first, %segment ], [ %row.next, %step ]")
         self._phis(shape.vector, "i", {name: f"%o{name}" for name in names}, "segment", "step", "n")
+        self._prefetch_row()
         right = [self._load_row(part) for part in range(self.shape.vectors)]
         for row in range(self.rows):
             left = self._broadcast(row)
@@ -185,6 +189,15 @@ class _Tile:
         w.do("%k.next = add i64 %k, 1")
         w.do("%again = icmp slt i64 %k.next, %length")
         w.do("br i1 %again, label %step, label %segment_end")
+
+    def _prefetch_row(self) -> None:
+        """Asks for what the next tiles will read of this row, which an operand that is not packed has in
+        memory: processors foresee the steps down its columns badly."""
+        w = self.w
+        w.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+        for offset in range(0, self.shape.width * self.shape.itemsize, _LINE_BYTES):
+            ahead = w.at("%row", _PREFETCH_BYTES + offset)
+            w.do(f"call void @llvm.prefetch.p0(ptr {ahead}, i32 0, i32 3, i32 1)")
 
     def _load_row(self, part: int) -> str:
         address = self.w.at("%row", part * self.shape.vector_bytes)

@@ -1,0 +1,127 @@
+"""Running values of reductions: sums, extremes and their positions, in lanes.
+
+In: one part of a `loopir.Reduce` and the emitter of the function around it. Out: instructions that start the
+value, combine one iteration's into it, and read the result.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from jitcore import dtypes
+from jitcore.backends.cpu.lanes import I32, I64, Pair, choose, element_constant, iota, map_parts, splat
+from jitcore.backends.cpu.scalar_ops import IDENTITIES, emit_operation
+from jitcore.loopir.program import Reduce
+
+
+class Accumulator:
+    """The running value of one part of a reduction: a stack slot, in lanes where iterations or outputs are.
+
+    For the position of an extreme there is a second slot; positions come in increasing order, so that the
+    first of equals stays. start: the first position. scalar: combine results of blocks, one at a time.
+    """
+
+    def __init__(self, kernel, e, reduce: Reduce, part, scalar: bool = False, start: ir.Value = I64(0)):
+        self.e, (self.result, self.op, self.expr) = e, part
+        lanes = kernel.lanes_of(reduce) if kernel.kernel.vector in reduce.axes and not scalar else 1
+        self.along_lanes = lanes > 1
+        self.spread = lanes if self.along_lanes else e.lanes
+        self.axis = reduce.axes[-1]
+        self.dtype = self.expr.dtype
+        self.slot = e.stack_slot(element_constant(self.dtype, IDENTITIES[self.op](self.dtype), self.spread))
+        self.tracks_index = self.op in ("argmax", "argmin")
+        if self.tracks_index:
+            self.index_dtype = dtypes.int64 if self.result.dtype.itemsize == 8 else dtypes.int32
+            self.index_slot = e.stack_slot(self._spread_position(start))
+
+    def update(self) -> None:
+        """Combines the current iteration's value; lanes past the end keep what they had."""
+        e, b = self.e, self.e.b
+        value = e.expr_in_lanes(self.expr)
+        if self.tracks_index:
+            return self._update_index(value, self._spread_position(e.axis_values[self.axis]))
+        old = e.read_slot(self.slot)
+        new = self._merge(old, value)
+        if e.mask is not None and self.along_lanes:
+            new = choose(b, e.mask, new, old)
+        e.write_slot(self.slot, new)
+
+    def combine(self, partial: ir.Value | Pair) -> None:
+        """Combines the result of a block; for a position, the value there is computed once more."""
+        e = self.e
+        if self.tracks_index:
+            position = emit_operation(e.b, "convert", [self.result.dtype], dtypes.int64, [partial])
+            e.axis_values[self.axis] = position
+            return self._update_index(e.expr(self.expr), self._spread_position(position))
+        e.write_slot(self.slot, self._merge(e.read_slot(self.slot), partial))
+
+    def _merge(self, old, new):
+        # the new value first: what `max` does about NaN then waits for nothing from the iteration before
+        return emit_operation(self.e.b, self.op, [self.dtype, self.dtype], self.dtype, [new, old])
+
+    def _spread_position(self, position: ir.Value) -> ir.Value:
+        """A position (of lane 0) in all lanes; the lanes' distances from it are added at the end."""
+        position = emit_operation(self.e.b, "convert", [dtypes.int64], self.index_dtype, [position])
+        return splat(self.e.b, position, self.spread) if self.spread > 1 else position
+
+    def _update_index(self, value, position) -> None:
+        e, b = self.e, self.e.b
+        old, old_position = e.read_slot(self.slot), e.read_slot(self.index_slot)
+        better = self._is_better(value, old)
+        if e.mask is not None and self.along_lanes:
+            better = b.and_(better, e.mask)
+        e.write_slot(self.slot, b.select(better, value, old))
+        e.write_slot(self.index_slot, b.select(better, position, old_position))
+
+    def _test(self, op: str, x, y):
+        return emit_operation(self.e.b, op, [self.dtype, self.dtype], dtypes.bool_, [x, y])
+
+    def _is_better(self, value, old):
+        """Whether a later value is more extreme; NaN is the most extreme."""
+        b, sign = self.e.b, ">" if self.op == "argmax" else "<"
+        if dtypes.is_floating(self.dtype):
+            return b.and_(b.fcmp_unordered(sign, value, old), b.fcmp_ordered("ord", old, old))
+        return self._test("gt" if self.op == "argmax" else "lt", value, old)
+
+    def _is_better_lane(self, value, position, old, old_position):
+        """Whether another lane's value is more extreme, or as extreme and earlier."""
+        b = self.e.b
+        ties = self._test("eq", value, old)
+        if dtypes.is_floating(self.dtype):
+            both_nan = b.and_(b.fcmp_unordered("uno", value, value), b.fcmp_unordered("uno", old, old))
+            ties = b.or_(ties, both_nan)
+        return b.or_(self._is_better(value, old), b.and_(ties, b.icmp_signed("<", position, old_position)))
+
+    def read(self) -> ir.Value:
+        """The combined value (the position for argmax): one number, or one for each lane of the outputs."""
+        b = self.e.b
+        value = self.e.read_slot(self.slot)
+        index = self.e.read_slot(self.index_slot) if self.tracks_index else None
+        if self.along_lanes:
+            if self.tracks_index:
+                index = b.add(index, b.trunc(iota(self.spread), index.type) if self.index_dtype.itemsize == 4
+                              else iota(self.spread))  # fmt: skip
+            value, index = self._combine_lanes(value, index)
+        if not self.tracks_index:
+            return value
+        return emit_operation(b, "convert", [self.index_dtype], self.result.dtype, [index])
+
+    def _combine_lanes(self, value, index):
+        b, width = self.e.b, self.spread
+        while width > 1:
+            width //= 2
+            halves = [map_parts(lambda part: self._half(part, width, k), value) for k in range(2)]  # noqa: B023
+            if index is None:
+                value = self._merge(*halves)
+            else:
+                places = [self._half(index, width, k) for k in range(2)]
+                better = self._is_better_lane(halves[1], places[1], halves[0], places[0])
+                value, index = b.select(better, halves[1], halves[0]), b.select(better, places[1], places[0])
+        return value, index
+
+    def _half(self, value, width: int, which: int):
+        b = self.e.b
+        if width == 1:
+            return b.extract_element(value, I32(which))
+        chosen = ir.Constant(ir.VectorType(I32, width), [I32(which * width + k) for k in range(width)])
+        return b.shuffle_vector(value, ir.Constant(value.type, ir.Undefined), chosen)
