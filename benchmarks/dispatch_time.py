@@ -127,8 +127,9 @@ def measure_dispatch(name: str, peers: Sequence[TracingPeer], effort: Effort) ->
         except Exception as error:
             measured.problems[peer.name] = explain_error(error)
             continue
-        calls[peer.name] = Call(run)
-        if not np.allclose(results[peer.name], next(iter(results.values())), rtol=1e-5):
+        if np.allclose(results[peer.name], next(iter(results.values())), rtol=1e-5):
+            calls[peer.name] = Call(run)
+        else:
             measured.problems[peer.name] = "WRONG: results differ"
     measured.seconds = time_in_turns(calls, effort)
     return measured

@@ -16,7 +16,7 @@ def draw(shape, dtype):
 
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("shape, ids_shape", [((40,), (40,)), ((40, 3), (40,)), ((6, 5, 2), (6, 5)), ((0,), (0,))])
+@pytest.mark.parametrize("shape, ids_shape", [((40,), (40,)), ((40, 3), (40,)), ((0,), (0,))])
 def test_against_jax(name, shape, ids_shape, dtype):
     data, ids = draw(shape, dtype), np.random.default_rng(2).integers(-2, 9, ids_shape).astype(np.int32)
     got = jitcore.jit(lambda d, i: getattr(ops, name)(d, i, 7))(data, ids)

@@ -8,6 +8,7 @@ In: a jaxpr without constants. Out: an `Executable`. Stages: `schedule.lower_pro
 from __future__ import annotations
 
 from jitcore.backends.cpu import cpuinfo, threads
+from jitcore.backends.cpu.arena import drop_blocks
 from jitcore.backends.cpu.compiler import code_cache
 from jitcore.backends.cpu.executable import CpuExecutable
 from jitcore.core.jaxpr import ClosedJaxpr
@@ -46,3 +47,4 @@ class CpuBackend:
 
     def clear(self) -> None:
         code_cache.clear()
+        drop_blocks()

@@ -57,6 +57,12 @@ def write_arena(size: int, names: dict) -> tuple[list[str], list[str]]:
     return take, [f"if len(kept) < {_KEPT_COUNT}:", "    kept.append(arena)"]
 
 
+def drop_blocks() -> None:
+    """Gives back the blocks that are kept for later calls."""
+    for blocks in list(_kept.values()):
+        blocks.clear()
+
+
 def _find_lives(program: Program) -> dict[Buffer, tuple[int, int]]:
     """First and last position of each buffer among the outermost statements; control flow counts as one."""
     lives: dict[Buffer, tuple[int, int]] = {}

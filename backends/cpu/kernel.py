@@ -235,12 +235,11 @@ def emit_store(e: FunctionEmitter, store: Store) -> None:
     so."""
 
     def write():
-        value = e.expr(store.value)
+        in_lanes = e.is_vector(store.offset.axes())
+        value = e.expr_in_lanes(store.value) if in_lanes else e.expr(store.value)
         if store.combine is not None:
-            dtype = store.buffer.dtype
-            value = emit_operation(
-                e.b, store.combine, [dtype, dtype], dtype, [e.load(store.buffer, store.offset), value]
-            )
+            dtype, old = store.buffer.dtype, e.load(store.buffer, store.offset)
+            value = emit_operation(e.b, store.combine, [dtype, dtype], dtype, [old, value])
         e.store(store.buffer, store.offset, value)
 
     if store.in_order and e.lanes > 1:

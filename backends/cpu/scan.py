@@ -33,22 +33,33 @@ def emit_scan(kernel, e, scan: Scan) -> None:
 
 
 def emit_blocks(kernel, e, scan: Scan, first, past) -> None:
-    """The second phase of a scan in blocks: those of [first, past), from the totals of all before them."""
+    """The second phase of a scan in blocks: those of [first, past). Each starts from the totals of all blocks
+    before it, combined in order, so that no result depends on how blocks are shared out."""
     kernel.hoist(e, [scan], {scan.axis})
     b, blocks, length = e.b, e.size(scan.partials[0].shape[0]), e.size(scan.block)
     extent = e.size(scan.axis.extent)
-    total = _RunningTotal(kernel, e, scan)
+    before, total = _RunningTotal(kernel, e, scan), _RunningTotal(kernel, e, scan)
 
-    def add_before(i):
-        place = b.sub(b.sub(blocks, I64(1)), i) if scan.reverse else i
-        total.add(e.read_element(scan.partials[0], place))
+    def place_of(i):
+        return b.sub(b.sub(blocks, I64(1)), i) if scan.reverse else i
 
-    e.loop(I64(0), b.sub(blocks, past) if scan.reverse else first, I64(1), add_before)
-    low, end = b.mul(first, length), b.mul(past, length)
-    high = b.select(b.icmp_signed("<", end, extent), end, extent)
-    if scan.reverse:  # positions count from the end
-        low, high = b.sub(extent, high), b.sub(extent, low)
-    total.sweep(low, high)
+    def add_total(i):
+        before.add(e.read_element(scan.partials[0], place_of(i)))
+
+    def run(i):
+        low = b.mul(place_of(i), length)
+        end = b.add(low, length)
+        high = b.select(b.icmp_signed("<", end, extent), end, extent)
+        if scan.reverse:  # positions count from the end
+            low, high = b.sub(extent, high), b.sub(extent, low)
+        e.write_slot(total.slot, e.read_slot(before.slot))
+        total.sweep(low, high)
+        add_total(i)
+
+    if scan.reverse:
+        first, past = b.sub(blocks, past), b.sub(blocks, first)
+    e.loop(I64(0), first, I64(1), add_total)
+    e.loop(first, past, I64(1), run)
 
 
 class _RunningTotal:

@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 from benchmarks.inputs import make_normal, make_uniform
-from benchmarks.numba_loops import loop, parallel_loop
+from benchmarks.numba_loops import REORDER, loop, parallel_loop
 from benchmarks.workload import DTYPES, Workload
 
 FACTOR = 0.999999
@@ -241,7 +241,7 @@ def make_gravity(api) -> Callable:
     return run
 
 
-@parallel_loop(fastmath=True)
+@parallel_loop(fastmath=REORDER)
 def accelerate_bodies(x, y, z, masses, out):
     real = x.dtype.type
     softening = real(SOFTENING)

@@ -10,7 +10,7 @@ import numba
 import numpy as np
 
 from benchmarks.inputs import make_normal
-from benchmarks.numba_loops import parallel_loop
+from benchmarks.numba_loops import REORDER, parallel_loop
 from benchmarks.programs import make_softmax
 from benchmarks.workload import DTYPES, Workload
 from benchmarks.workloads.elementwise import count_in_and_out
@@ -40,7 +40,7 @@ def make_layernorm(api, axis: int) -> Callable:
     return layernorm
 
 
-@parallel_loop(fastmath=True)
+@parallel_loop(fastmath=REORDER)
 def softmax_rows(x):
     out = np.empty_like(x)
     for i in numba.prange(x.shape[0]):
@@ -53,7 +53,7 @@ def softmax_rows(x):
     return out
 
 
-@parallel_loop(fastmath=True)
+@parallel_loop(fastmath=REORDER)
 def logsumexp_rows(x):
     out = np.empty(x.shape[0], x.dtype)
     for i in numba.prange(x.shape[0]):
@@ -64,7 +64,7 @@ def logsumexp_rows(x):
     return out
 
 
-@parallel_loop(fastmath=True)
+@parallel_loop(fastmath=REORDER)
 def layernorm_rows(x):
     out = np.empty_like(x)
     real = x.dtype.type
@@ -79,7 +79,7 @@ def layernorm_rows(x):
     return out
 
 
-@parallel_loop(fastmath=True)
+@parallel_loop(fastmath=REORDER)
 def softmax_columns(x):
     out = np.empty_like(x)
     for block in numba.prange(BLOCKS):
@@ -102,7 +102,7 @@ def softmax_columns(x):
     return out
 
 
-@parallel_loop(fastmath=True)
+@parallel_loop(fastmath=REORDER)
 def logsumexp_columns(x):
     out = np.empty(x.shape[1], x.dtype)
     for block in numba.prange(BLOCKS):
@@ -121,7 +121,7 @@ def logsumexp_columns(x):
     return out
 
 
-@parallel_loop(fastmath=True)
+@parallel_loop(fastmath=REORDER)
 def layernorm_columns(x):
     out = np.empty_like(x)
     real = x.dtype.type

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 
 from benchmarks.inputs import make_normal
-from benchmarks.numba_loops import loop, parallel_loop
+from benchmarks.numba_loops import REORDER, loop, parallel_loop
 from benchmarks.programs import make_distance_sum, make_layer
 from benchmarks.workload import DTYPES, Workload
 
@@ -40,7 +40,7 @@ def run_layer(x, weights, bias):
     return out
 
 
-@parallel_loop(fastmath=True)
+@parallel_loop(fastmath=REORDER)
 def add_distances(p):
     x, y, z = p[:, 0].copy(), p[:, 1].copy(), p[:, 2].copy()
     total = 0.0

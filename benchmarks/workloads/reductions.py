@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 from benchmarks.inputs import make_uniform
-from benchmarks.numba_loops import loop, parallel_loop
+from benchmarks.numba_loops import REORDER, loop, parallel_loop
 from benchmarks.workload import DTYPES, Workload
 
 NAMES = ("sum", "mean", "max", "argmax", "var", "norm")
@@ -35,7 +35,7 @@ def make_reduction(name: str, axis: int | None) -> Callable:
     return make
 
 
-@loop(fastmath=True)
+@loop(fastmath=REORDER)
 def join(total, value, largest, squares):
     if largest:
         return value if value > total else total
@@ -53,7 +53,7 @@ def make_folds(largest: bool, squares: bool, divides: bool) -> tuple[Callable, C
     """Loops that reduce each row, each of many columns, and each of a few columns to the maximum, the sum or
     the sum of squares; the mean and the root of it are taken at the end."""
 
-    @parallel_loop(fastmath=True)
+    @parallel_loop(fastmath=REORDER)
     def fold_rows(x):
         out = np.empty(x.shape[0], x.dtype)
         for i in numba.prange(x.shape[0]):
@@ -64,7 +64,7 @@ def make_folds(largest: bool, squares: bool, divides: bool) -> tuple[Callable, C
             out[i] = finish(total, x.dtype.type(row.size), squares, divides)
         return out
 
-    @parallel_loop(fastmath=True)
+    @parallel_loop(fastmath=REORDER)
     def fold_columns(x):
         out = np.empty(x.shape[1], x.dtype)
         blocks = min(BLOCKS, x.shape[1] // WIDE)
@@ -80,7 +80,7 @@ def make_folds(largest: bool, squares: bool, divides: bool) -> tuple[Callable, C
                 part[j] = finish(part[j], x.dtype.type(x.shape[0]), squares, divides)
         return out
 
-    @parallel_loop(fastmath=True)
+    @parallel_loop(fastmath=REORDER)
     def fold_tall(x):
         parts = np.empty((BLOCKS, x.shape[1]), x.dtype)
         for block in numba.prange(BLOCKS):
@@ -116,7 +116,7 @@ def make_loop(axis: int | None, folds: tuple[Callable, Callable, Callable]) -> C
     return reduce
 
 
-@parallel_loop(fastmath=True)
+@parallel_loop(fastmath=REORDER)
 def find_variances_of_rows(x):
     out = np.empty(x.shape[0], x.dtype)
     count = x.dtype.type(x.shape[1])
@@ -129,7 +129,7 @@ def find_variances_of_rows(x):
     return out
 
 
-@parallel_loop(fastmath=True)
+@parallel_loop(fastmath=REORDER)
 def add_squared_differences(x, means):
     """Partial sums over blocks of rows of (x - means)^2."""
     parts = np.zeros((BLOCKS, x.shape[1]), x.dtype)
@@ -155,7 +155,7 @@ def make_variance(axis: int | None, find_means: Callable) -> Callable:
     return find_variance
 
 
-@parallel_loop(fastmath=True)
+@parallel_loop(fastmath=REORDER)
 def find_largest_of_rows(x):
     """The maximum first, which is vectorized, then where it is."""
     out = np.empty(x.shape[0], np.int64)

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 
 from benchmarks.inputs import make_normal
-from benchmarks.numba_loops import parallel_loop
+from benchmarks.numba_loops import REORDER, parallel_loop
 from benchmarks.programs import make_jacobi
 from benchmarks.workload import DTYPES, Workload
 
@@ -73,7 +73,7 @@ def run_diffusion(u):
     return out
 
 
-@parallel_loop(fastmath=True)
+@parallel_loop(fastmath=REORDER)
 def convolve_vector(x, kernel):
     out = np.zeros_like(x)
     half = kernel.size // 2
@@ -100,7 +100,7 @@ def convolve_numpy(images, kernel):
     return np.tensordot(windows, kernel, axes=((3, 4, 5), (2, 0, 1)))
 
 
-@parallel_loop(fastmath=True)
+@parallel_loop(fastmath=REORDER)
 def convolve_images(images, kernel):
     count, height, width, channels = images.shape
     out = np.zeros((count, height, width, kernel.shape[3]), images.dtype)

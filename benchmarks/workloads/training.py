@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 from benchmarks.inputs import make_normal
-from benchmarks.numba_loops import loop, parallel_loop
+from benchmarks.numba_loops import REORDER, loop, parallel_loop
 from benchmarks.programs import LEARNING_RATE, make_network, make_train_step
 from benchmarks.workload import DTYPES, Workload
 
@@ -64,7 +64,7 @@ def find_gradient_numpy(weights, samples, labels):
     return np.log1p(margin).mean(), slope @ samples
 
 
-@parallel_loop(fastmath=True)
+@parallel_loop(fastmath=REORDER)
 def find_gradient_numba(weights, samples, labels):
     parts = np.zeros((32, weights.size), samples.dtype)
     losses = np.zeros(32, samples.dtype)

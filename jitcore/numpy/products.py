@@ -32,7 +32,10 @@ def contract_pair(a, b, a_labels, b_labels, out_labels, dtype=None) -> Array:
     a, a_labels = _sum_lonely(a, a_labels, (*b_labels, *out_labels))
     b, b_labels = _sum_lonely(b, b_labels, (*a_labels, *out_labels))
     shared = [label for label in a_labels if label in b_labels]
-    batch = [label for label in shared if label in out_labels]
+    free = [label for label in out_labels if label not in shared]
+    if free and free[0] in b_labels:  # the result has its axes in the order of the operands
+        a, a_labels, b, b_labels = b, b_labels, a, a_labels
+    batch = [label for label in out_labels if label in shared]
     contracted = [label for label in shared if label not in out_labels]
     numbers = tuple(tuple(tuple(labels.index(one) for one in group) for labels in (a_labels, b_labels))
                     for group in (contracted, batch))  # fmt: skip

@@ -174,8 +174,12 @@ def _find_triangular_solve(eqn: Equation, a) -> LapackRoutine | None:
     options = ("l" if params["left_side"] else "r", "l" if params["lower"] else "u", form,
                "u" if params["unit_diagonal"] else "n")  # fmt: skip
     rows, columns = map(int, eqn.invars[1].aval.shape[-2:])
-    is_tiny = a.dtype.kind == "f" and rows * columns * int(a.shape[-1]) <= _TINY_SOLUTION
-    name = "_".join(("smalltrsm" if is_tiny else "trsm", _LETTERS[a.dtype], *options))
+    operation = "trsm"
+    if a.dtype.kind == "f" and rows * columns * int(a.shape[-1]) <= _TINY_SOLUTION:
+        operation = "smalltrsm"
+    elif (columns if params["left_side"] else rows) == 1 and (form != "c" or not params["left_side"]):
+        operation = "trsv"
+    name = "_".join((operation, _LETTERS[a.dtype], *options))
     return LapackRoutine(name, eqn, lambda a, b, out: (a[:-2], (*b[-2:], a[-1])))
 
 

@@ -46,6 +46,7 @@ _POINTERS = {  # "reals": for complex dtypes
     "svd": ("x", "values", "left", "right", "work", "integers", "reals"),
     "singularvalues": ("x", "values", "work", "integers", "reals"),
     "trsm": ("a", "b", "out"),
+    "trsv": ("a", "b", "out"),
     "smalltrsm": ("a", "b", "out"),
 }
 _NUMBERS = {
@@ -54,6 +55,7 @@ _NUMBERS = {
     "eigenvalues": ("n",),
     "permutation": ("count", "size"),
     "trsm": ("rows", "columns", "n"),
+    "trsv": ("rows", "columns", "n"),
     "smalltrsm": ("rows", "columns", "n"),
 }
 
@@ -376,6 +378,17 @@ def _write_triangular_solve(w: _MatrixWriter, side: str, triangle: str, form: st
     w.call("trsm", *turned, columns, rows, one, w.at("a", w.square(n)), n, out, columns)
 
 
+def _write_vector_solve(w: _MatrixWriter, side: str, triangle: str, form: str, diagonal: str) -> None:
+    # A single right-hand side. Read by columns the matrix is transposed, and so is the wish for x op(A) = b.
+    n = w.numbers["n"]
+    out = w.at("out", n)
+    w.copy(out, w.at("b", n), n)
+    if side == "l":
+        form = {"n": "t", "t": "n"}[form]
+    turned = "U" if triangle == "l" else "L", form.upper(), diagonal.upper()
+    w.call("trsv", *turned, n, w.at("a", w.square(n)), n, out, I64(1))
+
+
 _OPERATIONS = {
     "cholesky": _write_cholesky,
     "lu": _write_lu,
@@ -387,6 +400,7 @@ _OPERATIONS = {
     "svd": _write_svd,
     "singularvalues": _write_singular_values,
     "trsm": _write_triangular_solve,
+    "trsv": _write_vector_solve,
     "smalllu": write_small_lu,
     "smalltrsm": write_small_solve,
 }

@@ -32,17 +32,18 @@ PANEL_BYTES = 128
 _LOOP_WORK = 4096
 # Contracted extent up to which they also win for large results: reading and writing is all there is to do.
 _LOOP_STEPS = 4
-# Elements of a row that is too short for a sum along it in vectors, and rows that are worth packing.
-_SHORT_ROWS, _MANY_ROWS = 48, 2048
-# Steps whose rows of packed operands stay in the caches: left tiles in the first level, panels in the second.
-_BLOCK_STEPS = {4: 384, 8: 256}
-# Columns packed at a time: with the steps, a few MiB for the third level.
-_BLOCK_COLUMNS = 4096
-# Bytes of right operand above which packing it pays, if enough rows read it, or else walking it in strips.
-_UNPACKED_BYTES = 256 << 10
-_PACKED_ROWS = 64
-_STRIP_STEPS = 128
-# A batch is packed in chunks of about this many bytes.
+# Rows of more elements than loops unroll, and of at most so many bytes, are too short for sums along them in
+# vectors; so many rows are worth packing.
+_UNROLLED_STEPS, _SHORT_ROW_BYTES, _MANY_ROWS = 8, 128, 2048
+# Steps per visit of a tile, at most: its operands then stay in the caches, and sums of blocks of steps are
+# more accurate than one long sum.
+_BLOCK_STEPS = {4: 512, 8: 256}
+# Right operands are read where they lie, which tiles foresee, unless columns are far apart, or pages so many
+# that finding them takes longer than packing for as many rows.
+_UNPACKED_BYTES, _PACKED_ROWS = 32 << 20, 512
+# Columns from which on packing the left operand pays, where its rows or steps compete for cache lines.
+_PACKED_COLUMNS = 256
+# Right operands are packed in chunks of about so many bytes, for the third level of caches.
 _CHUNK_BYTES = 8 << 20
 # Steps of a stretch of a long sum, and how many stretches there are at most.
 _STRETCH_STEPS, _MOST_STRETCHES = 2048, 16
@@ -141,7 +142,7 @@ def find_routine(eqn: Equation) -> ProductRoutine | None:
     (shape, (batch, rows, steps)), (right_shape, (_, columns, _)) = sides
     sizes = Sizes(*(int(product(extents[dim] for dim in dims)) for extents, dims in (
         (shape, batch), (shape, rows), (right_shape, columns), (shape, steps))))  # fmt: skip
-    if prefers_loops(sizes, left, right):
+    if prefers_loops(sizes, left, right, lhs.dtype.itemsize):
         return None
     kind = SwappedProductRoutine if sizes.n == 1 else ProductRoutine
     return kind(lhs.dtype, sizes, left, right)
@@ -153,7 +154,7 @@ def _find_stride(shape: Sequence, dims: Sequence[int]) -> int:
     return int(product(shape[wide[-1] + 1 :])) if wide else 1
 
 
-def prefers_loops(sizes: Sizes, left: Operand, right: Operand) -> bool:
+def prefers_loops(sizes: Sizes, left: Operand, right: Operand, itemsize: int) -> bool:
     """Whether loops, vectorised by the scheduler and fused with what surrounds them, are faster.
 
     They are for small products, for sums of a few terms, and where a vector multiplies long rows: sums of
@@ -162,26 +163,29 @@ def prefers_loops(sizes: Sizes, left: Operand, right: Operand) -> bool:
     if min(sizes) == 0 or k <= _LOOP_STEPS or m * n * k < _LOOP_WORK:
         return True
     along_rows = (n == 1 and left.contracted == 1) or (m == 1 and right.contracted == 1)
-    return along_rows and (k > _SHORT_ROWS or m * n < _MANY_ROWS)
+    are_short = k > _UNROLLED_STEPS and k * itemsize <= _SHORT_ROW_BYTES
+    return along_rows and not (are_short and m * n >= _MANY_ROWS)
 
 
 def plan_product(sizes: Sizes, left: Operand, right: Operand, itemsize: int) -> Plan:
     """Blocks and ways of a product, from its sizes alone, so that results do not depend on the machine's
     threads."""
     batch, m, n, k = sizes
-    right_bytes = k * n * itemsize
-    is_large = right_bytes > _UNPACKED_BYTES
-    packs_right = right.free != 1 or (is_large and m >= _PACKED_ROWS)
+    block_steps = -(-k // -(-k // _BLOCK_STEPS[itemsize]))
+    is_far = k * n * itemsize > _UNPACKED_BYTES and m >= _PACKED_ROWS
+    packs_right = right.free != 1 or is_far
     tiles = batch * -(-m // 8) * -(-n // 32)
     if tiles < _FEW_TILES and k >= 2 * _STRETCH_STEPS:
         splits = min(k // _STRETCH_STEPS, _MOST_STRETCHES)
-        return Plan(0, int(packs_right), batch, n, k, _STRIP_STEPS if is_large else k, splits)
+        return Plan(0, int(packs_right), batch, n, k, block_steps, splits)
+    collides = any(stride * itemsize % _CACHE_PAGE == 0 for stride in (left.free, left.contracted))
+    packs_left = collides and n >= _PACKED_COLUMNS
+    k_block = block_steps if packs_left or packs_right else k
     if not packs_right:
-        return Plan(0, 0, batch, n, k, _STRIP_STEPS if is_large and m < _PACKED_ROWS else k, 1)
-    n_block, k_block = min(n, _BLOCK_COLUMNS), min(k, _BLOCK_STEPS[itemsize])
+        return Plan(int(packs_left), 0, batch, n, k_block, block_steps, 1)
+    n_block = min(n, _CHUNK_BYTES // (k_block * itemsize))
     batch_block = min(batch, max(1, _CHUNK_BYTES // (n_block * k_block * itemsize)))
-    packs_left = is_large and (left.contracted != 1 or left.free * itemsize % _CACHE_PAGE == 0)
-    return Plan(int(packs_left), 1, batch_block, n_block, k_block, k_block, 1)
+    return Plan(int(packs_left), 1, batch_block, n_block, k_block, block_steps, 1)
 
 
 def count_work_bytes(sizes: Sizes, plan: Plan, itemsize: int) -> int:

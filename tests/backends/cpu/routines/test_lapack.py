@@ -166,7 +166,8 @@ def test_signs_are_those_of_jax(dtype):
 @pytest.mark.parametrize("left", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_triangular_solve(dtype, left, lower, transpose, conjugate):
-    for batch, n, others in (((), 1, 1), ((3,), 4, 1), ((2, 2), 5, 7), ((), 40, 30), ((40,), 12, 2)):
+    for batch, n, others in (((), 1, 1), ((3,), 4, 1), ((2, 2), 5, 7), ((), 40, 30), ((40,), 12, 2),
+                             ((3,), 40, 1)):
         a = make((*batch, n, n), dtype) / n + 2 * np.eye(n, dtype=dtype)
         b = make((*batch, n, others) if left else (*batch, others, n), dtype, 1)
         for unit in (False, True):
@@ -314,7 +315,7 @@ def scipy_lapack(monkeypatch):
 def test_scipy_publishes_all_that_is_called(letter, scipy_lapack):
     assert lapack_symbols.integer_bits() == 32
     is_complex = letter in "cz"
-    names = ["potrf", "getrf", "geqrf", "geqp3", "gesdd", "trsm", "ungqr" if is_complex else "orgqr",
+    names = ["potrf", "getrf", "geqrf", "geqp3", "gesdd", "trsm", "trsv", "ungqr" if is_complex else "orgqr",
              "heevd" if is_complex else "syevd"]  # fmt: skip
     for name in names:
         assert symbols.address_of(f"lapack_{letter}{name}")

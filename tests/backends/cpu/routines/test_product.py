@@ -97,7 +97,7 @@ def test_vectors(dtype):
     assert uses_routine(jit(lambda row, a: row @ a), row, a)
     assert uses_routine(jit(lambda a, row: a.T @ row), a, row)
     assert not uses_routine(jit(lambda a, x: a @ x), a, x)
-    short, y = draw((3000, 20), dtype), draw(20, dtype)
+    short, y = draw((3000, 15), dtype), draw(15, dtype)
     assert uses_routine(jit(lambda a, y: a @ y), short, y)
     check_product(short, y[:, None], jit(lambda a, y: a @ y)(short, y)[:, None])
     check_product(y[None], short.T, jit(lambda a, y: y @ a.T)(short, y)[None])
@@ -249,8 +249,10 @@ def test_rows_are_cut_into_tiles_that_exist(largest):
 def test_plans_depend_on_sizes_alone():
     row_major = Operand(0, 1000, 1), Operand(0, 1, 1000)
     large = plan_product(Sizes(1, 1000, 1000, 1000), *row_major, 4)
-    assert large.packs_right and not large.packs_left and large.splits == 1
-    assert plan_product(Sizes(1, 1000, 1000, 1000), Operand(0, 1, 1000), row_major[1], 4).packs_left
+    assert not large.packs_right and not large.packs_left and large.splits == 1 and large.inner_block == 500
+    assert plan_product(Sizes(1, 1000, 1000, 1000), row_major[0], Operand(0, 1000, 1), 4).packs_right
+    assert plan_product(Sizes(1, 4000, 4000, 4000), row_major[0], Operand(0, 1, 4000), 4).packs_right
+    assert plan_product(Sizes(1, 1000, 1000, 1024), Operand(0, 1024, 1), row_major[1], 4).packs_left
     assert plan_product(Sizes(1, 20, 20, 10**5), Operand(0, 1, 20), Operand(0, 1, 20), 4).splits == 16
     small = plan_product(Sizes(64, 64, 64, 64), Operand(4096, 64, 1), Operand(4096, 1, 64), 4)
     assert not small.packs_left and not small.packs_right
