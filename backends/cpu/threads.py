@@ -55,8 +55,10 @@ _TBB_POOL = "numba.np.ufunc.tbbpool"
 _OLDEST_TBB = 12060  # interface version; what Numba's pool is built for
 _TBB_FILES = {"linux": "libtbb.so.12", "darwin": "libtbb.12.dylib", "win32": "tbb12.dll"}
 
-# Pieces per thread: enough that a thread which starts late or is interrupted delays the end little.
-_PIECES_PER_THREAD = 4
+# Pieces per thread: one, in which a thread finds again what it left in its cache; for loops of many grains
+# enough that a thread which starts late or has the harder part delays the end little.
+_MANY_GRAINS = 64
+_PIECES_OF_LONG_LOOPS = 4
 
 
 class _Cells(ctypes.Structure):
@@ -302,7 +304,10 @@ cut:
   %threads = load atomic i64, ptr {_field_address("num_threads")} monotonic, align 8
   %grain = call i64 @llvm.smax.i64(i64 %asked_grain, i64 1)
   %most_of_grain = udiv i64 %n, %grain
-  %most_of_threads = mul i64 %threads, {_PIECES_PER_THREAD}
+  %many = mul i64 %threads, {_MANY_GRAINS}
+  %is_long = icmp sgt i64 %most_of_grain, %many
+  %pieces_each = select i1 %is_long, i64 {_PIECES_OF_LONG_LOOPS}, i64 1
+  %most_of_threads = mul i64 %threads, %pieces_each
   %few = call i64 @llvm.smin.i64(i64 %most_of_grain, i64 %most_of_threads)
   %wanted = call i64 @llvm.smax.i64(i64 %few, i64 1)
   %n_1 = sub i64 %n, 1

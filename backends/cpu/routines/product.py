@@ -37,7 +37,9 @@ _LOOP_STEPS = 4
 _UNROLLED_STEPS, _SHORT_ROW_BYTES, _MANY_ROWS = 8, 128, 2048
 # Steps per visit of a tile, at most: its operands then stay in the caches, and sums of blocks of steps are
 # more accurate than one long sum.
-_BLOCK_STEPS = {4: 512, 8: 256}
+_BLOCK_STEPS = 512
+# The same in bytes where the left operand is packed, a block of rows for each thread.
+_PACKED_STEP_BYTES = 2048
 # Right operands are read where they lie, which tiles foresee, unless columns are far apart, or pages so many
 # that finding them takes longer than packing for as many rows.
 _UNPACKED_BYTES, _PACKED_ROWS = 32 << 20, 512
@@ -171,21 +173,26 @@ def plan_product(sizes: Sizes, left: Operand, right: Operand, itemsize: int) -> 
     """Blocks and ways of a product, from its sizes alone, so that results do not depend on the machine's
     threads."""
     batch, m, n, k = sizes
-    block_steps = -(-k // -(-k // _BLOCK_STEPS[itemsize]))
+    collides = any(stride * itemsize % _CACHE_PAGE == 0 for stride in (left.free, left.contracted))
+    packs_left = collides and n >= _PACKED_COLUMNS
+    block_steps = divide_evenly(k, _PACKED_STEP_BYTES // itemsize if packs_left else _BLOCK_STEPS)
     is_far = k * n * itemsize > _UNPACKED_BYTES and m >= _PACKED_ROWS
     packs_right = right.free != 1 or is_far
     tiles = batch * -(-m // 8) * -(-n // 32)
     if tiles < _FEW_TILES and k >= 2 * _STRETCH_STEPS:
         splits = min(k // _STRETCH_STEPS, _MOST_STRETCHES)
         return Plan(0, int(packs_right), batch, n, k, block_steps, splits)
-    collides = any(stride * itemsize % _CACHE_PAGE == 0 for stride in (left.free, left.contracted))
-    packs_left = collides and n >= _PACKED_COLUMNS
     k_block = block_steps if packs_left or packs_right else k
     if not packs_right:
         return Plan(int(packs_left), 0, batch, n, k_block, block_steps, 1)
     n_block = min(n, _CHUNK_BYTES // (k_block * itemsize))
     batch_block = min(batch, max(1, _CHUNK_BYTES // (n_block * k_block * itemsize)))
     return Plan(int(packs_left), 1, batch_block, n_block, k_block, block_steps, 1)
+
+
+def divide_evenly(count: int, most: int) -> int:
+    """The size of equal blocks of at most so many, the last of which may be smaller."""
+    return -(-count // -(-count // most))
 
 
 def count_work_bytes(sizes: Sizes, plan: Plan, itemsize: int) -> int:

@@ -105,7 +105,8 @@ class _Multiplier:
             w.do(f"br i1 {w.compare('slt', u, '%stop')}, label %{body}, label %{done}")
             w.start_block(body)
             first, group = w.rem(u, all_tiles), w.div(u, all_tiles)
-            count = w.minimum(w.minimum(w.sub(all_tiles, first), w.sub("%stop", u)), most)
+            left = w.minimum(w.sub(all_tiles, first), w.sub("%stop", u))
+            count = divide_up(w, left, divide_up(w, left, most))  # blocks of about one size
             w.do(f"call void @multiply_block(ptr %job, ptr {packed}, i64 {group}, i64 {first}, i64 {count})")
             w.store(w.add(u, count), unit)
             w.do(f"br label %{head}")
