@@ -21,6 +21,9 @@ from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Reduce, Sc
 from jitcore.schedule.buffers import loads_of, statements_of
 from jitcore.schedule.nest import stores_of
 
+# Kernels after this many calls of mathematical functions keep them as calls: copies take long to compile.
+MAX_INLINED_CALLS = 8
+
 ENTRY_TYPE = ir.FunctionType(I64, [TABLE, SIZES])
 HOST_TYPE = ir.FunctionType(I64, [POINTER, I64, TABLE, I64])
 PARALLEL_TYPE = ir.FunctionType(ir.VoidType(), [RANGE_TYPE.as_pointer(), TABLE, SIZES, I64, I64])
@@ -42,7 +45,7 @@ class EntryRenderer:
     ):
         self.module, self.name, self.step, self.layout = module, name, step, layout
         self.options = options
-        self.kernels = 0
+        self.kernels = self.math_calls = 0
 
     def render(self) -> ir.Function:
         function = ir.Function(self.module, ENTRY_TYPE, self.name)
@@ -136,6 +139,8 @@ class EntryRenderer:
             len(self.layout.arena),
             self.options,
         )
+        self.math_calls += renderer.math_calls
+        renderer.inlines_math = self.math_calls <= MAX_INLINED_CALLS
         for function, iterations in renderer.render():
             extent = e.size(iterations)
             if kernel.parallel and self.options.max_threads != 1 and not _is_one(iterations):

@@ -20,12 +20,11 @@ from jitcore.backends.cpu.scalar_ops import count_math_calls, emit_operation
 from jitcore.backends.cpu.scan import block_totals, emit_blocks, emit_scan
 from jitcore.backends.cpu.scatter import emit_ordered_store
 from jitcore.backends.cpu.sizes import SizeTable
+from jitcore.backends.cpu.tiles import emit_tiles
 from jitcore.loopir.expr import Buffer, Expr, children, walk
 from jitcore.loopir.program import Kernel, Loop, Reduce, Repeat, Scan, Store
 from jitcore.schedule.nest import roots_of, stores_of
 
-# A kernel with more calls of mathematical functions keeps them as calls: copies would take long to compile.
-MAX_INLINED_CALLS = 6
 # Expressions of a round of a loop in registers that is too short to hide its own latency.
 MAX_ROUND_NODES = 32
 # Expressions in loops over wide groups of columns.
@@ -34,7 +33,11 @@ RANGE_TYPE = ir.FunctionType(ir.VoidType(), [TABLE, SIZES, I64, I64])
 
 
 class KernelRenderer:
-    """Renders one kernel into a module. table: slot of each buffer in the table of pointers."""
+    """Renders one kernel into a module. table: slot of each buffer in the table of pointers.
+
+    Attributes:
+        math_calls: of mathematical functions. inlines_math: whether each gets a copy of the function.
+    """
 
     def __init__(
         self,
@@ -53,6 +56,7 @@ class KernelRenderer:
         self.written |= {s.buffer for s in _flatten(kernel.body) if isinstance(s, Scan)}
         roots = _all_roots(list(_flatten(kernel.body)))
         self.math_calls = sum(map(_count_calls, walk(roots)))
+        self.inlines_math = True
 
     def render(self) -> list[tuple[ir.Function, object]]:
         """Functions in the order in which they run, each with the iterations of its range: one over the
@@ -76,7 +80,7 @@ class KernelRenderer:
         function.linkage = "internal"
         buffers, dims, start, stop = function.args
         emitter = FunctionEmitter(function, dims, self.sizes, self.first_size, self.fastmath)
-        emitter.inlines_math = self.math_calls <= MAX_INLINED_CALLS
+        emitter.inlines_math = self.inlines_math
         emitter.vector_bytes, emitter.written = self.vector_bytes, self.written
         emitter.load_address = lambda buffer: emitter.prologue.load(
             emitter.prologue.gep(buffers, [I64(self.table[buffer])]))  # fmt: skip
@@ -125,6 +129,9 @@ class KernelRenderer:
                 emit_scan(self, e, statement)
 
     def _loop(self, e: FunctionEmitter, loop: Loop, start: ir.Value, stop: ir.Value) -> None:
+        if self.kernel.tile and loop.axis is self.kernel.tile[0]:
+            emit_tiles(self, e, loop, start, stop)
+            return
         self.hoist(e, loop.body, {loop.axis})
         self._run_axis(e, loop.axis, start, stop, loop, lambda: self.emit_statements(e, loop.body))
 

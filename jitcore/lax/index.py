@@ -99,7 +99,7 @@ def _lower_dynamic_slice(builder, x, *starts, slice_sizes):
             i + start for i, start in zip(index, _clamped_starts(builder, starts, x.shape, slice_sizes))
         )
 
-    return builder.view(x, slice_sizes, place)
+    return builder.view(x, slice_sizes, place, starts)
 
 
 def _lower_dynamic_update_slice(builder, x, update, *starts):

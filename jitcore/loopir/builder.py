@@ -120,9 +120,11 @@ class Builder:
         return power if halves > 0 else self.map("div", self.constant(1, x.dtype), power)
 
     # -- shapes -----------------------------------------------------------------------------------------
-    def view(self, x: Value, shape, index_map) -> Value:
-        """A value whose element at `index` is x's at index_map(index)."""
-        return self.compute(shape, x.dtype, lambda index: [(x, index_map(index))], lambda index, e: e, 0, [x])
+    def view(self, x: Value, shape, index_map, places: Sequence[Value] = ()) -> Value:
+        """A value whose element at `index` is that of x at index_map(index), which may read from `places`."""
+        return self.compute(
+            shape, x.dtype, lambda index: [(x, index_map(index))], lambda index, e: e, 0, [x, *places]
+        )
 
     def reshape(self, x: Value, shape) -> Value:
         return self.view(x, shape, lambda index: delinearize(linearize(index, tuple(shape)), x.shape))

@@ -53,6 +53,7 @@ class _Checker:
         results = set(results)
         for statement in body:
             if isinstance(statement, Kernel):
+                self.check_tile(statement)
                 self.check_body(statement.body, axes, set())
             elif isinstance(statement, Loop):
                 self.check_body(statement.body, axes | {statement.axis}, results)
@@ -91,6 +92,17 @@ class _Checker:
                     self.check_body(branch, axes, set())
             else:
                 raise LoopProgramError(f"{statement!r} is not a statement")
+
+    def check_tile(self, kernel: Kernel) -> None:
+        """A kernel in tiles is loops inside each other, the innermost ones over the tile, around stores."""
+        axes, body = [], kernel.body
+        while len(body) == 1 and isinstance(body[0], Loop):
+            axes.append(body[0].axis)
+            body = body[0].body
+        is_tiled = tuple(axes[-2:]) == kernel.tile and kernel.vector is axes[-1] and all(
+            isinstance(statement, Store) for statement in body) if kernel.tile else True  # fmt: skip
+        if not is_tiled:
+            raise LoopProgramError(f"the loops of a kernel are not those of its tiles {kernel.tile!r}")
 
     def check_repeat(self, repeat: Repeat, axes: frozenset, results: set) -> None:
         for expr in repeat.initial:

@@ -34,12 +34,16 @@ class Kernel:
     vector: the axis whose iterations may run in lanes, or None.
     grain: iterations of the outermost loop (blocks, for a split reduction) that one thread should get at
     least.
+    tile: the axes of the two innermost loops, the second of which is `vector`, when both are to run in blocks,
+    because what is read lies partly along the one and partly along the other; the body is stores.
     """
 
-    __slots__ = ("body", "vector", "parallel", "grain")
+    __slots__ = ("body", "vector", "parallel", "grain", "tile")
 
-    def __init__(self, body: list, vector: Axis | None = None, parallel: bool = False, grain=1):
+    def __init__(self, body: list, vector: Axis | None = None, parallel: bool = False, grain=1,
+                 tile: tuple[Axis, Axis] | None = None):  # fmt: skip
         self.body, self.vector, self.parallel, self.grain = body, vector, parallel, grain
+        self.tile = tile
 
 
 class Loop:
@@ -278,6 +282,7 @@ class _Text:
         facts = [f"vector {self.axis(s.vector)}"] * (s.vector is not None) + [
             f"parallel by {self.size(s.grain)}"
         ] * s.parallel
+        facts += [f"tiles {' x '.join(map(self.axis, s.tile))}"] if s.tile else []
         saved = dict(self.names)
         lines = [
             f"{pad}kernel{' (' + ', '.join(facts) + ')' if facts else ''}:",

@@ -55,6 +55,7 @@ class FusionGroup:
     def __init__(self, graph: Graph, layout: tuple, kept: tuple[int, ...], new_temp: Callable[..., Buffer]):
         self.graph, self.layout, self.new_temp = graph, layout, new_temp
         self.members: list[tuple[Value, Buffer]] = []
+        self.reads: set[Buffer] = set()
         self._start(kept)
 
     def _start(self, kept: tuple[int, ...]) -> None:
@@ -97,7 +98,14 @@ class FusionGroup:
         except (HazardError, _NewPassError):
             return False
         self.members = members
+        self.reads |= _source_of(value).buffers
         return True
+
+    def precedes(self, value: Value, buffer: Buffer) -> bool:
+        """Whether a value has to be stored after this group: it reads what the group writes, or overwrites
+        what the group reads."""
+        return not _source_of(value).buffers.isdisjoint(self.written) or buffer in self.reads or (
+            buffer in self.written)  # fmt: skip
 
     def _kept_with(self, value: Value) -> tuple[int, ...] | None:
         """The kept dimensions that hold the group and the value, or None."""
@@ -117,7 +125,7 @@ class FusionGroup:
 
     def _place(self, value: Value, buffer: Buffer) -> None:
         reduced = isinstance(value, Reduction)
-        source = value.operand if reduced else value
+        source = _source_of(value)
         has_inner = reduced or (squeeze(source.shape) == self.layout and len(self.kept) < len(self.layout))
         index = index_over(source.shape, self.axes if has_inner else self.outer)
         sweep = self.passes[-1] if self.passes and self.passes[-1].has_inner == has_inner else None
@@ -184,6 +192,11 @@ class FusionGroup:
                 body.append(nest_loops(self.inner, sweep.stores))
             body += sweep.after
         return shape_kernel(self.graph, self.outer, self.inner, body, self.new_temp)
+
+
+def _source_of(value: Value) -> Value:
+    """What is evaluated for a member: the operand of a reduction, else the value."""
+    return value.operand if isinstance(value, Reduction) else value
 
 
 def index_over(shape: tuple, axes: list[Axis]) -> tuple[Index, ...]:

@@ -31,6 +31,9 @@ from jitcore.schedule.regions import copy_around
 from jitcore.schedule.scatters import region_kernel, region_kernels
 from jitcore.schedule.uses import Uses
 
+# Groups that stay open for more members; programs rarely alternate between more kernels.
+MAX_OPEN_GROUPS = 4
+
 
 class Target(Protocol):
     """What lowering asks of a backend."""
@@ -82,7 +85,8 @@ class Lowering(Builder):
         self.goals: Sequence[Buffer | None] = ()  # where the results of the equation being lowered shall be
         self.temps: list[Buffer] = []
         self.steps: list = []
-        self.group: FusionGroup | None = None
+        self.groups: list[FusionGroup] = []  # open ones, in the order in which their kernels will run
+        self.group: FusionGroup | None = None  # the one that a value is being evaluated for
         self.nested: list[list] = []  # statement lists of the control flow being lowered, innermost last
 
     # -- jaxprs -------------------------------------------------------------------------------------------
@@ -254,23 +258,40 @@ class Lowering(Builder):
         return self.reshape(value.operand, value.shape)
 
     def join_group(self, value: Value, buffer: Buffer) -> None:
-        if self.group is not None and self.group.try_add(value, buffer):
-            return
-        self.end_group()
+        """Puts a value into the latest open group that takes it and runs after all that the value needs."""
+        for group in reversed(self.groups):
+            if self.try_group(group, value, buffer):
+                return
+            if group.precedes(value, buffer):
+                break
+        if len(self.groups) == MAX_OPEN_GROUPS:
+            self.emit_group(self.groups.pop(0))
         if isinstance(value, Reduction):
             layout, kept = squeeze(value.operand.shape), kept_dimensions(value)
         else:
             layout = squeeze(value.shape)
             kept = tuple(range(len(layout)))
-        self.group = FusionGroup(self.graph, layout, kept, self.new_temp)
-        if not self.group.try_add(value, buffer):
+        self.groups.append(FusionGroup(self.graph, layout, kept, self.new_temp))
+        if not self.try_group(self.groups[-1], value, buffer):
             raise AssertionError(f"{value!r} does not fit an empty fusion group")
 
+    def try_group(self, group: FusionGroup, value: Value, buffer: Buffer) -> bool:
+        self.graph.epoch += 1  # what is read from where differs from group to group
+        self.group = group
+        joined = group.try_add(value, buffer)
+        self.group = None
+        return joined
+
     def end_group(self) -> None:
-        group, self.group = self.group, None
-        if group is not None:
-            self.graph.epoch += 1
-            self.emit(group.to_kernel())
+        """Closes the open groups: what comes next reads and writes memory itself."""
+        groups, self.groups = self.groups, []
+        self.graph.epoch += 1
+        for group in groups:
+            self.emit_group(group)
+
+    def emit_group(self, group: FusionGroup) -> None:
+        self.graph.epoch += 1
+        self.emit(group.to_kernel())
 
     def emit(self, statement) -> None:
         if self.nested:
@@ -432,7 +453,7 @@ class Lowering(Builder):
                 at = self.raw_index(counter.at(()))
                 return (at * -1 + length) + -1 if reverse else at
 
-            rows = [self.view(x, x.shape[1:], lambda index: (position(), *index)) for x in xs]
+            rows = [self.view(x, x.shape[1:], lambda index: (position(), *index), [counter]) for x in xs]
             rows_out = [self.new_temp(aval.shape, aval.dtype) for aval in out_avals]
             swaps.extend(self.advance(jaxpr, [*consts, *carry, *rows], carry, rows_out))
             for row, stack in zip(rows_out, stacks):

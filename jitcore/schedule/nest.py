@@ -20,6 +20,8 @@ BLOCK_WORK = 32768
 GRAIN_WORK = 65536
 # Columns that a thread which walks down rows should have beside each other.
 GRAIN_COLUMNS = 128
+# Rows of tiles that a thread should have at least: whole cache lines of what is read across them.
+GRAIN_TILED_ROWS = 64
 MIN_VECTOR_EXTENT = 6
 # Strides up to this cost shuffles instead of gathers; axes up to this are better not the ones in lanes.
 SHORT = 8
@@ -57,8 +59,12 @@ def shape_kernel(
     outer, inner, body = _collapse(graph, outer, inner, body)
     if not serial:
         outer, body = unroll_rows(graph, outer, body)
-    vector = _choose_ordered(outer, body[0]) if serial else _choose_vector(outer, inner, body)
-    if vector in outer and not _contains(body, (Reduce, Scan, Loop)):
+    tile = None if serial or inner else _choose_tile(outer, body)
+    if tile is not None:
+        vector, outer = tile[1], [axis for axis in outer if axis not in tile] + [tile[0]]
+    else:
+        vector = _choose_ordered(outer, body[0]) if serial else _choose_vector(outer, inner, body)
+    if tile is not None or vector in outer and not _contains(body, (Reduce, Scan, Loop)):
         outer = [axis for axis in outer if axis is not vector] + [vector]
     if vector in inner:
         body = [_innermost(statement, vector) for statement in body]
@@ -68,12 +74,14 @@ def shape_kernel(
     parallel, grain = bool(outer) and not serial, max(1, GRAIN_WORK // max(work, 1))
     if outer and vector is outer[0] and _contains(body, (Reduce, Scan)):
         grain = max(grain, GRAIN_COLUMNS)
+    if tile is not None and tile[0] is outer[0]:
+        grain = max(grain, GRAIN_TILED_ROWS)
     grain = RunTimeSize(grain)
     if not outer and len(body) > 0 and isinstance(body[0], (Reduce, Scan)) and not serial:
         parallel, grain = _split_into_blocks(body[0], new_temp), RunTimeSize(2)
     for axis in reversed(outer):
         body = [Loop(axis, body)]
-    return Kernel(body, vector, parallel, grain)
+    return Kernel(body, vector, parallel, grain, tile)
 
 
 def _split_into_blocks(statement: Reduce | Scan, new_temp) -> bool:
@@ -211,6 +219,28 @@ def _choose_vector(outer: list[Axis], inner: list[Axis], body: list) -> Axis | N
     best = max(usable, key=lambda axis: usable[axis])
     # Lanes whose accesses lie apart win nothing there; enough arithmetic pays for them all the same.
     return best if usable[best] > -4 or _count_operations(body) > -8 * usable[best] else None
+
+
+def _choose_tile(outer: list[Axis], body: list) -> tuple[Axis, Axis] | None:
+    """(rows, columns) of a kernel of stores along the columns that reads something along the rows: there
+    registers of neighbours are transposed. None for other kernels."""
+    if not all(isinstance(s, Store) and not s.in_order and s.combine is None for s in body):
+        return None
+    loads = [node.attr[1] for node in walk([root for s in body for root in roots_of(s)]) if node.op == "load"]
+    for columns in reversed(outer):
+        if _is_short(columns) or any(s.offset.coefficient(columns) != 1 for s in body):
+            continue
+        for rows in outer:
+            if not _is_short(rows) and any(is_across(index, rows, columns) for index in loads):
+                return rows, columns
+    return None
+
+
+def is_across(index: Index, rows: Axis, columns: Axis) -> bool:
+    """Whether neighbours in memory lie along the rows of a tile, far from each other along its columns."""
+    stride = index.coefficient(columns)
+    is_near = stride is None or isinstance(stride, int) and abs(stride) <= SHORT
+    return index.coefficient(rows) == 1 and not is_near and rows is not columns
 
 
 def _choose_ordered(outer: list[Axis], store: Store) -> Axis | None:
