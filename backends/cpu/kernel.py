@@ -20,6 +20,7 @@ from jitcore.backends.cpu.scalar_ops import count_math_calls, emit_operation
 from jitcore.backends.cpu.scan import block_totals, emit_blocks, emit_scan
 from jitcore.backends.cpu.scatter import emit_ordered_store
 from jitcore.backends.cpu.sizes import SizeTable
+from jitcore.backends.cpu.strides import shares_registers
 from jitcore.backends.cpu.tiles import emit_tiles
 from jitcore.loopir.expr import Buffer, Expr, children, walk
 from jitcore.loopir.program import Kernel, Loop, Reduce, Repeat, Scan, Store
@@ -92,7 +93,8 @@ class KernelRenderer:
     def lanes_of(self, statement: Loop | Reduce | Scan) -> int:
         """Lanes of the vector axis in one statement: two registers of the widest element; one around
         mathematical functions, whose arithmetic hides latency by itself; four for plain reductions and short
-        loops in registers, which have none to hide it. A complex number takes as many as two numbers."""
+        loops in registers, which have none to hide it. Shuffles count as arithmetic, and the rest of a row
+        without them should be short. A complex number takes as many as two numbers."""
         widest, parts, has_math, is_short = 1, 1, False, False
         for inner in _flatten([statement]):
             nodes = walk(roots_of(inner))
@@ -104,6 +106,8 @@ class KernelRenderer:
                     continue  # one for all lanes, as counters of rounds are
                 if node.op != "index" and not (node.dtype == dtypes.int64 and node.op == "const"):
                     widest = max(widest, part_dtype(node.dtype).itemsize)
+        has_math = has_math or (isinstance(statement, Reduce)
+                                and shares_registers(statement, self.kernel.vector))  # fmt: skip
         registers = 1 if has_math else 4 if is_short else (4 if isinstance(statement, Reduce) else 2) // parts
         return max(2, registers * self.vector_bytes // widest)
 

@@ -248,7 +248,22 @@ class _Target:
             manager = llvm.create_new_module_pass_manager()
             for name in _CLEANING_PASSES if opt_level else ():
                 getattr(manager, f"add_{name}_pass")()
-        manager.run(module, builder)
+        try:
+            manager.run(module, builder)
+        finally:
+            _free_manager(manager)
+
+
+def _free_manager(manager):
+    """Frees a pass manager and its 10 kB. It inherits two methods for that, and by itself calls the one that
+    does nothing."""
+    from llvmlite.binding.ffi import ObjectRef
+
+    for kind in type(manager).__mro__:
+        if kind is not ObjectRef and "_dispose" in vars(kind):
+            kind._dispose(manager)
+            manager.detach()  # from now on it frees nothing itself
+            return
 
 
 @functools.cache

@@ -48,6 +48,8 @@ class _Tiling:
         loads = [node for node in nodes if node.op == "load"]
         self.crossing = [node for node in loads if is_across(node.attr[1], self.rows, self.columns)]
         self.lanes = self._count_lanes({node.attr[0] for node in loads} | {s.buffer for s in self.body})
+        read = {kernel.table[node.attr[0]] for node in loads}
+        self.may_repeat = read.isdisjoint(kernel.table[store.buffer] for store in self.body)
         is_plain = not any(node.args and count_math_calls(node.op, node.args[0].dtype) for node in nodes)
         self.is_short = is_plain and len(nodes) <= MAX_UNROLLED_NODES
         self.scratch: dict[Expr, ir.Value] = {}
@@ -76,6 +78,15 @@ class _Tiling:
 
         e.loop(first, self.stop, band, run_band)
 
+    def _clamp(self, first: ir.Value, low: ir.Value, high: ir.Value) -> ir.Value:
+        """A tile that is partly outside of [low, high) moved inside where there is room: elements computed
+        twice take less time than stores of some lanes."""
+        b = self.e.b
+        last = b.sub(high, I64(self.lanes))
+        moved = b.select(b.icmp_signed("<", first, low), low, first)
+        moved = b.select(b.icmp_signed(">", moved, last), last, moved)
+        return b.select(b.icmp_signed(">=", last, low), moved, first)
+
     def _phase(self, buffer: Buffer) -> ir.Value:
         """How many elements the array's first one lies after an address where tiles begin."""
         b, size = self.e.b, buffer.dtype.itemsize
@@ -84,6 +95,8 @@ class _Tiling:
 
     def _run_tile(self, row: ir.Value, column: ir.Value) -> None:
         e, b, lanes = self.e, self.e.b, I64(self.lanes)
+        if self.may_repeat:
+            row, column = self._clamp(row, self.start, self.stop), self._clamp(column, I64(0), self.width)
         fits = [b.icmp_signed(">=", row, self.start), b.icmp_signed("<=", b.add(row, lanes), self.stop),
                 b.icmp_signed(">=", column, I64(0)), b.icmp_signed("<=", b.add(column, lanes), self.width)]
         is_whole = b.and_(b.and_(fits[0], fits[1]), b.and_(fits[2], fits[3]))

@@ -95,13 +95,14 @@ class _Checker:
 
     def check_tile(self, kernel: Kernel) -> None:
         """A kernel in tiles is loops inside each other, the innermost ones over the tile, around stores."""
+        if kernel.tile is None:
+            return
         axes, body = [], kernel.body
         while len(body) == 1 and isinstance(body[0], Loop):
             axes.append(body[0].axis)
             body = body[0].body
-        is_tiled = tuple(axes[-2:]) == kernel.tile and kernel.vector is axes[-1] and all(
-            isinstance(statement, Store) for statement in body) if kernel.tile else True  # fmt: skip
-        if not is_tiled:
+        is_tiled = tuple(axes[-2:]) == kernel.tile and kernel.vector is axes[-1]
+        if not is_tiled or not all(isinstance(statement, Store) for statement in body):
             raise LoopProgramError(f"the loops of a kernel are not those of its tiles {kernel.tile!r}")
 
     def check_repeat(self, repeat: Repeat, axes: frozenset, results: set) -> None:

@@ -34,8 +34,8 @@ class Kernel:
     vector: the axis whose iterations may run in lanes, or None.
     grain: iterations of the outermost loop (blocks, for a split reduction) that one thread should get at
     least.
-    tile: the axes of the two innermost loops, the second of which is `vector`, when both are to run in blocks,
-    because what is read lies partly along the one and partly along the other; the body is stores.
+    tile: (rows, columns), the axes of the two innermost loops where both run in blocks, because some of what
+    is read lies along the one and some along the other; `vector` is the columns, and the body is stores.
     """
 
     __slots__ = ("body", "vector", "parallel", "grain", "tile")

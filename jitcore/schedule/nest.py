@@ -21,7 +21,7 @@ GRAIN_WORK = 65536
 # Columns that a thread which walks down rows should have beside each other.
 GRAIN_COLUMNS = 128
 # Rows of tiles that a thread should have at least: whole cache lines of what is read across them.
-GRAIN_TILED_ROWS = 64
+GRAIN_TILED_ROWS = 32
 MIN_VECTOR_EXTENT = 6
 # Strides up to this cost shuffles instead of gathers; axes up to this are better not the ones in lanes.
 SHORT = 8

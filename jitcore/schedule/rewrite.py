@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from jitcore.loopir.builder import is_few
+from jitcore.loopir.builder import MAX_FEW, is_few
 from jitcore.loopir.expr import Expr, Graph, Result, walk
 from jitcore.loopir.index import Axis, Dynamic, Index, Mod
 from jitcore.loopir.program import Loop, Reduce, Repeat, Scan, Store
@@ -103,6 +103,8 @@ def unroll_rows(graph: Graph, outer: list[Axis], body: list) -> tuple[list[Axis]
             continue
         if max(len(reduce.parts) for reduce in reduces) * axis.extent > MAX_PARTS:
             continue
+        if not any(_shares_loads(reduce, axis) for reduce in reduces):
+            continue
         copies = []
         for position in range(axis.extent):
             rewrite = Rewrite(
@@ -112,6 +114,13 @@ def unroll_rows(graph: Graph, outer: list[Axis], body: list) -> tuple[list[Axis]
         outer = [other for other in outer if other is not axis]
         return unroll_rows(graph, outer, _merge(copies))
     return outer, body
+
+
+def _shares_loads(reduce: Reduce, axis: Axis) -> bool:
+    """Whether positions of an axis read the same elements, or neighbours in memory."""
+    loads = [node.attr[1] for node in walk([expr for _, _, expr in reduce.parts]) if node.op == "load"]
+    strides = [index.coefficient(axis) for index in loads if not index.axes().isdisjoint(reduce.axes)]
+    return any(isinstance(stride, int) and abs(stride) <= MAX_FEW for stride in strides)
 
 
 def _merge(copies: list[list]) -> list:

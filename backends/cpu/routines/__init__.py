@@ -23,6 +23,7 @@ ROOMS: dict[str, str] = {
                     "lapack"),  # fmt: skip
     "dot_general": "product",
     "conv_general_dilated": "convolution",
+    "fft": "fft",
 }
 
 #: Module of this package, by prefix of symbol: `render(symbol)` gives the LLVM text that defines it.
@@ -30,6 +31,7 @@ CODE: dict[str, str] = {
     "jitcore_sort_": "sort_code",
     "jitcore_lapack": "lapack_code",
     "jitcore_product": "product_code",
+    "jitcore_fft_": "fft_code",
 }
 
 

@@ -320,3 +320,16 @@ def test_cache_sizes_are_read_by_level(tmp_path):
     (tmp_path / "index9").mkdir()
     defaults = cpuinfo.read_cache_sizes(tmp_path / "absent")
     assert cpuinfo.read_cache_sizes(tmp_path) == (48 << 10, 2 << 20, defaults.l3)
+
+
+@pytest.mark.parametrize("level", [0, 1, 2, 3])
+def test_each_run_of_passes_frees_its_manager(monkeypatch, level):
+    import llvmlite.binding as llvm
+
+    freed = []
+    free = llvm.newpassmanagers.NewPassManager._dispose
+    monkeypatch.setattr(
+        llvm.newpassmanagers.NewPassManager, "_dispose", lambda manager: (free(manager), freed.append(manager))
+    )
+    native.compile_module("define i64 @f(i64 %x) {\n  ret i64 %x\n}", "freed", opt_level=level)
+    assert [manager.closed for manager in freed] == [True]

@@ -1,0 +1,164 @@
+"""Machine code of Fourier transforms: the module of one dtype.
+
+In: a symbol `jitcore_fft_f32` or `..._f64`. Out: the LLVM text of the module that exports it, a function
+(input, output, temporary, table) that does the stages of a table made by `fft_plan`. Stage: rendering, once per
+process and symbol.
+"""
+
+from __future__ import annotations
+
+from jitcore.backends.cpu import cpuinfo
+from jitcore.backends.cpu.routines.fft_pass_code import PASS_ARGUMENTS, write_pass
+from jitcore.backends.cpu.routines.fft_plan import BLOCKS, LINES, PASS_FIELDS, PRIVATE, RADICES, STAGE_FIELDS, UNTANGLE
+from jitcore.backends.cpu.routines.fft_rows_code import (
+    RANGE_ARGUMENTS,
+    find_line,
+    write_load_rows,
+    write_store_rows,
+    write_untangle_block,
+    write_untangle_lines,
+)
+from jitcore.backends.cpu.routines.fft_stage import LaneWriter
+from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_SYMBOL
+
+__all__ = ["render"]
+
+# Attributes of functions that run seldom: they are translated quickly instead of well.
+_UNHURRIED = "noinline optnone"
+
+# Memory of a thread begins at a cache line.
+_ALIGNMENT = 64
+
+
+def render(symbol: str) -> str:
+    """LLVM text of the module that exports `symbol`."""
+    w = LaneWriter(int(symbol.removeprefix("jitcore_fft_f")) // 8, cpuinfo.native_vector_bytes())
+    for radix in RADICES:
+        write_pass(w, radix)
+    functions = [f"ptr @pass{radix}" if radix in RADICES else "ptr null" for radix in range(max(RADICES) + 1)]
+    w.declare(f"@passes = internal constant [{len(functions)} x ptr] [{', '.join(functions)}]")
+    write_load_rows(w)
+    write_store_rows(w)
+    write_untangle_block(w)
+    write_untangle_lines(w)
+    _write_passes(w)
+    _write_blocks(w)
+    _write_threads(w)
+    _write_transform(w, symbol)
+    return w.text()
+
+
+def _write_passes(w: LaneWriter) -> None:
+    """`run_passes`: all passes over the block at `work`. After the first one, stretches that fit a nearer cache
+    are done one by one."""
+    arguments = "ptr %stage, ptr %work, ptr %src, ptr %dst, i64 %count, ptr %turns"
+    with w.function(f"internal void @run_passes({arguments}) {_UNHURRIED}"):
+        last, chunks = w.sub(w.number("pass_count"), 1), w.number("chunks")
+        bases, chunk_bases = w.pointer("bases_at"), w.mul(w.number("chunk_bases"), 4)
+        chunk_bytes = w.mul(w.div(w.number("points"), chunks), w.point)
+        whole = w.choose(w.compare("sgt", chunks, 1), 1, w.add(last, 1))
+        with w.loop(0, whole) as number:
+            _call_pass(w, number, last, "%work", bases)
+        with w.loop(0, chunks) as chunk:
+            work = w.at("%work", w.mul(chunk, chunk_bytes))
+            own_bases = w.at(bases, w.mul(chunk, chunk_bases))
+            with w.loop(whole, w.add(last, 1)) as number:
+                _call_pass(w, number, last, work, own_bases)
+
+
+def _call_pass(w: LaneWriter, number: str, last: str, work: str, bases: str) -> None:
+    entry = w.at(w.pointer("passes_at"), w.mul(number, 8 * len(PASS_FIELDS)))
+    radix, distance, blocks = (w.load(w.at(entry, 8 * field)) for field in range(3))
+    roots = w.load(w.at(entry, 24), "ptr")
+    src = w.choose(w.compare("eq", number, 0), "%src", "null", "ptr")
+    dst = w.choose(w.compare("eq", number, last), "%dst", "null", "ptr")
+    function = w.load(w.at("@passes", w.mul(radix, 8)), "ptr")
+    values = ("%stage", work, blocks, distance, roots, src, dst, bases, "%count", "%turns")
+    kinds = [argument.split()[0] for argument in PASS_ARGUMENTS.split(", ")]
+    w.do(f"call void {function}({', '.join(f'{kind} {value}' for kind, value in zip(kinds, values))})")
+
+
+def _write_blocks(w: LaneWriter) -> None:
+    """`run_blocks`: blocks [start, stop) of a stage, in a thread's memory."""
+    with w.function(f"internal void @run_blocks({RANGE_ARGUMENTS}, ptr %work) {_UNHURRIED}"):
+        blocks, lines = w.number("blocks"), w.number("lines")
+        turns, points = w.pointer("turn_blocks_at"), w.number("points")
+        is_plain = w.let(f"icmp eq ptr {turns}, null")
+        with w.loop("%start", "%stop") as item:
+            outer, block = w.div(item, blocks), w.rem(item, blocks)
+            count = w.minimum(w.sub(lines, w.mul(block, w.lanes)), w.lanes)
+            own = w.at(turns, w.mul(block, w.mul(points, 2 * w.itemsize)))
+            own = w.choose(is_plain, "null", own, "ptr")
+            src, dst = (w.at(find_line(w, side, outer), w.mul(block, w.number(f"{side}_block")))
+                        for side in ("src", "dst"))  # fmt: skip
+            _run_block(w, src, dst, count, own)
+
+
+def _run_block(w: LaneWriter, src: str, dst: str, count: str, turns: str) -> None:
+    from_rows, to_rows, to_real = (w.compare("ne", w.number(field), 0)
+                                   for field in ("src_is_rows", "dst_is_rows", "is_real_output"))  # fmt: skip
+    untangles = w.let(f"icmp ne ptr {w.pointer('untangle_at')}, null")
+    with w.when(from_rows):
+        w.do(f"call void @load_rows(ptr %stage, ptr %work, ptr {src}, i64 {count})")
+    with w.when(w.let(f"and i1 {untangles}, {to_real}")):
+        w.do("call void @untangle_block(ptr %stage, ptr %work)")
+    columns = [w.choose(is_rows, "null", side, "ptr") for is_rows, side in ((from_rows, src), (to_rows, dst))]
+    w.do(f"call void @run_passes(ptr %stage, ptr %work, ptr {columns[0]}, ptr {columns[1]}, i64 {count}, "
+         f"ptr {turns})")  # fmt: skip
+    with w.when(w.let(f"and i1 {untangles}, {w.let(f'xor i1 {to_real}, true')}")):
+        w.do("call void @untangle_block(ptr %stage, ptr %work)")
+    with w.when(to_rows):
+        w.do(f"call void @store_rows(ptr %stage, ptr %work, ptr {dst}, i64 {count})")
+
+
+def _write_threads(w: LaneWriter) -> None:
+    """`share_blocks` and `share_lines`: what threads run, with memory of their own."""
+    w.declare("declare ptr @malloc(i64)")
+    w.declare("declare void @free(ptr)")
+    with w.function(f"internal void @share_blocks({RANGE_ARGUMENTS}) {_UNHURRIED}"):
+        memory, work = _allocate(w, w.number("work_bytes"))
+        w.do(f"call void @run_blocks({RANGE_ARGUMENTS}, ptr {work})")
+        w.do(f"call void @free(ptr {memory})")
+    with w.function(f"internal void @share_lines({RANGE_ARGUMENTS}) {_UNHURRIED}"):
+        own_bytes, parts, part_count = w.number("own_bytes"), w.pointer("parts_at"), w.number("part_count")
+        memory, own = _allocate(w, w.add(own_bytes, w.number("work_bytes")))
+        work = w.at(own, own_bytes)
+        mine = w.let(f"alloca [{PRIVATE + 1} x ptr]")
+        for number in range(PRIVATE):
+            w.store(w.load(w.at("%buffers", 8 * number), "ptr"), w.at(mine, 8 * number), "ptr")
+        w.store(own, w.at(mine, 8 * PRIVATE), "ptr")
+        with w.loop("%start", "%stop") as line, w.loop(0, part_count) as number:
+            part = w.load(w.at(parts, w.mul(number, 8)), "ptr")
+            kind, blocks = (w.load(w.at(part, 8 * STAGE_FIELDS.index(field))) for field in ("kind", "blocks"))
+            first = w.mul(line, blocks)
+            arguments = f"ptr {mine}, ptr {part}, i64 {first}, i64 {w.add(first, blocks)}"
+            with w.when(w.compare("eq", kind, BLOCKS)):
+                w.do(f"call void @run_blocks({arguments}, ptr {work})")
+            with w.when(w.compare("eq", kind, UNTANGLE)):
+                w.do(f"call void @untangle_lines({arguments})")
+        w.do(f"call void @free(ptr {memory})")
+
+
+def _allocate(w: LaneWriter, size: str) -> tuple[str, str]:
+    """(what is to be freed, what is to be used) of `size` bytes."""
+    memory = w.let(f"call ptr @malloc(i64 {w.add(size, _ALIGNMENT)})")
+    address = w.let(f"ptrtoint ptr {memory} to i64")
+    return memory, w.at(memory, w.sub(_ALIGNMENT, w.rem(address, _ALIGNMENT)))
+
+
+def _write_transform(w: LaneWriter, symbol: str) -> None:
+    """The exported function: one stage after the other."""
+    w.declare(f"declare void @{PARALLEL_SYMBOL}(ptr, ptr, ptr, i64, i64)")
+    kinds = {BLOCKS: "share_blocks", LINES: "share_lines", UNTANGLE: "untangle_lines"}
+    bodies = ", ".join(f"ptr @{kinds[kind]}" for kind in sorted(kinds))
+    w.declare(f"@bodies = internal constant [{len(kinds)} x ptr] [{bodies}]")
+    with w.function(f"void @{symbol}(ptr %input, ptr %output, ptr %temporary, i64 %address) {_UNHURRIED}"):
+        table = w.let("inttoptr i64 %address to ptr")
+        buffers = w.let(f"alloca [{PRIVATE + 1} x ptr]")
+        for number, buffer in enumerate(("%input", "%output", "%temporary")):
+            w.store(buffer, w.at(buffers, 8 * number), "ptr")
+        with w.loop(0, w.load(table)) as number:
+            w.do(f"%stage = load ptr, ptr {w.at(table, w.add(w.mul(number, 8), 8))}")
+            body = w.load(w.at("@bodies", w.mul(w.number("kind"), 8)), "ptr")
+            w.do(f"call void @{PARALLEL_SYMBOL}(ptr {body}, ptr {buffers}, ptr %stage, i64 {w.number('items')}, "
+                 f"i64 {w.number('grain')})")  # fmt: skip
