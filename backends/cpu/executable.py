@@ -83,15 +83,15 @@ def bind_program(
         if layout.host_calls and launchers.kind == "ctypes":
             launch = launchers.holding  # the only one of its kind that sees exceptions of callbacks
         return write_steps(program, compiled, layout, dims, offsets, arena_bytes, launch)
-    return _write_call(program, compiled, dims, arena_bytes, launch)
+    return _write_call(program, compiled, layout, dims, arena_bytes, launch)
 
 
-def _write_call(program, compiled, dims, arena_bytes, launch) -> Callable:
+def _write_call(program, compiled, layout, dims, arena_bytes, launch) -> Callable:
     """The function for a program of one native step, written out for its numbers of inputs and outputs."""
     inputs = [f"a{k}" for k in range(len(program.inputs))]
     name_of = {buffer: name for buffer, name in zip(program.inputs, inputs)}
     name_of |= {output: name_of[source] for output, source in program.aliases.items()}
-    names = {"launch": launch, "empty": np.empty, "dims": dims, "keep": compiled}
+    names = {"launch": launch, "empty": np.empty, "dims": dims, "keep": (compiled, layout.sizes)}
     lines, given = [], list(inputs)
     for k, buffer in enumerate(program.outputs):
         if buffer not in name_of:

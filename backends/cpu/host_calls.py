@@ -82,7 +82,7 @@ def write_steps(
 ) -> Callable[..., list[np.ndarray]]:
     """The function of the input ndarrays that runs a program's steps and returns the outputs."""
     writer = _CallWriter(program, layout, dict(zip(layout.arena, offsets)), arena_bytes)
-    writer.names |= {"launch": launch, "dims": dims, "keep": compiled}
+    writer.names |= {"launch": launch, "dims": dims, "keep": (compiled, layout.sizes)}
     addresses = iter(compiled.addresses)
     for number, step in enumerate(program.steps):
         if isinstance(step, LibraryCall):

@@ -1,4 +1,4 @@
-"""Rendering of a kernel in tiles: operands that lie across the lanes are read in whole registers all the same.
+"""Rendering of a kernel in tiles: operands that lie across the lanes are read in whole registers too.
 
 In: the loop over the rows of `Kernel.tile` around the one over its columns, which run in lanes, and a range
 of rows. Out: instructions. Within a tile, an operand whose neighbours in memory lie along the rows is read
@@ -22,7 +22,7 @@ from jitcore.schedule.nest import is_across, roots_of
 # Lanes of a tile; more of them would be more registers than there are.
 MAX_LANES = 16
 # Bytes of a row of tiles that are written before the next columns: some cache lines of each row read.
-BAND_BYTES = 256
+BAND_BYTES = 128
 # Rows of formulas longer than this are a loop.
 MAX_UNROLLED_NODES = 12
 # What the processor exchanges fastest within: pieces of registers of this many bytes.

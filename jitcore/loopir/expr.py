@@ -11,7 +11,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.lax.elementwise import convert_dtype
-from jitcore.loopir.index import Axis, Dynamic, Index
+from jitcore.loopir.index import Axis, Dynamic, Index, RunTimeSize
 
 # Rough cost of one scalar operation, in multiply-adds; unlisted ones cost 1. Guides recomputation only.
 OP_COST = {
@@ -49,6 +49,12 @@ OP_COST = {
     "digamma": 40,
     "pow": 30,
 }
+
+
+# Operations whose code is as good when it does not know a number: they are told larger ones at run time, as
+# they are told sizes. A literal is most often a size when it is large.
+_TOLD = frozenset(("add", "sub", "min", "max", "lt", "le", "gt", "ge", "eq", "ne", "select"))
+_LARGEST_KNOWN = 8
 
 
 class Buffer:
@@ -106,6 +112,7 @@ class Graph:
     def __init__(self):
         self.epoch = 0
         self._nodes: dict[tuple, Expr] = {}
+        self._told: dict[int, RunTimeSize] = {}
         self.count = 0
 
     def _make(self, op, args, dtype, attr, axes, key_attr=None) -> Expr:
@@ -134,9 +141,15 @@ class Graph:
         return self._make("result", (), result.dtype, result, result.axes, id(result))
 
     def op(self, name: str, *args: Expr, dtype=None) -> Expr:
+        args = tuple([self._tell(arg) if _is_told(name, arg) else arg for arg in args])
         dtype = args[0].dtype if dtype is None else np.dtype(dtype)
         axes = args[0].axes if len(args) == 1 else frozenset().union(*(arg.axes for arg in args))
         return self._make(name, args, dtype, None, axes)
+
+    def _tell(self, number: Expr) -> Expr:
+        """A constant as a number that stands in no text, so that code does not depend on it."""
+        size = self._told.setdefault(int(number.attr), RunTimeSize(int(number.attr)))
+        return self.index(Index((), size), number.dtype)
 
     def convert(self, x: Expr, dtype) -> Expr:
         if x.dtype == dtype:
@@ -145,6 +158,18 @@ class Graph:
             with np.errstate(all="ignore"):
                 return self.const(convert_dtype(np.asarray(x.attr), np.dtype(dtype)), dtype)
         return self.op("convert", x, dtype=dtype)
+
+
+def _is_told(name: str, arg: Expr) -> bool:
+    """Whether an operand is a constant that an operation is told at run time: a whole number, and no divisor
+    that one can multiply by instead."""
+    if arg.op != "const":
+        return False
+    value, kind = arg.attr, arg.dtype.kind
+    if kind == "i":
+        return name in _TOLD and abs(int(value)) > _LARGEST_KNOWN
+    is_size = kind == "f" and name == "div" and _LARGEST_KNOWN < value < 2**31 and value == int(value)
+    return bool(is_size) and int(value) & int(value) - 1 != 0
 
 
 def walk(roots) -> list[Expr]:

@@ -25,6 +25,24 @@ class Axis:
         return f"i{self.serial}"
 
 
+class RunTimeSize:
+    """A number that kernels are always told at run time, and never share with a size that happens to be
+    equal."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: int):
+        self.value = value
+
+    def __int__(self) -> int:
+        return self.value
+
+    __index__ = __int__
+
+    def __repr__(self) -> str:
+        return str(self.value)
+
+
 class FloorDiv:
     """`index // size`, where it does not simplify."""
 

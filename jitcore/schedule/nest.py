@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, index_exprs, walk
-from jitcore.loopir.index import Axis, FloorDiv, Index
+from jitcore.loopir.index import Axis, FloorDiv, Index, RunTimeSize
 from jitcore.loopir.program import Kernel, Loop, Reduce, Repeat, Scan, Store
 from jitcore.schedule.rewrite import Rewrite, unroll_rows
 
@@ -25,24 +25,6 @@ GRAIN_TILED_ROWS = 32
 MIN_VECTOR_EXTENT = 6
 # Strides up to this cost shuffles instead of gathers; axes up to this are better not the ones in lanes.
 SHORT = 8
-
-
-class RunTimeSize:
-    """A number that kernels are always told at run time, and never share with a size that happens to be
-    equal."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: int):
-        self.value = value
-
-    def __int__(self) -> int:
-        return self.value
-
-    __index__ = __int__
-
-    def __repr__(self) -> str:
-        return str(self.value)
 
 
 def shape_kernel(
@@ -204,6 +186,8 @@ def roots_of(statement) -> list[Expr]:
 
 def _choose_vector(outer: list[Axis], inner: list[Axis], body: list) -> Axis | None:
     """The axis with the best score of accesses, or None when lanes would not pay."""
+    if any(isinstance(axis.extent, int) and axis.extent == 0 for axis in (*outer, *inner)):
+        return None  # strides of an empty array tell nothing
     flat = not inner or not _contains(body, (Reduce, Scan, Loop))
     candidates = list(outer) if flat else outer[-1:]
     scores = {axis: _score(axis, body) for axis in candidates}

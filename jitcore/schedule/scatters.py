@@ -15,11 +15,11 @@ from jitcore import dtypes
 from jitcore.lax.reduce import highest_value, lowest_value
 from jitcore.loopir.builder import Builder
 from jitcore.loopir.expr import Buffer, Graph, Result
-from jitcore.loopir.index import Axis, Index, linearize
+from jitcore.loopir.index import Axis, Index, RunTimeSize, linearize
 from jitcore.loopir.program import Kernel, Loop, Reduce, Store
 from jitcore.loopir.values import Region
 from jitcore.schedule.fusion import index_over, squeeze
-from jitcore.schedule.nest import RunTimeSize, shape_kernel
+from jitcore.schedule.nest import shape_kernel
 
 # Updates that a part should have at least, and updates for each element of its copy.
 MIN_PART = 8192

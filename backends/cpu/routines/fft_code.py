@@ -1,15 +1,15 @@
-"""Machine code of Fourier transforms: the module of one dtype.
+"""Machine code of Fourier transforms: which module defines which symbol, and what runs the stages.
 
-In: a symbol `jitcore_fft_f32` or `..._f64`. Out: the LLVM text of the module that exports it, a function
-(input, output, temporary, table) that does the stages of a table made by `fft_plan`. Stage: rendering, once per
-process and symbol.
+In: a symbol `jitcore_fft_<function>_<dtype>`. Out: the LLVM text of the module that exports it. `stages` (input,
+output, temporary, table) does the stages of a table made by `fft_plan`; it finds the other functions there.
+Stage: rendering, once per process and symbol.
 """
 
 from __future__ import annotations
 
 from jitcore.backends.cpu import cpuinfo
 from jitcore.backends.cpu.routines.fft_pass_code import PASS_ARGUMENTS, write_pass
-from jitcore.backends.cpu.routines.fft_plan import BLOCKS, LINES, PASS_FIELDS, PRIVATE, RADICES, STAGE_FIELDS, UNTANGLE
+from jitcore.backends.cpu.routines.fft_plan import BLOCKS, PASS_FIELDS, PRIVATE, STAGE_FIELDS, UNTANGLE
 from jitcore.backends.cpu.routines.fft_rows_code import (
     RANGE_ARGUMENTS,
     find_line,
@@ -32,20 +32,33 @@ _ALIGNMENT = 64
 
 def render(symbol: str) -> str:
     """LLVM text of the module that exports `symbol`."""
-    w = LaneWriter(int(symbol.removeprefix("jitcore_fft_f")) // 8, cpuinfo.native_vector_bytes())
-    for radix in RADICES:
-        write_pass(w, radix)
-    functions = [f"ptr @pass{radix}" if radix in RADICES else "ptr null" for radix in range(max(RADICES) + 1)]
-    w.declare(f"@passes = internal constant [{len(functions)} x ptr] [{', '.join(functions)}]")
-    write_load_rows(w)
-    write_store_rows(w)
-    write_untangle_block(w)
-    write_untangle_lines(w)
+    kind, dtype = symbol.removeprefix("jitcore_fft_").rsplit("_", 1)
+    w = LaneWriter(int(dtype[1:]) // 8, cpuinfo.native_vector_bytes())
+    if kind.startswith("pass"):
+        write_pass(w, symbol, int(kind.removeprefix("pass")))
+    else:
+        _WRITERS[kind](w, symbol)
+    return w.text()
+
+
+def _write_stages(w: LaneWriter, symbol: str) -> None:
+    """The exported function: one stage after the other, with the functions that its threads run."""
     _write_passes(w)
     _write_blocks(w)
     _write_threads(w)
-    _write_transform(w, symbol)
-    return w.text()
+    w.declare(f"declare void @{PARALLEL_SYMBOL}(ptr, ptr, ptr, i64, i64)")
+    with w.function(f"void @{symbol}(ptr %input, ptr %output, ptr %temporary, i64 %address) {_UNHURRIED}"):
+        table = w.let("inttoptr i64 %address to ptr")
+        buffers = w.let(f"alloca [{PRIVATE + 1} x ptr]")
+        for number, buffer in enumerate(("%input", "%output", "%temporary")):
+            w.store(buffer, w.at(buffers, 8 * number), "ptr")
+        with w.loop(0, w.load(table)) as number:
+            w.do(f"%stage = load ptr, ptr {w.at(table, w.add(w.mul(number, 8), 8))}")
+            kind = w.number("kind")
+            body = w.choose(w.compare("eq", kind, BLOCKS), "@share_blocks", "@share_lines", "ptr")
+            body = w.choose(w.compare("eq", kind, UNTANGLE), w.pointer("untangle_code"), body, "ptr")
+            w.do(f"call void @{PARALLEL_SYMBOL}(ptr {body}, ptr {buffers}, ptr %stage, i64 {w.number('items')}, "
+                 f"i64 {w.number('grain')})")  # fmt: skip
 
 
 def _write_passes(w: LaneWriter) -> None:
@@ -68,11 +81,11 @@ def _write_passes(w: LaneWriter) -> None:
 
 def _call_pass(w: LaneWriter, number: str, last: str, work: str, bases: str) -> None:
     entry = w.at(w.pointer("passes_at"), w.mul(number, 8 * len(PASS_FIELDS)))
-    radix, distance, blocks = (w.load(w.at(entry, 8 * field)) for field in range(3))
-    roots = w.load(w.at(entry, 24), "ptr")
+    places = [w.at(entry, 8 * PASS_FIELDS.index(field)) for field in ("code", "roots_at", "distance", "blocks")]
+    function, roots = (w.load(place, "ptr") for place in places[:2])
+    distance, blocks = map(w.load, places[2:])
     src = w.choose(w.compare("eq", number, 0), "%src", "null", "ptr")
     dst = w.choose(w.compare("eq", number, last), "%dst", "null", "ptr")
-    function = w.load(w.at("@passes", w.mul(radix, 8)), "ptr")
     values = ("%stage", work, blocks, distance, roots, src, dst, bases, "%count", "%turns")
     kinds = [argument.split()[0] for argument in PASS_ARGUMENTS.split(", ")]
     w.do(f"call void {function}({', '.join(f'{kind} {value}' for kind, value in zip(kinds, values))})")
@@ -95,20 +108,20 @@ def _write_blocks(w: LaneWriter) -> None:
 
 
 def _run_block(w: LaneWriter, src: str, dst: str, count: str, turns: str) -> None:
-    from_rows, to_rows, to_real = (w.compare("ne", w.number(field), 0)
-                                   for field in ("src_is_rows", "dst_is_rows", "is_real_output"))  # fmt: skip
-    untangles = w.let(f"icmp ne ptr {w.pointer('untangle_at')}, null")
+    load, store, untangle = (w.pointer(field) for field in ("load_code", "store_code", "untangle_code"))
+    from_rows, to_rows, untangles = (w.let(f"icmp ne ptr {code}, null") for code in (load, store, untangle))
+    to_real = w.compare("ne", w.number("is_real_output"), 0)
     with w.when(from_rows):
-        w.do(f"call void @load_rows(ptr %stage, ptr %work, ptr {src}, i64 {count})")
+        w.do(f"call void {load}(ptr %stage, ptr %work, ptr {src}, i64 {count})")
     with w.when(w.let(f"and i1 {untangles}, {to_real}")):
-        w.do("call void @untangle_block(ptr %stage, ptr %work)")
+        w.do(f"call void {untangle}(ptr %stage, ptr %work)")
     columns = [w.choose(is_rows, "null", side, "ptr") for is_rows, side in ((from_rows, src), (to_rows, dst))]
     w.do(f"call void @run_passes(ptr %stage, ptr %work, ptr {columns[0]}, ptr {columns[1]}, i64 {count}, "
          f"ptr {turns})")  # fmt: skip
     with w.when(w.let(f"and i1 {untangles}, {w.let(f'xor i1 {to_real}, true')}")):
-        w.do("call void @untangle_block(ptr %stage, ptr %work)")
+        w.do(f"call void {untangle}(ptr %stage, ptr %work)")
     with w.when(to_rows):
-        w.do(f"call void @store_rows(ptr %stage, ptr %work, ptr {dst}, i64 {count})")
+        w.do(f"call void {store}(ptr %stage, ptr %work, ptr {dst}, i64 {count})")
 
 
 def _write_threads(w: LaneWriter) -> None:
@@ -135,7 +148,8 @@ def _write_threads(w: LaneWriter) -> None:
             with w.when(w.compare("eq", kind, BLOCKS)):
                 w.do(f"call void @run_blocks({arguments}, ptr {work})")
             with w.when(w.compare("eq", kind, UNTANGLE)):
-                w.do(f"call void @untangle_lines({arguments})")
+                untangle = w.load(w.at(part, 8 * STAGE_FIELDS.index("untangle_code")), "ptr")
+                w.do(f"call void {untangle}({arguments})")
         w.do(f"call void @free(ptr {memory})")
 
 
@@ -146,19 +160,10 @@ def _allocate(w: LaneWriter, size: str) -> tuple[str, str]:
     return memory, w.at(memory, w.sub(_ALIGNMENT, w.rem(address, _ALIGNMENT)))
 
 
-def _write_transform(w: LaneWriter, symbol: str) -> None:
-    """The exported function: one stage after the other."""
-    w.declare(f"declare void @{PARALLEL_SYMBOL}(ptr, ptr, ptr, i64, i64)")
-    kinds = {BLOCKS: "share_blocks", LINES: "share_lines", UNTANGLE: "untangle_lines"}
-    bodies = ", ".join(f"ptr @{kinds[kind]}" for kind in sorted(kinds))
-    w.declare(f"@bodies = internal constant [{len(kinds)} x ptr] [{bodies}]")
-    with w.function(f"void @{symbol}(ptr %input, ptr %output, ptr %temporary, i64 %address) {_UNHURRIED}"):
-        table = w.let("inttoptr i64 %address to ptr")
-        buffers = w.let(f"alloca [{PRIVATE + 1} x ptr]")
-        for number, buffer in enumerate(("%input", "%output", "%temporary")):
-            w.store(buffer, w.at(buffers, 8 * number), "ptr")
-        with w.loop(0, w.load(table)) as number:
-            w.do(f"%stage = load ptr, ptr {w.at(table, w.add(w.mul(number, 8), 8))}")
-            body = w.load(w.at("@bodies", w.mul(w.number("kind"), 8)), "ptr")
-            w.do(f"call void @{PARALLEL_SYMBOL}(ptr {body}, ptr {buffers}, ptr %stage, i64 {w.number('items')}, "
-                 f"i64 {w.number('grain')})")  # fmt: skip
+_WRITERS = {
+    "load_rows": write_load_rows,
+    "store_rows": write_store_rows,
+    "untangle_block": write_untangle_block,
+    "untangle_lines": write_untangle_lines,
+    "stages": _write_stages,
+}

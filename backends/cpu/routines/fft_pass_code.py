@@ -1,6 +1,6 @@
 """Passes of a Fourier transform over a block of lines: butterflies of one size, all lanes alike.
 
-In: the size of a butterfly. Out: LLVM text of the function `pass<size>`. Stage: rendering.
+In: the size of a butterfly. Out: LLVM text of the function of a pass. Stage: rendering.
 
 Decimation in frequency, in place: a pass cuts each stretch of `radix * distance` points into `radix` stretches,
 whose frequencies are apart by `radix`. So the results of the last pass lie in the order of reversed digits. The
@@ -21,9 +21,9 @@ PASS_ARGUMENTS = ("ptr %stage, ptr %work, i64 %blocks, i64 %distance, ptr %roots
                   "ptr %bases, i64 %count, ptr %turns")  # fmt: skip
 
 
-def write_pass(w: LaneWriter, radix: int) -> None:
-    """`pass<radix>`: butterflies over `blocks` stretches of radix * distance points."""
-    with w.function(f"internal void @pass{radix}({PASS_ARGUMENTS})"):
+def write_pass(w: LaneWriter, symbol: str, radix: int) -> None:
+    """Butterflies over `blocks` stretches of radix * distance points."""
+    with w.function(f"void @{symbol}({PASS_ARGUMENTS})"):
         writer = _PassWriter(w, radix)
         with w.loop(0, "%blocks") as block, w.loop(0, "%distance") as place:
             writer.write_butterfly(block, place)
@@ -48,29 +48,33 @@ class _PassWriter:
         )
 
     def write_butterfly(self, block: str, place: str) -> None:
+        """One butterfly, and the way that its results go: to roots of unity or not, and to work; or to the
+        array, turned or not, with the scale."""
         w = self.w
         at = w.at("%work", w.add(w.mul(block, self.stretch), w.mul(place, w.point)))
         points = transform_points(w, self._read(at, place))
-        roots, last, kept, out, plain, turned, done = map(
-            w.label, ("roots", "last", "kept", "out", "plain", "turned", "done"))  # fmt: skip
+        roots, last, kept, out, turned, written, done = map(
+            w.label, ("roots", "last", "kept", "out", "turned", "written", "done"))  # fmt: skip
         w.do(f"br i1 {self.is_last}, label %{last}, label %{roots}")
         w.start_block(roots)
-        self._keep(at, self._multiply_roots(points, place))
-        w.do(f"br label %{done}")
+        products = self._multiply_roots(points, place)
+        w.do(f"br label %{kept}")
         w.start_block(last)
         w.do(f"br i1 {self.leaves}, label %{kept}, label %{out}")
-        w.start_block(kept)
-        self._keep(at, points)
+        results = w.join([(roots, products), (last, points)], kept)
+        for point, pointer in zip(results, self._list_places(at, self.step)):
+            w.store_point(point, pointer)
         w.do(f"br label %{done}")
         w.start_block(out)
         base = w.let(f"zext i32 {w.load(w.at('%bases', w.mul(block, 4)), 'i32', 4)} to i64")
-        target = w.at("%dst", w.mul(base, self.dst_stride))
-        w.do(f"br i1 {self.is_plain}, label %{plain}, label %{turned}")
-        w.start_block(plain)
-        self._write_scaled(target, points)
-        w.do(f"br label %{done}")
+        w.do(f"br i1 {self.is_plain}, label %{written}, label %{turned}")
         w.start_block(turned)
-        self._write_turned(target, base, points)
+        products = self._turn(points, base)
+        w.do(f"br label %{written}")
+        results = w.join([(out, points), (turned, products)], written)
+        target = w.at("%dst", w.mul(base, self.dst_stride))
+        for point, pointer in zip(results, self._list_places(target, self.dst_step)):
+            w.store_pairs(Complex(*map(w.times, point, self.scales[1:])), pointer, self.masks)
         w.do(f"br label %{done}")
         w.start_block(done)
 
@@ -94,10 +98,6 @@ class _PassWriter:
             places.append(self.w.at(places[-1], step))
         return places
 
-    def _keep(self, at: str, points: list[Complex]) -> None:
-        for point, pointer in zip(points, self._list_places(at, self.step)):
-            self.w.store_point(point, pointer)
-
     def _multiply_roots(self, points: list[Complex], place: str) -> list[Complex]:
         w, pair = self.w, 2 * self.w.itemsize
         roots = w.at("%roots", w.mul(place, (self.radix - 1) * pair))
@@ -105,19 +105,15 @@ class _PassWriter:
                     for number, point in enumerate(points[1:])]  # fmt: skip
         return [points[0], *products]
 
-    def _write_scaled(self, target: str, points: list[Complex]) -> None:
-        w = self.w
-        for point, pointer in zip(points, self._list_places(target, self.dst_step)):
-            scaled = Complex(w.times(point.re, self.scales[1]), w.times(point.im, self.scales[2]))
-            w.store_pairs(scaled, pointer, self.masks)
-
-    def _write_turned(self, target: str, base: str, points: list[Complex]) -> None:
-        w, frequency = self.w, base
-        for point, pointer in zip(points, self._list_places(target, self.dst_step)):
+    def _turn(self, points: list[Complex], base: str) -> list[Complex]:
+        """The columns of a long line times its roots of unity."""
+        w, frequency, products = self.w, base, []
+        for point in points:
             of_block = w.spread_complex(w.at("%turns", w.mul(frequency, 2 * w.itemsize)))
             of_lanes = w.load_point(w.at(self.turn_lanes, w.mul(frequency, w.point)))
-            w.store_pairs(w.multiply(point, w.multiply(of_block, of_lanes)), pointer, self.masks)
+            products.append(w.multiply(point, w.multiply(of_block, of_lanes)))
             frequency = w.add(frequency, self.out_step)
+        return products
 
 
 # -- butterflies --------------------------------------------------------------------------------------------

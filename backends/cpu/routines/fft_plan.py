@@ -18,6 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jitcore.backends.cpu import symbols
+
 __all__ = ["BLOCKS", "INPUT", "LINES", "OUTPUT", "PASS_FIELDS", "PRIVATE", "RADICES", "STAGE_FIELDS", "TEMPORARY",
            "UNTANGLE", "Request", "Transform", "factorize", "plan_transform"]  # fmt: skip
 
@@ -33,18 +35,19 @@ INPUT, OUTPUT, TEMPORARY, PRIVATE = range(4)
 
 # Numbers of a stage, 64 bits each; names that end in _at are addresses, offsets and strides are in bytes.
 # items: what threads share, `blocks` for each of an outer index; a block is up to a vector's lanes of `lines`
-# lines. *_points: of a line, in memory. parts: stages of LINES, whose memory is `own_bytes`.
+# lines. *_points: of a line, in memory. parts: stages of LINES, whose memory is `own_bytes`. *_code: addresses of
+# the functions of `fft_code` that a stage needs, so that only these are compiled.
 STAGE_FIELDS = (
     "kind", "items", "grain", "blocks", "lines", "own_bytes", "work_bytes", "points",
     "src", "src_outer", "src_block", "src_stride", "src_is_rows", "src_points",
     "dst", "dst_outer", "dst_block", "dst_stride", "dst_is_rows", "dst_points",
     "scales_at", "passes_at", "pass_count", "chunks", "chunk_bases", "bases_at", "positions_at", "out_step",
     "turn_blocks_at", "turn_lanes_at", "untangle_at", "untangle_positions_at", "is_real_output", "parts_at",
-    "part_count",
+    "part_count", "load_code", "store_code", "untangle_code",
 )  # fmt: skip
 
-#: Numbers of a pass: size and count of its butterflies: `blocks` stretches of `distance`; its roots of unity.
-PASS_FIELDS = ("radix", "distance", "blocks", "roots_at")
+#: Numbers of a pass: code and count of its butterflies, `blocks` stretches of `distance`; its roots of unity.
+PASS_FIELDS = ("code", "distance", "blocks", "roots_at")
 
 # Bytes of a block of lines, as it is transformed: of the first-level cache, and of the second.
 _INNER_BYTES, _OUTER_BYTES = 32 << 10, 512 << 10
@@ -119,6 +122,7 @@ class Transform:
         self.request = request
         self.dtype = np.dtype(f"f{request.itemsize}")
         self.arrays: list[np.ndarray] = []
+        self.work_bytes: dict[int, int] = {}
         self.stages: list[int] = []
         self.temporary = 0
         _add_stages(self)
@@ -130,10 +134,14 @@ class Transform:
         self.arrays.append(array)
         return array.ctypes.data
 
+    def _find_code(self, name: str) -> int:
+        return symbols.address_of(f"jitcore_fft_{name}_f{8 * self.request.itemsize}")
+
     def make_stage(self, **numbers: int) -> int:
-        """The address of a stage."""
-        assert not numbers.keys() - set(STAGE_FIELDS)
-        return self.keep(np.array([int(numbers.get(field, 0)) for field in STAGE_FIELDS], np.int64))
+        """The address of a stage, whose numbers are 0 unless given."""
+        address = self.keep(np.array([int(numbers.pop(field, 0)) for field in STAGE_FIELDS], np.int64))
+        assert not numbers, f"a stage has no {', '.join(numbers)}"
+        return address
 
     # -- stages ---------------------------------------------------------------------------------------------
     def make_blocks(self, n: int, outer: int, lines: int, src: Side, dst: Side, *, first: bool, last: bool,
@@ -143,7 +151,7 @@ class Transform:
         request, lanes = self.request, self.request.lanes
         blocks = -(-lines // lanes)
         radices = factorize(n)
-        room = -(-max(n, src.points, dst.points) // lanes) * lanes
+        room = _round_up(max(n, src.points, dst.points), lanes)
         work_bytes = room * 2 * lanes * request.itemsize
         chunks = radices[0] if len(radices) > 2 and work_bytes > _INNER_BYTES else 1
         bases, positions = _list_orders(radices, room)
@@ -154,14 +162,21 @@ class Transform:
                    "positions_at": self.keep(positions), "out_step": len(bases),
                    "scales_at": self._keep_scales(first, last, untangle == "in"),
                    **_name_fields("src", src), **_name_fields("dst", dst)}  # fmt: skip
+        if src.is_rows:
+            numbers["load_code"] = self._find_code("load_rows")
+        if dst.is_rows:
+            numbers["store_code"] = self._find_code("store_rows")
         if turned:
             numbers |= self._keep_turns(n, turned, blocks)
         if untangle:
             is_output = untangle == "out"
             places = np.arange(room, dtype=np.int32) if is_output else positions
             numbers |= {"untangle_at": self._keep_untangling(2 * n), "is_real_output": is_output,
-                        "untangle_positions_at": self.keep(places)}  # fmt: skip
-        return self.make_stage(**numbers)
+                        "untangle_positions_at": self.keep(places),
+                        "untangle_code": self._find_code("untangle_block")}  # fmt: skip
+        address = self.make_stage(**numbers)
+        self.work_bytes[address] = work_bytes
+        return address
 
     def _keep_passes(self, radices: tuple[int, ...], chunks: int) -> int:
         passes, length, blocks = [], math.prod(radices), 1
@@ -169,7 +184,7 @@ class Transform:
             distance = length // radix
             powers = np.arange(distance)[:, None] * np.arange(1, radix)
             roots = self.keep(self._find_roots(powers, length)) if distance > 1 else 0
-            passes.append((radix, distance, blocks // chunks if number else 1, roots))
+            passes.append((self._find_code(f"pass{radix}"), distance, blocks // chunks if number else 1, roots))
             length, blocks = distance, blocks * radix
         return self.keep(np.array(passes, np.int64))
 
@@ -207,12 +222,19 @@ class Transform:
             kind=UNTANGLE, items=lines * blocks, blocks=blocks, points=n // 2, is_real_output=is_output,
             grain=-(-_GRAIN_TIME // (self.request.lanes * 64)), untangle_at=self._keep_untangling(n),
             scales_at=self._keep_scales(first, last=False, halves=not is_output),
+            untangle_code=self._find_code("untangle_lines"),
             src=src.buffer, src_outer=src.pitch, dst=dst.buffer, dst_outer=dst.pitch)  # fmt: skip
 
     def make_lines(self, lines: int, own_bytes: int, parts: Sequence[int], time: float) -> int:
         """The stage that does others, line by line. own_bytes: of a line at work between them."""
-        return self.make_stage(kind=LINES, items=lines, grain=-(-_GRAIN_TIME // int(time)), own_bytes=own_bytes,
-                               parts_at=self.keep(np.array(parts, np.int64)), part_count=len(parts))  # fmt: skip
+        return self.make_stage(
+            kind=LINES, items=lines, grain=-(-_GRAIN_TIME // int(time)), own_bytes=_round_up(own_bytes, 64),
+            work_bytes=max(self.work_bytes.get(part, 0) for part in parts),
+            parts_at=self.keep(np.array(parts, np.int64)), part_count=len(parts))  # fmt: skip
+
+
+def _round_up(count: int, unit: int) -> int:
+    return -(-count // unit) * unit
 
 
 def _name_fields(prefix: str, side: Side) -> dict[str, int]:

@@ -1,7 +1,7 @@
 """Blocks of lines that are rows of an array: transposing them into lanes and back, and real spectra.
 
-Out: LLVM text of `load_rows`, `store_rows` and `untangle_block`, which work on a block, and of `untangle_lines`,
-which works on lines of an array. Stage: rendering.
+In: the name of a function. Out: its LLVM text. `load_rows`, `store_rows` and `untangle_block` work on a block,
+`untangle_lines` on lines of an array. Stage: rendering.
 
 A line of n real numbers is transformed as n / 2 complex ones z. With Z their spectrum, h = n / 2 and
 u = -i exp(-2 pi i k / n), twice the spectrum of the line is, for k up to h / 2,
@@ -22,9 +22,9 @@ __all__ = ["RANGE_ARGUMENTS", "write_load_rows", "write_store_rows", "write_unta
 RANGE_ARGUMENTS = "ptr %buffers, ptr %stage, i64 %start, i64 %stop"
 
 
-def write_load_rows(w: LaneWriter) -> None:
-    """`load_rows`: point k of row i goes to lane i of point k; lanes without a row repeat the last row."""
-    with w.function("internal void @load_rows(ptr %stage, ptr %work, ptr %src, i64 %count)"):
+def write_load_rows(w: LaneWriter, symbol: str) -> None:
+    """Point k of row i goes to lane i of point k; lanes without a row repeat the last row."""
+    with w.function(f"void @{symbol}(ptr %stage, ptr %work, ptr %src, i64 %count)"):
         stride, sign = w.number("src_stride"), w.scale(0)
         last = w.sub("%count", 1)
         starts = [w.at("%src", w.mul(w.minimum(lane, last), stride)) for lane in range(w.lanes)]
@@ -39,9 +39,9 @@ def write_load_rows(w: LaneWriter) -> None:
                 w.store(value, w.at(target, number * w.vector_bytes), w.vector, w.itemsize)
 
 
-def write_store_rows(w: LaneWriter) -> None:
-    """`store_rows`: the way back, from where the passes left each frequency, with the scale."""
-    with w.function("internal void @store_rows(ptr %stage, ptr %work, ptr %dst, i64 %count)"):
+def write_store_rows(w: LaneWriter, symbol: str) -> None:
+    """The way back, from where the passes left each frequency, with the scale."""
+    with w.function(f"void @{symbol}(ptr %stage, ptr %work, ptr %dst, i64 %count)"):
         stride, positions = w.number("dst_stride"), w.pointer("positions_at")
         scales = [w.scale(1), w.scale(2)]
         starts = [w.at("%dst", w.mul(lane, stride)) for lane in range(w.lanes)]
@@ -65,9 +65,9 @@ def _find_place(w: LaneWriter, positions: str, k: str) -> str:
     return w.at("%work", w.mul(w.let(f"zext i32 {place} to i64"), w.point))
 
 
-def write_untangle_block(w: LaneWriter) -> None:
-    """`untangle_block`: in place on a block at work, of one point more than n / 2."""
-    with w.function("internal void @untangle_block(ptr %stage, ptr %work)"):
+def write_untangle_block(w: LaneWriter, symbol: str) -> None:
+    """In place on a block at work, of one point more than n / 2."""
+    with w.function(f"void @{symbol}(ptr %stage, ptr %work)"):
         points, positions = w.number("points"), w.pointer("untangle_positions_at")
         table = w.pointer("untangle_at")
         first, last = (_find_place(w, positions, k) for k in (0, points))
@@ -83,10 +83,10 @@ def write_untangle_block(w: LaneWriter) -> None:
             w.store_point(pair[1], high)
 
 
-def write_untangle_lines(w: LaneWriter) -> None:
-    """`untangle_lines`: items of a stage, vectors of neighbouring k from 1 on of a line; source and target may
+def write_untangle_lines(w: LaneWriter, symbol: str) -> None:
+    """Items of a stage, vectors of neighbouring k from 1 on of a line; source and target may
     be one."""
-    with w.function(f"internal void @untangle_lines({RANGE_ARGUMENTS})"):
+    with w.function(f"void @{symbol}({RANGE_ARGUMENTS})"):
         blocks, points = w.number("blocks"), w.number("points")
         half, table = w.let(f"lshr i64 {points}, 1"), w.pointer("untangle_at")
         scales = [w.scale(number) for number in range(3)]

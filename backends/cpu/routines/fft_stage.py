@@ -8,7 +8,7 @@ side; in a block of lines at work each point is two whole vectors.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from jitcore.backends.cpu.routines.fft_plan import STAGE_FIELDS
@@ -97,11 +97,44 @@ class LaneWriter(TextWriter):
         return self.let(f"shufflevector {pair}, <{self.lanes} x i32> <{picks}>")
 
     def transpose(self, rows: list[str]) -> list[str]:
-        """Transposes a square in log2(lanes) rounds: each interleaves registers i and i + lanes/2."""
-        half = self.lanes // 2
-        for _ in range(self.lanes.bit_length() - 1):
-            rows = [part for k in range(half) for part in self.interleave(rows[k], rows[k + half])]
-        return rows
+        """The columns of a square. Each round mixes registers whose numbers differ in one bit, first within
+        stretches of 16 bytes, then whole stretches: other patterns are slower, and slow to compile."""
+        registers = [(row, [(number, lane) for lane in range(self.lanes)]) for number, row in enumerate(rows)]
+        for bit, order in enumerate(self._list_mixings()):
+            mixed = list(registers)
+            for number in range(self.lanes):
+                if not number >> bit & 1:
+                    pair = number, number | 1 << bit
+                    mixed[pair[0]], mixed[pair[1]] = self._mix(*(registers[k] for k in pair), order)
+            registers = mixed
+        columns = {marks[0][1]: register for register, marks in registers}
+        return [columns[column] for column in range(self.lanes)]
+
+    def _mix(self, x: tuple[str, list], y: tuple[str, list], order: list[int]) -> list[tuple[str, list]]:
+        """Two shuffles of a pair of registers, and of marks that say what their lanes hold."""
+        marks, halves = x[1] + y[1], (order[: self.lanes], order[self.lanes :])
+        return [(self._fence(self.shuffle(x[0], y[0], half)), [marks[pick] for pick in half]) for half in halves]
+
+    def _fence(self, x: str) -> str:
+        """The same value, which LLVM takes as given: it looks long for ways to merge chains of shuffles."""
+        name = f"@llvm.arithmetic.fence.{self.suffix}"
+        self.declare(f"declare {self.vector} {name}({self.vector})")
+        return self.let(f"call {self.vector} {name}({self.vector} {x})")
+
+    def _list_mixings(self) -> Iterator[list[int]]:
+        """What each round of `transpose` picks for two results from two registers."""
+        size = 16 // self.itemsize
+        unit = 1
+        while unit < size:
+            yield [source + stretch + half + k + j
+                   for half in (0, size // 2) for stretch in range(0, self.lanes, size)
+                   for k in range(0, size // 2, unit) for source in (0, self.lanes) for j in range(unit)]  # fmt: skip
+            unit *= 2
+        stretches = self.lanes // size
+        for _ in range(stretches.bit_length() - 1):
+            yield [source + stretch * size + j
+                   for parity in (0, 1) for source in (0, self.lanes)
+                   for stretch in range(parity, stretches, 2) for j in range(size)]  # fmt: skip
 
     def interleave(self, x: str, y: str) -> tuple[str, str]:
         """Elements of two vectors by turns: the first halves, the second halves."""
