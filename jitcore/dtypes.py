@@ -168,7 +168,7 @@ def canonicalize(dtype) -> np.dtype:
         return default_dtype({int: "i", float: "f", complex: "c"}[dtype])
     if isinstance(dtype, str) and dtype == "bfloat16":
         return bfloat16
-    named = getattr(dtype, "dtype", None)  # of an array, a value or a scalar type; NumPy's classes have a slot
+    named = getattr(dtype, "dtype", None)  # of an array, a value or a scalar type; NumPy's have a slot
     dtype = named if isinstance(named, np.dtype) else np.dtype(dtype)
     if dtype not in SHORT_NAMES:
         native = dtype.newbyteorder("=")

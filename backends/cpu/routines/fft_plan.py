@@ -24,7 +24,7 @@ __all__ = ["BLOCKS", "INPUT", "LINES", "OUTPUT", "PASS_FIELDS", "PRIVATE", "RADI
            "UNTANGLE", "Request", "Transform", "factorize", "plan_transform"]  # fmt: skip
 
 #: Sizes of butterflies that have code, with the time that a point of one takes, relative to one another.
-RADICES = {2: 5, 3: 6, 4: 6, 5: 8, 7: 11, 8: 8}
+RADICES = {2: 5, 3: 6, 4: 6, 5: 8, 7: 11, 8: 8, 11: 17, 13: 20}
 
 #: Kinds of stages: lines in lanes; long lines, each by two stages on a thread's own memory; the step between
 #: the spectra of n real and of n / 2 complex numbers.
@@ -55,8 +55,8 @@ _INNER_BYTES, _OUTER_BYTES = 32 << 10, 512 << 10
 _COLUMNS_TIME, _ROWS_TIME, _TURN_TIME, _UNTANGLE_TIME = 2, 5, 4, 6
 # Points of a line from which on several threads share it, and lines from which on they do not.
 _SHARED_POINTS, _MANY_LINES = 1 << 14, 4
-# Time of points that a thread should have before another one is woken up.
-_GRAIN_TIME = 1 << 16
+# Time that a thread should have before another one is woken up; of a point of a block, about.
+_GRAIN_TIME, _POINT_TIME = 1 << 16, 32
 
 
 class Request(NamedTuple):
@@ -101,7 +101,7 @@ class Split(NamedTuple):
 def factorize(n: int) -> tuple[int, ...] | None:
     """Sizes of the butterflies of a line of n > 1 points, largest first; None where a factor has no code."""
     found = []
-    for radix in (7, 5, 3):
+    for radix in (13, 11, 7, 5, 3):
         while n % radix == 0:
             found.append(radix)
             n //= radix
@@ -156,7 +156,7 @@ class Transform:
         chunks = radices[0] if len(radices) > 2 and work_bytes > _INNER_BYTES else 1
         bases, positions = _list_orders(radices, room)
         numbers = {"kind": BLOCKS, "items": outer * blocks, "blocks": blocks, "lines": lines, "points": n,
-                   "grain": -(-_GRAIN_TIME // (n * lanes * 4)), "work_bytes": work_bytes,
+                   "grain": -(-_GRAIN_TIME // (_POINT_TIME * n)), "work_bytes": work_bytes,
                    "pass_count": len(radices), "passes_at": self._keep_passes(radices, chunks), "chunks": chunks,
                    "chunk_bases": len(bases) // chunks, "bases_at": self.keep(bases),
                    "positions_at": self.keep(positions), "out_step": len(bases),
@@ -220,7 +220,7 @@ class Transform:
         blocks = -(-(n // 4) // self.request.lanes)
         return self.make_stage(
             kind=UNTANGLE, items=lines * blocks, blocks=blocks, points=n // 2, is_real_output=is_output,
-            grain=-(-_GRAIN_TIME // (self.request.lanes * 64)), untangle_at=self._keep_untangling(n),
+            grain=-(-_GRAIN_TIME // _POINT_TIME), untangle_at=self._keep_untangling(n),
             scales_at=self._keep_scales(first, last=False, halves=not is_output),
             untangle_code=self._find_code("untangle_lines"),
             src=src.buffer, src_outer=src.pitch, dst=dst.buffer, dst_outer=dst.pitch)  # fmt: skip
@@ -339,34 +339,40 @@ def _add_rows(transform: Transform, length: int, lines: int, src: int, *, first:
         return
     is_alone = lines < _MANY_LINES and n >= _SHARED_POINTS
     middle = TEMPORARY if is_alone else PRIVATE
+    # Rows of the matrix that are powers of two apart would compete for the same lines of caches.
+    row = split.columns if request.real == "out" else split.columns + request.lanes
     source, target = Place(src, src_points * item), Place(OUTPUT, dst_points * item)
-    own = source if middle == src else Place(middle, n * item if is_alone else 0)
+    own = source if middle == src else Place(middle, split.rows * row * item if is_alone else 0)
     parts = []
     if request.real == "out":
         parts.append(transform.make_untangle(length, lines, source, own, first=first))
         source, first = own, False
-    parts += _make_two_steps(transform, split, lines, (source, own, target), first=first, last=last)
+    parts += _make_two_steps(transform, split, lines, row, (source, own, target), first=first, last=last)
     if request.real == "in":
         parts.append(transform.make_untangle(length, lines, target, target, first=False))
     if is_alone:
         transform.stages += parts
-        transform.temporary = max(transform.temporary, lines * n)
+        transform.temporary = max(transform.temporary, lines * split.rows * row)
     else:
-        transform.stages.append(transform.make_lines(lines, n * item, parts, split.time / lines))
+        transform.stages.append(transform.make_lines(lines, split.rows * row * item, parts, split.time / lines))
 
 
-def _make_two_steps(transform: Transform, split: Split, lines: int, places: tuple[Place, Place, Place], *,
-                    first: bool, last: bool) -> list[int]:  # fmt: skip
-    """Stages for lines as matrices: columns, in memory order, turned; rows, which become columns."""
+def _make_two_steps(transform: Transform, split: Split, lines: int, row: int,
+                    places: tuple[Place, Place, Place], *, first: bool, last: bool) -> list[int]:  # fmt: skip
+    """Stages for lines as matrices: columns, which keep their places, turned; rows, which become columns.
+
+    row: points from a row to the next of the second of the places, between the steps."""
     (source, own, target), lanes = places, transform.request.lanes
     item = 2 * transform.request.itemsize
     rows, columns = split.rows, split.columns
-    src, middle = (Side(place.buffer, place.pitch, lanes * item, columns * item, 0, rows)
-                   for place in (source, own))  # fmt: skip
-    turned = Side(own.buffer, own.pitch, lanes * columns * item, columns * item, 1, columns)
+    src = Side(source.buffer, source.pitch, lanes * item, columns * item, 0, rows)
+    middle = Side(own.buffer, own.pitch, lanes * item, row * item, 0, rows)
+    turned = Side(own.buffer, own.pitch, lanes * row * item, row * item, 1, columns)
     dst = Side(target.buffer, target.pitch, lanes * item, rows * item, 0, columns)
     return [
-        transform.make_blocks(rows, lines, columns, src, middle, first=first, last=False, turned=rows * columns),
+        transform.make_blocks(
+            rows, lines, columns, src, middle, first=first, last=False, turned=rows * columns
+        ),
         transform.make_blocks(columns, lines, rows, turned, dst, first=False, last=last),
     ]
 
@@ -383,7 +389,8 @@ def _choose_split(n: int, lines: int, request: Request) -> Split:
         first = _estimate_blocks(rows, request, 2 * _COLUMNS_TIME + _TURN_TIME) * -(-columns // request.lanes)
         second = _estimate_blocks(columns, request, _COLUMNS_TIME + _ROWS_TIME) * -(-rows // request.lanes)
         time = lines * (first + second + (_UNTANGLE_TIME * n / request.lanes if request.real else 0))
-        best = min(best, Split(time, rows, columns))
+        if time < best.time:
+            best = Split(time, rows, columns)
     return best
 
 
@@ -395,7 +402,8 @@ def _estimate_blocks(n: int, request: Request, ends: int) -> float:
 
 
 def _list_divisors(n: int) -> Iterator[int]:
-    for low in range(1, math.isqrt(n) + 1):
+    """Divisors of n, from its square root on to both sides."""
+    for low in range(math.isqrt(n), 0, -1):
         if n % low == 0:
             yield low
             if low * low != n:
