@@ -1,11 +1,13 @@
 """Machine code of Fourier transforms: which module defines which symbol, and what runs the stages.
 
-In: a symbol `jitcore_fft_<function>_<dtype>`. Out: the LLVM text of the module that exports it. `stages` (input,
-output, temporary, table) does the stages of a table made by `fft_plan`; it finds the other functions there.
-Stage: rendering, once per process and symbol.
+In: a symbol `jitcore_fft_<function>_<dtype>`. Out: the LLVM text of the module that exports it. Stage:
+rendering, once per process and symbol. `stages` (input, output, temporary, table) does the stages of a table
+made by `fft_plan`; it finds the other functions there.
 """
 
 from __future__ import annotations
+
+import functools
 
 from jitcore.backends.cpu import cpuinfo
 from jitcore.backends.cpu.routines.fft_pass_code import PASS_ARGUMENTS, write_pass
@@ -13,6 +15,7 @@ from jitcore.backends.cpu.routines.fft_plan import BLOCKS, PASS_FIELDS, PRIVATE,
 from jitcore.backends.cpu.routines.fft_rows_code import (
     RANGE_ARGUMENTS,
     find_line,
+    write_extend_block,
     write_load_rows,
     write_store_rows,
     write_untangle_block,
@@ -57,13 +60,14 @@ def _write_stages(w: LaneWriter, symbol: str) -> None:
             kind = w.number("kind")
             body = w.choose(w.compare("eq", kind, BLOCKS), "@share_blocks", "@share_lines", "ptr")
             body = w.choose(w.compare("eq", kind, UNTANGLE), w.pointer("untangle_code"), body, "ptr")
-            w.do(f"call void @{PARALLEL_SYMBOL}(ptr {body}, ptr {buffers}, ptr %stage, i64 {w.number('items')}, "
-                 f"i64 {w.number('grain')})")  # fmt: skip
+            items, grain = w.number("items"), w.number("grain")
+            w.do(f"call void @{PARALLEL_SYMBOL}(ptr {body}, ptr {buffers}, ptr %stage, i64 {items}, "
+                 f"i64 {grain})")  # fmt: skip
 
 
 def _write_passes(w: LaneWriter) -> None:
-    """`run_passes`: all passes over the block at `work`. After the first one, stretches that fit a nearer cache
-    are done one by one."""
+    """`run_passes`: all passes over the block at `work`. After the first one, stretches that fit a nearer
+    cache are done one by one."""
     arguments = "ptr %stage, ptr %work, ptr %src, ptr %dst, i64 %count, ptr %turns"
     with w.function(f"internal void @run_passes({arguments}) {_UNHURRIED}"):
         last, chunks = w.sub(w.number("pass_count"), 1), w.number("chunks")
@@ -81,7 +85,8 @@ def _write_passes(w: LaneWriter) -> None:
 
 def _call_pass(w: LaneWriter, number: str, last: str, work: str, bases: str) -> None:
     entry = w.at(w.pointer("passes_at"), w.mul(number, 8 * len(PASS_FIELDS)))
-    places = [w.at(entry, 8 * PASS_FIELDS.index(field)) for field in ("code", "roots_at", "distance", "blocks")]
+    fields = ("code", "roots_at", "distance", "blocks")
+    places = [w.at(entry, 8 * PASS_FIELDS.index(field)) for field in fields]
     function, roots = (w.load(place, "ptr") for place in places[:2])
     distance, blocks = map(w.load, places[2:])
     src = w.choose(w.compare("eq", number, 0), "%src", "null", "ptr")
@@ -163,6 +168,9 @@ def _allocate(w: LaneWriter, size: str) -> tuple[str, str]:
 _WRITERS = {
     "load_rows": write_load_rows,
     "store_rows": write_store_rows,
+    "load_reals": functools.partial(write_load_rows, are_real=True),
+    "store_reals": functools.partial(write_store_rows, are_real=True),
+    "extend_block": write_extend_block,
     "untangle_block": write_untangle_block,
     "untangle_lines": write_untangle_lines,
     "stages": _write_stages,

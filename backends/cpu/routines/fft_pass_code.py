@@ -2,15 +2,18 @@
 
 In: the size of a butterfly. Out: LLVM text of the function of a pass. Stage: rendering.
 
-Decimation in frequency, in place: a pass cuts each stretch of `radix * distance` points into `radix` stretches,
-whose frequencies are apart by `radix`. So the results of the last pass lie in the order of reversed digits. The
-first pass may read the columns of an array, the last one may write them, wherever they belong.
+Decimation in frequency, in place: a pass cuts each stretch of `radix * distance` points into `radix`
+stretches, whose frequencies are apart by `radix`. So the results of the last pass lie in the order of
+reversed digits. The first pass may read columns of an array, the last one may write them where they belong.
 """
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
+
+from jitcore.backends.cpu.routines.fft_plan import find_roots
 from jitcore.backends.cpu.routines.fft_stage import Complex, LaneWriter
 
 __all__ = ["PASS_ARGUMENTS", "write_pass"]
@@ -87,7 +90,11 @@ class _PassWriter:
         w.do(f"br label %{join}")
         w.start_block(array)
         start = w.at("%src", w.mul(place, self.src_stride))
-        read = [w.load_pairs(pointer, self.masks) for pointer in self._list_places(start, self.src_step)]
+        places = self._list_places(start, self.src_step)
+        for pointer in places:  # the next block's columns, which processors do not foresee
+            w.prefetch(w.at(pointer, w.point))
+            w.prefetch(w.at(pointer, w.point + w.vector_bytes))
+        read = [w.load_pairs(pointer, self.masks) for pointer in places]
         read = [Complex(x.re, w.times(x.im, self.scales[0])) for x in read]
         w.do(f"br label %{join}")
         return w.join([(work, own), (array, read)], join)
@@ -173,10 +180,10 @@ def _transform_odd(w: LaneWriter, x: list[Complex]) -> list[Complex]:
         zero = Complex(*map(w.plus, zero, total))
     results = {0: zero}
     for k in range(1, half + 1):
-        angles = [2 * math.pi * (k * q % n) / n for q in range(1, half + 1)]
+        roots = find_roots(k * np.arange(1, half + 1), n)
         even, odd = x[0], None
-        for angle, (total, difference) in zip(angles, pairs):
-            cosine, sine = w.constant(math.cos(angle)), w.constant(math.sin(angle))
+        for (real, imaginary), (total, difference) in zip(roots.tolist(), pairs):
+            cosine, sine = w.constant(real), w.constant(-imaginary)
             even = Complex(*(w.fused(part, cosine, old) for part, old in zip(total, even)))
             odd = Complex(*(w.times(part, sine) for part in difference) if odd is None
                           else (w.fused(part, sine, old) for part, old in zip(difference, odd)))  # fmt: skip

@@ -1,11 +1,11 @@
 """Plans of Fourier transforms: tables that tell the native code of a dtype what to do.
 
-In: what to transform (`Request`). Out: a `Transform`, a list of stages with the roots of unity that they need,
-as arrays whose addresses machine code is given. Stage: lowering, once per shape.
+In: what to transform (`Request`). Out: a `Transform`, a list of stages with the roots of unity that they
+need, as arrays whose addresses machine code is given. Stage: lowering, once per shape.
 
 A stage transforms many lines at once, one in each lane of a vector. Lines that are adjacent columns are read
-and written as whole vectors; adjacent rows are transposed in registers. A long line is a matrix: its columns are
-transformed, turned by roots of unity, and then its rows, transposing (D. H. Bailey, "FFTs in external or
+and written as whole vectors; adjacent rows are transposed in registers. A long line is a matrix: its columns
+are transformed, turned by roots of unity, and then its rows, transposing (D. H. Bailey, "FFTs in external or
 hierarchical memory", 1990).
 """
 
@@ -20,8 +20,8 @@ import numpy as np
 
 from jitcore.backends.cpu import symbols
 
-__all__ = ["BLOCKS", "INPUT", "LINES", "OUTPUT", "PASS_FIELDS", "PRIVATE", "RADICES", "STAGE_FIELDS", "TEMPORARY",
-           "UNTANGLE", "Request", "Transform", "factorize", "plan_transform"]  # fmt: skip
+__all__ = ["BLOCKS", "PASS_FIELDS", "PRIVATE", "STAGE_FIELDS", "UNTANGLE", "Request", "Transform",
+           "factorize", "find_roots", "plan_transform"]  # fmt: skip
 
 #: Sizes of butterflies that have code, with the time that a point of one takes, relative to one another.
 RADICES = {2: 5, 3: 6, 4: 6, 5: 8, 7: 11, 8: 8, 11: 17, 13: 20}
@@ -35,8 +35,8 @@ INPUT, OUTPUT, TEMPORARY, PRIVATE = range(4)
 
 # Numbers of a stage, 64 bits each; names that end in _at are addresses, offsets and strides are in bytes.
 # items: what threads share, `blocks` for each of an outer index; a block is up to a vector's lanes of `lines`
-# lines. *_points: of a line, in memory. parts: stages of LINES, whose memory is `own_bytes`. *_code: addresses of
-# the functions of `fft_code` that a stage needs, so that only these are compiled.
+# lines. *_points: of a line, in memory. parts: stages of LINES, whose memory is `own_bytes`. *_code:
+# addresses of the functions of `fft_code` that a stage needs, so that only these are compiled.
 STAGE_FIELDS = (
     "kind", "items", "grain", "blocks", "lines", "own_bytes", "work_bytes", "points",
     "src", "src_outer", "src_block", "src_stride", "src_is_rows", "src_points",
@@ -58,6 +58,9 @@ _SHARED_POINTS, _MANY_LINES = 1 << 14, 4
 # Time that a thread should have before another one is woken up; of a point of a block, about.
 _GRAIN_TIME, _POINT_TIME = 1 << 16, 32
 
+# A quarter of the circle, from pi as a sum of two numbers of float64.
+_QUARTER = (np.longdouble(3.141592653589793) + np.longdouble(1.2246467991473532e-16)) / 2
+
 
 class Request(NamedTuple):
     """batch x lengths, complex values of twice `itemsize` bytes in vectors of `lanes` real numbers.
@@ -70,6 +73,11 @@ class Request(NamedTuple):
     lanes: int
     is_inverse: bool
     real: str
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether pairs of real numbers are transformed as complex ones; odd lines are as they are."""
+        return bool(self.real) and self.lengths[-1] % 2 == 0
 
 
 class Side(NamedTuple):
@@ -114,9 +122,8 @@ def factorize(n: int) -> tuple[int, ...] | None:
 
 
 class Transform:
-    """All stages of one transform. address: of the machine code's table; temporary: elements it needs, complex.
-
-    `arrays` owns everything the table points to."""
+    """All stages of one transform. address: of the machine code's table, which points to `arrays`; temporary:
+    complex elements that it needs."""
 
     def __init__(self, request: Request):
         self.request = request
@@ -145,9 +152,13 @@ class Transform:
 
     # -- stages ---------------------------------------------------------------------------------------------
     def make_blocks(self, n: int, outer: int, lines: int, src: Side, dst: Side, *, first: bool, last: bool,
-                    turned: int = 0, untangle: str = "") -> int:  # fmt: skip
-        """A stage that transforms `outer` times `lines` lines of n points. first, last: of a transform, where
-        the direction and the scale come in. turned: length of the line whose columns these are, or 0."""
+                    turned: int = 0, real: str = "") -> int:  # fmt: skip
+        """A stage that transforms `outer` times `lines` lines of n points.
+
+        Args:
+            first, last: of a transform, where the direction and the scale come in.
+            turned: length of the line whose columns these are, or 0.
+            real: as in `Request`."""
         request, lanes = self.request, self.request.lanes
         blocks = -(-lines // lanes)
         radices = factorize(n)
@@ -157,23 +168,24 @@ class Transform:
         bases, positions = _list_orders(radices, room)
         numbers = {"kind": BLOCKS, "items": outer * blocks, "blocks": blocks, "lines": lines, "points": n,
                    "grain": -(-_GRAIN_TIME // (_POINT_TIME * n)), "work_bytes": work_bytes,
-                   "pass_count": len(radices), "passes_at": self._keep_passes(radices, chunks), "chunks": chunks,
+                   "pass_count": len(radices), "passes_at": self._keep_passes(radices, chunks),
+                   "chunks": chunks,
                    "chunk_bases": len(bases) // chunks, "bases_at": self.keep(bases),
                    "positions_at": self.keep(positions), "out_step": len(bases),
-                   "scales_at": self._keep_scales(first, last, untangle == "in"),
+                   "scales_at": self._keep_scales(first, last, real == "in" and request.is_folded),
                    **_name_fields("src", src), **_name_fields("dst", dst)}  # fmt: skip
         if src.is_rows:
-            numbers["load_code"] = self._find_code("load_rows")
+            numbers["load_code"] = self._find_code(
+                "load_reals" if real == "in" and not request.is_folded else "load_rows"
+            )
         if dst.is_rows:
-            numbers["store_code"] = self._find_code("store_rows")
+            numbers["store_code"] = self._find_code(
+                "store_reals" if real == "out" and not request.is_folded else "store_rows"
+            )
         if turned:
             numbers |= self._keep_turns(n, turned, blocks)
-        if untangle:
-            is_output = untangle == "out"
-            places = np.arange(room, dtype=np.int32) if is_output else positions
-            numbers |= {"untangle_at": self._keep_untangling(2 * n), "is_real_output": is_output,
-                        "untangle_positions_at": self.keep(places),
-                        "untangle_code": self._find_code("untangle_block")}  # fmt: skip
+        if real:
+            numbers |= self._keep_real_parts(n, real, positions)
         address = self.make_stage(**numbers)
         self.work_bytes[address] = work_bytes
         return address
@@ -184,7 +196,8 @@ class Transform:
             distance = length // radix
             powers = np.arange(distance)[:, None] * np.arange(1, radix)
             roots = self.keep(self._find_roots(powers, length)) if distance > 1 else 0
-            passes.append((self._find_code(f"pass{radix}"), distance, blocks // chunks if number else 1, roots))
+            code = self._find_code(f"pass{radix}")
+            passes.append((code, distance, blocks // chunks if number else 1, roots))
             length, blocks = distance, blocks * radix
         return self.keep(np.array(passes, np.int64))
 
@@ -205,6 +218,17 @@ class Transform:
         of_blocks = self._find_roots(np.arange(blocks)[:, None] * lanes * rows, total)
         of_lanes = self._find_roots(np.arange(lanes) * rows[:, None], total)
         return {"turn_blocks_at": self.keep(of_blocks), "turn_lanes_at": self.keep(of_lanes.swapaxes(1, 2))}
+
+    def _keep_real_parts(self, n: int, real: str, positions: np.ndarray) -> dict[str, int]:
+        """What comes before the passes for real output, and after them for real input."""
+        is_output = real == "out"
+        if not self.request.is_folded:
+            code = self._find_code("extend_block") if is_output else 0
+            return {"is_real_output": is_output, "untangle_code": code}
+        places = np.arange(len(positions), dtype=np.int32) if is_output else positions
+        return {"untangle_at": self._keep_untangling(2 * n), "is_real_output": is_output,
+                "untangle_positions_at": self.keep(places),
+                "untangle_code": self._find_code("untangle_block")}  # fmt: skip
 
     def _keep_untangling(self, n: int) -> int:
         roots = self._find_roots(np.arange(n // 4 + 1), n)
@@ -243,13 +267,14 @@ def _name_fields(prefix: str, side: Side) -> dict[str, int]:
 
 
 def find_roots(powers: np.ndarray, n: int) -> np.ndarray:
-    """exp(-2 pi i powers / n) in float64 as pairs, along a new last axis; right to about an ulp.
+    """exp(-2 pi i powers / n) in float64 as pairs, along a new last axis.
 
-    powers: int64, of less than 2^60 / n. Angles are taken from the nearest quarter of the circle, exactly."""
+    powers: int64. Angles are taken from the nearest quarter of the circle, exactly, and in longdouble, which
+    on many systems has more digits: the errors of roots are what decides about those of a transform."""
     powers = np.asarray(powers, np.int64) % n
     quarters = (8 * powers + n) // (2 * n)
-    angles = (np.pi / 2) * ((4 * powers - quarters * n) / n)
-    cosine, sine = np.cos(angles), np.sin(angles)
+    angles = (4 * powers - quarters * n).astype(np.longdouble) / n * _QUARTER
+    cosine, sine = (function(angles).astype(np.float64) for function in (np.cos, np.sin))
     turn = quarters % 4
     real = np.choose(turn, (cosine, -sine, -cosine, sine))
     imaginary = np.choose(turn, (sine, cosine, -sine, -cosine))
@@ -271,12 +296,12 @@ def _list_orders(radices: tuple[int, ...], room: int) -> tuple[np.ndarray, np.nd
 
 # -- stages of transforms -----------------------------------------------------------------------------------
 def plan_transform(request: Request) -> Transform | None:
-    """The plan of a transform; None where a length has a factor without code, or none of its own kind."""
+    """The plan of a transform; None where a length has a factor without code, or real lines are too short."""
     points = [*request.lengths]
-    if request.real:
-        if points[-1] % 2 or points[-1] < 4:
-            return None
+    if request.is_folded:
         points[-1] //= 2
+    if request.real and points[-1] == 1:
+        return None
     if all(n == 1 for n in points) or any(n != 1 and factorize(n) is None for n in points):
         return None
     return _find_transform(request)
@@ -327,21 +352,22 @@ def _add_columns(transform: Transform, axis: tuple[int, int, int], src: int, dst
 def _add_rows(transform: Transform, length: int, lines: int, src: int, *, first: bool, last: bool) -> None:
     """Transforms the last axis, from `src` to the output."""
     request, item = transform.request, 2 * transform.request.itemsize
-    n = length // 2 if request.real else length
-    src_points, dst_points = n + (request.real == "out"), n + (request.real == "in")
+    n = length // 2 if request.is_folded else length
+    sides = []
+    for buffer, is_real in ((src, request.real == "in"), (OUTPUT, request.real == "out")):
+        points = length // 2 + 1 if request.real and not is_real else n
+        pitch = length * request.itemsize if is_real else points * item
+        sides.append(Side(buffer, 0, request.lanes * pitch, pitch, 1, points))
     split = _choose_split(n, lines, request)
     if split.columns == 1:
-        sides = [Side(buffer, 0, request.lanes * points * item, points * item, 1, points)
-                 for buffer, points in ((src, src_points), (OUTPUT, dst_points))]  # fmt: skip
-        transform.stages.append(
-            transform.make_blocks(n, 1, lines, *sides, first=first, last=last, untangle=request.real)
-        )
+        stage = transform.make_blocks(n, 1, lines, *sides, first=first, last=last, real=request.real)
+        transform.stages.append(stage)
         return
     is_alone = lines < _MANY_LINES and n >= _SHARED_POINTS
     middle = TEMPORARY if is_alone else PRIVATE
     # Rows of the matrix that are powers of two apart would compete for the same lines of caches.
     row = split.columns if request.real == "out" else split.columns + request.lanes
-    source, target = Place(src, src_points * item), Place(OUTPUT, dst_points * item)
+    source, target = (Place(side.buffer, side.stride) for side in sides)
     own = source if middle == src else Place(middle, split.rows * row * item if is_alone else 0)
     parts = []
     if request.real == "out":
@@ -354,7 +380,8 @@ def _add_rows(transform: Transform, length: int, lines: int, src: int, *, first:
         transform.stages += parts
         transform.temporary = max(transform.temporary, lines * split.rows * row)
     else:
-        transform.stages.append(transform.make_lines(lines, split.rows * row * item, parts, split.time / lines))
+        own_bytes = split.rows * row * item
+        transform.stages.append(transform.make_lines(lines, own_bytes, parts, split.time / lines))
 
 
 def _make_two_steps(transform: Transform, split: Split, lines: int, row: int,
@@ -382,6 +409,8 @@ def _choose_split(n: int, lines: int, request: Request) -> Split:
     ends = (_UNTANGLE_TIME if request.real else 0) + 2 * _ROWS_TIME
     time = _estimate_blocks(n, request, ends) * -(-lines // request.lanes)
     best = Split(time, n, 1)
+    if request.real and not request.is_folded:
+        return best
     for rows in _list_divisors(n):
         columns = n // rows
         if rows == 1 or columns == 1:

@@ -1,9 +1,9 @@
 """Blocks of lines that are rows of an array: transposing them into lanes and back, and real spectra.
 
-In: the name of a function. Out: its LLVM text. `load_rows`, `store_rows` and `untangle_block` work on a block,
-`untangle_lines` on lines of an array. Stage: rendering.
+In: the name of a function. Out: its LLVM text; `untangle_lines` works on lines of an array, the others on a
+block. Stage: rendering.
 
-A line of n real numbers is transformed as n / 2 complex ones z. With Z their spectrum, h = n / 2 and
+A line of n real numbers, n even, is transformed as n / 2 complex ones z. With Z their spectrum, h = n / 2 and
 u = -i exp(-2 pi i k / n), twice the spectrum of the line is, for k up to h / 2,
 
     (Z[k] + conj Z[h - k]) + u (Z[k] - conj Z[h - k]) at k, and
@@ -16,47 +16,65 @@ from __future__ import annotations
 
 from jitcore.backends.cpu.routines.fft_stage import Complex, LaneWriter
 
-__all__ = ["RANGE_ARGUMENTS", "write_load_rows", "write_store_rows", "write_untangle_block", "write_untangle_lines"]
+__all__ = ["RANGE_ARGUMENTS", "write_extend_block", "write_load_rows", "write_store_rows",
+           "write_untangle_block", "write_untangle_lines"]  # fmt: skip
 
 #: Arguments of a function that does items [start, stop) of a stage.
 RANGE_ARGUMENTS = "ptr %buffers, ptr %stage, i64 %start, i64 %stop"
 
 
-def write_load_rows(w: LaneWriter, symbol: str) -> None:
-    """Point k of row i goes to lane i of point k; lanes without a row repeat the last row."""
+def write_load_rows(w: LaneWriter, symbol: str, are_real: bool = False) -> None:
+    """Point k of row i goes to lane i of point k; lanes without a row repeat the last row.
+
+    are_real: rows hold real numbers."""
     with w.function(f"void @{symbol}(ptr %stage, ptr %work, ptr %src, i64 %count)"):
         stride, sign = w.number("src_stride"), w.scale(0)
         last = w.sub("%count", 1)
         starts = [w.at("%src", w.mul(w.minimum(lane, last), stride)) for lane in range(w.lanes)]
-        parts = w.mul(w.number("src_points"), 2)
+        parts = w.mul(w.number("src_points"), 1 if are_real else 2)
         with w.loop(0, parts, w.lanes) as part:
             offset = w.mul(part, w.itemsize)
             mask = w.compare_lanes("slt", 0, w.sub(parts, part))
-            rows = [w.load_masked(w.at(start, offset), mask) for start in starts]
-            target = w.at("%work", w.mul(part, w.vector_bytes))
-            for number, column in enumerate(w.transpose(rows)):
-                value = w.times(column, sign) if number % 2 else column
-                w.store(value, w.at(target, number * w.vector_bytes), w.vector, w.itemsize)
+            columns = w.transpose([w.load_masked(w.at(start, offset), mask) for start in starts])
+            if are_real:
+                points = [Complex(column, w.constant(0.0)) for column in columns]
+            else:
+                points = [Complex(re, w.times(im, sign)) for re, im in zip(columns[::2], columns[1::2])]
+            target = w.at("%work", w.mul(part, w.point if are_real else w.vector_bytes))
+            for number, point in enumerate(points):
+                w.store_point(point, w.at(target, number * w.point))
 
 
-def write_store_rows(w: LaneWriter, symbol: str) -> None:
+def write_store_rows(w: LaneWriter, symbol: str, are_real: bool = False) -> None:
     """The way back, from where the passes left each frequency, with the scale."""
     with w.function(f"void @{symbol}(ptr %stage, ptr %work, ptr %dst, i64 %count)"):
         stride, positions = w.number("dst_stride"), w.pointer("positions_at")
         scales = [w.scale(1), w.scale(2)]
         starts = [w.at("%dst", w.mul(lane, stride)) for lane in range(w.lanes)]
-        parts = w.mul(w.number("dst_points"), 2)
+        parts_per_point = 1 if are_real else 2
+        parts = w.mul(w.number("dst_points"), parts_per_point)
         with w.loop(0, parts, w.lanes) as part:
-            offset = w.mul(part, w.itemsize)
+            offset, first = w.mul(part, w.itemsize), w.div(part, parts_per_point)
             columns = []
-            for number in range(w.lanes // 2):
-                point = w.load_point(_find_place(w, positions, w.add(w.let(f"lshr i64 {part}, 1"), number)))
-                columns += map(w.times, point, scales)
+            for number in range(w.lanes // parts_per_point):
+                point = w.load_point(_find_place(w, positions, w.add(first, number)))
+                columns += map(w.times, point[:parts_per_point], scales)
             mask = w.compare_lanes("slt", 0, w.sub(parts, part))
             for lane, row in enumerate(w.transpose(columns)):
                 is_there = w.compare("slt", lane, "%count")
                 chosen = w.let(f"select i1 {is_there}, {w.mask} {mask}, {w.mask} zeroinitializer")
                 w.store_masked(row, w.at(starts[lane], offset), chosen)
+
+
+def write_extend_block(w: LaneWriter, symbol: str) -> None:
+    """The second half of the spectra of real lines of odd length, from the first; the mean is real."""
+    with w.function(f"void @{symbol}(ptr %stage, ptr %work)"):
+        points = w.number("points")
+        w.store(w.constant(0.0), w.at("%work", w.vector_bytes), w.vector, w.itemsize)
+        with w.loop(1, w.add(w.div(points, 2), 1)) as k:
+            value = w.load_point(w.at("%work", w.mul(k, w.point)))
+            mirrored = w.at("%work", w.mul(w.sub(points, k), w.point))
+            w.store_point(Complex(value.re, w.negative(value.im)), mirrored)
 
 
 def _find_place(w: LaneWriter, positions: str, k: str) -> str:

@@ -113,7 +113,9 @@ class LaneWriter(TextWriter):
     def _mix(self, x: tuple[str, list], y: tuple[str, list], order: list[int]) -> list[tuple[str, list]]:
         """Two shuffles of a pair of registers, and of marks that say what their lanes hold."""
         marks, halves = x[1] + y[1], (order[: self.lanes], order[self.lanes :])
-        return [(self._fence(self.shuffle(x[0], y[0], half)), [marks[pick] for pick in half]) for half in halves]
+        return [
+            (self._fence(self.shuffle(x[0], y[0], half)), [marks[pick] for pick in half]) for half in halves
+        ]
 
     def _fence(self, x: str) -> str:
         """The same value, which LLVM takes as given: it looks long for ways to merge chains of shuffles."""
@@ -128,7 +130,8 @@ class LaneWriter(TextWriter):
         while unit < size:
             yield [source + stretch + half + k + j
                    for half in (0, size // 2) for stretch in range(0, self.lanes, size)
-                   for k in range(0, size // 2, unit) for source in (0, self.lanes) for j in range(unit)]  # fmt: skip
+                   for k in range(0, size // 2, unit)
+                   for source in (0, self.lanes) for j in range(unit)]  # fmt: skip
             unit *= 2
         stretches = self.lanes // size
         for _ in range(stretches.bit_length() - 1):
@@ -163,6 +166,11 @@ class LaneWriter(TextWriter):
         self.declare(f"declare void {name}({self.vector}, ptr, i32, {self.mask})")
         self.do(f"call void {name}({self.vector} {value}, ptr {pointer}, i32 {self.itemsize}, "
                 f"{self.mask} {mask})")  # fmt: skip
+
+    def prefetch(self, pointer: str) -> None:
+        """Asks for what is at an address, which need not be of an array, into the second-level cache."""
+        self.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+        self.do(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 2, i32 1)")
 
     def mask_pairs(self, count: str) -> tuple[str, str]:
         """Masks of the two vectors that `count` complex numbers of an array take."""
