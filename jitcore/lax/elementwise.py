@@ -248,20 +248,7 @@ def digamma(x):
     """Derivative of lgamma."""
 
 
-# Exponents k/2 up to this k are a square root and products.
-_MAX_HALVES = 5
-
-
-def _lower_pow(builder, x, y):
-    exponent = builder.literal(y)
-    if exponent is not None and x.dtype in (dtypes.float32, dtypes.float64):
-        halves = 2 * float(exponent)
-        if halves.is_integer() and halves % 2 and abs(halves) <= _MAX_HALVES:
-            return builder.half_pow(x, int(halves))
-    return builder.map("pow", x, y)
-
-
-@elementwise(impl=np.power, hlo="power", domain=(0.1, 3), lower=_lower_pow)
+@elementwise(impl=np.power, hlo="power", domain=(0.1, 3), lower=lambda builder, x, y: builder.pow(x, y))
 def pow_(x, y):
     """x to the power y, for floats of one dtype (`integer_pow` takes a static integer)."""
 

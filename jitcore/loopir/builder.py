@@ -20,6 +20,8 @@ from jitcore.loopir.values import Computed, Reduction, Region, Regions, Running,
 _HALF = (dtypes.float16, dtypes.bfloat16)
 # Elements of which each gets code of its own, in reductions and as rows of a reduction's result.
 MAX_FEW = 8
+# Exponents of so many halves are a square root and products.
+MAX_HALVES = 5
 
 
 class Builder:
@@ -31,10 +33,6 @@ class Builder:
     # -- elementwise ------------------------------------------------------------------------------------
     def constant(self, value, dtype) -> Value:
         return Scalar(self.graph, value, dtype)
-
-    def literal(self, value: Value):
-        """The number that a value is known to be, or None."""
-        return value.value if isinstance(value, Scalar) else None
 
     def compute(self, shape, dtype, reads, combine, work: int, operands: Sequence[Value]) -> Value:
         """A value whose element at `index` is combine(index, *elements that reads(index) names).
@@ -109,11 +107,19 @@ class Builder:
             base = self.map("mul", base, base) if left else base
         return result if y > 0 else self.map("div", self.constant(1, x.dtype), result)
 
+    def pow(self, x: Value, y: Value) -> Value:
+        """x ** y of floats; a square root and products where y is known to be a few halves."""
+        if isinstance(y, Scalar) and x.dtype in (dtypes.float32, dtypes.float64):
+            halves = 2 * float(y.value)
+            if halves.is_integer() and halves % 2 and abs(halves) <= MAX_HALVES:
+                return self.half_pow(x, int(halves))
+        return self.map("pow", x, y)
+
     def half_pow(self, x: Value, halves: int) -> Value:
         """x ** (halves / 2) for an odd number of halves, of float32 or float64."""
-        root = self.map("add", self.map("sqrt", x), self.constant(0.0, x.dtype))  # the power of -0.0 is 0.0
-        whole = (abs(halves) - 1) // 2
+        root, whole = self.map("sqrt", x), (abs(halves) - 1) // 2
         power = self.map("mul", root, self.integer_pow(x, whole)) if whole else root
+        power = self.map("add", power, self.constant(0.0, x.dtype))  # the power of -0.0 is 0.0
         infinity = self.constant(np.inf, x.dtype)
         is_lowest = self.map("eq", x, self.constant(-np.inf, x.dtype))
         power = self.select(is_lowest, power, infinity)

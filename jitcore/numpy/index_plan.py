@@ -59,6 +59,8 @@ def parse_index(shape: tuple, index) -> list[Entry]:
             axis += item.ndim
         else:
             kind = "scalar" if not item.shape else "array"
+            if kind == "array" and isinstance(item, np.ndarray) and any(map(_selects_nothing, items)):
+                item = np.zeros_like(item)  # NumPy looks at no index of a selection that is empty
             entries.append(Entry(kind, axis, _check_index_array(item, axis, shape[axis])))
             axis += 1
     if any(entry.kind in ("array", "bool") for entry in entries):
@@ -127,6 +129,13 @@ def _count_axes(item) -> int:
     if isinstance(item, (Array, np.ndarray)) and item.dtype == dtypes.bool_:
         return item.ndim
     return 1
+
+
+def _selects_nothing(item) -> bool:
+    """Whether an index array is known to be empty, or a mask without True."""
+    known = item.data if isinstance(item, ConcreteArray) else item
+    return isinstance(known, np.ndarray) and known.ndim > 0 and (
+        not known.size or (known.dtype == np.bool_ and not known.any()))  # fmt: skip
 
 
 def _check_index(index: int, axis: int, extent) -> int:

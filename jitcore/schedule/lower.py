@@ -11,9 +11,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Protocol
-
-import numpy as np
 
 from jitcore import dtypes
 from jitcore.config import config
@@ -29,27 +26,11 @@ from jitcore.schedule.fusion import FusionGroup, is_trivial, kept_dimensions, sc
 from jitcore.schedule.lanes import LaneBuilder, NotLanewiseError, choose_lanes, finish_kernel
 from jitcore.schedule.regions import copy_around
 from jitcore.schedule.scatters import region_kernel, region_kernels
+from jitcore.schedule.target import Routine, Target
 from jitcore.schedule.uses import Uses
 
 # Groups that stay open for more members; programs rarely alternate between more kernels.
 MAX_OPEN_GROUPS = 4
-
-
-class Target(Protocol):
-    """What lowering asks of a backend."""
-
-    def can_render(self, eqn: Equation) -> bool:
-        """Whether there is scalar code for an equation (its sub-jaxprs are asked separately)."""
-
-    def find_routine(self, eqn: Equation) -> Routine | None:
-        """The routine that computes an equation on whole buffers better than loops would, or None."""
-
-
-class Routine(Protocol):
-    """Native code of a backend for one equation. Its text names it with all parameters but sizes."""
-
-    def scratch(self) -> Sequence[tuple[tuple, np.dtype]]:
-        """Shapes and dtypes of the temporaries it works with."""
 
 
 def lower_program(closed: ClosedJaxpr, target: Target, donated: Sequence[bool] = ()) -> Program:

@@ -240,3 +240,12 @@ def test_errors_of_traced_indices():
 def test_reading_keeps_the_weak_type():
     """Eager results keep the weak type, as JAX's do."""
     assert (jnp.asarray(2.0) * 1)[None].weak_type == (jax.numpy.asarray(2.0) * 1)[None].weak_type
+
+
+def test_an_empty_selection_looks_at_no_other_index():
+    x = np.arange(2.0, dtype=np.float32).reshape(2, 1, 1, 1)
+    index = (..., np.array([1]), 0, np.array([False]))
+    assert jnp.asarray(x)[index].shape == x[index].shape == (2, 0)
+    np.testing.assert_array_equal(np.asarray(jnp.asarray(x).at[index].add(1.0)), x)
+    with pytest.raises(IndexError, match="out of bounds"):
+        jnp.asarray(x)[..., np.array([1]), 0, 0]

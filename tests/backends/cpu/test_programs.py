@@ -308,3 +308,16 @@ def test_a_loop_that_fills_an_array_copies_nothing_per_step():
     f(np.ones(50, np.float32))
     loop = f.inspect("loop program").split("while:")[1].split("kernel (vector")[0]
     assert "range(" not in loop
+
+
+@pytest.mark.parametrize("exponent", [0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 3.5, 0.75])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_powers_of_halves(exponent, dtype):
+    x = np.array([-np.inf, -1.5, -0.0, 0.0, 1e-3, 0.3, 2, 17, 1e5, np.inf, np.nan], dtype)
+    exponents = np.asarray(exponent, dtype)
+    got = np.asarray(jitcore.jit(lambda x: lax.pow(x, exponents))(x))
+    with np.errstate(all="ignore"):
+        expected = np.power(x.astype(np.float64), exponent)
+    np.testing.assert_allclose(got, expected.astype(dtype), rtol=4 * np.finfo(dtype).eps)
+    known = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(got)[known], np.signbit(expected)[known])

@@ -1,0 +1,29 @@
+"""What lowering asks of a backend: the protocols that its answers follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from jitcore.core.jaxpr import Equation
+
+
+class Target(Protocol):
+    """What lowering asks of a backend."""
+
+    def can_render(self, eqn: Equation) -> bool:
+        """Whether there is scalar code for an equation (its sub-jaxprs are asked separately)."""
+
+    def find_routine(self, eqn: Equation) -> Routine | None:
+        """The routine that computes an equation on whole buffers better than loops would, or None."""
+
+
+class Routine(Protocol):
+    """Native code of a backend for one equation. Its text names it with all parameters but sizes.
+
+    A routine may have `sizes`, a tuple of `RunTimeSize`s that its machine code is told at each call."""
+
+    def scratch(self) -> Sequence[tuple[tuple, np.dtype]]:
+        """Shapes and dtypes of the temporaries it works with."""
