@@ -57,7 +57,7 @@ _TBB_FILES = {"linux": "libtbb.so.12", "darwin": "libtbb.12.dylib", "win32": "tb
 
 # Pieces per thread: one, in which a thread finds again what it left in its cache; for loops of many grains
 # enough that a thread which starts late or has the harder part delays the end little.
-_MANY_GRAINS = 64
+_MANY_GRAINS = 16
 _PIECES_OF_LONG_LOOPS = 4
 
 

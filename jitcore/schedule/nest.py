@@ -16,8 +16,8 @@ from jitcore.schedule.rewrite import Rewrite, unroll_rows
 
 # Iterations of one block of a split reduction.
 BLOCK_WORK = 32768
-# Scalar operations that a thread should have before another one is woken up.
-GRAIN_WORK = 65536
+# Scalar operations that a thread should have before another one is woken up: a sleeping one takes 50 us.
+GRAIN_WORK = 262144
 # Columns that a thread which walks down rows should have beside each other.
 GRAIN_COLUMNS = 128
 # Rows of tiles that a thread should have at least: whole cache lines of what is read across them.
