@@ -17,6 +17,8 @@ from jitcore import errors
 from jitcore.config import config
 
 bfloat16 = np.dtype(ml_dtypes.bfloat16)
+#: Of derivatives of integers and bools, which say nothing. No array that takes part in operations has it.
+float0 = np.dtype([("float0", np.void, 0)])
 (
     bool_,
     int8,

@@ -19,6 +19,8 @@ class Primitive:
         lower: `lower(builder, *values, **params) -> value(s)` into the loop program; None means that the
             backend calls `impl` as a library routine.
         eager: as `impl`, for an application outside of every trace; `impl` itself unless given.
+        jvp, transpose: rules of differentiation; `transforms/jvp.py` and `transforms/transpose.py` explain
+            their forms. partial: how jaxprs among the params split; see `transforms/partial_eval.py`.
         batch: rule of `vmap`; `transforms/batching.py` explains its form.
         hlo: name of the StableHLO operation, where there is one.
         multiple_results: whether rules return lists.
@@ -27,14 +29,16 @@ class Primitive:
     """
 
     __slots__ = ("name", "impl", "eager", "aval", "lower", "hlo", "multiple_results", "effects", "traits",
-                 "jvp", "transpose", "batch", "__dict__")  # fmt: skip
+                 "jvp", "transpose", "partial", "batch", "__dict__")  # fmt: skip
 
-    def __init__(self, name: str, *, impl: Callable, aval: Callable, eager=None, lower=None, batch=None,
-                 hlo=None, multiple_results: bool = False, effects=frozenset(), **traits):  # fmt: skip
+    def __init__(self, name: str, *, impl: Callable, aval: Callable, eager=None, jvp=None, transpose=None,
+                 partial=None, batch=None, lower=None, hlo=None, multiple_results: bool = False,
+                 effects=frozenset(), **traits):  # fmt: skip
         if name in registry:
             raise ValueError(f"primitive {name} is defined twice")
         self.name, self.impl, self.aval, self.lower, self.hlo = name, impl, aval, lower, hlo
         self.eager, self.batch = eager or impl, batch
+        self.jvp, self.transpose, self.partial = jvp, transpose, partial
         self.multiple_results, self.effects, self.traits = multiple_results, effects, traits
         registry[name] = self
 

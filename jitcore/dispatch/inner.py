@@ -19,6 +19,10 @@ from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import read_value
 from jitcore.dispatch.tracing import SINGLE, TracedFunction
 from jitcore.transforms.batching import Unmapped, batch_jaxpr
+from jitcore.transforms.jvp import jvp_jaxpr, split_outputs
+from jitcore.transforms.partial_eval import split_jaxpr
+from jitcore.transforms.tangents import is_zero
+from jitcore.transforms.transpose import is_linear, transpose_jaxpr
 
 
 def _run(*values, jaxpr, name):
@@ -53,8 +57,37 @@ def _batch(primitive, axis, values, batched, *, jaxpr, name):
     return [out if flag else Unmapped(out) for out, flag in zip(outs, out_batched)]
 
 
-jit_primitive = Primitive("jit", impl=_run, eager=_run_compiled, aval=_infer_avals, batch=_batch,
-                          multiple_results=True, effects=_find_effects)  # fmt: skip
+def _jvp(primitive, primals, tangents, *, jaxpr, name):
+    nonzero = [not is_zero(t) for t in tangents]
+    derivative, out_nonzero = jvp_jaxpr(jaxpr, nonzero)
+    given = [t for t in tangents if not is_zero(t)]
+    outs = primitive.bind(*primals, *given, jaxpr=derivative, name=name)
+    return split_outputs(outs, out_nonzero)
+
+
+def _split(trace, primitive, args, *, jaxpr, name):
+    split = split_jaxpr(jaxpr, list(map(trace.is_unknown, args)))
+    known = [x for x in args if not trace.is_unknown(x)]
+    known_outs = primitive.bind(*known, jaxpr=split.known, name=name)
+    residuals = split.join_residuals(known, known_outs)
+    unknown = [x for x in args if trace.is_unknown(x)]
+    outs = trace.record_unknown(primitive, [*residuals, *unknown], {"jaxpr": split.unknown, "name": name})
+    return split.merge_outputs(known_outs, outs)
+
+
+def _transpose(primitive, cotangents, operands, *, jaxpr, name):
+    in_linear = list(map(is_linear, operands))
+    transposed, nonzero = transpose_jaxpr(jaxpr, in_linear, [not is_zero(ct) for ct in cotangents])
+    values = [x for x in operands if not is_linear(x)]
+    given = [ct for ct in cotangents if not is_zero(ct)]
+    outs = iter(primitive.bind(*values, *given, jaxpr=transposed, name=name))
+    found = iter([next(outs) if flag else None for flag in nonzero])
+    return [next(found) if flag else None for flag in in_linear]
+
+
+jit_primitive = Primitive("jit", impl=_run, eager=_run_compiled, aval=_infer_avals, jvp=_jvp,
+                          transpose=_transpose, partial=_split, batch=_batch, multiple_results=True,
+                          effects=_find_effects)  # fmt: skip
 
 
 def bind_inner(traced: TracedFunction, operands: Sequence[Any], *, inline: bool) -> list[Any]:

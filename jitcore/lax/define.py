@@ -19,15 +19,19 @@ from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import Primitive
 from jitcore.transforms.batch_rules import batch_elementwise
+from jitcore.transforms.derivative_rules import jvp_elementwise, transpose_elementwise
 
 # What `accepts` of a family may say: a name of the error text and the dtype kinds behind it.
 KIND_NAMES = {"b": "bool", "i": "integer", "u": "unsigned", "f": "floating", "c": "complexfloating"}
 
+#: Of elementwise primitives, see `elementwise`.
+ZERO_DERIVATIVE: tuple = ()
 
-def define(name: str, *, impl, aval, lower=None, batch=None, hlo=None, **traits) -> Callable:
+
+def define(name: str, **rules) -> Callable:
     """Defines a structured primitive; decorates its public function, which gets the primitive as
-    `.primitive`."""
-    primitive = Primitive(name, impl=impl, aval=aval, lower=lower, batch=batch, hlo=hlo, **traits)
+    `.primitive`. rules: what `Primitive` takes."""
+    primitive = Primitive(name, **rules)
 
     def attach(function):
         function.primitive = primitive
@@ -46,6 +50,8 @@ def elementwise(
     name: str | None = None,
     domain: tuple[float, float] | None = None,
     compute_half_in_float32: bool = False,
+    jvp: Callable | tuple[Callable | None, ...] | None = None,
+    transpose: Callable | tuple[Callable | None, ...] | None = None,
     lower: Callable | None = None,
 ):
     """A primitive that works on each element. The decorated function only carries the docstring and the
@@ -57,7 +63,13 @@ def elementwise(
         accepts: dtype kinds ("b", "i", "u", "f", "c") that it takes.
         result: dtype of the result given the operand's dtype: a function, a dtype, or None for the same.
         domain: interval of reals that tests sample. compute_half_in_float32: impl has no float16/bfloat16
-        loop. lower: rule of lowering; by default, `scalar_op` of each element.
+        loop.
+        jvp: for each operand `d(t, ans, *operands)`, the tangent of the result by its tangent t, or None
+            where that is zero; one function for one operand; ZERO_DERIVATIVE for a result that is constant
+            wherever it has a derivative.
+        transpose: of a linear operation, for each operand `f(ct, *operands)`, its cotangent; None for an
+            operand in which it is not linear. One function for one operand.
+        lower: rule of lowering; by default, `scalar_op` of each element.
     """
 
     def attach(function):
@@ -66,6 +78,8 @@ def elementwise(
         primitive = Primitive(
             prim_name, impl=run, aval=functools.partial(_elementwise_aval, prim_name, accepts, result),
             lower=lower or functools.partial(_elementwise_lower, scalar_op or prim_name),
+            jvp=None if jvp is None else jvp_elementwise(*_as_tuple(jvp)),
+            transpose=None if transpose is None else transpose_elementwise(*_as_tuple(transpose)),
             batch=batch_elementwise,
             hlo=hlo,
             scalar_op=scalar_op or prim_name, accepts=accepts, domain=domain,
@@ -80,6 +94,10 @@ def elementwise(
         return public
 
     return attach
+
+
+def _as_tuple(functions: Callable | tuple) -> tuple:
+    return functions if isinstance(functions, tuple) else (functions,)
 
 
 def _in_float32(impl):

@@ -14,7 +14,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.core.aval import ShapedArray, aval_of
-from jitcore.lax.define import cast, define, elementwise, join_shapes, to_operands
+from jitcore.lax.define import ZERO_DERIVATIVE, cast, define, elementwise, join_shapes, to_operands
 from jitcore.lax.lazy import LazyModule
 from jitcore.transforms.batch_rules import batch_elementwise
 
@@ -24,7 +24,8 @@ _TO_BOOL = dtypes.bool_
 
 
 # -- arithmetic -------------------------------------------------------------------------------------------
-@elementwise(impl=np.negative, hlo="negate", accepts="iufc", domain=(-10, 10))
+@elementwise(impl=np.negative, hlo="negate", accepts="iufc", domain=(-10, 10),
+             jvp=lambda t, ans, x: neg(t), transpose=lambda ct, x: neg(ct))  # fmt: skip
 def neg(x):
     """`-x` of each element."""
 
@@ -39,17 +40,23 @@ def abs_(x):
     """Magnitude of each element; real for complex x."""
 
 
-@elementwise(impl=np.add, hlo="add", accepts="biufc", domain=(-10, 10))
+@elementwise(impl=np.add, hlo="add", accepts="biufc", domain=(-10, 10),
+             jvp=(lambda t, ans, x, y: t, lambda t, ans, x, y: t),
+             transpose=(lambda ct, x, y: ct, lambda ct, x, y: ct))  # fmt: skip
 def add(x, y):
     """`x + y`; logical or for bools."""
 
 
-@elementwise(impl=np.subtract, hlo="subtract", accepts="iufc", domain=(-10, 10))
+@elementwise(impl=np.subtract, hlo="subtract", accepts="iufc", domain=(-10, 10),
+             jvp=(lambda t, ans, x, y: t, lambda t, ans, x, y: neg(t)),
+             transpose=(lambda ct, x, y: ct, lambda ct, x, y: neg(ct)))  # fmt: skip
 def sub(x, y):
     """`x - y`."""
 
 
-@elementwise(impl=np.multiply, hlo="multiply", accepts="biufc", domain=(-10, 10))
+@elementwise(impl=np.multiply, hlo="multiply", accepts="biufc", domain=(-10, 10),
+             jvp=(lambda t, ans, x, y: mul(t, y), lambda t, ans, x, y: mul(x, t)),
+             transpose=(lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct)))  # fmt: skip
 def mul(x, y):
     """`x * y`; logical and for bools."""
 
@@ -68,7 +75,9 @@ def _remainder(x, y):
     return np.where(y == 0, x, np.fmod(x, y)).astype(x.dtype)
 
 
-@elementwise(impl=_divide, hlo="divide", accepts="iufc", domain=(-10, 10))
+@elementwise(impl=_divide, hlo="divide", accepts="iufc", domain=(-10, 10),
+             jvp=(lambda t, ans, x, y: div(t, y), lambda t, ans, x, y: mul(neg(t), div(ans, y))),
+             transpose=(lambda ct, x, y: div(ct, y), None))  # fmt: skip
 def div(x, y):
     """`x / y`; integers divide towards zero."""
 
@@ -99,7 +108,7 @@ def nextafter(x, y):
 
 
 # -- elementary functions -----------------------------------------------------------------------------------
-@elementwise(impl=np.exp, hlo="exponential", domain=(-10, 10))
+@elementwise(impl=np.exp, hlo="exponential", domain=(-10, 10), jvp=lambda t, ans, x: mul(t, ans))
 def exp(x):
     """e to the power x."""
 
@@ -134,12 +143,12 @@ def log1p(x):
     """log(1 + x), accurate near 0."""
 
 
-@elementwise(impl=np.sin, hlo="sine", domain=(-10, 10))
+@elementwise(impl=np.sin, hlo="sine", domain=(-10, 10), jvp=lambda t, ans, x: mul(t, cos(x)))
 def sin(x):
     """Sine of x in radians."""
 
 
-@elementwise(impl=np.cos, hlo="cosine", domain=(-10, 10))
+@elementwise(impl=np.cos, hlo="cosine", domain=(-10, 10), jvp=lambda t, ans, x: mul(t, neg(sin(x))))
 def cos(x):
     """Cosine of x in radians."""
 
@@ -315,32 +324,38 @@ def copysign(x, y):
     """|x| with the sign of y."""
 
 
-@elementwise(impl=np.equal, hlo="compare", accepts="biufc", result=_TO_BOOL, domain=(-2, 2))
+@elementwise(impl=np.equal, hlo="compare", accepts="biufc", result=_TO_BOOL, domain=(-2, 2),
+             jvp=ZERO_DERIVATIVE)  # fmt: skip
 def eq(x, y):
     """`x == y`."""
 
 
-@elementwise(impl=np.not_equal, hlo="compare", accepts="biufc", result=_TO_BOOL, domain=(-2, 2))
+@elementwise(impl=np.not_equal, hlo="compare", accepts="biufc", result=_TO_BOOL, domain=(-2, 2),
+             jvp=ZERO_DERIVATIVE)  # fmt: skip
 def ne(x, y):
     """`x != y`."""
 
 
-@elementwise(impl=np.less, hlo="compare", accepts="biuf", result=_TO_BOOL, domain=(-2, 2))
+@elementwise(impl=np.less, hlo="compare", accepts="biuf", result=_TO_BOOL, domain=(-2, 2),
+             jvp=ZERO_DERIVATIVE)  # fmt: skip
 def lt(x, y):
     """`x < y`."""
 
 
-@elementwise(impl=np.less_equal, hlo="compare", accepts="biuf", result=_TO_BOOL, domain=(-2, 2))
+@elementwise(impl=np.less_equal, hlo="compare", accepts="biuf", result=_TO_BOOL, domain=(-2, 2),
+             jvp=ZERO_DERIVATIVE)  # fmt: skip
 def le(x, y):
     """`x <= y`."""
 
 
-@elementwise(impl=np.greater, hlo="compare", accepts="biuf", result=_TO_BOOL, domain=(-2, 2))
+@elementwise(impl=np.greater, hlo="compare", accepts="biuf", result=_TO_BOOL, domain=(-2, 2),
+             jvp=ZERO_DERIVATIVE)  # fmt: skip
 def gt(x, y):
     """`x > y`."""
 
 
-@elementwise(impl=np.greater_equal, hlo="compare", accepts="biuf", result=_TO_BOOL, domain=(-2, 2))
+@elementwise(impl=np.greater_equal, hlo="compare", accepts="biuf", result=_TO_BOOL, domain=(-2, 2),
+             jvp=ZERO_DERIVATIVE)  # fmt: skip
 def ge(x, y):
     """`x >= y`."""
 
