@@ -17,17 +17,25 @@ from jitcore.loopir.program import Native, Program, format_program
 
 
 class NativeProgram:
-    """Machine code of the native steps of one canonical program. `addresses`: an entry point per native
-    step."""
+    """Machine code of the native steps of one canonical program.
 
-    __slots__ = ("library", "addresses")
+    Attributes:
+        library: that holds it; None for a program without native steps.
+        addresses: an entry point per native step.
+        key: under which it is kept on disk, if it is; None without a library.
+        plans: how many call plans for it this process has read or written.
+    """
 
-    def __init__(self, library: native.Library | None, addresses: list[int]):
-        self.library, self.addresses = library, addresses
+    __slots__ = ("library", "addresses", "key", "plans")
+
+    def __init__(self, library: native.Library | None = None, key: bytes | None = None):
+        self.library, self.key, self.plans = library, key, 0
+        names = [] if library is None else [_name_entry(number) for number in range(len(library.symbols))]
+        self.addresses = [library.address(name) for name in names]
 
 
 class _CodeCache:
-    """Compiled programs by canonical text: bounded, least recently used first out, thread-safe."""
+    """Compiled programs by key: bounded, least recently used first out, thread-safe."""
 
     def __init__(self):
         self._lock = Lock()
@@ -52,33 +60,52 @@ class _CodeCache:
 
 code_cache = _CodeCache()
 
+_NAME = "program"
+
+
+def _name_entry(number: int) -> str:
+    return f"entry{number}"
+
 
 def compile_program(program: Program, options: CompileOptions) -> tuple[NativeProgram, ProgramLayout, bool]:
     """(machine code, where its buffers and sizes are, whether anything was compiled now)."""
     layout = ProgramLayout(program)
     text = format_program(program, layout.sizes.name)
     layout.sizes.close()
+    steps = [step for step in program.steps if isinstance(step, Native)]
+    if not steps:
+        return NativeProgram(), layout, False
     render_options = RenderOptions(
         cpuinfo.native_vector_bytes(),
         options.fastmath,
         1 if options.parallel is False else options.num_threads,
     )
     facts = f"{(*render_options, options.opt_level)}{text}"
-    key = hashlib.blake2b(facts.encode(), digest_size=20).digest()
+    key = native.make_key(_NAME, facts, opt_level=options.opt_level)
+    key = key or hashlib.sha256(facts.encode()).digest()  # where nothing is kept on disk, any digest will do
     found = code_cache.find(key)
     if found is not None:
         return found, layout, False
-    steps = [step for step in program.steps if isinstance(step, Native)]
-    if not steps:
-        return NativeProgram(None, []), layout, False
-    names = [f"entry{number}" for number in range(len(steps))]
 
     def render():
         from jitcore.backends.cpu.entry import render_steps  # loads llvmlite
 
-        return render_steps(dict(zip(names, steps)), layout, render_options)
+        entries = {_name_entry(number): step for number, step in enumerate(steps)}
+        return render_steps(entries, layout, render_options)
 
-    library, is_new = native.find_or_compile("program", facts, render, opt_level=options.opt_level)
-    compiled = NativeProgram(library, [library.address(name) for name in names])
+    library, is_new = native.find_or_compile(_NAME, facts, render, opt_level=options.opt_level)
+    compiled = NativeProgram(library, key)
     code_cache.add(key, compiled)
     return compiled, layout, is_new
+
+
+def find_program(key: bytes, options: CompileOptions) -> NativeProgram | None:
+    """The machine code of an earlier `compile_program`, from memory or disk, or None."""
+    found = code_cache.find(key)
+    if found is None:
+        library = native.find_stored(_NAME, key, opt_level=options.opt_level)
+        if library is None:
+            return None
+        found = NativeProgram(library, key)
+        code_cache.add(key, found)
+    return found

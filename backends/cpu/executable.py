@@ -1,33 +1,33 @@
 """Executables: what a call of a compiled program does with ndarrays.
 
-In: machine code and the loop program it came from. Out: a function of the input ndarrays for one
-signature. Outputs and the arena are allocated by NumPy, outside of kernels, which gives large arrays huge
-pages.
+In: a jaxpr; by way of a schedule and machine code, or of a call plan and machine code from disk. Out: a
+function of the input ndarrays for one signature. Outputs and the arena are allocated by NumPy, outside of
+kernels, which gives large arrays huge pages.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
-from jitcore.backends.cpu.arena import plan_arena, write_arena
-from jitcore.backends.cpu.compiler import NativeProgram, compile_program
+from jitcore.backends.cpu.arena import write_arena
+from jitcore.backends.cpu.call_plan import CallPlan, find_plan, key_of_plan, plan_call, store_plan
+from jitcore.backends.cpu.compiler import NativeProgram, compile_program, find_program
 from jitcore.backends.cpu.host_calls import calls_python, write_steps
 from jitcore.backends.cpu.launch import open_launchers
-from jitcore.backends.cpu.layout import ProgramLayout
 from jitcore.backends.cpu.target import CpuTarget
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.dispatch.abstracted import has_symbolic_shapes, specialize_jaxpr
 from jitcore.dispatch.backend import CompileOptions
 from jitcore.loopir.expr import Buffer
-from jitcore.loopir.program import Call, LibraryCall, Program, While, format_program
+from jitcore.loopir.program import Program, format_program
 from jitcore.schedule import lower_program
 
-# Bytes of arrays above which a call lets other Python threads run meanwhile; below, it would cost more than
-# it takes.
-RELEASE_BYTES = 65536
+#: Plans that a process keeps on disk for one machine code: a script has few shapes, a server may have any.
+_MAX_PLANS = 8
 
 
 class CpuExecutable:
@@ -39,85 +39,125 @@ class CpuExecutable:
         self._fixed = None if has_symbolic_shapes(closed_jaxpr.jaxpr) else self._prepare(closed_jaxpr)
         self._latest = self._fixed
 
-    def _prepare(self, closed: ClosedJaxpr) -> tuple[Program, NativeProgram, ProgramLayout]:
-        program = lower_program(closed, CpuTarget, self.options.donated)
-        compiled, layout, is_new = compile_program(program, self.options)
-        self.compiles += is_new
-        return program, compiled, layout
+    def _prepare(self, closed: ClosedJaxpr) -> _Prepared:
+        key = key_of_plan(closed, self.options)
+        found = None if key is None else _load(closed, self.options, key)
+        if found is None:
+            found, is_new = _schedule(closed, self.options, key)
+            self.compiles += is_new
+        return found
 
     def bind(self, in_avals: Sequence[ShapedArray]) -> Callable[..., list[np.ndarray]]:
         prepared = self._fixed or self._prepare(specialize_jaxpr(self.closed_jaxpr, in_avals))
         self._latest = prepared
-        return bind_program(*prepared)
+        return prepared.bind()
 
     def texts(self) -> dict[str, str]:
         """Stages of the program, of the latest signature where shapes are symbolic."""
         if self._latest is None:
             return {}
-        program, compiled, _ = self._latest
-        found = {"loop program": format_program(program)}
-        if compiled.library is not None:
-            found |= {"kernel": compiled.library.llvm_ir, "llvm": compiled.library.optimized_ir(),
-                      "assembly": compiled.library.assembly()}  # fmt: skip
+        found = {"loop program": format_program(self._latest.read_program())}
+        library = self._latest.compiled.library
+        if library is not None:
+            found |= {"kernel": library.llvm_ir, "llvm": library.optimized_ir(),
+                      "assembly": library.assembly()}  # fmt: skip
         return found
 
     def cost(self) -> dict[str, float]:
         if self._latest is None:
             return {}
-        program = self._latest[0]
-        moved = sum(_nbytes(buffer) for buffer in {*program.inputs, *program.outputs})
+        program = self._latest.read_program()
+        moved = sum(map(_count_bytes, {*program.inputs, *program.outputs}))
         return {"bytes accessed": float(moved)}
 
 
-def bind_program(
-    program: Program, compiled: NativeProgram, layout: ProgramLayout
-) -> Callable[..., list[np.ndarray]]:
-    """A function of the input ndarrays that allocates outputs, runs the steps, and returns the outputs."""
-    offsets, arena_bytes = plan_arena(program, layout.arena)
-    dims = np.array([*offsets, *layout.sizes.values({})], dtype=np.int64)
-    total = arena_bytes + sum(_nbytes(buffer) for buffer in layout.given)
-    launchers = open_launchers()
-    has_loop = any(not isinstance(step, LibraryCall) and _may_run_long(step.body) for step in program.steps)
-    launch = launchers.releasing if total > RELEASE_BYTES or has_loop else launchers.holding
+def _count_bytes(buffer: Buffer) -> int:
+    return int(np.prod(buffer.shape, dtype=object)) * buffer.dtype.itemsize
+
+
+Run = Callable[..., list[np.ndarray]]
+
+
+class _Prepared:
+    """A program of known shapes that can be called.
+
+    Args:
+        bind: gives the function of its input ndarrays.
+        program: unless it came from disk as a plan; then it is scheduled when somebody wants to read it.
+    """
+
+    def __init__(self, closed: ClosedJaxpr, options: CompileOptions, compiled: NativeProgram,
+                 bind: Callable[[], Run], program: Program | None = None):  # fmt: skip
+        self._closed, self._options, self._program = closed, options, program
+        self.compiled, self.bind = compiled, bind
+
+    def read_program(self) -> Program:
+        if self._program is None:
+            self._program = lower_program(self._closed, CpuTarget, self._options.donated)
+        return self._program
+
+
+def _load(closed: ClosedJaxpr, options: CompileOptions, key: bytes) -> _Prepared | None:
+    """A program that an earlier process scheduled and compiled, or None."""
+    stored = find_plan(key)
+    if stored is None:
+        return None
+    plan, code_key = stored
+    compiled = NativeProgram() if code_key is None else find_program(code_key, options)
+    if compiled is None:
+        return None
+    compiled.plans += 1
+    return _Prepared(closed, options, compiled, partial(_write_call, plan, compiled))
+
+
+def _schedule(closed: ClosedJaxpr, options: CompileOptions, key: bytes | None) -> tuple[_Prepared, bool]:
+    """(a program, whether anything was compiled for it)."""
+    program = lower_program(closed, CpuTarget, options.donated)
+    compiled, layout, is_new = compile_program(program, options)
+    plan, offsets = plan_call(program, layout)
     if calls_python(program, layout):
-        if layout.host_calls and launchers.kind == "ctypes":
-            launch = launchers.holding  # the only one of its kind that sees exceptions of callbacks
-        return write_steps(program, compiled, layout, dims, offsets, arena_bytes, launch)
-    return _write_call(program, compiled, layout, dims, arena_bytes, launch)
+        bind = partial(_write_steps, program, compiled, layout, plan, offsets)
+    else:
+        bind = partial(_write_call, plan, compiled)
+        if key is not None and compiled.plans < _MAX_PLANS:
+            compiled.plans += 1
+            store_plan(key, plan, compiled.key)
+    return _Prepared(closed, options, compiled, bind, program), is_new
 
 
-def _write_call(program, compiled, layout, dims, arena_bytes, launch) -> Callable:
-    """The function for a program of one native step, written out for its numbers of inputs and outputs."""
-    inputs = [f"a{k}" for k in range(len(program.inputs))]
-    name_of = {buffer: name for buffer, name in zip(program.inputs, inputs)}
-    name_of |= {output: name_of[source] for output, source in program.aliases.items()}
-    names = {"launch": launch, "empty": np.empty, "dims": dims, "keep": (compiled, layout.sizes)}
-    lines, given = [], list(inputs)
-    for k, buffer in enumerate(program.outputs):
-        if buffer not in name_of:
-            name_of[buffer] = f"o{k}"
-            names[f"shape{k}"], names[f"dtype{k}"] = tuple(map(int, buffer.shape)), buffer.dtype
-            lines.append(f"    o{k} = empty(shape{k}, dtype{k})")
-            given.append(f"o{k}")
-    take, give = write_arena(arena_bytes, names) if arena_bytes else ([], [])
-    lines += [f"    {line}" for line in take]
-    given += ["arena"] * bool(arena_bytes)
+def _write_steps(program, compiled, layout, plan: CallPlan, offsets) -> Run:
+    """The function for a program that calls Python between or within its native steps."""
+    launchers = open_launchers()
+    launch = launchers.releasing if plan.releases else launchers.holding
+    if layout.host_calls and launchers.kind == "ctypes":
+        launch = launchers.holding  # the only one of its kind that sees exceptions of callbacks
+    dims = np.array(plan.dims, dtype=np.int64)
+    return write_steps(program, compiled, layout, dims, offsets, plan.arena_bytes, launch)
+
+
+def _write_call(plan: CallPlan, compiled: NativeProgram) -> Run:
+    """The function for a program of one native step, written out for its numbers of inputs and outputs: it
+    allocates outputs and arena, and calls."""
+    launchers = open_launchers()
+    dims = np.array(plan.dims, dtype=np.int64)
+    launch = launchers.releasing if plan.releases else launchers.holding
+    names = {"launch": launch, "empty": np.empty, "dims": dims, "keep": compiled, "__name__": __name__}
+    inputs = [f"a{k}" for k in range(plan.num_inputs)]
+    lines, given, outputs = [], list(inputs), []
+    for k, output in enumerate(plan.outputs):
+        if output.source >= 0:
+            outputs.append(inputs[output.source])
+            continue
+        outputs.append(f"o{k}")
+        names[f"shape{k}"], names[f"dtype{k}"] = output.shape, output.dtype
+        lines.append(f"o{k} = empty(shape{k}, dtype{k})")
+        given.append(f"o{k}")
+    take, give = write_arena(plan.arena_bytes, names) if plan.arena_bytes else ([], [])
+    given += ["arena"] * bool(plan.arena_bytes)
+    lines += take
     if compiled.addresses:
-        lines.append(f"    launch({compiled.addresses[0]}, {dims.ctypes.data}, {', '.join(given)})")
-    lines += [f"    {line}" for line in give]
-    lines.append(f"    return [{', '.join(name_of[buffer] for buffer in program.outputs)}]")
-    source = f"def run({', '.join(inputs)}):\n" + "\n".join(lines)
-    names["__name__"] = __name__
+        lines.append(f"launch({compiled.addresses[0]}, {dims.ctypes.data}, {', '.join(given)})")
+    lines += [*give, f"return [{', '.join(outputs)}]"]
+    source = f"def run({', '.join(inputs)}):\n" + "".join(f"    {line}\n" for line in lines)
     exec(compile(source, "<jitcore call>", "exec"), names)
     return names["run"]
-
-
-def _may_run_long(body: list) -> bool:
-    return any(isinstance(statement, (While, Call)) for statement in body)
-
-
-def _nbytes(buffer: Buffer) -> int:
-    count = buffer.dtype.itemsize
-    for extent in buffer.shape:
-        count *= int(extent)
-    return count

@@ -23,7 +23,7 @@ from jitcore import __version__
 from jitcore.backends.cpu import objects
 from jitcore.dispatch import disk_cache
 
-__all__ = ["Target", "find_target", "make_key", "recall"]
+__all__ = ["Target", "find_target", "make_key", "recall", "stamp_sources"]
 
 # Counts the changes of what is stored; files of another number are not found.
 _FORMAT = 1
@@ -116,7 +116,7 @@ def _read_version(name: str) -> bytes:
         return b""
 
 
-def _stamp_sources(root: str) -> list[tuple[str, int, int]]:
+def stamp_sources(root: str) -> list[tuple[str, int, int]]:
     """Name, size and time of change of each module below a folder."""
     stamps, folders = [], [root]
     for folder in folders:
@@ -132,7 +132,7 @@ def _stamp_sources(root: str) -> list[tuple[str, int, int]]:
 #: The versions of what makes machine code, and its sources as they were when they were imported: somebody
 #: may be editing them.
 _INSTALLED = hashlib.sha256(
-    repr((__version__, _stamp_sources(os.path.dirname(__file__)), *map(_read_version, _COMPILERS))).encode()
+    repr((__version__, stamp_sources(os.path.dirname(__file__)), *map(_read_version, _COMPILERS))).encode()
 ).digest()
 
 

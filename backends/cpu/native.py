@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     import llvmlite.ir
 
 __all__ = ["DEFAULT_OPT_LEVEL", "Library", "NativeCodeError", "compile_module", "compiler_lock",
-           "describe_target", "find_or_compile"]  # fmt: skip
+           "describe_target", "find_or_compile",
+           "find_stored", "make_key"]  # fmt: skip
 
 DEFAULT_OPT_LEVEL = 1
 
@@ -165,18 +166,32 @@ def find_or_compile(
     """
     level = _check_level(opt_level)
     cache = disk_cache.open_cache()
-    key = None if cache is None else host.make_key(name, str(level), facts)
-    found = None if key is None else cache.find(key)
+    key = None if cache is None else make_key(name, facts, opt_level=opt_level)
+    found = None if key is None else find_stored(name, key, opt_level=opt_level)
     if found is not None:
-        try:
-            return _load_stored(name, level, found), False
-        except ValueError:  # what was written is not what is read: compile again and replace it
-            pass
+        return found, False
     with announce_slow():
         library, stored = _compile(str(render()), name, level)
     if key is not None and stored:
         cache.add(key, stored)
     return library, True
+
+
+def make_key(name: str, facts: str, *, opt_level: int | None = None) -> bytes | None:
+    """The key under which `find_or_compile` keeps a library; None where it cannot."""
+    return host.make_key(name, str(_check_level(opt_level)), facts)
+
+
+def find_stored(name: str, key: bytes, *, opt_level: int | None = None) -> Library | None:
+    """The library that is on disk under a key of `make_key`, or None."""
+    cache = disk_cache.open_cache()
+    stored = None if cache is None else cache.find(key)
+    if stored is None:
+        return None
+    try:
+        return _load_stored(name, _check_level(opt_level), stored)
+    except ValueError:  # what was written is not what is read: it will be replaced
+        return None
 
 
 def _load_stored(name: str, level: int, stored: bytes) -> Library:

@@ -165,6 +165,49 @@ print(f.cache_info().compiles, "define" in stages["kernel"], "ret" in stages["as
 
 ELEMENTWISE = PROGRAMS["elementwise"]
 
+NO_SCHEDULE = """
+from jitcore.backends.cpu import executable
+def refuse(*_):
+    raise AssertionError("a program was scheduled")
+executable.lower_program = refuse
+"""
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in ("callback", "symbolic sizes")])
+def test_second_process_schedules_nothing(folder, name):
+    assert run_process(PROGRAMS[name], folder, PRELUDE + NO_SCHEDULE) == ["True", "0", "False"]
+
+
+def test_plans_of_few_shapes_are_kept(tmp_path):
+    """A program of many shapes has one code and a limited number of plans."""
+    body = """
+f = jit(lambda x: x * 5 - 2)
+report(all(np.allclose(f(x[:n]), x[:n] * 5 - 2) for n in range(20, 60)))
+"""
+    folder = tmp_path / "few"
+    assert run_process(body, folder)[0] == "True"
+    plans = [path for path in folder.iterdir() if path.stat().st_size < 400]
+    assert 8 <= len(plans) <= 16
+    assert run_process(body, folder)[:2] == ["True", "0"]
+
+
+def test_plans_of_other_content_are_written_anew(tmp_path):
+    spoil = """
+from pathlib import Path
+from jitcore.backends.cpu.call_plan import find_plan
+from jitcore.dispatch.disk_cache import open_cache
+for path in Path(open_cache().folder).iterdir():
+    key = bytes.fromhex(path.stem)
+    if path.stat().st_size < 400 and find_plan(key):
+        open_cache().add(key, open_cache().find(key)[:CUT])
+"""
+    folder = tmp_path / "spoilt"
+    assert run_process(ELEMENTWISE, folder)[:2] == ["True", "1"]
+    for cut in ("0", "30", "40", "-8", "-3"):
+        assert run_process(spoil.replace("CUT", cut), folder, prelude="") == []
+        assert run_process(ELEMENTWISE, folder)[:2] == ["True", "0"]
+        assert run_process(ELEMENTWISE, folder, PRELUDE + NO_SCHEDULE) == ["True", "0", "False"]
+
 
 @pytest.mark.parametrize(("prelude", "environment"), [
     (PRELUDE, {"NUMBA_ENABLE_AVX": "0"}),
@@ -246,10 +289,10 @@ def test_sources_are_stamped(tmp_path):
     (tmp_path / "inner").mkdir()
     for name in ("a.py", "inner/b.py", "notes.txt"):
         (tmp_path / name).write_text("x = 1\n")
-    before = host._stamp_sources(str(tmp_path))
+    before = host.stamp_sources(str(tmp_path))
     assert [row[0] for row in before] == ["a.py", "b.py"]
     (tmp_path / "inner" / "b.py").write_text("x = 12\n")
-    assert host._stamp_sources(str(tmp_path)) != before
+    assert host.stamp_sources(str(tmp_path)) != before
 
 
 def test_keys_differ_when_a_part_does():

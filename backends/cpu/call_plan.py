@@ -1,0 +1,145 @@
+"""Call plans: what a call of a native program needs to know of it, kept on disk beside its code.
+
+In: a scheduled program with its layout, or the key of a jaxpr whose program an earlier process scheduled.
+Out: a `CallPlan`. Stage: between machine code and a call. With a plan from disk, a process neither schedules
+a program nor writes its text: it looks up the code, and calls.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import NamedTuple
+
+import numpy as np
+
+import jitcore
+from jitcore import dtypes
+from jitcore.backends.cpu import host
+from jitcore.backends.cpu.arena import plan_arena
+from jitcore.backends.cpu.layout import ProgramLayout
+from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.dispatch import disk_cache
+from jitcore.dispatch.backend import CompileOptions
+from jitcore.loopir.expr import Buffer
+from jitcore.loopir.program import Call, LibraryCall, Program, While
+from jitcore.passes.canonical import LOCAL, program_key
+
+__all__ = ["CallPlan", "Output", "find_plan", "key_of_plan", "plan_call", "store_plan"]
+
+# Bytes of arrays above which a call lets other Python threads run meanwhile; below, it would cost more than
+# it takes.
+RELEASE_BYTES = 65536
+
+#: Where a program is made from a jaxpr: with other sources, it may be another program.
+_SOURCES = ("lax", "loopir", "schedule")
+
+
+class Output(NamedTuple):
+    """An output: the number of the input whose memory it takes over, or -1 for an array of its own."""
+
+    source: int
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+
+class CallPlan(NamedTuple):
+    """What a call allocates and passes on, for inputs of certain shapes.
+
+    dims: what the entry point gets beside arrays. arena_bytes: of temporaries. releases: whether a call lets
+    other Python threads run meanwhile.
+    """
+
+    num_inputs: int
+    outputs: tuple[Output, ...]
+    dims: tuple[int, ...]
+    arena_bytes: int
+    releases: bool
+
+
+def plan_call(program: Program, layout: ProgramLayout) -> tuple[CallPlan, list[int]]:
+    """(the plan of a program, where in the arena its temporaries lie)."""
+    offsets, arena_bytes = plan_arena(program, layout.arena)
+    numbers = {buffer: number for number, buffer in enumerate(program.inputs)}
+    numbers |= {output: numbers[source] for output, source in program.aliases.items()}
+    outputs = tuple(
+        Output(numbers.get(buffer, -1), tuple(map(int, buffer.shape)), buffer.dtype)
+        for buffer in program.outputs
+    )
+    dims = (*offsets, *layout.sizes.values({}))
+    total = arena_bytes + sum(map(_nbytes, layout.given))
+    releases = total > RELEASE_BYTES or _may_run_long(program)
+    return CallPlan(len(program.inputs), outputs, dims, arena_bytes, releases), offsets
+
+
+def _may_run_long(program: Program) -> bool:
+    natives = [step for step in program.steps if not isinstance(step, LibraryCall)]
+    return any(isinstance(statement, (While, Call)) for step in natives for statement in step.body)
+
+
+def _nbytes(buffer: Buffer) -> int:
+    count = buffer.dtype.itemsize
+    for extent in buffer.shape:
+        count *= int(extent)
+    return count
+
+
+# -- on disk ------------------------------------------------------------------------------------------------
+_KEY_BYTES = 32
+
+
+def key_of_plan(closed_jaxpr: ClosedJaxpr, options: CompileOptions) -> bytes | None:
+    """The key of the plan of a jaxpr of known shapes; None where it cannot be kept."""
+    computed = program_key(closed_jaxpr)
+    if computed.startswith(LOCAL):
+        return None
+    return host.make_key("plan", _stamp_scheduler(), computed, repr(options))
+
+
+@functools.cache
+def _stamp_scheduler() -> str:
+    root = os.path.dirname(jitcore.__file__)
+    return repr([host.stamp_sources(os.path.join(root, name)) for name in _SOURCES])
+
+
+def find_plan(key: bytes) -> tuple[CallPlan, bytes | None] | None:
+    """(a plan, the key of its machine code or None where it has no code), as `store_plan` got them."""
+    cache = disk_cache.open_cache()
+    stored = None if cache is None else cache.find(key)
+    if stored is None:
+        return None
+    try:
+        return _decode(stored)
+    except (ValueError, IndexError):  # what was written is not what is read: it will be replaced
+        return None
+
+
+def store_plan(key: bytes, plan: CallPlan, code_key: bytes | None) -> None:
+    cache = disk_cache.open_cache()
+    if cache is not None:
+        cache.add(key, _encode(plan, code_key))
+
+
+def _encode(plan: CallPlan, code_key: bytes | None) -> bytes:
+    numbers = [plan.num_inputs, plan.arena_bytes, plan.releases, len(plan.dims), *plan.dims]
+    for output in plan.outputs:
+        numbers += [output.source, dtypes.SUPPORTED.index(output.dtype), len(output.shape), *output.shape]
+    return (code_key or bytes(_KEY_BYTES)) + np.array(numbers, np.int64).tobytes()
+
+
+def _decode(stored: bytes) -> tuple[CallPlan, bytes | None]:
+    """Raises: ValueError or IndexError for bytes that `_encode` did not make."""
+    code_key = stored[:_KEY_BYTES]
+    numbers = np.frombuffer(stored, np.int64, offset=_KEY_BYTES).tolist()
+    num_inputs, arena_bytes, releases, n_dims, *rest = numbers
+    dims, at, outputs = tuple(rest[:n_dims]), n_dims, []
+    while at < len(rest):
+        source, dtype, ndim = rest[at : at + 3]
+        at += 3 + ndim
+        shape = tuple(rest[at - ndim : at])
+        is_array = 0 <= dtype and len(shape) == ndim and min(shape, default=0) >= 0
+        if not (is_array and -1 <= source < num_inputs):
+            raise ValueError("the plan of a call is damaged")
+        outputs.append(Output(source, shape, dtypes.SUPPORTED[dtype]))
+    plan = CallPlan(num_inputs, tuple(outputs), dims, arena_bytes, bool(releases))
+    return plan, code_key if any(code_key) else None
