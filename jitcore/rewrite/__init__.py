@@ -1,0 +1,1 @@
+"""The bytecode rewriter: Python control flow on traced values, compiled."""

@@ -1,0 +1,250 @@
+"""What a function's control flow says: live and assigned variables, loops, and where ways meet again.
+
+In: a `Graph` whose sites stand in blocks of their own. Out: a `Flow`. Stage: between merging and emission;
+the driver reads it when a traced value decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from jitcore.rewrite.blocks import Graph, is_site, stack_effect
+from jitcore.rewrite.dominators import (
+    ROOT,
+    Node,
+    dominates,
+    find_dominators,
+    find_reachable,
+    list_successors,
+    reverse_edges,
+)
+from jitcore.rewrite.instructions import ForIter, Instruction
+
+#: Ends of ways through a loop's body or a function: the next iteration, a return, and what is behind both.
+AGAIN, RETURNED, END = "again", "returned", "end"
+
+_COMPREHENSION_OPS = frozenset({"LIST_APPEND", "SET_ADD", "MAP_ADD"})
+_READS = frozenset({"LOAD_FAST", "DELETE_FAST", "LOAD_FAST_AND_CLEAR"})
+
+
+class Loop:
+    """A natural loop.
+
+    Attributes:
+        header: the block that dominates it; body: its blocks; latches: those that lead back to the header.
+        parent: the next larger loop, or None.
+        outs: blocks outside that control may leave it to, in order.
+        stored: fast variables that it assigns.
+        base: depth of the stack below what belongs to the loop.
+        is_comprehension: whether it builds a container that lies below on the stack.
+    """
+
+    def __init__(self, header: int, body: set[int]):
+        self.header, self.body = header, body
+        self.latches: list[int] = []
+        self.parent: Loop | None = None
+        self.outs: list[int] = []
+        self.stored: set[str] = set()
+        self.base = 0
+        self.is_comprehension = False
+
+
+class Flow:
+    """Facts about a graph.
+
+    Attributes:
+        live: fast variables that are read before they are written, by block.
+        assigned: fast variables that are bound for certain, by block.
+        loops: by header; loop_of: the innermost loop of each block, or None.
+        join: for each site the block where its two ways meet again, or None.
+        leaves: for each site whether one of its ways may leave the iteration it is in.
+    """
+
+    def __init__(self, graph: Graph, arguments: Iterable[str]):
+        self.graph = graph
+        self.successors = list_successors(graph)
+        self.dominators = find_dominators(self.successors, ROOT)
+        self.live = _find_live(graph)
+        self.assigned = _find_assigned(graph, frozenset(arguments))
+        self.loops = self._find_loops()
+        self.loop_of = {number: self._find_innermost(number) for number in graph.blocks}
+        self._ways: dict[int | None, dict[Node, list[Node]]] = {}
+        self._joins: dict[tuple, int | None] = {}
+        self.join: dict[int, int | None] = {}
+        self.leaves: dict[int, bool] = {}
+        for number in graph.blocks:
+            if self._is_open_site(number):
+                self._describe_site(number)
+
+    def dominates(self, number: int, other: int) -> bool:
+        return dominates(self.dominators, number, other)
+
+    # -- loops -----------------------------------------------------------------------------------------------
+    def _find_loops(self) -> dict[int, Loop]:
+        predecessors = reverse_edges(self.successors)
+        loops: dict[int, Loop] = {}
+        for number, block in self.graph.blocks.items():
+            for header in block.successors:
+                if self.dominates(header, number):
+                    loop = loops.setdefault(header, Loop(header, {header}))
+                    loop.latches.append(number)
+                    waiting = [number]
+                    while waiting:
+                        inside = waiting.pop()
+                        if inside not in loop.body and inside != ROOT:
+                            loop.body.add(inside)
+                            waiting += predecessors[inside]
+        for loop in loops.values():
+            self._describe_loop(loop)
+            larger = [other for other in loops.values() if loop.body < other.body]
+            loop.parent = min(larger, key=lambda other: len(other.body), default=None)
+        return loops
+
+    def _describe_loop(self, loop: Loop) -> None:
+        blocks = self.graph.blocks
+        outs = {target for number in loop.body for target in blocks[number].successors} - loop.body
+        loop.outs = sorted(outs, key=lambda number: blocks[number].order)
+        header = blocks[loop.header]
+        iterates = isinstance(header.terminator, ForIter) and not header.instructions
+        loop.base = len(header.layout) - iterates
+        for number in loop.body:
+            depth = len(blocks[number].layout)
+            for instruction in blocks[number].instructions:
+                if instruction.op in ("STORE_FAST", "DELETE_FAST"):
+                    loop.stored.add(instruction.arg)
+                if instruction.op in _COMPREHENSION_OPS and depth - 1 - instruction.arg < loop.base:
+                    loop.is_comprehension = True
+                depth += stack_effect(instruction)
+
+    def _find_innermost(self, number: int) -> Loop | None:
+        around = [loop for loop in self.loops.values() if number in loop.body]
+        return min(around, key=lambda loop: len(loop.body), default=None)
+
+    # -- sites -----------------------------------------------------------------------------------------------
+    def _is_open_site(self, number: int) -> bool:
+        """Whether a traced value may decide here: not in handlers of exceptions, nor in a comprehension's own
+        loop, whose container has no traced length."""
+        block, loop = self.graph.blocks[number], self.loop_of[number]
+        if not is_site(block) or block.instructions or block.handled:
+            return False
+        is_header = loop is not None and loop.header == number
+        return not (is_header and loop.is_comprehension and isinstance(block.terminator, ForIter))
+
+    def _describe_site(self, number: int) -> None:
+        loop = self.loop_of[number]
+        self.join[number] = self.find_join(self.graph.blocks[number].successors, loop)
+        self.leaves[number] = False
+        if loop is not None:
+            ways = self.list_ways(loop)
+            reached = find_reachable(ways, [number])
+            backwards = reverse_edges({node: ways[node] for node in reached})
+            behind = find_dominators(backwards, END).get(number, END) if END in reached else END
+            self.leaves[number] = behind in (END, RETURNED) or isinstance(behind, tuple)
+
+    def list_ways(self, loop: Loop | None) -> dict[Node, list[Node]]:
+        """The ways through one iteration of a loop, or through the function. Edges back to the header lead to
+        `AGAIN`, those out of the loop to ("out", block), returns to `RETURNED`, and all these to `END`."""
+        key = None if loop is None else loop.header
+        if key not in self._ways:
+            ways: dict[Node, list[Node]] = {}
+            for number in self.graph.blocks if loop is None else loop.body:
+                targets = [self._name(target, loop) for target in self.graph.blocks[number].successors]
+                ways[number] = targets or [RETURNED]
+            for targets in list(ways.values()):
+                for target in targets:
+                    ways.setdefault(target, [END])
+            ways[END] = []
+            self._ways[key] = ways
+        return self._ways[key]
+
+    @staticmethod
+    def _name(number: int, loop: Loop | None) -> Node:
+        if loop is None or number in loop.body and number != loop.header:
+            return number
+        return AGAIN if number == loop.header else ("out", number)
+
+    def find_join(self, numbers: Iterable[int], loop: Loop | None) -> int | None:
+        """The nearest block at which ways from several blocks meet, early exits left aside; None when they
+        meet nowhere."""
+        key = (tuple(numbers), None if loop is None else loop.header)
+        if key not in self._joins:
+            self._joins[key] = self._search_join([self._name(number, loop) for number in key[0]], loop)
+        return self._joins[key]
+
+    def _search_join(self, starts: list[Node], loop: Loop | None) -> int | None:
+        ways = self.list_ways(loop)
+        goals = {AGAIN} if loop is not None else _find_common(ways, starts)
+        if not goals:
+            return None
+        kept = find_reachable(reverse_edges(ways), goals)
+        part = {node: [target for target in ways[node] if target in kept] or [END]
+                for node in ways if node in kept and node != END}  # fmt: skip
+        if loop is None:
+            part |= {node: [END] for node in goals if RETURNED in ways[node]}
+        part["start"] = [node for node in starts if node in kept]
+        part[END] = []
+        found = find_dominators(reverse_edges(part), END).get("start")
+        if found is None or found == END:
+            return None
+        if found == AGAIN:
+            return loop.header
+        return found[1] if isinstance(found, tuple) else found
+
+
+def _find_common(ways: dict[Node, list[Node]], starts: list[Node]) -> set[Node]:
+    """What at least two of the starts lead to, other than returns."""
+    reached = [find_reachable(ways, [start]) - {RETURNED, END} for start in starts]
+    pairs = ((one, other) for place, one in enumerate(reached) for other in reached[:place])
+    return {node for one, other in pairs for node in one & other}
+
+
+# -- variables ----------------------------------------------------------------------------------------------
+def _find_live(graph: Graph) -> dict[int, frozenset[str]]:
+    uses = {number: _list_uses(block.instructions) for number, block in graph.blocks.items()}
+    live: dict[int, frozenset[str]] = {number: frozenset() for number in graph.blocks}
+    backwards, changed = sorted(graph.blocks.values(), key=lambda block: -block.order), True
+    while changed:
+        changed = False
+        for block in backwards:
+            read, written = uses[block.number]
+            found = read | (frozenset().union(*(live[target] for target in block.successors)) - written)
+            if block.can_raise:
+                found |= live[block.handler[0]]
+            if found != live[block.number]:
+                live[block.number], changed = found, True
+    return live
+
+
+def _list_uses(instructions: Iterable[Instruction]) -> tuple[frozenset[str], frozenset[str]]:
+    """(variables read before they are written, variables written)."""
+    read, written = set(), set()
+    for instruction in instructions:
+        if instruction.op in _READS and instruction.arg not in written:
+            read.add(instruction.arg)
+        if instruction.op == "STORE_FAST":
+            written.add(instruction.arg)
+    return frozenset(read), frozenset(written)
+
+
+def _find_assigned(graph: Graph, arguments: frozenset[str]) -> dict[int, frozenset[str]]:
+    everything = frozenset(graph.code.co_varnames)
+    assigned = dict.fromkeys(graph.blocks, everything)
+    assigned[graph.entry] = arguments
+    for block in graph.blocks.values():
+        if block.can_raise:
+            assigned[block.handler[0]] = frozenset()
+    waiting = list(graph.blocks)
+    while waiting:
+        number = waiting.pop()
+        bound = set(assigned[number])
+        for instruction in graph.blocks[number].instructions:
+            if instruction.op == "STORE_FAST":
+                bound.add(instruction.arg)
+            elif instruction.op in ("DELETE_FAST", "LOAD_FAST_AND_CLEAR"):
+                bound.discard(instruction.arg)
+        for target in graph.blocks[number].successors:
+            common = assigned[target] & bound
+            if common != assigned[target]:
+                assigned[target] = common
+                waiting.append(target)
+    return assigned

@@ -1,0 +1,68 @@
+"""What differs between versions of CPython's bytecode, as facts.
+
+In: the running interpreter. Out: constants that `instructions.py` (decoding) and `assembler.py` consult. No
+other module of the rewriter knows a version.
+"""
+
+from __future__ import annotations
+
+import dis
+import opcode
+import sys
+
+VERSION = sys.version_info[:2]
+SUPPORTED = ((3, 11), (3, 12), (3, 13))
+
+OPCODES: dict[str, int] = {name: code for name, code in dis.opmap.items() if code < 256}
+NAMES: list[str] = dis.opname[:256]
+
+
+def _count_caches() -> list[int]:
+    """Cache entries (2 bytes each) behind each opcode."""
+    entries = opcode._inline_cache_entries
+    if not hasattr(entries, "items"):  # 3.11, 3.12: by opcode
+        return list(entries)
+    counts = [0] * 256
+    for name, count in entries.items():
+        if name in OPCODES:
+            counts[OPCODES[name]] = count
+    return counts
+
+
+CACHES: list[int] = _count_caches()
+
+#: Opcodes whose argument is a distance.
+JUMPS: frozenset[int] = frozenset(dis.hasjrel) | frozenset(getattr(dis, "hasjump", ()))
+
+#: Whether a call finds NULL below the callable, [NULL, f, ...]; else above it, [f, NULL, ...].
+NULL_BELOW = VERSION < (3, 13)
+
+#: Whether a call is announced by PRECALL.
+HAS_PRECALL = "PRECALL" in OPCODES
+
+#: Whether conditional jumps take an exact bool, which TO_BOOL makes.
+HAS_TO_BOOL = "TO_BOOL" in OPCODES
+
+#: Whether LOAD_FAST trusts that the variable is bound; LOAD_FAST_CHECK does not.
+HAS_CHECKED_LOAD = "LOAD_FAST_CHECK" in OPCODES
+
+#: Whether conditional jumps have one opcode for each direction.
+HAS_BACKWARD_BRANCHES = "POP_JUMP_BACKWARD_IF_TRUE" in OPCODES
+
+#: Loads the cell of a variable, not what is in it.
+LOAD_CELL = "LOAD_CLOSURE" if "LOAD_CLOSURE" in OPCODES else "LOAD_FAST"
+
+#: Bit of COMPARE_OP that makes its result an exact bool.
+COMPARE_TO_BOOL = 16 if VERSION >= (3, 13) else 0
+
+#: Opcodes with a bit 1 that asks for a NULL for the call that follows.
+LOADS_WITH_NULL: frozenset[str] = (
+    frozenset({"LOAD_GLOBAL"}) if VERSION < (3, 12)
+    else frozenset({"LOAD_GLOBAL", "LOAD_ATTR", "LOAD_SUPER_ATTR"})
+)  # fmt: skip
+
+#: What stands at the end of a loop, where FOR_ITER jumps to.
+LOOP_ENDS: tuple[str, ...] = {(3, 11): (), (3, 12): ("END_FOR",)}.get(VERSION, ("END_FOR", "POP_TOP"))
+
+#: BINARY_OP's argument for `@`.
+MATRIX_MULTIPLY = 4

@@ -1,0 +1,78 @@
+"""Code objects taken apart into blocks and put together again, unchanged in meaning."""
+
+from __future__ import annotations
+
+import types
+
+from jitcore.rewrite.assembler import Assembler, Handler, Label
+from jitcore.rewrite.blocks import Graph
+from jitcore.rewrite.instructions import Branch, ForIter, Jump, NoneBranch, Raise, Return
+from jitcore.rewrite.versions import LOOP_ENDS
+
+
+def rebuild_code(code: types.CodeType, change=lambda graph: None) -> types.CodeType:
+    """The code object, by way of a graph that `change` may have changed. Its cells are free variables."""
+    graph = Graph(code)
+    change(graph)
+    cells = (*code.co_freevars, *code.co_cellvars)
+    arguments = arguments_of(code)
+    variables = [name for name in code.co_varnames if name not in cells or name in arguments]
+    out = Assembler(code, variables, cells)
+    labels = {number: Label() for number in graph.blocks}
+    out.begin((code.co_firstlineno, code.co_firstlineno, 0, 0))
+    ordered, pads = graph.in_order(), []
+    if ordered[0].number != graph.entry:
+        out.jump(labels[graph.entry])
+    for block, following in zip(ordered, [*ordered[1:], None]):
+        out.place(labels[block.number])
+        out.handler = None
+        if block.can_raise:
+            target, depth, pushes = block.handler
+            out.handler = Handler(labels[target], depth, pushes)
+        for instruction in block.instructions:
+            out.add(instruction)
+        at = block.position
+        match block.terminator:
+            case Jump(target):
+                if following is None or following.number != target:
+                    out.jump(labels[target])
+            case Branch(true, false):
+                out.branch("TRUE", labels[true], at)
+                out.jump(labels[false])
+            case NoneBranch(none, other):
+                out.branch("NONE", labels[none], at)
+                out.jump(labels[other])
+            case ForIter(body, exit_block):
+                if block.handler is not None:
+                    target, depth, pushes = block.handler
+                    out.handler = Handler(labels[target], depth, pushes)
+                pad = Label()
+                pads.append((pad, exit_block))
+                out.emit("FOR_ITER", pad, at)
+                out.jump(labels[body])
+            case Return() | Raise():
+                pass
+    out.handler = None
+    for pad, exit_block in pads:
+        out.place(pad)
+        for name in LOOP_ENDS:
+            out.emit(name)
+        out.jump(labels[exit_block])
+    return out.assemble(graph.max_depth + 2)
+
+
+def arguments_of(code: types.CodeType) -> tuple[str, ...]:
+    count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
+    return code.co_varnames[:count]
+
+
+def rebuild(function: types.FunctionType, change=lambda graph: None) -> types.FunctionType:
+    """A function of the rebuilt code. Raises: ValueError for one whose arguments are in cells."""
+    code = function.__code__
+    if set(code.co_cellvars) & set(arguments_of(code)):
+        raise ValueError("an argument is in a cell")
+    cells = (*(function.__closure__ or ()), *(types.CellType() for _ in code.co_cellvars))
+    made = types.FunctionType(rebuild_code(code, change), function.__globals__, function.__name__,
+                              function.__defaults__, cells or None)  # fmt: skip
+    made.__kwdefaults__ = function.__kwdefaults__
+    return made
