@@ -1,1 +1,9 @@
-"""The bytecode rewriter: Python control flow on traced values, compiled."""
+"""The bytecode rewriter: plain Python control flow on traced values, compiled.
+
+In: a Python function. Out: the same function, whose `if`, `while` and `for` become `cond` and `while_loop`
+where a traced value decides. `functions.py` is the entry.
+"""
+
+from jitcore.rewrite.functions import rewrite_function
+
+__all__ = ["rewrite_function"]

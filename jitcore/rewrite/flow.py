@@ -148,7 +148,7 @@ class Flow:
         if key not in self._ways:
             ways: dict[Node, list[Node]] = {}
             for number in self.graph.blocks if loop is None else loop.body:
-                targets = [self._name(target, loop) for target in self.graph.blocks[number].successors]
+                targets = [self.name_node(target, loop) for target in self.graph.blocks[number].successors]
                 ways[number] = targets or [RETURNED]
             for targets in list(ways.values()):
                 for target in targets:
@@ -158,7 +158,8 @@ class Flow:
         return self._ways[key]
 
     @staticmethod
-    def _name(number: int, loop: Loop | None) -> Node:
+    def name_node(number: int, loop: Loop | None) -> Node:
+        """What a block is called in `list_ways`."""
         if loop is None or number in loop.body and number != loop.header:
             return number
         return AGAIN if number == loop.header else ("out", number)
@@ -168,7 +169,7 @@ class Flow:
         meet nowhere."""
         key = (tuple(numbers), None if loop is None else loop.header)
         if key not in self._joins:
-            self._joins[key] = self._search_join([self._name(number, loop) for number in key[0]], loop)
+            self._joins[key] = self._search_join([self.name_node(number, loop) for number in key[0]], loop)
         return self._joins[key]
 
     def _search_join(self, starts: list[Node], loop: Loop | None) -> int | None:
