@@ -22,8 +22,8 @@ from jitcore.rewrite.arms import RESULT, Arm, Outcome, merge_arms, run_arm
 from jitcore.rewrite.dominators import find_reachable
 from jitcore.rewrite.emission import UNDEFINED, Point, Suspended, Template, name_slot
 from jitcore.rewrite.flow import AGAIN, Loop
-from jitcore.rewrite.instructions import Branch, ForIter
-from jitcore.rewrite.iterators import lift_iterator
+from jitcore.rewrite.instructions import Branch
+from jitcore.rewrite.iterators import TracedIterator, copy_iterator, lift_iterator
 from jitcore.rewrite.values import ControlFlowError, as_predicate
 
 #: The exit of a function that has returned.
@@ -95,7 +95,17 @@ class Driver:
         for depth in range(len(self.blocks[number].layout)):
             if name_slot(depth) in variables:
                 state[f"{name_slot(depth)}@{number}"] = variables[name_slot(depth)]
-        return state
+        return self.copy_iterators(suspended.point, state)
+
+    def copy_iterators(self, point: Point, state: dict[str, Any]) -> dict[str, Any]:
+        """The state with copies of the iterators of the loops around a point."""
+        copies, loop = {}, self.flow.loop_of[point.number]
+        while loop is not None:
+            if loop.iterates:
+                iterator = state.get(f"{name_slot(loop.base)}@{point.number}")
+                copies[id(iterator)] = copy_iterator(iterator)
+            loop = loop.parent
+        return {name: copies.get(id(value), value) for name, value in state.items()} if copies else state
 
     def pack_state(self, point: Point, state: dict[str, Any]) -> tuple:
         names = self.template.vectors[point.number]
@@ -166,9 +176,10 @@ class Driver:
         state, roots = outcome.state, self.list_roots(outcome.state)
 
         def run_chosen(trace) -> Outcome:
+            own = self.copy_iterators(chosen, state)
             if chosen is not loop_at:
-                return self.drive(chosen, state, inner)
-            return self.go_on(self._loop(chosen, state, inner), inner)
+                return self.drive(chosen, own, inner)
+            return self.go_on(self._loop(chosen, dict(own), inner), inner)
 
         def run_rest(trace) -> Outcome:
             return Outcome(rest, state, outcome.kind if len(rest) > 1 else None)
@@ -199,8 +210,7 @@ class Driver:
         except (NotLiftable, ConcretizationTypeError, TracerIntegerConversionError):
             # A loop that Python can run, with a traced way out: each iteration is traced by itself.
             slot = f"{name_slot(loop.base)}@{site.number}"
-            iterates = isinstance(self.blocks[loop.header].terminator, ForIter)
-            if not iterates or lift_iterator(state.get(slot)) is state.get(slot):
+            if not loop.iterates or isinstance(state.get(slot), TracedIterator):
                 raise
             outs = loop.outs
             join = self.flow.find_join(outs, loop.parent) if len(outs) > 1 else outs[0]
@@ -215,13 +225,12 @@ class Driver:
     def _peel(self, site: Point, state: dict[str, Any], region: Region, loop: Loop) -> Outcome:
         """For a site that not every iteration comes to: finishes this one, then loops from the header."""
         header = self.point(loop.header)
-        iterates = isinstance(header.block.terminator, ForIter) and not header.block.instructions
-        if iterates:
+        if loop.iterates:
             lift_slot(state, f"{name_slot(loop.base)}@{site.number}")
         outs = frozenset(map(self.point, loop.outs))
         inner = Region(region.exits | outs | {header}, region.stepped | {loop.header})
         outcome = self.go_on(self.branch(site, state, inner), inner)
-        if header not in outcome.kinds or iterates or header in region.exits:
+        if header not in outcome.kinds or loop.iterates or header in region.exits:
             return outcome
         if len(outcome.kinds) == 1:
             return self._loop(header, dict(outcome.state), region)
@@ -233,15 +242,18 @@ class Driver:
         value = state.pop(self.top_slot(site))
         first, second = map(self.point, site.block.successors)
 
+        def enter(target: Point) -> dict[str, Any]:
+            return self.move_slots(self.copy_iterators(site, state), site, target)
+
         def run_second(region: Region) -> Outcome:
-            return self.drive(second, self.move_slots(state, site, second), region)
+            return self.drive(second, enter(second), region)
 
         if isinstance(site.block.terminator, Branch):
-            return as_predicate(value), lambda region: self.drive(
-                first, self.move_slots(state, site, first), region), run_second  # fmt: skip
+            return as_predicate(value), lambda region: self.drive(first, enter(first), region), run_second
 
         def run_body(region: Region) -> Outcome:
-            return self.drive(first, self.enter_body(site, first, state, value), region)
+            own = self.copy_iterators(site, state)
+            return self.drive(first, self.enter_body(site, first, own, value), region)
 
         return value.has_next(), run_body, run_second
 

@@ -36,6 +36,7 @@ class Loop:
         outs: blocks outside that control may leave it to, in order.
         stored: fast variables that it assigns.
         base: depth of the stack below what belongs to the loop.
+        iterates: whether its header asks an iterator, which lies on the stack at `base`.
         is_comprehension: whether it builds a container that lies below on the stack.
     """
 
@@ -46,6 +47,7 @@ class Loop:
         self.outs: list[int] = []
         self.stored: set[str] = set()
         self.base = 0
+        self.iterates = False
         self.is_comprehension = False
 
 
@@ -105,8 +107,8 @@ class Flow:
         outs = {target for number in loop.body for target in blocks[number].successors} - loop.body
         loop.outs = sorted(outs, key=lambda number: blocks[number].order)
         header = blocks[loop.header]
-        iterates = isinstance(header.terminator, ForIter) and not header.instructions
-        loop.base = len(header.layout) - iterates
+        loop.iterates = isinstance(header.terminator, ForIter) and not header.instructions
+        loop.base = len(header.layout) - loop.iterates
         for number in loop.body:
             depth = len(blocks[number].layout)
             for instruction in blocks[number].instructions:

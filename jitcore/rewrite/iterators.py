@@ -7,7 +7,8 @@ As ordinary iterators they work where their length is known: in comprehensions, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import copy
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from jitcore.array import Array
@@ -156,7 +157,65 @@ def as_traced_iterator(value) -> TracedIterator | None:
     return None
 
 
+# -- ordinary iterators -------------------------------------------------------------------------------------
 _RANGE_ITERATORS = (type(iter(range(0))), type(iter(range(1 << 70))))
+
+
+# Iterators that can be asked for what they are made of, other iterators among it.
+_COMPOUND = (enumerate, zip, map, filter, reversed)
+_PLAIN = tuple(type(iter(kind())) for kind in (list, tuple, str, dict, set, bytes)) + (
+    type(iter({}.values())), type(iter({}.items())), *_RANGE_ITERATORS)  # fmt: skip
+
+
+class SharedIterator:
+    """A generator, or another iterator that cannot be copied: copies share what was taken from it, and each
+    has its own position."""
+
+    __slots__ = ("source", "taken", "position")
+
+    def __init__(self, source: Iterator, taken: list, position: int = 0):
+        self.source, self.taken, self.position = source, taken, position
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.position == len(self.taken):
+            self.taken.append(next(self.source))
+        self.position += 1
+        return self.taken[self.position - 1]
+
+
+def copy_iterator(iterator):
+    """An iterator over the same elements that goes on by itself; a traced one is its own: it never changes."""
+    if isinstance(iterator, SharedIterator):
+        return SharedIterator(iterator.source, iterator.taken, iterator.position)
+    if isinstance(iterator, _PLAIN):
+        return copy.copy(iterator)
+    if isinstance(iterator, _COMPOUND):
+        make, parts, *state = iterator.__reduce__()
+        copied = make(*map(copy_iterator, parts))
+        if state:
+            copied.__setstate__(*state)
+        return copied
+    if isinstance(iterator, TracedIterator) or not isinstance(iterator, Iterator):
+        return iterator
+    return SharedIterator(iterator, [])
+
+
+def is_same_position(one, other) -> bool:
+    """Whether two iterators are copies of one and have come equally far."""
+    if one is other:
+        return True
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, SharedIterator):
+        return one.taken is other.taken and one.position == other.position
+    if isinstance(one, (*_PLAIN, *_COMPOUND)):
+        return is_same_position(one.__reduce__()[1:], other.__reduce__()[1:])
+    if isinstance(one, (tuple, list)):
+        return len(one) == len(other) and all(map(is_same_position, one, other))
+    return isinstance(one, (int, str, range)) and one == other
 
 
 def lift_iterator(iterator) -> TracedIterator | None:
@@ -165,6 +224,7 @@ def lift_iterator(iterator) -> TracedIterator | None:
         return iterator
     if not isinstance(iterator, _RANGE_ITERATORS):
         return None
-    _, (values,), *position = iterator.__reduce__()
-    done = position[0] if position and position[0] else 0
+    # The range begins where the iterator is; older versions keep where it was, and a number of steps.
+    _, (values,), *steps = iterator.__reduce__()
+    done = steps[0] if steps and steps[0] else 0
     return CountIterator(values.start, values.step, len(values), done)

@@ -77,8 +77,7 @@ class _LoopTracer:
         self.begins = not is_site(site.block)
         self.has_predicate = not self.iterates and not self.begins
         self.top = None if self.begins else driver.top_slot(site)
-        header = driver.blocks[loop.header]
-        if not self.iterates and isinstance(header.terminator, ForIter) and not header.instructions:
+        if not self.iterates and loop.iterates:
             lift_slot(state, f"{name_slot(loop.base)}@{site.number}")
         self.stay = self.leave = None
         self.is_negated = False

@@ -6,7 +6,7 @@ In: whatever variables of the user's function hold. Out: leaves and how to put t
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from jitcore import dtypes
@@ -15,7 +15,7 @@ from jitcore.core.trace import Tracer
 from jitcore.lax import elementwise
 from jitcore.lax.define import cast
 from jitcore.rewrite.emission import UNDEFINED
-from jitcore.rewrite.iterators import TracedIterator
+from jitcore.rewrite.iterators import TracedIterator, is_same_position
 from jitcore.transforms.jvp import JvpTracer
 from jitcore.transforms.tangents import fill
 
@@ -136,6 +136,8 @@ def is_same_leaf(one, other) -> bool:
     """Whether two leaves are one value whichever way was taken."""
     if one is other:
         return True
+    if isinstance(one, Iterator) and isinstance(other, Iterator):
+        return is_same_position(one, other)
     if isinstance(one, Tracer) or isinstance(other, Tracer) or type(one) is not type(other):
         return False
     return isinstance(one, _SCALARS) and (one == other or one != one and other != other)
