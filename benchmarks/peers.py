@@ -1,11 +1,13 @@
 """The libraries that are compared: how each one gets from a workload to a call.
 
 In: a `Workload` and its inputs. Out: a `Call` that computes the result and waits for it, or None where the
-library has no part in the workload.
+library has no part in the workload. Each has inputs of its own: none finds in the processor's cache what
+another one has just read.
 """
 
 from __future__ import annotations
 
+import copy
 import importlib
 import importlib.util
 import string
@@ -81,7 +83,7 @@ class NumpyPeer:
     def make_call(self, workload: Workload, inputs: Inputs) -> Call | None:
         if workload.numpy is None and workload.reference is not None:
             return None
-        function = find_numpy_function(workload)
+        function, inputs = find_numpy_function(workload), copy.deepcopy(inputs)
         return Call(lambda: function(*inputs), lambda: np.errstate(all="ignore"))
 
 
@@ -95,7 +97,10 @@ class NumbaPeer:
 
     def make_call(self, workload: Workload, inputs: Inputs) -> Call | None:
         function = workload.numba
-        return None if function is None else Call(lambda: function(*inputs))
+        if function is None:
+            return None
+        inputs = copy.deepcopy(inputs)
+        return Call(lambda: function(*inputs))
 
 
 class NumexprPeer:
@@ -113,7 +118,7 @@ class NumexprPeer:
             return None
         import numexpr
 
-        names = dict(zip(string.ascii_lowercase, inputs))
+        names = dict(zip(string.ascii_lowercase, copy.deepcopy(inputs)))
         return Call(lambda: numexpr.evaluate(workload.numexpr, names, truediv=True))
 
 

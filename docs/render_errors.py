@@ -4,6 +4,7 @@ In: the docstrings of `jitcore.errors`, and of tests/golden the cases (scripts) 
 the page. `python docs/render_errors.py` writes it; a test compares.
 """
 
+import builtins
 import inspect
 import re
 import sys
@@ -63,9 +64,28 @@ def render_paragraph(text: str) -> str:
     return re.sub(r"^(Cause|Fix): (.)", lambda m: f"**{m[1]}.** {m[2].upper()}", text)
 
 
+BUILTINS = """## TypeError, ValueError and others of Python's own
+
+Raised where JAX raises them: by arguments and results that do not fit, above all those of `grad` and its
+company. The messages are laid out in the same way."""
+
+
+def render_builtins() -> str:
+    """A table of the golden cases that end with a class of Python's own."""
+    rows = ["| mistake | message | way out |", "|---|---|---|"]
+    for expected in sorted((GOLDEN / "expected").glob("*.txt")):
+        script = (GOLDEN / "cases" / f"{expected.stem}.py").read_text()
+        found = re.search(r"^([A-Z]\w+: .*)\n(?:.*\n)*?To fix: (.*)", expected.read_text(), re.MULTILINE)
+        if found and hasattr(builtins, found[1].partition(":")[0]):
+            fence = "``" if "`" in found[1] else "`"
+            cells = script.partition('"""')[2].partition('"""')[0], f"{fence}{found[1]}{fence}", found[2]
+            rows.append(" | ".join(["", *(cell.replace("|", r"\|") for cell in cells), ""]).strip())
+    return "\n\n".join([BUILTINS, "\n".join(rows)])
+
+
 def render_page() -> str:
     """The whole page."""
-    return "\n\n".join([HEAD.strip(), *map(render_class, list_classes())]) + "\n"
+    return "\n\n".join([HEAD.strip(), *map(render_class, list_classes()), render_builtins()]) + "\n"
 
 
 if __name__ == "__main__":

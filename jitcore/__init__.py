@@ -15,13 +15,18 @@ from jitcore.config import config
 __version__ = "0.1.0"
 
 #: Modules that are attributes of the package.
-_MODULES = ("api", "debug", "dtypes", "errors", "experimental", "lax", "nn", "numpy", "ops", "random",
-            "scipy", "stages", "tree", "tree_util")  # fmt: skip
+_MODULES = ("ad_checkpoint", "api", "custom_derivatives", "debug", "dtypes", "errors", "experimental",
+            "flatten_util", "lax", "nn", "numpy", "ops", "random", "scipy", "stages", "test_util", "tree",
+            "tree_util")  # fmt: skip
 
 #: Module -> the public names that it defines.
 _EXPORTS = {
-    "jitcore.api": ("block_until_ready", "clear_caches", "device_get", "device_put", "effects_barrier",
-                    "eval_shape", "jit", "make_jaxpr", "named_call", "named_scope", "typeof", "vmap"),
+    "jitcore.api": ("block_until_ready", "checkpoint", "checkpoint_policies", "clear_caches",
+                    "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp", "device_get",
+                    "device_put", "effects_barrier", "eval_shape", "fwd_and_bwd", "grad", "hessian",
+                    "jacfwd", "jacobian", "jacrev", "jit", "jvp", "linear_transpose", "linearize",
+                    "make_jaxpr", "named_call", "named_scope", "remat", "typeof", "value_and_grad", "vjp",
+                    "vmap"),
     "jitcore.array": ("Array",),
     "jitcore.config": ("check_tracer_leaks", "checking_leaks", "debug_nans", "disable_jit", "enable_checks",
                        "enable_x64", "threefry_partitionable"),
@@ -37,10 +42,15 @@ _EXPORTS = {
 # fmt: off
 if TYPE_CHECKING:
     from jitcore.api import (
-        block_until_ready as block_until_ready, clear_caches as clear_caches, device_get as device_get,
-        device_put as device_put, effects_barrier as effects_barrier, eval_shape as eval_shape, jit as jit,
-        make_jaxpr as make_jaxpr, named_call as named_call, named_scope as named_scope, typeof as typeof,
-        vmap as vmap,
+        block_until_ready as block_until_ready, checkpoint as checkpoint,
+        checkpoint_policies as checkpoint_policies, clear_caches as clear_caches,
+        closure_convert as closure_convert, custom_gradient as custom_gradient, custom_jvp as custom_jvp,
+        custom_vjp as custom_vjp, device_get as device_get, device_put as device_put,
+        effects_barrier as effects_barrier, eval_shape as eval_shape, fwd_and_bwd as fwd_and_bwd,
+        grad as grad, hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev,
+        jit as jit, jvp as jvp, linear_transpose as linear_transpose, linearize as linearize,
+        make_jaxpr as make_jaxpr, named_call as named_call, named_scope as named_scope, remat as remat,
+        typeof as typeof, value_and_grad as value_and_grad, vjp as vjp, vmap as vmap,
     )
     from jitcore.array import Array as Array
     from jitcore.config import (

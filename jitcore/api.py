@@ -1,4 +1,4 @@
-"""The public functions around `jit`: what a user calls, checked and handed over.
+"""The public functions: those around `jit`, checked and handed over, and the transformations by name.
 
 In: Python functions and arguments. Out: jitted functions, jaxprs, shapes, transferred arrays.
 """
@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar, Unpack, overload
 import numpy as np
 
 from jitcore import tree_util
-from jitcore.array import Array, ConcreteArray
+from jitcore.array import Array, ConcreteArray, copy_data
 from jitcore.core.aval import ShapedArray, ShapeDtypeStruct, aval_of
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.core.source import api_boundary, locate_function
@@ -38,7 +38,25 @@ from jitcore.dispatch.parameters import plan_arguments
 from jitcore.dispatch.signature import read_call, read_leaf, read_value
 from jitcore.dispatch.tracing import find_rewriter, trace_call
 from jitcore.jitted import JitWrapped
+from jitcore.transforms.flat_function import check_callable, choose_arguments
+from jitcore.transforms.flat_function import read_argnums as differentiated_argnums
 from jitcore.transforms.vmap import vmap as vmap
+
+# isort: off
+# fmt: off
+from jitcore.transforms.autodiff import (
+    grad as grad, hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev, jvp as jvp,
+    linear_transpose as linear_transpose, linearize as linearize, value_and_grad as value_and_grad,
+    vjp as vjp,
+)
+from jitcore.transforms import checkpoint_policies as checkpoint_policies
+from jitcore.transforms.checkpoint import checkpoint as checkpoint, remat as remat
+from jitcore.transforms.custom_derivatives import (
+    closure_convert as closure_convert, custom_gradient as custom_gradient, custom_jvp as custom_jvp,
+    custom_vjp as custom_vjp,
+)
+# fmt: on
+# isort: on
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -156,6 +174,34 @@ def make_jaxpr(
 
 
 @api_boundary
+def fwd_and_bwd(fun: Callable, argnums: int | Sequence[int], has_aux: bool = False,
+                jitted: bool = True) -> tuple[Callable, Callable]:  # fmt: skip
+    """The two halves of `vjp` as functions that are compiled once each.
+
+    Args:
+        fun, has_aux: as for `vjp`.
+        argnums: position of the argument to differentiate by, or several.
+        jitted: whether both are jitted; otherwise Python control flow in `fun` may read values.
+
+    Returns: (fwd, bwd). `fwd(*args)` gives (value, residuals), or (value, residuals, aux); `bwd(residuals,
+        cotangent)` gives the cotangent of the argument, or a tuple for several.
+    Raises: when called, as `vjp`.
+    """
+    check_callable(fun)
+    numbers = differentiated_argnums(argnums)
+
+    def forward(*args):
+        partial, chosen = choose_arguments(fun, numbers, args, {})
+        return vjp(partial, *chosen, has_aux=has_aux)
+
+    def backward(residuals, cotangent):
+        found = residuals(cotangent)
+        return found[0] if isinstance(numbers, int) else found
+
+    return (jit(forward), jit(backward)) if jitted else (forward, backward)
+
+
+@api_boundary
 def eval_shape(fun: Callable, *args, **kwargs) -> Any:
     """The result of `fun` with a `ShapeDtypeStruct` in place of each array; computes nothing."""
     if isinstance(fun, JitWrapped):
@@ -202,7 +248,7 @@ def _put_leaf(leaf: Any) -> Array:
     if part is None:
         raise TypeError(f"Value {leaf!r} with type {type(leaf)} is not a valid jitcore type")
     value = read_value(leaf, part[1])
-    return ConcreteArray(value.copy() if value is leaf else value, part[2])
+    return ConcreteArray(copy_data(value) if value is leaf else value, part[2])
 
 
 @api_boundary

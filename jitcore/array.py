@@ -133,7 +133,7 @@ class ConcreteArray(Array):
         return ConcreteArray(self.data, self._weak_type)
 
     def __deepcopy__(self, memo):
-        return ConcreteArray(self.data.copy(), self._weak_type)
+        return ConcreteArray(copy_data(self.data), self._weak_type)
 
     def __reduce__(self):
         return ConcreteArray, (np.asarray(self.data), self._weak_type)
@@ -243,12 +243,24 @@ class ConcreteArray(Array):
         return str(self.data)
 
 
+def copy_data(data: np.ndarray) -> np.ndarray:
+    """A C-contiguous copy with memory of its own."""
+    copy = choose_allocator(data.nbytes)(data.shape, data.dtype)
+    copy[...] = data
+    return copy
+
+
 def _read_only(data: np.ndarray) -> np.ndarray:
     if not data.flags.writeable:
         return data
     view = data.view()
     view.flags.writeable = False
     return view
+
+
+def choose_allocator(nbytes: int):
+    """What makes arrays of about this size: a function of shape and dtype. A backend puts its own here."""
+    return np.empty
 
 
 # The layers above put themselves here (`core.aval` the aval maker, `devices` the CPU device): an Array knows

@@ -77,6 +77,8 @@ _ROWS = (
          "Backend of calls that name none; empty means the best one found.", aliases=("platform_name",)),
     Flag("cache_size", int, 4096, False,
          "Compiled programs kept in memory; beyond it the least recently used one is dropped."),
+    Flag("loop_checkpoint_bytes", int, 256 << 20, True,
+         "Bytes that reverse mode may keep of the states of one loop; beyond it they are computed again."),
     Flag("cache_dir", str, "auto", False,
          "Folder for compiled programs; 'auto' is the system's place for caches, empty means none."),
     Flag("cache_disk_bytes", int, 256 << 20, False,

@@ -79,6 +79,17 @@ SHORT_NAMES = {
 
 PYTHON_SCALARS = (bool, int, float, complex)
 
+
+def name_of(dtype) -> str:
+    """The name as messages show it: `float32`, `float0`."""
+    return "float0" if dtype == float0 else np.dtype(dtype).name
+
+
+def short_name_of(dtype) -> str:
+    """The name as jaxprs show it: `f32`."""
+    return SHORT_NAMES.get(dtype) or name_of(dtype)
+
+
 # The lattice: each node's immediate successors. `int`, `float`, `complex` are the weak nodes.
 _LATTICE = {
     bool_: ("int",),

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 #: The layers, lowest first; the names in one row may import each other.
 LAYERS = (
     ("concurrency",),
-    ("errors", "argument_errors"),
+    ("errors", "argument_errors", "derivative_errors"),
     ("config",),
     ("dtypes",),
     ("tree_nodes", "tree_util", "tree"),
@@ -22,8 +22,8 @@ LAYERS = (
     ("transforms",),
     ("lax",),
     ("numpy",),
-    ("random", "nn", "ops", "scipy"),
-    ("debug", "experimental"),
+    ("random", "nn", "ops", "scipy", "flatten_util", "test_util"),
+    ("debug", "experimental", "ad_checkpoint", "custom_derivatives"),
     ("rewrite",),
     ("passes",),
     ("loopir",),

@@ -86,6 +86,21 @@ def test_what_a_library_lacks_is_told_from_its_failures():
     assert measured.explain_error(AttributeError("x")).startswith("failed: AttributeError")
 
 
+def test_every_peer_reads_inputs_of_its_own():
+    seen = []
+
+    def note(x):
+        seen.append(x)
+        return x + 1
+
+    x = np.ones(5, np.float32)
+    row = make_workload(numpy=note, numba=note)
+    calls = [peer.make_call(row, (x,)) for peer in find_peers(["numpy", "numba"])[1:]]
+    results = [call.run() for call in calls]
+    assert all(np.array_equal(result, x + 1) for result in results) and len(seen) == 2
+    assert not any(np.shares_memory(*pair) for pair in ((seen[0], seen[1]), (seen[0], x), (seen[1], x)))
+
+
 # -- times ---------------------------------------------------------------------------------------------------
 
 

@@ -7,10 +7,11 @@ In: a jaxpr without constants. Out: an `Executable`. Stages: `schedule.lower_pro
 
 from __future__ import annotations
 
+from jitcore import array
 from jitcore.backends.cpu import cpuinfo, threads
-from jitcore.backends.cpu.arena import drop_blocks
 from jitcore.backends.cpu.compiler import code_cache
 from jitcore.backends.cpu.executable import CpuExecutable
+from jitcore.backends.cpu.memory import choose_allocator, drop_blocks
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.device import Device
 from jitcore.dispatch.backend import CompileOptions
@@ -23,6 +24,9 @@ class CpuBackend:
 
     name = "cpu"
     platform = "cpu"
+
+    def __init__(self):
+        array.choose_allocator = choose_allocator
 
     def devices(self) -> list[Device]:
         return [Device("cpu", device_kind="cpu", backend="cpu")]

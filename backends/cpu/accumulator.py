@@ -55,6 +55,10 @@ class Accumulator:
             return self._update_index(e.expr(self.expr), self._spread_position(position))
         e.write_slot(self.slot, self._merge(e.read_slot(self.slot), partial))
 
+    def absorb(self, other: Accumulator) -> None:
+        """Combines what another one of the same part has gathered; not for positions."""
+        self.e.write_slot(self.slot, self._merge(self.e.read_slot(self.slot), self.e.read_slot(other.slot)))
+
     def _merge(self, old, new):
         # the new value first: what `max` does about NaN then waits for nothing from the iteration before
         return emit_operation(self.e.b, self.op, [self.dtype, self.dtype], self.dtype, [new, old])

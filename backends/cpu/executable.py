@@ -1,12 +1,13 @@
 """Executables: what a call of a compiled program does with ndarrays.
 
 In: a jaxpr; by way of a schedule and machine code, or of a call plan and machine code from disk. Out: a
-function of the input ndarrays for one signature. Outputs and the arena are allocated by NumPy, outside of
-kernels, which gives large arrays huge pages.
+function of the input ndarrays for one signature. Outputs and the arena are allocated outside of kernels (see
+`memory`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -17,6 +18,7 @@ from jitcore.backends.cpu.call_plan import CallPlan, find_plan, key_of_plan, pla
 from jitcore.backends.cpu.compiler import NativeProgram, compile_program, find_program
 from jitcore.backends.cpu.host_calls import calls_python, write_steps
 from jitcore.backends.cpu.launch import open_launchers
+from jitcore.backends.cpu.memory import choose_allocator
 from jitcore.backends.cpu.target import CpuTarget
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
@@ -141,7 +143,7 @@ def _write_call(plan: CallPlan, compiled: NativeProgram) -> Run:
     launchers = open_launchers()
     dims = np.array(plan.dims, dtype=np.int64)
     launch = launchers.releasing if plan.releases else launchers.holding
-    names = {"launch": launch, "empty": np.empty, "dims": dims, "keep": compiled, "__name__": __name__}
+    names = {"launch": launch, "dims": dims, "keep": compiled, "__name__": __name__}
     inputs = [f"a{k}" for k in range(plan.num_inputs)]
     lines, given, outputs = [], list(inputs), []
     for k, output in enumerate(plan.outputs):
@@ -150,14 +152,15 @@ def _write_call(plan: CallPlan, compiled: NativeProgram) -> Run:
             continue
         outputs.append(f"o{k}")
         names[f"shape{k}"], names[f"dtype{k}"] = output.shape, output.dtype
-        lines.append(f"o{k} = empty(shape{k}, dtype{k})")
+        names[f"make{k}"] = choose_allocator(math.prod(output.shape) * output.dtype.itemsize)
+        lines.append(f"o{k} = make{k}(shape{k}, dtype{k})")
         given.append(f"o{k}")
-    take, give = write_arena(plan.arena_bytes, names) if plan.arena_bytes else ([], [])
-    given += ["arena"] * bool(plan.arena_bytes)
-    lines += take
+    if plan.arena_bytes:
+        lines.append(write_arena(plan.arena_bytes, names))
+        given.append("arena")
     if compiled.addresses:
         lines.append(f"launch({compiled.addresses[0]}, {dims.ctypes.data}, {', '.join(given)})")
-    lines += [*give, f"return [{', '.join(outputs)}]"]
+    lines.append(f"return [{', '.join(outputs)}]")
     source = f"def run({', '.join(inputs)}):\n" + "".join(f"    {line}\n" for line in lines)
     exec(compile(source, "<jitcore call>", "exec"), names)
     return names["run"]

@@ -13,6 +13,8 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cpu.complex_ops import load_pair, read_pair, store_pair, write_pair
+from jitcore.backends.cpu.fetch import fetch_ahead
+from jitcore.backends.cpu.guards import emit_guarded, find_guarded
 from jitcore.backends.cpu.lanes import (
     I1,
     I8,
@@ -64,6 +66,8 @@ class FunctionEmitter:
     lanes, vector_axis, mask: set while the body of a vector loop is emitted; `axis_values[vector_axis]`
     is then the index of lane 0. active: lanes that still go round in the loops of registers, if they differ.
     unrolled: numbers of the current iterations of loops that are written out. written: buffers that change.
+    far: see `Kernel`. guardable: see `guards`. last_vector: index of lane 0 in the last one of a loop's
+    whole vectors.
     """
 
     def __init__(self, function: ir.Function, dims: ir.Value, sizes: SizeTable, first_size: int,
@@ -83,6 +87,9 @@ class FunctionEmitter:
         self.moving: set[Buffer] = set()  # buffers whose address is not the same everywhere in the function
         self.vector_bytes, self.written = 16, frozenset()
         self.unrolled: dict[Axis, int] = {}
+        self.far: tuple[Buffer, ...] = ()
+        self.guardable: dict[int, bool] = {}
+        self.last_vector: ir.Value | None = None
         self.load_address: Callable[[Buffer], ir.Value] = lambda buffer: self.pointers[buffer]
 
     def finish(self) -> None:
@@ -207,9 +214,9 @@ class FunctionEmitter:
         elif way == "scalar":
             value = b.load(pointer, align=align)
         elif way == "gather":
-            value = self.call_masked(
-                "gather", [pointer, I32(align), self.full_mask(), self.zeros(element)]
-            )
+            if buffer in self.far and self.last_vector is not None:
+                fetch_ahead(self, buffer, index)
+            value = self.call_masked("gather", [pointer, I32(align), self.full_mask(), self.zeros(element)])
         elif self.mask is not None:
             value = self.call_masked("load", [pointer, I32(align), self.mask, self.zeros(element)])
         else:
@@ -281,7 +288,7 @@ class FunctionEmitter:
             if id(node) in values:
                 stack.pop()
                 continue
-            missing = [child for child in children(node) if id(child) not in values]
+            missing = [child for child in self._operands(node) if id(child) not in values]
             if missing:
                 stack.extend(missing)
                 continue
@@ -292,9 +299,25 @@ class FunctionEmitter:
     def expr_in_lanes(self, root: Expr) -> ir.Value:
         """The register of an expression, spread over the lanes where it does not depend on them."""
         value = self.expr(root)
-        return value if self.lanes == 1 or self.is_vector(root.axes) else splat(self.b, value, self.lanes)
+        return value if self.lanes == 1 or self.is_vector(root.axes) else self._spread(root, value)
+
+    def _spread(self, node: Expr, value: ir.Value) -> ir.Value:
+        ready = self.values.get((id(node), self.lanes))
+        return splat(self.b, value, self.lanes) if ready is None else ready
+
+    def spread_ahead(self, node: Expr, lanes: int) -> None:
+        """Spreads a scalar over lanes before the loop in lanes that reads it."""
+        self.values[id(node), lanes] = splat(self.b, self.expr(node), lanes)
+
+    def _operands(self, node: Expr) -> list[Expr]:
+        """What has to be in registers before a node."""
+        guarded = find_guarded(self, node)
+        return children(node) if guarded is None else [arg for arg in node.args if arg is not guarded]
 
     def _emit(self, node: Expr) -> ir.Value:
+        guarded = find_guarded(self, node)
+        if guarded is not None:
+            return emit_guarded(self, node, guarded)
         if node.op == "const":
             return element_constant(node.dtype, node.attr)
         if node.op == "load":
@@ -309,7 +332,7 @@ class FunctionEmitter:
         if self.is_vector(node.axes):
             spread = [i for i, arg in enumerate(node.args) if not self.is_vector(arg.axes)]
             for i in spread:
-                args[i] = splat(self.b, args[i], self.lanes)
+                args[i] = self._spread(node.args[i], args[i])
         # the rest of a vector loop runs once, so its code may be slower but should be short
         inline = self.inlines_math and self.mask is None
         return emit_operation(self.b, node.op, [arg.dtype for arg in node.args], node.dtype, args, inline)
@@ -381,8 +404,9 @@ class FunctionEmitter:
         for lanes in widths:
             width = I64(lanes)
             whole = b.add(start, b.mul(b.sdiv(b.sub(stop, start), width), width))
+            self.last_vector = b.sub(whole, width) if self.far else None
             self.loop(start, whole, width, lambda i, lanes=lanes: run(i, lanes))
-            start = whole
+            start, self.last_vector = whole, None
 
         def run_rest():
             positions = self.b.add(splat(self.b, start, lanes), iota(lanes))

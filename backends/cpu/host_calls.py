@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import sys
 from collections.abc import Callable, Sequence
 
@@ -28,6 +29,7 @@ from jitcore.backends.cpu.arena import write_arena
 from jitcore.backends.cpu.compiler import NativeProgram
 from jitcore.backends.cpu.launch import RAISED
 from jitcore.backends.cpu.layout import ProgramLayout
+from jitcore.backends.cpu.memory import choose_allocator
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import LibraryCall, Program
 from jitcore.schedule.buffers import step_buffers
@@ -99,7 +101,7 @@ class _CallWriter:
     def __init__(self, program: Program, layout: ProgramLayout, offsets: dict[Buffer, int], arena_bytes: int):
         self.program, self.layout, self.offsets = program, layout, offsets
         self.names = {
-            "__name__": __name__, "empty": np.empty, "ndarray": np.ndarray, "no_array": np.empty(0),
+            "__name__": __name__, "ndarray": np.ndarray, "no_array": np.empty(0),
             "errstate": np.errstate, "adopt": adopt, "adopt_all": adopt_all,
         }  # fmt: skip
         self.inputs = [f"a{k}" for k in range(len(program.inputs))]
@@ -107,8 +109,8 @@ class _CallWriter:
         self.name_of |= {output: self.name_of[source] for output, source in program.aliases.items()}
         self.lines: list[str] = []
         self.last_use = _find_last_uses(program)
-        take, self.give = write_arena(arena_bytes, self.names) if layout.arena else ([], [])
-        self.lines += take
+        if layout.arena:
+            self.line(write_arena(arena_bytes, self.names))
         if layout.host_calls:
             self.names |= {"make_host": _make_host, "calls": list(layout.host_calls), "array": np.array}
             self.line("host = make_host(calls)")
@@ -116,13 +118,18 @@ class _CallWriter:
         later = _find_made(program)
         for buffer in layout.given:
             if buffer not in self.name_of and buffer not in later:
-                self.line(f"{self.name(buffer)} = empty({self.kind(buffer)})")
+                self.line(f"{self.name(buffer)} = {self.allocator(buffer)}({self.kind(buffer)})")
 
     def line(self, text: str) -> None:
         self.lines.append(text)
 
     def name(self, buffer: Buffer) -> str:
         return self.name_of.setdefault(buffer, f"x{len(self.name_of)}")
+
+    def allocator(self, buffer: Buffer) -> str:
+        number, size = len(self.names), math.prod(map(int, buffer.shape))
+        self.names[f"make{number}"] = choose_allocator(size * buffer.dtype.itemsize)
+        return f"make{number}"
 
     def kind(self, buffer: Buffer) -> str:
         """Shape and dtype, as arguments."""
@@ -161,7 +168,7 @@ class _CallWriter:
 
     def finish(self) -> Callable[..., list[np.ndarray]]:
         outputs = ", ".join(self.name_of[buffer] for buffer in self.program.outputs)
-        body = [*(f"        {line}" for line in [*self.lines, *self.give]), f"        return [{outputs}]"]
+        body = [*(f"        {line}" for line in self.lines), f"        return [{outputs}]"]
         head = [f"def run({', '.join(self.inputs)}):", '    with errstate(all="ignore"):']
         exec(compile("\n".join([*head, *body]), "<jitcore call>", "exec"), self.names)
         return self.names["run"]

@@ -16,9 +16,10 @@ from jitcore.backends.cpu.function import FunctionEmitter
 from jitcore.backends.cpu.lanes import I64, SIZES, TABLE, part_dtype
 from jitcore.backends.cpu.layout import RenderOptions
 from jitcore.backends.cpu.repeat import emit_repeat
+from jitcore.backends.cpu.rows import count_rows, emit_loop_rows, emit_row_groups, find_rows, sweep_rows
 from jitcore.backends.cpu.scalar_ops import count_math_calls, emit_operation
 from jitcore.backends.cpu.scan import block_totals, emit_blocks, emit_scan
-from jitcore.backends.cpu.scatter import emit_ordered_store
+from jitcore.backends.cpu.scatter import emit_scattered, is_scattered
 from jitcore.backends.cpu.sizes import SizeTable
 from jitcore.backends.cpu.strides import shares_registers
 from jitcore.backends.cpu.tiles import emit_tiles
@@ -58,6 +59,7 @@ class KernelRenderer:
         roots = _all_roots(list(_flatten(kernel.body)))
         self.math_calls = sum(map(_count_calls, walk(roots)))
         self.inlines_math = True
+        self.grouped: set[Reduce] = set()  # reductions whose rows go side by side
 
     def render(self) -> list[tuple[ir.Function, object]]:
         """Functions in the order in which they run, each with the iterations of its range: one over the
@@ -83,6 +85,7 @@ class KernelRenderer:
         emitter = FunctionEmitter(function, dims, self.sizes, self.first_size, self.fastmath)
         emitter.inlines_math = self.inlines_math
         emitter.vector_bytes, emitter.written = self.vector_bytes, self.written
+        emitter.far = self.kernel.far
         emitter.load_address = lambda buffer: emitter.prologue.load(
             emitter.prologue.gep(buffers, [I64(self.table[buffer])]))  # fmt: skip
         emit(emitter, start, stop)
@@ -106,8 +109,8 @@ class KernelRenderer:
                     continue  # one for all lanes, as counters of rounds are
                 if node.op != "index" and not (node.dtype == dtypes.int64 and node.op == "const"):
                     widest = max(widest, part_dtype(node.dtype).itemsize)
-        has_math = has_math or (isinstance(statement, Reduce)
-                                and shares_registers(statement, self.kernel.vector))  # fmt: skip
+        has_math = has_math or (isinstance(statement, Reduce) and (
+            statement in self.grouped or shares_registers(statement, self.kernel.vector)))  # fmt: skip
         registers = 1 if has_math else 4 if is_short else (4 if isinstance(statement, Reduce) else 2) // parts
         return max(2, registers * self.vector_bytes // widest)
 
@@ -137,12 +140,20 @@ class KernelRenderer:
             emit_tiles(self, e, loop, start, stop)
             return
         self.hoist(e, loop.body, {loop.axis})
+        if is_scattered(loop, self.kernel.vector):
+            emit_scattered(e, loop, start, stop, self.lanes_of(loop), loop.body[0].buffer in self.kernel.far)
+            return
+        rows = find_rows(self, e, loop)
+        if rows > 1:
+            self.grouped.add(loop.body[0])
+            start = emit_loop_rows(self, e, loop, start, stop, rows)
         self._run_axis(e, loop.axis, start, stop, loop, lambda: self.emit_statements(e, loop.body))
 
     def _run_axis(
         self, e: FunctionEmitter, axis, start, stop, statement: Loop | Reduce, body: Callable[[], None]
     ) -> None:
-        lanes = self.lanes_of(statement) if axis is self.kernel.vector else 1
+        in_lanes = axis is self.kernel.vector or axis in self.kernel.others
+        lanes = self.lanes_of(statement) if in_lanes else 1
         if lanes > 1:
             wide = [4 * lanes] if self._walks_columns(statement) else []
             e.vector_loop(axis, start, stop, [*wide, lanes], body)
@@ -175,10 +186,15 @@ class KernelRenderer:
 
     # -- reductions ---------------------------------------------------------------------------------------
     def _reduce(self, e: FunctionEmitter, reduce: Reduce) -> None:
+        self._choose_groups(e, reduce)
         accumulators = [Accumulator(self, e, reduce, part) for part in reduce.parts]
         self._sweep(e, reduce, accumulators, I64(0), e.size(reduce.axes[0].extent))
         for accumulator in accumulators:
             e.results[accumulator.result] = accumulator.read()
+
+    def _choose_groups(self, e: FunctionEmitter, reduce: Reduce) -> None:
+        if len(reduce.axes) > 1 and count_rows(self, e, reduce.axes[-2], reduce) > 1:
+            self.grouped.add(reduce)
 
     def _sweep(self, e, reduce: Reduce, accumulators: list[Accumulator], start, stop) -> None:
         """All iterations with the first axis in [start, stop), combined into the accumulators."""
@@ -192,17 +208,33 @@ class KernelRenderer:
                 self.emit_statements(e, body)
                 return
             low, high = (start, stop) if axes[0] is reduce.axes[0] else (I64(0), e.size(axes[0].extent))
-            self._hoist_roots(e, roots, body, set(axes))
+            self.hoist_roots(e, roots, body, set(axes))
+            if len(axes) == 2 and reduce in self.grouped:
+                low = self._sweep_groups(e, reduce, accumulators, low, high)
             self._run_axis(e, axes[0], low, high, reduce, lambda: iterate(axes[1:]))
 
         iterate(reduce.axes)
 
-    def _hoist_roots(self, e, roots, body, inside) -> None:
+    def _sweep_groups(self, e, reduce: Reduce, accumulators: list[Accumulator], start, stop) -> ir.Value:
+        """Whole groups of rows of the two innermost axes. Returns: the first row that is left."""
+        axis = reduce.axes[-2]
+        rows = count_rows(self, e, axis, reduce)
+        others = [[Accumulator(self, e, reduce, part) for part in reduce.parts] for _ in range(rows - 1)]
+        groups = [accumulators, *others]
+        left = emit_row_groups(e, start, stop, rows, lambda numbers: sweep_rows(
+            self, e, reduce, axis, numbers, groups))  # fmt: skip
+        for group in others:
+            for accumulator, other in zip(accumulators, group):
+                accumulator.absorb(other)
+        return left
+
+    def hoist_roots(self, e, roots, body, inside) -> None:
         self.hoist(e, [*body, *(_Root(root) for root in roots)], inside)
 
     def _blocks(self, e: FunctionEmitter, reduce: Reduce, start, stop) -> None:
         """Partial results of the blocks [start, stop) of a split reduction."""
         extent, block = e.size(reduce.axes[0].extent), e.size(reduce.block)
+        self._choose_groups(e, reduce)
 
         def run(number):
             low = e.b.mul(number, block)
@@ -253,11 +285,9 @@ def emit_store(e: FunctionEmitter, store: Store) -> None:
             value = emit_operation(e.b, store.combine, [dtype, dtype], dtype, [old, value])
         e.store(store.buffer, store.offset, value)
 
-    if store.in_order and e.lanes > 1:
-        emit_ordered_store(e, store)
-    elif store.mask is None:
+    if store.mask is None:
         write()
-    elif e.lanes == 1:
+    elif e.lanes == 1 or not e.is_vector(store.mask.axes):
         e.when(e.expr(store.mask), write)
     else:
         outer = e.mask

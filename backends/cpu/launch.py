@@ -20,7 +20,7 @@ import numpy as np
 
 from jitcore.backends.cpu import native, symbols
 
-__all__ = ["MAX_ARRAYS", "RAISED", "Launchers", "open_launchers"]
+__all__ = ["MAX_ARRAYS", "RAISED", "Launchers", "make_builtin", "open_launchers"]
 
 #: Arrays one call may pass; their table lies on the stack.
 MAX_ARRAYS = 4096
@@ -96,18 +96,24 @@ class _MethodDef(ctypes.Structure):
 _kept_alive: list[object] = []
 
 
-def _make_native_launchers() -> Launchers:
-    library, _ = native.find_or_compile("launch", "", _render_trampolines)
+def make_builtin(name: str, address: int, doc: str) -> Callable:
+    """A built-in function of Python around native code `PyObject *(PyObject *self, PyObject *const *args,
+    Py_ssize_t nargs)`, which has to stay loaded."""
     new_function = ctypes.pythonapi.PyCFunction_NewEx
     new_function.restype = ctypes.py_object
     new_function.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-    functions = []
-    for name in ("launch_holding", "launch_releasing"):
-        doc = f"{name}(entry_address, dims_address, *arrays) -> status"
-        method = _MethodDef(name.encode(), library.address(name), _METH_FASTCALL, doc.encode())
-        _kept_alive.append(method)
-        functions.append(new_function(ctypes.addressof(method), None, None))
+    method = _MethodDef(name.encode(), address, _METH_FASTCALL, doc.encode())
+    _kept_alive.append(method)
+    return new_function(ctypes.addressof(method), None, None)
+
+
+def _make_native_launchers() -> Launchers:
+    library, _ = native.find_or_compile("launch", "", _render_trampolines)
     _kept_alive.append(library)
+    functions = [
+        make_builtin(name, library.address(name), f"{name}(entry_address, dims_address, *arrays) -> status")
+        for name in ("launch_holding", "launch_releasing")
+    ]
     return Launchers(*functions, "native")
 
 

@@ -90,8 +90,11 @@ def _float_compare(sign: str) -> Emit:
 
 
 def _float_extreme(sign: str) -> Emit:
-    def emit(b, x, y):  # NaN wins, as in NumPy; the inner choice is one instruction that yields y for NaN
-        return b.select(b.fcmp_unordered("uno", x, x), x, b.select(b.fcmp_ordered(sign, x, y), x, y))
+    def emit(b, x, y):
+        # NaN wins, as in NumPy. The inner choice is one instruction that yields y for NaN. Were the value of
+        # the outer one x, LLVM would make one choice of both, after two comparisons: three times the wait.
+        extreme = b.select(b.fcmp_ordered(sign, x, y), x, y)
+        return b.select(b.fcmp_unordered("uno", x, x), constant(x.type, float("nan")), extreme)
 
     return emit
 
@@ -281,11 +284,28 @@ def _convert_native(b, x, source, target):
             return b.fpext(x, into) if target.itemsize > source.itemsize else b.fptrunc(x, into)
         return b.sitofp(x, into) if from_kind == "i" else b.uitofp(x, into)
     if from_kind == "f":
+        if isinstance(into, ir.VectorType):
+            return _saturate_lanes(b, x, target, into)
         name = "fptosi.sat" if to_kind == "i" else "fptoui.sat"
         return call_intrinsic(b, name, [x], into, [into, x.type])
     if from_kind == "b" or target.itemsize > source.itemsize:
         return b.sext(x, into) if from_kind == "i" else b.zext(x, into)
     return b.trunc(x, into) if target.itemsize < source.itemsize else x
+
+
+def _saturate_lanes(b, x, target, into):
+    """Floats as whole numbers, the nearest there is for what lies outside, 0 for NaN. LLVM's own instruction
+    for that goes through lanes one by one."""
+    if isinstance(x.type.element, ir.HalfType):  # has no number above all of the integers
+        x = b.fpext(x, like(x, ir.FloatType()))
+    limits = np.iinfo(target)
+    low, above = (constant(x.type, float(bound)) for bound in (limits.min, limits.max + 1))
+    is_high, is_low = b.fcmp_ordered(">=", x, above), b.fcmp_ordered("<", x, low)
+    is_usual = b.and_(b.fcmp_ordered(">=", x, low), b.fcmp_ordered("<", x, above))
+    usual = b.select(is_usual, x, constant(x.type, 0.0))
+    whole = b.fptosi(usual, into) if limits.min else b.fptoui(usual, into)
+    whole = b.select(is_high, constant(into, limits.max), whole)
+    return b.select(is_low, constant(into, limits.min), whole)
 
 
 def _from_bfloat16(b, x):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from benchmarks.workload import Workload
 from benchmarks.workloads import (
+    derivatives,
     elementwise,
     formulas,
     library,
@@ -23,5 +24,5 @@ from benchmarks.workloads import (
 ROWS: tuple[Workload, ...] = (
     *elementwise.ROWS, *formulas.ROWS, *reductions.ROWS, *normalizing.ROWS, *scans.ROWS, *sorting.ROWS,
     *scattering.ROWS, *products.ROWS, *stencils.ROWS, *loops.ROWS, *random_numbers.ROWS, *training.ROWS,
-    *library.ROWS,
+    *derivatives.ROWS, *library.ROWS,
 )  # fmt: skip

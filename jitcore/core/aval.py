@@ -41,11 +41,11 @@ class ShapedArray:
 
     def short(self) -> str:
         """The jaxpr text: `f32[3,4]`."""
-        return f"{dtypes.SHORT_NAMES[self.dtype]}[{','.join(map(str, self.shape))}]"
+        return f"{dtypes.short_name_of(self.dtype)}[{','.join(map(str, self.shape))}]"
 
     def long(self) -> str:
         """The text of error messages: `float32[3,4]`."""
-        return f"{self.dtype.name}[{','.join(map(str, self.shape))}]"
+        return f"{dtypes.name_of(self.dtype)}[{','.join(map(str, self.shape))}]"
 
     def __eq__(self, other) -> bool:
         return self is other or (
@@ -104,7 +104,8 @@ def aval_of(x) -> ShapedArray:
     if isinstance(x, Array):
         return x.aval
     if isinstance(x, (np.ndarray, np.generic)):
-        return ShapedArray(x.shape, dtypes.canonicalize(x.dtype))
+        dtype = x.dtype
+        return ShapedArray(x.shape, dtype if dtype == dtypes.float0 else dtypes.canonicalize(dtype))
     if isinstance(x, dtypes.PYTHON_SCALARS):
         return ShapedArray((), *dtypes.type_of(x))
     if isinstance(x, (ShapedArray, ShapeDtypeStruct)):

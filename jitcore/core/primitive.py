@@ -25,7 +25,8 @@ class Primitive:
         hlo: name of the StableHLO operation, where there is one.
         multiple_results: whether rules return lists.
         effects: frozenset of `Effect`s of each application, or a function of the params giving it.
-        traits: facts of the family, such as `scalar_op` and the `domain` that tests sample.
+        traits: facts of the family, such as `scalar_op` and the `domain` that tests sample; `inline` of
+            calls, see `passes/inline.py`.
     """
 
     __slots__ = ("name", "impl", "eager", "aval", "lower", "hlo", "multiple_results", "effects", "traits",

@@ -39,9 +39,16 @@ class Trace:
     def process_primitive(self, primitive, args, params):
         raise NotImplementedError
 
+    def process_custom_call(self, call, args) -> list:
+        """Applies a function that has derivative rules of its own: a `CustomCall` and its operands."""
+        raise NotImplementedError
+
 
 class EvalTrace(Trace):
     """Runs a primitive at once, nearly always through its NumPy/SciPy implementation."""
+
+    def process_custom_call(self, call, args) -> list:
+        return call.run(*args)
 
     def process_primitive(self, primitive, args, params):
         avals, values = [], []
@@ -255,6 +262,9 @@ class JaxprTrace(Trace):
         out_avals = primitive.aval(*[atom.aval for atom in atoms], **params)
         outs = self.record(primitive, atoms, out_avals if primitive.multiple_results else [out_avals], params)
         return outs if primitive.multiple_results else outs[0]
+
+    def process_custom_call(self, call, args) -> list:
+        return call.record(args)
 
     def record(self, primitive, atoms, out_avals, params) -> list[Tracer]:
         """Appends one equation; returns a tracer per output."""

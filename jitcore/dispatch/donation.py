@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from jitcore import errors
-from jitcore.array import ConcreteArray
+from jitcore.array import ConcreteArray, copy_data
 from jitcore.dispatch.program import Program
 
 # Who refers to an ndarray that only its Array knows, while `_has_other_users` looks at it: the Array, the
@@ -31,7 +31,7 @@ def claim_donated(positions: Sequence[int], leaves: Sequence[Any], values: list[
         _refuse_repetition(positions, values)
     for i in positions:
         if leaves[i].__class__ is not ConcreteArray or _has_other_users(values, i):
-            values[i] = values[i].copy()
+            values[i] = copy_data(values[i])
 
 
 def _refuse_repetition(positions: Sequence[int], values: list[np.ndarray]) -> None:

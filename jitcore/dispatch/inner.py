@@ -21,8 +21,8 @@ from jitcore.dispatch.tracing import SINGLE, TracedFunction
 from jitcore.transforms.batching import Unmapped, batch_jaxpr
 from jitcore.transforms.jvp import jvp_jaxpr, split_outputs
 from jitcore.transforms.partial_eval import split_jaxpr
-from jitcore.transforms.tangents import is_zero
-from jitcore.transforms.transpose import is_linear, transpose_jaxpr
+from jitcore.transforms.tangents import Masked, is_zero, split_masks, unmask
+from jitcore.transforms.transpose import is_elementwise, is_linear, transpose_jaxpr
 
 
 def _run(*values, jaxpr, name):
@@ -77,17 +77,26 @@ def _split(trace, primitive, args, *, jaxpr, name):
 
 def _transpose(primitive, cotangents, operands, *, jaxpr, name):
     in_linear = list(map(is_linear, operands))
+    masks: tuple = ()
+    if is_elementwise(jaxpr.jaxpr, in_linear):
+        cotangents, masks = split_masks(cotangents)
+    cotangents = list(map(unmask, cotangents))
     transposed, nonzero = transpose_jaxpr(jaxpr, in_linear, [not is_zero(ct) for ct in cotangents])
     values = [x for x in operands if not is_linear(x)]
     given = [ct for ct in cotangents if not is_zero(ct)]
     outs = iter(primitive.bind(*values, *given, jaxpr=transposed, name=name))
     found = iter([next(outs) if flag else None for flag in nonzero])
+    found = (Masked(ct, masks) if masks and ct is not None else ct for ct in found)
     return [next(found) if flag else None for flag in in_linear]
+
+
+_transpose.takes_masks = True  # type: ignore[attr-defined]
 
 
 jit_primitive = Primitive("jit", impl=_run, eager=_run_compiled, aval=_infer_avals, jvp=_jvp,
                           transpose=_transpose, partial=_split, batch=_batch, multiple_results=True,
-                          effects=_find_effects)  # fmt: skip
+                          effects=_find_effects,
+                          inline=lambda params, operands: (params["jaxpr"], operands))  # fmt: skip
 
 
 def bind_inner(traced: TracedFunction, operands: Sequence[Any], *, inline: bool) -> list[Any]:

@@ -102,7 +102,7 @@ def read_call(fun: Callable, plan: ArgumentPlan, args: tuple, kwargs: dict, *, a
     structure: Any = (len(dynamic), names)
     parts = _read_leaves(leaves, abstract)
     if len(parts) < len(leaves):
-        leaves, structure = tree_util.tree_flatten((tuple(dynamic), kwargs))
+        leaves, structure = tree_util.tree_flatten(hide_float0((tuple(dynamic), kwargs)))
         parts = _read_leaves(leaves, abstract)
     call = CallSignature(leaves, structure, len(args), tuple(statics), tuple(parts), ())
     if len(parts) < len(leaves):
@@ -110,6 +110,27 @@ def read_call(fun: Callable, plan: ArgumentPlan, args: tuple, kwargs: dict, *, a
     if plan.donate_nums or plan.donate_names:
         call.donated = _find_donated(plan, call, static_nums, args, kwargs)
     return call
+
+
+class _Float0:
+    """Stands for an ndarray of `float0`, which has no elements to compute with: a node without children."""
+
+    def __init__(self, shape: tuple):
+        self.shape = shape
+
+
+tree_util.register_pytree_node(
+    _Float0, lambda leaf: ((), leaf.shape), lambda shape, _: np.zeros(shape, dtypes.float0)
+)
+
+
+def hide_float0(tree: Any) -> Any:
+    """The pytree without leaves of `float0`; they come back where its structure is put together again."""
+    if not any(getattr(leaf, "dtype", None) == dtypes.float0 for leaf in tree_util.tree_leaves(tree)):
+        return tree
+    return tree_util.tree_map(
+        lambda leaf: _Float0(leaf.shape) if getattr(leaf, "dtype", None) == dtypes.float0 else leaf, tree
+    )
 
 
 def _read_static(place: int | str, value: Any) -> tuple:

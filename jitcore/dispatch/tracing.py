@@ -17,7 +17,7 @@ from jitcore.core.aval import ShapedArray, is_array_like
 from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from jitcore.core.trace import close_over_consts, trace_to_jaxpr
 from jitcore.dispatch.counters import counters
-from jitcore.dispatch.signature import CallSignature
+from jitcore.dispatch.signature import CallSignature, hide_float0
 
 #: Structure of a result that is one array, which needs no treedef.
 SINGLE = None
@@ -107,6 +107,9 @@ def flatten_result(out: Any, info: DebugInfo) -> tuple[list, tree_util.PyTreeDef
     if isinstance(out, Array):
         return [out], SINGLE
     leaves, structure = tree_util.tree_flatten(out)
+    if not all(map(is_array_like, leaves)):
+        out = hide_float0(out)
+        leaves, structure = tree_util.tree_flatten(out)
     for position, leaf in enumerate(leaves):
         if not is_array_like(leaf):
             path, _ = tree_util.tree_leaves_with_path(out)[position]

@@ -10,6 +10,7 @@ from types import FunctionType
 
 from jitcore.core.source import api_boundary
 from jitcore.lax.associative_scan import associative_scan
+from jitcore.lax.barrier import optimization_barrier
 from jitcore.lax.bits import (
     and_ as bitwise_and,
 )  # fmt: skip
@@ -42,34 +43,46 @@ from jitcore.lax.conv import (
 from jitcore.lax.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
 from jitcore.lax.dimension_numbers import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from jitcore.lax.dot import Precision, batch_matmul, dot, dot_general
-from jitcore.lax.elementwise import (
-    RoundingMethod,
+from jitcore.lax.elementary import (
     acos,
     acosh,
-    add,
     asin,
     asinh,
     atan,
     atan2,
     atanh,
-    bitcast_convert_type,
     cbrt,
+    cos,
+    cosh,
+    exp,
+    exp2,
+    expm1,
+    log,
+    log1p,
+    log2,
+    log10,
+    logistic,
+    rsqrt,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    tanh,
+)  # fmt: skip
+from jitcore.lax.elementary import (
+    pow_ as pow,
+)
+from jitcore.lax.elementwise import (
+    RoundingMethod,
+    add,
+    bitcast_convert_type,
     ceil,
     clamp,
     conj,
     convert_element_type,
     copysign,
-    cos,
-    cosh,
-    digamma,
     div,
     eq,
-    erf,
-    erf_inv,
-    erfc,
-    exp,
-    exp2,
-    expm1,
     floor,
     ge,
     gt,
@@ -77,12 +90,6 @@ from jitcore.lax.elementwise import (
     integer_pow,
     is_finite,
     le,
-    lgamma,
-    log,
-    log1p,
-    log2,
-    log10,
-    logistic,
     lt,
     mul,
     ne,
@@ -94,18 +101,12 @@ from jitcore.lax.elementwise import (
     round,
     round_half_away,
     round_half_even,
-    rsqrt,
     select,
     select_n,
     sign,
     signbit,
-    sin,
-    sinh,
-    sqrt,
     square,
     sub,
-    tan,
-    tanh,
     trunc,
 )  # fmt: skip
 from jitcore.lax.elementwise import (
@@ -120,9 +121,6 @@ from jitcore.lax.elementwise import (
 from jitcore.lax.elementwise import (
     min_ as min,
 )
-from jitcore.lax.elementwise import (
-    pow_ as pow,
-)
 from jitcore.lax.fft import FftType, fft
 from jitcore.lax.gather_scatter import (
     gather,
@@ -133,6 +131,7 @@ from jitcore.lax.gather_scatter import (
     scatter_mul,
     scatter_sub,
 )  # fmt: skip
+from jitcore.lax.implicit import custom_linear_solve, custom_root
 from jitcore.lax.index import (
     dynamic_index_in_dim,
     dynamic_slice,
@@ -144,6 +143,7 @@ from jitcore.lax.index import (
     slice,
     slice_in_dim,
 )  # fmt: skip
+from jitcore.lax.joining import concatenate, split, tile
 from jitcore.lax.linalg import (
     cholesky,
     eig,
@@ -177,7 +177,6 @@ from jitcore.lax.shape import (
     broadcast_in_dim,
     broadcast_shapes,
     broadcasted_iota,
-    concatenate,
     copy,
     dimension_size,
     expand_dims,
@@ -186,14 +185,26 @@ from jitcore.lax.shape import (
     iota,
     reshape,
     rev,
-    split,
     squeeze,
     stop_gradient,
-    tile,
     transpose,
 )  # fmt: skip
 from jitcore.lax.sort import argsort, sort, sort_key_val, top_k
-from jitcore.lax.special import bessel_i0e, bessel_i1e, betainc, igamma, igammac, polygamma, zeta
+from jitcore.lax.special import (
+    bessel_i0e,
+    bessel_i1e,
+    betainc,
+    digamma,
+    erf,
+    erf_inv,
+    erfc,
+    igamma,
+    igamma_grad_a,
+    igammac,
+    lgamma,
+    polygamma,
+    zeta,
+)  # fmt: skip
 from jitcore.lax.while_loop import fori_loop, while_loop
 from jitcore.lax.window import (
     padtype_to_pads,

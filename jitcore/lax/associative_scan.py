@@ -13,6 +13,7 @@ from jitcore.core.aval import aval_of
 from jitcore.core.trace import to_array
 from jitcore.lax import control, shape
 from jitcore.lax.index import slice_in_dim
+from jitcore.lax.joining import concatenate
 from jitcore.tree_util import tree_flatten
 
 
@@ -66,10 +67,10 @@ def _scan_prefixes(combine: Callable, leaves: list, axis: int) -> list:
     odd = _scan_prefixes(combine, pairs, axis)
     first = _cut(leaves, axis, 0, 1)
     if count == 2:
-        return [shape.concatenate(parts, axis) for parts in zip(first, odd)]
+        return [concatenate(parts, axis) for parts in zip(first, odd)]
     before = odd if count % 2 else _cut(odd, axis, 0, count // 2 - 1)
     later = combine(before, _cut(leaves, axis, 2, count, 2))
-    even = [shape.concatenate(parts, axis) for parts in zip(first, later)]
+    even = [concatenate(parts, axis) for parts in zip(first, later)]
     return [_interleave(x, y, axis) for x, y in zip(even, odd)]
 
 
@@ -83,7 +84,7 @@ def _interleave(even, odd, axis: int):
     count = extents[axis]
     paired = [shape.expand_dims(slice_in_dim(part, 0, count, 1, axis), (axis + 1,)) for part in (even, odd)]
     merged = shape.reshape(
-        shape.concatenate(paired, axis + 1), (*extents[:axis], 2 * count, *extents[axis + 1 :]))  # fmt: skip
+        concatenate(paired, axis + 1), (*extents[:axis], 2 * count, *extents[axis + 1 :]))  # fmt: skip
     if aval_of(even).shape[axis] == count:
         return merged
-    return shape.concatenate([merged, slice_in_dim(even, count, count + 1, 1, axis)], axis)
+    return concatenate([merged, slice_in_dim(even, count, count + 1, 1, axis)], axis)

@@ -175,9 +175,23 @@ def _batch_io_callback(primitive, axis, values, batched, *, ordered, **params):
     return _call_for_each(primitive, axis, values, batched, ordered=ordered, **params)
 
 
+# -- derivatives --------------------------------------------------------------------------------------------
+def _reject_derivative(message: str) -> Callable:
+    def rule(primitive, primals, tangents, **params):
+        raise ValueError(message)
+
+    return rule
+
+
+def _jvp_debug(primitive, primals, tangents, **params):
+    """The function sees the primals, once."""
+    return primitive.bind(*primals, **params), []
+
+
 # -- public -------------------------------------------------------------------------------------------------
-@define("pure_callback", impl=_run, aval=_result_avals, batch=_batch_pure_callback,
-        multiple_results=True)  # fmt: skip
+@define("pure_callback", impl=_run, aval=_result_avals, batch=_batch_pure_callback, multiple_results=True,
+        jvp=_reject_derivative("Pure callbacks do not support JVP. Please use `jitcore.custom_jvp` to use "
+                               "callbacks while taking gradients."))  # fmt: skip
 def pure_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, sharding=None,
                   vmap_method: str | None = None, **kwargs: Any):  # fmt: skip
     """Calls a Python function without side effects from a program.
@@ -207,6 +221,7 @@ def pure_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, shar
 
 
 @define("io_callback", impl=_run, aval=_result_avals, batch=_batch_io_callback, multiple_results=True,
+        jvp=_reject_derivative("IO callbacks do not support JVP."),
         effects=lambda *, ordered, **_: frozenset((ORDERED_IO if ordered else IO,)))  # fmt: skip
 def io_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, sharding=None,
                 ordered: bool = False, **kwargs: Any):  # fmt: skip
@@ -231,8 +246,9 @@ def _run_debug(*values: np.ndarray, callback: FlatCallback, effect: Effect) -> l
     return []
 
 
-@define("debug_callback", impl=_run_debug, aval=lambda *avals, callback, effect: [], batch=_call_for_each,
-        multiple_results=True, effects=lambda *, effect, **_: frozenset((effect,)))  # fmt: skip
+@define("debug_callback", impl=_run_debug, aval=lambda *avals, callback, effect: [], jvp=_jvp_debug,
+        batch=_call_for_each, multiple_results=True,
+        effects=lambda *, effect, **_: frozenset((effect,)))  # fmt: skip
 def debug_callback(callback: Callable, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
     """Calls a Python function for its side effect and ignores what it returns.
 

@@ -16,10 +16,13 @@ from jitcore import dtypes
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.lax.arguments import product
 from jitcore.lax.define import define
-from jitcore.lax.elementwise import add, convert_element_type, div, mul
+from jitcore.lax.elementwise import add, convert_element_type, div, eq, mul, select_n
+from jitcore.lax.index import dynamic_slice_in_dim
 from jitcore.lax.reduce import reduce_max, reduce_min, reduce_sum
 from jitcore.lax.shape import broadcasted_iota, reshape
 from jitcore.transforms.batching import Unmapped, add_axis, list_named_axes, move_axis
+from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
+from jitcore.transforms.tangents import fill
 from jitcore.tree_util import tree_map
 
 AxisName = Hashable
@@ -84,12 +87,23 @@ def _reduction_rule(reduce: Callable, repeat: Callable) -> Callable:
     return rule
 
 
-def _collective_reduction(name: str, reduce: Callable, repeat: Callable):
+def _jvp_extremum(primitive, primals, tangents, *, axes):
+    """Of elements that are equally far out, the mean, as along an axis of an array."""
+    (x,), (t,) = primals, tangents
+    ans = primitive.bind(x, axes=axes)
+    wins, zero = eq(x, ans), fill(aval_of(t), 0)
+    total = psum.primitive.bind(select_n(wins, zero, t), axes=axes)
+    count = psum.primitive.bind(select_n(wins, zero, fill(aval_of(t), 1)), axes=axes)
+    return ans, div(total, count)
+
+
+def _collective_reduction(name: str, reduce: Callable, repeat: Callable, *, jvp: Callable,
+                          transpose: Callable | None = None):  # fmt: skip
     """The family: one value per element is folded to one value for all of them."""
 
     def attach(function):
-        return define(name, impl=_run_outside, aval=lambda x, *, axes: x, collective=True,
-                      batch=_reduction_rule(reduce, repeat))(function)  # fmt: skip
+        return define(name, impl=_run_outside, aval=lambda x, *, axes: x, jvp=jvp, transpose=transpose,
+                      batch=_reduction_rule(reduce, repeat), collective=True)(function)  # fmt: skip
 
     return attach
 
@@ -115,7 +129,9 @@ def _repeat_sum(x, size):
     return mul(x, np.asarray(size).astype(aval_of(x).dtype)[()])
 
 
-@_collective_reduction("psum", reduce_sum, _repeat_sum)
+@_collective_reduction("psum", reduce_sum, _repeat_sum, jvp=jvp_linear(),
+                       transpose=transpose_unary(lambda ct, x, *, axes: psum.primitive.bind(ct, axes=axes))
+                       )  # fmt: skip
 def psum(x: Any, axis_name: AxisName, *, axis_index_groups=None):
     """Sum over all elements of a named axis.
 
@@ -130,13 +146,13 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups=None):
     return _fold_over(psum, x, axis_name, axis_index_groups)
 
 
-@_collective_reduction("pmax", reduce_max, lambda x, size: x)
+@_collective_reduction("pmax", reduce_max, lambda x, size: x, jvp=_jvp_extremum)
 def pmax(x: Any, axis_name: AxisName, *, axis_index_groups=None):
     """Largest of all elements of a named axis. Arguments as in `psum`."""
     return _fold_over(pmax, x, axis_name, axis_index_groups)
 
 
-@_collective_reduction("pmin", reduce_min, lambda x, size: x)
+@_collective_reduction("pmin", reduce_min, lambda x, size: x, jvp=_jvp_extremum)
 def pmin(x: Any, axis_name: AxisName, *, axis_index_groups=None):
     """Smallest of all elements of a named axis. Arguments as in `psum`."""
     return _fold_over(pmin, x, axis_name, axis_index_groups)
@@ -183,7 +199,18 @@ def _batch_all_gather(primitive, axis, values, batched, *, axes, dimension: int,
     return Unmapped(out)
 
 
-@define("all_gather", impl=_run_outside, aval=_all_gather_aval, batch=_batch_all_gather, collective=True)
+def _transpose_all_gather(ct, x, *, axes, dimension: int, size, tiled: bool):
+    """Each element gets the sum of all cotangents of its own part."""
+    total, index = psum.primitive.bind(ct, axes=axes), axis_index.primitive.bind(axes=axes)
+    extent = x.aval.shape[dimension] if tiled else 1
+    start = mul(index, np.int32(extent))
+    part = dynamic_slice_in_dim(total, start, extent, dimension, allow_negative_indices=False)
+    return reshape(part, x.aval.shape)
+
+
+@define("all_gather", impl=_run_outside, aval=_all_gather_aval, jvp=jvp_linear(),
+        transpose=transpose_unary(_transpose_all_gather), batch=_batch_all_gather,
+        collective=True)  # fmt: skip
 def all_gather(x: Any, axis_name: AxisName, *, axis_index_groups=None, axis: int = 0, tiled: bool = False):
     """The values of all elements of a named axis, side by side.
 

@@ -20,6 +20,7 @@ from jitcore.core.jaxpr import ClosedJaxpr, Var, eval_jaxpr
 from jitcore.core.trace import to_numpy
 from jitcore.lax import control, elementwise
 from jitcore.lax.callback import reject_io
+from jitcore.lax.cond_derivatives import jvp_cond, split_cond, transpose_cond
 from jitcore.lax.define import cast, define
 from jitcore.lax.shape import broadcast_in_dim
 from jitcore.transforms.batching import Unmapped, batch_jaxpr
@@ -93,7 +94,8 @@ def _spread(which, like):
     return broadcast_in_dim(which, aval_of(like).shape, (0,))
 
 
-@define("cond", impl=_run_cond, aval=_cond_aval, lower=_lower_cond, batch=_batch_cond, multiple_results=True,
+@define("cond", impl=_run_cond, aval=_cond_aval, jvp=jvp_cond, transpose=transpose_cond, partial=split_cond,
+        batch=_batch_cond, lower=_lower_cond, multiple_results=True,
         effects=control.effects_of_jaxprs)  # fmt: skip
 def cond(pred, true_fun: Callable, false_fun: Callable, *operands: Any, operand: Any = _NO_OPERAND):
     """`true_fun(*operands)` if pred, else `false_fun(*operands)`.

@@ -17,11 +17,14 @@ from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.lax.define import define, to_operands
 from jitcore.lax.dot import accumulation_dtype, matrix_product
+from jitcore.lax.elementwise import convert_element_type
 from jitcore.lax.pad import pad_ndarray
 from jitcore.lax.shape import reshape, rev
 from jitcore.lax.window import count_windows, dilated_extent, padtype_to_pads, window_view
 from jitcore.transforms.batch_rules import make_empty_batch
 from jitcore.transforms.batching import batch_values, move_axis
+from jitcore.transforms.derivative_rules import jvp_multilinear
+from jitcore.transforms.transpose import is_linear
 
 
 class ConvDimensionNumbers(NamedTuple):
@@ -281,12 +284,70 @@ def _lower_conv(builder, lhs, rhs, *, window_strides, rhs_dilation, dimension_nu
     return builder.reshape(builder.store(total), outer_shape)
 
 
+# -- derivatives ----------------------------------------------------------------------------------------
+def _transpose_conv(primitive, ct, operands, **params):
+    lhs, rhs = operands
+    if is_linear(lhs):
+        out = _correlate_with_filters(primitive, ct, lhs.aval, convert_element_type(rhs, ct.dtype), **params)
+        return [convert_element_type(out, lhs.aval.dtype), None]
+    out = _correlate_with_images(primitive, ct, convert_element_type(lhs, ct.dtype), rhs.aval, **params)
+    return [None, convert_element_type(out, rhs.aval.dtype)]
+
+
+def _correlate_with_filters(primitive, ct, lhs, rhs, *, dimension_numbers, feature_group_count,
+                            batch_group_count, **params):  # fmt: skip
+    """The cotangent of the images: ct, its elements as far apart as the windows were, times the flipped
+    filters, whose features change places within each group."""
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    extents = _dilated_extents(lhs, aval_of(rhs), ct.aval, dimension_numbers, **params)
+    groups = feature_group_count * batch_group_count
+    filters = rev(rhs, rhs_spec[2:])
+    if groups > 1:
+        filters = _fold(_unfold(filters, rhs_spec[0], groups), rhs_spec[1])
+    pads = [(window - low - 1, image + low - out)
+            for (image, window, out), (low, _) in zip(extents, params["padding"])]  # fmt: skip
+    changed = {"window_strides": params["lhs_dilation"], "lhs_dilation": params["window_strides"],
+               "padding": tuple(pads)}  # fmt: skip
+    out = primitive.bind(
+        ct, filters, dimension_numbers=ConvDimensionNumbers(out_spec, _swap_first(rhs_spec), lhs_spec),
+        feature_group_count=groups, batch_group_count=1, **(params | changed))  # fmt: skip
+    if batch_group_count == 1:
+        return out
+    return _fold(_unfold(out, lhs_spec[1], batch_group_count), lhs_spec[0])
+
+
+def _correlate_with_images(primitive, ct, lhs, rhs, *, dimension_numbers, feature_group_count,
+                           batch_group_count, **params):  # fmt: skip
+    """The cotangent of the filters: images times ct as filters, batch and features with changed places."""
+    extents = _dilated_extents(aval_of(lhs), rhs, ct.aval, dimension_numbers, **params)
+    pads = [(low, out - image + window - low - 1)
+            for (image, window, out), (low, _) in zip(extents, params["padding"])]  # fmt: skip
+    changed = {"window_strides": params["rhs_dilation"], "rhs_dilation": params["window_strides"],
+               "padding": tuple(pads)}  # fmt: skip
+    lhs_spec, rhs_spec, out_spec = map(_swap_first, dimension_numbers)
+    return primitive.bind(
+        lhs, ct, dimension_numbers=ConvDimensionNumbers(lhs_spec, out_spec, rhs_spec),
+        feature_group_count=batch_group_count, batch_group_count=feature_group_count,
+        **(params | changed))  # fmt: skip
+
+
+def _swap_first(spec: tuple[int, ...]) -> tuple[int, ...]:
+    return (spec[1], spec[0], *spec[2:])
+
+
+def _dilated_extents(lhs, rhs, out, dimension_numbers, *, window_strides, lhs_dilation, rhs_dilation, **_):
+    """For each spatial axis the extents (image, window, result), all spread over the padded image."""
+    sides = zip((lhs, rhs, out), dimension_numbers, (lhs_dilation, rhs_dilation, window_strides))
+    return list(zip(*[[dilated_extent(aval.shape[dim], step) for dim, step in zip(spec[2:], steps)]
+                      for aval, spec, steps in sides]))  # fmt: skip
+
+
 def _needs_library(**params) -> bool:
     return not is_plain_convolution(**params)
 
 
-@define("conv_general_dilated", impl=_conv, aval=_conv_aval, batch=_batch_conv, lower=_lower_conv,
-        hlo="convolution", needs_library=_needs_library)  # fmt: skip
+@define("conv_general_dilated", impl=_conv, aval=_conv_aval, jvp=jvp_multilinear(), transpose=_transpose_conv,
+        batch=_batch_conv, lower=_lower_conv, hlo="convolution", needs_library=_needs_library)  # fmt: skip
 def conv_general_dilated(lhs, rhs, window_strides: Sequence[int], padding,
                          lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
                          dimension_numbers=None, feature_group_count: int = 1, batch_group_count: int = 1,

@@ -13,10 +13,17 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.array import Array
-from jitcore.core.aval import ShapedArray
+from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.primitive import registry
+from jitcore.lax.bits import and_
 from jitcore.lax.define import define
+from jitcore.lax.elementary import exp
+from jitcore.lax.elementwise import add, convert_element_type, eq, mul, ne, select_n, sub
 from jitcore.lax.reduce import is_half
+from jitcore.lax.shape import transpose
 from jitcore.transforms.batch_rules import rebind
+from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
+from jitcore.transforms.tangents import fill
 
 
 def _cumulative_aval(name: str, accepts: str, x: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
@@ -52,14 +59,77 @@ def _lower_running(op: str, builder, x, *, axis: int, reverse: bool):
     return builder.convert(builder.store(wide), x.dtype)
 
 
-def _cumulative(name: str, ufunc: np.ufunc, accepts: str):
-    """The family: `ufunc` folded along an axis, every prefix kept. accepts: dtype kinds."""
+# -- derivatives ----------------------------------------------------------------------------------------
+def _jvp_by_recurrence(weigh):
+    """The rule of a fold y[k] = combine(y[k - 1], x[k]), whose tangent is u[k] * dy[k - 1] + v[k] * dx[k].
+
+    weigh: (y[k - 1], x[k], y[k]) -> u[k], v[k]; y[-1] is NaN."""
+
+    def rule(primitive, primals, tangents, *, axis: int, reverse: bool):
+        (x,), (t,) = primals, tangents
+        ans = primitive.bind(x, axis=axis, reverse=reverse)
+        edges = [(0, 0, 0)] * aval_of(x).ndim
+        edges[axis] = (-1, 1, 0) if reverse else (1, -1, 0)
+        nan = np.full((), np.nan, aval_of(x).dtype)[()]
+        before = registry["pad"].bind(ans, nan, padding_config=tuple(edges))
+        keep, add_in = weigh(before, x, ans)
+        return ans, _solve_recurrence(keep, mul(t, add_in), axis, reverse)
+
+    return rule
+
+
+def _solve_recurrence(factors, terms, axis: int, reverse: bool):
+    """h[k] = factors[k] * h[k - 1] + terms[k] along an axis, beginning with terms[0]."""
+    from jitcore.lax.scan import scan
+
+    aval = aval_of(terms)
+    if is_half(aval.dtype):
+        wide = [convert_element_type(values, np.float32) for values in (factors, terms)]
+        return convert_element_type(_solve_recurrence(*wide, axis, reverse), aval.dtype)
+    others = [other for other in range(aval.ndim) if other != axis]
+    order = (axis, *others)
+    moved = [transpose(values, order) for values in (factors, terms)]
+    zero = fill(ShapedArray(tuple(aval.shape[other] for other in others), aval.dtype), 0)
+
+    def step(h, values):
+        factor, term = values
+        h = add(mul(factor, h), term)
+        return h, h
+
+    _, result = scan(step, zero, moved, reverse=reverse)
+    return transpose(result, tuple(map(order.index, range(aval.ndim))))
+
+
+def _weigh_product(before, x, ans):
+    start = and_(ne(before, before), eq(x, ans))
+    return select_n(start, x, 0.0), select_n(start, before, 1.0)
+
+
+def _weigh_extremum(before, x, ans):
+    """The tangent of the one that is the extremum; a half of each where both are."""
+    earlier, own = eq(before, ans), eq(x, ans)
+    zero, half, one = (np.asarray(value, aval_of(x).dtype)[()] for value in (0, 0.5, 1))
+    return (select_n(earlier, zero, select_n(own, one, half)),
+            select_n(own, zero, select_n(earlier, one, half)))  # fmt: skip
+
+
+def _weigh_logsumexp(before, x, ans):
+    """The parts of both in the sum; all of it where it is infinite."""
+    start = and_(ne(before, before), eq(x, ans))
+    earlier, own = (exp(select_n(eq(part, ans), sub(part, ans), 0.0)) for part in (before, x))
+    return select_n(start, earlier, 0.0), own
+
+
+def _cumulative(name: str, ufunc: np.ufunc, accepts: str, jvp, transpose=None):
+    """The family: `ufunc` folded along an axis, every prefix kept.
+
+    accepts: dtype kinds; jvp, transpose: rules."""
 
     def attach(function):
         op = _RUNNING_OPS[name]
         define(name, impl=functools.partial(_accumulate, ufunc), family="cumulative", accepts=accepts,
-               lower=functools.partial(_lower_running, op),
-               aval=functools.partial(_cumulative_aval, name, accepts),
+               jvp=jvp, lower=functools.partial(_lower_running, op),
+               aval=functools.partial(_cumulative_aval, name, accepts), transpose=transpose,
                batch=rebind(lambda size, *, axis, **_: {"axis": axis + 1}))(function)  # fmt: skip
 
         @functools.wraps(function)
@@ -71,28 +141,29 @@ def _cumulative(name: str, ufunc: np.ufunc, accepts: str):
     return attach
 
 
-@_cumulative("cumsum", np.add, "iufc")
+@_cumulative("cumsum", np.add, "iufc", jvp_linear(), transpose_unary(
+    lambda ct, x, *, axis, reverse: cumsum(ct, axis, not reverse)))  # fmt: skip
 def cumsum(operand, axis: int = 0, reverse: bool = False) -> Array:
     """Sums of the first 1, 2, ... elements along an axis; reverse: of the last ones.
 
     Raises: TypeError for bools; ValueError for an axis that operand lacks (it counts from the front)."""
 
 
-@_cumulative("cumprod", np.multiply, "iufc")
+@_cumulative("cumprod", np.multiply, "iufc", _jvp_by_recurrence(_weigh_product))
 def cumprod(operand, axis: int = 0, reverse: bool = False) -> Array:
     """Products of the first 1, 2, ... elements along an axis."""
 
 
-@_cumulative("cummax", np.maximum, "iufc")
+@_cumulative("cummax", np.maximum, "iufc", _jvp_by_recurrence(_weigh_extremum))
 def cummax(operand, axis: int = 0, reverse: bool = False) -> Array:
     """Largest of the first 1, 2, ... elements along an axis."""
 
 
-@_cumulative("cummin", np.minimum, "iufc")
+@_cumulative("cummin", np.minimum, "iufc", _jvp_by_recurrence(_weigh_extremum))
 def cummin(operand, axis: int = 0, reverse: bool = False) -> Array:
     """Smallest of the first 1, 2, ... elements along an axis."""
 
 
-@_cumulative("cumlogsumexp", np.logaddexp, "f")
+@_cumulative("cumlogsumexp", np.logaddexp, "f", _jvp_by_recurrence(_weigh_logsumexp))
 def cumlogsumexp(operand, axis: int = 0, reverse: bool = False) -> Array:
     """log(sum(exp)) of the first 1, 2, ... elements along an axis, without overflow. operand: real floats."""

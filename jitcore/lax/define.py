@@ -19,13 +19,14 @@ from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import Primitive
 from jitcore.transforms.batch_rules import batch_elementwise
-from jitcore.transforms.derivative_rules import jvp_elementwise, transpose_elementwise
+from jitcore.transforms.derivative_rules import jvp_elementwise, jvp_linear, transpose_elementwise
 
 # What `accepts` of a family may say: a name of the error text and the dtype kinds behind it.
 KIND_NAMES = {"b": "bool", "i": "integer", "u": "unsigned", "f": "floating", "c": "complexfloating"}
 
 #: Of elementwise primitives, see `elementwise`.
 ZERO_DERIVATIVE: tuple = ()
+LINEAR = "linear"
 
 
 def define(name: str, **rules) -> Callable:
@@ -50,7 +51,7 @@ def elementwise(
     name: str | None = None,
     domain: tuple[float, float] | None = None,
     compute_half_in_float32: bool = False,
-    jvp: Callable | tuple[Callable | None, ...] | None = None,
+    jvp: Callable | tuple[Callable | None, ...] | str | None = None,
     transpose: Callable | tuple[Callable | None, ...] | None = None,
     lower: Callable | None = None,
 ):
@@ -66,7 +67,7 @@ def elementwise(
         loop.
         jvp: for each operand `d(t, ans, *operands)`, the tangent of the result by its tangent t, or None
             where that is zero; one function for one operand; ZERO_DERIVATIVE for a result that is constant
-            wherever it has a derivative.
+            wherever it has a derivative; LINEAR for an operation that is linear in its operands together.
         transpose: of a linear operation, for each operand `f(ct, *operands)`, its cotangent; None for an
             operand in which it is not linear. One function for one operand.
         lower: rule of lowering; by default, `scalar_op` of each element.
@@ -78,7 +79,7 @@ def elementwise(
         primitive = Primitive(
             prim_name, impl=run, aval=functools.partial(_elementwise_aval, prim_name, accepts, result),
             lower=lower or functools.partial(_elementwise_lower, scalar_op or prim_name),
-            jvp=None if jvp is None else jvp_elementwise(*_as_tuple(jvp)),
+            jvp=None if jvp is None else jvp_linear() if jvp == LINEAR else jvp_elementwise(*_as_tuple(jvp)),
             transpose=None if transpose is None else transpose_elementwise(*_as_tuple(transpose)),
             batch=batch_elementwise,
             hlo=hlo,

@@ -64,6 +64,10 @@ class GatherDimensionNumbers(NamedTuple):
     operand_batching_dims: tuple[int, ...] = ()
     start_indices_batching_dims: tuple[int, ...] = ()
 
+    def invert(self) -> ScatterDimensionNumbers:
+        """Of the scatter that puts the slices back where they come from."""
+        return ScatterDimensionNumbers(*self)
+
 
 class ScatterDimensionNumbers(NamedTuple):
     """Which axis is which in a scatter; the mirror image of `GatherDimensionNumbers`.
@@ -81,6 +85,16 @@ class ScatterDimensionNumbers(NamedTuple):
     scatter_dims_to_operand_dims: tuple[int, ...]
     operand_batching_dims: tuple[int, ...] = ()
     scatter_indices_batching_dims: tuple[int, ...] = ()
+
+    def invert(self) -> GatherDimensionNumbers:
+        """Of the gather that reads the slices that were written."""
+        return GatherDimensionNumbers(*self)
+
+    def slice_sizes(self, ndim: int, updates_shape) -> tuple:
+        """Extents of one slice along each of the operand's `ndim` axes."""
+        dropped = {*self.inserted_window_dims, *self.operand_batching_dims}
+        extents = iter([updates_shape[dim] for dim in self.update_window_dims])
+        return tuple(1 if dim in dropped else next(extents) for dim in range(ndim))
 
 
 # -- shape rules ----------------------------------------------------------------------------------------

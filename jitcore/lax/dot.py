@@ -18,9 +18,13 @@ from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.lax.arguments import product
 from jitcore.lax.define import define, to_operands
+from jitcore.lax.elementwise import convert_element_type
 from jitcore.lax.reduce import is_half
+from jitcore.lax.shape import invert_permutation, transpose
 from jitcore.transforms.batch_rules import shift
 from jitcore.transforms.batching import move_axis
+from jitcore.transforms.derivative_rules import jvp_multilinear
+from jitcore.transforms.transpose import is_linear
 
 
 def _check_side(side: str, aval: ShapedArray, contracting, batch) -> None:
@@ -186,8 +190,41 @@ def _batch_dot_general(primitive, axis, values, batched, *, dimension_numbers, *
     return move_axis(out, place, 0)
 
 
-@define("dot_general", impl=_dot_general, aval=_dot_general_aval, lower=_lower_dot_general,
-        batch=_batch_dot_general, hlo="dot_general", prefers_library=_prefers_library)  # fmt: skip
+def _transpose_dot_general(primitive, ct, operands, *, dimension_numbers, **params):
+    lhs, rhs = operands
+    contract, batch = dimension_numbers
+    if is_linear(lhs):
+        return [_contract_cotangent(ct, lhs.aval, rhs, contract, batch, True, params), None]
+    swapped = contract[::-1], batch[::-1]
+    return [None, _contract_cotangent(ct, rhs.aval, lhs, *swapped, False, params)]
+
+
+def _contract_cotangent(ct, aval: ShapedArray, other, contract, batch, is_left: bool, params: dict):
+    """The cotangent of an operand of this type: ct times the other operand, summed over its free axes.
+
+    contract, batch: axes of the operand, and of the other one. is_left: which of the two it was."""
+    kept = free_dims(aval.ndim, contract[0], batch[0])
+    other_kept = free_dims(aval_of(other).ndim, contract[1], batch[1])
+    along, first = tuple(range(len(batch[0]))), len(batch[0])
+    if is_left:
+        summed = tuple(range(first + len(kept), first + len(kept) + len(other_kept)))
+    else:
+        summed = tuple(range(first, first + len(other_kept)))
+    # Contracted axes come in the order in which the other operand has them.
+    contracted = [dim for _, dim in sorted(zip(contract[1], contract[0]))]
+    before, after = (*batch[0], *kept, *contracted), (*batch[0], *contracted, *kept)
+    if list(before) != sorted(before) and list(after) == sorted(after):  # saves the transposition
+        numbers = ((tuple(other_kept), summed), (batch[1], along))
+        order, out = after, dot_general.primitive.bind(other, ct, dimension_numbers=numbers, **params)
+    else:
+        numbers = ((summed, tuple(other_kept)), (along, batch[1]))
+        order, out = before, dot_general.primitive.bind(ct, other, dimension_numbers=numbers, **params)
+    return convert_element_type(transpose(out, invert_permutation(order)), aval.dtype)
+
+
+@define("dot_general", impl=_dot_general, aval=_dot_general_aval, jvp=jvp_multilinear(),
+        transpose=_transpose_dot_general, batch=_batch_dot_general, lower=_lower_dot_general,
+        hlo="dot_general", prefers_library=_prefers_library)  # fmt: skip
 def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None) -> Array:
     """Sums products over pairs of axes, for each element of paired batch axes.
 

@@ -1,4 +1,4 @@
-"""Elementwise primitives: arithmetic, comparison, elementary functions, dtype conversion, selection.
+"""Elementwise primitives: arithmetic, rounding, comparison, complex parts, conversion, selection.
 
 In: operands of one dtype and one shape (scalars broadcast). Out: one array of that shape.
 Integer corner cases follow XLA: `x / 0 == -1`, `x % 0 == x`; float-to-integer
@@ -14,13 +14,26 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.core.aval import ShapedArray, aval_of
-from jitcore.lax.define import ZERO_DERIVATIVE, cast, define, elementwise, join_shapes, to_operands
-from jitcore.lax.lazy import LazyModule
+from jitcore.lax.bits import and_
+from jitcore.lax.define import LINEAR, ZERO_DERIVATIVE, cast, define, elementwise, join_shapes, to_operands
 from jitcore.transforms.batch_rules import batch_elementwise
-
-special = LazyModule("scipy.special")
+from jitcore.transforms.derivative_rules import (
+    broadcast_to,
+    jvp_elementwise,
+    jvp_zero,
+    transpose_elementwise,
+    unbroadcast,
+)  # fmt: skip
+from jitcore.transforms.tangents import has_tangent, is_zero, mask, zero_like
+from jitcore.transforms.transpose import is_linear
 
 _TO_BOOL = dtypes.bool_
+
+
+def _constant(value: float, like):
+    """A number in the dtype of an operand."""
+    aval = aval_of(like)
+    return cast(value, aval_of(value), aval.dtype, aval.weak_type)
 
 
 # -- arithmetic -------------------------------------------------------------------------------------------
@@ -30,12 +43,20 @@ def neg(x):
     """`-x` of each element."""
 
 
-@elementwise(impl=np.sign, hlo="sign", accepts="iufc", domain=(-10, 10))
+@elementwise(impl=np.sign, hlo="sign", accepts="iufc", domain=(-10, 10), jvp=ZERO_DERIVATIVE)
 def sign(x):
     """-1, 0 or 1 by the sign of x; NaN stays NaN; x/|x| for complex x."""
 
 
-@elementwise(impl=np.abs, hlo="abs", accepts="iufc", result=dtypes.real_dtype, name="abs", domain=(-10, 10))
+def _jvp_abs(t, ans, x):
+    if not dtypes.is_complex(aval_of(x).dtype):
+        return mul(t, select_n(ge(x, _constant(0.0, x)), _constant(-1.0, x), _constant(1.0, x)))
+    size = select_n(eq(ans, 0.0), ans, 1.0)
+    return real(mul(t, complex_(div(real(x), size), neg(div(imag(x), size)))))
+
+
+@elementwise(impl=np.abs, hlo="abs", accepts="iufc", result=dtypes.real_dtype, name="abs", domain=(-10, 10),
+             jvp=_jvp_abs)  # fmt: skip
 def abs_(x):
     """Magnitude of each element; real for complex x."""
 
@@ -45,6 +66,13 @@ def abs_(x):
              transpose=(lambda ct, x, y: ct, lambda ct, x, y: ct))  # fmt: skip
 def add(x, y):
     """`x + y`; logical or for bools."""
+
+
+@elementwise(impl=np.add, scalar_op="add", hlo="add", accepts="fc", domain=(-10, 10),
+             jvp=(lambda t, ans, x, y: t, lambda t, ans, x, y: t),
+             transpose=(lambda ct, x, y: ct, lambda ct, x, y: ct))  # fmt: skip
+def add_any(x, y):
+    """The sum of two derivatives, of which zeros have no sign: adding zero changes nothing."""
 
 
 @elementwise(impl=np.subtract, hlo="subtract", accepts="iufc", domain=(-10, 10),
@@ -76,28 +104,39 @@ def _remainder(x, y):
 
 
 @elementwise(impl=_divide, hlo="divide", accepts="iufc", domain=(-10, 10),
-             jvp=(lambda t, ans, x, y: div(t, y), lambda t, ans, x, y: mul(neg(t), div(ans, y))),
+             jvp=(lambda t, ans, x, y: div(t, y), lambda t, ans, x, y: mul(t, neg(div(ans, y)))),
              transpose=(lambda ct, x, y: div(ct, y), None))  # fmt: skip
 def div(x, y):
     """`x / y`; integers divide towards zero."""
 
 
-@elementwise(impl=_remainder, hlo="remainder", accepts="iuf", domain=(-10, 10))
+@elementwise(impl=_remainder, hlo="remainder", accepts="iuf", domain=(-10, 10),
+             jvp=(lambda t, ans, x, y: t, lambda t, ans, x, y: mul(t, neg(trunc(div(x, y))))))  # fmt: skip
 def rem(x, y):
     """Remainder of the division towards zero; it has the sign of x (C's `fmod`)."""
 
 
-@elementwise(impl=np.maximum, hlo="maximum", accepts="biuf", domain=(-10, 10))
+def _share(x, wins, y):
+    """The part of x in the tangent of an extremum of x and y: 1, 0, or a half where they are equal."""
+    half = select_n(eq(x, y), _constant(0.0, x), _constant(0.5, x))
+    return select_n(wins(x, y), half, _constant(1.0, x))
+
+
+@elementwise(impl=np.maximum, hlo="maximum", accepts="biuf", domain=(-10, 10),
+             jvp=(lambda t, ans, x, y: mul(t, _share(x, gt, y)),
+                  lambda t, ans, x, y: mul(t, _share(y, gt, x))))  # fmt: skip
 def max_(x, y):
     """Larger of x and y; NaN if either is NaN."""
 
 
-@elementwise(impl=np.minimum, hlo="minimum", accepts="biuf", domain=(-10, 10))
+@elementwise(impl=np.minimum, hlo="minimum", accepts="biuf", domain=(-10, 10),
+             jvp=(lambda t, ans, x, y: mul(t, _share(x, lt, y)),
+                  lambda t, ans, x, y: mul(t, _share(y, lt, x))))  # fmt: skip
 def min_(x, y):
     """Smaller of x and y; NaN if either is NaN."""
 
 
-@elementwise(impl=np.square, accepts="iufc", domain=(-10, 10))
+@elementwise(impl=np.square, accepts="iufc", domain=(-10, 10), jvp=lambda t, ans, x: mul(t, mul(x, 2.0)))
 def square(x):
     """`x * x`."""
 
@@ -107,184 +146,29 @@ def nextafter(x, y):
     """The next representable value after x in the direction of y."""
 
 
-# -- elementary functions -----------------------------------------------------------------------------------
-@elementwise(impl=np.exp, hlo="exponential", domain=(-10, 10), jvp=lambda t, ans, x: mul(t, ans))
-def exp(x):
-    """e to the power x."""
-
-
-@elementwise(impl=np.exp2, domain=(-10, 10))
-def exp2(x):
-    """2 to the power x."""
-
-
-@elementwise(impl=np.expm1, hlo="exponential_minus_one", domain=(-2, 2))
-def expm1(x):
-    """exp(x) - 1, accurate near 0."""
-
-
-@elementwise(impl=np.log, hlo="log", domain=(0.01, 10))
-def log(x):
-    """Natural logarithm."""
-
-
-@elementwise(impl=np.log2, domain=(0.01, 10))
-def log2(x):
-    """Logarithm to base 2."""
-
-
-@elementwise(impl=np.log10, domain=(0.01, 10))
-def log10(x):
-    """Logarithm to base 10."""
-
-
-@elementwise(impl=np.log1p, hlo="log_plus_one", domain=(-0.9, 3))
-def log1p(x):
-    """log(1 + x), accurate near 0."""
-
-
-@elementwise(impl=np.sin, hlo="sine", domain=(-10, 10), jvp=lambda t, ans, x: mul(t, cos(x)))
-def sin(x):
-    """Sine of x in radians."""
-
-
-@elementwise(impl=np.cos, hlo="cosine", domain=(-10, 10), jvp=lambda t, ans, x: mul(t, neg(sin(x))))
-def cos(x):
-    """Cosine of x in radians."""
-
-
-@elementwise(impl=np.tan, hlo="tan", domain=(-1.4, 1.4))
-def tan(x):
-    """Tangent of x in radians."""
-
-
-@elementwise(impl=np.arcsin, domain=(-0.95, 0.95))
-def asin(x):
-    """Inverse sine, in radians in [-pi/2, pi/2]."""
-
-
-@elementwise(impl=np.arccos, domain=(-0.95, 0.95))
-def acos(x):
-    """Inverse cosine, in radians in [0, pi]."""
-
-
-@elementwise(impl=np.arctan, domain=(-5, 5))
-def atan(x):
-    """Inverse tangent, in radians in [-pi/2, pi/2]."""
-
-
-@elementwise(impl=np.arctan2, hlo="atan2", accepts="f", domain=(-5, 5))
-def atan2(x, y):
-    """Angle of the point (y, x), in radians in [-pi, pi]."""
-
-
-@elementwise(impl=np.sinh, domain=(-3, 3))
-def sinh(x):
-    """Hyperbolic sine."""
-
-
-@elementwise(impl=np.cosh, domain=(-3, 3))
-def cosh(x):
-    """Hyperbolic cosine."""
-
-
-@elementwise(impl=np.tanh, hlo="tanh", domain=(-3, 3))
-def tanh(x):
-    """Hyperbolic tangent."""
-
-
-@elementwise(impl=np.arcsinh, domain=(-5, 5))
-def asinh(x):
-    """Inverse hyperbolic sine."""
-
-
-@elementwise(impl=np.arccosh, domain=(1.1, 5))
-def acosh(x):
-    """Inverse hyperbolic cosine."""
-
-
-@elementwise(impl=np.arctanh, domain=(-0.95, 0.95))
-def atanh(x):
-    """Inverse hyperbolic tangent."""
-
-
-@elementwise(impl=np.sqrt, hlo="sqrt", domain=(0.01, 10))
-def sqrt(x):
-    """Square root."""
-
-
-@elementwise(impl=lambda x: np.reciprocal(np.sqrt(x)), hlo="rsqrt", domain=(0.01, 10))
-def rsqrt(x):
-    """1 / sqrt(x)."""
-
-
-@elementwise(impl=np.cbrt, hlo="cbrt", accepts="f", domain=(-10, 10))
-def cbrt(x):
-    """Real cube root."""
-
-
-def _logistic(x):
-    return special.expit(x) if not dtypes.is_complex(x.dtype) else 1 / (1 + np.exp(-x))
-
-
-@elementwise(impl=_logistic, hlo="logistic", domain=(-10, 10), compute_half_in_float32=True)
-def logistic(x):
-    """Sigmoid, 1 / (1 + exp(-x))."""
-
-
-@elementwise(impl=special.erf, accepts="f", domain=(-3, 3), compute_half_in_float32=True)
-def erf(x):
-    """Error function."""
-
-
-@elementwise(impl=special.erfc, accepts="f", domain=(-3, 3), compute_half_in_float32=True)
-def erfc(x):
-    """1 - erf(x), accurate for large x."""
-
-
-@elementwise(impl=special.erfinv, accepts="f", domain=(-0.95, 0.95), compute_half_in_float32=True)
-def erf_inv(x):
-    """Inverse of the error function."""
-
-
-@elementwise(impl=special.gammaln, accepts="f", domain=(0.1, 10), compute_half_in_float32=True)
-def lgamma(x):
-    """Logarithm of the magnitude of the gamma function."""
-
-
-@elementwise(impl=special.digamma, accepts="f", domain=(0.1, 10), compute_half_in_float32=True)
-def digamma(x):
-    """Derivative of lgamma."""
-
-
-@elementwise(impl=np.power, hlo="power", domain=(0.1, 3), lower=lambda builder, x, y: builder.pow(x, y))
-def pow_(x, y):
-    """x to the power y, for floats of one dtype (`integer_pow` takes a static integer)."""
-
-
 # -- rounding ---------------------------------------------------------------------------------------------
-@elementwise(impl=np.floor, hlo="floor", accepts="f", domain=(-10, 10))
+@elementwise(impl=np.floor, hlo="floor", accepts="f", domain=(-10, 10), jvp=ZERO_DERIVATIVE)
 def floor(x):
     """Largest integer not above x, as a float."""
 
 
-@elementwise(impl=np.ceil, hlo="ceil", accepts="f", domain=(-10, 10))
+@elementwise(impl=np.ceil, hlo="ceil", accepts="f", domain=(-10, 10), jvp=ZERO_DERIVATIVE)
 def ceil(x):
     """Smallest integer not below x, as a float."""
 
 
-@elementwise(impl=np.trunc, accepts="f", domain=(-10, 10))
+@elementwise(impl=np.trunc, accepts="f", domain=(-10, 10), jvp=ZERO_DERIVATIVE)
 def trunc(x):
     """x without its fraction."""
 
 
-@elementwise(impl=np.rint, hlo="round_nearest_even", accepts="f", domain=(-10, 10))
+@elementwise(impl=np.rint, hlo="round_nearest_even", accepts="f", domain=(-10, 10), jvp=ZERO_DERIVATIVE)
 def round_half_even(x):
     """Nearest integer; halves go to the even one."""
 
 
 @elementwise(impl=lambda x: np.copysign(np.floor(np.abs(x)) + (np.abs(x) - np.floor(np.abs(x)) >= 0.5), x),
-             hlo="round_nearest_afz", accepts="f", domain=(-10, 10))  # fmt: skip
+             hlo="round_nearest_afz", accepts="f", domain=(-10, 10), jvp=ZERO_DERIVATIVE)  # fmt: skip
 def round_half_away(x):
     """Nearest integer; halves go away from zero."""
 
@@ -307,19 +191,25 @@ def reciprocal(x):
     return integer_pow(x, -1)
 
 
-# -- predicates and comparison
-# --------------------------------------------------------------------------------
-@elementwise(impl=np.isfinite, hlo="is_finite", accepts="f", result=_TO_BOOL, domain=(-10, 10))
+# -- predicates and comparison ------------------------------------------------------------------------------
+@elementwise(impl=np.isfinite, hlo="is_finite", accepts="f", result=_TO_BOOL, domain=(-10, 10),
+             jvp=ZERO_DERIVATIVE)  # fmt: skip
 def is_finite(x):
     """Whether x is neither infinite nor NaN."""
 
 
-@elementwise(impl=np.signbit, accepts="f", result=_TO_BOOL, domain=(-10, 10))
+@elementwise(impl=np.signbit, accepts="f", result=_TO_BOOL, domain=(-10, 10), jvp=ZERO_DERIVATIVE)
 def signbit(x):
     """Whether the sign bit is set."""
 
 
-@elementwise(impl=np.copysign, accepts="f", domain=(-10, 10))
+def _copysign_slope(x, y):
+    flips = eq(ge(x, _constant(0.0, x)), signbit(y))
+    return select_n(flips, _constant(1.0, x), _constant(-1.0, x))
+
+
+@elementwise(impl=np.copysign, accepts="f", domain=(-10, 10),
+             jvp=(lambda t, ans, x, y: mul(t, _copysign_slope(x, y)), None))  # fmt: skip
 def copysign(x, y):
     """|x| with the sign of y."""
 
@@ -361,21 +251,19 @@ def ge(x, y):
 
 
 # -- complex ----------------------------------------------------------------------------------------------
-@elementwise(
-    impl=lambda x: x.real.copy(), hlo="real", accepts="c", result=dtypes.real_dtype, domain=(-10, 10)
-)
+@elementwise(impl=lambda x: x.real.copy(), hlo="real", accepts="c", result=dtypes.real_dtype,
+             domain=(-10, 10), jvp=LINEAR, transpose=lambda ct, x: complex_(ct, 0.0))  # fmt: skip
 def real(x):
     """Real part."""
 
 
-@elementwise(
-    impl=lambda x: x.imag.copy(), hlo="imag", accepts="c", result=dtypes.real_dtype, domain=(-10, 10)
-)
+@elementwise(impl=lambda x: x.imag.copy(), hlo="imag", accepts="c", result=dtypes.real_dtype,
+             domain=(-10, 10), jvp=LINEAR, transpose=lambda ct, x: complex_(0.0, neg(ct)))  # fmt: skip
 def imag(x):
     """Imaginary part."""
 
 
-@elementwise(impl=np.conj, accepts="c", domain=(-10, 10))
+@elementwise(impl=np.conj, accepts="c", domain=(-10, 10), jvp=LINEAR, transpose=lambda ct, x: conj(ct))
 def conj(x):
     """Complex conjugate."""
 
@@ -386,20 +274,14 @@ def _complex_of(dtype):
     return dtypes.complex_dtype(dtype)
 
 
-@elementwise(
-    impl=lambda x, y: x + np.array(1j, dtypes.complex_dtype(x.dtype)) * y,
-    hlo="complex",
-    accepts="f",
-    result=_complex_of,
-    name="complex",
-    domain=(-10, 10),
-)
+@elementwise(impl=lambda x, y: x + np.array(1j, dtypes.complex_dtype(x.dtype)) * y, hlo="complex",
+             accepts="f", result=_complex_of, name="complex", domain=(-10, 10), jvp=LINEAR,
+             transpose=(lambda ct, x, y: real(ct), lambda ct, x, y: neg(imag(ct))))  # fmt: skip
 def complex_(x, y):
     """The complex number x + i y."""
 
 
-# -- with static parameters
-# -----------------------------------------------------------------------------------
+# -- with static parameters ---------------------------------------------------------------------------------
 def _integer_pow(x, *, y: int):
     return (
         np.power(x, np.array(y).astype(x.dtype))
@@ -408,8 +290,14 @@ def _integer_pow(x, *, y: int):
     )
 
 
+def _jvp_integer_pow(t, ans, x, *, y: int):
+    if y == 0:
+        return zero_like(ans)
+    return t if y == 1 else mul(t, mul(x if y == 2 else integer_pow(x, y - 1), float(y)))
+
+
 @define("integer_pow", impl=_integer_pow, scalar_op="integer_pow", accepts="iufc", domain=(0.5, 3), arity=1,
-        family="elementwise", aval=lambda x, *, y: x,
+        family="elementwise", aval=lambda x, *, y: x, jvp=jvp_elementwise(_jvp_integer_pow),
         lower=lambda builder, x, *, y: builder.integer_pow(x, y), batch=batch_elementwise)  # fmt: skip
 def integer_pow(x, y: int):
     """x to a static integer power, by repeated multiplication."""
@@ -433,8 +321,17 @@ def convert_dtype(x: np.ndarray, new_dtype) -> np.ndarray:
     return x.astype(new_dtype)
 
 
+def _jvp_convert(t, ans, x, **params):
+    return convert_element_type.primitive.bind(t, **params) if has_tangent(ans) else zero_like(ans)
+
+
+def _transpose_convert(ct, x, **_):
+    return convert_element_type.primitive.bind(ct, new_dtype=x.aval.dtype, weak_type=x.aval.weak_type)
+
+
 @define("convert_element_type", impl=lambda x, *, new_dtype, weak_type: convert_dtype(x, new_dtype),
         aval=lambda x, *, new_dtype, weak_type: ShapedArray(x.shape, new_dtype, weak_type),
+        jvp=jvp_elementwise(_jvp_convert), transpose=transpose_elementwise(_transpose_convert),
         lower=lambda builder, x, *, new_dtype, weak_type: builder.convert(x, new_dtype), hlo="convert",
         batch=batch_elementwise, family="elementwise", arity=1)  # fmt: skip
 def convert_element_type(x, new_dtype):
@@ -457,6 +354,7 @@ def _bitcast_aval(x, *, new_dtype):
     "bitcast_convert_type",
     impl=lambda x, *, new_dtype: np.ascontiguousarray(x).view(new_dtype).reshape(x.shape),
     aval=_bitcast_aval,
+    jvp=jvp_zero,
     lower=lambda builder, x, *, new_dtype: builder.bitcast(x, new_dtype),
     batch=batch_elementwise,
     hlo="bitcast_convert",
@@ -489,7 +387,27 @@ def _select(which, *cases):
     return np.choose(np.clip(which, 0, len(cases) - 1), cases)
 
 
-@define("select_n", impl=_select, aval=_select_aval, hlo="select", family="elementwise",
+def _jvp_select(primitive, primals, tangents):
+    ans, cases = primitive.bind(*primals), tangents[1:]
+    if all(map(is_zero, cases)):
+        return ans, zero_like(ans)
+    zero = np.zeros((), aval_of(ans).dtype)[()]
+    t = primitive.bind(primals[0], *(zero if is_zero(case) else case for case in cases))
+    return ans, broadcast_to(t, aval_of(ans))
+
+
+def _transpose_select(primitive, ct, operands):
+    """The mask stays symbolic: it is applied behind the elementwise operations before this one."""
+    which, *cases = operands
+    return [None, *[unbroadcast(mask(ct, which, place, len(cases)), case.aval) if is_linear(case) else None
+                    for place, case in enumerate(cases)]]  # fmt: skip
+
+
+_transpose_select.takes_masks = True
+
+
+@define("select_n", impl=_select, aval=_select_aval, jvp=_jvp_select, transpose=_transpose_select,
+        hlo="select", family="elementwise",
         lower=lambda builder, which, *cases: builder.select(which, *cases),
         batch=batch_elementwise)  # fmt: skip
 def select_n(which, *cases):
@@ -502,8 +420,26 @@ def select(pred, on_true, on_false):
     return select_n(pred, on_false, on_true)
 
 
+def _clamp_aval(low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedArray:
+    return x.update(shape=join_shapes("clamp", join_shapes("clamp", low.shape, x.shape), high.shape))
+
+
+def _where(pred, t):
+    return select_n(pred, _constant(0.0, t), t)
+
+
+# No bound has a part in the derivative at the other one, and none there has x.
+@define("clamp", impl=lambda low, x, high: np.minimum(np.maximum(x, low), high), aval=_clamp_aval,
+        jvp=jvp_elementwise(lambda t, ans, low, x, high: _where(and_(gt(low, x), lt(low, high)), t),
+                            lambda t, ans, low, x, high: _where(and_(gt(x, low), lt(x, high)), t),
+                            lambda t, ans, low, x, high: _where(lt(high, max_(x, low)), t)),
+        lower=lambda builder, low, x, high: builder.map("min", builder.map("max", x, low), high),
+        batch=batch_elementwise, hlo="clamp", family="elementwise", arity=3, accepts="f",
+        domain=(-10, 10))  # fmt: skip
 def clamp(low, x, high):
-    """x limited to [low, high]; the bounds are scalars or have x's shape."""
+    """x limited to [low, high]; the bounds are scalars or have x's shape. Derivatives at a bound are zero."""
     aval = aval_of(x)
     low, high = (cast(bound, aval_of(bound), aval.dtype, aval.weak_type) for bound in (low, high))
+    if dtypes.is_floating(aval.dtype):
+        return clamp.primitive.bind(low, x, high)
     return min_(max_(x, low), high)

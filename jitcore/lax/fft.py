@@ -18,9 +18,11 @@ from jitcore.config import config
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.lax.arguments import canonicalize_shape, product
 from jitcore.lax.define import define
-from jitcore.lax.elementwise import convert_element_type
+from jitcore.lax.elementwise import conj, convert_element_type, mul
 from jitcore.lax.lazy import LazyModule
+from jitcore.lax.shape import broadcast_in_dim
 from jitcore.transforms.batch_rules import rebind
+from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
 
 scipy_fft = LazyModule("scipy.fft")
 
@@ -105,7 +107,24 @@ def _fft(x, *, fft_type: FftType, fft_lengths):
     return several(x, s=fft_lengths, axes=range(x.ndim - len(fft_lengths), x.ndim), workers=workers)
 
 
-@define("fft", impl=_fft, aval=_fft_aval, batch=rebind(), hlo="fft")
+def _transpose_fft(ct, x, *, fft_type: FftType, fft_lengths):
+    """The matrices of FFT and IFFT are symmetric; a half spectrum stands for two elements but at its ends."""
+    if fft_type in (FftType.FFT, FftType.IFFT):
+        return fft.primitive.bind(ct, fft_type=fft_type, fft_lengths=fft_lengths)
+    last, size = fft_lengths[-1], product(fft_lengths)
+    share = np.full(last // 2 + 1, 0.5 if fft_type is FftType.RFFT else 2.0)
+    share[[0] if last % 2 else [0, -1]] = 1.0
+    share *= size if fft_type is FftType.RFFT else 1 / size if size else 0
+    dtype = dtypes.complex_dtype(x.aval.dtype) if fft_type is FftType.RFFT else x.aval.dtype
+    half = (*aval_of(ct).shape[:-1], last // 2 + 1)
+    weights = broadcast_in_dim(share.astype(dtype), half, (len(half) - 1,))
+    if fft_type is FftType.RFFT:
+        return fft.primitive.bind(mul(conj(ct), weights), fft_type=FftType.IRFFT, fft_lengths=fft_lengths)
+    return mul(conj(fft.primitive.bind(ct, fft_type=FftType.RFFT, fft_lengths=fft_lengths)), weights)
+
+
+@define("fft", impl=_fft, aval=_fft_aval, jvp=jvp_linear(), transpose=transpose_unary(_transpose_fft),
+        batch=rebind(), hlo="fft")  # fmt: skip
 def fft(x, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     """Discrete Fourier transform over the last `len(fft_lengths)` axes.
 

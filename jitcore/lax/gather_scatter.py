@@ -2,22 +2,22 @@
 
 In: an operand, an array of start positions (its last axis is the index vector) and dimension numbers that say
 which axes are which. Out: the slices side by side, or the operand with the updates combined into it.
-
-Both implementations flatten the batch of positions to one axis and address all elements with one indexing
-expression: axes along which slices are whole stay slices, the others get an index grid.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from collections.abc import Callable
 
 import numpy as np
 
 from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core.aval import aval_of
-from jitcore.lax.arguments import canonicalize_shape
+from jitcore.core.symbolic import is_symbolic
+from jitcore.core.trace import Tracer, to_numpy
+from jitcore.lax.arguments import canonicalize_shape, product
+from jitcore.lax.bits import or_
 from jitcore.lax.define import define, to_operands
 from jitcore.lax.dimension_numbers import (
     GatherDimensionNumbers,
@@ -26,52 +26,15 @@ from jitcore.lax.dimension_numbers import (
     gather_aval,
     scatter_aval,
 )
-from jitcore.lax.reduce import highest_value, lowest_value
+from jitcore.lax.elementwise import div, eq, mul, ne, neg, select_n
+from jitcore.lax.empty import empty
+from jitcore.lax.gather_numpy import default_fill, gather_ndarray, scatter_ndarray
+from jitcore.lax.shape import iota, reshape
 from jitcore.transforms.batch_rules import make_empty_batch, shift
 from jitcore.transforms.batching import batch_values
-
-
-# -- addressing -----------------------------------------------------------------------------------------
-class _Addresses(NamedTuple):
-    """Where the slices lie: `grids` index `operand.transpose(order)`; the result has a leading batch axis."""
-
-    order: tuple[int, ...]
-    grids: tuple[np.ndarray, ...]
-    inside: np.ndarray  # bool[batch]: which slices lie inside the operand
-
-
-def _address_slices(shape, indices, index_map, batching, indices_batching, sizes, clamp: bool) -> _Addresses:
-    """Positions of all slices, flattened over the batch; `clamp` shifts those that are outside inside."""
-    batch_shape = indices.shape[:-1]
-    count = int(np.prod(batch_shape, dtype=np.int64))
-    if indices.dtype == np.uint64:
-        indices = np.minimum(indices, np.uint64(np.iinfo(np.int64).max))
-    vectors = indices.reshape(count, indices.shape[-1]).astype(np.int64)
-    starts = {dim: vectors[:, position] for position, dim in enumerate(index_map)}
-    inside = np.ones(count, bool)
-    for dim, start in starts.items():
-        last = shape[dim] - sizes[dim]
-        inside &= (start >= 0) & (start <= last)
-        if clamp:
-            starts[dim] = np.clip(start, 0, last)
-    for dim, axis in zip(batching, indices_batching):
-        along = np.arange(batch_shape[axis]).reshape(
-            [-1 if i == axis else 1 for i in range(len(batch_shape))]
-        )
-        starts[dim] = np.broadcast_to(along, batch_shape).reshape(count)
-    # an axis along which every slice is whole needs no grid once slices outside are shifted or dropped
-    partial = [dim for dim in range(len(shape)) if dim in batching or sizes[dim] != shape[dim]]
-    whole = [dim for dim in range(len(shape)) if dim not in partial]
-    grids = []
-    for position, dim in enumerate(partial):
-        start = starts.get(dim, np.zeros(count, np.int64)).reshape([-1] + [1] * len(partial))
-        within = np.arange(sizes[dim]).reshape([-1 if i == position else 1 for i in range(len(partial))])
-        grids.append(start + within)
-    return _Addresses((*partial, *whole), tuple(grids), inside)
-
-
-def _window_last(ndim: int, window_dims) -> tuple[int, ...]:
-    return (*[dim for dim in range(ndim) if dim not in window_dims], *window_dims)
+from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
+from jitcore.transforms.tangents import fill, instantiate, is_zero
+from jitcore.transforms.transpose import is_linear
 
 
 # -- lowering -------------------------------------------------------------------------------------------
@@ -135,8 +98,7 @@ def _lower_scatter(op, builder, x, indices, updates, *, dimension_numbers, mode,
     if window_dims:  # else each index vector is read for one element only
         indices = builder.store(indices)
     dropped = {*dnums.inserted_window_dims, *dnums.operand_batching_dims}
-    extents = iter([updates.shape[dim] for dim in window_dims])
-    sizes = [1 if dim in dropped else next(extents) for dim in range(len(x.shape))]
+    sizes = dnums.slice_sizes(len(x.shape), updates.shape)
 
     def locate(index):
         batch, offset = _split_index(index, window_dims)
@@ -151,57 +113,8 @@ def _lower_scatter(op, builder, x, indices, updates, *, dimension_numbers, mode,
 
 
 # -- gather ---------------------------------------------------------------------------------------------
-def _gather(
-    x, indices, *, dimension_numbers, slice_sizes, mode, fill_value, indices_are_sorted, unique_indices
-):
-    dnums = dimension_numbers
-    address = _address_slices(
-        x.shape,
-        indices,
-        dnums.start_index_map,
-        dnums.operand_batching_dims,
-        dnums.start_indices_batching_dims,
-        slice_sizes,
-        clamp=True,
-    )
-    _check_inside(mode, address, indices, x.shape)
-    slices = _read_slices(x, address, slice_sizes)
-    if mode is GatherScatterMode.FILL_OR_DROP and not address.inside.all():
-        slices[~address.inside] = default_fill(x.dtype) if fill_value is None else fill_value
-    dropped = {*dnums.collapsed_slice_dims, *dnums.operand_batching_dims}
-    window = [size for dim, size in enumerate(slice_sizes) if dim not in dropped]
-    slices = slices.reshape((*indices.shape[:-1], *window))
-    return slices.transpose(np.argsort(_window_last(slices.ndim, dnums.offset_dims)))
-
-
-def _check_inside(mode, address: _Addresses, indices, shape) -> None:
-    """Raises: IndexError under CHECK, naming the first index whose slice leaves the operand."""
-    if mode is GatherScatterMode.CHECK and not address.inside.all():
-        first = indices.reshape(address.inside.size, -1)[int(np.argmin(address.inside))]
-        raise IndexError(f"index {first.tolist()} is out of bounds for an array of shape {shape}")
-
-
 def _needs_check(*, mode, **_) -> bool:
     return mode is GatherScatterMode.CHECK
-
-
-def _read_slices(x, address: _Addresses, sizes) -> np.ndarray:
-    """The slices as an array (batch, *sizes)."""
-    count = address.inside.size
-    arranged = x.transpose(address.order)
-    if not address.grids:
-        slices = np.broadcast_to(arranged, (count, *arranged.shape)).copy()
-    else:
-        slices = arranged[address.grids]
-    back = np.argsort(address.order)
-    return slices.reshape((count, *[sizes[dim] for dim in address.order])).transpose(0, *(back + 1))
-
-
-def default_fill(dtype):
-    """What a gather puts for a slice outside: NaN, the smallest signed, the largest unsigned one, True."""
-    if dtypes.is_inexact(dtype):
-        return np.array(np.nan, dtype)
-    return lowest_value(dtype) if dtypes.kind_of(dtype) == "i" else highest_value(dtype)
 
 
 def _batch_gather(primitive, axis, values, batched, *, dimension_numbers, slice_sizes, **params):
@@ -224,11 +137,30 @@ def _batch_gather(primitive, axis, values, batched, *, dimension_numbers, slice_
     return primitive.bind(*values, dimension_numbers=numbers, slice_sizes=slice_sizes, **params)
 
 
+def _zero_fill(mode, dtype):
+    """The `fill_value` of a gather of derivatives: where a slice lies outside, they are zero."""
+    return np.zeros((), dtype).item() if mode is GatherScatterMode.FILL_OR_DROP else None
+
+
+def _jvp_gather(primitive, primals, tangents, **params):
+    (x, indices), (t, _) = primals, tangents
+    fill_value = _zero_fill(params["mode"], aval_of(t).dtype)
+    return primitive.bind(x, indices, **params), primitive.bind(
+        t, indices, **(params | {"fill_value": fill_value}))  # fmt: skip
+
+
+def _transpose_gather(ct, x, indices, *, dimension_numbers, slice_sizes, fill_value, **params):
+    return scatter_add.primitive.bind(
+        fill(x.aval, 0), indices, ct, dimension_numbers=dimension_numbers.invert(), **params)  # fmt: skip
+
+
 @define(
     "gather",
-    impl=_gather,
-    batch=_batch_gather,
+    impl=gather_ndarray,
     aval=gather_aval,
+    jvp=_jvp_gather,
+    transpose=transpose_unary(_transpose_gather),
+    batch=_batch_gather,
     lower=_lower_gather,
     hlo="gather",
     needs_library=_needs_check,
@@ -276,54 +208,6 @@ def gather(
 
 
 # -- scatter --------------------------------------------------------------------------------------------
-def _scatter(
-    combine: np.ufunc | None,
-    x,
-    indices,
-    updates,
-    *,
-    dimension_numbers,
-    indices_are_sorted,
-    unique_indices,
-    mode,
-):
-    dnums = dimension_numbers
-    window_dims = dnums.update_window_dims
-    dropped = {*dnums.inserted_window_dims, *dnums.operand_batching_dims}
-    extents = iter([updates.shape[dim] for dim in window_dims])
-    sizes = [1 if dim in dropped else next(extents) for dim in range(x.ndim)]
-    address = _address_slices(
-        x.shape, indices, dnums.scatter_dims_to_operand_dims, dnums.operand_batching_dims,
-        dnums.scatter_indices_batching_dims, sizes, clamp=mode is GatherScatterMode.CLIP)  # fmt: skip
-    _check_inside(mode, address, indices, x.shape)
-    slices = (
-        updates.transpose(_window_last(updates.ndim, window_dims)).reshape((-1, *sizes))
-        if updates.size
-        else None
-    )
-    out = x.copy()
-    if slices is not None:
-        _write_slices(out, address, slices, combine, keep_all=mode is GatherScatterMode.CLIP)
-    return out
-
-
-def _write_slices(out, address: _Addresses, slices, combine: np.ufunc | None, keep_all: bool) -> None:
-    """Combines slices (batch, *sizes) into `out`, in the order of the batch."""
-    arranged = out.transpose(address.order)
-    values = slices.transpose(0, *(dim + 1 for dim in address.order))
-    grids = address.grids
-    if not keep_all and not address.inside.all():
-        kept = address.inside
-        values, grids = values[kept], tuple(grid[kept] if len(grid) == len(kept) else grid for grid in grids)
-    if not grids:
-        for value in values:
-            arranged[...] = value if combine is None else combine(arranged, value)
-    elif combine is None:
-        arranged[grids] = values
-    else:
-        combine.at(arranged, grids, values)
-
-
 def _batch_scatter(primitive, axis, values, batched, *, dimension_numbers, **params):
     dnums, indices = dimension_numbers, batched[1]
     along, whole = ((0,), ()) if indices else ((), (0,))
@@ -349,15 +233,123 @@ _COMBINE_OPS = {
 }
 
 
-def _scatter_family(name: str, combine: np.ufunc | None, accepts: str):
+# -- derivatives of scatters ----------------------------------------------------------------------------
+def _read_back(x, indices, updates_shape, *, dimension_numbers, mode, **promises):
+    """The slices of x that updates of this shape are put to; zero for those that are dropped."""
+    x_aval = aval_of(x)
+    return gather.primitive.bind(
+        x, indices, dimension_numbers=dimension_numbers.invert(), mode=mode,
+        slice_sizes=dimension_numbers.slice_sizes(x_aval.ndim, updates_shape),
+        fill_value=_zero_fill(mode, x_aval.dtype), **promises)  # fmt: skip
+
+
+def _writes_once(indices, *, dimension_numbers, unique_indices, mode, **_) -> bool:
+    """Whether no two slices overlap: by promise, because there is one for each part of the operand, or
+    because the places are known and distinct."""
+    shape, apart = aval_of(indices).shape, dimension_numbers.scatter_indices_batching_dims
+    if unique_indices or all(n == 0 or n == 1 for dim, n in enumerate(shape[:-1]) if dim not in apart):
+        return True
+    thin = set(dimension_numbers.scatter_dims_to_operand_dims) <= set(dimension_numbers.inserted_window_dims)
+    if isinstance(indices, Tracer) or apart or not thin or mode is GatherScatterMode.CLIP:
+        return False
+    places = to_numpy(indices).reshape(-1, shape[-1])
+    return len(np.unique(places, axis=None if shape[-1] == 1 else 0)) == len(places)
+
+
+def _find_last_writers(x_shape, indices, updates_shape, **params):
+    """Which elements of the updates stay, of those that a scatter puts to the same place."""
+    size = product(updates_shape)
+    dtype = dtypes.int32 if not is_symbolic(size) and size < 1 << 31 else dtypes.int64
+    numbers = reshape(iota(dtype, size), updates_shape)
+    owners = scatter.primitive.bind(empty(x_shape, dtype), indices, numbers, **params)
+    return eq(_read_back(owners, indices, updates_shape, **params), numbers)
+
+
+def _transpose_scatter(primitive, ct, operands, **params):
+    x, indices, updates = operands
+    updates_aval = updates.aval if is_linear(updates) else aval_of(updates)
+    zeros = fill(updates_aval, 0)
+    x_ct = primitive.bind(ct, indices, zeros, **params) if is_linear(x) else None
+    if not is_linear(updates):
+        return [x_ct, None, None]
+    updates_ct = _read_back(ct, indices, updates_aval.shape, **params)
+    if not _writes_once(indices, **params):
+        stays = _find_last_writers(aval_of(ct).shape, indices, updates_aval.shape, **params)
+        updates_ct = select_n(stays, zeros, updates_ct)
+    return [x_ct, None, updates_ct]
+
+
+def _transpose_scatter_sum(derivative) -> Callable:
+    """The rule of scatter-add and scatter-sub; `derivative` is applied to the cotangent of the updates."""
+
+    def rule(primitive, ct, operands, **params):
+        x, indices, updates = operands
+        updates_ct = None
+        if is_linear(updates):
+            updates_ct = derivative(_read_back(ct, indices, updates.aval.shape, **params))
+        return [ct if is_linear(x) else None, None, updates_ct]
+
+    return rule
+
+
+def _reject_repeated_factors(indices, **params) -> None:
+    if not _writes_once(indices, **params):
+        raise NotImplementedError("scatter_mul gradients are only implemented if `unique_indices=True`")
+
+
+def _jvp_scatter_mul(primitive, primals, tangents, **params):
+    (x, indices, updates), (x_t, _, updates_t) = primals, tangents
+    ans = primitive.bind(x, indices, updates, **params)
+    base = fill(aval_of(ans), 0) if is_zero(x_t) else primitive.bind(x_t, indices, updates, **params)
+    if is_zero(updates_t):
+        return ans, base
+    _reject_repeated_factors(indices, **params)
+    change = mul(_read_back(x, indices, aval_of(updates).shape, **params), updates_t)
+    return ans, scatter_add.primitive.bind(base, indices, change, **params)
+
+
+def _transpose_scatter_mul(primitive, ct, operands, **params):
+    x, indices, updates = operands
+    if is_linear(x):
+        return [primitive.bind(ct, indices, updates, **params), None, None]
+    _reject_repeated_factors(indices, **params)
+    factors = _read_back(x, indices, updates.aval.shape, **params)
+    return [None, None, mul(_read_back(ct, indices, updates.aval.shape, **params), factors)]
+
+
+def _jvp_scatter_extremum(primitive, primals, tangents, **params):
+    """The mean of the tangents of all that are equal to the result, as for other extrema."""
+    (x, indices, updates), (x_t, _, updates_t) = primals, map(instantiate, tangents)
+    ans = primitive.bind(x, indices, updates, **params)
+    aval, updates_aval = aval_of(ans), aval_of(updates)
+    x_wins = _equal_or_nan(x, ans)
+    updates_win = _equal_or_nan(updates, _read_back(ans, indices, updates_aval.shape, **params))
+
+    def add_winners(of_x, of_updates):
+        base = select_n(x_wins, fill(aval, 0), of_x)
+        return scatter_add.primitive.bind(
+            base, indices, select_n(updates_win, fill(updates_aval, 0), of_updates), **params)  # fmt: skip
+
+    count = add_winners(fill(aval, 1), fill(updates_aval, 1))
+    return ans, div(add_winners(x_t, updates_t), count)
+
+
+def _equal_or_nan(x, y):
+    return or_(eq(x, y), ne(x, x))
+
+
+def _scatter_family(name: str, combine: np.ufunc | None, accepts: str, *, jvp: Callable,
+                    transpose: Callable | None = None):  # fmt: skip
     """The family: updates are put with `combine`, or replace what was there. accepts: dtype kinds."""
 
     def attach(function):
         define(
             name,
-            impl=functools.partial(_scatter, combine),
-            lower=functools.partial(_lower_scatter, _COMBINE_OPS[name]),
+            impl=functools.partial(scatter_ndarray, combine),
+            jvp=jvp,
+            transpose=transpose,
             batch=_batch_scatter,
+            lower=functools.partial(_lower_scatter, _COMBINE_OPS[name]),
             stored_operands=(0,),
             reads_once=lambda dimension_numbers, **_: (1, 2)[bool(dimension_numbers.update_window_dims) :],
             updates_operand=True,
@@ -382,7 +374,7 @@ def _scatter_family(name: str, combine: np.ufunc | None, accepts: str):
     return attach
 
 
-@_scatter_family("scatter", None, "biufc")
+@_scatter_family("scatter", None, "biufc", jvp=jvp_linear(0, 2), transpose=_transpose_scatter)
 def scatter(operand, scatter_indices, updates, dimension_numbers: ScatterDimensionNumbers, *,
             indices_are_sorted: bool = False, unique_indices: bool = False, mode=None) -> Array:  # fmt: skip
     """operand with slices replaced by updates; of slices that overlap, the last stays.
@@ -396,7 +388,8 @@ def scatter(operand, scatter_indices, updates, dimension_numbers: ScatterDimensi
     Source: StableHLO specification, scatter."""
 
 
-@_scatter_family("scatter-add", np.add, "iufc")
+@_scatter_family("scatter-add", np.add, "iufc", jvp=jvp_linear(0, 2),
+                 transpose=_transpose_scatter_sum(lambda ct: ct))  # fmt: skip
 def scatter_add(
     operand,
     scatter_indices,
@@ -410,7 +403,8 @@ def scatter_add(
     """operand with updates added; repeated positions add up. Arguments as in `scatter`."""
 
 
-@_scatter_family("scatter-sub", np.subtract, "iufc")
+@_scatter_family("scatter-sub", np.subtract, "iufc", jvp=jvp_linear(0, 2),
+                 transpose=_transpose_scatter_sum(neg))  # fmt: skip
 def scatter_sub(
     operand,
     scatter_indices,
@@ -424,7 +418,8 @@ def scatter_sub(
     """operand with updates subtracted. Arguments as in `scatter`."""
 
 
-@_scatter_family("scatter-mul", np.multiply, "iufc")
+@_scatter_family("scatter-mul", np.multiply, "iufc", jvp=_jvp_scatter_mul,
+                 transpose=_transpose_scatter_mul)  # fmt: skip
 def scatter_mul(
     operand,
     scatter_indices,
@@ -438,7 +433,7 @@ def scatter_mul(
     """operand multiplied by updates. Arguments as in `scatter`."""
 
 
-@_scatter_family("scatter-min", np.minimum, "biuf")
+@_scatter_family("scatter-min", np.minimum, "biuf", jvp=_jvp_scatter_extremum)
 def scatter_min(
     operand,
     scatter_indices,
@@ -452,7 +447,7 @@ def scatter_min(
     """The smaller of operand and updates; NaN if either is. Arguments as in `scatter`."""
 
 
-@_scatter_family("scatter-max", np.maximum, "biuf")
+@_scatter_family("scatter-max", np.maximum, "biuf", jvp=_jvp_scatter_extremum)
 def scatter_max(
     operand,
     scatter_indices,

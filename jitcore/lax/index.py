@@ -25,9 +25,14 @@ from jitcore.lax.dimension_numbers import (
 )
 from jitcore.lax.elementwise import add, convert_element_type, lt, select_n
 from jitcore.lax.gather_scatter import gather, scatter
-from jitcore.lax.shape import concatenate, own_result, reshape, squeeze
+from jitcore.lax.joining import concatenate
+from jitcore.lax.pad import pad
+from jitcore.lax.shape import own_result, reshape, squeeze
 from jitcore.transforms.batch_rules import rebind
 from jitcore.transforms.batching import batch_values
+from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
+from jitcore.transforms.tangents import fill
+from jitcore.transforms.transpose import is_linear
 
 
 def check_slice_sizes(sizes, shape) -> None:
@@ -119,7 +124,21 @@ def _keep_batch(size, *, start_indices, limit_indices, strides) -> dict:
             "strides": None if strides is None else (1, *strides)}  # fmt: skip
 
 
-@define("slice", lower=_lower_slice, impl=own_result(_slice), aval=_slice_aval, batch=rebind(_keep_batch),
+def _transpose_slice(ct, x, *, start_indices, limit_indices, strides):
+    steps = strides or (1,) * len(start_indices)
+    # Behind the last element of the slice stands what the step leaps over, and what lies outside.
+    config = tuple((start, extent - start - _spread(size, step), step - 1) for start, extent, size, step in
+                   zip(start_indices, x.aval.shape, aval_of(ct).shape, steps))  # fmt: skip
+    return pad.primitive.bind(ct, np.zeros((), x.aval.dtype)[()], padding_config=config)
+
+
+def _spread(count, step):
+    """Extent of this number of elements at this distance."""
+    return count if step == 1 else (count - 1) * step + 1 if count != 0 else 0
+
+
+@define("slice", impl=own_result(_slice), aval=_slice_aval, jvp=jvp_linear(),
+        transpose=transpose_unary(_transpose_slice), batch=rebind(_keep_batch), lower=_lower_slice,
         hlo="slice")  # fmt: skip
 def slice(operand, start_indices: Sequence[int], limit_indices: Sequence[int],
           strides: Sequence[int] | None = None) -> Array:  # fmt: skip
@@ -215,13 +234,19 @@ def _batch_dynamic_slice(primitive, axis, values, batched, *, slice_sizes):
         **_AT_CLAMPED_STARTS)  # fmt: skip
 
 
+def _transpose_dynamic_slice(ct, x, *starts, slice_sizes):
+    return dynamic_update_slice.primitive.bind(fill(x.aval, 0), ct, *starts)
+
+
 @define(
     "dynamic_slice",
-    lower=_lower_dynamic_slice,
-    batch=_batch_dynamic_slice,
-    aval=_dynamic_slice_aval,
-    hlo="dynamic_slice",
     impl=own_result(lambda x, *indices, slice_sizes: x[_clamped_window(x.shape, indices, slice_sizes)]),
+    aval=_dynamic_slice_aval,
+    jvp=jvp_linear(0),
+    transpose=transpose_unary(_transpose_dynamic_slice),
+    batch=_batch_dynamic_slice,
+    lower=_lower_dynamic_slice,
+    hlo="dynamic_slice",
 )
 def dynamic_slice(
     operand, start_indices, slice_sizes, *, allow_negative_indices: bool | Sequence[bool] = True
@@ -269,14 +294,26 @@ def _batch_dynamic_update_slice(primitive, axis, values, batched):
         dimension_numbers=ScatterDimensionNumbers(dims, (), dims), **_AT_CLAMPED_STARTS)  # fmt: skip
 
 
+def _transpose_dynamic_update_slice(primitive, ct, operands):
+    x, update, *starts = operands
+    aval = update.aval if is_linear(update) else aval_of(update)
+    x_ct = primitive.bind(ct, fill(aval, 0), *starts) if is_linear(x) else None
+    update_ct = None
+    if is_linear(update):
+        update_ct = dynamic_slice.primitive.bind(ct, *starts, slice_sizes=aval.shape)
+    return [x_ct, update_ct, *[None] * len(starts)]
+
+
 @define(
     "dynamic_update_slice",
-    lower=_lower_dynamic_update_slice,
-    batch=_batch_dynamic_update_slice,
-    stored_operands=(0,),
-    updates_operand=True,
     impl=_dynamic_update_slice,
     aval=_dynamic_update_slice_aval,
+    jvp=jvp_linear(0, 1),
+    transpose=_transpose_dynamic_update_slice,
+    batch=_batch_dynamic_update_slice,
+    lower=_lower_dynamic_update_slice,
+    stored_operands=(0,),
+    updates_operand=True,
     hlo="dynamic_update_slice",
 )
 def dynamic_update_slice(operand, update, start_indices, *,

@@ -14,12 +14,17 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
-from jitcore.lax.define import define, to_operands
-from jitcore.lax.elementwise import add, conj, div
+from jitcore.lax import linalg_derivatives as derivatives
+from jitcore.lax.define import cast, define, to_operands
+from jitcore.lax.elementwise import add, conj, div, neg
 from jitcore.lax.lazy import LazyModule
-from jitcore.lax.shape import broadcast_in_dim, reshape, squeeze, transpose
+from jitcore.lax.linalg_derivatives import conjugate_transpose, multiply, transpose_matrix
+from jitcore.lax.shape import broadcast_in_dim, reshape, squeeze
 from jitcore.transforms.batch_rules import rebind
 from jitcore.transforms.batching import move_axis
+from jitcore.transforms.derivative_rules import jvp_zero
+from jitcore.transforms.tangents import is_zero, zero_like
+from jitcore.transforms.transpose import is_linear
 
 scipy_linalg = LazyModule("scipy.linalg")
 
@@ -74,13 +79,6 @@ def _ndarray_aval(x: np.ndarray) -> ShapedArray:
     return ShapedArray(x.shape, x.dtype)
 
 
-def conjugate_transpose(x) -> Array:
-    """The last two axes swapped, complex elements conjugated."""
-    aval = aval_of(x)
-    x = conj(x) if dtypes.is_complex(aval.dtype) else x
-    return transpose(x, (*range(aval.ndim - 2), aval.ndim - 1, aval.ndim - 2))
-
-
 def _symmetrize(x) -> Array:
     return div(add(x, conjugate_transpose(x)), 2)
 
@@ -96,7 +94,12 @@ def _cholesky(x):
     return np.tril(out)
 
 
-@define("cholesky", impl=_cholesky, aval=_cholesky_aval, batch=rebind(), hlo="cholesky")
+def _jvp_cholesky(primitive, primals, tangents):
+    factor = primitive.bind(*primals)
+    return factor, derivatives.cholesky_tangent(factor, *tangents)
+
+
+@define("cholesky", impl=_cholesky, aval=_cholesky_aval, jvp=_jvp_cholesky, batch=rebind(), hlo="cholesky")
 def cholesky(x, *, symmetrize_input: bool = True) -> Array:
     """The lower triangular L with `L @ L^H = x`.
 
@@ -141,7 +144,13 @@ def pivots_to_permutation(pivots: np.ndarray, size: int) -> np.ndarray:
     return permutation
 
 
-@define("lu", impl=_lu, aval=_lu_aval, batch=rebind(), multiple_results=True)
+def _jvp_lu(primitive, primals, tangents):
+    factors, pivots, permutation = primitive.bind(*primals)
+    tangent = derivatives.lu_tangent(factors, permutation, *tangents)
+    return [factors, pivots, permutation], [tangent, zero_like(pivots), zero_like(permutation)]
+
+
+@define("lu", impl=_lu, aval=_lu_aval, jvp=_jvp_lu, batch=rebind(), multiple_results=True)
 def lu(x) -> list[Array]:
     """LU decomposition with partial pivoting.
 
@@ -162,7 +171,7 @@ def _permutation_aval(pivots: ShapedArray, *, permutation_size: int) -> ShapedAr
     return ShapedArray((*pivots.shape[:-1], permutation_size), dtypes.int32)
 
 
-@define("lu_pivots_to_permutation", aval=_permutation_aval, batch=rebind(),
+@define("lu_pivots_to_permutation", aval=_permutation_aval, jvp=jvp_zero, batch=rebind(),
         impl=lambda pivots, *, permutation_size: pivots_to_permutation(pivots, permutation_size))  # fmt: skip
 def lu_pivots_to_permutation(pivots, permutation_size: int) -> Array:
     """The permutation of an `lu`. pivots: int[..., k]; returns int32[..., permutation_size]."""
@@ -186,7 +195,16 @@ def _qr(x, *, pivoting: bool, full_matrices: bool):
     return run_per_matrix(run, _qr_aval(_ndarray_aval(x), pivoting=True, full_matrices=full_matrices), x)
 
 
-@define("qr", impl=_qr, aval=_qr_aval, batch=rebind(), multiple_results=True)
+def _jvp_qr(primitive, primals, tangents, *, pivoting: bool, full_matrices: bool):
+    (x,), (t,) = primals, tangents
+    outs = primitive.bind(x, pivoting=pivoting, full_matrices=full_matrices)
+    if pivoting:
+        x, t = (derivatives.take_columns(each, outs[2]) for each in (x, t))
+    found = derivatives.qr_tangents(x, outs[0], outs[1], t, full_matrices)
+    return outs, [*found, *map(zero_like, outs[2:])]
+
+
+@define("qr", impl=_qr, aval=_qr_aval, jvp=_jvp_qr, batch=rebind(), multiple_results=True)
 def qr(x, *, pivoting: bool = False, full_matrices: bool = True) -> tuple[Array, ...]:
     """QR decomposition: `x = Q @ R`, or `x[:, p] = Q @ R` with pivoting.
 
@@ -217,7 +235,14 @@ def _eigh(x, *, lower: bool, sort_eigenvalues: bool, subset_by_index):
     return [vectors[..., start:stop], values[..., start:stop]]
 
 
-@define("eigh", impl=_eigh, aval=_eigh_aval, batch=rebind(), multiple_results=True)
+def _jvp_eigh(primitive, primals, tangents, *, subset_by_index, **params):
+    if subset_by_index not in (None, (0, aval_of(primals[0]).shape[-1])):
+        raise NotImplementedError("Derivatives not defined for partial eigen decomposition.")
+    vectors, values = primitive.bind(*primals, subset_by_index=subset_by_index, **params)
+    return [vectors, values], list(derivatives.eigh_tangents(vectors, values, *tangents))
+
+
+@define("eigh", impl=_eigh, aval=_eigh_aval, jvp=_jvp_eigh, batch=rebind(), multiple_results=True)
 def eigh(x, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True,
          subset_by_index: tuple[int, int] | None = None) -> tuple[Array, Array]:  # fmt: skip
     """Eigenvectors and eigenvalues of a Hermitian matrix.
@@ -234,16 +259,16 @@ def eigh(x, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalu
     return vectors, values
 
 
-def _eig_aval(
-    x: ShapedArray, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool
-) -> list[ShapedArray]:
+def _eig_aval(x: ShapedArray, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool,
+              enable_eigvec_derivs: bool = False) -> list[ShapedArray]:  # fmt: skip
     _check_matrix("eig", x, square=True)
     size, dtype = x.shape[-1], dtypes.complex_dtype(x.dtype)
     count = int(compute_left_eigenvectors) + int(compute_right_eigenvectors)
     return [_matrix_aval(x, size, dtype=dtype), *[_matrix_aval(x, size, size, dtype=dtype)] * count]
 
 
-def _eig(x, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool):
+def _eig(x, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool,
+         enable_eigvec_derivs: bool = False):  # fmt: skip
     left, right = compute_left_eigenvectors, compute_right_eigenvectors
 
     def run(matrix):
@@ -256,11 +281,40 @@ def _eig(x, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool
     return run_per_matrix(run, avals, x)
 
 
-@define("eig", impl=_eig, aval=_eig_aval, batch=rebind(), multiple_results=True)
-def eig(x, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True) -> list[Array]:
-    """Eigenvalues, then left, then right eigenvectors (as columns) of a general matrix; all complex."""
+def _jvp_eig(primitive, primals, tangents, *, compute_left_eigenvectors: bool,
+             compute_right_eigenvectors: bool, enable_eigvec_derivs: bool):  # fmt: skip
+    left, right = compute_left_eigenvectors, compute_right_eigenvectors
+    if (left or right) and not enable_eigvec_derivs:
+        raise NotImplementedError(
+            "Derivatives of non-symmetric eigenvectors are only valid under assumptions on the input that "
+            "jitcore cannot check (see the enable_eigvec_derivs argument to lax.linalg.eig). Pass "
+            "enable_eigvec_derivs=True to lax.linalg.eig to opt in.")  # fmt: skip
+    (x,), (t,) = primals, tangents
+    values, *vectors = primitive.bind(
+        x, compute_left_eigenvectors=left, compute_right_eigenvectors=True,
+        enable_eigvec_derivs=enable_eigvec_derivs)  # fmt: skip
+    t = cast(t, aval_of(t), aval_of(values).dtype, False)
+    if not (left or right):
+        return [values], [derivatives.eigenvalue_tangents(vectors[-1], t)]
+    d_values, d_right = derivatives.eigenvector_tangents(values, vectors[-1], t)
+    outs, found = [values], [d_values]
+    if left:
+        adjoint = conjugate_transpose(t)
+        outs.append(vectors[0])
+        found.append(derivatives.eigenvector_tangents(conj(values), vectors[0], adjoint)[1])
+    return [*outs, *vectors[-1:] * right], [*found, *[d_right] * right]
+
+
+@define("eig", impl=_eig, aval=_eig_aval, jvp=_jvp_eig, batch=rebind(), multiple_results=True)
+def eig(x, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True,
+        enable_eigvec_derivs: bool = False) -> list[Array]:  # fmt: skip
+    """Eigenvalues, then left, then right eigenvectors (as columns) of a general matrix; all complex.
+
+    enable_eigvec_derivs: allow derivatives of eigenvectors, which exist where eigenvalues are distinct and
+    the largest component of each vector is unique."""
     return eig.primitive.bind(x, compute_left_eigenvectors=compute_left_eigenvectors,
-                              compute_right_eigenvectors=compute_right_eigenvectors)  # fmt: skip
+                              compute_right_eigenvectors=compute_right_eigenvectors,
+                              enable_eigvec_derivs=enable_eigvec_derivs)  # fmt: skip
 
 
 def _schur_aval(x: ShapedArray, *, compute_schur_vectors: bool) -> list[ShapedArray]:
@@ -309,7 +363,18 @@ def _svd(x, *, full_matrices: bool, compute_uv: bool):
     )
 
 
-@define("svd", impl=_svd, aval=_svd_aval, batch=rebind(), multiple_results=True)
+def _jvp_svd(primitive, primals, tangents, *, full_matrices: bool, compute_uv: bool):
+    (x,), (t,) = primals, tangents
+    rows, columns = aval_of(x).shape[-2:]
+    if compute_uv and full_matrices and rows != columns:
+        raise NotImplementedError("Singular value decomposition JVP not implemented for full matrices")
+    values, left, right = primitive.bind(x, full_matrices=False, compute_uv=True)
+    if not compute_uv:
+        return [values], [derivatives.singular_value_tangents(left, right, t)[0]]
+    return [values, left, right], list(derivatives.svd_tangents(values, left, right, t))
+
+
+@define("svd", impl=_svd, aval=_svd_aval, jvp=_jvp_svd, batch=rebind(), multiple_results=True)
 def svd(x, *, full_matrices: bool = True, compute_uv: bool = True) -> Array | tuple[Array, Array, Array]:
     """Singular value decomposition `x = U @ diag(s) @ V^H`.
 
@@ -349,6 +414,35 @@ def _triangular_solve(a, b, *, left_side: bool, lower: bool, transpose_a: bool, 
     return run_per_matrix(run, [_ndarray_aval(b)], a, b)[0]
 
 
+def _jvp_triangular_solve(primitive, primals, tangents, *, left_side: bool, lower: bool, transpose_a: bool,
+                          conjugate_a: bool, unit_diagonal: bool):  # fmt: skip
+    (a, b), (da, db) = primals, tangents
+
+    def run(right):
+        return primitive.bind(a, right, left_side=left_side, lower=lower, transpose_a=transpose_a,
+                              conjugate_a=conjugate_a, unit_diagonal=unit_diagonal)  # fmt: skip
+
+    ans = run(b)
+    if is_zero(da):
+        return ans, run(db)
+    da = neg(derivatives.keep_triangle(da, lower, (-1 if lower else 1) * unit_diagonal))
+    da = conj(da) if conjugate_a and dtypes.is_complex(aval_of(da).dtype) else da
+    da = transpose_matrix(da) if transpose_a else da
+    rows, columns = aval_of(b).shape[-2:]
+    is_wide = rows < columns if left_side else columns < rows
+    if is_zero(db) and is_wide:  # the solution for the square matrix is less work
+        return ans, multiply(run(da), ans) if left_side else multiply(ans, run(da))
+    moved = multiply(da, ans) if left_side else multiply(ans, da)
+    return ans, run(moved if is_zero(db) else add(db, moved))
+
+
+def _transpose_triangular_solve(primitive, ct, operands, *, transpose_a: bool, **params):
+    a, b = operands
+    if is_linear(a):
+        raise NotImplementedError("triangular_solve is not linear in the matrix")
+    return [None, primitive.bind(a, ct, transpose_a=not transpose_a, **params)]
+
+
 def _batch_triangular_solve(primitive, axis, values, batched, *, left_side: bool, **params):
     a, b = values
     if batched[0]:
@@ -364,6 +458,7 @@ def _batch_triangular_solve(primitive, axis, values, batched, *, left_side: bool
 
 
 @define("triangular_solve", impl=_triangular_solve, aval=_triangular_solve_aval,
+        jvp=_jvp_triangular_solve, transpose=_transpose_triangular_solve,
         batch=_batch_triangular_solve, hlo="triangular_solve")  # fmt: skip
 def triangular_solve(a, b, *, left_side: bool = False, lower: bool = False, transpose_a: bool = False,
                      conjugate_a: bool = False, unit_diagonal: bool = False) -> Array:  # fmt: skip

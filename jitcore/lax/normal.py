@@ -5,17 +5,36 @@ In: floats. Out: the same dtype. SciPy computes them; backends call the implemen
 
 from __future__ import annotations
 
+import math
+
+from jitcore.lax.elementary import exp
+from jitcore.lax.elementwise import add, mul, neg, square, sub
 from jitcore.lax.lazy import LazyModule
 from jitcore.lax.special import special_function
 
 special = LazyModule("scipy.special")
 
 
-@special_function(impl=special.ndtri, domain=(0.01, 0.99))
+def _half_square(x):
+    return mul(square(x), 0.5)
+
+
+def _ndtri_slope(ans):
+    return mul(exp(_half_square(ans)), math.sqrt(2 * math.pi))
+
+
+@special_function(impl=special.ndtri, domain=(0.01, 0.99),
+                  jvp=lambda t, ans, p: mul(t, _ndtri_slope(ans)))  # fmt: skip
 def ndtri(p):
     """x such that a standard normal number is below x with probability p. p: in [0, 1], NaN outside."""
 
 
-@special_function(impl=special.log_ndtr, domain=(-10, 10))
+def _log_ndtr_slope(ans, x):
+    """Density over probability, as the exponential of a difference: both may underflow."""
+    return exp(sub(neg(add(_half_square(x), math.log(math.sqrt(2 * math.pi)))), ans))
+
+
+@special_function(impl=special.log_ndtr, domain=(-10, 10),
+                  jvp=lambda t, ans, x: mul(t, _log_ndtr_slope(ans, x)))  # fmt: skip
 def log_ndtr(x):
     """Logarithm of the probability that a standard normal number is below x."""

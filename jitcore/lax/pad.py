@@ -12,11 +12,15 @@ import numpy as np
 
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.primitive import registry
 from jitcore.lax.arguments import to_extent
 from jitcore.lax.define import define, to_operands
 from jitcore.lax.elementwise import select_n
 from jitcore.lax.shape import broadcast_in_dim, full
 from jitcore.transforms.batching import batch_values
+from jitcore.transforms.derivative_rules import jvp_linear
+from jitcore.transforms.tangents import fill
+from jitcore.transforms.transpose import is_linear
 
 
 def _padded_extent(extent, low, high, interior):
@@ -88,12 +92,40 @@ def _batch_pad(primitive, axis, values, batched, *, padding_config):
     return select_n(outside, padded, broadcast_in_dim(padding, aval_of(padded).shape, (0,)))
 
 
+def _transpose_pad(primitive, ct, operands, *, padding_config):
+    x, padding = operands
+    return [_unpad(ct, x.aval.shape, padding_config) if is_linear(x) else None,
+            _sum_padding(ct, aval_of(x.aval if is_linear(x) else x).shape, padding_config)
+            if is_linear(padding) else None]  # fmt: skip
+
+
+def _unpad(ct, shape, padding_config):
+    """The elements that were those of the operand; zero where it was cropped."""
+    crops = tuple((max(-low, 0), max(-high, 0), 0) for low, high, _ in padding_config)
+    if any(map(any, crops)):
+        ct = pad.primitive.bind(ct, np.zeros((), aval_of(ct).dtype)[()], padding_config=crops)
+    starts = tuple(max(low, 0) for low, _, _ in padding_config)
+    ends = tuple(extent - max(high, 0) for extent, (_, high, _) in zip(aval_of(ct).shape, padding_config))
+    steps = tuple(interior + 1 for _, _, interior in padding_config)
+    steps = None if all(step == 1 for step in steps) else steps
+    return registry["slice"].bind(ct, start_indices=starts, limit_indices=ends, strides=steps)
+
+
+def _sum_padding(ct, shape, padding_config):
+    """The sum of what was put between and around the elements."""
+    within = pad.primitive.bind(full(shape, True), np.False_, padding_config=padding_config)
+    around = select_n(within, ct, fill(aval_of(ct), 0))
+    return registry["reduce_sum"].bind(around, axes=tuple(range(len(shape))))
+
+
 @define(
     "pad",
-    lower=_lower_pad,
-    batch=_batch_pad,
     impl=lambda x, value, *, padding_config: pad_ndarray(x, value, padding_config),
     aval=_pad_aval,
+    jvp=jvp_linear(),
+    transpose=_transpose_pad,
+    batch=_batch_pad,
+    lower=_lower_pad,
     hlo="pad",
 )
 def pad(operand, padding_value, padding_config: Sequence[tuple[int, int, int]]) -> Array:

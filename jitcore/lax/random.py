@@ -82,8 +82,8 @@ def _lower_threefry(builder, k1, k2, x0, x1) -> list:
     return [x0, x1]
 
 
-@define("threefry2x32", impl=_threefry, aval=_threefry_aval, lower=_lower_threefry, batch=batch_elementwise,
-        multiple_results=True)  # fmt: skip
+@define("threefry2x32", impl=_threefry, aval=_threefry_aval, batch=batch_elementwise,
+        lower=_lower_threefry, multiple_results=True)  # fmt: skip
 def threefry2x32(k1, k2, x0, x1) -> list[Array]:
     """Hashes the counter (x0, x1) under the key (k1, k2), element by element.
 

@@ -7,6 +7,7 @@ float16 and bfloat16 accumulate in float32; integers keep their dtype and wrap; 
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -16,10 +17,13 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.primitive import registry
 from jitcore.core.trace import trace_to_jaxpr
 from jitcore.lax import bits, elementwise
 from jitcore.lax.define import cast, define
+from jitcore.lax.shape import broadcast_in_dim, reshape, transpose
 from jitcore.transforms.batch_rules import rebind, shift
+from jitcore.transforms.derivative_rules import jvp_linear, jvp_zero, transpose_unary
 
 
 # -- monoids --------------------------------------------------------------------------------------------
@@ -102,15 +106,15 @@ def _reduction_aval(name: str, accepts: str, x: ShapedArray, *, axes) -> ShapedA
 _batch_axes = rebind(lambda size, *, axes, **_: {"axes": shift(axes)})
 
 
-def _reduction(name: str, combine: str, accepts: str):
-    """The family: `name` folds with the monoid `combine`; accepts: dtype kinds."""
+def _reduction(name: str, combine: str, accepts: str, jvp=None, transpose=None):
+    """The family: `name` folds with the monoid `combine`; accepts: dtype kinds; jvp, transpose: rules."""
     monoid = MONOIDS[combine]
 
     def attach(function):
         define(name, impl=lambda x, *, axes: reduce_ndarray(monoid, x, axes), hlo="reduce", monoid=combine,
                lower=lambda builder, x, *, axes: builder.reduce(combine, x, axes),
-               aval=functools.partial(_reduction_aval, name, accepts), batch=_batch_axes, family="reduction",
-               accepts=accepts)(function)  # fmt: skip
+               aval=functools.partial(_reduction_aval, name, accepts), jvp=jvp, transpose=transpose,
+               batch=_batch_axes, family="reduction", accepts=accepts)(function)  # fmt: skip
 
         @functools.wraps(function)
         def public(operand, axes):
@@ -121,22 +125,67 @@ def _reduction(name: str, combine: str, accepts: str):
     return attach
 
 
-@_reduction("reduce_sum", "add", "iufc")
+def _put_back(x, like: ShapedArray, axes):
+    """What a reduction of `like` gave, at each of the positions that it was made of."""
+    kept = tuple(axis for axis in range(like.ndim) if axis not in axes)
+    return broadcast_in_dim(x, like.shape, kept)
+
+
+def _jvp_product(primitive, primals, tangents, *, axes):
+    """Each tangent times the product of all other factors, which is no quotient: factors may be zero."""
+    (x,), (t,) = primals, tangents
+    others = _multiply_others(x, axes)
+    return primitive.bind(x, axes=axes), reduce_sum(elementwise.mul(t, others), axes)
+
+
+def _multiply_others(x, axes):
+    """At each position the product over the axes of all elements but the one there."""
+    if len(axes) == 1:
+        return elementwise.mul(_multiply_before(x, *axes, False), _multiply_before(x, *axes, True))
+    shape = aval_of(x).shape
+    kept = tuple(axis for axis in range(len(shape)) if axis not in axes)
+    order = (*axes, *kept)
+    folded = (math.prod(shape[axis] for axis in axes), *(shape[axis] for axis in kept))
+    others = _multiply_others(reshape(transpose(x, order), folded), (0,))
+    unfolded = reshape(others, tuple(shape[axis] for axis in order))
+    return transpose(unfolded, tuple(map(order.index, range(len(shape)))))
+
+
+def _multiply_before(x, axis: int, reverse: bool):
+    """The products of the elements before each along an axis; of those behind it for reverse."""
+    aval = aval_of(x)
+    edges = [(0, 0, 0)] * aval.ndim
+    edges[axis] = (-1, 1, 0) if reverse else (1, -1, 0)
+    shifted = registry["pad"].bind(x, np.ones((), aval.dtype)[()], padding_config=tuple(edges))
+    return registry["cumprod"].bind(shifted, axis=axis, reverse=reverse)
+
+
+def _jvp_extremum(primitive, primals, tangents, *, axes):
+    """The mean of the tangents of the elements that are equal to the extremum."""
+    (x,), (t,) = primals, tangents
+    ans = primitive.bind(x, axes=axes)
+    found = elementwise.eq(x, _put_back(ans, aval_of(x), axes))
+    found = elementwise.convert_element_type(found, aval_of(x).dtype)
+    return ans, elementwise.div(reduce_sum(elementwise.mul(t, found), axes), reduce_sum(found, axes))
+
+
+@_reduction("reduce_sum", "add", "iufc", jvp=jvp_linear(),
+            transpose=transpose_unary(lambda ct, x, *, axes: _put_back(ct, x.aval, axes)))  # fmt: skip
 def reduce_sum(operand, axes: Sequence[int]) -> Array:
     """Sum over these axes. Raises: TypeError for bools; ValueError for axes that operand lacks."""
 
 
-@_reduction("reduce_prod", "mul", "iufc")
+@_reduction("reduce_prod", "mul", "iufc", jvp=_jvp_product)
 def reduce_prod(operand, axes: Sequence[int]) -> Array:
     """Product over these axes."""
 
 
-@_reduction("reduce_max", "max", "biufc")
+@_reduction("reduce_max", "max", "biufc", jvp=_jvp_extremum)
 def reduce_max(operand, axes: Sequence[int]) -> Array:
     """Largest element over these axes; -inf, the smallest integer or False where there is none."""
 
 
-@_reduction("reduce_min", "min", "biufc")
+@_reduction("reduce_min", "min", "biufc", jvp=_jvp_extremum)
 def reduce_min(operand, axes: Sequence[int]) -> Array:
     """Smallest element over these axes; inf, the largest integer or True where there is none."""
 
@@ -232,14 +281,14 @@ def _bind_arg_extremum(primitive, operand, axis: int, index_dtype) -> Array:
     return primitive.bind(operand, axes=(operator.index(axis),), index_dtype=dtypes.canonicalize(index_dtype))
 
 
-@define("argmax", impl=functools.partial(_arg_extremum, np.argmax), aval=_arg_extremum_aval,
+@define("argmax", impl=functools.partial(_arg_extremum, np.argmax), aval=_arg_extremum_aval, jvp=jvp_zero,
         lower=functools.partial(_lower_arg_extremum, "argmax"), batch=_batch_axes)  # fmt: skip
 def argmax(operand, axis: int, index_dtype) -> Array:
     """Index of the first largest element (or NaN) along an axis. index_dtype: integer dtype of it."""
     return _bind_arg_extremum(argmax.primitive, operand, axis, index_dtype)
 
 
-@define("argmin", impl=functools.partial(_arg_extremum, np.argmin), aval=_arg_extremum_aval,
+@define("argmin", impl=functools.partial(_arg_extremum, np.argmin), aval=_arg_extremum_aval, jvp=jvp_zero,
         lower=functools.partial(_lower_arg_extremum, "argmin"), batch=_batch_axes)  # fmt: skip
 def argmin(operand, axis: int, index_dtype) -> Array:
     """Index of the first smallest element (or NaN) along an axis. index_dtype: integer dtype of it."""
@@ -269,8 +318,9 @@ def _reduce_precision_aval(x: ShapedArray, *, exponent_bits: int, mantissa_bits:
     return x
 
 
-@define("reduce_precision", impl=_reduce_precision, aval=_reduce_precision_aval, hlo="reduce_precision",
-        batch=rebind())  # fmt: skip
+@define("reduce_precision", impl=_reduce_precision, aval=_reduce_precision_aval, jvp=jvp_linear(),
+        transpose=transpose_unary(lambda ct, x, **format: reduce_precision(ct, **format)),
+        batch=rebind(), hlo="reduce_precision")  # fmt: skip
 def reduce_precision(operand, exponent_bits: int, mantissa_bits: int) -> Array:
     """operand rounded to a format with that many bits, in its own dtype; the format's subnormals become 0."""
     return reduce_precision.primitive.bind(operand, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)

@@ -21,6 +21,7 @@ from jitcore.core.symbolic import is_symbolic
 from jitcore.core.trace import Tracer, origin_of, to_array, to_numpy, user_snippet
 from jitcore.lax import control
 from jitcore.lax.define import define
+from jitcore.lax.scan_derivatives import jvp_scan, split_operands, split_scan, transpose_scan
 from jitcore.transforms.batching import Unmapped, batch_values, move_axis
 from jitcore.tree_util import tree_flatten, treedef_tuple
 
@@ -37,12 +38,6 @@ def _run_scan(*args: np.ndarray, jaxpr: ClosedJaxpr, length: int, reverse: bool,
             for stack, y in zip(stacked, outs[num_carry:]):
                 stack[i] = y
     return [*carry, *stacked]
-
-
-def split_operands(args, num_consts: int, num_carry: int) -> tuple:
-    """(consts, init, xs) of a `scan` equation's operands."""
-    first_x = num_consts + num_carry
-    return args[:num_consts], args[num_consts:first_x], args[first_x:]
 
 
 def _scan_aval(*avals: ShapedArray, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int,
@@ -76,7 +71,8 @@ def _batch_scan(primitive, axis, values, batched, *, jaxpr, num_consts, num_carr
     return [out if flag else Unmapped(out) for out, flag in zip([*outs[:num_carry], *ys], flags)]
 
 
-@define("scan", impl=_run_scan, aval=_scan_aval, lower=_lower_scan, batch=_batch_scan, multiple_results=True,
+@define("scan", impl=_run_scan, aval=_scan_aval, jvp=jvp_scan, transpose=transpose_scan, partial=split_scan,
+        batch=_batch_scan, lower=_lower_scan, multiple_results=True,
         effects=control.effects_of_jaxprs)  # fmt: skip
 def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
          unroll: int | bool = 1):  # fmt: skip

@@ -1,4 +1,4 @@
-"""Shape primitives: broadcasting, reshaping, permuting, joining, and arrays made from nothing.
+"""Shape primitives: broadcasting, reshaping, permuting, and arrays made from nothing.
 
 In: operands and static shapes. Out: arrays whose elements are those of the operands in another arrangement.
 Implementations return memory of their own, never a view: an operand may be an ndarray that the caller still
@@ -16,6 +16,7 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.primitive import registry
 from jitcore.lax.arguments import (
     canonicalize_axis,
     canonicalize_shape,
@@ -25,6 +26,8 @@ from jitcore.lax.arguments import (
 )
 from jitcore.lax.define import cast, define
 from jitcore.transforms.batch_rules import rebind, shift
+from jitcore.transforms.derivative_rules import jvp_linear, jvp_zero, transpose_unary
+from jitcore.tree_util import tree_map
 
 
 # -- lowering -------------------------------------------------------------------------------------------
@@ -62,33 +65,6 @@ def _lower_rev(builder, x, *, dimensions):
                      for dim, (i, extent) in enumerate(zip(index, x.shape)))  # fmt: skip
 
     return builder.view(x, x.shape, place)
-
-
-def _shift(index, dim: int, offset):
-    return (*index[:dim], index[dim] + offset, *index[dim + 1 :])
-
-
-def _lower_concatenate(builder, *xs, dimension):
-    regions, start = [], 0
-    for x in xs:
-        regions.append(builder.region(x, lambda index, start=start: _shift(index, dimension, start)))
-        start = start + x.shape[dimension]
-    shape = [start if dim == dimension else extent for dim, extent in enumerate(xs[0].shape)]
-    return builder.regions(shape, xs[0].dtype, None, regions)
-
-
-def _lower_split(builder, x, *, sizes, axis):
-    parts, start = [], 0
-    for size in sizes:
-        shape = [size if dim == axis else extent for dim, extent in enumerate(x.shape)]
-        parts.append(builder.view(x, shape, lambda index, start=start: _shift(index, axis, start)))
-        start = start + size
-    return parts
-
-
-def _lower_tile(builder, x, *, reps):
-    shape = [extent * count for extent, count in zip(x.shape, reps)]
-    return builder.view(x, shape, lambda index: tuple(i.mod(extent) for i, extent in zip(index, x.shape)))
 
 
 def own_result(impl):
@@ -133,13 +109,28 @@ def _broadcast_in_dim(x, *, shape, broadcast_dimensions):
     return np.broadcast_to(x.reshape(expanded), shape)
 
 
+def _transpose_broadcast(ct, x, *, shape, broadcast_dimensions):
+    repeated = set(range(len(shape)))
+    repeated -= {dim for dim, extent in zip(broadcast_dimensions, x.aval.shape) if extent == shape[dim]}
+    wide = tuple(dim for dim in sorted(repeated) if not shape[dim] == 1)
+    if wide:
+        ct = registry["reduce_sum"].bind(ct, axes=wide)
+    return reshape(ct, x.aval.shape)
+
+
 @define(
     "broadcast_in_dim",
-    lower=_lower_broadcast_in_dim,
-    batch=rebind(lambda size, *, shape, broadcast_dimensions: {
-        "shape": (size, *shape), "broadcast_dimensions": (0, *shift(broadcast_dimensions))}),
     impl=own_result(_broadcast_in_dim),
     aval=_broadcast_in_dim_aval,
+    jvp=jvp_linear(),
+    transpose=transpose_unary(_transpose_broadcast),
+    batch=rebind(
+        lambda size, *, shape, broadcast_dimensions: {
+            "shape": (size, *shape),
+            "broadcast_dimensions": (0, *shift(broadcast_dimensions)),
+        }
+    ),
+    lower=_lower_broadcast_in_dim,
     hlo="broadcast_in_dim",
 )
 def broadcast_in_dim(operand, shape, broadcast_dimensions: Sequence[int]) -> Array:
@@ -215,8 +206,16 @@ def _add_batch_size(size, *, new_sizes, dimensions) -> dict:
     return {"new_sizes": (size, *new_sizes), "dimensions": dimensions}
 
 
-@define("reshape", lower=_lower_reshape, impl=own_result(_reshape), aval=_reshape_aval, hlo="reshape",
-        batch=rebind(_add_batch_size))  # fmt: skip
+def _transpose_reshape(ct, x, *, new_sizes, dimensions):
+    if dimensions is None:
+        return reshape(ct, x.aval.shape)
+    ct = reshape(ct, [x.aval.shape[dim] for dim in dimensions])
+    return transpose(ct, invert_permutation(dimensions))
+
+
+@define("reshape", impl=own_result(_reshape), aval=_reshape_aval, jvp=jvp_linear(),
+        transpose=transpose_unary(_transpose_reshape), batch=rebind(_add_batch_size), lower=_lower_reshape,
+        hlo="reshape")  # fmt: skip
 def reshape(operand, new_sizes, dimensions: Sequence[int] | None = None) -> Array:
     """The same elements, in row-major order, with another shape.
 
@@ -240,12 +239,19 @@ def _transpose_aval(x: ShapedArray, *, permutation) -> ShapedArray:
     return x.update(shape=tuple(x.shape[dim] for dim in permutation))
 
 
+def invert_permutation(permutation: Sequence[int]) -> tuple[int, ...]:
+    """The permutation that brings axes back."""
+    return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
+
+
 @define(
     "transpose",
-    lower=_lower_transpose,
-    batch=rebind(lambda size, *, permutation: {"permutation": (0, *shift(permutation))}),
     impl=own_result(lambda x, *, permutation: x.transpose(permutation)),
     aval=_transpose_aval,
+    jvp=jvp_linear(),
+    transpose=transpose_unary(lambda ct, x, *, permutation: transpose(ct, invert_permutation(permutation))),
+    batch=rebind(lambda size, *, permutation: {"permutation": (0, *shift(permutation))}),
+    lower=_lower_transpose,
     hlo="transpose",
 )
 def transpose(operand, permutation: Sequence[int]) -> Array:
@@ -265,10 +271,12 @@ def _squeeze_aval(x: ShapedArray, *, dimensions) -> ShapedArray:
 
 @define(
     "squeeze",
-    lower=_lower_squeeze,
-    batch=rebind(lambda size, *, dimensions: {"dimensions": shift(dimensions)}),
     impl=own_result(lambda x, *, dimensions: np.squeeze(x, dimensions)),
     aval=_squeeze_aval,
+    jvp=jvp_linear(),
+    transpose=transpose_unary(lambda ct, x, *, dimensions: reshape(ct, x.aval.shape)),
+    batch=rebind(lambda size, *, dimensions: {"dimensions": shift(dimensions)}),
+    lower=_lower_squeeze,
     hlo="reshape",
 )
 def squeeze(array, dimensions: Sequence[int]) -> Array:
@@ -298,10 +306,12 @@ def _rev_aval(x: ShapedArray, *, dimensions) -> ShapedArray:
 
 @define(
     "rev",
-    lower=_lower_rev,
-    batch=rebind(lambda size, *, dimensions: {"dimensions": shift(dimensions)}),
     impl=own_result(lambda x, *, dimensions: np.flip(x, dimensions)),
     aval=_rev_aval,
+    jvp=jvp_linear(),
+    transpose=transpose_unary(lambda ct, x, *, dimensions: rev(ct, dimensions)),
+    batch=rebind(lambda size, *, dimensions: {"dimensions": shift(dimensions)}),
+    lower=_lower_rev,
     hlo="reverse",
 )
 def rev(operand, dimensions: Sequence[int]) -> Array:
@@ -309,95 +319,29 @@ def rev(operand, dimensions: Sequence[int]) -> Array:
     return rev.primitive.bind(operand, dimensions=to_ints(dimensions))
 
 
-@define("copy", lower=lambda builder, x: x, batch=rebind(), impl=lambda x: x.copy(), aval=lambda x: x)
+@define("copy", impl=lambda x: x.copy(), aval=lambda x: x, jvp=jvp_linear(),
+        transpose=transpose_unary(lambda ct, x: ct), batch=rebind(), lower=lambda builder, x: x)  # fmt: skip
 def copy(x) -> Array:
     """The same values in memory of their own."""
     return copy.primitive.bind(x)
 
 
+@define("stop_gradient", impl=lambda x: x.copy(), aval=lambda x: x, jvp=jvp_zero, batch=rebind(),
+        lower=lambda builder, x: x)  # fmt: skip
 def stop_gradient(x):
-    """x itself; a derivative does not flow through it. x: array or pytree."""
-    return x
-
-
-# -- joining and splitting ------------------------------------------------------------------------------
-def _concatenate_aval(*avals: ShapedArray, dimension: int) -> ShapedArray:
-    first, shapes = avals[0], ", ".join(str(aval.shape) for aval in avals)
-    if len({aval.dtype for aval in avals}) > 1:
-        raise TypeError("lax.concatenate requires arguments to have the same dtypes, got "
-                        f"{', '.join(aval.dtype.name for aval in avals)}. (Tip: jnp.concatenate is a similar "
-                        "function that does automatic type promotion on inputs).")  # fmt: skip
-    if len({aval.ndim for aval in avals}) > 1:
-        raise TypeError(f"Cannot concatenate arrays with different numbers of dimensions: got {shapes}.")
-    if not 0 <= dimension < first.ndim:
-        raise TypeError(f"concatenate dimension out of bounds: dimension {dimension} for shapes {shapes}.")
-    rest = [aval.shape[:dimension] + aval.shape[dimension + 1 :] for aval in avals]
-    if any(not shape == rest[0] for shape in rest):
-        raise TypeError("Cannot concatenate arrays with shapes that differ in dimensions other than the one "
-                        "being concatenated: "
-                        f"concatenating along dimension {dimension} for shapes {shapes}.")  # fmt: skip
-    extent = functools.reduce(operator.add, [aval.shape[dimension] for aval in avals])
-    shape = first.shape[:dimension] + (extent,) + first.shape[dimension + 1 :]
-    return ShapedArray(shape, first.dtype, all(aval.weak_type for aval in avals))
-
-
-@define(
-    "concatenate",
-    lower=_lower_concatenate,
-    batch=rebind(lambda size, *, dimension: {"dimension": dimension + 1}),
-    impl=lambda *xs, dimension: np.concatenate(xs, dimension),
-    aval=_concatenate_aval,
-    hlo="concatenate",
-)
-def concatenate(operands: Sequence, dimension: int) -> Array:
-    """Joins arrays along an axis that they have.
+    """x itself, as a constant for every derivative.
 
     Args:
-        operands: arrays of one dtype whose shapes agree except along the axis.
-        dimension: the axis, counted from the front.
-    Raises: ValueError for no operands; TypeError when dtypes or shapes do not agree."""
-    if len(operands) == 0:
-        raise ValueError("concatenate requires a non-empty sequences of arrays")
-    if len(operands) == 1 and isinstance(operands[0], Array):
-        return operands[0]
-    return concatenate.primitive.bind(*operands, dimension=operator.index(dimension))
+        x: array or pytree of arrays; integers and bools have no derivative and stay as they are.
+    Returns: like x.
+    Raises: TypeError for a leaf that is not an array."""
+    return tree_map(_stop_gradient, x)
 
 
-def _split_aval(x: ShapedArray, *, sizes, axis: int) -> list[ShapedArray]:
-    check_nonnegative("split", "sizes", sizes)
-    total = functools.reduce(operator.add, sizes, 0)
-    if not total == x.shape[axis]:
-        raise ValueError(
-            f"Sum of sizes {total} must be equal to dimension {axis} of the operand shape {list(x.shape)}"
-        )
-    return [x.update(shape=x.shape[:axis] + (size,) + x.shape[axis + 1 :]) for size in sizes]
-
-
-def _split(x, *, sizes, axis):
-    return [part.copy() for part in np.split(x, np.cumsum(sizes)[:-1], axis)]
-
-
-@define("split", lower=_lower_split, impl=_split, aval=_split_aval, multiple_results=True,
-        batch=rebind(lambda size, *, axis, **_: {"axis": axis + 1}))  # fmt: skip
-def split(operand, sizes: Sequence[int], axis: int = 0) -> list[Array]:
-    """Consecutive parts of operand along an axis. Raises: ValueError when the sizes do not add up."""
-    axis = canonicalize_axis(axis, aval_of(operand).ndim)
-    return split.primitive.bind(operand, sizes=canonicalize_shape(sizes), axis=axis)
-
-
-def _tile_aval(x: ShapedArray, *, reps) -> ShapedArray:
-    if len(reps) != x.ndim:
-        raise TypeError("reps length must be equal to the ndim of x, "
-                        f"got len(reps)={len(reps)} and x.ndim={x.ndim}.")  # fmt: skip
-    check_nonnegative("tile", "reps", reps)
-    return x.update(shape=tuple(extent * rep for extent, rep in zip(x.shape, reps)))
-
-
-@define("tile", lower=_lower_tile, impl=lambda x, *, reps: np.tile(x, reps), aval=_tile_aval,
-        batch=rebind(lambda size, *, reps: {"reps": (1, *reps)}))  # fmt: skip
-def tile(operand, reps: Sequence[int]) -> Array:
-    """Repeats operand `reps[i]` times along axis i."""
-    return tile.primitive.bind(operand, reps=canonicalize_shape(reps))
+def _stop_gradient(leaf):
+    if isinstance(leaf, ConcreteArray) or not dtypes.is_inexact(aval_of(leaf).dtype):
+        return leaf
+    return stop_gradient.primitive.bind(leaf)
 
 
 # -- arrays from nothing --------------------------------------------------------------------------------

@@ -16,9 +16,12 @@ from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.lax.arguments import canonicalize_axis, product
 from jitcore.lax.define import define
+from jitcore.lax.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
+from jitcore.lax.gather_scatter import gather
 from jitcore.lax.reduce import is_half
-from jitcore.lax.shape import broadcasted_iota
+from jitcore.lax.shape import broadcasted_iota, reshape
 from jitcore.transforms.batch_rules import rebind
+from jitcore.transforms.tangents import is_zero, zero_like
 
 
 def _sort_aval(*avals: ShapedArray, dimension: int, is_stable: bool, num_keys: int) -> list[ShapedArray]:
@@ -78,8 +81,25 @@ def _argsort_packed(key: np.ndarray, axis: int) -> np.ndarray:
     return packed.view(np.int64)
 
 
-@define("sort", impl=_sort, aval=_sort_aval, hlo="sort", multiple_results=True,
-        batch=rebind(lambda size, *, dimension, **_: {"dimension": dimension + 1}))  # fmt: skip
+def _take_along(x, order, axis: int):
+    """The elements of x at these distinct places along an axis; the other axes run along."""
+    rest = tuple(dim for dim in range(aval_of(x).ndim) if dim != axis)
+    return gather.primitive.bind(
+        x, reshape(order, (*aval_of(order).shape, 1)), slice_sizes=(1,) * (len(rest) + 1),
+        dimension_numbers=GatherDimensionNumbers((), (axis,), (axis,), rest, rest),
+        mode=GatherScatterMode.PROMISE_IN_BOUNDS, fill_value=None, indices_are_sorted=False,
+        unique_indices=True)  # fmt: skip
+
+
+def _jvp_sort(primitive, primals, tangents, *, dimension: int, **params):
+    places = broadcasted_iota(dtypes.int32, aval_of(primals[0]).shape, dimension)
+    *outs, order = primitive.bind(*primals, places, dimension=dimension, **params)
+    return outs, [t if is_zero(t) else _take_along(t, order, dimension) for t in tangents]
+
+
+@define("sort", impl=_sort, aval=_sort_aval, jvp=_jvp_sort,
+        batch=rebind(lambda size, *, dimension, **_: {"dimension": dimension + 1}), hlo="sort",
+        multiple_results=True)  # fmt: skip
 def sort(operand, dimension: int = -1, is_stable: bool = True, num_keys: int = 1):
     """Sorts along an axis.
 
@@ -161,8 +181,13 @@ def _top_k(x, *, k: int, axis: int):
     return [np.take_along_axis(x, order, axis), order.astype(np.int32)]
 
 
-@define("top_k", impl=_top_k, aval=_top_k_aval, multiple_results=True,
-        batch=rebind(lambda size, *, axis, **_: {"axis": axis + 1}))  # fmt: skip
+def _jvp_top_k(primitive, primals, tangents, *, k: int, axis: int):
+    largest, places = primitive.bind(*primals, k=k, axis=axis)
+    return [largest, places], [_take_along(tangents[0], places, axis), zero_like(places)]
+
+
+@define("top_k", impl=_top_k, aval=_top_k_aval, jvp=_jvp_top_k,
+        batch=rebind(lambda size, *, axis, **_: {"axis": axis + 1}), multiple_results=True)  # fmt: skip
 def top_k(operand, k: int, *, axis: int = -1) -> list[Array]:
     """The k largest elements along an axis, largest first, and their indices (int32).
 

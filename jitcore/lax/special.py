@@ -1,38 +1,109 @@
-"""Special functions: incomplete gamma and beta, Bessel, zeta, polygamma.
+"""Special functions: error function, gamma function, incomplete gamma and beta, Bessel, zeta, polygamma.
 
 In: floats of one dtype and shape (scalars broadcast). Out: the same dtype; outside the domain NaN.
-SciPy computes them; they have no scalar form, so that backends call the implementation as a library routine.
+SciPy computes them. Those made by `special_function` have no scalar form: backends call the implementation as
+a library routine.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from jitcore.lax.define import elementwise
+from jitcore.lax.elementary import exp, log, log1p
+from jitcore.lax.elementwise import abs_, add, div, le, mul, neg, select_n, sign, square, sub
+from jitcore.lax.incomplete_gamma import gammainc_slope
 from jitcore.lax.lazy import LazyModule
 
 special = LazyModule("scipy.special")
 
 
-def special_function(*, impl, name: str | None = None, domain: tuple[float, float]):
+# -- with native forms --------------------------------------------------------------------------------------
+def _gauss(x, factor: float):
+    """factor * exp(-x * x)"""
+    return mul(exp(neg(square(x))), factor)
+
+
+@elementwise(impl=special.erf, accepts="f", domain=(-3, 3), compute_half_in_float32=True,
+             jvp=lambda t, ans, x: mul(t, _gauss(x, 2 / math.sqrt(math.pi))))  # fmt: skip
+def erf(x):
+    """Error function."""
+
+
+@elementwise(impl=special.erfc, accepts="f", domain=(-3, 3), compute_half_in_float32=True,
+             jvp=lambda t, ans, x: mul(t, _gauss(x, -2 / math.sqrt(math.pi))))  # fmt: skip
+def erfc(x):
+    """1 - erf(x), accurate for large x."""
+
+
+@elementwise(impl=special.erfinv, accepts="f", domain=(-0.95, 0.95), compute_half_in_float32=True,
+             jvp=lambda t, ans, x: mul(t, mul(exp(square(ans)), math.sqrt(math.pi) / 2)))  # fmt: skip
+def erf_inv(x):
+    """Inverse of the error function."""
+
+
+@elementwise(impl=special.gammaln, accepts="f", domain=(0.1, 10), compute_half_in_float32=True,
+             jvp=lambda t, ans, x: mul(t, digamma(x)))  # fmt: skip
+def lgamma(x):
+    """Logarithm of the magnitude of the gamma function."""
+
+
+@elementwise(impl=special.digamma, accepts="f", domain=(0.1, 10), compute_half_in_float32=True,
+             jvp=lambda t, ans, x: mul(t, polygamma(1.0, x)))  # fmt: skip
+def digamma(x):
+    """Derivative of lgamma."""
+
+
+# -- library functions --------------------------------------------------------------------------------------
+def special_function(*, impl, domain: tuple[float, float], name: str | None = None, jvp=None):
     """The family: elementwise on floats, computed by SciPy, float16 and bfloat16 in float32."""
 
     def attach(function):
         public = elementwise(
-            impl=impl, accepts="f", name=name, domain=domain, compute_half_in_float32=True
-        )(function)  # fmt: skip
+            impl=impl, accepts="f", name=name, domain=domain, compute_half_in_float32=True, jvp=jvp
+        )(function)
         public.primitive.lower = None
         return public
 
     return attach
 
 
-@special_function(impl=special.gammainc, domain=(0.1, 10))
+def _refuse(message: str, kind: type[Exception] = ValueError):
+    """The derivative by an operand for which there is no formula: it raises this error."""
+
+    def derivative(t, ans, *operands):
+        raise kind(message)
+
+    return derivative
+
+
+def _gamma_density(a, x):
+    return exp(sub(sub(mul(sub(a, 1.0), log(x)), x), lgamma(a)))
+
+
+def _gamma_density_slope(a, x):
+    return mul(_gamma_density(a, x), sub(log(x), digamma(a)))
+
+
+@special_function(impl=gammainc_slope, domain=(0.1, 10),
+                  jvp=(_refuse("igamma_grad_a gradient with respect to a not supported", NotImplementedError),
+                       lambda t, ans, a, x: mul(t, _gamma_density_slope(a, x))))  # fmt: skip
+def igamma_grad_a(a, x):
+    """Derivative of igamma by a. a: positive; x: not negative."""
+
+
+@special_function(impl=special.gammainc, domain=(0.1, 10),
+                  jvp=(lambda t, ans, a, x: mul(t, igamma_grad_a(a, x)),
+                       lambda t, ans, a, x: mul(t, _gamma_density(a, x))))  # fmt: skip
 def igamma(a, x):
     """Regularised lower incomplete gamma function P(a, x). a: positive; x: not negative."""
 
 
-@special_function(impl=special.gammaincc, domain=(0.1, 10))
+@special_function(impl=special.gammaincc, domain=(0.1, 10),
+                  jvp=(lambda t, ans, a, x: mul(t, neg(igamma_grad_a(a, x))),
+                       lambda t, ans, a, x: mul(t, neg(_gamma_density(a, x)))))  # fmt: skip
 def igammac(a, x):
     """Regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x)."""
 
@@ -42,22 +113,43 @@ def _betainc(a, b, x):
     return special.betainc(*(arg.astype(np.float64) for arg in (a, b, x))).astype(a.dtype)
 
 
-@special_function(impl=_betainc, name="regularized_incomplete_beta", domain=(0.1, 0.9))
+def _beta_density(a, b, x):
+    log_beta = sub(add(lgamma(a), lgamma(b)), lgamma(add(a, b)))
+    return exp(sub(add(mul(sub(b, 1.0), log1p(neg(x))), mul(sub(a, 1.0), log(x))), log_beta))
+
+
+_refuse_beta = _refuse("Betainc gradient with respect to a and b not supported.")
+
+
+@special_function(impl=_betainc, name="regularized_incomplete_beta", domain=(0.1, 0.9),
+                  jvp=(_refuse_beta, _refuse_beta,
+                       lambda t, ans, a, b, x: mul(t, _beta_density(a, b, x))))  # fmt: skip
 def betainc(a, b, x):
     """Regularised incomplete beta function I_x(a, b). a, b: positive; x: in [0, 1]."""
 
 
-@special_function(impl=special.i0e, domain=(-10, 10))
+@special_function(impl=special.i0e, domain=(-10, 10),
+                  jvp=lambda t, ans, x: mul(t, sub(bessel_i1e(x), mul(sign(x), ans))))  # fmt: skip
 def bessel_i0e(x):
     """exp(-|x|) times the modified Bessel function of order 0."""
 
 
-@special_function(impl=special.i1e, domain=(-10, 10))
+def _i1e_slope(ans, x):
+    # ans / x at 0 is a half
+    tiny = float(np.finfo(np.float32).tiny)
+    small = le(abs_(x), tiny)
+    ratio = select_n(small, div(ans, select_n(small, x, 1.0)), 0.5)
+    return sub(sub(bessel_i0e(x), mul(sign(x), ans)), ratio)
+
+
+@special_function(impl=special.i1e, domain=(-10, 10), jvp=lambda t, ans, x: mul(t, _i1e_slope(ans, x)))
 def bessel_i1e(x):
     """exp(-|x|) times the modified Bessel function of order 1."""
 
 
-@special_function(impl=special.zeta, domain=(1.1, 10))
+@special_function(impl=special.zeta, domain=(1.1, 10),
+                  jvp=(_refuse("zeta gradient with respect to x is not supported"),
+                       lambda t, ans, x, q: mul(t, neg(mul(x, zeta(add(x, 1.0), q))))))  # fmt: skip
 def zeta(x, q):
     """Hurwitz zeta function, the sum over n of (q + n)**-x. x: greater than 1."""
 
@@ -71,6 +163,8 @@ def _polygamma(m, x):
     return np.where(whole, value, np.nan).astype(x.dtype)
 
 
-@special_function(impl=_polygamma, domain=(1, 10))
+@special_function(impl=_polygamma, domain=(1, 10),
+                  jvp=(_refuse("polygamma gradient with respect to m is not supported"),
+                       lambda t, ans, m, x: mul(t, polygamma(add(m, 1.0), x))))  # fmt: skip
 def polygamma(m, x):
     """Derivative m + 1 times of log(gamma(x)), m a whole number (as a float); NaN for another m."""

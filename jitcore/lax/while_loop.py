@@ -22,10 +22,11 @@ from jitcore.core.interpret import build_program
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.core.trace import to_array, to_numpy
 from jitcore.lax import control, elementwise
-from jitcore.lax.callback import reject_io
 from jitcore.lax.define import cast, define
+from jitcore.lax.loops import Loop
 from jitcore.lax.scan import scan
-from jitcore.transforms.batching import Unmapped, batch_jaxpr, batch_values
+from jitcore.lax.while_derivatives import jvp_while, split_while, transpose_while
+from jitcore.transforms.batching import Unmapped, batch_values
 from jitcore.tree_util import tree_leaves, tree_map, treedef_is_leaf, treedef_tuple
 
 
@@ -81,25 +82,17 @@ def _lower_while(builder, *operands, cond_nconsts, cond_jaxpr, body_nconsts, bod
 
 
 def _batch_while(primitive, axis, values, batched, *, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
-    cond_consts, body_consts, init = split_operands(values, cond_nconsts, body_nconsts)
-    cond_flags, body_flags, init_flags = split_operands(batched, cond_nconsts, body_nconsts)
-    body, flags, _ = control.batch_loop_body(body_jaxpr, axis, body_flags, init_flags)
-    cond, (differs,) = batch_jaxpr(cond_jaxpr, axis, [*cond_flags, *flags])
-    # Lanes are leading axes of every carry, so that inner lanes have to become lanes of the batch.
-    if differs or (_has_lanes(cond_jaxpr=cond_jaxpr) and any(flags)):
-        reject_io("while", cond_jaxpr, body_jaxpr)
-        flags = [True] * len(flags)
-        body, _ = batch_jaxpr(body_jaxpr, axis, [*body_flags, *flags], flags)
-        cond, _ = batch_jaxpr(cond_jaxpr, axis, [*cond_flags, *flags], [True])
-    init = batch_values(axis, init, init_flags, flags)
-    outs = primitive.bind(
-        *cond_consts, *body_consts, *init, cond_nconsts=cond_nconsts, cond_jaxpr=cond,
-        body_nconsts=body_nconsts, body_jaxpr=body)  # fmt: skip
+    loop = Loop(cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts)
+    cond_flags, body_flags, init_flags = loop.split(batched)
+    batched_loop, flags = loop.batch(axis, cond_flags, body_flags, init_flags)
+    cond_consts, body_consts, init = loop.split(values)
+    outs = batched_loop.bind(cond_consts, body_consts, batch_values(axis, init, init_flags, flags))
     return [out if flag else Unmapped(out) for out, flag in zip(outs, flags)]
 
 
-@define("while", impl=_run_while, aval=_while_aval, lower=_lower_while, batch=_batch_while,
-        multiple_results=True, effects=control.effects_of_jaxprs)  # fmt: skip
+@define("while", impl=_run_while, aval=_while_aval, jvp=jvp_while, transpose=transpose_while,
+        partial=split_while, batch=_batch_while, lower=_lower_while, multiple_results=True,
+        effects=control.effects_of_jaxprs)  # fmt: skip
 def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any):
     """Applies body_fun to the carry for as long as cond_fun holds.
 

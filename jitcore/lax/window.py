@@ -6,6 +6,7 @@ In: an operand and window extents, strides, padding and dilations, one per axis.
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Callable, Sequence
 
@@ -14,10 +15,16 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.primitive import registry
 from jitcore.lax.define import define
+from jitcore.lax.dimension_numbers import GatherDimensionNumbers
+from jitcore.lax.elementwise import rem
+from jitcore.lax.gather_scatter import gather
 from jitcore.lax.pad import pad_ndarray
 from jitcore.lax.reduce import MONOIDS, combine_with_initial, is_half, recognize_monoid
+from jitcore.lax.shape import expand_dims, reshape
 from jitcore.transforms.batch_rules import rebind
+from jitcore.transforms.derivative_rules import jvp_linear, jvp_zero, transpose_unary
 
 
 # -- geometry -------------------------------------------------------------------------------------------
@@ -97,39 +104,169 @@ def _reduce_window_aval(
              "base_dilation": base_dilation, "window_dilation": window_dilation}  # fmt: skip
     for fact, values in facts.items():
         _check_per_axis(fact, values, x.ndim)
+    return x.update(shape=_count_all_windows(x, **facts))
+
+
+def _count_all_windows(
+    x: ShapedArray, *, window_dimensions, window_strides, padding, base_dilation, window_dilation
+) -> tuple:
     shape = []
     for axis, (low, high) in enumerate(padding):
         extent = dilated_extent(x.shape[axis], base_dilation[axis]) + low + high
         window = dilated_extent(window_dimensions[axis], window_dilation[axis])
         shape.append(count_windows(extent, window, window_strides[axis]))
-    return x.update(shape=tuple(shape))
+    return tuple(shape)
 
 
-def _reduce_window(
-    combine: str, x, *, window_dimensions, window_strides, padding, base_dilation, window_dilation
-):
-    monoid = MONOIDS[combine]
+def _view_windows(
+    x, outside, *, window_dimensions, window_strides, padding, base_dilation, window_dilation
+) -> np.ndarray:
+    """The windows of x, padded with `outside`: their axes, then those within a window."""
     config = [(low, high, dilation - 1) for (low, high), dilation in zip(padding, base_dilation)]
-    padded = pad_ndarray(x, monoid.identity(x.dtype), config)
-    if monoid.accumulates and is_half(x.dtype):
-        padded = padded.astype(np.float32)
-    axes = range(x.ndim)
-    view = window_view(padded, axes, window_dimensions, window_strides, window_dilation)
+    padded = pad_ndarray(x, outside, config)
+    return window_view(padded, range(x.ndim), window_dimensions, window_strides, window_dilation)
+
+
+def _reduce_window(combine: str, x, **geometry):
+    monoid = MONOIDS[combine]
+    wide = x.astype(np.float32) if monoid.accumulates and is_half(x.dtype) else x
+    view = _view_windows(wide, monoid.identity(wide.dtype), **geometry)
     inner = tuple(range(x.ndim, 2 * x.ndim))
-    return monoid.ufunc.reduce(view, inner, dtype=padded.dtype).astype(x.dtype, copy=False)
+    return monoid.ufunc.reduce(view, inner, dtype=wide.dtype).astype(x.dtype, copy=False)
+
+
+def _lower_windows(builder, x, outside, **geometry):
+    """The windows of x, padded with `outside`, as a view: their axes, then those within a window."""
+    counts, sizes = _count_all_windows(x, **geometry), geometry["window_dimensions"]
+    steps = geometry["window_strides"], geometry["window_dilation"]
+    config = [(low, high, dilation - 1)
+              for (low, high), dilation in zip(geometry["padding"], geometry["base_dilation"])]  # fmt: skip
+    if any(map(any, config)):
+        outside = builder.constant(outside, x.dtype)
+        x = builder.store(registry["pad"].lower(builder, x, outside, padding_config=config))
+
+    def place(index):
+        at, within = index[: x.ndim], index[x.ndim :]
+        return tuple(i * stride + k * dilation for i, k, stride, dilation in zip(at, within, *steps))
+
+    return builder.view(x, (*counts, *sizes), place)
+
+
+def _lower_reduce_window(combine: str, builder, x, **geometry):
+    windows = _lower_windows(builder, x, MONOIDS[combine].identity(x.dtype)[()], **geometry)
+    return builder.reduce(combine, windows, range(x.ndim, 2 * x.ndim))
 
 
 def _add_single_window(size, *, padding, **geometry) -> dict:
     return {"padding": ((0, 0), *padding)} | {name: (1, *values) for name, values in geometry.items()}
 
 
-def _window_reduction(name: str, combine: str, accepts: str):
-    """The family: each window is folded with the monoid `combine`. accepts: dtype kinds."""
+# -- derivatives ------------------------------------------------------------------------------------------
+def _transpose_window_sum(
+    ct, x, *, window_dimensions, window_strides, padding, base_dilation, window_dilation
+):
+    """Each element of x gets the sum over the windows that it is in: windows on the dilated cotangent."""
+    pads = []
+    for axis, (before, _) in enumerate(padding):
+        reach = dilated_extent(window_dimensions[axis], window_dilation[axis]) - 1
+        inside = dilated_extent(x.aval.shape[axis], base_dilation[axis])
+        outside = dilated_extent(aval_of(ct).shape[axis], window_strides[axis])
+        pads.append((reach - before, inside + before - outside))
+    return reduce_window_sum(ct, window_dimensions, base_dilation, pads, window_strides, window_dilation)
+
+
+def _find_extrema(x, *, extremum: str, **geometry):
+    """For each window the place of its first extreme element (or NaN) in flat x; -1 in the padding."""
+    places = np.arange(x.size, dtype=_place_dtype(x.shape)).reshape(x.shape)
+    better = np.greater if extremum == "max" else np.less
+    values = _view_windows(x, MONOIDS[extremum].identity(x.dtype), **geometry)
+    places = _view_windows(places, np.array(-1, places.dtype), **geometry)
+    best, found = (view[(..., *[0] * x.ndim)].copy() for view in (values, places))
+    for offset in np.ndindex(geometry["window_dimensions"]):
+        value = values[(..., *offset)]
+        wins = better(value, best) | ((value != value) & (best == best))
+        np.copyto(best, value, where=wins)
+        np.copyto(found, places[(..., *offset)], where=wins)
+    return found
+
+
+def _place_dtype(shape) -> np.dtype:
+    return dtypes.int32 if math.prod(shape) < 2**31 else dtypes.int64
+
+
+def _batch_places(primitive, axis, values, batched, /, *, extremum: str, **geometry):
+    (x,) = values
+    places = primitive.bind(x, extremum=extremum, **_add_single_window(axis.size, **geometry))
+    size = math.prod(aval_of(x).shape[1:])
+    return rem(places, np.asarray(size, aval_of(places).dtype)[()])
+
+
+def _lower_places(builder, x, *, extremum: str, **geometry):
+    windows = _lower_windows(builder, x, MONOIDS[extremum].identity(x.dtype)[()], **geometry)
+    counts, sizes = windows.shape[: x.ndim], windows.shape[x.ndim :]
+    windows = builder.reshape(windows, (*counts, math.prod(sizes)))
+    chosen = builder.store(builder.arg_reduce(f"arg{extremum}", windows, x.ndim, dtypes.int32))
+
+    def locate(index, expr):
+        """The chosen element on each axis of x, dilated."""
+        step, within = builder.dynamic_index(expr, 0, math.prod(sizes) - 1), []
+        for size in reversed(sizes):
+            within.insert(0, step.mod(size))
+            step = step.floordiv(size)
+        steps = geometry["window_strides"], geometry["window_dilation"], geometry["padding"]
+        return [i * stride + k * dilation - low
+                for i, k, stride, dilation, (low, _) in zip(index, within, *steps)]  # fmt: skip
+
+    def is_inside(index, expr):
+        extents = map(dilated_extent, x.shape, geometry["base_dilation"])
+        return builder.all_of(list(map(builder.in_range, locate(index, expr), extents)))
+
+    def flatten(index, expr):
+        place = builder.zero_index
+        for i, extent, dilation in zip(locate(index, expr), x.shape, geometry["base_dilation"]):
+            place = place * extent + i.floordiv(dilation)
+        return builder.index_value(place, dtype)
+
+    def of_chosen(kind, combine):
+        return builder.compute(counts, kind, lambda index: [(chosen, index)], combine, 4 * x.ndim, [chosen])
+
+    dtype = _place_dtype(x.shape)
+    outside = builder.constant(-1, dtype)
+    return builder.select(of_chosen(dtypes.bool_, is_inside), outside, of_chosen(dtype, flatten))
+
+
+define("reduce_window_places", impl=_find_extrema, jvp=jvp_zero, batch=_batch_places, lower=_lower_places,
+       aval=lambda x, *, extremum, **geometry: ShapedArray(
+           _count_all_windows(x, **geometry), _place_dtype(x.shape)))(_find_extrema)  # fmt: skip
+
+
+def _jvp_window_extremum(extremum: str) -> Callable:
+    """The tangent of the first extreme element of each window; none from the padding."""
+
+    def rule(primitive, primals, tangents, **geometry):
+        (x,), (t,) = primals, tangents
+        places = _find_extrema.primitive.bind(x, extremum=extremum, **geometry)
+        indices = expand_dims(places, (aval_of(places).ndim,))
+        flat = reshape(t, (math.prod(aval_of(x).shape),))
+        numbers = GatherDimensionNumbers((), (0,), (0,))
+        found = gather(flat, indices, numbers, (1,), mode="fill", fill_value=0)
+        return primitive.bind(x, **geometry), found
+
+    return rule
+
+
+# -- the family -------------------------------------------------------------------------------------------
+def _window_reduction(name: str, combine: str, accepts: str, jvp: Callable, transpose=None):
+    """The family: each window is folded with the monoid `combine`.
+
+    accepts: dtype kinds; jvp, transpose: rules."""
 
     def attach(function):
         define(name, impl=functools.partial(_reduce_window, combine), hlo="reduce_window", monoid=combine,
+               lower=functools.partial(_lower_reduce_window, combine),
                family="window reduction", aval=functools.partial(_reduce_window_aval, name, accepts),
-               accepts=accepts, batch=rebind(_add_single_window))(function)  # fmt: skip
+               jvp=jvp, transpose=transpose, accepts=accepts,
+               batch=rebind(_add_single_window))(function)  # fmt: skip
 
         @functools.wraps(function)
         def public(operand, window_dimensions, window_strides=None, padding="VALID", base_dilation=None,
@@ -159,21 +296,21 @@ def _window_geometry(shape, dimensions, strides, padding, base_dilation, window_
             "padding": tuple(padtype_to_pads(shape, windows, strides, padding))}  # fmt: skip
 
 
-@_window_reduction("reduce_window_sum", "add", "iufc")
+@_window_reduction("reduce_window_sum", "add", "iufc", jvp_linear(), transpose_unary(_transpose_window_sum))
 def reduce_window_sum(operand, window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None,
                       padding="VALID", base_dilation: Sequence[int] | None = None,
                       window_dilation: Sequence[int] | None = None) -> Array:  # fmt: skip
     """Sum of each window. Arguments as in `reduce_window`. Cost: proportional to the window's size."""
 
 
-@_window_reduction("reduce_window_max", "max", "biuf")
+@_window_reduction("reduce_window_max", "max", "biuf", _jvp_window_extremum("max"))
 def reduce_window_max(operand, window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None,
                       padding="VALID", base_dilation: Sequence[int] | None = None,
                       window_dilation: Sequence[int] | None = None) -> Array:  # fmt: skip
     """Largest element of each window. Arguments as in `reduce_window`."""
 
 
-@_window_reduction("reduce_window_min", "min", "biuf")
+@_window_reduction("reduce_window_min", "min", "biuf", _jvp_window_extremum("min"))
 def reduce_window_min(operand, window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None,
                       padding="VALID", base_dilation: Sequence[int] | None = None,
                       window_dilation: Sequence[int] | None = None) -> Array:  # fmt: skip

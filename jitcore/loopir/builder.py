@@ -153,10 +153,13 @@ class Builder:
         g = self.graph
         if expr.op == "const" and isinstance(high, int):
             return constant(min(max(int(expr.attr), low), high))
-        wide = g.convert(expr, dtypes.int64)
-        wide = g.op("max", wide, g.const(low, dtypes.int64))
-        wide = g.op("min", wide, g.index(constant(high)))
-        return Index.of(Dynamic(wide))
+        dtype = dtypes.int64
+        if _is_short(expr) and _fits_32_bits(low, high):
+            dtype = dtypes.uint32 if expr.dtype == dtypes.uint32 else dtypes.int32
+        place = g.convert(expr, dtype)
+        place = g.op("max", place, g.const(low, dtype))
+        place = g.op("min", place, g.index(constant(high), dtype))
+        return Index.of(Dynamic(g.convert(place, dtypes.int64)))
 
     def raw_index(self, expr: Expr) -> Index:
         """An integer expression as an index that is known to be in range."""
@@ -164,8 +167,14 @@ class Builder:
 
     def in_range(self, index: Index, extent) -> Expr:
         """Whether 0 <= index < extent."""
-        g = self.graph  # as unsigned numbers, negative ones are above every extent
-        value, limit = (g.convert(x, dtypes.uint64) for x in (g.index(index), g.index(constant(extent))))
+        g, dtype = self.graph, dtypes.uint64  # as unsigned numbers, negative ones are above every extent
+        value = g.index(index)
+        if len(index.terms) == 1 and isinstance(index.terms[0][0], Dynamic):
+            inner = index.terms[0][0].expr
+            narrow = inner.args[0] if inner.op == "convert" else inner
+            if index == Index.of(Dynamic(inner)) and _is_short(narrow) and _fits_32_bits(0, extent):
+                value, dtype = narrow, dtypes.uint32
+        value, limit = (g.convert(x, dtype) for x in (value, g.index(constant(extent))))
         return g.op("lt", value, limit, dtype=dtypes.bool_)
 
     def all_of(self, conditions: Sequence[Expr]) -> Expr | None:
@@ -178,11 +187,12 @@ class Builder:
 
     # -- loops of their own -------------------------------------------------------------------------------
     def reduce(self, op: str, x: Value, axes: Sequence[int]) -> Value:
-        """`op` over the axes. Half-precision sums and products accumulate in float32."""
+        """`op` over the axes. Half-precision sums and products accumulate in float32, and so does all of
+        bfloat16, which no processor compares."""
         axes = tuple(sorted(axes))
         if not axes:
             return x
-        if x.dtype in _HALF and op in ("add", "mul"):
+        if x.dtype == dtypes.bfloat16 or x.dtype in _HALF and op in ("add", "mul"):
             wide = self.reduce(op, self.convert(x, dtypes.float32), axes)
             return self.convert(self.store(wide) if isinstance(wide, Reduction) else wide, x.dtype)
         if is_few([x.shape[axis] for axis in axes]):
@@ -263,6 +273,15 @@ class Builder:
 def is_few(extents: Sequence) -> bool:
     """Whether extents are known and their elements so few that code for each of them is short."""
     return all(isinstance(n, int) for n in extents) and 0 < math.prod(extents) <= MAX_FEW
+
+
+def _is_short(expr: Expr) -> bool:
+    """Whether an integer has 32 bits at most, half of what an index has."""
+    return expr.dtype.kind in "iu" and expr.dtype.itemsize <= 4
+
+
+def _fits_32_bits(low, high) -> bool:
+    return all(isinstance(bound, int) and 0 <= bound < 2**31 for bound in (low, high))
 
 
 _RESULT_DTYPE = {

@@ -17,14 +17,16 @@ from jitcore.loopir.index import Axis, Index
 
 class Store:
     """`buffer[offset] = value`, where `mask` (if any) holds. combine: None or the scalar op that merges old
-    and new. in_order: lanes may store into one element, and do so one after the other."""
+    and new. in_order: lanes may store into one element, and do so one after the other.
+    turns: (copies, distance) where the buffer holds copies of the elements so far apart, and an update may
+    change any of them: updates that follow each other take different ones."""
 
-    __slots__ = ("buffer", "offset", "value", "mask", "combine", "in_order")
+    __slots__ = ("buffer", "offset", "value", "mask", "combine", "in_order", "turns")
 
     def __init__(self, buffer: Buffer, offset: Index, value: Expr, mask: Expr | None = None,
-                 combine: str | None = None, in_order: bool = False):  # fmt: skip
+                 combine: str | None = None, in_order: bool = False, turns: tuple | None = None):  # fmt: skip
         self.buffer, self.offset, self.value, self.mask, self.combine = buffer, offset, value, mask, combine
-        self.in_order = in_order
+        self.in_order, self.turns = in_order, turns
 
 
 class Kernel:
@@ -36,14 +38,17 @@ class Kernel:
     least.
     tile: (rows, columns), the axes of the two innermost loops where both run in blocks, because some of what
     is read lies along the one and some along the other; `vector` is the columns, and the body is stores.
+    far: buffers that are read or updated at places found at run time, and too large for caches.
+    others: axes beside `vector` whose iterations may run in lanes, of loops that stand side by side with its.
     """
 
-    __slots__ = ("body", "vector", "parallel", "grain", "tile")
+    __slots__ = ("body", "vector", "parallel", "grain", "tile", "far", "others")
 
     def __init__(self, body: list, vector: Axis | None = None, parallel: bool = False, grain=1,
-                 tile: tuple[Axis, Axis] | None = None):  # fmt: skip
+                 tile: tuple[Axis, Axis] | None = None, far: tuple[Buffer, ...] = (),
+                 others: tuple[Axis, ...] = ()):  # fmt: skip
         self.body, self.vector, self.parallel, self.grain = body, vector, parallel, grain
-        self.tile = tile
+        self.tile, self.far, self.others = tile, far, others
 
 
 class Loop:
@@ -275,14 +280,17 @@ class _Text:
         lines = self.bind([s.value, *index_exprs(s.offset)] + ([s.mask] if s.mask is not None else []), pad)
         where = f" where {self.name(s.mask)}" if s.mask is not None else ""
         where += " in order" if s.in_order else ""
+        where += f" by turns in {s.turns[0]} copies of {self.size(s.turns[1])}" if s.turns else ""
         sign = f" {s.combine}=" if s.combine else " ="
         return [*lines, f"{pad}{s.buffer!r}[{self.index(s.offset)}]{sign} {self.name(s.value)}{where}"]
 
     def _kernel(self, s: Kernel, pad, depth):
-        facts = [f"vector {self.axis(s.vector)}"] * (s.vector is not None) + [
+        lanes = ([] if s.vector is None else [s.vector]) + [*s.others]
+        facts = [f"vector {', '.join(map(self.axis, lanes))}"] * bool(lanes) + [
             f"parallel by {self.size(s.grain)}"
         ] * s.parallel
         facts += [f"tiles {' x '.join(map(self.axis, s.tile))}"] if s.tile else []
+        facts += [f"far {', '.join(map(repr, s.far))}"] if s.far else []
         saved = dict(self.names)
         lines = [
             f"{pad}kernel{' (' + ', '.join(facts) + ')' if facts else ''}:",

@@ -13,6 +13,7 @@ from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.numpy.promotion import ensure_array, promote
 from jitcore.scipy.special import expit
+from jitcore.transforms.custom_derivatives import custom_jvp
 
 tanh = jnp.tanh
 
@@ -23,14 +24,22 @@ def identity(x) -> Array:
 
 
 # -- built of max, min and select -------------------------------------------------------------------------
+@custom_jvp
 def relu(x) -> Array:
-    """max(x, 0)."""
+    """max(x, 0), with slope 0 at 0."""
     return jnp.maximum(x, 0)
 
 
+relu.defjvps(lambda t, ans, x: jnp.where(x > 0, t, 0))
+
+
+@custom_jvp
 def relu6(x) -> Array:
-    """min(max(x, 0), 6)."""
+    """min(max(x, 0), 6), with slope 0 at 0 and 6."""
     return jnp.minimum(jnp.maximum(x, 0), 6.0)
+
+
+relu6.defjvps(lambda t, ans, x: jnp.where((x > 0) & (x < 6), t, 0))
 
 
 def leaky_relu(x, negative_slope=1e-2) -> Array:

@@ -13,7 +13,7 @@ import operator
 import numpy as np
 
 from jitcore import dtypes, lax
-from jitcore.array import Array, ConcreteArray
+from jitcore.array import Array, ConcreteArray, copy_data
 from jitcore.core.trace import context, eval_trace
 from jitcore.lax.elementwise import convert_dtype as convert_ndarray
 from jitcore.numpy import logic
@@ -46,7 +46,7 @@ def array(object, dtype=None, copy: bool = True, order: str | None = "K", ndmin:
     if isinstance(object, Array):
         result = object if dtype is None else convert_dtype(object, dtype)
         if copy and result is object and isinstance(object, ConcreteArray):
-            result = ConcreteArray(object.data.copy(), object.weak_type)
+            result = ConcreteArray(copy_data(object.data), object.weak_type)
     elif isinstance(object, (np.ndarray, np.generic)):
         result = _from_ndarray(object, dtype, copy)
     elif isinstance(object, dtypes.PYTHON_SCALARS):
@@ -84,7 +84,7 @@ def _from_ndarray(x, dtype, copy: bool) -> ConcreteArray:
     if dtype is not None and data.dtype != dtype:
         with np.errstate(all="ignore"):
             data = np.asarray(convert_ndarray(data, dtype))
-    return ConcreteArray(data.copy() if copy and np.may_share_memory(data, x) else data)
+    return ConcreteArray(copy_data(data) if copy and np.may_share_memory(data, x) else data)
 
 
 def _from_sequence(x, dtype) -> Array:

@@ -7,6 +7,7 @@ gives NaN.
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import NamedTuple
 
@@ -15,9 +16,11 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.lax import linalg as lax_linalg
+from jitcore.lax.linalg_solve import solve as solve_factoring
 from jitcore.numpy import diagonals, logic, products, reductions, shaping, ufuncs
+from jitcore.numpy.determinants import determinant, sign_and_logarithm
 from jitcore.numpy.dtype_names import finfo
-from jitcore.numpy.indexing import get_item, read_with_mode
+from jitcore.numpy.indexing import get_item
 from jitcore.numpy.products import cross, matmul, outer, tensordot, vecdot
 from jitcore.numpy.promotion import (
     apply_select,
@@ -29,7 +32,7 @@ from jitcore.numpy.promotion import (
     promote_arrays,
 )
 from jitcore.numpy.shaping import matrix_transpose
-from jitcore.numpy.taking import take_along_axis
+from jitcore.transforms.custom_derivatives import custom_jvp
 
 
 class EigResult(NamedTuple):
@@ -152,31 +155,13 @@ def eigvals(a):
 def slogdet(a, *, method: str | None = None):
     """Sign and logarithm of the magnitude of the determinant. Same as: `numpy.linalg.slogdet`."""
     (a,) = _matrices("slogdet", a, is_square=True)
-    diagonal, parity = _lu_diagonal(a)
-    magnitude = ufuncs.absolute(diagonal)
-    is_zero = reductions.any(logic.equal(diagonal, 0), -1)
-    one = diagonal.dtype.type(1)
-    safe = apply_select(logic.equal(diagonal, 0), one, diagonal)
-    units = ufuncs.divide(safe, convert_dtype(ufuncs.absolute(safe), diagonal.dtype))
-    sign = ufuncs.multiply(convert_dtype(parity, diagonal.dtype), reductions.prod(units, -1))
-    sign = apply_select(is_zero, diagonal.dtype.type(0), sign)
-    return SlogdetResult(sign, reductions.sum(ufuncs.log(magnitude), -1))
-
-
-def _lu_diagonal(a) -> tuple[Array, Array]:
-    """(diagonal of U, +1 or -1 by the number of row exchanges)."""
-    factors, pivots, _ = lax_linalg.lu(a)
-    diagonal = diagonals.diagonal(factors, axis1=-2, axis2=-1)
-    steps = np.arange(a.shape[-1], dtype=np.int32)
-    exchanges = reductions.sum(logic.not_equal(pivots, steps), -1)
-    return diagonal, ufuncs.subtract(1, ufuncs.multiply(2, ufuncs.bitwise_and(exchanges, 1)))
+    return SlogdetResult(*sign_and_logarithm(a))
 
 
 def det(a):
     """Determinant. Same as: `numpy.linalg.det`."""
     (a,) = _matrices("det", a, is_square=True)
-    diagonal, parity = _lu_diagonal(a)
-    return ufuncs.multiply(convert_dtype(parity, a.dtype), reductions.prod(diagonal, -1))
+    return determinant(a)
 
 
 def solve(a, b):
@@ -189,14 +174,7 @@ def solve(a, b):
         raise ValueError(f"solve: the shapes {a.shape} and {b.shape} do not fit.")
     batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = (broadcast_array(x, (*batch, *x.shape[-2:])) for x in (a, b))
-    factors, _, permutation = lax_linalg.lu(a)
-    if batch:
-        rows = lax.expand_dims(permutation, (permutation.ndim,))
-        b = take_along_axis(b, rows, -2, mode="promise_in_bounds")
-    else:  # none of the positions is negative
-        b = read_with_mode(b, convert_dtype(permutation, dtypes.uint32), mode="promise_in_bounds")
-    b = lax_linalg.triangular_solve(factors, b, left_side=True, lower=True, unit_diagonal=True)
-    x = lax_linalg.triangular_solve(factors, b, left_side=True, lower=False)
+    x = solve_factoring(a, b)
     return get_item(x, (Ellipsis, 0)) if is_vector else x
 
 
@@ -213,11 +191,36 @@ def pinv(a, rtol=None, hermitian: bool = False, *, rcond=None):
     rtol = rcond if rtol is None else rtol
     if rtol is None:
         rtol = 10.0 * max(a.shape[-2:]) * float(finfo(a.dtype).eps)
+    return _pseudo_inverse(a, rtol)
+
+
+@functools.partial(custom_jvp, nondiff_argnums=1)
+def _pseudo_inverse(a, rtol):
     u, s, vh = svd(a, full_matrices=False)
     limit = ufuncs.multiply(get_item(s, (Ellipsis, slice(0, 1))), rtol)
     s = apply_select(logic.greater(s, limit), s, s.dtype.type(np.inf))
     scaled = ufuncs.divide(_adjoint(u), convert_dtype(lax.expand_dims(s, (s.ndim,)), u.dtype))
     return matmul(_adjoint(vh), scaled)
+
+
+@_pseudo_inverse.defjvp
+def _jvp_pinv(rtol, primals, tangents):
+    """Source: Golub, Pereyra: The differentiation of pseudo-inverses and nonlinear least squares problems
+    whose variables separate (1973)."""
+    (a,), (t,) = primals, tangents
+    inverse = _pseudo_inverse(a, rtol)
+    adjoint, t_adjoint = _adjoint(inverse), _adjoint(t)
+    if a.shape[-2] >= a.shape[-1]:  # products of the smaller matrices first
+        of_range = matmul(matmul(inverse, adjoint), t_adjoint)
+        of_kernel = matmul(matmul(t_adjoint, adjoint), inverse)
+        moved = matmul(matmul(inverse, t), inverse)
+        return inverse, (of_range - matmul(matmul(of_range, a), inverse)) + (
+            of_kernel - matmul(matmul(inverse, a), of_kernel)) - moved  # fmt: skip
+    of_range = matmul(inverse, matmul(adjoint, t_adjoint))
+    of_kernel = matmul(t_adjoint, matmul(adjoint, inverse))
+    moved = matmul(inverse, matmul(t, inverse))
+    return inverse, (of_range - matmul(of_range, matmul(a, inverse))) + (
+        of_kernel - matmul(inverse, matmul(a, of_kernel))) - moved  # fmt: skip
 
 
 def lstsq(a, b, rcond=None, *, numpy_resid: bool = False):

@@ -35,6 +35,7 @@ from jitcore.numpy.ufuncs import (
     subtract,
     ufunc,
 )  # fmt: skip
+from jitcore.transforms.custom_derivatives import custom_jvp
 
 
 def _round_with(name: str, function, x):
@@ -152,9 +153,17 @@ def modf(x, /, out=None):
     reject_out("modf", out)
     (x,) = promote_arrays("modf", x, to=dtypes.inexact_dtype)
     whole = apply_elementwise(lax.trunc.primitive, (x,))
+    return convert_dtype(_subtract_whole(x, whole), x.dtype, x.weak_type), whole
+
+
+@custom_jvp
+def _subtract_whole(x, whole):
+    """The fractional part with the sign of x, also where it is 0; its slope is 1 everywhere."""
     fraction = apply_select(logic.isinf(x), x.dtype.type(0), subtract(x, whole))
-    fraction = apply_elementwise(lax.copysign.primitive, (fraction, x))
-    return convert_dtype(fraction, x.dtype, x.weak_type), whole
+    return apply_elementwise(lax.copysign.primitive, (fraction, x))
+
+
+_subtract_whole.defjvps(lambda t, ans, x, whole: t, None)
 
 
 _MANTISSA_BITS = {dtypes.float16: 10, dtypes.bfloat16: 7, dtypes.float32: 23, dtypes.float64: 52}
@@ -285,10 +294,20 @@ def i0(x, /):
 
     Source: polynomial-free form exp(|x|) * i0e(|x|)."""
     (x,) = promote_arrays("i0", x, to=dtypes.inexact_dtype)
-    x = absolute(x)
-    return multiply(
-        apply_elementwise(lax.bessel_i0e.primitive, (x,)), apply_elementwise(lax.exp.primitive, (x,))
-    )
+    return _bessel_i0(x)
+
+
+@custom_jvp
+def _bessel_i0(x):
+    return _scale_up(lax.bessel_i0e.primitive, x)
+
+
+_bessel_i0.defjvps(lambda t, ans, x: multiply(t, _scale_up(lax.bessel_i1e.primitive, x)))
+
+
+def _scale_up(primitive, x):
+    """A Bessel function that was divided by exp(|x|)."""
+    return multiply(apply_elementwise(primitive, (x,)), apply_elementwise(lax.exp.primitive, (absolute(x),)))
 
 
 around = round

@@ -38,12 +38,14 @@ def nonzero(a, *, size: int | None = None, fill_value=None):
         raise ValueError("Calling nonzero on 0d arrays is not allowed. "
                          "Use jnp.atleast_1d(scalar).nonzero() instead.")  # fmt: skip
     if size is None:
-        if isinstance(a, Tracer):
+        # Whether an element is 0 may be known of a tracer: where only its tangent is not.
+        mask = logic.to_bool("nonzero", a) if isinstance(a, Tracer) else a
+        if isinstance(mask, Tracer):
             raise errors.size_required_error(
                 "jnp.nonzero", a.aval.long(), origin_of(a.trace, a), user_snippet()
             )
-        index_dtype = dtypes.default_dtype("i")
-        return tuple(asarray(np.ascontiguousarray(found).astype(index_dtype)) for found in np.nonzero(a.data))
+        index_dtype, places = dtypes.default_dtype("i"), np.nonzero(mask.data)
+        return tuple(asarray(np.ascontiguousarray(found).astype(index_dtype)) for found in places)
     size = operator.index(require_static("nonzero", "size", size))
     fills = (
         fill_value if isinstance(fill_value, tuple) else (0 if fill_value is None else fill_value,) * a.ndim

@@ -15,7 +15,12 @@ def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
 
     Args:
         size, fill_value: as for `nonzero`; only without x and y.
-    Raises: ValueError for only one of x and y."""
+    Raises: ValueError for only one of x and y.
+
+    Derivatives: what is not selected has no part in them. `where(x > 0, log(x), 0)` has the derivative 0
+    at 0, and so has every chain of elementwise operations in a case. Where a case sums, contracts or
+    broadcasts, infinity times zero is NaN as ever; select its operand as well:
+    `where(x > 0, f(where(x > 0, x, 1)), 0)`."""
     if x is None and y is None:
         return nonzero(condition, size=size, fill_value=fill_value)
     if x is None or y is None:

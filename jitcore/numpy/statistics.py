@@ -5,6 +5,7 @@ In: samples. Out: counts, quantiles, matrices. A number of bins must be known wh
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 
@@ -15,6 +16,7 @@ from jitcore.array import Array
 from jitcore.core.trace import Tracer, origin_of, user_snippet
 from jitcore.numpy import cumulative, logic, products, reductions, searching, ufuncs
 from jitcore.numpy.creation import asarray, linspace
+from jitcore.numpy.dtype_names import finfo
 from jitcore.numpy.index_update import update_item
 from jitcore.numpy.indexing import get_item, read_with_mode
 from jitcore.numpy.joining import concatenate
@@ -83,35 +85,56 @@ def histogram(a, bins=10, range=None, weights=None, density=None):  # noqa: A002
 
     density: divide by the total and the widths of the bins."""
     a = ravel(ensure_array("histogram", asarray(a)))
-    if weights is None:
-        weights = lax.full(a.shape, 1, dtypes.inexact_dtype(a.dtype))
+    dtype, is_counted = dtypes.inexact_dtype(a.dtype), weights is None
+    if is_counted:
+        weights = _ones_to_count(a.shape)
     else:
         a, weights = promote_arrays("histogram", a, ravel(asarray(weights)))
     edges = histogram_bin_edges(a, bins, range)
     (a,) = promote_arrays("histogram", a, to=dtypes.inexact_dtype)
     counts = _count_in_bins([a], [edges], [isinstance(bins, int)], weights)
+    counts = convert_dtype(counts, dtype) if is_counted else counts
     if density:
         counts = ufuncs.divide(ufuncs.divide(counts, cumulative.diff(edges)), reductions.sum(counts))
     return counts, edges
 
 
+def _ones_to_count(shape: tuple) -> Array:
+    """Weights of points that are counted: integers, which do not round, wide enough for all of them."""
+    count = math.prod(shape)
+    is_few = isinstance(count, int) and count < 2**31
+    return lax.full(shape, 1, dtypes.int32 if is_few else dtypes.int64)
+
+
 def _find_in_equal_bins(edges, x) -> Array:
     """The number of the bin of each x between equally spaced edges, NaN anywhere: computed, and moved by one
     where rounding put x on the wrong side of an edge. What lies outside gets any number. Source: the
-    definition of `numpy.histogram`."""
-    count, low, high = edges.shape[0] - 1, get_item(edges, 0), get_item(edges, -1)
-    share = ufuncs.divide(ufuncs.subtract(x, low), ufuncs.subtract(high, low))
-    number = x.dtype.type
-    guess = lax.clamp(number(0), ufuncs.multiply(share, number(count)), number(count - 1))
-    guess = convert_dtype(guess, dtypes.uint32)
+    definition of `numpy.histogram`.
+
+    Edges are read only where x may be that close to one. In widths of bins, the computed place of x is at
+    most 4 roundings of `count` away from the exact one, and an edge at most 4 roundings of the larger of
+    `low` and `high`; `margin` is twice as much."""
+    count, eps = edges.shape[0] - 1, float(finfo(x.dtype).eps)
+    wide = dtypes.float32 if x.dtype.itemsize < 4 else x.dtype  # whose range holds all that is computed
+    number, whole = wide.type, dtypes.uint32.type
+    low, high = (convert_dtype(get_item(edges, end), wide) for end in (0, -1))
+    scale = ufuncs.divide(number(count), ufuncs.subtract(high, low))
+    reach = ufuncs.multiply(ufuncs.maximum(ufuncs.absolute(low), ufuncs.absolute(high)), scale)
+    margin = ufuncs.multiply(ufuncs.add(reach, number(count)), number(4 * eps))
+    place = ufuncs.multiply(ufuncs.subtract(convert_dtype(x, wide), low), scale)
+    guess = convert_dtype(lax.clamp(number(0), place, number(count - 1)), dtypes.uint32)
+    within = ufuncs.subtract(place, convert_dtype(guess, wide))
+    half = number(0.5)  # of a bin, from whose middle all but the edges are nearer or farther than that
+    from_edge = ufuncs.absolute(ufuncs.subtract(ufuncs.absolute(ufuncs.subtract(within, half)), half))
+    is_clear = logic.greater(from_edge, margin)
 
     def edge_at(position):
         return read_with_mode(edges, position, mode="promise_in_bounds")
 
-    up = logic.greater_equal(x, edge_at(ufuncs.add(guess, guess.dtype.type(1))))
-    up = convert_dtype(logic.logical_and(up, logic.less(guess, guess.dtype.type(count - 1))), dtypes.uint32)
+    up = logic.greater_equal(x, edge_at(ufuncs.add(guess, whole(1))))
+    up = convert_dtype(logic.logical_and(up, logic.less(guess, whole(count - 1))), dtypes.uint32)
     down = convert_dtype(logic.less(x, edge_at(guess)), dtypes.uint32)
-    return ufuncs.subtract(ufuncs.add(guess, up), down)
+    return apply_select(is_clear, guess, ufuncs.subtract(ufuncs.add(guess, up), down))
 
 
 def _count_in_bins(coordinates: Sequence, edges: Sequence, are_equal: Sequence[bool], weights) -> Array:

@@ -264,20 +264,27 @@ def reciprocal(x, /):
 def logaddexp(x, y, /):
     """log(exp(x) + exp(y)) without overflow. Same as: `numpy.logaddexp`."""
     x, y = promote("logaddexp", x, y, to=_INEXACT)
-    larger, difference = maximum(x, y), subtract(x, y)
-    stable = add(larger, log1p(exp(negative(absolute(difference)))))
-    is_nan = apply_elementwise(lax.ne.primitive, (difference, difference))  # equal infinities, or NaN
-    return apply_select(is_nan, add(x, y), stable)
+    larger, difference, is_nan = _order_exponents(x, y)
+    return apply_select(is_nan, add(x, y), add(larger, log1p(exp(difference))))
 
 
 @ufunc(identity=-np.inf)
 def logaddexp2(x, y, /):
     """log2(2**x + 2**y) without overflow. Same as: `numpy.logaddexp2`."""
     x, y = promote("logaddexp2", x, y, to=_INEXACT)
-    larger, difference = maximum(x, y), subtract(x, y)
-    stable = add(larger, multiply(log1p(exp2(negative(absolute(difference)))), float(1 / np.log(2))))
-    is_nan = apply_elementwise(lax.ne.primitive, (difference, difference))
+    larger, difference, is_nan = _order_exponents(x, y)
+    stable = add(larger, multiply(log1p(exp2(difference)), float(1 / np.log(2))))
     return apply_select(is_nan, add(x, y), stable)
+
+
+def _order_exponents(x, y) -> tuple:
+    """(the larger, the other less the larger, whether that is NaN: of equal infinities, or of NaN).
+
+    One comparison decides both, so that the derivatives of equal operands are a half each."""
+    is_first = apply_elementwise(lax.ge.primitive, (x, y))
+    larger, smaller = apply_select(is_first, x, y), apply_select(is_first, y, x)
+    difference = subtract(smaller, larger)
+    return larger, difference, apply_elementwise(lax.ne.primitive, (difference, difference))
 
 
 @ufunc(identity=0)
@@ -320,24 +327,27 @@ maximum = _define_extremum("maximum", lax.max, lax.gt, "Larger of x and y; NaN i
 minimum = _define_extremum("minimum", lax.min, lax.lt, "Smaller of x and y; NaN if either is NaN.")
 
 
-def _ignore_nan(name: str, extremum, x, y):
+def _ignore_nan(name: str, extremum, comparison, x, y):
     x, y = promote_arrays(name, x, y)
     if not dtypes.is_inexact(x.dtype):
         return extremum(x, y)
     x_is_nan, y_is_nan = (apply_elementwise(lax.ne.primitive, (v, v)) for v in (x, y))
-    return apply_select(x_is_nan, y, apply_select(y_is_nan, x, extremum(x, y)))
+    if dtypes.is_complex(x.dtype):
+        return apply_select(x_is_nan, y, apply_select(y_is_nan, x, extremum(x, y)))
+    is_first = apply_elementwise(comparison.primitive, (x, y))
+    return apply_select(apply_elementwise(lax.bitwise_or.primitive, (is_first, y_is_nan)), x, y)
 
 
 @ufunc()
 def fmax(x, y, /):
     """Larger of x and y; the other one where one is NaN. Same as: `numpy.fmax`."""
-    return _ignore_nan("fmax", maximum, x, y)
+    return _ignore_nan("fmax", maximum, lax.gt, x, y)
 
 
 @ufunc()
 def fmin(x, y, /):
     """Smaller of x and y; the other one where one is NaN. Same as: `numpy.fmin`."""
-    return _ignore_nan("fmin", minimum, x, y)
+    return _ignore_nan("fmin", minimum, lax.lt, x, y)
 
 
 @ufunc()

@@ -17,8 +17,10 @@ from jitcore.passes.canonical import program_key
 from jitcore.passes.contractions import normalize_contractions
 from jitcore.passes.cse import merge_common_subexpressions
 from jitcore.passes.dce import eliminate_dead_code
+from jitcore.passes.expand import expand_derivatives
 from jitcore.passes.fold import fold_constants
 from jitcore.passes.inline import inline_calls
+from jitcore.passes.pads import share_pads
 from jitcore.passes.simplify import simplify
 
 __all__ = ["PIPELINE", "Pass", "program_key", "run_pipeline"]
@@ -33,11 +35,13 @@ class Pass(NamedTuple):
 
 
 PIPELINE = (
-    Pass("inline", inline_calls, "first: the others then see across calls"),
+    Pass("expand", expand_derivatives, "before inline, which takes derivative rules away with the calls"),
+    Pass("inline", inline_calls, "before the rest: the others then see across calls"),
     Pass("fold", fold_constants, "gives simplify the literals that its rules ask for"),
     Pass("contractions", normalize_contractions, "before simplify, which cancels transpositions it adds"),
     Pass("simplify", simplify, "turns different spellings into equal equations, which CSE merges"),
     Pass("cse", merge_common_subexpressions, "before DCE: a merged equation leaves dead operands behind"),
+    Pass("pads", share_pads, "after CSE, which makes operands of equal pads one variable"),
     Pass("dce", eliminate_dead_code, "last: removes what the others no longer refer to"),
 )
 

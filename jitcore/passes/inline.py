@@ -1,7 +1,8 @@
 """Inlining: equations of inner jitted functions move into the function that calls them.
 
-In: a jaxpr with `jit` equations. Out: the same program without them, also inside loop bodies and branches.
-A call is no boundary of the machine code, so every later pass may look across it.
+In: a jaxpr with `jit` equations, or other calls such as those of functions with derivative rules. Out: the
+same program without them, also inside loop bodies and branches. A call is no boundary of the machine code, so
+every later pass may look across it.
 """
 
 from __future__ import annotations
@@ -11,14 +12,17 @@ from jitcore.passes.forward import Walk, rewrite_equations
 
 
 def inline_calls(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
-    """Replaces each `jit[jaxpr=...]` equation by the equations of its jaxpr."""
+    """Replaces each call, `jit[jaxpr=...]` above all, by the equations of its jaxpr.
+
+    A primitive is a call when it has the trait `inline`: `inline(params, operands) -> (jaxpr, operands)`."""
     return rewrite_equations(closed_jaxpr, _inline_call)
 
 
 def _inline_call(walk: Walk, eqn: Equation) -> list[Atom] | None:
-    if eqn.primitive.name != "jit":
+    find_callee = eqn.primitive.traits.get("inline")
+    if find_callee is None:
         return None
-    return walk.splice(eqn.params["jaxpr"], eqn.invars, _keep)
+    return walk.splice(*find_callee(eqn.params, eqn.invars), _keep)
 
 
 def _keep(walk: Walk, eqn: Equation) -> None:

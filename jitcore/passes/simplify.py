@@ -12,7 +12,9 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Literal
+from jitcore.core.primitive import registry
 from jitcore.passes.forward import Walk, rewrite_equations
+from jitcore.passes.sparse_sums import simplify_sum
 
 Rewrite = Callable[[Walk, Equation], list[Atom] | None]
 
@@ -165,6 +167,19 @@ def _simplify_broadcast(walk: Walk, eqn: Equation):
     return _reissue(walk, eqn, inner.invars[0], eqn.params | {"broadcast_dimensions": dims})
 
 
+def _simplify_dynamic_slice(walk: Walk, eqn: Equation):
+    x, *starts = eqn.invars
+    shape, sizes = x.aval.shape, eqn.params["slice_sizes"]
+    if not all(isinstance(start, Literal) for start in starts) or not all(isinstance(n, int) for n in shape):
+        return None
+    places = [min(max(int(start.value), 0), extent - size)
+              for start, extent, size in zip(starts, shape, sizes)]  # fmt: skip
+    limits = tuple(place + size for place, size in zip(places, sizes))
+    params = {"start_indices": tuple(places), "limit_indices": limits, "strides": None}
+    walk.emit(Equation(registry["slice"], [x], eqn.outvars, params, source_info=eqn.source_info))
+    return eqn.outvars
+
+
 def _simplify_concatenate(walk: Walk, eqn: Equation):
     return [eqn.invars[0]] if len(eqn.invars) == 1 else None
 
@@ -178,10 +193,12 @@ def _simplify_rev(walk: Walk, eqn: Equation):
 
 
 RULES: dict[str, Rewrite] = {
-    "add": _simplify_add, "sub": _simplify_sub, "mul": _simplify_mul, "div": _simplify_div,
+    "add": _simplify_add, "add_any": simplify_sum,
+    "sub": _simplify_sub, "mul": _simplify_mul, "div": _simplify_div,
     "integer_pow": _simplify_integer_pow, "neg": _cancel_twice, "not": _cancel_twice,
     "select_n": _simplify_select, "cond": _choose_branch,
     "convert_element_type": _simplify_convert, "reshape": _simplify_reshape, "transpose": _simplify_transpose,
     "broadcast_in_dim": _simplify_broadcast, "squeeze": _keep_same_shape,
-    "concatenate": _simplify_concatenate, "rev": _simplify_rev,
+    "dynamic_slice": _simplify_dynamic_slice, "concatenate": _simplify_concatenate, "rev": _simplify_rev,
+    "stop_gradient": _keep_same_shape,
 }  # fmt: skip

@@ -14,17 +14,16 @@ from jitcore.array import Array
 from jitcore.config import config
 from jitcore.core.aval import aval_of
 from jitcore.lax.index import slice_in_dim
+from jitcore.lax.joining import concatenate, split
 from jitcore.lax.random import threefry2x32
 from jitcore.lax.shape import (
     broadcast_in_dim,
     broadcasted_iota,
-    concatenate,
     expand_dims,
     full,
     iota,
     product,
     reshape,
-    split,
     squeeze,
 )
 

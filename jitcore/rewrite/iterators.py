@@ -187,7 +187,7 @@ class SharedIterator:
 
 
 def copy_iterator(iterator):
-    """An iterator over the same elements that goes on by itself; a traced one is its own: it never changes."""
+    """An iterator over the same elements that goes on by itself; a traced one never changes."""
     if isinstance(iterator, SharedIterator):
         return SharedIterator(iterator.source, iterator.taken, iterator.position)
     if isinstance(iterator, _PLAIN):

@@ -24,7 +24,7 @@ from jitcore.loopir.values import ROOTS, Reduction, Region, Regions, Running, Sc
 from jitcore.schedule.buffers import plan_buffers
 from jitcore.schedule.fusion import FusionGroup, is_trivial, kept_dimensions, scan_kernel, squeeze
 from jitcore.schedule.lanes import LaneBuilder, NotLanewiseError, choose_lanes, finish_kernel
-from jitcore.schedule.regions import copy_around
+from jitcore.schedule.regions import copy_around, join_kernels
 from jitcore.schedule.scatters import region_kernel, region_kernels
 from jitcore.schedule.target import Routine, Target
 from jitcore.schedule.uses import Uses
@@ -64,6 +64,7 @@ class Lowering(Builder):
         self.target = target
         self.routines: dict[int, Routine | None] = {}
         self.goals: Sequence[Buffer | None] = ()  # where the results of the equation being lowered shall be
+        self.spare: set[Buffer] = set()  # memory of its operands that nothing else reads any more
         self.temps: list[Buffer] = []
         self.steps: list = []
         self.groups: list[FusionGroup] = []  # open ones, in the order in which their kernels will run
@@ -84,11 +85,15 @@ class Lowering(Builder):
         for atom, buffer in zip(jaxpr.outvars, outputs):
             if isinstance(atom, Var) and buffer is not None:
                 self.aim(atom, buffer, uses, env, target)
+        for var in uses.list_updates():
+            if var not in target and var not in env and uses.updated[var] not in env:
+                self.aim(var, self.new_temp(var.aval.shape, var.aval.dtype), uses, env, target)
         for number, eqn in enumerate(jaxpr.eqns):
             if eqn.primitive.traits.get("updates_operand"):
                 self.protect_readers(eqn, number, uses, env, target.get(eqn.outvars[0]))
             operands = [self.value_of(atom, env) for atom in eqn.invars]
             goals = [target.get(var) for var in eqn.outvars]
+            self.spare = self.find_spare(eqn, number, uses, env)
             outs = self.lower_equation(eqn, operands, goals)
             for var, out, goal in zip(eqn.outvars, outs, goals):
                 if isinstance(var, DropVar):
@@ -119,6 +124,22 @@ class Lowering(Builder):
         for var, value in list(env.items()):
             if var is not operand and goal in value.buffers and uses.is_read_from(var, number):
                 env[var] = self.store_value(value, self.new_temp(value.shape, value.dtype))
+
+    def find_spare(self, eqn: Equation, number: int, uses: Uses, env) -> set[Buffer]:
+        """Temporaries that only this loop reads from here on: its carry may begin there."""
+        spare: set[Buffer] = set()
+        if eqn.primitive.name not in ("while", "scan"):
+            return spare
+        for var in eqn.invars:
+            value = env.get(var) if isinstance(var, Var) else None
+            if (not isinstance(value, Stored) or value.buffer.kind != "temp" or uses.last.get(var) != number
+                    or var in uses.inputs):  # fmt: skip
+                continue
+            readers = [other for other, found in env.items()
+                       if other is not var and value.buffer in found.buffers]  # fmt: skip
+            if eqn.invars.count(var) == 1 and not any(uses.is_read_from(other, number) for other in readers):
+                spare.add(value.buffer)
+        return spare
 
     def value_of(self, atom, env) -> Value:
         if isinstance(atom, Literal):
@@ -283,9 +304,8 @@ class Lowering(Builder):
             self.steps.append(Native([statement]))
 
     def store_regions(self, value: Regions, buffer: Buffer) -> None:
-        regions = value.regions
+        regions, around = value.regions, None
         if value.base is not None and not _is_in(value.base, buffer):
-            around = None
             if len(regions) == 1 and regions[0].value.ndim == value.ndim:
                 self.end_group()
                 around = copy_around(self, value.base, regions[0])
@@ -294,9 +314,9 @@ class Lowering(Builder):
             else:
                 regions = [*around, *regions]
         self.end_group()
-        for region in regions:
-            for kernel in region_kernels(self, region, buffer):
-                self.emit(kernel)
+        kernels = [kernel for region in regions for kernel in region_kernels(self, region, buffer)]
+        for kernel in join_kernels(self.graph, kernels) if around else kernels:
+            self.emit(kernel)
 
     # -- control flow ---------------------------------------------------------------------------------------
     def nest(self, lower: Callable[[], None]) -> list:
@@ -309,10 +329,12 @@ class Lowering(Builder):
 
     def carry_buffers(self, values: Sequence[Value], goals: Sequence[Buffer | None]) -> list[Stored]:
         """A buffer of its own for each initial value of a loop, with the value stored in it."""
-        stored = [
-            self.store_value(value, goal or self.new_temp(value.shape, value.dtype))
-            for value, goal in zip(values, goals)
-        ]
+        spare, stored = self.spare, []
+        for value, goal in zip(values, goals):
+            if goal is None and isinstance(value, Stored) and value.buffer in spare:
+                stored.append(value)
+            else:
+                stored.append(self.store_value(value, goal or self.new_temp(value.shape, value.dtype)))
         self.end_group()
         return stored
 

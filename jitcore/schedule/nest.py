@@ -7,6 +7,7 @@ as one; the vector axis is the one with the most unit-stride accesses.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, index_exprs, walk
@@ -23,6 +24,8 @@ GRAIN_COLUMNS = 128
 # Rows of tiles that a thread should have at least: whole cache lines of what is read across them.
 GRAIN_TILED_ROWS = 32
 MIN_VECTOR_EXTENT = 6
+# Bytes of an array above which elements at computed places are fetched ahead: where caches end.
+FAR_BYTES = 16 << 20
 # Strides up to this cost shuffles instead of gathers; axes up to this are better not the ones in lanes.
 SHORT = 8
 
@@ -61,9 +64,24 @@ def shape_kernel(
     grain = RunTimeSize(grain)
     if not outer and len(body) > 0 and isinstance(body[0], (Reduce, Scan)) and not serial:
         parallel, grain = _split_into_blocks(body[0], new_temp), RunTimeSize(2)
+    far = find_far(body)
     for axis in reversed(outer):
         body = [Loop(axis, body)]
-    return Kernel(body, vector, parallel, grain, tile)
+    return Kernel(body, vector, parallel, grain, tile, far)
+
+
+def find_far(body: list) -> tuple[Buffer, ...]:
+    """Large arrays whose elements are read, or updated, at places that other elements tell."""
+    found: dict[Buffer, None] = {}
+    for statement in body:
+        accesses = [(store.buffer, store.offset) for store in stores_of(statement)]
+        accesses += [node.attr for node in walk(roots_of(statement)) if node.op == "load"]
+        for buffer, offset in accesses:
+            is_computed = any(expr.axes for expr in index_exprs(offset))
+            if is_computed and all(isinstance(extent, int) for extent in buffer.shape):
+                if math.prod(buffer.shape) * buffer.dtype.itemsize > FAR_BYTES:
+                    found[buffer] = None
+    return tuple(found)
 
 
 def _split_into_blocks(statement: Reduce | Scan, new_temp) -> bool:

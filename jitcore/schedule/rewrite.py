@@ -75,7 +75,7 @@ class Rewrite:
 
     def store(self, s: Store) -> Store:
         mask = None if s.mask is None else self.expr(s.mask)
-        return Store(s.buffer, self.index(s.offset), self.expr(s.value), mask, s.combine, s.in_order)
+        return Store(s.buffer, self.index(s.offset), self.expr(s.value), mask, s.combine, s.in_order, s.turns)
 
     def statement(self, s):
         if isinstance(s, Store):

@@ -21,13 +21,15 @@ from jitcore.loopir.values import Region
 from jitcore.schedule.fusion import index_over, squeeze
 from jitcore.schedule.nest import shape_kernel
 
-# Updates that a part should have at least, and updates for each element of its copy.
+# Updates that a part should have at least, and updates for each element of its copies.
 MIN_PART = 8192
 MIN_UPDATES_PER_ELEMENT = 4
+MIN_UPDATES_PER_TURN = 2
 MAX_PARTS = 32
-# Updates of few elements take turns in this many copies, so that one need not wait for the one before it.
-TURNS = 4
-FEW_ELEMENTS = 1024
+# Updates of few elements take turns in so many copies, so that one need not wait for the one before it, as
+# long as the copies fill no more of the first cache than so many bytes.
+MOST_TURNS = 4
+TURN_BYTES = 8192
 # What is left over for the end is never so little that the number would stand in the program's text.
 MIN_REST = 16
 
@@ -55,7 +57,7 @@ def region_kernels(builder: Builder, region: Region, buffer: Buffer) -> list[Ker
         return [region_kernel(builder, region, buffer)]
     graph, size, within = builder.graph, math.prod(buffer.shape), _WITHIN[region.combine]
     length = (region.value.shape[0] - MIN_REST) // parts
-    turns = TURNS if size <= FEW_ELEMENTS else 1
+    turns = count_turns(region, buffer)
     private = builder.new_temp((parts * turns, size), buffer.dtype)
     return [
         _fill(builder, private, graph.const(_START[within](buffer.dtype), buffer.dtype)),
@@ -73,8 +75,20 @@ def count_parts(region: Region, buffer: Buffer) -> int:
     if not region.value.shape or not all(isinstance(extent, (int, np.integer)) for extent in shape):
         return 0
     updates, size = math.prod(region.value.shape), max(1, math.prod(buffer.shape))
-    most = min(MAX_PARTS, updates // MIN_PART, updates // (size * MIN_UPDATES_PER_ELEMENT))
+    wanted = max(MIN_UPDATES_PER_ELEMENT, MIN_UPDATES_PER_TURN * count_turns(region, buffer))
+    most = min(MAX_PARTS, updates // MIN_PART, updates // (size * wanted))
+    most = 1 << most.bit_length() - 1 if most else 0  # as many for each thread
     return most if most >= 2 and region.value.shape[0] >= 2 * (MIN_REST + most) else 0
+
+
+def count_turns(region: Region, buffer: Buffer) -> int:
+    """How many copies of the elements a part has. Rows are long enough for their updates not to meet."""
+    nbytes, turns = math.prod(buffer.shape) * buffer.dtype.itemsize, MOST_TURNS
+    if squeeze(region.value.shape[1:]):
+        return 1
+    while turns > 1 and turns * nbytes > TURN_BYTES:
+        turns //= 2
+    return turns
 
 
 def _store_region(region: Region, buffer: Buffer, index: tuple) -> Store:
@@ -98,11 +112,10 @@ def _update_parts(
     axes = [first, *map(Axis, squeeze(region.value.shape[1:]))]
     index = (Index.of(part) * first.extent + Index.of(first), *index_over(region.value.shape[1:], axes[1:]))
     store = _store_region(region, buffer, index)
-    copy = Index.of(part) * turns + Index.of(first).mod(turns)
-    store.buffer, store.offset = private, store.offset + copy * size
-    store.combine = _WITHIN[region.combine]
+    store.buffer, store.offset = private, store.offset + Index.of(part) * (turns * size)
+    store.combine, store.turns = _WITHIN[region.combine], (turns, size) if turns > 1 else None
     kernel = shape_kernel(builder.graph, axes, [], [store], builder.new_temp, serial=True)
-    return Kernel([Loop(part, kernel.body)], kernel.vector, parallel=True, grain=RunTimeSize(1))
+    return Kernel([Loop(part, kernel.body)], kernel.vector, True, RunTimeSize(1), far=kernel.far)
 
 
 def _combine_parts(graph: Graph, region: Region, buffer: Buffer, private: Buffer, new_temp) -> Kernel:

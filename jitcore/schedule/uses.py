@@ -24,6 +24,7 @@ class Uses:
         self.forced: set[Var] = set()
         self.recomputed: set[Var] = set()
         self.outputs = {atom for atom in jaxpr.outvars if isinstance(atom, Var)}
+        self.inputs = {*jaxpr.constvars, *jaxpr.invars}
         self.last: dict[Var, int] = {}  # number of the last equation that reads a variable
         for number, eqn in enumerate(jaxpr.eqns):
             force = is_call(eqn)
@@ -38,6 +39,7 @@ class Uses:
                 if eqn.primitive.name == "broadcast_in_dim" and _repeats_work(atom, eqn):
                     self.recomputed.add(atom)
         self.last |= dict.fromkeys(self.outputs, len(jaxpr.eqns))
+        self._covering: set[Var] = set()  # results of updates of most of an array
         self.updated = self._find_updates(jaxpr)
 
     def _find_updates(self, jaxpr: Jaxpr) -> dict[Var, Var]:
@@ -49,7 +51,16 @@ class Uses:
                 if self.last.get(operand) == number and operand not in others and not _is_rebuilt(
                         jaxpr, number):  # fmt: skip
                     found[eqn.outvars[0]] = operand
+                    if eqn.primitive.name == "dynamic_update_slice" and covers_most(
+                            operand.aval.shape, others[0].aval.shape):  # fmt: skip
+                        self._covering.add(eqn.outvars[0])
         return found
+
+    def list_updates(self) -> list[Var]:
+        """Results that are worth a buffer for themselves and what they are updates of: of a small part, and
+        not updated in turn. A window that covers most of its operand is written together with the rest."""
+        operands = set(self.updated.values())
+        return [var for var in self.updated if var not in operands and var not in self._covering]
 
     def origin(self, var) -> Var:
         """Where a chain of updates that ends in var began; var itself when it is no update."""

@@ -13,6 +13,7 @@ from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.lax import linalg as lax_linalg
 from jitcore.lax.linalg import triangular_solve
+from jitcore.lax.linalg_solve import solve_positive
 from jitcore.lax.shape import broadcast_in_dim
 from jitcore.numpy.promotion import promote_arrays
 
@@ -97,9 +98,14 @@ def solve(a, b, lower: bool = False, overwrite_a: bool = False, overwrite_b: boo
     if assume_a not in ("gen", "sym", "her", "pos"):
         raise ValueError(f"Expected assume_a to be one of ['gen', 'sym', 'her', 'pos']; got {assume_a!r}")
     a, b = _promote("solve", a, b)
-    if assume_a == "pos":
-        return cho_solve(cho_factor(a, lower), b)
-    return jnp.linalg.solve(a, b)
+    if assume_a != "pos":
+        return jnp.linalg.solve(a, b)
+    is_vector = b.ndim == 1
+    b = b[:, None] if is_vector else b
+    batch = jnp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a, b = (_broadcast_batch(x, batch) for x in (a, b))
+    x = solve_positive(a, b, lower=lower)
+    return x[..., 0] if is_vector else x
 
 
 def lu_factor(a, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:

@@ -16,6 +16,7 @@ from jitcore.array import Array
 from jitcore.core.aval import aval_of
 from jitcore.lax import normal, special
 from jitcore.numpy.promotion import apply_elementwise, ensure_array, promote
+from jitcore.transforms.custom_derivatives import custom_jvp
 
 __all__ = [
     "beta", "betainc", "betaln", "digamma", "entr", "erf", "erfc", "erfinv", "expit", "factorial",
@@ -79,7 +80,15 @@ def expit(x) -> Array:
 def logit(x) -> Array:
     """log(x / (1 - x)), the inverse of `expit`."""
     (x,) = _to_floats("logit", x)
+    return _logit(x)
+
+
+@custom_jvp
+def _logit(x):
     return jnp.log(x / (1 - x))
+
+
+_logit.defjvps(lambda t, ans, x: t / (x * (1 - x)))
 
 
 # -- gamma and beta ---------------------------------------------------------------------------------------
@@ -190,19 +199,43 @@ def i1(x) -> Array:
 def xlogy(x, y) -> Array:
     """x log(y), 0 where x is 0 (and y not NaN)."""
     x, y = _to_floats("xlogy", x, y)
+    return _xlogy(x, y)
+
+
+@custom_jvp
+def _xlogy(x, y):
     return jnp.where((x != 0) | jnp.isnan(y), x * jnp.log(y), 0.0)
+
+
+_xlogy.defjvps(lambda t, ans, x, y: t * jnp.log(y), lambda t, ans, x, y: t * (x / y))
 
 
 def xlog1py(x, y) -> Array:
     """x log(1 + y), 0 where x is 0 (and y not NaN)."""
     x, y = _to_floats("xlog1py", x, y)
+    return _xlog1py(x, y)
+
+
+@custom_jvp
+def _xlog1py(x, y):
     return jnp.where((x != 0) | jnp.isnan(y), x * jnp.log1p(y), 0.0)
+
+
+_xlog1py.defjvps(lambda t, ans, x, y: t * jnp.log1p(y), lambda t, ans, x, y: t * (x / (1 + y)))
 
 
 def entr(x) -> Array:
     """-x log(x); 0 at 0, -inf below."""
     (x,) = _to_floats("entr", x)
-    return jnp.where(x < 0, -np.inf, -xlogy(x, x))
+    return jnp.where(x < 0, -np.inf, -_xlogx(x))
+
+
+@custom_jvp
+def _xlogx(x):
+    return jnp.where((x != 0) | jnp.isnan(x), x * jnp.log(x), 0.0)
+
+
+_xlogx.defjvps(lambda t, ans, x: t * (jnp.log(x) + 1))
 
 
 def rel_entr(p, q) -> Array:

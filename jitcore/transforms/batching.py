@@ -73,10 +73,14 @@ class BatchTrace(Trace):
         axis: that is mapped.
         parent: the enclosing trace.
         debug_info: of the mapped function, for error messages.
+        tag: common to the traces of one `vmap`, whose elements go together; by default, of this one alone.
     """
 
-    def __init__(self, axis: BatchAxis, parent: Trace, debug_info: DebugInfo | None = None):
+    def __init__(
+        self, axis: BatchAxis, parent: Trace, debug_info: DebugInfo | None = None, tag: object = None
+    ):
         self.axis, self.parent, self.debug_info = axis, parent, debug_info
+        self.tag = object() if tag is None else tag
 
     def __repr__(self) -> str:
         return "BatchTrace"
@@ -87,7 +91,7 @@ class BatchTrace(Trace):
 
     def lower(self, outs: Sequence) -> tuple[list, list[bool]]:
         """The values behind what was computed here, and which of them have a batch axis."""
-        batched = [isinstance(out, BatchTracer) and out.trace is self for out in outs]
+        batched = [isinstance(out, BatchTracer) and out.trace.tag is self.tag for out in outs]
         return [out.value if flag else out for out, flag in zip(outs, batched)], batched
 
     def process_primitive(self, primitive: Primitive, args, params):
@@ -101,6 +105,19 @@ class BatchTrace(Trace):
                 raise NotImplementedError(f"Batching rule for '{primitive}' not implemented")
             outs = primitive.batch(primitive, self.axis, values, batched, **params)
         return list(map(self._wrap, outs)) if primitive.multiple_results else self._wrap(outs)
+
+    def process_custom_call(self, call, args) -> list:
+        values, batched = self.lower(args)
+        with set_current_trace(self.parent):
+            whole = call.batch(self, batched)
+            outs = self.parent.process_custom_call(whole, values)
+        return [BatchTracer(self, out) if flag else out for out, flag in zip(outs, whole.out_batched)]
+
+    def run_again(self, fun: Callable[..., Sequence], values: Sequence, batched: Flags):
+        """`run_batched` inside the current trace, for a function that may close over elements of this one."""
+        trace = BatchTrace(self.axis, context.trace, self.debug_info, self.tag)
+        with set_current_trace(trace):
+            return trace.lower(fun(*trace.lift(values, batched)))
 
     def _is_named_in(self, primitive: Primitive, params: dict) -> bool:
         return self.axis.name is not None and mentions_axis(primitive, params, self.axis.name)

@@ -11,7 +11,16 @@ from collections.abc import Callable
 
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import registry
-from jitcore.transforms.tangents import Zero, add_derivatives, instantiate, is_zero, tangent_aval, zero_like
+from jitcore.transforms.tangents import (
+    Masked,
+    Zero,
+    add_derivatives,
+    instantiate,
+    is_zero,
+    tangent_aval,
+    unmask,
+    zero_like,
+)  # fmt: skip
 from jitcore.transforms.transpose import is_linear
 
 
@@ -21,16 +30,15 @@ def jvp_elementwise(*derivatives: Callable | None) -> Callable:
 
     Args:
         derivatives: for each operand `d(t, ans, *operands, **params)`, the tangent of the result by a tangent
-            t of this operand; None where it is zero.
+            t of this operand, which may be a `Zero`; None where it is zero.
     """
 
     def rule(primitive, primals, tangents, /, **params):
         ans = primitive.bind(*primals, **params)
         terms = [d(t, ans, *primals, **params) for d, t in zip(derivatives, tangents)
                  if d is not None and not is_zero(t)]  # fmt: skip
-        if not terms:
-            return ans, zero_like(ans)
-        return ans, broadcast_to(functools.reduce(add_derivatives, terms), aval_of(ans))
+        total = functools.reduce(add_derivatives, terms, zero_like(ans))
+        return ans, total if is_zero(total) else broadcast_to(total, aval_of(ans))
 
     return rule
 
@@ -93,9 +101,16 @@ def transpose_elementwise(*transposed: Callable | None) -> Callable:
     """
 
     def rule(primitive, ct, operands, /, **params):
-        return [unbroadcast(f(ct, *operands, **params), x.aval) if f is not None and is_linear(x) else None
+        value, masks = ct if isinstance(ct, Masked) else (ct, None)
+
+        def pull_back(f, x):
+            found = f(value, *operands, **params)
+            return unbroadcast(found if masks is None else Masked(found, masks), x.aval)
+
+        return [pull_back(f, x) if f is not None and is_linear(x) else None
                 for f, x in zip(transposed, operands)]  # fmt: skip
 
+    rule.takes_masks = True
     return rule
 
 
@@ -120,10 +135,10 @@ def broadcast_to(x, aval: ShapedArray):
 
 def unbroadcast(ct, aval: ShapedArray):
     """The cotangent of an operand of this type that was broadcast as a scalar."""
-    if is_zero(ct) or aval_of(ct).shape == aval.shape:
+    shape = aval.shape if is_zero(ct) else aval_of(ct.value if isinstance(ct, Masked) else ct).shape
+    if shape == aval.shape:
         return ct
-    axes = tuple(range(aval_of(ct).ndim))
-    return registry["reduce_sum"].bind(ct, axes=axes)
+    return registry["reduce_sum"].bind(unmask(ct), axes=tuple(range(len(shape))))
 
 
 def zero_cotangent(operand) -> Zero:

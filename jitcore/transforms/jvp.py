@@ -15,7 +15,7 @@ import operator
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 
-from jitcore import errors
+from jitcore import derivative_errors, errors
 from jitcore.config import config
 from jitcore.core import source
 from jitcore.core.aval import aval_of
@@ -28,6 +28,7 @@ from jitcore.core.trace import (
     context,
     set_current_trace,
     trace_to_jaxpr,
+    user_snippet,
 )
 from jitcore.transforms.tangents import instantiate, is_zero, zero_like
 
@@ -95,11 +96,19 @@ class JvpTrace(Trace):
             if all(map(is_zero, tangents)):
                 return primitive.bind(*primals, **params)
             if primitive.jvp is None:
-                raise NotImplementedError(f"Differentiation rule for '{primitive}' not implemented")
+                raise derivative_errors.missing_jvp_error(str(primitive), user_snippet())
             outs, out_tangents = primitive.jvp(primitive, primals, tangents, **params)
         if primitive.multiple_results:
             return self.lift(outs, out_tangents)
         return self._wrap(outs, out_tangents)
+
+    def process_custom_call(self, call, args) -> list:
+        primals, tangents = self.lower(args)
+        with set_current_trace(self.parent):
+            if all(map(is_zero, tangents)):
+                return self.parent.process_custom_call(call, primals)
+            outs, out_tangents = call.differentiate(primals, tangents)
+        return self.lift(outs, out_tangents)
 
     def _wrap(self, primal, tangent):
         return primal if is_zero(tangent) else JvpTracer(self, primal, tangent)

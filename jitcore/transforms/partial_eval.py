@@ -41,6 +41,12 @@ class PartialTrace(JaxprTrace):
             return self.record_unknown(primitive, args, params)
         return primitive.partial(self, primitive, args, **params)
 
+    def process_custom_call(self, call, args) -> list:
+        if any(map(self.is_unknown, args)):
+            return call.record(args)
+        with set_current_trace(self.parent):
+            return self.parent.process_custom_call(call, args)
+
     def record_unknown(self, primitive: Primitive, args, params):
         """Appends one equation; known operands become constvars."""
         return super().process_primitive(primitive, args, params)

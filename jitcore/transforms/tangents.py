@@ -2,16 +2,20 @@
 
 In: avals of primals, derivatives that may be known to be zero. Out: avals and values of derivatives. A
 derivative of an inexact array has its shape and dtype; one of integers or bools has no information, its dtype
-is `float0`. What is known to be zero is a `Zero`, and costs no operation.
+is `float0`. What is known to be zero is a `Zero`, and costs no operation. A cotangent that a selection makes
+zero in places is a `Masked` until something needs its elements.
 """
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jitcore import dtypes
+from jitcore.array import ConcreteArray
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import registry
 
@@ -54,6 +58,8 @@ def instantiate(derivative):
 def fill(aval: ShapedArray, number: int):
     """An array of one number, of this type."""
     scalar = np.asarray(number, aval.dtype)[()]
+    if aval.weak_type:
+        scalar = ConcreteArray(np.asarray(number, aval.dtype), True)
     if not aval.shape:
         return scalar
     return registry["broadcast_in_dim"].bind(scalar, shape=aval.shape, broadcast_dimensions=())
@@ -65,4 +71,72 @@ def add_derivatives(a, b) -> Any:
         return b
     if isinstance(b, Zero):
         return a
-    return registry["add"].bind(a, b)
+    if isinstance(a, Masked) and isinstance(b, Masked):
+        return _add_masked(a, b)
+    return registry["add_any"].bind(unmask(a), unmask(b))
+
+
+# -- masks --------------------------------------------------------------------------------------------------
+class Mask(NamedTuple):
+    """Where `which` selects `case`, of so many cases."""
+
+    which: Any
+    case: int
+    count: int
+
+    def apply(self, x):
+        """x there, and zero elsewhere."""
+        zero = np.zeros((), aval_of(x).dtype)[()]
+        cases = [x if case == self.case else zero for case in range(self.count)]
+        return registry["select_n"].bind(self.which, *cases)
+
+
+class Masked(NamedTuple):
+    """A cotangent that is `value` where all masks hold, and zero elsewhere.
+
+    A linear elementwise operation maps zeros to zeros, so that masks can wait behind it. Then they also cover
+    what is not finite: the cotangent of x in `where(x > 0, sqrt(x), 0)` is zero at 0, not 0 * inf."""
+
+    value: Any
+    masks: tuple[Mask, ...]
+
+
+def mask(cotangent, which, case: int, count: int) -> Masked:
+    """The cotangent where `which` selects this case of `count` cases."""
+    value, masks = cotangent if isinstance(cotangent, Masked) else (cotangent, ())
+    return Masked(value, (*masks, Mask(which, case, count)))
+
+
+def _add_masked(a: Masked, b: Masked):
+    """The sum stays masked where the masks agree; what two cases of a selection get is one selection."""
+    apart = [(p, q) for p, q in zip(a.masks, b.masks) if p.which is not q.which or p.case != q.case]
+    if len(a.masks) != len(b.masks) or len(apart) > 1:
+        return add_derivatives(unmask(a), unmask(b))
+    if not apart:
+        return Masked(add_derivatives(a.value, b.value), a.masks)
+    ((p, q),) = apart
+    if p.which is not q.which or p.count != 2:
+        return add_derivatives(unmask(a), unmask(b))
+    cases = (a.value, b.value) if p.case == 0 else (b.value, a.value)
+    value = registry["select_n"].bind(p.which, *cases)
+    common = tuple(mask for mask in a.masks if mask is not p)
+    return Masked(value, common) if common else value
+
+
+def split_masks(cotangents: Sequence) -> tuple[list, tuple[Mask, ...]]:
+    """Cotangents without the masks that all of them have, and those masks. There may be `Zero`s."""
+    first, *others = (ct for ct in cotangents if not isinstance(ct, Zero))
+    common = first.masks if isinstance(first, Masked) else ()
+    for other in others:
+        masks = other.masks if isinstance(other, Masked) else ()
+        if len(masks) != len(common) or any(p.which is not q.which or p.case != q.case
+                                            for p, q in zip(masks, common)):  # fmt: skip
+            return list(map(unmask, cotangents)), ()
+    return [ct.value if isinstance(ct, Masked) else ct for ct in cotangents], common
+
+
+def unmask(cotangent):
+    """The cotangent as an array (or a `Zero`)."""
+    if not isinstance(cotangent, Masked):
+        return cotangent
+    return functools.reduce(lambda x, mask: mask.apply(x), cotangent.masks, cotangent.value)

@@ -6,7 +6,8 @@ cotangents of the linear inputs, in primitives of the current trace.
 The rule of a primitive is `rule(primitive, cotangents, operands, **params)`. An operand is a value, or
 `Linear` where its cotangent is asked for. A primitive with one result gets its cotangent, one with several a
 list in which some may be `Zero`. The rule returns one entry for each operand: a cotangent of its type, a
-`Zero`, or None (for operands that are no `Linear`).
+`Zero`, or None (for operands that are no `Linear`). A rule with the attribute `takes_masks` may get and
+return `Masked` cotangents.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ import weakref
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from jitcore import derivative_errors
 from jitcore.config import config
+from jitcore.core import source
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 from jitcore.core.trace import trace_to_jaxpr
-from jitcore.transforms.tangents import Zero, add_derivatives, instantiate, is_zero, tangent_aval
+from jitcore.transforms.tangents import Zero, add_derivatives, instantiate, is_zero, tangent_aval, unmask
 
 Flags = Sequence[bool]
 
@@ -77,14 +80,25 @@ def transpose(jaxpr: Jaxpr, consts: Sequence, operands: Sequence, cotangents: Se
         given = [Zero(tangent_aval(var.aval)) if cotangent is None else cotangent
                  for var, cotangent in zip(eqn.outvars, given)]  # fmt: skip
         if eqn.primitive.transpose is None:
-            raise NotImplementedError("Transpose rule (for reverse-mode differentiation) for "
-                                      f"'{eqn.primitive}' not implemented")  # fmt: skip
+            where = source.format_snippet(eqn.source_info)
+            raise derivative_errors.missing_transpose_error(str(eqn.primitive), where)
+        if not getattr(eqn.primitive.transpose, "takes_masks", False):
+            given = list(map(unmask, given))
         one_or_all = given if eqn.primitive.multiple_results else given[0]
         for atom, cotangent in zip(eqn.invars, eqn.primitive.transpose(
                 eqn.primitive, one_or_all, args, **eqn.params)):  # fmt: skip
             accumulate(atom, cotangent)
-    return [found.get(var, Zero(tangent_aval(var.aval))) if is_linear(x) else None
+    return [unmask(found.get(var, Zero(tangent_aval(var.aval)))) if is_linear(x) else None
             for var, x in zip(jaxpr.invars, operands)]  # fmt: skip
+
+
+def is_elementwise(jaxpr: Jaxpr, in_linear: Flags) -> bool:
+    """Whether the transposition of a jaxpr maps each element of the cotangents by itself."""
+    shapes = {var.aval.shape for var, flag in zip(jaxpr.invars, in_linear) if flag}
+    shapes.update(var.aval.shape for eqn in jaxpr.eqns for var in eqn.outvars)
+    return len(shapes) == 1 and all(
+        eqn.primitive.partial is None and getattr(eqn.primitive.transpose, "takes_masks", False)
+        for eqn in jaxpr.eqns)  # fmt: skip
 
 
 # -- jaxprs -------------------------------------------------------------------------------------------------

@@ -11,7 +11,9 @@ import inspect
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from jitcore import argument_errors
+import numpy as np
+
+from jitcore import argument_errors, dtypes
 from jitcore.core import source
 from jitcore.core.aval import aval_of, is_array_like
 from jitcore.core.jaxpr import DebugInfo
@@ -186,7 +188,9 @@ def _run(fun: Callable, in_tree: PyTreeDef, operands: Sequence[_Operand], axis: 
         args, kwargs = in_tree.unflatten(leaves)
         outs, found["tree"] = tree_flatten(fun(*args, **kwargs), is_leaf=_has_hidden_axes)
         found["structures"] = [_open_leaf(out)[1] for out in outs]
-        return [_check_output(_open_leaf(out)[0]) for out in outs]
+        found["empty"] = [out if getattr(out, "dtype", None) == dtypes.float0 else None for out in outs]
+        return [_check_output(_open_leaf(out)[0]) if empty is None else 0
+                for out, empty in zip(outs, found["empty"])]  # fmt: skip
 
     info = DebugInfo(*source.locate_function(fun), "vmap", None)
     mapped = [operand.axis is not None for operand in operands]
@@ -198,8 +202,9 @@ def _run(fun: Callable, in_tree: PyTreeDef, operands: Sequence[_Operand], axis: 
             path, _ = tree_leaves_with_path(out_tree.unflatten(range(len(outs))))[position]
             raise argument_errors.unmapped_output_error(keystr(path))
     return out_tree.unflatten(
-        [_close_leaf(_place_axis(out, flag, target, axis.size, structure), structure)
-         for out, flag, target, structure in zip(outs, batched, targets, found["structures"])])  # fmt: skip
+        [_close_leaf(_place_axis(out, flag, target, axis.size, structure), structure) if empty is None
+         else _repeat_empty(empty, target, axis.size) for out, flag, target, structure, empty
+         in zip(outs, batched, targets, found["structures"], found["empty"])])  # fmt: skip
 
 
 def _check_output(out):
@@ -209,6 +214,15 @@ def _check_output(out):
             f"Output from batched function {out!r} with type {type(out)} is not a valid jitcore type"
         )
     return out
+
+
+def _repeat_empty(out: np.ndarray, target: int | None, size) -> np.ndarray:
+    """A derivative by integers, which holds nothing, for all elements of the batch."""
+    if target is None:
+        return out
+    shape = list(out.shape)
+    shape.insert(target % (out.ndim + 1), size)
+    return np.zeros(shape, out.dtype)
 
 
 def _place_axis(out, has_axis: bool, target: int | None, size, structure: PyTreeDef | None):

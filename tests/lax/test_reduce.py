@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from jax import lax as jax_lax
 
-from jitcore import lax
+from jitcore import jit, lax
 from tests.lax.oracle import check_against_jax, random_array
 
 RNG = np.random.default_rng(1)
@@ -28,6 +28,21 @@ def test_against_jax(name, dtype):
         tolerance = {"float16": 1e-2, "bfloat16": 5e-2}.get(dtype)
         check_against_jax(lambda x: getattr(lax, name)(x, axes), lambda x: getattr(jax_lax, name)(x, axes), x,
                           tolerance=tolerance)  # fmt: skip
+
+
+@pytest.mark.parametrize("name, dtype", list(cases()))
+def test_compiled(name, dtype):
+    """Long axes, in vectors and with rests."""
+    x = random_array(RNG, (30, 331), dtype)
+    if name == "reduce_prod" and x.dtype.kind not in "biu":
+        x = (x / 100 + 1).astype(dtype)
+    for axes in ((0,), (1,), (0, 1)):
+        found = np.asarray(jit(lambda x: getattr(lax, name)(x, axes))(x))  # noqa: B023
+        expected = np.asarray(getattr(lax, name)(x, axes))
+        assert found.dtype == expected.dtype == x.dtype
+        wide = np.complex128 if dtype == "complex64" else np.float64
+        tolerance = {"float16": 1e-2, "bfloat16": 5e-2}.get(dtype, 2e-5)
+        np.testing.assert_allclose(found.astype(wide), expected.astype(wide), tolerance, 40 * tolerance)
 
 
 @pytest.mark.parametrize("name, dtype", list(cases()))

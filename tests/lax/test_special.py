@@ -11,6 +11,12 @@ from tests.lax.oracle import check_against_jax
 
 RNG = np.random.default_rng(9)
 
+
+def differentiate_gammainc(a: float, x: float):
+    with mpmath.workdps(40):
+        return mpmath.diff(lambda s: mpmath.gammainc(s, 0, x, regularized=True), a)
+
+
 # name, operands' intervals, mpmath's function
 CASES = {
     "igamma": ([(0.1, 10), (0, 15)], lambda a, x: mpmath.gammainc(a, 0, x, regularized=True)),
@@ -19,6 +25,7 @@ CASES = {
     "bessel_i0e": ([(-20, 20)], lambda x: mpmath.besseli(0, x) * mpmath.exp(-abs(x))),
     "bessel_i1e": ([(-20, 20)], lambda x: mpmath.besseli(1, x) * mpmath.exp(-abs(x))),
     "zeta": ([(1.1, 10), (0.1, 10)], lambda x, q: mpmath.zeta(x, q)),
+    "igamma_grad_a": ([(0.1, 10), (0, 15)], differentiate_gammainc),
 }
 
 
@@ -50,6 +57,20 @@ def test_polygamma(order):
 
 def test_polygamma_of_a_broken_order_is_nan():
     assert np.isnan(float(lax.polygamma(1.5, 2.0))) and np.isnan(float(lax.polygamma(-1.0, 2.0)))
+
+
+@pytest.mark.parametrize(
+    "a, x", [(1e-3, 1e-4), (0.05, 5.0), (40.0, 39.0), (40.0, 41.0), (5e3, 5.1e3), (5e3, 4.9e3)]
+)
+def test_derivative_of_igamma_over_the_range(a, x):
+    np.testing.assert_allclose(float(lax.igamma_grad_a(a, x)), float(differentiate_gammainc(a, x)), rtol=1e-6)
+    slope = float(lax.igamma_grad_a(np.float64(a), np.float64(x)))
+    np.testing.assert_allclose(slope, float(differentiate_gammainc(a, x)), rtol=1e-10)
+
+
+def test_derivative_of_igamma_at_the_edges():
+    a, x = np.array([1.0, 1.0, 0.0, -1.0, 2.0, np.nan]), np.array([0.0, np.inf, 1.0, 1.0, -1.0, 1.0])
+    np.testing.assert_array_equal(lax.igamma_grad_a(a, x), [0, 0, *[np.nan] * 4])
 
 
 EDGES = [(0.0, 1.0), (1.0, 0.0), (-1.0, 1.0), (1.0, -1.0), (1.0, np.inf), (np.nan, 1.0)]

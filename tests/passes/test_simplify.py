@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jitcore import lax
-from jitcore.lax import shape
+from jitcore.lax import joining, shape
 from jitcore.lax.callback import io_callback
 from jitcore.lax.cond import cond
 from jitcore.passes.dce import eliminate_dead_code
@@ -69,7 +69,7 @@ REMOVED = {
         MATRIX),
     "transpose by identity": (lambda x: shape.transpose.primitive.bind(x, permutation=(0, 1)), MATRIX),
     "squeeze nothing": (lambda x: shape.squeeze.primitive.bind(x, dimensions=()), MATRIX),
-    "concatenate one": (lambda x: shape.concatenate.primitive.bind(x, dimension=0), MATRIX),
+    "concatenate one": (lambda x: joining.concatenate.primitive.bind(x, dimension=0), MATRIX),
     "convert to itself": (lambda x: convert(x, "float32"), FLOATS),
 }  # fmt: skip
 

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jitcore import ShapeDtypeStruct, dtypes, jit, lax
+from jitcore import ShapeDtypeStruct, checkpoint, custom_jvp, custom_vjp, dtypes, jit, lax
 from jitcore import numpy as jnp
+from jitcore.ad_checkpoint import checkpoint_name
 from jitcore.core.primitive import registry
 from jitcore.debug import callback
 from jitcore.lax import linalg
@@ -187,6 +188,22 @@ def _loop_with_inner_loop(x):
     return lax.while_loop(lambda carry: carry[0] < 3, step, (0, x * 0))
 
 
+@custom_jvp
+def _forward_cube(x):
+    return x**3
+
+
+_forward_cube.defjvp(lambda primals, tangents: (_forward_cube(*primals), 3 * primals[0] ** 2 * tangents[0]))
+
+
+@custom_vjp
+def _reverse_cube(x):
+    return x**3
+
+
+_reverse_cube.defvjp(lambda x: (_reverse_cube(x), x), lambda x, ct: (3 * x**2 * ct,))
+
+
 _STRUCTURED: dict[str, list[Case]] = {
     # shapes
     "broadcast_in_dim": [
@@ -202,6 +219,7 @@ _STRUCTURED: dict[str, list[Case]] = {
     "squeeze": [case(lambda x: lax.squeeze(x, (0, 2)), f32(1, 3, 1))],
     "rev": [case(lambda x: lax.rev(x, (0, 2)), f32(2, 3, 4))],
     "copy": [case(lax.copy, f32(2, 3)), case(lax.copy, f32())],
+    "stop_gradient": [case(lax.stop_gradient, f32(2, 3))],
     "concatenate": [
         case(lambda *xs: lax.concatenate(xs, 1), f32(2, 3), f32(2, 1), f32(2, 2)),
         case(lambda *xs: lax.concatenate(xs, 0), f32(2), f32(3)),
@@ -235,6 +253,11 @@ _STRUCTURED: dict[str, list[Case]] = {
     # folds, order
     "argmax": [case(lambda x: lax.argmax(x, 1, np.int32), f32(2, 3, 4))],
     "argmin": [case(lambda x: lax.argmin(x, 0, np.int32), f32(2, 3))],
+    "reduce_window_places": [
+        case(lambda x, extremum=extremum: registry["reduce_window_places"].bind(
+            x, extremum=extremum, window_dimensions=(2, 3), window_strides=(1, 2), padding=((1, 0), (0, 1)),
+            base_dilation=(1, 2), window_dilation=(2, 1)), f32(4, 5)) for extremum in ("max", "min")
+    ],
     "sort": [
         case(lambda x: lax.sort(x, 0), f32(5, 2)),
         case(lambda *xs: lax.sort(xs, 0, num_keys=2), i32(6), i32(6), f32(6)),
@@ -305,6 +328,12 @@ _STRUCTURED: dict[str, list[Case]] = {
              f32(2), f32(4, 2), f32()),
         case(lambda init, xs: lax.scan(lambda a, x: (a + 1, x * 2), init, xs, reverse=True), i32(), f32(3)),
     ],
+    # derivatives
+    "custom_jvp_call": [case(_forward_cube, f32(2, 3))],
+    "custom_vjp_call": [case(_reverse_cube, f32(2, 3))],
+    "remat2": [case(checkpoint(lambda x, y: jnp.sin(x) * y), f32(3), f32())],
+    "name": [case(lambda x: checkpoint_name(x * 2, "double"), f32(3))],
+    "optimization_barrier": [case(lambda x, y: lax.optimization_barrier((x, y * 2)), f32(2, 3), f32())],
     # callbacks
     "pure_callback": [
         case(lambda x, method=method: pure_callback(_double, _like(x), x, vmap_method=method), f32(3))
@@ -316,6 +345,8 @@ _STRUCTURED: dict[str, list[Case]] = {
 
 # What no batched operand can reach.
 WITHOUT_OPERANDS = {"iota", "dimension_size"}
+# Made by other rules alone: parts of `custom_vjp`, of the reverse mode of `while`, of loops that fill arrays.
+WITHIN_RULES = {"custom_lin", "while_vjp", "while_vjp_jvp", "empty"}
 # Tested with their axis, in test_collectives.py.
 COLLECTIVES = {name for name, primitive in registry.items() if primitive.traits.get("collective")}
 

@@ -29,6 +29,9 @@ _TINY_SOLUTION = 256
 
 # Pieces into which a batch of small matrices is cut, at most; each has work memory of its own.
 _MAX_PIECES = 16
+# Sides of matrices of real numbers that one thread factorizes in the caches; padding of their rows.
+_BLOCK_SIDES = range(24, 513)
+PADDING, PADDED_UNIT = 48, 16
 # Columns that LAPACK's blocked algorithms treat at once, at most.
 _BLOCK = 64
 
@@ -103,7 +106,17 @@ def _square_extents(x: tuple, *others: tuple) -> tuple:
     return x[:-2], x[-1:]
 
 
+def pad_rows(n: int) -> int:
+    """Elements from row to row of a padded matrix: an odd number of cache lines, so that columns spread over
+    the cache."""
+    return (-(-(n + PADDING) // PADDED_UNIT) | 1) * PADDED_UNIT
+
+
 def _find_cholesky(eqn: Equation, x) -> LapackRoutine:
+    n = int(x.shape[-1])
+    if x.dtype.kind == "f" and n in _BLOCK_SIDES:
+        room = WorkSizes((n + PADDED_UNIT) * pad_rows(n) + PADDED_UNIT)
+        return LapackRoutine(f"blockcholesky_{_LETTERS[x.dtype]}", eqn, _square_extents, room)
     return LapackRoutine(f"cholesky_{_LETTERS[x.dtype]}", eqn, _square_extents)
 
 

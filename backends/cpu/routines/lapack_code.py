@@ -18,6 +18,7 @@ from llvmlite import ir
 
 from jitcore.backends.cpu import cpuinfo
 from jitcore.backends.cpu.lanes import I8, I32, I64, POINTER, SIZES, TABLE
+from jitcore.backends.cpu.routines.block_factor_code import write_block_cholesky
 from jitcore.backends.cpu.routines.code_writer import CodeWriter
 from jitcore.backends.cpu.routines.lapack import SMALL_MATRIX
 from jitcore.backends.cpu.routines.lapack_symbols import PREFIX
@@ -36,6 +37,7 @@ _PARALLEL_TYPE = ir.FunctionType(ir.VoidType(), [_BODY_TYPE.as_pointer(), TABLE,
 #: elements of a piece's part of each work buffer: `work` (matrix elements), `integers` (64 bits), `reals`.
 _POINTERS = {  # "reals": for complex dtypes
     "cholesky": ("x", "out"),
+    "blockcholesky": ("x", "out", "work"),
     "lu": ("x", "out", "pivots", "permutation", "work", "integers"),
     "smalllu": ("x", "out", "pivots", "permutation"),
     "permutation": ("pivots", "permutation"),
@@ -51,6 +53,7 @@ _POINTERS = {  # "reals": for complex dtypes
 }
 _NUMBERS = {
     "cholesky": ("n",),
+    "blockcholesky": ("n",),
     "eigh": ("n",),
     "eigenvalues": ("n",),
     "permutation": ("count", "size"),
@@ -391,6 +394,7 @@ def _write_vector_solve(w: _MatrixWriter, side: str, triangle: str, form: str, d
 
 _OPERATIONS = {
     "cholesky": _write_cholesky,
+    "blockcholesky": write_block_cholesky,
     "lu": _write_lu,
     "permutation": _write_permutation,
     "qr": _write_qr,

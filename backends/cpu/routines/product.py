@@ -32,9 +32,9 @@ PANEL_BYTES = 128
 _LOOP_WORK = 4096
 # Contracted extent up to which they also win for large results: reading and writing is all there is to do.
 _LOOP_STEPS = 4
-# Rows of more elements than loops unroll, and of at most so many bytes, are too short for sums along them in
-# vectors; so many rows are worth packing.
-_UNROLLED_STEPS, _SHORT_ROW_BYTES, _MANY_ROWS = 8, 128, 2048
+# Rows of more elements than loops unroll, and of at most so many bytes, are too short for sums along them one
+# by one; so many rows are summed side by side.
+_UNROLLED_STEPS, _SHORT_ROW_BYTES, _MANY_ROWS = 8, 512, 2048
 # Steps per visit of a tile, at most: its operands then stay in the caches, and sums of blocks of steps are
 # more accurate than one long sum.
 _BLOCK_STEPS = 512
@@ -126,7 +126,27 @@ class SwappedProductRoutine(ProductRoutine):
         return right, left
 
 
-def find_routine(eqn: Equation) -> ProductRoutine | None:
+class RowsRoutine:
+    """A matrix of many short rows times a vector, both along memory. is_swapped: the vector comes first."""
+
+    def __init__(self, dtype: np.dtype, rows: int, steps: int, pitch: int, is_swapped: bool):
+        self.dtype, self.is_swapped = dtype, is_swapped
+        self.sizes = tuple(map(RunTimeSize, (rows, steps, pitch)))
+
+    def __str__(self) -> str:
+        return f"{'swapped_' if self.is_swapped else ''}rows_product_f{8 * self.dtype.itemsize}"
+
+    def scratch(self) -> list[tuple[tuple, np.dtype]]:
+        return []
+
+    def emit(self, renderer, call) -> None:
+        operands = call.inputs[::-1] if self.is_swapped else call.inputs
+        buffers = map(renderer.address_of, [*operands, *call.outputs])
+        symbol = f"jitcore_product_rows_f{8 * self.dtype.itemsize}"
+        renderer.run(symbol, *buffers, *(renderer.count([size]) for size in self.sizes))
+
+
+def find_routine(eqn: Equation) -> ProductRoutine | RowsRoutine | None:
     """The routine for a `dot_general`; None for other dtypes and where loops are better."""
     lhs, rhs = (atom.aval for atom in eqn.invars)
     out = eqn.outvars[0].aval
@@ -146,6 +166,10 @@ def find_routine(eqn: Equation) -> ProductRoutine | None:
         (shape, batch), (shape, rows), (right_shape, columns), (shape, steps))))  # fmt: skip
     if prefers_loops(sizes, left, right, lhs.dtype.itemsize):
         return None
+    rows, pitch = (sizes.m, left.free) if sizes.n == 1 else (sizes.n, right.free)
+    along_rows = sizes.batch == min(sizes.m, sizes.n) == left.contracted == right.contracted == 1
+    if along_rows and rows >= _MANY_ROWS:
+        return RowsRoutine(lhs.dtype, rows, sizes.k, pitch, is_swapped=sizes.n != 1)
     kind = SwappedProductRoutine if sizes.n == 1 else ProductRoutine
     return kind(lhs.dtype, sizes, left, right)
 
@@ -160,7 +184,7 @@ def prefers_loops(sizes: Sizes, left: Operand, right: Operand, itemsize: int) ->
     """Whether loops, vectorised by the scheduler and fused with what surrounds them, are faster.
 
     They are for small products, for sums of a few terms, and where a vector multiplies long rows: sums of
-    products along memory. Short rows leave lanes empty, and are packed instead."""
+    products along memory. Short rows leave lanes empty, and are summed side by side."""
     batch, m, n, k = sizes
     if min(sizes) == 0 or k <= _LOOP_STEPS or m * n * k < _LOOP_WORK:
         return True

@@ -11,6 +11,7 @@ from jitcore.backends.cpu.routines.llvm_text import TextWriter
 from jitcore.backends.cpu.routines.product_matrices_code import write_matrices
 from jitcore.backends.cpu.routines.product_multiply_code import write_multiply
 from jitcore.backends.cpu.routines.product_pack_code import write_pack
+from jitcore.backends.cpu.routines.product_rows_code import write_rows
 from jitcore.backends.cpu.routines.product_tile_code import choose_tile_shape
 from jitcore.backends.cpu.routines.product_windows_code import write_windows
 
@@ -21,6 +22,7 @@ _WRITERS = {
     "multiply": write_multiply,
     "matrices": write_matrices,
     "windows": write_windows,
+    "rows": write_rows,
 }
 
 

@@ -4,7 +4,7 @@ accepts."""
 import numpy as np
 import pytest
 
-from jitcore import dtypes, jit
+from jitcore import dtypes, jit, lax
 from jitcore.backends.cpu.target import can_render
 from jitcore.core import aval
 from jitcore.core.primitive import registry
@@ -16,6 +16,7 @@ LIBRARY_ONLY = {
     "log_ndtr",
     "igamma",
     "igammac",
+    "igamma_grad_a",
     "regularized_incomplete_beta",
     "bessel_i0e",
     "bessel_i1e",
@@ -143,3 +144,24 @@ def test_every_float32_elementwise_primitive_has_native_code():
         if not can_render(Equation(primitive, operands, [], {})):
             missing.append(name)
     assert set(missing) <= LIBRARY_ONLY
+
+
+@pytest.mark.parametrize("source", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("target", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
+def test_floats_as_integers_in_lanes(source, target):
+    """The nearest integer there is for what lies outside, 0 for NaN; in whole vectors and in the rest."""
+    limits = np.iinfo(target)
+    ends = [float(limits.min), float(limits.max), float(limits.max) + 1, float(limits.max) / 2]
+    with np.errstate(over="ignore"):
+        some = np.array([0, -0.0, 0.5, -0.5, 0.99, 1, -1, 3.7, -3.7, np.nan, np.inf, -np.inf, *ends], source)
+        x = np.tile(np.concatenate([some, np.nextafter(some, np.array(np.inf, source)),
+                                    np.nextafter(some, np.array(-np.inf, source))]), 3)  # fmt: skip
+
+    def convert(value):
+        if np.isnan(value):
+            return 0
+        return int(value) if np.isfinite(value) else limits.max if value > 0 else limits.min
+
+    wanted = [min(max(convert(float(value)), limits.min), limits.max) for value in x]
+    got = np.asarray(jit(lambda x: lax.convert_element_type(x, target))(x))
+    np.testing.assert_array_equal(got, np.array(wanted, target))

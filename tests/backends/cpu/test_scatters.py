@@ -70,6 +70,45 @@ def test_updates_that_read_what_is_updated():
     agree(looped(x, index), wanted)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int64", "complex64"])
+def test_indices_promised_to_be_unique(dtype):
+    for count in (1, 30, 5003, 300_001):
+        x, values = draw(count, dtype, 1), draw(count, dtype, 2)
+        index = np.random.default_rng(3).permutation(count)[: -(-count // 2)].astype(np.int32)
+        index[::7] += count  # out of range, so left out
+        values = values[: index.size]
+        for op in ("set", "add"):
+            got = jitcore.jit(lambda x, i, v: getattr(x.at[i], op)(v, unique_indices=True))(x, index, values)  # noqa: B023
+            agree(got, update(op, x, index, values))
+
+
+def test_arrays_larger_than_caches():
+    x, index = draw(5_000_000, "float32", 1), np.random.default_rng(3).integers(-100, 5_000_000, 200_003)
+    for dtype in ("int32", "int64", "uint32"):
+        at = np.abs(index).astype(dtype) if dtype == "uint32" else index.astype(dtype)
+        np.testing.assert_array_equal(np.asarray(jitcore.jit(lambda x, i: x[i])(x, at)), x[at])
+        agree(jitcore.jit(lambda x, i: x[i].sum())(x, at), x[at].astype(np.float64).sum())
+        agree(jitcore.jit(lambda x, i, v: x.at[i].add(v))(x, at, x[:200_003]), update("add", x, at, x[:200_003]))
+
+
+@pytest.mark.parametrize("count", [5, 1000, 4099])
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 1.0])
+def test_elements_read_where_a_condition_holds(count, share):
+    x, y = draw(700, "float32", 1), draw(count, "float32", 2)
+    generator = np.random.default_rng(4)
+    index, chosen = generator.integers(0, 700, count), generator.random(count) < share
+    outside = np.where(chosen, index, 5000)
+
+    got = jitcore.jit(lambda x, i: x.at[i].get(mode="fill", fill_value=-3))(x, outside)
+    np.testing.assert_array_equal(np.asarray(got), np.where(chosen, x[index], np.float32(-3)))
+    got = jitcore.jit(lambda x, y, i, c: jnp.where(c, x[i] * 2 + y, y))(x, y, index, chosen)
+    agree(got, np.where(chosen, x[index] * 2 + y, y))
+    got = jitcore.jit(lambda x, y, i, c: jnp.where(c, y, x[i]) + x[i])(x, y, index, chosen)
+    agree(got, np.where(chosen, y, x[index]) + x[index])
+    got = jitcore.jit(lambda x, y, i, c: jnp.where(c, x[i], y).max())(x, y, index, chosen)
+    agree(got, np.where(chosen, x[index], y).max())
+
+
 def test_result_does_not_depend_on_threads():
     x, values = np.zeros(300, np.float32), draw(400_000, "float32", 2)
     index = np.random.default_rng(3).integers(0, 300, values.size)
@@ -98,6 +137,23 @@ def test_histogram_obeys_its_edges(dtype, bins):
             counts, edges = jitcore.jit(lambda x, r=limits: jnp.histogram(x, bins, range=r))(x)
             wanted = np.histogram(x, np.asarray(edges))[0]
             np.testing.assert_array_equal(np.asarray(counts), wanted)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("bins, limits", [(1000, (0, 1)), (7, (-3, 5)), (100, (1000, 1001)), (4096, (0.1, 0.7))])
+def test_histogram_of_values_on_and_next_to_edges(dtype, bins, limits):
+    count = jitcore.jit(lambda x: jnp.histogram(x, bins, range=limits))
+    edges = np.asarray(count(np.zeros(1, dtype))[1])
+    away = np.array([-np.inf, np.inf, limits[0] - 1, limits[1] + 1], dtype)
+    x = np.concatenate([edges, np.nextafter(edges, away[0]), np.nextafter(edges, away[1]), away, edges])
+    wanted = np.searchsorted(edges, x[(x >= edges[0]) & (x <= edges[-1])], "right") - 1
+    wanted = np.bincount(np.minimum(wanted, bins - 1), minlength=bins)
+    np.testing.assert_array_equal(np.asarray(count(x)[0]), wanted)
+
+
+def test_histogram_counts_more_than_float32_can():
+    counts, _ = jitcore.jit(lambda x: jnp.histogram(x, 1, range=(0, 1)))(np.zeros(2**24 + 6, np.float32))
+    assert int(counts[0]) == 2**24 + 6
 
 
 def test_histogram_leaves_nan_out():

@@ -19,6 +19,22 @@ def same(got, wanted):
     np.testing.assert_array_equal(np.asarray(got), wanted)
 
 
+@pytest.mark.parametrize("dtype", ["int32", "float32", "float64"])
+@pytest.mark.parametrize(("rows", "count", "width"), [(1, 40, 3), (6, 100, 3), (97, 131, 2), (40, 64, 1)])
+def test_all_pairs(rows, count, width, dtype):
+    """Rows side by side, rows that are left over, lanes that are left over; sums over one axis and over both."""
+    x, y = draw(rows * width, dtype).reshape(rows, width), draw(count * width, dtype).reshape(count, width)
+    apart = (y[None].astype("float64") - x[:, None]) ** 2
+
+    def measure(x, y):
+        square = ((y[None] - x[:, None]) ** 2).sum(-1, dtype=x.dtype)
+        return square.sum(1, dtype=x.dtype), square.min(1), square.sum(dtype=x.dtype)
+
+    wanted = apart.sum((1, 2)), apart.sum(2).min(1), apart.sum()
+    for got, right in zip(jitcore.jit(measure)(x, y), wanted):
+        np.testing.assert_allclose(np.asarray(got), right, rtol=2e-5 if dtype == "float32" else 1e-12)
+
+
 @pytest.mark.parametrize("step", [2, 3, 4, 5, 8, 9, -1, -2, -3, -8])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_read_every_kth(dtype, step):

@@ -52,6 +52,15 @@ def no_loops(monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(("rows", "steps"), [(2048, 9), (2049, 16), (2063, 20), (30001, 33), (2050, 63)])
+def test_short_rows_times_a_vector(dtype, rows, steps):
+    x, vector = draw((rows, steps), dtype), draw((steps, 1), dtype)
+    for function in (jit(lambda x, v: x @ v), jit(lambda x, v: (v.T @ x.T).T)):
+        check_product(x, vector, np.asarray(function(x, vector)))
+        assert "rows_product_f" in function.inspect("loop program")
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("transposed", [(False, False), (True, False), (False, True), (True, True)])
 def test_every_small_size(no_loops, dtype, transposed):
     """Tiles of all heights, and every number of columns that is left over."""

@@ -1,0 +1,120 @@
+"""Rows of a reduction side by side: what all of them read is loaded and shuffled once.
+
+In: a reduction in lanes, and an axis around it on which none of its loads in lanes depend, as where all pairs
+of points are compared. Out: instructions for several values of that axis at a time, each with accumulators of
+its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from jitcore.backends.cpu.accumulator import Accumulator
+from jitcore.backends.cpu.lanes import I64
+from jitcore.backends.cpu.scalar_ops import count_math_calls
+from jitcore.loopir.expr import Expr, walk
+from jitcore.loopir.index import Axis
+from jitcore.loopir.program import Loop, Reduce, Store
+
+# Rows at a time, the most first; registers for operands that all of them share and for what is in progress.
+_COUNTS, _WORKING_REGISTERS = (4, 2), 8
+# Registers of vectors, by their bytes.
+_REGISTERS = {64: 32}
+_FEW_REGISTERS = 16
+
+
+def count_rows(kernel, e, axis: Axis, reduce: Reduce) -> int:
+    """How many rows of `axis` go side by side; 1 where they share nothing that is worth it."""
+    vector = kernel.kernel.vector
+    if vector is None or reduce.stores or reduce.axes[-1] is not vector or axis is vector or e.lanes > 1:
+        return 1
+    nodes = walk([expr for _, _, expr in reduce.parts])
+    loads = [node for node in nodes if node.op == "load" and vector in node.axes]
+    if not loads or any(axis in node.axes or node.attr[0] in kernel.written for node in loads):
+        return 1
+    if any(node.dtype.kind == "c" or (node.args and count_math_calls(node.op, node.args[0].dtype))
+           for node in nodes):  # fmt: skip
+        return 1
+    own = _find_row_values(nodes, axis, vector)
+    if not own:
+        return 1
+    registers = _REGISTERS.get(kernel.vector_bytes, _FEW_REGISTERS) - _WORKING_REGISTERS
+    return next((count for count in _COUNTS if count * (len(own) + len(reduce.parts)) <= registers), 1)
+
+
+def find_rows(kernel, e, loop: Loop) -> int:
+    """How many iterations of a loop around a reduction go side by side."""
+    first, *rest = loop.body
+    if not isinstance(first, Reduce) or len(first.axes) > 1 or not all(isinstance(s, Store) for s in rest):
+        return 1
+    return count_rows(kernel, e, loop.axis, first)
+
+
+def _find_row_values(nodes: list[Expr], axis: Axis, vector: Axis) -> list[Expr]:
+    """What lanes read of one row: the same number in all of them."""
+    used = {id(arg): arg for node in nodes if vector in node.axes for arg in node.args}
+    return [arg for arg in used.values() if axis in arg.axes and vector not in arg.axes]
+
+
+def emit_row_groups(e, start: ir.Value, stop: ir.Value, rows: int, body: Callable) -> ir.Value:
+    """`body(numbers)` for whole groups of rows from `start` on. Returns: the first row that is left."""
+    b = e.b
+    count = b.select(b.icmp_signed(">", stop, start), b.sub(stop, start), I64(0))
+    left = b.add(start, b.mul(b.sdiv(count, I64(rows)), I64(rows)))
+    e.loop(start, left, I64(rows), lambda i: body([e.b.add(i, I64(k)) for k in range(rows)]))
+    return left
+
+
+def emit_loop_rows(kernel, e, loop: Loop, start: ir.Value, stop: ir.Value, rows: int) -> ir.Value:
+    """The iterations [start, stop) of a loop, but for those that are left over, whose first is returned."""
+    reduce, *rest = loop.body
+
+    def run(numbers):
+        groups = [[Accumulator(kernel, e, reduce, part) for part in reduce.parts] for _ in numbers]
+        sweep_rows(kernel, e, reduce, loop.axis, numbers, groups)
+        for number, accumulators in zip(numbers, groups):
+            saved, e.values = e.values, dict(e.values)
+            e.axis_values[loop.axis] = number
+            for accumulator in accumulators:
+                e.results[accumulator.result] = accumulator.read()
+            kernel.emit_statements(e, rest)
+            e.values = saved
+
+    return emit_row_groups(e, start, stop, rows, run)
+
+
+def sweep_rows(kernel, e, reduce: Reduce, axis: Axis, numbers: list, groups: list[list[Accumulator]]) -> None:
+    """The iterations of the innermost axis for each row, combined into the accumulators of that row."""
+    vector, lanes = kernel.kernel.vector, kernel.lanes_of(reduce)
+    roots = [expr for _, _, expr in reduce.parts]
+    nodes = walk(roots)
+    row_values = _find_row_values(nodes, axis, vector)
+    common = {id(node) for node in nodes if axis not in node.axes}
+    shared, own = e.values, []
+    for number in numbers:
+        e.values, e.axis_values[axis] = dict(shared), number
+        kernel.hoist_roots(e, roots, [], {vector})
+        for node in row_values:
+            e.spread_ahead(node, lanes)
+        own.append(e.values)
+    e.values = shared
+
+    def iterate():
+        known = e.values
+        for number, values, accumulators in zip(numbers, own, groups):
+            e.values, e.axis_values[axis] = values | known, number
+            for accumulator in accumulators:
+                accumulator.update()
+            known |= {key: value for key, value in e.values.items() if _is_common(key, common, axis)}
+        e.values = known
+
+    e.vector_loop(vector, I64(0), e.size(vector.extent), [lanes], iterate)
+
+
+def _is_common(key, common: set[int], axis: Axis) -> bool:
+    """Whether a value that was emitted for one row is every row's: an expression, or a register of a load."""
+    if isinstance(key, tuple):
+        return len(key) == 3 and axis not in key[1].axes()
+    return key in common

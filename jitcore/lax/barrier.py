@@ -1,0 +1,41 @@
+"""`optimization_barrier`: values that no pass takes for what they were made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jitcore.lax.define import define
+from jitcore.transforms.batching import Unmapped
+from jitcore.transforms.tangents import is_zero
+from jitcore.tree_util import tree_flatten
+
+
+def _lower_barrier(builder, *values):
+    return list(values)
+
+
+def _jvp_barrier(primitive, primals, tangents):
+    given = [t for t in tangents if not is_zero(t)]
+    found = iter(primitive.bind(*given))
+    return primitive.bind(*primals), [t if is_zero(t) else next(found) for t in tangents]
+
+
+def _transpose_barrier(primitive, cotangents, operands):
+    given = [ct for ct in cotangents if not is_zero(ct)]
+    found = iter(primitive.bind(*given))
+    return [ct if is_zero(ct) else next(found) for ct in cotangents]
+
+
+def _batch_barrier(primitive, axis, values, batched):
+    outs = primitive.bind(*values)
+    return [out if flag else Unmapped(out) for out, flag in zip(outs, batched)]
+
+
+@define("optimization_barrier", impl=lambda *values: list(values), aval=lambda *avals: list(avals),
+        jvp=_jvp_barrier, transpose=_transpose_barrier, batch=_batch_barrier, lower=_lower_barrier,
+        multiple_results=True)  # fmt: skip
+def optimization_barrier(operand: Any, /) -> Any:
+    """The operand, a pytree of arrays, unchanged. What is computed from it is never merged with what is
+    computed from the operand itself."""
+    leaves, treedef = tree_flatten(operand)
+    return treedef.unflatten(optimization_barrier.primitive.bind(*leaves)) if leaves else operand

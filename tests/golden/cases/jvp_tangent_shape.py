@@ -1,0 +1,9 @@
+"""A tangent of another shape."""
+
+import numpy as np
+
+import jitcore.numpy as jnp
+from jitcore import jvp
+
+x = np.ones(3, np.float32)
+jvp(jnp.sin, (x,), (np.ones(4, np.float32),))

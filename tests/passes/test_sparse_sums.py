@@ -1,0 +1,91 @@
+"""Sums of derivatives that are zero but for a part: what is added where, and what it costs."""
+
+import numpy as np
+import pytest
+
+from jitcore import grad, jit, lax, vmap
+from jitcore import numpy as jnp
+from jitcore.lax.elementwise import add_any
+from jitcore.passes.dce import eliminate_dead_code
+from jitcore.passes.simplify import simplify
+from tests.passes.programs import ShapedArray, names, trace
+
+N = 40
+X, U = (np.random.default_rng(0).standard_normal(shape) for shape in ((N, 3), (2, 3)))
+PLACES = np.array([[3], [3], [39]], np.int32)
+ROWS_TO = lax.ScatterDimensionNumbers((1,), (0,), (0,))
+
+
+def put(u, start):
+    return lax.dynamic_update_slice(jnp.zeros((N, 3), u.dtype), u, (start, 0))
+
+
+def add_rows(u):
+    return lax.scatter_add(jnp.zeros((N, 3), u.dtype), PLACES, jnp.concatenate([u, u[:1]]), ROWS_TO)
+
+
+def around(u, low):
+    return lax.pad(u, np.float64(0), ((low, N - 2 - low, 0), (0, 0, 0)))
+
+
+UPDATES = ["dynamic_slice", "add_any", "dynamic_update_slice"]
+#: Functions of (x, u), and what is left of them.
+SUMS = {
+    "slice": (lambda x, u: add_any(x * 2, put(u, 3)), ["mul", *UPDATES]),
+    "slice first": (lambda x, u: add_any(put(u, 3), x * 2), ["mul", *UPDATES]),
+    "start that is clamped": (lambda x, u: add_any(x * 2, put(u, 100)), ["mul", *UPDATES]),
+    "slices": (lambda x, u: add_any(x * 2, add_rows(u)), ["mul", "slice", "concatenate", "scatter-add"]),
+    "pad": (lambda x, u: add_any(x * 2, around(u, 5)), ["mul", "slice", "add_any", "dynamic_update_slice"]),
+    "two parts": (lambda x, u: add_any(x * 2, add_any(put(u, 3), put(u, 4))), ["mul", *UPDATES * 2]),
+    "parts alone": (lambda x, u: add_any(put(u, 3), put(u, 4)), ["broadcast_in_dim", "dynamic_update_slice",
+                                                                   *UPDATES]),
+    "parts of parts": (
+        lambda x, u: add_any(add_any(around(u, 0), put(u, 3)), add_any(x * 2, add_any(put(u, 3), put(u, 2)))),
+        ["mul", *UPDATES * 2, "slice", "add_any", "dynamic_update_slice", *UPDATES]),
+}  # fmt: skip
+#: What stays as it is.
+OTHERS = {
+    "plain sum": lambda x, u: add_any(x, x * 2),
+    "sum of the user": lambda x, u: x + put(u, 3),
+    "into ones": lambda x, u: add_any(x, lax.dynamic_update_slice(jnp.ones((N, 3), u.dtype), u, (3, 0))),
+    "narrow pad": lambda x, u: add_any(x, lax.pad(x[1:], np.float64(0), ((0, 1, 0), (0, 0, 0)))),
+    "pad with ones": lambda x, u: add_any(x, lax.pad(u, np.float64(1), ((0, N - 2, 0), (0, 0, 0)))),
+    "pad between": lambda x, u: add_any(x, lax.pad(u, np.float64(0), ((0, N - 3, 1), (0, 0, 0)))),
+    "work on the part": lambda x, u: add_any(x, around(u, 1) * 2),
+}  # fmt: skip
+
+
+def closed_program(function):
+    return trace(lambda x, u: [function(x, u)], ShapedArray(X.shape, X.dtype), ShapedArray(U.shape, U.dtype))
+
+
+def sorted_names(closed) -> list[str]:
+    return sorted(names(closed))
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_parts_are_added_where_they_belong(name):
+    function, expected = SUMS[name]
+    closed = closed_program(function)
+    assert sorted_names(eliminate_dead_code(simplify(closed))) == sorted(expected)
+    np.testing.assert_allclose(jit(function)(X, U), function(X, U), rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_sums_stay(name):
+    closed = eliminate_dead_code(closed_program(OTHERS[name]))
+    assert sorted_names(eliminate_dead_code(simplify(closed))) == sorted_names(closed)
+
+
+def test_gradient_of_a_loop_updates_in_place():
+    def loss(x, places):
+        return lax.scan(lambda c, i: (c * 0.5 + jnp.sin(x[i]) * x[i + 1], None), 0.0, places)[0]
+
+    x, places = X[:, 0].copy(), np.array([5, 1, 5, 30])
+    gradient = jit(grad(loss))
+    np.testing.assert_allclose(gradient(x, places), grad(loss)(x, places), rtol=1e-12)
+    inside = gradient.inspect("loop program").split("do:")[-1]
+    assert "in range" not in inside  # no sweep over x in an iteration
+    batch = np.stack([x, x * 2])
+    np.testing.assert_allclose(jit(vmap(grad(loss), (0, None)))(batch, places), vmap(grad(loss), (0, None))(
+        batch, places), rtol=1e-12)  # fmt: skip

@@ -1,0 +1,308 @@
+"""Derivatives where a convention decides, against JAX: ties, kinks, zeros, infinities, NaN, every floating dtype;
+and gradients through selections that stay finite where JAX's do not."""
+
+from __future__ import annotations
+
+import jax
+import ml_dtypes
+import numpy as np
+import pytest
+from jax import lax as jax_lax
+
+from jitcore import grad, jit, jvp, lax, vjp, vmap
+from jitcore import numpy as jnp
+
+POINTS = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, -2.5, 7.0, np.inf, -np.inf, np.nan)
+PAIRS = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -3.0, np.inf, -np.inf, np.nan)
+COMPLEX_POINTS = (0, 1, -1, 0.5 + 0.25j, -0.5 + 0.25j, 0.3 - 2j, -2 - 0.7j, 1.5j, 2 + 0.1j)
+UNARY = """
+    neg sign abs square exp exp2 expm1 log log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh
+    sqrt rsqrt cbrt logistic erf erfc erf_inv lgamma digamma floor ceil bessel_i0e bessel_i1e reciprocal
+""".split()
+COMPLEX = """
+    neg sign abs square exp expm1 log log1p sin cos tan asin acos atan sinh cosh tanh asinh atanh sqrt rsqrt
+    logistic real imag conj reciprocal
+""".split()
+BINARY = ("add", "sub", "mul", "div", "rem", "max", "min", "pow", "atan2")
+TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-5, "complex64": 2e-5}
+
+# Points at which jitcore's derivative is another one, and why.
+EXCEPTIONS = {
+    # outside of the domain
+    "acosh": (-1.0,),
+    # NaN stays NaN
+    "bessel_i1e": (np.nan,),
+    # lgamma and its derivatives at poles and infinities are SciPy's
+    "lgamma": (0.0, -1.0, -np.inf, np.inf), "digamma": (0.0, -1.0, -np.inf, np.inf),
+}  # fmt: skip
+
+
+def tangents(jvp_function, function, operands) -> list[np.ndarray]:
+    """The derivatives of an elementwise function by each operand."""
+    found = []
+    for place in range(len(operands)):
+        directions = [np.ones_like(x) if i == place else np.zeros_like(x) for i, x in enumerate(operands)]
+        found.append(np.asarray(jvp_function(function, tuple(operands), tuple(directions))[1]))
+    return found
+
+
+def cotangents(vjp_function, function, operands) -> list[np.ndarray]:
+    out, pull_back = vjp_function(function, *operands)
+    return [np.asarray(x) for x in pull_back(np.ones(out.shape, out.dtype))]
+
+
+def compare(name, operands, keep=slice(None)):
+    ours, theirs = getattr(lax, name), getattr(jax_lax, name)
+    tolerance = TOLERANCE[operands[0].dtype.name]
+    with np.errstate(all="ignore"):
+        for run, jax_run, of in ((jvp, jax.jvp, tangents), (vjp, jax.vjp, cotangents)):
+            for got, want in zip(of(run, ours, operands), of(jax_run, theirs, operands), strict=True):
+                assert got.dtype == want.dtype
+                wide = np.complex128 if got.dtype.kind == "c" else np.float64
+                np.testing.assert_allclose(
+                    got.astype(wide)[keep], want.astype(wide)[keep], rtol=tolerance, atol=tolerance)  # fmt: skip
+
+
+@pytest.mark.parametrize("name, dtype", [(name, dtype) for dtype in ("float32", "bfloat16") for name in UNARY]
+                         + [(name, "float16") for name in ("exp", "tanh", "sqrt", "erf_inv", "digamma")])  # fmt: skip
+def test_unary_at_special_points(name, dtype):
+    points = np.array(POINTS)
+    excepted = [(points == x) | (np.isnan(points) & np.isnan(x)) for x in EXCEPTIONS.get(name, ())]
+    keep = ~np.any(excepted, axis=0) if excepted else slice(None)
+    compare(name, [points.astype(np.dtype(dtype))], keep)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("name", BINARY)
+def test_binary_at_special_points(name, dtype):
+    x, y = (part.ravel().astype(np.dtype(dtype)) for part in np.meshgrid(PAIRS, PAIRS))
+    compare(name, [x, y])
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_complex(name):
+    compare(name, [np.array(COMPLEX_POINTS, np.complex64)])
+
+
+# -- folds --------------------------------------------------------------------------------------------------
+TIES = np.array([[3, 1, 3, 0], [3, 2, 3, 3], [-1, np.inf, np.inf, 2]], np.float32)
+ZEROS = np.array([[2, 0, 3, -1], [0, 4, 0, 1], [1, 2, 3, 4], [0, 0, 0, 0]], np.float32)
+
+
+def check_gradient(ours, theirs, *operands, tolerance=1e-5):
+    """Tangents along ones and cotangents of ones, eager and compiled."""
+    ones = tuple(map(np.ones_like, operands))
+    want = jax.jvp(theirs, operands, ones)[1]
+    out, pull_back = jax.vjp(theirs, *operands)
+    cts = pull_back(np.ones(out.shape, out.dtype))
+    for wrap in (lambda f: f, jit):
+        got = wrap(lambda *xs: jvp(ours, xs, ones)[1])(*operands)
+        np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=tolerance, atol=tolerance)
+        found = wrap(lambda *xs: vjp(ours, *xs)[1](np.ones(out.shape, out.dtype)))(*operands)
+        for x, y in zip(found, cts, strict=True):
+            np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=tolerance, atol=tolerance)
+
+
+def weights(shape) -> np.ndarray:
+    return np.arange(1, np.prod(shape) + 1, dtype=np.float32).reshape(shape)
+
+
+@pytest.mark.parametrize("axes", [(0,), (1,), (0, 1)])
+@pytest.mark.parametrize("name", ["reduce_max", "reduce_min", "reduce_prod", "reduce_sum"])
+def test_reductions_of_ties_and_zeros(name, axes):
+    for x in (TIES[:2], ZEROS):
+        w = weights(getattr(jax_lax, name)(x, axes).shape)
+        check_gradient(
+            lambda v: getattr(lax, name)(v, axes) * w, lambda v: getattr(jax_lax, name)(v, axes) * w, x
+        )
+
+
+def test_extremum_of_infinities_and_nan():
+    for x in (TIES[2], np.array([1, np.nan, 2], np.float32)):
+        check_gradient(lambda v: lax.reduce_max(v, (0,)), lambda v: jax_lax.reduce_max(v, (0,)), x)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"])
+def test_running_folds_of_ties_and_zeros(name, reverse):
+    for x in (TIES[:1], ZEROS[:2], np.array([[-np.inf, 2, 1, -np.inf]], np.float32)):
+        if name == "cumprod" and np.isinf(x).any():
+            continue
+        if name == "cumlogsumexp" and np.isinf(x[0, -1 if reverse else 0]):
+            continue  # the logarithm of an empty sum: JAX's derivative is NaN from there on
+        w = weights(x.shape)
+        check_gradient(lambda v: getattr(lax, name)(v, 1, reverse) * w,
+                       lambda v: getattr(jax_lax, name)(v, 1, reverse) * w, x)  # fmt: skip
+
+
+def test_running_extremum_of_many_ties():
+    """A half at each step from one element to the next; JAX's parts depend on how it groups the elements."""
+    last = jit(grad(lambda x: lax.cummax(x)[-1]))(np.ones(4, np.float32))
+    assert list(last) == [0.125, 0.125, 0.25, 0.5]
+
+
+def test_running_product_of_infinity_and_nan():
+    x = np.array([np.inf, 2, np.nan, 3], np.float32)
+    tangent = np.asarray(jvp(lax.cumprod, (x,), (np.ones(4, np.float32),))[1])
+    assert list(tangent[:2]) == [1, np.inf] and np.isnan(tangent[2:]).all()
+
+
+@pytest.mark.parametrize("padding", ["VALID", "SAME"])
+@pytest.mark.parametrize("computation, initial", [("add", 0.0), ("max", -np.inf), ("min", np.inf)])
+def test_pooling(computation, initial, padding):
+    x = np.random.default_rng(0).integers(0, 4, (2, 7, 6, 3)).astype(np.float32)
+    window, strides = (1, 3, 2, 1), (1, 2, 2, 1)
+    shape = jax_lax.reduce_window(x, initial, getattr(jax_lax, computation), window, strides, padding).shape
+    w = weights(shape)
+
+    def pool(module):
+        return lambda v: (
+            module.reduce_window(
+                v, np.float32(initial), getattr(module, computation), window, strides, padding
+            )
+            * w
+        )
+
+    check_gradient(pool(lax), pool(jax_lax), x)
+    check_gradient(vmap(pool(lax)), jax.vmap(pool(jax_lax)), np.stack([x, x[:, ::-1]]))
+
+
+def test_associative_scan():
+    a, b = np.random.default_rng(1).standard_normal((2, 9)).astype(np.float32)
+
+    def combine(first, second):
+        return first[0] * second[0], first[1] * second[0] + second[1]
+
+    check_gradient(lambda *ab: lax.associative_scan(combine, ab)[1],
+                   lambda *ab: jax_lax.associative_scan(combine, ab)[1], a, b)  # fmt: skip
+
+
+@pytest.mark.parametrize("low, high", [(0.0, 1.0), (0.5, 0.5)])
+def test_clamp_at_its_bounds(low, high):
+    x = np.array([-1, 0, 0.5, 1, 2, np.nan], np.float32)
+    bounds = np.full_like(x, low), np.full_like(x, high)
+    check_gradient(
+        lambda a, v, b: lax.clamp(a, v, b), lambda a, v, b: jax_lax.clamp(a, v, b), bounds[0], x, bounds[1]
+    )
+    check_gradient(
+        lambda v: lax.clamp(low, v, high), lambda v: jax_lax.clamp(np.float32(low), v, np.float32(high)), x
+    )
+
+
+@pytest.mark.parametrize("y", [-2, -1, 0, 1, 2, 3, 7])
+def test_integer_powers(y):
+    x = np.array([0, -0.0, 1, -2, 0.5, np.inf, np.nan], np.float32)
+    check_gradient(lambda v: lax.integer_pow(v, y), lambda v: jax_lax.integer_pow(v, y), x)
+
+
+def test_conversions():
+    x = np.array([1.5, -2.25], np.float32)
+    for dtype in (np.complex64, np.float16, ml_dtypes.bfloat16):
+        check_gradient(
+            lambda v: lax.convert_element_type(v, dtype), lambda v: jax_lax.convert_element_type(v, dtype), x
+        )
+    z = np.array([1.5 + 2j, -1j], np.complex64)
+    check_gradient(lambda v: lax.convert_element_type(v, np.float32), jax_lax.real, z)
+    assert jvp(lambda v: lax.convert_element_type(v, np.int32), (x,), (x,))[1].dtype.names == ("float0",)
+
+
+@pytest.mark.parametrize("x", [2.0, -2.0, 0.0])
+@pytest.mark.parametrize("y", [3.0, -3.0])
+def test_copysign(x, y):
+    assert float(grad(jnp.copysign)(x, y)) == float(jax.grad(jax.numpy.copysign)(x, y))
+
+
+# -- selections ---------------------------------------------------------------------------------------------
+def safe_sqrt(x):
+    return jnp.where(x > 0, jnp.sqrt(x), 0.0)
+
+
+def chain(x):
+    return jnp.where(x > 0, 2 * jnp.log(x) * x + jnp.sqrt(3 * x) / x, x)
+
+
+def nested(x):
+    return jnp.where(x < 4, jnp.where(x > 0, x * jnp.log(x), 1 / (x - 4)), 0.0)
+
+
+def both_cases(x):
+    return jnp.where(x > 1, jnp.sqrt(x - 1), jnp.log(2 - x))
+
+
+def norm(x):
+    squares = jnp.sum(x * x)
+    return jnp.where(squares > 0, jnp.sqrt(squares), 0.0)
+
+
+@jit
+def jitted_root(x):
+    return jnp.sqrt(x) * 2
+
+
+SELECTIONS = {
+    # function, points, the derivative there
+    "sqrt": (safe_sqrt, [0.0, -1.0, 4.0, -0.0, np.nan], [0, 0, 0.25, 0, 0]),
+    "log": (lambda x: jnp.where(x > 0, jnp.log(x), 0.0), [0.0, -1.0, 2.0], [0, 0, 0.5]),
+    "chain": (chain, [0.0, -3.0, 1.0], [1, 1, 2 - np.sqrt(3) / 2]),
+    "nested": (nested, [0.0, 5.0, 4.0, 1.0], [-1 / 16, 0, 0, 1]),
+    "both cases": (both_cases, [1.0, 2.0, 0.0], [-1, 0.5, -0.5]),
+    "jitted case": (lambda x: jnp.where(x > 0, jitted_root(x), x), [0.0, -1.0, 4.0], [1, 1, 0.5]),
+    "power": (lambda x: jnp.where(x > 0, x**-0.5, x), [0.0, 1.0], [1, -0.5]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SELECTIONS)
+def test_gradient_of_a_selection_is_finite(name):
+    """What is not selected has no part in the derivative, whatever its own derivative is."""
+    function, points, expected = SELECTIONS[name]
+    points = np.array(points)
+    with np.errstate(all="ignore"):
+        for derivative in (grad(function), jit(grad(function)), grad(jit(function))):
+            np.testing.assert_allclose([float(derivative(x)) for x in points], expected, rtol=1e-12)
+        total = lambda x: jnp.sum(function(x))  # noqa: E731
+        for derivative in (grad(total), jit(grad(total)), vmap(grad(function))):
+            np.testing.assert_allclose(np.asarray(derivative(points)), expected, rtol=1e-12)
+        np.testing.assert_allclose(np.asarray(jvp(function, (points,), (np.ones_like(points),))[1]), expected)
+
+
+def test_second_derivative_of_a_selection_is_finite():
+    for function in (safe_sqrt, lambda x: jnp.where(x > 0, x * jnp.log(x), 0.0)):
+        assert grad(grad(function))(0.0) == 0 == jit(grad(grad(function)))(-1.0)
+
+
+def test_norm_at_zero():
+    assert np.array_equal(grad(norm)(np.zeros(3)), np.zeros(3))
+    np.testing.assert_allclose(np.asarray(grad(norm)(np.array([3.0, 4.0]))), [0.6, 0.8])
+
+
+def test_selected_case_keeps_its_infinities():
+    assert np.isinf(float(grad(lambda x: jnp.where(x >= 0, jnp.sqrt(x), 0.0))(0.0)))
+
+
+def test_selection_before_the_operation_needs_a_second_one():
+    """The case is selected, and then scaled by what has no derivative: the double `where`."""
+    naive = lambda x: jnp.sum(jnp.where(x.sum() > 0, x / jnp.sqrt(x.sum()), 0.0))  # noqa: E731
+
+    def double(x):
+        total = jnp.where(x.sum() > 0, x.sum(), 1.0)
+        return jnp.sum(jnp.where(x.sum() > 0, x / jnp.sqrt(total), 0.0))
+
+    with np.errstate(all="ignore"):
+        assert np.isnan(np.asarray(grad(naive)(np.zeros(2)))).all()
+    assert np.array_equal(grad(double)(np.zeros(2)), np.zeros(2))
+
+
+def test_gradient_of_two_cases_is_one_selection():
+    selu = lambda x: jnp.sum(jnp.where(x > 0, x, 1.67 * (jnp.exp(x) - 1)))  # noqa: E731
+    derivative = jit(grad(selu))
+    derivative(np.linspace(-1, 1, 100))
+    text = derivative.inspect("loop program")
+    assert text.count("kernel") == 1 and text.count("select(") == 1
+
+
+def test_backward_of_an_elementwise_chain_is_one_kernel():
+    chain = lambda x: jnp.sum(jnp.tanh(x) * jnp.log(x + 2) / jnp.sqrt(1 + x * x))  # noqa: E731
+    derivative = jit(grad(chain))
+    derivative(np.linspace(-1, 1, 100))
+    text = derivative.inspect("loop program")
+    assert text.count("kernel") == 1 and "tmp" not in text
