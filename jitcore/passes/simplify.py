@@ -43,8 +43,19 @@ def _is_literal(atom: Atom, value: float, sign: float = 1.0) -> bool:
     return value != 0 or not dtypes.is_floating(atom.aval.dtype) or np.signbit(atom.value) == (sign < 0)
 
 
+def _read_scalars(walk: Walk, eqn: Equation) -> list[Atom]:
+    """The operands, with the literal in place of an array of one number."""
+    return [_read_scalar(walk, atom) for atom in eqn.invars]
+
+
+def _read_scalar(walk: Walk, atom: Atom) -> Atom:
+    inner = walk.find_definition(atom, "broadcast_in_dim")
+    is_number = inner is not None and isinstance(inner.invars[0], Literal)
+    return inner.invars[0] if is_number else atom
+
+
 def _simplify_mul(walk: Walk, eqn: Equation):
-    x, y = eqn.invars
+    x, y = _read_scalars(walk, eqn)
     if _is_literal(y, 1):
         return _keep_operand(0, eqn)
     return _keep_operand(1, eqn) if _is_literal(x, 1) else None
@@ -52,18 +63,18 @@ def _simplify_mul(walk: Walk, eqn: Equation):
 
 def _simplify_add(walk: Walk, eqn: Equation):
     # -0.0 is neutral; adding +0.0 turns -0.0 into +0.0.
-    x, y = eqn.invars
+    x, y = _read_scalars(walk, eqn)
     if _is_literal(y, 0, sign=-1):
         return _keep_operand(0, eqn)
     return _keep_operand(1, eqn) if _is_literal(x, 0, sign=-1) else None
 
 
 def _simplify_sub(walk: Walk, eqn: Equation):
-    return _keep_operand(0, eqn) if _is_literal(eqn.invars[1], 0) else None
+    return _keep_operand(0, eqn) if _is_literal(_read_scalar(walk, eqn.invars[1]), 0) else None
 
 
 def _simplify_div(walk: Walk, eqn: Equation):
-    return _keep_operand(0, eqn) if _is_literal(eqn.invars[1], 1) else None
+    return _keep_operand(0, eqn) if _is_literal(_read_scalar(walk, eqn.invars[1]), 1) else None
 
 
 def _simplify_integer_pow(walk: Walk, eqn: Equation):
