@@ -5,11 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jitcore import jit
+import jitcore.numpy as jnp
+from jitcore import errors, grad, jit, make_jaxpr, vmap
+from jitcore.core.interpret import run_jaxpr_numpy
 from jitcore.rewrite import rewrite_function
+from jitcore.rewrite.values import ControlFlowError
 from tests.rewrite.control_flow_cases import CASES
+from tests.rewrite.random_functions import write_function
 
-CALLS = [pytest.param(function, inputs, id=f"{function.__name__}{inputs}") for function, cases in CASES for inputs in cases]
+CALLS = [pytest.param(function, inputs, id=f"{function.__name__}{inputs}")
+         for function, cases in CASES for inputs in cases]  # fmt: skip
 
 
 @pytest.mark.parametrize(("function", "inputs"), CALLS)
@@ -22,3 +27,98 @@ def test_rewritten_functions_on_python_values(function, inputs):
 @pytest.mark.parametrize(("function", "inputs"), CALLS)
 def test_rewritten_functions_on_traced_values(function, inputs):
     np.testing.assert_allclose(jit(function, rewrite=True)(*inputs), function(*inputs), rtol=1e-5)
+
+
+def square_or_triple(x):
+    if x > 0:
+        return x * x
+    return 3.0 * x
+
+
+def newton(a):
+    x = a + 1
+    while abs(x * x - a) > 1e-5:
+        x = 0.5 * (x + a / x)
+    return x
+
+
+def count_up(x, n):
+    i = 0
+    while i < n:
+        i += 1
+    return x + i
+
+
+def test_the_tutorial_s_failing_functions():
+    with pytest.raises(errors.TracerBoolConversionError, match="rewrite=True"):
+        jit(square_or_triple)(10.0)
+    assert jit(count_up, rewrite=True)(10, 20) == 30
+    assert [eqn.primitive.name for eqn in make_jaxpr(rewrite_function(count_up))(10, 20).eqns] == ["gt", "while", "add"]
+    branches = make_jaxpr(rewrite_function(square_or_triple))(1.0)
+    assert "cond" in [eqn.primitive.name for eqn in branches.eqns]
+
+
+XS = np.array([1.0, -2.0, 9.0], np.float32)
+SLOPES = np.array([2.0, 3.0, 18.0])
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jit], ids=["eager", "jit"])
+def test_transformations(wrap):
+    branch, loop = rewrite_function(square_or_triple), rewrite_function(newton)
+    np.testing.assert_allclose(wrap(vmap(branch))(XS), [1.0, -6.0, 81.0])
+    np.testing.assert_allclose(wrap(vmap(grad(branch)))(XS), SLOPES)
+    np.testing.assert_allclose([wrap(grad(branch))(float(x)) for x in XS], SLOPES)
+    np.testing.assert_allclose(wrap(vmap(loop))(np.abs(XS)), np.sqrt(np.abs(XS)), rtol=1e-5)
+    np.testing.assert_allclose(wrap(vmap(grad(loop)))(np.abs(XS)), 0.5 / np.sqrt(np.abs(XS)), rtol=1e-3)
+    np.testing.assert_array_equal(wrap(vmap(rewrite_function(count_up)))(np.arange(3), np.arange(3)), [0, 2, 4])
+
+
+def test_shapes_that_do_not_fit_are_named():
+    def differ(x):
+        y = jnp.zeros(3) if x > 0 else jnp.zeros(2)
+        return y * 2
+
+    def grow(n):
+        values = jnp.zeros(2)
+        while n > 0:
+            values = jnp.concatenate([values, values])
+            n -= 1
+        return values
+
+    with pytest.raises(ControlFlowError, match=r"shape \(3,\) and \(2,\) in the two branches of .*: `y = "):
+        jit(differ, rewrite=True)(1.0)
+    with pytest.raises(ControlFlowError, match=r"'values' changes from shape \(2,\) and \(4,\) .*: `while n > 0:`"):
+        jit(grow, rewrite=True)(1)
+
+
+def test_errors_inside_a_branch_say_where():
+    def fail(x):
+        if x > 0:
+            return x + undefined_name  # noqa: F821
+        return x
+
+    with pytest.raises(NameError) as caught:
+        jit(fail, rewrite=True)(1.0)
+    assert any("the true side of the traced condition" in note for note in caught.value.__notes__)
+
+
+def test_generators_are_left_alone_with_a_warning():
+    def generate(x):
+        yield x
+
+    with pytest.warns(RuntimeWarning, match="generate at .* is not rewritten: a generator"):
+        assert rewrite_function(generate) is generate
+
+
+def test_random_functions_agree_with_python():
+    """A few programs of the generator; each on five inputs, as they are and traced."""
+    inputs = [(0, 0), (3, -2), (-5, 7), (12, 4), (1, 30)]
+    for seed in range(12):
+        space: dict = {}
+        exec(compile(write_function(seed), f"<program {seed}>", "exec"), space)
+        expected = [space["f"](*pair) for pair in inputs]
+        rewritten = rewrite_function(space["f"])
+        assert [rewritten(*pair) for pair in inputs] == expected, seed
+        traced = make_jaxpr(rewritten)(0, 0)
+        operands = [[np.asarray(value, np.int32) for value in pair] for pair in inputs]
+        assert [int(run_jaxpr_numpy(traced, pair)[0]) for pair in operands] == expected, seed
