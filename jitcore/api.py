@@ -36,7 +36,7 @@ from jitcore.dispatch.options import (
 )
 from jitcore.dispatch.parameters import plan_arguments
 from jitcore.dispatch.signature import read_call, read_leaf, read_value
-from jitcore.dispatch.tracing import find_rewriter, trace_call
+from jitcore.dispatch.tracing import trace_call
 from jitcore.jitted import JitWrapped
 from jitcore.transforms.flat_function import check_callable, choose_arguments
 from jitcore.transforms.flat_function import read_argnums as differentiated_argnums
@@ -119,17 +119,11 @@ def jit(
             is abstracted_axes is compiler_options is None and in_shardings is out_shardings is UNSPECIFIED
             and not (keep_unused or inline or rewrite)):  # fmt: skip
         return JitWrapped(fun, DEFAULT_OPTIONS)
-    return _jit_with_options(fun, JitOptions(
+    return JitWrapped(fun, JitOptions(
         read_argnums(static_argnums), read_argnames(static_argnames, "static_argnames"),
         read_argnums(donate_argnums), read_argnames(donate_argnames, "donate_argnames"),
         bool(keep_unused), read_backend(device, backend, in_shardings, out_shardings), bool(inline),
         abstracted_axes, read_compiler_options(compiler_options), bool(rewrite)))  # fmt: skip
-
-
-def _jit_with_options(fun: Callable, options: JitOptions) -> JitWrapped:
-    if options.rewrite:
-        find_rewriter()
-    return JitWrapped(fun, options)
 
 
 @api_boundary

@@ -27,12 +27,12 @@ R = TypeVar("R", covariant=True)
 class JitWrapped(Generic[P, R]):
     """A function that is compiled when it is called with new argument types, and fast afterwards."""
 
-    # No annotation may stand here: `f.__annotations__` has to be that of the wrapped function.
-
     def __init__(self, fun: Callable[P, R], options: JitOptions):
         self.__wrapped__ = fun
         self.__doc__ = getattr(fun, "__doc__", None)
         self.__module__ = getattr(fun, "__module__", None)
+        # On the instance: the class has annotations of its own as soon as somebody asks it for them.
+        self.__annotations__ = getattr(fun, "__annotations__", {})
         self._function = function = functions.find_function(fun, options)
         self._dispatchers = function.fast.dispatchers
 
@@ -53,7 +53,7 @@ class JitWrapped(Generic[P, R]):
         return self if instance is None else types.MethodType(self, instance)
 
     def __getattr__(self, name: str) -> Any:
-        # Reached for what the instance lacks: __name__, __qualname__, __annotations__, the user's attributes.
+        # Reached for what the instance lacks: __name__, __qualname__, the user's attributes.
         if name == "__wrapped__":  # an object that is being unpickled
             raise AttributeError(name)
         return getattr(self.__wrapped__, name)

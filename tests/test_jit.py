@@ -58,6 +58,7 @@ def test_metadata_of_the_function_survives():
     assert (jitted.__name__, jitted.__doc__, jitted.__module__) == ("fun", "Doc.", __name__)
     assert jitted.__qualname__ == fun.__qualname__
     assert jitted.__wrapped__ is fun
+    assert inspect.get_annotations(type(jitted)) == {}
     assert jitted.__annotations__ == fun.__annotations__
     assert jitted.custom == 7
     assert inspect.signature(jitted) == inspect.signature(fun)
@@ -433,9 +434,18 @@ def test_branching_on_a_traced_value_names_the_argument():
     assert str(caught.value).startswith("Attempted boolean conversion of traced array with shape bool[]..")
 
 
-def test_rewrite_needs_the_rewriter():
-    with pytest.raises(errors.JitcoreRuntimeError, match="rewrite=True"):
-        jitcore.jit(double, rewrite=True)
+def test_rewrite_by_option_and_by_configuration():
+    def choose(x):
+        return x if x > 0 else -x
+
+    assert jitcore.jit(choose, rewrite=True)(-3) == 3
+    with pytest.raises(errors.TracerBoolConversionError):
+        jitcore.jit(choose)(-3)
+    jitcore.config.update("rewrite", True)
+    try:
+        assert jitcore.jit(choose)(-3) == 3
+    finally:
+        jitcore.config.update("rewrite", False)
 
 
 def test_tracers_can_be_copied_and_not_pickled():

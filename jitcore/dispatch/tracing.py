@@ -85,7 +85,11 @@ def trace_call(
 
     Raises: JitcoreTypeError when the function returns something that is no array; whatever `fun` raises."""
     info = CallDebugInfo(fun, call, transform)
-    run = find_rewriter()(fun) if rewrite or config.rewrite else fun
+    run = fun
+    if rewrite or config.rewrite:
+        from jitcore.rewrite import rewrite_function  # reads bytecode: loaded where it is asked for
+
+        run = rewrite_function(fun)
     structure: list[tree_util.PyTreeDef | None] = []
 
     def run_flat(*tracers):
@@ -116,17 +120,3 @@ def flatten_result(out: Any, info: DebugInfo) -> tuple[list, tree_util.PyTreeDef
             origin = errors.Origin(info.fun_name, info.location, info.transform)
             raise argument_errors.result_type_error(origin, str(type(leaf)), tree_util.keystr(path))
     return leaves, structure
-
-
-def find_rewriter() -> Callable[[Callable], Callable]:
-    """What turns a function into one whose Python control flow on traced values is compiled.
-
-    Raises: JitcoreRuntimeError when this installation has no rewriter."""
-    try:
-        from jitcore.rewrite import rewrite_function
-    except ImportError:
-        raise errors.JitcoreRuntimeError(
-            "jit(..., rewrite=True) needs the bytecode rewriter, which this installation does not have.\n"
-            "To fix: use lax.cond, lax.while_loop or jnp.where, or mark the argument static."
-        ) from None
-    return rewrite_function
