@@ -13,7 +13,8 @@ import contextlib
 import functools
 import gc
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -301,10 +302,13 @@ def _drop_unread_outputs(eqns: list[Equation], out_atoms) -> list[Equation]:
     return eqns
 
 
+T = TypeVar("T", bound=JaxprTrace)
+
+
 @contextlib.contextmanager
-def open_trace(debug_info: DebugInfo | None = None):
+def open_trace(debug_info: DebugInfo | None = None, kind: type[T] = JaxprTrace) -> Iterator[T]:
     """A new sub-trace of the current one, made current. The caller closes it with `trace.close(outs)`."""
-    trace = JaxprTrace(debug_info, context.trace)
+    trace = kind(debug_info, context.trace)
     with set_current_trace(trace):
         try:
             yield trace
@@ -319,6 +323,22 @@ def trace_to_jaxpr(fun: Callable, in_avals: Sequence[ShapedArray], debug_info: D
     with open_trace(debug_info) as trace:
         outs = fun(*map(trace.new_arg, in_avals))
         result = trace.close(outs)
+    if config.check_tracer_leaks:
+        del outs
+        check_for_leaks(trace)
+    return result
+
+
+def run_transformed(trace: Trace, fun: Callable, *operands):
+    """Runs `fun(*tracers) -> outputs` under the trace of a transformation, which ends with it.
+
+    What the trace's `lift` makes of the operands goes in, what its `lower` makes of the outputs comes out."""
+    with set_current_trace(trace):
+        try:
+            outs = fun(*trace.lift(*operands))
+            result = trace.lower(outs)
+        finally:
+            trace.is_open = False
     if config.check_tracer_leaks:
         del outs
         check_for_leaks(trace)

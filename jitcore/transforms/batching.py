@@ -16,9 +16,8 @@ is the same for all elements is returned as `Unmapped(value)`.
 
 from __future__ import annotations
 
-import contextlib
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 from jitcore import errors
@@ -30,8 +29,8 @@ from jitcore.core.primitive import Primitive, registry
 from jitcore.core.trace import (
     Trace,
     Tracer,
-    check_for_leaks,
     context,
+    run_transformed,
     set_current_trace,
     trace_to_jaxpr,
 )
@@ -126,17 +125,6 @@ class BatchTrace(Trace):
         return out.value if isinstance(out, Unmapped) else BatchTracer(self, out)
 
 
-@contextlib.contextmanager
-def open_batch_trace(axis: BatchAxis, debug_info: DebugInfo | None = None) -> Iterator[BatchTrace]:
-    """A `BatchTrace` inside the current trace, made current. Its tracers are of no use afterwards."""
-    trace = BatchTrace(axis, context.trace, debug_info)
-    with set_current_trace(trace):
-        try:
-            yield trace
-        finally:
-            trace.is_open = False
-
-
 def run_batched(
     fun: Callable[..., Sequence], axis: BatchAxis, values: Sequence, batched: Flags,
     debug_info: DebugInfo | None = None,
@@ -144,13 +132,7 @@ def run_batched(
     """Calls `fun(*elements) -> outputs` once for all elements; returns the outputs and which are batched.
 
     values: of the current trace, with the batch axis first where `batched` says so."""
-    with open_batch_trace(axis, debug_info) as trace:
-        outs = fun(*trace.lift(values, batched))
-        result = trace.lower(outs)
-    if config.check_tracer_leaks:
-        del outs
-        check_for_leaks(trace)
-    return result
+    return run_transformed(BatchTrace(axis, context.trace, debug_info), fun, values, batched)
 
 
 # -- axes ---------------------------------------------------------------------------------------------------

@@ -10,10 +10,9 @@ its primal, or a `Zero`; at least one is none. The rule runs under the enclosing
 
 from __future__ import annotations
 
-import contextlib
 import operator
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from jitcore import derivative_errors, errors
 from jitcore.config import config
@@ -24,8 +23,8 @@ from jitcore.core.primitive import Primitive
 from jitcore.core.trace import (
     Trace,
     Tracer,
-    check_for_leaks,
     context,
+    run_transformed,
     set_current_trace,
     trace_to_jaxpr,
     user_snippet,
@@ -114,28 +113,11 @@ class JvpTrace(Trace):
         return primal if is_zero(tangent) else JvpTracer(self, primal, tangent)
 
 
-@contextlib.contextmanager
-def open_jvp_trace(debug_info: DebugInfo | None = None) -> Iterator[JvpTrace]:
-    """A `JvpTrace` inside the current trace, made current. Its tracers are of no use afterwards."""
-    trace = JvpTrace(context.trace, debug_info)
-    with set_current_trace(trace):
-        try:
-            yield trace
-        finally:
-            trace.is_open = False
-
-
 def run_jvp(
     fun: Callable[..., Sequence], primals: Sequence, tangents: Sequence, debug_info: DebugInfo | None = None
 ) -> tuple[list, list]:
     """Calls `fun(*values) -> outputs` once; returns the outputs and their tangents, which may be `Zero`s."""
-    with open_jvp_trace(debug_info) as trace:
-        outs = fun(*trace.lift(primals, tangents))
-        result = trace.lower(outs)
-    if config.check_tracer_leaks:
-        del outs
-        check_for_leaks(trace)
-    return result
+    return run_transformed(JvpTrace(context.trace, debug_info), fun, primals, tangents)
 
 
 # -- jaxprs -------------------------------------------------------------------------------------------------

@@ -11,16 +11,16 @@ operands computes and `trace.record_unknown(primitive, args, params)` records. A
 
 from __future__ import annotations
 
-import contextlib
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from jitcore import errors
 from jitcore.config import config
 from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, Var, eval_jaxpr
 from jitcore.core.primitive import Primitive
-from jitcore.core.trace import JaxprTrace, Tracer, context, set_current_trace, trace_to_jaxpr
+from jitcore.core.trace import JaxprTrace, Tracer, open_trace, set_current_trace, trace_to_jaxpr
 
 Flags = Sequence[bool]
 
@@ -52,17 +52,10 @@ class PartialTrace(JaxprTrace):
         return super().process_primitive(primitive, args, params)
 
 
-@contextlib.contextmanager
-def open_partial_trace(debug_info: DebugInfo | None = None) -> Iterator[PartialTrace]:
+def open_partial_trace(debug_info: DebugInfo | None = None) -> AbstractContextManager[PartialTrace]:
     """A `PartialTrace` inside the current trace, made current. The caller closes it with
     `trace.close(outs)`."""
-    trace = PartialTrace(debug_info, context.trace)
-    with set_current_trace(trace):
-        try:
-            yield trace
-        finally:
-            if trace.is_open:
-                trace.abandon()
+    return open_trace(debug_info, PartialTrace)
 
 
 # -- jaxprs -------------------------------------------------------------------------------------------------
