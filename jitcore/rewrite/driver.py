@@ -23,7 +23,7 @@ from jitcore.rewrite.dominators import find_reachable
 from jitcore.rewrite.emission import UNDEFINED, Point, Suspended, Template, name_slot
 from jitcore.rewrite.flow import AGAIN, Loop
 from jitcore.rewrite.instructions import Branch
-from jitcore.rewrite.iterators import TracedIterator, copy_iterator, lift_iterator
+from jitcore.rewrite.iterators import CountIterator, TracedIterator, copy_iterator, lift_iterator
 from jitcore.rewrite.values import ControlFlowError, as_predicate
 
 #: The exit of a function that has returned.
@@ -203,19 +203,30 @@ class Driver:
         loop = self.flow.loop_of[site.number]
         if loop is None or loop.header in region.stepped or not self.flow.leaves[site.number]:
             return self.branch(site, state, region)
+        iterator = state.get(f"{name_slot(loop.base)}@{site.number}") if loop.iterates else None
+        if isinstance(iterator, CountIterator) and iterator.is_known and loop.header == site.number:
+            return self._roll(site, state, region, iterator)
         try:
             if all(self.flow.dominates(site.number, latch) for latch in loop.latches):
                 return self._loop(site, dict(state), region)
             return self._peel(site, dict(state), region, loop)
         except (NotLiftable, ConcretizationTypeError, TracerIntegerConversionError):
             # A loop that Python can run, with a traced way out: each iteration is traced by itself.
-            slot = f"{name_slot(loop.base)}@{site.number}"
-            if not loop.iterates or isinstance(state.get(slot), TracedIterator):
+            if not loop.iterates or isinstance(iterator, TracedIterator):
                 raise
             outs = loop.outs
             join = self.flow.find_join(outs, loop.parent) if len(outs) > 1 else outs[0]
             stop = self.point(join) if join in self.template.stops else None
             return self.branch(site, state, region.until(stop), unrolls=True)
+
+    def _roll(self, site: Point, state: dict[str, Any], region: Region, iterator: CountIterator) -> Outcome:
+        """A loop over a range that Python knows: compiled as a loop if its body can do with a traced element
+        and a carry of fixed types, else gone through by Python."""
+        try:
+            return self._loop(site, dict(state), region)
+        except Exception:  # whatever is wrong with the body, Python's own way will say
+            state = {**state, self.top_slot(site): iterator.read()}
+            return self.drive(site, state, region, is_inside=True)
 
     def _loop(self, site: Point, state: dict[str, Any], region: Region) -> Outcome:
         from jitcore.rewrite.loops import trace_loop

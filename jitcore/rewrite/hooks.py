@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from jitcore.core.trace import Tracer
+from jitcore.core.trace import JaxprTrace, Tracer, context
 from jitcore.rewrite.iterators import TracedIterator, as_traced_iterator
 from jitcore.rewrite.journal import (
     AttributeLocation,
@@ -71,8 +71,24 @@ def _logical_not(value):
     return negate(as_predicate(value)) if is_traced(value) else not value
 
 
+#: A loop over a longer range is compiled as a loop; over a shorter one, Python goes through it.
+MAX_UNROLLED = 16
+
+
 def _make_iterator(value):
-    return as_traced_iterator(value) if is_traced(value) else iter(value)
+    if is_traced(value) or type(value) is range and len(value) > MAX_UNROLLED and _is_recording():
+        return as_traced_iterator(value)
+    return iter(value)
+
+
+def _is_recording() -> bool:
+    """Whether a jaxpr is being recorded, so that it matters how long it gets."""
+    trace = context.trace
+    while trace is not None:
+        if type(trace) is JaxprTrace:
+            return True
+        trace = trace.parent
+    return False
 
 
 def _contains(pair):
@@ -80,7 +96,7 @@ def _contains(pair):
     value, container = pair
     if is_traced(container):
         return (container == value).any()
-    if not is_traced(value) or not isinstance(container, (list, tuple)):
+    if not isinstance(container, (list, tuple)) or not any(map(is_traced, (value, *container))):
         return value in container
     found: Any = False
     for element in container:

@@ -43,6 +43,17 @@ class CountIterator(TracedIterator):
     def __init__(self, start, step, count, position=0):
         self.start, self.step, self.count, self.position = start, step, count, position
 
+    @property
+    def is_known(self) -> bool:
+        """Whether Python could go through it instead."""
+        return self.count is not None and not any(
+            isinstance(x, Array) for x in (self.start, self.step, self.count, self.position))  # fmt: skip
+
+    def read(self) -> Iterator[int]:
+        """The ordinary iterator over the rest."""
+        places = range(self.start, self.start + self.count * self.step, self.step)
+        return iter(places[self.position :])
+
     def children(self) -> list:
         return [self.position]
 

@@ -85,6 +85,12 @@ def values_of_logic(x, y):
     return (x and y) + 10 * (x or y)
 
 
+@case(*SIGNS)
+def membership(x):
+    y = 2
+    return (1 if x in (1, 3) else 0) + (10 if y in [0, x + 2] else 0) + (100 if 5 not in (x, y) else 0)
+
+
 @case(*COUNTS)
 def while_loop(n):
     i = 0

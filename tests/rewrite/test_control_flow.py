@@ -122,3 +122,59 @@ def test_random_functions_agree_with_python():
         traced = make_jaxpr(rewritten)(0, 0)
         operands = [[np.asarray(value, np.int32) for value in pair] for pair in inputs]
         assert [int(run_jaxpr_numpy(traced, pair)[0]) for pair in operands] == expected, seed
+
+
+def test_long_ranges_are_compiled_as_loops():
+    def power(x, n):
+        for _ in range(n):
+            x = x * 0.5 + 1
+        return x
+
+    def count(n):
+        return len(make_jaxpr(lambda x: rewrite_function(power)(x, n))(2.0).eqns)
+
+    assert count(100) == count(1000) < count(16)
+    np.testing.assert_allclose(jit(lambda x: rewrite_function(power)(x, 100))(2.0), power(2.0, 100), rtol=1e-3)
+    assert rewrite_function(power)(2.0, 100) == power(2.0, 100)
+
+
+def test_ranges_whose_elements_python_needs_are_unrolled():
+    weights = list(range(40))
+
+    def weigh(x):
+        shapes = []
+        for i in range(30):
+            x = x + weights[i]
+            shapes.append(i)
+            if x > 100:
+                x = x - i
+        return x + len(shapes)
+
+    for x in (0, 60):
+        assert int(jit(weigh, rewrite=True)(x)) == weigh(x)
+
+
+def test_nested_long_ranges():
+    def triangle(x):
+        total = x
+        for i in range(20):
+            for j in range(i, 40):
+                if j % 3 == 0:
+                    continue
+                total += j - i
+                if total > 5000:
+                    return total
+        return total
+
+    for x in (0, 4000, -(10**4)):
+        assert int(jit(triangle, rewrite=True)(x)) == triangle(x)
+
+
+def test_errors_in_long_ranges_are_those_of_python():
+    def fail(x):
+        for i in range(100):
+            x = x + missing_name  # noqa: F821
+        return x
+
+    with pytest.raises(NameError, match="missing_name"):
+        jit(fail, rewrite=True)(1.0)
