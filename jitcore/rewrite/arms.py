@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from jitcore import dtypes
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.jaxpr import DebugInfo
-from jitcore.core.trace import JaxprTrace, Tracer, context, set_current_trace
+from jitcore.core.trace import JaxprTrace, context, set_current_trace
 from jitcore.lax.cond import cond, join_consts
 from jitcore.lax.control import TracedFunction
 from jitcore.lax.define import cast
@@ -251,6 +251,3 @@ def _check_result(state: dict[str, Any]) -> None:
         if isinstance(leaf, Poison):
             reason = object.__getattribute__(leaf, "reason")
             raise ControlFlowError(reason.replace(f"'{RESULT}'", "the return value"))
-
-
-__all__ = ["KIND", "RESULT", "Arm", "Outcome", "Tracer", "merge_arms", "run_arm"]

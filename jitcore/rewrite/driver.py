@@ -14,7 +14,6 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 from jitcore import dtypes
-from jitcore.core.aval import aval_of
 from jitcore.core.jaxpr import DebugInfo
 from jitcore.errors import ConcretizationTypeError, TracerIntegerConversionError
 from jitcore.lax import elementwise
@@ -24,7 +23,7 @@ from jitcore.rewrite.emission import UNDEFINED, Point, Suspended, Template, name
 from jitcore.rewrite.flow import AGAIN, Loop
 from jitcore.rewrite.instructions import Branch
 from jitcore.rewrite.iterators import CountIterator, TracedIterator, copy_iterator, lift_iterator
-from jitcore.rewrite.values import ControlFlowError, as_predicate
+from jitcore.rewrite.values import as_predicate
 
 #: The exit of a function that has returned.
 RETURN = Point(-1, None)
@@ -284,8 +283,10 @@ class Driver:
         roots, where = self.list_roots(state), self.describe(site)
 
         def run_both(region: Region) -> tuple[Arm, Arm]:
-            return (self._run_side(site, "true", lambda trace: run_first(region), roots),
-                    self._run_side(site, "false", lambda trace: run_second(region), roots))  # fmt: skip
+            place = f"side of the traced condition at {where}"
+            first = self.trace_arm(lambda trace: run_first(region), roots, f"the true {place}")
+            second = self.trace_arm(lambda trace: run_second(region), roots, f"the false {place}")
+            return first, second
 
         strict = join is not None and self._duplications < _MAX_DUPLICATIONS
         outcome = merge_arms(predicate, *run_both(region.until(join)), where, strict=strict)
@@ -311,18 +312,15 @@ class Driver:
                 return None
         return self.point(join)
 
-    def _run_side(self, site: Point, side: str, run: Callable, roots: list) -> Arm:
+    def trace_arm(self, run: Callable, roots: list, what: str) -> Arm:
+        """`run_arm`; an error says what was being traced."""
         try:
             return run_arm(run, roots, self.info)
         except Exception as error:
-            self.add_note(error, f"the {side} side of the traced condition at {self.describe(site)}")
+            note = f"[jitcore] raised while tracing {what}"
+            if note not in getattr(error, "__notes__", ()):
+                error.add_note(note)
             raise
-
-    @staticmethod
-    def add_note(error: Exception, where: str) -> None:
-        note = f"[jitcore] raised while tracing {where}"
-        if note not in getattr(error, "__notes__", ()):
-            error.add_note(note)
 
 
 def lift_slot(state: dict[str, Any], slot: str) -> None:
@@ -331,6 +329,3 @@ def lift_slot(state: dict[str, Any], slot: str) -> None:
     if lifted is None:
         raise NotLiftable(type(state[slot]).__name__)
     state[slot] = lifted
-
-
-__all__ = ["RETURN", "ControlFlowError", "Driver", "NotLiftable", "Region", "aval_of", "lift_slot"]

@@ -34,7 +34,8 @@ from jitcore.rewrite.versions import HAS_PRECALL, LOOP_ENDS, MATRIX_MULTIPLY, NU
 
 _GENERATOR_FLAGS = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
 _VARIADIC, _NESTED, _PLAIN = 0x04 | 0x08, 0x10, 0x01 | 0x02
-SELF, POINT, STATE, EXITS = PARAMETERS = ("$self", "$point", "$state", "$exits")
+PARAMETERS = ("$self", "$point", "$state", "$exits")
+_, POINT, STATE, EXITS = PARAMETERS
 _NULL_SLOT = "$null"
 
 

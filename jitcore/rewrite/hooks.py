@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from jitcore.core.trace import JaxprTrace, Tracer, context
+from jitcore.core.trace import JaxprTrace, context
 from jitcore.rewrite.iterators import TracedIterator, as_traced_iterator
 from jitcore.rewrite.journal import (
     AttributeLocation,
@@ -152,6 +152,3 @@ def make_hooks(resolve: Callable[[Any], Any]) -> Hooks:
         _Apply(lambda pair: _logical_not(_contains(pair))), _Apply(_is_same),
         _Apply(lambda pair: not _is_same(pair)), _Apply(_store_cell), _Apply(_store_global),
         _Apply(_store_attribute), _Apply(_store_item), _Apply(_store_slice))  # fmt: skip
-
-
-__all__ = ["Hooks", "Tracer", "make_hooks"]

@@ -17,7 +17,7 @@ from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.core.trace import Tracer, close_over_consts, set_current_trace, trace_to_jaxpr
 from jitcore.lax import elementwise
 from jitcore.lax.while_loop import while_loop
-from jitcore.rewrite.arms import KIND, Arm, Outcome, run_arm
+from jitcore.rewrite.arms import KIND, Arm, Outcome
 from jitcore.rewrite.blocks import is_site
 from jitcore.rewrite.driver import Driver, Region, lift_slot
 from jitcore.rewrite.emission import Point, name_slot
@@ -117,11 +117,7 @@ class _LoopTracer:
 
     def _trace_body(self) -> Arm:
         roots = self.driver.list_roots(self.state)
-        try:
-            arm = run_arm(self._run_body, roots, self.driver.info)
-        except Exception as error:
-            self.driver.add_note(error, f"the body of the traced loop at {self.where}")
-            raise
+        arm = self.driver.trace_arm(self._run_body, roots, f"the body of the traced loop at {self.where}")
         for container, _ in arm.changes.values():
             arm.trace.abandon()
             name = type(container).__name__

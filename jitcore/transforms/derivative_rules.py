@@ -13,11 +13,9 @@ from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import registry
 from jitcore.transforms.tangents import (
     Masked,
-    Zero,
     add_derivatives,
     instantiate,
     is_zero,
-    tangent_aval,
     unmask,
     zero_like,
 )  # fmt: skip
@@ -139,8 +137,4 @@ def unbroadcast(ct, aval: ShapedArray):
     if shape == aval.shape:
         return ct
     return registry["reduce_sum"].bind(unmask(ct), axes=tuple(range(len(shape))))
-
-
-def zero_cotangent(operand) -> Zero:
-    return Zero(tangent_aval(operand.aval))
 

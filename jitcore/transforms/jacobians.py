@@ -33,7 +33,7 @@ from jitcore.transforms.flat_function import (
 from jitcore.transforms.jvp import run_jvp
 from jitcore.transforms.reverse import LinearizedCall
 from jitcore.transforms.tangents import fill, has_tangent, instantiate, tangent_aval
-from jitcore.tree_util import tree_flatten
+from jitcore.tree_util import PyTreeDef, tree_flatten
 
 P = ParamSpec("P")
 
@@ -56,24 +56,15 @@ def jacfwd(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: boo
 
     >>> jacfwd(lambda x: x**2)(jnp.array([1.0, 2.0]))    # [[2, 0], [0, 4]]
     """
-    check_callable(fun)
-    numbers, name = read_argnums(argnums), source.locate_function(fun)[0]
 
-    @document(fun, _describe(name, argnums))
-    @source.api_boundary
-    def compute_jacobian(*args: P.args, **kwargs: P.kwargs) -> Any:
-        partial, chosen = choose_arguments(fun, numbers, args, kwargs)
-        given, in_tree = tree_flatten(chosen)
-        leaves = read_leaves(given)
+    def find_rows(partial: Callable, leaves: list, in_tree: PyTreeDef) -> tuple[FlatFunction, list]:
         check_forward_inputs("jacfwd", leaves, holomorphic=holomorphic)
         flat = FlatFunction(partial, in_tree, has_aux)
         outs, columns = _push_basis(flat, leaves, describe_function(fun, "jacfwd"))
         check_outputs("jacfwd", outs, holomorphic=holomorphic, real=False)
-        rows = [_split_columns(column, out, leaves) for column, out in zip(columns, outs)]
-        jacobian = _build_tree(flat.out_tree, _read_in_tree(in_tree, numbers), rows)
-        return (jacobian, flat.aux) if has_aux else jacobian
+        return flat, [_split_columns(column, out, leaves) for column, out in zip(columns, outs)]
 
-    return compute_jacobian
+    return _make_jacobian(fun, argnums, has_aux, find_rows)
 
 
 @source.api_boundary
@@ -91,23 +82,14 @@ def jacrev(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: boo
 
     >>> jacrev(lambda x: x**2)(jnp.array([1.0, 2.0]))    # [[2, 0], [0, 4]]
     """
-    check_callable(fun)
-    numbers, name = read_argnums(argnums), source.locate_function(fun)[0]
 
-    @document(fun, _describe(name, argnums))
-    @source.api_boundary
-    def compute_jacobian(*args: P.args, **kwargs: P.kwargs) -> Any:
-        partial, chosen = choose_arguments(fun, numbers, args, kwargs)
-        given, in_tree = tree_flatten(chosen)
-        leaves = read_leaves(given)
+    def find_rows(partial: Callable, leaves: list, in_tree: PyTreeDef) -> tuple[FlatFunction, list]:
         check_reverse_inputs("jacrev", leaves, holomorphic=holomorphic, allow_int=allow_int)
         call = LinearizedCall(partial, leaves, in_tree, has_aux, describe_function(fun, "jacrev"))
         check_outputs("jacrev", call.outs, holomorphic=holomorphic)
-        rows = _pull_basis(call, leaves)
-        jacobian = _build_tree(call.flat.out_tree, _read_in_tree(in_tree, numbers), rows)
-        return (jacobian, call.flat.aux) if has_aux else jacobian
+        return call.flat, _pull_basis(call, leaves)
 
-    return compute_jacobian
+    return _make_jacobian(fun, argnums, has_aux, find_rows)
 
 
 @source.api_boundary
@@ -134,6 +116,25 @@ def hessian(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bo
     >>> hessian(lambda x: x[0] ** 2 * x[1])(jnp.array([1.0, 2.0]))    # [[4, 2], [2, 0]]
     """
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+
+
+def _make_jacobian(fun: Callable[P, Any], argnums: int | Sequence[int], has_aux: bool,
+                   find_rows: Callable[..., tuple[FlatFunction, list]]) -> Callable[P, Any]:  # fmt: skip
+    """The function of the user's arguments around `find_rows(partial, leaves, in_tree)`, which gives, for the
+    function of the chosen arguments and these, the derivatives of each leaf of the value."""
+    check_callable(fun)
+    numbers, name = read_argnums(argnums), source.locate_function(fun)[0]
+
+    @document(fun, _describe(name, argnums))
+    @source.api_boundary
+    def compute_jacobian(*args: P.args, **kwargs: P.kwargs) -> Any:
+        partial, chosen = choose_arguments(fun, numbers, args, kwargs)
+        given, in_tree = tree_flatten(chosen)
+        flat, rows = find_rows(partial, read_leaves(given), in_tree)
+        jacobian = _build_tree(flat.out_tree, _read_in_tree(in_tree, numbers), rows)
+        return (jacobian, flat.aux) if has_aux else jacobian
+
+    return compute_jacobian
 
 
 def _describe(name: str, argnums) -> str:
