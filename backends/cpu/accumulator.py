@@ -19,11 +19,14 @@ class Accumulator:
 
     For the position of an extreme there is a second slot; positions come in increasing order, so that the
     first of equals stays. start: the first position. scalar: combine results of blocks, one at a time.
+    lanes: of a loop along the lanes that takes fewer at a time than the reduction's others.
     """
 
-    def __init__(self, kernel, e, reduce: Reduce, part, scalar: bool = False, start: ir.Value = I64(0)):
+    def __init__(self, kernel, e, reduce: Reduce, part, scalar: bool = False, start: ir.Value = I64(0),
+                 lanes: int | None = None):  # fmt: skip
         self.e, (self.result, self.op, self.expr) = e, part
-        lanes = kernel.lanes_of(reduce) if kernel.kernel.vector in reduce.axes and not scalar else 1
+        if lanes is None:
+            lanes = kernel.lanes_of(reduce) if kernel.kernel.vector in reduce.axes and not scalar else 1
         self.along_lanes = lanes > 1
         self.spread = lanes if self.along_lanes else e.lanes
         self.axis = reduce.axes[-1]
@@ -58,6 +61,15 @@ class Accumulator:
     def absorb(self, other: Accumulator) -> None:
         """Combines what another one of the same part has gathered; not for positions."""
         self.e.write_slot(self.slot, self._merge(self.e.read_slot(self.slot), self.e.read_slot(other.slot)))
+
+    def absorb_wide(self, wide: Accumulator) -> None:
+        """Combines what more lanes than this one's have gathered; not for positions."""
+        value, width = self.e.read_slot(wide.slot), wide.spread
+        while width > self.spread:
+            width //= 2
+            value = self._merge(*(map_parts(lambda part: self._half(part, width, k), value)  # noqa: B023
+                                  for k in range(2)))  # fmt: skip
+        self.e.write_slot(self.slot, self._merge(self.e.read_slot(self.slot), value))
 
     def _merge(self, old, new):
         # the new value first: what `max` does about NaN then waits for nothing from the iteration before

@@ -19,7 +19,7 @@ from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_SYMBOL
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Reduce, Scan, Store, Switch, While
 from jitcore.schedule.buffers import loads_of, statements_of
-from jitcore.schedule.nest import stores_of
+from jitcore.schedule.nest import stores_of, work_of
 
 # Kernels after this many calls of mathematical functions keep them as calls: copies take long to compile.
 MAX_INLINED_CALLS = 8
@@ -129,6 +129,16 @@ class EntryRenderer:
 
     def _call_kernel(self, kernel: Kernel) -> None:
         e, b = self.e, self.e.b
+        renderer = self._make_renderer(kernel)
+        e.values = {}  # a scalar may have been overwritten since it was last read
+        for function, count in renderer.render():
+            extent = count(e)
+            if kernel.parallel and self.options.max_threads != 1 and not _is_one(extent):
+                self._call_parallel(function, extent, kernel.grain)
+            else:
+                b.call(function, [self.table, self.dims, I64(0), extent])
+
+    def _make_renderer(self, kernel: Kernel) -> KernelRenderer:
         self.kernels += 1
         renderer = KernelRenderer(
             self.module,
@@ -141,12 +151,7 @@ class EntryRenderer:
         )
         self.math_calls += renderer.math_calls
         renderer.inlines_math = self.math_calls <= MAX_INLINED_CALLS
-        for function, iterations in renderer.render():
-            extent = e.size(iterations)
-            if kernel.parallel and self.options.max_threads != 1 and not _is_one(iterations):
-                self._call_parallel(function, extent, kernel.grain)
-            else:
-                b.call(function, [self.table, self.dims, I64(0), extent])
+        return renderer
 
     def _call_parallel(self, function: ir.Function, extent: ir.Value, grain) -> None:
         """Hands the range to the threads, unless it is too small to share."""
@@ -179,6 +184,15 @@ class EntryRenderer:
         values = [I64(argument) if isinstance(argument, int) else argument for argument in arguments]
         kind = ir.FunctionType(ir.VoidType(), [value.type for value in values])
         self.e.b.call(self.declare(symbol, kind), values)
+
+    def epilogue_of(self, call: Call) -> list:
+        """What a routine is told of its epilogue: `void function(table, dims, rows' start and stop, columns'
+        start and stop)`, or null; its first two arguments; scalar operations for each element."""
+        if call.epilogue is None:
+            return [ir.Constant(POINTER, None)] * 3 + [0]
+        function = self._make_renderer(call.epilogue).render_window()
+        pointers = [self.e.b.bitcast(value, POINTER) for value in (function, self.table, self.dims)]
+        return [*pointers, work_of(call.epilogue.body[0].body[0].body)]
 
     def address_of(self, buffer: Buffer) -> ir.Value:
         """Where a buffer's elements are at this point, as i8*."""
@@ -263,8 +277,8 @@ class EntryRenderer:
         e.values = {}
 
 
-def _is_one(extent) -> bool:
-    return isinstance(extent, int) and extent == 1
+def _is_one(count: ir.Value) -> bool:
+    return isinstance(count, ir.Constant) and count.constant == 1
 
 
 def is_inline(statement) -> bool:
@@ -276,7 +290,9 @@ def _outside_kernels(body: list):
     """Statements down to kernels, whose insides are left closed."""
     for statement in body:
         yield statement
-        if isinstance(statement, While):
+        if isinstance(statement, Call) and statement.epilogue is not None:
+            yield statement.epilogue
+        elif isinstance(statement, While):
             yield from _outside_kernels(statement.cond)
             yield from _outside_kernels(statement.body)
         elif isinstance(statement, Switch):

@@ -23,7 +23,7 @@ from jitcore.backends.cpu.target import CpuTarget
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.dispatch.abstracted import has_symbolic_shapes, specialize_jaxpr
-from jitcore.dispatch.backend import CompileOptions
+from jitcore.dispatch.backend import CompileOptions, NativeCall
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import Program, format_program
 from jitcore.schedule import lower_program
@@ -53,6 +53,11 @@ class CpuExecutable:
         prepared = self._fixed or self._prepare(specialize_jaxpr(self.closed_jaxpr, in_avals))
         self._latest = prepared
         return prepared.bind()
+
+    def native_call(self, in_avals: Sequence[ShapedArray]) -> NativeCall | None:
+        """How native code calls the program for inputs of these shapes; None where it calls Python."""
+        prepared = self._fixed or self._prepare(specialize_jaxpr(self.closed_jaxpr, in_avals))
+        return prepared.native_call()
 
     def texts(self) -> dict[str, str]:
         """Stages of the program, of the latest signature where shapes are symbolic."""
@@ -92,6 +97,17 @@ class _Prepared:
                  bind: Callable[[], Run], program: Program | None = None):  # fmt: skip
         self._closed, self._options, self._program = closed, options, program
         self.compiled, self.bind = compiled, bind
+
+    def native_call(self) -> NativeCall | None:
+        """None where Python is called between or within the native steps, or nothing is left to compute."""
+        if not isinstance(self.bind, partial) or self.bind.func is not _write_call:
+            return None
+        plan: CallPlan = self.bind.args[0]
+        if not self.compiled.addresses or any(output.source >= 0 for output in plan.outputs):
+            return None
+        outputs = tuple((output.shape, output.dtype) for output in plan.outputs)
+        dims = np.array(plan.dims, dtype=np.int64)
+        return NativeCall(self.compiled.addresses[0], dims, outputs, plan.arena_bytes, self.compiled)
 
     def read_program(self) -> Program:
         if self._program is None:

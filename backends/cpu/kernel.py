@@ -13,7 +13,7 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.cpu.accumulator import Accumulator
 from jitcore.backends.cpu.function import FunctionEmitter
-from jitcore.backends.cpu.lanes import I64, SIZES, TABLE, part_dtype
+from jitcore.backends.cpu.lanes import I64, SIZES, TABLE, map_parts, part_dtype
 from jitcore.backends.cpu.layout import RenderOptions
 from jitcore.backends.cpu.repeat import emit_repeat
 from jitcore.backends.cpu.rows import count_rows, emit_loop_rows, emit_row_groups, find_rows, sweep_rows
@@ -24,7 +24,7 @@ from jitcore.backends.cpu.sizes import SizeTable
 from jitcore.backends.cpu.strides import shares_registers
 from jitcore.backends.cpu.tiles import emit_tiles
 from jitcore.loopir.expr import Buffer, Expr, children, walk
-from jitcore.loopir.program import Kernel, Loop, Reduce, Repeat, Scan, Store
+from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan, Store, bound_exprs, bounds_of
 from jitcore.schedule.nest import roots_of, stores_of
 
 # Expressions of a round of a loop in registers that is too short to hide its own latency.
@@ -32,6 +32,7 @@ MAX_ROUND_NODES = 32
 # Expressions in loops over wide groups of columns.
 MAX_COLUMN_NODES = 6
 RANGE_TYPE = ir.FunctionType(ir.VoidType(), [TABLE, SIZES, I64, I64])
+WINDOW_TYPE = ir.FunctionType(ir.VoidType(), [TABLE, SIZES, I64, I64, I64, I64])
 
 
 class KernelRenderer:
@@ -61,43 +62,62 @@ class KernelRenderer:
         self.inlines_math = True
         self.grouped: set[Reduce] = set()  # reductions whose rows go side by side
 
-    def render(self) -> list[tuple[ir.Function, object]]:
-        """Functions in the order in which they run, each with the iterations of its range: one over the
-        outermost loop; for a split reduction one per block and the rest; for a split scan two per block."""
+    def render(self) -> list[tuple[ir.Function, Callable[[FunctionEmitter], ir.Value]]]:
+        """Functions in the order in which they run, each with what emits the number of iterations of its
+        range: one over the outermost loop; for a split reduction one per block and the rest; for a split
+        scan two per block."""
         body = self.kernel.body
         first, make = body[0], self._range_function
         if isinstance(first, (Reduce, Scan)) and first.partials:
-            is_scan, blocks = isinstance(first, Scan), first.partials[0].shape[0]
+            is_scan = isinstance(first, Scan)
             reduce = block_totals(first) if is_scan else first
+
+            def blocks(e):
+                return _count_blocks(e, first)
+
             totals = make("blocks", lambda e, lo, hi: self._blocks(e, reduce, lo, hi))
             if is_scan:
                 scan = make("scan", lambda e, lo, hi: emit_blocks(self, e, first, lo, hi))
                 return [(totals, blocks), (scan, blocks)]
-            return [(totals, blocks), (make("finish", lambda e, lo, hi: self._finish(e, body)), 1)]
-        if len(body) == 1 and isinstance(first, Loop):
-            return [(make("", lambda e, lo, hi: self._loop(e, first, lo, hi)), first.axis.extent)]
-        return [(make("", lambda e, lo, hi: self.emit_statements(e, body)), 1)]
+            return [(totals, blocks), (make("finish", lambda e, lo, hi: self._finish(e, body)), _once)]
+        loop = first.body[0] if isinstance(first, Choice) else first
+        if len(body) == 1 and isinstance(loop, Loop):
+            return [(make("", lambda e, lo, hi: self._part_of_loop(e, first, lo, hi)),
+                     lambda e: _count_iterations(e, loop, loop.axis))]  # fmt: skip
+        return [(make("", lambda e, lo, hi: self.emit_statements(e, body)), _once)]
 
-    def _range_function(self, suffix: str, emit: Callable) -> ir.Function:
-        function = ir.Function(self.module, RANGE_TYPE, f"{self.name}{'_' if suffix else ''}{suffix}")
+    def render_window(self) -> ir.Function:
+        """The function of an epilogue, on ranges of rows and of columns."""
+        (rows,) = self.kernel.body
+        (columns,) = rows.body
+
+        def emit(e, *ends):
+            self.hoist(e, rows.body, {rows.axis})
+            self._run_axis(e, rows.axis, *ends[:2], rows, lambda: self._loop(e, columns, *ends[2:]))
+
+        return self._range_function("", emit, WINDOW_TYPE)
+
+    def _range_function(self, suffix: str, emit: Callable, kind: ir.FunctionType = RANGE_TYPE) -> ir.Function:
+        function = ir.Function(self.module, kind, f"{self.name}{'_' if suffix else ''}{suffix}")
         function.linkage = "internal"
-        buffers, dims, start, stop = function.args
+        buffers, dims, *ends = function.args
         emitter = FunctionEmitter(function, dims, self.sizes, self.first_size, self.fastmath)
         emitter.inlines_math = self.inlines_math
         emitter.vector_bytes, emitter.written = self.vector_bytes, self.written
         emitter.far = self.kernel.far
         emitter.load_address = lambda buffer: emitter.prologue.load(
             emitter.prologue.gep(buffers, [I64(self.table[buffer])]))  # fmt: skip
-        emit(emitter, start, stop)
+        emit(emitter, *ends)
         emitter.b.ret_void()
         emitter.finish()
         return function
 
-    def lanes_of(self, statement: Loop | Reduce | Scan) -> int:
+    def lanes_of(self, statement: Loop | Reduce | Scan, registers: int | None = None) -> int:
         """Lanes of the vector axis in one statement: two registers of the widest element; one around
         mathematical functions, whose arithmetic hides latency by itself; four for plain reductions and short
         loops in registers, which have none to hide it. Shuffles count as arithmetic, and the rest of a row
-        without them should be short. A complex number takes as many as two numbers."""
+        without them should be short. A complex number takes as many as two numbers. registers: how many of
+        the widest element instead."""
         widest, parts, has_math, is_short = 1, 1, False, False
         for inner in _flatten([statement]):
             nodes = walk(roots_of(inner))
@@ -111,7 +131,8 @@ class KernelRenderer:
                     widest = max(widest, part_dtype(node.dtype).itemsize)
         has_math = has_math or (isinstance(statement, Reduce) and (
             statement in self.grouped or shares_registers(statement, self.kernel.vector)))  # fmt: skip
-        registers = 1 if has_math else 4 if is_short else (4 if isinstance(statement, Reduce) else 2) // parts
+        usual = 4 if is_short else (4 if isinstance(statement, Reduce) else 2) // parts
+        registers = registers or (1 if has_math else usual)
         return max(2, registers * self.vector_bytes // widest)
 
     def _walks_columns(self, statement: Loop | Reduce) -> bool:
@@ -119,7 +140,7 @@ class KernelRenderer:
         pages. Not for long formulas, which need the registers themselves."""
         inner = statement.body if isinstance(statement, Loop) else []
         return (any(isinstance(s, (Reduce, Scan)) for s in inner)
-                and sum(len(walk(roots_of(s))) for s in inner) <= MAX_COLUMN_NODES)  # fmt: skip
+                and sum(_count_in_lanes(s) for s in inner) <= MAX_COLUMN_NODES)  # fmt: skip
 
     # -- statements ---------------------------------------------------------------------------------------
     def emit_statements(self, e: FunctionEmitter, body: list) -> None:
@@ -127,13 +148,46 @@ class KernelRenderer:
             if isinstance(statement, Store):
                 emit_store(e, statement)
             elif isinstance(statement, Loop):
-                self._loop(e, statement, I64(0), e.size(statement.axis.extent))
+                self._loop(e, statement, *e.range_of(statement, statement.axis))
             elif isinstance(statement, Reduce):
                 self._reduce(e, statement)
             elif isinstance(statement, Repeat):
                 emit_repeat(self, e, statement)
+            elif isinstance(statement, Choice):
+                self._choose(e, statement, lambda body: self.emit_statements(e, body))
             else:
                 emit_scan(self, e, statement)
+
+    def _choose(self, e: FunctionEmitter, choice: Choice, emit: Callable[[list], None]) -> None:
+        """One of two bodies, of whose reductions the results are in memory afterwards."""
+        results = [result for s in choice.body if isinstance(s, Reduce) for result, _, _ in s.parts]
+        slots: dict = {}
+        first, other, after = (e.function.append_basic_block(name) for name in ("chosen", "other", "either"))
+        e.b.cbranch(e.expr(choice.condition), first, other)
+        for block, body in ((first, choice.body), (other, choice.other)):
+            e.b.position_at_end(block)
+            saved, e.values = e.values, dict(e.values)
+            emit(body)
+            e.values = saved
+            for result in results:
+                value = e.results[result]
+                if result not in slots:
+                    slots[result] = map_parts(lambda part: e.prologue.alloca(part.type), value)
+                e.write_slot(slots[result], value)
+            e.b.branch(after)
+        e.b.position_at_end(after)
+        for result in results:
+            e.results[result] = e.read_slot(slots[result])
+
+    def _part_of_loop(self, e: FunctionEmitter, loop, start: ir.Value, stop: ir.Value) -> None:
+        """Iterations of the outermost loop, counted from its first one."""
+        if isinstance(loop, Choice):
+            self._choose(e, loop, lambda body: self._part_of_loop(e, body[0], start, stop))
+            return
+        if loop.low is not None:
+            low = e.expr(loop.low)
+            start, stop = e.b.add(low, start), e.b.add(low, stop)
+        self._loop(e, loop, start, stop)
 
     def _loop(self, e: FunctionEmitter, loop: Loop, start: ir.Value, stop: ir.Value) -> None:
         if self.kernel.tile and loop.axis is self.kernel.tile[0]:
@@ -188,16 +242,30 @@ class KernelRenderer:
     def _reduce(self, e: FunctionEmitter, reduce: Reduce) -> None:
         self._choose_groups(e, reduce)
         accumulators = [Accumulator(self, e, reduce, part) for part in reduce.parts]
-        self._sweep(e, reduce, accumulators, I64(0), e.size(reduce.axes[0].extent))
+        accumulators = self._sweep(e, reduce, accumulators, *e.range_of(reduce, reduce.axes[0]))
         for accumulator in accumulators:
             e.results[accumulator.result] = accumulator.read()
+
+    def _narrow_lanes(self, reduce: Reduce) -> int | None:
+        """Lanes of what whole groups of registers leave of a range that may be short; None where it is one
+        register anyway, or part of a longer sweep."""
+        vector, lanes = self.kernel.vector, self.lanes_of(reduce)
+        narrow = self.lanes_of(reduce, registers=1)
+        has_positions = any(op.startswith("arg") for _, op, _ in reduce.parts)
+        if reduce.axes != (vector,) or not reduce.bounds or has_positions or reduce in self.grouped:
+            return None
+        return narrow if narrow < lanes else None
 
     def _choose_groups(self, e: FunctionEmitter, reduce: Reduce) -> None:
         if len(reduce.axes) > 1 and count_rows(self, e, reduce.axes[-2], reduce) > 1:
             self.grouped.add(reduce)
 
-    def _sweep(self, e, reduce: Reduce, accumulators: list[Accumulator], start, stop) -> None:
-        """All iterations with the first axis in [start, stop), combined into the accumulators."""
+    def _sweep(self, e, reduce: Reduce, accumulators: list[Accumulator], start, stop) -> list[Accumulator]:
+        """All iterations with the first axis in [start, stop), combined into the accumulators. Returns: those
+        that hold all of it then."""
+        narrow = self._narrow_lanes(reduce)
+        if narrow is not None:
+            return self._sweep_range(e, reduce, accumulators, narrow, start, stop)
         body = [*reduce.stores]
         roots = [expr for _, _, expr in reduce.parts]
 
@@ -207,13 +275,34 @@ class KernelRenderer:
                     accumulator.update()
                 self.emit_statements(e, body)
                 return
-            low, high = (start, stop) if axes[0] is reduce.axes[0] else (I64(0), e.size(axes[0].extent))
+            low, high = (start, stop) if axes[0] is reduce.axes[0] else e.range_of(reduce, axes[0])
             self.hoist_roots(e, roots, body, set(axes))
             if len(axes) == 2 and reduce in self.grouped:
                 low = self._sweep_groups(e, reduce, accumulators, low, high)
             self._run_axis(e, axes[0], low, high, reduce, lambda: iterate(axes[1:]))
 
         iterate(reduce.axes)
+        return accumulators
+
+    def _sweep_range(self, e, reduce: Reduce, wide: list[Accumulator], narrow: int, start, stop) -> list:
+        """A range of the lanes' axis: groups of registers, then single ones, and the rest under a mask."""
+        vector, lanes = self.kernel.vector, self.lanes_of(reduce)
+        last = [Accumulator(self, e, reduce, part, lanes=narrow) for part in reduce.parts]
+
+        def update():
+            for accumulator in wide if e.lanes == lanes else last:
+                accumulator.update()
+            self.emit_statements(e, reduce.stores)
+
+        self.hoist_roots(e, [expr for _, _, expr in reduce.parts], reduce.stores, {vector})
+        e.vector_loop(vector, start, stop, [lanes, narrow], update)
+
+        def absorb():
+            for accumulator, other in zip(last, wide):
+                accumulator.absorb_wide(other)
+
+        e.when(e.b.icmp_signed(">=", e.b.sub(stop, start), I64(lanes)), absorb)
+        return last
 
     def _sweep_groups(self, e, reduce: Reduce, accumulators: list[Accumulator], start, stop) -> ir.Value:
         """Whole groups of rows of the two innermost axes. Returns: the first row that is left."""
@@ -233,15 +322,16 @@ class KernelRenderer:
 
     def _blocks(self, e: FunctionEmitter, reduce: Reduce, start, stop) -> None:
         """Partial results of the blocks [start, stop) of a split reduction."""
-        extent, block = e.size(reduce.axes[0].extent), e.size(reduce.block)
+        (first, end), block = e.range_of(reduce, reduce.axes[0]), e.size(reduce.block)
         self._choose_groups(e, reduce)
 
         def run(number):
             low = e.b.mul(number, block)
+            low = e.b.add(first, low) if reduce.bounds else low
             high = e.b.add(low, block)
-            high = e.b.select(e.b.icmp_signed("<", high, extent), high, extent)
+            high = e.b.select(e.b.icmp_signed("<", high, end), high, end)
             accumulators = [Accumulator(self, e, reduce, part, start=low) for part in reduce.parts]
-            self._sweep(e, reduce, accumulators, low, high)
+            accumulators = self._sweep(e, reduce, accumulators, low, high)
             for accumulator, buffer in zip(accumulators, reduce.partials):
                 e.write_element(buffer, number, accumulator.read())
 
@@ -250,7 +340,7 @@ class KernelRenderer:
     def _finish(self, e: FunctionEmitter, body: list) -> None:
         """Combines the partial results in order, then runs the statements after the reduction."""
         reduce = body[0]
-        blocks = e.size(reduce.partials[0].shape[0])
+        blocks = _count_blocks(e, reduce)
         for part, buffer in zip(reduce.parts, reduce.partials):
             accumulator = Accumulator(self, e, reduce, part, scalar=True)
 
@@ -262,11 +352,37 @@ class KernelRenderer:
         self.emit_statements(e, body[1:])
 
 
+def _once(e: FunctionEmitter) -> ir.Value:
+    return I64(1)
+
+
+def _count_iterations(e: FunctionEmitter, statement: Loop | Reduce | Scan, axis) -> ir.Value:
+    """How many positions of an axis a statement runs over; less than one for none."""
+    low, high = e.range_of(statement, axis)
+    return e.b.sub(high, low) if axis in bounds_of(statement) else high
+
+
+def _count_blocks(e: FunctionEmitter, statement: Reduce | Scan) -> ir.Value:
+    """Into how many blocks a reduction or scan is split: as many as its range fills, if that varies."""
+    if not bounds_of(statement):
+        return e.size(statement.partials[0].shape[0])
+    block = e.size(statement.block)
+    extent = _count_iterations(e, statement, statement.axes[0])
+    return e.b.sdiv(e.b.add(extent, e.b.sub(block, I64(1))), block)
+
+
 class _Root:
     """An expression standing for a statement, for hoisting."""
 
     def __init__(self, expr: Expr):
         self.value, self.mask, self.offset = expr, None, None
+
+
+def _count_in_lanes(statement) -> int:
+    """Expressions of a statement that take registers of lanes: those that vary, and operands of these. Where
+    elements are, and what does not vary, is found by itself."""
+    varying = [node for node in walk(roots_of(statement)) if node.axes or node.op == "result"]
+    return len({id(other) for node in varying for other in (node, *node.args)})
 
 
 def _count_calls(node: Expr) -> int:
@@ -304,6 +420,8 @@ def _flatten(body: list):
             yield from _flatten(statement.body)
         elif isinstance(statement, Reduce):
             yield from statement.stores
+        elif isinstance(statement, Choice):
+            yield from _flatten([*statement.body, *statement.other])
 
 
 def _all_roots(body: list) -> list[Expr]:
@@ -312,7 +430,9 @@ def _all_roots(body: list) -> list[Expr]:
         if isinstance(statement, _Root):
             roots.append(statement.value)
         else:
-            roots += roots_of(statement)
+            roots += [*bound_exprs(statement), *roots_of(statement)]
             if isinstance(statement, (Loop, Repeat)):
                 roots += _all_roots(statement.body)
+            elif isinstance(statement, Choice):
+                roots += _all_roots([*statement.body, *statement.other])
     return roots

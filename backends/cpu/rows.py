@@ -16,7 +16,7 @@ from jitcore.backends.cpu.lanes import I64
 from jitcore.backends.cpu.scalar_ops import count_math_calls
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis
-from jitcore.loopir.program import Loop, Reduce, Store
+from jitcore.loopir.program import Loop, Reduce, Store, bound_exprs
 
 # Rows at a time, the most first; registers for operands that all of them share and for what is in progress.
 _COUNTS, _WORKING_REGISTERS = (4, 2), 8
@@ -29,6 +29,8 @@ def count_rows(kernel, e, axis: Axis, reduce: Reduce) -> int:
     """How many rows of `axis` go side by side; 1 where they share nothing that is worth it."""
     vector = kernel.kernel.vector
     if vector is None or reduce.stores or reduce.axes[-1] is not vector or axis is vector or e.lanes > 1:
+        return 1
+    if any(axis in end.axes for end in bound_exprs(reduce)):
         return 1
     nodes = walk([expr for _, _, expr in reduce.parts])
     loads = [node for node in nodes if node.op == "load" and vector in node.axes]
@@ -110,7 +112,7 @@ def sweep_rows(kernel, e, reduce: Reduce, axis: Axis, numbers: list, groups: lis
             known |= {key: value for key, value in e.values.items() if _is_common(key, common, axis)}
         e.values = known
 
-    e.vector_loop(vector, I64(0), e.size(vector.extent), [lanes], iterate)
+    e.vector_loop(vector, *e.range_of(reduce, vector), [lanes], iterate)
 
 
 def _is_common(key, common: set[int], axis: Axis) -> bool:

@@ -43,7 +43,7 @@ class _Tiling:
         self.kernel, self.e, self.start, self.stop = kernel, e, start, stop
         self.rows, self.columns = kernel.kernel.tile
         self.body = loop.body[0].body
-        self.width = e.size(self.columns.extent)
+        self.column_start, self.column_stop = e.range_of(loop.body[0], self.columns)
         nodes = walk([root for store in self.body for root in roots_of(store)])
         loads = [node for node in nodes if node.op == "load"]
         self.crossing = [node for node in loads if is_across(node.attr[1], self.rows, self.columns)]
@@ -66,7 +66,8 @@ class _Tiling:
         read, written = self.crossing[0].attr[0], self.body[0].buffer
         band = I64(max(self.lanes, BAND_BYTES // read.dtype.itemsize))
         first = b.sub(self.start, b.and_(b.add(self.start, self._phase(read)), I64(self.lanes - 1)))
-        first_column = b.sub(I64(0), self._phase(written))
+        lead = b.and_(b.add(self.column_start, self._phase(written)), I64(self.lanes - 1))
+        first_column = b.sub(self.column_start, lead)
 
         def run_stretch(column, low):
             high = b.add(low, band)
@@ -74,7 +75,7 @@ class _Tiling:
             e.loop(low, high, lanes, lambda row: self._run_tile(row, column))
 
         def run_band(low):
-            e.loop(first_column, self.width, lanes, lambda column: run_stretch(column, low))
+            e.loop(first_column, self.column_stop, lanes, lambda column: run_stretch(column, low))
 
         e.loop(first, self.stop, band, run_band)
 
@@ -96,9 +97,11 @@ class _Tiling:
     def _run_tile(self, row: ir.Value, column: ir.Value) -> None:
         e, b, lanes = self.e, self.e.b, I64(self.lanes)
         if self.may_repeat:
-            row, column = self._clamp(row, self.start, self.stop), self._clamp(column, I64(0), self.width)
+            row = self._clamp(row, self.start, self.stop)
+            column = self._clamp(column, self.column_start, self.column_stop)
         fits = [b.icmp_signed(">=", row, self.start), b.icmp_signed("<=", b.add(row, lanes), self.stop),
-                b.icmp_signed(">=", column, I64(0)), b.icmp_signed("<=", b.add(column, lanes), self.width)]
+                b.icmp_signed(">=", column, self.column_start),
+                b.icmp_signed("<=", b.add(column, lanes), self.column_stop)]  # fmt: skip
         is_whole = b.and_(b.and_(fits[0], fits[1]), b.and_(fits[2], fits[3]))
         whole, edge, after = (e.function.append_basic_block(name) for name in ("whole", "edge", "tiled"))
         b.cbranch(is_whole, whole, edge)
@@ -118,7 +121,7 @@ class _Tiling:
         squares = [self._read_square(node, row, column, masked) for node in self.crossing]
         e.vector_axis, e.lanes = self.columns, lanes
         if masked:
-            e.mask = self._in_range(column, I64(0), self.width)
+            e.mask = self._in_range(column, self.column_start, self.column_stop)
         self.kernel.hoist(e, self.body, {self.rows})
         if self.is_short and not masked:
             for number in range(lanes):
@@ -178,7 +181,8 @@ class _Tiling:
 
     def _is_column(self, column: ir.Value) -> ir.Value:
         b = self.e.b
-        return b.and_(b.icmp_signed(">=", column, I64(0)), b.icmp_signed("<", column, self.width))
+        is_after = b.icmp_signed(">=", column, self.column_start)
+        return b.and_(is_after, b.icmp_signed("<", column, self.column_stop))
 
     def _keep_square(self, node: Expr, registers: list[ir.Value]) -> ir.Value:
         """Memory from which a loop reads the rows of an operand."""

@@ -133,9 +133,17 @@ def _dot_general(lhs, rhs, *, dimension_numbers, precision=None, preferred_eleme
     return matrix_product(left, right).reshape(shape).astype(out_dtype, copy=False)
 
 
-def _prefers_library(lhs, rhs, **_) -> bool:
+# Multiply-adds of complex numbers that take as long as a call of BLAS.
+_LIBRARY_WORK = 32768
+
+
+def _prefers_library(lhs, rhs, *, dimension_numbers, **_) -> bool:
     """Whether BLAS beats loops: for complex numbers, which few processors have instructions for."""
-    return dtypes.is_complex(lhs.dtype)
+    if not dtypes.is_complex(lhs.dtype):
+        return False
+    (_, rhs_contract), (_, rhs_batch) = dimension_numbers
+    work = product((*lhs.shape, *_extents(rhs, free_dims(len(rhs.shape), rhs_contract, rhs_batch))))
+    return not isinstance(work, int) or work > _LIBRARY_WORK
 
 
 def _lower_dot_general(builder, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None):

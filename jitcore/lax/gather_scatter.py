@@ -99,16 +99,20 @@ def _lower_scatter(op, builder, x, indices, updates, *, dimension_numbers, mode,
         indices = builder.store(indices)
     dropped = {*dnums.inserted_window_dims, *dnums.operand_batching_dims}
     sizes = dnums.slice_sizes(len(x.shape), updates.shape)
+    # The place of a single window is found as a gather finds it, so that both are known to be the same.
+    is_single = all(isinstance(n, int) and n == 1 for n in indices.shape[:-1])
+    clamp = is_single or mode is GatherScatterMode.CLIP
 
     def locate(index):
         batch, offset = _split_index(index, window_dims)
         starts, inside = _window_starts(
             builder, indices, batch, x.shape, dnums.scatter_dims_to_operand_dims, dnums.operand_batching_dims,
-            dnums.scatter_indices_batching_dims, sizes, clamp=mode is GatherScatterMode.CLIP)  # fmt: skip
+            dnums.scatter_indices_batching_dims, sizes, clamp=clamp)  # fmt: skip
         return _within_slice(starts, offset, dropped), inside
 
     mask = None if mode is GatherScatterMode.CLIP else lambda index: locate(index)[1]
-    region = builder.region(updates, lambda index: locate(index)[0], mask, op, not unique_indices)
+    serial = not (unique_indices or is_single)
+    region = builder.region(updates, lambda index: locate(index)[0], mask, op, serial)
     return builder.regions(x.shape, x.dtype, x, [region])
 
 

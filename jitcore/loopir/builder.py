@@ -40,7 +40,9 @@ class Builder:
         work: of combine. operands: every value that reads and combine look at."""
         buffers = frozenset().union(*(v.buffers for v in operands))
         work += sum(v.work for v in operands)
-        return Computed(self.graph, tuple(shape), dtype, work, buffers, reads, combine)
+        value = Computed(self.graph, tuple(shape), dtype, work, buffers, reads, combine)
+        value.choices = sum(v.choices for v in operands)
+        return value
 
     def pointwise(self, operands: Sequence[Value], dtype, combine, work: int = 1) -> Value:
         """combine(*exprs) of the operands' elements at one index; scalars are read at ()."""

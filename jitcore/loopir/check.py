@@ -11,6 +11,7 @@ from jitcore.loopir.expr import Buffer, Expr, walk
 from jitcore.loopir.index import Axis, Dynamic, Index
 from jitcore.loopir.program import (
     Call,
+    Choice,
     Kernel,
     LibraryCall,
     Loop,
@@ -56,9 +57,11 @@ class _Checker:
                 self.check_tile(statement)
                 self.check_body(statement.body, axes, set())
             elif isinstance(statement, Loop):
+                self.check_bounds(statement, (statement.axis,), axes, results)
                 self.check_body(statement.body, axes | {statement.axis}, results)
             elif isinstance(statement, Reduce):
                 inner = axes | set(statement.axes)
+                self.check_bounds(statement, statement.axes, axes, results)
                 for _, _, expr in statement.parts:
                     self.check_expr(expr, inner, results)
                 self.check_body(statement.stores, inner, results)
@@ -72,12 +75,19 @@ class _Checker:
                     self.check_expr(statement.mask, axes, results)
                     if statement.mask.dtype != dtypes.bool_:
                         raise LoopProgramError(f"the mask of a store to {statement.buffer!r} is not a bool")
+            elif isinstance(statement, Choice):
+                self.check_expr(statement.condition, axes, results)
+                for body in (statement.body, statement.other):
+                    self.check_body(body, axes, results)
+                results |= {result for s in statement.body for result, _, _ in getattr(s, "parts", ())}
             elif isinstance(statement, Repeat):
                 self.check_repeat(statement, axes, results)
                 results |= set(statement.registers)
             elif isinstance(statement, Call):
                 written = [*statement.outputs, *statement.scratch]
                 self.check_call(statement.routine, statement.inputs, written)
+                if statement.epilogue is not None:
+                    self.check_body([statement.epilogue], axes, set())
             elif isinstance(statement, LibraryCall):
                 self.check_call(statement.name, statement.inputs, statement.outputs)
             elif isinstance(statement, While):
@@ -92,6 +102,16 @@ class _Checker:
                     self.check_body(branch, axes, set())
             else:
                 raise LoopProgramError(f"{statement!r} is not a statement")
+
+    def check_bounds(self, statement: Loop | Reduce, inner: tuple, axes: frozenset, results: set) -> None:
+        """The ends of a range are numbers that are known where its loop begins."""
+        for axis in inner:
+            for end in statement.bounds.get(axis, ()):
+                if end is not None:
+                    self.check_expr(end, axes, results)
+                    if end.dtype != dtypes.int64:
+                        raise LoopProgramError(f"an end of the range of {axis!r} is not an int64")
+            axes = axes | {axis}
 
     def check_tile(self, kernel: Kernel) -> None:
         """A kernel in tiles is loops inside each other, the innermost ones over the tile, around stores."""

@@ -2,7 +2,8 @@
 
 A `Program` is buffers and a list of steps: `Native` blocks of statements and `LibraryCall`s between them.
 Statements:
-`Kernel` (a fused nest) with `Loop`, `Reduce`, `Scan`, `Repeat` and `Store` inside; `Call` of a routine;
+`Kernel` (a fused nest) with `Loop`, `Reduce`, `Scan`, `Repeat`, `Choice` and `Store` inside; `Call` of a
+routine;
 `While` and `Switch` around them, where a `LibraryCall` may stand too.
 """
 
@@ -52,12 +53,18 @@ class Kernel:
 
 
 class Loop:
-    """`for axis in range(extent)`."""
+    """`for axis in range(extent)`, or `range(low, high)`: int64 expressions of at least 0, and of at most the
+    extent, on what is known where the loop begins; None for the end itself. Empty where low >= high."""
 
-    __slots__ = ("axis", "body")
+    __slots__ = ("axis", "body", "low", "high")
 
-    def __init__(self, axis: Axis, body: list):
-        self.axis, self.body = axis, body
+    def __init__(self, axis: Axis, body: list, low: Expr | None = None, high: Expr | None = None):
+        self.axis, self.body, self.low, self.high = axis, body, low, high
+
+    @property
+    def bounds(self) -> dict[Axis, tuple[Expr | None, Expr | None]]:
+        """(low, high) by axis, where the loop does not run over all of it."""
+        return {} if self.low is None and self.high is None else {self.axis: (self.low, self.high)}
 
 
 class Reduce:
@@ -68,14 +75,26 @@ class Reduce:
     "argmax"/"argmin": then the result is the first position along the (single) axis where expr is extreme.
     partials: arena buffers, one per part, when the reduction may be split over blocks of the first axis
     (`block` iterations each); the combination order does not depend on the number of threads.
+    bounds: axis -> (low, high), where not all of the axis is swept; see `Loop`.
     """
 
-    __slots__ = ("axes", "parts", "stores", "partials", "block")
+    __slots__ = ("axes", "parts", "stores", "partials", "block", "bounds")
 
-    def __init__(self, axes: tuple[Axis, ...], parts: list, stores: list):
-        self.axes, self.parts, self.stores = axes, parts, stores
+    def __init__(self, axes: tuple[Axis, ...], parts: list, stores: list,
+                 bounds: dict[Axis, tuple] | None = None):  # fmt: skip
+        self.axes, self.parts, self.stores, self.bounds = axes, parts, stores, bounds or {}
         self.partials: list[Buffer] | None = None
         self.block = None
+
+
+class Choice:
+    """Inside of kernels: runs `body` where `condition` holds, a bool that is known there, and else `other`,
+    which stores the same and defines the same results."""
+
+    __slots__ = ("condition", "body", "other")
+
+    def __init__(self, condition: Expr, body: list, other: list):
+        self.condition, self.body, self.other = condition, body, other
 
 
 class Scan:
@@ -144,12 +163,15 @@ class Call:
     routine: the backend's object; its text names it with all parameters but sizes. Numbers that it has to
     be told at each call and that buffers' extents do not give are its `sizes`.
     scratch: temporaries that hold nothing before and after.
+    epilogue: None, or what is done to the result while it is computed: a `Kernel` of a loop over rows around
+    one over columns, run on ranges of both as soon as they are finished.
     """
 
-    __slots__ = ("routine", "inputs", "outputs", "scratch")
+    __slots__ = ("routine", "inputs", "outputs", "scratch", "epilogue")
 
     def __init__(self, routine, inputs: list[Buffer], outputs: list[Buffer], scratch: list[Buffer]):
         self.routine, self.inputs, self.outputs, self.scratch = routine, inputs, outputs, scratch
+        self.epilogue: Kernel | None = None
 
 
 class Native:
@@ -188,6 +210,18 @@ class Program:
 
     def __str__(self) -> str:
         return format_program(self)
+
+
+def bounds_of(statement) -> dict[Axis, tuple[Expr | None, Expr | None]]:
+    """(low, high) of the axes that a statement runs over in part; see `Loop`."""
+    return statement.bounds if isinstance(statement, (Loop, Reduce)) else {}
+
+
+def bound_exprs(statement) -> list[Expr]:
+    """The expressions that decide what a statement runs: its loops' bounds, or which of its bodies."""
+    if isinstance(statement, Choice):
+        return [statement.condition]
+    return [end for ends in bounds_of(statement).values() for end in ends if end is not None]
 
 
 # -- text -------------------------------------------------------------------------------------------------
@@ -300,23 +334,40 @@ class _Text:
         return lines
 
     def _loop(self, s: Loop, pad, depth):
+        first = self.bind(bound_exprs(s), pad)
         saved = dict(self.names)
-        lines = [
-            f"{pad}for {self.axis(s.axis)} in range({self.size(s.axis.extent)}):",
-            *self.block(s.body, depth + 1),
-        ]
+        lines = [*first, f"{pad}for {self.range(s, s.axis)}:", *self.block(s.body, depth + 1)]
+        self.names = saved
+        return lines
+
+    def range(self, s: Loop | Reduce, axis: Axis) -> str:
+        """What an axis runs over; a range within the axis is followed by the extent."""
+        name, extent = self.axis(axis), self.size(axis.extent)
+        low, high = s.bounds.get(axis, (None, None))
+        if low is None and high is None:
+            return f"{name} in range({extent})"
+        ends = "0" if low is None else self.name(low), extent if high is None else self.name(high)
+        return f"{name} in range({', '.join(ends)}) of {extent}"
+
+    def _choice(self, s: Choice, pad, depth):
+        lines = self.bind([s.condition], pad)
+        saved = dict(self.names)
+        lines += [f"{pad}if {self.name(s.condition)}:", *self.block(s.body, depth + 1)]
+        self.names = dict(saved)
+        lines += [f"{pad}else:", *self.block(s.other, depth + 1)]
         self.names = saved
         return lines
 
     def _reduce(self, s: Reduce, pad, depth):
-        over = ", ".join(f"{self.axis(axis)} in range({self.size(axis.extent)})" for axis in s.axes)
+        first = self.bind(bound_exprs(s), pad)
+        over = ", ".join(self.range(s, axis) for axis in s.axes)
         blocks = self._blocks(s)
         saved = dict(self.names)
         inner = self.bind([expr for _, _, expr in s.parts], pad + "    ")
         parts = [f"{pad}    {result!r} = {op}({result!r}, {self.name(expr)})" for result, op, expr in s.parts]
         stores = self.block(s.stores, depth + 1)
         self.names = saved
-        return [f"{pad}reduce {over}{blocks}:", *inner, *parts, *stores]
+        return [*first, f"{pad}reduce {over}{blocks}:", *inner, *parts, *stores]
 
     def _blocks(self, s: Reduce | Scan) -> str:
         return f" in {self.size(s.partials[0].shape[0])} blocks of {self.size(s.block)}" if s.partials else ""
@@ -345,7 +396,10 @@ class _Text:
         outs, ins = ", ".join(map(repr, s.outputs)), ", ".join(map(repr, s.inputs))
         scratch = f" using {', '.join(map(repr, s.scratch))}" if s.scratch else ""
         numbers = "".join(f", {self.size(number)}" for number in getattr(s.routine, "sizes", ()))
-        return [f"{pad}{outs} = {s.routine}({ins}{numbers}){scratch}"]
+        line = f"{pad}{outs} = {s.routine}({ins}{numbers}){scratch}"
+        if s.epilogue is None:
+            return [line]
+        return [f"{line}, and of what is finished:", *self.block([s.epilogue], depth + 1)]
 
     def _librarycall(self, s: LibraryCall, pad, depth):
         outs = ", ".join(map(repr, s.outputs))

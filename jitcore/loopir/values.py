@@ -19,12 +19,18 @@ MAX_WORK = 1_000_000
 
 class Value:
     """shape: tuple of extents. dtype: NumPy dtype. work: scalar operations to get one element. buffers: what
-    getting one reads."""
+    getting one reads. choices: by index, that getting one makes between arrays joined where they are read."""
 
     __slots__ = ("shape", "dtype", "work", "buffers")
+    choices = 0
 
     def at(self, index: tuple[Index, ...]) -> Expr:
         raise NotImplementedError
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether elements come from arrays that are joined where they are read."""
+        return self.choices > 0
 
     @property
     def ndim(self) -> int:
@@ -63,12 +69,12 @@ class Computed(Value):
     reads: index -> list of (value, index) that the element needs. combine: (index, *exprs) -> expression.
     """
 
-    __slots__ = ("graph", "reads", "combine", "_memo", "_epoch")
+    __slots__ = ("graph", "reads", "combine", "choices", "_memo", "_epoch")
 
     def __init__(self, graph: Graph, shape, dtype, work, buffers: frozenset, reads, combine):
         self.shape, self.dtype, self.work = shape, np.dtype(dtype), min(work, MAX_WORK)
         self.buffers = buffers
-        self.graph, self.reads, self.combine = graph, reads, combine
+        self.graph, self.reads, self.combine, self.choices = graph, reads, combine, 0
         self._memo, self._epoch = {}, graph.epoch
 
     @property

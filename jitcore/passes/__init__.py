@@ -20,6 +20,7 @@ from jitcore.passes.dce import eliminate_dead_code
 from jitcore.passes.expand import expand_derivatives
 from jitcore.passes.fold import fold_constants
 from jitcore.passes.inline import inline_calls
+from jitcore.passes.overwritten import drop_overwritten
 from jitcore.passes.pads import share_pads
 from jitcore.passes.simplify import simplify
 
@@ -41,6 +42,7 @@ PIPELINE = (
     Pass("contractions", normalize_contractions, "before simplify, which cancels transpositions it adds"),
     Pass("simplify", simplify, "turns different spellings into equal equations, which CSE merges"),
     Pass("cse", merge_common_subexpressions, "before DCE: a merged equation leaves dead operands behind"),
+    Pass("overwritten", drop_overwritten, "after CSE, which makes equal positions one variable"),
     Pass("pads", share_pads, "after CSE, which makes operands of equal pads one variable"),
     Pass("dce", eliminate_dead_code, "last: removes what the others no longer refer to"),
 )

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from jitcore.loopir.expr import Buffer, walk
 from jitcore.loopir.program import (
     Call,
+    Choice,
     Kernel,
     LibraryCall,
     Loop,
@@ -21,6 +22,7 @@ from jitcore.loopir.program import (
     Store,
     Switch,
     While,
+    bound_exprs,
 )
 from jitcore.schedule.nest import roots_of, stores_of
 
@@ -41,16 +43,24 @@ def statements_of(body: Sequence) -> Iterator:
             yield from statements_of(statement.body)
         elif isinstance(statement, Reduce):
             yield from statement.stores
+        elif isinstance(statement, Choice):
+            yield from statements_of(statement.body)
+            yield from statements_of(statement.other)
         elif isinstance(statement, While):
             yield from statements_of(statement.cond)
             yield from statements_of(statement.body)
         elif isinstance(statement, Switch):
             for branch in statement.branches:
                 yield from statements_of(branch)
+        elif isinstance(statement, Call) and statement.epilogue is not None:
+            yield from statements_of([statement.epilogue])
 
 
 def loads_of(statement) -> Iterator[tuple[Buffer, object]]:
     """(buffer, offset) of each element that a statement reads itself."""
+    for node in walk(bound_exprs(statement)):
+        if node.op == "load":
+            yield node.attr
     if isinstance(statement, (Store, Reduce, Scan, Repeat)):
         for node in walk(roots_of(statement)):
             if node.op == "load":
@@ -76,7 +86,7 @@ def step_buffers(step) -> set[Buffer]:
     """Every buffer that a step, or one statement, touches."""
     if not isinstance(step, (LibraryCall, Native)):
         step = Native([step])
-    return _step_reads(step) | _step_writes(step)
+    return _step_reads(step) | step_writes(step)
 
 
 def _step_reads(step) -> set[Buffer]:
@@ -85,7 +95,8 @@ def _step_reads(step) -> set[Buffer]:
     return {buffer for statement in statements_of(step.body) for buffer, _ in loads_of(statement)}
 
 
-def _step_writes(step) -> set[Buffer]:
+def step_writes(step) -> set[Buffer]:
+    """Every buffer that a step stores into."""
     if isinstance(step, LibraryCall):
         return set(step.outputs)
     writes = set()
@@ -116,14 +127,14 @@ def _drop_dead_stores(program: Program) -> None:
             needed |= set(statement.outputs)
     while True:
         read = needed.union(*map(_step_reads, program.steps))
-        written = set().union(*map(_step_writes, natives))
+        written = set().union(*map(step_writes, natives))
         dead = (written & set(program.temps)) - read
         if not dead:
             break
         for step in natives:
             step.body = _without(step.body, lambda statement: statement.buffer in dead)  # noqa: B023
     program.steps = [step for step in program.steps if not isinstance(step, Native) or step.body]
-    used = set().union(*(_step_reads(step) | _step_writes(step) for step in program.steps), set())
+    used = set().union(*(_step_reads(step) | step_writes(step) for step in program.steps), set())
     program.temps = [buffer for buffer in program.temps if buffer in used]
 
 
@@ -142,11 +153,18 @@ def _without(body: list, is_dead: Callable[[Store | Scan], bool]) -> list:
             statement.body = _without(statement.body, is_dead)
         elif isinstance(statement, Reduce):
             statement.stores = _without(statement.stores, is_dead)
+        elif isinstance(statement, Choice):
+            statement.body = _without(statement.body, is_dead)
+            statement.other = _without(statement.other, is_dead)
+            if not statement.body:
+                continue
         elif isinstance(statement, While):
             statement.cond = _without(statement.cond, is_dead)
             statement.body = _without(statement.body, is_dead)
         elif isinstance(statement, Switch):
             statement.branches = [_without(branch, is_dead) for branch in statement.branches]
+        elif isinstance(statement, Call) and statement.epilogue is not None:
+            statement.epilogue = next(iter(_without([statement.epilogue], is_dead)), None)
         kept.append(statement)
     return kept
 

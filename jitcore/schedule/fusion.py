@@ -12,11 +12,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from jitcore.loopir.expr import Buffer, Expr, Graph, Result
+from jitcore.loopir.expr import Buffer, Expr, Graph, Result, walk
 from jitcore.loopir.index import ZERO, Axis, Index, linearize
 from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
 from jitcore.loopir.values import Reduction, Running, Value
+from jitcore.schedule.bounds import split_stores
 from jitcore.schedule.nest import shape_kernel
+from jitcore.schedule.pieces import split_kernels
 
 # A kernel with more stores and reductions than this would only run out of registers.
 MAX_MEMBERS = 24
@@ -76,7 +78,7 @@ class FusionGroup:
     # -- joining ----------------------------------------------------------------------------------------
     def try_add(self, value: Value, buffer: Buffer) -> bool:
         """Adds a member if it fits; leaves the group as it was if not."""
-        if len(self.members) >= MAX_MEMBERS:
+        if len(self.members) >= MAX_MEMBERS or self._mixes_loops(value):
             return False
         kept = self._kept_with(value)
         if kept is None:
@@ -106,6 +108,12 @@ class FusionGroup:
         what the group reads."""
         return not _source_of(value).buffers.isdisjoint(self.written) or buffer in self.reads or (
             buffer in self.written)  # fmt: skip
+
+    def _mixes_loops(self, value: Value) -> bool:
+        """Whether there would be reductions beside stores that are split into ranges."""
+        values = [value, *(member for member, _ in self.members)]
+        return len(values) > 1 and any(isinstance(v, Reduction) for v in values) and (
+            any(_source_of(v).is_joined for v in values))  # fmt: skip
 
     def _kept_with(self, value: Value) -> tuple[int, ...] | None:
         """The kept dimensions that hold the group and the value, or None."""
@@ -154,8 +162,19 @@ class FusionGroup:
             sweep.after.append(Store(buffer, linearize(kept_index, buffer.shape), node))
             self.written[buffer] = _Written(kept_index, node, sweep, True)
         else:
+            self._check_overwritten(buffer, linearize(index, buffer.shape))
             sweep.stores.append(Store(buffer, linearize(index, buffer.shape), expr))
             self.written[buffer] = _Written(index, expr, sweep, False)
+
+    def _check_overwritten(self, buffer: Buffer, offset: Index) -> None:
+        """Raises: HazardError where members before read the buffer at other places than it is written now."""
+        if buffer not in self.reads:
+            return
+        roots = [store.value for sweep in self.passes for store in sweep.stores]
+        roots += [expr for sweep in self.passes for _, _, expr in sweep.parts]
+        loads = (node.attr for node in walk(roots) if node.op == "load")
+        if any(read is buffer and place != offset for read, place in loads):
+            raise HazardError
 
     def read(self, buffer: Buffer, index: tuple[Index, ...]) -> Expr | None:
         """The element of a buffer that the group writes, or None when it does not write it.
@@ -180,8 +199,20 @@ class FusionGroup:
                 raise HazardError
         return self.graph.load(buffer, linearize(index, buffer.shape))
 
+    def list_stores(self) -> list[Store]:
+        """The group's stores, if these are all there is to it."""
+        if any(sweep.has_inner for sweep in self.passes) or any(value.is_joined for value, _ in self.members):
+            return []
+        return [store for sweep in self.passes for store in sweep.stores]
+
     # -- ending -----------------------------------------------------------------------------------------
-    def to_kernel(self) -> Kernel:
+    def to_kernels(self) -> list[Kernel]:
+        if any(value.is_joined for value, _ in self.members):
+            stores = [store for sweep in self.passes for store in sweep.stores]
+            return split_kernels(self.graph, self.outer, stores, self.new_temp)
+        if self.outer and len(self.list_stores()) > 1:
+            runs = split_stores(self.graph, self.list_stores())
+            return [shape_kernel(self.graph, self.outer, [], run, self.new_temp) for run in runs]
         body: list = []
         for sweep in self.passes:
             if not sweep.has_inner:
@@ -191,7 +222,7 @@ class FusionGroup:
             else:
                 body.append(nest_loops(self.inner, sweep.stores))
             body += sweep.after
-        return shape_kernel(self.graph, self.outer, self.inner, body, self.new_temp)
+        return [shape_kernel(self.graph, self.outer, self.inner, body, self.new_temp)]
 
 
 def _source_of(value: Value) -> Value:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from jitcore import dtypes
 from jitcore.core.jaxpr import ClosedJaxpr, Literal
 from jitcore.loopir.builder import Builder
-from jitcore.loopir.expr import Buffer, Expr, Graph, Result
+from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, Result
 from jitcore.loopir.index import Axis, Index, constant, linearize
 from jitcore.loopir.program import Kernel, Repeat, Store
 from jitcore.loopir.values import Reduction, Regions, Running, Value
@@ -28,6 +28,8 @@ from jitcore.schedule.nest import MIN_VECTOR_EXTENT, shape_kernel
 MAX_REGISTERS = 64
 # Expressions of one body: more would spill, and take long to compile.
 MAX_EXPRESSIONS = 1500
+# Work of a round that lanes may have in common, in multiply-adds.
+_SMALL_WORK = 16
 # Rounds to expect of a loop that does not say.
 USUAL_TRIPS = 16
 
@@ -280,8 +282,27 @@ class LaneBuilder(Builder):
         for register, expr in zip(registers, updates):
             if not register.axes and expr.axes:
                 raise NotLanewiseError
+        self._check_shared_work([going, *updates])
         self.body.append(Repeat(registers, initial, going, inside, updates, trips))
         return carry
+
+    def _check_shared_work(self, results: Sequence[Expr]) -> None:
+        """Raises: NotLanewiseError where lanes would mostly do the same: a loop of kernels does it once."""
+        if not self.lanes.axes:
+            return
+        reached, waiting = set(results), list(results)
+        while waiting:
+            found = set(waiting.pop().args) - reached
+            reached |= found
+            waiting += found
+        changing: dict[Expr, bool] = {}  # whether an expression depends on a register
+        for expr in sorted(reached, key=lambda expr: expr.serial):
+            changing[expr] = expr.op == "result" or any(changing[arg] for arg in expr.args)
+        work = {False: 0, True: 0}  # by whether it is a lane's own
+        for expr, changes in changing.items():
+            work[bool(expr.axes)] += OP_COST.get(expr.op, 1) if changes else 0
+        if work[False] > 2 * work[True] + _SMALL_WORK:
+            raise NotLanewiseError
 
     def while_loop(self, cond_jaxpr, cond_consts, body_jaxpr, body_consts, init) -> list[Value]:
         def condition(carry):

@@ -20,12 +20,25 @@ from jitcore.loopir.check import check_program
 from jitcore.loopir.expr import Buffer, Expr, Graph
 from jitcore.loopir.index import Index, linearize
 from jitcore.loopir.program import Call, LibraryCall, Native, Program, Switch, While
-from jitcore.loopir.values import ROOTS, Reduction, Region, Regions, Running, Scalar, Stored, Value
+from jitcore.loopir.values import ROOTS, Reduction, Regions, Running, Stored, Value
 from jitcore.schedule.buffers import plan_buffers
+from jitcore.schedule.epilogues import join_epilogue, place_results
 from jitcore.schedule.fusion import FusionGroup, is_trivial, kept_dimensions, scan_kernel, squeeze
+from jitcore.schedule.in_place import (
+    fills_ranges,
+    find_spare,
+    is_direct,
+    is_in,
+    protect_readers,
+    settle,
+    settle_region,
+)
 from jitcore.schedule.lanes import LaneBuilder, NotLanewiseError, choose_lanes, finish_kernel
+from jitcore.schedule.pieces import join_on_read, join_on_write, store_pieces
+from jitcore.schedule.ranges import narrow_producers
 from jitcore.schedule.regions import copy_around, join_kernels
-from jitcore.schedule.scatters import region_kernel, region_kernels
+from jitcore.schedule.scatters import region_kernels
+from jitcore.schedule.stacks import store_rows
 from jitcore.schedule.target import Routine, Target
 from jitcore.schedule.uses import Uses
 
@@ -50,6 +63,8 @@ def lower_program(closed: ClosedJaxpr, target: Target, donated: Sequence[bool] =
     env = {var: lowering.stored(buffer) for var, buffer in zip(jaxpr.invars, inputs)}
     lowering.lower_jaxpr(jaxpr, env, outputs)
     lowering.end_group()
+    place_results(lowering.steps)
+    narrow_producers(lowering.graph, lowering.steps)
     program = plan_buffers(Program(inputs, outputs, lowering.temps, lowering.steps), donated)
     if config.check_jaxprs:
         check_program(program)
@@ -89,22 +104,25 @@ class Lowering(Builder):
             if var not in target and var not in env and uses.updated[var] not in env:
                 self.aim(var, self.new_temp(var.aval.shape, var.aval.dtype), uses, env, target)
         for number, eqn in enumerate(jaxpr.eqns):
-            if eqn.primitive.traits.get("updates_operand"):
-                self.protect_readers(eqn, number, uses, env, target.get(eqn.outvars[0]))
+            protect_readers(self, eqn, number, uses, env, target)
             operands = [self.value_of(atom, env) for atom in eqn.invars]
             goals = [target.get(var) for var in eqn.outvars]
-            self.spare = self.find_spare(eqn, number, uses, env)
+            self.spare = find_spare(eqn, number, uses, env)
             outs = self.lower_equation(eqn, operands, goals)
             for var, out, goal in zip(eqn.outvars, outs, goals):
                 if isinstance(var, DropVar):
                     continue
-                if isinstance(out, ROOTS) or (goal is not None and not _is_in(out, goal)) or (
-                        not isinstance(out, Stored) and uses.needs_store(var, out.work)):  # fmt: skip
-                    out = self.store_value(out, goal)
+                if isinstance(out, Regions) and goal is None and uses.can_join(var):
+                    joined = join_on_read(self, out)
+                    out = joined if joined is not None and uses.can_join(var, joined.work) else out
+                if goal is not None and not is_in(out, goal):
+                    out = self.store_value(settle(self, out, goal), goal)
+                elif isinstance(out, ROOTS) or not isinstance(out, Stored) and uses.needs_store(var, out):
+                    out = self.store_value(out, None)
                 env[var] = out
         for atom, buffer in zip(jaxpr.outvars, outputs):
             value = self.value_of(atom, env)
-            if buffer is not None and not _is_in(value, buffer):
+            if buffer is not None and not is_in(value, buffer):
                 self.store_value(value, buffer)
 
     def aim(self, var: Var, buffer: Buffer, uses: Uses, env, target: dict[Var, Buffer]) -> None:
@@ -112,34 +130,9 @@ class Lowering(Builder):
         place."""
         while var not in env and var not in target:
             target[var] = buffer
-            if var not in uses.updated:
+            if uses.replaced_by(var) is None:
                 break
-            var = uses.updated[var]
-
-    def protect_readers(self, eqn: Equation, number: int, uses: Uses, env, goal: Buffer | None) -> None:
-        """Before an update in place: what was to be read from the operand's memory later is read now."""
-        operand = eqn.invars[0]
-        if goal is None or not _is_in(env.get(operand), goal):
-            return
-        for var, value in list(env.items()):
-            if var is not operand and goal in value.buffers and uses.is_read_from(var, number):
-                env[var] = self.store_value(value, self.new_temp(value.shape, value.dtype))
-
-    def find_spare(self, eqn: Equation, number: int, uses: Uses, env) -> set[Buffer]:
-        """Temporaries that only this loop reads from here on: its carry may begin there."""
-        spare: set[Buffer] = set()
-        if eqn.primitive.name not in ("while", "scan"):
-            return spare
-        for var in eqn.invars:
-            value = env.get(var) if isinstance(var, Var) else None
-            if (not isinstance(value, Stored) or value.buffer.kind != "temp" or uses.last.get(var) != number
-                    or var in uses.inputs):  # fmt: skip
-                continue
-            readers = [other for other, found in env.items()
-                       if other is not var and value.buffer in found.buffers]  # fmt: skip
-            if eqn.invars.count(var) == 1 and not any(uses.is_read_from(other, number) for other in readers):
-                spare.add(value.buffer)
-        return spare
+            var = uses.replaced_by(var)
 
     def value_of(self, atom, env) -> Value:
         if isinstance(atom, Literal):
@@ -238,7 +231,8 @@ class Lowering(Builder):
     def in_memory(self, value: Value) -> Stored:
         return value if isinstance(value, Stored) else self.store_value(value, None)
 
-    store = in_memory
+    def store(self, value: Value) -> Value:
+        return value if is_direct(value) else self.in_memory(value)
 
     def store_value(self, value: Value, goal: Buffer | None) -> Stored:
         """Puts a value into `goal` or a new temporary and returns it as read from there."""
@@ -293,7 +287,15 @@ class Lowering(Builder):
 
     def emit_group(self, group: FusionGroup) -> None:
         self.graph.epoch += 1
-        self.emit(group.to_kernel())
+        if not join_epilogue(group, self.latest_statements()):
+            for kernel in group.to_kernels():
+                self.emit(kernel)
+
+    def latest_statements(self) -> list:
+        """The statements of native code to which the next one will be added."""
+        if self.nested:
+            return self.nested[-1]
+        return self.steps[-1].body if self.steps and isinstance(self.steps[-1], Native) else []
 
     def emit(self, statement) -> None:
         if self.nested:
@@ -304,9 +306,12 @@ class Lowering(Builder):
             self.steps.append(Native([statement]))
 
     def store_regions(self, value: Regions, buffer: Buffer) -> None:
-        regions, around = value.regions, None
-        if value.base is not None and not _is_in(value.base, buffer):
-            if len(regions) == 1 and regions[0].value.ndim == value.ndim:
+        joined = join_on_write(self, value, buffer)
+        if joined is not None:
+            return self.join_group(joined, buffer)
+        regions, around = store_pieces(self, value.regions), None
+        if value.base is not None and not is_in(value.base, buffer):
+            if not value.base.is_joined and len(regions) == 1 and regions[0].value.ndim == value.ndim:
                 self.end_group()
                 around = copy_around(self, value.base, regions[0])
             if around is None:
@@ -314,6 +319,7 @@ class Lowering(Builder):
             else:
                 regions = [*around, *regions]
         self.end_group()
+        regions = [settle_region(self, region, buffer) for region in regions]
         kernels = [kernel for region in regions for kernel in region_kernels(self, region, buffer)]
         for kernel in join_kernels(self.graph, kernels) if around else kernels:
             self.emit(kernel)
@@ -331,7 +337,7 @@ class Lowering(Builder):
         """A buffer of its own for each initial value of a loop, with the value stored in it."""
         spare, stored = self.spare, []
         for value, goal in zip(values, goals):
-            if goal is None and isinstance(value, Stored) and value.buffer in spare:
+            if isinstance(value, Stored) and (value.buffer is goal or goal is None and value.buffer in spare):
                 stored.append(value)
             else:
                 stored.append(self.store_value(value, goal or self.new_temp(value.shape, value.dtype)))
@@ -347,6 +353,7 @@ class Lowering(Builder):
     ) -> None:
         if closed.consts:
             raise AssertionError("inner jaxprs carry no constants")
+        uses = uses or Uses(closed.jaxpr, self.is_call, in_place=True)
         self.lower_jaxpr(closed.jaxpr, dict(zip(closed.jaxpr.invars, operands)), outputs, uses=uses)
 
     def advance(
@@ -363,7 +370,7 @@ class Lowering(Builder):
         dimensions; the carry of the others stays as it is. Returns: arrays that are not moved, pairs of the
         carry's buffer and the one that holds its next value, whose memory is to change places."""
         slot_of = {var: operand for var, operand in zip(closed.jaxpr.invars, operands)}
-        uses = Uses(closed.jaxpr, self.is_call)
+        uses = Uses(closed.jaxpr, self.is_call, in_place=running is None)
         outputs, moves, swaps = [], [], []
         for atom, slot in zip(closed.jaxpr.outvars, carry):
             if slot_of.get(atom) is slot:
@@ -391,6 +398,9 @@ class Lowering(Builder):
     ) -> list[Value] | None:
         """The carry after a loop done in registers by one kernel; None where its body does not allow it."""
         self.end_group()
+        body, consts = loop[2:] if kind == "while_loop" else (loop[0], loop[3])
+        if not predicate_shape and fills_ranges(body.jaxpr, consts, self.is_call):
+            return None
         lanes = choose_lanes(init, predicate_shape)
         builder = LaneBuilder(self.graph, lanes, lambda eqn: not self.is_routine(eqn) and self.is_native(eqn))
         outputs = [goal or self.new_temp(value.shape, value.dtype) for value, goal in zip(init, goals)]
@@ -459,9 +469,7 @@ class Lowering(Builder):
             rows = [self.view(x, x.shape[1:], lambda index: (position(), *index), [counter]) for x in xs]
             rows_out = [self.new_temp(aval.shape, aval.dtype) for aval in out_avals]
             swaps.extend(self.advance(jaxpr, [*consts, *carry, *rows], carry, rows_out))
-            for row, stack in zip(rows_out, stacks):
-                region = Region(self.stored(row), lambda index: (position(), *index))
-                self.emit(region_kernel(self, region, stack))
+            store_rows(self, self.nested[-1], list(map(self.stored, rows_out)), stacks, position)
             one = self.constant(1, dtypes.int64)
             self.join_group(self.map("add", counter, one), counter.buffer)
 
@@ -474,8 +482,9 @@ class Lowering(Builder):
         self, selector: Value, branches: Sequence[ClosedJaxpr], operands: Sequence[Value]
     ) -> list[Value]:
         """Runs one branch; `selector` is an int32 or bool scalar, clamped to the branches."""
-        operands = list(map(self.in_loop, operands))
-        outputs = [self.new_temp(aval.shape, aval.dtype) for aval in branches[0].out_avals]
+        goals, operands = self.goals, list(map(self.in_loop, operands))
+        outputs = [goal if any(is_in(operand, goal) for operand in operands) else self.new_temp(
+            aval.shape, aval.dtype) for aval, goal in zip(branches[0].out_avals, goals)]  # fmt: skip
         which = self.convert(selector, dtypes.int32)
         which = self.map("min", self.map("max", which, self.constant(0, dtypes.int32)),
                          self.constant(len(branches) - 1, dtypes.int32))  # fmt: skip
@@ -486,9 +495,5 @@ class Lowering(Builder):
         return list(map(self.stored, outputs))
 
     def in_loop(self, value: Value) -> Value:
-        """An operand of control flow: in memory, unless it is a literal."""
-        return value if isinstance(value, Scalar) else self.in_memory(value)
-
-
-def _is_in(value: Value, buffer: Buffer) -> bool:
-    return isinstance(value, Stored) and value.buffer is buffer
+        """An operand of control flow: in memory, unless its elements are known by their positions."""
+        return value if not value.buffers and is_direct(value) else self.in_memory(value)

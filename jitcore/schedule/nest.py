@@ -13,6 +13,7 @@ from collections.abc import Callable
 from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, index_exprs, walk
 from jitcore.loopir.index import Axis, FloorDiv, Index, RunTimeSize
 from jitcore.loopir.program import Kernel, Loop, Reduce, Repeat, Scan, Store
+from jitcore.schedule.bounds import tighten
 from jitcore.schedule.rewrite import Rewrite, unroll_rows
 
 # Iterations of one block of a split reduction.
@@ -41,7 +42,7 @@ def shape_kernel(
     """Collapses axes, chooses the vector axis, and marks what may be split.
 
     serial: the body is one store whose iterations keep their order, as several may write one element."""
-    outer, inner, body = _collapse(graph, outer, inner, body)
+    outer, inner, body = collapse_axes(graph, outer, inner, body)
     if not serial:
         outer, body = unroll_rows(graph, outer, body)
     tile = None if serial or inner else _choose_tile(outer, body)
@@ -53,7 +54,7 @@ def shape_kernel(
         outer = [axis for axis in outer if axis is not vector] + [vector]
     if vector in inner:
         body = [_innermost(statement, vector) for statement in body]
-    work = _work_of(body)
+    work = work_of(body)
     for axis in outer[1:]:
         work = work * axis.extent
     parallel, grain = bool(outer) and not serial, max(1, GRAIN_WORK // max(work, 1))
@@ -62,11 +63,13 @@ def shape_kernel(
     if tile is not None and tile[0] is outer[0]:
         grain = max(grain, GRAIN_TILED_ROWS)
     grain = RunTimeSize(grain)
-    if not outer and len(body) > 0 and isinstance(body[0], (Reduce, Scan)) and not serial:
-        parallel, grain = _split_into_blocks(body[0], new_temp), RunTimeSize(2)
     far = find_far(body)
     for axis in reversed(outer):
         body = [Loop(axis, body)]
+    if not serial:
+        body = tighten(graph, body, [vector, *(tile or ())], tile is not None)
+    if not outer and len(body) > 0 and isinstance(body[0], (Reduce, Scan)) and not serial:
+        parallel, grain = _split_into_blocks(body[0], new_temp), RunTimeSize(2)
     return Kernel(body, vector, parallel, grain, tile, far)
 
 
@@ -92,7 +95,7 @@ def _split_into_blocks(statement: Reduce | Scan, new_temp) -> bool:
             return False
     else:
         axes, kinds = statement.axes, [result.dtype for result, _, _ in statement.parts]
-        if statement.stores:
+        if statement.stores or statement.bounds and any(op.startswith("arg") for _, op, _ in statement.parts):
             return False
     inner = 1
     for axis in axes[1:]:
@@ -109,7 +112,8 @@ def _split_into_blocks(statement: Reduce | Scan, new_temp) -> bool:
 # -- collapsing -------------------------------------------------------------------------------------------
 
 
-def _collapse(graph, outer, inner, body):
+def collapse_axes(graph: Graph, outer: list[Axis], inner: list[Axis], body: list) -> tuple:
+    """(outer, inner, body) with neighbours among the axes made one where every access walks them as one."""
     indexes = list(_indexes(body))
     kept_apart = {s.axis for s in body if isinstance(s, Scan)}
     kept_apart |= {
@@ -310,11 +314,12 @@ def _innermost(statement, vector: Axis):
     return statement
 
 
-def _work_of(body: list):
+def work_of(body: list):
+    """Scalar operations of one run of a body."""
     work = 0
     for statement in body:
         if isinstance(statement, Loop):
-            work = work + _work_of(statement.body) * statement.axis.extent
+            work = work + work_of(statement.body) * statement.axis.extent
             continue
         own = 1 + sum(OP_COST.get(node.op, 1) for node in walk(roots_of(statement)))
         axes = statement.axes if isinstance(statement, Reduce) else (
@@ -322,6 +327,6 @@ def _work_of(body: list):
         for axis in axes:
             own = own * axis.extent
         if isinstance(statement, Repeat):
-            own = (own + _work_of(statement.body)) * statement.trips
+            own = (own + work_of(statement.body)) * statement.trips
         work = work + own
     return work

@@ -80,6 +80,8 @@ def _walk_alike(first, second, vectors: set) -> bool:
     """Whether two loops write the same rows in the same iterations."""
     if not (isinstance(first, Loop) and isinstance(second, Loop)) or {first.axis, second.axis} & vectors:
         return False
+    if first.bounds or second.bounds:
+        return False
     strides = {store.offset.coefficient(loop.axis) for loop in (first, second) for store in _stores_in(loop)}
     return first.axis.extent == second.axis.extent and len(strides) == 1 and not strides & {None, 0}
 

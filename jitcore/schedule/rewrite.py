@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from jitcore.loopir.builder import MAX_FEW, is_few
-from jitcore.loopir.expr import Expr, Graph, Result, walk
+from jitcore.loopir.expr import Buffer, Expr, Graph, Result, walk
 from jitcore.loopir.index import Axis, Dynamic, Index, Mod
-from jitcore.loopir.program import Loop, Reduce, Repeat, Scan, Store
+from jitcore.loopir.program import Choice, Loop, Reduce, Repeat, Scan, Store
 
 # Results that one sweep may accumulate.
 MAX_PARTS = 16
@@ -19,13 +19,17 @@ MAX_PARTS = 16
 class Rewrite:
     """Replaces axes in statements, expressions and indexes.
 
-    merged: axis -> another axis, or None where it vanishes (its terms with it).
-    fixed: axis -> the position that it is fixed at. results: how results of this copy are numbered.
+    merged: axis -> another axis, or None where it vanishes (its terms with it); in stores it may become an
+    `Index` of other axes.
+    fixed: axis -> the position that it is fixed at. number: how results of this copy are numbered.
+    buffers: buffer -> the one that is read instead.
     """
 
-    def __init__(self, graph: Graph, merged: dict[Axis, Axis | None], fixed: dict[Axis, int] | None = None,
-                 number: Callable[[int], int] = int):  # fmt: skip
+    def __init__(self, graph: Graph, merged: dict[Axis, Axis | Index | None],
+                 fixed: dict[Axis, int] | None = None, number: Callable[[int], int] = int,
+                 buffers: dict[Buffer, Buffer] | None = None):  # fmt: skip
         self.graph, self.merged, self.fixed, self.number = graph, merged, fixed or {}, number
+        self.buffers = buffers or {}
         self.nodes: dict[int, Expr] = {}
         self.results: dict[Result, Result] = {}
 
@@ -41,7 +45,8 @@ class Rewrite:
                 atom = self.merged.get(atom, atom)
                 if atom is None:
                     continue
-                result = result + Index(((atom, coefficient),))
+                atom = atom if isinstance(atom, Index) else Index.of(atom)
+                result = result + atom * coefficient
             elif isinstance(atom, Dynamic):
                 result = result + Index(((Dynamic(self.expr(atom.expr)), coefficient),))
             else:
@@ -60,7 +65,8 @@ class Rewrite:
         if node.op == "const":
             return node
         if node.op == "load":
-            return self.graph.load(node.attr[0], self.index(node.attr[1]))
+            buffer, index = node.attr
+            return self.graph.load(self.buffers.get(buffer, buffer), self.index(index))
         if node.op == "index":
             return self.graph.index(self.index(node.attr), node.dtype)
         if node.op == "result":
@@ -83,7 +89,10 @@ class Rewrite:
         if isinstance(s, Loop):
             body = [self.statement(inner) for inner in s.body]
             axis = self.merged.get(s.axis, s.axis)
-            return body[0] if axis is None else Loop(axis, body)
+            return body[0] if axis is None else Loop(axis, body, *self._ends((s.low, s.high)))
+        if isinstance(s, Choice):
+            bodies = [list(map(self.statement, body)) for body in (s.body, s.other)]
+            return Choice(self.expr(s.condition), *bodies)
         if isinstance(s, Scan):
             return Scan(s.axis, s.op, self.expr(s.value), s.buffer, self.index(s.offset), s.reverse)
         if isinstance(s, Repeat):
@@ -91,7 +100,11 @@ class Rewrite:
                           self.expr(s.condition), [self.statement(inner) for inner in s.body],
                           list(map(self.expr, s.updates)), s.trips)  # fmt: skip
         parts = [(self.result(result), op, self.expr(expr)) for result, op, expr in s.parts]
-        return Reduce(tuple(self.axes(s.axes)), parts, [self.store(store) for store in s.stores])
+        bounds = {self.merged.get(axis, axis): self._ends(ends) for axis, ends in s.bounds.items()}
+        return Reduce(tuple(self.axes(s.axes)), parts, [self.store(store) for store in s.stores], bounds)
+
+    def _ends(self, ends: tuple) -> tuple:
+        return tuple(None if end is None else self.expr(end) for end in ends)
 
 
 def unroll_rows(graph: Graph, outer: list[Axis], body: list) -> tuple[list[Axis], list]:

@@ -23,7 +23,8 @@ class Target(Protocol):
 class Routine(Protocol):
     """Native code of a backend for one equation. Its text names it with all parameters but sizes.
 
-    A routine may have `sizes`, a tuple of `RunTimeSize`s that its machine code is told at each call."""
+    A routine may have `sizes`, a tuple of `RunTimeSize`s that its machine code is told at each call, and
+    `result_columns`: then it runs an epilogue on ranges of rows of so many elements, see `epilogues`."""
 
     def scratch(self) -> Sequence[tuple[tuple, np.dtype]]:
         """Shapes and dtypes of the temporaries it works with."""

@@ -3,25 +3,44 @@
 from __future__ import annotations
 
 import math
+import operator
+from itertools import pairwise
 
 from jitcore.core.jaxpr import Jaxpr, Literal, Var
+from jitcore.loopir.values import Value
+from jitcore.schedule.in_place import find_replaced, is_direct, list_carried, list_passed
 
 # A value dearer than this (in multiply-adds) is stored when loops of several kinds read it.
 RECOMPUTE_LIMIT = 32
 # A value dearer than this is stored when a broadcast would recompute it for each outer iteration.
 BROADCAST_LIMIT = 8
+# Arrays that are joined where they are read: what all but one of their ranges may have of a dimension, and
+# what a dimension of several ranges has at least.
+MAX_EDGE = 8
+MIN_EXTENT = 16
+# Choices between joined arrays that one element may take: with each the code of edges gets longer.
+MAX_CHOICES = 192
+MAX_REPEATED = 28
+# A slice has a small part of an array when the array has so many times its elements.
+PART = 16
 
+# What walks through operands in the order of its result, or places them whole: there arrays can be joined.
+_WALKING = ("slice", "split", "squeeze", "expand_dims", "copy", "copy_p", "stop_gradient", "broadcast_in_dim",
+            "rev", "pad", "concatenate", "dynamic_update_slice")  # fmt: skip
 _TRANSPARENT = ("reshape", "squeeze", "expand_dims", "copy", "copy_p", "stop_gradient")
 
 
 class Uses:
     """Consumers of each variable of one jaxpr (not of those inside its control flow).
 
-    is_call: whether an equation reads its operands from memory, whole."""
+    is_call: whether an equation reads its operands from memory, whole. in_place: whether results may take the
+    memory of inputs."""
 
-    def __init__(self, jaxpr: Jaxpr, is_call):
+    def __init__(self, jaxpr: Jaxpr, is_call, in_place: bool = False):
         self.kinds: dict[Var, set] = {}
+        self.little: dict[Var, set] = {}  # of the kinds, those that read a small part
         self.forced: set[Var] = set()
+        self.parts: set[Var] = set()  # of arrays that are about to change
         self.recomputed: set[Var] = set()
         self.outputs = {atom for atom in jaxpr.outvars if isinstance(atom, Var)}
         self.inputs = {*jaxpr.constvars, *jaxpr.invars}
@@ -33,6 +52,8 @@ class Uses:
                     continue
                 kind = _kind_of(eqn, number, position)
                 self.kinds.setdefault(atom, set()).add(kind)
+                if _reads_little(eqn, atom):
+                    self.little.setdefault(atom, set()).add(kind)
                 self.last[atom] = number
                 if force or kind[0] == "stored":
                     self.forced.add(atom)
@@ -40,21 +61,84 @@ class Uses:
                     self.recomputed.add(atom)
         self.last |= dict.fromkeys(self.outputs, len(jaxpr.eqns))
         self._covering: set[Var] = set()  # results of updates of most of an array
+        self._scattered = self._find_scattered(jaxpr)
+        self.replaced: dict[Var, Var] = {}  # as `updated`, of other equations
         self.updated = self._find_updates(jaxpr)
+        self._find_replaced(jaxpr, is_call, in_place)
 
     def _find_updates(self, jaxpr: Jaxpr) -> dict[Var, Var]:
-        """Result -> operand of each update (`x.at[i].set(v)`) that is the last to read its operand."""
-        found = {}
+        """Result -> operand of each update (`x.at[i].set(v)`) that is the last to read its operand, but for
+        those that are joined with it where they are read."""
+        found: dict[Var, Var] = {}
+        computed: set[Var] = set()  # where each is read
         for number, eqn in enumerate(jaxpr.eqns):
             if eqn.primitive.traits.get("updates_operand"):
                 operand, *others = eqn.invars
-                if self.last.get(operand) == number and operand not in others and not _is_rebuilt(
-                        jaxpr, number):  # fmt: skip
+                is_joined = operand in computed and self.can_join(eqn.outvars[0]) and _sets_edge(eqn)
+                if self.last.get(operand) == number and operand not in others and not is_joined and (
+                        not _is_rebuilt(jaxpr, number)):  # fmt: skip
                     found[eqn.outvars[0]] = operand
                     if eqn.primitive.name == "dynamic_update_slice" and covers_most(
                             operand.aval.shape, others[0].aval.shape):  # fmt: skip
                         self._covering.add(eqn.outvars[0])
+            if _walks(eqn) and eqn.outvars[0] not in found:
+                computed.update(var for var in eqn.outvars if not self._is_kept(var))
         return found
+
+    def _find_scattered(self, jaxpr: Jaxpr) -> set[Var]:
+        """What is read, from this or what is computed of it, otherwise than by loops of stores that walk
+        through it."""
+        found: set[Var] = set()
+        for eqn in reversed(jaxpr.eqns):
+            if not _walks(eqn) or any(var in found and not self._is_kept(var) for var in eqn.outvars):
+                found.update(atom for atom in eqn.invars if isinstance(atom, Var))
+        return found
+
+    def _is_kept(self, var: Var) -> bool:
+        """Whether a variable is in memory, whatever it costs to compute."""
+        return var in self.outputs or var in self.forced or var in self.parts
+
+    def _count_repeats(self, var: Var) -> int:
+        """How often most elements are evaluated again after the first time, unless they are stored."""
+        return max(len(self.kinds.get(var, ())) - len(self.little.get(var, ())) - 1, 0)
+
+    def can_join(self, var: Var, work: int = 0) -> bool:
+        """Whether an array that is made of others, at this inline cost, may be joined where it is read."""
+        again = self._count_repeats(var)
+        return not self._is_kept(var) and var not in self._scattered and again * work <= BROADCAST_LIMIT
+
+    def _find_replaced(self, jaxpr: Jaxpr, is_call, in_place: bool) -> None:
+        """Result -> operand of each loop's carry, of what branches hand on, and of each choice between an
+        input and something else, where nothing reads the operand later."""
+        inner: dict[Jaxpr, Uses] = {}
+
+        def find_origin(branch: Jaxpr, atom):
+            if branch not in inner:
+                inner[branch] = Uses(branch, is_call, in_place=True)
+            return inner[branch].origin(atom)
+
+        found = self.replaced
+        for number, eqn in enumerate(jaxpr.eqns):
+            for result, operand in [*list_carried(eqn), *list_passed(eqn, find_origin)]:
+                if self.last.get(operand) == number and eqn.invars.count(operand) == 1:
+                    found[result] = operand
+            if in_place and eqn.primitive.name == "select_n" and len(eqn.invars) == 3:
+                cases = [case for case in eqn.invars[1:] if self.last.get(case) == number
+                         and eqn.invars.count(case) == 1 and self.origin(case) in self.inputs]  # fmt: skip
+                choice = find_replaced(jaxpr, number, cases, is_call)
+                if choice is not None:
+                    found[eqn.outvars[0]] = choice[0]
+                    self.parts |= choice[1]
+
+    def replaced_by(self, var: Var) -> Var | None:
+        """The operand whose memory a result takes, or None."""
+        return self.updated.get(var) or self.replaced.get(var)
+
+    def list_replaced(self, eqn) -> list[tuple[Var, Var]]:
+        """(result, operand) of what an equation does in memory of an operand, if that is where it goes."""
+        if eqn.primitive.traits.get("updates_operand"):
+            return [(eqn.outvars[0], eqn.invars[0])]
+        return [(result, self.replaced[result]) for result in eqn.outvars if result in self.replaced]
 
     def list_updates(self) -> list[Var]:
         """Results that are worth a buffer for themselves and what they are updates of: of a small part, and
@@ -64,21 +148,61 @@ class Uses:
 
     def origin(self, var) -> Var:
         """Where a chain of updates that ends in var began; var itself when it is no update."""
-        while var in self.updated:
-            var = self.updated[var]
+        while self.replaced_by(var) is not None:
+            var = self.replaced_by(var)
         return var
 
     def is_read_from(self, var: Var, number: int) -> bool:
         """Whether equation `number` or a later one, or the end, reads the variable."""
         return self.last.get(var, -1) >= number
 
-    def needs_store(self, var: Var, work: int) -> bool:
-        """Whether a computed value of this inline cost has to be in memory."""
-        if var in self.outputs or var in self.forced:
+    def needs_store(self, var: Var, value: Value) -> bool:
+        """Whether a computed value has to be in memory."""
+        if var not in self.outputs and is_direct(value):
+            return var in self.parts
+        work = value.work
+        if self._is_kept(var):
             return True
         if work > BROADCAST_LIMIT and var in self.recomputed:
             return True
+        if value.choices > MAX_CHOICES or value.choices * self._count_repeats(var) > MAX_REPEATED:
+            return True
         return work > RECOMPUTE_LIMIT and len(self.kinds.get(var, ())) > 1
+
+
+def _reads_little(eqn, operand: Var) -> bool:
+    """Whether an equation reads so little of an array that computing this much again costs nothing."""
+    shapes = (*operand.aval.shape, *eqn.outvars[0].aval.shape) if eqn.primitive.name == "slice" else (None,)
+    is_known = all(isinstance(extent, int) for extent in shapes)
+    return is_known and PART * math.prod(eqn.outvars[0].aval.shape) <= math.prod(operand.aval.shape)
+
+
+def _walks(eqn) -> bool:
+    """Whether an equation reads its operands in the order of its result, or places them whole."""
+    if eqn.primitive.name == "reshape":
+        shapes = ([n for n in atom.aval.shape if not (isinstance(n, int) and n == 1)]
+                  for atom in (eqn.invars[0], eqn.outvars[0]))  # fmt: skip
+        return operator.eq(*shapes)
+    return eqn.primitive.name in _WALKING or eqn.primitive.traits.get("family") == "elementwise"
+
+
+def _sets_edge(eqn) -> bool:
+    """Whether an update is of a window at a known place, with all of a dimension or near an end of it."""
+    operand, update, *starts = eqn.invars
+    shapes = (*operand.aval.shape, *update.aval.shape)
+    is_known = eqn.primitive.name == "dynamic_update_slice" and all(isinstance(s, Literal) for s in starts)
+    if not is_known or not all(isinstance(extent, int) for extent in shapes):
+        return False
+    windows = zip(operand.aval.shape, update.aval.shape, starts)
+    return all(has_short_edges([(min(max(int(start.value), 0), extent - size), size)], extent)
+               for extent, size, start in windows)  # fmt: skip
+
+
+def has_short_edges(windows: list[tuple[int, int]], extent: int) -> bool:
+    """Whether windows cut a dimension into ranges that are short but for one. windows: (start, size) each."""
+    places = sorted({0, extent, *(start for start, _ in windows), *(start + size for start, size in windows)})
+    sizes = sorted(end - start for start, end in pairwise(places))
+    return len(sizes) == 1 or extent >= MIN_EXTENT and sizes[-2] <= MAX_EDGE
 
 
 def _kind_of(eqn, number: int, position: int) -> tuple:
@@ -86,7 +210,8 @@ def _kind_of(eqn, number: int, position: int) -> tuple:
     name, traits = eqn.primitive.name, eqn.primitive.traits
     if traits.get("family") == "elementwise" or name in _TRANSPARENT:
         return ("pointwise",)
-    if position in traits.get("stored_operands", ()) or name in ("while", "scan", "cond"):
+    if name in ("while", "scan", "cond") or position in traits.get("stored_operands", ()) and (
+            not _sets_edge(eqn)):  # fmt: skip
         return ("stored", number)
     reads_once = traits.get("reads_once")
     if reads_once is not None and position in reads_once(**eqn.params):

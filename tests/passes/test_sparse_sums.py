@@ -28,6 +28,11 @@ def around(u, low):
     return lax.pad(u, np.float64(0), ((low, N - 2 - low, 0), (0, 0, 0)))
 
 
+def before_end(x, zeros=2):
+    return lax.pad(x[2:], np.float64(0), ((0, zeros, 0), (0, 0, 0)))
+
+
+HALVES = ["slice", "pad", "dynamic_update_slice"]
 UPDATES = ["dynamic_slice", "add_any", "dynamic_update_slice"]
 #: Functions of (x, u), and what is left of them.
 SUMS = {
@@ -39,6 +44,16 @@ SUMS = {
     "two parts": (lambda x, u: add_any(x * 2, add_any(put(u, 3), put(u, 4))), ["mul", *UPDATES * 2]),
     "parts alone": (lambda x, u: add_any(put(u, 3), put(u, 4)), ["broadcast_in_dim", "dynamic_update_slice",
                                                                    *UPDATES]),
+    "halves": (lambda x, u: add_any(before_end(x), around(u, N - 2)), HALVES),
+    "halves, the small one first": (lambda x, u: add_any(around(u, N - 2), before_end(x)), HALVES),
+    "halves after a sum": (lambda x, u: add_any(add_any(x * 2, before_end(x)), around(u, N - 2)),
+                           ["mul", "add_any", *HALVES]),
+    "halves after a sum, the small one first": (
+        lambda x, u: add_any(add_any(x * 2, around(u, N - 2)), before_end(x)), ["mul", "add_any", *HALVES]),
+    "three pieces": (lambda x, u: add_any(add_any(before_end(x[:-2], 4), around(u, N - 2)), around(u, N - 4)),
+                     [*HALVES, "slice", "dynamic_update_slice"]),
+    "not quite halves": (lambda x, u: add_any(before_end(x), around(u, N - 3)),
+                         ["slice", "pad", "slice", "add_any", "dynamic_update_slice"]),
     "parts of parts": (
         lambda x, u: add_any(add_any(around(u, 0), put(u, 3)), add_any(x * 2, add_any(put(u, 3), put(u, 2)))),
         ["mul", *UPDATES * 2, "slice", "add_any", "dynamic_update_slice", *UPDATES]),

@@ -138,3 +138,13 @@ def test_lanes_do_not_depend_on_threads():
     one = jitcore.jit(iterate_quadratic, compiler_options={"parallel": False})(real, imag)
     for a, b in zip(many, one):
         np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+
+
+def test_what_all_lanes_share_is_computed_once_in_a_round():
+    def add_powers(x, z):
+        return lax.fori_loop(0, 3, lambda n, total: total + x * z ** (n + 0.5), jnp.zeros_like(x))
+
+    x, z = np.linspace(0, 1, 300), np.float64(1.5)
+    jitted = jitcore.jit(add_powers)
+    np.testing.assert_allclose(jitted(x, z), x * (z**0.5 + z**1.5 + z**2.5), rtol=1e-12)
+    assert "repeat" not in jitted.inspect()["loop program"]

@@ -14,6 +14,7 @@ from __future__ import annotations
 import importlib
 
 from jitcore.backends.cpu import symbols
+from jitcore.backends.cpu.routines import lapack_symbols
 from jitcore.core.jaxpr import Equation
 
 #: Module of this package, by primitive: `find_routine(eqn)`.
@@ -59,3 +60,5 @@ def _compile_symbol(symbol: str) -> int:
 
 for _prefix in CODE:
     symbols.provide(_prefix, _compile_symbol)
+# Code from disk calls LAPACK without any of the rooms being entered.
+symbols.provide(lapack_symbols.PREFIX, lapack_symbols.find_address)

@@ -47,3 +47,9 @@ class CodeWriter:
 
     def smaller(self, x: ir.Value, y: ir.Value) -> ir.Value:
         return self.b.select(self.b.icmp_signed("<", x, y), x, y)
+
+    def exchange(self, here: ir.Value, there: ir.Value) -> None:
+        """Exchanges what two pointers lead to."""
+        first, second = self.b.load(here), self.b.load(there)
+        self.b.store(second, here)
+        self.b.store(first, there)

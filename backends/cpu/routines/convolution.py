@@ -53,10 +53,12 @@ class Layout(NamedTuple):
 
 
 class ConvolutionRoutine:
-    """A convolution whose left operand is the images. sizes: what machine code is told, in its order."""
+    """A convolution whose left operand is the images. sizes: what machine code is told, in its order.
+    result_columns: it takes epilogues on rows of so many elements."""
 
     def __init__(self, dtype: np.dtype, layout: Layout):
         self.dtype, self.work_bytes = dtype, _count_work_bytes(layout, dtype.itemsize)
+        self.result_columns = layout.c_row
         dims = [number for dim in (*layout.items, *layout.segments) for number in dim]
         self.sizes = tuple(map(RunTimeSize, (*layout[:-2], *dims)))
 
@@ -69,7 +71,8 @@ class ConvolutionRoutine:
     def emit(self, renderer, call) -> None:
         buffers = map(renderer.address_of, [*self.order(*call.inputs), *call.outputs, *call.scratch])
         symbol = f"jitcore_product_windows_f{8 * self.dtype.itemsize}"
-        renderer.run(symbol, *buffers, *(renderer.count([size]) for size in self.sizes))
+        epilogue = renderer.epilogue_of(call)
+        renderer.run(symbol, *buffers, *epilogue, *(renderer.count([size]) for size in self.sizes))
 
     @staticmethod
     def order(images: Buffer, filters: Buffer) -> tuple[Buffer, Buffer]:

@@ -32,6 +32,10 @@ _MAX_PIECES = 16
 # Sides of matrices of real numbers that one thread factorizes in the caches; padding of their rows.
 _BLOCK_SIDES = range(24, 513)
 PADDING, PADDED_UNIT = 48, 16
+# Columns that the LU factorisation on one thread treats at once: a multiple of the rows of all tiles.
+PANEL = 48
+# Bytes of a row of right-hand sides from which on a tile of them is full enough.
+_WIDE_BYTES = 128
 # Columns that LAPACK's blocked algorithms treat at once, at most.
 _BLOCK = 64
 
@@ -66,7 +70,8 @@ class LapackRoutine:
     def scratch(self) -> list[tuple[tuple, np.dtype]]:
         if self.room is None:
             return []
-        dtype, pieces = self.matrices.dtype, _count_pieces(self.matrices.shape)
+        dtype = self.matrices.dtype
+        pieces = _count_pieces(self.matrices.shape, self.name.startswith("block"))
         kinds = [dtype, dtypes.int64]
         if dtypes.is_complex(dtype):
             kinds.append(dtypes.real_dtype(dtype))
@@ -83,10 +88,11 @@ class LapackRoutine:
         renderer.run(f"jitcore_{self}", *pointers, *map(renderer.count, counts))
 
 
-def _count_pieces(shape: Sequence) -> int:
+def _count_pieces(shape: Sequence, on_one_thread: bool = False) -> int:
+    """on_one_thread: whether one matrix is work for one thread, however large."""
     *batch, rows, columns = map(int, shape)
     size, count = rows * columns, math.prod(batch)
-    if size > SMALL_MATRIX:
+    if size > SMALL_MATRIX and not on_one_thread:
         return 1
     return max(1, min(count * size // SMALL_MATRIX, count, _MAX_PIECES))
 
@@ -124,6 +130,9 @@ def _find_lu(eqn: Equation, x) -> LapackRoutine:
     rows, columns = map(int, x.shape[-2:])
     if x.dtype.kind == "f" and rows * columns * min(rows, columns) <= _TINY_FACTORISATION:
         return LapackRoutine(f"smalllu_{_LETTERS[x.dtype]}", eqn, _matrix_extents)
+    if x.dtype.kind == "f" and rows in _BLOCK_SIDES and columns in _BLOCK_SIDES:
+        room = WorkSizes((rows + PADDED_UNIT) * pad_rows(columns) + 2 * PANEL * pad_rows(rows) + PADDED_UNIT)
+        return LapackRoutine(f"blocklu_{_LETTERS[x.dtype]}", eqn, _matrix_extents, room)
     return LapackRoutine(f"lu_{_LETTERS[x.dtype]}", eqn, _matrix_extents,
                          WorkSizes(rows * columns, min(rows, columns)))  # fmt: skip
 
@@ -192,8 +201,13 @@ def _find_triangular_solve(eqn: Equation, a) -> LapackRoutine | None:
         operation = "smalltrsm"
     elif (columns if params["left_side"] else rows) == 1 and (form != "c" or not params["left_side"]):
         operation = "trsv"
+    sides, room = columns if params["left_side"] else rows, None
+    is_wide = sides * a.dtype.itemsize >= _WIDE_BYTES
+    if operation == "trsm" and is_wide and a.dtype.kind == "f" and int(a.shape[-1]) in _BLOCK_SIDES:
+        operation, n = "blocktrsm", int(a.shape[-1])
+        room = WorkSizes((n + PADDED_UNIT) * pad_rows(sides) + (n + 1) * PADDED_UNIT)
     name = "_".join((operation, _LETTERS[a.dtype], *options))
-    return LapackRoutine(name, eqn, lambda a, b, out: (a[:-2], (*b[-2:], a[-1])))
+    return LapackRoutine(name, eqn, lambda a, b, out: (a[:-2], (*b[-2:], a[-1])), room)
 
 
 _FINDERS = {

@@ -19,6 +19,8 @@ from llvmlite import ir
 from jitcore.backends.cpu import cpuinfo
 from jitcore.backends.cpu.lanes import I8, I32, I64, POINTER, SIZES, TABLE
 from jitcore.backends.cpu.routines.block_factor_code import write_block_cholesky
+from jitcore.backends.cpu.routines.block_lu_code import write_block_lu
+from jitcore.backends.cpu.routines.block_solve_code import write_block_solve
 from jitcore.backends.cpu.routines.code_writer import CodeWriter
 from jitcore.backends.cpu.routines.lapack import SMALL_MATRIX
 from jitcore.backends.cpu.routines.lapack_symbols import PREFIX
@@ -40,6 +42,7 @@ _POINTERS = {  # "reals": for complex dtypes
     "blockcholesky": ("x", "out", "work"),
     "lu": ("x", "out", "pivots", "permutation", "work", "integers"),
     "smalllu": ("x", "out", "pivots", "permutation"),
+    "blocklu": ("x", "out", "pivots", "permutation", "work"),
     "permutation": ("pivots", "permutation"),
     "qr": ("x", "q", "r", "work"),
     "pivotedqr": ("x", "q", "r", "order", "work", "integers", "reals"),
@@ -50,6 +53,7 @@ _POINTERS = {  # "reals": for complex dtypes
     "trsm": ("a", "b", "out"),
     "trsv": ("a", "b", "out"),
     "smalltrsm": ("a", "b", "out"),
+    "blocktrsm": ("a", "b", "out", "work"),
 }
 _NUMBERS = {
     "cholesky": ("n",),
@@ -60,6 +64,7 @@ _NUMBERS = {
     "trsm": ("rows", "columns", "n"),
     "trsv": ("rows", "columns", "n"),
     "smalltrsm": ("rows", "columns", "n"),
+    "blocktrsm": ("rows", "columns", "n"),
 }
 
 
@@ -203,11 +208,6 @@ class _MatrixWriter(CodeWriter):
         """Stores 0, 1, 2... as int32."""
         with self.loop(I64(0), count) as k:
             self.b.store(self.b.trunc(k, I32), self.b.gep(dst, [k]))
-
-    def exchange(self, here: ir.Value, there: ir.Value) -> None:
-        first, second = self.b.load(here), self.b.load(there)
-        self.b.store(second, here)
-        self.b.store(first, there)
 
     def square(self, x: ir.Value) -> ir.Value:
         return self.b.mul(x, x)
@@ -406,5 +406,7 @@ _OPERATIONS = {
     "trsm": _write_triangular_solve,
     "trsv": _write_vector_solve,
     "smalllu": write_small_lu,
+    "blocklu": write_block_lu,
     "smalltrsm": write_small_solve,
+    "blocktrsm": write_block_solve,
 }

@@ -14,9 +14,7 @@ import ctypes
 import functools
 import importlib
 
-from jitcore.backends.cpu import symbols
-
-__all__ = ["PREFIX", "integer_bits"]
+__all__ = ["PREFIX", "find_address", "integer_bits"]
 
 PREFIX = "lapack_"
 
@@ -42,7 +40,8 @@ def integer_bits() -> int:
     return 32 if _open_numpy_library() is None else 64
 
 
-def _find_address(symbol: str) -> int:
+def find_address(symbol: str) -> int:
+    """Where the routine is that native code calls by this symbol."""
     name, library = symbol.removeprefix(PREFIX), _open_numpy_library()
     if library is not None:
         return ctypes.cast(library[_numpy_name(name)], ctypes.c_void_p).value
@@ -63,6 +62,3 @@ def _read_capsule(capsule) -> int:
     get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
         ("PyCapsule_GetPointer", api))  # fmt: skip
     return get_pointer(capsule, get_name(capsule))
-
-
-symbols.provide(PREFIX, _find_address)

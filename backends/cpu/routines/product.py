@@ -86,11 +86,13 @@ class Sizes(NamedTuple):
 
 
 class ProductRoutine:
-    """One product. sizes: what machine code is told, in its order."""
+    """One product. sizes: what machine code is told, in its order. result_columns: it takes epilogues on rows
+    of so many elements."""
 
     def __init__(self, dtype: np.dtype, sizes: Sizes, left: Operand, right: Operand):
         plan = plan_product(sizes, left, right, dtype.itemsize)
         self.dtype, self.work_bytes = dtype, count_work_bytes(sizes, plan, dtype.itemsize)
+        self.result_columns = sizes.n
         strides = (left.item, left.free, left.contracted, right.item, right.contracted, right.free)
         self.sizes = tuple(map(RunTimeSize, (*sizes, *strides, *plan)))
 
@@ -103,7 +105,8 @@ class ProductRoutine:
     def emit(self, renderer, call) -> None:
         buffers = map(renderer.address_of, [*self.order(*call.inputs), *call.outputs, *call.scratch])
         symbol = f"jitcore_product_matrices_f{8 * self.dtype.itemsize}"
-        renderer.run(symbol, *buffers, *(renderer.count([size]) for size in self.sizes))
+        epilogue = renderer.epilogue_of(call)
+        renderer.run(symbol, *buffers, *epilogue, *(renderer.count([size]) for size in self.sizes))
 
     @staticmethod
     def order(left: Buffer, right: Buffer) -> tuple[Buffer, Buffer]:
@@ -117,6 +120,7 @@ class SwappedProductRoutine(ProductRoutine):
 
     def __init__(self, dtype: np.dtype, sizes: Sizes, left: Operand, right: Operand):
         super().__init__(dtype, sizes._replace(m=sizes.n, n=sizes.m), right, left)
+        self.result_columns = sizes.n
 
     def __str__(self) -> str:
         return f"swapped_{super().__str__()}"

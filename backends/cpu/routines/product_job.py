@@ -10,7 +10,8 @@ from jitcore.backends.cpu.routines.llvm_text import Operand, TextWriter
 from jitcore.backends.cpu.routines.product_tile_code import TileShape
 from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_SYMBOL
 
-__all__ = ["GRAIN_WORK", "RANGE_ARGUMENTS", "UNHURRIED", "Job", "call_parallel", "divide_up", "name_symbol"]
+__all__ = ["EPILOGUE_ARGUMENTS", "GRAIN_WORK", "RANGE_ARGUMENTS", "UNHURRIED", "Job", "call_parallel",
+           "divide_up", "name_symbol"]  # fmt: skip
 
 #: Multiply-adds that a thread should have before another one is woken up.
 GRAIN_WORK = 1 << 18
@@ -24,10 +25,15 @@ RANGE_ARGUMENTS = "ptr %none, ptr %job, i64 %start, i64 %stop"
 # Addresses: operands, result, tables, packed panels. Counts: items and their segments; rows, columns and
 # steps of an item, steps of a segment at most; tiles of rows, panels of columns and how many of these a unit
 # has. Strides in bytes.
-# k_block: steps per visit of a tile. adds: whether results add to what is there.
+# k_block: steps per visit of a tile. adds: whether results add to what is there. finishes: whether nothing is
+# added to them later. result: where the whole result begins.
 _FIELDS = ("a", "b", "c", "items", "segments", "packed", "item_count", "segment_count", "m", "n", "steps",
            "length", "tiles", "panels", "groups", "group_panels", "a_row", "a_step", "b_item", "b_step",
-           "b_column", "b_panel", "c_row", "k_block", "packs_a", "adds")  # fmt: skip
+           "b_column", "b_panel", "c_row", "k_block", "packs_a", "adds", "finishes", "result", "epilogue",
+           "epilogue_table", "epilogue_dims", "epilogue_work")  # fmt: skip
+
+#: Arguments of the functions that make jobs: an epilogue, see `EntryRenderer.epilogue_of`.
+EPILOGUE_ARGUMENTS = "ptr %epilogue, ptr %epilogue_table, ptr %epilogue_dims, i64 %epilogue_work"
 
 
 def name_symbol(kind: str, shape: TileShape) -> str:
@@ -57,6 +63,12 @@ class Job:
     def put(self, **fields: Operand) -> None:
         for field, value in fields.items():
             self.w.store(value, self._at(field))
+
+    def put_epilogue(self, result: str) -> None:
+        """Keeps the arguments that tell what is done to a result."""
+        self.put_pointers(result=result, epilogue="%epilogue", epilogue_table="%epilogue_table",
+                          epilogue_dims="%epilogue_dims")  # fmt: skip
+        self.put(epilogue_work="%epilogue_work")
 
     def put_pointers(self, **fields: str) -> None:
         for field, value in fields.items():

@@ -9,6 +9,7 @@ from __future__ import annotations
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
 from jitcore.backends.cpu.routines.product import ITEM_BYTES
 from jitcore.backends.cpu.routines.product_job import (
+    EPILOGUE_ARGUMENTS,
     GRAIN_WORK,
     UNHURRIED,
     Job,
@@ -47,8 +48,10 @@ class _MatricesWriter:
         arguments = ", ".join(f"i64 %{name}" for name in names)
         w, shape = self.w, self.shape
         symbol = name_symbol("matrices", shape)
-        with w.function(f"void @{symbol}(ptr %a, ptr %b, ptr %c, ptr %work, {arguments}) {UNHURRIED}"):
+        arguments = f"ptr %a, ptr %b, ptr %c, ptr %work, {EPILOGUE_ARGUMENTS}, {arguments}"
+        with w.function(f"void @{symbol}({arguments}) {UNHURRIED}"):
             job = Job.allocate(w)
+            job.put_epilogue("%c")
             scale = {name: w.mul(f"%{name}", shape.itemsize) for name in names[4:10]}
             items = w.at("%work", 64)
             w.store(0, "%work")
@@ -69,6 +72,9 @@ class _MatricesWriter:
                 self._multiply_chunk(job, scale, first, column, k)
             with w.when(is_split):
                 self._sum_partials(target)
+                with w.when(w.let("icmp ne ptr %epilogue, null")):
+                    w.do(f"call void %epilogue(ptr %epilogue_table, ptr %epilogue_dims, i64 0, "
+                         f"i64 {w.mul('%batch', '%m')}, i64 0, i64 %n)")  # fmt: skip
 
     def _multiply_chunk(self, job: Job, scale: dict[str, str], first: str, column: str, k: str) -> None:
         """Some matrices of the batch, some columns, some steps."""
@@ -81,7 +87,10 @@ class _MatricesWriter:
         b = w.at("%b", w.add(w.mul(first, scale["b_item"]), offset))
         job.put_pointers(b=b)
         adds = w.let(f"zext i1 {w.compare('ne', k, 0)} to i64")
-        job.put(n=columns, steps=steps, panels=panels, b_step=scale["b_step"], adds=adds,
+        is_last = w.compare("sge", w.add(k, "%k_block"), "%k")
+        is_whole = w.compare("eq", "%splits", 1)
+        finishes = w.let(f"zext i1 {w.let(f'and i1 {is_last}, {is_whole}')} to i64")
+        job.put(n=columns, steps=steps, finishes=finishes, panels=panels, b_step=scale["b_step"], adds=adds,
                 b_panel=shape.width * shape.itemsize, item_count=w.mul(batch, "%splits"))  # fmt: skip
         packs = w.compare("ne", "%packs_b", 0)
         width = shape.width * shape.itemsize

@@ -39,6 +39,8 @@ _FEWEST_UNITS = 32
 _PACKED_BYTES = 176 << 10
 # Rows of tiles that share the passes over a panel, where the left operand is not packed.
 _BLOCK_TILES = 8
+# Bytes of a row that an epilogue gets at a time: a block of them stays in the second-level cache.
+_EPILOGUE_BYTES = 2048
 # Rows of tiles in a block, at most, and bytes of what is kept about each.
 _MOST_TILES, _PLACE_BYTES = 64, 48
 
@@ -80,7 +82,9 @@ class _Multiplier:
             groups = divide_up(w, panels, group_panels)
             job.put(tiles=tiles, panels=panels, groups=groups, group_panels=group_panels)
             height = divide_up(w, m, tiles)
-            work = w.mul(w.mul(height, w.mul(group_panels, shape.width)), job.get("steps"))
+            finishes = w.compare("ne", job.get("finishes"), 0)
+            steps = w.add(job.get("steps"), w.choose(finishes, job.get("epilogue_work"), 0))
+            work = w.mul(w.mul(height, w.mul(group_panels, shape.width)), steps)
             grain = divide_up(w, GRAIN_WORK, work)
             units = w.mul(w.mul(items, groups), tiles)
             call_parallel(w, "multiply_units", "%job", units, grain)
@@ -122,6 +126,7 @@ class _Multiplier:
         with w.function(f"internal void @multiply_block({arguments})"):
             job = Job(w, "%job")
             w.do(f"%aside = alloca [{shape.rows * shape.width * shape.itemsize} x i8], align 64")
+            w.do("%total = alloca i64, align 8")
             w.do(f"%places = alloca [{_MOST_TILES * _PLACE_BYTES} x i8], align 64")
             packs = w.compare("ne", job.get("packs_a"), 0)
             a_row = w.choose(packs, shape.itemsize, job.get("a_row"))
@@ -130,12 +135,60 @@ class _Multiplier:
             group_panels, k_block = job.get("group_panels"), job.get("k_block")
             start = w.mul("%group", group_panels)
             stop = w.minimum(w.add(start, group_panels), job.get("panels"))
-            with (w.loop(0, job.get("length"), k_block) as k, w.loop(start, stop) as panel,
-                  w.loop(0, "%count") as t):  # fmt: skip
-                place = w.at("%places", w.mul(t, _PLACE_BYTES))
-                steps = w.minimum(w.sub(w.load(w.at(place, 40)), k), k_block)
-                with w.when(w.compare("sgt", steps, 0)):
-                    self._multiply_tile(job, place, a_row, panel, k, steps)
+            has_epilogue = w.let(f"icmp ne ptr {job.get_pointer('epilogue')}, null")
+            has_epilogue = w.choose(has_epilogue, job.get("finishes"), 0)
+            with w.loop(0, job.get("length"), k_block) as k:
+                is_last = w.compare("sge", w.add(k, k_block), job.get("length"))
+                runs_epilogue = w.compare("ne", w.choose(is_last, has_epilogue, 0), 0)
+                with w.loop(start, stop) as panel:
+                    with w.loop(0, "%count") as t:
+                        place = w.at("%places", w.mul(t, _PLACE_BYTES))
+                        steps = w.minimum(w.sub(w.load(w.at(place, 40)), k), k_block)
+                        with w.when(w.compare("sgt", steps, 0)):
+                            self._multiply_tile(job, place, a_row, panel, k, steps)
+                    with w.when(runs_epilogue):
+                        self._end_panel(job, start, stop, panel)
+
+    def _end_panel(self, job: Job, start: str, stop: str, panel: str) -> None:
+        """Runs the epilogue on the latest panels from `start` on, where enough of them are finished."""
+        w, shape = self.w, self.shape
+        most = _EPILOGUE_BYTES // (shape.width * shape.itemsize)
+        before = w.rem(w.sub(panel, start), most)
+        is_end = w.compare("eq", w.add(panel, 1), stop)
+        with w.when(w.let(f"or i1 {is_end}, {w.compare('eq', before, most - 1)}")):
+            first = w.mul(w.sub(panel, before), shape.width)
+            past = w.minimum(w.mul(w.add(panel, 1), shape.width), job.get("n"))
+            row, column = self._find_result(job, 0)
+            last = w.sub("%count", 1)
+            end, last_column = self._find_result(job, last)
+            end = w.add(end, self._count_rows(last))
+            w.store(0, "%total")
+            with w.loop(0, "%count") as t:
+                w.store(w.add(w.load("%total"), self._count_rows(t)), "%total")
+            is_straight = w.let(f"and i1 {w.compare('eq', w.load('%total'), w.sub(end, row))}, "
+                                f"{w.compare('eq', column, last_column)}")  # fmt: skip
+            with w.when(is_straight):  # the rows of all tiles follow each other
+                self._call_epilogue(job, row, end, w.add(column, first), w.add(column, past))
+            with w.when(w.let(f"xor i1 {is_straight}, true")), w.loop(0, "%count") as t:
+                row, column = self._find_result(job, t)
+                end = w.add(row, self._count_rows(t))
+                self._call_epilogue(job, row, end, w.add(column, first), w.add(column, past))
+
+    def _count_rows(self, t: Operand) -> str:
+        w = self.w
+        return w.load(w.load(w.at("%places", w.add(w.mul(t, _PLACE_BYTES), 32)), "ptr"))
+
+    def _find_result(self, job: Job, t: Operand) -> tuple[str, str]:
+        """Row and column of the whole result where a row of tiles begins."""
+        w = self.w
+        here = w.load(w.at("%places", w.add(w.mul(t, _PLACE_BYTES), 24)))
+        offset, pitch = w.sub(here, job.get("result")), job.get("c_row")
+        return w.div(offset, pitch), w.div(w.rem(offset, pitch), self.shape.itemsize)
+
+    def _call_epilogue(self, job: Job, *ends: str) -> None:
+        table, dims = job.get_pointer("epilogue_table"), job.get_pointer("epilogue_dims")
+        numbers = ", ".join(f"i64 {end}" for end in ends)
+        self.w.do(f"call void {job.get_pointer('epilogue')}(ptr {table}, ptr {dims}, {numbers})")
 
     def _place_tile(self, job: Job, packs: str, t: str) -> None:
         """Fills an entry of `places`: where a row of tiles has its operands and results, the stride of its

@@ -13,6 +13,7 @@ from jitcore.backends.cpu.routines.convolution import ITEM_DIMS, SEGMENT_DIMS
 from jitcore.backends.cpu.routines.llvm_text import Operand, TextWriter
 from jitcore.backends.cpu.routines.product import ITEM_BYTES, SEGMENT_BYTES
 from jitcore.backends.cpu.routines.product_job import (
+    EPILOGUE_ARGUMENTS,
     GRAIN_WORK,
     UNHURRIED,
     Job,
@@ -41,14 +42,16 @@ def write_windows(w: TextWriter, shape: TileShape) -> None:
     names = [*_NUMBERS, *(name for dim in (*items, *segments) for name in dim.names)]
     arguments = ", ".join(f"i64 %{name}" for name in names)
     symbol = name_symbol("windows", shape)
-    with w.function(f"void @{symbol}(ptr %a, ptr %b, ptr %c, ptr %work, {arguments}) {UNHURRIED}"):
+    arguments = f"ptr %a, ptr %b, ptr %c, ptr %work, {EPILOGUE_ARGUMENTS}, {arguments}"
+    with w.function(f"void @{symbol}({arguments}) {UNHURRIED}"):
         job = Job.allocate(w)
+        job.put_epilogue("%c")
         job.put_pointers(a="%a", b="%b", c="%c", segments="%work")
         scale = {name: w.mul(f"%{name}", shape.itemsize) for name in _NUMBERS[4:9] + ("b_item",)}
         panels = divide_up(w, "%n", shape.width)
         width = shape.width * shape.itemsize
         job.put(m="%m", n="%n", steps="%steps", length="%length", k_block="%length", packs_a=0, adds=0,
-                panels=panels, b_panel=width, **scale)  # fmt: skip
+                finishes=1, panels=panels, b_panel=width, **scale)  # fmt: skip
         segment_count = _count(w, segments)
         item_table = w.at("%work", w.mul(segment_count, SEGMENT_BYTES))
         item_count = _count(w, items)

@@ -59,6 +59,15 @@ with np.errstate(over="ignore"):
     expected = wide.astype(np.float16) * np.float16(2)
 report(np.array_equal(run(lambda x: x.astype(np.float16) * 2, wide), expected))
 """,
+    "linear algebra": """
+a = np.arange(1600.0).reshape(40, 40) ** 0.5 + 9 * np.eye(40)
+report(np.allclose(run(jnp.linalg.solve, a, x[:40]), np.linalg.solve(a, x[:40]))
+       and np.allclose(run(jnp.linalg.eigvalsh, a @ a.T), np.linalg.eigvalsh(a @ a.T)))
+""",
+    "product with an epilogue": """
+a = np.arange(3840.0).reshape(40, 96) / 3840
+report(np.allclose(run(lambda x: jnp.tanh(x.T[:50] @ x + 1), a), np.tanh(a.T[:50] @ a + 1)))
+""",
     "complex": "z = x + 1j * x[::-1]; report(np.allclose(run(lambda z: z * z + 1, z), z * z + 1, atol=1e-5))",
     "other sizes": """
 report(all(np.allclose(run(lambda x: x * 3 - 1, x[:n]), x[:n] * 3 - 1) for n in (1000, 900, 17)))

@@ -339,6 +339,7 @@ def test_integers_of_32_bits(dtype, scipy_lapack):
 def test_pieces_of_batches():
     assert lapack._count_pieces((300, 300)) == 1
     assert lapack._count_pieces((8, 300, 300)) == 1
+    assert lapack._count_pieces((8, 300, 300), on_one_thread=True) == 8
     assert lapack._count_pieces((1000, 4, 4)) == 3
     assert lapack._count_pieces((100, 64, 64)) == 16
     assert lapack._count_pieces((3, 64, 64)) == 3

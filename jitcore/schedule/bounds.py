@@ -1,0 +1,341 @@
+"""Loop bounds from masks: a loop runs where its statements do something, and there without their masks.
+
+In: the loops of a kernel in their final order. Out: the same loops, some with bounds that are known at run
+time. A statement that combines the identity of its reduction, or stores what is there already, unless
+`lo <= k and k < hi`, needs no other iterations; lo and hi may be any integers that do not vary along k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from jitcore import dtypes
+from jitcore.lax.reduce import MONOIDS
+from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, index_exprs, walk
+from jitcore.loopir.index import ZERO, Axis, Index, RunTimeSize, constant
+from jitcore.loopir.program import Loop, Reduce, Store
+from jitcore.schedule.conditions import (
+    COMPARISONS,
+    Assume,
+    Conditions,
+    both,
+    either,
+    needed_for,
+    needed_to_hold,
+    number_of,
+)
+from jitcore.schedule.places import split_by_places
+
+_NEGATED = {"lt": "ge", "ge": "lt", "le": "gt", "gt": "le", "ne": "eq"}
+_MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq"}
+_MONOID_OF = {"argmax": "max", "argmin": "min", "logaddexp": "max"}
+# What loops over ranges of their own may compute once more, in multiply-adds.
+MAX_SHARED_WORK = 8
+# Numbers beyond this are as good as this: with room left to add sizes of arrays to them.
+_FAR = 1 << 62
+
+
+def tighten(graph: Graph, body: list, lanes: Sequence[Axis], is_tiled: bool = False) -> list:
+    """The statements with their loops tightened. lanes: axes whose place the bounds of loops inside of theirs
+    cannot depend on."""
+    if not all(map(_is_plain, body)) or not any(map(_has_masks, body)):
+        return body
+    return _Tightening(graph, lanes, _written_by(body), is_tiled).body(body, ())
+
+
+def _is_plain(statement) -> bool:
+    if isinstance(statement, Loop):
+        return all(map(_is_plain, statement.body))
+    return isinstance(statement, (Store, Reduce))
+
+
+def _has_masks(statement) -> bool:
+    """Whether there is a comparison of places with anything."""
+    if isinstance(statement, Loop):
+        return any(map(_has_masks, statement.body))
+    return any(node.op in COMPARISONS and node.axes and node.args[0].dtype.kind in "iu"
+               for node in walk(_exprs_of(statement)))  # fmt: skip
+
+
+def _exprs_of(statement: Store | Reduce) -> list[Expr]:
+    if isinstance(statement, Store):
+        return [statement.value] if statement.mask is None else [statement.value, statement.mask]
+    return [expr for _, _, expr in statement.parts] + [
+        expr for store in statement.stores for expr in _exprs_of(store)]  # fmt: skip
+
+
+def _written_by(body: list) -> set[Buffer]:
+    written = set()
+    for statement in body:
+        if isinstance(statement, Store):
+            written.add(statement.buffer)
+        else:
+            written |= _written_by(statement.body if isinstance(statement, Loop) else statement.stores)
+    return written
+
+
+class _Tightening:
+    def __init__(self, graph: Graph, lanes: Sequence[Axis], written: set[Buffer], is_tiled: bool):
+        self.graph, self.lanes, self.written, self.is_tiled = graph, set(lanes), written, is_tiled
+
+    def body(self, body: list, around: tuple[Axis, ...]) -> list:
+        parts = [part for statement in body for part in split_parts(self.graph, statement)]
+        return [self.statement(part, around) for part in parts]
+
+    def statement(self, statement, around: tuple[Axis, ...]):
+        if isinstance(statement, Loop):
+            limits, facts = self.find_limits(_needed(statement.body, self.graph), statement.axis, around)
+            assume = Assume(self.graph, facts)
+            body = list(map(assume.statement, statement.body)) if facts else statement.body
+            loop = Loop(statement.axis, self.body(body, (*around, statement.axis)), *limits)
+            is_innermost = all(isinstance(s, Store) for s in loop.body)
+            return self.split(loop, loop.axis, around) if is_innermost and not self.is_tiled else loop
+        if isinstance(statement, Reduce):
+            return self.reduce(statement, around)
+        return statement
+
+    def reduce(self, reduce: Reduce, around: tuple[Axis, ...]) -> Reduce:
+        bounds, outside = {}, around
+        for axis in reduce.axes:
+            limits, facts = self.find_limits(_needed_by_reduce(reduce, self.graph), axis, around)
+            if facts:
+                reduce, bounds[axis] = Assume(self.graph, facts).statement(reduce), limits
+            around = (*around, axis)
+        reduce.bounds = bounds
+        return self.split(reduce, reduce.axes[-1], outside)
+
+    def split(self, statement: Loop | Reduce, axis: Axis, around: tuple[Axis, ...]):
+        """A version for where computed places are inside of their arrays, and one for where they are not."""
+        stores = statement.body if isinstance(statement, Loop) else statement.stores
+        exprs = [place for store in stores for place in index_exprs(store.offset)]
+        exprs += [expr for s in stores for expr in _exprs_of(s)] if stores else []
+        exprs += _exprs_of(statement) if isinstance(statement, Reduce) else []
+        return split_by_places(self.graph, statement, axis, exprs, lambda expr: self._has_value(expr, around))
+
+    def find_limits(self, needed: Conditions, axis: Axis, around: tuple[Axis, ...]):
+        """((low, high), facts): the limits of a loop, None for its own ends, and the comparisons that hold
+        between them."""
+        low = high = None
+        facts: dict[Expr, bool] = {}
+        for comparison, outcome in sorted(needed or (), key=lambda condition: condition[0].serial):
+            if not self._is_known(comparison, axis, around):
+                continue
+            limits = find_range(self.graph, comparison, outcome, axis)
+            if limits is None:
+                continue
+            facts[comparison] = outcome
+            low, high = self._join("max", low, limits[0]), self._join("min", high, limits[1])
+        return (low, high), facts
+
+    def _is_known(self, comparison: Expr, axis: Axis, around: tuple[Axis, ...]) -> bool:
+        """Whether what an axis is compared with is known where its loop begins."""
+        others = comparison.axes - {axis}
+        if axis not in comparison.axes or not others <= set(around) or not others.isdisjoint(self.lanes):
+            return False
+        return self._is_constant(comparison)
+
+    def _has_value(self, expr: Expr, around: tuple[Axis, ...]) -> bool:
+        """Whether an expression can be evaluated before a loop."""
+        return expr.axes <= set(around) and expr.axes.isdisjoint(self.lanes) and self._is_constant(expr)
+
+    def _is_constant(self, expr: Expr) -> bool:
+        """Whether nothing that an expression reads is written by the kernel."""
+        return not any(node.op == "load" and node.attr[0] in self.written for node in walk([expr]))
+
+    def _join(self, op: str, first: Expr | None, second: Expr | None) -> Expr | None:
+        if first is None or second is None:
+            return second if first is None else first
+        return self.graph.op(op, first, second)
+
+
+# -- statements that run over ranges of their own ---------------------------------------------------------
+
+
+def split_stores(graph: Graph, stores: list[Store]) -> list[list[Store]]:
+    """Stores of one loop nest in runs that need the same ranges; one run where that would change or repeat
+    what is computed."""
+    runs: list[list[Store]] = []
+    keys = [_ranges_in(graph, _needed_by_store(store, graph)) for store in stores]
+    for number, store in enumerate(stores):
+        if number and keys[number] == keys[number - 1]:
+            runs[-1].append(store)
+        else:
+            runs.append([store])
+    written: set[Buffer] = set()
+    for run in runs:
+        loads = (node.attr[0] for node in walk([expr for store in run for expr in _exprs_of(store)])
+                 if node.op == "load")  # fmt: skip
+        if not written.isdisjoint(loads):
+            return [stores]
+        written |= _written_by(run)
+    return runs if len(runs) > 1 and not _shares_work([_exprs_of(s) for s in stores], keys) else [stores]
+
+
+def split_parts(graph: Graph, statement) -> list:
+    """A reduction's parts as reductions of those that need the same ranges; other statements as they are."""
+    if not isinstance(statement, Reduce) or statement.stores or len(statement.parts) == 1:
+        return [statement]
+    keys = [_ranges_in(graph, _needed_by_part(part)) for part in statement.parts]
+    if len(set(keys)) == 1 or _shares_work([[expr] for _, _, expr in statement.parts], keys):
+        return [statement]
+    groups: dict[frozenset, list] = {}
+    for key, part in zip(keys, statement.parts):
+        groups.setdefault(key, []).append(part)
+    return [Reduce(statement.axes, parts, []) for parts in groups.values()]
+
+
+def _ranges_in(graph: Graph, needed: Conditions) -> frozenset:
+    """The conditions that are ranges along some axis."""
+    return frozenset((comparison, outcome) for comparison, outcome in needed or () if any(
+        find_range(graph, comparison, outcome, axis) for axis in comparison.axes))  # fmt: skip
+
+
+def _shares_work(exprs: list[list[Expr]], keys: list[frozenset]) -> bool:
+    """Whether more than a little is computed for several ranges at once."""
+    users: dict[Expr, set] = {}
+    for roots, key in zip(exprs, keys):
+        for node in walk(roots):
+            if node.args and node.axes:
+                users.setdefault(node, set()).add(key)
+    shared = (OP_COST.get(node.op, 1) for node, found in users.items() if len(found) > 1)
+    return sum(shared) > MAX_SHARED_WORK
+
+
+def _needed(body: list, graph: Graph) -> Conditions:
+    """What has to hold for any of the statements to do something."""
+    found = None
+    for statement in body:
+        if isinstance(statement, Loop):
+            found = either(found, _needed(statement.body, graph))
+        elif isinstance(statement, Reduce):  # its results are for the stores that follow
+            found = either(found, _needed(statement.stores, graph))
+        else:
+            found = either(found, _needed_by_store(statement, graph))
+    return found
+
+
+def _needed_by_store(store: Store, graph: Graph) -> Conditions:
+    held = frozenset() if store.mask is None else needed_to_hold(store.mask)
+    if store.combine is not None:
+        return held
+    place = graph.load(store.buffer, store.offset)
+    return both(held, needed_for(store.value, lambda node: node is place))
+
+
+def _needed_by_reduce(reduce: Reduce, graph: Graph) -> Conditions:
+    found = _needed(reduce.stores, graph)
+    for part in reduce.parts:
+        found = either(found, _needed_by_part(part))
+    return found
+
+
+def _needed_by_part(part: tuple) -> Conditions:
+    _, op, expr = part
+    neutral = identity(op, expr.dtype)
+    return needed_for(expr, lambda node: number_of(node) == neutral)
+
+
+# -- comparisons ------------------------------------------------------------------------------------------
+
+
+def find_range(graph: Graph, comparison: Expr, outcome: bool, axis: Axis) -> tuple | None:
+    """(low, high), places in [0, extent] or None for the end itself: the positions on the axis where a
+    comparison comes out as told. None where these are no such range."""
+    op = comparison.op if outcome else _NEGATED.get(comparison.op)
+    if op not in _MIRRORED:
+        return None
+    first, second = comparison.args
+    if axis in second.axes:
+        if axis in first.axes:
+            return None
+        first, second, op = second, first, _MIRRORED[op]
+    index = as_index(first)
+    stride = 0 if index is None else index.coefficient(axis)
+    if stride not in (1, -1) or not isinstance(stride, int):
+        return None
+    limit = _solve(graph, index - Index(((axis, stride),)), stride, second)
+    if limit is None:
+        return None
+    op = op if stride == 1 else _MIRRORED[op]
+    low = _begin(graph, limit, op == "gt", axis.extent) if op in ("gt", "ge", "eq") else None
+    high = _end(graph, limit, op != "lt", axis.extent) if op in ("lt", "le", "eq") else None
+    return low, high
+
+
+def _solve(graph: Graph, rest: Index, stride: int, other: Expr) -> Expr | None:
+    """The position x where `rest + stride * x` is what the place is compared with."""
+    index = as_index(other)
+    if index is not None:
+        return graph.index((index - rest) * stride)
+    if other.dtype == dtypes.uint64:
+        return None
+    limit = graph.convert(other, dtypes.int64)
+    if rest == ZERO and stride == 1:
+        return limit
+    limit = graph.op("min", graph.op("max", limit, graph.const(-_FAR, dtypes.int64)),
+                     graph.const(_FAR, dtypes.int64))  # fmt: skip
+    limits = (limit, graph.index(rest)) if stride == 1 else (graph.index(rest), limit)
+    return graph.op("sub", *limits)
+
+
+def _begin(graph: Graph, limit: Expr, is_open: bool, extent) -> Expr | None:
+    known = number_of(limit)
+    if known is not None and int(known) + is_open <= 0:
+        return None
+    return _clamp(graph, limit, -1 if is_open else 0, extent, is_open)
+
+
+def _end(graph: Graph, limit: Expr, is_closed: bool, extent) -> Expr:
+    return _clamp(graph, limit, -1 if is_closed else 0, extent, is_closed)
+
+
+def _clamp(graph: Graph, limit: Expr, lowest: int, extent, is_next: bool) -> Expr:
+    """A limit, or the number after it, as one in [0, extent]; nothing wraps around on the way."""
+    limit = graph.op("max", limit, graph.const(lowest, dtypes.int64))
+    limit = graph.op("min", limit, graph.index(constant(extent + lowest)))
+    return graph.op("add", limit, graph.const(1, dtypes.int64)) if is_next else limit
+
+
+def as_index(node: Expr) -> Index | None:
+    """A place as an affine form, where the number does not wrap around; None for what is no place."""
+    if node.dtype.kind not in "iu":
+        return None
+    if node.op == "const":
+        return constant(int(node.attr))
+    if node.op == "index":
+        index = node.attr if not isinstance(node.attr.const, RunTimeSize) else Index(
+            node.attr.terms, int(node.attr.const))  # fmt: skip
+        return index if _fits(index, node.dtype) else None
+    if node.op == "convert":
+        index = as_index(node.args[0])
+        return index if index is not None and _fits(index, node.dtype) else None
+    if node.op in ("add", "sub"):
+        first, second = map(as_index, node.args)
+        if first is None or second is None:
+            return None
+        index = first + second if node.op == "add" else first - second
+        return index if _fits(index, node.dtype) else None
+    return None
+
+
+def _fits(index: Index, dtype) -> bool:
+    """Whether every value of an index is a number of the dtype; a place in an array is one of int64."""
+    low = high = index.const if isinstance(index.const, int) else None
+    for atom, step in index.terms:
+        reach = None
+        if isinstance(atom, Axis) and isinstance(step, int) and isinstance(atom.extent, int):
+            reach = step * (atom.extent - 1)
+        if reach is None or low is None:
+            return dtype.itemsize == 8 and dtype.kind == "i"
+        low, high = low + min(reach, 0), high + max(reach, 0)
+    if low is None:
+        return dtype.itemsize == 8 and dtype.kind == "i"
+    info = np.iinfo(dtype)
+    return info.min <= low and high <= info.max
+
+
+def identity(op: str, dtype):
+    """What a reduction starts from and combines without effect."""
+    return MONOIDS[_MONOID_OF.get(op, op)].identity(dtype)[()]

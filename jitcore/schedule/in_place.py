@@ -1,0 +1,211 @@
+"""Results that take the memory of an operand which nothing reads afterwards.
+
+In: equations of a loop's body, values about to be stored. Out: which operand a result may replace, and
+whether what is computed for an element reads other elements of the memory that it goes to.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from jitcore.core.jaxpr import DropVar, Equation, Jaxpr, Var
+from jitcore.loopir.expr import Buffer, walk
+from jitcore.loopir.index import ZERO, Axis, Dynamic, Index, linearize
+from jitcore.loopir.values import Computed, Region, Scalar, Stored, Value
+
+# Operations that a scalar, or an element known by its position, may take to be computed where it is read.
+MAX_DIRECT_WORK = 8
+# Operations that finding the place of a window may take, outside of the loops that read it.
+MAX_WINDOW_WORK = 32
+# Equations whose results are in memory before the next one runs.
+_STORED_BEFORE = ("while", "scan", "cond")
+# Operands of which a result's element needs the one at its own place, by the first word of the name.
+_IN_STEP = {"select": slice(None), "dynamic": slice(1, 2), "scatter": slice(2, 3)}
+_STORED_FAMILIES = ("reduce_", "cum", "arg", "scatter", "sort")
+
+
+def is_direct(value: Value) -> bool:
+    """Whether an element takes no longer to compute than to read from memory: of a scalar, of what depends on
+    its position only, and of a window of an array."""
+    if not isinstance(value, Computed) or value.work > MAX_WINDOW_WORK:
+        return isinstance(value, Scalar)
+    if is_scalar(value.shape) or not value.buffers:
+        return value.work <= MAX_DIRECT_WORK
+    element = value.at(_any_index(value.shape))
+    return element.op == "load" and all(
+        isinstance(atom, Axis) or isinstance(atom, Dynamic) and not atom.expr.axes
+        for atom, _ in element.attr[1].terms)  # fmt: skip
+
+
+def _any_index(shape: tuple) -> tuple[Index, ...]:
+    return tuple(ZERO if is_scalar((extent,)) else Index.of(Axis(extent)) for extent in shape)
+
+
+def is_scalar(shape: tuple) -> bool:
+    return all(isinstance(extent, int) and extent == 1 for extent in shape)
+
+
+def is_in(value: Value | None, buffer: Buffer | None) -> bool:
+    return isinstance(value, Stored) and value.buffer is buffer
+
+
+def protect_readers(lowering, eqn: Equation, number: int, uses, env: dict, target: dict) -> None:
+    """Before results take the memory of operands: what was to be read from there later is read now.
+
+    What the equation itself does in step with its reads stays as it is, see `settle`."""
+    in_step = _IN_STEP.get(eqn.primitive.name.split("_")[0], slice(0))
+    for result, operand in uses.list_replaced(eqn):
+        goal = target.get(result)
+        if goal is None or not is_in(env.get(operand), goal):
+            continue
+        for var, value in list(env.items()):
+            is_read = uses.is_read_from(var, number + any(var is atom for atom in eqn.invars[in_step]))
+            if var is not operand and goal in value.buffers and is_read:
+                env[var] = lowering.store_value(value, lowering.new_temp(value.shape, value.dtype))
+
+
+def find_spare(eqn: Equation, number: int, uses, env: dict) -> set[Buffer]:
+    """Temporaries that only this loop reads from here on: its carry may begin there."""
+    spare: set[Buffer] = set()
+    if eqn.primitive.name not in ("while", "scan"):
+        return spare
+    for var in eqn.invars:
+        value = env.get(var) if isinstance(var, Var) else None
+        if (not isinstance(value, Stored) or value.buffer.kind != "temp" or uses.last.get(var) != number
+                or var in uses.inputs):  # fmt: skip
+            continue
+        readers = [other for other, found in env.items()
+                   if other is not var and value.buffer in found.buffers]  # fmt: skip
+        if eqn.invars.count(var) == 1 and not any(uses.is_read_from(other, number) for other in readers):
+            spare.add(value.buffer)
+    return spare
+
+
+def reads_elsewhere(value: Value, place, buffer: Buffer) -> bool:
+    """Whether the element of a value that goes to place(index) in a buffer needs other elements of it."""
+    if buffer not in value.buffers:
+        return False
+    index = _any_index(value.shape)
+    own = linearize(place(index), buffer.shape)
+    return any(node.op == "load" and node.attr[0] is buffer and node.attr[1] != own
+               for node in walk([value.at(index)]))  # fmt: skip
+
+
+def settle(lowering, value: Value, buffer: Buffer) -> Value:
+    """A value that is about to overwrite what it reads: one that needs other elements is computed before."""
+    if not isinstance(value, Computed) or buffer not in value.buffers:
+        return value
+    lowering.graph.epoch += 1
+    return lowering.store_value(value, None) if reads_elsewhere(value, lambda index: index, buffer) else value
+
+
+def settle_region(lowering, region: Region, buffer: Buffer) -> Region:
+    """A region of a buffer whose value reads nothing else from there: one that does is stored before."""
+    if buffer not in region.value.buffers:
+        return region
+    lowering.graph.epoch += 1
+    if not region.serial and not reads_elsewhere(region.value, region.place, buffer):
+        return region
+    value = lowering.in_memory(region.value)
+    lowering.end_group()
+    return Region(value, region.place, region.mask, region.combine, region.serial)
+
+
+def list_carried(eqn: Equation) -> list[tuple[Var, Var]]:
+    """(result, operand) of each array that a loop carries."""
+    outs = eqn.outvars
+    if eqn.primitive.name == "while":
+        first = eqn.params["cond_nconsts"] + eqn.params["body_nconsts"]
+    elif eqn.primitive.name == "scan":
+        first, outs = eqn.params["num_consts"], outs[: eqn.params["num_carry"]]
+    else:
+        return []
+    pairs = [(out, operand) for out, operand in zip(outs, eqn.invars[first:])
+             if isinstance(operand, Var) and not isinstance(out, DropVar)]  # fmt: skip
+    return [(out, operand) for out, operand in pairs
+            if not is_scalar(out.aval.shape) and operand.aval.shape == out.aval.shape]  # fmt: skip
+
+
+def list_passed(eqn: Equation, find_origin) -> list[tuple[Var, Var]]:
+    """(result, operand) of each array that all branches hand on, or update.
+
+    find_origin: (jaxpr, output) -> what a branch's output is a chain of updates of."""
+    if eqn.primitive.name != "cond":
+        return []
+    branches, pairs = [branch.jaxpr for branch in eqn.params["branches"]], []
+    for number, out in enumerate(eqn.outvars):
+        if isinstance(out, DropVar) or is_scalar(out.aval.shape):
+            continue
+        origins = [find_origin(jaxpr, jaxpr.outvars[number]) for jaxpr in branches]
+        places = {jaxpr.invars.index(var) if var in jaxpr.invars else None
+                  for jaxpr, var in zip(branches, origins)}  # fmt: skip
+        place = places.pop()
+        if not places and place is not None and isinstance(eqn.invars[1 + place], Var):
+            pairs.append((out, eqn.invars[1 + place]))
+    return pairs
+
+
+def find_replaced(jaxpr: Jaxpr, number: int, candidates: list[Var], is_call) -> tuple[Var, set[Var]] | None:
+    """What a choice between two arrays may replace, and what has to be stored for that: small parts of the
+    array, which the other case reads at other places.
+
+    candidates: cases that are not read afterwards."""
+    eqn = jaxpr.eqns[number]
+    for operand in candidates:
+        parts = _list_parts(jaxpr, number, operand, is_call)
+        if parts is not None and operand.aval.shape == eqn.outvars[0].aval.shape:
+            return operand, parts
+    return None
+
+
+def _list_parts(jaxpr: Jaxpr, number: int, operand: Var, is_call) -> set[Var] | None:
+    """What equation `number` needs of other elements of an operand than the one at its own place; None where
+    that is much."""
+    needed = {atom for atom in jaxpr.eqns[number].invars if isinstance(atom, Var)}
+    for eqn in reversed(jaxpr.eqns[:number]):
+        if not needed.isdisjoint(eqn.outvars):
+            needed.update(atom for atom in eqn.invars if isinstance(atom, Var))
+    in_step, parts = {operand}, set()
+    for eqn in jaxpr.eqns[:number]:
+        if needed.isdisjoint(eqn.outvars) or in_step.isdisjoint(
+                atom for atom in eqn.invars if isinstance(atom, Var)):  # fmt: skip
+            continue
+        if eqn.primitive.traits.get("family") == "elementwise":
+            in_step.update(eqn.outvars)
+        elif is_call(eqn) or eqn.primitive.name.startswith(_STORED_FAMILIES) or (
+                eqn.primitive.name in _STORED_BEFORE):  # fmt: skip
+            continue
+        elif all(_is_small(out, operand) for out in eqn.outvars):
+            parts.update(eqn.outvars)
+        else:
+            return None
+    return parts
+
+
+def _is_small(part: Var, whole: Var) -> bool:
+    size, total = math.prod(part.aval.shape), math.prod(whole.aval.shape)
+    return isinstance(size, int) and isinstance(total, int) and 2 * size <= total
+
+
+def fills_ranges(jaxpr: Jaxpr, consts: Sequence[Value], is_call) -> bool:
+    """Whether a loop's body sets a part of an array that it carries, at places that vary from round to round:
+    a loop inside of each element would go through all the rounds, of which few concern it.
+
+    consts: what the body's first inputs are in every round."""
+    # what depends on positions, and what on the round
+    placed = {var for var, value in zip(jaxpr.invars, consts)
+              if isinstance(value, Computed) and not value.buffers}  # fmt: skip
+    varying = {var for var in jaxpr.invars[len(consts) :] if is_scalar(var.aval.shape)}
+    for number, eqn in enumerate(jaxpr.eqns):
+        atoms = [atom for atom in eqn.invars if isinstance(atom, Var)]
+        if eqn.primitive.name == "iota" or not placed.isdisjoint(atoms):
+            placed.update(eqn.outvars)
+        if not varying.isdisjoint(atoms):
+            varying.update(eqn.outvars)
+        if eqn.primitive.name == "select_n" and len(eqn.invars) == 3 and (
+                eqn.invars[0] in placed and eqn.invars[0] in varying):  # fmt: skip
+            cases = [case for case in eqn.invars[1:] if case in jaxpr.invars]
+            if find_replaced(jaxpr, number, cases, is_call) is not None:
+                return True
+    return False

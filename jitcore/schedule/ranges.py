@@ -1,0 +1,213 @@
+"""Temporaries that are read in part are computed in part.
+
+In: the statements of a whole program. Out: the same statements, where kernels whose results are temporaries
+that all readers read within ranges known at run time (`bounds`) compute the union of these ranges only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jitcore.loopir.expr import Buffer, Expr, Graph, walk
+from jitcore.loopir.index import Axis, Index
+from jitcore.loopir.program import (
+    Choice,
+    Kernel,
+    LibraryCall,
+    Loop,
+    Native,
+    Reduce,
+    Repeat,
+    Store,
+    Switch,
+    While,
+    bound_exprs,
+    bounds_of,
+)
+from jitcore.schedule.buffers import loads_of, statements_of, step_writes
+from jitcore.schedule.nest import stores_of
+
+# (low, high) of an axis by axis, as `bounds_of` tells them.
+Bounds = dict[Axis, tuple[Expr | None, Expr | None]]
+
+
+def narrow_producers(graph: Graph, steps: list) -> None:
+    """Gives loops of kernels the ranges in which what they store is read; `steps` are a program's."""
+    bodies = [body for step in steps if isinstance(step, Native) for body in _bodies(step.body)]
+    ranged = {id(s) for body in bodies for s in body if isinstance(s, Kernel) and _has_ranges(s.body)}
+    if not ranged:
+        return
+    narrowing = _Narrowing(graph, steps, bodies, ranged)
+    for body in bodies:
+        for place in reversed(range(len(body))):  # last ones first: readers before producers
+            narrowing.kernel(body, place)
+
+
+def _has_ranges(body: list) -> bool:
+    return any(map(bounds_of, statements_of(body)))
+
+
+def _bodies(body: list) -> Iterator[list]:
+    """The lists of statements that run one after the other."""
+    yield body
+    for statement in body:
+        inner = [statement.cond, statement.body] if isinstance(statement, While) else (
+            statement.branches if isinstance(statement, Switch) else [])  # fmt: skip
+        for other in inner:
+            yield from _bodies(other)
+
+
+def _own_reads(statement) -> set[Buffer]:
+    """What a statement reads, but for what the statements in lists inside of it do."""
+    inner = [statement] if isinstance(statement, (While, Switch)) else statements_of([statement])
+    return {buffer for each in inner for buffer, _ in loads_of(each)}
+
+
+def _reads(body: list, around: Bounds) -> Iterator[tuple[Buffer, Index, Bounds]]:
+    """(buffer, offset, bounds of the loops around it) of each element that is read."""
+    for statement in body:
+        for node in walk(bound_exprs(statement)):
+            if node.op == "load":
+                yield *node.attr, around
+        bounds = around | bounds_of(statement)
+        if isinstance(statement, Choice):
+            yield from _reads([*statement.body, *statement.other], bounds)
+        elif isinstance(statement, Loop):
+            yield from _reads(statement.body, bounds)
+        else:
+            for buffer, offset in loads_of(statement):
+                yield buffer, offset, bounds
+            yield from _reads(statement.body if isinstance(statement, Repeat) else [], bounds)
+
+
+# -- one kernel -------------------------------------------------------------------------------------------
+
+
+class _Narrowing:
+    """What is known of a program. ranged: ids of kernels with loops over ranges."""
+
+    def __init__(self, graph: Graph, steps: list, bodies: list[list], ranged: set[int]):
+        self.graph, self.ranged = graph, ranged
+        self.users: dict[Buffer, list] = {}  # statements that read or store, but for those of several bodies
+        self.read: set[Buffer] = set()
+        self.writes: dict[int, set[Buffer]] = {}  # by id of the statement
+        self.shared = {buffer for step in steps if isinstance(step, LibraryCall)
+                       for buffer in (*step.inputs, *step.outputs)}  # fmt: skip
+        homes: dict[Buffer, int] = {}
+        for number, body in enumerate(bodies):
+            for statement in body:
+                self.writes[id(statement)] = writes = step_writes(Native([statement]))
+                reads = _own_reads(statement)
+                self.read |= reads
+                for buffer in reads if isinstance(statement, (While, Switch)) else reads | writes:
+                    self.users.setdefault(buffer, []).append(statement)
+                    if homes.setdefault(buffer, number) != number:
+                        self.shared.add(buffer)
+
+    def kernel(self, body: list, place: int) -> None:
+        """Narrows the loops of the kernel at a place in a body, if nothing needs the rest of what it stores.
+        It then runs right before its first reader where it can: more may be known about ranges there."""
+        kernel = body[place]
+        if not isinstance(kernel, Kernel) or not _is_plain(kernel.body) or kernel.others:
+            return
+        stores = {id(store): store for s in statements_of(kernel.body) for store in stores_of(s)}.values()
+        stores = [store for store in stores if store.buffer in self.read or store.buffer.kind == "out"]
+        written, read = {store.buffer for store in stores}, _own_reads(kernel)
+        if len(written) < len(stores) or not all(map(self._is_own, written)) or not written.isdisjoint(read):
+            return
+        users = {id(user): user for buffer in written for user in self.users[buffer] if user is not kernel}
+        if self.ranged.isdisjoint(users) or not all(isinstance(user, Kernel) for user in users.values()):
+            return
+        readers = [number for number, statement in enumerate(body) if id(statement) in users]
+        if readers[0] < place or any(not written.isdisjoint(self.writes[user]) for user in users):
+            return
+        may_wait = self._written_in(body[place + 1 : readers[0]]).isdisjoint(read)
+        reads = self._list_reads(body, readers[0] if may_wait else place, readers, written)
+        if not _set_ranges(self.graph, kernel, stores, reads):
+            return
+        self.ranged.add(id(kernel))
+        for buffer in _own_reads(kernel) - read:  # what the ends of its ranges depend on
+            self.users.setdefault(buffer, []).append(kernel)
+        if may_wait:
+            body.insert(readers[0] - 1, body.pop(place))
+
+    def _is_own(self, buffer: Buffer) -> bool:
+        """Whether a buffer holds a temporary that one list of statements keeps to itself."""
+        return buffer.kind == "temp" and buffer not in self.shared
+
+    def _written_in(self, statements: list) -> set[Buffer]:
+        return set().union(*(self.writes[id(statement)] for statement in statements))
+
+    def _list_reads(self, body: list, begin: int, readers: list[int], written: set[Buffer]) -> list:
+        """(buffer, offset, bounds) of what kernels at some places of a body read of some buffers. Bounds are
+        told as far as they are known at place `begin`."""
+        found: list[tuple[Buffer, Index, Bounds]] = []
+        for number in readers:
+            changed = written | self._written_in(body[begin:number])
+            for buffer, offset, bounds in _reads(body[number].body, {}):
+                if buffer in written:
+                    found.append((buffer, offset, _known_before(bounds, changed)))
+        return found
+
+
+def _set_ranges(graph: Graph, kernel: Kernel, stores: list[Store], reads: list) -> bool:
+    """Gives the loops around all of a kernel's statements their ranges; whether one has any."""
+    loops, is_narrowed = kernel.body, False
+    while len(loops) == 1 and isinstance(loops[0], Loop):
+        (loop,) = loops
+        if not loop.bounds:
+            loop.low, loop.high = _find_union(graph, loop.axis, stores, reads)
+            is_narrowed = is_narrowed or bool(loop.bounds)
+        loops = loop.body
+    return is_narrowed
+
+
+def _is_plain(body: list) -> bool:
+    """Whether there are loops around stores and reductions only, in which each element is stored once."""
+    return all(_is_plain(s.body) if isinstance(s, Loop) else not any(
+        store.combine or store.in_order or store.turns for store in stores_of(s))
+        for s in body) and all(isinstance(s, (Loop, Store, Reduce)) for s in body)  # fmt: skip
+
+
+def _known_before(bounds: Bounds, changed: set[Buffer]) -> Bounds:
+    """Bounds without the ends that vary inside of a kernel, or depend on what was written."""
+
+    def keep(end: Expr | None) -> Expr | None:
+        if end is None or end.axes:
+            return None
+        nodes = walk([end])
+        is_known = not any(n.op == "result" or n.op == "load" and n.attr[0] in changed for n in nodes)
+        return end if is_known else None
+
+    return {axis: (keep(low), keep(high)) for axis, (low, high) in bounds.items()}
+
+
+def _find_union(graph: Graph, axis: Axis, stores: list[Store], reads: list) -> tuple:
+    """(low, high) of a range of an axis that holds every place where an element that is read is stored."""
+    places = {store.buffer: store.offset for store in stores}
+    lows, highs = {}, {}
+    for buffer, offset, bounds in reads:
+        reader = _find_partner(axis, places[buffer], offset)
+        low, high = bounds.get(reader, (None, None))
+        lows[low], highs[high] = True, True
+    return _join(graph, "min", lows), _join(graph, "max", highs)
+
+
+def _find_partner(axis: Axis, stored: Index, read: Index) -> Axis | None:
+    """The axis along which a reader walks through what was stored along an axis, from the same place on and
+    by the same steps; None where the two indexes differ otherwise than by their axes."""
+    terms = [{step: atom for atom, step in index.terms if isinstance(atom, Axis)} for index in (stored, read)]
+    is_same = stored.const == read.const and terms[0].keys() == terms[1].keys() and all(
+        len(own) == len(index.terms) for own, index in zip(terms, (stored, read)))  # fmt: skip
+    if not is_same or any(terms[0][step].extent != terms[1][step].extent for step in terms[0]):
+        return None
+    return next((terms[1][step] for step, own in terms[0].items() if own is axis), None)
+
+
+def _join(graph: Graph, op: str, ends: dict) -> Expr | None:
+    if not ends or None in ends:
+        return None
+    first, *others = ends
+    for other in others:
+        first = graph.op(op, first, other)
+    return first
