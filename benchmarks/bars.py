@@ -24,6 +24,10 @@ NEW_SHAPE_SECONDS = 3e-3
 FLAT_CALL, WIDE_CALL = 0.4, 0.7
 #: Temporary memory of a call in units of its output.
 EXTRA_OUTPUTS = 1.0
+#: A rewritten function where nothing is traced, divided by Python's own time: by what its time goes to.
+REWRITTEN_BRANCHES, REWRITTEN_NUMPY = 2.5, 1.05
+#: Seconds for rewriting a function of 50 instructions; longer ones in proportion.
+REWRITE_SECONDS = 1e-3
 _BEST_PEER = "the best of them"
 
 

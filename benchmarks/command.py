@@ -1,5 +1,5 @@
-"""The command: `python -m benchmarks [run|compile|dispatch|scaling|memory|all] [--quick] [--rows a,b]
-[--peers a,b] [--list] [--save]`.
+"""The command: `python -m benchmarks [run|compile|dispatch|scaling|memory|rewriting|all] [--quick]
+[--rows a,b] [--peers a,b] [--list] [--save]`.
 
 In: arguments. Out: tables, geometric means and bars on the screen; 1 as exit code when jitcore failed or gave
 a wrong result.
@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from benchmarks import compile_time, dispatch_time, memory, run_time, scaling
+from benchmarks import compile_time, dispatch_time, memory, rewriting, run_time, scaling
 from benchmarks.machine import describe_limits, describe_machine
 from benchmarks.measured import Section
 from benchmarks.peers import find_peers, find_tracing_peers
@@ -45,6 +45,7 @@ KINDS = {
     "dispatch": Kind(lambda: list(dispatch_time.ROWS), _trace_only(dispatch_time)),
     "scaling": Kind(scaling.list_names, _trace_only(scaling)),
     "memory": Kind(memory.list_names, _trace_only(memory)),
+    "rewriting": Kind(rewriting.list_names, rewriting.run_section),
 }
 
 

@@ -1,13 +1,19 @@
-"""Code objects taken apart into blocks and put together again, unchanged in meaning."""
+"""Code objects taken apart into blocks and put together again, unchanged in meaning.
+
+`python -m tests.rewrite.library MODULE` is the larger run of this kind: CPython's own tests on its library.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import types
+from collections.abc import Iterator
 
-from jitcore.rewrite.assembler import Assembler, Handler, Label
-from jitcore.rewrite.blocks import Graph
-from jitcore.rewrite.instructions import Branch, ForIter, Jump, NoneBranch, Raise, Return
-from jitcore.rewrite.versions import LOOP_ENDS
+from jitcore.rewriter.assembler import Assembler, Handler, Label
+from jitcore.rewriter.blocks import Graph
+from jitcore.rewriter.entry import PROBE
+from jitcore.rewriter.instructions import Branch, ForIter, Jump, NoneBranch, Raise, Return
+from jitcore.rewriter.versions import LOOP_ENDS
 
 
 def rebuild_code(code: types.CodeType, change=lambda graph: None) -> types.CodeType:
@@ -76,3 +82,13 @@ def rebuild(function: types.FunctionType, change=lambda graph: None) -> types.Fu
                               function.__defaults__, cells or None)  # fmt: skip
     made.__kwdefaults__ = function.__kwdefaults__
     return made
+
+
+@contextlib.contextmanager
+def look_out_always() -> Iterator[None]:
+    """Within, rewritten functions run the code that looks out for traced values, although there are none."""
+    previous, PROBE.is_forced = PROBE.is_forced, True
+    try:
+        yield
+    finally:
+        PROBE.is_forced = previous

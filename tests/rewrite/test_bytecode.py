@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from jitcore.rewrite.blocks import Graph
-from jitcore.rewrite.flow import Flow
-from jitcore.rewrite.instructions import Branch, ForIter, Unsupported, decode
-from jitcore.rewrite.merging import merge_tails, normalize_graph, split_sites
+from jitcore.rewriter.blocks import Graph
+from jitcore.rewriter.flow import Flow
+from jitcore.rewriter.instructions import Branch, ForIter, Unsupported, decode
+from jitcore.rewriter.merging import merge_tails, normalize_graph, split_sites
 from tests.rewrite.identity import arguments_of, rebuild, rebuild_code
 
 
@@ -234,6 +234,27 @@ def test_joins_and_loops():
     assert flow.join[last] is None
     assert "y" in flow.assigned[test] and "y" not in flow.assigned[first]
     assert "y" in flow.live[test] and "y" not in flow.live[first]
+
+
+def test_loops_whose_bodies_handle_exceptions():
+    """A handler is reached from the code that it protects, so that the header still dominates what is behind."""
+
+    def walk(n, x):
+        for i in range(n):
+            try:
+                x = x / i
+            except ZeroDivisionError:
+                x = 1
+            if x:
+                continue
+            x = 2
+        return x
+
+    flow = Flow(normalize_graph(walk.__code__), ("n", "x"))
+    (loop,) = flow.loops.values()
+    site = find_site(flow, 6)
+    assert loop.iterates and site in loop.body and flow.join[site] == loop.header
+    assert all(flow.dominates(site, latch) for latch in loop.latches)
 
 
 def test_while_tests_are_merged():

@@ -52,6 +52,9 @@ HAS_BACKWARD_BRANCHES = "POP_JUMP_BACKWARD_IF_TRUE" in OPCODES
 #: Loads the cell of a variable, not what is in it.
 LOAD_CELL = "LOAD_CLOSURE" if "LOAD_CLOSURE" in OPCODES else "LOAD_FAST"
 
+#: How far LOAD_ATTR's argument is shifted; below it stands the bit of `LOADS_WITH_NULL`.
+LOAD_ATTR_SHIFT = 1 if VERSION >= (3, 12) else 0
+
 #: Bit of COMPARE_OP that makes its result an exact bool.
 COMPARE_TO_BOOL = 16 if VERSION >= (3, 13) else 0
 
@@ -66,3 +69,6 @@ LOOP_ENDS: tuple[str, ...] = {(3, 11): (), (3, 12): ("END_FOR",)}.get(VERSION, (
 
 #: BINARY_OP's argument for `@`.
 MATRIX_MULTIPLY = 4
+
+#: BINARY_OP's arguments for `+=` and the others.
+IN_PLACE = range(13, 26)

@@ -4,6 +4,6 @@ In: a Python function. Out: the same function, whose `if`, `while` and `for` bec
 where a traced value decides. `functions.py` is the entry.
 """
 
-from jitcore.rewrite.functions import rewrite_function
+from jitcore.rewriter.functions import rewrite_function
 
 __all__ = ["rewrite_function"]

@@ -7,9 +7,9 @@ Merged are only instructions that come from the same place of the source.
 
 from __future__ import annotations
 
-from jitcore.rewrite.blocks import VALUE, Block, Graph, is_site, stack_effect
-from jitcore.rewrite.dominators import is_reducible
-from jitcore.rewrite.instructions import ForIter, Jump, Raise
+from jitcore.rewriter.blocks import VALUE, Block, Graph, is_site, stack_effect
+from jitcore.rewriter.dominators import is_reducible
+from jitcore.rewriter.instructions import ForIter, Jump, Raise
 
 
 def normalize_graph(code) -> Graph:

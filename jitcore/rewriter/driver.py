@@ -8,7 +8,7 @@ structured: it is the code from one point until one of some exits, or a return.
 
 from __future__ import annotations
 
-import linecache
+import threading
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -17,13 +17,17 @@ from jitcore import dtypes
 from jitcore.core.jaxpr import DebugInfo
 from jitcore.errors import ConcretizationTypeError, TracerIntegerConversionError
 from jitcore.lax import elementwise
-from jitcore.rewrite.arms import RESULT, Arm, Outcome, merge_arms, run_arm
-from jitcore.rewrite.dominators import find_reachable
-from jitcore.rewrite.emission import UNDEFINED, Point, Suspended, Template, name_slot
-from jitcore.rewrite.flow import AGAIN, Loop
-from jitcore.rewrite.instructions import Branch
-from jitcore.rewrite.iterators import CountIterator, TracedIterator, copy_iterator, lift_iterator
-from jitcore.rewrite.values import as_predicate
+from jitcore.rewriter.arms import RESULT, Arm, Outcome, raise_where, run_arm
+from jitcore.rewriter.dominators import ROOT, find_reachable
+from jitcore.rewriter.emission import UNDEFINED, Point, Suspended, Template, name_slot
+from jitcore.rewriter.errors import Place, recursion_error
+from jitcore.rewriter.flow import AGAIN, Loop
+from jitcore.rewriter.instructions import Branch, Return
+from jitcore.rewriter.iterators import TracedIterator, copy_iterator, lift_iterator
+from jitcore.rewriter.joining import Scope, merge_arms
+from jitcore.rewriter.journal import CellLocation
+from jitcore.rewriter.raising import MaybeUnbound, assume, negate
+from jitcore.rewriter.values import as_predicate
 
 #: The exit of a function that has returned.
 RETURN = Point(-1, None)
@@ -34,6 +38,17 @@ _MAX_DUPLICATIONS = 6
 
 class NotLiftable(Exception):
     """An iterator cannot be part of a traced loop's state."""
+
+
+class _Active(threading.local):
+    """The templates whose activations are being driven, and whether one of them called itself too deep."""
+
+    def __init__(self):
+        self.templates: list[Template] = []
+        self.recursive = False
+
+
+_active = _Active()
 
 
 class Region(NamedTuple):
@@ -53,9 +68,10 @@ class Region(NamedTuple):
 class Driver:
     """One activation of a rewritten function in which a traced value decided."""
 
-    def __init__(self, template: Template, function: FunctionType, first: Any):
-        """function: of the template's code. first: the first argument."""
-        self.template, self.function, self.first = template, function, first
+    def __init__(self, template: Template, function: FunctionType, arguments: tuple):
+        """function: of the template's code."""
+        self.template, self.function, self.arguments = template, function, arguments
+        self.first = arguments[0] if arguments else None
         self.flow, self.blocks = template.flow, template.graph.blocks
         self.info = DebugInfo(template.source.co_qualname, template.source.co_filename, "rewrite", None)
         self._duplications = 0
@@ -63,29 +79,45 @@ class Driver:
     def finish(self, suspended: Suspended) -> Any:
         """What the function returns."""
         region = Region()
-        outcome = self.decide(suspended.point, self.read_state(suspended), region)
-        return self.go_on(outcome, region).state[RESULT]
+        _active.templates.append(self.template)
+        try:
+            outcome = self.decide(suspended.point, self.read_state(suspended), region)
+            return self.go_on(outcome, region).state[RESULT]
+        except RecursionError:
+            if len(_active.templates) > 1 or not _active.recursive:
+                _active.recursive |= _active.templates.count(self.template) > 1
+                raise
+        finally:
+            _active.templates.pop()
+            if not _active.templates:
+                _active.recursive = False
+        raise recursion_error(self.template.source)
 
     # -- places ---------------------------------------------------------------------------------------------
     def point(self, number: int | None) -> Point | None:
         return None if number is None else self.template.points[number]
 
-    def describe(self, point: Point) -> str:
+    def describe(self, point: Point) -> Place:
         """The place of a decision, for messages."""
         code = self.template.source
-        line = point.block.position[0] if point.block.position else code.co_firstlineno
-        text = linecache.getline(code.co_filename, line).strip()
-        return f"{code.co_filename}:{line} in {code.co_qualname}()" + (f": `{text}`" if text else "")
+        position = point.block.position
+        return Place(code, position[0], position[1:]) if position else Place(code, code.co_firstlineno)
+
+    def surround(self, point: Point, state: dict[str, Any]) -> Scope:
+        """What surrounds a decision."""
+        return Scope(self.describe(point), self.list_outer(), state)
 
     def list_roots(self, state: dict[str, Any]) -> list:
         """All values from which the code can reach others."""
-        roots = list(state.values())
-        for cell in self.function.__closure__ or ():
-            try:
-                roots.append(cell.cell_contents)
-            except ValueError:
-                continue
-        return roots
+        return [*state.values(), *self._list_cells()]
+
+    def _list_cells(self) -> list:
+        cells = map(CellLocation, self.function.__closure__ or ())
+        return [value for value in (cell.read() for cell in cells) if value is not UNDEFINED]
+
+    def list_outer(self) -> list:
+        """Values from which others see what variables hold."""
+        return [*self.arguments, *self._list_cells()]
 
     # -- state ----------------------------------------------------------------------------------------------
     def read_state(self, suspended: Suspended) -> dict[str, Any]:
@@ -107,9 +139,13 @@ class Driver:
         return {name: copies.get(id(value), value) for name, value in state.items()} if copies else state
 
     def pack_state(self, point: Point, state: dict[str, Any]) -> tuple:
-        names = self.template.vectors[point.number]
-        return tuple([state.get(f"{name}@{point.number}" if name[0] == "$" else name, UNDEFINED)
-                      for name in names])  # fmt: skip
+        number, values = point.number, []
+        certain = self.flow.assigned[number]
+        for name in self.template.vectors[number]:
+            value = state.get(f"{name}@{number}" if name[0] == "$" else name, UNDEFINED)
+            is_maybe = type(value) is MaybeUnbound and (name in certain or name[0] == "$")
+            values.append(value.value if is_maybe else value)
+        return tuple(values)
 
     @staticmethod
     def move_slots(state: dict[str, Any], origin: Point, target: Point) -> dict[str, Any]:
@@ -127,6 +163,14 @@ class Driver:
         """Where a site finds what decides."""
         return f"{name_slot(len(point.block.layout) - 1)}@{point.number}"
 
+    def prune(self, outcome: Outcome) -> Outcome:
+        """The outcome with what is read behind one of its ends, and without all else."""
+        slots = tuple([f"@{kind.number}" for kind in outcome.kinds])
+        live = {RESULT}.union(*[self.flow.live[kind.number] for kind in outcome.kinds if kind is not RETURN])
+        state = {name: value for name, value in outcome.state.items() if name in live or name.endswith(slots)}
+        missing = live.difference(state, (RESULT,))
+        return outcome._replace(state={**state, **dict.fromkeys(missing, UNDEFINED)} if missing else state)
+
     # -- running --------------------------------------------------------------------------------------------
     def drive(self, point: Point, state: dict[str, Any], region: Region, *, is_inside=False) -> Outcome:
         """Runs the code from a point to an exit of the region. is_inside: the point itself is not one now."""
@@ -140,9 +184,9 @@ class Driver:
                 break
             outcome = self.settle(self.decide(point, state, region), region)
             if self._has_ended(outcome, region):
-                return outcome
+                return self.prune(outcome)
             point, state = outcome.kinds[0], outcome.state
-        return Outcome((point,), state)
+        return self.prune(Outcome((point,), state))
 
     def go_on(self, outcome: Outcome, region: Region) -> Outcome:
         """Runs the code from where it ended to exits of the region."""
@@ -168,9 +212,8 @@ class Driver:
         return outcome
 
     def _settle_one(self, outcome: Outcome, pending: list[Point], region: Region, loop_at: Point | None):
-        join = self._find_common_join(pending)
-        inner = region.until(join)
-        chosen = next(kind for kind in pending if kind is not join)
+        chosen, stops = self._choose_end(pending)
+        inner = region.until(*stops)
         rest = tuple(kind for kind in outcome.kinds if kind is not chosen)
         state, roots = outcome.state, self.list_roots(outcome.state)
 
@@ -178,47 +221,70 @@ class Driver:
             own = self.copy_iterators(chosen, state)
             if chosen is not loop_at:
                 return self.drive(chosen, own, inner)
-            return self.go_on(self._loop(chosen, dict(own), inner), inner)
+            return self.prune(self.go_on(self._loop(chosen, dict(own), inner), inner))
 
         def run_rest(trace) -> Outcome:
-            return Outcome(rest, state, outcome.kind if len(rest) > 1 else None)
+            return self.prune(Outcome(rest, state, outcome.kind if len(rest) > 1 else None))
 
-        first = run_arm(run_chosen, roots, self.info)
-        second = run_arm(run_rest, roots, self.info)
         predicate = elementwise.eq(outcome.kind, dtypes.int32.type(chosen.number))
-        return merge_arms(predicate, first, second, self.describe(chosen))
+        with assume(predicate, True):
+            first = run_arm(run_chosen, roots, self.info)
+        if first.error is not None:
+            raise_where(predicate, first)
+            return Outcome(rest, state, outcome.kind if len(rest) > 1 else None)
+        second = run_arm(run_rest, roots, self.info)
+        return merge_arms(predicate, first, second, self.surround(chosen, state))
 
-    def _find_common_join(self, pending: list[Point]) -> Point | None:
-        if len(pending) == 1:
-            return None
+    def _choose_end(self, pending: list[Point]) -> tuple[Point, list[Point | None]]:
+        """The end behind which the code is run next, and where it stops: the innermost loop's iteration is
+        finished first, so that nothing is traced for two ends."""
         loops = [self.flow.loop_of[kind.number] for kind in pending]
-        loop = loops[0] if all(other is loops[0] for other in loops) else None
-        join = self.flow.find_join([kind.number for kind in pending], loop)
+        loop = max(loops, key=_find_depth)
+        own = [kind for kind, around in zip(pending, loops) if around is loop]
+        join = self._find_common_join(own, loop)
+        header = None if loop is None else self.point(loop.header)
+        own.sort(key=lambda kind: (kind is header, kind.block.order))
+        chosen = next(kind for kind in own if kind is not join)
+        stops = [join, *(kind for kind in pending if kind is not chosen)]
+        if loop is not None:
+            stops += map(self.point, loop.outs)
+            stops += [header] if chosen is not header else []
+        return chosen, stops
+
+    def _find_common_join(self, ends: list[Point], loop: Loop | None) -> Point | None:
+        if len(ends) == 1:
+            return None
+        join = self.flow.find_join([kind.number for kind in ends], loop)
         return self.point(join) if join in self.template.stops else None
 
     # -- decisions ------------------------------------------------------------------------------------------
     def decide(self, site: Point, state: dict[str, Any], region: Region) -> Outcome:
         """What happens at a site where a traced value decides."""
         loop = self.flow.loop_of[site.number]
-        if loop is None or loop.header in region.stepped or not self.flow.leaves[site.number]:
+        is_plain = loop is None or loop.header in region.stepped or not self.flow.leaves[site.number]
+        if is_plain or self._find_doomed(site) is not None:
             return self.branch(site, state, region)
         iterator = state.get(f"{name_slot(loop.base)}@{site.number}") if loop.iterates else None
-        if isinstance(iterator, CountIterator) and iterator.is_known and loop.header == site.number:
+        if isinstance(iterator, TracedIterator) and iterator.is_known and loop.header == site.number:
             return self._roll(site, state, region, iterator)
         try:
             if all(self.flow.dominates(site.number, latch) for latch in loop.latches):
                 return self._loop(site, dict(state), region)
             return self._peel(site, dict(state), region, loop)
         except (NotLiftable, ConcretizationTypeError, TracerIntegerConversionError):
-            # A loop that Python can run, with a traced way out: each iteration is traced by itself.
             if not loop.iterates or isinstance(iterator, TracedIterator):
                 raise
-            outs = loop.outs
-            join = self.flow.find_join(outs, loop.parent) if len(outs) > 1 else outs[0]
-            stop = self.point(join) if join in self.template.stops else None
-            return self.branch(site, state, region.until(stop), unrolls=True)
+            return self._unroll(site, state, region, loop)
 
-    def _roll(self, site: Point, state: dict[str, Any], region: Region, iterator: CountIterator) -> Outcome:
+    def _unroll(self, site: Point, state: dict[str, Any], region: Region, loop: Loop) -> Outcome:
+        """A loop that Python can run, with a traced way out: each iteration is traced by itself, in the arm
+        that the one before goes on in."""
+        outs = frozenset(map(self.point, loop.outs))
+        inner = Region(region.exits | outs | {self.point(loop.header)}, region.stepped | {loop.header})
+        outcome = self.go_on(self.branch(site, state, inner), inner)
+        return self.settle(outcome, region.until(*outs))
+
+    def _roll(self, site: Point, state: dict[str, Any], region: Region, iterator: TracedIterator) -> Outcome:
         """A loop over a range that Python knows: compiled as a loop if its body can do with a traced element
         and a carry of fixed types, else gone through by Python."""
         try:
@@ -228,7 +294,7 @@ class Driver:
             return self.drive(site, state, region, is_inside=True)
 
     def _loop(self, site: Point, state: dict[str, Any], region: Region) -> Outcome:
-        from jitcore.rewrite.loops import trace_loop
+        from jitcore.rewriter.loops import trace_loop
 
         return trace_loop(self, site, state, region)
 
@@ -259,13 +325,14 @@ class Driver:
             return self.drive(second, enter(second), region)
 
         if isinstance(site.block.terminator, Branch):
-            return as_predicate(value), lambda region: self.drive(first, enter(first), region), run_second
+            predicate = as_predicate(value, self.describe(site))
+            return predicate, lambda region: self.drive(first, enter(first), region), run_second
 
         def run_body(region: Region) -> Outcome:
             own = self.copy_iterators(site, state)
             return self.drive(first, self.enter_body(site, first, own, value), region)
 
-        return value.has_next(), run_body, run_second
+        return as_predicate(value.has_next()), run_body, run_second
 
     def enter_body(self, site: Point, body: Point, state: dict[str, Any], iterator) -> dict[str, Any]:
         """The state at the beginning of a `for` loop's body. state: at the site, without the iterator."""
@@ -274,30 +341,49 @@ class Driver:
         return {**self.move_slots(state, site, body), f"{name_slot(depth)}@{body.number}": behind,
                 f"{name_slot(depth + 1)}@{body.number}": element}  # fmt: skip
 
-    def branch(self, site: Point, state: dict[str, Any], region: Region, *, unrolls: bool = False) -> Outcome:
+    def branch(self, site: Point, state: dict[str, Any], region: Region) -> Outcome:
         """Both ways of a site, up to where they meet."""
         predicate, run_first, run_second = self.list_ways(site, state)
         if isinstance(predicate, bool):
             return (run_first if predicate else run_second)(region)
-        join = None if unrolls else self._find_reached_join(site)
-        roots, where = self.list_roots(state), self.describe(site)
+        join = self._find_reached_join(site)
+        roots, scope = self.list_roots(state), self.surround(site, state)
+
+        def run_side(holds: bool, region: Region) -> Arm:
+            place = f"the {'true' if holds else 'false'} side of the traced condition at {scope.place}"
+            run = run_first if holds else run_second
+            with assume(predicate, holds):
+                return self.trace_arm(lambda trace: run(region), roots, place)
 
         def run_both(region: Region) -> tuple[Arm, Arm]:
-            place = f"side of the traced condition at {where}"
-            first = self.trace_arm(lambda trace: run_first(region), roots, f"the true {place}")
-            second = self.trace_arm(lambda trace: run_second(region), roots, f"the false {place}")
-            return first, second
+            return run_side(True, region), run_side(False, region)
 
+        doomed = self._find_doomed(site)
+        if doomed is not None:  # the other side is no side: it goes on here
+            arm = run_side(doomed, region)
+            if arm.error is not None:
+                raise_where(predicate if doomed else negate(predicate), arm)
+                return (run_second if doomed else run_first)(region)
+            arm.trace.abandon()
         strict = join is not None and self._duplications < _MAX_DUPLICATIONS
-        outcome = merge_arms(predicate, *run_both(region.until(join)), where, strict=strict)
+        outcome = merge_arms(predicate, *run_both(region.until(join)), scope, strict=strict)
         if outcome is not None:
             return outcome
         # A Python value that is still needed differs: what is behind the join is traced for each side.
         self._duplications += 1
         try:
-            return merge_arms(predicate, *run_both(region), where)
+            return merge_arms(predicate, *run_both(region), scope)
         finally:
             self._duplications -= 1
+
+    def _find_doomed(self, site: Point) -> bool | None:
+        """Which way of a site only leads to a `raise` that no handler of this function is around."""
+        for holds, number in zip((True, False), site.block.successors):
+            reached = find_reachable(self.flow.successors, [number])
+            blocks = [self.blocks[inside] for inside in reached if inside != ROOT]
+            if all(not isinstance(block.terminator, Return) and block.handler is None for block in blocks):
+                return holds
+        return None
 
     def _find_reached_join(self, site: Point) -> Point | None:
         """The join of a site, if both its ways can come to it."""
@@ -321,6 +407,10 @@ class Driver:
             if note not in getattr(error, "__notes__", ()):
                 error.add_note(note)
             raise
+
+
+def _find_depth(loop: Loop | None) -> int:
+    return 0 if loop is None else 1 + _find_depth(loop.parent)
 
 
 def lift_slot(state: dict[str, Any], slot: str) -> None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
-from jitcore.rewrite.blocks import Graph
+from jitcore.rewriter.blocks import Graph
 
 Node = Hashable
 Successors = Mapping[Node, Sequence[Node]]
 
-#: The node before a function's entry and its exception handlers.
+#: The node before a function's entry.
 ROOT = -1
 
 
@@ -96,12 +96,11 @@ def dominates(dominators: Mapping[Node, Node], node: Node, other: Node) -> bool:
 
 # -- of blocks ----------------------------------------------------------------------------------------------
 def list_successors(graph: Graph) -> dict[Node, Sequence[Node]]:
-    """The successors of each block; `ROOT` leads to the entry and to all handlers."""
-    handlers = {block.handler[0] for block in graph.blocks.values() if block.can_raise}
-    successors: dict[Node, Sequence[Node]] = {
-        number: block.successors for number, block in graph.blocks.items()
-    }
-    successors[ROOT] = [graph.entry, *sorted(handlers - {graph.entry})]
+    """The successors of each block, the handlers of its exceptions among them; `ROOT` leads to the entry."""
+    successors: dict[Node, Sequence[Node]] = {ROOT: (graph.entry,)}
+    for number, block in graph.blocks.items():
+        handlers = (block.handler[0],) if block.can_raise else ()
+        successors[number] = (*block.successors, *handlers)
     return successors
 
 

@@ -7,21 +7,26 @@ positions, and around them
 - a stub for each of these, which saves the stack in variables and returns a `Suspended`;
 - at the beginning a dispatch, which restores variables and stack and goes to one of these points.
 
-The code has the parameters $self (the first argument, for `super()`), $point, $state and $exits. The guards
-are `value in guard` and `helper @ value`: no call instructions, which differ between versions.
+The code has the parameters $self (the first argument, for `super()`), $point, $state and $exits, which is
+None until there is something to look for. The guards are `value in guard` and `helper @ value`: no call
+instructions, which differ between versions.
 """
 
 from __future__ import annotations
 
+import re
 import sys
+import types
 from collections.abc import Iterable
 from types import CodeType
 from typing import Any
 
-from jitcore.rewrite.assembler import Assembler, Handler, Label
-from jitcore.rewrite.blocks import MAYBE, NULL, VALUE, Block
-from jitcore.rewrite.flow import Flow
-from jitcore.rewrite.instructions import (
+import numpy as np
+
+from jitcore.rewriter.assembler import Assembler, Handler, Label
+from jitcore.rewriter.blocks import MAYBE, NULL, VALUE, Block
+from jitcore.rewriter.flow import Flow
+from jitcore.rewriter.instructions import (
     Branch,
     ForIter,
     Instruction,
@@ -29,14 +34,19 @@ from jitcore.rewrite.instructions import (
     NoneBranch,
     Unsupported,
 )
-from jitcore.rewrite.merging import normalize_graph
-from jitcore.rewrite.versions import HAS_PRECALL, LOOP_ENDS, MATRIX_MULTIPLY, NULL_BELOW
+from jitcore.rewriter.merging import normalize_graph
+from jitcore.rewriter.versions import IN_PLACE, LOOP_ENDS, MATRIX_MULTIPLY
 
 _GENERATOR_FLAGS = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
 _VARIADIC, _NESTED, _PLAIN = 0x04 | 0x08, 0x10, 0x01 | 0x02
 PARAMETERS = ("$self", "$point", "$state", "$exits")
 _, POINT, STATE, EXITS = PARAMETERS
 _NULL_SLOT = "$null"
+
+
+#: Types of values that are never traced.
+_READABLE = frozenset({int, float, complex, str, bytes, list, tuple, dict, set, frozenset, range, type(None),
+                       types.FunctionType, types.BuiltinFunctionType, re.Match})  # fmt: skip
 
 
 class Point:
@@ -88,11 +98,12 @@ class Template:
     """What is common to all activations of a function.
 
     Attributes:
-        source: the original code object; code: the one with many entries; entry_code: one with the signature
-            of the original, whose constant at `runner_place` is called with the tuple of all arguments.
+        source: the original code object.
         points: by block number; stops: those that may be asked for as exits.
-        vectors: for each entry the names of the variables that `$state` holds, in order.
+        places: what `_find_places` says, once there is `code`.
+        vectors: for each entry of `code` the names of the variables that `$state` holds, in order.
         arguments: names; cells: names of the variables for which each activation makes a cell.
+        tests: those of `while` loops by header, as far as somebody asked (`loop_tests.find_test`).
     """
 
     def __init__(self, code: CodeType, hooks):
@@ -107,9 +118,25 @@ class Template:
         self.entry = self.points[self.graph.entry]
         self.stops = self._find_stops()
         self.cells = code.co_cellvars
+        self.tests: dict[int, Any] = {}
         self.vectors: dict[int, tuple[str, ...]] = {}
-        self.code = _Emission(self).run()
-        self.entry_code, self.runner_place = _make_entry(code, self.arguments)
+        self._code: CodeType | None = None
+
+    @property
+    def code(self) -> CodeType:
+        """The code with many entries, made when the function is first called while something is traced."""
+        if self._code is None:
+            code = _Emission(self).run()
+            self.places = self._find_places()
+            self._code = code  # last: another thread may look
+        return self._code
+
+    def _find_places(self) -> list[int] | None:
+        """For each variable that the first entry takes, its number among the arguments, or -1; None where
+        these are the arguments themselves."""
+        names = self.vectors[self.entry.number]
+        found = [self.arguments.index(name) if name in self.arguments else -1 for name in names]
+        return None if found == list(range(len(self.arguments))) else found
 
     def _find_stops(self) -> set[int]:
         flow = self.flow
@@ -125,27 +152,6 @@ class Template:
 
 def count_arguments(code: CodeType) -> int:
     return code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
-
-
-def _make_entry(code: CodeType, arguments: tuple[str, ...]) -> tuple[CodeType, int]:
-    """(code that calls a constant with the tuple of all arguments, the place of that constant)."""
-    out, position = Assembler(code, arguments), _first_position(code)
-    runner = object()  # each function puts its own in its place
-    out.begin(position)
-    if NULL_BELOW:
-        out.emit("PUSH_NULL", 0, position)
-    out.load_const(runner, position)
-    if not NULL_BELOW:
-        out.emit("PUSH_NULL", 0, position)
-    for name in arguments:
-        out.emit("LOAD_FAST", out.variable(name), position)
-    out.emit("BUILD_TUPLE", len(arguments), position)
-    if HAS_PRECALL:
-        out.emit("PRECALL", 1, position)
-    out.emit("CALL", 1, position)
-    out.emit("RETURN_VALUE", 0, position)
-    flags = code.co_flags & (_VARIADIC | _NESTED) | _PLAIN
-    return out.assemble(len(arguments) + 4, co_flags=flags), out.const(runner)
 
 
 def _first_position(code: CodeType) -> tuple[int, int, int, int]:
@@ -188,14 +194,13 @@ class _Emission:
         sites = [target for number in self.flow.join for target in self.graph.blocks[number].successors]
         entries = {*self.template.stops, *sites} - {self.graph.entry}
         ordered = sorted(entries, key=lambda number: self.graph.blocks[number].order)
-        labels = {number: Label() for number in ordered}
-        for number in ordered:
+        labels = {number: Label() for number in (self.graph.entry, *ordered)}
+        for number in labels:
             self.out.load(POINT)
             self.out.load_const(self.template.points[number])
             self.out.emit("IS_OP", 0)
             self.out.branch("TRUE", labels[number], exact=True)
-        self._write_entry(self.graph.blocks[self.graph.entry])
-        for number in ordered:
+        for number in labels:
             self.out.place(labels[number])
             self._write_entry(self.graph.blocks[number])
 
@@ -237,38 +242,44 @@ class _Emission:
         return self.stubs.setdefault(number, Label())
 
     def _write_stub(self, number: int, label: Label) -> None:
-        """Saves the stack and returns; the frame's variables go with it."""
-        out, layout = self.out, self.graph.blocks[number].layout
+        """Saves the stack and returns; the frame's variables go with it. A debugger asks for the line of a
+        return."""
+        out, block = self.out, self.graph.blocks[number]
+        layout, position = block.layout, next((item.position for item in block.instructions), block.position)
         out.place(label)
         for depth in range(len(layout) - 1, -1, -1):
             out.store(_NULL_SLOT if layout[depth] == NULL else name_slot(depth))
         out.load_const(_SUSPENDER)
         out.load_const(self.template.points[number])
-        out.emit("BINARY_OP", MATRIX_MULTIPLY)
-        out.emit("RETURN_VALUE")
+        out.emit("BINARY_OP", MATRIX_MULTIPLY, position)
+        out.emit("RETURN_VALUE", 0, position)
 
     # -- blocks ---------------------------------------------------------------------------------------------
     def _write_block(self, block: Block, following: int | None) -> None:
         out, number = self.out, block.number
         out.place(self.labels[number])
-        out.handler = None
+        out.handler = self._handler(block)
         if number in self.template.stops:
+            go_on = self._skip_where_free()
             out.load_const(self.template.points[number])
             out.load(EXITS)
             out.emit("CONTAINS_OP", 0)
             out.branch("TRUE", self._stub(number), exact=True)
+            out.place(go_on)
         out.place(self.bodies[number])
-        if block.can_raise:
-            out.handler = self._handler(block)
         self._write_instructions(block)
         self._write_terminator(block, following)
 
-    def _handler(self, block: Block) -> Handler:
+    def _handler(self, block: Block) -> Handler | None:
+        """Of all that is written for a block, what comes before its instructions too: Python 3.13 looks for
+        the handler of an error in a call, or in a generator that a loop asks, at the instruction before."""
+        if block.handler is None or block.handler[0] not in self.labels:
+            return None
         target, depth, pushes_offset = block.handler
         return Handler(self.labels[target], depth, pushes_offset)
 
     def _write_instructions(self, block: Block) -> None:
-        is_resolved = False
+        is_resolved, bound = False, set(self.flow.assigned[block.number])
         for place, instruction in enumerate(block.instructions):
             if instruction.op == "KW_NAMES":  # stands between a call's operands and the call
                 self._resolve_callee(block.instructions[place + 1])
@@ -278,6 +289,12 @@ class _Emission:
                     self._resolve_callee(instruction)
                 is_resolved = False
             self._write_instruction(instruction)
+            if instruction.op == "LOAD_FAST" and instruction.arg not in bound:
+                self.out.apply(self.hooks.read_variable(instruction.arg), instruction.position)
+            elif instruction.op == "STORE_FAST":
+                bound.add(instruction.arg)
+            elif instruction.op in ("DELETE_FAST", "LOAD_FAST_AND_CLEAR"):
+                bound.discard(instruction.arg)
 
     def _resolve_callee(self, call: Instruction) -> None:
         """Lets the hook choose what is called instead of the callable, which lies below its arguments."""
@@ -295,11 +312,25 @@ class _Emission:
         if op == "UNARY_NOT":
             self.out.apply(hooks.logical_not, position)
         elif op == "GET_ITER":
-            self.out.apply(hooks.make_iterator, position)
+            self._write_get_iter(position)
         elif op == "CONTAINS_OP":
             self._apply_to_tuple(2, hooks.not_contains if arg else hooks.contains, position)
         elif op == "IS_OP":
             self._apply_to_tuple(2, hooks.is_not if arg else hooks.is_same, position)
+        elif op == "BINARY_OP" and arg in IN_PLACE:
+            plain = self._skip_where_plain(position)
+            self.out.emit("COPY", 2, position)
+            self.out.emit("COPY", 2, position)
+            self._store(2, hooks.note_in_place, position)
+            self.out.place(plain)
+            self.out.add(instruction)
+        elif op == "BINARY_SUBSCR":
+            plain, done = self._skip_where_plain(position), Label()
+            self._apply_to_tuple(2, hooks.read_item, position)
+            self.out.jump(done, position)
+            self.out.place(plain)
+            self.out.add(instruction)
+            self.out.place(done)
         elif op == "STORE_DEREF":
             self.out.add(Instruction("LOAD_CELL", arg, position))
             self._store(2, hooks.store_cell, position)
@@ -315,6 +346,37 @@ class _Emission:
             self._store(4, hooks.store_slice, position)
         else:
             self.out.add(instruction)
+
+    def _write_get_iter(self, position) -> None:
+        """Makes an iterator. Code that no driver runs looks at iterators from the first traced one on."""
+        out, done = self.out, Label()
+        out.apply(self.hooks.make_iterator, position)
+        out.load(EXITS, position)
+        out.branch("NOT_NONE", done, position)
+        out.emit("COPY", 1, position)
+        out.load_const(self.hooks.iterator_guard, position)
+        out.emit("CONTAINS_OP", 0, position)
+        out.branch("FALSE", done, position, exact=True)
+        out.load_const(frozenset(), position)
+        out.store(EXITS, position)
+        out.place(done)
+
+    def _skip_where_free(self, position=None) -> Label:
+        """Jumps to a label, which is not placed yet, where no driver runs the code: it has no exits then."""
+        label = Label()
+        self.out.load(EXITS, position)
+        self.out.branch("NONE", label, position)
+        return label
+
+    def _skip_where_plain(self, position) -> Label:
+        """Jumps to a label, which is not placed yet, where the first of two operands is no ndarray."""
+        label = Label()
+        self.out.emit("COPY", 2, position)
+        self.out.load_attribute("__class__", position)
+        self.out.load_const(np.ndarray, position)
+        self.out.emit("IS_OP", 0, position)
+        self.out.branch("FALSE", label, position, exact=True)
+        return label
 
     def _apply_to_tuple(self, count: int, hook, position) -> None:
         self.out.emit("BUILD_TUPLE", count, position)
@@ -332,9 +394,9 @@ class _Emission:
                     self.out.jump(self.labels[target])
             case ForIter(body, exit_block):
                 if block.number in self.flow.join:
+                    go_on = self._skip_where_free(position)
                     self._write_guard(block, self.hooks.iterator_guard)
-                if block.handler is not None:
-                    self.out.handler = self._handler(block)
+                    self.out.place(go_on)
                 pad = Label()
                 self.pads.append((pad, exit_block))
                 self.out.emit("FOR_ITER", pad, position)
@@ -343,8 +405,6 @@ class _Emission:
             case Branch(true, false):
                 if block.number in self.flow.join:
                     self._write_branch_guard(block)
-                if block.handler is not None:
-                    self.out.handler = self._handler(block)
                 self._write_branch(("TRUE", "FALSE"), (true, false), following, position)
             case NoneBranch(none, other):
                 self.out.emit("COPY", 1, position)
@@ -361,13 +421,18 @@ class _Emission:
         self.out.branch("TRUE", self._stub(block.number), block.position, exact=True)
 
     def _write_branch_guard(self, block: Block) -> None:
-        """The guard of a branch; True and False pass it without one."""
+        """The guard of a branch; what is often decided by passes it without one."""
         known = Label()
         for value in (True, False):
             self.out.emit("COPY", 1, block.position)
             self.out.load_const(value, block.position)
             self.out.emit("IS_OP", 0, block.position)
             self.out.branch("TRUE", known, block.position, exact=True)
+        self.out.emit("COPY", 1, block.position)
+        self.out.load_attribute("__class__", block.position)
+        self.out.load_const(_READABLE, block.position)
+        self.out.emit("CONTAINS_OP", 0, block.position)
+        self.out.branch("TRUE", known, block.position, exact=True)
         self._write_guard(block, self.hooks.guard)
         self.out.place(known)
 

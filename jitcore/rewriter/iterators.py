@@ -8,15 +8,20 @@ As ordinary iterators they work where their length is known: in comprehensions, 
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from jitcore.array import Array
 from jitcore.core.trace import Tracer
+from jitcore.rewriter.handles import Handle, current
 
 
 class TracedIterator:
-    """An iterator with leaves: `children()`, their `structure()`, and `rebuild(leaves)`."""
+    """An iterator with leaves: `children()`, their `structure()`, and `rebuild(leaves)`. Where it `is_known`,
+    Python could go through it instead, by what `read()` returns."""
+
+    is_known = False
 
     def __iter__(self):
         return self
@@ -33,24 +38,32 @@ class TracedIterator:
     def has_next(self):
         raise NotImplementedError
 
+    def count_left(self) -> int | None:
+        """The number of elements to come, where it is known."""
+        return None
+
     def advance(self) -> tuple[Any, TracedIterator]:
         raise NotImplementedError
 
 
 class CountIterator(TracedIterator):
-    """The elements start + i * step for i from `position` to `count`, None for no end."""
+    """The elements start + i * step for i from `position` to `count`, None for no end.
 
-    def __init__(self, start, step, count, position=0):
-        self.start, self.step, self.count, self.position = start, step, count, position
+    stop: the bound that the elements do not reach, where it is known better than by `count`."""
+
+    def __init__(self, start, step, count, position=0, stop=None):
+        self.start, self.step, self.count, self.position, self.stop = start, step, count, position, stop
 
     @property
     def is_known(self) -> bool:
         """Whether Python could go through it instead."""
-        return self.count is not None and not any(
-            isinstance(x, Array) for x in (self.start, self.step, self.count, self.position))  # fmt: skip
+        numbers = self.start, self.step, self.count, self.position
+        return not any(isinstance(number, (Array, Handle)) for number in numbers)
 
     def read(self) -> Iterator[int]:
         """The ordinary iterator over the rest."""
+        if self.count is None:
+            return itertools.count(self.start + self.position * self.step, self.step)
         places = range(self.start, self.start + self.count * self.step, self.step)
         return iter(places[self.position :])
 
@@ -58,17 +71,38 @@ class CountIterator(TracedIterator):
         return [self.position]
 
     def structure(self) -> Any:
-        return "range", *(id(x) if isinstance(x, Array) else x for x in (self.start, self.step, self.count))
+        return "range", *map(_identify, (self.start, self.step, self.count))
 
     def rebuild(self, children: Sequence) -> CountIterator:
-        return CountIterator(self.start, self.step, self.count, children[0])
+        return CountIterator(self.start, self.step, self.count, children[0], self.stop)
 
     def has_next(self):
         return self.count is None or self.position < self.count
 
+    def count_left(self) -> int | None:
+        left = None if self.count is None else self.count - self.position
+        return max(left, 0) if isinstance(left, int) else None
+
     def advance(self):
-        element = self.start + self.position * self.step
-        return element, CountIterator(self.start, self.step, self.count, self.position + 1)
+        mode, place = current.mode, self.position
+        if mode is None:
+            distance = place if isinstance(self.step, int) and self.step == 1 else place * self.step
+            is_first = isinstance(self.start, int) and self.start == 0
+            return distance if is_first else self.start + distance, self.rebuild([place + 1])
+        place = mode.bound_index(place, 0, None if self.count is None else self.count - 1)
+        element = mode.bound_index(self.start + place * self.step, *self._find_bounds())
+        return element, self.rebuild([place + 1])
+
+    def _find_bounds(self) -> tuple[Any, Any]:
+        """The least and the greatest element; None for what is not known."""
+        if isinstance(self.step, (Array, Handle)):
+            is_up = isinstance(self.step, Handle) and self.step > 0
+            return (self.start, self.stop - 1) if is_up is True and self.stop is not None else (None, None)
+        if self.stop is not None:
+            last = self.stop - 1 if self.step > 0 else self.stop + 1
+        else:
+            last = None if self.count is None else self.start + (self.count - 1) * self.step
+        return (self.start, last) if self.step > 0 else (last, self.start)
 
     def __next__(self):
         if not self.has_next():  # raises where that is traced
@@ -78,11 +112,25 @@ class CountIterator(TracedIterator):
         return element
 
 
+def _identify(value) -> Any:
+    """Equal for numbers that are one number."""
+    return id(value) if isinstance(value, (Array, Handle)) else value
+
+
 class SequenceIterator(TracedIterator):
     """The elements along the first axis of an array."""
 
-    def __init__(self, array: Array, position=0):
+    def __init__(self, array: Array | Handle, position=0):
         self.array, self.position = array, position
+
+    @property
+    def is_known(self) -> bool:
+        """Whether Python could go through it instead."""
+        return isinstance(self.array.shape[0], int) and not isinstance(self.position, (Array, Handle))
+
+    def read(self) -> Iterator:
+        """The ordinary iterator over the rest."""
+        return (self.array[i] for i in range(self.position, self.array.shape[0]))
 
     def children(self) -> list:
         return [self.position]
@@ -96,8 +144,15 @@ class SequenceIterator(TracedIterator):
     def has_next(self):
         return self.position < self.array.shape[0]
 
+    def count_left(self) -> int | None:
+        left = self.array.shape[0] - self.position
+        return left if isinstance(left, int) else None
+
     def advance(self):
-        return self.array[self.position], SequenceIterator(self.array, self.position + 1)
+        place = self.position
+        if current.mode is not None:
+            place = current.mode.bound_index(place, 0, self.array.shape[0] - 1)
+        return self.array[place], SequenceIterator(self.array, self.position + 1)
 
     def __next__(self):
         if not self.has_next():
@@ -126,6 +181,19 @@ class JointIterator(TracedIterator):
             parts.append(part.rebuild(rest[:count]))
             del rest[:count]
         return JointIterator(parts)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether Python could go through it instead."""
+        return all(part.is_known for part in self.parts)
+
+    def read(self) -> Iterator:
+        """The ordinary iterator over the rest."""
+        return zip(*[part.read() for part in self.parts])
+
+    def count_left(self) -> int | None:
+        counts = [part.count_left() for part in self.parts if getattr(part, "count", 0) is not None]
+        return min(counts) if counts and None not in counts else None
 
     def has_next(self):
         found: Any = True
@@ -159,7 +227,7 @@ def as_traced_iterator(value) -> TracedIterator | None:
     """A traced iterator over something, or None where there is none."""
     if isinstance(value, TracedIterator):
         return value
-    if isinstance(value, Tracer):
+    if isinstance(value, Tracer) or isinstance(value, Handle) and getattr(value, "shape", ()):
         return SequenceIterator(value)
     if isinstance(value, TracedIterable):
         return iter(value)
@@ -212,6 +280,12 @@ def copy_iterator(iterator):
     if isinstance(iterator, TracedIterator) or not isinstance(iterator, Iterator):
         return iterator
     return SharedIterator(iterator, [])
+
+
+def is_copyable(value) -> bool:
+    """Whether a value is an ordinary iterator of which `copy_iterator` makes another, without sharing."""
+    return isinstance(value, _PLAIN) or isinstance(value, _COMPOUND) and all(
+        map(is_copyable, value.__reduce__()[1]))  # fmt: skip
 
 
 def is_same_position(one, other) -> bool:

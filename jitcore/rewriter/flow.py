@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jitcore.rewrite.blocks import Graph, is_site, stack_effect
-from jitcore.rewrite.dominators import (
+from jitcore.rewriter.blocks import Graph, is_site, stack_effect
+from jitcore.rewriter.dominators import (
     ROOT,
     Node,
     dominates,
@@ -18,7 +18,7 @@ from jitcore.rewrite.dominators import (
     list_successors,
     reverse_edges,
 )
-from jitcore.rewrite.instructions import ForIter, Instruction
+from jitcore.rewriter.instructions import ForIter, Instruction
 
 #: Ends of ways through a loop's body or a function: the next iteration, a return, and what is behind both.
 AGAIN, RETURNED, END = "again", "returned", "end"
@@ -71,6 +71,7 @@ class Flow:
         self.loops = self._find_loops()
         self.loop_of = {number: self._find_innermost(number) for number in graph.blocks}
         self._ways: dict[int | None, dict[Node, list[Node]]] = {}
+        self._behind: dict[int, dict[Node, Node]] = {}  # by header: what all ways from a block come to next
         self._joins: dict[tuple, int | None] = {}
         self.join: dict[int, int | None] = {}
         self.leaves: dict[int, bool] = {}
@@ -137,10 +138,9 @@ class Flow:
         self.join[number] = self.find_join(self.graph.blocks[number].successors, loop)
         self.leaves[number] = False
         if loop is not None:
-            ways = self.list_ways(loop)
-            reached = find_reachable(ways, [number])
-            backwards = reverse_edges({node: ways[node] for node in reached})
-            behind = find_dominators(backwards, END).get(number, END) if END in reached else END
+            if loop.header not in self._behind:
+                self._behind[loop.header] = find_dominators(reverse_edges(self.list_ways(loop)), END)
+            behind = self._behind[loop.header].get(number, END)
             self.leaves[number] = behind in (END, RETURNED) or isinstance(behind, tuple)
 
     def list_ways(self, loop: Loop | None) -> dict[Node, list[Node]]:

@@ -11,10 +11,15 @@ from __future__ import annotations
 import operator
 import threading
 import types
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from jitcore.rewrite.emission import UNDEFINED
+import numpy as np
+
+from jitcore.core.trace import JaxprTrace
+from jitcore.rewriter.emission import UNDEFINED
+from jitcore.rewriter.handles import Handle
+from jitcore.rewriter.iterators import copy_iterator, is_copyable, is_same_position
 
 
 class Location:
@@ -22,6 +27,17 @@ class Location:
 
     name = "value"
     key: tuple
+
+    def is_new_in(self, trace: JaxprTrace) -> bool | None:
+        """For the memory of handles, whether it was made while a trace was being recorded: nothing is left
+        of it outside. None for other places."""
+        return None
+
+    def merge_parts(self, arms: Sequence, values: Sequence, add_output: Callable) -> Callable | None:
+        """For the memory of handles, how to put together what two arms left there from parts: a function from
+        the outputs of the `cond`. add_output(one, other, type): adds such an output. None for other places.
+        """
+        return None
 
     def read(self) -> Any:
         raise NotImplementedError
@@ -87,6 +103,19 @@ class GlobalLocation(ItemLocation):
         self.name = name
 
 
+class ArrayLocation(Location):
+    """The elements of a NumPy array, which are Python's: no traced value fits in."""
+
+    def __init__(self, array: np.ndarray):
+        self.array, self.key, self.name = array, ("ndarray", id(array)), "NumPy array"
+
+    def read(self):
+        return self.array.copy()
+
+    def write(self, value):
+        self.array[...] = value
+
+
 class ContainerLocation(Location):
     """The contents of a list, dict or set."""
 
@@ -120,7 +149,8 @@ def record(location: Location) -> None:
 
 
 # -- containers ---------------------------------------------------------------------------------------------
-_MAX_DEPTH, _MAX_ITEMS = 4, 20_000
+#: How deep containers are searched, and how many items.
+MAX_DEPTH, _MAX_ITEMS = 4, 20_000
 _CONTAINERS = (list, dict, set)
 
 
@@ -131,36 +161,52 @@ class Snapshot:
 
     def __init__(self, roots: Iterable[Any]):
         self._copies: list[tuple[Any, Any]] = []
+        roots = list(roots)
+        self._iterators = [(root, copy_iterator(root)) for root in roots if is_copyable(root)]
         self.reached: dict[int, Any] = {}
         waiting, count = [(root, 0) for root in roots], 0
         while waiting and count < _MAX_ITEMS:
             value, depth = waiting.pop()
-            children = _list_children(value)
+            children = list_children(value)
             if children is None or id(value) in self.reached:
                 continue
             self.reached[id(value)] = value
             if type(value) in _CONTAINERS:
                 self._copies.append((value, type(value)(value)))
             count += len(children)
-            if depth < _MAX_DEPTH:
+            if depth < MAX_DEPTH:
                 waiting += [(child, depth + 1) for child in children]
 
-    def roll_back(self) -> list[tuple[Any, Any]]:
-        """Gives containers their old contents. Returns: those that had others, and these."""
+    def find_advanced(self) -> Any:
+        """An iterator among the roots that has come further, or None."""
+        return next((one for one, other in self._iterators if not is_same_position(one, other)), None)
+
+    def read_contents(self) -> dict[int, Any]:
+        """What the containers that have changed hold now, by id."""
+        return {id(container): type(container)(container) for container, copy in self._copies
+                if _has_changed(container, copy)}  # fmt: skip
+
+    def roll_back(self, contents: dict[int, Any]) -> list[tuple[Any, Any]]:
+        """Gives containers their old contents, when stores have been rolled back.
+
+        Returns: those that were changed in other ways than by stores, and their contents before that."""
         changes = []
         for container, copy in self._copies:
             if _has_changed(container, copy):
-                changes.append((container, type(container)(container)))
+                changes.append((container, contents[id(container)]))
                 ContainerLocation(container).write(copy)
         return changes
 
 
-def _list_children(value: Any) -> list | None:
+def list_children(value: Any) -> list | None:
+    """What a container or an object of a Python class holds; None for all else."""
     if type(value) in (list, tuple, set):
         return list(value)
     if type(value) is dict:
         return list(value.values())
-    if hasattr(value, "__dict__") and not isinstance(value, (type, types.ModuleType, types.FunctionType)):
+    if isinstance(value, (Handle, type, types.ModuleType, types.FunctionType)):
+        return None
+    if hasattr(value, "__dict__"):
         return list(vars(value).values())
     return None
 

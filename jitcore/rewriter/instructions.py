@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import NamedTuple
 
-from jitcore.rewrite.versions import (
+from jitcore.rewriter.versions import (
     CACHES,
     COMPARE_TO_BOOL,
     JUMPS,
@@ -129,7 +129,7 @@ def decode(code: CodeType) -> Decoded:
     cells = {*code.co_cellvars, *code.co_freevars}
     begin = next((item.offset for item in raw if item.name == "RESUME"), 0)
     steps = [Step(item.offset, *_normalize(code, item, cells, begin), item.position) for item in raw]
-    return Decoded(steps, list(_read_handlers(code)), _find_loop_exits(raw))
+    return Decoded(steps, list(read_handlers(code)), _find_loop_exits(raw))
 
 
 # -- reading ------------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def _read_raw(code: CodeType) -> Iterator[_Raw]:
         extended, start, at = 0, None, end
 
 
-def _read_handlers(code: CodeType) -> Iterator[HandlerRange]:
+def read_handlers(code: CodeType) -> Iterator[HandlerRange]:
     """Source: Objects/exception_handling_notes.txt of CPython: numbers of 6-bit groups, high ones first."""
     numbers = []
     value = 0

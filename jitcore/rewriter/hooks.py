@@ -6,13 +6,18 @@ result that plain Python would give, or a traced one.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from jitcore.core.trace import JaxprTrace, context
-from jitcore.rewrite.iterators import TracedIterator, as_traced_iterator
-from jitcore.rewrite.journal import (
+from jitcore.rewriter.handles import Handle, current
+from jitcore.rewriter.iterators import TracedIterator, as_traced_iterator
+from jitcore.rewriter.journal import (
+    ArrayLocation,
     AttributeLocation,
     CellLocation,
     GlobalLocation,
@@ -20,7 +25,15 @@ from jitcore.rewrite.journal import (
     logs,
     record,
 )
-from jitcore.rewrite.values import Poison, as_predicate, is_traced, negate
+from jitcore.rewriter.raising import negate, read_variable
+from jitcore.rewriter.values import (
+    Poison,
+    as_predicate,
+    is_traced,
+    is_undecided,
+    wrap_predicate,
+)
+from jitcore.transforms.partial_eval import PartialTrace
 
 
 class _Apply:
@@ -62,13 +75,16 @@ class Hooks(NamedTuple):
     store_attribute: _Apply
     store_item: _Apply
     store_slice: _Apply
-    guard: _Guard = _Guard(is_traced)
+    read_variable: Callable[[str], _Apply]
+    read_item: _Apply
+    note_in_place: _Apply
+    guard: _Guard = _Guard(is_undecided)
     iterator_guard: _Guard = _Guard(lambda value: isinstance(value, TracedIterator))
     poison_guard: _Guard = _Guard(lambda value: type(value) is Poison and value.raise_reason())
 
 
 def _logical_not(value):
-    return negate(as_predicate(value)) if is_traced(value) else not value
+    return wrap_predicate(negate(as_predicate(value))) if is_traced(value) else not value
 
 
 #: A loop over a longer range is compiled as a loop; over a shorter one, Python goes through it.
@@ -76,8 +92,12 @@ MAX_UNROLLED = 16
 
 
 def _make_iterator(value):
-    if is_traced(value) or type(value) is range and len(value) > MAX_UNROLLED and _is_recording():
-        return as_traced_iterator(value)
+    if is_traced(value):
+        found = as_traced_iterator(value)
+        return iter(value) if found is None else found
+    if type(value) is range and _is_recording():
+        limit = MAX_UNROLLED if current.mode is None else current.mode.unrolled
+        return as_traced_iterator(value) if len(value) > limit else iter(value)
     return iter(value)
 
 
@@ -85,7 +105,7 @@ def _is_recording() -> bool:
     """Whether a jaxpr is being recorded, so that it matters how long it gets."""
     trace = context.trace
     while trace is not None:
-        if type(trace) is JaxprTrace:
+        if isinstance(trace, JaxprTrace) and not isinstance(trace, PartialTrace):
             return True
         trace = trace.parent
     return False
@@ -95,13 +115,16 @@ def _contains(pair):
     """`value in container`; one traced comparison for each element where something is traced."""
     value, container = pair
     if is_traced(container):
-        return (container == value).any()
+        return wrap_predicate(as_predicate((container == value).any()))
     if not isinstance(container, (list, tuple)) or not any(map(is_traced, (value, *container))):
         return value in container
     found: Any = False
     for element in container:
-        found = (value == element) | found
-    return found
+        if value is element:
+            return True
+        is_equal = value == element
+        found = (as_predicate(is_equal) if is_traced(is_equal) else is_equal) | found
+    return wrap_predicate(found) if is_traced(found) else found
 
 
 def _is_same(pair):
@@ -110,6 +133,34 @@ def _is_same(pair):
             value.raise_reason()
     one, other = pair
     return one is other
+
+
+@functools.cache
+def _make_reader(name: str) -> _Apply:
+    """What is applied to a variable's value where it may not be bound."""
+    return _Apply(lambda value: read_variable(value, name))
+
+
+def _read_item(pair):
+    """`owner[index]`; an ndarray cannot be indexed by handles itself."""
+    owner, index = pair
+    if type(owner) is np.ndarray and current.mode is not None and _has_handle(index):
+        owner = current.mode.adopt(owner)
+    return owner[index]
+
+
+def _has_handle(index) -> bool:
+    if type(index) is tuple:
+        return any(map(_has_handle, index))
+    if type(index) is slice:
+        return _has_handle((index.start, index.stop, index.step))
+    return isinstance(index, Handle)
+
+
+def _note_in_place(pair):
+    """Before `value += operand`."""
+    if logs.stack and type(pair[0]) is np.ndarray:
+        record(ArrayLocation(pair[0]))
 
 
 # -- stores -------------------------------------------------------------------------------------------------
@@ -135,8 +186,12 @@ def _store_attribute(triple):
 
 def _store_item(triple):
     value, owner, index = triple
+    if type(owner) is np.ndarray and current.mode is not None and (_has_handle(index) or _has_handle(value)):
+        owner = current.mode.adopt(owner)
     if logs.stack and type(owner) in (list, dict) and not isinstance(index, slice) and not is_traced(index):
         record(ItemLocation(owner, index))
+    elif logs.stack and type(owner) is np.ndarray:
+        record(ArrayLocation(owner))
     owner[index] = value
 
 
@@ -151,4 +206,5 @@ def make_hooks(resolve: Callable[[Any], Any]) -> Hooks:
         _Apply(resolve), _Apply(_logical_not), _Apply(_make_iterator), _Apply(_contains),
         _Apply(lambda pair: _logical_not(_contains(pair))), _Apply(_is_same),
         _Apply(lambda pair: not _is_same(pair)), _Apply(_store_cell), _Apply(_store_global),
-        _Apply(_store_attribute), _Apply(_store_item), _Apply(_store_slice))  # fmt: skip
+        _Apply(_store_attribute), _Apply(_store_item), _Apply(_store_slice), _make_reader, _Apply(_read_item),
+        _Apply(_note_in_place))  # fmt: skip

@@ -12,7 +12,7 @@ import bisect
 import dis
 from types import CodeType
 
-from jitcore.rewrite.instructions import (
+from jitcore.rewriter.instructions import (
     CELL_SLOT_OPS,
     NEXT,
     POP_NEXT,
@@ -27,7 +27,7 @@ from jitcore.rewrite.instructions import (
     Terminator,
     decode,
 )
-from jitcore.rewrite.versions import HAS_PRECALL, NULL_BELOW, OPCODES
+from jitcore.rewriter.versions import HAS_PRECALL, NULL_BELOW, OPCODES
 
 VALUE, NULL, MAYBE = "V", "N", "D"
 

@@ -13,15 +13,15 @@ from collections.abc import Callable
 from typing import Any
 
 from jitcore import dtypes
-from jitcore.core.aval import aval_of
-from jitcore.core.trace import Tracer
-from jitcore.rewrite.iterators import (
+from jitcore.rewriter.errors import traced_length_error
+from jitcore.rewriter.handles import current
+from jitcore.rewriter.iterators import (
     CountIterator,
     JointIterator,
     TracedIterable,
     as_traced_iterator,
 )
-from jitcore.rewrite.values import ControlFlowError, as_predicate, is_traced
+from jitcore.rewriter.values import as_predicate, is_traced, type_of, wrap_predicate
 
 
 def _range(*bounds):
@@ -29,18 +29,25 @@ def _range(*bounds):
         return range(*bounds)
     start, stop, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1) if len(bounds) == 2 else bounds
     for bound in (start, stop, step):
-        if isinstance(bound, Tracer) and (bound.shape or not dtypes.is_integer(bound.dtype)):
-            raise TypeError(f"'{aval_of(bound).long()}' object cannot be interpreted as an integer")
-    if is_traced(step):
+        aval = type_of(bound).aval if is_traced(bound) else None
+        if aval is not None and (aval.shape or not dtypes.is_integer(aval.dtype)):
+            raise TypeError(f"'{aval.long()}' object cannot be interpreted as an integer")
+    if current.mode is not None:  # the elements are Python's ints, whatever the bounds are
+        as_int = current.mode.redirects.get(int, lambda bound: bound)
+        start, stop, step = map(as_int, (start, stop, step))
+    if not is_traced(step) and step in (1, -1):
+        count = stop - start if step == 1 else start - stop
+    elif is_traced(step):
         import jitcore.numpy as jnp
 
-        up = jnp.where(step > 0, 1, -1)
+        is_up = step > 0
+        up = (1 if is_up else -1) if isinstance(is_up, bool) else jnp.where(is_up, 1, -1)
         count = (stop - start + step - up) // step
     elif step == 0:
         raise ValueError("range() arg 3 must not be zero")
     else:
         count = (stop - start + (step - 1 if step > 0 else step + 1)) // step
-    return TracedIterable(lambda: CountIterator(start, step, count))
+    return TracedIterable(lambda: CountIterator(start, step, count, 0, stop))
 
 
 def _is_traced_iterable(value) -> bool:
@@ -98,12 +105,12 @@ def _convert(kind: Callable, dtype) -> Callable:
 
 
 def _bool(value=False):
-    return as_predicate(value) if is_traced(value) else bool(value)
+    return wrap_predicate(as_predicate(value)) if is_traced(value) else bool(value)
 
 
 def _len(value):
     if isinstance(value, TracedIterable):
-        raise ControlFlowError("len() of a range whose bounds are traced")
+        raise traced_length_error()
     return len(value)
 
 

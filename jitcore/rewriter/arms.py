@@ -1,0 +1,154 @@
+"""Arms: the sides of a traced decision and the bodies of traced loops, each traced by itself.
+
+In: a function that drives the code from a point to one of several exits. Out: an `Arm`: what it computed, and
+what it changed, which has been rolled back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from jitcore import dtypes
+from jitcore.array import Array
+from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.jaxpr import DebugInfo, Jaxpr
+from jitcore.core.trace import JaxprTrace, context, set_current_trace
+from jitcore.lax.cond import cond, join_consts
+from jitcore.lax.control import TracedFunction
+from jitcore.lax.define import cast
+from jitcore.rewriter.emission import UNDEFINED, Point
+from jitcore.rewriter.handles import LeafType
+from jitcore.rewriter.journal import (
+    AttributeLocation,
+    ItemLocation,
+    Location,
+    Snapshot,
+    logs,
+)
+from jitcore.rewriter.raising import check_callers, fail, is_explicit, note_place
+from jitcore.rewriter.values import (
+    Flat,
+    is_made_in,
+)
+
+#: The variable that holds what a function returns.
+RESULT = "$result"
+
+KIND = LeafType(ShapedArray((), dtypes.int32))
+
+
+class Outcome(NamedTuple):
+    """How a piece of code ended.
+
+    kinds: the exits that it may have reached; state: variables by name, stack slots as `slot@block`; kind:
+    the number of the exit that was reached, a traced int32, where there are several.
+    """
+
+    kinds: tuple[Point, ...]
+    state: dict[str, Any]
+    kind: Any = None
+
+
+class Arm:
+    """One side, traced. Its effects on Python objects have been rolled back.
+
+    Attributes:
+        state: `Flat`s by name; stores: changed locations by key, with the `Flat` of their new value.
+        changes: containers that changed in other ways by id, with the `Flat` of their new contents.
+        error: the exception that the user's code raises in it whenever it runs, or None; then there is no
+            outcome, and nothing is left of what it changed.
+        advanced: an iterator of Python's that it has advanced, or None.
+    """
+
+    def __init__(self, trace: JaxprTrace, outcome: Outcome):
+        self.trace, self.kinds, self.kind = trace, outcome.kinds, outcome.kind
+        self.state = {name: Flat(value) for name, value in outcome.state.items()}
+        self.stores: dict[tuple, tuple[Location, Flat]] = {}
+        self.changes: dict[int, tuple[Any, Flat]] = {}
+        self.error: BaseException | None = None
+        self.advanced: Any = None
+
+    def made(self, leaf) -> bool:
+        """Whether a value was computed in this arm."""
+        return is_made_in(leaf, self.trace)
+
+    @contextlib.contextmanager
+    def resume(self) -> Iterator[None]:
+        """Within, the arm's trace is current, and handles' memory holds what it held at the arm's end."""
+        memory = [(location, location.read(), flat.value) for location, flat in self.stores.values()
+                  if location.is_new_in(self.trace) is not None]  # fmt: skip
+        with set_current_trace(self.trace):
+            try:
+                for location, _, new in memory:
+                    location.write(new)
+                yield
+            finally:
+                for location, old, _ in memory:
+                    location.write(old)
+
+    def close(self, outs: Sequence) -> TracedFunction:
+        with set_current_trace(self.trace):
+            jaxpr, consts = self.trace.close(outs)
+        return TracedFunction(jaxpr, consts, None, None)
+
+    def list_values(self) -> list:
+        """What is left of it: values of variables and of changed places."""
+        changed = [*self.stores.values(), *self.changes.values()]
+        return [flat.value for flat in (*self.state.values(), *(flat for _, flat in changed))]
+
+
+def run_arm(run: Callable[[JaxprTrace], Outcome], roots: Iterable[Any], info: DebugInfo) -> Arm:
+    """Traces `run(trace)` in a sub-trace, which stays open for the arm's outputs."""
+    snapshot, trace, log = Snapshot(roots), JaxprTrace(info, context.trace), {}
+    logs.stack.append(log)
+    arm = None
+    try:
+        with set_current_trace(trace):
+            arm = Arm(trace, run(trace))
+            arm.advanced = snapshot.find_advanced()
+            for key, (location, old) in log.items():
+                if not _is_new(location, old, trace, snapshot):
+                    arm.stores[key] = (location, Flat(location.read()))
+    except Exception as error:
+        if not is_explicit(error):
+            raise
+        check_callers(error)
+        arm = Arm(trace, Outcome((), {}))
+        arm.error = error
+    finally:
+        logs.stack.pop()
+        contents = snapshot.read_contents()
+        for location, old in reversed(log.values()):
+            if not location.is_new_in(trace):
+                location.write(old)
+        changes = snapshot.roll_back(contents)
+        if arm is None:
+            trace.abandon()
+    if arm.error is None:
+        arm.changes = {id(container): (container, Flat(contents)) for container, contents in changes}
+        arm.stores = {key: store for key, store in arm.stores.items()
+                      if id(getattr(store[0], "owner", None)) not in arm.changes}  # fmt: skip
+    return arm
+
+
+def raise_where(predicate: Array | bool, arm: Arm) -> None:
+    """Records that an arm, which raises, runs where a predicate holds."""
+    effects = arm.close([])
+    if effects.jaxpr.effects and predicate is not True:
+        branches, consts = join_consts([TracedFunction(Jaxpr([], [], [], []), [], None, None), effects])
+        index = cast(predicate, aval_of(predicate), dtypes.int32, False)
+        cond.primitive.bind(index, *consts, branches=branches)
+    note_place(arm.error)
+    fail(predicate, arm.error)
+
+
+def _is_new(location: Location, old: Any, trace: JaxprTrace, snapshot: Snapshot) -> bool:
+    """Whether a store went into an object made in the arm, so that nothing is left of it outside."""
+    is_new = location.is_new_in(trace)
+    if is_new is not None:
+        return is_new
+    if old is not UNDEFINED or not isinstance(location, (AttributeLocation, ItemLocation)):
+        return is_made_in(old, trace)
+    return id(location.owner) not in snapshot.reached

@@ -1,0 +1,95 @@
+"""Carries: what the body of a traced loop changes, one value for each variable or place.
+
+In: values before the loop and behind an iteration. Out: the types with which they are carried, and values
+made from what the loop gives.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from jitcore.array import Array
+from jitcore.rewriter.journal import Location
+from jitcore.rewriter.raising import MaybeUnbound, negate
+from jitcore.rewriter.values import Flat, as_flag, count_memory, make_zeros, memory_of, type_of, wrap
+
+#: What is carried: a variable by name, or a location by key.
+Key = tuple[str, Any]
+
+
+class Carry:
+    """One value that the body changes.
+
+    Attributes:
+        types: of its leaves, None for those that are no numbers.
+        shared: places of leaves whose memory may be seen under another name too.
+        is_poisoned: whether a Python object of it changes, and cannot be known; changed: from what to what.
+    """
+
+    def __init__(self, flat: Flat, location: Location | None = None):
+        self.flat, self.location = flat, location
+        self.types = [type_of(leaf) for leaf in flat.leaves]
+        self.shared: set[int] = set()
+        self.is_poisoned = False
+        self.changed: tuple[Any, Any] = (None, None)
+
+    def wrap(self, place: int, raw: Array) -> Any:
+        """The value of a leaf that an Array holds."""
+        value = wrap(raw, self.types[place])
+        if place in self.shared:
+            value.mark_shared()
+        return value
+
+    def rebuild(self, raws: Iterable) -> Any:
+        """The value, given an Array for each leaf that has a type."""
+        rest, pairs = iter(raws), enumerate(zip(self.flat.leaves, self.types))
+        return self.flat.rebuild([leaf if leaf_type is None else self.wrap(place, next(rest))
+                                  for place, (leaf, leaf_type) in pairs])  # fmt: skip
+
+
+def count_entries(values: list) -> Counter[int]:
+    """From how many values each memory can be reached."""
+    found: Counter[int] = Counter()
+    for value in values:
+        found.update(count_memory([value]).keys())
+    return found
+
+
+def count_of(counts: Counter[int], leaf: Any) -> int:
+    """How often the memory of a leaf was counted; 0 for a leaf without memory."""
+    memory = memory_of(leaf)
+    return 0 if memory is None else counts[id(memory)]
+
+
+def bind_if(begins: Array | bool, value: Any) -> Any:
+    """A variable that the body binds, behind a loop that may have no iteration."""
+    if begins is True:
+        return value
+    if type(value) is MaybeUnbound:
+        return MaybeUnbound(value.value, as_flag(value.is_unbound) | as_flag(negate(begins)))
+    return MaybeUnbound(value, begins, False)
+
+
+def is_same(one: Flat, other: Flat) -> bool:
+    """Whether two values are one, or are put together of the same leaves."""
+    if one.value is other.value:
+        return True
+    if type(one.value) is MaybeUnbound and one.value.value is other.value:
+        return True  # bound before, so bound
+    return one.structure == other.structure and all(map(operator.is_, one.leaves, other.leaves))
+
+
+def make_unbound(name: str, value: Any) -> Any:
+    """What a variable is before the iteration that binds it to something of this type."""
+    flat = Flat(value.value if type(value) is MaybeUnbound else value)
+    blank = flat.rebuild(list(map(make_blank, flat.leaves)))
+    return blank if name[0] == "$" else MaybeUnbound(blank, True)
+
+
+def make_blank(leaf):
+    """Stands for a variable of this type that is not bound yet."""
+    leaf_type = type_of(leaf)
+    return leaf if leaf_type is None else wrap(make_zeros(leaf_type.aval), leaf_type)

@@ -1,0 +1,170 @@
+"""Rewritten functions: from a Python function to one whose control flow may depend on traced values.
+
+In: a function, method, partial or callable object. Out: a function of the same signature, which runs its own
+code where nothing is traced. Each code object is analysed once; what a rewritten function calls is rewritten
+when it is called.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+import warnings
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from jitcore.core.source import locate_function
+from jitcore.rewriter.driver import Driver
+from jitcore.rewriter.emission import UNDEFINED, Suspended, Template
+from jitcore.rewriter.entry import Entry
+from jitcore.rewriter.handles import Mode, current
+from jitcore.rewriter.hooks import make_hooks
+from jitcore.rewriter.instructions import Unsupported
+from jitcore.rewriter.redirects import REDIRECTS
+from jitcore.rewriter.user_code import is_user_code
+from jitcore.rewriter.versions import SUPPORTED, VERSION
+
+_KEPT = "__jitcore_rewritten__"
+#: A function with this attribute is never rewritten.
+_MARK = "__jitcore_original__"
+
+
+def rewrite_function(fun: Callable) -> Callable:
+    """The same function, whose `if`, `while` and `for` work on traced values, as `cond` and `while_loop`.
+
+    On values that Python can read it runs as it always did. A function that cannot be rewritten (a generator,
+    a coroutine, C code) is returned unchanged, with a warning.
+    """
+    resolved = resolve(fun, is_asked_for=True)
+    if resolved is fun and isinstance(fun, types.FunctionType) and not {_KEPT, _MARK} & fun.__dict__.keys():
+        reason = _find_template(fun.__code__)
+        name, place = locate_function(fun)
+        warnings.warn(f"{name} at {place} is not rewritten: {reason}", RuntimeWarning, stacklevel=2)
+    return resolved
+
+
+def resolve(callee: Any, *, is_asked_for: bool = False) -> Any:
+    """What a rewritten function calls instead of a callable: its rewritten form, a redirect, or itself."""
+    kind = type(callee)
+    if current.mode is not None:
+        found = _find_redirect(callee)
+        if found is not None:
+            return found
+    if kind is types.FunctionType:
+        return _rewrite(callee, is_asked_for)
+    if kind is types.MethodType:
+        function = resolve(callee.__func__, is_asked_for=is_asked_for)
+        return callee if function is callee.__func__ else types.MethodType(function, callee.__self__)
+    if kind is functools.partial:
+        function = resolve(callee.func, is_asked_for=is_asked_for)
+        if function is callee.func:
+            return callee
+        return functools.partial(function, *callee.args, **callee.keywords)
+    found = _find_redirect(callee)
+    if found is not None:
+        return found
+    call = kind.__dict__.get("__call__")
+    if kind is not type and isinstance(call, types.FunctionType) and is_user_code(call.__code__):
+        return types.MethodType(_rewrite(call, is_asked_for), callee)
+    return callee
+
+
+def _find_redirect(callee: Any) -> Any:
+    """What the mode, or else Python's own functions, have in place of a callable; None where nothing."""
+    try:
+        found = None if current.mode is None else current.mode.redirects.get(callee)
+        return REDIRECTS.get(callee) if found is None else found
+    except TypeError:  # not hashable
+        return None
+
+
+@functools.lru_cache(maxsize=1000)
+def _find_template(code: types.CodeType) -> tuple[Template, Entry] | str:
+    """The template and the entry of a code object, or why it has none."""
+    try:
+        if VERSION not in SUPPORTED:
+            raise Unsupported(f"Python {VERSION[0]}.{VERSION[1]} is not supported")
+        template = Template(code, HOOKS)
+    except Unsupported as reason:
+        return str(reason)
+    return template, Entry(code, template.arguments)
+
+
+def _rewrite(function: types.FunctionType, is_asked_for: bool) -> types.FunctionType:
+    kept = function.__dict__.get(_KEPT)
+    if kept is not None and (function is kept.original or function is kept.made):
+        return kept.made
+    if _MARK in function.__dict__ or not (is_asked_for or is_user_code(function.__code__)):
+        return function
+    found = _find_template(function.__code__)
+    if isinstance(found, str):
+        return function
+    template, entry = found
+    kept = _Kept(function)
+    code = entry.make_code(_Runner(template, kept))
+    made = types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__,
+                              function.__closure__)  # fmt: skip
+    made.__kwdefaults__ = function.__kwdefaults__
+    functools.update_wrapper(made, function)
+    made.__dict__[_KEPT] = function.__dict__[_KEPT] = kept
+    kept.made = made
+    return made
+
+
+class _Kept:
+    """A function, its rewritten form, and the function with many entries that this runs. It is an attribute
+    of the first two, so that all live as long as each other; `functools.wraps` copies it to other functions,
+    for which it says nothing."""
+
+    __slots__ = ("original", "made", "function", "__weakref__")
+
+    def __init__(self, original: types.FunctionType | None = None):
+        self.original, self.made, self.function = original, None, None
+
+    def __reduce__(self):
+        return _Kept, ()
+
+
+def make_function(template: Template, original: types.FunctionType, cells: tuple, mode: Mode | None):
+    """The function with many entries of one activation. cells: of its own variables."""
+    namespace, closure = original.__globals__, original.__closure__ or ()
+    if mode is not None:
+        namespace, closure = mode.namespace_of(original), mode.cells_of(original)
+    made = types.FunctionType(template.code, namespace, original.__name__, None, (*closure, *cells) or None)
+    made.__qualname__ = original.__qualname__
+    return made
+
+
+class _Runner:
+    """Runs a function's code with many entries, given the tuple of its arguments. It is a constant of the
+    entry's code, in which the garbage collector sees no references: so it refers weakly to the function."""
+
+    __slots__ = ("template", "kept")
+
+    def __init__(self, template: Template, kept: _Kept):
+        self.template, self.kept = template, weakref.ref(kept)
+
+    def __call__(self, arguments: tuple) -> Any:
+        template, kept = self.template, self.kept()
+        function = kept.function
+        if function is None or current.mode is not None:  # a mode has global names and cells of its own
+            function = make_function(template, kept.original, self._make_cells(arguments), current.mode)
+            if not template.cells and current.mode is None:
+                kept.function = function
+        state = arguments
+        if template.places is not None:
+            state = tuple([arguments[place] if place >= 0 else UNDEFINED for place in template.places])
+        first = arguments[0] if arguments else None
+        result = function(first, template.entry, state, None)
+        if type(result) is not Suspended:
+            return result
+        return Driver(template, function, arguments).finish(result)
+
+    def _make_cells(self, arguments: tuple) -> tuple:
+        given = dict(zip(self.template.arguments, arguments))
+        return tuple([types.CellType(given[name]) if name in given else types.CellType()
+                      for name in self.template.cells])  # fmt: skip
+
+
+HOOKS = make_hooks(resolve)

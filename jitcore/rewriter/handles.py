@@ -1,0 +1,156 @@
+"""Handles: traced values that stand for Python and NumPy objects with rules of their own.
+
+In: nothing. Out: what the driver asks of such values (`Handle`), of their types (`LeafType`, `Kind`), and of
+the meaning that plain numbers and library functions have (`Mode`). Without a mode the rewriter has JAX's
+semantics: what is traced is an `Array`. A mode gives others (`jitcore.functionalize`: those of NumPy).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from types import CellType, FunctionType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jitcore.array import Array
+from jitcore.core.aval import ShapedArray
+
+
+class ConflictError(Exception):
+    """Two values cannot become one. The text is the middle of a sentence."""
+
+
+class Kind:
+    """What the values of a leaf type are to Python. Kinds are compared by `==`."""
+
+    def join(self, aval: ShapedArray, other: LeafType) -> LeafType:
+        """The type of a value that may be of either type. Raises: ConflictError."""
+        raise NotImplementedError
+
+    def wrap(self, raw: Array, aval: ShapedArray) -> Any:
+        """The value of this kind that an Array holds."""
+        raise NotImplementedError
+
+
+class LeafType(NamedTuple):
+    """Type of a value that a `cond` or a loop may carry. kind: None for an Array itself."""
+
+    aval: ShapedArray
+    kind: Kind | None = None
+
+
+class Handle:
+    """A traced value that is no bare Array: an ndarray with memory, a NumPy scalar, a Python number."""
+
+    __slots__ = ()
+
+    @property
+    def leaf_type(self) -> LeafType:
+        raise NotImplementedError
+
+    def read(self) -> Array:
+        """The value as an Array under the current trace."""
+        raise NotImplementedError
+
+    def is_same(self, other: Handle) -> bool:
+        """Whether both are one value, now and later."""
+        raise NotImplementedError
+
+    def is_made_in(self, trace) -> bool:
+        """Whether the value was computed while a trace was being recorded."""
+        raise NotImplementedError
+
+    def as_predicate(self) -> Array | bool:
+        """Its truth as a traced bool scalar, or as a bool where it is known."""
+        raise NotImplementedError
+
+    @property
+    def memory(self) -> Any:
+        """What handles on the same mutable memory have in common (compared by identity); None where the
+        value cannot change."""
+        return None
+
+    def mark_shared(self) -> None:
+        """From now on the memory may be that of another handle, depending on the way that was taken: what
+        would have to be seen through both raises."""
+
+
+class CompoundHandle(Handle):
+    """A handle that several values are carried for, as for a tuple: an array and the number of its
+    elements."""
+
+    __slots__ = ()
+
+    def children(self) -> list:
+        """The values that it is made of."""
+        raise NotImplementedError
+
+    def structure(self) -> Any:
+        """Equal for handles that are put together alike."""
+        raise NotImplementedError
+
+    def rebuild(self, children: Sequence) -> CompoundHandle:
+        raise NotImplementedError
+
+    def join_structure(self, other: Any) -> Callable[[Any], CompoundHandle] | None:
+        """A function that gives this handle and another value the same structure, in memory of their own;
+        None where that cannot be."""
+        return None
+
+
+class Mode:
+    """The semantics under which rewritten code is traced.
+
+    Attributes:
+        redirects: what rewritten code calls instead of a function.
+        failure: the location (`journal.Location`) of the flag that `fail` sets, or None: a loop that need not
+            end otherwise ends with the iteration that sets it.
+        unrolled: Python goes through ranges up to this length; longer ones are compiled as loops.
+    """
+
+    redirects: Mapping[Any, Callable] = {}
+    failure: Any = None
+    unrolled: int = 2
+
+    def type_of(self, leaf: Any) -> LeafType | None:
+        """The type of a plain value (no Handle) when it is carried; None for what cannot be."""
+        raise NotImplementedError
+
+    def convert(self, leaf: Any, aval: ShapedArray) -> Array:
+        """A plain value or a Handle as an Array of this type."""
+        raise NotImplementedError
+
+    def is_equal(self, one: Array, other: Array) -> bool:
+        """Whether two Arrays that handles are made of are known to be equal."""
+        return one is other
+
+    def bound_index(self, element: Any, low: Any, high: Any) -> Any:
+        """An element of a range, of which it is known that low <= element <= high."""
+        return element
+
+    def fail(self, predicate: Any, error: BaseException) -> bool:
+        """Notes that Python would raise where a predicate holds (True: whenever this code is reached).
+
+        Returns: whether that can be found out when the program runs; else the error is raised now."""
+        return False
+
+    def adopt(self, array: np.ndarray) -> Any:
+        """What stands for an ndarray of the program's that meets a handle."""
+        return array
+
+    def namespace_of(self, function: FunctionType) -> dict[str, Any]:
+        """The global names that a function sees; a subclass of dict may note what is read."""
+        return function.__globals__
+
+    def cells_of(self, function: FunctionType) -> tuple[CellType, ...]:
+        """The cells of a function's free variables."""
+        return function.__closure__ or ()
+
+
+class _Current(threading.local):
+    mode: Mode | None = None
+
+
+current = _Current()

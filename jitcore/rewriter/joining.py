@@ -1,0 +1,329 @@
+"""Joining: two arms of a traced decision become one `cond`, and their states one state.
+
+In: two `Arm`s and the predicate. Out: an `Outcome` whose values hold whichever side is taken. An arm that
+raises has no values: the other one's go on.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from jitcore import dtypes
+from jitcore.array import Array
+from jitcore.core.aval import aval_of
+from jitcore.core.jaxpr import eval_jaxpr
+from jitcore.core.trace import JaxprTrace, context, set_current_trace
+from jitcore.lax import elementwise
+from jitcore.lax.cond import cond, join_consts
+from jitcore.lax.control import TracedFunction
+from jitcore.lax.define import cast
+from jitcore.rewriter import errors
+from jitcore.rewriter.arms import KIND, RESULT, Arm, Outcome, raise_where
+from jitcore.rewriter.emission import UNDEFINED
+from jitcore.rewriter.errors import Place
+from jitcore.rewriter.handles import ConflictError, LeafType
+from jitcore.rewriter.journal import ArrayLocation, ContainerLocation, ItemLocation, Location, record
+from jitcore.rewriter.raising import MaybeUnbound, negate
+from jitcore.rewriter.values import (
+    Flat,
+    Poison,
+    as_flag,
+    convert,
+    count_memory,
+    is_same_leaf,
+    join_types,
+    make_zeros,
+    memory_of,
+    type_of,
+    wrap,
+)
+
+Read = Callable[[Sequence], Any]
+
+
+class _Merge:
+    """Collects what differs between two arms as outputs of a `cond`.
+
+    outputs: for each output both arms' values (UNDEFINED for none) and its type; has_conflict: whether a
+    Python value differs.
+    """
+
+    def __init__(self, predicate, first: Arm, second: Arm, place: Place):
+        self.predicate, self.arms, self.place = predicate, (first, second), place
+        self.outputs: list[tuple[Any, Any, LeafType]] = []
+        self.has_conflict = False
+        self._reads: dict[tuple[int, int], Read] = {}
+
+    def add_output(self, one, other, leaf_type: LeafType) -> Read:
+        self.outputs.append((one, other, leaf_type))
+        return lambda values, place=len(self.outputs) - 1: values[place]
+
+    def join_leaves(self, one, other, leaf_type: LeafType) -> Read:
+        """An output; two names of one object in both arms are names of one object behind them."""
+        key = id(one), id(other)
+        if key not in self._reads:
+            self._reads[key] = self.add_output(one, other, leaf_type)
+        return self._reads[key]
+
+    def merge_leaves(self, one, other, name: str) -> Read:
+        if one is UNDEFINED or other is UNDEFINED:
+            return self._merge_single(one, other)
+        if is_same_leaf(one, other):
+            return lambda values: one
+        for leaf in (one, other):
+            if isinstance(leaf, Poison):
+                self.has_conflict = True
+                return lambda values: leaf
+        types = type_of(one), type_of(other)
+        if types[0] is None or types[1] is None:
+            return self._conflict(errors.branch_values_error, name, one, other)
+        try:
+            return self.join_leaves(one, other, join_types(*types))
+        except ConflictError as conflict:
+            return self._conflict(errors.branch_types_error, name, str(conflict))
+
+    def _merge_single(self, one, other) -> Read:
+        """A value that only one arm has: what lies behind does not read it when the other was taken."""
+        arm, leaf = (self.arms[1], other) if one is UNDEFINED else (self.arms[0], one)
+        leaf_type = type_of(leaf)
+        if leaf_type is None or not arm.made(leaf):
+            return lambda values: leaf
+        return self.join_leaves(one, other, leaf_type)
+
+    def _conflict(self, make_error: Callable[..., Exception], *args: Any) -> Read:
+        """A value that cannot be known behind the condition, and why."""
+        self.has_conflict = True
+        poison = Poison(functools.partial(make_error, *args, self.place))
+        return lambda values: poison
+
+    def merge_variable(self, one: Flat | None, other: Flat | None, name: str) -> Read:
+        """As `merge`; a variable that one of the arms may have left unbound says so. None: nothing reads it
+        behind that arm."""
+        pair = one, other
+        flags = [flat is not None and flat.value is UNDEFINED for flat in pair]
+        is_maybe = [flat is not None and type(flat.value) is MaybeUnbound for flat in pair]
+        if not any(flags + is_maybe):
+            return self.merge(one, other, name)
+        values = [Flat(flat.value.value) if maybe else None if flag else flat
+                  for flat, flag, maybe in zip(pair, flags, is_maybe)]  # fmt: skip
+        if values == [None, None]:
+            return lambda found: UNDEFINED
+        read = self.merge(*values, name)
+        if not any(is_maybe):
+            return lambda found: MaybeUnbound(read(found), self.predicate, flags[0])
+        for place, (arm, flat) in enumerate(zip(self.arms, pair)):
+            with set_current_trace(arm.trace):
+                flags[place] = as_flag(flat.value.is_unbound if is_maybe[place] else flags[place])
+        read_flag = self.merge(*map(Flat, flags), name)
+        return lambda found: MaybeUnbound(read(found), read_flag(found))
+
+    def merge(self, one: Flat | None, other: Flat | None, name: str) -> Read:
+        if one is None or other is None:
+            flat = one or other
+            arm = self.arms[0] if other is None else self.arms[1]
+            if not any(map(arm.made, flat.leaves)):
+                return lambda values: flat.value
+            leaves = [(leaf, UNDEFINED) if other is None else (UNDEFINED, leaf) for leaf in flat.leaves]
+        elif one.value is other.value:
+            return lambda values: one.value
+        elif one.structure != other.structure:
+            return self._conflict(errors.branch_structures_error, name, one.value, other.value)
+        else:
+            flat, leaves = one, list(zip(one.leaves, other.leaves))
+        reads = [self.merge_leaves(*pair, name) for pair in leaves]
+        return lambda values: flat.rebuild([read(values) for read in reads])
+
+    def bind(self) -> list:
+        """Ends both arms' traces; returns the outputs of the `cond`."""
+        functions = []
+        for place, arm in reversed(list(enumerate(self.arms))):
+            with arm.resume():
+                outs = [_convert_output(output[place], output[2]) for output in self.outputs]
+            functions.append(arm.close(outs))
+        if not self.outputs and not any(function.jaxpr.effects for function in functions):
+            return []
+        if all(map(_is_cheap, functions)):
+            pairs = zip(*[eval_jaxpr(function.jaxpr, function.consts, []) for function in functions])
+            found = [elementwise.select_n(self.predicate, *pair) for pair in pairs]
+            return [wrap(raw, output[2]) for raw, output in zip(found, self.outputs)]
+        branches, consts = join_consts(functions)
+        index = cast(self.predicate, aval_of(self.predicate), dtypes.int32, False)
+        found = cond.primitive.bind(index, *consts, branches=branches)
+        return [wrap(raw, output[2]) for raw, output in zip(found, self.outputs)]
+
+    def mark_shared(self, values: list, outer: Iterable[Any]) -> None:
+        """Marks memory that became one by value, while one of the two may be seen under another name."""
+        if not any(memory_of(value) is not None for value in values):
+            return
+        elsewhere = count_memory(outer)
+        for place, arm in enumerate(self.arms):
+            holders = count_memory(arm.list_values())
+            for output, value in zip(self.outputs, values):
+                memory = memory_of(output[place])
+                if memory is not None and (id(memory) in elsewhere or holders[id(memory)] > 1):
+                    output[place].mark_shared()
+                    value.mark_shared()
+
+    def abandon(self) -> None:
+        for arm in self.arms:
+            arm.trace.abandon()
+
+
+# What may be computed for both sides: it costs nothing, cannot fail, and its derivative is finite whatever
+# the operands are, so that the side that is not taken does not make NaNs of a derivative.
+_CHEAP = frozenset("""add sub neg abs max min lt le gt ge eq ne and or not xor select_n
+    convert_element_type""".split())
+_MAX_CHEAP = 4
+
+
+def _is_cheap(function: TracedFunction) -> bool:
+    """Whether an arm is a few scalar operations, for which there need be no branch."""
+    jaxpr = function.jaxpr
+    outs = [atom for eqn in jaxpr.eqns for atom in eqn.outvars] + jaxpr.outvars
+    return (len(jaxpr.eqns) <= _MAX_CHEAP and all(eqn.primitive.name in _CHEAP for eqn in jaxpr.eqns)
+            and all(atom.aval.shape == () for atom in outs))  # fmt: skip
+
+
+def _convert_output(leaf, leaf_type: LeafType) -> Array:
+    return make_zeros(leaf_type.aval) if leaf is UNDEFINED else convert(leaf, leaf_type)
+
+
+class Scope(NamedTuple):
+    """What surrounds a decision.
+
+    place: its line. outer: values from which others see what the code's variables hold. names: the variables
+    before it.
+    """
+
+    place: Place
+    outer: Sequence[Any]
+    names: Mapping[str, Any]
+
+
+def merge_arms(predicate, first: Arm, second: Arm, scope: Scope, *, strict: bool = False) -> Outcome | None:
+    """The outcome of taking the first arm where the predicate holds, else the second.
+
+    strict: returns None where a live Python value differs, instead of a value that raises when it is used."""
+    for arm in (first, second):
+        if arm.advanced is not None:
+            raise errors.iterator_error(errors.name_container(arm.advanced, scope.names), scope.place)
+        for location, _ in arm.stores.values():
+            if isinstance(location, ArrayLocation):
+                name = errors.name_container(location.array, scope.names)
+                raise errors.numpy_array_error(name, scope.place)
+    if first.error is not None or second.error is not None:
+        return _merge_raising(predicate, first, second, scope)
+    merge = _Merge(predicate, first, second, scope.place)
+    names = dict.fromkeys([*first.state, *second.state])
+    reads = {name: merge.merge_variable(first.state.get(name), second.state.get(name), name)
+             for name in names}  # fmt: skip
+    if strict and merge.has_conflict:
+        merge.abandon()
+        return None
+    stores = [*_merge_stores(merge, first, second, scope), *_merge_changes(merge, first, second, scope)]
+    kinds = tuple(dict.fromkeys(first.kinds + second.kinds))
+    read_kind = None
+    if len(kinds) > 1:
+        one, other = (arm.kinds[0].number if arm.kind is None else arm.kind for arm in (first, second))
+        read_kind = merge.add_output(one, other, KIND)
+    values = merge.bind()
+    merge.mark_shared(values, scope.outer)
+    for location, read in stores:
+        record(location)
+        location.write(read(values))
+    state = {name: read(values) for name, read in reads.items()}
+    _check_result(state)
+    return Outcome(kinds, state, None if read_kind is None else read_kind(values))
+
+
+def _merge_raising(predicate, first: Arm, second: Arm, scope: Scope) -> Outcome:
+    """The outcome of the arm that does not raise; where both do, there is none."""
+    if first.error is not None:
+        raise_where(predicate, first)
+        if second.error is not None:
+            raise_where(True, second)
+            raise second.error
+        return _enter(second, negate(predicate), scope)
+    raise_where(negate(predicate), second)
+    return _enter(first, predicate, scope)
+
+
+def _enter(arm: Arm, predicate, scope: Scope) -> Outcome:
+    """The outcome of an arm that runs where a predicate holds, and all behind with it."""
+    trace = JaxprTrace(arm.trace.debug_info, context.trace)
+    other = Arm(trace, Outcome((), {}))
+    merge = _Merge(predicate, arm, other, scope.place)
+    reads = {name: merge.merge(flat, None, name) for name, flat in arm.state.items()}
+    stores = [(location, merge.merge(flat, None, location.name)) for location, flat in arm.stores.values()]
+    stores += [(ContainerLocation(container), merge.merge(flat, None, "container"))
+               for container, flat in arm.changes.values()]  # fmt: skip
+    read_kind = None if arm.kind is None else merge.add_output(arm.kind, UNDEFINED, KIND)
+    values = merge.bind()
+    merge.mark_shared(values, scope.outer)
+    for location, read in stores:
+        record(location)
+        location.write(read(values))
+    state = {name: read(values) for name, read in reads.items()}
+    return Outcome(arm.kinds, state, None if read_kind is None else read_kind(values))
+
+
+def _merge_stores(merge: _Merge, first: Arm, second: Arm, scope: Scope) -> list[tuple[Location, Read]]:
+    found = []
+    for key in dict.fromkeys([*first.stores, *second.stores]):
+        location = (first.stores.get(key) or second.stores[key])[0]
+        flats = [arm.stores[key][1] if key in arm.stores else Flat(location.read())
+                 for arm in (first, second)]  # fmt: skip
+        read = location.merge_parts(merge.arms, [flat.value for flat in flats], merge.add_output)
+        one, other = (None if flat.value is UNDEFINED else flat for flat in flats)
+        if (one is None) != (other is None) and read is None:
+            name = _name_place(location, scope.names)
+            if type(location) is ItemLocation:
+                raise errors.one_sided_error(name, merge.place)
+            poison = Poison(functools.partial(errors.one_sided_error, name, merge.place))
+            found.append((location, lambda values, poison=poison: poison))
+        elif read is not None:
+            found.append((location, read))
+        elif one is not None or other is not None:
+            found.append((location, merge.merge(one, other, location.name)))
+    return found
+
+
+def _name_place(location: Location, names: Mapping[str, Any]) -> str:
+    if type(location) is ItemLocation:
+        owner = errors.name_container(location.owner, names)
+        return f"Item {location.index!r} of {owner[0].lower()}{owner[1:]}"
+    return location.name
+
+
+def _merge_changes(merge: _Merge, first: Arm, second: Arm, scope: Scope) -> list[tuple[Location, Read]]:
+    """Containers that an arm changed without a store. Raises: ControlFlowError where their lengths differ."""
+    found = []
+    for key in dict.fromkeys([*first.changes, *second.changes]):
+        container = (first.changes.get(key) or second.changes[key])[0]
+        one, other = (arm.changes[key][1] if key in arm.changes else Flat(type(container)(container))
+                      for arm in (first, second))  # fmt: skip
+        name = errors.name_container(container, scope.names)
+        if isinstance(container, set):
+            raise errors.branch_set_error(name, scope.place)
+        has_other_keys = isinstance(container, dict) and one.value.keys() != other.value.keys()
+        if has_other_keys or len(one.value) != len(other.value):
+            raise errors.branch_container_error(name, one.value, other.value, scope.place)
+        found.append((ContainerLocation(container), _merge_items(merge, one.value, other.value, name)))
+    return found
+
+
+def _merge_items(merge: _Merge, one: list | dict, other: list | dict, name: str) -> Read:
+    """The contents of a container, item by item."""
+    if isinstance(one, dict):
+        reads = {key: merge.merge(Flat(one[key]), Flat(other[key]), f"{name}[{key!r}]") for key in one}
+        return lambda values: {key: read(values) for key, read in reads.items()}
+    parts = [merge.merge(Flat(a), Flat(b), f"{name}[{i}]") for i, (a, b) in enumerate(zip(one, other))]
+    return lambda values: [read(values) for read in parts]
+
+
+def _check_result(state: dict[str, Any]) -> None:
+    for leaf in Flat(state.get(RESULT)).leaves:
+        if isinstance(leaf, Poison):
+            leaf.raise_reason()
