@@ -1,0 +1,337 @@
+"""Python's own functions on handles: `float(x)`, `isinstance(x, float)`, `min(x, y)`, `math.sqrt(x)`.
+
+In: handles and plain values, as rewritten code passes them. Out: what the functions give; without a handle
+among the arguments they are called themselves.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from jitcore import dtypes, lax
+from jitcore.functionalize import arithmetic
+from jitcore.functionalize.arithmetic import fail, to_float, to_int
+from jitcore.functionalize.errors import needs_value, not_traceable
+from jitcore.functionalize.ndarray import NDArray
+from jitcore.functionalize.numbers import NUMBER_DTYPES, Number
+from jitcore.functionalize.promotion import SUPPORTED, cast_raw, to_raw
+from jitcore.functionalize.scalars import Scalar
+from jitcore.rewriter.handles import ConflictError, Handle, current
+from jitcore.rewriter.iterators import TracedIterator
+
+_PYTHON_OF_KIND = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+
+
+def to_python(x: Any) -> Any:
+    """The Python number of a NumPy scalar or an array of one element."""
+    if not isinstance(x, Handle) or type(x) is Number:
+        return x
+    if x.size != 1:
+        raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+    kind = _PYTHON_OF_KIND[x.dtype.kind]
+    raw = lax.reshape(x.read(), ()) if x.shape else x.read()
+    if raw.dtype == dtypes.uint64:
+        fail(Number(bool, lax.ge(raw, np.uint64(2**63))), OverflowError("an int beyond 64 bits"))
+    number = Number(kind, cast_raw(raw, NUMBER_DTYPES[kind]))
+    if kind is int and x.dtype != dtypes.int64 and x.dtype != dtypes.uint64:
+        info = np.iinfo(x.dtype)
+        return Number(int, number.read(), interval=(info.min, info.max))
+    return number
+
+
+def _is_handle(x: Any) -> bool:
+    return isinstance(x, Handle)
+
+
+def _define_conversion(kind: type, convert: Callable) -> Callable:
+    def call(*args, **kwargs):
+        if not any(map(_is_handle, (*args, *kwargs.values()))):
+            return kind(*args, **kwargs)
+        if len(args) != 1 or kwargs:
+            raise not_traceable(f"{kind.__name__}() of traced values with several arguments")
+        if isinstance(args[0], NDArray) and args[0].ndim:
+            raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+        return convert(to_python(args[0]))
+
+    call.__name__ = kind.__name__
+    return call
+
+
+def _to_bool(x: Number) -> Any:
+    return x if x.python_type is bool else x != 0
+
+
+def bool_of(x: Any = False) -> Any:
+    """`bool(x)`."""
+    if not _is_handle(x):
+        return bool(x)
+    found = x.as_predicate()
+    return found if isinstance(found, bool) else Number(bool, found)
+
+
+def _complex_of(*args, **kwargs):
+    if not any(map(_is_handle, (*args, *kwargs.values()))):
+        return complex(*args, **kwargs)
+    parts = [to_python(x) for x in (*args, *kwargs.values())]
+    if len(parts) == 1:
+        return Number(complex, cast_raw(to_raw(parts[0]), dtypes.complex128))
+    if any(arithmetic.kind_of(x) is complex for x in parts):
+        return parts[0] + parts[1] * 1j
+    real, imag = (to_raw(to_float(x)) for x in parts)
+    return Number(complex, lax.complex(real, imag))
+
+
+def round_handle(x: Any, digits: Any = None) -> Any:
+    """`round(x)` and `round(x, digits)` of a NumPy scalar or array."""
+    if isinstance(x, NDArray) or digits is not None or x.dtype.kind not in "fbiu":
+        if isinstance(x, NDArray) and digits is None:
+            raise TypeError("type numpy.ndarray doesn't define __round__ method")
+        return np.round(x, digits)
+    return arithmetic.round_number(to_python(x))
+
+
+# -- types --------------------------------------------------------------------------------------------------
+def type_of(x: Any) -> type:
+    """The type that Python's object would have."""
+    if isinstance(x, NDArray):
+        return np.ndarray
+    return x.dtype.type if isinstance(x, Scalar) else x.python_type if type(x) is Number else type(x)
+
+
+def _type(*args, **kwargs):
+    return type_of(args[0]) if len(args) == 1 and not kwargs else type(*args, **kwargs)
+
+
+def _isinstance(x: Any, kinds: Any) -> bool:
+    if not _is_handle(x):
+        return isinstance(x, kinds)
+    return issubclass(type_of(x), kinds)
+
+
+def _hasattr(x: Any, name: str) -> bool:
+    return hasattr(type_of(x), name) if _is_handle(x) else hasattr(x, name)
+
+
+# -- selections ---------------------------------------------------------------------------------------------
+def select(condition: Any, one: Any, other: Any) -> Any:
+    """`one if condition else other` of two scalars, where neither can fail."""
+    if isinstance(condition, bool):
+        return one if condition else other
+    predicate = condition.as_predicate()
+    types = [_leaf_type(x) for x in (one, other)]
+    try:
+        joint = types[0] if types[0] == types[1] else types[0].kind.join(types[0].aval, types[1])
+    except ConflictError as conflict:
+        raise not_traceable(f"a choice between {conflict}") from None
+    raws = [to_raw(x, joint.aval.dtype) for x in (one, other)]
+    chosen = joint.kind.wrap(lax.select(predicate, *raws), joint.aval)
+    if type(chosen) is Number and chosen.python_type is int:
+        (low, high), (least, most) = map(arithmetic.interval_of, (one, other))
+        return Number(int, chosen.read(), interval=(min(low, least), max(high, most)))
+    return chosen
+
+
+def _leaf_type(x: Any):
+    return x.leaf_type if _is_handle(x) else current.mode.type_of(x)
+
+
+def _define_extremum(plain: Callable, is_better: Callable) -> Callable:
+    def choose(*values, **options):
+        items = values
+        if len(values) == 1:
+            items = tuple(values[0]) if isinstance(values[0], (list, tuple, NDArray)) else values[0]
+        if not isinstance(items, (list, tuple)) or not any(map(_is_handle, items)):
+            return plain(*values, **options)
+        if options:
+            raise not_traceable(f"{plain.__name__}() of traced values with options")
+        if (
+            isinstance(values[0], NDArray)
+            and len(values) == 1
+            and not values[0].is_partial
+            and values[0].ndim == 1
+        ):
+            return _extremum_of_array(plain, values[0])
+        return functools.reduce(lambda best, x: select(_as_truth(is_better(x, best)), x, best), items)
+
+    choose.__name__ = plain.__name__
+    return choose
+
+
+def _extremum_of_array(plain: Callable, array: NDArray) -> Any:
+    """Of the elements in order, as Python compares them: NaN is taken only where it comes first."""
+    if array.dtype.kind != "f":
+        return (np.min if plain is min else np.max)(array)
+    first = array[0]
+    found = (np.fmin if plain is min else np.fmax).reduce(array)
+    return select(first != first, first, found)
+
+
+def _as_truth(x: Any) -> Any:
+    if isinstance(x, NDArray) and x.size != 1:
+        x.as_predicate()  # raises
+    return x
+
+
+def _sum(iterable: Any, /, start: Any = 0) -> Any:
+    if (
+        isinstance(iterable, NDArray)
+        and not iterable.is_partial
+        and iterable.ndim == 1
+        and iterable.dtype.kind in "fc"
+    ):
+        return np.sum(iterable) + start
+    return sum(iterable, start)
+
+
+def _define_quantifier(plain: Callable, joint: Callable) -> Callable:
+    def call(iterable):
+        if isinstance(iterable, NDArray) and not iterable.is_partial and iterable.ndim == 1:
+            return bool_of((np.any if plain is any else np.all)(iterable))
+        if isinstance(iterable, TracedIterator) or not isinstance(iterable, Iterable):
+            return plain(iterable)
+        values = list(iterable)
+        if not any(map(_is_handle, values)):
+            return plain(values)
+        return functools.reduce(joint, [bool_of(x) for x in values])
+
+    call.__name__ = plain.__name__
+    return call
+
+
+def _or(x: Any, y: Any) -> Any:
+    return x | y
+
+
+def _and(x: Any, y: Any) -> Any:
+    return x & y
+
+
+def _refuse(plain: Callable) -> Callable:
+    """A function that needs to know its arguments."""
+
+    def call(*args, **kwargs):
+        for x in (*args, *kwargs.values()):
+            if _is_handle(x) or isinstance(x, (list, tuple)) and any(map(_is_handle, x)):
+                raise needs_value(
+                    next(filter(_is_handle, x)) if isinstance(x, (list, tuple)) else x, f"{plain.__name__}()"
+                )
+        return plain(*args, **kwargs)
+
+    call.__name__ = plain.__name__
+    return call
+
+
+def _define_error_state(plain: Any) -> Callable:
+    """`np.errstate` and `np.seterr`: compiled code is silent about floating-point errors."""
+
+    def call(*args, **kwargs):
+        if {*args, *kwargs.values()} - {"ignore", "warn", None}:
+            raise not_traceable(f"np.{plain.__name__} that makes floating-point errors more than warnings")
+        return plain(*args, **kwargs)
+
+    return call
+
+
+# -- math ---------------------------------------------------------------------------------------------------
+def _define_math(name: str) -> Callable:
+    plain = getattr(math, name)
+    ufunc = getattr(np, _MATH_NAMES.get(name, name))
+
+    def compute(*args):
+        if not any(map(_is_handle, args)):
+            return plain(*args)
+        values = [to_float(to_python(x)) for x in args]
+        raws = [to_raw(x, dtypes.float64) for x in values]
+        result = ufunc(*[Scalar(raw) for raw in raws]).read()
+        if result.dtype == dtypes.bool_:
+            return Number(bool, result)
+        _check_math(name, raws, result)
+        return Number(float, result)
+
+    compute.__name__ = name
+    return compute
+
+
+def _check_math(name: str, operands: list, result: Any) -> None:
+    """`math` raises where finite or infinite arguments give NaN, and where finite ones give infinity."""
+    if name in _TOTAL:
+        return
+    broken = lax.ne(result, result)
+    for x in operands:
+        broken = lax.bitwise_and(broken, lax.eq(x, x))
+    fail(Number(bool, broken), ValueError("math domain error"))
+    if name in _CAN_OVERFLOW:
+        overflows = lax.eq(lax.abs(result), np.float64(math.inf))
+        for x in operands:
+            overflows = lax.bitwise_and(overflows, lax.lt(lax.abs(x), np.float64(math.inf)))
+        fail(Number(bool, overflows), OverflowError("math range error"))
+
+
+def _define_rounding(name: str) -> Callable:
+    plain = getattr(math, name)
+
+    def compute(x):
+        if not _is_handle(x):
+            return plain(x)
+        if isinstance(x, NDArray) and x.ndim:
+            raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+        return arithmetic.UNARY[name](to_python(x))
+
+    compute.__name__ = name
+    return compute
+
+
+_MATH_NAMES = {
+    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "asinh": "arcsinh",
+    "acosh": "arccosh", "atanh": "arctanh", "pow": "power"}  # fmt: skip
+_TOTAL = frozenset("atan atan2 asinh tanh cbrt fabs copysign isfinite isinf isnan degrees radians".split())
+_CAN_OVERFLOW = frozenset("exp exp2 expm1 sinh cosh log log2 log10 log1p pow hypot atanh".split())
+_MATH = """sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp exp2 expm1 log2 log10 log1p
+    sqrt cbrt hypot pow fabs fmod copysign isfinite isinf isnan degrees radians""".split()
+
+
+def _log(x, *base):
+    """`math.log(x)` and `math.log(x, base)`."""
+    if not any(map(_is_handle, (x, *base))):
+        return math.log(x, *base)
+    parts = [_natural_log(v) if _is_handle(v) else math.log(v) for v in (x, *base)]
+    return parts[0] / parts[1] if base else parts[0]
+
+
+def _define_dtype_call(kind: type) -> Callable:
+    """`np.float32(x)`: a scalar, or an array for an array."""
+
+    def call(*args, **kwargs):
+        if len(args) != 1 or kwargs or not (_is_handle(args[0]) or isinstance(args[0], (list, tuple))):
+            return kind(*args, **kwargs)
+        x = args[0]
+        if isinstance(x, (list, tuple)) or isinstance(x, NDArray) and x.ndim:
+            return np.asarray(x, kind) if isinstance(x, (list, tuple)) else x.astype(kind)
+        return Scalar(to_raw(x, np.dtype(kind)))
+
+    call.__name__ = kind.__name__
+    return call
+
+
+REDIRECTS: dict[Any, Callable] = {
+    int: _define_conversion(int, to_int), float: _define_conversion(float, to_float), complex: _complex_of,
+    bool: bool_of, isinstance: _isinstance, type: _type, hasattr: _hasattr,
+    min: _define_extremum(builtins.min, lambda x, best: x < best),
+    max: _define_extremum(builtins.max, lambda x, best: x > best), sum: _sum,
+    any: _define_quantifier(builtins.any, _or), all: _define_quantifier(builtins.all, _and),
+    np.errstate: _define_error_state(np.errstate), np.seterr: _define_error_state(np.seterr),
+    **{function: _refuse(function) for function in (sorted, str, repr, format, hash)},
+    **{getattr(math, name): _define_math(name) for name in _MATH if hasattr(math, name)}, math.log: _log,
+    **{getattr(math, name): _define_rounding(name) for name in ("floor", "ceil", "trunc")},
+    **{dtype.type: _define_dtype_call(dtype.type) for dtype in SUPPORTED},
+}  # fmt: skip
+_MATH_NAMES["log"] = "log"
+_natural_log = _define_math("log")
+
+__all__ = ["REDIRECTS", "bool_of", "round_handle", "select", "to_python", "type_of"]

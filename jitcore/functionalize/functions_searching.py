@@ -1,0 +1,399 @@
+"""NumPy's functions that select, sort, search and count over handles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+import jitcore.numpy as jnp
+from jitcore import dtypes
+from jitcore.functionalize.arithmetic import fail
+from jitcore.functionalize.calls import (
+    dtype_of,
+    finish,
+    given,
+    is_given,
+    to_common,
+    to_inexact,
+    unpack,
+)
+from jitcore.functionalize.dispatch import run_source
+from jitcore.functionalize.errors import not_traceable
+from jitcore.functionalize.functions_shaping import as_array
+from jitcore.functionalize.ndarray import NDArray, new_array, wrap_result
+from jitcore.functionalize.numbers import Number
+from jitcore.functionalize.promotion import as_operand, cast_raw, result_dtype, to_raw
+from jitcore.functionalize.tables import implements
+from jitcore.rewriter.handles import Handle
+
+
+# -- selecting ----------------------------------------------------------------------------------------------
+@implements(np.where)
+def where(condition, x=None, y=None, /):
+    if x is None and y is None:
+        return np.nonzero(as_array(condition))
+    mask = to_raw(as_operand(condition), dtypes.bool_)
+    return new_array(jnp.where(mask, *to_common(x, y, is_strong=False)))
+
+
+@implements(np.select)
+def select(condlist, choicelist, default=0):
+    *choices, last = to_common(*choicelist, default, is_strong=False)
+    return new_array(jnp.select([to_raw(as_operand(c)) for c in condlist], choices, last))
+
+
+@implements(np.choose, method="choose")
+def choose(a, choices, out=None, mode="raise"):
+    index = to_raw(as_operand(a))
+    arrays = to_common(*unpack(choices))
+    if mode == "raise":
+        _check_inside(index, len(arrays), "invalid entry in choice array", is_signed=False)
+    return finish(jnp.choose(index, arrays, mode="clip" if mode == "raise" else mode), out)
+
+
+def _check_inside(index, extent: int, text: str, *, is_signed: bool = True) -> None:
+    low = -extent if is_signed else 0
+    outside = jnp.any((index < low) | (index >= extent)) if index.size else False
+    if outside is not False:
+        fail(Number(bool, outside), IndexError(text))
+
+
+@implements(np.clip, method="clip")
+def clip(a, a_min=np._NoValue, a_max=np._NoValue, out=None, *, min=np._NoValue, max=np._NoValue, **options):  # noqa: A002
+    low = a_min if is_given(a_min) else min
+    high = a_max if is_given(a_max) else max
+    if not is_given(low) and not is_given(high):
+        return np.positive(as_operand(a)) if out is None else np.copyto(out, a)
+    a = as_operand(a)
+    if is_given(low):
+        a = np.maximum(a, as_operand(low), **({} if is_given(high) or out is None else {"out": out}))
+    if is_given(high):
+        a = np.minimum(a, as_operand(high), **({} if out is None else {"out": out}))
+    return a
+
+
+@implements(np.nan_to_num)
+def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
+    found = jnp.nan_to_num(to_raw(as_operand(x)), nan=nan, posinf=posinf, neginf=neginf)
+    return wrap_result(found) if copy else finish(found, x)
+
+
+@implements(np.round, np.around, method="round")
+def round_(a, decimals=0, out=None):
+    raw = to_raw(as_operand(a))
+    if raw.dtype == np.bool_:
+        raw = cast_raw(raw, np.float16)
+    return finish(cast_raw(jnp.round(raw, decimals), raw.dtype), out)
+
+
+# -- taking -------------------------------------------------------------------------------------------------
+@implements(np.take, method="take")
+def take(a, indices, axis=None, out=None, mode="raise"):
+    raw = to_raw(as_operand(a))
+    index = to_raw(as_operand(indices))
+    if index.dtype.kind not in "iu":
+        raise TypeError(f"Cannot cast array data from {index.dtype!r} to dtype('int64') "
+                        "according to the rule 'safe'")  # fmt: skip
+    if mode == "raise":
+        extent = raw.size if axis is None else raw.shape[axis]
+        _check_inside(index, extent, f"index is out of bounds for axis 0 with size {extent}")
+        return finish(jnp.take(raw, index, axis=axis, mode="wrap"), out)
+    return finish(jnp.take(raw, index, axis=axis, mode=mode), out)
+
+
+@implements(np.take_along_axis)
+def take_along_axis(arr, indices, axis=-1):
+    raw, index = to_raw(as_operand(arr)), to_raw(as_operand(indices))
+    extent = raw.size if axis is None else raw.shape[axis]
+    _check_inside(index, extent, f"index is out of bounds for axis {axis} with size {extent}")
+    return new_array(jnp.take_along_axis(raw, index, axis=axis))
+
+
+@implements(np.put_along_axis)
+def put_along_axis(arr, indices, values, axis):
+    raw, index = arr.read(), to_raw(as_operand(indices))
+    extent = raw.size if axis is None else raw.shape[axis]
+    _check_inside(index, extent, f"index is out of bounds for axis {axis} with size {extent}")
+    values = to_raw(as_operand(values), raw.dtype)
+    arr.write(jnp.put_along_axis(raw, index, values, axis, inplace=False))
+
+
+@implements(np.put, method="put")
+def put(a, ind, v, mode="raise"):
+    raw, index = a.read(), to_raw(as_operand(ind))
+    values = to_raw(as_operand(v), raw.dtype)
+    if mode == "raise":
+        _check_inside(index, raw.size, f"index is out of bounds for axis 0 with size {raw.size}")
+        mode = "wrap"
+    a.write(jnp.put(raw, index, values, mode=mode, inplace=False))
+
+
+@implements(np.putmask)
+def putmask(a, /, mask, values):
+    raw, mask = a.read(), to_raw(as_operand(mask), dtypes.bool_)
+    values = to_raw(as_operand(values), raw.dtype)
+    if tuple(values.shape) != tuple(raw.shape):
+        values = jnp.resize(values, raw.shape)
+    a.write(jnp.where(mask.reshape(raw.shape), values, raw))
+
+
+@implements(np.place)
+def place(arr, mask, vals):
+    raw = arr.read()
+    flags = to_raw(as_operand(mask), dtypes.bool_)
+    a_place = jnp.place(raw, flags, to_raw(as_operand(vals), raw.dtype), inplace=False)
+    arr.write(a_place)
+
+
+@implements(np.fill_diagonal)
+def fill_diagonal(a, val, wrap=False):  # noqa: A002  NumPy's name
+    raw = a.read()
+    a.write(jnp.fill_diagonal(raw, to_raw(as_operand(val), raw.dtype), wrap=wrap, inplace=False))
+
+
+# -- sorting ------------------------------------------------------------------------------------------------
+def _is_stable(kind: Any, stable: Any) -> bool:
+    return bool(stable) if is_given(stable) else kind in ("stable", "mergesort")
+
+
+def _check_order(order: Any) -> None:
+    if order is not None:
+        raise ValueError("Cannot specify order when the array has no fields.")
+
+
+@implements(np.sort)
+def sort(a, axis=-1, kind=None, order=None, *, stable=None):
+    _check_order(order)
+    return new_array(jnp.sort(to_raw(as_operand(a)), axis=axis, stable=True))
+
+
+@implements(np.sort_complex)
+def sort_complex(a):
+    raw = to_raw(as_operand(a))
+    return new_array(jnp.sort(cast_raw(raw, np.result_type(raw.dtype, np.complex64)), axis=-1))
+
+
+@implements(method="sort")
+def _sort_in_place(self: NDArray, axis=-1, kind=None, order=None, *, stable=None) -> None:
+    _check_order(order)
+    self.write(jnp.sort(self.read(), axis=axis, stable=True))
+
+
+@implements(np.argsort, method="argsort")
+def argsort(a, axis=-1, kind=None, order=None, *, stable=None):
+    """Ties stand in their order: NumPy's default kinds leave theirs open."""
+    _check_order(order)
+    return new_array(cast_raw(jnp.argsort(to_raw(as_operand(a)), axis=axis, stable=True), dtypes.int64))
+
+
+@implements(np.lexsort)
+def lexsort(keys, axis=-1):
+    raws = [to_raw(as_operand(key)) for key in unpack(keys)]
+    return new_array(cast_raw(jnp.lexsort(raws, axis=axis), dtypes.int64))
+
+
+def _check_kth(kth: Any) -> int:
+    if isinstance(kth, Handle) or not isinstance(kth, (int, np.integer)):
+        raise not_traceable("a partition around several positions or a traced one")
+    return int(kth)
+
+
+@implements(np.partition)
+def partition(a, kth, axis=-1, kind="introselect", order=None):
+    """Sorted altogether: NumPy leaves the order on both sides open."""
+    _check_order(order)
+    _check_kth(kth)
+    return sort(a, axis)
+
+
+@implements(method="partition")
+def _partition_in_place(self: NDArray, kth, axis=-1, kind="introselect", order=None) -> None:
+    _check_kth(kth)
+    _sort_in_place(self, axis, order=order)
+
+
+@implements(np.argpartition, method="argpartition")
+def argpartition(a, kth, axis=-1, kind="introselect", order=None):
+    _check_order(order)
+    _check_kth(kth)
+    return argsort(a, axis)
+
+
+@implements(np.searchsorted, method="searchsorted")
+def searchsorted(a, v, side="left", sorter=None):
+    one, other = to_common(a, v)
+    if sorter is not None:
+        one = jnp.take(one, to_raw(as_operand(sorter)))
+    return wrap_result(cast_raw(jnp.searchsorted(one, other, side=side), dtypes.int64))
+
+
+# -- counting -----------------------------------------------------------------------------------------------
+@implements(np.digitize)
+def digitize(x, bins, right=False):
+    values, edges = to_common(x, bins)
+    return wrap_result(cast_raw(jnp.digitize(values, edges, right=right), dtypes.int64))
+
+
+@implements(np.bincount)
+def bincount(x, /, weights=None, minlength=0):
+    raise not_traceable("np.bincount(): the length of its result depends on values")
+
+
+@implements(np.histogram)
+def histogram(a, bins=10, range=None, density=None, weights=None):  # noqa: A002
+    if isinstance(bins, str) or isinstance(bins, Handle) and not isinstance(bins, NDArray):
+        raise not_traceable("np.histogram() whose number of bins depends on values")
+    own = dtype_of(a)
+    values = to_raw(as_operand(a), own if own.kind == "f" else dtypes.float64).reshape(-1)
+    edges_dtype = np.result_type(own, np.float32 if own.kind == "f" else np.float64)
+    known_edges = None if isinstance(bins, (int, np.integer)) else to_raw(as_operand(bins))
+    found_weights = None if weights is None else to_raw(as_operand(weights)).reshape(-1)
+    if range is None and known_edges is None and values.size:
+        low, high = jnp.min(values), jnp.max(values)
+        fail(Number(bool, ~(jnp.isfinite(low) & jnp.isfinite(high))),
+             ValueError("autodetected range of [nan, nan] is not finite"))  # fmt: skip
+    counts, edges = jnp.histogram(values, bins if known_edges is None else known_edges, range,
+                                  weights=found_weights, density=density)  # fmt: skip
+    counts_dtype = dtypes.float64 if density else dtypes.int64 if weights is None else found_weights.dtype
+    return new_array(cast_raw(counts, counts_dtype)), (
+        new_array(cast_raw(edges, edges_dtype)) if known_edges is None else as_array(bins))  # fmt: skip
+
+
+# -- lengths that depend on values --------------------------------------------------------------------------
+def _refuse(function: Any, method: str | None = None) -> None:
+    def refuse(*args, **options):
+        raise not_traceable(f"np.{function.__name__}(): the shape of its result depends on values")
+
+    implements(function, method=method)(refuse)
+
+
+_refuse(np.nonzero, method="nonzero")
+_refuse(np.compress, method="compress")
+for _function in (np.flatnonzero, np.argwhere, np.extract, np.unique, np.intersect1d, np.union1d,
+                  np.setdiff1d, np.setxor1d, np.unique_all, np.unique_counts, np.unique_inverse,
+                  np.unique_values):  # fmt: skip
+    _refuse(_function)
+
+
+@implements(np.isin)
+def isin(element, test_elements, assume_unique=False, invert=False, *, kind=None):
+    one, other = to_common(element, test_elements)
+    return new_array(jnp.isin(one, other, invert=invert))
+
+
+# -- interpolation and windows ------------------------------------------------------------------------------
+@implements(np.interp)
+def interp(x, xp, fp, left=None, right=None, period=None):
+    dtype = dtypes.complex128 if dtype_of(fp).kind == "c" else dtypes.float64
+    options = {name: to_raw(value, dtype) for name, value in given(left=left, right=right).items()}
+    if period is not None:
+        options["period"] = period if not isinstance(period, Handle) else to_raw(period, dtypes.float64)
+    places, known = to_raw(as_operand(x), dtypes.float64), to_raw(as_operand(xp), dtypes.float64)
+    return wrap_result(jnp.interp(places, known, to_raw(as_operand(fp), dtype), **options))
+
+
+@implements(np.polyval)
+def polyval(p, x):
+    coefficients, places = to_common(p, x)
+    return wrap_result(jnp.polyval(coefficients, places))
+
+
+@implements(np.i0)
+def i0(x):
+    return wrap_result(jnp.i0(to_inexact(x)))
+
+
+@implements(np.sinc)
+def sinc(x):
+    return wrap_result(jnp.sinc(to_inexact(x)))
+
+
+@implements(np.angle)
+def angle(z, deg=False):
+    return wrap_result(jnp.angle(to_inexact(z), deg))
+
+
+@implements(np.unwrap)
+def unwrap(p, discont=None, axis=-1, *, period=2 * np.pi):
+    return new_array(jnp.unwrap(to_inexact(p), discont, axis, period))
+
+
+# -- comparing ----------------------------------------------------------------------------------------------
+def _as_bool(raw) -> Number:
+    return Number(bool, raw)
+
+
+@implements(np.isclose)
+def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+    one, other = to_common(a, b, inexact=True, is_strong=False)
+    return wrap_result(jnp.isclose(one, other, rtol, atol, equal_nan))
+
+
+@implements(np.allclose)
+def allclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+    one, other = to_common(a, b, inexact=True, is_strong=False)
+    return _as_bool(jnp.allclose(one, other, rtol, atol, equal_nan))
+
+
+@implements(np.array_equal)
+def array_equal(a1, a2, equal_nan=False):
+    one, other = as_array(a1), as_array(a2)
+    if one.shape != other.shape:
+        return False
+    return _as_bool(jnp.array_equal(one.read(), cast_raw(other.read(), result_dtype(one, other)), equal_nan))
+
+
+@implements(np.array_equiv)
+def array_equiv(a1, a2):
+    return _as_bool(jnp.array_equiv(*to_common(a1, a2)))
+
+
+# -- along axes ---------------------------------------------------------------------------------------------
+@implements(np.gradient)
+def gradient(f, *varargs, axis=None, edge_order=1):
+    raw = to_inexact(f)
+    if edge_order != 1:
+        return run_source(np.gradient, (f, *varargs), {"axis": axis, "edge_order": edge_order})
+    spacings = [to_raw(as_operand(h), raw.dtype) if isinstance(h, Handle) else h for h in varargs]
+    found = jnp.gradient(raw, *spacings, axis=axis)
+    return tuple(map(new_array, found)) if isinstance(found, (list, tuple)) else new_array(found)
+
+
+@implements(np.trapezoid)
+def trapezoid(y, x=None, dx=1.0, axis=-1):
+    places = None if x is None else to_inexact(x)
+    step = to_raw(dx) if isinstance(dx, Handle) else dx
+    return wrap_result(jnp.trapezoid(to_inexact(y), places, step, axis=axis))
+
+
+def _define_covariance(function: Any, compute: Any) -> None:
+    def measure(m, y=None, rowvar=True, *args, dtype=None, **options):
+        raw = to_inexact(m)
+        dtype = np.result_type(raw.dtype, np.float64) if dtype is None else np.dtype(dtype)
+        other = None if y is None else to_raw(as_operand(y), dtype)
+        names = ("bias", "ddof", "fweights", "aweights")
+        options |= dict(zip(names, args))
+        options = {name: to_raw(as_operand(v)) if isinstance(v, Handle) else v for name, v in options.items()}
+        return wrap_result(compute(cast_raw(raw, dtype), other, rowvar, **options))
+
+    implements(function)(measure)
+
+
+_define_covariance(np.cov, jnp.cov)
+_define_covariance(np.corrcoef, jnp.corrcoef)
+
+
+@implements(np.apply_along_axis)
+def apply_along_axis(func1d, axis, arr, *args, **kwargs):
+    from jitcore.rewriter.functions import resolve
+
+    arr = as_array(arr)
+    axis = normalize_axis_index(axis, arr.ndim)
+    function, moved = resolve(func1d), np.moveaxis(arr, axis, -1)
+    rows = [function(moved[place], *args, **kwargs) for place in np.ndindex(*moved.shape[:-1])]
+    found = np.stack([as_array(row) for row in rows]).reshape(*moved.shape[:-1], *as_array(rows[0]).shape)
+    first = moved.ndim - 1
+    order = [*range(axis), *range(first, found.ndim), *range(axis, first)]
+    return found.transpose(order)

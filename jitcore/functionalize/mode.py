@@ -1,0 +1,121 @@
+"""NumPy's semantics as a mode of the rewriter: what plain values are, what is called instead, what fails.
+
+In: the values and calls that rewritten code meets. Out: their types for carries, redirects, and a flag, which
+the program returns: whether Python would have raised, so that the call has to be run by Python.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from jitcore import lax
+from jitcore.array import Array, ConcreteArray
+from jitcore.core.aval import ShapedArray
+from jitcore.core.trace import context
+from jitcore.functionalize import tables
+from jitcore.functionalize.arithmetic import fail
+from jitcore.functionalize.conversions import REDIRECTS
+from jitcore.functionalize.equality import is_equal
+from jitcore.functionalize.numbers import Number, bound_int, number_type
+from jitcore.functionalize.promotion import SUPPORTED, cast_raw, is_python_number, to_raw
+from jitcore.functionalize.scalars import SCALAR
+from jitcore.functionalize.storage import Storage, StorageLocation
+from jitcore.rewriter.handles import Handle, LeafType, Mode, current
+
+
+class NumpyMode(Mode):
+    """Plain Python and NumPy: 64 bits, NEP 50, mutable arrays.
+
+    Attributes:
+        flag: a storage that holds whether anything has failed; failures: the errors, in the order of tracing.
+        checked: positions that were found inside of their axes, with the trace of that (`items`)."""
+
+    unrolled = 1  # nests of short loops would multiply
+
+    def __init__(self):
+        self.flag = Storage(ConcreteArray(np.asarray(False)))
+        self.root = context.trace
+        self.failures: list[BaseException] = []
+        self.checked: dict[tuple, list] = {}
+
+    @property
+    def redirects(self) -> Mapping[Any, Callable]:
+        return find_redirects()
+
+    @property
+    def failure(self) -> StorageLocation:
+        return StorageLocation(self.flag)
+
+    @property
+    def failed(self) -> Array:
+        """The flag's value, a bool scalar: an output of the program."""
+        return self.flag.value
+
+    @property
+    def can_fail(self) -> bool:
+        return not isinstance(self.flag.value, ConcreteArray)
+
+    def type_of(self, leaf: Any) -> LeafType | None:
+        if isinstance(leaf, Array):
+            return LeafType(leaf.aval, None)
+        if is_python_number(leaf):
+            kind = next(kind for kind in (bool, int, float, complex) if isinstance(leaf, kind))
+            return number_type(kind) if kind is not int or -(2**63) <= leaf < 2**63 else None
+        if isinstance(leaf, np.generic) and leaf.dtype in SUPPORTED:
+            return LeafType(ShapedArray((), leaf.dtype), SCALAR)
+        return None
+
+    def convert(self, leaf: Any, aval: ShapedArray) -> Array:
+        if isinstance(leaf, (Handle, Array)):
+            return cast_raw(leaf.read() if isinstance(leaf, Handle) else leaf, aval.dtype)
+        return to_raw(leaf, aval.dtype)
+
+    def is_equal(self, one: Array, other: Array) -> bool:
+        return is_equal(one, other)
+
+    def bound_index(self, element: Any, low: Any, high: Any) -> Any:
+        return bound_int(element, low, high)
+
+    def fail(self, predicate: Any, error: BaseException) -> bool:
+        if isinstance(predicate, Handle):
+            predicate = predicate.as_predicate()
+        if isinstance(predicate, (bool, np.bool_)):
+            if not predicate:
+                return True
+            if context.trace is self.root:
+                return False  # nothing decides whether this is reached
+            predicate = ConcreteArray(np.asarray(True))
+        self.failures.append(error)
+        before = self.flag.value
+        is_first = isinstance(before, ConcreteArray) and not before.data
+        self.flag.write(predicate if is_first else lax.bitwise_or(before, predicate))
+        return True
+
+
+def find_redirects() -> Mapping[Any, Callable]:
+    """What rewritten code calls instead of Python's and NumPy's functions."""
+    tables.load()
+    if len(_redirects) != len(REDIRECTS) + len(tables.CREATION):
+        _redirects.update(tables.CREATION)
+        _redirects.update(REDIRECTS)
+    return _redirects
+
+
+_redirects: dict[Any, Callable] = {}
+
+
+@contextlib.contextmanager
+def numpy_mode() -> Iterator[NumpyMode]:
+    """The mode while code is traced; the current trace is that of the program."""
+    previous, current.mode = current.mode, NumpyMode()
+    try:
+        yield current.mode
+    finally:
+        current.mode = previous
+
+
+__all__ = ["Number", "NumpyMode", "fail", "find_redirects", "numpy_mode"]

@@ -1,0 +1,499 @@
+"""Arrays with NumPy's semantics: mutable, with views that share memory.
+
+In: Arrays of a trace. Out: `NDArray`s: a storage and how the array lies in it. Items are in `items.py`,
+operators in `operators.py`, the methods that are functions of NumPy's too in `tables.METHODS`.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from jitcore import lax
+from jitcore.array import Array
+from jitcore.core.aval import ShapedArray
+from jitcore.functionalize import tables
+from jitcore.functionalize.contents import (
+    check_axis,
+    complete_shape,
+    drop_leading_ones,
+    repeat_elements,
+    to_item,
+)
+from jitcore.functionalize.errors import needs_value, not_traceable
+from jitcore.functionalize.operators import ACCEPTED, OPERATORS, install_operators, refuse
+from jitcore.functionalize.promotion import (
+    as_operand,
+    check_aval,
+    check_dtype,
+    promotion_type,
+    shape_of,
+)
+from jitcore.functionalize.scalars import Scalar
+from jitcore.functionalize.storage import Storage, Store
+from jitcore.functionalize.views import (
+    Part,
+    Reshape,
+    Step,
+    Steps,
+    Window,
+    add_step,
+    broadcast_raw,
+    c_strides,
+    find_strides,
+    is_same_view,
+    read_steps,
+    reshape_strides,
+    whole_window,
+    write_steps,
+)
+from jitcore.functionalize.visibility import is_visible
+from jitcore.rewriter.handles import ConflictError, Handle, Kind, LeafType
+
+
+class ArrayKind(Kind):
+    """What a carried array is: its shape and dtype do not change."""
+
+    __slots__ = ()
+
+    def __eq__(self, other) -> bool:
+        return type(other) is ArrayKind
+
+    def __hash__(self) -> int:
+        return hash(ArrayKind)
+
+    def __repr__(self) -> str:
+        return "array"
+
+    def join(self, aval: ShapedArray, other: LeafType) -> LeafType:
+        if type(other.kind) is not ArrayKind:
+            raise ConflictError(f"an array {aval} and a {other.kind!r}")
+        if other.aval.shape != aval.shape:
+            raise ConflictError(f"shape {aval.shape} and {other.aval.shape}")
+        if other.aval != aval:
+            raise ConflictError(f"dtype {aval.dtype} and {other.aval.dtype}")
+        return LeafType(aval, self)
+
+    def wrap(self, raw: Array, aval: ShapedArray) -> NDArray:
+        return new_array(raw)
+
+
+ARRAY = ArrayKind()
+
+
+class NDArray(Handle):
+    """A traced ndarray.
+
+    Attributes:
+        storage: its memory; steps: how it lies in that; shape, dtype: as NumPy's."""
+
+    __slots__ = ("storage", "steps", "_shape", "_memo")
+    __array_priority__ = 1000
+    is_partial = False
+
+    def __init__(self, storage: Storage, steps: Steps = ()):
+        self.storage, self.steps, self._memo = storage, steps, None
+        self._shape = steps[-1].shape if steps else storage.shape
+
+    # -- as a handle ----------------------------------------------------------------------------------------
+    @property
+    def leaf_type(self) -> LeafType:
+        return LeafType(ShapedArray(self._shape, self.dtype), ARRAY)
+
+    def read(self) -> Array:
+        """Its elements as they are now, C order."""
+        if not self.steps:
+            self.storage.is_observed = True
+            return self.storage.value
+        memo = self._memo
+        if memo is None or memo[0] is not self.storage.value or not is_visible(memo[1]):
+            value, store = self.storage.value, self._find_last_store()
+            self.storage.is_observed |= store is None
+            found = check_aval(read_steps(self.steps, value)) if store is None else store.value
+            memo = self._memo = (value, found)
+        return memo[1]
+
+    def write(self, value: Array) -> None:
+        """Replaces all elements. value: of this shape and dtype.
+
+        Raises: ValueError for a read-only view; NotTraceable where another array may have to change too."""
+        if any(step.is_read_only for step in self.steps):
+            raise ValueError("assignment destination is read-only")
+        storage, store = self.storage, self._find_last_store()
+        # What is overwritten need not be stored, unless it was read together with what lies around it.
+        before = storage.value if store is None or storage.is_observed else store.before
+        storage.write(write_steps(self.steps, before, value))
+        storage.note_store(before, self.steps, value)
+        self._memo = (storage.value, value)
+
+    def _find_last_store(self) -> Store | None:
+        """The storage's last store, if it still tells what this very part holds."""
+        store = self.storage.last_store
+        if (
+            store is None
+            or store.after is not self.storage.value
+            or not is_same_view(store.steps, self.steps)
+        ):
+            return None
+        return store
+
+    def assign(self, value: Any) -> None:
+        """`self[...] = value`: converted as by `astype`, and broadcast."""
+        value = as_operand(value)
+        if isinstance(value, NDArray) and self.is_same(value):
+            return
+        self.write(broadcast_raw(drop_leading_ones(to_item(value, self.dtype), self.ndim), self._shape))
+
+    def is_same(self, other: Handle) -> bool:
+        if self is other:
+            return True
+        return (
+            type(other) is type(self)
+            and other.storage is self.storage
+            and is_same_view(self.steps, other.steps)
+        )
+
+    def is_made_in(self, trace) -> bool:
+        if self.storage.trace is trace:
+            return True
+        return any(value.is_made_in(trace) for step in self.steps for value in step.list_values())
+
+    def as_predicate(self):
+        if self.size != 1:
+            raise ValueError(_AMBIGUOUS if self.size else _EMPTY)
+        return Scalar(lax.reshape(self.read(), ())).as_predicate()
+
+    @property
+    def memory(self) -> Storage:
+        return self.storage
+
+    def mark_shared(self) -> None:
+        """From now on writing it cannot be traced: it may be two arrays at once."""
+        self.storage.is_shared = True
+
+    def add_view(self, *steps: Step) -> NDArray:
+        """A view of this array."""
+        chain = self.steps
+        for step in steps:
+            chain = add_step(chain, step)
+        return NDArray(self.storage, chain)
+
+    # -- attributes -----------------------------------------------------------------------------------------
+    @property
+    def dtype(self) -> np.dtype:
+        if self.steps and any(isinstance(step, Part) for step in self.steps):
+            return np.empty(0, self.storage.value.dtype).real.dtype
+        return self.storage.value.dtype
+
+    @property
+    def shape(self) -> tuple:
+        return self._shape
+
+    @shape.setter
+    def shape(self, shape) -> None:
+        found = self.reshape(shape)
+        if (
+            found.storage is not self.storage
+            or self.storage.is_shared
+            or not self.steps
+            and self.storage.source is not None
+        ):
+            raise not_traceable("a new shape for an argument, or for an array that is not contiguous")
+        self.steps, self._shape, self._memo = found.steps, found.shape, None
+
+    @property
+    def ndim(self) -> int:
+        return len(self._shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self._shape)
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.itemsize
+
+    @property
+    def strides(self) -> tuple:
+        strides = find_strides(self.storage.shape, self.steps) if self.storage.is_c_order else None
+        if strides is None:
+            raise not_traceable("the strides of an array whose layout is not known")
+        unit = self.itemsize
+        return tuple([unit * stride for stride in strides])
+
+    @property
+    def T(self) -> NDArray:  # noqa: N802  NumPy's name
+        return self.transpose()
+
+    @property
+    def mT(self) -> NDArray:  # noqa: N802  NumPy's name
+        if self.ndim < 2:
+            raise ValueError("matrix transpose with ndim < 2 is undefined")
+        return self.transpose(*range(self.ndim - 2), -1, -2)
+
+    @property
+    def real(self) -> NDArray:
+        return self.add_view(Part(self._shape, is_real=True)) if self.dtype.kind == "c" else self
+
+    @real.setter
+    def real(self, value) -> None:
+        self.real.assign(value)
+
+    @property
+    def imag(self) -> NDArray:
+        if self.dtype.kind == "c":
+            return self.add_view(Part(self._shape, is_real=False))
+        zeros = new_array(lax.full(self._shape, 0, self.dtype))
+        zeros.storage.is_read_only = True
+        return zeros
+
+    @imag.setter
+    def imag(self, value) -> None:
+        if self.dtype.kind != "c":
+            raise TypeError("array does not have imaginary part to set")
+        self.imag.assign(value)
+
+    @property
+    def flat(self) -> NDArray:
+        return self.add_view(Reshape(self._shape, (self.size,)))
+
+    @flat.setter
+    def flat(self, value) -> None:
+        value = to_item(as_operand(value), self.dtype)
+        self.flat.write(repeat_elements(lax.reshape(value, (math.prod(value.shape),)), self.size))
+
+    # -- views and copies -----------------------------------------------------------------------------------
+    def reshape(self, *shape, order: str = "C", copy=None) -> NDArray:
+        shape = complete_shape(self.size, shape[0] if len(shape) == 1 else shape)
+        if order == "F":
+            turned = self.transpose().reshape(shape[::-1], copy=copy)
+            return turned.transpose()
+        if order != "C":
+            raise not_traceable(f"reshape with order={order!r}")
+        if shape == self._shape and not copy:
+            return NDArray(self.storage, self.steps)
+        return self._reshape(shape, copy)
+
+    def _reshape(self, shape: tuple, copy) -> NDArray:
+        step = Reshape(self._shape, shape)
+        strides = find_strides(self.storage.shape, self.steps)
+        is_view = strides is not None and reshape_strides(self._shape, strides, shape) is not None
+        if self.storage.is_c_order and is_view and not copy:
+            return self.add_view(step)
+        if copy is False and self.storage.is_c_order:
+            raise ValueError("Unable to avoid creating a copy while reshaping.")
+        found = new_array(step.read(self.read()))
+        if not self.storage.is_c_order and not copy:  # a view or not: nobody may write to either
+            self.mark_shared()
+            found.mark_shared()
+        return found
+
+    def ravel(self, order: str = "C") -> NDArray:
+        if order == "F":
+            return self.transpose().ravel()
+        if order not in ("C", "A", "K") or order != "C" and not self.is_contiguous:
+            raise not_traceable(f"ravel with order={order!r}")
+        return self._reshape((self.size,), not self.is_contiguous and self.storage.is_c_order)
+
+    def flatten(self, order: str = "C") -> NDArray:
+        array = self.transpose() if order == "F" else self
+        return new_array(lax.reshape(array.read(), (self.size,)))
+
+    def transpose(self, *axes) -> NDArray:
+        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
+            axes = axes[0]
+        order = tuple(range(self.ndim))[::-1] if not axes else tuple([check_axis(a, self.ndim) for a in axes])
+        if sorted(order) != list(range(self.ndim)):
+            raise ValueError("axes don't match array")
+        window = whole_window(self._shape)
+        return self.add_view(Window(self._shape, window.axes, order))
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether it is known to lie in C order."""
+        if not self.storage.is_c_order:
+            return False
+        strides = find_strides(self.storage.shape, self.steps)
+        wanted = c_strides(self._shape)
+        return strides is not None and all(
+            own == want or n == 1 for own, want, n in zip(strides, wanted, self._shape))  # fmt: skip
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether its axes are known to lie in memory in their order; then those of results do."""
+        if self.ndim < 2:
+            return True
+        strides = find_strides(self.storage.shape, self.steps) if self.storage.is_c_order else None
+        if strides is None:
+            return False
+        steps = [abs(stride) for stride, extent in zip(strides, self._shape) if extent > 1 and stride]
+        return steps == sorted(steps, reverse=True)
+
+    def copy(self, order: str = "C") -> NDArray:
+        return new_array(self.read(), is_c_order=order == "C" or self.is_in_order)
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo) -> NDArray:
+        return self.copy()
+
+    def astype(self, dtype, order="K", casting="unsafe", subok=True, copy=True) -> NDArray:
+        dtype = check_dtype(dtype)
+        if not np.can_cast(self.dtype, dtype, casting):
+            np.empty(0, self.dtype).astype(dtype, casting=casting)  # raises
+        if not copy and dtype == self.dtype:
+            return self
+        return new_array(to_item(self, dtype), is_c_order=self.is_in_order)
+
+    # -- elements -------------------------------------------------------------------------------------------
+    def fill(self, value) -> None:
+        """Sets every element."""
+        if as_operand(value) is not value or getattr(value, "shape", ()) != ():
+            raise ValueError("setting an array element with a sequence.")
+        self.assign(value)
+
+    def item(self, *args):
+        """One element as a Python number."""
+        from jitcore.functionalize.conversions import to_python
+
+        if not args:
+            if self.size != 1:
+                raise ValueError("can only convert an array of size 1 to a Python scalar")
+            return to_python(Scalar(lax.reshape(self.read(), ())))
+        place = args[0] if len(args) == 1 else args
+        return to_python((self if isinstance(place, tuple) else self.flat)[place])
+
+    def tolist(self):
+        """Nested lists of Python numbers."""
+        return [row.tolist() for row in self] if self.ndim else self.item()
+
+    def __getitem__(self, index):
+        from jitcore.functionalize.items import get_item
+
+        return get_item(self, index)
+
+    def __setitem__(self, index, value) -> None:
+        from jitcore.functionalize.items import set_item
+
+        set_item(self, index, value)
+
+    def __len__(self) -> int:
+        if not self._shape:
+            raise TypeError("len() of unsized object")
+        return self._shape[0]
+
+    def __iter__(self):
+        if not self._shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(self._shape[0]))
+
+    def __getattr__(self, name: str):
+        if not name.startswith("__"):
+            tables.load()
+            if name in tables.METHODS:
+                return functools.partial(tables.METHODS[name], self)
+            if hasattr(np.ndarray, name):
+                raise not_traceable(f"ndarray.{name} of a traced array")
+        raise AttributeError(f"'numpy.ndarray' object has no attribute '{name}'")
+
+    def __repr__(self) -> str:
+        return f"Traced<ndarray {self.dtype}{list(self._shape)}>"
+
+
+_AMBIGUOUS = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+_EMPTY = (
+    "The truth value of an empty array is ambiguous. "
+    "Use `array.size > 0` to check that an array is not empty."
+)
+
+
+def _truth(self):
+    self.as_predicate()
+    raise needs_value(self, "bool(x)")
+
+
+NDArray.__bool__ = _truth
+NDArray.__int__ = NDArray.__index__ = refuse("int(x)")
+NDArray.__float__ = refuse("float(x)")
+NDArray.__complex__ = refuse("complex(x)")
+NDArray.__array__ = refuse("np.array(x)")
+NDArray.__str__ = refuse("str(x)")
+NDArray.__format__ = refuse("str(x)")
+install_operators(NDArray)
+NDArray.__hash__ = None
+
+
+def _define_in_place(name: str):
+    def operate(self, other):
+        from jitcore.functionalize.ufuncs import apply_in_place
+
+        return apply_in_place(name, self, other) if isinstance(other, ACCEPTED) else NotImplemented
+
+    operate.__name__ = f"__i{name}__"
+    return operate
+
+
+for _name in OPERATORS:
+    if _name not in ("lt", "le", "gt", "ge", "eq", "ne", "divmod"):
+        setattr(NDArray, f"__i{_name}__", _define_in_place(_name))
+
+
+# -- making arrays ------------------------------------------------------------------------------------------
+def new_array(raw: Array, *, is_c_order: bool = True) -> NDArray:
+    """An array with memory of its own. is_c_order: whether NumPy's would be C-contiguous."""
+    return NDArray(Storage(check_aval(raw), is_c_order=is_c_order))
+
+
+def wrap_result(raw: Array, is_scalar: bool = True, *, is_c_order: bool = True) -> NDArray | Scalar:
+    """A new array, or a NumPy scalar for a value without axes where NumPy gives one."""
+    if is_scalar and not raw.shape:
+        return Scalar(check_aval(raw))
+    return new_array(raw, is_c_order=is_c_order)
+
+
+def unwrap_array(value: Any) -> Any:
+    """A scalar for an array without axes."""
+    return (
+        Scalar(value.read())
+        if isinstance(value, NDArray) and not value.is_partial and not value.shape
+        else value
+    )
+
+
+def stack_sequence(values: Any, dtype: Any = None) -> NDArray:
+    """`np.array` of nested sequences with handles among the elements."""
+    leaves, shape = _flatten_sequence(values)
+    if dtype is None:
+        kinds = [promotion_type(leaf) for leaf in leaves]
+        dtype = np.result_type(*map(np.dtype, kinds)) if kinds else np.dtype(float)
+    dtype = check_dtype(dtype)
+    raws = [to_item(leaf, dtype) for leaf in leaves]
+    if not raws:
+        return new_array(lax.full(shape, 0, dtype))
+    if not shape:
+        return new_array(raws[0])
+    parts = lax.concatenate([lax.expand_dims(raw, (0,)) for raw in raws], 0)
+    return new_array(lax.reshape(parts, (*shape, *raws[0].shape)))
+
+
+def _flatten_sequence(values: Any) -> tuple[list, tuple]:
+    """The operands that nested sequences are made of, and the shape of the nesting."""
+    if not isinstance(values, (list, tuple)):
+        if not isinstance(values, ACCEPTED):
+            raise not_traceable(f"an array with an element of type {type(values).__name__}")
+        return [values], ()
+    parts = [_flatten_sequence(value) for value in values]
+    shapes = {shape + (() if len(own) != 1 or shape else shape_of(own[0])) for own, shape in parts}
+    if len(shapes) > 1:
+        raise ValueError(
+            "setting an array element with a sequence. The requested array has an inhomogeneous shape"
+        )
+    inner = parts[0][1] if parts else ()
+    return [leaf for own, _ in parts for leaf in own], (len(parts), *inner)

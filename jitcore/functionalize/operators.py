@@ -1,0 +1,100 @@
+"""Python's operators of arrays and NumPy scalars: each is a ufunc.
+
+In: the class of a handle. Out: its operators, and the hooks by which NumPy's functions reach it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jitcore.array import Array
+from jitcore.functionalize.errors import needs_value, not_traceable
+from jitcore.rewriter.handles import Handle
+
+OPERATORS: dict[str, Any] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide, "matmul": np.matmul,
+    "floordiv": np.floor_divide, "mod": np.remainder, "divmod": np.divmod, "pow": np.power,
+    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "lshift": np.left_shift,
+    "rshift": np.right_shift, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+    "eq": np.equal, "ne": np.not_equal,
+}  # fmt: skip
+_COMPARISONS = frozenset("lt le gt ge eq ne".split())
+_UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
+ACCEPTED = (Handle, np.ndarray, np.generic, bool, int, float, complex, list, tuple, Array)
+
+
+def refuse(wanted: str):
+    """A method by which Python asks for a value. Raises: NeedsValue."""
+
+    def method(self, *args):
+        raise needs_value(self, wanted)
+
+    return method
+
+
+def apply_operator(name: str, x: Any, y: Any):
+    """What NumPy computes for `x op y` with an array or scalar among the operands."""
+    from jitcore.functionalize.ufuncs import apply_power, apply_ufunc
+
+    if name == "pow":
+        return apply_power(x, y)
+    return apply_ufunc(OPERATORS[name], "__call__", (x, y), {})
+
+
+def _define(name: str, swapped: bool):
+    def operate(self, other):
+        if not isinstance(other, ACCEPTED):
+            if name in ("eq", "ne") and (other is None or isinstance(other, str)):
+                raise not_traceable(f"a comparison of a traced array with {other!r}")
+            return NotImplemented
+        return apply_operator(name, other, self) if swapped else apply_operator(name, self, other)
+
+    operate.__name__ = f"__{'r' if swapped else ''}{name}__"
+    return operate
+
+
+def _define_unary(ufunc):
+    def operate(self):
+        from jitcore.functionalize.ufuncs import apply_ufunc
+
+        return apply_ufunc(ufunc, "__call__", (self,), {})
+
+    return operate
+
+
+def _power(self, other, modulus=None):
+    if modulus is not None:
+        raise not_traceable("pow() of an array with a modulus")
+    return apply_operator("pow", self, other) if isinstance(other, ACCEPTED) else NotImplemented
+
+
+def _array_ufunc(self, ufunc, method, *inputs, **kwargs):
+    from jitcore.functionalize.ufuncs import apply_ufunc
+
+    return apply_ufunc(ufunc, method, inputs, kwargs)
+
+
+def _array_function(self, function, types, args, kwargs):
+    from jitcore.functionalize.dispatch import apply_function
+
+    return apply_function(function, args, kwargs)
+
+
+def _round(self, digits=None):
+    from jitcore.functionalize.conversions import round_handle
+
+    return round_handle(self, digits)
+
+
+def install_operators(cls: type) -> None:
+    """Puts the operators, comparisons and NumPy's hooks on a class."""
+    for name in OPERATORS:
+        setattr(cls, f"__{name}__", _define(name, False))
+        if name not in _COMPARISONS:
+            setattr(cls, f"__r{name}__", _define(name, True))
+    for name, ufunc in _UNARY.items():
+        setattr(cls, f"__{name}__", _define_unary(ufunc))
+    cls.__pow__, cls.__round__ = _power, _round
+    cls.__array_ufunc__, cls.__array_function__ = _array_ufunc, _array_function

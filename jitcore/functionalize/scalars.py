@@ -1,0 +1,171 @@
+"""NumPy scalars whose value is traced: what elements and full reductions of arrays are.
+
+In: Arrays without axes. Out: `Scalar`s: immutable, of a strong dtype, with the operators of NumPy's ufuncs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jitcore import lax
+from jitcore.array import Array
+from jitcore.core.aval import ShapedArray
+from jitcore.functionalize.errors import needs_value
+from jitcore.functionalize.numbers import NumberKind
+from jitcore.functionalize.operators import install_operators, refuse
+from jitcore.rewriter.handles import ConflictError, Handle, Kind, LeafType
+
+
+class ScalarKind(Kind):
+    """What a carried NumPy scalar is. A Python number whose kind is not above its dtype's becomes one."""
+
+    __slots__ = ()
+
+    def __eq__(self, other) -> bool:
+        return type(other) is ScalarKind
+
+    def __hash__(self) -> int:
+        return hash(ScalarKind)
+
+    def __repr__(self) -> str:
+        return "NumPy scalar"
+
+    def join(self, aval: ShapedArray, other: LeafType) -> LeafType:
+        if type(other.kind) is NumberKind:
+            if np.result_type(aval.dtype, other.kind.python_type(0)) == aval.dtype:
+                return LeafType(aval, self)
+            raise ConflictError(f"a {self!r} of {aval.dtype} and a {other.kind!r}")
+        if type(other.kind) is not ScalarKind or other.aval != aval:
+            raise ConflictError(f"a {self!r} of {aval.dtype} and {other.kind!r} {other.aval}")
+        return LeafType(aval, self)
+
+    def wrap(self, raw: Array, aval: ShapedArray) -> Scalar:
+        return Scalar(raw)
+
+
+SCALAR = ScalarKind()
+
+
+class Scalar(Handle):
+    """A traced NumPy scalar; immutable."""
+
+    __slots__ = ("_raw",)
+    __array_priority__ = 300
+    shape, ndim, size, strides = (), 0, 1, ()
+
+    def __init__(self, raw: Array):
+        self._raw = raw
+
+    # -- as a handle ----------------------------------------------------------------------------------------
+    @property
+    def dtype(self) -> np.dtype:
+        return self._raw.dtype
+
+    @property
+    def leaf_type(self) -> LeafType:
+        return LeafType(ShapedArray((), self.dtype), SCALAR)
+
+    def read(self) -> Array:
+        return self._raw
+
+    def is_same(self, other: Handle) -> bool:
+        return type(other) is Scalar and other._raw is self._raw
+
+    def is_made_in(self, trace) -> bool:
+        return getattr(self._raw, "trace", None) is trace
+
+    def as_predicate(self):
+        return self._raw if self.dtype == np.bool_ else lax.ne(self._raw, self.dtype.type(0))
+
+    def mark_shared(self) -> None:
+        """Nothing: it never changes."""
+
+    # -- what Python cannot have -----------------------------------------------------------------------------
+    __bool__ = refuse("bool(x)")
+    __int__ = __index__ = refuse("int(x)")
+    __float__ = refuse("float(x)")
+    __complex__ = refuse("complex(x)")
+    __hash__ = refuse("hash(x)")
+    __array__ = refuse("np.array(x)")
+    __str__ = refuse("str(x)")
+    tobytes = refuse("its value")
+
+    def __format__(self, spec: str) -> str:
+        raise needs_value(self, "str(x)")
+
+    def __repr__(self) -> str:
+        return f"Traced<np.{self.dtype}>"
+
+    # -- attributes -----------------------------------------------------------------------------------------
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    nbytes = itemsize
+
+    @property
+    def T(self) -> Scalar:  # noqa: N802  NumPy's name
+        return self
+
+    @property
+    def real(self) -> Scalar:
+        return Scalar(lax.real(self._raw)) if self.dtype.kind == "c" else self
+
+    @property
+    def imag(self) -> Scalar:
+        return Scalar(lax.imag(self._raw) if self.dtype.kind == "c" else lax.full_like(self._raw, 0))
+
+    def item(self, *args):
+        """The Python number of this value."""
+        from jitcore.functionalize.conversions import to_python
+
+        if args not in ((), (0,), ((),)):
+            raise IndexError("index out of bounds")
+        return to_python(self)
+
+    tolist = item
+
+    def conjugate(self):
+        return np.conjugate(self)
+
+    conj = conjugate
+
+    def is_integer(self):
+        """Whether a float has no fraction."""
+        from jitcore.functionalize.conversions import to_python
+
+        return to_python(self).is_integer()
+
+    def __getitem__(self, index):
+        if index == () or index is Ellipsis:
+            return self if index == () else self.as_array()
+        raise IndexError("invalid index to scalar variable.")
+
+    def __len__(self) -> int:
+        raise TypeError(f"object of type 'numpy.{self.dtype}' has no len()")
+
+    def __iter__(self):
+        raise TypeError(f"'numpy.{self.dtype}' object is not iterable")
+
+    def __getattr__(self, name: str):
+        if name.startswith("__") or not hasattr(np.dtype(self.dtype).type, name):
+            raise AttributeError(f"'numpy.{self.dtype}' object has no attribute '{name}'")
+        method = getattr(self.as_array(), name)
+        if not callable(method):
+            return method
+
+        def call(*args, **kwargs):
+            from jitcore.functionalize.ndarray import unwrap_array
+
+            return unwrap_array(method(*args, **kwargs))
+
+        return call
+
+    def as_array(self):
+        """An array without axes that holds it."""
+        from jitcore.functionalize.ndarray import new_array
+
+        return new_array(self._raw)
+
+
+install_operators(Scalar)

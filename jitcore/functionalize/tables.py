@@ -1,0 +1,66 @@
+"""Tables of what stands for NumPy's functions and methods; `functions_*.py` and `partial` fill them.
+
+`FUNCTIONS`: NumPy function -> implementation of the same parameters over handles, reached by
+`__array_function__`. `CREATION`: functions that rewritten code calls by redirect, with or without handles
+among the arguments. `METHODS`: name -> implementation(self, ...). `HOOKS`: what arrays of traced extent do.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable
+from typing import Any
+
+from jitcore.functionalize.errors import not_traceable
+
+FUNCTIONS: dict[Any, Callable] = {}
+CREATION: dict[Any, Callable] = {}
+METHODS: dict[str, Callable] = {}
+#: Of arrays with traced extents, and of indices that make such (slices with traced bounds, traced masks):
+#: read_item(array, index), write_item(array, index, value), apply_ufunc(ufunc, method, inputs, kwargs),
+#: apply_function(function, args, kwargs).
+HOOKS: dict[str, Callable] = {}
+
+
+def implements(*functions: Any, method: str | None = None) -> Callable[[Callable], Callable]:
+    """Decorator: the implementation of NumPy functions, and of the array method of that name."""
+
+    def register(implementation: Callable) -> Callable:
+        for function in functions:
+            FUNCTIONS[function] = implementation
+        if method is not None:
+            METHODS[method] = implementation
+        return implementation
+
+    return register
+
+
+def creates(*functions: Any) -> Callable[[Callable], Callable]:
+    """Decorator: what rewritten code calls instead of NumPy functions that make arrays."""
+
+    def register(implementation: Callable) -> Callable:
+        for function in functions:
+            CREATION[function] = implementation
+        return implementation
+
+    return register
+
+
+def find_hook(name: str, what: str) -> Callable:
+    """Raises: NotTraceable, with what is asked for, where nobody has put that hook here."""
+    load()
+    if name not in HOOKS:
+        raise not_traceable(f"{what} has an extent that is traced")
+    return HOOKS[name]
+
+
+@functools.cache
+def load() -> None:
+    """Imports the modules that fill the tables."""
+    import jitcore.functionalize as package
+
+    for module in pkgutil.iter_modules(package.__path__):
+        if module.name.startswith(("functions_", "partial")):
+            importlib.import_module(f"{package.__name__}.{module.name}")
