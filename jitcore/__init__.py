@@ -21,13 +21,14 @@ _MODULES = ("ad_checkpoint", "api", "custom_derivatives", "debug", "dtypes", "er
 
 #: Module -> the public names that it defines.
 _EXPORTS = {
-    "jitcore.api": ("block_until_ready", "checkpoint", "checkpoint_policies", "clear_caches",
+    "jitcore.api": ("autojit", "block_until_ready", "checkpoint", "checkpoint_policies", "clear_caches",
                     "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp", "device_get",
                     "device_put", "effects_barrier", "eval_shape", "fwd_and_bwd", "grad", "hessian",
                     "jacfwd", "jacobian", "jacrev", "jit", "jvp", "linear_transpose", "linearize",
-                    "make_jaxpr", "named_call", "named_scope", "remat", "typeof", "value_and_grad", "vjp",
-                    "vmap"),
+                    "make_jaxpr", "named_call", "named_scope", "remat", "rewrite", "typeof",
+                    "value_and_grad", "vjp", "vmap"),
     "jitcore.array": ("Array",),
+    "jitcore.autojitted": ("AutojitWarning",),
     "jitcore.config": ("check_tracer_leaks", "checking_leaks", "debug_nans", "disable_jit", "enable_checks",
                        "enable_x64", "threefry_partitionable"),
     "jitcore.core.aval": ("ShapeDtypeStruct",),
@@ -42,7 +43,7 @@ _EXPORTS = {
 # fmt: off
 if TYPE_CHECKING:
     from jitcore.api import (
-        block_until_ready as block_until_ready, checkpoint as checkpoint,
+        autojit as autojit, block_until_ready as block_until_ready, checkpoint as checkpoint,
         checkpoint_policies as checkpoint_policies, clear_caches as clear_caches,
         closure_convert as closure_convert, custom_gradient as custom_gradient, custom_jvp as custom_jvp,
         custom_vjp as custom_vjp, device_get as device_get, device_put as device_put,
@@ -50,9 +51,10 @@ if TYPE_CHECKING:
         grad as grad, hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev,
         jit as jit, jvp as jvp, linear_transpose as linear_transpose, linearize as linearize,
         make_jaxpr as make_jaxpr, named_call as named_call, named_scope as named_scope, remat as remat,
-        typeof as typeof, value_and_grad as value_and_grad, vjp as vjp, vmap as vmap,
+        rewrite as rewrite, typeof as typeof, value_and_grad as value_and_grad, vjp as vjp, vmap as vmap,
     )
     from jitcore.array import Array as Array
+    from jitcore.autojitted import AutojitWarning as AutojitWarning
     from jitcore.config import (
         check_tracer_leaks as check_tracer_leaks, checking_leaks as checking_leaks,
         debug_nans as debug_nans, disable_jit as disable_jit, enable_checks as enable_checks,

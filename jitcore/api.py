@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar, Unpack, overload
 
@@ -126,6 +127,66 @@ def jit(
         abstracted_axes, read_compiler_options(compiler_options), bool(rewrite)))  # fmt: skip
 
 
+@overload
+def autojit(fun: Callable[P, R], /, *, strict: bool = False,
+            static_argnames: str | Iterable[str] | None = None, verbose: bool = False) -> Callable[P, R]: ...
+@overload
+def autojit(*, strict: bool = False, static_argnames: str | Iterable[str] | None = None,
+            verbose: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+@api_boundary
+def autojit(
+    fun: Callable = UNSPECIFIED,  # type: ignore[assignment]
+    /,
+    *,
+    strict: bool = False,
+    static_argnames: str | Iterable[str] | None = None,
+    verbose: bool = False,
+) -> Any:
+    """A compiled form of a function of plain Python and NumPy, which does what the function does.
+
+    Values, dtypes, types of results, arrays changed in place and views of arguments are those of Python and
+    NumPy. Types and shapes of arguments, and the values of ints, bools and strings among them, select a
+    program; an int that has had three values is an input of the program where that works. What cannot be
+    traced is compiled by Numba where it is slow and Numba gives the same, and runs in plain Python otherwise,
+    with one `AutojitWarning` that says where and why. Results may differ from NumPy's by rounding.
+
+    Args:
+        fun: a function, method or partial. Without it, a decorator is returned.
+        strict: raise NotTraceable instead of running in a lower tier.
+        static_argnames: parameters whose values are always constants of the program.
+        verbose: tell on the error stream what is compiled.
+
+    Returns: a function with the same parameters. `report()` tells what is compiled and what is not,
+        `cache_info()` counts, `inspect()` shows the stages of the program compiled last.
+    Raises: TypeError when `fun` is no function.
+    """
+    if fun is UNSPECIFIED:
+        return functools.partial(autojit, strict=strict, static_argnames=static_argnames, verbose=verbose)
+    from jitcore.autojitted import Options, decorate  # reads bytecode: loaded where it is asked for
+
+    names = read_argnames(static_argnames, "static_argnames") or ()
+    return decorate(fun, Options(bool(strict), names, bool(verbose)))
+
+
+@api_boundary
+def rewrite(fun: Callable[P, R]) -> Callable[P, R]:
+    """The same function, whose `if`, `while` and `for` also work on traced values.
+
+    Inside `jit`, `grad`, `vmap` and so on, control flow that a traced value decides is traced, as `cond` and
+    `while_loop`; what Python can decide runs as it always did, and so does a plain call.
+    `jit(fun, rewrite=True)` is `jit(rewrite(fun))`. A generator, a coroutine or a builtin is returned
+    unchanged, with a RuntimeWarning.
+
+    Raises: TypeError when `fun` is not callable; ControlFlowError while tracing, for control flow that cannot
+        be compiled.
+    """
+    if not callable(fun):
+        raise TypeError(f"Expected a callable value, got {fun}")
+    from jitcore.rewriter import rewrite_function  # reads bytecode: loaded where it is asked for
+
+    return rewrite_function(fun)
+
+
 @api_boundary
 def make_jaxpr(
     fun: Callable,
@@ -217,6 +278,8 @@ def typeof(x: Any) -> ShapedArray:
 def clear_caches() -> None:
     """Forgets every signature of every jitted function and every compiled program."""
     functions.clear_functions()
+    if autojitted := sys.modules.get("jitcore.autojitted.function"):  # loaded when it is first used
+        autojitted.clear_functions()
     executables.clear()
     clear_backends()
 

@@ -129,8 +129,45 @@ class TracerMutationError(JitcoreTypeError):
 
     >>> jit(lambda x: x.__setitem__(0, 1))(y)      # fails
 
-    Fix: `x = x.at[0].set(1)`, which gives a new array; `@autojit` and `jit(f, rewrite=True)` honour item
-    assignment.
+    Fix: `x = x.at[0].set(1)`, which gives a new array, also in `jit(f, rewrite=True)`; or compile it
+    with `@autojit`, which assigns items as NumPy does.
+    """
+
+
+class ControlFlowError(JitcoreTypeError):
+    """Python control flow on traced values that cannot be compiled.
+
+    Cause: both sides of a condition are one program, and so are all iterations of a loop. A variable has one
+    shape in it; a Python object (a str, None, a list that grows) cannot be chosen when the program runs.
+
+    >>> jit(lambda x: 'up' if x > 0 else 'down', rewrite=True)(1.0)     # fails: a str
+
+    Fix: let both sides give arrays or numbers of one shape; append to lists a known number of times; or make
+    the argument that decides static, `jit(f, rewrite=True, static_argnames='x')`.
+    """
+
+
+class NotTraceable(Exception):
+    """A statement under `autojit` whose exact meaning in Python and NumPy cannot be a part of a program.
+
+    Cause: it does more than give a value (it prints, reads a clock, draws random numbers), or the type of
+    its result depends on values. `autojit` then warns and runs plain Python; `strict=True` raises it instead.
+
+    >>> autojit(lambda x: print(x), strict=True)(1.0)      # fails: a program prints nothing
+
+    Fix: what the message proposes, or keep the statement in a function outside of the compiled one.
+    """
+
+
+class AutojitWarning(UserWarning):
+    """A function, or its calls with some types, is not compiled by tracing. The text says where and why.
+
+    Cause: as for `NotTraceable`. The results are those of Python all the same, without its speed-up.
+
+    >>> autojit(lambda x: print(x))(1.0)                   # warns, and prints
+
+    Fix: what the message proposes; `f.report()` lists what is in the way, `strict=True` raises at once, and
+    `warnings.simplefilter('ignore', jitcore.AutojitWarning)` silences it.
     """
 
 
@@ -438,10 +475,8 @@ def shape_value_error(shape_text: str, origin: Origin | None = None, where: Line
 def boolean_index_error(aval_text: str, origin: Origin | None = None, where: Lines = ()) -> Exception:
     """`x[mask]` with a traced mask. aval_text: the mask's."""
     headline = f"Array boolean indices must be concrete; got {aval_text}"
-    fix = (
-        "jnp.where(mask, x, 0) keeps the shape; x.at[mask].set(v) writes; "
-        "x[jnp.nonzero(mask, size=n)] bounds the size."
-    )
+    fix = ("jnp.where(mask, x, 0) keeps the shape; x.at[mask].set(v) writes; "
+           "x[jnp.nonzero(mask, size=n)] bounds the size.")  # fmt: skip
     return build_error(NonConcreteBooleanIndexError, headline, origin=origin, where=where, fix=fix)
 
 
@@ -456,44 +491,7 @@ def slice_bound_error(
 
 def item_assignment_error(where: Lines = (), *, verb: str = "assignment") -> Exception:
     """`x[i] = v` on an Array or a tracer; verb="deletion" for `del x[i]`."""
-    headline = (
-        f"jitcore arrays are immutable and do not support in-place item {verb}. "
-        "Instead of x[idx] = y, use x = x.at[idx].set(y) or another .at[] method."
-    )
-    fix = "write that, or compile NumPy-style code with @autojit or jit(..., rewrite=True)."
+    headline = (f"jitcore arrays are immutable and do not support in-place item {verb}. "
+                "Instead of x[idx] = y, use x = x.at[idx].set(y) or another .at[] method.")  # fmt: skip
+    fix = "write that, or compile NumPy-style code with @autojit, which assigns items as NumPy does."
     return build_error(TracerMutationError, headline, where=where, fix=fix)
-
-
-def unhashable_tracer_error(type_name: str, where: Lines = ()) -> Exception:
-    """`hash(tracer)`, a tracer as key of a dict or in a set. type_name: of the tracer's class."""
-    fix = "use id(x), a name or a position as the key."
-    return build_error(JitcoreTypeError, f"unhashable type: '{type_name}'", where=where, fix=fix)
-
-
-# --- a tracer that outlived its trace -----------------------------------------------------------------------
-
-
-def leaked_tracer_error(
-    aval_text: str, origin: Origin | None = None, where: Lines = (), *, while_tracing: bool = False
-) -> Exception:
-    """A tracer was used after its trace had ended. origin: of that trace; where: the line that made it.
-
-    while_tracing: the leak was found when the trace ended, the tracer has not been used.
-    """
-    detail = ""
-    if origin is not None:
-        made = ". The value was made here:" if where else "."
-        detail = (
-            f"The function being traced when the value leaked was {origin.function} "
-            f"traced for {origin.transform}{made}"
-        )
-    fix = "return the value instead of storing it"
-    if while_tracing:
-        headline = f"Leaked trace. Leaked tracer with type {aval_text}."
-        return build_error(LeakedTracerError, headline, detail=detail, where=where, fix=f"{fix}.")
-    headline = (
-        "Encountered an unexpected tracer. A traced function had a side effect, allowing for a reference to "
-        f"an intermediate value with type {aval_text} to escape the scope of the transformation."
-    )
-    fix = f"{fix}; with jitcore.checking_leaks() the leak itself raises."
-    return build_error(UnexpectedTracerError, headline, detail=detail, where=where, fix=fix)

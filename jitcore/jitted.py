@@ -86,6 +86,20 @@ class JitWrapped(Generic[P, R]):
         """The result's structure with a `ShapeDtypeStruct` in place of each array; computes nothing."""
         return make_out_info(self._read_program(args, kwargs)[1])
 
+    @api_boundary
+    def as_njit(self, *args: P.args, **kwargs: P.kwargs) -> Callable:
+        """The program for these arguments as a function that Numba's nopython code may call.
+
+        Args: examples, or `ShapeDtypeStruct`s; the function is for exactly their dtypes and shapes.
+        Returns: an `njit` function of the leaves of the arguments, in order, which gives the leaves of the
+            result, one or a tuple: ndarrays of its own, and scalars.
+        Raises: NotImplementedError when the program calls Python while it runs. The function raises
+            ValueError for arrays of other shapes; Numba refuses other types."""
+        from jitcore.numba_export import export  # Numba is loaded where it is asked for
+
+        call, program = self._read_program(args, kwargs)
+        return export(program, call.avals)
+
     def _read_program(self, args, kwargs) -> tuple[CallSignature, Program]:
         call = read_call(self.__wrapped__, self._function.plan, args, kwargs, abstract=True)
         return call, self._function.make_program(self.__wrapped__, call)

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 #: The layers, lowest first; the names in one row may import each other.
 LAYERS = (
     ("concurrency",),
-    ("errors", "argument_errors", "derivative_errors"),
+    ("errors", "argument_errors", "derivative_errors", "leak_errors"),
     ("config",),
     ("dtypes",),
     ("tree_nodes", "tree_util", "tree"),
@@ -24,14 +24,17 @@ LAYERS = (
     ("numpy",),
     ("random", "nn", "ops", "scipy", "flatten_util", "test_util"),
     ("debug", "experimental", "ad_checkpoint", "custom_derivatives"),
-    ("rewrite",),
+    ("rewriter",),
+    ("functionalize",),
     ("passes",),
     ("loopir",),
     ("schedule",),
     ("dispatch",),
     ("device",),
     ("stages",),
+    ("numba_export",),
     ("jitted",),
+    ("autojitted",),
     ("api",),
     ("cli", "__main__"),
 )

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import linecache
 import re
 from pathlib import Path
 
@@ -31,7 +32,8 @@ def test_there_are_examples():
 @pytest.mark.parametrize(("page", "number", "program", "printed"), EXAMPLES)
 def test_example_prints_what_the_page_says(page, number, program, printed):
     jitcore.clear_caches()  # what a page says of compilations holds in a new process
-    output = io.StringIO()
+    output, file = io.StringIO(), "script.py"  # what messages name
+    linecache.cache[file] = len(program), None, program.splitlines(keepends=True), file
     with contextlib.redirect_stdout(output):
-        exec(compile(program, f"{page.name} example {number}", "exec"), {"__name__": "__main__"})
+        exec(compile(program, file, "exec"), {"__name__": "__main__"})
     assert drop_trailing_spaces(output.getvalue()) == drop_trailing_spaces(printed)

@@ -120,6 +120,25 @@ def capture_source(skip: int = 0) -> SourceInfo | None:
     return None
 
 
+def find_user_frame() -> FrameType | None:
+    """The frame that `capture_source` finds, for messages that read its variables."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _carries[frame.f_globals.get("__name__")]:
+        frame = frame.f_back
+    return frame
+
+
+def read_segment(info: SourceInfo) -> str:
+    """The source text of an instruction, without what surrounds it; "" where it is unknown."""
+    position = info.resolve()
+    if position.column is None or position.end_line is None or position.end_column is None:
+        return ""
+    lines = [_read_line(position.file, n).encode() for n in range(position.line, position.end_line + 1)]
+    lines[-1] = lines[-1][: position.end_column]
+    lines[0] = lines[0][position.column :]
+    return b"".join(lines).decode(errors="replace")
+
+
 def locate_function(fun: Any) -> tuple[str, str]:
     """(name, "file:line") of a callable; "" for the place of a builtin or an object without Python code."""
     while True:

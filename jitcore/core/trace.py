@@ -18,7 +18,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from jitcore import dtypes, errors
+from jitcore import dtypes, errors, leak_errors
 from jitcore.array import Array, ConcreteArray
 from jitcore.config import config
 from jitcore.core import source
@@ -351,7 +351,8 @@ def check_for_leaks(trace: Trace) -> None:
     leaked = [referrer for referrer in gc.get_referrers(trace) if isinstance(referrer, Tracer)]
     if leaked:
         where = source.format_snippet(leaked[0].source_info)
-        raise errors.leaked_tracer_error(leaked[0].aval.long(), origin_of(trace), where, while_tracing=True)
+        aval_text = leaked[0].aval.long()
+        raise leak_errors.leaked_tracer_error(aval_text, origin_of(trace), where, while_tracing=True)
 
 
 def close_over_consts(jaxpr: Jaxpr, consts: Sequence) -> tuple[ClosedJaxpr, list]:
@@ -365,7 +366,7 @@ def close_over_consts(jaxpr: Jaxpr, consts: Sequence) -> tuple[ClosedJaxpr, list
 
 def unexpected_tracer_error(tracer: Tracer) -> Exception:
     where = source.format_snippet(tracer.source_info)
-    return errors.leaked_tracer_error(tracer.aval.long(), origin_of(tracer.trace), where)
+    return leak_errors.leaked_tracer_error(tracer.aval.long(), origin_of(tracer.trace), where)
 
 
 _CONVERSION_ERRORS = {

@@ -49,6 +49,26 @@ class CompileOptions:
     num_threads: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class NativeCall:
+    """A program as native code calls it: `int64 entry(pointers, dims)`.
+
+    Attributes:
+        address: of the entry point. Its pointers are those of the inputs, of the outputs, and of the arena
+            where that has any bytes; they lie at multiples of an element's size, the arena at one of 64.
+        dims: int64; passed by address.
+        outputs: (shape, dtype) of each.
+        arena_bytes: of memory that the call may use.
+        owner: keeps the code loaded.
+    """
+
+    address: int
+    dims: Any
+    outputs: tuple[tuple[tuple[int, ...], Any], ...]
+    arena_bytes: int
+    owner: Any
+
+
 class Executable(Protocol):
     """A compiled program. One serves all concrete shapes that its program's avals admit."""
 
@@ -62,6 +82,9 @@ class Executable(Protocol):
         Outputs are C-contiguous ndarrays of the avals' dtypes that share no memory with anything but donated
         inputs. The function may be called by several threads at once. This is the hot path.
         """
+
+    def native_call(self, in_avals: Sequence[ShapedArray]) -> NativeCall | None:
+        """The same for callers in native code; None where there is no such entry point. Optional."""
 
     def texts(self) -> dict[str, str]:
         """Its stages as text: 'loop program', 'kernel', 'llvm', 'assembly', as far as it has them."""

@@ -87,7 +87,7 @@ def trace_call(
     info = CallDebugInfo(fun, call, transform)
     run = fun
     if rewrite or config.rewrite:
-        from jitcore.rewrite import rewrite_function  # reads bytecode: loaded where it is asked for
+        from jitcore.rewriter import rewrite_function  # reads bytecode: loaded where it is asked for
 
         run = rewrite_function(fun)
     structure: list[tree_util.PyTreeDef | None] = []

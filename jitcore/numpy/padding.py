@@ -124,6 +124,12 @@ def _pad_repeatedly(x, axis: int, pair: tuple[int, int], mode: str, reflect_type
     """Mirrored or repeated copies of the array, as many as the widths need."""
     extent = x.shape[axis]
     before, after = pair
+    offset = 1 if mode == "reflect" else 0
+    if (mode == "wrap" or reflect_type == "even") and max(pair) <= extent - offset:  # of one copy at each end
+        starts = (extent - before, 0) if mode == "wrap" else (offset, extent - offset - after)
+        sides = [_slice(x, start, start + width, axis) for start, width in zip(starts, pair)]
+        first, last = sides if mode == "wrap" else [lax.rev(side, (axis,)) for side in sides]
+        return lax.concatenate([part for part in (first, x, last) if part.shape[axis]], axis)
     if mode == "wrap" or reflect_type == "even" or extent == 1:
         positions = np.arange(-before, extent + after)
         if mode == "wrap":
@@ -136,7 +142,6 @@ def _pad_repeatedly(x, axis: int, pair: tuple[int, int], mode: str, reflect_type
             source = positions % period
             source = np.minimum(source, period - source) if extent > 1 else np.zeros_like(positions)
         return get_item(x, (slice(None),) * axis + (source.astype(np.int32),))
-    offset = 1 if mode == "reflect" else 0
     for side in (0, 1):
         left = pair[side]
         while left > 0:

@@ -1,0 +1,27 @@
+"""`autojit`: functions of plain Python and NumPy, compiled with the semantics that they have.
+
+In: a function and calls of it. Out: what Python and NumPy would give, arrays changed in place included.
+Data flows through the modules in this order:
+
+    specs.py       what a call depends on: arguments and captured variables, as keys, code and stand-ins
+    captures.py    global, closure and module variables that traced code reads and sets
+    purity.py      which functions of libraries traced code may call
+    recording.py   specs -> jaxpr, and what is returned and written
+    results.py     what is returned and written -> code that does it
+    entry.py       a program and the code around it: one signature, compiled
+    policy.py      which Python numbers are constants and which are inputs
+    copies.py      arguments copied for trials, results compared
+    native.py      the function compiled by Numba
+    inline.py      a call with traced arguments
+    tiers.py       traced, Numba, plain Python; the warning
+    wrapper.py     a function of the same parameters that hands its arguments on
+    function.py    the signatures of one function and the tier of each
+    report.py      what was compiled and what was not, for people
+    decorate.py    methods, partials and all else that is callable
+"""
+
+from jitcore.autojitted.decorate import decorate
+from jitcore.autojitted.function import Options
+from jitcore.autojitted.tiers import AutojitWarning
+
+__all__ = ["AutojitWarning", "Options", "decorate"]

@@ -1,0 +1,286 @@
+"""Captures: global, closure and module variables, read as further arguments and set as further results.
+
+In: the functions that a trace enters. Out: the same functions over namespaces that note each variable when it
+is read first. A captured variable has a spec, as an argument has: later calls check it, and read its arrays
+anew.
+"""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+import types
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jitcore.array import ConcreteArray
+from jitcore.autojitted.specs import ABSENT, Spec, Unreadable
+from jitcore.functionalize.errors import not_traceable
+from jitcore.functionalize.ndarray import new_array
+
+_LIBRARIES = tuple(
+    {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+)
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+class Source(NamedTuple):
+    """Where a variable is found: code with {owner} for the object that holds it.
+
+    Attributes:
+        assign: code that sets it to {value}; "" where that cannot be done.
+    """
+
+    owner: Any
+    read: str
+    assign: str = ""
+
+
+class Capture(NamedTuple):
+    source: Source
+    spec: Spec
+
+
+def is_library_file(path: str | None) -> bool:
+    """Whether a file belongs to Python, to jitcore or to an installed package; so do builtins."""
+    return not path or path.startswith((*_LIBRARIES, _PACKAGE, "<frozen"))
+
+
+class Captures:
+    """The captured variables of one trace.
+
+    Args:
+        stand_in: gives (spec, stand-in) for a value and its path. Raises: Unreadable.
+
+    Attributes:
+        found: in the order in which they were met.
+        given: id of the stand-in of an object -> variables of its class that it was given.
+    """
+
+    def __init__(self, stand_in: Callable[[Any, tuple], tuple[Spec, Any]]):
+        self._stand_in = stand_in
+        self.found: list[Capture] = []
+        self.namespaces: dict[int, Namespace] = {}
+        self.cells: dict[int, tuple[types.CellType, types.CellType, Any]] = {}
+        self._functions: dict[types.FunctionType, types.FunctionType] = {}
+        self._modules: dict[types.ModuleType, ModuleView] = {}
+        self._arrays: dict[int, tuple[np.ndarray, Any]] = {}
+        self._instances: list[Any] = []
+        self.given: dict[int, dict[str, Any]] = {}
+        self._class_variables: dict[tuple[type, str], Any] = {}
+
+    def capture(self, source: Source, value: Any, path: tuple) -> Any:
+        """The stand-in of a variable's value."""
+        try:
+            spec, stand_in = self._stand_in(value, path)
+        except Unreadable as reason:
+            raise not_traceable(str(reason)) from None
+        self.found.append(Capture(source, spec))
+        self.capture_class_variables()
+        return stand_in
+
+    def adopt(self, array: np.ndarray) -> Any:
+        """The stand-in of an array that came up in another way: as an attribute, as an item."""
+        known = self._arrays.get(id(array))
+        if known is None:
+            known = self._arrays[id(array)] = (
+                array,
+                self.capture(Source(array, "{owner}"), array, ("an array",)),
+            )
+        return known[1]
+
+    # -- variables of classes --------------------------------------------------------------------------------
+    def note_instance(self, stand_in: Any) -> None:
+        """An object of a user's class: what it finds in its class is captured, as soon as it is complete."""
+        self._instances.append(stand_in)
+
+    def capture_class_variables(self) -> None:
+        """Gives stand-ins of objects the variables of their classes."""
+        while self._instances:
+            stand_in = self._instances.pop(0)
+            for base in type(stand_in).__mro__[:-1]:
+                for name, value in vars(base).items():
+                    if type(value) in _DATA and not name.startswith("__") and name not in vars(stand_in):
+                        found = self._capture_class_variable(base, name, value)
+                        vars(stand_in)[name] = self.given.setdefault(id(stand_in), {})[name] = found
+
+    def _capture_class_variable(self, base: type, name: str, value: Any) -> Any:
+        key = base, name
+        if key not in self._class_variables:
+            source = Source(base, f"{{owner}}.__dict__.get({name!r}, ABSENT)")
+            path = (f"{base.__qualname__}.{name}",)
+            self._class_variables[key] = self.capture(source, value, path)
+        return self._class_variables[key]
+
+    # -- functions -------------------------------------------------------------------------------------------
+    def enter(self, function: types.FunctionType) -> types.FunctionType:
+        """The function over captured variables; itself if it was made by traced code."""
+        if isinstance(function.__globals__, Namespace):
+            return function
+        made = self._functions.get(function)
+        if made is None:
+            name = function.__qualname__
+            closure = tuple([self._enter_cell(cell, variable) for cell, variable in
+                             zip(function.__closure__ or (), function.__code__.co_freevars)])  # fmt: skip
+            made = types.FunctionType(function.__code__, self.find_namespace(function.__globals__),
+                                      function.__name__, None, closure or None)  # fmt: skip
+            made.__qualname__, made.__module__ = name, function.__module__
+            made.__defaults__ = self._enter_defaults(function)
+            made.__kwdefaults__ = self._enter_keyword_defaults(function)
+            self._functions[function] = made
+        return made
+
+    def _enter_defaults(self, function: types.FunctionType) -> tuple | None:
+        if function.__defaults__ is None:
+            return None
+        path = f"a default of {function.__qualname__}"
+        return tuple([self.capture(Source(function, f"{{owner}}.__defaults__[{i}]"), value, (path, i))
+                      for i, value in enumerate(function.__defaults__)])  # fmt: skip
+
+    def _enter_keyword_defaults(self, function: types.FunctionType) -> dict | None:
+        if function.__kwdefaults__ is None:
+            return None
+        path = f"a default of {function.__qualname__}"
+        return {key: self.capture(Source(function, f"{{owner}}.__kwdefaults__[{key!r}]"), value, (path, key))
+                for key, value in function.__kwdefaults__.items()}  # fmt: skip
+
+    def find_namespace(self, variables: dict) -> Namespace:
+        if isinstance(variables, Namespace):
+            return variables
+        found = self.namespaces.get(id(variables))
+        if found is None:
+            found = self.namespaces[id(variables)] = Namespace(self, variables)
+        return found
+
+    def _enter_cell(self, cell: types.CellType, name: str) -> types.CellType:
+        if id(cell) not in self.cells:
+            made, stand_in = types.CellType(), ABSENT
+            try:
+                value = cell.cell_contents
+            except ValueError:
+                pass  # not assigned yet: code that reads it raises
+            else:
+                source = Source(cell, "{owner}.cell_contents", "{owner}.cell_contents = {value}")
+                made.cell_contents = stand_in = self.capture(source, value, (name,))
+            self.cells[id(cell)] = (cell, made, stand_in)
+        return self.cells[id(cell)][1]
+
+    # -- modules ---------------------------------------------------------------------------------------------
+    def view(self, value: Any) -> Any:
+        """What stands for an object that is known by its identity."""
+        if value is np:
+            return NUMPY_VIEW
+        if any(value is grid for grid in _GRIDS.values()):
+            return GridView(value)
+        if type(value) is types.ModuleType and not is_library_file(getattr(value, "__file__", "?")):
+            if value not in self._modules:
+                self._modules[value] = ModuleView(self, value)
+            return self._modules[value]
+        return value
+
+
+#: What a variable of a class may be to be captured.
+_DATA = (np.ndarray, bool, int, float, complex, str, list, dict, tuple)
+#: Objects of NumPy that make arrays of their items.
+_GRIDS = {name: getattr(np, name) for name in ("mgrid", "ogrid", "r_", "c_")}
+
+
+class GridView:
+    """`np.mgrid` and its like: their arrays are those of traced code."""
+
+    def __init__(self, grid: Any):
+        self.grid = grid
+
+    def __getitem__(self, key: Any) -> Any:
+        found = self.grid[key]
+        if isinstance(found, (tuple, list)):
+            return type(found)([_make_array(part) for part in found])
+        return _make_array(found)
+
+
+def _make_array(values: np.ndarray) -> Any:
+    return new_array(ConcreteArray(np.array(values, order="C")))
+
+
+class NumpyView(types.ModuleType):
+    """The module numpy, as traced code sees it."""
+
+    def __getattribute__(self, name: str) -> Any:
+        return GridView(_GRIDS[name]) if name in _GRIDS else getattr(np, name)
+
+
+NUMPY_VIEW = NumpyView("numpy")
+
+
+class Namespace(dict):
+    """The global variables of a module, as traced code sees them. CPython asks `__getitem__` of a subclass.
+
+    Attributes:
+        given: variable -> the stand-in that was handed out, or what traced code assigned.
+        initial: the same without assignments.
+    """
+
+    def __init__(self, captures: Captures, variables: dict):
+        # What CPython and jitcore read past __getitem__.
+        super().__init__({name: variables[name] for name in ("__builtins__", "__name__", "__file__")
+                          if name in variables})  # fmt: skip
+        self.captures, self.variables = captures, variables
+        self.given: dict[str, Any] = {}
+        self.initial: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if dict.__contains__(self, name):
+            return dict.__getitem__(self, name)
+        if name not in self.given:
+            value = self.variables.get(name, ABSENT)
+            source = Source(
+                self.variables, f"{{owner}}.get({name!r}, ABSENT)", f"{{owner}}[{name!r}] = {{value}}"
+            )
+            self.given[name] = self.initial[name] = self.captures.capture(source, value, (name,))
+        if self.given[name] is ABSENT:
+            raise KeyError(name)
+        return self.given[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self.get(name)  # what was there before is known from here on
+        self.given[name] = value
+
+    def pop(self, name: str, default: Any = None) -> Any:
+        previous = self.get(name, default)
+        self.given[name] = ABSENT
+        return previous
+
+    __delitem__ = pop
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.variables or name in self.given
+
+    def get(self, name: str, default: Any = None) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            return default
+
+
+class ModuleView(types.ModuleType):
+    """A module of the user, as traced code sees it: its variables are captured when they are read."""
+
+    def __init__(self, captures: Captures, module: types.ModuleType):
+        super().__init__(module.__name__)
+        object.__getattribute__(self, "__dict__")["_jitcore_view"] = (captures, module)
+
+    def __getattribute__(self, name: str) -> Any:
+        captures, module = object.__getattribute__(self, "__dict__")["_jitcore_view"]
+        if name.startswith("__"):
+            return getattr(module, name)
+        try:
+            return captures.find_namespace(vars(module))[name]
+        except KeyError:
+            return getattr(module, name)  # a module's __getattr__, or the true error
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise not_traceable(f"a variable of module {self.__name__} is set")
+
+    __hash__ = object.__hash__

@@ -1,0 +1,76 @@
+"""From a callable to its autojitted form: functions, methods, partials, and what cannot be compiled."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+from jitcore.autojitted.function import AutojitFunction, Options
+from jitcore.autojitted.purity import ORIGINAL
+from jitcore.autojitted.report import Report, make_report
+from jitcore.autojitted.tiers import Reason, Tier, warn_of
+from jitcore.autojitted.wrapper import is_plain_function
+from jitcore.dispatch.counters import CacheInfo
+from jitcore.stages import describe_stages
+
+
+def decorate(fun: Callable, options: Options) -> Callable:
+    """Raises: TypeError for what is no function; with `strict` NotTraceable for what cannot be compiled."""
+    if isinstance(fun, types.FunctionType) and ORIGINAL in fun.__dict__:
+        return fun
+    if is_plain_function(fun):
+        return _decorate_function(fun, options)
+    if isinstance(fun, (staticmethod, classmethod)):
+        return type(fun)(decorate(fun.__func__, options))
+    if isinstance(fun, types.MethodType):
+        return types.MethodType(decorate(fun.__func__, options), fun.__self__)
+    if isinstance(fun, functools.partial):
+        return functools.partial(decorate(fun.func, options), *fun.args, **fun.keywords)
+    if isinstance(fun, type) or not callable(fun):
+        raise TypeError(f"autojit: expected a function, got {fun!r}")
+    if not isinstance(fun, types.FunctionType) and isinstance(type(fun).__call__, types.FunctionType):
+        return types.MethodType(decorate(type(fun).__call__, options), fun)
+    name = getattr(fun, "__qualname__", type(fun).__name__)
+    code = getattr(fun, "__code__", None)
+    reason = Reason(code.co_filename if code else "<built-in>", code.co_firstlineno if code else 0,
+                    "a generator or coroutine" if code else "no Python code")  # fmt: skip
+    if options.strict:
+        raise reason._replace(text=f"{name} cannot be compiled: {reason.text}").as_error()
+    warn_of(reason, name, Tier.PYTHON)
+    return fun
+
+
+def _decorate_function(fun: types.FunctionType, options: Options) -> Callable:
+    owner = AutojitFunction(fun, options)
+    made: Any = owner.wrapper
+    made.__dict__[ORIGINAL] = made.__dict__["__jitcore_original__"] = fun  # the second: for the rewriter
+    made.__dict__["__jitcore_autojit_state__"] = owner
+
+    def report() -> Report:
+        """The tier of the function and of each of its loops, and what stood in the way of a better one."""
+        return make_report(owner)
+
+    def cache_info() -> CacheInfo:
+        """(hits, misses, traces, compiles); calls that a recent signature served are not counted."""
+        return owner.info()
+
+    def clear_cache() -> None:
+        """Forgets every signature."""
+        owner.clear()
+
+    def inspect(stage: str | None = None) -> Any:
+        """Stages of the signature that was compiled last, as text, like `jit(f).inspect`.
+
+        Raises: ValueError before the first compiled call, or for a stage that the backend does not have."""
+        entry = owner.last_entry
+        if entry is None:
+            raise ValueError(f"{fun.__qualname__} has not been compiled: call it, and see its report()")
+        texts = describe_stages(entry.program)
+        if stage is not None and stage not in texts:
+            raise ValueError(f"unknown stage {stage!r}: the stages are {', '.join(texts)}")
+        return texts if stage is None else texts[stage]
+
+    made.report, made.cache_info, made.clear_cache, made.inspect = report, cache_info, clear_cache, inspect
+    return made

@@ -1,0 +1,204 @@
+"""Entries: one signature of a function, compiled: a program and the code of the calls that it serves.
+
+In: a `Recording`. Out: a function of the arguments that checks them, runs the program, writes what the user's
+function would have written and returns what it would have returned; `MISS` for calls of another signature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitcore.autojitted.recording import Recording
+from jitcore.autojitted.specs import ABSENT, ArraySpec, Matcher, ScalarSpec, Spec
+from jitcore.dispatch.backend import find_backend
+from jitcore.dispatch.options import DEFAULT_OPTIONS
+from jitcore.dispatch.program import Program
+from jitcore.dispatch.tree_code import Constants, compile_function
+
+#: What the code of an entry returns for a call that it does not serve.
+MISS = object()
+#: Work that `np.shares_memory` may spend on two arrays whose bounds overlap.
+_OVERLAP_WORK = 10_000
+
+
+class Entry:
+    """Args:
+        recording: of the call.
+        specs: of the arguments.
+        plain: runs a call in plain Python.
+
+    Attributes:
+        call: function of the arguments.
+        program: with its stages as text.
+        failures: calls that had to be run in plain Python.
+        is_local: whether nothing but the arrays among the arguments is changed.
+        on_failure: called with the entry when a call had to be run in plain Python.
+    """
+
+    def __init__(self, recording: Recording, specs: Sequence[Spec], plain: Callable, on_failure: Callable):
+        self.specs, self.plain, self.on_failure = tuple(specs), plain, on_failure
+        self.failures = 0
+        effects, places = recording.effects, recording.places
+        self.donated = _choose_donated(recording)
+        donated = tuple(place in self.donated for place in recording.inputs)
+        self.program = Program(recording.traced, donated, DEFAULT_OPTIONS, find_backend())
+        self.run = self.program.bind(recording.traced.jaxpr.in_avals)
+        self.call = _write_call(self, recording, specs)
+        self.place_count = len(places)
+        n_arguments = _count_places(specs)
+        self.is_local = not effects.writes and all(place < n_arguments for place in effects.written)
+
+    def fail(self, *args: Any) -> Any:
+        """Serves a call whose program met what only plain Python can do."""
+        self.failures += 1
+        self.on_failure(self)
+        return self.plain(*args)
+
+
+def _choose_donated(recording: Recording) -> set[int]:
+    """Places of arrays whose memory the program may write: nothing has to be taken back later."""
+    if recording.effects.failed is not None:
+        return set()
+    found = set()
+    for place in recording.effects.written:
+        spec = recording.places[place]
+        if (spec.is_contiguous or spec.is_fortran) and spec.is_writeable:
+            found.add(place)
+    return found
+
+
+def _count_places(specs: Sequence[Spec]) -> int:
+    matcher = Matcher(Constants())
+    for spec in specs:
+        spec.write(matcher, "p")
+    return len(matcher.places)
+
+
+def write_checks(matcher: Matcher, specs: Sequence[Spec]) -> list[str]:
+    """Lines that return MISS unless the arguments p0, p1, ... have these specs."""
+    for i, spec in enumerate(specs):
+        spec.write(matcher, f"p{i}")
+    return matcher.lines
+
+
+def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Callable:
+    effects = recording.effects
+    constants = effects.constants
+    matcher = Matcher(constants)
+    write_checks(matcher, specs)
+    for source, spec in recording.captures:
+        spec.write(matcher, source.read.format(owner=constants.add(source.owner)))
+    matcher.check_distinct()
+    parameters = ", ".join(f"p{i}" for i in range(len(specs)))
+    lines = _write_inputs(recording, parameters)
+    values = ", ".join(f"v{place}" for place in recording.inputs)
+    run = [f"outs = run({values})"]
+    if not entry.donated:  # nothing was written yet: plain Python gives the result or the true error
+        run = ["try:", f"    outs = run({values})", "except Exception:", f"    return fail({parameters})"]
+    lines += run
+    if effects.failed is not None:
+        lines.append(f"if outs[{effects.failed}]: return fail({parameters})")
+    lines += _write_arrays(recording, entry.donated)
+    lines += effects.result + effects.writes
+    checks = "".join(f"            {line}\n" for line in matcher.lines) or "            pass\n"
+    body = "".join(f"        {line}\n" for line in lines)
+    source = _CALL.format(
+        constants=constants.names, parameters=parameters, checks=checks, body=body, value=effects.value
+    )
+    make = compile_function(source, "make_call", __name__)
+    return make(
+        MISS,
+        ABSENT,
+        np,
+        object.__new__,
+        overlaps,
+        settle,
+        entry.run,
+        entry.fail,
+        entry.plain,
+        *constants.values,
+    )
+
+
+_CALL = """\
+def make_call(MISS, ABSENT, np, new, overlaps, settle, run, fail, plain, {constants}):
+    copyto = np.copyto
+
+    def call({parameters}):
+        try:
+{checks}        except ValueError:
+            return MISS
+{body}        return {value}
+
+    return call
+"""
+
+
+def _write_inputs(recording: Recording, parameters: str) -> list[str]:
+    """Lines that make the program's inputs of the values at their places."""
+    lines = []
+    arrays = [place for place, spec in enumerate(recording.places) if isinstance(spec, ArraySpec)]
+    written = recording.effects.written
+    for place in written:
+        spec = recording.places[place]
+        if not (spec.is_contiguous or spec.is_fortran):
+            lines.append(f"if 0 in x{place}.strides: return plain({parameters})")
+        others = [other for other in arrays if other != place and (other not in written or other < place)]
+        for other in others:
+            lines.append(f"if (x{place}.base is not None or x{other}.base is not None) "
+                         f"and overlaps(x{place}, x{other}): return plain({parameters})")  # fmt: skip
+    for place in recording.inputs:
+        spec = recording.places[place]
+        if isinstance(spec, ScalarSpec):
+            dtype = recording.effects.constants.add(spec.dtype)
+            lines.append(f"v{place} = array(x{place}, {dtype})")
+        elif spec.is_contiguous or spec.is_fortran:
+            lines.append(f"v{place} = x{place}{'' if spec.is_contiguous else '.T'}")
+        else:
+            lines.append(f"v{place} = np.array(x{place}, order='C')")
+    return lines
+
+
+def _write_arrays(recording: Recording, donated: set[int]) -> list[str]:
+    """Lines that bring the new contents of written arrays into the caller's memory."""
+    lines = []
+    written = recording.effects.written
+    if donated:
+        found = " and ".join(f"outs[{written[place]}] is v{place}" for place in sorted(donated))
+        pairs = "".join(f"({written[place]}, v{place}), " for place in sorted(donated))
+        lines.append(f"if not ({found}): outs = settle(outs, ({pairs}))")
+    for place, output in written.items():
+        if place not in donated:
+            turn = ".T" if recording.places[place].is_fortran else ""
+            lines.append(f"copyto(x{place}{turn}, outs[{output}])")
+    return lines
+
+
+def overlaps(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two arrays may share an element."""
+    if not np.may_share_memory(one, other):
+        return False
+    try:
+        return np.shares_memory(one, other, max_work=_OVERLAP_WORK)
+    except np.exceptions.TooHardError:
+        return True
+
+
+def settle(outs: Sequence[np.ndarray], pairs: Sequence[tuple[int, np.ndarray]]) -> list[np.ndarray]:
+    """Outputs of a program that put them into other memory of the caller than where they belong.
+
+    pairs: (number of an output, the array whose contents it is)."""
+    outs = list(outs)
+    targets = dict(pairs)
+    given = {id(array) for array in targets.values()}
+    for k, out in enumerate(outs):
+        if id(out) in given and out is not targets.get(k):
+            outs[k] = out.copy()
+    for k, array in pairs:
+        if outs[k] is not array:
+            np.copyto(array, outs[k])
+            outs[k] = array
+    return outs

@@ -1,0 +1,399 @@
+"""The signatures of one function, and the tier that serves each.
+
+In: calls, as one value for each parameter. Out: results. A call that no known signature serves is traced;
+what cannot be traced runs in plain Python, and by Numba where that takes long and Numba gives the same.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+import weakref
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from jitcore.autojitted import native
+from jitcore.autojitted.copies import copy_values
+from jitcore.autojitted.entry import MISS, Entry, write_checks
+from jitcore.autojitted.inline import call_inline, is_traced_call
+from jitcore.autojitted.policy import MAX_STATIC_VALUES, NumberPolicy
+from jitcore.autojitted.recording import record_call
+from jitcore.autojitted.specs import Matcher, Reader, Spec, Unreadable, describe_path
+from jitcore.autojitted.tiers import Reason, Tier, find_reason, warn_of
+from jitcore.autojitted.wrapper import Parameters, make_wrapper, unwrap
+from jitcore.concurrency import Lock
+from jitcore.config import config
+from jitcore.core.source import filter_traceback
+from jitcore.dispatch.counters import CacheInfo
+from jitcore.dispatch.executables import drop_oldest
+from jitcore.dispatch.tree_code import Constants, compile_function
+from jitcore.functionalize.errors import NotTraceable
+
+#: Signatures that a call tries one after the other before its arguments are read in general.
+MAX_RECENT = 8
+#: Calls of a new program that are timed; one that takes longer than `PROBED_SECONDS` is not compared.
+PROBED_CALLS, PROBED_SECONDS = 4, 200e-6
+#: Calls in plain Python, with nothing compiled, after which the function is left alone.
+CALLS_BEFORE_LEAVING = {True: 50, False: 1000}  # whether nothing could be traced
+
+
+class Options(NamedTuple):
+    """strict: raise instead of taking a lower tier; verbose: tell on the error stream what is compiled."""
+
+    strict: bool = False
+    static_argnames: tuple[str, ...] = ()
+    verbose: bool = False
+
+
+class Served:
+    """A signature that is known.
+
+    Attributes:
+        call: function of the values, giving MISS for another signature.
+        tier, reason: how it is served, and why not better.
+        entry: of a traced one.
+    """
+
+    __slots__ = ("call", "tier", "reason", "entry", "specs", "seconds")
+
+    def __init__(self, call: Callable, tier: Tier, specs: Sequence[Spec], reason: Reason | None = None,
+                 entry: Entry | None = None):  # fmt: skip
+        self.call, self.tier, self.specs, self.reason, self.entry = call, tier, tuple(specs), reason, entry
+        self.seconds = 0.0
+
+
+_all_functions: weakref.WeakSet[AutojitFunction] = weakref.WeakSet()
+
+
+def clear_functions() -> None:
+    """Empties the caches of every autojitted function that is alive."""
+    for function in list(_all_functions):
+        function.clear()
+
+
+class AutojitFunction:
+    """Args: a plain function; options.
+
+    Attributes:
+        wrapper: what the user calls in its place.
+        served: the known signatures, by the specs of their arguments.
+    """
+
+    def __init__(self, function: types.FunctionType, options: Options):
+        self.function, self.options = function, options
+        self.parameters = Parameters(function.__code__)
+        self.policy = NumberPolicy(options.static_argnames)
+        self.served: dict[tuple, list[Served]] = {}
+        self.reasons: list[Reason] = []
+        self.is_left = False
+        self.last_entry: Entry | None = None
+        self._recent: list[Callable] = []
+        self._lock = Lock()
+        self._warned: set[Tier] = set()
+        self._python_calls = self._misses = self._traces = self._compiles = self._hits = 0
+        self._numba_obstacle: str | None = None
+        self.wrapper = make_wrapper(function, self.parameters, self._make_dispatch())
+        _all_functions.add(self)
+
+    def _make_dispatch(self) -> Callable:
+        values = ", ".join(f"p{i}" for i in range(len(self.parameters.names)))
+        source = _DISPATCH.format(values=values, tuple=f"({values},)" if values else "()")
+        return compile_function(source, "make_dispatch", __name__)(
+            self._recent, MISS, self.serve, filter_traceback
+        )
+
+    def plain(self, *values: Any) -> Any:
+        """Runs a call in plain Python."""
+        return self.parameters.call(self.function, values)
+
+    # -- a call that no recent signature serves --------------------------------------------------------------
+    def serve(self, values: tuple) -> Any:
+        """Raises: what the function raises; with `strict` also NotTraceable."""
+        if config.disable_jit:
+            return self.plain(*values)
+        if is_traced_call(values):
+            return call_inline(self, values)
+        reader = Reader(self.policy.is_static)
+        try:
+            specs = tuple([reader.read(value, (name,)) for name, value in zip(self.parameters.names, values)])
+        except Unreadable as problem:
+            return self._run_unreadable(values, str(problem))
+        for served in self.served.get(specs, ()):
+            result = served.call(*values)
+            if result is not MISS:
+                self._hits += 1
+                self._remember(served)
+                return result
+        return self._serve_new(values, reader, specs)
+
+    def _run_unreadable(self, values: tuple, problem: str) -> Any:
+        code = self.function.__code__
+        reason = Reason(code.co_filename, code.co_firstlineno, problem)
+        if self.options.strict:
+            raise reason.as_error()
+        result = self.plain(*values)
+        self._note_fall(reason, Tier.PYTHON)
+        self._count_python()
+        return result
+
+    def _serve_new(self, values: tuple, reader: Reader, specs: tuple[Spec, ...]) -> Any:
+        self._misses += 1
+        exhausted = self.policy.find_exhausted(reader.number_paths)
+        if exhausted is not None:
+            text = f"{describe_path(exhausted)} has to be known and had more than {MAX_STATIC_VALUES} values"
+            code = self.function.__code__
+            reason = Reason(code.co_filename, code.co_firstlineno, text)
+            return self._fall(values, specs, reason.as_error(), reason)
+        try:
+            entry, specs = self._trace(values, reader, specs)
+        except Exception as error:  # what tracing cannot do may raise anything; plain Python decides
+            return self._fall(values, specs, error, find_reason(error, self.function))
+        self.last_entry = entry
+        served = Served(entry.call, Tier.TRACED, specs, entry=entry)
+        self._add(served)
+        served.call = Probe(self, served, entry)
+        result = served.call(*values)
+        if result is MISS:  # another thread changed a captured variable meanwhile
+            return self.plain(*values)
+        self._remember(served)
+        return result
+
+    def _trace(
+        self, values: tuple, reader: Reader, specs: tuple[Spec, ...]
+    ) -> tuple[Entry, tuple[Spec, ...]]:
+        """Traces, with more and more numbers as constants where their values are needed."""
+        before, first = self.policy.pinned, None
+        while True:
+            start = perf_counter()
+            try:
+                origins: list[tuple] = []
+                recording = record_call(self.function, self.parameters.call, specs, reader, origins)
+                self._traces += 1
+                break
+            except Exception as error:
+                if first is None:
+                    first = error
+                if not origins:
+                    self.policy.unpin(self.policy.pinned - before)
+                    raise first from None
+                self.policy.pin(origins)
+                reader = Reader(self.policy.is_static)
+                specs = tuple([reader.read(v, (name,)) for name, v in zip(self.parameters.names, values)])
+        entry = Entry(recording, specs, self.plain, self._note_failure)
+        self._compiles += entry.program.take_compiles()
+        self._say(f"traced and compiled in {1e3 * (perf_counter() - start):.0f} ms", specs)
+        return entry, specs
+
+    # -- lower tiers -----------------------------------------------------------------------------------------
+    def _fall(self, values: tuple, specs: tuple[Spec, ...], error: Exception, reason: Reason) -> Any:
+        """Serves a call that was not traced."""
+        if self.options.strict and isinstance(error, NotTraceable):
+            raise NotTraceable(str(error)).with_traceback(error.__traceback__) from None
+        result = self.plain(*values)  # raises where the call itself is at fault
+        if self.options.strict:
+            raise error
+        self._note_fall(reason, Tier.PYTHON)
+        served = Served(self._write_python(specs), Tier.PYTHON, specs, reason)
+        self._add(served)
+        self._remember(served)
+        self._count_python()
+        return result
+
+    def _write_python(self, specs: Sequence[Spec], plain: Callable | None = None) -> Callable:
+        """A call of this signature in plain Python, or by another function of the values."""
+        matcher = Matcher(Constants())
+        checks = "".join(f"        {line}\n" for line in write_checks(matcher, specs))
+        values = ", ".join(f"p{i}" for i in range(len(specs)))
+        source = _PLAIN.format(constants=matcher.constants.names, values=values, checks=checks)
+        make = compile_function(source, "make_call", __name__)
+        if plain is None:
+            plain = self._run_python
+        return make(MISS, plain, *matcher.constants.values)
+
+    def _run_python(self, *values: Any) -> Any:
+        self._count_python()
+        if self._numba_obstacle is None:
+            self._numba_obstacle = native.find_obstacle(self.function)
+        if self._numba_obstacle:
+            return self.plain(*values)
+        return self._run_patiently(values)
+
+    def _run_patiently(self, values: tuple) -> Any:
+        """Plain Python, until it has taken so long that Numba is tried."""
+        reader = Reader(self.policy.is_static)
+        specs = tuple([reader.read(value, (name,)) for name, value in zip(self.parameters.names, values)])
+        served = next((s for s in self.served.get(specs, ()) if s.tier is Tier.PYTHON), None)
+        if served is None or served.seconds < native.PATIENCE:
+            start = perf_counter()
+            result = self.plain(*values)
+            if served is not None:
+                served.seconds += perf_counter() - start
+            return result
+        trial = native.try_numba(self.function, self.parameters.call, values)
+        if trial.compiled is None:
+            self._numba_obstacle = trial.reason
+        else:
+            compiled = trial.compiled
+            run = lambda *given: self.parameters.call(compiled, given)  # noqa: E731
+            self._replace(served, Served(self._write_python(specs, run), Tier.NUMBA, specs, served.reason))
+            self._say("compiled by Numba", specs)
+        return trial.result
+
+    def demote(self, served: Served, reason: Reason) -> None:
+        """Serves a signature in plain Python from now on."""
+        self._replace(served, Served(self._write_python(served.specs), Tier.PYTHON, served.specs, reason))
+
+    def _note_failure(self, entry: Entry) -> None:
+        if entry.failures >= 3:
+            for served in self.served.get(entry.specs, ()):
+                if served.entry is entry:
+                    code = self.function.__code__
+                    reason = Reason(
+                        code.co_filename,
+                        code.co_firstlineno,
+                        "three calls met an exception or an index out of range",
+                    )
+                    self._note_fall(reason, Tier.PYTHON)
+                    self.demote(served, reason)
+                    return
+
+    def _note_fall(self, reason: Reason, tier: Tier) -> None:
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+        if tier not in self._warned:
+            self._warned.add(tier)
+            warn_of(reason, self.function.__qualname__, tier)
+
+    def _count_python(self) -> None:
+        """Leaves the function alone when only plain Python serves its calls."""
+        self._python_calls += 1
+        if self._python_calls < CALLS_BEFORE_LEAVING[True]:
+            return
+        tiers = {served.tier for of_key in self.served.values() for served in of_key}
+        if tiers <= {Tier.PYTHON} and (self._numba_obstacle or self._numba_obstacle is None):
+            is_hopeless = all(s.reason is not None for of_key in self.served.values() for s in of_key)
+            if self._python_calls >= CALLS_BEFORE_LEAVING[is_hopeless]:
+                self.is_left = True
+                unwrap(self.wrapper, self.function)
+
+    # -- the table of signatures -----------------------------------------------------------------------------
+    def _add(self, served: Served) -> None:
+        with self._lock:
+            of_key = self.served.setdefault(served.specs, [])
+            of_key.insert(0, served)
+            for old in of_key[MAX_RECENT:]:
+                self._forget(old)
+            del of_key[MAX_RECENT:]
+            drop_oldest(self.served)
+
+    def _remember(self, served: Served) -> None:
+        """Tries a signature first in later calls."""
+        with self._lock:
+            if served.call not in self._recent:
+                self._recent.insert(0, served.call)
+                del self._recent[MAX_RECENT:]
+
+    def _forget(self, served: Served) -> None:
+        if served.call in self._recent:
+            self._recent.remove(served.call)
+
+    def _replace(self, old: Served, new: Served) -> None:
+        with self._lock:
+            of_key = self.served.setdefault(old.specs, [])
+            if old in of_key:
+                of_key[of_key.index(old)] = new
+            if old.call in self._recent:
+                self._recent[self._recent.index(old.call)] = new.call
+
+    def settle(self, served: Served, call: Callable) -> None:
+        """Ends the probing of a program."""
+        with self._lock:
+            if served.call in self._recent:
+                self._recent[self._recent.index(served.call)] = call
+            served.call = call
+
+    def clear(self) -> None:
+        """Forgets every signature."""
+        with self._lock:
+            self.served.clear()
+            self._recent.clear()
+            self.reasons.clear()
+
+    def info(self) -> CacheInfo:
+        return CacheInfo(self._hits, self._misses, self._traces, self._compiles)
+
+    def _say(self, text: str, specs: Sequence[Spec]) -> None:
+        if self.options.verbose:
+            print(f"jitcore autojit: {self.function.__qualname__}: {text}", file=sys.stderr)
+
+
+class Probe:
+    """The first calls of a program: they are timed, and the last of them is compared with plain Python."""
+
+    def __init__(self, owner: AutojitFunction, served: Served, entry: Entry):
+        self.owner, self.served, self.entry = owner, served, entry
+        self.count, self.best = 0, float("inf")
+
+    def __call__(self, *values: Any) -> Any:
+        compares = self.count == PROBED_CALLS - 1 and self.best < PROBED_SECONDS and self.entry.is_local
+        copies = copy_values(values) if compares else ()
+        start = perf_counter()
+        result = self.entry.call(*values)
+        seconds = perf_counter() - start
+        if result is MISS:
+            return MISS
+        self.count += 1
+        self.best = min(self.best, seconds)
+        if self.count >= PROBED_CALLS or self.best >= PROBED_SECONDS and self.count > 1:
+            self.owner.settle(self.served, self.entry.call)
+            if compares and self._is_slower(copies):
+                code = self.owner.function.__code__
+                text = "plain Python takes less time than compiled code for these small arguments"
+                self.owner.demote(self.served, Reason(code.co_filename, code.co_firstlineno, text))
+        return result
+
+    def _is_slower(self, copies: Sequence[Any]) -> bool:
+        """Whether plain Python takes less time than the program does; both run in turns on the copies."""
+        plain, own = float("inf"), self.best
+        for _ in range(4):
+            failures = self.entry.failures
+            start = perf_counter()
+            try:
+                self.owner.plain(*copies)
+                middle = perf_counter()
+                self.entry.call(*copies)
+            except Exception:  # on arguments that an earlier call changed
+                return False
+            if self.entry.failures > failures:
+                self.entry.failures = failures
+                return False
+            plain, own = min(plain, middle - start), min(own, perf_counter() - middle)
+            if plain > max(10 * own, 1e-3):
+                break
+        return plain < own
+
+
+_DISPATCH = """\
+def make_dispatch(recent, MISS, serve, filter_traceback):
+    def dispatch({values}):
+        try:
+            for call in recent:
+                result = call({values})
+                if result is not MISS:
+                    return result
+            return serve({tuple})
+        except Exception as error:
+            filter_traceback(error)
+            raise
+
+    return dispatch
+"""
+
+_PLAIN = """\
+def make_call(MISS, plain, {constants}):
+    def call({values}):
+{checks}        return plain({values})
+
+    return call
+"""

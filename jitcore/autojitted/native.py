@@ -1,0 +1,103 @@
+"""The tier below tracing: the whole function compiled by Numba, if it gives what plain Python gives.
+
+In: a function whose calls take long in plain Python. Out: the compiled function, tried on copies of the
+arguments of one call and compared with plain Python: types and values of the result and of everything that
+was written.
+"""
+
+from __future__ import annotations
+
+import dis
+import types
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jitcore.autojitted.captures import is_library_file
+from jitcore.autojitted.copies import copy_values, is_alike
+
+#: Seconds that calls have taken in plain Python before Numba's compiler, which needs seconds itself, is
+#: asked.
+PATIENCE = 1.0
+
+
+class Trial(NamedTuple):
+    """What plain Python returned, and the compiled function, or None with the reason."""
+
+    result: Any
+    compiled: Callable | None
+    reason: str
+
+
+def find_obstacle(function: types.FunctionType) -> str:
+    """Why a function is not given to Numba, or ""."""
+    if not any("JUMP_BACKWARD" in instruction.opname for instruction in dis.get_instructions(function)):
+        return "it has no loop"
+    seen: set[types.FunctionType] = set()
+    waiting = [function]
+    while waiting:
+        current = waiting.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        if current.__closure__:
+            return f"{current.__name__} has closure variables, which Numba would freeze"
+        for name in current.__code__.co_names:
+            value = current.__globals__.get(name)
+            if isinstance(value, (np.ndarray, int, float, complex, tuple)) and not isinstance(value, bool):
+                return f"{current.__name__} reads the global variable {name}, which Numba would freeze"
+            if isinstance(value, types.FunctionType) and not is_library_file(value.__code__.co_filename):
+                waiting.append(value)
+    return ""
+
+
+def try_numba(function: types.FunctionType, call: Callable, values: tuple) -> Trial:
+    """Runs the call in plain Python, then Numba's form of the function on copies.
+
+    call: (function, values) -> result."""
+    copies, spare = copy_values(values), copy_values(values)
+    start = perf_counter()
+    result = call(function, values)
+    seconds = perf_counter() - start
+    try:
+        compiled = compile_by_numba(function)
+        found = call(compiled, spare)  # compiles
+        start = perf_counter()
+        again = call(compiled, copies)
+        own = perf_counter() - start
+    except Exception as error:  # whatever Numba cannot do, it says in its own ways
+        return Trial(
+            result, None, f"Numba: {str(error).strip().splitlines()[0] if str(error).strip() else error!r}"
+        )
+    if not (is_alike(result, found) and is_alike(result, again)):
+        return Trial(result, None, "Numba's result differs from that of plain Python")
+    if not (is_alike(list(values), copies) and is_alike(list(values), spare)):
+        return Trial(result, None, "Numba's writes differ from those of plain Python")
+    if own > seconds:
+        return Trial(result, None, "Numba's code is slower than plain Python")
+    return Trial(result, compiled, "")
+
+
+def compile_by_numba(function: types.FunctionType) -> Callable:
+    """The function and those of the user that it calls, in Numba's nopython mode with checked indices."""
+    import numba
+
+    made: dict[str, Any] = {}
+    known: dict[types.FunctionType, Any] = {}
+
+    def convert(current: types.FunctionType) -> Any:
+        if current in known:
+            return known[current]
+        namespace = dict(current.__globals__)
+        fresh = types.FunctionType(current.__code__, namespace, current.__name__, current.__defaults__)
+        known[current] = dispatcher = numba.njit(boundscheck=True)(fresh)
+        for name in current.__code__.co_names:
+            value = namespace.get(name)
+            if isinstance(value, types.FunctionType) and not is_library_file(value.__code__.co_filename):
+                namespace[name] = convert(value)
+        return dispatcher
+
+    made[function.__name__] = convert(function)
+    return made[function.__name__]

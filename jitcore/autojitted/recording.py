@@ -1,0 +1,207 @@
+"""Recording: one run of the user's function on stand-ins, as a jaxpr with its results and its writes.
+
+In: the function and the specs of its arguments. Out: a `Recording`. The leaves of arguments and captured
+variables are the inputs of the jaxpr; its outputs are new arrays and scalars, the arrays that were written,
+and the flag that says whether the program met what only plain Python can do.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import jitcore.numpy  # noqa: F401  gives arrays and tracers their operators
+from jitcore.autojitted.captures import Capture, Captures
+from jitcore.autojitted.purity import Callables
+from jitcore.autojitted.results import Effects, ResultWriter
+from jitcore.autojitted.specs import ArraySpec, Builder, Reader, ScalarSpec, Spec
+from jitcore.core.aval import ShapedArray
+from jitcore.core.jaxpr import DebugInfo, Var
+from jitcore.core.source import locate_function
+from jitcore.core.trace import JaxprTrace, Tracer, open_trace
+from jitcore.dispatch.counters import counters
+from jitcore.dispatch.tracing import TracedFunction
+from jitcore.functionalize.errors import not_traceable
+from jitcore.functionalize.mode import NumpyMode
+from jitcore.functionalize.ndarray import NDArray
+from jitcore.functionalize.numbers import Number
+from jitcore.functionalize.scalars import Scalar
+from jitcore.functionalize.storage import Storage
+from jitcore.rewriter import rewrite_function
+from jitcore.rewriter.handles import Handle, current
+from jitcore.tree_util import tree_structure
+
+
+class Recording(NamedTuple):
+    """Attributes:
+    traced: the program.
+    places: spec of each place, arguments first.
+    captures: the captured variables; their places follow those of the arguments.
+    inputs: the place of each input of the program.
+    effects: what is returned and what is written, as code.
+    """
+
+    traced: TracedFunction
+    captures: Sequence[Capture]
+    places: Sequence[Spec]
+    inputs: Sequence[int]
+    effects: Effects
+
+
+#: Equations outside of loops and branches. A longer program comes from a loop that Python goes through.
+MAX_EQUATIONS = 10_000
+
+
+class LimitedTrace(JaxprTrace):
+    """The trace of a function, as long as a program should be."""
+
+    def record(self, primitive, atoms, out_avals, params):
+        if len(self.eqns) >= MAX_EQUATIONS:
+            raise not_traceable(
+                f"the program has more than {MAX_EQUATIONS} operations: a loop cannot be compiled as a loop"
+            )
+        return super().record(primitive, atoms, out_avals, params)
+
+
+class AutojitMode(NumpyMode):
+    """NumPy's semantics in functions of the user: what they call and read is watched."""
+
+    def __init__(self, captures: Captures):
+        super().__init__()
+        self.captures = captures
+        self._callables = Callables(super().redirects, captures, rewrite_function)
+
+    @property
+    def redirects(self) -> Callables:
+        return self._callables
+
+    def adopt(self, array: np.ndarray) -> NDArray:
+        """An array that came up as an operand, whose contents are read in each call."""
+        return self.captures.adopt(array)
+
+    def namespace_of(self, function: types.FunctionType) -> Any:
+        return self.captures.find_namespace(function.__globals__)
+
+
+class Session:
+    """The state of one recording.
+
+    Attributes:
+        storages: place -> the storage of that array.
+        initial: place -> the tracer of that leaf.
+    """
+
+    def __init__(self, trace: JaxprTrace, reader: Reader):
+        self.trace, self.reader = trace, reader
+        self.captures = Captures(self.stand_in)
+        self.builder = Builder(self._make_leaf, self.captures.view, self.captures.note_instance)
+        self.storages: dict[int, Storage] = {}
+        self.initial: dict[int, Tracer] = {}
+        self.contents: dict[int, Any] = {}
+
+    def stand_in(self, value: Any, path: tuple) -> tuple[Spec, Any]:
+        """(spec, stand-in) of a value that the traced code met."""
+        spec = self.reader.read(value, path)
+        return spec, self.build(spec)
+
+    def build(self, spec: Spec) -> Any:
+        made = spec.build(self.builder)
+        for place in range(len(self.contents), len(self.builder.stand_ins)):
+            self.contents[place] = copy_contents(self.builder.stand_ins[place])
+        return made
+
+    def _make_leaf(self, spec: ArraySpec | ScalarSpec) -> Any:
+        place = len(self.builder.places)
+        shape = spec.shape if isinstance(spec, ArraySpec) else ()
+        is_fortran = isinstance(spec, ArraySpec) and spec.is_fortran
+        shape = shape[::-1] if is_fortran else shape  # its memory is that of its transpose, in C order
+        tracer = self.initial[place] = self.trace.new_arg(ShapedArray(shape, spec.dtype))
+        if isinstance(spec, ScalarSpec):
+            return Number(spec.kind, tracer) if spec.is_number else Scalar(tracer)
+        is_c_order = spec.is_contiguous or spec.is_fortran
+        storage = Storage(tracer, place, is_c_order=is_c_order, is_read_only=not spec.is_writeable)
+        storage.trace = self.trace
+        self.storages[place] = storage
+        return NDArray(storage).transpose() if is_fortran else NDArray(storage)
+
+    def find_origins(self, error: BaseException) -> list[tuple]:
+        """Paths of the traced numbers whose values tracing lacked; all of them where nothing says more."""
+        numbers = [place for place, spec in enumerate(self.builder.places)
+                   if isinstance(spec, ScalarSpec) and spec.kind in _PYTHON_NUMBERS + (np.bool_,)
+                   or isinstance(spec, ScalarSpec) and issubclass(spec.kind, np.integer)]  # fmt: skip
+        needed = self._find_inputs(getattr(error, "handle", None))
+        found = numbers if needed is None else [place for place in numbers if place in needed]
+        return [self.reader.paths[place] for place in found]
+
+    def _find_inputs(self, handle: Any) -> set[int] | None:
+        """The places that a traced number was computed from; None where that is not known."""
+        if isinstance(handle, Number) and handle.form is not None:
+            raws = [term.raw for term in handle.form.terms]
+        elif isinstance(handle, (Number, Scalar)):
+            raws = [handle.read()]
+        else:
+            return None
+        if not all(isinstance(raw, Tracer) and raw.trace is self.trace for raw in raws):
+            return None
+        needed = {raw.atom for raw in raws}
+        for eqn in reversed(self.trace.eqns):
+            if any(var in needed for var in eqn.outvars):
+                needed.update(atom for atom in eqn.invars if isinstance(atom, Var))
+        return {place for place, tracer in self.initial.items() if tracer.atom in needed}
+
+
+_PYTHON_NUMBERS = (int, float, complex)
+
+
+def copy_contents(stand_in: Any) -> Any:
+    """What a container holds, or the shape of an array: to see later whether it was changed."""
+    if isinstance(stand_in, NDArray):
+        return stand_in.shape
+    if isinstance(stand_in, Handle):
+        return None
+    if type(stand_in) is list:
+        return list(stand_in)
+    if type(stand_in) is dict:
+        return dict(stand_in)
+    return dict(vars(stand_in)) if hasattr(stand_in, "__dict__") else None
+
+
+def record_call(
+    function: types.FunctionType,
+    call: Callable,
+    specs: Sequence[Spec],
+    reader: Reader,
+    origins: list[tuple],
+) -> Recording:
+    """Runs the function on stand-ins of its arguments.
+
+    Args:
+        call: (function, argument stand-ins) -> the result; knows which are positional.
+        reader: that made the specs.
+        origins: where an exception puts the paths of the numbers whose values it wanted.
+
+    Raises: NotTraceable; whatever else the function raises."""
+    name, location = locate_function(function)
+    info = DebugInfo(name, location, "autojit", None)
+    counters.add(traces=1)
+    with open_trace(info, LimitedTrace) as trace:
+        session = Session(trace, reader)
+        mode = AutojitMode(session.captures)
+        previous, current.mode = current.mode, mode
+        try:
+            arguments = [session.build(spec) for spec in specs]
+            session.captures.capture_class_variables()
+            result = call(rewrite_function(session.captures.enter(function)), arguments)
+            writer = ResultWriter(session)
+            effects = writer.write(result, mode)
+        except Exception as error:
+            origins[:] = session.find_origins(error)
+            raise
+        finally:
+            current.mode = previous
+        jaxpr, consts = trace.close(effects.outputs)
+    traced = TracedFunction(jaxpr, consts, tree_structure([0] * len(effects.outputs)), name)
+    return Recording(traced, session.captures.found, session.builder.places, tuple(session.initial), effects)

@@ -1,0 +1,106 @@
+"""What became of a function, for people: the tier of each region and what stood in the way of a better one.
+
+In: the signatures of a function. Out: a `Report`, whose text is a short table.
+"""
+
+from __future__ import annotations
+
+import dis
+import types
+from typing import Any, NamedTuple
+
+from jitcore.autojitted.captures import is_library_file
+from jitcore.autojitted.purity import ORIGINAL
+from jitcore.autojitted.tiers import Reason, Tier
+
+
+class Region(NamedTuple):
+    """A function or a loop in it. line: of its beginning; tiers: of the signatures that were called."""
+
+    kind: str
+    name: str
+    file: str
+    line: int
+    tiers: tuple[Tier, ...]
+
+
+class Report(NamedTuple):
+    """Attributes:
+    name: of the function.
+    regions: the function, its loops, the functions of the user that it calls and their loops.
+    compiled: percentage of operations of the user's code, counted in the source, that compiled code runs.
+    reasons: why signatures are served by a lower tier.
+    """
+
+    name: str
+    regions: tuple[Region, ...]
+    compiled: float
+    reasons: tuple[Reason, ...]
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}: {self.compiled:.0f} % of its operations are compiled"]
+        for region in self.regions:
+            tiers = ", ".join(tier.value for tier in region.tiers) or "not called yet"
+            lines.append(f"  {region.kind:8} {region.file}:{region.line} {region.name}: {tiers}")
+        lines += [f"  blocked  {reason}" for reason in self.reasons]
+        return "\n".join(lines)
+
+
+def make_report(owner: Any) -> Report:
+    served = [one for of_key in owner.served.values() for one in of_key]
+    tiers = tuple(sorted({one.tier for one in served}, key=list(Tier).index))
+    if not tiers and (owner.reasons or owner.is_left):
+        tiers = (Tier.PYTHON,)
+    regions = []
+    for function in list_functions(owner.function):
+        code = function.__code__
+        regions.append(
+            Region("function", function.__qualname__, code.co_filename, code.co_firstlineno, tiers)
+        )
+        regions += [
+            Region("loop", function.__qualname__, code.co_filename, line, tiers) for line in find_loops(code)
+        ]
+    n_compiled = sum(one.tier is not Tier.PYTHON for one in served)
+    compiled = 100.0 * n_compiled / len(served) if served else 0.0
+    reasons = dict.fromkeys([*owner.reasons, *[one.reason for one in served if one.reason]])
+    return Report(owner.function.__qualname__, tuple(regions), compiled, tuple(reasons))
+
+
+def list_functions(function: types.FunctionType) -> list[types.FunctionType]:
+    """The function, and those of the user that its code names, as far as global variables tell."""
+    found: dict[types.FunctionType, None] = {}
+    waiting = [function]
+    while waiting:
+        current = waiting.pop(0)
+        current = current.__dict__.get(ORIGINAL, current)
+        if current in found:
+            continue
+        found[current] = None
+        for name in current.__code__.co_names:
+            value = current.__globals__.get(name)
+            if isinstance(value, types.FunctionType):
+                original = value.__dict__.get(ORIGINAL, value)
+                if not is_library_file(original.__code__.co_filename):
+                    waiting.append(original)
+    return list(found)
+
+
+def find_loops(code: types.CodeType) -> list[int]:
+    """The lines of the loops of a code object and of those inside it."""
+    first: dict[int, int] = {}
+    by_offset = {instruction.offset: instruction for instruction in dis.get_instructions(code)}
+    line = code.co_firstlineno
+    line_of = {}
+    for offset, instruction in by_offset.items():
+        line = instruction.positions.lineno or line if instruction.positions else line
+        line_of[offset] = line
+    for instruction in by_offset.values():
+        if "JUMP_BACKWARD" in instruction.opname and instruction.argval in line_of:
+            # The test of a `while` is repeated at its end, and its body is jumped to.
+            target = instruction.argval
+            first[target] = min(first.get(target, line_of[target]), line_of[instruction.offset])
+    lines = dict.fromkeys(first.values())
+    for const in code.co_consts:
+        if isinstance(const, types.CodeType):
+            lines.update(dict.fromkeys(find_loops(const)))
+    return sorted(lines)

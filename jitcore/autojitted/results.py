@@ -1,0 +1,288 @@
+"""What a call returns and writes, as code.
+
+In: the result of the traced function, and what became of the stand-ins of its arguments. Out: `Effects`: the
+outputs of the program, and lines that make the result of them and write what was changed. In the code, `x3`
+is the value at place 3 and `outs` holds the outputs.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jitcore.array import Array, ConcreteArray
+from jitcore.autojitted.captures import ModuleView, NumpyView
+from jitcore.autojitted.specs import ABSENT
+from jitcore.core.trace import Tracer
+from jitcore.dispatch.tree_code import Constants
+from jitcore.functionalize.errors import not_traceable
+from jitcore.functionalize.ndarray import NDArray
+from jitcore.functionalize.numbers import Number
+from jitcore.functionalize.scalars import Scalar
+from jitcore.functionalize.views import Axis, Broadcast, Diagonal, Part, Reshape, Window
+
+
+class Effects(NamedTuple):
+    """Attributes:
+    outputs: of the program.
+    written: place of each array that is written -> number of the output that is its new contents.
+    failed: number of the output that says whether plain Python must run the call instead, or None.
+    writes: lines that change containers and variables.
+    result: lines that make the result.
+    value: expression of the result.
+    constants: what the lines refer to as c0, c1, ...
+    """
+
+    outputs: list[Array]
+    written: dict[int, int]
+    failed: int | None
+    writes: list[str]
+    result: list[str]
+    value: str
+    constants: Constants
+
+
+#: Types of objects that are returned as they are.
+_UNCHANGING = (
+    type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, np.dtype, np.ufunc, range, slice,
+    frozenset,
+)  # fmt: skip
+
+
+class ResultWriter:
+    """Args: session, after the function has returned."""
+
+    def __init__(self, session):
+        self.session = session
+        self.constants = Constants()
+        self.outputs: list[Array] = []
+        self.lines: list[str] = []
+        self._names: dict[int, str] = {}  # id of a stand-in or made object -> its variable
+        self._keep: list[Any] = []  # objects whose ids are known stay alive
+        self._count = 0
+        self._returned: list[Any] = []  # storages whose memory is new in each call
+        self._bases: dict[int, str] = {}  # id of a storage -> the variable of its ndarray
+        for place, stand_in in enumerate(session.builder.stand_ins):
+            self._name(stand_in, f"x{place}")
+        for place, storage in session.storages.items():
+            turn = ".T" if session.builder.places[place].is_fortran else ""
+            self._bases[id(storage)] = f"x{place}{turn}"
+
+    def write(self, result: Any, mode: Any) -> Effects:
+        """Raises: NotTraceable for a result that cannot be made again in later calls."""
+        value = self._express(result)
+        writes = self._write_changes()
+        written = {}
+        for place, storage in self.session.storages.items():
+            if storage.value is not self.session.initial[place]:
+                written[place] = self._add_output(storage.value)
+        failed = self._add_output(mode.failed) if mode.can_fail else None
+        return Effects(self.outputs, written, failed, writes, self.lines, value, self.constants)
+
+    def _add_output(self, raw: Array) -> int:
+        self.outputs.append(raw)
+        return len(self.outputs) - 1
+
+    def _name(self, value: Any, name: str) -> str:
+        self._keep.append(value)
+        self._names[id(value)] = name
+        return name
+
+    def _assign(self, value: Any, expression: str) -> str:
+        """A variable that holds the value of an expression, for all places where the object appears."""
+        return self._name(value, self._bind(expression))
+
+    def _bind(self, expression: str) -> str:
+        """A new variable that holds the value of an expression."""
+        self._count += 1
+        self.lines.append(f"r{self._count} = {expression}")
+        return f"r{self._count}"
+
+    # -- values ----------------------------------------------------------------------------------------------
+    def _express(self, value: Any) -> str:
+        """The expression of a value; adds the lines that it needs."""
+        known = self._names.get(id(value))
+        if known is not None:
+            return known
+        if isinstance(value, NDArray):
+            return self._assign(value, self._express_array(value))
+        if isinstance(value, Number):
+            return self._assign(value, f"outs[{self._add_output(value.read())}].item()")
+        if isinstance(value, Scalar):
+            return self._assign(value, f"outs[{self._add_output(value.read())}][()]")
+        kind = type(value)
+        if kind is NumpyView:
+            return self.constants.add(np)
+        if kind is ModuleView:
+            return self.constants.add(object.__getattribute__(value, "__dict__")["_jitcore_view"][1])
+        if isinstance(value, Tracer):
+            made = self.constants.add(ConcreteArray)
+            return self._assign(value, f"{made}(outs[{self._add_output(value)}], {value.weak_type})")
+        if value is None or kind in (bool, int, float, complex, str, bytes) or value is Ellipsis:
+            return self.constants.add(value)
+        if isinstance(value, tuple):
+            return self._express_tuple(value, kind)
+        return self._express_object(value, kind)
+
+    def _express_array(self, array: NDArray) -> str:
+        if array.is_partial:
+            return self._express_partial(array)
+        storage = array.storage
+        steps, base = array.steps, self._bases.get(id(storage))
+        is_fixed = not any(step.list_values() for step in steps)
+        if base is None and storage.is_shared and self._may_be_known(storage):
+            raise not_traceable("an array is returned that may be one of the arguments, or a view of one")
+        if base is None and not is_fixed:  # nothing else can be seen of this memory
+            return f"outs[{self._add_output(array.read())}]"
+        if not is_fixed:
+            raise not_traceable("a part of an argument at a position that is not known is returned")
+        if base is None:
+            self._keep.append(storage)
+            self._returned.append(storage)
+            base = self._bases[id(storage)] = self._bind(f"outs[{self._add_output(storage.value)}]")
+            if not steps:
+                return base
+        return f"{self.constants.add(Replay(steps, array.shape))}({base})"
+
+    def _may_be_known(self, storage: Any) -> bool:
+        """Whether the caller has, or gets, another array that may share this memory."""
+        others = [*self.session.storages.values(), *self._returned]
+        return any(other.is_shared for other in others if other is not storage)
+
+    def _express_partial(self, array: NDArray) -> str:
+        from jitcore.functionalize.partial.packing import pack
+
+        if id(array.frame.storage) in self._bases:
+            raise not_traceable("a part of an argument whose extent is not known is returned")
+        values, extents = pack(array)
+        slices = [f":outs[{self._add_output(extent.read())}]" if isinstance(extent, Number) else f":{extent}"
+                  for extent in extents]  # fmt: skip
+        return f"outs[{self._add_output(values)}][{', '.join(slices)}].copy()"
+
+    def _express_tuple(self, value: tuple, kind: type) -> str:
+        items = "".join(f"{self._express(item)}, " for item in value)
+        if kind is tuple:
+            return f"({items})"
+        if not hasattr(kind, "_fields"):
+            raise not_traceable(f"an object of type {kind.__qualname__} is returned")
+        return f"{self.constants.add(kind)}({items})"
+
+    def _express_object(self, value: Any, kind: type) -> str:
+        if kind in (list, dict, set):
+            name = self._assign(value, f"{kind.__name__}()")
+            self.lines += self._fill(name, value)
+            return name
+        if isinstance(value, _UNCHANGING):
+            self._keep.append(value)
+            return self.constants.add(value)
+        if isinstance(value, np.generic):
+            return self.constants.add(value)
+        if isinstance(value, np.ndarray):
+            return self._assign(value, f"{self.constants.add(value)}.copy()")
+        if kind.__new__ is object.__new__ and hasattr(value, "__dict__") and kind.__flags__ & (1 << 9):
+            name = self._assign(value, f"new({self.constants.add(kind)})")
+            self.lines += self._fill(name, value)
+            return name
+        raise not_traceable(f"an object of type {kind.__module__}.{kind.__qualname__} is returned")
+
+    def _fill(self, name: str, value: Any) -> list[str]:
+        """Lines that give an empty container its contents. Adds what these need to `self.lines`."""
+        if type(value) is list:
+            return [f"{name}[:] = [{', '.join([self._express(item) for item in value])}]"]
+        if type(value) is set:
+            return [f"{name}.update([{', '.join([self._express(item) for item in value])}])"]
+        items = value if type(value) is dict else vars(value)
+        target = name if type(value) is dict else f"{name}.__dict__"
+        pairs = [f"{self.constants.add(key)}: {self._express(item)}" for key, item in items.items()]
+        return [f"{target}.update({{{', '.join(pairs)}}})"]
+
+    # -- what was changed ----------------------------------------------------------------------------------
+    def _write_changes(self) -> list[str]:
+        lines: list[str] = []
+        session = self.session
+        for place, stand_in in enumerate(session.builder.stand_ins):
+            lines += self._write_container(f"x{place}", stand_in, session.contents[place])
+        for namespace in session.captures.namespaces.values():
+            for name, value in namespace.given.items():
+                if value is not namespace.initial.get(name, ABSENT):
+                    owner = self.constants.add(namespace.variables)
+                    if value is ABSENT:
+                        lines.append(f"del {owner}[{name!r}]")
+                    else:
+                        lines.append(f"{owner}[{name!r}] = {self._express(value)}")
+        for cell, made, before in session.captures.cells.values():
+            try:
+                value = made.cell_contents
+            except ValueError:
+                value = ABSENT
+            if value is not before:
+                if value is ABSENT:
+                    lines.append(f"del {self.constants.add(cell)}.cell_contents")
+                else:
+                    lines.append(f"{self.constants.add(cell)}.cell_contents = {self._express(value)}")
+        return lines
+
+    def _write_container(self, name: str, stand_in: Any, before: Any) -> list[str]:
+        if isinstance(stand_in, NDArray):
+            return (
+                [] if stand_in.shape == before else [f"{name}.shape = {self.constants.add(stand_in.shape)}"]
+            )
+        if before is None:
+            return []
+        if type(stand_in) is list:
+            if len(before) == len(stand_in) and all(map(_is, before, stand_in)):
+                return []
+            return self._fill(name, stand_in)
+        before = before | self.session.captures.given.get(id(stand_in), {})
+        now = stand_in if type(stand_in) is dict else vars(stand_in)
+        target = name if type(stand_in) is dict else f"{name}.__dict__"
+        lines = [f"del {target}[{self.constants.add(key)}]" for key in before if key not in now]
+        for key, value in now.items():
+            if key not in before or before[key] is not value:
+                lines.append(f"{target}[{self.constants.add(key)}] = {self._express(value)}")
+        return lines
+
+
+class Replay:
+    """Applies the steps of a view to an ndarray."""
+
+    def __init__(self, steps: tuple, shape: tuple):
+        self.steps, self.shape = steps, shape
+
+    def __call__(self, array: np.ndarray) -> np.ndarray:
+        if not self.steps:
+            return array.view()
+        for step in self.steps:
+            array = _REPLAYS[type(step)](step, array)
+        return array
+
+
+def _replay_window(step: Window, array: np.ndarray) -> np.ndarray:
+    index = tuple([_slice_of(axis) for axis in step.axes])
+    kept = [dim for dim in step.dims if dim is not None]
+    dropped = tuple([axis for axis in range(array.ndim) if axis not in kept])
+    array = array[index]
+    array = array.transpose([*kept, *dropped])[(..., *[0] * len(dropped))]
+    return array[(*(None if dim is None else slice(None) for dim in step.dims), ...)]
+
+
+def _slice_of(axis: Axis) -> slice:
+    if not axis.size:
+        return slice(0, 0)
+    stop = axis.start + axis.size * axis.step
+    return slice(axis.start, stop if stop >= 0 else None, axis.step)
+
+
+_REPLAYS = {
+    Window: _replay_window,
+    Reshape: lambda step, array: array.reshape(step.shape),
+    Broadcast: lambda step, array: np.broadcast_to(array, step.shape),
+    Diagonal: lambda step, array: array.diagonal(step.offset, -2, -1),
+    Part: lambda step, array: array.real if step.is_real else array.imag,
+}
+
+
+def _is(one: Any, other: Any) -> bool:
+    return one is other

@@ -1,0 +1,435 @@
+"""Specs: what the program of a call depends on, value by value.
+
+In: arguments and captured variables. Out: for each a `Spec`, hashable, with three rules: `read` makes it from
+a value (`Reader`), `write` writes code that checks whether another value has it and takes that value apart
+(`Matcher`), `build` makes the stand-in that is traced in its place (`Builder`).
+
+Places: arrays, scalars, traced numbers and mutable containers are numbered in the order in which they are
+met, arguments first. An object that is met again is a `RepeatSpec` of its place, so that aliases stay
+aliases.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jitcore import dtypes
+from jitcore.dispatch.tree_code import Constants
+
+#: Flags of an ndarray that decide how it is used: C-contiguous (1), Fortran-contiguous (2), aligned (256),
+#: writeable (1024).
+FLAGS = 0x503
+CONTIGUOUS, FORTRAN, WRITEABLE = 0x101, 0x102, 0x400
+
+#: Elements of a container, values below an argument: more make a call's overhead larger than its work.
+MAX_PLACES = 1000
+_INT64 = range(-(1 << 63), 1 << 63)
+
+
+class Unreadable(Exception):
+    """A value that cannot be traced. The text is the middle of a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """Base of the specs."""
+
+    def write(self, matcher: Matcher, value: str) -> None:
+        """Lines that check the value of a Python expression and name its places."""
+        raise NotImplementedError
+
+    def build(self, builder: Builder) -> Any:
+        """The stand-in."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySpec(Spec):
+    """An ndarray. flags: those of `FLAGS` that it has."""
+
+    dtype: np.dtype
+    shape: tuple
+    flags: int
+
+    @property
+    def is_contiguous(self) -> bool:
+        return self.flags & CONTIGUOUS == CONTIGUOUS
+
+    @property
+    def is_fortran(self) -> bool:
+        """Whether its transpose is C-contiguous, and it is not itself."""
+        return self.flags & FORTRAN == FORTRAN and not self.is_contiguous
+
+    @property
+    def is_writeable(self) -> bool:
+        return self.flags & WRITEABLE != 0
+
+    def write(self, matcher, value):
+        x = matcher.name(value, self)
+        add = matcher.constants.add
+        matcher.check(f"{x}.__class__ is ndarray and {x}.shape == {add(self.shape)}")
+        matcher.check(f"{x}.dtype == {add(self.dtype)} and {x}.flags.num & {FLAGS} == {self.flags}")
+
+    def build(self, builder):
+        return builder.add(self, builder.make_leaf(self))
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarSpec(Spec):
+    """A NumPy scalar, or a Python number that is traced."""
+
+    kind: type
+
+    @property
+    def is_number(self) -> bool:
+        return self.kind in _NUMBER_DTYPES
+
+    @property
+    def dtype(self) -> np.dtype:
+        return _NUMBER_DTYPES[self.kind] if self.is_number else np.dtype(self.kind)
+
+    def write(self, matcher, value):
+        x = matcher.name(value, self)
+        bounds = f" and {_INT64.start} <= {x} < {_INT64.stop}" if self.kind is int else ""
+        matcher.check(f"{x}.__class__ is {matcher.constants.add(self.kind)}{bounds}")
+
+    def build(self, builder):
+        return builder.add(self, builder.make_leaf(self))
+
+
+_NUMBER_DTYPES = {
+    bool: np.dtype(np.bool_),
+    int: np.dtype(np.int64),
+    float: np.dtype(np.float64),
+    complex: np.dtype(np.complex128),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StaticSpec(Spec):
+    """A value that the program was made for. text: tells apart what compares equal (0.0 and -0.0)."""
+
+    kind: type
+    value: Any
+    text: str = ""
+
+    def write(self, matcher, value):
+        constant = matcher.constants.add(self.value)
+        if self.value is None or self.kind is bool or self.value is Ellipsis:
+            matcher.check(f"{value} is {constant}")
+            return
+        name = matcher.temporary(value)
+        matcher.check(f"{name}.__class__ is {matcher.constants.add(self.kind)}")
+        if self.text:
+            matcher.check(f"repr({name}) == {self.text!r}")
+        else:
+            matcher.check(f"{name} == {constant}")
+
+    def build(self, builder):
+        return self.value
+
+
+class IdentitySpec(Spec):
+    """One object: a function, a class, a module."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any):
+        object.__setattr__(self, "value", value)
+
+    def __eq__(self, other):
+        return isinstance(other, IdentitySpec) and self.value is other.value
+
+    def __hash__(self):
+        return id(self.value)
+
+    def write(self, matcher, value):
+        matcher.check(f"{value} is {matcher.constants.add(self.value)}")
+
+    def build(self, builder):
+        return builder.make_object(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatSpec(Spec):
+    """An object that was met before."""
+
+    place: int
+
+    def write(self, matcher, value):
+        matcher.check(f"{value} is x{self.place}")
+
+    def build(self, builder):
+        return builder.stand_ins[self.place]
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceSpec(Spec):
+    """A list, tuple or named tuple."""
+
+    kind: type
+    children: tuple[Spec, ...]
+
+    def write(self, matcher, value):
+        x = matcher.name(value, self) if self.kind is list else matcher.temporary(value)
+        matcher.check(
+            f"{x}.__class__ is {matcher.constants.add(self.kind)} and len({x}) == {len(self.children)}"
+        )
+        for i, child in enumerate(self.children):
+            child.write(matcher, f"{x}[{i}]")
+
+    def build(self, builder):
+        if self.kind is list:
+            made = builder.add(self, [])
+            made.extend(child.build(builder) for child in self.children)
+            return made
+        items = [child.build(builder) for child in self.children]
+        return tuple(items) if self.kind is tuple else self.kind(*items)
+
+
+@dataclass(frozen=True, slots=True)
+class DictSpec(Spec):
+    """A dict; its keys in order."""
+
+    keys: tuple
+    children: tuple[Spec, ...]
+
+    def write(self, matcher, value):
+        x = matcher.name(value, self)
+        matcher.check(f"{x}.__class__ is dict and tuple({x}) == {matcher.constants.add(self.keys)}")
+        for key, child in zip(self.keys, self.children):
+            child.write(matcher, f"{x}[{matcher.constants.add(key)}]")
+
+    def build(self, builder):
+        made = builder.add(self, {})
+        made.update((key, child.build(builder)) for key, child in zip(self.keys, self.children))
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceSpec(Spec):
+    """An object of a plain class of the user, as its `__dict__`."""
+
+    kind: type
+    names: tuple[str, ...]
+    children: tuple[Spec, ...]
+
+    def write(self, matcher, value):
+        x = matcher.name(value, self)
+        matcher.check(f"{x}.__class__ is {matcher.constants.add(self.kind)}")
+        d = matcher.temporary(f"{x}.__dict__")
+        matcher.check(f"tuple({d}) == {matcher.constants.add(self.names)}")
+        for name, child in zip(self.names, self.children):
+            child.write(matcher, f"{d}[{name!r}]")
+
+    def build(self, builder):
+        made = builder.add(self, object.__new__(self.kind))
+        builder.note_instance(made)
+        made.__dict__.update((name, child.build(builder)) for name, child in zip(self.names, self.children))
+        return made
+
+
+class _Absent:
+    """What there is where a variable is not defined."""
+
+    def __repr__(self):
+        return "<not defined>"
+
+
+ABSENT = _Absent()
+
+
+# -- from a value to its spec ------------------------------------------------------------------------------
+_IDENTITIES = (
+    types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type, np.ufunc, types.MethodType,
+    types.GenericAlias, types.MethodDescriptorType, types.WrapperDescriptorType,
+)  # fmt: skip
+_STATICS = (type(None), bool, str, bytes, type(Ellipsis), np.dtype, slice, range)
+
+
+def _is_wrapper(value: Any) -> bool:
+    """Whether an object is one function and nothing else: jitted, cached, an operator with its operands."""
+    if isinstance(value, functools.partial):
+        return all(isinstance(part, (*_IDENTITIES, *_STATICS, int, float)) for part in
+                   (value.func, *value.args, *value.keywords.values()))  # fmt: skip
+    module = type(value).__module__
+    if module.startswith("numpy.lib._index_tricks"):  # np.mgrid
+        return True
+    return callable(value) and module.startswith(("numba.", "jitcore.", "functools", "operator"))
+
+
+class Reader:
+    """Reads values. is_static: whether the Python number found by a path is part of the program.
+
+    Attributes:
+        values: the object at each place.
+        paths: how each place is found, for messages: ("x", 0, ".name").
+        number_paths: how each Python number is found.
+    """
+
+    def __init__(self, is_static: Callable[[tuple, Any], bool]):
+        self.is_static = is_static
+        self.values: list[Any] = []
+        self.paths: list[tuple] = []
+        self.number_paths: list[tuple] = []
+        self._seen: dict[int, int] = {}
+
+    def _add(self, value: Any, path: tuple) -> None:
+        if len(self.values) >= MAX_PLACES:
+            raise Unreadable(f"more than {MAX_PLACES} values are passed")
+        self._seen[id(value)] = len(self.values)
+        self.values.append(value)
+        self.paths.append(path)
+
+    def read(self, value: Any, path: tuple) -> Spec:
+        """Raises: Unreadable."""
+        kind = value.__class__
+        if kind is np.ndarray:
+            return self._read_array(value, path)
+        if kind in _NUMBER_DTYPES:
+            return self._read_number(value, path)
+        if isinstance(value, np.generic):
+            if value.dtype not in dtypes.SHORT_NAMES or kind is not value.dtype.type:
+                raise Unreadable(f"{describe_path(path)} is of type {kind.__name__}")
+            if self.is_static(path, value):
+                return StaticSpec(kind, value, repr(value))
+            self._add(value, path)
+            return ScalarSpec(kind)
+        if (
+            isinstance(value, _IDENTITIES)
+            or value is ABSENT
+            or isinstance(value, enum.Enum)
+            or _is_wrapper(value)
+        ):
+            return IdentitySpec(value)
+        if kind in _STATICS or isinstance(value, np.dtype):
+            return StaticSpec(kind, value, repr(value) if kind is slice else "")
+        if kind in (list, dict) or self._is_instance(kind):
+            place = self._seen.get(id(value))
+            if place is not None:
+                return RepeatSpec(place)
+            self._add(value, path)
+        return self._read_container(value, kind, path)
+
+    def _read_array(self, value: np.ndarray, path: tuple) -> Spec:
+        place = self._seen.get(id(value))
+        if place is not None:
+            return RepeatSpec(place)
+        if value.dtype not in dtypes.SHORT_NAMES:
+            raise Unreadable(f"{describe_path(path)} is an array of dtype {value.dtype}")
+        self._add(value, path)
+        return ArraySpec(value.dtype, value.shape, value.flags.num & FLAGS)
+
+    def _read_number(self, value: Any, path: tuple) -> Spec:
+        kind = value.__class__
+        self.number_paths.append(path)
+        if kind is bool or self.is_static(path, value) or kind is int and value not in _INT64:
+            return StaticSpec(kind, value, repr(value) if kind in (float, complex) else "")
+        self._add(value, path)
+        return ScalarSpec(kind)
+
+    def _read_container(self, value: Any, kind: type, path: tuple) -> Spec:
+        if kind is list or isinstance(value, tuple):
+            if kind not in (list, tuple) and not hasattr(kind, "_fields"):
+                raise Unreadable(f"{describe_path(path)} is of type {kind.__name__}")
+            return SequenceSpec(kind, tuple([self.read(item, (*path, i)) for i, item in enumerate(value)]))
+        if kind is dict:
+            if not all(key.__class__ in (str, int, tuple) for key in value):
+                raise Unreadable(f"{describe_path(path)} is a dict with keys that are no strings")
+            return DictSpec(tuple(value), tuple([self.read(value[key], (*path, key)) for key in value]))
+        if self._is_instance(kind):
+            names = tuple(value.__dict__)
+            children = [self.read(value.__dict__[name], (*path, f".{name}")) for name in names]
+            return InstanceSpec(kind, names, tuple(children))
+        raise Unreadable(f"{describe_path(path)} is of type {kind.__module__}.{kind.__qualname__}")
+
+    @staticmethod
+    def _is_instance(kind: type) -> bool:
+        """Whether objects of a class are what their `__dict__` says."""
+        if kind.__flags__ & (1 << 9) == 0:  # not made by a class statement
+            return False
+        parameters = getattr(kind, "__dataclass_params__", None)
+        may_set = kind.__setattr__ is object.__setattr__ or parameters is not None and parameters.frozen
+        plain = kind.__getattribute__ is object.__getattribute__ and may_set
+        bases = kind.__mro__[:-1]
+        return (plain and kind.__new__ is object.__new__ and not hasattr(kind, "__getattr__")
+                and all("__dict__" in vars(base) or base.__dictoffset__ for base in bases[:1])
+                and all(not vars(base).get("__slots__") for base in bases))  # fmt: skip
+
+
+def describe_path(path: tuple) -> str:
+    """`x[0].name` for ("x", 0, ".name")."""
+    text = str(path[0])
+    for part in path[1:]:
+        text += part if isinstance(part, str) and part.startswith(".") else f"[{part!r}]"
+    return text
+
+
+# -- from specs to code ------------------------------------------------------------------------------------
+class Matcher:
+    """Writes the part of a call that checks values. In the code, `x3` is the value at place 3.
+
+    Attributes:
+        places: the spec at each place.
+    """
+
+    def __init__(self, constants: Constants):
+        self.constants = constants
+        self.lines: list[str] = []
+        self.places: list[Spec] = []
+        self._temporaries = 0
+
+    def name(self, value: str, spec: Spec) -> str:
+        x = f"x{len(self.places)}"
+        self.places.append(spec)
+        self.lines.append(f"{x} = {value}")
+        return x
+
+    def temporary(self, value: str) -> str:
+        self._temporaries += 1
+        self.lines.append(f"t{self._temporaries} = {value}")
+        return f"t{self._temporaries}"
+
+    def check(self, condition: str) -> None:
+        self.lines.append(f"if not ({condition}): return MISS")
+
+    def check_distinct(self) -> None:
+        """No object stands at two places."""
+        names = [f"x{i}" for i, spec in enumerate(self.places) if not isinstance(spec, ScalarSpec)]
+        if len(names) > 4:
+            self.check(f"len({{{', '.join(f'id({x})' for x in names)}}}) == {len(names)}")
+            return
+        for i, x in enumerate(names):
+            for y in names[:i]:
+                self.lines.append(f"if {x} is {y}: return MISS")
+
+
+# -- from specs to what is traced --------------------------------------------------------------------------
+class Builder:
+    """Makes the stand-ins.
+
+    Args:
+        make_leaf: of an array or scalar; make_object: of what is taken as it is.
+        note_instance: is told of the stand-in of an object of a user's class.
+
+    Attributes:
+        places, stand_ins: spec and stand-in of each place.
+    """
+
+    def __init__(self, make_leaf: Callable[[Spec], Any], make_object: Callable[[Any], Any],
+                 note_instance: Callable[[Any], None]):  # fmt: skip
+        self.make_leaf, self.make_object, self.note_instance = make_leaf, make_object, note_instance
+        self.places: list[Spec] = []
+        self.stand_ins: list[Any] = []
+
+    def add(self, spec: Spec, stand_in: Any) -> Any:
+        self.places.append(spec)
+        self.stand_ins.append(stand_in)
+        return stand_in

@@ -1,0 +1,19 @@
+"""The warning that a function is not compiled, turned into an error."""
+
+import warnings
+
+import numpy as np
+
+from jitcore import AutojitWarning, autojit
+
+warnings.simplefilter("error", AutojitWarning)
+
+
+@autojit
+def norm(x):
+    total = np.sqrt((x * x).sum())
+    print("norm", total)
+    return x / total
+
+
+norm(np.ones(3))
