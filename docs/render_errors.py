@@ -17,8 +17,9 @@ GOLDEN = ROOT / "tests" / "golden"
 HEAD = """# Errors
 
 One section for each class of `jitcore.errors`: cause, example, what is printed, fix. Names and hierarchy are
-those of `jax.errors`. A message has at most eight lines: what happened, why, your line with a caret, and a
-way out; the traceback has frames of your files only. `config.update("traceback_filtering", False)` shows all.
+those of `jax.errors`, where it has them. A message has at most eight lines: what happened, why, your line
+with a caret, and a way out; the traceback has frames of your files only.
+`config.update("traceback_filtering", False)` shows all.
 
 This page is made from the docstrings (`help(jitcore.errors.<class>)`) by `docs/render_errors.py`.
 """
@@ -64,6 +65,35 @@ def render_paragraph(text: str) -> str:
     return re.sub(r"^(Cause|Fix): (.)", lambda m: f"**{m[1]}.** {m[2].upper()}", text)
 
 
+TRACED = """## What cannot be traced, case by case
+
+Control flow on traced values (`ControlFlowError`, of `jit(f, rewrite=True)`), and statements under `autojit`
+(`NotTraceable` with `strict=True`, else `AutojitWarning`). Each message also shows your line with a caret."""
+
+
+def render_traced() -> str:
+    """A table of the golden cases about control flow and about autojit."""
+    rows = ["| what | message | way out |", "|---|---|---|"]
+    for script, text in list_cases():
+        found = re.search(r"^jitcore\.errors\.(\w+): (.*)\n(?:.*\n)*?To fix: (.*)", text, re.MULTILINE)
+        if found and found[1] in ("ControlFlowError", "NotTraceable", "AutojitWarning"):
+            rows.append(render_row(script, f"{found[1]}: {found[2]}", found[3]))
+    return "\n\n".join([TRACED, "\n".join(rows)])
+
+
+def list_cases() -> list[tuple[str, str]]:
+    """(script, how it ends) of the golden cases."""
+    return [((GOLDEN / "cases" / f"{expected.stem}.py").read_text(), expected.read_text())
+            for expected in sorted((GOLDEN / "expected").glob("*.txt"))]  # fmt: skip
+
+
+def render_row(script: str, message: str, fix: str) -> str:
+    """A row of a table: the script's docstring, the first line of the message, the way out."""
+    fence = "``" if "`" in message else "`"
+    cells = script.partition('"""')[2].partition('"""')[0], f"{fence}{message}{fence}", fix
+    return " | ".join(["", *(cell.replace("|", r"\|") for cell in cells), ""]).strip()
+
+
 BUILTINS = """## TypeError, ValueError and others of Python's own
 
 Raised where JAX raises them: by arguments and results that do not fit, above all those of `grad` and its
@@ -73,19 +103,17 @@ company. The messages are laid out in the same way."""
 def render_builtins() -> str:
     """A table of the golden cases that end with a class of Python's own."""
     rows = ["| mistake | message | way out |", "|---|---|---|"]
-    for expected in sorted((GOLDEN / "expected").glob("*.txt")):
-        script = (GOLDEN / "cases" / f"{expected.stem}.py").read_text()
-        found = re.search(r"^([A-Z]\w+: .*)\n(?:.*\n)*?To fix: (.*)", expected.read_text(), re.MULTILINE)
+    for script, text in list_cases():
+        found = re.search(r"^([A-Z]\w+: .*)\n(?:.*\n)*?To fix: (.*)", text, re.MULTILINE)
         if found and hasattr(builtins, found[1].partition(":")[0]):
-            fence = "``" if "`" in found[1] else "`"
-            cells = script.partition('"""')[2].partition('"""')[0], f"{fence}{found[1]}{fence}", found[2]
-            rows.append(" | ".join(["", *(cell.replace("|", r"\|") for cell in cells), ""]).strip())
+            rows.append(render_row(script, found[1], found[2]))
     return "\n\n".join([BUILTINS, "\n".join(rows)])
 
 
 def render_page() -> str:
     """The whole page."""
-    return "\n\n".join([HEAD.strip(), *map(render_class, list_classes()), render_builtins()]) + "\n"
+    sections = [*map(render_class, list_classes()), render_traced(), render_builtins()]
+    return "\n\n".join([HEAD.strip(), *sections]) + "\n"
 
 
 if __name__ == "__main__":
