@@ -35,8 +35,11 @@ _DISTURBED = {"heat_3d": ("A", "B"), "channel_flow": ("u", "v", "p")}
 #: Largest relative norm of a difference from NumPy.
 _TOLERANCE = {"f": {4: 1e-4, 8: 1e-7}, "c": {8: 1e-4, 16: 1e-7}}
 _LARGEST_TOLERANCE = 1e-5
-#: Threads of several OpenBLAS in one process wait asleep, so that they do not take each other's cores.
-_ENVIRONMENT = {"OPENBLAS_THREAD_TIMEOUT": os.environ.get("OPENBLAS_THREAD_TIMEOUT", "4")}
+#: First calls compile. Threads of several OpenBLAS in one process wait asleep, so that they do not take each
+#: other's cores.
+_ENVIRONMENT = {
+    "JITCORE_CACHE_DIR": "", "OPENBLAS_THREAD_TIMEOUT": os.environ.get("OPENBLAS_THREAD_TIMEOUT", "4"),
+}  # fmt: skip
 _NUMBA = ("numba_n", "numba_np", "numba_npr", "numba_o", "numba_op")
 
 
@@ -113,6 +116,7 @@ def measure_kernel(checkout: str, name: str, preset: str, seconds: str, peers: s
     plain = getattr(importlib.import_module(f"{module}_numpy"), info["func_name"])
     expected_arguments = copy.deepcopy(arguments)
     expected = plain(*expected_arguments)
+    jitcore.autojit(lambda x: x + 1)(np.ones(3))  # loads what every first call needs
     compiled = jitcore.autojit(plain)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -132,7 +136,9 @@ def measure_kernel(checkout: str, name: str, preset: str, seconds: str, peers: s
     if float(seconds):
         calls = {"NumPy": plain, "jitcore": compiled}
         if peers == "True":
-            calls |= find_peers(module, info["func_name"], arguments, [expected, *expected_arguments])
+            outcome = [expected, *expected_arguments]
+            found_peers, row["first of JAX"] = find_peers(module, info["func_name"], arguments, outcome)
+            calls |= found_peers
         row["seconds"] = time_in_turns(calls, arguments, float(seconds))
         again = copy.deepcopy(arguments)
         result = compiled(*again)
@@ -194,8 +200,11 @@ def shorten(reason: str, checkout: str) -> str:
     return reason.replace(f"{checkout}/npbench/benchmarks/", "")[:300]
 
 
-def find_peers(module: str, function: str, arguments: list, expected: list) -> dict[str, Callable]:
-    """The fastest of the checkout's Numba versions and its JAX version, those that give the right values."""
+def find_peers(
+    module: str, function: str, arguments: list, expected: list
+) -> tuple[dict[str, Callable], float]:
+    """The fastest of the checkout's Numba versions and its JAX version, those that give the right values; and
+    how long JAX's first call took."""
     found: dict[str, Callable] = {}
     times = {}
     for suffix in _NUMBA:
@@ -210,10 +219,12 @@ def find_peers(module: str, function: str, arguments: list, expected: list) -> d
     import jax
 
     jax.config.update("jax_enable_x64", True)
+    jax.jit(lambda x: x + 1)(np.ones(3))  # loads what every first call needs
+    start = perf_counter()
     call = _load_peer(f"{module}_jax", function, arguments, None)
     if call is not None:
         found["JAX"] = lambda *given: jax.block_until_ready(call(*given))
-    return found
+    return found, perf_counter() - start
 
 
 def _load_peer(module: str, function: str, arguments: list, expected: list | None) -> Callable | None:
@@ -279,6 +290,13 @@ def format_rows(rows: Sequence[dict[str, Any]]) -> str:
         if peer != "NumPy":
             parts.append(f"geometric mean over NumPy, {peer} ({len(ratios)} kernels): "
                          f"{statistics.geometric_mean(ratios):.3g}x")  # fmt: skip
+    firsts = [row["first"] for row in rows]
+    parts.append(f"first calls: {format_seconds(statistics.median(firsts))} in the median, "
+                 f"{format_seconds(max(firsts))} at most")  # fmt: skip
+    pairs = [row["first"] / row["first of JAX"] for row in rows if "JAX" in row["seconds"]]
+    if pairs:
+        parts.append(f"first calls over JAX's: {statistics.geometric_mean(pairs):.3g}x in the geometric "
+                     f"mean, {sum(pair > 1.5 for pair in pairs)} of {len(pairs)} above 1.5x")  # fmt: skip
     blocked = [f"- {row['name']}: {row['reason']}" for row in rows if row["reason"]]
     if blocked:
         parts.append("\n".join(["Not traced, or wrong:", "", *blocked]))

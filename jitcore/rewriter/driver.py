@@ -20,9 +20,9 @@ from jitcore.lax import elementwise
 from jitcore.rewriter.arms import RESULT, Arm, Outcome, raise_where, run_arm
 from jitcore.rewriter.dominators import ROOT, find_reachable
 from jitcore.rewriter.emission import UNDEFINED, Point, Suspended, Template, name_slot
-from jitcore.rewriter.errors import Place, recursion_error
+from jitcore.rewriter.errors import Place, iterator_error, recursion_error
 from jitcore.rewriter.flow import AGAIN, Loop
-from jitcore.rewriter.instructions import Branch, Return
+from jitcore.rewriter.instructions import Branch, ForIter, Return
 from jitcore.rewriter.iterators import TracedIterator, copy_iterator, lift_iterator
 from jitcore.rewriter.joining import Scope, merge_arms
 from jitcore.rewriter.journal import CellLocation
@@ -259,8 +259,13 @@ class Driver:
 
     # -- decisions ------------------------------------------------------------------------------------------
     def decide(self, site: Point, state: dict[str, Any], region: Region) -> Outcome:
-        """What happens at a site where a traced value decides."""
+        """What happens at a site where a traced value decides.
+
+        Raises: ControlFlowError for a traced loop over an iterator that is read elsewhere too."""
         loop = self.flow.loop_of[site.number]
+        name = find_name(state, self.top_slot(site)) if isinstance(site.block.terminator, ForIter) else None
+        if name is not None:
+            raise iterator_error(f"The iterator '{name}'", self.describe(site), in_loop=True)
         is_plain = loop is None or loop.header in region.stepped or not self.flow.leaves[site.number]
         if is_plain or self._find_doomed(site) is not None:
             return self.branch(site, state, region)
@@ -413,9 +418,15 @@ def _find_depth(loop: Loop | None) -> int:
     return 0 if loop is None else 1 + _find_depth(loop.parent)
 
 
+def find_name(state: dict[str, Any], slot: str) -> str | None:
+    """A variable that is the iterator of a slot."""
+    return next((name for name, value in state.items() if value is state[slot] and name[0] != "$"), None)
+
+
 def lift_slot(state: dict[str, Any], slot: str) -> None:
-    """Makes the iterator of a slot a traced one. Raises: NotLiftable where it has no such form."""
+    """Makes the iterator of a slot a traced one. Raises: NotLiftable where it has no such form, or a name of
+    its own: what reads that would not see how far the loop has come."""
     lifted = lift_iterator(state[slot])
-    if lifted is None:
+    if lifted is None or find_name(state, slot) is not None:
         raise NotLiftable(type(state[slot]).__name__)
     state[slot] = lifted

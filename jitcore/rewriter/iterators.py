@@ -313,3 +313,11 @@ def lift_iterator(iterator) -> TracedIterator | None:
     _, (values,), *steps = iterator.__reduce__()
     done = steps[0] if steps and steps[0] else 0
     return CountIterator(values.start, values.step, len(values), done)
+
+
+def join_iterators(one, other) -> tuple[TracedIterator, TracedIterator] | None:
+    """Two iterators over one range, of which one may be ordinary, in their traced form; None for others."""
+    lifted = lift_iterator(one), lift_iterator(other)
+    if lifted[0] is None or lifted[1] is None or lifted[0].structure() != lifted[1].structure():
+        return None
+    return lifted

@@ -7,7 +7,7 @@ raises has no values: the other one's go on.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from jitcore import dtypes
@@ -24,6 +24,7 @@ from jitcore.rewriter.arms import KIND, RESULT, Arm, Outcome, raise_where
 from jitcore.rewriter.emission import UNDEFINED
 from jitcore.rewriter.errors import Place
 from jitcore.rewriter.handles import ConflictError, LeafType
+from jitcore.rewriter.iterators import join_iterators
 from jitcore.rewriter.journal import ArrayLocation, ContainerLocation, ItemLocation, Location, record
 from jitcore.rewriter.raising import MaybeUnbound, negate
 from jitcore.rewriter.values import (
@@ -55,6 +56,7 @@ class _Merge:
         self.outputs: list[tuple[Any, Any, LeafType]] = []
         self.has_conflict = False
         self._reads: dict[tuple[int, int], Read] = {}
+        self._iterators: dict[int, Iterator] = {}  # the first arm's copies, by id of the second arm's
 
     def add_output(self, one, other, leaf_type: LeafType) -> Read:
         self.outputs.append((one, other, leaf_type))
@@ -71,6 +73,8 @@ class _Merge:
         if one is UNDEFINED or other is UNDEFINED:
             return self._merge_single(one, other)
         if is_same_leaf(one, other):
+            if isinstance(other, Iterator):
+                self._iterators[id(other)] = one
             return lambda values: one
         for leaf in (one, other):
             if isinstance(leaf, Poison):
@@ -129,11 +133,20 @@ class _Merge:
         elif one.value is other.value:
             return lambda values: one.value
         elif one.structure != other.structure:
-            return self._conflict(errors.branch_structures_error, name, one.value, other.value)
+            joint = join_iterators(one.value, other.value)
+            if joint is None:
+                return self._conflict(errors.branch_structures_error, name, one.value, other.value)
+            return self.merge(*map(Flat, joint), name)
         else:
             flat, leaves = one, list(zip(one.leaves, other.leaves))
         reads = [self.merge_leaves(*pair, name) for pair in leaves]
         return lambda values: flat.rebuild([read(values) for read in reads])
+
+    def read_state(self, reads: dict[str, Read], values: list) -> dict[str, Any]:
+        """The variables behind both arms. Two names of one iterator are that too where one arm alone has the
+        second."""
+        state = {name: read(values) for name, read in reads.items()}
+        return {name: self._iterators.get(id(value), value) for name, value in state.items()}
 
     def bind(self) -> list:
         """Ends both arms' traces; returns the outputs of the `cond`."""
@@ -233,7 +246,7 @@ def merge_arms(predicate, first: Arm, second: Arm, scope: Scope, *, strict: bool
     for location, read in stores:
         record(location)
         location.write(read(values))
-    state = {name: read(values) for name, read in reads.items()}
+    state = merge.read_state(reads, values)
     _check_result(state)
     return Outcome(kinds, state, None if read_kind is None else read_kind(values))
 

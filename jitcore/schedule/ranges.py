@@ -89,10 +89,10 @@ class _Narrowing:
     def __init__(self, graph: Graph, steps: list, bodies: list[list], ranged: set[int]):
         self.graph, self.ranged = graph, ranged
         self.users: dict[Buffer, list] = {}  # statements that read or store, but for those of several bodies
-        self.read: set[Buffer] = set()
         self.writes: dict[int, set[Buffer]] = {}  # by id of the statement
-        self.shared = {buffer for step in steps if isinstance(step, LibraryCall)
-                       for buffer in (*step.inputs, *step.outputs)}  # fmt: skip
+        calls = [step for step in steps if isinstance(step, LibraryCall)]
+        self.read = {buffer for call in calls for buffer in call.inputs}
+        self.shared = self.read.union(*(call.outputs for call in calls))  # with other bodies too
         homes: dict[Buffer, int] = {}
         for number, body in enumerate(bodies):
             for statement in body:

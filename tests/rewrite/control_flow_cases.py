@@ -422,6 +422,22 @@ def keyword_arguments(x, *, scale=3):
     return inner(x, k=scale, z=1) + inner(v=x)
 
 
+@case((0, 3), (2, 1), (2, 5), (9, 4), (4, 2))
+def break_or_else_break(x, y):
+    """The outer iterator comes to the next iteration as it is from the inner `break`, lifted from the `else`."""
+    total = 0
+    for i in range(3, 0, -1):
+        for j in range(1, y):
+            if j * i > x:
+                break
+            total += j
+        else:
+            if x == i:
+                break
+        total += 10 * i
+    return total
+
+
 @case(*COUNTS)
 def comprehension_with_branch(n):
     return sum([helper(i + n) for i in range(4)])

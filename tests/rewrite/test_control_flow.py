@@ -292,3 +292,53 @@ def test_stores_into_numpy_arrays_are_refused_where_python_s_would_be_lost():
 
     with pytest.raises(ControlFlowError, match="ndarray 'flags' is changed under a traced condition"):
         jit(mark, rewrite=True)(1.0)
+
+
+def test_iterators_with_a_name_are_never_at_two_places():
+    """A loop that a traced value ends does not know how far a variable's iterator is behind it."""
+
+    def stop_at(x, bound):
+        rest = iter(range(bound))
+        for i in rest:
+            if x == i:
+                break
+        found = 0
+        for i in rest:
+            found = 10 * found + i
+        return found
+
+    def skip_two(x):
+        rest = iter(range(5))
+        for i in rest:
+            if x > i:
+                x += next(rest)
+        return x
+
+    def count_twice(x, bound):
+        rest = iter(range(bound))
+        for _ in rest:
+            x += 1
+        for _ in rest:
+            x += 100
+        return x
+
+    with pytest.raises(ControlFlowError, match="'rest' is a range_iterator where the condition holds"):
+        jit(lambda x: rewrite_function(stop_at)(x, 5))(1)
+    for function in (stop_at, count_twice):
+        with pytest.raises(ControlFlowError, match="iterator 'rest' is advanced inside a traced loop"):
+            jit(function, rewrite=True)(1, 5)
+    with pytest.raises(ControlFlowError, match="range_iterator 'rest' is advanced under a traced condition"):
+        jit(skip_two, rewrite=True)(1)
+    assert jit(lambda x: rewrite_function(count_twice)(x, 5))(1) == count_twice(1, 5)
+
+
+def test_iterators_at_two_places_are_named_where_they_are_used():
+    def leave(x):
+        outer = iter([1, 2, 3])
+        for i in outer:
+            if x == i:
+                break
+        return sum(outer)
+
+    with pytest.raises(ControlFlowError, match="'outer' is a list_iterator"):
+        jit(leave, rewrite=True)(2)

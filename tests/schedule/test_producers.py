@@ -172,7 +172,9 @@ def window(x, k, out, limits):
 def test_windows_of_matrices(limits):
     def expected(out, k, limits):
         r, c = K[:, None], K[None, :]
-        out[:] = np.where((r < limits[0]) & (c >= limits[1]) & (c < k), (X[:20].T @ X[10:30]).T * (k + 1), out)
+        out[:] = np.where(
+            (r < limits[0]) & (c >= limits[1]) & (c < k), (X[:20].T @ X[10:30]).T * (k + 1), out
+        )
 
     check(window, limits, expected)
     body = window.inspect("loop program").partition("do:")[2]
@@ -213,3 +215,18 @@ def test_kernels_that_stay_whole(step):
     run = loop(step)
     check(run, [0], lambda out, k, limits: in_numpy(step, out, k))
     assert all(found == f"range({COLUMNS})" for found in ranges_of_reductions(run))
+
+
+# -- columns of a product ---------------------------------------------------------------------------------
+@pytest.mark.parametrize("columns", [9, 64, 71, 300])
+def test_products_sweep_many_columns(columns):
+    """Where a column begins is found ahead: it takes no registers from the sums of neighbours."""
+
+    @jit
+    def run(x, k):
+        return (x * lax.dynamic_slice(x, (0 * k, k), (ROWS, 1))).sum(axis=0)
+
+    x = RNG.standard_normal((ROWS, columns))
+    np.testing.assert_allclose(run(x, np.int64(3)), x[:, 3] @ x, rtol=1e-11, atol=1e-11)
+    widths = set(map(int, re.findall(r"<(\d+) x double>", run.inspect("llvm"))))
+    assert max(widths) == 4 * min(widths), widths
