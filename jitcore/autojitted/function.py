@@ -78,6 +78,7 @@ class AutojitFunction:
     Attributes:
         wrapper: what the user calls in its place.
         served: the known signatures, by the specs of their arguments.
+        unrolled: why loops are none in a program, by file and line.
     """
 
     def __init__(self, function: types.FunctionType, options: Options):
@@ -86,6 +87,7 @@ class AutojitFunction:
         self.policy = NumberPolicy(options.static_argnames)
         self.served: dict[tuple, list[Served]] = {}
         self.reasons: list[Reason] = []
+        self.unrolled: dict[tuple[str, int], Reason] = {}
         self.is_left = False
         self.last_entry: Entry | None = None
         self._recent: list[Callable] = []
@@ -180,6 +182,7 @@ class AutojitFunction:
                 self.policy.pin(origins)
                 reader = Reader(self.policy.is_static)
                 specs = tuple([reader.read(v, (name,)) for name, v in zip(self.parameters.names, values)])
+        self.unrolled |= recording.unrolled
         entry = Entry(recording, specs, self.plain, self._note_failure)
         self._compiles += entry.program.take_compiles()
         self._say(f"traced and compiled in {1e3 * (perf_counter() - start):.0f} ms", specs)
@@ -319,6 +322,7 @@ class AutojitFunction:
             self.served.clear()
             self._recent.clear()
             self.reasons.clear()
+            self.unrolled.clear()
 
     def info(self) -> CacheInfo:
         return CacheInfo(self._hits, self._misses, self._traces, self._compiles)

@@ -18,9 +18,10 @@ from jitcore.autojitted.captures import Capture, Captures
 from jitcore.autojitted.purity import Callables
 from jitcore.autojitted.results import Effects, ResultWriter
 from jitcore.autojitted.specs import ArraySpec, Builder, Reader, ScalarSpec, Spec
+from jitcore.autojitted.tiers import Reason, find_loop_reason
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import DebugInfo, Var
-from jitcore.core.source import locate_function
+from jitcore.core.source import SourcePosition, locate_function
 from jitcore.core.trace import JaxprTrace, Tracer, open_trace
 from jitcore.dispatch.counters import counters
 from jitcore.dispatch.tracing import TracedFunction
@@ -42,6 +43,7 @@ class Recording(NamedTuple):
     captures: the captured variables; their places follow those of the arguments.
     inputs: the place of each input of the program.
     effects: what is returned and what is written, as code.
+    unrolled: why loops are none in the program, by file and line.
     """
 
     traced: TracedFunction
@@ -49,6 +51,7 @@ class Recording(NamedTuple):
     places: Sequence[Spec]
     inputs: Sequence[int]
     effects: Effects
+    unrolled: dict[tuple[str, int], Reason]
 
 
 #: Equations outside of loops and branches. A longer program comes from a loop that Python goes through.
@@ -72,11 +75,15 @@ class AutojitMode(NumpyMode):
     def __init__(self, captures: Captures):
         super().__init__()
         self.captures = captures
+        self.found_unrolled: dict[tuple[str, int], Reason] = {}
         self._callables = Callables(super().redirects, captures, rewrite_function)
 
     @property
     def redirects(self) -> Callables:
         return self._callables
+
+    def note_unrolled(self, position: SourcePosition, error: Exception) -> None:
+        self.found_unrolled.setdefault((position.file, position.line), find_loop_reason(position, error))
 
     def adopt(self, array: np.ndarray) -> NDArray:
         """An array that came up as an operand, whose contents are read in each call."""
@@ -204,4 +211,5 @@ def record_call(
             current.mode = previous
         jaxpr, consts = trace.close(effects.outputs)
     traced = TracedFunction(jaxpr, consts, tree_structure([0] * len(effects.outputs)), name)
-    return Recording(traced, session.captures.found, session.builder.places, tuple(session.initial), effects)
+    places, inputs = session.builder.places, tuple(session.initial)
+    return Recording(traced, session.captures.found, places, inputs, effects, mode.found_unrolled)

@@ -15,13 +15,17 @@ from jitcore.autojitted.tiers import Reason, Tier
 
 
 class Region(NamedTuple):
-    """A function or a loop in it. line: of its beginning; tiers: of the signatures that were called."""
+    """A function or a loop in it.
+
+    line: of its beginning; tiers: of the signatures that were called; unrolled: why Python went through a
+    loop when it was traced, so that its body is in the program once for each iteration, or None."""
 
     kind: str
     name: str
     file: str
     line: int
     tiers: tuple[Tier, ...]
+    unrolled: str | None = None
 
 
 class Report(NamedTuple):
@@ -41,7 +45,8 @@ class Report(NamedTuple):
         lines = [f"{self.name}: {self.compiled:.0f} % of its operations are compiled"]
         for region in self.regions:
             tiers = ", ".join(tier.value for tier in region.tiers) or "not called yet"
-            lines.append(f"  {region.kind:8} {region.file}:{region.line} {region.name}: {tiers}")
+            unrolled = f"; unrolled: {region.unrolled}" if region.unrolled else ""
+            lines.append(f"  {region.kind:8} {region.file}:{region.line} {region.name}: {tiers}{unrolled}")
         lines += [f"  blocked  {reason}" for reason in self.reasons]
         return "\n".join(lines)
 
@@ -57,9 +62,10 @@ def make_report(owner: Any) -> Report:
         regions.append(
             Region("function", function.__qualname__, code.co_filename, code.co_firstlineno, tiers)
         )
-        regions += [
-            Region("loop", function.__qualname__, code.co_filename, line, tiers) for line in find_loops(code)
-        ]
+        for line in find_loops(code):
+            reason = owner.unrolled.get((code.co_filename, line))
+            text = reason.text if reason else None
+            regions.append(Region("loop", function.__qualname__, code.co_filename, line, tiers, text))
     n_compiled = sum(one.tier is not Tier.PYTHON for one in served)
     compiled = 100.0 * n_compiled / len(served) if served else 0.0
     reasons = dict.fromkeys([*owner.reasons, *[one.reason for one in served if one.reason]])

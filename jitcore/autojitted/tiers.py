@@ -10,6 +10,7 @@ import warnings
 from typing import NamedTuple
 
 from jitcore.autojitted.captures import is_library_file
+from jitcore.core.source import SourcePosition
 from jitcore.errors import AutojitWarning, NotTraceable
 from jitcore.functionalize.errors import describe_reason
 
@@ -58,10 +59,21 @@ def find_reason(error: BaseException, function: types.FunctionType) -> Reason:
         if not is_library_file(name) and not name.startswith("<jitcore") and trace.tb_lineno:
             file, line = name, trace.tb_lineno
         trace = trace.tb_next
+    text, details = _split_message(error)
+    return Reason(file, line, text, details if "To fix: " in details else "")
+
+
+def find_loop_reason(position: SourcePosition, error: Exception) -> Reason:
+    """Why a loop is no loop of the program."""
+    return Reason(position.file, position.line, _split_message(error)[0])
+
+
+def _split_message(error: BaseException) -> tuple[str, str]:
+    """The first line of a message, with the exception's type where that says more, and the rest."""
     text, _, details = str(error).strip().partition("\n")
     if not isinstance(error, NotTraceable):
         text = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    return Reason(file, line, text, details if "To fix: " in details else "")
+    return text, details
 
 
 def warn_of(reason: Reason, name: str, tier: Tier) -> None:

@@ -22,6 +22,7 @@ from jitcore.rewriter.dominators import ROOT, find_reachable
 from jitcore.rewriter.emission import UNDEFINED, Point, Suspended, Template, name_slot
 from jitcore.rewriter.errors import Place, iterator_error, recursion_error
 from jitcore.rewriter.flow import AGAIN, Loop
+from jitcore.rewriter.handles import current
 from jitcore.rewriter.instructions import Branch, ForIter, Return
 from jitcore.rewriter.iterators import TracedIterator, copy_iterator, lift_iterator
 from jitcore.rewriter.joining import Scope, merge_arms
@@ -276,9 +277,10 @@ class Driver:
             if all(self.flow.dominates(site.number, latch) for latch in loop.latches):
                 return self._loop(site, dict(state), region)
             return self._peel(site, dict(state), region, loop)
-        except (NotLiftable, ConcretizationTypeError, TracerIntegerConversionError):
+        except (NotLiftable, ConcretizationTypeError, TracerIntegerConversionError) as error:
             if not loop.iterates or isinstance(iterator, TracedIterator):
                 raise
+            self._note_unrolled(loop, error)
             return self._unroll(site, state, region, loop)
 
     def _unroll(self, site: Point, state: dict[str, Any], region: Region, loop: Loop) -> Outcome:
@@ -294,9 +296,14 @@ class Driver:
         and a carry of fixed types, else gone through by Python."""
         try:
             return self._loop(site, dict(state), region)
-        except Exception:  # whatever is wrong with the body, Python's own way will say
+        except Exception as error:  # whatever is wrong with the body, Python's own way will say
+            self._note_unrolled(self.flow.loop_of[site.number], error)
             state = {**state, self.top_slot(site): iterator.read()}
             return self.drive(site, state, region, is_inside=True)
+
+    def _note_unrolled(self, loop: Loop, error: Exception) -> None:
+        if current.mode is not None:
+            current.mode.note_unrolled(self.describe(self.point(loop.header)).resolve(), error)
 
     def _loop(self, site: Point, state: dict[str, Any], region: Region) -> Outcome:
         from jitcore.rewriter.loops import trace_loop
@@ -428,5 +435,5 @@ def lift_slot(state: dict[str, Any], slot: str) -> None:
     its own: what reads that would not see how far the loop has come."""
     lifted = lift_iterator(state[slot])
     if lifted is None or find_name(state, slot) is not None:
-        raise NotLiftable(type(state[slot]).__name__)
+        raise NotLiftable(f"a {type(state[slot]).__name__} cannot be part of a compiled loop")
     state[slot] = lifted

@@ -16,6 +16,7 @@ import numpy as np
 
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray
+from jitcore.core.source import SourcePosition
 
 
 class ConflictError(Exception):
@@ -135,6 +136,9 @@ class Mode:
 
         Returns: whether that can be found out when the program runs; else the error is raised now."""
         return False
+
+    def note_unrolled(self, position: SourcePosition, error: Exception) -> None:
+        """Notes that Python goes through a loop, and what stood in the way of a compiled one."""
 
     def adopt(self, array: np.ndarray) -> Any:
         """What stands for an ndarray of the program's that meets a handle."""

@@ -138,8 +138,8 @@ class Poison:
 
 
 _USES = """getattr setattr call iter next bool len getitem setitem contains index int float complex
-    array eq ne lt le gt ge add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow matmul
-    rmatmul neg pos abs and rand or ror xor rxor invert"""
+    array eq ne lt le gt ge add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow
+    matmul rmatmul neg pos abs and rand or ror xor rxor invert"""
 for _name in _USES.split():
     setattr(Poison, f"__{_name}__", Poison.raise_reason)
 

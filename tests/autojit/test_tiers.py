@@ -262,3 +262,30 @@ def test_clear_caches():
         compiled(np.ones(3))
         assert compiled.cache_info().traces == traces
         jitcore.clear_caches()
+
+
+def test_reports_say_which_loops_were_unrolled_and_why():
+    def grow(x):
+        total = 0.0
+        for _ in range(6):
+            x = np.concatenate([x, x[:1]])
+        for i in range(7):
+            total += x[i % 3]
+        for limit in [1, 2, 3]:
+            if total > limit:
+                break
+            total += 1
+        return total
+
+    compiled = jitcore.autojit(grow, strict=True)
+    assert all(region.unrolled is None for region in compiled.report().regions)
+    assert compiled(np.ones(3)) == grow(np.ones(3))
+    first = grow.__code__.co_firstlineno
+    loops = [region for region in compiled.report().regions if region.kind == "loop"]
+    unrolled = {region.line - first: region.unrolled for region in loops}
+    assert list(unrolled) == [2, 4, 6] and unrolled[4] is None
+    assert unrolled[2].startswith("ControlFlowError: 'x' has shape (3,) and (4,) before and behind an iteration")
+    assert "_iterator cannot be part of a compiled loop" in unrolled[6]
+    assert f"grow: traced; unrolled: {unrolled[2]}" in str(compiled.report())
+    compiled.clear_cache()
+    assert "unrolled" not in str(compiled.report())
