@@ -30,7 +30,8 @@ CONTIGUOUS, FORTRAN, WRITEABLE = 0x101, 0x102, 0x400
 
 #: Elements of a container, values below an argument: more make a call's overhead larger than its work.
 MAX_PLACES = 1000
-_INT64 = range(-(1 << 63), 1 << 63)
+#: Sums with small numbers are not checked: what is traced begins far from the ends of 64 bits.
+_TRACED_INTS = range(-(1 << 62), 1 << 62)
 
 
 class Unreadable(Exception):
@@ -97,7 +98,7 @@ class ScalarSpec(Spec):
 
     def write(self, matcher, value):
         x = matcher.name(value, self)
-        bounds = f" and {_INT64.start} <= {x} < {_INT64.stop}" if self.kind is int else ""
+        bounds = f" and {_TRACED_INTS.start} <= {x} < {_TRACED_INTS.stop}" if self.kind is int else ""
         matcher.check(f"{x}.__class__ is {matcher.constants.add(self.kind)}{bounds}")
 
     def build(self, builder):
@@ -330,7 +331,7 @@ class Reader:
     def _read_number(self, value: Any, path: tuple) -> Spec:
         kind = value.__class__
         self.number_paths.append(path)
-        if kind is bool or self.is_static(path, value) or kind is int and value not in _INT64:
+        if kind is bool or self.is_static(path, value) or kind is int and value not in _TRACED_INTS:
             return StaticSpec(kind, value, repr(value) if kind in (float, complex) else "")
         self._add(value, path)
         return ScalarSpec(kind)

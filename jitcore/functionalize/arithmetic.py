@@ -113,7 +113,8 @@ def _define_sum(factor: int, compute: Callable) -> Callable:
         form = form_of(x).add(form_of(y), factor)
         (low, high), other = interval_of(x), interval_of(y)
         interval = (low + other[0], high + other[1]) if factor == 1 else (low - other[1], high - other[0])
-        if not (_is_bounded(interval) or _is_small((low, high)) or _is_small(other)) and len(form.parts) > 1:
+        is_step = len(form.parts) == 1 and type(x) is type(y)  # two multiples of one scalar
+        if not (_is_bounded(interval) or _is_small((low, high)) or _is_small(other) or is_step):
             _check_overflow(compute, x, y)
         return make_int(form, interval if _is_bounded(interval) else _one_sided(interval))
 
