@@ -341,6 +341,7 @@ _STRUCTURED: dict[str, list[Case]] = {
     ],
     "io_callback": [case(lambda x: io_callback(_double, _like(x), x), f32(3))],
     "debug_callback": [case(lambda x: callback(lambda _: None, x) or x * 1, f32(3))],
+    "raise_if": [case(lambda x: lax.raise_if(x.sum() > 1e6, ValueError("large")) or x * 2, f32(3))],
 }  # fmt: skip
 
 # What no batched operand can reach.
