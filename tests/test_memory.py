@@ -142,7 +142,7 @@ def test_full_caches_do_not_grow(small_caches, call):
 
 def count_native_programs():
     gc.collect()
-    return sum(isinstance(thing, NativeProgram) for thing in gc.get_objects())
+    return sum(type(thing) is NativeProgram for thing in gc.get_objects())
 
 
 def test_machine_code_goes_with_its_cache_entry(small_caches):

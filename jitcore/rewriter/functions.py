@@ -79,9 +79,14 @@ def _find_redirect(callee: Any) -> Any:
         return None
 
 
-@functools.lru_cache(maxsize=1000)
 def _find_template(code: types.CodeType) -> tuple[Template, Entry] | str:
     """The template and the entry of a code object, or why it has none."""
+    return _make_template(code, code.co_filename)
+
+
+@functools.lru_cache(maxsize=1000)
+def _make_template(code: types.CodeType, path: str) -> tuple[Template, Entry] | str:
+    """path: of the file, which messages show; Python calls code of two files equal where it is alike."""
     try:
         if VERSION not in SUPPORTED:
             raise Unsupported(f"Python {VERSION[0]}.{VERSION[1]} is not supported")
