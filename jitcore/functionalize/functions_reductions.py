@@ -35,11 +35,16 @@ def _axis(axis: Any) -> Any:
     return tuple(axis) if isinstance(axis, list) else operator.index(axis)
 
 
+def _result_dtype(function: Callable, a: Any, dtype: Any) -> np.dtype:
+    """The dtype that was asked for, or that NumPy gives."""
+    return np.dtype(dtype) if is_given(dtype) else ask_numpy(function, dtype_of(a))
+
+
 # -- sums and products --------------------------------------------------------------------------------------
 def _define_sum(function: Callable, compute: Callable, method: str | None = None) -> None:
     def reduce(a, axis=None, dtype=None, out=None, keepdims=NO_VALUE, initial=NO_VALUE, where=NO_VALUE):
         a = as_operand(a)
-        found = np.dtype(dtype) if is_given(dtype) else ask_numpy(function, dtype_of(a))
+        found = _result_dtype(function, a, dtype)
         options = given(keepdims=keepdims, where=to_mask(where))
         if is_given(initial):
             options["initial"] = to_raw(initial, found)
@@ -57,7 +62,7 @@ _define_sum(np.nanprod, jnp.nanprod)
 def _define_cumulative(function: Callable, compute: Callable, method: str | None = None) -> None:
     def accumulate(a, axis=None, dtype=None, out=None):
         a = as_operand(a)
-        found = np.dtype(dtype) if is_given(dtype) else ask_numpy(function, dtype_of(a))
+        found = _result_dtype(function, a, dtype)
         return finish(compute(to_raw(a, found), axis=_axis(axis)), out)
 
     implements(function, method=method)(accumulate)
@@ -142,7 +147,7 @@ def _widen(a: Any, dtype: Any, found: np.dtype) -> Array:
 def _define_mean(function: Callable, compute: Callable, method: str | None = None) -> None:
     def reduce(a, axis=None, dtype=None, out=None, keepdims=NO_VALUE, *, where=NO_VALUE):
         a = as_operand(a)
-        found = np.dtype(dtype) if is_given(dtype) else ask_numpy(function, dtype_of(a))
+        found = _result_dtype(function, a, dtype)
         options = given(keepdims=keepdims, where=to_mask(where))
         return finish(cast_raw(compute(_widen(a, dtype, found), axis=_axis(axis), **options), found), out)
 

@@ -12,6 +12,7 @@ from jitcore.core.jaxpr import Atom, ClosedJaxpr, DropVar, Equation, Jaxpr, Lite
 from jitcore.core.primitive import registry
 
 Rule = Callable[["Walk", Equation], list | None]
+Transform = Callable[[ClosedJaxpr], ClosedJaxpr]
 
 
 class Walk:
@@ -85,25 +86,33 @@ def rewrite_equations(closed_jaxpr: ClosedJaxpr, rule: Rule) -> ClosedJaxpr:
 
     Returns: a jaxpr with the same in_avals and out_avals, weak types included.
     """
-    return _Rewriter(rule).rewrite(closed_jaxpr)
 
-
-class _Rewriter:
-    """Rewrites each inner jaxpr object once, however many equations share it."""
-
-    def __init__(self, rule: Rule):
-        self.rule = rule
-        self._done: dict[ClosedJaxpr, ClosedJaxpr] = {}
-
-    def rewrite(self, closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
-        if closed_jaxpr in self._done:
-            return self._done[closed_jaxpr]
+    def rewrite_one(closed_jaxpr: ClosedJaxpr, rewrite: Transform) -> ClosedJaxpr:
         jaxpr, walk = closed_jaxpr.jaxpr, Walk(closed_jaxpr)
-        walk.run([map_inner_jaxprs(eqn, self.rewrite) for eqn in jaxpr.eqns], self.rule)
+        walk.run([map_inner_jaxprs(eqn, rewrite) for eqn in jaxpr.eqns], rule)
         outvars = [_keep_weak_type(walk, atom) for atom in jaxpr.outvars]
         rewritten = Jaxpr(walk.constvars, jaxpr.invars, walk.eqns, outvars, debug_info=jaxpr.debug_info)
-        self._done[closed_jaxpr] = result = ClosedJaxpr(rewritten, walk.consts)
-        return result
+        return ClosedJaxpr(rewritten, walk.consts)
+
+    return rewrite_each_once(closed_jaxpr, rewrite_one)
+
+
+def rewrite_each_once(
+    closed_jaxpr: ClosedJaxpr, rewrite_one: Callable[[ClosedJaxpr, Transform], ClosedJaxpr]
+) -> ClosedJaxpr:
+    """Rewrites a jaxpr and those inside it, each object once, however many equations share it.
+
+    Args:
+        rewrite_one: rewrites one jaxpr; its second argument is what to apply to the jaxprs inside.
+    """
+    done: dict[ClosedJaxpr, ClosedJaxpr] = {}
+
+    def rewrite(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
+        if closed_jaxpr not in done:
+            done[closed_jaxpr] = rewrite_one(closed_jaxpr, rewrite)
+        return done[closed_jaxpr]
+
+    return rewrite(closed_jaxpr)
 
 
 def _keep_weak_type(walk: Walk, atom: Atom) -> Atom:
@@ -120,7 +129,7 @@ def _keep_weak_type(walk: Walk, atom: Atom) -> Atom:
     return out
 
 
-def map_inner_jaxprs(eqn: Equation, transform: Callable[[ClosedJaxpr], ClosedJaxpr]) -> Equation:
+def map_inner_jaxprs(eqn: Equation, transform: Transform) -> Equation:
     """The equation with each closed jaxpr among its params transformed; itself when there is none."""
     changed = {}
     for name, value in eqn.params.items():

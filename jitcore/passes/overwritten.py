@@ -13,38 +13,27 @@ from collections.abc import Sequence
 from jitcore import dtypes
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Literal, Var
 from jitcore.core.primitive import registry
-from jitcore.passes.forward import Walk, map_inner_jaxprs
+from jitcore.passes.forward import Transform, Walk, map_inner_jaxprs, rewrite_each_once
 
 UPDATE, READ = "dynamic_update_slice", "dynamic_slice"
 
 
 def drop_overwritten(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
     """Drops an update wherever all reads of its result can do without, and another replaces its window."""
-    return _Dropping().rewrite(closed_jaxpr)
+    return rewrite_each_once(closed_jaxpr, _drop)
 
 
-class _Dropping:
-    """Rewrites each jaxpr object once, however many equations share it."""
-
-    def __init__(self):
-        self._done: dict[ClosedJaxpr, ClosedJaxpr] = {}
-
-    def rewrite(self, closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
-        if closed_jaxpr not in self._done:
-            self._done[closed_jaxpr] = self._rewrite(closed_jaxpr)
-        return self._done[closed_jaxpr]
-
-    def _rewrite(self, closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
-        jaxpr = closed_jaxpr.jaxpr
-        dropped = _find_overwritten(jaxpr.eqns, jaxpr.outvars)
-        eqns = [map_inner_jaxprs(eqn, self.rewrite) for eqn in jaxpr.eqns]
-        if dropped:
-            walk = Walk(closed_jaxpr)
-            walk.run(eqns, lambda walk, eqn: _apply_rule(walk, eqn, dropped))
-            eqns = walk.eqns
-        elif all(new is old for new, old in zip(eqns, jaxpr.eqns)):
-            return closed_jaxpr
-        return ClosedJaxpr(jaxpr.replace(eqns=eqns), closed_jaxpr.consts)
+def _drop(closed_jaxpr: ClosedJaxpr, rewrite: Transform) -> ClosedJaxpr:
+    jaxpr = closed_jaxpr.jaxpr
+    dropped = _find_overwritten(jaxpr.eqns, jaxpr.outvars)
+    eqns = [map_inner_jaxprs(eqn, rewrite) for eqn in jaxpr.eqns]
+    if dropped:
+        walk = Walk(closed_jaxpr)
+        walk.run(eqns, lambda walk, eqn: _apply_rule(walk, eqn, dropped))
+        eqns = walk.eqns
+    elif all(new is old for new, old in zip(eqns, jaxpr.eqns)):
+        return closed_jaxpr
+    return ClosedJaxpr(jaxpr.replace(eqns=eqns), closed_jaxpr.consts)
 
 
 # -- windows ------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import math
 from jitcore.core.jaxpr import ClosedJaxpr, Equation, Literal, Var
 from jitcore.core.primitive import registry
 from jitcore.passes.canonical import encode_literal
-from jitcore.passes.forward import map_inner_jaxprs
+from jitcore.passes.forward import Transform, map_inner_jaxprs, rewrite_each_once
 
 # The common array may have so many times the elements of one pad; it has more where offsets are far apart.
 MAX_GROWTH = 1.25
@@ -20,44 +20,33 @@ MAX_GROWTH = 1.25
 
 def share_pads(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
     """Replaces pads of one operand to one shape, wherever the widest of them is not much larger."""
-    return _Sharing().rewrite(closed_jaxpr)
+    return rewrite_each_once(closed_jaxpr, _share)
 
 
-class _Sharing:
-    """Rewrites each jaxpr object once, however many equations share it."""
-
-    def __init__(self):
-        self._done: dict[ClosedJaxpr, ClosedJaxpr] = {}
-
-    def rewrite(self, closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
-        if closed_jaxpr not in self._done:
-            self._done[closed_jaxpr] = self._rewrite(closed_jaxpr)
-        return self._done[closed_jaxpr]
-
-    def _rewrite(self, closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
-        jaxpr = closed_jaxpr.jaxpr
-        groups: dict[tuple, list[Equation]] = {}
-        for eqn in jaxpr.eqns:
-            if eqn.primitive.name == "pad" and _is_plain(eqn):
-                x, value = eqn.invars
-                key = (x, encode_literal(value), eqn.outvars[0].aval.shape)
-                groups.setdefault(key, []).append(eqn)
-        plans = {id(group[0]): group for group in groups.values() if len(group) > 1 and _is_worth_it(group)}
-        shared = {id(eqn): first for first, group in plans.items() for eqn in group}
-        common: dict[int, tuple[Var, list]] = {}
-        eqns = []
-        for eqn in jaxpr.eqns:
-            if id(eqn) in plans:
-                eqn_of_all, margins = _pad_widest(plans[id(eqn)])
-                common[id(eqn)] = eqn_of_all.outvars[0], margins
-                eqns.append(eqn_of_all)
-            if id(eqn) in shared:
-                eqns.append(_slice_common(eqn, *common[shared[id(eqn)]]))
-            else:
-                eqns.append(map_inner_jaxprs(eqn, self.rewrite))
-        if not shared and all(new is old for new, old in zip(eqns, jaxpr.eqns)):
-            return closed_jaxpr
-        return ClosedJaxpr(jaxpr.replace(eqns=eqns), closed_jaxpr.consts)
+def _share(closed_jaxpr: ClosedJaxpr, rewrite: Transform) -> ClosedJaxpr:
+    jaxpr = closed_jaxpr.jaxpr
+    groups: dict[tuple, list[Equation]] = {}
+    for eqn in jaxpr.eqns:
+        if eqn.primitive.name == "pad" and _is_plain(eqn):
+            x, value = eqn.invars
+            key = (x, encode_literal(value), eqn.outvars[0].aval.shape)
+            groups.setdefault(key, []).append(eqn)
+    plans = {id(group[0]): group for group in groups.values() if len(group) > 1 and _is_worth_it(group)}
+    shared = {id(eqn): first for first, group in plans.items() for eqn in group}
+    common: dict[int, tuple[Var, list]] = {}
+    eqns = []
+    for eqn in jaxpr.eqns:
+        if id(eqn) in plans:
+            eqn_of_all, margins = _pad_widest(plans[id(eqn)])
+            common[id(eqn)] = eqn_of_all.outvars[0], margins
+            eqns.append(eqn_of_all)
+        if id(eqn) in shared:
+            eqns.append(_slice_common(eqn, *common[shared[id(eqn)]]))
+        else:
+            eqns.append(map_inner_jaxprs(eqn, rewrite))
+    if not shared and all(new is old for new, old in zip(eqns, jaxpr.eqns)):
+        return closed_jaxpr
+    return ClosedJaxpr(jaxpr.replace(eqns=eqns), closed_jaxpr.consts)
 
 
 def _is_plain(eqn: Equation) -> bool:
