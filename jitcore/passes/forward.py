@@ -88,13 +88,19 @@ def rewrite_equations(closed_jaxpr: ClosedJaxpr, rule: Rule) -> ClosedJaxpr:
     """
 
     def rewrite_one(closed_jaxpr: ClosedJaxpr, rewrite: Transform) -> ClosedJaxpr:
-        jaxpr, walk = closed_jaxpr.jaxpr, Walk(closed_jaxpr)
-        walk.run([map_inner_jaxprs(eqn, rewrite) for eqn in jaxpr.eqns], rule)
-        outvars = [_keep_weak_type(walk, atom) for atom in jaxpr.outvars]
-        rewritten = Jaxpr(walk.constvars, jaxpr.invars, walk.eqns, outvars, debug_info=jaxpr.debug_info)
-        return ClosedJaxpr(rewritten, walk.consts)
+        eqns = [map_inner_jaxprs(eqn, rewrite) for eqn in closed_jaxpr.jaxpr.eqns]
+        return walk_through(closed_jaxpr, eqns, rule)
 
     return rewrite_each_once(closed_jaxpr, rewrite_one)
+
+
+def walk_through(closed_jaxpr: ClosedJaxpr, eqns: list[Equation], rule: Rule) -> ClosedJaxpr:
+    """The jaxpr with these equations after the rule, and with the outputs that stand for its own then."""
+    jaxpr, walk = closed_jaxpr.jaxpr, Walk(closed_jaxpr)
+    walk.run(eqns, rule)
+    outvars = [_keep_weak_type(walk, atom) for atom in jaxpr.outvars]
+    rewritten = Jaxpr(walk.constvars, jaxpr.invars, walk.eqns, outvars, debug_info=jaxpr.debug_info)
+    return ClosedJaxpr(rewritten, walk.consts)
 
 
 def rewrite_each_once(

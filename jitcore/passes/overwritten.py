@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from jitcore import dtypes
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Literal, Var
 from jitcore.core.primitive import registry
-from jitcore.passes.forward import Transform, Walk, map_inner_jaxprs, rewrite_each_once
+from jitcore.passes.forward import Transform, Walk, map_inner_jaxprs, rewrite_each_once, walk_through
 
 UPDATE, READ = "dynamic_update_slice", "dynamic_slice"
 
@@ -28,10 +28,8 @@ def _drop(closed_jaxpr: ClosedJaxpr, rewrite: Transform) -> ClosedJaxpr:
     dropped = _find_overwritten(jaxpr.eqns, jaxpr.outvars)
     eqns = [map_inner_jaxprs(eqn, rewrite) for eqn in jaxpr.eqns]
     if dropped:
-        walk = Walk(closed_jaxpr)
-        walk.run(eqns, lambda walk, eqn: _apply_rule(walk, eqn, dropped))
-        eqns = walk.eqns
-    elif all(new is old for new, old in zip(eqns, jaxpr.eqns)):
+        return walk_through(closed_jaxpr, eqns, lambda walk, eqn: _apply_rule(walk, eqn, dropped))
+    if all(new is old for new, old in zip(eqns, jaxpr.eqns)):
         return closed_jaxpr
     return ClosedJaxpr(jaxpr.replace(eqns=eqns), closed_jaxpr.consts)
 
