@@ -345,3 +345,10 @@ def threefry_partitionable(enable: bool = True) -> AbstractContextManager[None]:
 def debug_nans(enable: bool = True) -> AbstractContextManager[None]:
     """Context manager: raise at the first NaN, in this thread."""
     return config.override(debug_nans=enable)
+
+
+# -- caches -------------------------------------------------------------------------------------------------
+def drop_oldest(table: dict) -> None:
+    """Keeps a table of signatures within `config.cache_size`: a static argument may be new in every call."""
+    while len(table) > max(config.cache_size, 1):
+        del table[next(iter(table))]

@@ -18,6 +18,8 @@ from typing import Any
 
 import optree
 
+from jitcore.concurrency import Lock
+from jitcore.config import drop_oldest
 from jitcore.tree_nodes import (
     LEAF,
     NAMESPACE,
@@ -143,14 +145,23 @@ def format_node(kind: type | None, data: Any, children: Sequence[str]) -> str:
     return f"CustomNode({kind.__name__}[{data}], [{listed}])"
 
 
-@functools.lru_cache(maxsize=4096)
+_sorted_specs: dict[optree.PyTreeSpec, optree.PyTreeSpec] = {}
+_lock = Lock()
+
+
 def sort_dict_keys(spec: optree.PyTreeSpec) -> optree.PyTreeSpec:
     """The spec that rebuilds dicts in sorted key order.
 
     optree rebuilds a dict in the order in which it once was filled, so equal structures would give results
     that print differently, depending on which of them a cache saw first.
     """
-    return spec.transform(_sort_keys_of_node)
+    found = _sorted_specs.get(spec)
+    if found is None:
+        found = spec.transform(_sort_keys_of_node)
+        with _lock:
+            _sorted_specs[spec] = found
+            drop_oldest(_sorted_specs)
+    return found
 
 
 def _sort_keys_of_node(node: optree.PyTreeSpec) -> optree.PyTreeSpec:

@@ -23,10 +23,9 @@ from jitcore.autojitted.specs import Matcher, Reader, Spec, Unreadable, describe
 from jitcore.autojitted.tiers import Reason, Tier, find_reason, warn_of
 from jitcore.autojitted.wrapper import Parameters, make_wrapper, unwrap
 from jitcore.concurrency import Lock
-from jitcore.config import config
+from jitcore.config import config, drop_oldest
 from jitcore.core.source import filter_traceback
 from jitcore.dispatch.counters import CacheInfo
-from jitcore.dispatch.executables import drop_oldest
 from jitcore.dispatch.tree_code import Constants, compile_function
 from jitcore.functionalize.errors import NotTraceable
 

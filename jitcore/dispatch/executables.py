@@ -12,15 +12,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from jitcore.concurrency import Lock
-from jitcore.config import config
+from jitcore.config import drop_oldest
 from jitcore.core.aval import ShapedArray
 from jitcore.dispatch.backend import Executable
-
-
-def drop_oldest(table: dict) -> None:
-    """Keeps a table of signatures within `config.cache_size`: a static argument may be new in every call."""
-    while len(table) > max(config.cache_size, 1):
-        del table[next(iter(table))]
 
 
 class SharedExecutable:

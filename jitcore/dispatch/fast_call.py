@@ -18,9 +18,8 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.array import ConcreteArray
 from jitcore.concurrency import Lock
-from jitcore.config import config
+from jitcore.config import config, drop_oldest
 from jitcore.core.trace import context, eval_trace
-from jitcore.dispatch.executables import drop_oldest
 from jitcore.dispatch.signature import READABLE_FLAGS, CallSignature
 from jitcore.dispatch.tree_code import Constants, compile_function, is_small, write_taking_apart
 

@@ -14,14 +14,13 @@ import numpy as np
 
 import jitcore.numpy  # noqa: F401  gives arrays and tracers their operators
 from jitcore.concurrency import Lock
-from jitcore.config import config
+from jitcore.config import config, drop_oldest
 from jitcore.core.aval import ShapedArray
 from jitcore.core.trace import Tracer, context, eval_trace, unexpected_tracer_error
 from jitcore.dispatch.abstracted import abstract_avals
 from jitcore.dispatch.backend import find_backend
 from jitcore.dispatch.counters import CacheInfo
 from jitcore.dispatch.donation import claim_donated, delete_donated, warn_unusable
-from jitcore.dispatch.executables import drop_oldest
 from jitcore.dispatch.fast_call import FastCalls
 from jitcore.dispatch.inner import bind_inner
 from jitcore.dispatch.misses import MissLog
