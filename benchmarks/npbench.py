@@ -1,5 +1,5 @@
 """NPBench's kernels, unchanged, under `autojit`: `python -m benchmarks.npbench CHECKOUT [--preset S]
-[--kernels a,b] [--seconds 1] [--peers] [--save]`.
+[--kernels a,b] [--seconds 1] [--peers jax,numba] [--save]`.
 
 In: a checkout of NPBench. Out: for each kernel whether result and all mutated arguments are NumPy's, the tier
 and what stood in the way of a better one, times of NumPy, jitcore and, with --peers, of the checkout's Numba
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="for which each library is timed (1); 0 checks results only",
     )
     add("--limit", type=float, default=300.0, help="seconds that a kernel may take in all (300)")
-    add("--peers", action="store_true", help="also time the checkout's Numba and JAX versions")
+    add("--peers", default="", metavar="A,B", help="also time the checkout's versions for jax, numba")
     add("--save", action="store_true", help="also write benchmarks/results/<date>-<processor>.md")
     options = parser.parse_args(arguments)
     names = list_kernels(Path(options.checkout))
@@ -87,7 +87,7 @@ def run_kernel(name: str, options: argparse.Namespace) -> dict[str, Any]:
         name,
         options.preset,
         str(options.seconds),
-        str(options.peers),
+        options.peers,
     )
     try:
         # not this module, whose name is __main__ when it is the command
@@ -135,10 +135,12 @@ def measure_kernel(checkout: str, name: str, preset: str, seconds: str, peers: s
            "reason": problem or shorten(reason, checkout), "first": first, "seconds": {}}  # fmt: skip
     if float(seconds):
         calls = {"NumPy": plain, "jitcore": compiled}
-        if peers == "True":
-            outcome = [expected, *expected_arguments]
-            found_peers, row["first of JAX"] = find_peers(module, info["func_name"], arguments, outcome)
-            calls |= found_peers
+        outcome = [expected, *expected_arguments]
+        if "numba" in peers:
+            calls |= find_numba(module, info["func_name"], arguments, outcome)
+        if "jax" in peers:
+            found_jax, row["first of JAX"] = find_jax(module, info["func_name"], arguments)
+            calls |= found_jax
         row["seconds"] = time_in_turns(calls, arguments, float(seconds))
         again = copy.deepcopy(arguments)
         result = compiled(*again)
@@ -200,48 +202,48 @@ def shorten(reason: str, checkout: str) -> str:
     return reason.replace(f"{checkout}/npbench/benchmarks/", "")[:300]
 
 
-def find_peers(
-    module: str, function: str, arguments: list, expected: list
-) -> tuple[dict[str, Callable], float]:
-    """The fastest of the checkout's Numba versions and its JAX version, those that give the right values; and
-    how long JAX's first call took."""
-    found: dict[str, Callable] = {}
+def find_numba(module: str, function: str, arguments: list, expected: list) -> dict[str, Callable]:
+    """The fastest of the checkout's Numba versions that give the right values."""
     times = {}
     for suffix in _NUMBA:
-        call = _load_peer(f"{module}_{suffix}", function, arguments, expected)
+        call = _load_numba(f"{module}_{suffix}", function, arguments, expected)
         if call is not None:
             given = copy.deepcopy(arguments)
             start = perf_counter()
             call(*given)
             times[call] = perf_counter() - start
-    if times:
-        found["Numba"] = min(times, key=times.__getitem__)
+    return {"Numba": min(times, key=times.__getitem__)} if times else {}
+
+
+def find_jax(module: str, function: str, arguments: list) -> tuple[dict[str, Callable], float]:
+    """The checkout's JAX version, and how long its first call took."""
     import jax
 
     jax.config.update("jax_enable_x64", True)
-    jax.jit(lambda x: x + 1)(np.ones(3))  # loads what every first call needs
-    start = perf_counter()
-    call = _load_peer(f"{module}_jax", function, arguments, None)
-    if call is not None:
-        found["JAX"] = lambda *given: jax.block_until_ready(call(*given))
-    return found, perf_counter() - start
+    jax.block_until_ready(jax.jit(lambda x: x + 1)(np.ones(3)))  # loads what every first call needs
+    try:
+        version = getattr(importlib.import_module(f"{module}_jax"), function)
+        given = copy.deepcopy(arguments)
+        start = perf_counter()
+        jax.block_until_ready(version(*given))
+    except Exception:  # versions that do not exist, or that this JAX does not run
+        return {}, math.nan
+    first = perf_counter() - start
+    return {"JAX": lambda *given: jax.block_until_ready(version(*given))}, first
 
 
-def _load_peer(module: str, function: str, arguments: list, expected: list | None) -> Callable | None:
+def _load_numba(module: str, function: str, arguments: list, expected: list) -> Callable | None:
     try:
         call = getattr(importlib.import_module(module), function)
         given = copy.deepcopy(arguments)
         result = call(*given)
     except Exception:  # versions that do not exist, or that this Numba does not compile
         return None
-    if expected is not None:
-        for one, other in zip(expected[1:], given):
-            if isinstance(one, np.ndarray) and not np.allclose(
-                one, other, rtol=1e-4, atol=1e-6, equal_nan=True
-            ):
-                return None
-        if find_difference(expected[0], result) and isinstance(expected[0], np.ndarray):
+    for one, other in zip(expected[1:], given):
+        if isinstance(one, np.ndarray) and not np.allclose(one, other, rtol=1e-4, atol=1e-6, equal_nan=True):
             return None
+    if find_difference(expected[0], result) and isinstance(expected[0], np.ndarray):
+        return None
     return call
 
 
@@ -293,14 +295,22 @@ def format_rows(rows: Sequence[dict[str, Any]]) -> str:
     firsts = [row["first"] for row in rows]
     parts.append(f"first calls: {format_seconds(statistics.median(firsts))} in the median, "
                  f"{format_seconds(max(firsts))} at most")  # fmt: skip
-    pairs = [row["first"] / row["first of JAX"] for row in rows if "JAX" in row["seconds"]]
+    pairs = {row["name"]: row["first"] / row["first of JAX"] for row in rows if "JAX" in row["seconds"]}
     if pairs:
-        parts.append(f"first calls over JAX's: {statistics.geometric_mean(pairs):.3g}x in the geometric "
-                     f"mean, {sum(pair > 1.5 for pair in pairs)} of {len(pairs)} above 1.5x")  # fmt: skip
+        parts.append(f"first calls over JAX's: {statistics.geometric_mean(pairs.values()):.3g}x in the "
+                     f"geometric mean of {len(pairs)}; {_list_those(pairs, lambda pair: pair > 1.5)} "
+                     "above 1.5x")  # fmt: skip
+    speeds = {row["name"]: row["seconds"]["NumPy"] / row["seconds"]["jitcore"] for row in rows
+              if "jitcore" in row["seconds"]}  # fmt: skip
+    parts.append(f"{_list_those(speeds, lambda speed: speed < 0.95)} below 0.95x NumPy")
     blocked = [f"- {row['name']}: {row['reason']}" for row in rows if row["reason"]]
     if blocked:
         parts.append("\n".join(["Not traced, or wrong:", "", *blocked]))
     return "\n\n".join(parts)
+
+
+def _list_those(ratios: dict[str, float], is_meant: Callable[[float], bool]) -> str:
+    return ", ".join(f"{name} {ratio:.3g}x" for name, ratio in ratios.items() if is_meant(ratio)) or "none"
 
 
 if __name__ == "__main__":
