@@ -6,6 +6,8 @@ that has imported that module and nothing else.
 
 from __future__ import annotations
 
+import compileall
+import functools
 import importlib
 import json
 import os
@@ -26,6 +28,7 @@ def run_fresh(
     """What `function(*arguments)` returns in a new process.
 
     Raises: NotImplementedError if a library lacks what it needs, RuntimeError if it fails otherwise."""
+    compile_sources()
     command = [sys.executable, "-m", "benchmarks.fresh_process", function.__module__, function.__name__]
     done = subprocess.run([*command, *arguments], cwd=_ROOT, env={**os.environ, **(environment or {})},
                           capture_output=True, text=True, timeout=timeout)  # fmt: skip
@@ -37,6 +40,15 @@ def run_fresh(
         kind, _, reason = problem.partition(": ")
         raise (NotImplementedError if kind == "not available" else RuntimeError)(reason)
     return answer["result"]
+
+
+@functools.cache
+def compile_sources() -> None:
+    """Writes the bytecode of jitcore's modules, as installing does: a process that runs from a checkout and
+    writes none (`PYTHONDONTWRITEBYTECODE`) would compile its sources in each first call."""
+    for name in ("jitcore", "jitcore.backends"):
+        for folder in importlib.import_module(name).__path__:
+            compileall.compile_dir(folder, quiet=2)
 
 
 def main() -> None:

@@ -41,6 +41,14 @@ def decorated(x):
 # -- the wrapper ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("shape", [(2, 0), (0, 3), (0,), (2, 0, 3)])
+def test_arrays_without_elements_take_other_shapes(shape):
+    x = np.zeros(shape)
+    for function, expected in [(lambda x: x.reshape(-1) + 1, (0,)), (jitcore.numpy.cumsum, (0,)),
+                               (lambda x: lax.sin(x).reshape(0, 5).T, (5, 0))]:  # fmt: skip
+        assert jitcore.jit(function)(x).shape == expected
+
+
 def test_signature_is_that_of_the_reference_page():
     parameters = inspect.signature(jitcore.jit).parameters
     assert list(parameters) == PARAMETERS

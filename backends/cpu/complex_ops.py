@@ -12,6 +12,7 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from jitcore import dtypes
+from jitcore.backends.cpu.fetch import fetch_ahead
 from jitcore.backends.cpu.lanes import (
     I32,
     I64,
@@ -109,6 +110,8 @@ def load_pair(e, buffer: Buffer, index: Index) -> Pair:
         return Pair(*(load_strided(e, buffer, index, stride, align, part) for part in range(2)))
     pointer, way = e.address(buffer, index)
     if way == "gather":
+        if buffer in e.far and e.last_vector is not None:
+            fetch_ahead(e, buffer, index)
         mask, zeros = e.full_mask(), e.zeros(_part_type(buffer))
         places = _part_pointers(e, buffer, pointer)
         return Pair(*(e.call_masked("gather", [place, I32(align), mask, zeros]) for place in places))

@@ -11,9 +11,10 @@ from llvmlite import ir
 
 from jitcore.backends.cpu.function import FunctionEmitter
 from jitcore.backends.cpu.host_calls import SYMBOL as HOST_SYMBOL
-from jitcore.backends.cpu.kernel import RANGE_TYPE, KernelRenderer, emit_store
+from jitcore.backends.cpu.kernel import RANGE_TYPE, KernelRenderer, emit_store, list_counts
 from jitcore.backends.cpu.lanes import I8, I32, I64, POINTER, SIZES, TABLE, memory_type
 from jitcore.backends.cpu.layout import ProgramLayout, RenderOptions
+from jitcore.backends.cpu.sharing import Share, encode_number, find_shared
 from jitcore.backends.cpu.sizes import is_static
 from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_SYMBOL
 from jitcore.loopir.expr import Buffer
@@ -46,6 +47,9 @@ class EntryRenderer:
         self.module, self.name, self.step, self.layout = module, name, step, layout
         self.options = options
         self.kernels = self.math_calls = 0
+        kernels = [s for s in _outside_kernels(step.body) if isinstance(s, Kernel) and not is_inline(s)]
+        self.shared = find_shared(kernels, layout.table)
+        self.functions: dict[Kernel, list[ir.Function]] = {}  # by the kernel that shared code is made from
 
     def render(self) -> ir.Function:
         function = ir.Function(self.module, ENTRY_TYPE, self.name)
@@ -128,33 +132,55 @@ class EntryRenderer:
                 self._call_kernel(statement)
 
     def _call_kernel(self, kernel: Kernel) -> None:
-        e, b = self.e, self.e.b
-        renderer = self._make_renderer(kernel)
+        e, share, given = self.e, self.shared.get(kernel), (self.table, self.dims)
         e.values = {}  # a scalar may have been overwritten since it was last read
-        for function, count in renderer.render():
+        if share is None:
+            functions = self._make_renderer(kernel).render()
+        else:
+            functions, given = self._find_functions(share), self._pass_own(share)
+        for function, count in zip(functions, list_counts(kernel)):
             extent = count(e)
             if kernel.parallel and self.options.max_threads != 1 and not _is_one(extent):
-                self._call_parallel(function, extent, kernel.grain)
+                self._call_parallel(function, given, extent, kernel.grain)
             else:
-                b.call(function, [self.table, self.dims, I64(0), extent])
+                e.b.call(function, [*given, I64(0), extent])
 
-    def _make_renderer(self, kernel: Kernel) -> KernelRenderer:
+    def _find_functions(self, share: Share) -> list[ir.Function]:
+        """The functions that a kernel shares with others."""
+        first = share.first.kernel
+        if first not in self.functions:
+            renderer = self._make_renderer(first, share)
+            renderer.told = share.told_slots()
+            self.functions[first] = renderer.render()
+        return self.functions[first]
+
+    def _pass_own(self, share: Share) -> tuple[ir.Value, ir.Value]:
+        """The table of pointers and the array of sizes for one of the kernels that share code."""
+        form, e, p = share.form, self.e, self.e.prologue
+        table = p.alloca(POINTER, size=I32(len(form.buffers)))
+        for buffer, slot in form.buffers.items():
+            e.b.store(self.address_of(buffer), e.b.gep(table, [I64(slot)]))
+        told = [I64(encode_number(form.value(position))) for position in share.told]
+        values = [*map(e.size, form.sizes.slots), *told]
+        dims = p.alloca(I64, size=I32(max(len(values), 1)))
+        for slot, value in enumerate(values):
+            e.b.store(value, e.b.gep(dims, [I64(slot)]))
+        return table, dims
+
+    def _make_renderer(self, kernel: Kernel, share: Share | None = None) -> KernelRenderer:
+        """Renders a kernel that finds what it works on where the program has it, or in tables of its own."""
         self.kernels += 1
-        renderer = KernelRenderer(
-            self.module,
-            f"{self.name}_kernel{self.kernels}",
-            kernel,
-            self.layout.table,
-            self.layout.sizes,
-            len(self.layout.arena),
-            self.options,
-        )
+        places = self.layout.table, self.layout.sizes, len(self.layout.arena)
+        if share is not None:
+            places = share.first.buffers, share.first.sizes, 0
+        name = f"{self.name}_kernel{self.kernels}"
+        renderer = KernelRenderer(self.module, name, kernel, *places, self.options)
         self.math_calls += renderer.math_calls
         renderer.inlines_math = self.math_calls <= MAX_INLINED_CALLS
         return renderer
 
-    def _call_parallel(self, function: ir.Function, extent: ir.Value, grain) -> None:
-        """Hands the range to the threads, unless it is too small to share."""
+    def _call_parallel(self, function: ir.Function, given: tuple, extent: ir.Value, grain) -> None:
+        """Hands the range to the threads, unless it is too small to share. given: the function's tables."""
         e, b = self.e, self.e.b
         grain = e.size(grain)
         if self.options.max_threads:  # no more chunks than threads
@@ -166,10 +192,10 @@ class EntryRenderer:
         after = e.function.append_basic_block("joined")
         b.cbranch(b.icmp_signed("<=", extent, grain), alone, shared)
         b.position_at_end(alone)
-        b.call(function, [self.table, self.dims, I64(0), extent])
+        b.call(function, [*given, I64(0), extent])
         b.branch(after)
         b.position_at_end(shared)
-        b.call(self.declare(PARALLEL_SYMBOL, PARALLEL_TYPE), [function, self.table, self.dims, extent, grain])
+        b.call(self.declare(PARALLEL_SYMBOL, PARALLEL_TYPE), [function, *given, extent, grain])
         b.branch(after)
         b.position_at_end(after)
 

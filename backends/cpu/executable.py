@@ -19,6 +19,7 @@ from jitcore.backends.cpu.compiler import NativeProgram, compile_program, find_p
 from jitcore.backends.cpu.host_calls import calls_python, write_steps
 from jitcore.backends.cpu.launch import open_launchers
 from jitcore.backends.cpu.memory import choose_allocator
+from jitcore.backends.cpu.streams import mark_streams
 from jitcore.backends.cpu.target import CpuTarget
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
@@ -111,8 +112,12 @@ class _Prepared:
 
     def read_program(self) -> Program:
         if self._program is None:
-            self._program = lower_program(self._closed, CpuTarget, self._options.donated)
+            self._program = _lower(self._closed, self._options)
         return self._program
+
+
+def _lower(closed: ClosedJaxpr, options: CompileOptions) -> Program:
+    return mark_streams(lower_program(closed, CpuTarget, options.donated))
 
 
 def _load(closed: ClosedJaxpr, options: CompileOptions, key: bytes) -> _Prepared | None:
@@ -130,7 +135,7 @@ def _load(closed: ClosedJaxpr, options: CompileOptions, key: bytes) -> _Prepared
 
 def _schedule(closed: ClosedJaxpr, options: CompileOptions, key: bytes | None) -> tuple[_Prepared, bool]:
     """(a program, whether anything was compiled for it)."""
-    program = lower_program(closed, CpuTarget, options.donated)
+    program = _lower(closed, options)
     compiled, layout, is_new = compile_program(program, options)
     plan, offsets = plan_call(program, layout)
     if calls_python(program, layout):

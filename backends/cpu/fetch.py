@@ -14,7 +14,7 @@ from jitcore.loopir.expr import Buffer, Expr, index_exprs, walk
 from jitcore.loopir.index import Index
 
 # Elements between an access and what is asked for meanwhile.
-AHEAD = 64
+AHEAD = 192
 # Expressions of a place that are worth computing twice.
 MAX_NODES = 24
 

@@ -32,6 +32,7 @@ from jitcore.backends.cpu.lanes import (
 )  # fmt: skip
 from jitcore.backends.cpu.scalar_ops import emit_operation
 from jitcore.backends.cpu.sizes import SizeTable, is_static
+from jitcore.backends.cpu.stream_stores import store_past_caches
 from jitcore.backends.cpu.strides import can_store, find_stride, load_strided, shares_registers, store_strided
 from jitcore.loopir.expr import Buffer, Expr, children
 from jitcore.loopir.index import Axis, Dynamic, Index, Mod
@@ -51,6 +52,10 @@ class FloatBuilder(ir.IRBuilder):
     def fadd(self, lhs, rhs, name="", flags=()):
         return super().fadd(lhs, rhs, name, flags=self.flags)
 
+    def fadd_rounded(self, lhs, rhs):
+        """A sum of what is rounded already."""
+        return super().fadd(lhs, rhs)
+
     def fsub(self, lhs, rhs, name="", flags=()):
         return super().fsub(lhs, rhs, name, flags=self.flags)
 
@@ -67,8 +72,9 @@ class FunctionEmitter:
     lanes, vector_axis, mask: set while the body of a vector loop is emitted; `axis_values[vector_axis]`
     is then the index of lane 0. active: lanes that still go round in the loops of registers, if they differ.
     unrolled: numbers of the current iterations of loops that are written out. written: buffers that change.
-    far: see `Kernel`. guardable: see `guards`. last_vector: index of lane 0 in the last one of a loop's
-    whole vectors.
+    told: (id of a constant, part of it) -> slot of the array of sizes that holds its bits.
+    far: see `Kernel`. streaming: see `stream_stores`. guardable: see `guards`. last_vector: index of lane 0
+    in the last one of a loop's whole vectors.
     """
 
     def __init__(self, function: ir.Function, dims: ir.Value, sizes: SizeTable, first_size: int,
@@ -89,8 +95,10 @@ class FunctionEmitter:
         self.vector_bytes, self.written = 16, frozenset()
         self.unrolled: dict[Axis, int] = {}
         self.far: tuple[Buffer, ...] = ()
+        self.streaming: dict[Buffer, tuple[int, ir.Value]] = {}  # alignment, where it is kept (None: all)
         self.guardable: dict[int, bool] = {}
         self.last_vector: ir.Value | None = None
+        self.told: dict[tuple[int, int], int] = {}
         self.load_address: Callable[[Buffer], ir.Value] = lambda buffer: self.pointers[buffer]
 
     def finish(self) -> None:
@@ -106,6 +114,17 @@ class FunctionEmitter:
             address = self.prologue.gep(self.dims, [I64(slot)])
             self.size_values[size] = self.prologue.load(address)
         return self.size_values[size]
+
+    def _read_told(self, node: Expr, known: ir.Value | Pair) -> ir.Value | Pair:
+        """A constant of which parts may be told at each call."""
+        parts = list(known) if isinstance(known, Pair) else [known]
+        for part, value in enumerate(parts):
+            if (id(node), part) in self.told:
+                p, slot = self.prologue, self.told[id(node), part]
+                bits = p.load(p.gep(self.dims, [I64(slot)]))
+                narrow = p.trunc(bits, I32) if isinstance(value.type, ir.FloatType) else bits
+                parts[part] = p.bitcast(narrow, value.type)
+        return Pair(*parts) if isinstance(known, Pair) else parts[0]
 
     def pointer_of(self, buffer: Buffer) -> ir.Value:
         if buffer in self.moving:
@@ -278,6 +297,8 @@ class FunctionEmitter:
             self.call_masked("scatter", [value, pointer, I32(align), self.full_mask()])
         elif self.mask is not None:
             self.call_masked("store", [value, pointer, I32(align), self.mask])
+        elif buffer in self.streaming:
+            store_past_caches(self, buffer, pointer, value)
         else:
             b.store(value, b.bitcast(pointer, value.type.as_pointer()), align=align)
 
@@ -344,7 +365,8 @@ class FunctionEmitter:
         if guarded is not None:
             return emit_guarded(self, node, guarded)
         if node.op == "const":
-            return element_constant(node.dtype, node.attr)
+            value = element_constant(node.dtype, node.attr)
+            return self._read_told(node, value) if self.told else value
         if node.op == "load":
             return self.load(*node.attr)
         if node.op == "result":
@@ -360,7 +382,15 @@ class FunctionEmitter:
                 args[i] = self._spread(node.args[i], args[i])
         # the rest of a vector loop runs once, so its code may be slower but should be short
         inline = self.inlines_math and self.mask is None
+        if self.b.flags is STRICT_FLAGS and self._continues_a_chain(node):
+            return self.b.fadd_rounded(*args)
         return emit_operation(self.b, node.op, [arg.dtype for arg in node.args], node.dtype, args, inline)
+
+    def _continues_a_chain(self, node: Expr) -> bool:
+        """Whether a scalar sum waits for that of the round before; its product need not wait with it, and a
+        sum alone takes less time than a multiply-add."""
+        return node.op == "add" and node.dtype.kind == "f" and node.dtype.itemsize >= 4 and (
+            not self.is_vector(node.axes) and any(arg.op == "result" for arg in node.args))  # fmt: skip
 
     # -- loops --------------------------------------------------------------------------------------------
     def range_of(self, statement, axis: Axis) -> tuple[ir.Value, ir.Value]:

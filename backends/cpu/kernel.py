@@ -12,15 +12,18 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cpu.accumulator import Accumulator
+from jitcore.backends.cpu.columns import widen_columns
 from jitcore.backends.cpu.function import FunctionEmitter
 from jitcore.backends.cpu.lanes import I64, SIZES, TABLE, map_parts, part_dtype
 from jitcore.backends.cpu.layout import RenderOptions
+from jitcore.backends.cpu.pack import Packing
 from jitcore.backends.cpu.repeat import emit_repeat
 from jitcore.backends.cpu.rows import count_rows, emit_loop_rows, emit_row_groups, find_rows, sweep_rows
 from jitcore.backends.cpu.scalar_ops import count_math_calls, emit_operation
 from jitcore.backends.cpu.scan import block_totals, emit_blocks, emit_scan
 from jitcore.backends.cpu.scatter import emit_scattered, is_scattered
 from jitcore.backends.cpu.sizes import SizeTable
+from jitcore.backends.cpu.stream_stores import emit_streamed
 from jitcore.backends.cpu.strides import shares_registers
 from jitcore.backends.cpu.tiles import emit_tiles
 from jitcore.loopir.expr import Buffer, Expr, children, walk
@@ -29,8 +32,6 @@ from jitcore.schedule.nest import roots_of, stores_of
 
 # Expressions of a round of a loop in registers that is too short to hide its own latency.
 MAX_ROUND_NODES = 32
-# Expressions in loops over wide groups of columns.
-MAX_COLUMN_NODES = 6
 RANGE_TYPE = ir.FunctionType(ir.VoidType(), [TABLE, SIZES, I64, I64])
 WINDOW_TYPE = ir.FunctionType(ir.VoidType(), [TABLE, SIZES, I64, I64, I64, I64])
 
@@ -60,31 +61,24 @@ class KernelRenderer:
         roots = _all_roots(list(_flatten(kernel.body)))
         self.math_calls = sum(map(_count_calls, walk(roots)))
         self.inlines_math = True
+        self.told: dict[tuple[int, int], int] = {}  # see `FunctionEmitter`
         self.grouped: set[Reduce] = set()  # reductions whose rows go side by side
 
-    def render(self) -> list[tuple[ir.Function, Callable[[FunctionEmitter], ir.Value]]]:
-        """Functions in the order in which they run, each with what emits the number of iterations of its
-        range: one over the outermost loop; for a split reduction one per block and the rest; for a split
-        scan two per block."""
+    def render(self) -> list[ir.Function]:
+        """Functions in the order in which they run: one over the outermost loop; for a split reduction one
+        per block and the rest; for a split scan two per block. `list_counts`: over how many iterations."""
         body = self.kernel.body
         first, make = body[0], self._range_function
-        if isinstance(first, (Reduce, Scan)) and first.partials:
+        if is_split(first):
             is_scan = isinstance(first, Scan)
             reduce = block_totals(first) if is_scan else first
-
-            def blocks(e):
-                return _count_blocks(e, first)
-
             totals = make("blocks", lambda e, lo, hi: self._blocks(e, reduce, lo, hi))
             if is_scan:
-                scan = make("scan", lambda e, lo, hi: emit_blocks(self, e, first, lo, hi))
-                return [(totals, blocks), (scan, blocks)]
-            return [(totals, blocks), (make("finish", lambda e, lo, hi: self._finish(e, body)), _once)]
-        loop = first.body[0] if isinstance(first, Choice) else first
-        if len(body) == 1 and isinstance(loop, Loop):
-            return [(make("", lambda e, lo, hi: self._part_of_loop(e, first, lo, hi)),
-                     lambda e: _count_iterations(e, loop, loop.axis))]  # fmt: skip
-        return [(make("", lambda e, lo, hi: self.emit_statements(e, body)), _once)]
+                return [totals, make("scan", lambda e, lo, hi: emit_blocks(self, e, first, lo, hi))]
+            return [totals, make("finish", lambda e, lo, hi: self._finish(e, body))]
+        if outermost_loop(self.kernel) is not None:
+            return [make("", lambda e, lo, hi: self._part_of_loop(e, first, lo, hi))]
+        return [make("", lambda e, lo, hi: self.emit_statements(e, body))]
 
     def render_window(self) -> ir.Function:
         """The function of an epilogue, on ranges of rows and of columns."""
@@ -102,7 +96,7 @@ class KernelRenderer:
         function.linkage = "internal"
         buffers, dims, *ends = function.args
         emitter = FunctionEmitter(function, dims, self.sizes, self.first_size, self.fastmath)
-        emitter.inlines_math = self.inlines_math
+        emitter.inlines_math, emitter.told = self.inlines_math, self.told
         emitter.vector_bytes, emitter.written = self.vector_bytes, self.written
         emitter.far = self.kernel.far
         emitter.load_address = lambda buffer: emitter.prologue.load(
@@ -134,13 +128,6 @@ class KernelRenderer:
         usual = 4 if is_short else (4 if isinstance(statement, Reduce) else 2) // parts
         registers = registers or (1 if has_math else usual)
         return max(2, registers * self.vector_bytes // widest)
-
-    def _walks_columns(self, statement: Loop | Reduce) -> bool:
-        """Whether loops inside jump from row to row: then more lanes at a time use whole cache lines and
-        pages. Not for long formulas, which need the registers themselves."""
-        inner = statement.body if isinstance(statement, Loop) else []
-        return (any(isinstance(s, (Reduce, Scan)) for s in inner)
-                and sum(_count_in_lanes(s) for s in inner) <= MAX_COLUMN_NODES)  # fmt: skip
 
     # -- statements ---------------------------------------------------------------------------------------
     def emit_statements(self, e: FunctionEmitter, body: list) -> None:
@@ -208,9 +195,12 @@ class KernelRenderer:
     ) -> None:
         in_lanes = axis is self.kernel.vector or axis in self.kernel.others
         lanes = self.lanes_of(statement) if in_lanes else 1
+        if lanes > 1 and self.kernel.streams:
+            emit_streamed(e, statement, start, stop, lanes, self.kernel.streams, body)
+            return
         if lanes > 1:
-            wide = [4 * lanes] if self._walks_columns(statement) else []
-            e.vector_loop(axis, start, stop, [*wide, lanes], body)
+            widest = widen_columns(statement, lanes, self.vector_bytes)
+            e.vector_loop(axis, start, stop, [widest, lanes] if widest > lanes else [lanes], body)
             return
         if e.can_unroll(axis, statement):
             e.unroll(axis, range(axis.extent), body)
@@ -267,13 +257,14 @@ class KernelRenderer:
         if narrow is not None:
             return self._sweep_range(e, reduce, accumulators, narrow, start, stop)
         body = [*reduce.stores]
+        packing = Packing(e, body, emit_store)
         roots = [expr for _, _, expr in reduce.parts]
 
         def iterate(axes):
             if not axes:
                 for accumulator in accumulators:
                     accumulator.update()
-                self.emit_statements(e, body)
+                packing.emit()
                 return
             low, high = (start, stop) if axes[0] is reduce.axes[0] else e.range_of(reduce, axes[0])
             self.hoist_roots(e, roots, body, set(axes))
@@ -288,11 +279,12 @@ class KernelRenderer:
         """A range of the lanes' axis: groups of registers, then single ones, and the rest under a mask."""
         vector, lanes = self.kernel.vector, self.lanes_of(reduce)
         last = [Accumulator(self, e, reduce, part, lanes=narrow) for part in reduce.parts]
+        packing = Packing(e, reduce.stores, emit_store)
 
         def update():
             for accumulator in wide if e.lanes == lanes else last:
                 accumulator.update()
-            self.emit_statements(e, reduce.stores)
+            packing.emit()
 
         self.hoist_roots(e, [expr for _, _, expr in reduce.parts], reduce.stores, {vector})
         e.vector_loop(vector, start, stop, [lanes, narrow], update)
@@ -352,7 +344,28 @@ class KernelRenderer:
         self.emit_statements(e, body[1:])
 
 
-def _once(e: FunctionEmitter) -> ir.Value:
+def is_split(statement) -> bool:
+    """Whether a statement has partial results for each block of iterations."""
+    return isinstance(statement, (Reduce, Scan)) and bool(statement.partials)
+
+
+def outermost_loop(kernel: Kernel) -> Loop | None:
+    """The loop that is all of a kernel."""
+    first = kernel.body[0]
+    loop = first.body[0] if isinstance(first, Choice) else first
+    return loop if len(kernel.body) == 1 and isinstance(loop, Loop) else None
+
+
+def list_counts(kernel: Kernel) -> list[Callable[[FunctionEmitter], ir.Value]]:
+    """For each function of a kernel, what emits the number of iterations of its range."""
+    first, loop = kernel.body[0], outermost_loop(kernel)
+    if is_split(first):
+        last = _count_blocks if isinstance(first, Scan) else _once
+        return [lambda e: _count_blocks(e, first), lambda e: last(e, first)]
+    return [lambda e: _once(e, first) if loop is None else _count_iterations(e, loop, loop.axis)]
+
+
+def _once(e: FunctionEmitter, statement) -> ir.Value:
     return I64(1)
 
 
@@ -376,13 +389,6 @@ class _Root:
 
     def __init__(self, expr: Expr):
         self.value, self.mask, self.offset = expr, None, None
-
-
-def _count_in_lanes(statement) -> int:
-    """Expressions of a statement that take registers of lanes: those that vary, and operands of these. Where
-    elements are, and what does not vary, is found by itself."""
-    varying = [node for node in walk(roots_of(statement)) if node.axes or node.op == "result"]
-    return len({id(other) for node in varying for other in (node, *node.args)})
 
 
 def _count_calls(node: Expr) -> int:

@@ -170,7 +170,8 @@ def _render() -> str:
 
 
 # The line before an array's memory tells the capacity of its block, and the block. Capacities are rounded up
-# by at most an eighth, so that arrays of about the same size use each other's blocks.
+# by at most an eighth, so that arrays of about the same size use each other's blocks. All functions are
+# `optnone`: compiling them well takes longer than a process's arrays would make up for.
 _TEXT = """
 %Block = type { ptr, i64 }
 
@@ -187,7 +188,7 @@ declare i32 @sched_yield()
 declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
 declare void @Py_DecRef(ptr)
 
-define internal void @lock() {
+define internal void @lock() noinline optnone {
 enter:
   br label %try
 try:
@@ -201,12 +202,12 @@ done:
   ret void
 }
 
-define internal void @unlock() {
+define internal void @unlock() noinline optnone {
   store atomic i64 0, ptr $LOCK$ release, align 8
   ret void
 }
 
-define internal i64 @round(i64 %size) {
+define internal i64 @round(i64 %size) noinline optnone {
   %total = add i64 %size, %SLACK%
   %zeros = call i64 @llvm.ctlz.i64(i64 %total, i1 true)
   %shift = sub i64 60, %zeros  ; an eighth of the power of two below
@@ -221,7 +222,7 @@ define internal i64 @round(i64 %size) {
 }
 
 ; Takes block %place out of those that are kept, under the lock.
-define internal ptr @take(i64 %place) {
+define internal ptr @take(i64 %place) noinline optnone {
   %at = getelementptr %Block, ptr $BLOCKS$, i64 %place
   %block = load ptr, ptr %at
   %capacity.at = getelementptr %Block, ptr %at, i32 0, i32 1
@@ -240,7 +241,7 @@ define internal ptr @take(i64 %place) {
 }
 
 ; The latest block of a capacity, or null.
-define internal ptr @find(i64 %capacity) {
+define internal ptr @find(i64 %capacity) noinline optnone {
 enter:
   call void @lock()
   %count = load i64, ptr $COUNT$
@@ -264,7 +265,7 @@ done:
   ret ptr %result
 }
 
-define void @jitcore_drop() {
+define void @jitcore_drop() noinline optnone {
 enter:
   call void @lock()
   br label %test
@@ -282,7 +283,7 @@ done:
   ret void
 }
 
-define internal ptr @make(i64 %capacity) {
+define internal ptr @make(i64 %capacity) noinline optnone {
 enter:
   %slot = alloca ptr
   %is_huge = icmp uge i64 %capacity, %HUGE%
@@ -307,7 +308,7 @@ none:
   ret ptr null
 }
 
-define ptr @jitcore_malloc(ptr %context, i64 %size) {
+define ptr @jitcore_malloc(ptr %context, i64 %size) noinline optnone {
 enter:
   %capacity = call i64 @round(i64 %size)
   %known = call ptr @find(i64 %capacity)
@@ -334,7 +335,7 @@ fail:
   ret ptr null
 }
 
-define ptr @jitcore_calloc(ptr %context, i64 %count, i64 %each) {
+define ptr @jitcore_calloc(ptr %context, i64 %count, i64 %each) noinline optnone {
 enter:
   %size = mul i64 %count, %each
   %memory = call ptr @jitcore_malloc(ptr %context, i64 %size)
@@ -347,7 +348,7 @@ done:
   ret ptr %memory
 }
 
-define void @jitcore_free(ptr %context, ptr %memory, i64 %size) {
+define void @jitcore_free(ptr %context, ptr %memory, i64 %size) noinline optnone {
 enter:
   %is_null = icmp eq ptr %memory, null
   br i1 %is_null, label %done, label %read
@@ -393,7 +394,7 @@ done:
   ret void
 }
 
-define ptr @jitcore_realloc(ptr %context, ptr %memory, i64 %size) {
+define ptr @jitcore_realloc(ptr %context, ptr %memory, i64 %size) noinline optnone {
 enter:
   %new = call ptr @jitcore_malloc(ptr %context, i64 %size)
   %is_null = icmp eq ptr %new, null
@@ -414,7 +415,7 @@ done:
 }
 
 ; numpy.empty under our handler.
-define ptr @jitcore_allocate(ptr %self, ptr %args, i64 %nargs) {
+define ptr @jitcore_allocate(ptr %self, ptr %args, i64 %nargs) noinline optnone {
 enter:
   %set = load ptr, ptr $SET_HANDLER$
   %ours = load ptr, ptr $HANDLER$

@@ -19,10 +19,15 @@ from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Loop, Reduce, Store, bound_exprs
 
 # Rows at a time, the most first; registers for operands that all of them share and for what is in progress.
-_COUNTS, _WORKING_REGISTERS = (4, 2), 8
+_COUNTS, WORKING_REGISTERS = (4, 2), 8
 # Registers of vectors, by their bytes.
 _REGISTERS = {64: 32}
 _FEW_REGISTERS = 16
+
+
+def count_registers(vector_bytes: int) -> int:
+    """Registers of vectors of so many bytes."""
+    return _REGISTERS.get(vector_bytes, _FEW_REGISTERS)
 
 
 def count_rows(kernel, e, axis: Axis, reduce: Reduce) -> int:
@@ -42,7 +47,7 @@ def count_rows(kernel, e, axis: Axis, reduce: Reduce) -> int:
     own = _find_row_values(nodes, axis, vector)
     if not own:
         return 1
-    registers = _REGISTERS.get(kernel.vector_bytes, _FEW_REGISTERS) - _WORKING_REGISTERS
+    registers = count_registers(kernel.vector_bytes) - WORKING_REGISTERS
     return next((count for count in _COUNTS if count * (len(own) + len(reduce.parts)) <= registers), 1)
 
 

@@ -89,7 +89,17 @@ class _Pending:
 
     # -- lanes ---------------------------------------------------------------------------------------------
     def append(self) -> None:
-        """Places and values of the current lanes, at the end of the lists."""
+        """Places and values of the current lanes, at the end of the lists; nothing where the test of the mask
+        that reads least already leaves out all of them."""
+        if self.store.mask is None:
+            return self._append_lanes()
+        first, *_ = sorted(_list_conjuncts(self.store.mask), key=_count_loads)
+        own = self.e.expr_in_lanes(first)
+        bits = ir.IntType(self.e.lanes)
+        any_holds = self.e.b.icmp_unsigned("!=", self.e.b.bitcast(own, bits), bits(0))
+        self.e.when(any_holds, self._append_lanes)
+
+    def _append_lanes(self) -> None:
         e, b, store = self.e, self.e.b, self.store
         place = e.index(store.offset) if self.narrow is None else e.expr(self.narrow)
         columns = [(self.places, _in_lanes(e, place))]
@@ -200,6 +210,18 @@ class _Pending:
         b = self.e.b
         pointer = b.bitcast(b.gep(self.e.element_pointer(self.store.buffer), [place]), POINTER)
         prefetch(b, pointer, is_write=True)
+
+
+def _list_conjuncts(mask: Expr) -> list[Expr]:
+    """Bools that all hold where a mask does."""
+    if mask.op == "and":
+        return [found for arg in mask.args for found in _list_conjuncts(arg)]
+    return [mask]
+
+
+def _count_loads(expr: Expr) -> tuple[int, int]:
+    nodes = walk([expr])
+    return sum(node.op == "load" for node in nodes), len(nodes)
 
 
 def _split_place(offset: Index, axis: Axis) -> tuple[Expr | None, Index]:

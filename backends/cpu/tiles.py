@@ -12,17 +12,32 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cpu.complex_ops import separate
-from jitcore.backends.cpu.lanes import I1, I32, I64, constant, iota, memory_type, part_dtype, splat, widen
+from jitcore.backends.cpu.fetch import prefetch
+from jitcore.backends.cpu.lanes import (
+    I1,
+    I32,
+    I64,
+    POINTER,
+    constant,
+    iota,
+    memory_type,
+    part_dtype,
+    splat,
+    widen,
+)  # fmt: skip
 from jitcore.backends.cpu.scalar_ops import count_math_calls
 from jitcore.backends.cpu.strides import shuffle
-from jitcore.loopir.expr import Buffer, Expr, walk
+from jitcore.loopir.expr import Buffer, Expr, index_exprs, walk
+from jitcore.loopir.index import Index
 from jitcore.loopir.program import Loop
 from jitcore.schedule.nest import is_across, roots_of
 
 # Lanes of a tile; more of them would be more registers than there are.
 MAX_LANES = 16
-# Bytes of a row of tiles that are written before the next columns: some cache lines of each row read.
-BAND_BYTES = 128
+LINE_BYTES = 64
+# Lines between what a row of a tile reads along the lanes and what it asks for meanwhile: there are too many
+# rows for the processor to see where each one goes on.
+LINES_AHEAD = 4
 # Rows of formulas longer than this are a loop.
 MAX_UNROLLED_NODES = 12
 # What the processor exchanges fastest within: pieces of registers of this many bytes.
@@ -47,12 +62,18 @@ class _Tiling:
         nodes = walk([root for store in self.body for root in roots_of(store)])
         loads = [node for node in nodes if node.op == "load"]
         self.crossing = [node for node in loads if is_across(node.attr[1], self.rows, self.columns)]
+        self.straight = [node.attr for node in loads if self._goes_straight(node.attr[1])]
         self.lanes = self._count_lanes({node.attr[0] for node in loads} | {s.buffer for s in self.body})
         read = {kernel.table[node.attr[0]] for node in loads}
         self.may_repeat = read.isdisjoint(kernel.table[store.buffer] for store in self.body)
         is_plain = not any(node.args and count_math_calls(node.op, node.args[0].dtype) for node in nodes)
         self.is_short = is_plain and len(nodes) <= MAX_UNROLLED_NODES
         self.scratch: dict[Expr, ir.Value] = {}
+
+    def _goes_straight(self, index: Index) -> bool:
+        """Whether each row reads a stretch of memory of its own along the lanes."""
+        return (index.coefficient(self.columns) == 1 and self.rows in index.axes()
+                and not index_exprs(index))  # fmt: skip
 
     def _count_lanes(self, buffers: set[Buffer]) -> int:
         widest = max(buffer.dtype.itemsize for buffer in buffers)
@@ -64,7 +85,7 @@ class _Tiling:
         other."""
         e, b, lanes = self.e, self.e.b, I64(self.lanes)
         read, written = self.crossing[0].attr[0], self.body[0].buffer
-        band = I64(max(self.lanes, BAND_BYTES // read.dtype.itemsize))
+        band = self._choose_band(*self.crossing[0].attr)
         first = b.sub(self.start, b.and_(b.add(self.start, self._phase(read)), I64(self.lanes - 1)))
         lead = b.and_(b.add(self.column_start, self._phase(written)), I64(self.lanes - 1))
         first_column = b.sub(self.column_start, lead)
@@ -78,6 +99,16 @@ class _Tiling:
             e.loop(first_column, self.column_stop, lanes, lambda column: run_stretch(column, low))
 
         e.loop(first, self.stop, band, run_band)
+
+    def _choose_band(self, buffer: Buffer, index: Index) -> ir.Value:
+        """Rows that are written before the next columns: those of one cache line of the operand, where tiles
+        then read whole lines; of two lines where columns begin at several places of a line, since tiles next
+        to each other share lines. More of them would be too many arrays' rows at a time for the cache."""
+        b, size = self.e.b, buffer.dtype.itemsize
+        step = b.mul(self.e.size(index.coefficient(self.columns)), I64(size))
+        is_even = b.icmp_unsigned("==", b.and_(step, I64(LINE_BYTES - 1)), I64(0))
+        one, two = (I64(max(self.lanes, lines * LINE_BYTES // size)) for lines in (1, 2))
+        return b.select(is_even, one, two)
 
     def _clamp(self, first: ir.Value, low: ir.Value, high: ir.Value) -> ir.Value:
         """A tile that is partly outside of [low, high) moved inside where there is room: elements computed
@@ -126,6 +157,7 @@ class _Tiling:
         if self.is_short and not masked:
             for number in range(lanes):
                 self._write_row(b.add(row, I64(number)), [square[number] for square in squares])
+                self._fetch_row(b.add(row, I64(number)))
         else:
             places = [self._keep_square(*pair) for pair in zip(self.crossing, squares)]
             end = b.add(row, I64(lanes))
@@ -143,6 +175,17 @@ class _Tiling:
             e.values[id(node)] = self._as_element(node.dtype, register)
         self.kernel.emit_statements(e, self.body)
         e.values = saved
+
+    def _fetch_row(self, row: ir.Value) -> None:
+        """Asks for what a later tile reads of a row along the lanes."""
+        e, b = self.e, self.e.b
+        saved, e.values, lanes, e.lanes = e.values, dict(e.values), e.lanes, 1
+        e.axis_values[self.rows] = row
+        for buffer, index in self.straight:
+            ahead = I64(LINES_AHEAD * LINE_BYTES // buffer.dtype.itemsize)
+            place = b.gep(e.element_pointer(buffer), [b.add(e.index(index), ahead)])
+            prefetch(b, b.bitcast(place, POINTER), is_write=False)
+        e.values, e.lanes = saved, lanes
 
     def _as_element(self, dtype, register: ir.Value):
         if dtype.kind == "c":

@@ -7,15 +7,18 @@ Data flows through the modules in this order:
     captures.py    global, closure and module variables that traced code reads and sets
     purity.py      which functions of libraries traced code may call
     recording.py   specs -> jaxpr, and what is returned and written
+    error_state.py what NumPy does about floating-point errors around a call
     results.py     what is returned and written -> code that does it
     entry.py       a program and the code around it: one signature, compiled
     policy.py      which Python numbers are constants and which are inputs
     copies.py      arguments copied for trials, results compared
+    exporting.py   a program as a function that Numba's code may call
     native.py      the function compiled by Numba
     inline.py      a call with traced arguments
     tiers.py       traced, Numba, plain Python; the warning
     wrapper.py     a function of the same parameters that hands its arguments on
     function.py    the signatures of one function and the tier of each
+    loops.py       the loops of a function that cannot be traced, each a function
     report.py      what was compiled and what was not, for people
     decorate.py    methods, partials and all else that is callable
 """

@@ -18,6 +18,7 @@ import numpy as np
 from jitcore.array import ConcreteArray
 from jitcore.autojitted.specs import ABSENT, Spec, Unreadable
 from jitcore.functionalize.errors import not_traceable
+from jitcore.functionalize.functions_joining import has_part, join_parts
 from jitcore.functionalize.ndarray import new_array
 
 _LIBRARIES = tuple(
@@ -194,6 +195,8 @@ class GridView:
         self.grid = grid
 
     def __getitem__(self, key: Any) -> Any:
+        if isinstance(self.grid, type(np.r_).__mro__[1]) and has_part(key):
+            return join_parts(self.grid, key)
         found = self.grid[key]
         if isinstance(found, (tuple, list)):
             return type(found)([_make_array(part) for part in found])

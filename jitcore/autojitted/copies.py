@@ -10,7 +10,8 @@ import numpy as np
 
 #: Relative difference of floating-point results that another order of operations explains.
 _TOLERANCE = {"f": 1e-7, "c": 1e-7}
-_SHARED = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.MethodType, np.ufunc)
+_SHARED = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.MethodType, np.ufunc,
+           np.vectorize)  # fmt: skip
 
 
 def copy_values(values: Sequence[Any]) -> list[Any]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 from jitcore.autojitted.function import AutojitFunction, Options
+from jitcore.autojitted.loops import outline_loops
 from jitcore.autojitted.purity import ORIGINAL
 from jitcore.autojitted.report import Report, make_report
 from jitcore.autojitted.tiers import Reason, Tier, warn_of
@@ -43,7 +45,7 @@ def decorate(fun: Callable, options: Options) -> Callable:
 
 
 def _decorate_function(fun: types.FunctionType, options: Options) -> Callable:
-    owner = AutojitFunction(fun, options)
+    owner = AutojitFunction(fun, options, outline_loops)
     made: Any = owner.wrapper
     made.__dict__[ORIGINAL] = made.__dict__["__jitcore_original__"] = fun  # the second: for the rewriter
     made.__dict__["__jitcore_autojit_state__"] = owner
@@ -53,7 +55,8 @@ def _decorate_function(fun: types.FunctionType, options: Options) -> Callable:
         return make_report(owner)
 
     def cache_info() -> CacheInfo:
-        """(hits, misses, traces, compiles); calls that a recent signature served are not counted."""
+        """(hits, misses, traces, compiles), those of loops that are compiled for themselves among them; calls
+        that a recent signature served are not counted."""
         return owner.info()
 
     def clear_cache() -> None:
@@ -61,10 +64,13 @@ def _decorate_function(fun: types.FunctionType, options: Options) -> Callable:
         owner.clear()
 
     def inspect(stage: str | None = None) -> Any:
-        """Stages of the signature that was compiled last, as text, like `jit(f).inspect`.
+        """Stages of the signature that was compiled last, as text, like `jit(f).inspect`; of a function that
+        cannot be traced as a whole those of its last loop that is compiled.
 
         Raises: ValueError before the first compiled call, or for a stage that the backend does not have."""
         entry = owner.last_entry
+        if entry is None and owner.loops is not None:
+            entry = owner.loops.last_entry
         if entry is None:
             raise ValueError(f"{fun.__qualname__} has not been compiled: call it, and see its report()")
         texts = describe_stages(entry.program)
@@ -72,5 +78,23 @@ def _decorate_function(fun: types.FunctionType, options: Options) -> Callable:
             raise ValueError(f"unknown stage {stage!r}: the stages are {', '.join(texts)}")
         return texts if stage is None else texts[stage]
 
+    def as_njit(*args: Any, **kwargs: Any) -> Callable:
+        """The function as one that Numba's nopython code may call, for arguments of these types and shapes.
+
+        Args: examples. Arrays may have any layout; ints whose values are needed while tracing, bools and
+            strings are constants, which the function checks.
+        Returns: an `njit` function of the same parameters. It writes into the caller's arrays, and returns
+            numbers, arrays of its own, arguments, and tuples of these.
+        Raises: NotTraceable; NotImplementedError for other arguments, results and effects. The function
+            raises ValueError for other shapes and constants, and for arrays that share memory with one that
+            is written; before it writes, the error that Python would raise, or RuntimeError where there are
+            several."""
+        from jitcore.autojitted.exporting import export_function  # Numba is loaded where it is asked for
+
+        bound = signature(fun).bind(*args, **kwargs)
+        bound.apply_defaults()
+        return export_function(owner, [bound.arguments[name] for name in owner.parameters.names])
+
     made.report, made.cache_info, made.clear_cache, made.inspect = report, cache_info, clear_cache, inspect
+    made.as_njit = as_njit
     return made

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from jitcore.autojitted.error_state import is_silent, read_state, silent
 from jitcore.autojitted.recording import Recording
 from jitcore.autojitted.specs import ABSENT, ArraySpec, Matcher, ScalarSpec, Spec
 from jitcore.dispatch.backend import find_backend
@@ -113,6 +114,9 @@ def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Ca
         MISS,
         ABSENT,
         np,
+        read_state,
+        silent,
+        is_silent,
         object.__new__,
         overlaps,
         settle,
@@ -124,13 +128,15 @@ def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Ca
 
 
 _CALL = """\
-def make_call(MISS, ABSENT, np, new, overlaps, settle, run, fail, plain, {constants}):
+def make_call(MISS, ABSENT, np, read_state, silent, is_silent, new, overlaps, settle, run, fail, plain,
+              {constants}):
     copyto = np.copyto
 
     def call({parameters}):
         try:
 {checks}        except ValueError:
             return MISS
+        if read_state() is not silent[0] and not is_silent(): return plain({parameters})
 {body}        return {value}
 
     return call

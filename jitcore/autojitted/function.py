@@ -1,7 +1,8 @@
 """The signatures of one function, and the tier that serves each.
 
 In: calls, as one value for each parameter. Out: results. A call that no known signature serves is traced;
-what cannot be traced runs in plain Python, and by Numba where that takes long and Numba gives the same.
+what cannot be traced runs in plain Python with its loops compiled (`loops.py`), as far as they can be; where
+none can and calls take long, by Numba, if Numba gives the same.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ MAX_RECENT = 8
 PROBED_CALLS, PROBED_SECONDS = 4, 200e-6
 #: Calls in plain Python, with nothing compiled, after which the function is left alone.
 CALLS_BEFORE_LEAVING = {True: 50, False: 1000}  # whether nothing could be traced
+#: Seconds of a call for which Numba is not asked.
+SHORT_CALL = 50e-6
 
 
 class Options(NamedTuple):
@@ -54,12 +57,11 @@ class Served:
         entry: of a traced one.
     """
 
-    __slots__ = ("call", "tier", "reason", "entry", "specs", "seconds")
+    __slots__ = ("call", "tier", "reason", "entry", "specs")
 
     def __init__(self, call: Callable, tier: Tier, specs: Sequence[Spec], reason: Reason | None = None,
                  entry: Entry | None = None):  # fmt: skip
         self.call, self.tier, self.specs, self.reason, self.entry = call, tier, tuple(specs), reason, entry
-        self.seconds = 0.0
 
 
 _all_functions: weakref.WeakSet[AutojitFunction] = weakref.WeakSet()
@@ -72,16 +74,20 @@ def clear_functions() -> None:
 
 
 class AutojitFunction:
-    """Args: a plain function; options.
+    """Args: a plain function; options; what finds the loops of a function that cannot be traced (`Loops`).
 
     Attributes:
         wrapper: what the user calls in its place.
+        first_line: where messages say that it begins.
+        loops: of a function that could not be traced, or None.
         served: the known signatures, by the specs of their arguments.
         unrolled: why loops are none in a program, by file and line.
     """
 
-    def __init__(self, function: types.FunctionType, options: Options):
+    def __init__(self, function: types.FunctionType, options: Options, outline: Callable | None = None):
         self.function, self.options = function, options
+        self.first_line = function.__code__.co_firstlineno
+        self._outline, self.loops = outline, None
         self.parameters = Parameters(function.__code__)
         self.policy = NumberPolicy(options.static_argnames)
         self.served: dict[tuple, list[Served]] = {}
@@ -93,8 +99,10 @@ class AutojitFunction:
         self._lock = Lock()
         self._warned: set[Tier] = set()
         self._python_calls = self._misses = self._traces = self._compiles = self._hits = 0
+        self._python_seconds = 0.0
         self._numba_obstacle: str | None = None
-        self.wrapper = make_wrapper(function, self.parameters, self._make_dispatch())
+        self.dispatch = self._make_dispatch()
+        self.wrapper = make_wrapper(function, self.parameters, self.dispatch)
         _all_functions.add(self)
 
     def _make_dispatch(self) -> Callable:
@@ -107,6 +115,10 @@ class AutojitFunction:
     def plain(self, *values: Any) -> Any:
         """Runs a call in plain Python."""
         return self.parameters.call(self.function, values)
+
+    def describe(self, text: str) -> Reason:
+        """A reason that concerns the whole function."""
+        return Reason(self.function.__code__.co_filename, self.first_line, text)
 
     # -- a call that no recent signature serves --------------------------------------------------------------
     def serve(self, values: tuple) -> Any:
@@ -129,11 +141,10 @@ class AutojitFunction:
         return self._serve_new(values, reader, specs)
 
     def _run_unreadable(self, values: tuple, problem: str) -> Any:
-        code = self.function.__code__
-        reason = Reason(code.co_filename, code.co_firstlineno, problem)
+        reason = self.describe(problem)
         if self.options.strict:
             raise reason.as_error()
-        result = self.plain(*values)
+        result = self._run_loops(values)
         self._note_fall(reason, Tier.PYTHON)
         self._count_python()
         return result
@@ -143,8 +154,7 @@ class AutojitFunction:
         exhausted = self.policy.find_exhausted(reader.number_paths)
         if exhausted is not None:
             text = f"{describe_path(exhausted)} has to be known and had more than {MAX_STATIC_VALUES} values"
-            code = self.function.__code__
-            reason = Reason(code.co_filename, code.co_firstlineno, text)
+            reason = self.describe(text)
             return self._fall(values, specs, reason.as_error(), reason)
         try:
             entry, specs = self._trace(values, reader, specs)
@@ -192,7 +202,7 @@ class AutojitFunction:
         """Serves a call that was not traced."""
         if self.options.strict and isinstance(error, NotTraceable):
             raise NotTraceable(str(error)).with_traceback(error.__traceback__) from None
-        result = self.plain(*values)  # raises where the call itself is at fault
+        result = self._run_loops(values)  # raises where the call itself is at fault
         if self.options.strict:
             raise error
         self._note_fall(reason, Tier.PYTHON)
@@ -210,28 +220,52 @@ class AutojitFunction:
         source = _PLAIN.format(constants=matcher.constants.names, values=values, checks=checks)
         make = compile_function(source, "make_call", __name__)
         if plain is None:
-            plain = self._run_python
+            plain = self._run_refused
         return make(MISS, plain, *matcher.constants.values)
 
-    def _run_python(self, *values: Any) -> Any:
+    def _run_loops(self, values: tuple) -> Any:
+        """Plain Python, with the loops compiled that can be."""
+        if self.loops is None and self._outline is not None:
+            self.loops, self._outline = self._outline(self), None
+        if self.loops is None or not (self.loops.is_open or self.loops.is_waiting):
+            return self.plain(*values)
+        return self.loops.call(*values)
+
+    def _run_refused(self, *values: Any) -> Any:
+        """Serves a call of a signature that could not be traced."""
         self._count_python()
+        if self.loops is not None and self.loops.has_compiled:
+            return self.loops.call(*values)
         if self._numba_obstacle is None:
             self._numba_obstacle = native.find_obstacle(self.function)
         if self._numba_obstacle:
-            return self.plain(*values)
+            return self._run_loops(values)
         return self._run_patiently(values)
+
+    def _run_small(self, *values: Any) -> Any:
+        """Serves a call that takes less time in plain Python."""
+        self._count_python()
+        return self.plain(*values)
 
     def _run_patiently(self, values: tuple) -> Any:
         """Plain Python, until it has taken so long that Numba is tried."""
+        if self._python_seconds >= native.PATIENCE:
+            found = self._find_refused(values)
+            if found is not None:
+                return self._run_trial(found, found.specs, values)
+        start = perf_counter()
+        result = self._run_loops(values)
+        self._python_seconds += perf_counter() - start
+        return result
+
+    def _find_refused(self, values: tuple) -> Served | None:
+        """The signature of a call that plain Python serves."""
         reader = Reader(self.policy.is_static)
         specs = tuple([reader.read(value, (name,)) for name, value in zip(self.parameters.names, values)])
-        served = next((s for s in self.served.get(specs, ()) if s.tier is Tier.PYTHON), None)
-        if served is None or served.seconds < native.PATIENCE:
-            start = perf_counter()
-            result = self.plain(*values)
-            if served is not None:
-                served.seconds += perf_counter() - start
-            return result
+        return next((one for one in self.served.get(specs, ()) if one.tier is Tier.PYTHON), None)
+
+    def _run_trial(self, served: Served, specs: tuple[Spec, ...], values: tuple) -> Any:
+        """Plain Python, and Numba on copies; later calls of the signature are Numba's if it gave the same."""
         trial = native.try_numba(self.function, self.parameters.call, values)
         if trial.compiled is None:
             self._numba_obstacle = trial.reason
@@ -242,20 +276,16 @@ class AutojitFunction:
             self._say("compiled by Numba", specs)
         return trial.result
 
-    def demote(self, served: Served, reason: Reason) -> None:
-        """Serves a signature in plain Python from now on."""
-        self._replace(served, Served(self._write_python(served.specs), Tier.PYTHON, served.specs, reason))
+    def demote(self, served: Served, reason: Reason, run: Callable | None = None) -> None:
+        """Serves a signature in plain Python from now on, or by `run`, a function of the values."""
+        call = self._write_python(served.specs, run)
+        self._replace(served, Served(call, Tier.PYTHON, served.specs, reason))
 
     def _note_failure(self, entry: Entry) -> None:
         if entry.failures >= 3:
             for served in self.served.get(entry.specs, ()):
                 if served.entry is entry:
-                    code = self.function.__code__
-                    reason = Reason(
-                        code.co_filename,
-                        code.co_firstlineno,
-                        "three calls met an exception or an index out of range",
-                    )
+                    reason = self.describe("three calls met an exception or an index out of range")
                     self._note_fall(reason, Tier.PYTHON)
                     self.demote(served, reason)
                     return
@@ -265,7 +295,8 @@ class AutojitFunction:
             self.reasons.append(reason)
         if tier not in self._warned:
             self._warned.add(tier)
-            warn_of(reason, self.function.__qualname__, tier)
+            lines = [] if self.loops is None else self.loops.list_compiled()
+            warn_of(reason, self.function.__qualname__, tier, lines)
 
     def _count_python(self) -> None:
         """Leaves the function alone when only plain Python serves its calls."""
@@ -273,11 +304,19 @@ class AutojitFunction:
         if self._python_calls < CALLS_BEFORE_LEAVING[True]:
             return
         tiers = {served.tier for of_key in self.served.values() for served in of_key}
+        if self._numba_obstacle == "" and self._python_seconds < SHORT_CALL * self._python_calls:
+            self._numba_obstacle = "its calls are short"
         if tiers <= {Tier.PYTHON} and (self._numba_obstacle or self._numba_obstacle is None):
             is_hopeless = all(s.reason is not None for of_key in self.served.values() for s in of_key)
             if self._python_calls >= CALLS_BEFORE_LEAVING[is_hopeless]:
                 self.is_left = True
-                unwrap(self.wrapper, self.function)
+                self.leave_again()
+
+    def leave_again(self) -> None:
+        """Lets calls run the function itself, or that with gates, if it is left alone."""
+        if self.is_left:
+            has_loops = self.loops is not None and self.loops.is_open
+            unwrap(self.wrapper, self.loops.function if has_loops else self.function)
 
     # -- the table of signatures -----------------------------------------------------------------------------
     def _add(self, served: Served) -> None:
@@ -322,9 +361,13 @@ class AutojitFunction:
             self._recent.clear()
             self.reasons.clear()
             self.unrolled.clear()
+            if self.loops is not None:
+                self.loops.clear()
 
     def info(self) -> CacheInfo:
-        return CacheInfo(self._hits, self._misses, self._traces, self._compiles)
+        loops = () if self.loops is None else self.loops.loops
+        own = CacheInfo(self._hits, self._misses, self._traces, self._compiles)
+        return CacheInfo(*map(sum, zip(own, *(loop.info() for loop in loops))))
 
     def _say(self, text: str, specs: Sequence[Spec]) -> None:
         if self.options.verbose:
@@ -351,9 +394,8 @@ class Probe:
         if self.count >= PROBED_CALLS or self.best >= PROBED_SECONDS and self.count > 1:
             self.owner.settle(self.served, self.entry.call)
             if compares and self._is_slower(copies):
-                code = self.owner.function.__code__
                 text = "plain Python takes less time than compiled code for these small arguments"
-                self.owner.demote(self.served, Reason(code.co_filename, code.co_firstlineno, text))
+                self.owner.demote(self.served, self.owner.describe(text), self.owner._run_small)
         return result
 
     def _is_slower(self, copies: Sequence[Any]) -> bool:
@@ -363,7 +405,7 @@ class Probe:
             failures = self.entry.failures
             start = perf_counter()
             try:
-                self.owner.plain(*copies)
+                self.owner.parameters.call(self.owner.function, copies)
                 middle = perf_counter()
                 self.entry.call(*copies)
             except Exception:  # on arguments that an earlier call changed

@@ -7,6 +7,7 @@ was written.
 
 from __future__ import annotations
 
+import builtins
 import dis
 import types
 from collections.abc import Callable
@@ -17,6 +18,7 @@ import numpy as np
 
 from jitcore.autojitted.captures import is_library_file
 from jitcore.autojitted.copies import copy_values, is_alike
+from jitcore.autojitted.purity import find_effect
 
 #: Seconds that calls have taken in plain Python before Numba's compiler, which needs seconds itself, is
 #: asked.
@@ -35,6 +37,7 @@ def find_obstacle(function: types.FunctionType) -> str:
     """Why a function is not given to Numba, or ""."""
     if not any("JUMP_BACKWARD" in instruction.opname for instruction in dis.get_instructions(function)):
         return "it has no loop"
+    # The trial runs the function on copies, which must not be seen.
     seen: set[types.FunctionType] = set()
     waiting = [function]
     while waiting:
@@ -44,13 +47,44 @@ def find_obstacle(function: types.FunctionType) -> str:
         seen.add(current)
         if current.__closure__:
             return f"{current.__name__} has closure variables, which Numba would freeze"
+        effect = find_called_effect(current)
+        if effect:
+            return effect
         for name in current.__code__.co_names:
             value = current.__globals__.get(name)
             if isinstance(value, (np.ndarray, int, float, complex, tuple)) and not isinstance(value, bool):
                 return f"{current.__name__} reads the global variable {name}, which Numba would freeze"
+            if not (value is None or isinstance(value, (bool, str, types.ModuleType)) or callable(value)):
+                return f"{current.__name__} reads the global variable {name}, which Numba does not know"
             if isinstance(value, types.FunctionType) and not is_library_file(value.__code__.co_filename):
                 waiting.append(value)
     return ""
+
+
+def find_called_effect(function: types.FunctionType) -> str:
+    """Why a function that the code names, as a global variable or an attribute of a module, does more than
+    give a result; or ""."""
+    found: Any = None
+    for instruction in dis.get_instructions(function):
+        if instruction.opname == "LOAD_GLOBAL":
+            name = instruction.argval
+            found = function.__globals__.get(name, getattr(builtins, name, None))
+        elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            found = vars(found).get(instruction.argval) if isinstance(found, types.ModuleType) else None
+        elif instruction.opname in _BETWEEN:
+            continue
+        else:
+            found = None
+        is_users = isinstance(found, types.FunctionType) and not is_library_file(found.__code__.co_filename)
+        if callable(found) and not is_users:
+            effect = find_effect(found)
+            if effect:
+                return effect
+    return ""
+
+
+#: What may stand between the loads of a module and its attribute.
+_BETWEEN = frozenset({"PUSH_NULL", "NOP", "SWAP"})
 
 
 def try_numba(function: types.FunctionType, call: Callable, values: tuple) -> Trial:

@@ -14,15 +14,21 @@ from typing import Any
 VALUES_BEFORE_TRACING = 3
 #: Values of a number that has to be static for which programs are made.
 MAX_STATIC_VALUES = 16
+#: Seconds that may go into tracing loops of a function in vain, and into programs of its loops, whatever its
+#: calls take.
+FREE_LOSS, FREE_SECONDS = 0.5, 5.0
+#: Programs that are made of one loop: the first ones at once, others if that takes less time than the calls.
+FREE_PROGRAMS, MAX_PROGRAMS = 6, 32
 
 Path = tuple
 
 
 class NumberPolicy:
-    """Args: names of parameters that are always static."""
+    """Args: names of parameters that are always static; of those whose ints have another value each time."""
 
-    def __init__(self, static_names: Iterable[str]):
+    def __init__(self, static_names: Iterable[str], varying_names: Iterable[str] = ()):
         self._names = frozenset(static_names)
+        self._varying = frozenset(varying_names)
         self._pinned: set[Path] = set()
         self._traced: set[Path] = set()
         self._values: dict[Path, set] = {}
@@ -33,7 +39,7 @@ class NumberPolicy:
         if path in self._pinned:
             self._note(path, value)
             return True
-        if value.__class__ is not int:
+        if value.__class__ is not int or path[0] in self._varying:
             return False
         if path not in self._traced and self._note(path, value) >= VALUES_BEFORE_TRACING:
             self._traced.add(path)

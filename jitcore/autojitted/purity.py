@@ -15,9 +15,12 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from jitcore import tree_util
 from jitcore.autojitted.captures import Captures, Namespace, is_library_file
 from jitcore.functionalize.errors import not_traceable
+from jitcore.functionalize.functions_mapping import find_vectorized
 from jitcore.functionalize.numbers import Number
 from jitcore.rewriter.handles import Handle, current
 
@@ -71,6 +74,8 @@ class Callables(Mapping):
                 return self._rewrite(self._captures.enter(original))
         elif kind is type and _has_own_initializer(callee):
             return functools.partial(self._construct, callee)
+        elif kind is np.vectorize:
+            return find_vectorized(callee)
         elif kind.__module__.startswith("numba.") and hasattr(callee, "py_func"):
             return self.get(callee.py_func, default)
         module = getattr(callee, "__module__", None) if kind is types.FunctionType else kind.__module__

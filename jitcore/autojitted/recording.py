@@ -44,6 +44,7 @@ class Recording(NamedTuple):
     inputs: the place of each input of the program.
     effects: what is returned and what is written, as code.
     unrolled: why loops are none in the program, by file and line.
+    failures: what plain Python may raise where the program gives up.
     """
 
     traced: TracedFunction
@@ -52,6 +53,7 @@ class Recording(NamedTuple):
     inputs: Sequence[int]
     effects: Effects
     unrolled: dict[tuple[str, int], Reason]
+    failures: Sequence[BaseException] = ()
 
 
 #: Equations outside of loops and branches. A longer program comes from a loop that Python goes through.
@@ -88,6 +90,10 @@ class AutojitMode(NumpyMode):
     def adopt(self, array: np.ndarray) -> NDArray:
         """An array that came up as an operand, whose contents are read in each call."""
         return self.captures.adopt(array)
+
+    def list_captured(self) -> list:
+        namespaces = self.captures.namespaces.values()
+        return [value for namespace in namespaces for value in namespace.given.values()]
 
     def namespace_of(self, function: types.FunctionType) -> Any:
         return self.captures.find_namespace(function.__globals__)
@@ -212,4 +218,5 @@ def record_call(
         jaxpr, consts = trace.close(effects.outputs)
     traced = TracedFunction(jaxpr, consts, tree_structure([0] * len(effects.outputs)), name)
     places, inputs = session.builder.places, tuple(session.initial)
-    return Recording(traced, session.captures.found, places, inputs, effects, mode.found_unrolled)
+    return Recording(traced, session.captures.found, places, inputs, effects, mode.found_unrolled,
+                     mode.failures)  # fmt: skip

@@ -62,14 +62,41 @@ def make_report(owner: Any) -> Report:
         regions.append(
             Region("function", function.__qualname__, code.co_filename, code.co_firstlineno, tiers)
         )
-        for line in find_loops(code):
+        for line in find_loops(code) if function is not owner.function else list_own_loops(owner):
             reason = owner.unrolled.get((code.co_filename, line))
             text = reason.text if reason else None
-            regions.append(Region("loop", function.__qualname__, code.co_filename, line, tiers, text))
-    n_compiled = sum(one.tier is not Tier.PYTHON for one in served)
-    compiled = 100.0 * n_compiled / len(served) if served else 0.0
+            own = find_loop_tiers(owner, line, tiers) if function is owner.function else tiers
+            regions.append(Region("loop", function.__qualname__, code.co_filename, line, own, text))
     reasons = dict.fromkeys([*owner.reasons, *[one.reason for one in served if one.reason]])
+    if owner.loops is not None:
+        reasons |= dict.fromkeys(owner.loops.list_reasons())
+    compiled = measure_compiled(owner, tiers, served)
     return Report(owner.function.__qualname__, tuple(regions), compiled, tuple(reasons))
+
+
+def list_own_loops(owner: Any) -> list[int]:
+    """The lines of the loops of a function and of those inside it."""
+    code = owner.function.__code__
+    if owner.loops is None:
+        return find_loops(code)
+    inside = [line for const in code.co_consts if isinstance(const, types.CodeType)
+              for line in find_loops(const)]  # fmt: skip
+    return sorted({*owner.loops.outline.list_lines(), *inside})
+
+
+def find_loop_tiers(owner: Any, line: int, tiers: tuple[Tier, ...]) -> tuple[Tier, ...]:
+    """The tiers of a loop: in the signatures that are compiled whole, and by itself in the others."""
+    if owner.loops is None or Tier.PYTHON not in tiers:
+        return tiers
+    own = owner.loops.find_tiers(line)
+    return tuple(sorted({*tiers} - {Tier.PYTHON} | own, key=list(Tier).index))
+
+
+def measure_compiled(owner: Any, tiers: tuple[Tier, ...], served: list) -> float:
+    """The percentage of operations that compiled code runs, on average over the known signatures."""
+    of_loops = 0.0 if owner.loops is None else 100.0 * owner.loops.measure_compiled()
+    parts = [of_loops if one.tier is Tier.PYTHON else 100.0 for one in served]
+    return sum(parts) / len(parts) if parts else of_loops
 
 
 def list_functions(function: types.FunctionType) -> list[types.FunctionType]:

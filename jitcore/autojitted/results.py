@@ -11,17 +11,22 @@ import types
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from jitcore.array import Array, ConcreteArray
-from jitcore.autojitted.captures import ModuleView, NumpyView
+from jitcore.autojitted.captures import ModuleView, Namespace, NumpyView
 from jitcore.autojitted.specs import ABSENT
 from jitcore.core.trace import Tracer
 from jitcore.dispatch.tree_code import Constants
 from jitcore.functionalize.errors import not_traceable
+from jitcore.functionalize.functions_memory import Bits, Sliding
+from jitcore.functionalize.mixed import Conversion, Mixed
 from jitcore.functionalize.ndarray import NDArray
 from jitcore.functionalize.numbers import Number
 from jitcore.functionalize.scalars import Scalar
 from jitcore.functionalize.views import Axis, Broadcast, Diagonal, Part, Reshape, Window
+from jitcore.functionalize.visibility import is_visible
+from jitcore.rewriter.values import Poison
 
 
 class Effects(NamedTuple):
@@ -64,6 +69,7 @@ class ResultWriter:
         self._count = 0
         self._returned: list[Any] = []  # storages whose memory is new in each call
         self._bases: dict[int, str] = {}  # id of a storage -> the variable of its ndarray
+        self._owners: set[int] = set()  # ids of storages whose ndarray itself is among what was expressed
         for place, stand_in in enumerate(session.builder.stand_ins):
             self._name(stand_in, f"x{place}")
         for place, storage in session.storages.items():
@@ -108,11 +114,17 @@ class ResultWriter:
             return known
         if isinstance(value, NDArray):
             return self._assign(value, self._express_array(value))
+        if type(value) is Mixed:
+            outputs = [f"outs[{self._add_output(raw)}]" for raw in value.children()]
+            made = self.constants.add(Conversion(value.kinds))
+            return self._assign(value, f"{made}({', '.join(outputs)})")
         if isinstance(value, Number):
             return self._assign(value, f"outs[{self._add_output(value.read())}].item()")
         if isinstance(value, Scalar):
             return self._assign(value, f"outs[{self._add_output(value.read())}][()]")
         kind = type(value)
+        if kind is Poison:
+            value.raise_reason()
         if kind is NumpyView:
             return self.constants.add(np)
         if kind is ModuleView:
@@ -129,11 +141,12 @@ class ResultWriter:
     def _express_array(self, array: NDArray) -> str:
         if array.is_partial:
             return self._express_partial(array)
+        if array.objects is not None:
+            return self._express_choice(*array.objects)
         storage = array.storage
         steps, base = array.steps, self._bases.get(id(storage))
         is_fixed = not any(step.list_values() for step in steps)
-        if base is None and storage.is_shared and self._may_be_known(storage):
-            raise not_traceable("an array is returned that may be one of the arguments, or a view of one")
+        aliases = self._find_aliases(storage) if base is None else []
         if base is None and not is_fixed:  # nothing else can be seen of this memory
             return f"outs[{self._add_output(array.read())}]"
         if not is_fixed:
@@ -141,10 +154,40 @@ class ResultWriter:
         if base is None:
             self._keep.append(storage)
             self._returned.append(storage)
-            base = self._bases[id(storage)] = self._bind(f"outs[{self._add_output(storage.value)}]")
-            if not steps:
-                return base
+            base = f"outs[{self._add_output(storage.value)}]"
+            for predicate, known in aliases:
+                base = f"{known} if outs[{self._add_output(predicate)}] else {base}"
+            base = self._bases[id(storage)] = self._bind(base)
+        if not steps and storage in self._returned and id(storage) not in self._owners:
+            self._owners.add(id(storage))
+            return base
         return f"{self.constants.add(Replay(steps, array.shape))}({base})"
+
+    def _express_choice(self, predicate: Any, one: NDArray, other: NDArray) -> str:
+        """One of two objects that are the same view of the same memory."""
+        if not is_visible(predicate):
+            raise not_traceable("an array is returned that may be one of the arguments, or a view of one")
+        first, second = self._express(one), self._express(other)
+        return f"({first} if outs[{self._add_output(predicate)}] else {second})"
+
+    def _find_aliases(self, storage: Any) -> list[tuple[Any, str]]:
+        """When a storage has the memory of another array, and the expression of that.
+
+        Raises: NotTraceable where it may be one that the caller knows, and that cannot be said."""
+        if not storage.is_shared or not self._may_be_known(storage):
+            return []
+        aliases = storage.aliases
+        if aliases is None or not all(is_visible(alias.predicate) for alias in aliases):
+            raise not_traceable("an array is returned that may be one of the arguments, or a view of one")
+        handles = [(alias.predicate, alias.handle) for alias in aliases if alias.handle is not None]
+        known = [(predicate, self._express(handle)) for predicate, handle in handles]
+        for other in self._returned:
+            for alias in other.aliases or ():
+                if alias.handle is not None and alias.handle.memory is storage:
+                    if alias.handle.steps:
+                        raise not_traceable("an array is returned that may be a view of another one")
+                    known.append((alias.predicate, self._bases[id(other)]))
+        return known
 
     def _may_be_known(self, storage: Any) -> bool:
         """Whether the caller has, or gets, another array that may share this memory."""
@@ -174,7 +217,9 @@ class ResultWriter:
             name = self._assign(value, f"{kind.__name__}()")
             self.lines += self._fill(name, value)
             return name
-        if isinstance(value, _UNCHANGING):
+        if isinstance(value, types.FunctionType) and isinstance(value.__globals__, Namespace):
+            raise not_traceable("a function that is made in the traced code is returned")
+        if isinstance(value, _UNCHANGING) or value is ABSENT:
             self._keep.append(value)
             return self.constants.add(value)
         if isinstance(value, np.generic):
@@ -238,6 +283,9 @@ class ResultWriter:
         before = before | self.session.captures.given.get(id(stand_in), {})
         now = stand_in if type(stand_in) is dict else vars(stand_in)
         target = name if type(stand_in) is dict else f"{name}.__dict__"
+        kept = [*(key for key in before if key in now), *(key for key in now if key not in before)]
+        if kept != list(now):  # a key that was taken out and set again is the last one
+            return [f"{target}.clear()", *self._fill(name, stand_in)]
         lines = [f"del {target}[{self.constants.add(key)}]" for key in before if key not in now]
         for key, value in now.items():
             if key not in before or before[key] is not value:
@@ -263,9 +311,15 @@ def _replay_window(step: Window, array: np.ndarray) -> np.ndarray:
     index = tuple([_slice_of(axis) for axis in step.axes])
     kept = [dim for dim in step.dims if dim is not None]
     dropped = tuple([axis for axis in range(array.ndim) if axis not in kept])
-    array = array[index]
+    array = array[(*index, ...)]  # a view of an array without axes too
     array = array.transpose([*kept, *dropped])[(..., *[0] * len(dropped))]
     return array[(*(None if dim is None else slice(None) for dim in step.dims), ...)]
+
+
+def _replay_broadcast(step: Broadcast, array: np.ndarray) -> np.ndarray:
+    if step.is_read_only:
+        return np.broadcast_to(array, step.shape)
+    return np.broadcast_arrays(array, np.broadcast_to(0, step.shape))[0]
 
 
 def _slice_of(axis: Axis) -> slice:
@@ -278,9 +332,11 @@ def _slice_of(axis: Axis) -> slice:
 _REPLAYS = {
     Window: _replay_window,
     Reshape: lambda step, array: array.reshape(step.shape),
-    Broadcast: lambda step, array: np.broadcast_to(array, step.shape),
+    Broadcast: lambda step, array: _replay_broadcast(step, array),
     Diagonal: lambda step, array: array.diagonal(step.offset, -2, -1),
     Part: lambda step, array: array.real if step.is_real else array.imag,
+    Bits: lambda step, array: array.view(step.dtype),
+    Sliding: lambda step, array: sliding_window_view(array, step.extents, step.axes),
 }
 
 

@@ -249,8 +249,9 @@ ABSENT = _Absent()
 
 # -- from a value to its spec ------------------------------------------------------------------------------
 _IDENTITIES = (
-    types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type, np.ufunc, types.MethodType,
-    types.GenericAlias, types.MethodDescriptorType, types.WrapperDescriptorType,
+    types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type, np.ufunc, np.vectorize,
+    types.MethodType, types.GenericAlias, types.MethodDescriptorType, types.WrapperDescriptorType,
+    type(np.sum),
 )  # fmt: skip
 _STATICS = (type(None), bool, str, bytes, type(Ellipsis), np.dtype, slice, range)
 

@@ -7,6 +7,7 @@ import linecache
 import re
 import types
 import warnings
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from jitcore.autojitted.captures import is_library_file
@@ -76,9 +77,15 @@ def _split_message(error: BaseException) -> tuple[str, str]:
     return text, details
 
 
-def warn_of(reason: Reason, name: str, tier: Tier) -> None:
-    """Says that a function goes on in a lower tier, why, and what to write instead."""
+def warn_of(reason: Reason, name: str, tier: Tier, loops: Sequence[int] = ()) -> None:
+    """Says that a function goes on in a lower tier, why, and what to write instead.
+
+    loops: lines of the loops that are compiled for themselves."""
     how = {Tier.NUMBA: "is compiled by Numba", Tier.PYTHON: "runs in plain Python"}[tier]
+    if loops:
+        *first, last = map(str, dict.fromkeys(loops))
+        lines = f"lines {', '.join(first)} and {last}" if first else f"line {last}"
+        how = f"{how}, except for its loops at {lines}, which are compiled"
     details = reason.details or str(reason.as_error()).partition("\n")[2]
     details = re.sub(r"\nSee help\(.*\)$", "\nSee help(jitcore.errors.AutojitWarning)", details)
     message = f"{reason}; {name} {how}\n{details}"

@@ -223,6 +223,13 @@ class JaxprTrace(Trace):
         self.invars.append(var)
         return Tracer(self, aval, var)
 
+    def drop_arg(self, arg: Tracer) -> bool:
+        """Takes back an argument that no equation reads. Returns: whether none does."""
+        if any(atom is arg.atom for eqn in self.eqns for atom in eqn.invars):
+            return False
+        self.invars = [var for var in self.invars if var is not arg.atom]
+        return True
+
     def owns(self, value) -> bool:
         """Whether a value was made inside this trace (else it was made before the trace began)."""
         return isinstance(value, Tracer) and value.trace is self

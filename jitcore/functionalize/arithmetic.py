@@ -279,8 +279,9 @@ def power(x, y):
     else:
         base, raw = _as_arrays(base, raw)
         result = lax.pow(base, raw)
-        broken = lax.bitwise_and(lax.lt(base, np.float64(0)), lax.ne(lax.floor(raw), raw))
-        by_zero = lax.bitwise_and(lax.eq(base, np.float64(0)), lax.lt(raw, np.float64(0)))
+        broken = lax.bitwise_and(lax.lt(base, np.float64(0)), lax.lt(lax.floor(raw), raw))
+        is_negative = lax.bitwise_and(lax.lt(raw, np.float64(0)), lax.gt(raw, np.float64(-math.inf)))
+        by_zero = lax.bitwise_and(lax.eq(base, np.float64(0)), is_negative)
         fail(Number(bool, lax.bitwise_or(broken, by_zero)), ZeroDivisionError("0.0 to a negative power"))
     infinite = np.float64(math.inf)
     overflows = lax.eq(lax.abs(result), infinite)

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from jitcore import dtypes, lax
-from jitcore.functionalize import arithmetic
+from jitcore.functionalize import arithmetic, mixed
 from jitcore.functionalize.arithmetic import fail, to_float, to_int
 from jitcore.functionalize.errors import needs_value, not_traceable
 from jitcore.functionalize.ndarray import NDArray
 from jitcore.functionalize.numbers import NUMBER_DTYPES, Number
 from jitcore.functionalize.promotion import SUPPORTED, cast_raw, to_raw
 from jitcore.functionalize.scalars import Scalar
-from jitcore.rewriter.handles import ConflictError, Handle, current
+from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.iterators import TracedIterator
 
 _PYTHON_OF_KIND = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
@@ -124,21 +124,9 @@ def select(condition: Any, one: Any, other: Any) -> Any:
     if isinstance(condition, bool):
         return one if condition else other
     predicate = condition.as_predicate()
-    types = [_leaf_type(x) for x in (one, other)]
-    try:
-        joint = types[0] if types[0] == types[1] else types[0].kind.join(types[0].aval, types[1])
-    except ConflictError as conflict:
-        raise not_traceable(f"a choice between {conflict}") from None
-    raws = [to_raw(x, joint.aval.dtype) for x in (one, other)]
-    chosen = joint.kind.wrap(lax.select(predicate, *raws), joint.aval)
-    if type(chosen) is Number and chosen.python_type is int:
-        (low, high), (least, most) = map(arithmetic.interval_of, (one, other))
-        return Number(int, chosen.read(), interval=(min(low, least), max(high, most)))
-    return chosen
-
-
-def _leaf_type(x: Any):
-    return x.leaf_type if _is_handle(x) else current.mode.type_of(x)
+    if isinstance(predicate, bool):
+        return one if predicate else other
+    return mixed.select(predicate, one, other)
 
 
 def _define_extremum(plain: Callable, is_better: Callable) -> Callable:
@@ -258,6 +246,41 @@ def _define_math(name: str) -> Callable:
     return compute
 
 
+_SPECIAL = {"erf": lax.erf, "erfc": lax.erfc, "lgamma": lax.lgamma}
+
+
+def _define_special(name: str) -> Callable:
+    plain = getattr(math, name)
+
+    def compute(x):
+        if not _is_handle(x):
+            return plain(x)
+        raw = to_raw(to_float(to_python(x)), dtypes.float64)
+        result = _SPECIAL[name](raw)
+        if name == "lgamma":  # at its poles, and where it leaves the range
+            is_infinite = lax.eq(lax.abs(result), np.float64(math.inf))
+            is_broken = lax.bitwise_and(is_infinite, lax.lt(lax.abs(raw), np.float64(math.inf)))
+            fail(Number(bool, is_broken), ValueError("math domain error"))
+        return Number(float, result)
+
+    compute.__name__ = name
+    return compute
+
+
+def _isclose(a, b, *, rel_tol=1e-9, abs_tol=0.0):
+    """`math.isclose`."""
+    if not any(map(_is_handle, (a, b, rel_tol, abs_tol))):
+        return math.isclose(a, b, rel_tol=rel_tol, abs_tol=abs_tol)
+    one, other, relative, absolute = (to_raw(to_float(to_python(x) if _is_handle(x) else x), dtypes.float64)
+                                      for x in (a, b, rel_tol, abs_tol))  # fmt: skip
+    is_negative = lax.bitwise_or(lax.lt(relative, np.float64(0)), lax.lt(absolute, np.float64(0)))
+    fail(Number(bool, is_negative), ValueError("tolerances must be non-negative"))
+    size = lax.max(lax.abs(one), lax.abs(other))
+    is_near = lax.le(lax.abs(lax.sub(one, other)), lax.max(lax.mul(relative, size), absolute))
+    is_finite = lax.lt(size, np.float64(math.inf))
+    return Number(bool, lax.bitwise_or(lax.eq(one, other), lax.bitwise_and(is_near, is_finite)))
+
+
 def _check_math(name: str, operands: list, result: Any) -> None:
     """`math` raises where finite or infinite arguments give NaN, and where finite ones give infinity."""
     if name in _TOTAL:
@@ -291,9 +314,9 @@ _MATH_NAMES = {
     "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "asinh": "arcsinh",
     "acosh": "arccosh", "atanh": "arctanh", "pow": "power"}  # fmt: skip
 _TOTAL = frozenset("atan atan2 asinh tanh cbrt fabs copysign isfinite isinf isnan degrees radians".split())
-_CAN_OVERFLOW = frozenset("exp exp2 expm1 sinh cosh log log2 log10 log1p pow hypot atanh".split())
+_CAN_OVERFLOW = frozenset("exp exp2 expm1 sinh cosh log log2 log10 log1p pow atanh".split())
 _MATH = """sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp exp2 expm1 log2 log10 log1p
-    sqrt cbrt hypot pow fabs fmod copysign isfinite isinf isnan degrees radians""".split()
+    sqrt cbrt pow fabs fmod copysign isfinite isinf isnan degrees radians""".split()
 
 
 def _log(x, *base):
@@ -328,6 +351,7 @@ REDIRECTS: dict[Any, Callable] = {
     np.errstate: _define_error_state(np.errstate), np.seterr: _define_error_state(np.seterr),
     **{function: _refuse(function) for function in (sorted, str, repr, format, hash)},
     **{getattr(math, name): _define_math(name) for name in _MATH if hasattr(math, name)}, math.log: _log,
+    **{getattr(math, name): _define_special(name) for name in _SPECIAL}, math.isclose: _isclose,
     **{getattr(math, name): _define_rounding(name) for name in ("floor", "ceil", "trunc")},
     **{dtype.type: _define_dtype_call(dtype.type) for dtype in SUPPORTED},
 }  # fmt: skip

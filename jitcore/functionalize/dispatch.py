@@ -6,13 +6,23 @@ from collections.abc import Iterable, Sequence
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 from jitcore.functionalize import tables
 from jitcore.functionalize.errors import not_traceable
+from jitcore.functionalize.mixed import distributing, find_mixed
+
+#: Functions that change an argument.
+CHANGING = frozenset([np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal])
 
 
 def apply_function(function: Any, args: Sequence, kwargs: dict) -> Any:
     """Raises: NotTraceable for a function that has no implementation over handles."""
     tables.load()
+    if find_mixed(args) is not None or find_mixed(kwargs.values()) is not None:
+        if function in CHANGING:
+            raise not_traceable("an array is changed by a number whose type depends on a traced value")
+        return distributing(lambda *args, **kwargs: apply_function(function, args, kwargs))(*args, **kwargs)
     if _has_partial((*args, *kwargs.values())):
         return tables.find_hook("apply_function", "an argument")(function, args, kwargs)
     implementation = tables.FUNCTIONS.get(function) or tables.CREATION.get(function)

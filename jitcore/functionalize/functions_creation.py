@@ -14,9 +14,10 @@ import numpy as np
 from jitcore import lax
 from jitcore.functionalize.calls import as_shape, dtype_of, to_common
 from jitcore.functionalize.errors import not_traceable
-from jitcore.functionalize.ndarray import NDArray, new_array, stack_sequence, wrap_result
+from jitcore.functionalize.ndarray import NDArray, new_array, wrap_result
 from jitcore.functionalize.numbers import Number
 from jitcore.functionalize.promotion import as_operand, cast_raw, check_dtype, is_python_number, to_raw
+from jitcore.functionalize.sequences import stack_sequence
 from jitcore.functionalize.tables import creates, implements
 from jitcore.rewriter.handles import Handle
 
@@ -99,17 +100,30 @@ def _has_handle(value: Any) -> bool:
     return isinstance(value, Handle)
 
 
-def _define_as_array(function) -> None:
+def _define_as_array(function, fixed_order: str | None = None) -> None:
     def convert(a, dtype=None, order=None, **options):
-        if isinstance(a, NDArray) and dtype in (None, a.dtype):
-            return a
-        return _read(a, dtype)
+        if not isinstance(a, NDArray) or dtype not in (None, a.dtype):
+            return _read(a, dtype)
+        return _with_order(a, fixed_order or order)
 
     creates(function)(convert)
 
 
-for _function in (np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortranarray):
-    _define_as_array(_function)
+def _with_order(a: NDArray, order: str | None) -> NDArray:
+    """The array itself where it lies in that order, else a copy."""
+    if order not in ("C", "F") or (a if order == "C" else a.transpose()).is_contiguous:
+        return a
+    found = new_array(a.read(), is_c_order=order == "C")
+    if not a.storage.is_c_order:  # a copy or not: nobody may write to either
+        a.mark_shared()
+        found.mark_shared()
+    return found
+
+
+_define_as_array(np.asarray)
+_define_as_array(np.asanyarray)
+_define_as_array(np.ascontiguousarray, "C")
+_define_as_array(np.asfortranarray, "F")
 
 
 @creates(np.asarray_chkfinite)

@@ -6,12 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 import jitcore.numpy as jnp
 from jitcore.functionalize.calls import dtype_of, finish, given, is_given, to_common, unpack
-from jitcore.functionalize.ndarray import new_array, wrap_result
-from jitcore.functionalize.promotion import as_operand, cast_raw, result_dtype, to_raw
-from jitcore.functionalize.tables import implements
+from jitcore.functionalize.errors import not_traceable
+from jitcore.functionalize.ndarray import NDArray, new_array, wrap_result
+from jitcore.functionalize.promotion import as_operand, cast_raw, result_dtype, shape_of, to_raw
+from jitcore.functionalize.sequences import has_handle
+from jitcore.functionalize.tables import CREATION, implements
 from jitcore.rewriter.handles import Handle
 
 
@@ -74,12 +77,69 @@ def insert(arr, obj, values, axis=None):
 
 @implements(np.delete)
 def delete(arr, obj, axis=None):
+    if isinstance(obj, Handle) or has_handle(obj):
+        return _delete_traced(arr, as_operand(obj), axis)
     return new_array(jnp.delete(to_raw(as_operand(arr)), obj, axis=axis))
+
+
+def _delete_traced(arr: Any, obj: Any, axis: Any) -> Any:
+    """The elements that are not listed: a selection, of traced extent."""
+    array = as_operand(arr)
+    array, axis = (array.ravel(), 0) if axis is None else (array, normalize_axis_index(axis, array.ndim))
+    extent, dtype = array.shape[axis], dtype_of(obj)
+    if dtype.kind == "b" and shape_of(obj) != (extent,):
+        raise ValueError("boolean array argument `obj` to delete must be one-dimensional and match the axis "
+                         f"length of {extent}")  # fmt: skip
+    if dtype.kind not in "biu" or getattr(array, "is_partial", False) or getattr(obj, "is_partial", False):
+        raise not_traceable("np.delete at places of this kind")
+    if dtype.kind == "b":
+        kept = np.logical_not(obj)
+    else:
+        kept = CREATION[np.ones](extent, bool)
+        kept[obj] = False
+    return array[(*(slice(None),) * axis, kept)]
 
 
 @implements(np.resize)
 def resize(a, new_shape):
     return new_array(jnp.resize(to_raw(as_operand(a)), new_shape))
+
+
+# -- np.r_ and np.c_ -----------------------------------------------------------------------------------------
+def has_part(key: Any) -> bool:
+    """Whether an index of `np.r_` has handles among its parts."""
+    if isinstance(key, slice):
+        return has_part((key.start, key.stop, key.step))
+    return any(map(has_part, key)) if isinstance(key, (tuple, list)) else isinstance(key, Handle)
+
+
+def join_parts(grid: Any, key: Any) -> Any:
+    """`np.r_[key]` and `np.c_[key]`. grid: which of them, for its axis and number of dimensions."""
+    key = key if isinstance(key, tuple) else (key,)
+    if any(isinstance(part, str) for part in key):
+        raise not_traceable("np.r_ with a directive")
+    parts = [_make_part(part) for part in key]
+    kinds = [part if shape_of(part) == () and not isinstance(part, NDArray) else part.dtype for part in parts]
+    dtype, arrays = result_dtype(*kinds), []
+    for part in parts:
+        array = np.asarray(part, dtype) if isinstance(part, np.ndarray) else part
+        array = array.astype(dtype) if isinstance(array, NDArray) else new_array(to_raw(array, dtype))
+        missing = grid.ndmin - array.ndim
+        if missing > 0:
+            first = grid.trans1d if grid.trans1d >= 0 else missing
+            array = array[(*(None,) * first, *(slice(None),) * array.ndim, *(None,) * (missing - first))]
+        arrays.append(array)
+    return np.concatenate(arrays, axis=grid.axis)
+
+
+def _make_part(part: Any) -> Any:
+    """The numbers of a slice, `start:stop:step` or `start:stop:count * 1j`; another part as an operand."""
+    if not isinstance(part, slice):
+        return as_operand(part)
+    start, step = 0 if part.start is None else part.start, 1 if part.step is None else part.step
+    if isinstance(step, complex):
+        return CREATION[np.linspace](start, part.stop, int(abs(step)))
+    return CREATION[np.arange](start, part.stop, step)
 
 
 # -- repeating and moving -----------------------------------------------------------------------------------
@@ -152,8 +212,6 @@ def vander(x, N=None, increasing=False):  # noqa: N803  NumPy's name
 
 @implements(np.trim_zeros)
 def trim_zeros(filt, trim="fb", axis=None):
-    from jitcore.functionalize.errors import not_traceable
-
     raise not_traceable("np.trim_zeros(): the length of its result depends on values")
 
 

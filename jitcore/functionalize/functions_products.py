@@ -13,10 +13,11 @@ from jitcore import dtypes
 from jitcore.functionalize.arithmetic import fail
 from jitcore.functionalize.calls import finish, given, is_given, to_common, to_inexact
 from jitcore.functionalize.errors import not_traceable
-from jitcore.functionalize.ndarray import wrap_result
+from jitcore.functionalize.ndarray import NDArray, wrap_result
 from jitcore.functionalize.numbers import Number
 from jitcore.functionalize.promotion import as_operand, cast_raw, to_raw
 from jitcore.functionalize.tables import implements
+from jitcore.functionalize.views import Diagonal
 
 
 # -- products -----------------------------------------------------------------------------------------------
@@ -56,7 +57,7 @@ def linalg_outer(x1, x2, /):
 
 @implements(np.tensordot, np.linalg.tensordot)
 def tensordot(a, b, axes=2):
-    return wrap_result(jnp.tensordot(*to_common(a, b), axes=axes))
+    return wrap_result(jnp.tensordot(*to_common(a, b), axes=axes), is_scalar=False)
 
 
 @implements(np.linalg.vecdot)
@@ -64,8 +65,27 @@ def linalg_vecdot(x1, x2, /, *, axis=-1):
     return wrap_result(jnp.linalg.vecdot(*to_common(x1, x2), axis=axis))
 
 
+def _view_by_einsum(operands: tuple) -> NDArray | None:
+    """The view that `einsum` gives for one array whose axes are put into another order, or of which the
+    diagonal is taken; None for what it computes."""
+    if len(operands) != 2 or not isinstance(operands[0], str) or not isinstance(operands[1], NDArray):
+        return None
+    names, arrow, wanted = operands[0].replace(" ", "").partition("->")
+    array = operands[1]
+    if not arrow or not (names + wanted).isalpha() or len(names) != array.ndim or set(names) != set(wanted):
+        return None
+    if len(set(names)) == len(names) == len(wanted):
+        return array.transpose([names.index(name) for name in wanted])
+    if array.ndim == 2 and len(wanted) == 1 and array.shape[0] == array.shape[1]:
+        return array.add_view(Diagonal(array.shape, is_read_only=False))
+    return None
+
+
 @implements(np.einsum)
 def einsum(*operands, out=None, optimize=False, dtype=None, order="K", casting="safe"):
+    view = None if is_given(out) or is_given(dtype) or order != "K" else _view_by_einsum(operands)
+    if view is not None:
+        return view
     if not isinstance(operands[0], str):
         arrays = list(operands[:-1:2] if len(operands) % 2 else operands[::2])
         raws = to_common(*arrays)
@@ -80,7 +100,8 @@ def einsum(*operands, out=None, optimize=False, dtype=None, order="K", casting="
 
 @implements(np.cross)
 def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
-    return wrap_result(jnp.cross(*to_common(a, b), axisa=axisa, axisb=axisb, axisc=axisc, axis=axis))
+    found = jnp.cross(*to_common(a, b), axisa=axisa, axisb=axisb, axisc=axisc, axis=axis)
+    return wrap_result(found, is_scalar=False)
 
 
 @implements(np.trace, method="trace")
@@ -191,16 +212,48 @@ def eigvalsh(a, UPLO="L"):  # noqa: N803  NumPy's name
     return wrap_result(jnp.linalg.eigvalsh(_square(a), UPLO=UPLO, symmetrize_input=False))
 
 
-def _refuse(function: Callable, reason: str) -> None:
-    def refuse(*args, **options):
-        raise not_traceable(f"np.linalg.{function.__name__}(): {reason}")
+def _define_general(function: Callable, compute: Callable) -> None:
+    """Of a real matrix the results are real where all eigenvalues are."""
 
-    implements(function)(refuse)
+    def decompose(a):
+        raw = _square(a)
+        if raw.dtype.kind != "c":
+            raise not_traceable(f"np.linalg.{function.__name__}(): the dtype of its result depends on values")
+        found = compute(raw)
+        if not isinstance(found, tuple):
+            return wrap_result(found)
+        return type(function(np.eye(2)))(*map(wrap_result, found))
+
+    implements(function)(decompose)
 
 
-_refuse(np.linalg.eig, "the dtype of its result depends on values")
-_refuse(np.linalg.eigvals, "the dtype of its result depends on values")
-_refuse(np.linalg.lstsq, "the shapes of its results depend on values")
+_define_general(np.linalg.eig, jnp.linalg.eig)
+_define_general(np.linalg.eigvals, jnp.linalg.eigvals)
+
+
+@implements(np.linalg.lstsq)
+def lstsq(a, b, rcond=None):
+    """The residuals are empty where the columns depend on each other: with more rows than columns such calls
+    are Python's."""
+    one, other = to_common(a, b, inexact=True)
+    if one.ndim != 2:
+        raise np.linalg.LinAlgError(f"{one.ndim}-dimensional array given. Array must be two-dimensional")
+    if other.ndim not in (1, 2):
+        raise np.linalg.LinAlgError(f"{other.ndim}-dimensional array given. Array must be two-dimensional")
+    if one.shape[0] != other.shape[0]:
+        raise np.linalg.LinAlgError("Incompatible dimensions")
+    if 0 in (*one.shape, *other.shape):
+        raise not_traceable("np.linalg.lstsq of empty arrays")
+    x, residuals, rank, values = jnp.linalg.lstsq(one, other, rcond)
+    rows, columns = one.shape
+    _check_finite(x, jnp.concatenate([one.reshape(-1), other.reshape(-1)]),
+                  "SVD did not converge in Linear Least Squares")  # fmt: skip
+    if rows <= columns:
+        found_rank = wrap_result(cast_raw(rank, dtypes.int32))
+        return wrap_result(x), wrap_result(residuals[:0]), found_rank, wrap_result(values)
+    error = np.linalg.LinAlgError("columns that depend on each other")
+    fail(Number(bool, ~(rank == columns)), error)
+    return wrap_result(x), wrap_result(residuals), np.int32(columns), wrap_result(values)
 
 
 @implements(np.linalg.norm)
@@ -298,4 +351,3 @@ def fftshift(x, axes=None):
 @implements(np.fft.ifftshift)
 def ifftshift(x, axes=None):
     return wrap_result(jnp.fft.ifftshift(to_raw(as_operand(x)), axes))
-

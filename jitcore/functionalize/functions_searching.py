@@ -25,6 +25,7 @@ from jitcore.functionalize.functions_shaping import as_array
 from jitcore.functionalize.ndarray import NDArray, new_array, wrap_result
 from jitcore.functionalize.numbers import Number
 from jitcore.functionalize.promotion import as_operand, cast_raw, result_dtype, to_raw
+from jitcore.functionalize.sequences import has_handle
 from jitcore.functionalize.tables import implements
 from jitcore.rewriter.handles import Handle
 
@@ -194,30 +195,38 @@ def lexsort(keys, axis=-1):
     return new_array(cast_raw(jnp.lexsort(raws, axis=axis), dtypes.int64))
 
 
-def _check_kth(kth: Any) -> int:
-    if isinstance(kth, Handle) or not isinstance(kth, (int, np.integer)):
-        raise not_traceable("a partition around several positions or a traced one")
-    return int(kth)
+def _check_kth(kth: Any, extent: int) -> None:
+    """Raises: ValueError for a position outside of the axis."""
+    if isinstance(kth, Handle) or has_handle(kth):
+        raise not_traceable("np.partition() around a traced position")
+    for place in np.atleast_1d(kth):
+        if not -extent <= place < extent:
+            raise ValueError(f"kth(={place if place >= 0 else place + extent}) out of bounds ({extent})")
+
+
+def _find_extent(a: Any, axis: Any) -> int:
+    a = as_operand(a)
+    return a.size if axis is None else as_array(a).shape[axis]
 
 
 @implements(np.partition)
 def partition(a, kth, axis=-1, kind="introselect", order=None):
     """Sorted altogether: NumPy leaves the order on both sides open."""
     _check_order(order)
-    _check_kth(kth)
+    _check_kth(kth, _find_extent(a, axis))
     return sort(a, axis)
 
 
 @implements(method="partition")
 def _partition_in_place(self: NDArray, kth, axis=-1, kind="introselect", order=None) -> None:
-    _check_kth(kth)
+    _check_kth(kth, _find_extent(self, axis))
     _sort_in_place(self, axis, order=order)
 
 
 @implements(np.argpartition, method="argpartition")
 def argpartition(a, kth, axis=-1, kind="introselect", order=None):
     _check_order(order)
-    _check_kth(kth)
+    _check_kth(kth, _find_extent(a, axis))
     return argsort(a, axis)
 
 
@@ -234,11 +243,6 @@ def searchsorted(a, v, side="left", sorter=None):
 def digitize(x, bins, right=False):
     values, edges = to_common(x, bins)
     return wrap_result(cast_raw(jnp.digitize(values, edges, right=right), dtypes.int64))
-
-
-@implements(np.bincount)
-def bincount(x, /, weights=None, minlength=0):
-    raise not_traceable("np.bincount(): the length of its result depends on values")
 
 
 @implements(np.histogram)
@@ -261,6 +265,11 @@ def histogram(a, bins=10, range=None, density=None, weights=None):  # noqa: A002
         new_array(cast_raw(edges, edges_dtype)) if known_edges is None else as_array(bins))  # fmt: skip
 
 
+@implements(np.histogram_bin_edges)
+def histogram_bin_edges(a, bins=10, range=None, weights=None):  # noqa: A002
+    return histogram(a, bins, range)[1]
+
+
 # -- lengths that depend on values --------------------------------------------------------------------------
 def _refuse(function: Any, method: str | None = None) -> None:
     def refuse(*args, **options):
@@ -271,9 +280,7 @@ def _refuse(function: Any, method: str | None = None) -> None:
 
 _refuse(np.nonzero, method="nonzero")
 _refuse(np.compress, method="compress")
-for _function in (np.flatnonzero, np.argwhere, np.extract, np.unique, np.intersect1d, np.union1d,
-                  np.setdiff1d, np.setxor1d, np.unique_all, np.unique_counts, np.unique_inverse,
-                  np.unique_values):  # fmt: skip
+for _function in (np.flatnonzero, np.argwhere, np.extract, np.unique_values):
     _refuse(_function)
 
 
@@ -368,7 +375,7 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
     return wrap_result(jnp.trapezoid(to_inexact(y), places, step, axis=axis))
 
 
-def _define_covariance(function: Any, compute: Any) -> None:
+def _define_covariance(function: Any, compute: Any, *, is_scalar: bool) -> None:
     def measure(m, y=None, rowvar=True, *args, dtype=None, **options):
         raw = to_inexact(m)
         dtype = np.result_type(raw.dtype, np.float64) if dtype is None else np.dtype(dtype)
@@ -376,13 +383,13 @@ def _define_covariance(function: Any, compute: Any) -> None:
         names = ("bias", "ddof", "fweights", "aweights")
         options |= dict(zip(names, args))
         options = {name: to_raw(as_operand(v)) if isinstance(v, Handle) else v for name, v in options.items()}
-        return wrap_result(compute(cast_raw(raw, dtype), other, rowvar, **options))
+        return wrap_result(compute(cast_raw(raw, dtype), other, rowvar, **options), is_scalar)
 
     implements(function)(measure)
 
 
-_define_covariance(np.cov, jnp.cov)
-_define_covariance(np.corrcoef, jnp.corrcoef)
+_define_covariance(np.cov, jnp.cov, is_scalar=False)
+_define_covariance(np.corrcoef, jnp.corrcoef, is_scalar=True)
 
 
 @implements(np.apply_along_axis)

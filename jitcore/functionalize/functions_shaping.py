@@ -14,7 +14,7 @@ from jitcore.functionalize.ndarray import NDArray, new_array, unwrap_array
 from jitcore.functionalize.numbers import Number
 from jitcore.functionalize.promotion import as_operand, to_raw
 from jitcore.functionalize.scalars import Scalar
-from jitcore.functionalize.tables import implements
+from jitcore.functionalize.tables import creates, implements
 from jitcore.functionalize.views import Axis, Broadcast, Diagonal, Window
 
 
@@ -62,7 +62,7 @@ def isrealobj(x):
     return not iscomplexobj(x)
 
 
-@implements(np.isscalar)
+@creates(np.isscalar)
 def isscalar(element):
     return isinstance(element, (Number, Scalar)) or not isinstance(element, NDArray) and np.isscalar(element)
 
@@ -181,7 +181,8 @@ def broadcast_to(array, shape, subok=False):
 def broadcast_arrays(*args, subok=False):
     arrays = list(map(as_array, args))
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
-    return tuple(a if a.shape == shape else broadcast_to(a, shape) for a in arrays)
+    return tuple(a if a.shape == shape else a.add_view(Broadcast(a.shape, shape, is_read_only=False))
+                 for a in arrays)  # fmt: skip
 
 
 @implements(np.astype)
@@ -311,10 +312,12 @@ implements(method="conj")(conjugate)
 @implements(np.may_share_memory, np.shares_memory)
 def may_share_memory(a, b, /, max_work=None):
     one, other = as_array(a), as_array(b)
-    if one.storage is not other.storage:
-        return False
     from jitcore.functionalize.errors import not_traceable
 
+    if one.storage is not other.storage:
+        if one.storage.may_be_other or other.storage.may_be_other:
+            raise not_traceable("whether arrays share memory that may be one array")
+        return False
     if is_given(max_work) or not one.is_same(other):
         raise not_traceable("whether two views of one array share memory")
     return True

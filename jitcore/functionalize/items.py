@@ -18,6 +18,7 @@ from jitcore.core.trace import context
 from jitcore.functionalize import tables
 from jitcore.functionalize.arithmetic import fail
 from jitcore.functionalize.errors import not_traceable
+from jitcore.functionalize.mixed import Mixed, distribute
 from jitcore.functionalize.ndarray import NDArray, drop_leading_ones, new_array, to_item
 from jitcore.functionalize.numbers import Number, as_int, form_of, interval_of, is_at_most, make_int
 from jitcore.functionalize.promotion import adopt_array, as_operand, to_raw
@@ -68,6 +69,8 @@ def get_item(array: NDArray, index: Any) -> Any:
 def set_item(array: NDArray, index: Any, value: Any) -> None:
     """Raises: IndexError, ValueError as NumPy; NotTraceable for combinations that are not supported."""
     value = as_operand(value)
+    if type(value) is Mixed:
+        value = distribute(lambda number: Scalar(to_item(number, array.dtype)), value)
     try:
         items = parse_index(array.shape, index)
     except TracedExtent:
@@ -152,6 +155,8 @@ def _normalize(value: Any) -> Any:
     """An int, Number, slice, None, Ellipsis, or an array of integers or bools. Raises: IndexError."""
     if value is None or value is Ellipsis or isinstance(value, slice):
         return value
+    if type(value) is Mixed:
+        return value.as_index()
     if isinstance(value, (list, tuple)):
         value = as_operand(list(value)) if _has_handles(value) else np.asarray(value)
     elif isinstance(value, np.ndarray) and value.shape:
@@ -336,6 +341,8 @@ def parse_slice(index: slice, extent: int) -> Axis:
 def _to_bound(bound: Any) -> Any:
     if bound is None or isinstance(bound, (int, np.integer)):
         return bound if bound is None else int(bound)
+    if type(bound) is Mixed:
+        return bound.as_index()
     if type(bound) is Number and bound.python_type in (int, bool):
         return as_int(bound)
     if (

@@ -93,7 +93,10 @@ def fmod(x, y):
 def reciprocal(x):
     if _kind(x) in "fc":
         return _bind(lax.div, x.dtype.type(1), x)
-    return _divide_integers(lambda one, x: _bind(lax.div, one, x))(x.dtype.type(1), x)
+    found = _divide_integers(lambda one, x: _bind(lax.div, one, x))(x.dtype.type(1), x)
+    with np.errstate(all="ignore"):
+        of_zero = np.reciprocal(x.dtype.type(0))
+    return apply_select(_is(lax.eq, x, _zero(x)), of_zero, found) if of_zero else found
 
 
 # -- powers -------------------------------------------------------------------------------------------------
@@ -195,7 +198,9 @@ def _spacing(x):
     infinity = x.dtype.type(np.inf)
     size = _bind(lax.abs, x)
     distance = _bind(lax.sub, jnp.nextafter(size, infinity), size)
-    return distance if x.dtype == dtypes.float16 else jnp.copysign(distance, x)  # as NumPy's loops do
+    if x.dtype == dtypes.float16:  # as NumPy's loops do
+        return distance
+    return apply_select(_is(lax.eq, x, _zero(x)), distance, jnp.copysign(distance, x))
 
 
 _BY_NAME = """exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh
@@ -220,5 +225,6 @@ KERNELS: dict[Any, Callable] = {
     np.logical_or: _logical(lax.bitwise_or), np.logical_xor: _logical(lax.bitwise_xor),
     np.logical_not: _logical(lax.bitwise_not), np.matmul: jnp.matmul,
 }  # fmt: skip
-if hasattr(np, "vecdot") and hasattr(jnp, "vecdot"):
-    KERNELS[np.vecdot] = jnp.vecdot
+for _name in ("vecdot", "matvec", "vecmat"):
+    if hasattr(np, _name) and hasattr(jnp, _name):
+        KERNELS[getattr(np, _name)] = getattr(jnp, _name)

@@ -7,6 +7,7 @@ the program returns: whether Python would have raised, so that the call has to b
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -16,11 +17,14 @@ from jitcore import lax
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.aval import ShapedArray
 from jitcore.core.trace import context
-from jitcore.functionalize import tables
+from jitcore.functionalize import sequences, tables
 from jitcore.functionalize.arithmetic import fail
 from jitcore.functionalize.conversions import REDIRECTS
 from jitcore.functionalize.equality import is_equal
+from jitcore.functionalize.kernels import KERNELS
+from jitcore.functionalize.mixed import distributing, join_kinds
 from jitcore.functionalize.numbers import Number, bound_int, number_type
+from jitcore.functionalize.partial import extents
 from jitcore.functionalize.promotion import SUPPORTED, cast_raw, is_python_number, to_raw
 from jitcore.functionalize.scalars import SCALAR
 from jitcore.functionalize.storage import Storage, StorageLocation
@@ -32,7 +36,8 @@ class NumpyMode(Mode):
 
     Attributes:
         flag: a storage that holds whether anything has failed; failures: the errors, in the order of tracing.
-        checked: positions that were found inside of their axes, with the trace of that (`items`)."""
+        checked: positions that were found inside of their axes, with the trace of that (`items`).
+        guards: what has to hold for that which is computed now to count (`mixed`)."""
 
     unrolled = 1  # nests of short loops would multiply
 
@@ -41,6 +46,7 @@ class NumpyMode(Mode):
         self.root = context.trace
         self.failures: list[BaseException] = []
         self.checked: dict[tuple, list] = {}
+        self.guards: list[Array] = []
 
     @property
     def redirects(self) -> Mapping[Any, Callable]:
@@ -74,8 +80,14 @@ class NumpyMode(Mode):
             return cast_raw(leaf.read() if isinstance(leaf, Handle) else leaf, aval.dtype)
         return to_raw(leaf, aval.dtype)
 
-    def is_equal(self, one: Array, other: Array) -> bool:
-        return is_equal(one, other)
+    def is_equal(self, one: Any, other: Any) -> bool:
+        if isinstance(one, Array) and isinstance(other, Array):
+            return is_equal(one, other)
+        are_ints = all(type(number) is Number and number.python_type is int for number in (one, other))
+        return are_ints and extents.is_equal(one, other)
+
+    def find_joint(self, one: Any, other: Any) -> Callable[[Any], Any] | None:
+        return join_kinds(one, other)
 
     def bound_index(self, element: Any, low: Any, high: Any) -> Any:
         return bound_int(element, low, high)
@@ -86,9 +98,11 @@ class NumpyMode(Mode):
         if isinstance(predicate, (bool, np.bool_)):
             if not predicate:
                 return True
-            if context.trace is self.root:
+            if context.trace is self.root and not self.guards:
                 return False  # nothing decides whether this is reached
             predicate = ConcreteArray(np.asarray(True))
+        for guard in self.guards:
+            predicate = lax.bitwise_and(guard, predicate)
         self.failures.append(error)
         before = self.flag.value
         is_first = isinstance(before, ConcreteArray) and not before.data
@@ -96,16 +110,19 @@ class NumpyMode(Mode):
         return True
 
 
+@functools.cache
 def find_redirects() -> Mapping[Any, Callable]:
     """What rewritten code calls instead of Python's and NumPy's functions."""
     tables.load()
-    if len(_redirects) != len(REDIRECTS) + len(tables.CREATION):
-        _redirects.update(tables.CREATION)
-        _redirects.update(REDIRECTS)
-    return _redirects
+    found = {function: sequences.define_form(function) for function in find_plain_functions()}
+    found |= {**tables.CREATION, **REDIRECTS}
+    return {function: distributing(form) for function, form in found.items()}
 
 
-_redirects: dict[Any, Callable] = {}
+def find_plain_functions() -> list[Callable]:
+    """NumPy's functions that handles reach as arguments, but not as elements of a list."""
+    return [*(function for function in tables.FUNCTIONS if callable(function)), *KERNELS,
+            *(ufunc.reduce for ufunc in KERNELS if ufunc.nin == 2 and ufunc.nout == 1)]  # fmt: skip
 
 
 @contextlib.contextmanager

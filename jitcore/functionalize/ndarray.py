@@ -24,13 +24,11 @@ from jitcore.functionalize.contents import (
     to_item,
 )
 from jitcore.functionalize.errors import needs_value, not_traceable
-from jitcore.functionalize.operators import ACCEPTED, OPERATORS, install_operators, refuse
+from jitcore.functionalize.operators import ACCEPTED, OPERATORS, WithoutValue, install_operators
 from jitcore.functionalize.promotion import (
     as_operand,
     check_aval,
     check_dtype,
-    promotion_type,
-    shape_of,
 )
 from jitcore.functionalize.scalars import Scalar
 from jitcore.functionalize.storage import Storage, Store
@@ -51,7 +49,7 @@ from jitcore.functionalize.views import (
     write_steps,
 )
 from jitcore.functionalize.visibility import is_visible
-from jitcore.rewriter.handles import ConflictError, Handle, Kind, LeafType
+from jitcore.rewriter.handles import Alias, ConflictError, Handle, Kind, LeafType
 
 
 class ArrayKind(Kind):
@@ -84,18 +82,19 @@ class ArrayKind(Kind):
 ARRAY = ArrayKind()
 
 
-class NDArray(Handle):
+class NDArray(WithoutValue, Handle):
     """A traced ndarray.
 
     Attributes:
-        storage: its memory; steps: how it lies in that; shape, dtype: as NumPy's."""
+        storage: its memory; steps: how it lies in that; shape, dtype: as NumPy's.
+        objects: (predicate, one, other) of an array that is one or another object of Python's, or None."""
 
-    __slots__ = ("storage", "steps", "_shape", "_memo")
+    __slots__ = ("storage", "steps", "objects", "_shape", "_memo")
     __array_priority__ = 1000
     is_partial = False
 
     def __init__(self, storage: Storage, steps: Steps = ()):
-        self.storage, self.steps, self._memo = storage, steps, None
+        self.storage, self.steps, self.objects, self._memo = storage, steps, None, None
         self._shape = steps[-1].shape if steps else storage.shape
 
     # -- as a handle ----------------------------------------------------------------------------------------
@@ -170,9 +169,29 @@ class NDArray(Handle):
     def memory(self) -> Storage:
         return self.storage
 
-    def mark_shared(self) -> None:
+    @property
+    def is_shared(self) -> bool:
+        return self.storage.is_shared
+
+    @property
+    def is_whole(self) -> bool:
+        return type(self) is NDArray and not self.steps and self.storage.is_own
+
+    def is_object(self, other: Handle) -> Any:
+        if self is other or not isinstance(other, NDArray) or self.is_partial or other.is_partial:
+            return self is other
+        if self.objects is not None or other.objects is not None:
+            raise not_traceable("whether two arrays are one object depends on a traced value")
+        return self.storage.find_object(self, other)
+
+    def mark_shared(self, alias: Alias | None = None) -> None:
         """From now on writing it cannot be traced: it may be two arrays at once."""
-        self.storage.is_shared = True
+        self.storage.mark_shared(alias)
+
+    def choose_object(self, predicate: Any, other: Handle) -> NDArray:
+        found = NDArray(self.storage, self.steps)
+        found.objects = predicate, self, other
+        return found
 
     def add_view(self, *steps: Step) -> NDArray:
         """A view of this array."""
@@ -184,9 +203,10 @@ class NDArray(Handle):
     # -- attributes -----------------------------------------------------------------------------------------
     @property
     def dtype(self) -> np.dtype:
-        if self.steps and any(isinstance(step, Part) for step in self.steps):
-            return np.empty(0, self.storage.value.dtype).real.dtype
-        return self.storage.value.dtype
+        dtype = self.storage.value.dtype
+        for step in self.steps:
+            dtype = step.dtype_of(dtype)
+        return dtype
 
     @property
     def shape(self) -> tuple:
@@ -219,6 +239,13 @@ class NDArray(Handle):
     @property
     def nbytes(self) -> int:
         return self.size * self.itemsize
+
+    @property
+    def flags(self):
+        """Its layout, as far as that is known."""
+        from jitcore.functionalize.functions_memory import Flags
+
+        return Flags(self)
 
     @property
     def strides(self) -> tuple:
@@ -262,7 +289,7 @@ class NDArray(Handle):
 
     @property
     def flat(self) -> NDArray:
-        return self.add_view(Reshape(self._shape, (self.size,)))
+        return FlatArray(self.storage, add_step(self.steps, Reshape(self._shape, (self.size,))))
 
     @flat.setter
     def flat(self, value) -> None:
@@ -407,6 +434,16 @@ class NDArray(Handle):
         return f"Traced<ndarray {self.dtype}{list(self._shape)}>"
 
 
+class FlatArray(NDArray):
+    """What `x.flat` is: writes go to x, parts are copies."""
+
+    __slots__ = ()
+
+    def __getitem__(self, index):
+        found = super().__getitem__(index)
+        return found.copy() if isinstance(found, NDArray) else found
+
+
 _AMBIGUOUS = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
 _EMPTY = (
     "The truth value of an empty array is ambiguous. "
@@ -420,12 +457,6 @@ def _truth(self):
 
 
 NDArray.__bool__ = _truth
-NDArray.__int__ = NDArray.__index__ = refuse("int(x)")
-NDArray.__float__ = refuse("float(x)")
-NDArray.__complex__ = refuse("complex(x)")
-NDArray.__array__ = refuse("np.array(x)")
-NDArray.__str__ = refuse("str(x)")
-NDArray.__format__ = refuse("str(x)")
 install_operators(NDArray)
 NDArray.__hash__ = None
 
@@ -465,35 +496,3 @@ def unwrap_array(value: Any) -> Any:
         if isinstance(value, NDArray) and not value.is_partial and not value.shape
         else value
     )
-
-
-def stack_sequence(values: Any, dtype: Any = None) -> NDArray:
-    """`np.array` of nested sequences with handles among the elements."""
-    leaves, shape = _flatten_sequence(values)
-    if dtype is None:
-        kinds = [promotion_type(leaf) for leaf in leaves]
-        dtype = np.result_type(*map(np.dtype, kinds)) if kinds else np.dtype(float)
-    dtype = check_dtype(dtype)
-    raws = [to_item(leaf, dtype) for leaf in leaves]
-    if not raws:
-        return new_array(lax.full(shape, 0, dtype))
-    if not shape:
-        return new_array(raws[0])
-    parts = lax.concatenate([lax.expand_dims(raw, (0,)) for raw in raws], 0)
-    return new_array(lax.reshape(parts, (*shape, *raws[0].shape)))
-
-
-def _flatten_sequence(values: Any) -> tuple[list, tuple]:
-    """The operands that nested sequences are made of, and the shape of the nesting."""
-    if not isinstance(values, (list, tuple)):
-        if not isinstance(values, ACCEPTED):
-            raise not_traceable(f"an array with an element of type {type(values).__name__}")
-        return [values], ()
-    parts = [_flatten_sequence(value) for value in values]
-    shapes = {shape + (() if len(own) != 1 or shape else shape_of(own[0])) for own, shape in parts}
-    if len(shapes) > 1:
-        raise ValueError(
-            "setting an array element with a sequence. The requested array has an inhomogeneous shape"
-        )
-    inner = parts[0][1] if parts else ()
-    return [leaf for own, _ in parts for leaf in own], (len(parts), *inner)

@@ -17,9 +17,9 @@ from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray
 from jitcore.core.trace import context
-from jitcore.functionalize.errors import needs_value, not_traceable
+from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.forms import UNKNOWN, Form, Interval, Term
-from jitcore.functionalize.operators import refuse
+from jitcore.functionalize.operators import WithoutValue
 from jitcore.functionalize.visibility import is_visible
 from jitcore.rewriter.handles import ConflictError, Handle, Kind, LeafType
 
@@ -31,7 +31,7 @@ RANKS = {kind: rank for rank, kind in enumerate(NUMBER_DTYPES)}
 
 
 class NumberKind(Kind):
-    """What a carried Python number is. Two kinds meet in the larger one; a NumPy scalar takes them up."""
+    """What a carried Python number is. Numbers of two kinds are carried with their kind (`mixed`)."""
 
     __slots__ = ("python_type",)
 
@@ -49,10 +49,9 @@ class NumberKind(Kind):
 
     def join(self, aval: ShapedArray, other: LeafType) -> LeafType:
         if type(other.kind) is NumberKind:
-            if self != other.kind and bool in (self.python_type, other.kind.python_type):
+            if self != other.kind:
                 raise ConflictError(f"a {self!r} and a {other.kind!r}")
-            larger = max(self.python_type, other.kind.python_type, key=RANKS.__getitem__)
-            return number_type(larger)
+            return number_type(self.python_type)
         if other.kind is None or type(other.kind).__name__ != "ScalarKind":
             raise ConflictError(f"a {self!r} and {other.kind!r}")
         return other.kind.join(other.aval, LeafType(aval, self))
@@ -90,7 +89,7 @@ def _delegate_unary(name: str):
     return operate
 
 
-class Number(Handle):
+class Number(WithoutValue, Handle):
     """A traced Python number; immutable.
 
     Attributes:
@@ -135,21 +134,8 @@ class Number(Handle):
     def as_predicate(self):
         return self.read() if self.python_type is bool else lax.ne(self.read(), self.dtype.type(0))
 
-    def mark_shared(self) -> None:
+    def mark_shared(self, alias=None) -> None:
         """Nothing: it never changes."""
-
-    # -- what Python cannot have -----------------------------------------------------------------------------
-    __bool__ = refuse("bool(x)")
-    __int__ = __index__ = refuse("int(x)")
-    __float__ = refuse("float(x)")
-    __complex__ = refuse("complex(x)")
-    __hash__ = refuse("hash(x)")
-    __array__ = refuse("np.array(x)")
-
-    def __format__(self, spec: str) -> str:
-        raise needs_value(self, "str(x)")
-
-    __str__ = refuse("str(x)")
 
     def __repr__(self) -> str:
         return f"Traced<{self.python_type.__name__}>"

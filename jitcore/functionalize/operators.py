@@ -34,6 +34,19 @@ def refuse(wanted: str):
     return method
 
 
+class WithoutValue:
+    """What Python cannot have of a traced value. Raises: NeedsValue."""
+
+    __slots__ = ()
+    __bool__ = refuse("bool(x)")
+    __int__ = __index__ = refuse("int(x)")
+    __float__ = refuse("float(x)")
+    __complex__ = refuse("complex(x)")
+    __hash__ = refuse("hash(x)")  # type: ignore[assignment]
+    __array__ = refuse("np.array(x)")
+    __str__ = __format__ = refuse("str(x)")
+
+
 def apply_operator(name: str, x: Any, y: Any):
     """What NumPy computes for `x op y` with an array or scalar among the operands."""
     from jitcore.functionalize.ufuncs import apply_power, apply_ufunc

@@ -16,7 +16,7 @@ from jitcore.core.aval import ShapedArray
 from jitcore.functionalize.arithmetic import fail
 from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.numbers import Number
-from jitcore.rewriter.handles import Handle, current
+from jitcore.rewriter.handles import CompoundHandle, Handle, current
 
 #: Dtypes that handles have.
 SUPPORTED = frozenset(dtypes.SUPPORTED) - {dtypes.bfloat16}
@@ -44,6 +44,8 @@ def promotion_type(x: Any) -> Any:
         if isinstance(x, bool):
             return dtypes.bool_
         return next(kind for kind in (int, float, complex) if isinstance(x, kind))
+    if isinstance(x, CompoundHandle) and not hasattr(type(x), "dtype"):
+        raise not_traceable("a number whose type depends on a traced value is used here")
     return check_dtype(x.dtype)
 
 
@@ -69,7 +71,8 @@ def as_operand(x: Any) -> Any:
     if isinstance(x, (Handle, np.generic, *_PYTHON)):
         return x
     if isinstance(x, (Array, list, tuple)):
-        from jitcore.functionalize.ndarray import new_array, stack_sequence
+        from jitcore.functionalize.ndarray import new_array
+        from jitcore.functionalize.sequences import stack_sequence
 
         return new_array(x) if isinstance(x, Array) else stack_sequence(x)
     raise not_traceable(f"an operand of type {type(x).__name__}")
@@ -144,7 +147,17 @@ def cast_raw(raw: Array, dtype: Any) -> Array:
         raw = lax.real(raw)
     if dtype.kind == "b":
         return lax.ne(raw, raw.dtype.type(0))
+    if raw.dtype.kind == "f" and dtype in _WRAPPING:
+        raw = lax.convert_element_type.primitive.bind(raw, new_dtype=_WRAPPING[dtype], weak_type=False)
     return lax.convert_element_type.primitive.bind(raw, new_dtype=dtype, weak_type=False)
+
+
+#: Small integers keep the low bits of a float that they do not hold, as NumPy's loops do: what the float is
+#: converted to first.
+_WRAPPING = {
+    **dict.fromkeys((dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16), dtypes.int32),
+    dtypes.uint32: dtypes.int64,
+}
 
 
 def check_aval(raw: Array) -> Array:

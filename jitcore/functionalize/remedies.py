@@ -115,6 +115,11 @@ _ROWS = (
         "use the counter as index or number only, and keep the type of each variable in all iterations",
     ),
     Remedy(
+        r"whose type depends|type that a number may have|an int on one way only",
+        "Which type the number has depends on the way that was taken.",
+        "give it one type from the beginning: 0.0 for 0, np.float64(0) where x[i] may take its place",
+    ),
+    Remedy(
         r"a choice between|a comparison of a traced array with",
         "A variable has one type in a program.",
         "give both the same type and shape: 0.0 for 0, x.astype(float), np.nan for None",
@@ -137,9 +142,14 @@ _ROWS = (
     Remedy(r"complex numbers lose", "NumPy warns of that in each call.", "take z.real"),
     # -- arrays ----------------------------------------------------------------------------------------------
     Remedy(
-        r"may share memory|share memory|strides of an array",
+        r"may share memory|share memory|strides of an array|layout is not known|sliding windows that",
         _MEMORY,
         "work on a copy, x = x.copy(), and do not write through the other name",
+    ),
+    Remedy(
+        r"two arrays are one object",
+        "Which of two names of one memory a variable is depends on a traced value.",
+        "compare what the arrays hold, or a flag that is set where the variable is",
     ),
     Remedy(
         r"an index|a store|picks",
@@ -162,6 +172,11 @@ _ROWS = (
         _SHAPE,
         "reduce it at once (x[mask].sum()), store it into an array of known shape (y[:n] = x[:n]), or keep "
         "the shape with np.where(mask, x, 0)",
+    ),
+    Remedy(
+        r"^view\(\)|bytes as bools|bytes into an array of bools",
+        "Bools of a program are 0 or 1, and its arrays are plain ones.",
+        "write x != 0 for bytes, and np.asarray(x) for an array of another class",
     ),
     Remedy(
         r"reshape|ravel|a new shape",

@@ -5,19 +5,21 @@ In: Arrays without axes. Out: `Scalar`s: immutable, of a strong dtype, with the 
 
 from __future__ import annotations
 
+import operator as python_operators
+from collections.abc import Callable
+
 import numpy as np
 
 from jitcore import lax
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray
-from jitcore.functionalize.errors import needs_value
-from jitcore.functionalize.numbers import NumberKind
-from jitcore.functionalize.operators import install_operators, refuse
+from jitcore.functionalize.numbers import Number, NumberKind
+from jitcore.functionalize.operators import WithoutValue, install_operators, refuse
 from jitcore.rewriter.handles import ConflictError, Handle, Kind, LeafType
 
 
 class ScalarKind(Kind):
-    """What a carried NumPy scalar is. A Python number whose kind is not above its dtype's becomes one."""
+    """What a carried NumPy scalar is. Where it may be a Python number too, its kind is carried (`mixed`)."""
 
     __slots__ = ()
 
@@ -32,8 +34,6 @@ class ScalarKind(Kind):
 
     def join(self, aval: ShapedArray, other: LeafType) -> LeafType:
         if type(other.kind) is NumberKind:
-            if np.result_type(aval.dtype, other.kind.python_type(0)) == aval.dtype:
-                return LeafType(aval, self)
             raise ConflictError(f"a {self!r} of {aval.dtype} and a {other.kind!r}")
         if type(other.kind) is not ScalarKind or other.aval != aval:
             raise ConflictError(f"a {self!r} of {aval.dtype} and {other.kind!r} {other.aval}")
@@ -46,7 +46,7 @@ class ScalarKind(Kind):
 SCALAR = ScalarKind()
 
 
-class Scalar(Handle):
+class Scalar(WithoutValue, Handle):
     """A traced NumPy scalar; immutable."""
 
     __slots__ = ("_raw",)
@@ -77,21 +77,10 @@ class Scalar(Handle):
     def as_predicate(self):
         return self._raw if self.dtype == np.bool_ else lax.ne(self._raw, self.dtype.type(0))
 
-    def mark_shared(self) -> None:
+    def mark_shared(self, alias=None) -> None:
         """Nothing: it never changes."""
 
-    # -- what Python cannot have -----------------------------------------------------------------------------
-    __bool__ = refuse("bool(x)")
-    __int__ = __index__ = refuse("int(x)")
-    __float__ = refuse("float(x)")
-    __complex__ = refuse("complex(x)")
-    __hash__ = refuse("hash(x)")
-    __array__ = refuse("np.array(x)")
-    __str__ = refuse("str(x)")
     tobytes = refuse("its value")
-
-    def __format__(self, spec: str) -> str:
-        raise needs_value(self, "str(x)")
 
     def __repr__(self) -> str:
         return f"Traced<np.{self.dtype}>"
@@ -169,3 +158,22 @@ class Scalar(Handle):
 
 
 install_operators(Scalar)
+
+
+def _define_behind_complex(name: str) -> Callable:
+    """A swapped operator. A Python complex number takes an `np.float64` for the float that it is too, so that
+    the result is Python's."""
+    operate = getattr(Scalar, f"__r{name}__")
+
+    def operate_swapped(self, other):
+        kind = other.python_type if isinstance(other, Number) else type(other)
+        if kind is not complex or self.dtype != np.float64:
+            return operate(self, other)
+        return getattr(python_operators, name)(other, self.item())
+
+    operate_swapped.__name__ = f"__r{name}__"
+    return operate_swapped
+
+
+for _name in ("add", "sub", "mul", "truediv", "pow"):
+    setattr(Scalar, f"__r{_name}__", _define_behind_complex(_name))

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from jitcore import lax
 from jitcore.array import Array
 from jitcore.core.trace import Trace, context
 from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.views import is_same_view, read_steps, write_steps
 from jitcore.functionalize.visibility import is_visible
-from jitcore.rewriter.handles import LeafType
+from jitcore.rewriter.handles import Alias, Handle, LeafType, current
 from jitcore.rewriter.journal import Location, record
+from jitcore.rewriter.values import Poison
 
 
 class Store(NamedTuple):
@@ -34,7 +36,8 @@ class Storage:
         value: what it holds now; never weakly typed.
         trace: the trace that was current when it was made.
         source: which of the caller's arrays it is, or None.
-        is_shared: whether it may share memory with another array in a way that is not known.
+        is_shared: whether it may share memory with another array; aliases: when, and with which, or None
+            where that is not known.
         is_c_order: whether the memory that it stands for is C-contiguous, so that reshaping gives views.
         is_read_only: whether NumPy's array is not writeable.
         last_store: the last one; it tells what a part holds as long as its `after` is the value.
@@ -42,12 +45,13 @@ class Storage:
         stores: by the id of what the storage held behind them.
     """
 
-    __slots__ = ("value", "trace", "source", "is_shared", "is_c_order", "is_read_only", "last_store",
-                 "is_observed", "stores")  # fmt: skip
+    __slots__ = ("value", "trace", "source", "is_shared", "aliases", "is_c_order", "is_read_only",
+                 "last_store", "is_observed", "stores")  # fmt: skip
 
     def __init__(self, value: Array, source: Any = None, *, is_c_order: bool = True, is_read_only=False):
         self.value, self.trace, self.source = value, context.trace, source
         self.is_shared, self.is_c_order, self.is_read_only = False, is_c_order, is_read_only
+        self.aliases: tuple[Alias, ...] | None = ()
         self.last_store: Store | None = None
         self.is_observed = False
         self.stores: dict[int, Store] = {}
@@ -56,15 +60,63 @@ class Storage:
     def shape(self) -> tuple:
         return self.value.shape
 
+    @property
+    def location(self) -> StorageLocation:
+        return StorageLocation(self)
+
     def write(self, value: Array) -> None:
         """Raises: NotTraceable where other arrays may have to change too."""
         if self.is_read_only:
             raise ValueError("assignment destination is read-only")
-        if self.is_shared:
+        if self.is_shared and not self._fail_if_alias():
             raise not_traceable("an array is written that may share memory with another one")
         if value is not self.value:
             record(StorageLocation(self))
             self.value = value
+
+    def mark_shared(self, alias: Alias | None) -> None:
+        self.is_shared = True
+        self.aliases = None if alias is None or self.aliases is None else (*self.aliases, alias)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether it is in C order, writeable, and known to be no other array's memory."""
+        return self.is_c_order and not self.is_read_only and not self.is_shared
+
+    @property
+    def may_be_other(self) -> bool:
+        """Whether it may share memory with another storage. Raises: while that is carried by a loop."""
+        if isinstance(self.value, Poison):
+            self.value.raise_reason()
+        return self.is_shared
+
+    def find_object(self, one: Handle, other: Handle) -> Any:
+        """Whether two handles, this memory's and another array's, are one object of Python's.
+
+        Raises: NotTraceable where that is not known."""
+        if not self.may_be_other and not other.memory.may_be_other:
+            return False
+        for handle in (one, other):
+            aliases = handle.memory.aliases
+            if aliases is None or not all(is_visible(alias.predicate) for alias in aliases):
+                raise not_traceable("`is` of an array that may share memory with another one")
+        found: Any = False
+        for first in (Alias(True, one), *self.aliases):
+            for second in (Alias(True, other), *other.memory.aliases):
+                if first.handle is not None and first.handle is second.handle:
+                    found = _either(found, _both(first.predicate, second.predicate))
+        return found
+
+    def _fail_if_alias(self) -> bool:
+        """Leaves the call to plain Python where this memory is another array's after all. False where that
+        is not known, or is to be expected."""
+        if current.mode is None or self.aliases is None:
+            return False
+        if not all(alias.is_rare and is_visible(alias.predicate) for alias in self.aliases):
+            return False
+        for alias in self.aliases:
+            current.mode.fail(alias.predicate, ValueError("an array has a second name"))
+        return True
 
     def note_store(self, before: Array, steps: tuple, value: Array) -> None:
         """Remembers which part the store that was just made replaced, of which contents."""
@@ -85,6 +137,18 @@ class Storage:
         return found[::-1]
 
 
+def _both(one: Any, other: Any) -> Any:
+    if one is True or other is True:
+        return other if one is True else one
+    return lax.bitwise_and(one, other)
+
+
+def _either(one: Any, other: Any) -> Any:
+    if one is False or other is True:
+        return other
+    return True if one is True else lax.bitwise_or(one, other)
+
+
 _MAX_STORES, _MAX_PARTS = 256, 4
 
 
@@ -94,7 +158,8 @@ class StorageLocation(Location):
     name = "array contents"
 
     def __init__(self, storage: Storage):
-        self.storage, self.key = storage, ("storage", id(storage))
+        self.storage = self.memory = storage
+        self.key = "storage", id(storage)
 
     def read(self) -> Array:
         return self.storage.value

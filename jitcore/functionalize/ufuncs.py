@@ -18,6 +18,7 @@ from jitcore.array import Array
 from jitcore.functionalize import tables
 from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.kernels import KERNELS
+from jitcore.functionalize.mixed import distribute, find_mixed, see_through_ufunc
 from jitcore.functionalize.ndarray import NDArray, new_array, unwrap_array, wrap_result
 from jitcore.functionalize.numbers import Number
 from jitcore.functionalize.operators import OPERATORS
@@ -46,11 +47,26 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence, kwargs: dict) ->
     values = (*inputs, *_as_tuple(kwargs.get("out")), kwargs.get("where"))
     if any(getattr(x, "is_partial", False) for x in values):
         return tables.find_hook("apply_ufunc", "an operand")(ufunc, method, tuple(inputs), kwargs)
+    if find_mixed(inputs) is not None:
+        return _apply_to_mixed(ufunc, method, inputs, kwargs)
     if method != "__call__":
         from jitcore.functionalize.ufunc_methods import METHODS
 
         return METHODS[method](ufunc, *inputs, **kwargs)
     return _call(ufunc, list(map(as_operand, inputs)), **kwargs)
+
+
+def _apply_to_mixed(ufunc: np.ufunc, method: str, inputs: Sequence, kwargs: dict) -> Any:
+    """As `apply_ufunc` for operands whose types depend on the way that was taken."""
+    wide = None
+    if method == "__call__" and not {"dtype", "signature"} & kwargs.keys():
+        resolve = lambda given: _resolve(ufunc, tuple(map(promotion_type, given)), None, None, "same_kind")  # noqa: E731
+        wide = see_through_ufunc(ufunc, list(map(as_operand, inputs)), resolve)
+    if wide is not None:
+        return apply_ufunc(ufunc, method, wide, kwargs)
+    if any(isinstance(x, NDArray) for x in _as_tuple(kwargs.get("out"))) or method == "at":
+        raise not_traceable("an array is changed by a number whose type depends on a traced value")
+    return distribute(lambda *given: getattr(ufunc, method)(*given, **kwargs), *inputs)
 
 
 def _as_tuple(out: Any) -> tuple:

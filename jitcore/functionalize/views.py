@@ -16,6 +16,7 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray
+from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.numbers import Number, form_of
 
 
@@ -35,6 +36,14 @@ class Step:
     def list_values(self) -> list:
         """The traced numbers that the step depends on."""
         return []
+
+    def dtype_of(self, dtype: np.dtype) -> np.dtype:
+        """The dtype of what it gives."""
+        return dtype
+
+    def find_strides(self, strides: tuple) -> tuple | None:
+        """Strides of what it gives, in elements of that; None where they are not known."""
+        raise NotImplementedError
 
 
 class Axis(NamedTuple):
@@ -69,6 +78,10 @@ class Window(Step):
 
     def list_values(self) -> list:
         return [axis.start for axis in self.axes if isinstance(axis.start, Number)]
+
+    def find_strides(self, strides):
+        scaled = [stride * axis.step for stride, axis in zip(strides, self.axes)]
+        return tuple([0 if dim is None else scaled[dim] for dim in self.dims])
 
     def is_same(self, other: Step) -> bool:
         if not isinstance(other, Window) or (self.base, self.dims) != (other.base, other.dims):
@@ -209,20 +222,29 @@ class Reshape(Step):
     def write(self, raw, value):
         return lax.reshape(value, self.base)
 
+    def find_strides(self, strides):
+        return reshape_strides(self.base, strides, self.shape)
+
     def is_same(self, other):
         return isinstance(other, Reshape) and (self.base, self.shape) == (other.base, other.shape)
 
 
 class Broadcast(Step):
-    """Axes repeated; read-only."""
+    """Axes repeated; read-only, unless NumPy only warns of stores."""
 
-    is_read_only = True
-
-    def __init__(self, base: tuple, shape: tuple):
-        self.base, self.shape = base, shape
+    def __init__(self, base: tuple, shape: tuple, *, is_read_only: bool = True):
+        self.base, self.shape, self.is_read_only = base, shape, is_read_only
 
     def read(self, raw):
         return broadcast_raw(raw, self.shape)
+
+    def write(self, raw, value):
+        raise not_traceable("a store into an array whose elements share memory")
+
+    def find_strides(self, strides):
+        missing = len(self.shape) - len(self.base)
+        own, base = (0,) * missing + strides, (1,) * missing + self.base
+        return tuple([0 if old != new else s for s, old, new in zip(own, base, self.shape)])
 
     def is_same(self, other):
         return isinstance(other, Broadcast) and (self.base, self.shape) == (other.base, other.shape)
@@ -239,6 +261,9 @@ class Diagonal(Step):
 
     def is_same(self, other):
         return isinstance(other, Diagonal) and (self.base, self.offset) == (other.base, other.offset)
+
+    def find_strides(self, strides):
+        return (*strides[:-2], strides[-2] + strides[-1])
 
     def read(self, raw):
         from jitcore.numpy import diagonal
@@ -266,6 +291,12 @@ class Part(Step):
 
     def is_same(self, other):
         return isinstance(other, Part) and self.is_real == other.is_real
+
+    def dtype_of(self, dtype):
+        return np.empty(0, dtype).real.dtype
+
+    def find_strides(self, strides):
+        return tuple([2 * s for s in strides])
 
     def read(self, raw):
         return lax.real(raw) if self.is_real else lax.imag(raw)
@@ -309,19 +340,7 @@ def find_strides(shape: tuple, steps: Steps) -> tuple | None:
     """Strides in elements of a view of C-contiguous memory; None where they are not known."""
     strides: tuple | None = c_strides(shape)
     for step in steps:
-        if isinstance(step, Window):
-            scaled = [stride * axis.step for stride, axis in zip(strides, step.axes)]
-            strides = tuple([0 if dim is None else scaled[dim] for dim in step.dims])
-        elif isinstance(step, Reshape):
-            strides = reshape_strides(step.base, strides, step.shape)
-        elif isinstance(step, Broadcast):
-            own = (0,) * (len(step.shape) - len(step.base)) + strides
-            base = (1,) * (len(step.shape) - len(step.base)) + step.base
-            strides = tuple([0 if old != new else s for s, old, new in zip(own, base, step.shape)])
-        elif isinstance(step, Diagonal):
-            strides = (*strides[:-2], strides[-2] + strides[-1])
-        elif isinstance(step, Part):
-            strides = tuple([2 * s for s in strides])
+        strides = step.find_strides(strides)
         if strides is None:
             return None
     return strides

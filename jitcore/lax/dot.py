@@ -22,8 +22,9 @@ from jitcore.lax.elementwise import convert_element_type
 from jitcore.lax.reduce import is_half
 from jitcore.lax.shape import invert_permutation, transpose
 from jitcore.transforms.batch_rules import shift
-from jitcore.transforms.batching import move_axis
+from jitcore.transforms.batching import batch_values, move_axis
 from jitcore.transforms.derivative_rules import jvp_multilinear
+from jitcore.transforms.tangents import add_derivatives, instantiate
 from jitcore.transforms.transpose import is_linear
 
 
@@ -133,21 +134,42 @@ def _dot_general(lhs, rhs, *, dimension_numbers, precision=None, preferred_eleme
     return matrix_product(left, right).reshape(shape).astype(out_dtype, copy=False)
 
 
-# Multiply-adds of complex numbers that take as long as a call of BLAS.
-_LIBRARY_WORK = 32768
+# Multiply-adds of complex numbers that take as long as a call of a routine.
+_CALL_WORK = 4096
+# Rows of so few elements are written out: reading and writing is most of the work, and loops fuse.
+_FEW = 8
+
+
+def _is_few(extents: Sequence) -> bool:
+    count = product(extents)
+    return isinstance(count, int) and 0 < count <= _FEW
+
+
+def prefers_loops(lhs_shape, rhs_shape, dimension_numbers) -> bool:
+    """Whether loops suit a product of complex numbers: a small one, sums of few terms, a matrix times a
+    vector, and few rows times a matrix whose rows lie along memory."""
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    rows = [lhs_shape[dim] for dim in free_dims(len(lhs_shape), lhs_contract, lhs_batch)]
+    columns = free_dims(len(rhs_shape), rhs_contract, rhs_batch)
+    steps = [rhs_shape[dim] for dim in rhs_contract]
+    work = product((*rows, *steps, *(rhs_shape[dim] for dim in columns)))
+    if not isinstance(work, int):
+        return False
+    lies_along = not columns or all(dim < columns[0] for dim in rhs_contract)
+    is_vector = product(rhs_shape[dim] for dim in columns) == 1
+    return work < _CALL_WORK or _is_few(steps) or is_vector or lies_along and _is_few(rows)
 
 
 def _prefers_library(lhs, rhs, *, dimension_numbers, **_) -> bool:
-    """Whether BLAS beats loops: for complex numbers, which few processors have instructions for."""
-    if not dtypes.is_complex(lhs.dtype):
-        return False
-    (_, rhs_contract), (_, rhs_batch) = dimension_numbers
-    work = product((*lhs.shape, *_extents(rhs, free_dims(len(rhs.shape), rhs_contract, rhs_batch))))
-    return not isinstance(work, int) or work > _LIBRARY_WORK
+    """Whether BLAS beats loops: for complex numbers, where a backend has no routine of its own."""
+    return dtypes.is_complex(lhs.dtype) and not prefers_loops(lhs.shape, rhs.shape, dimension_numbers)
 
 
 def _lower_dot_general(builder, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None):
-    """The plain sum of products, for small operands, integers, and loops."""
+    """The plain sum of products, for small operands, integers, and loops.
+
+    An operand that meets a few rows of a few elements is computed where it is read: these rows go side by
+    side, so that each element is computed once."""
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     out_dtype = np.dtype(preferred_element_type or dtypes.result_type(lhs.dtype, rhs.dtype))
     work = accumulation_dtype(lhs.dtype, rhs.dtype, out_dtype)
@@ -163,20 +185,26 @@ def _lower_dot_general(builder, lhs, rhs, *, dimension_numbers, precision=None, 
     first_rhs = len(lhs_batch) + len(lhs_free)
     first_sum = first_rhs + len(rhs_free)
 
-    def spread(value, batch, free, contract, first_free):
+    is_short = _is_few(groups[3])
+    is_thin = [is_short and _is_few(free) for free in groups[1:3]]
+
+    def spread(value, batch, free, contract, first_free, is_once):
         dims = {dim: position for position, dim in enumerate(batch)}
         dims |= {dim: first_free + position for position, dim in enumerate(free)}
         dims |= {dim: first_sum + position for position, dim in enumerate(contract)}
-        stored = builder.store(builder.convert(value, work))
+        read = builder.convert(value, work)
+        read = read if is_once else builder.store(read)
         return builder.view(
-            stored, shape, lambda index: tuple(index[dims[dim]] for dim in range(len(value.shape)))
+            read, shape, lambda index: tuple(index[dims[dim]] for dim in range(len(value.shape)))
         )
 
-    left = spread(lhs, lhs_batch, lhs_free, lhs_contract, len(lhs_batch))
-    right = spread(rhs, rhs_batch, rhs_free, rhs_contract, first_rhs)
+    left_once, right_once = (is_thin[k] and not is_thin[1 - k] for k in (1, 0))
+    left = spread(lhs, lhs_batch, lhs_free, lhs_contract, len(lhs_batch), left_once)
+    right = spread(rhs, rhs_batch, rhs_free, rhs_contract, first_rhs, right_once)
     products = builder.map("mul", left, right)
     total = builder.reduce("add", products, range(first_sum, len(shape)))
-    return total if work == out_dtype else builder.convert(builder.store(total), out_dtype)
+    has_producer = left_once and left.work > 0 or right_once and right.work > 0
+    return builder.convert(builder.store(total) if has_producer or work != out_dtype else total, out_dtype)
 
 
 def _batch_dot_general(primitive, axis, values, batched, *, dimension_numbers, **params):
@@ -247,6 +275,66 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
     preferred = None if preferred_element_type is None else dtypes.canonicalize(preferred_element_type)
     return dot_general.primitive.bind(lhs, rhs, dimension_numbers=dims, precision=precision,
                                       preferred_element_type=preferred)  # fmt: skip
+
+
+# Bytes of a matrix from which on one sweep beats two, and of a row: some rows, and sums for its columns, stay
+# in a second-level cache.
+_SWEPT_BYTES, _SWEPT_ROW_BYTES = 1 << 15, (128, 256 << 10)
+# Threads share stretches of rows: so many rows make enough of them, and for smaller matrices few do.
+_SWEPT_ROWS, _SHARED_BYTES = 512, 4 << 20
+
+
+def is_worth_sweep(shape: Sequence, dtype) -> bool:
+    """Whether a matrix, rows along memory, is so large that products of it are made in one sweep."""
+    if len(shape) != 2 or not all(isinstance(extent, int) for extent in shape):
+        return False
+    row_bytes, (least, most) = shape[1] * dtype.itemsize, _SWEPT_ROW_BYTES
+    size = shape[0] * row_bytes
+    has_stretches = shape[0] >= _SWEPT_ROWS or size <= _SHARED_BYTES
+    return least <= row_bytes <= most and size >= _SWEPT_BYTES and has_stretches
+
+
+def _two_sided_dot(matrix, right, left=None):
+    product = matrix @ right
+    return [product, (product if left is None else left) @ matrix]
+
+
+def _two_sided_dot_aval(matrix: ShapedArray, right: ShapedArray, left: ShapedArray | None = None) -> list:
+    fits = right.shape == matrix.shape[1:] and (left is None or left.shape == matrix.shape[:1])
+    if matrix.ndim != 2 or not fits:
+        raise TypeError("two_sided_dot requires a matrix, a vector for its columns and one for its rows.")
+    return [ShapedArray((extent,), matrix.dtype) for extent in matrix.shape]
+
+
+def _lower_two_sided_dot(builder, matrix, right, left=None):
+    product = _lower_dot_general(builder, matrix, right, dimension_numbers=(((1,), (0,)), ((), ())))
+    left = builder.store(product) if left is None else left
+    return [product, _lower_dot_general(builder, left, matrix, dimension_numbers=(((0,), (0,)), ((), ())))]
+
+
+def _jvp_two_sided_dot(primitive, primals, tangents):
+    matrix, right, *left = primals
+    d_matrix, d_right, *d_left = map(instantiate, tangents)
+    product, total = primitive.bind(*primals)
+    d_product = add_derivatives(dot(d_matrix, right), dot(matrix, d_right))
+    left, d_left = (left[0], d_left[0]) if left else (product, d_product)
+    return [product, total], [d_product, add_derivatives(dot(d_left, matrix), dot(left, d_matrix))]
+
+
+def _batch_two_sided_dot(primitive, axis, values, batched):
+    matrix, right, *left = batch_values(axis, values, batched)
+    along = (0,), (0,)
+    product = dot_general(matrix, right, (((2,), (1,)), along))
+    return [product, dot_general(left[0] if left else product, matrix, (((1,), (1,)), along))]
+
+
+@define("two_sided_dot", impl=_two_sided_dot, aval=_two_sided_dot_aval, jvp=_jvp_two_sided_dot,
+        batch=_batch_two_sided_dot, lower=_lower_two_sided_dot, multiple_results=True)  # fmt: skip
+def two_sided_dot(matrix, right, left=None) -> list[Array]:
+    """`[matrix @ right, left @ matrix]`, the matrix being read once; `left` may be `matrix @ right`: None.
+
+    Made of products by the pass `sweeps`, after differentiation. Raises: TypeError for other shapes."""
+    return two_sided_dot.primitive.bind(matrix, right, *([] if left is None else [left]))
 
 
 def dot(lhs, rhs, *, dimension_numbers=None, precision=None, preferred_element_type=None) -> Array:

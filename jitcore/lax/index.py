@@ -90,28 +90,27 @@ def _lower_slice(builder, x, *, start_indices, limit_indices, strides):
     )
 
 
-def _clamped_starts(builder, starts, extents, sizes) -> list:
+def _clamped_starts(builder, starts, extents, sizes, in_bounds) -> list:
     """Start positions as indices that keep a window of `sizes` inside `extents`."""
-    return [builder.dynamic_index(start.at(()), 0, extent - size)
-            for start, extent, size in zip(starts, extents, sizes)]  # fmt: skip
+    return [builder.raw_index(start.at(())) if is_inside else builder.dynamic_index(
+            start.at(()), 0, extent - size) for start, extent, size, is_inside in zip(
+            starts, extents, sizes, in_bounds or (False,) * len(extents))]  # fmt: skip
 
 
-def _lower_dynamic_slice(builder, x, *starts, slice_sizes):
+def _lower_dynamic_slice(builder, x, *starts, slice_sizes, in_bounds=None):
     starts = list(map(builder.store, starts))
 
     def place(index):
-        return tuple(
-            i + start for i, start in zip(index, _clamped_starts(builder, starts, x.shape, slice_sizes))
-        )
+        begin = _clamped_starts(builder, starts, x.shape, slice_sizes, in_bounds)
+        return tuple(i + start for i, start in zip(index, begin))
 
     return builder.view(x, slice_sizes, place, starts)
 
 
-def _lower_dynamic_update_slice(builder, x, update, *starts):
+def _lower_dynamic_update_slice(builder, x, update, *starts, in_bounds=None):
     def place(index):
-        return tuple(
-            i + start for i, start in zip(index, _clamped_starts(builder, starts, x.shape, update.shape))
-        )
+        begin = _clamped_starts(builder, starts, x.shape, update.shape, in_bounds)
+        return tuple(i + start for i, start in zip(index, begin))
 
     return builder.regions(x.shape, x.dtype, x, [builder.region(update, place)])
 
@@ -193,7 +192,7 @@ def _check_start_indices(name: str, x: ShapedArray, indices: Sequence[ShapedArra
         )
 
 
-def _dynamic_slice_aval(x: ShapedArray, *indices: ShapedArray, slice_sizes) -> ShapedArray:
+def _dynamic_slice_aval(x: ShapedArray, *indices: ShapedArray, slice_sizes, in_bounds=None) -> ShapedArray:
     if len(slice_sizes) != x.ndim:
         raise TypeError("slice slice_sizes must have one entry for each dimension of the operand, "
                         f"got slice_sizes {slice_sizes} for operand shape {x.shape}.")  # fmt: skip
@@ -205,6 +204,13 @@ def _dynamic_slice_aval(x: ShapedArray, *indices: ShapedArray, slice_sizes) -> S
 def _clamped_window(shape, indices, sizes) -> tuple:
     starts = [max(0, min(int(index), extent - size)) for index, extent, size in zip(indices, shape, sizes)]
     return tuple(_python_slice(start, start + size) for start, size in zip(starts, sizes))
+
+
+# in_bounds: what the compiler found out (`passes.intervals`): for each axis, whether the slice lies inside
+# along it without being shifted. It is no part of what is traced, and rules other than of lowering drop it:
+# where a batch shares a loop or a branch, it need not hold for every element.
+def _dynamic_slice(x, *indices, slice_sizes, in_bounds=None):
+    return x[_clamped_window(x.shape, indices, slice_sizes)]
 
 
 # What a gather or scatter needs besides to act as a dynamic slice or its update.
@@ -223,7 +229,7 @@ def _first_start(starts):
     return np.zeros((), dtype)[()]
 
 
-def _batch_dynamic_slice(primitive, axis, values, batched, *, slice_sizes):
+def _batch_dynamic_slice(primitive, axis, values, batched, *, slice_sizes, in_bounds=None):
     (x, *starts), (x_batched, *start_flags) = values, batched
     if not any(start_flags):
         return primitive.bind(x, _first_start(starts), *starts, slice_sizes=(axis.size, *slice_sizes))
@@ -234,13 +240,13 @@ def _batch_dynamic_slice(primitive, axis, values, batched, *, slice_sizes):
         **_AT_CLAMPED_STARTS)  # fmt: skip
 
 
-def _transpose_dynamic_slice(ct, x, *starts, slice_sizes):
+def _transpose_dynamic_slice(ct, x, *starts, slice_sizes, in_bounds=None):
     return dynamic_update_slice.primitive.bind(fill(x.aval, 0), ct, *starts)
 
 
 @define(
     "dynamic_slice",
-    impl=own_result(lambda x, *indices, slice_sizes: x[_clamped_window(x.shape, indices, slice_sizes)]),
+    impl=own_result(_dynamic_slice),
     aval=_dynamic_slice_aval,
     jvp=jvp_linear(0),
     transpose=transpose_unary(_transpose_dynamic_slice),
@@ -263,7 +269,9 @@ def dynamic_slice(
     return dynamic_slice.primitive.bind(operand, *indices, slice_sizes=canonicalize_shape(slice_sizes))
 
 
-def _dynamic_update_slice_aval(x: ShapedArray, update: ShapedArray, *indices: ShapedArray) -> ShapedArray:
+def _dynamic_update_slice_aval(
+    x: ShapedArray, update: ShapedArray, *indices: ShapedArray, in_bounds=None
+) -> ShapedArray:
     if x.ndim != update.ndim:
         raise TypeError("dynamic_update_slice update must have the same rank as operand, "
                         f"got update shape {update.shape} for operand shape {x.shape}.")  # fmt: skip
@@ -277,13 +285,13 @@ def _dynamic_update_slice_aval(x: ShapedArray, update: ShapedArray, *indices: Sh
     return x.update(weak_type=x.weak_type and update.weak_type)
 
 
-def _dynamic_update_slice(x, update, *indices):
+def _dynamic_update_slice(x, update, *indices, in_bounds=None):
     out = x.copy()
     out[_clamped_window(x.shape, indices, update.shape)] = update
     return out
 
 
-def _batch_dynamic_update_slice(primitive, axis, values, batched):
+def _batch_dynamic_update_slice(primitive, axis, values, batched, *, in_bounds=None):
     (x, update, *starts), start_flags = values, batched[2:]
     x, update = batch_values(axis, [x, update], batched[:2])
     if not any(start_flags):
@@ -294,7 +302,7 @@ def _batch_dynamic_update_slice(primitive, axis, values, batched):
         dimension_numbers=ScatterDimensionNumbers(dims, (), dims), **_AT_CLAMPED_STARTS)  # fmt: skip
 
 
-def _transpose_dynamic_update_slice(primitive, ct, operands):
+def _transpose_dynamic_update_slice(primitive, ct, operands, *, in_bounds=None):
     x, update, *starts = operands
     aval = update.aval if is_linear(update) else aval_of(update)
     x_ct = primitive.bind(ct, fill(aval, 0), *starts) if is_linear(x) else None

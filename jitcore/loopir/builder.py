@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.loopir.expr import OP_COST, Expr, Graph
-from jitcore.loopir.index import ZERO, Dynamic, Index, constant, delinearize, linearize
-from jitcore.loopir.values import Computed, Reduction, Region, Regions, Running, Scalar, Value
+from jitcore.loopir.expr import COMPLEX_COST, OP_COST, Expr, Graph
+from jitcore.loopir.index import ZERO, Dynamic, Index, RunTimeSize, constant, delinearize, linearize
+from jitcore.loopir.values import Computed, Packed, Reduction, Region, Regions, Running, Scalar, Value
 
 _HALF = (dtypes.float16, dtypes.bfloat16)
 # Elements of which each gets code of its own, in reductions and as rows of a reduction's result.
@@ -71,7 +71,8 @@ class Builder:
             def combine(*exprs):
                 return g.op(op, *exprs, dtype=dtype)
 
-        return self.pointwise(values, dtype, combine, OP_COST.get(op, 1))
+        cost = OP_COST.get(op, 1) if operand.kind != "c" else COMPLEX_COST.get(op, OP_COST.get(op, 1))
+        return self.pointwise(values, dtype, combine, cost)
 
     def convert(self, x: Value, dtype) -> Value:
         dtype = np.dtype(dtype)
@@ -165,10 +166,15 @@ class Builder:
 
     def raw_index(self, expr: Expr) -> Index:
         """An integer expression as an index that is known to be in range."""
+        if expr.op == "const":
+            return constant(int(expr.attr))
         return Index.of(Dynamic(self.graph.convert(expr, dtypes.int64)))
 
     def in_range(self, index: Index, extent) -> Expr:
         """Whether 0 <= index < extent."""
+        chosen = self._choice_outside(index, extent)
+        if chosen is not None:
+            return chosen
         g, dtype = self.graph, dtypes.uint64  # as unsigned numbers, negative ones are above every extent
         value = g.index(index)
         if len(index.terms) == 1 and isinstance(index.terms[0][0], Dynamic):
@@ -178,6 +184,21 @@ class Builder:
                 value, dtype = narrow, dtypes.uint32
         value, limit = (g.convert(x, dtype) for x in (value, g.index(constant(extent))))
         return g.op("lt", value, limit, dtype=dtypes.bool_)
+
+    def _choice_outside(self, index: Index, extent) -> Expr | None:
+        """Whether an index is in range that a mask sends to the end of the range: the mask, and whether it
+        was in range before. None for other indices."""
+        if len(index.terms) != 1 or not isinstance(index.terms[0][0], Dynamic):
+            return None
+        which = index.terms[0][0].expr
+        if index != Index.of(Dynamic(which)) or which.op != "select" or which.args[0].dtype != dtypes.bool_:
+            return None
+        mask, *sides = which.args
+        for number, side in enumerate(sides):
+            if _is_number(side, extent):
+                held = mask if number == 1 else self.graph.op("not", mask)
+                return self.all_of([held, self.in_range(self.raw_index(sides[1 - number]), extent)])
+        return None
 
     def all_of(self, conditions: Sequence[Expr]) -> Expr | None:
         result = None
@@ -252,6 +273,10 @@ class Builder:
     def running(self, op: str, x: Value, axis: int, reverse: bool) -> Value:
         return Running(op, x, axis, reverse)
 
+    def compress(self, x: Value, mask: Value) -> Value:
+        """Each row of x, along the last axis, begins with the elements where the mask holds."""
+        return x if is_few(x.shape[-1:]) and x.shape[-1] == 1 else Packed(x, mask)
+
     def regions(self, shape, dtype, base: Value | None, regions: list[Region]) -> Value:
         """`base` (or nothing) overwritten by regions in order."""
         return Regions(tuple(shape), dtype, base, regions)
@@ -275,6 +300,14 @@ class Builder:
 def is_few(extents: Sequence) -> bool:
     """Whether extents are known and their elements so few that code for each of them is short."""
     return all(isinstance(n, int) for n in extents) and 0 < math.prod(extents) <= MAX_FEW
+
+
+def _is_number(expr: Expr, extent) -> bool:
+    """Whether an expression is the number of an extent."""
+    if expr.op == "index" and not expr.attr.terms:
+        return isinstance(expr.attr.const, (int, RunTimeSize)) and isinstance(extent, int) and (
+            int(expr.attr.const) == extent)  # fmt: skip
+    return expr.op == "const" and expr.dtype.kind in "iu" and isinstance(extent, int) and expr.attr == extent
 
 
 def _is_short(expr: Expr) -> bool:

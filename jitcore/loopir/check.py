@@ -75,6 +75,8 @@ class _Checker:
                     self.check_expr(statement.mask, axes, results)
                     if statement.mask.dtype != dtypes.bool_:
                         raise LoopProgramError(f"the mask of a store to {statement.buffer!r} is not a bool")
+                elif statement.packed:
+                    raise LoopProgramError(f"a packed store to {statement.buffer!r} has no mask")
             elif isinstance(statement, Choice):
                 self.check_expr(statement.condition, axes, results)
                 for body in (statement.body, statement.other):

@@ -49,6 +49,8 @@ OP_COST = {
     "digamma": 40,
     "pow": 30,
 }
+# The same of complex numbers, where that is much more than of their parts.
+COMPLEX_COST = {"abs": 16, "div": 16}
 
 
 # Operations whose code is as good when it does not know a number: they are told larger ones at run time, as

@@ -252,6 +252,8 @@ def linearize(index: tuple[Index, ...], shape: tuple) -> Index:
 
 def delinearize(offset: Index, shape: tuple) -> tuple[Index, ...]:
     """The multi-index of a C-order offset."""
+    if any(isinstance(extent, int) and not extent for extent in shape):
+        return (ZERO,) * len(shape)  # there is no element
     index = []
     for extent in reversed(shape[1:]):
         index.append(offset.mod(extent))

@@ -20,14 +20,18 @@ class Store:
     """`buffer[offset] = value`, where `mask` (if any) holds. combine: None or the scalar op that merges old
     and new. in_order: lanes may store into one element, and do so one after the other.
     turns: (copies, distance) where the buffer holds copies of the elements so far apart, and an update may
-    change any of them: updates that follow each other take different ones."""
+    change any of them: updates that follow each other take different ones.
+    packed: in a `Reduce` over one axis, the values of the iterations where `mask` holds go side by side, from
+    `offset` on, in their order; the places up to the one of the iteration itself may take any value. It may
+    be the memory that the values are read from."""
 
-    __slots__ = ("buffer", "offset", "value", "mask", "combine", "in_order", "turns")
+    __slots__ = ("buffer", "offset", "value", "mask", "combine", "in_order", "turns", "packed")
 
     def __init__(self, buffer: Buffer, offset: Index, value: Expr, mask: Expr | None = None,
-                 combine: str | None = None, in_order: bool = False, turns: tuple | None = None):  # fmt: skip
+                 combine: str | None = None, in_order: bool = False, turns: tuple | None = None,
+                 packed: bool = False):  # fmt: skip
         self.buffer, self.offset, self.value, self.mask, self.combine = buffer, offset, value, mask, combine
-        self.in_order, self.turns = in_order, turns
+        self.in_order, self.turns, self.packed = in_order, turns, packed
 
 
 class Kernel:
@@ -41,15 +45,17 @@ class Kernel:
     is read lies along the one and some along the other; `vector` is the columns, and the body is stores.
     far: buffers that are read or updated at places found at run time, and too large for caches.
     others: axes beside `vector` whose iterations may run in lanes, of loops that stand side by side with its.
+    streams: buffers that are written past the caches: too large for them, and written from end to end.
     """
 
-    __slots__ = ("body", "vector", "parallel", "grain", "tile", "far", "others")
+    __slots__ = ("body", "vector", "parallel", "grain", "tile", "far", "others", "streams")
 
     def __init__(self, body: list, vector: Axis | None = None, parallel: bool = False, grain=1,
                  tile: tuple[Axis, Axis] | None = None, far: tuple[Buffer, ...] = (),
                  others: tuple[Axis, ...] = ()):  # fmt: skip
         self.body, self.vector, self.parallel, self.grain = body, vector, parallel, grain
         self.tile, self.far, self.others = tile, far, others
+        self.streams: tuple[Buffer, ...] = ()
 
 
 class Loop:
@@ -247,11 +253,23 @@ def format_program(program: Program, size_name: Callable = str) -> str:
     return "\n".join(lines)
 
 
+def format_kernel(kernel: Kernel, size_name: Callable, buffer_name: Callable, number_name: Callable) -> str:
+    """A kernel by itself. number_name: text of a constant. How far its outermost loop goes is not told."""
+    text = _Text(size_name, buffer_name, number_name)
+    text.whole = kernel.body[0].axis if isinstance(kernel.body[0], Loop) else None
+    return "\n".join(text.block([kernel], 0))
+
+
+def _describe_number(expr: Expr) -> str:
+    return f"{expr.attr!s}:{dtypes.SHORT_NAMES[expr.dtype]}"
+
+
 class _Text:
     """Renders statements; each expression is bound to a name where it is first needed."""
 
-    def __init__(self, size_name: Callable):
-        self.size = size_name
+    def __init__(self, size_name: Callable, buffer_name=repr, number_name=_describe_number):
+        self.size, self.place, self.number = size_name, buffer_name, number_name
+        self.whole: Axis | None = None  # whose extent is left out
         self.axes: dict[Axis, str] = {}
         self.names: dict[int, str] = {}
         self.count = 0
@@ -283,7 +301,7 @@ class _Text:
 
     def name(self, expr: Expr) -> str:
         if expr.op == "const":
-            return f"{expr.attr!s}:{dtypes.SHORT_NAMES[expr.dtype]}"
+            return self.number(expr)
         if expr.op == "result":
             return repr(expr.attr)
         return self.names.get(id(expr), "?")
@@ -296,7 +314,7 @@ class _Text:
             name = self.names[id(node)] = f"t{self.count}"
             self.count += 1
             if node.op == "load":
-                right = f"{node.attr[0]!r}[{self.index(node.attr[1])}]"
+                right = f"{self.place(node.attr[0])}[{self.index(node.attr[1])}]"
             elif node.op == "index":
                 right = self.index(node.attr)
             else:
@@ -314,9 +332,11 @@ class _Text:
         lines = self.bind([s.value, *index_exprs(s.offset)] + ([s.mask] if s.mask is not None else []), pad)
         where = f" where {self.name(s.mask)}" if s.mask is not None else ""
         where += " in order" if s.in_order else ""
+        where += " packed" if s.packed else ""
         where += f" by turns in {s.turns[0]} copies of {self.size(s.turns[1])}" if s.turns else ""
         sign = f" {s.combine}=" if s.combine else " ="
-        return [*lines, f"{pad}{s.buffer!r}[{self.index(s.offset)}]{sign} {self.name(s.value)}{where}"]
+        goal = f"{self.place(s.buffer)}[{self.index(s.offset)}]"
+        return [*lines, f"{pad}{goal}{sign} {self.name(s.value)}{where}"]
 
     def _kernel(self, s: Kernel, pad, depth):
         lanes = ([] if s.vector is None else [s.vector]) + [*s.others]
@@ -324,7 +344,8 @@ class _Text:
             f"parallel by {self.size(s.grain)}"
         ] * s.parallel
         facts += [f"tiles {' x '.join(map(self.axis, s.tile))}"] if s.tile else []
-        facts += [f"far {', '.join(map(repr, s.far))}"] if s.far else []
+        facts += [f"far {', '.join(map(self.place, s.far))}"] if s.far else []
+        facts += [f"past caches {', '.join(map(self.place, s.streams))}"] if s.streams else []
         saved = dict(self.names)
         lines = [
             f"{pad}kernel{' (' + ', '.join(facts) + ')' if facts else ''}:",
@@ -342,10 +363,10 @@ class _Text:
 
     def range(self, s: Loop | Reduce, axis: Axis) -> str:
         """What an axis runs over; a range within the axis is followed by the extent."""
-        name, extent = self.axis(axis), self.size(axis.extent)
+        name, extent = self.axis(axis), "" if axis is self.whole else self.size(axis.extent)
         low, high = s.bounds.get(axis, (None, None))
         if low is None and high is None:
-            return f"{name} in range({extent})"
+            return f"{name} in range({extent})" if axis is not self.whole else name
         ends = "0" if low is None else self.name(low), extent if high is None else self.name(high)
         return f"{name} in range({', '.join(ends)}) of {extent}"
 
@@ -375,7 +396,8 @@ class _Text:
     def _scan(self, s: Scan, pad, depth):
         saved = dict(self.names)
         inner = self.bind([s.value], pad + "    ")
-        line = f"{pad}    {s.buffer!r}[{self.index(s.offset)}] = acc = {s.op}(acc, {self.name(s.value)})"
+        goal = f"{self.place(s.buffer)}[{self.index(s.offset)}]"
+        line = f"{pad}    {goal} = acc = {s.op}(acc, {self.name(s.value)})"
         self.names = saved
         way = "reversed " if s.reverse else ""
         over = f"{self.axis(s.axis)} in {way}range({self.size(s.axis.extent)}){self._blocks(s)}"

@@ -122,6 +122,16 @@ class Running(Value):
         self.shape, self.dtype, self.work = operand.shape, operand.dtype, MAX_WORK
 
 
+class Packed(Value):
+    """The elements of a value where a mask holds, first in each row of the last axis; any others behind."""
+
+    __slots__ = ("operand", "mask", "reduced")
+
+    def __init__(self, operand: Value, mask: Value):
+        self.operand, self.mask, self.reduced = operand, mask, (operand.ndim - 1,)
+        self.shape, self.dtype, self.work = operand.shape, operand.dtype, MAX_WORK
+
+
 class Region:
     """`out[place(index)] (combine)= value[index]` for every index of value's shape, where mask(index) holds.
 
@@ -149,4 +159,4 @@ class Regions(Value):
         )
 
 
-ROOTS = (Reduction, Running, Regions)
+ROOTS = (Reduction, Running, Packed, Regions)

@@ -35,13 +35,16 @@ class Entry(NamedTuple):
     step: int = 1
 
 
-def parse_index(shape: tuple, index) -> list[Entry]:
+def parse_index(shape: tuple, index, *, is_checked: bool = True) -> list[Entry]:
     """The entries of an index of an array of this shape, Ellipsis expanded, every axis named.
 
+    is_checked: whether known indices have to be in range; else those that are not are treated as traced ones.
     Raises: IndexError for too many or out-of-range indices; TypeError for what is no index."""
     items = _expand_ellipsis(shape, [_normalize_item(item) for item in _to_items(index)])
     entries, axis = [], 0
     for position, item in enumerate(items):
+        if not is_checked:
+            item = _hide_outside(item, shape[axis] if axis < len(shape) else 0)
         if item is None:
             entries.append(Entry("new"))
         elif item is Ellipsis:
@@ -66,6 +69,18 @@ def parse_index(shape: tuple, index) -> list[Entry]:
     if any(entry.kind in ("array", "bool") for entry in entries):
         return entries
     return [entry for entry in entries if entry.kind != "gap"]
+
+
+def _hide_outside(item, extent):
+    """Known integers as an Array where some lie outside of the axis."""
+    is_integer = isinstance(item, (int, np.ndarray)) and not isinstance(item, bool)
+    if not is_integer or not isinstance(extent, int) or np.asarray(item).dtype.kind not in "iu":
+        return item
+    known = np.asarray(item)
+    if not known.size or (-extent <= known.min() and known.max() < extent):
+        return item
+    limit = np.iinfo(np.int32)
+    return ConcreteArray(np.clip(known, limit.min // 2, limit.max).astype(np.int32))
 
 
 def _to_items(index) -> tuple:

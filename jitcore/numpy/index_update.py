@@ -143,7 +143,7 @@ def update_item(
     mask = _find_traced_mask(index)
     if mask is not None:
         return convert_dtype(_update_masked(x, mask, values, combination), dtype, weak)
-    entries = parse_index(x.shape, index)
+    entries = parse_index(x.shape, index, is_checked=mode is None)
     if mode is None and all(
         e.kind in ("integer", "new") or (e.kind == "slice" and e.step == 1) for e in entries
     ):

@@ -20,9 +20,11 @@ from jitcore.passes.dce import eliminate_dead_code
 from jitcore.passes.expand import expand_derivatives
 from jitcore.passes.fold import fold_constants
 from jitcore.passes.inline import inline_calls
+from jitcore.passes.intervals import use_intervals
 from jitcore.passes.overwritten import drop_overwritten
 from jitcore.passes.pads import share_pads
 from jitcore.passes.simplify import simplify
+from jitcore.passes.sweeps import join_sweeps
 
 __all__ = ["PIPELINE", "Pass", "program_key", "run_pipeline"]
 
@@ -40,10 +42,12 @@ PIPELINE = (
     Pass("inline", inline_calls, "before the rest: the others then see across calls"),
     Pass("fold", fold_constants, "gives simplify the literals that its rules ask for"),
     Pass("contractions", normalize_contractions, "before simplify, which cancels transpositions it adds"),
+    Pass("intervals", use_intervals, "before simplify, which drops choices whose condition became a literal"),
     Pass("simplify", simplify, "turns different spellings into equal equations, which CSE merges"),
     Pass("cse", merge_common_subexpressions, "before DCE: a merged equation leaves dead operands behind"),
     Pass("overwritten", drop_overwritten, "after CSE, which makes equal positions one variable"),
     Pass("pads", share_pads, "after CSE, which makes operands of equal pads one variable"),
+    Pass("sweeps", join_sweeps, "after CSE, which makes operands of equal products one variable"),
     Pass("dce", eliminate_dead_code, "last: removes what the others no longer refer to"),
 )
 

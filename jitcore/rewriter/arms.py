@@ -7,8 +7,10 @@ what it changed, which has been rolled back.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from jitcore import dtypes
 from jitcore.array import Array
@@ -19,15 +21,17 @@ from jitcore.lax.cond import cond, join_consts
 from jitcore.lax.control import TracedFunction
 from jitcore.lax.define import cast
 from jitcore.rewriter.emission import UNDEFINED, Point
+from jitcore.rewriter.errors import Place, iterator_error, name_container
 from jitcore.rewriter.handles import LeafType
 from jitcore.rewriter.journal import (
+    ArrayLocation,
     AttributeLocation,
     ItemLocation,
     Location,
-    Snapshot,
     logs,
 )
 from jitcore.rewriter.raising import check_callers, fail, is_explicit, note_place
+from jitcore.rewriter.snapshots import Snapshot
 from jitcore.rewriter.values import (
     Flat,
     is_made_in,
@@ -59,7 +63,10 @@ class Arm:
         changes: containers that changed in other ways by id, with the `Flat` of their new contents.
         error: the exception that the user's code raises in it whenever it runs, or None; then there is no
             outcome, and nothing is left of what it changed.
-        advanced: an iterator of Python's that it has advanced, or None.
+        advanced: an iterator of Python's that it has advanced, or None; is_rewound: whether all iterators are
+            where they were again, so that the code may be traced in another way.
+        known: by id the containers and objects that were there before it; contents: by id what those of them
+            that it changed held at its end.
     """
 
     def __init__(self, trace: JaxprTrace, outcome: Outcome):
@@ -69,6 +76,9 @@ class Arm:
         self.changes: dict[int, tuple[Any, Flat]] = {}
         self.error: BaseException | None = None
         self.advanced: Any = None
+        self.is_rewound = True
+        self.known: Mapping[int, Any] = {}
+        self.contents: Mapping[int, Any] = {}
 
     def made(self, leaf) -> bool:
         """Whether a value was computed in this arm."""
@@ -103,7 +113,7 @@ def run_arm(run: Callable[[JaxprTrace], Outcome], roots: Iterable[Any], info: De
     """Traces `run(trace)` in a sub-trace, which stays open for the arm's outputs."""
     snapshot, trace, log = Snapshot(roots), JaxprTrace(info, context.trace), {}
     logs.stack.append(log)
-    arm = None
+    arm = failure = None
     try:
         with set_current_trace(trace):
             arm = Arm(trace, run(trace))
@@ -111,8 +121,11 @@ def run_arm(run: Callable[[JaxprTrace], Outcome], roots: Iterable[Any], info: De
             for key, (location, old) in log.items():
                 if not _is_new(location, old, trace, snapshot):
                     arm.stores[key] = (location, Flat(location.read()))
+            for written in map(ArrayLocation, snapshot.find_written()):
+                arm.stores[written.key] = (written, Flat(None))
     except Exception as error:
         if not is_explicit(error):
+            failure = error
             raise
         check_callers(error)
         arm = Arm(trace, Outcome((), {}))
@@ -123,14 +136,37 @@ def run_arm(run: Callable[[JaxprTrace], Outcome], roots: Iterable[Any], info: De
         for location, old in reversed(log.values()):
             if not location.is_new_in(trace):
                 location.write(old)
-        changes = snapshot.roll_back(contents)
+        changes, attributes = snapshot.roll_back(contents)
+        is_rewound = snapshot.rewind()
+        if failure is not None and not is_rewound:
+            make_final(failure)
         if arm is None:
             trace.abandon()
+    arm.is_rewound, arm.known, arm.contents = is_rewound, snapshot.reached, contents
     if arm.error is None:
         arm.changes = {id(container): (container, Flat(contents)) for container, contents in changes}
         arm.stores = {key: store for key, store in arm.stores.items()
                       if id(getattr(store[0], "owner", None)) not in arm.changes}  # fmt: skip
+        arm.stores |= {location.key: (location, Flat(value)) for location, value in attributes}
     return arm
+
+
+def make_final(error: BaseException) -> None:
+    """Marks an error behind which the code cannot be traced in another way: an iterator has gone on."""
+    error.__dict__["jitcore_is_final"] = True
+
+
+def is_final(error: BaseException) -> bool:
+    return error.__dict__.get("jitcore_is_final", False)
+
+
+def refuse_advanced(arm: Arm, names: Mapping[str, Any], place: Place, *, in_loop: bool = False) -> None:
+    """Raises: ControlFlowError for an arm that advanced an iterator."""
+    if arm.advanced is not None:
+        error = iterator_error(name_container(arm.advanced, names), place, in_loop=in_loop)
+        if not arm.is_rewound:
+            make_final(error)
+        raise error
 
 
 def raise_where(predicate: Array | bool, arm: Arm) -> None:
@@ -149,6 +185,11 @@ def _is_new(location: Location, old: Any, trace: JaxprTrace, snapshot: Snapshot)
     is_new = location.is_new_in(trace)
     if is_new is not None:
         return is_new
+    if isinstance(location, ArrayLocation):
+        owner = location.array
+        while isinstance(owner.base, np.ndarray):
+            owner = owner.base
+        return owner.base is None and not {id(owner), id(location.array)} & snapshot.reached.keys()
     if old is not UNDEFINED or not isinstance(location, (AttributeLocation, ItemLocation)):
         return is_made_in(old, trace)
     return id(location.owner) not in snapshot.reached

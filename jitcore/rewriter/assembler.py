@@ -59,12 +59,14 @@ class Assembler:
         code: whose constants, names and properties the result keeps; what is not said otherwise is its own.
         variables: names of the fast variables, arguments first. More are added as they are used.
         cells: names of the variables in cells, all of which the new code gets as free variables.
+        own_cells: names of variables for which the new code makes cells; they may be arguments.
 
     Attributes:
         handler: of the instructions that are added from now on, or None.
     """
 
-    def __init__(self, code: CodeType, variables: Iterable[str], cells: Iterable[str] = ()):
+    def __init__(self, code: CodeType, variables: Iterable[str], cells: Iterable[str] = (),
+                 own_cells: Iterable[str] = ()):  # fmt: skip
         self.code, self.handler = code, None
         self.consts = list(code.co_consts)
         self._names = list(code.co_names)
@@ -73,10 +75,15 @@ class Assembler:
         self._cell_uses: list[tuple[int, str]] = []
         self._labels: dict[Label, int] = {}  # how many instructions stand before each
         self._const_places: dict[int, int] = {}
-        self._cells = tuple(cells)
+        self._cells, self._own_cells = tuple(cells), tuple(own_cells)
         self._variables: dict[str, int] = {}
         for name in variables:
             self.variable(name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of attributes and global variables, by number."""
+        return tuple(self._names)
 
     # -- what is added ---------------------------------------------------------------------------------------
     def variable(self, name: str) -> int:
@@ -110,6 +117,8 @@ class Assembler:
     def begin(self, position: Position) -> None:
         if self._cells:
             self.emit("COPY_FREE_VARS", len(self._cells))
+        for name in self._own_cells:
+            self.emit("MAKE_CELL", name)
         self.emit("RESUME", 0, position)
 
     def load(self, name: str, position: Position | None = None) -> None:
@@ -176,14 +185,16 @@ class Assembler:
     def assemble(self, stack_size: int, **changes: Any) -> CodeType:
         """The code object. changes: as for `code.replace`."""
         first_cell = len(self._variables)
-        numbers = {name: first_cell + number for number, name in enumerate(self._cells)}
+        apart = [name for name in self._own_cells if name not in self._variables]
+        numbers = {name: first_cell + number for number, name in enumerate((*apart, *self._cells))}
+        numbers |= {name: self._variables[name] for name in self._own_cells if name in self._variables}
         for place, name in self._cell_uses:
             self._items[place] = (self._items[place][0], numbers[name], *self._items[place][2:])
         data, positions, ranges = self.encode()
         return self.code.replace(
             co_code=data, co_consts=tuple(self.consts), co_names=tuple(self._names),
             co_varnames=tuple(self._variables), co_nlocals=len(self._variables), co_freevars=self._cells,
-            co_cellvars=(), co_stacksize=stack_size,
+            co_cellvars=self._own_cells, co_stacksize=stack_size,
             co_linetable=encode_positions(self.code.co_firstlineno, positions),
             co_exceptiontable=encode_handlers(ranges), **changes)  # fmt: skip
 
@@ -326,4 +337,3 @@ def encode_handlers(ranges: Sequence[tuple[int, int, Handler]]) -> bytes:
             groups[0] |= 128 if place == 0 else 0
             table += bytes(groups)
     return bytes(table)
-

@@ -8,16 +8,31 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from jitcore.array import Array
+from jitcore.rewriter.handles import Alias, Handle, current
 from jitcore.rewriter.journal import Location
 from jitcore.rewriter.raising import MaybeUnbound, negate
-from jitcore.rewriter.values import Flat, as_flag, count_memory, make_zeros, memory_of, type_of, wrap
+from jitcore.rewriter.values import (
+    Flat,
+    as_flag,
+    count_memory,
+    list_containers,
+    make_zeros,
+    memory_of,
+    type_of,
+    wrap,
+)
 
 #: What is carried: a variable by name, or a location by key.
 Key = tuple[str, Any]
+#: By the place of a leaf: whose memory it may have.
+Aliases = Mapping[int, Sequence[Alias]]
+NO_ALIASES: Aliases = MappingProxyType({})
+_UNKNOWN = (None,)
 
 
 class Carry:
@@ -36,17 +51,27 @@ class Carry:
         self.is_poisoned = False
         self.changed: tuple[Any, Any] = (None, None)
 
-    def wrap(self, place: int, raw: Array) -> Any:
+    def wrap(self, place: int, raw: Array, aliases: Aliases) -> Any:
         """The value of a leaf that an Array holds."""
         value = wrap(raw, self.types[place])
         if place in self.shared:
-            value.mark_shared()
+            for alias in aliases.get(place, _UNKNOWN):
+                value.mark_shared(alias)
         return value
 
-    def rebuild(self, raws: Iterable) -> Any:
-        """The value, given an Array for each leaf that has a type."""
+    def mark_memory(self, aliases: Aliases, next_leaves: Sequence) -> None:
+        """Marks the memory that the value behind the loop may have: that before the loop, or what the body
+        leaves."""
+        for place in self.shared:
+            if place not in aliases:
+                next_leaves[place].mark_shared()
+            for alias in aliases.get(place, _UNKNOWN):
+                self.flat.leaves[place].mark_shared(alias and alias._replace(handle=None))
+
+    def rebuild(self, raws: Iterable, aliases: Aliases = NO_ALIASES) -> Any:
+        """The value, given an Array for each leaf that has a type. aliases: of shared memory."""
         rest, pairs = iter(raws), enumerate(zip(self.flat.leaves, self.types))
-        return self.flat.rebuild([leaf if leaf_type is None else self.wrap(place, next(rest))
+        return self.flat.rebuild([leaf if leaf_type is None else self.wrap(place, next(rest), aliases)
                                   for place, (leaf, leaf_type) in pairs])  # fmt: skip
 
 
@@ -56,6 +81,11 @@ def count_entries(values: list) -> Counter[int]:
     for value in values:
         found.update(count_memory([value]).keys())
     return found
+
+
+def has_other_names(counts: Counter[int], leaf: Any) -> bool:
+    """Whether the memory of a leaf is, or may be, seen under more than one name."""
+    return count_of(counts, leaf) > 1 or isinstance(leaf, Handle) and leaf.is_shared
 
 
 def count_of(counts: Counter[int], leaf: Any) -> int:
@@ -79,7 +109,14 @@ def is_same(one: Flat, other: Flat) -> bool:
         return True
     if type(one.value) is MaybeUnbound and one.value.value is other.value:
         return True  # bound before, so bound
+    if current.mode is not None and not has_same_containers(one.value, other.value):
+        return False
     return one.structure == other.structure and all(map(operator.is_, one.leaves, other.leaves))
+
+
+def has_same_containers(one: Any, other: Any) -> bool:
+    """Whether two values put together alike are so from the same lists and dicts."""
+    return all(map(operator.is_, list_containers(one), list_containers(other)))
 
 
 def make_unbound(name: str, value: Any) -> Any:

@@ -17,7 +17,7 @@ from jitcore import dtypes
 from jitcore.core.jaxpr import DebugInfo
 from jitcore.errors import ConcretizationTypeError, TracerIntegerConversionError
 from jitcore.lax import elementwise
-from jitcore.rewriter.arms import RESULT, Arm, Outcome, raise_where, run_arm
+from jitcore.rewriter.arms import RESULT, Arm, Outcome, is_final, raise_where, run_arm
 from jitcore.rewriter.dominators import ROOT, find_reachable
 from jitcore.rewriter.emission import UNDEFINED, Point, Suspended, Template, name_slot
 from jitcore.rewriter.errors import Place, iterator_error, recursion_error
@@ -27,7 +27,7 @@ from jitcore.rewriter.instructions import Branch, ForIter, Return
 from jitcore.rewriter.iterators import TracedIterator, copy_iterator, lift_iterator
 from jitcore.rewriter.joining import Scope, merge_arms
 from jitcore.rewriter.journal import CellLocation
-from jitcore.rewriter.raising import MaybeUnbound, assume, negate
+from jitcore.rewriter.raising import MaybeUnbound, assume, fail, negate
 from jitcore.rewriter.values import as_predicate
 
 #: The exit of a function that has returned.
@@ -42,11 +42,13 @@ class NotLiftable(Exception):
 
 
 class _Active(threading.local):
-    """The templates whose activations are being driven, and whether one of them called itself too deep."""
+    """The templates whose activations are being driven, and whether one of them called itself too deep.
+    precedents: how their loops were traced before (`foresight`)."""
 
     def __init__(self):
         self.templates: list[Template] = []
         self.recursive = False
+        self.precedents: dict[tuple, Any] = {}
 
 
 _active = _Active()
@@ -92,7 +94,12 @@ class Driver:
             _active.templates.pop()
             if not _active.templates:
                 _active.recursive = False
+                _active.precedents.clear()
         raise recursion_error(self.template.source)
+
+    @property
+    def precedents(self) -> dict[tuple, Any]:
+        return _active.precedents
 
     # -- places ---------------------------------------------------------------------------------------------
     def point(self, number: int | None) -> Point | None:
@@ -106,19 +113,28 @@ class Driver:
 
     def surround(self, point: Point, state: dict[str, Any]) -> Scope:
         """What surrounds a decision."""
-        return Scope(self.describe(point), self.list_outer(), state)
+        return Scope(self.describe(point), self.list_outer, state)
 
     def list_roots(self, state: dict[str, Any]) -> list:
-        """All values from which the code can reach others."""
-        return [*state.values(), *self._list_cells()]
+        """All values from which the code can reach others. Iterators of loops are copied for each side."""
+        variables = [value for name, value in state.items()
+                     if name[0] != "$" or not hasattr(type(value), "__next__")]  # fmt: skip
+        return [*variables, *self._list_cells(), *self._list_globals()]
 
     def _list_cells(self) -> list:
         cells = map(CellLocation, self.function.__closure__ or ())
         return [value for value in (cell.read() for cell in cells) if value is not UNDEFINED]
 
+    def _list_globals(self) -> list:
+        """What the code reads from global names."""
+        if current.mode is not None:
+            return current.mode.list_captured()
+        variables, names = self.function.__globals__, self.function.__code__.co_names
+        return [variables[name] for name in names if name in variables]
+
     def list_outer(self) -> list:
         """Values from which others see what variables hold."""
-        return [*self.arguments, *self._list_cells()]
+        return [*self.arguments, *self._list_cells(), *self._list_globals()]
 
     # -- state ----------------------------------------------------------------------------------------------
     def read_state(self, suspended: Suspended) -> dict[str, Any]:
@@ -278,7 +294,7 @@ class Driver:
                 return self._loop(site, dict(state), region)
             return self._peel(site, dict(state), region, loop)
         except (NotLiftable, ConcretizationTypeError, TracerIntegerConversionError) as error:
-            if not loop.iterates or isinstance(iterator, TracedIterator):
+            if not loop.iterates or isinstance(iterator, TracedIterator) or is_final(error):
                 raise
             self._note_unrolled(loop, error)
             return self._unroll(site, state, region, loop)
@@ -297,6 +313,8 @@ class Driver:
         try:
             return self._loop(site, dict(state), region)
         except Exception as error:  # whatever is wrong with the body, Python's own way will say
+            if is_final(error):
+                raise
             self._note_unrolled(self.flow.loop_of[site.number], error)
             state = {**state, self.top_slot(site): iterator.read()}
             return self.drive(site, state, region, is_inside=True)
@@ -372,10 +390,18 @@ class Driver:
 
         doomed = self._find_doomed(site)
         if doomed is not None:  # the other side is no side: it goes on here
-            arm = run_side(doomed, region)
+            is_hit, go_on = (predicate, run_second) if doomed else (negate(predicate), run_first)
+            whole = region if current.mode is None else Region(frozenset(), region.stepped)
+            try:
+                arm = run_side(doomed, whole)
+            except Exception as error:
+                if current.mode is None or is_final(error):
+                    raise
+                fail(is_hit, error)  # the text, say, needs values: who runs the call instead makes it
+                return go_on(region)
             if arm.error is not None:
-                raise_where(predicate if doomed else negate(predicate), arm)
-                return (run_second if doomed else run_first)(region)
+                raise_where(is_hit, arm)
+                return go_on(region)
             arm.trace.abandon()
         strict = join is not None and self._duplications < _MAX_DUPLICATIONS
         outcome = merge_arms(predicate, *run_both(region.until(join)), scope, strict=strict)

@@ -118,6 +118,13 @@ def branch_types_error(name: str, difference: str, place: Place) -> Exception:
         "give both sides one shape and dtype, for example by jnp.where(condition, x, 0), jnp.pad or astype.")
 
 
+def branch_containers_error(name: str, value: Any, place: Place) -> Exception:
+    headline = f"{name_variable(name)} is {describe_value(value)} that depends on a traced condition."
+    return _build(
+        headline, "What is stored in it would have to be seen under the other names that it has on one side.",
+        place, "choose the items instead, or store a copy: list(items).")  # fmt: skip
+
+
 def branch_structures_error(name: str, one: Any, other: Any, place: Place) -> Exception:
     headline = (f"{name_variable(name)} is {describe_value(one)} where the condition holds and "
                 f"{describe_value(other)} where it does not.")  # fmt: skip
@@ -133,7 +140,7 @@ def branch_container_error(name: str, one: Any, other: Any, place: Place) -> Exc
                  for own, others in ((one, other), (other, one))]  # fmt: skip
         sides = "only where the condition holds", "only where it does not"
         texts = [f"{keys} {side}" for keys, side in zip(extra, sides) if keys]
-        headline = f"{name} has {' and '.join(texts)}."
+        headline = f"{name} has {' and '.join(texts) or 'its keys in another order on the two sides'}."
         fix = "set the same keys on both sides, table[key] = 0 where there is no value."
     else:
         headline = (f"{name} has {count_items(one)} where the condition holds and {len(other)} where it does "
@@ -186,6 +193,12 @@ def carry_structure_error(name: str, one: Any, other: Any, place: Place) -> Exce
         "fill an array instead, x = x.at[i].set(value), or loop over a range of known length.")
 
 
+def lent_memory_error(place: Place) -> Exception:
+    return _build(
+        "An array whose memory variables exchange in a traced loop is used under another name.", _ONE_BODY,
+        place, "use one name for it in the loop, or a copy, x = x.copy().")
+
+
 def carry_kind_error(name: str, value: Any, place: Place) -> Exception:
     return _build(
         f"{name_variable(name)} is a number before and {describe_value(value)} behind an iteration of a "
@@ -211,6 +224,13 @@ def loop_container_error(name: str, before: Any, behind: Any, place: Place) -> E
         f"{name} has {count_items(before)} before and {len(behind)} behind an iteration of a traced loop.",
         "The number of iterations is not known while tracing, and so the container has no length.", place,
         "fill an array instead, x = x.at[i].set(value), or loop over a range of known length.")
+
+
+def loop_attribute_error(name: str, place: Place) -> Exception:
+    """An attribute that is not there before the loop, or not behind an iteration."""
+    return _build(f"{name_variable(name)} is set for the first time, or deleted, inside a traced loop.",
+                  "Behind it the program cannot know whether it is there.", place,
+                  "give it a value before the loop, and do not delete it there.")
 
 
 def endless_loop_error(place: Place) -> Exception:

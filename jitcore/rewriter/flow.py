@@ -25,6 +25,9 @@ AGAIN, RETURNED, END = "again", "returned", "end"
 
 _COMPREHENSION_OPS = frozenset({"LIST_APPEND", "SET_ADD", "MAP_ADD"})
 _READS = frozenset({"LOAD_FAST", "DELETE_FAST", "LOAD_FAST_AND_CLEAR"})
+#: What reads a variable in a cell, or gives the cell to a function that reads it; what assigns any variable.
+CELL_READS = frozenset({"LOAD_DEREF", "DELETE_DEREF", "LOAD_CELL"})
+STORES = frozenset({"STORE_FAST", "STORE_DEREF"})
 
 
 class Loop:
@@ -66,8 +69,8 @@ class Flow:
         self.graph = graph
         self.successors = list_successors(graph)
         self.dominators = find_dominators(self.successors, ROOT)
-        self.live = _find_live(graph)
-        self.assigned = _find_assigned(graph, frozenset(arguments))
+        self.live = find_live(graph)
+        self.assigned = find_assigned(graph, frozenset(arguments))
         self.loops = self._find_loops()
         self.loop_of = {number: self._find_innermost(number) for number in graph.blocks}
         self._ways: dict[int | None, dict[Node, list[Node]]] = {}
@@ -202,8 +205,9 @@ def _find_common(ways: dict[Node, list[Node]], starts: list[Node]) -> set[Node]:
 
 
 # -- variables ----------------------------------------------------------------------------------------------
-def _find_live(graph: Graph) -> dict[int, frozenset[str]]:
-    uses = {number: _list_uses(block.instructions) for number, block in graph.blocks.items()}
+def find_live(graph: Graph, with_cells: bool = False) -> dict[int, frozenset[str]]:
+    """The variables that are read before they are written, by block; those in cells too `with_cells`."""
+    uses = {number: _list_uses(block.instructions, with_cells) for number, block in graph.blocks.items()}
     live: dict[int, frozenset[str]] = {number: frozenset() for number in graph.blocks}
     backwards, changed = sorted(graph.blocks.values(), key=lambda block: -block.order), True
     while changed:
@@ -218,19 +222,21 @@ def _find_live(graph: Graph) -> dict[int, frozenset[str]]:
     return live
 
 
-def _list_uses(instructions: Iterable[Instruction]) -> tuple[frozenset[str], frozenset[str]]:
+def _list_uses(instructions: Iterable[Instruction], with_cells: bool) -> tuple[frozenset, frozenset]:
     """(variables read before they are written, variables written)."""
     read, written = set(), set()
+    reads, writes = (_READS | CELL_READS, STORES) if with_cells else (_READS, {"STORE_FAST"})
     for instruction in instructions:
-        if instruction.op in _READS and instruction.arg not in written:
+        if instruction.op in reads and instruction.arg not in written:
             read.add(instruction.arg)
-        if instruction.op == "STORE_FAST":
+        if instruction.op in writes:
             written.add(instruction.arg)
     return frozenset(read), frozenset(written)
 
 
-def _find_assigned(graph: Graph, arguments: frozenset[str]) -> dict[int, frozenset[str]]:
-    everything = frozenset(graph.code.co_varnames)
+def find_assigned(graph: Graph, arguments: frozenset[str], with_cells: bool = False) -> dict:
+    """The variables that are bound for certain, by block; those in cells too `with_cells`."""
+    everything = frozenset((*graph.code.co_varnames, *(graph.code.co_cellvars if with_cells else ())))
     assigned = dict.fromkeys(graph.blocks, everything)
     assigned[graph.entry] = arguments
     for block in graph.blocks.values():
@@ -239,15 +245,21 @@ def _find_assigned(graph: Graph, arguments: frozenset[str]) -> dict[int, frozens
     waiting = list(graph.blocks)
     while waiting:
         number = waiting.pop()
-        bound = set(assigned[number])
-        for instruction in graph.blocks[number].instructions:
-            if instruction.op == "STORE_FAST":
-                bound.add(instruction.arg)
-            elif instruction.op in ("DELETE_FAST", "LOAD_FAST_AND_CLEAR"):
-                bound.discard(instruction.arg)
+        bound = note_assigned(set(assigned[number]), graph.blocks[number].instructions, with_cells)
         for target in graph.blocks[number].successors:
             common = assigned[target] & bound
             if common != assigned[target]:
                 assigned[target] = common
                 waiting.append(target)
     return assigned
+
+
+def note_assigned(bound: set[str], instructions: Iterable[Instruction], with_cells: bool = False) -> set[str]:
+    """Changes the set of bound variables as instructions do."""
+    stores = STORES if with_cells else {"STORE_FAST"}
+    for instruction in instructions:
+        if instruction.op in stores:
+            bound.add(instruction.arg)
+        elif instruction.op in ("DELETE_FAST", "LOAD_FAST_AND_CLEAR", "DELETE_DEREF"):
+            bound.discard(instruction.arg)
+    return bound

@@ -42,6 +42,17 @@ class LeafType(NamedTuple):
     kind: Kind | None = None
 
 
+class Alias(NamedTuple):
+    """When memory is another handle's.
+
+    predicate: True where it is; otherwise it is not that handle's. handle: None where it need not be known.
+    is_rare: whether that is not to be expected: a loop without an iteration."""
+
+    predicate: Any
+    handle: Handle | None
+    is_rare: bool = False
+
+
 class Handle:
     """A traced value that is no bare Array: an ndarray with memory, a NumPy scalar, a Python number."""
 
@@ -69,13 +80,35 @@ class Handle:
 
     @property
     def memory(self) -> Any:
-        """What handles on the same mutable memory have in common (compared by identity); None where the
-        value cannot change."""
+        """What handles on the same mutable memory have in common (compared by identity); its `location`, if
+        it has one, is that of its contents (`journal.Location`). None where the value cannot change."""
         return None
 
-    def mark_shared(self) -> None:
+    def choose_object(self, predicate: Any, other: Handle) -> Handle:
+        """The handle that is this Python object where a predicate holds, else another one, which is the same
+        value."""
+        return self
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the memory may be that of another handle."""
+        return False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is all of its memory, in order, which is known to be no other handle's and may be
+        written."""
+        return False
+
+    def is_object(self, other: Handle) -> Any:
+        """Whether both stand for one Python object: a bool, or a traced predicate. Raises: where that is
+        not known."""
+        return self is other
+
+    def mark_shared(self, alias: Alias | None = None) -> None:
         """From now on the memory may be that of another handle, depending on the way that was taken: what
-        would have to be seen through both raises."""
+        would have to be seen through both raises. alias: when it is, and whose; None where that is not
+        known."""
 
 
 class CompoundHandle(Handle):
@@ -100,6 +133,19 @@ class CompoundHandle(Handle):
         None where that cannot be."""
         return None
 
+    def as_index(self) -> Handle:
+        """As an operand of `range`."""
+        raise TypeError(f"'{type(self).__name__}' object cannot be interpreted as an integer")
+
+    def settle(self) -> CompoundHandle:
+        """The handle as it is best handed on by a branch in which it was made."""
+        return self
+
+    def changes_places(self, other: CompoundHandle) -> bool:
+        """Whether a loop that begins an iteration with this handle, and ends it with another one of its
+        structure, had better carry what `join_structure` makes of them."""
+        return False
+
 
 class Mode:
     """The semantics under which rewritten code is traced.
@@ -123,9 +169,14 @@ class Mode:
         """A plain value or a Handle as an Array of this type."""
         raise NotImplementedError
 
-    def is_equal(self, one: Array, other: Array) -> bool:
-        """Whether two Arrays that handles are made of are known to be equal."""
+    def is_equal(self, one: Any, other: Any) -> bool:
+        """Whether two Arrays or Handles that others are made of are known to be equal, and cannot change."""
         return one is other
+
+    def find_joint(self, one: Any, other: Any) -> Callable[[Any], Any] | None:
+        """What gives two leaves of other types a common form that says which type it has; None where there is
+        none."""
+        return None
 
     def bound_index(self, element: Any, low: Any, high: Any) -> Any:
         """An element of a range, of which it is known that low <= element <= high."""
@@ -147,6 +198,10 @@ class Mode:
     def namespace_of(self, function: FunctionType) -> dict[str, Any]:
         """The global names that a function sees; a subclass of dict may note what is read."""
         return function.__globals__
+
+    def list_captured(self) -> list:
+        """What traced functions have read from global names."""
+        return []
 
     def cells_of(self, function: FunctionType) -> tuple[CellType, ...]:
         """The cells of a function's free variables."""

@@ -132,6 +132,8 @@ def _is_same(pair):
         if type(value) is Poison:
             value.raise_reason()
     one, other = pair
+    if isinstance(one, Handle) and isinstance(other, Handle):
+        return wrap_predicate(one.is_object(other))
     return one is other
 
 
@@ -205,6 +207,6 @@ def make_hooks(resolve: Callable[[Any], Any]) -> Hooks:
     return Hooks(
         _Apply(resolve), _Apply(_logical_not), _Apply(_make_iterator), _Apply(_contains),
         _Apply(lambda pair: _logical_not(_contains(pair))), _Apply(_is_same),
-        _Apply(lambda pair: not _is_same(pair)), _Apply(_store_cell), _Apply(_store_global),
+        _Apply(lambda pair: _logical_not(_is_same(pair))), _Apply(_store_cell), _Apply(_store_global),
         _Apply(_store_attribute), _Apply(_store_item), _Apply(_store_slice), _make_reader, _Apply(_read_item),
         _Apply(_note_in_place))  # fmt: skip

@@ -36,12 +36,14 @@ class Unsupported(Exception):
 
 
 class Instruction:
-    """One instruction of the normal form. arg: an int, or the name of a variable."""
+    """One instruction of the normal form. arg: an int, or the name of a variable. offsets: where it stands in
+    the code object; the second half of a superinstruction is one behind the first."""
 
-    __slots__ = ("op", "arg", "position")
+    __slots__ = ("op", "arg", "position", "offsets")
 
     def __init__(self, op: str, arg: int | str = 0, position: Position | None = None):
         self.op, self.arg, self.position = op, arg, position
+        self.offsets: tuple[int, ...] = ()
 
     def key(self) -> tuple:
         """Equal for instructions that the compiler made from one place of the source."""
@@ -125,15 +127,20 @@ class Decoded(NamedTuple):
 
 def decode(code: CodeType) -> Decoded:
     """Raises: Unsupported for generators, coroutines, class bodies and opcodes that are not known."""
-    raw = list(_read_raw(code))
+    raw = list(read_raw(code))
     cells = {*code.co_cellvars, *code.co_freevars}
     begin = next((item.offset for item in raw if item.name == "RESUME"), 0)
     steps = [Step(item.offset, *_normalize(code, item, cells, begin), item.position) for item in raw]
+    for step in steps:
+        for number, instruction in enumerate(step.instructions):
+            instruction.offsets = (step.offset + min(number, 1),)
     return Decoded(steps, list(read_handlers(code)), _find_loop_exits(raw))
 
 
 # -- reading ------------------------------------------------------------------------------------------------
-class _Raw(NamedTuple):
+class Raw(NamedTuple):
+    """An instruction as it stands in a code object. target: the offset that a jump goes to, or None."""
+
     offset: int
     name: str
     arg: int
@@ -141,7 +148,7 @@ class _Raw(NamedTuple):
     position: Position
 
 
-def _read_raw(code: CodeType) -> Iterator[_Raw]:
+def read_raw(code: CodeType) -> Iterator[Raw]:
     data, positions = code.co_code, list(code.co_positions())
     extended, start, at = 0, None, 0
     while at < len(data):
@@ -155,7 +162,7 @@ def _read_raw(code: CodeType) -> Iterator[_Raw]:
         target = None
         if opcode in JUMPS:
             target = end - 2 * arg if "BACKWARD" in NAMES[opcode] else end + 2 * arg
-        yield _Raw(start, NAMES[opcode], arg, target, positions[at // 2 - 1])
+        yield Raw(start, NAMES[opcode], arg, target, positions[at // 2 - 1])
         extended, start, at = 0, None, end
 
 
@@ -172,7 +179,7 @@ def read_handlers(code: CodeType) -> Iterator[HandlerRange]:
         yield HandlerRange(2 * start, 2 * (start + length), 2 * target, depth >> 1, bool(depth & 1))
 
 
-def _find_loop_exits(raw: list[_Raw]) -> dict[int, int]:
+def _find_loop_exits(raw: list[Raw]) -> dict[int, int]:
     index = {item.offset: number for number, item in enumerate(raw)}
     exits = {}
     for item in raw:
@@ -192,7 +199,7 @@ _REFUSED = frozenset({
     "YIELD_VALUE", "RETURN_GENERATOR", "SEND", "GET_AWAITABLE", "ASYNC_GEN_WRAP", "GET_AITER", "GET_ANEXT",
     "END_ASYNC_FOR", "LOAD_LOCALS", "LOAD_NAME", "STORE_NAME", "DELETE_NAME", "IMPORT_STAR",
     "SETUP_ANNOTATIONS"})  # fmt: skip
-_PAIRS = {
+PAIRS = {
     "LOAD_FAST_LOAD_FAST": ("LOAD_FAST", "LOAD_FAST"),
     "STORE_FAST_LOAD_FAST": ("STORE_FAST", "LOAD_FAST"),
     "STORE_FAST_STORE_FAST": ("STORE_FAST", "STORE_FAST"),
@@ -207,7 +214,7 @@ CELL_SLOT_OPS = {"STORE_FAST": "STORE_CELL_SLOT", "LOAD_FAST_AND_CLEAR": "LOAD_C
                  "DELETE_FAST": "DELETE_CELL_SLOT", "MAKE_CELL": "MAKE_CELL_IN_SLOT"}  # fmt: skip
 
 
-def _normalize(code: CodeType, raw: _Raw, cells: set[str], begin: int):
+def _normalize(code: CodeType, raw: Raw, cells: set[str], begin: int):
     """(instructions, terminator or None) of one raw instruction."""
     name, arg, position = raw.name, raw.arg, raw.position
     if name == "MAKE_CELL" and raw.offset > begin:
@@ -216,8 +223,8 @@ def _normalize(code: CodeType, raw: _Raw, cells: set[str], begin: int):
         return [], None
     if name in _REFUSED or name.startswith(("INSTRUMENTED_", "<")):
         raise Unsupported(name)
-    if name in _PAIRS:
-        pair = zip(_PAIRS[name], (arg >> 4, arg & 15))
+    if name in PAIRS:
+        pair = zip(PAIRS[name], (arg >> 4, arg & 15))
         return [_fast(code, op, number, cells, position) for op, number in pair], None
     if name in _FAST:
         return [_fast(code, _FAST[name], arg, cells, position)], None
@@ -261,7 +268,7 @@ def _load_with_null(name: str, arg: int, position: Position) -> list[Instruction
     return [load, null, Instruction("SWAP", 2, position)]
 
 
-def _normalize_jump(raw: _Raw):
+def _normalize_jump(raw: Raw):
     name, target = raw.name, raw.target
     if name == "FOR_ITER":
         return [], ForIter(NEXT, target)

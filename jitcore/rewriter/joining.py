@@ -7,6 +7,7 @@ raises has no values: the other one's go on.
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -20,19 +21,22 @@ from jitcore.lax.cond import cond, join_consts
 from jitcore.lax.control import TracedFunction
 from jitcore.lax.define import cast
 from jitcore.rewriter import errors
-from jitcore.rewriter.arms import KIND, RESULT, Arm, Outcome, raise_where
+from jitcore.rewriter.arms import KIND, RESULT, Arm, Outcome, raise_where, refuse_advanced
 from jitcore.rewriter.emission import UNDEFINED
 from jitcore.rewriter.errors import Place
-from jitcore.rewriter.handles import ConflictError, LeafType
+from jitcore.rewriter.handles import Alias, CompoundHandle, ConflictError, Handle, LeafType, current
 from jitcore.rewriter.iterators import join_iterators
-from jitcore.rewriter.journal import ArrayLocation, ContainerLocation, ItemLocation, Location, record
+from jitcore.rewriter.journal import ArrayLocation, ItemLocation, Location, record
 from jitcore.rewriter.raising import MaybeUnbound, negate
+from jitcore.rewriter.snapshots import ContainerLocation, copy_contents
 from jitcore.rewriter.values import (
     Flat,
     Poison,
     as_flag,
     convert,
+    count_containers,
     count_memory,
+    find_joint,
     is_same_leaf,
     join_types,
     make_zeros,
@@ -47,26 +51,36 @@ Read = Callable[[Sequence], Any]
 class _Merge:
     """Collects what differs between two arms as outputs of a `cond`.
 
-    outputs: for each output both arms' values (UNDEFINED for none) and its type; has_conflict: whether a
-    Python value differs.
+    outputs: for each output both arms' values (UNDEFINED for none) and its type; kept: values that stay what
+    they are; has_conflict: whether a Python value differs.
     """
 
-    def __init__(self, predicate, first: Arm, second: Arm, place: Place):
-        self.predicate, self.arms, self.place = predicate, (first, second), place
+    def __init__(self, predicate, first: Arm, second: Arm, scope: Scope):
+        self.predicate, self.arms, self.place = predicate, (first, second), scope.place
+        self.list_outer = scope.list_outer
         self.outputs: list[tuple[Any, Any, LeafType]] = []
+        self.kept: list[Any] = []
         self.has_conflict = False
         self._reads: dict[tuple[int, int], Read] = {}
         self._iterators: dict[int, Iterator] = {}  # the first arm's copies, by id of the second arm's
+        self._containers: dict[tuple[int, int], Read] = {}
+        self._partners: dict[tuple[int, int], int] = {}  # of containers: by arm and id, the other arm's
+        self._holders: list[Counter[int]] = []
+        self._chosen: dict[tuple[int, int], Handle] = {}
 
     def add_output(self, one, other, leaf_type: LeafType) -> Read:
         self.outputs.append((one, other, leaf_type))
         return lambda values, place=len(self.outputs) - 1: values[place]
 
     def join_leaves(self, one, other, leaf_type: LeafType) -> Read:
-        """An output; two names of one object in both arms are names of one object behind them."""
+        """An output; two names of one object in both arms are names of one object behind them, and so are
+        extents and masks that are equal in both."""
         key = id(one), id(other)
         if key not in self._reads:
-            self._reads[key] = self.add_output(one, other, leaf_type)
+            same = next((place for place, output in enumerate(self.outputs) if output[2] == leaf_type
+                         and _is_equal(output[0], one) and _is_equal(output[1], other)), None)  # fmt: skip
+            self._reads[key] = self.add_output(one, other, leaf_type) if same is None else (
+                lambda values: values[same])  # fmt: skip
         return self._reads[key]
 
     def merge_leaves(self, one, other, name: str) -> Read:
@@ -75,7 +89,7 @@ class _Merge:
         if is_same_leaf(one, other):
             if isinstance(other, Iterator):
                 self._iterators[id(other)] = one
-            return lambda values: one
+            return self._keep(self._choose_object(one, other))
         for leaf in (one, other):
             if isinstance(leaf, Poison):
                 self.has_conflict = True
@@ -83,18 +97,47 @@ class _Merge:
         types = type_of(one), type_of(other)
         if types[0] is None or types[1] is None:
             return self._conflict(errors.branch_values_error, name, one, other)
+        if types[0] != types[1]:
+            read = self._merge_joint(one, other, name)
+            if read is not None:
+                return read
         try:
             return self.join_leaves(one, other, join_types(*types))
         except ConflictError as conflict:
             return self._conflict(errors.branch_types_error, name, str(conflict))
+
+    def _choose_object(self, one, other):
+        """Two leaves that are one value, but perhaps two objects of Python's."""
+        if one is other or not isinstance(one, Handle) or memory_of(one) is None:
+            return one
+        if (id(one), id(other)) not in self._chosen:
+            self._chosen[id(one), id(other)] = one.choose_object(self.predicate, other)
+        return self._chosen[id(one), id(other)]
+
+    def _merge_joint(self, one, other, name: str) -> Read | None:
+        """The merge of values without memory that have a common form; None for others."""
+        convert_both = find_joint(one, other)
+        leaves = [leaf for value in (one, other) for leaf in Flat(value).leaves]
+        if convert_both is None or any(memory_of(leaf) is not None for leaf in leaves):
+            return None
+        flats = []
+        for arm, value in zip(self.arms, (one, other)):
+            with arm.resume():
+                flats.append(Flat(convert_both(value)))
+        return self.merge(*flats, name)
 
     def _merge_single(self, one, other) -> Read:
         """A value that only one arm has: what lies behind does not read it when the other was taken."""
         arm, leaf = (self.arms[1], other) if one is UNDEFINED else (self.arms[0], one)
         leaf_type = type_of(leaf)
         if leaf_type is None or not arm.made(leaf):
-            return lambda values: leaf
+            return self._keep(leaf)
         return self.join_leaves(one, other, leaf_type)
+
+    def _keep(self, value) -> Read:
+        """A value that is what it was."""
+        self.kept.append(value)
+        return lambda values: value
 
     def _conflict(self, make_error: Callable[..., Exception], *args: Any) -> Read:
         """A value that cannot be known behind the condition, and why."""
@@ -127,20 +170,74 @@ class _Merge:
         if one is None or other is None:
             flat = one or other
             arm = self.arms[0] if other is None else self.arms[1]
-            if not any(map(arm.made, flat.leaves)):
-                return lambda values: flat.value
+            if id(flat.value) in arm.known or not any(map(arm.made, flat.leaves)):
+                return self._keep(flat.value)  # what the arm stored in a list is merged there
+            if isinstance(flat.value, CompoundHandle):
+                with arm.resume():
+                    flat = Flat(flat.value.settle())
+            if type(flat.value) in _CONTAINERS:
+                pair = (flat.value, UNDEFINED) if other is None else (UNDEFINED, flat.value)
+                return self._merge_container(*pair, name)
             leaves = [(leaf, UNDEFINED) if other is None else (UNDEFINED, leaf) for leaf in flat.leaves]
         elif one.value is other.value:
-            return lambda values: one.value
+            return self._keep(one.value)
         elif one.structure != other.structure:
             joint = join_iterators(one.value, other.value)
+            read = self._merge_joint(one.value, other.value, name) if joint is None else None
+            if read is not None:
+                return read
             if joint is None:
                 return self._conflict(errors.branch_structures_error, name, one.value, other.value)
             return self.merge(*map(Flat, joint), name)
+        elif type(one.value) in _CONTAINERS:
+            return self._merge_container(one.value, other.value, name)
         else:
             flat, leaves = one, list(zip(one.leaves, other.leaves))
         reads = [self.merge_leaves(*pair, name) for pair in leaves]
         return lambda values: flat.rebuild([read(values) for read in reads])
+
+    def _merge_container(self, one, other, name: str) -> Read:
+        """The merge of two containers put together alike, UNDEFINED for none. Two names of one list in both
+        arms are names of one list behind them."""
+        pair = id(one), id(other)
+        if pair in self._containers and type(one) is not tuple:
+            return self._containers[pair]
+        if self._is_found_elsewhere(one, other):
+            return self._conflict(errors.branch_containers_error, name, other if one is UNDEFINED else one)
+        held = [arm.contents.get(id(value), value) for arm, value in zip(self.arms, (one, other))]
+        flats = [None if value is UNDEFINED else {key: Flat(item) for key, item in list_items(value)}
+                 for value in held]  # fmt: skip
+        first = flats[0] if flats[1] is None else flats[1]
+        reads = {key: self.merge(*(flat and flat[key] for flat in flats), name) for key in first}
+        kind, made = type(other if one is UNDEFINED else one), []
+
+        def read(values):
+            if not made:
+                items = {key: read_item(values) for key, read_item in reads.items()}
+                made.append(items if kind is dict else kind(items.values()))
+            return made[0]
+
+        self._containers[pair] = read
+        return read
+
+    def _is_found_elsewhere(self, one, other) -> bool:
+        """Whether a store into what becomes of two lists or dicts would have to reach another one: that was
+        there before the decision, under another name too, or is another name's in one of the arms."""
+        if current.mode is None or type(one) is tuple or type(other) is tuple:
+            return False
+        found = False
+        for place, (value, partner) in enumerate(((one, other), (other, one))):
+            if value is not UNDEFINED:
+                found |= id(value) in self.arms[place].known and self._count_holders(place)[id(value)] > 1
+                found |= self._partners.setdefault((place, id(value)), id(partner)) != id(partner)
+        return found
+
+    def _count_holders(self, place: int) -> Counter[int]:
+        """From how many places each list and dict is seen behind an arm."""
+        if not self._holders:
+            outer = count_containers(self.list_outer())
+            self._holders = [count_containers(arm.list_values()) + outer for arm in self.arms]
+        return self._holders[place]
 
     def read_state(self, reads: dict[str, Read], values: list) -> dict[str, Any]:
         """The variables behind both arms. Two names of one iterator are that too where one arm alone has the
@@ -167,21 +264,36 @@ class _Merge:
         return [wrap(raw, output[2]) for raw, output in zip(found, self.outputs)]
 
     def mark_shared(self, values: list, outer: Iterable[Any]) -> None:
-        """Marks memory that became one by value, while one of the two may be seen under another name."""
+        """Marks memory that became one by value, while one of the two may be seen under another name: of the
+        arm's, from outside, or by a decision before it."""
         if not any(memory_of(value) is not None for value in values):
             return
-        elsewhere = count_memory(outer)
+        elsewhere = count_memory([*outer, *self.kept])
         for place, arm in enumerate(self.arms):
             holders = count_memory(arm.list_values())
+            names = Counter(id(memory_of(output[place])) for output in self.outputs)
+            is_taken = negate(self.predicate) if place else self.predicate
             for output, value in zip(self.outputs, values):
-                memory = memory_of(output[place])
-                if memory is not None and (id(memory) in elsewhere or holders[id(memory)] > 1):
-                    output[place].mark_shared()
-                    value.mark_shared()
+                leaf = output[place]
+                memory = memory_of(leaf)
+                if memory is None:
+                    continue
+                has_names = holders[id(memory)] > 1 or names[id(memory)] > 1
+                if has_names or leaf.is_shared or id(memory) in elsewhere:
+                    is_known = not arm.made(leaf)
+                    leaf.mark_shared(Alias(is_taken, None) if is_known else None)
+                    value.mark_shared(Alias(is_taken, leaf) if is_known else None)
 
     def abandon(self) -> None:
         for arm in self.arms:
             arm.trace.abandon()
+
+
+_CONTAINERS = (tuple, list, dict)
+
+
+def list_items(container: Any) -> list[tuple[Any, Any]]:
+    return list(container.items() if isinstance(container, dict) else enumerate(container))
 
 
 # What may be computed for both sides: it costs nothing, cannot fail, and its derivative is finite whatever
@@ -199,6 +311,10 @@ def _is_cheap(function: TracedFunction) -> bool:
             and all(atom.aval.shape == () for atom in outs))  # fmt: skip
 
 
+def _is_equal(one: Any, other: Any) -> bool:
+    return one is other or current.mode is not None and current.mode.is_equal(one, other)
+
+
 def _convert_output(leaf, leaf_type: LeafType) -> Array:
     return make_zeros(leaf_type.aval) if leaf is UNDEFINED else convert(leaf, leaf_type)
 
@@ -206,12 +322,12 @@ def _convert_output(leaf, leaf_type: LeafType) -> Array:
 class Scope(NamedTuple):
     """What surrounds a decision.
 
-    place: its line. outer: values from which others see what the code's variables hold. names: the variables
-    before it.
+    place: its line. list_outer: values from which others see what the code's variables hold. names: the
+    variables before it.
     """
 
     place: Place
-    outer: Sequence[Any]
+    list_outer: Callable[[], Sequence[Any]]
     names: Mapping[str, Any]
 
 
@@ -220,15 +336,14 @@ def merge_arms(predicate, first: Arm, second: Arm, scope: Scope, *, strict: bool
 
     strict: returns None where a live Python value differs, instead of a value that raises when it is used."""
     for arm in (first, second):
-        if arm.advanced is not None:
-            raise errors.iterator_error(errors.name_container(arm.advanced, scope.names), scope.place)
+        refuse_advanced(arm, scope.names, scope.place)
         for location, _ in arm.stores.values():
             if isinstance(location, ArrayLocation):
                 name = errors.name_container(location.array, scope.names)
                 raise errors.numpy_array_error(name, scope.place)
     if first.error is not None or second.error is not None:
         return _merge_raising(predicate, first, second, scope)
-    merge = _Merge(predicate, first, second, scope.place)
+    merge = _Merge(predicate, first, second, scope)
     names = dict.fromkeys([*first.state, *second.state])
     reads = {name: merge.merge_variable(first.state.get(name), second.state.get(name), name)
              for name in names}  # fmt: skip
@@ -242,7 +357,7 @@ def merge_arms(predicate, first: Arm, second: Arm, scope: Scope, *, strict: bool
         one, other = (arm.kinds[0].number if arm.kind is None else arm.kind for arm in (first, second))
         read_kind = merge.add_output(one, other, KIND)
     values = merge.bind()
-    merge.mark_shared(values, scope.outer)
+    merge.mark_shared(values, scope.list_outer())
     for location, read in stores:
         record(location)
         location.write(read(values))
@@ -267,14 +382,19 @@ def _enter(arm: Arm, predicate, scope: Scope) -> Outcome:
     """The outcome of an arm that runs where a predicate holds, and all behind with it."""
     trace = JaxprTrace(arm.trace.debug_info, context.trace)
     other = Arm(trace, Outcome((), {}))
-    merge = _Merge(predicate, arm, other, scope.place)
+    merge = _Merge(predicate, arm, other, scope)
     reads = {name: merge.merge(flat, None, name) for name, flat in arm.state.items()}
-    stores = [(location, merge.merge(flat, None, location.name)) for location, flat in arm.stores.values()]
+    failure = current.mode and current.mode.failure
+    stores = []
+    for location, flat in arm.stores.values():
+        is_flag = failure and location.key == failure.key  # it says what the other side did
+        before = Flat(location.read()) if is_flag else None
+        stores.append((location, merge.merge(flat, before, location.name)))
     stores += [(ContainerLocation(container), merge.merge(flat, None, "container"))
                for container, flat in arm.changes.values()]  # fmt: skip
     read_kind = None if arm.kind is None else merge.add_output(arm.kind, UNDEFINED, KIND)
     values = merge.bind()
-    merge.mark_shared(values, scope.outer)
+    merge.mark_shared(values, scope.list_outer())
     for location, read in stores:
         record(location)
         location.write(read(values))
@@ -315,12 +435,14 @@ def _merge_changes(merge: _Merge, first: Arm, second: Arm, scope: Scope) -> list
     found = []
     for key in dict.fromkeys([*first.changes, *second.changes]):
         container = (first.changes.get(key) or second.changes[key])[0]
-        one, other = (arm.changes[key][1] if key in arm.changes else Flat(type(container)(container))
+        one, other = (arm.changes[key][1] if key in arm.changes else Flat(copy_contents(container))
                       for arm in (first, second))  # fmt: skip
         name = errors.name_container(container, scope.names)
         if isinstance(container, set):
             raise errors.branch_set_error(name, scope.place)
-        has_other_keys = isinstance(container, dict) and one.value.keys() != other.value.keys()
+        if not isinstance(one.value, (list, dict)):
+            raise errors.numpy_array_error(name, scope.place)
+        has_other_keys = isinstance(container, dict) and list(one.value) != list(other.value)
         if has_other_keys or len(one.value) != len(other.value):
             raise errors.branch_container_error(name, one.value, other.value, scope.place)
         found.append((ContainerLocation(container), _merge_items(merge, one.value, other.value, name)))

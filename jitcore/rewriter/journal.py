@@ -2,16 +2,17 @@
 
 In: each store to a cell, attribute, item or global name, before it happens. Out: the locations that the side
 of a traced decision changed, with their old values, so that it can be rolled back and the other side run;
-then both are merged as local variables are. Lists, dicts and sets that were changed without a store
-(`append`, `sort`, C code) are found by comparing shallow copies.
+then both are merged as local variables are. `snapshots.py` finds what was changed without a store.
 """
 
 from __future__ import annotations
 
-import operator
+import array
+import functools
 import threading
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,14 +20,15 @@ import numpy as np
 from jitcore.core.trace import JaxprTrace
 from jitcore.rewriter.emission import UNDEFINED
 from jitcore.rewriter.handles import Handle
-from jitcore.rewriter.iterators import copy_iterator, is_copyable, is_same_position
 
 
 class Location:
-    """A place that can be read and set; UNDEFINED where nothing is there. key: equal for the same place."""
+    """A place that can be read and set; UNDEFINED where nothing is there. key: equal for the same place;
+    memory: that of handles, if it is that."""
 
     name = "value"
     key: tuple
+    memory: Any = None
 
     def is_new_in(self, trace: JaxprTrace) -> bool | None:
         """For the memory of handles, whether it was made while a trace was being recorded: nothing is left
@@ -71,10 +73,10 @@ class AttributeLocation(Location):
         return getattr(self.owner, self.name, UNDEFINED)
 
     def write(self, value):
-        if value is UNDEFINED:
-            delattr(self.owner, self.name)
-        else:
+        if value is not UNDEFINED:
             setattr(self.owner, self.name, value)
+        elif self.read() is not UNDEFINED:
+            delattr(self.owner, self.name)
 
 
 class ItemLocation(Location):
@@ -116,22 +118,6 @@ class ArrayLocation(Location):
         self.array[...] = value
 
 
-class ContainerLocation(Location):
-    """The contents of a list, dict or set."""
-
-    def __init__(self, container):
-        self.container, self.key = container, ("container", id(container))
-        self.name = type(container).__name__
-
-    def read(self):
-        return type(self.container)(self.container)
-
-    def write(self, value):
-        contents = type(self.container)(value)
-        self.container.clear()
-        (self.container.extend if isinstance(self.container, list) else self.container.update)(contents)
-
-
 class _Logs(threading.local):
     """The journals of the sides that are being run, innermost last: (location, old value) by key."""
 
@@ -149,73 +135,39 @@ def record(location: Location) -> None:
 
 
 # -- containers ---------------------------------------------------------------------------------------------
-#: How deep containers are searched, and how many items.
-MAX_DEPTH, _MAX_ITEMS = 4, 20_000
-_CONTAINERS = (list, dict, set)
-
-
-class Snapshot:
-    """Shallow copies of the lists, dicts and sets that can be reached from some values.
-
-    reached: ids of all objects that were looked at: an object that is not among them is new."""
-
-    def __init__(self, roots: Iterable[Any]):
-        self._copies: list[tuple[Any, Any]] = []
-        roots = list(roots)
-        self._iterators = [(root, copy_iterator(root)) for root in roots if is_copyable(root)]
-        self.reached: dict[int, Any] = {}
-        waiting, count = [(root, 0) for root in roots], 0
-        while waiting and count < _MAX_ITEMS:
-            value, depth = waiting.pop()
-            children = list_children(value)
-            if children is None or id(value) in self.reached:
-                continue
-            self.reached[id(value)] = value
-            if type(value) in _CONTAINERS:
-                self._copies.append((value, type(value)(value)))
-            count += len(children)
-            if depth < MAX_DEPTH:
-                waiting += [(child, depth + 1) for child in children]
-
-    def find_advanced(self) -> Any:
-        """An iterator among the roots that has come further, or None."""
-        return next((one for one, other in self._iterators if not is_same_position(one, other)), None)
-
-    def read_contents(self) -> dict[int, Any]:
-        """What the containers that have changed hold now, by id."""
-        return {id(container): type(container)(container) for container, copy in self._copies
-                if _has_changed(container, copy)}  # fmt: skip
-
-    def roll_back(self, contents: dict[int, Any]) -> list[tuple[Any, Any]]:
-        """Gives containers their old contents, when stores have been rolled back.
-
-        Returns: those that were changed in other ways than by stores, and their contents before that."""
-        changes = []
-        for container, copy in self._copies:
-            if _has_changed(container, copy):
-                changes.append((container, contents[id(container)]))
-                ContainerLocation(container).write(copy)
-        return changes
+#: How deep containers are searched.
+MAX_DEPTH = 4
 
 
 def list_children(value: Any) -> list | None:
     """What a container or an object of a Python class holds; None for all else."""
-    if type(value) in (list, tuple, set):
-        return list(value)
-    if type(value) is dict:
-        return list(value.values())
+    if isinstance(value, (list, tuple, set, deque)):
+        return [*value, *getattr(value, "__dict__", {}).values()]
+    if isinstance(value, dict):
+        return [*dict.values(value), *getattr(value, "__dict__", {}).values()]
+    if isinstance(value, (bytearray, array.array)):
+        return []
+    if isinstance(value, types.CellType):
+        return [value.cell_contents] if value != types.CellType() else []
+    if isinstance(value, types.MethodType):
+        return [value.__self__]
+    if isinstance(value, functools.partial):
+        return [value.func, *value.args, *value.keywords.values()]
     if isinstance(value, (Handle, type, types.ModuleType, types.FunctionType)):
         return None
-    if hasattr(value, "__dict__"):
-        return list(vars(value).values())
+    if isinstance(value, types.GeneratorType):
+        return [] if value.gi_frame is None else list(value.gi_frame.f_locals.values())
+    if type(value).__module__.startswith("jitcore."):
+        return None
+    slots = [name for kind in type(value).__mro__ for name in _list_slots(kind)]
+    if hasattr(value, "__dict__") or slots:
+        held = [getattr(value, name) for name in slots if hasattr(value, name)]
+        return [*getattr(value, "__dict__", {}).values(), *held]
     return None
 
 
-def _has_changed(container, copy) -> bool:
-    if len(container) != len(copy):
-        return True
-    if isinstance(container, list):
-        return any(map(operator.is_not, container, copy))
-    if isinstance(container, dict):
-        return any(key not in copy or copy[key] is not value for key, value in container.items())
-    return container != copy
+def _list_slots(kind: type) -> list[str]:
+    """The names of the slots that a class of the user's adds to an object."""
+    names = kind.__dict__.get("__slots__", ())
+    names = (names,) if isinstance(names, str) else names
+    return [name for name in names if type(kind.__dict__.get(name)) is types.MemberDescriptorType]

@@ -16,8 +16,9 @@ from jitcore.rewriter.driver import Driver, Region
 from jitcore.rewriter.emission import Point
 from jitcore.rewriter.flow import Loop
 from jitcore.rewriter.instructions import Branch, Jump
-from jitcore.rewriter.journal import Location, Snapshot, logs, record
+from jitcore.rewriter.journal import Location, logs, record
 from jitcore.rewriter.raising import negate
+from jitcore.rewriter.snapshots import Snapshot
 from jitcore.rewriter.values import as_predicate, is_traced
 
 _PURE = ("LOAD_", "COMPARE_OP", "UNARY_", "BINARY_", "CONTAINS_OP", "IS_OP", "BUILD_", "PUSH_NULL", "CALL",
@@ -105,12 +106,13 @@ def trace_test(driver: Driver, test: Test, state: dict[str, Any],
         values = {location.key: value for location, value in places.items()}
         is_pure = all(location.is_new_in(context.trace) or key in values and location.read() is values[key]
                       for key, (location, _) in log.items())  # fmt: skip
+        is_pure = is_pure and snapshot.find_advanced() is None and not snapshot.find_written()
     finally:
         logs.stack.pop()
         contents = snapshot.read_contents()
         for location, old in reversed(log.values()):
             location.write(old)
-        changes = snapshot.roll_back(contents)
+        changes = any(snapshot.roll_back(contents))
     if holds is None or not is_pure or changes or any(eqn.effects for eqn in context.trace.eqns):
         raise ImpureTest
     return holds

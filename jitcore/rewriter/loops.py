@@ -3,16 +3,19 @@
 In: a driver at a point of a loop that every iteration comes to. Out: an `Outcome`. The body is traced from
 that point until it comes there again or leaves the loop. What it changes is carried; since that is known only
 behind the trace, and a carry may take another type in an iteration than it had before, the body is traced
-again until both have settled. Where the loop begins with a test that only computes (`loop_tests`), it is cut
-before the test, which becomes the condition of the `while`.
+again until both have settled; `foresight` guesses them, so that mostly once is enough. Where the loop begins
+with a test that only computes (`loop_tests`), it is cut before the test, which becomes the condition of the
+`while`.
 """
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Iterator
 from typing import Any
 
 from jitcore import dtypes
-from jitcore.array import Array
+from jitcore.array import Array, ConcreteArray
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.core.trace import close_over_consts, trace_to_jaxpr
@@ -20,14 +23,15 @@ from jitcore.lax import elementwise
 from jitcore.lax.scan import scan
 from jitcore.lax.while_loop import while_loop
 from jitcore.rewriter import errors
-from jitcore.rewriter.arms import KIND, Arm, Outcome
+from jitcore.rewriter.arms import KIND, Arm, Outcome, refuse_advanced
 from jitcore.rewriter.blocks import is_site
-from jitcore.rewriter.carries import bind_if
+from jitcore.rewriter.carries import NO_ALIASES, Key, bind_if
 from jitcore.rewriter.driver import Driver, Region, lift_slot
 from jitcore.rewriter.emission import UNDEFINED, Point, name_slot
+from jitcore.rewriter.foresight import Forecast
 from jitcore.rewriter.handles import current
 from jitcore.rewriter.instructions import ForIter
-from jitcore.rewriter.journal import ArrayLocation, record
+from jitcore.rewriter.journal import ArrayLocation, AttributeLocation, ItemLocation, record
 from jitcore.rewriter.loop_tests import (
     ImpureTest,
     Test,
@@ -38,7 +42,9 @@ from jitcore.rewriter.loop_tests import (
     trace_test,
 )
 from jitcore.rewriter.raising import fail, negate, note_place
+from jitcore.rewriter.rotation import advance, lend
 from jitcore.rewriter.settling import CarriedState
+from jitcore.rewriter.snapshots import copy_contents
 from jitcore.rewriter.values import (
     Flat,
     as_predicate,
@@ -46,6 +52,7 @@ from jitcore.rewriter.values import (
     is_same_leaf,
     is_traced,
     join_types,
+    list_containers,
     make_zeros,
     type_of,
     wrap,
@@ -115,11 +122,14 @@ class _LoopTracer(CarriedState):
 
     # -- tracing --------------------------------------------------------------------------------------------
     def run(self) -> Outcome:
+        forecast = Forecast(self)
         for _ in range(_MAX_ATTEMPTS):
             arm = self._trace_body()
             if arm.error is not None:
                 return self._raise_first(arm)
-            if self.is_settled(arm):
+            is_settled = self.is_settled(arm)
+            if not forecast.drop_idle(arm) and is_settled:
+                forecast.keep()
                 return self._finish(arm)
             arm.trace.abandon()
         raise errors.carry_unsettled_error(self.place)
@@ -134,6 +144,20 @@ class _LoopTracer(CarriedState):
             raise arm.error
         return Outcome((self.leave,), self.driver.move_slots(self.state, self.site, self.leave))
 
+    def _asks_whether_begun(self) -> bool:
+        """Whether it matters behind the loop whether there was an iteration."""
+        has_new = any(name[0] != "$" for name in (*self.written, *self.fixed))
+        is_shared = any(carry.shared for carry in self.carries.values())
+        return has_new or is_shared or bool(self.replaced) or any(self._list_constants())
+
+    def _list_constants(self) -> Iterator[tuple[tuple, Array]]:
+        """Leaves, with their slots, to which each iteration gives one known value: the type of a number."""
+        for key, leaves in self.next_leaves.items():
+            carry = self.carries[key]
+            for place, leaf in enumerate(leaves):
+                if isinstance(leaf, ConcreteArray) and leaf.shape == () and not carry.is_poisoned:
+                    yield (key, place), leaf
+
     def _find_begins(self) -> Array | bool:
         """Whether there is a first iteration."""
         if self.iterates:
@@ -144,31 +168,48 @@ class _LoopTracer(CarriedState):
 
     def _trace_body(self) -> Arm:
         roots = self.driver.list_roots(self.state)
-        arm = self.driver.trace_arm(self._run_body, roots, f"the body of the traced loop at {self.place}")
-        if arm.advanced is not None:
-            name = errors.name_container(arm.advanced, self.state)
-            raise errors.iterator_error(name, self.place, in_loop=True)
+        with self._lend_memory():
+            arm = self.driver.trace_arm(self._run_body, roots, f"the body of the traced loop at {self.place}")
+        refuse_advanced(arm, self.state, self.place, in_loop=True)
         for location, _ in arm.stores.values():
             if isinstance(location, ArrayLocation):
                 name = errors.name_container(location.array, self.state)
                 raise errors.numpy_array_error(name, self.place, in_loop=True)
+        for location, behind in arm.stores.values():
+            is_variable = isinstance(location, (AttributeLocation, ItemLocation))
+            if is_variable and (location.read() is UNDEFINED or behind.value is UNDEFINED):
+                arm.trace.abandon()
+                raise errors.loop_attribute_error(location.name, self.place)
         for container, behind in arm.changes.values():
             arm.trace.abandon()
             name = errors.name_container(container, self.state)
             raise errors.loop_container_error(name, container, behind.value, self.place)
         return arm
 
+    def _lend_memory(self):
+        return lend(self.lent, lambda: errors.lent_memory_error(self.place))
+
     def _run_body(self, trace) -> Outcome:
-        driver, site, state = self.driver, self.site, dict(self.state)
         self.begin_iteration()
+        state = self._enter_iteration(trace)
+        contents = {key: [(one, copy_contents(one)) for one in list_containers(value)]
+                    for key, value in self.values.items()}  # fmt: skip
+        outcome = self._run_iteration(state)
+        self.stored = {key for key, pairs in contents.items()
+                       if not all(has_same_items(one, before) for one, before in pairs)}  # fmt: skip
+        return outcome
+
+    def _enter_iteration(self, trace) -> dict[str, Any]:
+        """The variables at the beginning of an iteration; places get the values that they have there."""
+        state = dict(self.state)
         for key, carry in self.carries.items():
-            value = self.values[key] = self.make_value(key, carry, trace.new_arg)
-            if carry.location is None:
-                state[key[1]] = value
-            else:
-                record(carry.location)
-                carry.location.write(value)
+            self.values[key] = self.make_value(key, carry, trace.new_arg)
+            self._assign(state, key, self.values[key])
         self.predicate = trace.new_arg(_PREDICATE) if self.has_predicate else None
+        return state
+
+    def _run_iteration(self, state: dict[str, Any]) -> Outcome:
+        driver, site = self.driver, self.site
         if self.iterates:
             iterator = state.pop(self.top)
             return driver.drive(self.stay, driver.enter_body(site, self.stay, state, iterator), self.inner)
@@ -178,28 +219,48 @@ class _LoopTracer(CarriedState):
             return driver.drive(self.stay, driver.move_slots(state, site, self.stay), self.inner)
         return driver.go_on(driver.branch(site, {**state, self.top: self.predicate}, self.inner), self.inner)
 
+    def _assign(self, state: dict[str, Any], key: Key, value: Any) -> None:
+        """Gives the variable or place of a carry a value."""
+        location = self.carries[key].location
+        if location is None:
+            state[key[1]] = value
+        else:
+            record(location)
+            location.write(value)
+
     # -- the equation ---------------------------------------------------------------------------------------
     def _finish(self, arm: Arm) -> Outcome:
+        begins = self._find_begins() if self._asks_whether_begun() else True
+        if self.replaced and begins is not True:
+            self._expect_iteration(begins)
+        aliases = self.find_aliases(arm, begins)
         results = self._bind(arm)
+        for slot, constant in self._list_constants() if begins is not False else ():
+            before = self._find_initial(*slot, constant.aval)
+            results[slot] = constant if begins is True else elementwise.select_n(begins, before, constant)
         state = dict(self.state)
         for key, carry in self.carries.items():
             value = self.values[key]
             if not carry.is_poisoned:
-                value = self.rebuild_carry(key, results)
-                for place in carry.shared:
-                    carry.flat.leaves[place].mark_shared()
-            if carry.location is None:
-                state[key[1]] = value
-            else:
-                record(carry.location)
-                carry.location.write(value)
+                value = self.rebuild_carry(key, results, aliases.get(key, NO_ALIASES))
+                carry.mark_memory(aliases.get(key, NO_ALIASES), self.next_leaves.get(key, ()))
+            self._assign(state, key, value)
+        for key, value in self.rotate(results, self._count_iterations(arm)).items():
+            self._assign(state, key, value)
         new = {name: self.rebuild_written(name, flat, results) for name, flat in self.written.items()}
         new |= self.fixed
-        begins = self._find_begins() if any(name[0] != "$" for name in new) else True
         state |= {name: value if name[0] == "$" else bind_if(begins, value) for name, value in new.items()}
         if self.leave is not None:
             state |= self._leave_by_test(arm, state, results)
         return self._list_ends(arm, state, results)
+
+    def _expect_iteration(self, begins: Array | bool) -> None:
+        """Leaves the call to plain Python where there is no iteration: the lists of carries then have other
+        names, and what is stored behind the loop would have to be seen under these."""
+        error = ValueError("a list has a second name")
+        if begins is False or not current.mode.fail(negate(begins), error):
+            value = self.carries[next(iter(self.replaced))].flat.value
+            raise errors.carry_object_error("list", value, value, self.place)
 
     def _bind(self, arm: Arm) -> dict[tuple, Any]:
         """Closes the body and applies the loop: the last carries, by (key, place of the leaf)."""
@@ -226,12 +287,16 @@ class _LoopTracer(CarriedState):
                 trace.new_arg(KIND.aval)
                 slots.append(("kind", 0))
                 outs.append(convert(arm.kinds[0].number if arm.kind is None else arm.kind, KIND))
+            if self._count_iterations(arm) is None:
+                for length in {cycle.length for cycle in self.cycles if any(cycle.is_seen)}:
+                    slots.append(("turn", length))
+                    outs.append(advance(trace.new_arg(KIND.aval), length))
             avals = [var.aval for var in trace.invars]
             body, body_consts = trace.close(outs)
         for (key, place), aval in zip(slots, avals):
             initial.append(self._find_initial(key, place, aval))
         body_jaxpr, body_operands = close_over_consts(body, body_consts)
-        length = self.state[self.top].count_left() if self.iterates and arm.kinds == (self.site,) else None
+        length = self._count_iterations(arm)
         if length is not None:  # as `fori_loop` of known bounds
             found = scan.primitive.bind(
                 *body_operands, *initial, jaxpr=body_jaxpr, length=length, reverse=False, unroll=1,
@@ -242,6 +307,10 @@ class _LoopTracer(CarriedState):
             *cond_consts, *body_operands, *initial, cond_nconsts=len(cond_consts), cond_jaxpr=cond_jaxpr,
             body_nconsts=len(body_operands), body_jaxpr=body_jaxpr)  # fmt: skip
         return dict(zip(slots, found))
+
+    def _count_iterations(self, arm: Arm) -> int | None:
+        """The number of iterations, where it is known."""
+        return self.state[self.top].count_left() if self.iterates and arm.kinds == (self.site,) else None
 
     def _next_predicate(self, arm: Arm):
         value = self.is_negated  # leaves
@@ -254,6 +323,8 @@ class _LoopTracer(CarriedState):
             return self.initial_predicate
         if key == "kind":
             return convert(self.site.number, KIND)
+        if key == "turn":
+            return convert(0, KIND)
         if key[0] == "written":
             return make_zeros(aval)
         carry = self.carries[key]
@@ -278,7 +349,8 @@ class _LoopTracer(CarriedState):
                 goes_on = join_predicates(goes_on, returns)
             return [goes_on]
 
-        jaxpr, consts = trace_to_jaxpr(run, avals)
+        with self._lend_memory():
+            jaxpr, consts = trace_to_jaxpr(run, avals)
         return close_over_consts(jaxpr, consts)
 
     def _trace_test(self, given: dict[tuple, Any]) -> Array | bool:
@@ -321,6 +393,12 @@ class _LoopTracer(CarriedState):
             by_test = elementwise.eq(kind, dtypes.int32.type(self.site.number))
             kind = elementwise.select_n(by_test, kind, dtypes.int32.type(self.leave.number))
         return Outcome(tuple(ends), state, kind)
+
+
+def has_same_items(container: list | dict, before: list | dict) -> bool:
+    if isinstance(container, dict):
+        return list(container) == list(before) and all(container[key] is before[key] for key in before)
+    return len(container) == len(before) and all(map(operator.is_, container, before))
 
 
 def _select(predicate, one, other):

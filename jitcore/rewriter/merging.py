@@ -68,6 +68,8 @@ def _merge_group(graph: Graph, group: list[Block], renamed: dict[int, int]) -> b
         if not count:
             continue
         changed = True
+        for one, other in zip(first.instructions[-count:], second.instructions[-count:]):
+            one.offsets = other.offsets = (*one.offsets, *other.offsets)
         if count == len(second.instructions) == len(first.instructions):
             renamed[second.number] = first.number
         elif count == len(second.instructions):

@@ -14,7 +14,7 @@ from typing import Any
 
 from jitcore import dtypes
 from jitcore.rewriter.errors import traced_length_error
-from jitcore.rewriter.handles import current
+from jitcore.rewriter.handles import CompoundHandle, current
 from jitcore.rewriter.iterators import (
     CountIterator,
     JointIterator,
@@ -27,6 +27,7 @@ from jitcore.rewriter.values import as_predicate, is_traced, type_of, wrap_predi
 def _range(*bounds):
     if not any(map(is_traced, bounds)):
         return range(*bounds)
+    bounds = tuple([bound.as_index() if isinstance(bound, CompoundHandle) else bound for bound in bounds])
     start, stop, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1) if len(bounds) == 2 else bounds
     for bound in (start, stop, step):
         aval = type_of(bound).aval if is_traced(bound) else None

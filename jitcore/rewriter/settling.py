@@ -6,6 +6,7 @@ traced again, until nothing new turns up.
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -15,20 +16,33 @@ from jitcore.core.aval import ShapedArray
 from jitcore.core.trace import Tracer
 from jitcore.rewriter import errors
 from jitcore.rewriter.arms import Arm
-from jitcore.rewriter.carries import Carry, Key, count_entries, count_of, is_same, make_unbound
+from jitcore.rewriter.carries import (
+    NO_ALIASES,
+    Aliases,
+    Carry,
+    Key,
+    count_entries,
+    has_other_names,
+    is_same,
+    make_unbound,
+)
 from jitcore.rewriter.driver import Driver
 from jitcore.rewriter.emission import UNDEFINED, Point
 from jitcore.rewriter.errors import Place
 from jitcore.rewriter.flow import Loop
-from jitcore.rewriter.handles import ConflictError, current
-from jitcore.rewriter.raising import MaybeUnbound
+from jitcore.rewriter.handles import Alias, CompoundHandle, ConflictError, Handle, current
+from jitcore.rewriter.raising import MaybeUnbound, negate
+from jitcore.rewriter.rotation import Cycle, assign_memory, choose_memory, find_cycles
 from jitcore.rewriter.values import (
     Flat,
     Poison,
+    count_containers,
     count_memory,
     find_joint,
+    have_other_kinds,
     is_same_leaf,
     join_types,
+    list_containers,
     memory_of,
     type_of,
     wrap,
@@ -45,6 +59,11 @@ class CarriedState:
             next_leaves: the leaves behind it.
         written: what is computed in the body and read only behind the loop; fixed: what the body sets to one
             Python value; shared: ids of leaves of `written` whose memory has several names.
+        cycles: carries that exchange their memory; lent: arrays before the loop whose memory they have, and
+            which are seen under other names.
+        stored: carries into whose lists or dicts the body stores; replaced: those whose lists before the loop
+            have other names, and are not these in any iteration but the first.
+        expected: carries that are guessed, and not needed as far as is known.
         leaders, followed, distinct: leaves that are equal before the loop and behind each iteration are one.
     """
 
@@ -64,6 +83,9 @@ class CarriedState:
             ("name", name): Carry(flat) for name, flat in changed.items()
             if not any(memory_of(leaf) is not None for leaf in flat.leaves)}  # fmt: skip
         self.distinct: set[tuple] = set()
+        self.cycles: list[Cycle] = []
+        self.lent: list[Handle] = []
+        self.expected: list[Key] = []
         self.begin_iteration()
 
     def begin_iteration(self) -> None:
@@ -71,6 +93,8 @@ class CarriedState:
         self.values: dict[Key, Any] = {}
         self.leaders: list[tuple] = []
         self.followed: dict[tuple, tuple] = {}
+        self.stored: set[Key] = set()
+        self.replaced: set[Key] = set()
 
     @property
     def place(self) -> Place:
@@ -90,23 +114,25 @@ class CarriedState:
     def make_value(self, key: Key, carry: Carry, new_arg: Callable[[ShapedArray], Tracer]):
         """A carry's value at the beginning of an iteration."""
         if carry.is_poisoned:
-            name, place = self._name(key), self.place
-            return Poison(lambda: errors.carry_object_error(name, *carry.changed, place))
+            return self._make_poison(self._name(key), *carry.changed)
         raws = [new_arg(leaf_type.aval) for leaf_type in carry.types if leaf_type is not None]
-        return carry.rebuild(raws if current.mode is None else self._follow(key, carry, raws))
+        # Memory is written, so what it holds is not that of other memory for long.
+        is_memory = carry.location is not None and isinstance(carry.flat.value, Array)
+        return carry.rebuild(raws if current.mode is None or is_memory else self._follow(key, carry, raws))
 
     def _follow(self, key: Key, carry: Carry, raws: list) -> list:
-        """The leaves of a carry, those that equal others as these: masks that several compound handles have
-        in common at the beginning, and as far as we have seen behind each iteration."""
+        """The leaves of a carry, those that equal others as these: masks and extents that several compound
+        handles have in common at the beginning, and as far as we have seen behind each iteration."""
         places = [place for place, leaf_type in enumerate(carry.types) if leaf_type is not None]
         found = []
         for place, raw in zip(places, raws):
             initial, slot, leaf_type = carry.flat.leaves[place], (key, place), carry.types[place]
             found.append(raw)
-            if not isinstance(initial, Array):
+            if not isinstance(initial, (Array, Handle)):
                 continue
-            for leader, value, joint_type, arg in () if slot in self.distinct else self.leaders:
-                if joint_type == leaf_type and current.mode.is_equal(value, initial):
+            for leader, value, joint_type, arg in self.leaders:
+                if joint_type == leaf_type and (slot, leader) not in self.distinct and (
+                        current.mode.is_equal(value, initial)):  # fmt: skip
                     self.followed[slot], found[-1] = leader, arg
                     break
             else:
@@ -122,6 +148,10 @@ class CarriedState:
             if carry.is_poisoned or key not in self.values:
                 continue
             flat = self._find_next(arm, key, carry)
+            if not self._has_own_containers(arm, key, carry, flat):
+                carry.is_poisoned, carry.changed, is_settled = True, (carry.flat.value, flat.value), False
+                self.next_leaves[key] = carry.flat.leaves
+                continue
             is_maybe = type(carry.flat.value) is MaybeUnbound
             if type(flat.value) is MaybeUnbound and not is_maybe and key[1] not in self.deleted:
                 flat = Flat(flat.value.value)
@@ -130,13 +160,38 @@ class CarriedState:
             elif type(flat.value) is MaybeUnbound and not is_maybe:
                 carry = self.carries[key] = Carry(Flat(MaybeUnbound(carry.flat.value, False)), carry.location)
                 is_settled = False
-            if flat.structure != carry.flat.structure:
+            if flat.structure == carry.flat.structure and have_other_kinds(carry.types, flat.leaves):
+                if find_joint(carry.flat.value, flat.value) is not None:
+                    old, flat = carry.flat.structure, self._join_structures(arm, key, carry, flat)
+                    is_settled &= carry.flat.structure == old
+            elif flat.structure != carry.flat.structure or _changes_places(self.values[key], flat.value):
                 old, flat = carry.flat.structure, self._join_structures(arm, key, carry, flat)
                 is_settled &= carry.flat.structure == old
             self.next_leaves[key] = flat.leaves
             for place, leaf in enumerate(flat.leaves):
                 is_settled &= self._join_leaf(key, carry, place, leaf)
         return is_settled and not self._find_distinct() and not self._find_shared(arm)
+
+    def _has_own_containers(self, arm: Arm, key: Key, carry: Carry, flat: Flat) -> bool:
+        """Whether the lists and dicts of a carry can be made anew: nobody sees them under another name.
+
+        Those before the loop may have one (`replaced`) if nothing is stored in them, and no iteration leaves
+        them."""
+        if current.mode is None or not list_containers(carry.flat.value) + list_containers(flat.value):
+            return True
+        behind = self._count_lists(arm)
+        if any(behind[id(container)] > 1 for container in list_containers(flat.value)):
+            return False
+        outer = count_containers([*self.state.values(), *self.driver.list_outer()])
+        if any(outer[id(container)] > 1 for container in list_containers(carry.flat.value)):
+            self.replaced.add(key)
+            carried = list_containers(self.values[key])
+            return key not in self.stored and not any(behind[id(container)] for container in carried)
+        return True
+
+    def _count_lists(self, arm: Arm) -> Counter[int]:
+        """From how many places each list and dict is seen behind an iteration."""
+        return count_containers([*arm.list_values(), *self.driver.list_outer()])
 
     def _find_distinct(self) -> bool:
         """Whether leaves that were taken for equal ones are not behind an iteration."""
@@ -145,7 +200,7 @@ class CarriedState:
             (key, place), (other, other_place) = slot, leader
             one, joint = self.next_leaves[key][place], self.next_leaves[other][other_place]
             if not current.mode.is_equal(one, joint):
-                self.distinct.add(slot)
+                self.distinct.add((slot, leader))
         return len(self.distinct) > before
 
     def _join_structures(self, arm: Arm, key: Key, carry: Carry, flat: Flat) -> Flat:
@@ -155,8 +210,8 @@ class CarriedState:
             name = self._name(key)
             raise errors.carry_structure_error(name, carry.flat.value, flat.value, self.place)
         before, behind = self._count_holders(arm)
-        is_shared = any(count_of(before, leaf) > 1 for leaf in carry.flat.leaves) or any(
-            count_of(behind, leaf) > 1 for leaf in flat.leaves)  # fmt: skip
+        is_shared = any(has_other_names(before, leaf) for leaf in carry.flat.leaves) or any(
+            has_other_names(behind, leaf) for leaf in flat.leaves)  # fmt: skip
         joint = Flat(convert_both(carry.flat.value))
         if joint.structure != carry.flat.structure:
             carry.flat, carry.types = joint, [type_of(leaf) for leaf in joint.leaves]
@@ -169,21 +224,69 @@ class CarriedState:
         """Whether more memory is found that a carry shares with another name, before the loop or behind an
         iteration: a store in the next iteration would have to be seen under both."""
         self.shared: set[int] = set()
+        self.cycles = []
         written = [leaf for flat in self.written.values() for leaf in flat.leaves]
         leaves = [leaf for leaves in self.next_leaves.values() for leaf in leaves]
         if not any(memory_of(leaf) is not None for leaf in leaves + written):
             return False
         before, behind = self._count_holders(arm)
-        self.shared = {id(leaf) for leaf in written if count_of(behind, leaf) > 1}
-        is_new = False
+        self.shared = {id(leaf) for leaf in written if has_other_names(behind, leaf)}
+        self.cycles = find_cycles(self.carries, self.values, self.next_leaves, behind,
+                                  lambda leaf: has_other_names(before, leaf))  # fmt: skip
+        is_new = self._lend()
+        rotating = {key for cycle in self.cycles for key in cycle.keys}
         for key, leaves in self.next_leaves.items():
             carry = self.carries[key]
+            if key in rotating or key in self.expected and self._stays(key):
+                continue
             for place, (old, new) in enumerate(zip(carry.flat.leaves, leaves)):
-                is_shared = count_of(before, old) > 1 or count_of(behind, new) > 1
+                is_shared = has_other_names(before, old) or has_other_names(behind, new)
                 if is_shared and place not in carry.shared:
                     carry.shared.add(place)
                     is_new = True
+        return self._forbid_stores(arm) or is_new
+
+    def _stays(self, key: Key) -> bool:
+        """Whether a carry is the same handles behind an iteration."""
+        return all(map(operator.is_, Flat(self.values[key]).leaves, self.next_leaves[key]))
+
+    def _lend(self) -> bool:
+        """Whether memory is found that has other names, and in which carries of a cycle are."""
+        seen = {id(leaf.memory): leaf for cycle in self.cycles
+                for leaf, is_seen in zip(cycle.leaves, cycle.is_seen) if is_seen}  # fmt: skip
+        if any(id(memory_of(leaf)) in seen for leaves in self.next_leaves.values() for leaf in leaves):
+            self.cycles, seen = [], {}
+        is_new = seen.keys() != {id(leaf.memory) for leaf in self.lent}
+        self.lent = [*seen.values()]
+        for leaf in self.lent:  # what was stored there before the carries were known
+            self.carries.pop(("location", leaf.memory.location.key), None)
+            self.next_leaves.pop(("location", leaf.memory.location.key), None)
         return is_new
+
+    def rotate(self, results: dict[tuple, Any], count: int | None) -> dict[Key, Any]:
+        """The carries that exchange their memory, behind the loop. count: of the iterations, or None."""
+        found: dict[Key, Any] = {}
+        for cycle in self.cycles:
+            raws = [results[key, 0] for key in cycle.keys]
+            if count is not None:
+                found |= zip(cycle.keys, assign_memory(cycle, raws, count))
+            elif any(cycle.is_seen):
+                values = [self.rebuild_carry(key, results) for key in cycle.keys]
+                choose_memory(cycle, raws, values, results["turn", cycle.length])
+                found |= zip(cycle.keys, values)
+        return found
+
+    def _forbid_stores(self, arm: Arm) -> bool:
+        """Whether the body writes memory that a carry has in some iterations, and others in the rest: from
+        now on that raises."""
+        stored = {id(location.memory) for location, _ in arm.stores.values() if location.memory is not None}
+        leaves = [leaves[place] for key, carry in self.carries.items()
+                  for leaves in (carry.flat.leaves, self.next_leaves.get(key, carry.flat.leaves))
+                  for place in carry.shared]  # fmt: skip
+        written = [leaf for leaf in leaves if id(memory_of(leaf)) in stored and not leaf.is_shared]
+        for leaf in written:
+            leaf.mark_shared()
+        return bool(written)
 
     def _count_holders(self, arm: Arm) -> tuple[Counter[int], Counter[int]]:
         """From how many places each memory is seen before the loop, and behind an iteration."""
@@ -238,17 +341,45 @@ class CarriedState:
             elif self.site in arm.kinds and name in self.driver.flow.live[self.site.number]:
                 self.carries["name", name] = Carry(Flat(make_unbound(name, flat.value)))
             elif any(map(arm.made, flat.leaves)):
-                self.written[name] = flat
+                counts = self._count_lists(arm) if list_containers(flat.value) else {}
+                if current.mode is not None and any(count > 1 for count in map(
+                        counts.get, map(id, list_containers(flat.value)))):  # fmt: skip
+                    self.fixed[name] = self._make_poison(name, None, flat.value)
+                else:
+                    self.written[name] = flat
             else:
                 self.fixed[name] = flat.value
         return len(self.carries) > before
 
-    def rebuild_carry(self, key: Key, found: dict[tuple, Any]) -> Any:
+    def _make_poison(self, name: str, before: Any, behind: Any) -> Poison:
+        place = self.place
+        return Poison(lambda: errors.carry_object_error(name, before, behind, place))
+
+    def find_aliases(self, arm: Arm, begins: Any) -> dict[Key, dict[int, list[Alias]]]:
+        """Of carries whose memory has other names: where the body makes new memory in each iteration, it is
+        the memory before the loop only if there was no iteration. begins: whether there was, or None."""
+        if begins is None or not any(carry.shared for carry in self.carries.values()):
+            return {}
+        behind = self._count_holders(arm)[1]
+        carried = count_memory(self.values.values())
+        found: dict[Key, dict[int, list[Alias]]] = {}
+        for key, leaves in self.next_leaves.items():
+            carry = self.carries[key]
+            for place in carry.shared:
+                leaf = leaves[place]
+                is_new = arm.made(leaf) and id(memory_of(leaf)) not in carried
+                if is_new and not has_other_names(behind, leaf):
+                    old = carry.flat.leaves[place]
+                    aliases = [] if begins is True else [Alias(negate(begins), old, is_rare=True)]
+                    found.setdefault(key, {})[place] = aliases
+        return found
+
+    def rebuild_carry(self, key: Key, found: dict[tuple, Any], aliases: Aliases = NO_ALIASES) -> Any:
         """A carry with the Arrays that were found by (key, place)."""
         carry = self.carries[key]
         places = [place for place, leaf_type in enumerate(carry.types) if leaf_type is not None]
         slots = [self.followed.get((key, place), (key, place)) for place in places]
-        return carry.rebuild([found[slot] for slot in slots])
+        return carry.rebuild([found[slot] for slot in slots], aliases)
 
     def rebuild_written(self, name: str, flat: Flat, found: dict[tuple, Any]) -> Any:
         """A value that the last iteration computed."""
@@ -258,5 +389,11 @@ class CarriedState:
             if raw is not None:
                 leaves[place] = wrap(raw, type_of(leaf))
                 if id(leaf) in self.shared:
+                    leaf.mark_shared()
                     leaves[place].mark_shared()
         return flat.rebuild(leaves)
+
+
+def _changes_places(value: Any, following: Any) -> bool:
+    """Whether what a carry is behind an iteration had better be put together otherwise."""
+    return isinstance(value, CompoundHandle) and value.changes_places(following)

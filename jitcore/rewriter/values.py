@@ -161,6 +161,34 @@ def count_memory(values: Iterable[Any]) -> Counter[int]:
     return found
 
 
+def count_containers(values: Iterable[Any]) -> Counter[int]:
+    """From how many places each list or dict (by id) can be reached."""
+    found: Counter[int] = Counter()
+    waiting, seen = [(value, 0) for value in values], {}
+    while waiting:
+        value, depth = waiting.pop()
+        if type(value) is MaybeUnbound:
+            value = value.value
+        is_known = id(value) in seen
+        if type(value) in (list, dict):
+            found[id(value)] += 1
+        if depth < MAX_DEPTH and (type(value) is tuple or not is_known):
+            seen[id(value)] = value
+            waiting += [(child, depth + 1) for child in list_children(value) or ()]
+    return found
+
+
+def list_containers(value: Any) -> list:
+    """The lists and dicts that a variable's value is put together from."""
+    if type(value) is MaybeUnbound:
+        value = value.value
+    if type(value) not in (tuple, list, dict):
+        return []
+    items = value.values() if type(value) is dict else value
+    inner = [container for item in items for container in list_containers(item)]
+    return inner if type(value) is tuple else [value, *inner]
+
+
 # -- leaves -------------------------------------------------------------------------------------------------
 class Flat:
     """A value taken apart: lists, tuples, dicts and traced iterators have leaves, all else is one.
@@ -199,7 +227,42 @@ def find_joint(one: Any, other: Any) -> Callable[[Any], Any] | None:
     """What gives two values of other structures a common one, or None."""
     if isinstance(one, CompoundHandle):
         return one.join_structure(other)
-    return other.join_structure(one) if isinstance(other, CompoundHandle) else None
+    if isinstance(other, CompoundHandle):
+        return other.join_structure(one)
+    if type(one) is MaybeUnbound and type(other) is MaybeUnbound:
+        convert = find_joint(one.value, other.value)
+        return convert and (lambda value: MaybeUnbound(convert(value.value), value.is_unbound))
+    if type(one) is type(other) and type(one) in (tuple, list, dict):
+        return _find_joint_items(one, other)
+    return None if current.mode is None or one is other else current.mode.find_joint(one, other)
+
+
+def _find_joint_items(one: Any, other: Any) -> Callable[[Any], Any] | None:
+    """As `find_joint` for containers; None where no item needs another form, or one has none."""
+    if len(one) != len(other) or isinstance(one, dict) and list(one) != list(other):
+        return None
+    keys = list(one) if isinstance(one, dict) else range(len(one))
+    makers = {}
+    for key in keys:
+        makers[key] = find_joint(one[key], other[key])
+        if makers[key] is None and Flat(one[key]).structure != Flat(other[key]).structure:
+            return None
+    if not any(makers.values()):
+        return None
+
+    def convert(value: Any) -> Any:
+        items = {key: make(value[key]) if make else value[key] for key, make in makers.items()}
+        return items if isinstance(one, dict) else type(one)(items.values())
+
+    return convert
+
+
+def have_other_kinds(types: Sequence, leaves: Sequence) -> bool:
+    """Whether leaves are of other types than the ones that are carried, and need a common form."""
+    if current.mode is None:
+        return False
+    pairs = zip(types, map(type_of, leaves))
+    return any(None not in pair and pair[0] != pair[1] for pair in pairs)
 
 
 def _flatten_sequence(values: list, name: str, make: Callable) -> Parts:

@@ -150,6 +150,12 @@ class _Tightening:
         return self.graph.op(op, first, second)
 
 
+def find_store_range(graph: Graph, store: Store, axis: Axis, written: set[Buffer]) -> tuple:
+    """(low, high), None for an end itself: where on an axis a store may change anything. written: what its
+    kernel stores, on which the ends cannot depend."""
+    return _Tightening(graph, (), written, False).find_limits(_needed_by_store(store, graph), axis, ())[0]
+
+
 # -- statements that run over ranges of their own ---------------------------------------------------------
 
 
@@ -218,7 +224,7 @@ def _needed(body: list, graph: Graph) -> Conditions:
 
 def _needed_by_store(store: Store, graph: Graph) -> Conditions:
     held = frozenset() if store.mask is None else needed_to_hold(store.mask)
-    if store.combine is not None:
+    if store.combine is not None or store.packed:
         return held
     place = graph.load(store.buffer, store.offset)
     return both(held, needed_for(store.value, lambda node: node is place))

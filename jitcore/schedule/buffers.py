@@ -29,7 +29,7 @@ from jitcore.schedule.nest import roots_of, stores_of
 
 def plan_buffers(program: Program, donated: Sequence[bool]) -> Program:
     """Finishes a lowered program; see the module's first line."""
-    _drop_dead_stores(program)
+    drop_dead_stores(program)
     _place_scalars(program)
     _reuse_inputs(program, donated)
     return program
@@ -115,7 +115,7 @@ def step_writes(step) -> set[Buffer]:
     return writes
 
 
-def _drop_dead_stores(program: Program) -> None:
+def drop_dead_stores(program: Program) -> None:
     """Removes stores to temporaries that nothing reads (their values were forwarded), and then unused
     temporaries."""
     natives = [step for step in program.steps if isinstance(step, Native)]

@@ -15,13 +15,17 @@ import numpy as np
 from jitcore.loopir.expr import Buffer, Expr, Graph, Result, walk
 from jitcore.loopir.index import ZERO, Axis, Index, linearize
 from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
-from jitcore.loopir.values import Reduction, Running, Value
+from jitcore.loopir.values import Packed, Reduction, Running, Value
 from jitcore.schedule.bounds import split_stores
 from jitcore.schedule.nest import shape_kernel
 from jitcore.schedule.pieces import split_kernels
 
 # A kernel with more stores and reductions than this would only run out of registers.
 MAX_MEMBERS = 24
+# Operations for an element that is packed in the same loop, which is not split over threads.
+MAX_ORDERED_WORK = 16
+# Values that are a sweep of some of their operand's axes inside of the others.
+_SWEEPS = (Reduction, Packed)
 
 
 class HazardError(Exception):
@@ -100,24 +104,24 @@ class FusionGroup:
         except (HazardError, _NewPassError):
             return False
         self.members = members
-        self.reads |= _source_of(value).buffers
+        self.reads |= _buffers_of(value)
         return True
 
     def precedes(self, value: Value, buffer: Buffer) -> bool:
         """Whether a value has to be stored after this group: it reads what the group writes, or overwrites
         what the group reads."""
-        return not _source_of(value).buffers.isdisjoint(self.written) or buffer in self.reads or (
+        return not _buffers_of(value).isdisjoint(self.written) or buffer in self.reads or (
             buffer in self.written)  # fmt: skip
 
     def _mixes_loops(self, value: Value) -> bool:
         """Whether there would be reductions beside stores that are split into ranges."""
         values = [value, *(member for member, _ in self.members)]
-        return len(values) > 1 and any(isinstance(v, Reduction) for v in values) and (
+        return len(values) > 1 and any(isinstance(v, _SWEEPS) for v in values) and (
             any(_source_of(v).is_joined for v in values))  # fmt: skip
 
     def _kept_with(self, value: Value) -> tuple[int, ...] | None:
         """The kept dimensions that hold the group and the value, or None."""
-        if isinstance(value, Reduction):
+        if isinstance(value, _SWEEPS):
             shape = squeeze(value.operand.shape)
             kept = kept_dimensions(value)
             if shape != self.layout:
@@ -125,14 +129,19 @@ class FusionGroup:
             if kept == self.kept:
                 return kept
             only_stores = len(self.kept) == len(self.layout)
-            return kept if only_stores and kept else None
+            is_short = isinstance(value, Packed) and self._work() <= MAX_ORDERED_WORK
+            return kept if only_stores and (kept or is_short) else None
         shape = squeeze(value.shape)
         if shape == self.layout and (self.kept or not shape):
             return self.kept
         return self.kept if shape == tuple(self.layout[d] for d in self.kept) else None
 
+    def _work(self) -> int:
+        """Operations of one element of all members."""
+        return sum(_source_of(value).work for value, _ in self.members)
+
     def _place(self, value: Value, buffer: Buffer) -> None:
-        reduced = isinstance(value, Reduction)
+        reduced = isinstance(value, _SWEEPS)
         source = _source_of(value)
         has_inner = reduced or (squeeze(source.shape) == self.layout and len(self.kept) < len(self.layout))
         index = index_over(source.shape, self.axes if has_inner else self.outer)
@@ -161,10 +170,24 @@ class FusionGroup:
             node = self.graph.result(result)
             sweep.after.append(Store(buffer, linearize(kept_index, buffer.shape), node))
             self.written[buffer] = _Written(kept_index, node, sweep, True)
+        elif isinstance(value, Packed):
+            self._pack_into(sweep, value, expr, index, buffer)
         else:
-            self._check_overwritten(buffer, linearize(index, buffer.shape))
-            sweep.stores.append(Store(buffer, linearize(index, buffer.shape), expr))
+            place = linearize(index, buffer.shape)
+            self._check_overwritten(buffer, place)
+            sweep.stores = [s for s in sweep.stores if s.buffer is not buffer or s.offset != place]
+            sweep.stores.append(Store(buffer, place, expr))
             self.written[buffer] = _Written(index, expr, sweep, False)
+
+    def _pack_into(self, sweep: _Pass, value: Packed, expr: Expr, index: tuple, buffer: Buffer) -> None:
+        """A store of elements side by side. What the sweep stored there before, at their own places, goes."""
+        mask, own = value.mask.at(index), linearize(index, buffer.shape)
+        self._check_overwritten(buffer, own)
+        sweep.stores = [store for store in sweep.stores if store.buffer is not buffer]
+        start = linearize((*index[:-1], ZERO), buffer.shape)
+        sweep.stores.append(Store(buffer, start, expr, mask, packed=True))
+        elsewhere = (*index[:-1], Index.of(Axis(buffer.shape[-1])))  # no reader knows where an element went
+        self.written[buffer] = _Written(elsewhere, expr, sweep, False)
 
     def _check_overwritten(self, buffer: Buffer, offset: Index) -> None:
         """Raises: HazardError where members before read the buffer at other places than it is written now."""
@@ -217,7 +240,7 @@ class FusionGroup:
         for sweep in self.passes:
             if not sweep.has_inner:
                 body += sweep.stores
-            elif sweep.parts:
+            elif sweep.parts or any(store.packed for store in sweep.stores):
                 body.append(Reduce(tuple(self.inner), sweep.parts, sweep.stores))
             else:
                 body.append(nest_loops(self.inner, sweep.stores))
@@ -227,7 +250,13 @@ class FusionGroup:
 
 def _source_of(value: Value) -> Value:
     """What is evaluated for a member: the operand of a reduction, else the value."""
-    return value.operand if isinstance(value, Reduction) else value
+    return value.operand if isinstance(value, _SWEEPS) else value
+
+
+def _buffers_of(value: Value) -> frozenset[Buffer]:
+    """What evaluating a member reads."""
+    buffers = _source_of(value).buffers
+    return buffers | value.mask.buffers if isinstance(value, Packed) else buffers
 
 
 def index_over(shape: tuple, axes: list[Axis]) -> tuple[Index, ...]:
@@ -257,7 +286,7 @@ def squeeze(shape: tuple) -> tuple:
     return tuple(extent for extent in shape if not _is_one(extent))
 
 
-def kept_dimensions(value: Reduction) -> tuple[int, ...]:
+def kept_dimensions(value: Reduction | Packed) -> tuple[int, ...]:
     """Positions, among the extents other than 1 of the operand, that the reduction keeps."""
     positions = [d for d, extent in enumerate(value.operand.shape) if not _is_one(extent)]
     return tuple(place for place, d in enumerate(positions) if d not in value.reduced)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from jitcore.core.jaxpr import DropVar, Equation, Jaxpr, Var
+from jitcore.core.jaxpr import DropVar, Equation, Jaxpr, Literal, Var
 from jitcore.loopir.expr import Buffer, walk
 from jitcore.loopir.index import ZERO, Axis, Dynamic, Index, linearize
-from jitcore.loopir.values import Computed, Region, Scalar, Stored, Value
+from jitcore.loopir.values import Computed, Packed, Region, Scalar, Stored, Value
 
 # Operations that a scalar, or an element known by its position, may take to be computed where it is read.
 MAX_DIRECT_WORK = 8
@@ -22,7 +22,7 @@ MAX_WINDOW_WORK = 32
 _STORED_BEFORE = ("while", "scan", "cond")
 # Operands of which a result's element needs the one at its own place, by the first word of the name.
 _IN_STEP = {"select": slice(None), "dynamic": slice(1, 2), "scatter": slice(2, 3)}
-_STORED_FAMILIES = ("reduce_", "cum", "arg", "scatter", "sort")
+_STORED_FAMILIES = ("reduce_", "cum", "arg", "scatter", "sort", "compress")
 
 
 def is_direct(value: Value) -> bool:
@@ -62,7 +62,18 @@ def protect_readers(lowering, eqn: Equation, number: int, uses, env: dict, targe
         for var, value in list(env.items()):
             is_read = uses.is_read_from(var, number + any(var is atom for atom in eqn.invars[in_step]))
             if var is not operand and goal in value.buffers and is_read:
-                env[var] = lowering.store_value(value, lowering.new_temp(value.shape, value.dtype))
+                stored = lowering.store_value(value, lowering.new_temp(value.shape, value.dtype))
+                env[var] = keep_ranges(lowering, var, stored, uses, env)
+
+
+def keep_ranges(lowering, var: Var, stored: Value, uses, env: dict) -> Value:
+    """A mask in memory, and with it what it says about places alone: loops over such a range stay that."""
+    for part in () if uses.is_kept(var) else uses.list_conjuncts(var):
+        value = env.get(part)
+        if isinstance(value, Computed) and value.work <= MAX_DIRECT_WORK and all(
+                is_scalar(buffer.shape) for buffer in value.buffers):  # fmt: skip
+            stored = lowering.map("and", value, stored)
+    return stored
 
 
 def find_spare(eqn: Equation, number: int, uses, env: dict) -> set[Buffer]:
@@ -112,6 +123,16 @@ def settle_region(lowering, region: Region, buffer: Buffer) -> Region:
     return Region(value, region.place, region.mask, region.combine, region.serial)
 
 
+def settle_packed(lowering, value: Value, buffer: Buffer) -> Value:
+    """Elements about to go side by side, of which each is read at its own place only; others are stored
+    before."""
+    if not isinstance(value, Packed):
+        return value
+    parts = [lowering.in_memory(part) if part.is_joined else settle(lowering, part, buffer)
+             for part in (value.operand, value.mask)]  # fmt: skip
+    return Packed(*parts)
+
+
 def list_carried(eqn: Equation) -> list[tuple[Var, Var]]:
     """(result, operand) of each array that a loop carries."""
     outs = eqn.outvars
@@ -128,22 +149,38 @@ def list_carried(eqn: Equation) -> list[tuple[Var, Var]]:
 
 
 def list_passed(eqn: Equation, find_origin) -> list[tuple[Var, Var]]:
-    """(result, operand) of each array that all branches hand on, or update.
+    """(result, operand) of each array that all branches hand on, or update, or fill without reading it.
 
     find_origin: (jaxpr, output) -> what a branch's output is a chain of updates of."""
     if eqn.primitive.name != "cond":
         return []
     branches, pairs = [branch.jaxpr for branch in eqn.params["branches"]], []
+    fills = [_list_fills(jaxpr) for jaxpr in branches]
     for number, out in enumerate(eqn.outvars):
         if isinstance(out, DropVar) or is_scalar(out.aval.shape):
             continue
         origins = [find_origin(jaxpr, jaxpr.outvars[number]) for jaxpr in branches]
+        is_filled = [var in found for var, found in zip(origins, fills)]
         places = {jaxpr.invars.index(var) if var in jaxpr.invars else None
-                  for jaxpr, var in zip(branches, origins)}  # fmt: skip
-        place = places.pop()
-        if not places and place is not None and isinstance(eqn.invars[1 + place], Var):
+                  for jaxpr, var, flag in zip(branches, origins, is_filled) if not flag}  # fmt: skip
+        place = places.pop() if len(places) == 1 else None
+        if place is None or not isinstance(eqn.invars[1 + place], Var):
+            continue
+        filled = [jaxpr for jaxpr, flag in zip(branches, is_filled) if flag]
+        if not any(_reads(jaxpr, jaxpr.invars[place]) for jaxpr in filled):
             pairs.append((out, eqn.invars[1 + place]))
     return pairs
+
+
+def _list_fills(jaxpr: Jaxpr) -> set[Var]:
+    """Arrays of one literal: a branch may leave these in memory that it does not read."""
+    return {eqn.outvars[0] for eqn in jaxpr.eqns
+            if eqn.primitive.name == "broadcast_in_dim" and isinstance(eqn.invars[0], Literal)}  # fmt: skip
+
+
+def _reads(jaxpr: Jaxpr, var: Var) -> bool:
+    return any(atom is var for eqn in jaxpr.eqns for atom in eqn.invars) or any(
+        atom is var for atom in jaxpr.outvars)  # fmt: skip
 
 
 def find_replaced(jaxpr: Jaxpr, number: int, candidates: list[Var], is_call) -> tuple[Var, set[Var]] | None:

@@ -20,7 +20,7 @@ from jitcore.loopir.check import check_program
 from jitcore.loopir.expr import Buffer, Expr, Graph
 from jitcore.loopir.index import Index, linearize
 from jitcore.loopir.program import Call, LibraryCall, Native, Program, Switch, While
-from jitcore.loopir.values import ROOTS, Reduction, Regions, Running, Stored, Value
+from jitcore.loopir.values import ROOTS, Packed, Reduction, Regions, Running, Stored, Value
 from jitcore.schedule.buffers import plan_buffers
 from jitcore.schedule.epilogues import join_epilogue, place_results
 from jitcore.schedule.fusion import FusionGroup, is_trivial, kept_dimensions, scan_kernel, squeeze
@@ -29,12 +29,14 @@ from jitcore.schedule.in_place import (
     find_spare,
     is_direct,
     is_in,
+    keep_ranges,
     protect_readers,
     settle,
+    settle_packed,
     settle_region,
 )
 from jitcore.schedule.lanes import LaneBuilder, NotLanewiseError, choose_lanes, finish_kernel
-from jitcore.schedule.pieces import join_on_read, join_on_write, store_pieces
+from jitcore.schedule.pieces import join_on_write, join_where_read, store_pieces
 from jitcore.schedule.ranges import narrow_producers
 from jitcore.schedule.regions import copy_around, join_kernels
 from jitcore.schedule.scatters import region_kernels
@@ -64,8 +66,8 @@ def lower_program(closed: ClosedJaxpr, target: Target, donated: Sequence[bool] =
     lowering.lower_jaxpr(jaxpr, env, outputs)
     lowering.end_group()
     place_results(lowering.steps)
-    narrow_producers(lowering.graph, lowering.steps)
-    program = plan_buffers(Program(inputs, outputs, lowering.temps, lowering.steps), donated)
+    program = Program(inputs, outputs, lowering.temps, lowering.steps)
+    program = plan_buffers(narrow_producers(lowering.graph, program), donated)
     if config.check_jaxprs:
         check_program(program)
     return program
@@ -112,13 +114,11 @@ class Lowering(Builder):
             for var, out, goal in zip(eqn.outvars, outs, goals):
                 if isinstance(var, DropVar):
                     continue
-                if isinstance(out, Regions) and goal is None and uses.can_join(var):
-                    joined = join_on_read(self, out)
-                    out = joined if joined is not None and uses.can_join(var, joined.work) else out
+                out = join_where_read(self, out, var, uses) if goal is None else out
                 if goal is not None and not is_in(out, goal):
                     out = self.store_value(settle(self, out, goal), goal)
                 elif isinstance(out, ROOTS) or not isinstance(out, Stored) and uses.needs_store(var, out):
-                    out = self.store_value(out, None)
+                    out = keep_ranges(self, var, self.store_value(out, None), uses, env)
                 env[var] = out
         for atom, buffer in zip(jaxpr.outvars, outputs):
             value = self.value_of(atom, env)
@@ -188,6 +188,7 @@ class Lowering(Builder):
         self, routine: Routine, eqn: Equation, operands: list[Value], goals: list
     ) -> list[Value]:
         """A native step that the backend's routine does on buffers."""
+        operands = routine.prepare(self, *operands) if hasattr(routine, "prepare") else operands
         inputs = [self.in_memory(value).buffer for value in operands]
         self.end_group()
         outputs = self.output_buffers(eqn, goals)
@@ -245,7 +246,7 @@ class Lowering(Builder):
         elif isinstance(value, Reduction) and is_trivial(value):
             self.join_group(self.drop_trivial_axes(value), buffer)
         else:
-            self.join_group(value, buffer)
+            self.join_group(settle_packed(self, value, buffer), buffer)
         return self.stored(buffer)
 
     def drop_trivial_axes(self, value: Reduction) -> Value:
@@ -262,7 +263,7 @@ class Lowering(Builder):
                 break
         if len(self.groups) == MAX_OPEN_GROUPS:
             self.emit_group(self.groups.pop(0))
-        if isinstance(value, Reduction):
+        if isinstance(value, (Reduction, Packed)):
             layout, kept = squeeze(value.operand.shape), kept_dimensions(value)
         else:
             layout = squeeze(value.shape)

@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, index_exprs, walk
-from jitcore.loopir.index import Axis, FloorDiv, Index, RunTimeSize
+from jitcore.loopir.expr import OP_COST, Buffer, Graph, index_exprs, walk
+from jitcore.loopir.index import Axis, Index, RunTimeSize
 from jitcore.loopir.program import Kernel, Loop, Reduce, Repeat, Scan, Store
 from jitcore.schedule.bounds import tighten
-from jitcore.schedule.rewrite import Rewrite, unroll_rows
+from jitcore.schedule.rewrite import Rewrite, unroll_rows, unroll_stores
+from jitcore.schedule.splits import split_axes
+from jitcore.schedule.statements import list_indexes, roots_of, stores_of
 
 # Iterations of one block of a split reduction.
 BLOCK_WORK = 32768
@@ -42,9 +44,12 @@ def shape_kernel(
     """Collapses axes, chooses the vector axis, and marks what may be split.
 
     serial: the body is one store whose iterations keep their order, as several may write one element."""
+    if not serial:
+        outer, inner, body = split_axes(graph, outer, inner, body)
     outer, inner, body = collapse_axes(graph, outer, inner, body)
     if not serial:
         outer, body = unroll_rows(graph, outer, body)
+        outer, body = unroll_stores(graph, outer, body)
     tile = None if serial or inner else _choose_tile(outer, body)
     if tile is not None:
         vector, outer = tile[1], [axis for axis in outer if axis not in tile] + [tile[0]]
@@ -54,6 +59,8 @@ def shape_kernel(
         outer = [axis for axis in outer if axis is not vector] + [vector]
     if vector in inner:
         body = [_innermost(statement, vector) for statement in body]
+    if any(store.packed for statement in body for store in stores_of(statement)):
+        vector = vector if vector in inner else None  # elements of one row go side by side
     work = work_of(body)
     for axis in outer[1:]:
         work = work * axis.extent
@@ -68,6 +75,8 @@ def shape_kernel(
         body = [Loop(axis, body)]
     if not serial:
         body = tighten(graph, body, [vector, *(tile or ())], tile is not None)
+    elif all(isinstance(s, (Loop, Store)) for s in body):
+        body = tighten(graph, body, [vector], True)
     if not outer and len(body) > 0 and isinstance(body[0], (Reduce, Scan)) and not serial:
         parallel, grain = _split_into_blocks(body[0], new_temp), RunTimeSize(2)
     return Kernel(body, vector, parallel, grain, tile, far)
@@ -114,7 +123,7 @@ def _split_into_blocks(statement: Reduce | Scan, new_temp) -> bool:
 
 def collapse_axes(graph: Graph, outer: list[Axis], inner: list[Axis], body: list) -> tuple:
     """(outer, inner, body) with neighbours among the axes made one where every access walks them as one."""
-    indexes = list(_indexes(body))
+    indexes = list(list_indexes(body))
     kept_apart = {s.axis for s in body if isinstance(s, Scan)}
     kept_apart |= {
         axis
@@ -158,49 +167,6 @@ def _walks_as_one(first: Axis, second: Axis, indexes: list[Index]) -> bool:
         if terms.get(first, 0) != terms.get(second, 0) * second.extent:
             return False
     return True
-
-
-def _indexes(body: list):
-    """Every index of the body, those inside opaque terms and dynamic expressions included."""
-    for statement in body:
-        if isinstance(statement, (Loop, Repeat)):
-            yield from _indexes(statement.body)
-        offsets = [s.offset for s in stores_of(statement)]
-        if isinstance(statement, Scan):
-            offsets.append(statement.offset)
-        for node in walk(roots_of(statement)):
-            if node.op == "load":
-                offsets.append(node.attr[1])
-            elif node.op == "index":
-                offsets.append(node.attr)
-        while offsets:
-            index = offsets.pop()
-            yield index
-            offsets.extend(atom.index for atom, _ in index.terms if isinstance(atom, FloorDiv))
-
-
-def stores_of(statement) -> list[Store]:
-    """The stores that a statement makes itself."""
-    if isinstance(statement, Store):
-        return [statement]
-    return statement.stores if isinstance(statement, Reduce) else []
-
-
-def roots_of(statement) -> list[Expr]:
-    """The expressions a statement evaluates itself (not those of statements inside it)."""
-    if isinstance(statement, Loop):
-        return []
-    if isinstance(statement, Scan):
-        return [statement.value, *index_exprs(statement.offset)]
-    if isinstance(statement, Repeat):
-        return [*statement.initial, statement.condition, *statement.updates]
-    roots = [expr for _, _, expr in statement.parts] if isinstance(statement, Reduce) else []
-    for store in stores_of(statement):
-        roots.append(store.value)
-        if store.mask is not None:
-            roots.append(store.mask)
-        roots.extend(index_exprs(store.offset))
-    return roots
 
 
 # -- vector axis ------------------------------------------------------------------------------------------

@@ -30,6 +30,18 @@ MAX_NESTED = 32
 
 
 # -- values -------------------------------------------------------------------------------------------------
+def join_where_read(builder: Builder, joined: Value, var, uses) -> Value:
+    """Arrays that are joined, chosen where they are read if the variable's uses allow it; else what it is."""
+    if not isinstance(joined, Regions):
+        return joined
+    if uses.reads_columns(var):
+        columns = join_columns(builder, joined)
+        if columns is not None:
+            return columns
+    found = join_on_read(builder, joined) if uses.can_join(var) else None
+    return found if found is not None and uses.can_join(var, found.work) else joined
+
+
 def join_on_read(builder: Builder, joined: Regions) -> Computed | None:
     """The same elements, each a choice between what the regions and the base say about it; None where the
     regions are not a few windows at known places, with short edges around."""
@@ -51,6 +63,33 @@ def join_on_read(builder: Builder, joined: Regions) -> Computed | None:
         value = _overwrite(builder, value, region.value, start)
     value.work = max(piece.work for piece in pieces)  # inside of a piece nothing is chosen
     return value if value.choices <= MAX_NESTED else None
+
+
+def join_columns(builder: Builder, joined: Regions) -> Computed | None:
+    """The same elements where the regions lie side by side along the last axis, one place each: who reads at
+    a known place reads that region. None for others."""
+    columns = [region.value for region in joined.regions]
+    starts = [_find_start(region, joined.shape) for region in joined.regions]
+    places = [(0,) * (len(joined.shape) - 1) + (number,) for number in range(len(columns))]
+    if joined.base is not None or starts != places or len(columns) > MAX_EDGE or any(
+            column.shape[-1] != 1 or column.is_joined for column in columns):  # fmt: skip
+        return None
+
+    def reads(index):
+        *rest, last = index
+        chosen = columns if last.terms else [columns[last.const]]
+        return [(column, (*rest, ZERO)) for column in chosen]
+
+    def combine(index, element, *others):
+        for number, other in enumerate(others, 1):
+            hit = builder.graph.op("ge", builder.graph.index(index[-1]), builder.graph.const(
+                number, dtypes.int64), dtype=dtypes.bool_)  # fmt: skip
+            element = builder.graph.op("select", hit, other, element, dtype=element.dtype)
+        return element
+
+    value = builder.compute(joined.shape, joined.dtype, reads, combine, 0, columns)
+    value.work = max(column.work for column in columns)
+    return value
 
 
 def join_on_write(builder: Builder, joined: Regions, buffer: Buffer) -> Computed | None:

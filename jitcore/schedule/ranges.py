@@ -1,7 +1,8 @@
 """Temporaries that are read in part are computed in part.
 
 In: the statements of a whole program. Out: the same statements, where kernels whose results are temporaries
-that all readers read within ranges known at run time (`bounds`) compute the union of these ranges only.
+that all readers read within ranges known at run time (`bounds`) compute the union of these ranges only. What
+such a kernel stores beside them has to be what is there already elsewhere.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from jitcore.loopir.program import (
     LibraryCall,
     Loop,
     Native,
+    Program,
     Reduce,
     Repeat,
     Store,
@@ -24,23 +26,42 @@ from jitcore.loopir.program import (
     bound_exprs,
     bounds_of,
 )
-from jitcore.schedule.buffers import loads_of, statements_of, step_writes
+from jitcore.schedule.bounds import find_store_range, tighten
+from jitcore.schedule.buffers import drop_dead_stores, loads_of, statements_of, step_writes
 from jitcore.schedule.nest import stores_of
 
 # (low, high) of an axis by axis, as `bounds_of` tells them.
 Bounds = dict[Axis, tuple[Expr | None, Expr | None]]
 
 
-def narrow_producers(graph: Graph, steps: list) -> None:
-    """Gives loops of kernels the ranges in which what they store is read; `steps` are a program's."""
+def narrow_producers(graph: Graph, program: Program) -> Program:
+    """Gives loops of kernels the ranges in which what they store is read."""
+    _tighten_packing(graph, program)
+    steps = program.steps
     bodies = [body for step in steps if isinstance(step, Native) for body in _bodies(step.body)]
     ranged = {id(s) for body in bodies for s in body if isinstance(s, Kernel) and _has_ranges(s.body)}
     if not ranged:
-        return
+        return program
     narrowing = _Narrowing(graph, steps, bodies, ranged)
     for body in bodies:
         for place in reversed(range(len(body))):  # last ones first: readers before producers
             narrowing.kernel(body, place)
+    return program
+
+
+def _tighten_packing(graph: Graph, program: Program) -> None:
+    """Tightens loops around packed elements once more: masks that they kept for other loops may have turned
+    out to be read nowhere else."""
+    bodies = [step.body for step in program.steps if isinstance(step, Native)]
+    kernels = [kernel for body in bodies for kernel in statements_of(body) if isinstance(kernel, Kernel)]
+    found = [kernel for kernel in kernels if any(
+        isinstance(s, Store) and s.packed for s in statements_of(kernel.body))]  # fmt: skip
+    if not found:
+        return
+    drop_dead_stores(program)
+    for kernel in found:
+        if not _has_ranges(kernel.body):
+            kernel.body = tighten(graph, kernel.body, [kernel.vector] if kernel.vector else [])
 
 
 def _has_ranges(body: list) -> bool:
@@ -112,8 +133,11 @@ class _Narrowing:
             return
         stores = {id(store): store for s in statements_of(kernel.body) for store in stores_of(s)}.values()
         stores = [store for store in stores if store.buffer in self.read or store.buffer.kind == "out"]
-        written, read = {store.buffer for store in stores}, _own_reads(kernel)
-        if len(written) < len(stores) or not all(map(self._is_own, written)) or not written.isdisjoint(read):
+        read, everything = _own_reads(kernel), {store.buffer for store in stores}
+        kept = [store for store in stores if not self._is_own(store.buffer) or store.buffer in read]
+        stores = [store for store in stores if store not in kept]
+        written = {store.buffer for store in stores}
+        if len(everything) < len(stores) + len(kept) or not stores:
             return
         users = {id(user): user for buffer in written for user in self.users[buffer] if user is not kernel}
         if self.ranged.isdisjoint(users) or not all(isinstance(user, Kernel) for user in users.values()):
@@ -121,9 +145,9 @@ class _Narrowing:
         readers = [number for number, statement in enumerate(body) if id(statement) in users]
         if readers[0] < place or any(not written.isdisjoint(self.writes[user]) for user in users):
             return
-        may_wait = self._written_in(body[place + 1 : readers[0]]).isdisjoint(read)
+        may_wait = not kept and self._written_in(body[place + 1 : readers[0]]).isdisjoint(read)
         reads = self._list_reads(body, readers[0] if may_wait else place, readers, written)
-        if not _set_ranges(self.graph, kernel, stores, reads):
+        if not _set_ranges(self.graph, kernel, stores, kept, reads):
             return
         self.ranged.add(id(kernel))
         for buffer in _own_reads(kernel) - read:  # what the ends of its ranges depend on
@@ -150,13 +174,14 @@ class _Narrowing:
         return found
 
 
-def _set_ranges(graph: Graph, kernel: Kernel, stores: list[Store], reads: list) -> bool:
-    """Gives the loops around all of a kernel's statements their ranges; whether one has any."""
+def _set_ranges(graph: Graph, kernel: Kernel, stores: list[Store], kept: list[Store], reads: list) -> bool:
+    """Gives the loops around all of a kernel's statements their ranges; whether one has any. kept: stores
+    whose elements are needed wherever they change."""
     loops, is_narrowed = kernel.body, False
     while len(loops) == 1 and isinstance(loops[0], Loop):
         (loop,) = loops
         if not loop.bounds:
-            loop.low, loop.high = _find_union(graph, loop.axis, stores, reads)
+            loop.low, loop.high = _find_union(graph, loop.axis, stores, kept, reads)
             is_narrowed = is_narrowed or bool(loop.bounds)
         loops = loop.body
     return is_narrowed
@@ -165,7 +190,7 @@ def _set_ranges(graph: Graph, kernel: Kernel, stores: list[Store], reads: list) 
 def _is_plain(body: list) -> bool:
     """Whether there are loops around stores and reductions only, in which each element is stored once."""
     return all(_is_plain(s.body) if isinstance(s, Loop) else not any(
-        store.combine or store.in_order or store.turns for store in stores_of(s))
+        store.combine or store.in_order or store.turns or store.packed for store in stores_of(s))
         for s in body) and all(isinstance(s, (Loop, Store, Reduce)) for s in body)  # fmt: skip
 
 
@@ -182,10 +207,15 @@ def _known_before(bounds: Bounds, changed: set[Buffer]) -> Bounds:
     return {axis: (keep(low), keep(high)) for axis, (low, high) in bounds.items()}
 
 
-def _find_union(graph: Graph, axis: Axis, stores: list[Store], reads: list) -> tuple:
-    """(low, high) of a range of an axis that holds every place where an element that is read is stored."""
+def _find_union(graph: Graph, axis: Axis, stores: list[Store], kept: list[Store], reads: list) -> tuple:
+    """(low, high) of a range of an axis that holds every place where an element that is read is stored, or
+    one that is kept changes."""
     places = {store.buffer: store.offset for store in stores}
+    written = {store.buffer for store in (*stores, *kept)}
     lows, highs = {}, {}
+    for store in kept:
+        low, high = find_store_range(graph, store, axis, written)
+        lows[low], highs[high] = True, True
     for buffer, offset, bounds in reads:
         reader = _find_partner(axis, places[buffer], offset)
         low, high = bounds.get(reader, (None, None))

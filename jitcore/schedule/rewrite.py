@@ -8,19 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from jitcore.loopir.builder import MAX_FEW, is_few
-from jitcore.loopir.expr import Buffer, Expr, Graph, Result, walk
+from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, Result, walk
 from jitcore.loopir.index import Axis, Dynamic, Index, Mod
 from jitcore.loopir.program import Choice, Loop, Reduce, Repeat, Scan, Store
+from jitcore.schedule.statements import roots_of
 
 # Results that one sweep may accumulate.
 MAX_PARTS = 16
+# Expressions of stores that stand side by side, and what these have in common at least, in multiply-adds.
+MAX_UNROLLED_NODES = 512
+MIN_SHARED = 2
 
 
 class Rewrite:
     """Replaces axes in statements, expressions and indexes.
 
-    merged: axis -> another axis, or None where it vanishes (its terms with it); in stores it may become an
-    `Index` of other axes.
+    merged: axis -> another axis, or None where it vanishes (its terms with it), or an `Index` of other axes,
+    of which loops become loops over each.
     fixed: axis -> the position that it is fixed at. number: how results of this copy are numbered.
     buffers: buffer -> the one that is read instead.
     """
@@ -34,7 +38,14 @@ class Rewrite:
         self.results: dict[Result, Result] = {}
 
     def axes(self, axes):
-        return [new for new in (self.merged.get(axis, axis) for axis in axes) if new is not None]
+        found = []
+        for axis in axes:
+            new = self.merged.get(axis, axis)
+            if isinstance(new, Index):
+                found += [atom for atom, _ in new.terms]
+            elif new is not None:
+                found.append(new)
+        return found
 
     def index(self, index: Index) -> Index:
         result = Index((), index.const)
@@ -81,15 +92,20 @@ class Rewrite:
 
     def store(self, s: Store) -> Store:
         mask = None if s.mask is None else self.expr(s.mask)
-        return Store(s.buffer, self.index(s.offset), self.expr(s.value), mask, s.combine, s.in_order, s.turns)
+        return Store(s.buffer, self.index(s.offset), self.expr(s.value), mask, s.combine, s.in_order, s.turns,
+                     s.packed)  # fmt: skip
 
     def statement(self, s):
         if isinstance(s, Store):
             return self.store(s)
         if isinstance(s, Loop):
             body = [self.statement(inner) for inner in s.body]
-            axis = self.merged.get(s.axis, s.axis)
-            return body[0] if axis is None else Loop(axis, body, *self._ends((s.low, s.high)))
+            axes = self.axes([s.axis])
+            if len(axes) == 1:
+                return Loop(axes[0], body, *self._ends((s.low, s.high)))
+            for axis in reversed(axes):
+                body = [Loop(axis, body)]
+            return body[0]
         if isinstance(s, Choice):
             bodies = [list(map(self.statement, body)) for body in (s.body, s.other)]
             return Choice(self.expr(s.condition), *bodies)
@@ -127,6 +143,33 @@ def unroll_rows(graph: Graph, outer: list[Axis], body: list) -> tuple[list[Axis]
         outer = [other for other in outer if other is not axis]
         return unroll_rows(graph, outer, _merge(copies))
     return outer, body
+
+
+def unroll_stores(graph: Graph, outer: list[Axis], body: list) -> tuple[list[Axis], list]:
+    """Stores for a few positions of an outer axis stand side by side in one loop over the others where they
+    share what they read and compute: a small matrix times a wide one makes each column once."""
+    if not all(isinstance(s, Store) and s.combine is None and not (s.in_order or s.packed) for s in body):
+        return outer, body
+    for axis in outer:
+        if not is_few([axis.extent]) or axis.extent * len(body) > MAX_PARTS:
+            continue
+        nodes = walk([root for s in body for root in roots_of(s)])
+        around = [other for other in outer if other is not axis]
+        if axis.extent * len(nodes) > MAX_UNROLLED_NODES or _count_shared(nodes, axis, around) < MIN_SHARED:
+            continue
+        copies = [Rewrite(graph, {}, {axis: position}) for position in range(axis.extent)]
+        return unroll_stores(graph, around, [copy.statement(s) for copy in copies for s in body])
+    return outer, body
+
+
+def _count_shared(nodes: list[Expr], axis: Axis, around: list[Axis]) -> int:
+    """What positions of an axis have in common that varies within all of the other loops, in multiply-adds:
+    it would be read and computed again for each position."""
+    nodes = [node for node in nodes if node.op != "index"]
+    if not around or not any(axis in node.axes for node in nodes):
+        return 0
+    shared = [node for node in nodes if axis not in node.axes and node.axes.issuperset(around)]
+    return sum(OP_COST.get(node.op, 1) for node in shared)
 
 
 def _shares_loads(reduce: Reduce, axis: Axis) -> bool:

@@ -6,11 +6,13 @@ import math
 import operator
 from itertools import pairwise
 
+from jitcore import dtypes
 from jitcore.core.jaxpr import Jaxpr, Literal, Var
 from jitcore.loopir.values import Value
 from jitcore.schedule.in_place import find_replaced, is_direct, list_carried, list_passed
 
-# A value dearer than this (in multiply-adds) is stored when loops of several kinds read it.
+# A value is stored when computing it again, in all loops of other kinds that read it, is dearer than this (in
+# multiply-adds).
 RECOMPUTE_LIMIT = 32
 # A value dearer than this is stored when a broadcast would recompute it for each outer iteration.
 BROADCAST_LIMIT = 8
@@ -42,11 +44,16 @@ class Uses:
         self.forced: set[Var] = set()
         self.parts: set[Var] = set()  # of arrays that are about to change
         self.recomputed: set[Var] = set()
+        self.spread: set[Var] = set()  # read otherwise than as columns of indices
+        self.masks: dict[Var, list[Var]] = {}  # two bools together -> these
+        self.readers: dict[Var, int] = {}  # how many operands of equations a variable is
         self.outputs = {atom for atom in jaxpr.outvars if isinstance(atom, Var)}
         self.inputs = {*jaxpr.constvars, *jaxpr.invars}
         self.last: dict[Var, int] = {}  # number of the last equation that reads a variable
         for number, eqn in enumerate(jaxpr.eqns):
             force = is_call(eqn)
+            if eqn.primitive.name == "and" and eqn.outvars[0].aval.dtype == dtypes.bool_:
+                self.masks[eqn.outvars[0]] = [atom for atom in eqn.invars if isinstance(atom, Var)]
             for position, atom in enumerate(eqn.invars):
                 if isinstance(atom, Literal):
                     continue
@@ -55,16 +62,50 @@ class Uses:
                 if _reads_little(eqn, atom):
                     self.little.setdefault(atom, set()).add(kind)
                 self.last[atom] = number
+                if not _is_index(eqn, position):
+                    self.spread.add(atom)
                 if force or kind[0] == "stored":
                     self.forced.add(atom)
                 if eqn.primitive.name == "broadcast_in_dim" and _repeats_work(atom, eqn):
                     self.recomputed.add(atom)
         self.last |= dict.fromkeys(self.outputs, len(jaxpr.eqns))
+        self.sweeps = self._find_sweeps(jaxpr)
         self._covering: set[Var] = set()  # results of updates of most of an array
         self._scattered = self._find_scattered(jaxpr)
         self.replaced: dict[Var, Var] = {}  # as `updated`, of other equations
         self.updated = self._find_updates(jaxpr)
         self._find_replaced(jaxpr, is_call, in_place)
+
+    def _find_sweeps(self, jaxpr: Jaxpr) -> dict[Var, set]:
+        """By variable, the kinds of loops that read it, or what is computed from it where it is read. Updates
+        in order and packed elements have loops of their own."""
+        found: dict[Var, set] = {}
+        for number, eqn in reversed(list(enumerate(jaxpr.eqns))):
+            if _walks(eqn):
+                kinds = {("pointwise",)} if any(map(self.is_kept, eqn.outvars)) else set().union(
+                    *(found.get(var, ()) for var in eqn.outvars))  # fmt: skip
+            elif eqn.primitive.name == "compress":
+                kinds = {("in order", eqn.invars[1])}
+            elif eqn.primitive.traits.get("family") == "scatter":
+                kinds = {("in order", number)}
+            else:
+                kinds = {(eqn.primitive.name,)}
+            for atom in eqn.invars:
+                if isinstance(atom, Var):
+                    self.readers[atom] = self.readers.get(atom, 0) + 1
+                    found.setdefault(atom, set()).update(kinds)
+        return found
+
+    def list_conjuncts(self, var: Var) -> list[Var]:
+        """Bools that all hold where a mask does, which is not one of them."""
+        found: list[Var] = []
+        for part in self.masks.get(var, ()):
+            found += self.list_conjuncts(part) if part in self.masks else [part]
+        return found
+
+    def reads_columns(self, var: Var) -> bool:
+        """Whether an array is read as the indices of gathers and scatters only, of elements one by one."""
+        return not self.is_kept(var) and var not in self.spread
 
     def _find_updates(self, jaxpr: Jaxpr) -> dict[Var, Var]:
         """Result -> operand of each update (`x.at[i].set(v)`) that is the last to read its operand, but for
@@ -82,7 +123,7 @@ class Uses:
                             operand.aval.shape, others[0].aval.shape):  # fmt: skip
                         self._covering.add(eqn.outvars[0])
             if _walks(eqn) and eqn.outvars[0] not in found:
-                computed.update(var for var in eqn.outvars if not self._is_kept(var))
+                computed.update(var for var in eqn.outvars if not self.is_kept(var))
         return found
 
     def _find_scattered(self, jaxpr: Jaxpr) -> set[Var]:
@@ -90,11 +131,11 @@ class Uses:
         through it."""
         found: set[Var] = set()
         for eqn in reversed(jaxpr.eqns):
-            if not _walks(eqn) or any(var in found and not self._is_kept(var) for var in eqn.outvars):
+            if not _walks(eqn) or any(var in found and not self.is_kept(var) for var in eqn.outvars):
                 found.update(atom for atom in eqn.invars if isinstance(atom, Var))
         return found
 
-    def _is_kept(self, var: Var) -> bool:
+    def is_kept(self, var: Var) -> bool:
         """Whether a variable is in memory, whatever it costs to compute."""
         return var in self.outputs or var in self.forced or var in self.parts
 
@@ -105,7 +146,7 @@ class Uses:
     def can_join(self, var: Var, work: int = 0) -> bool:
         """Whether an array that is made of others, at this inline cost, may be joined where it is read."""
         again = self._count_repeats(var)
-        return not self._is_kept(var) and var not in self._scattered and again * work <= BROADCAST_LIMIT
+        return not self.is_kept(var) and var not in self._scattered and again * work <= BROADCAST_LIMIT
 
     def _find_replaced(self, jaxpr: Jaxpr, is_call, in_place: bool) -> None:
         """Result -> operand of each loop's carry, of what branches hand on, and of each choice between an
@@ -161,13 +202,20 @@ class Uses:
         if var not in self.outputs and is_direct(value):
             return var in self.parts
         work = value.work
-        if self._is_kept(var):
+        if self.is_kept(var):
             return True
         if work > BROADCAST_LIMIT and var in self.recomputed:
             return True
         if value.choices > MAX_CHOICES or value.choices * self._count_repeats(var) > MAX_REPEATED:
             return True
-        return work > RECOMPUTE_LIMIT and len(self.kinds.get(var, ())) > 1
+        if work > BROADCAST_LIMIT and self.readers.get(var, 0) > 1 and self._has_ordered_sweeps(var):
+            return True
+        return work * (len(self.kinds.get(var, ())) - 1) > RECOMPUTE_LIMIT
+
+    def _has_ordered_sweeps(self, var: Var) -> bool:
+        """Whether several loops, which cannot be one, need a variable."""
+        sweeps = self.sweeps.get(var, ())
+        return len(sweeps) > 1 and any(kind[0] == "in order" for kind in sweeps)
 
 
 def _reads_little(eqn, operand: Var) -> bool:
@@ -217,6 +265,13 @@ def _kind_of(eqn, number: int, position: int) -> tuple:
     if reads_once is not None and position in reads_once(**eqn.params):
         return ("pointwise",)
     return (name, number)
+
+
+def _is_index(eqn, position: int) -> bool:
+    """Whether an operand is the indices of a gather or scatter of elements, which reads each of them once."""
+    if position != 1 or eqn.primitive.name != "gather" and eqn.primitive.traits.get("family") != "scatter":
+        return False
+    return position in eqn.primitive.traits["reads_once"](**eqn.params)
 
 
 def _repeats_work(atom: Var, eqn) -> bool:

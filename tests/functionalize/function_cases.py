@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 VECTOR, MATRIX, CUBE = (6,), (4, 5), (2, 3, 4)
 
 #: Functions of floats, ints, bools and complex numbers alike.
 ANY = {
+    # sequences, layout, types
+    "sum of a list": (lambda a: np.sum([a, a]), VECTOR),
+    "mean of elements": (lambda a: np.mean((a[0], a[3])), VECTOR),
+    "add to a list": (lambda a: np.add([a[0], a[1]], 1), VECTOR),
+    "logical_or.reduce": (lambda a: np.logical_or.reduce([a == 0, a == a[0]]), VECTOR),
+    "result_type": (lambda a: np.result_type(a, np.float32, 1.5).name, VECTOR),
+    "flags": (lambda a: (a.flags.c_contiguous, a.T.flags.f_contiguous, a[:, 1].flags["C_CONTIGUOUS"],
+                         a[::-1].flags.forc, a.flags.writeable, np.isfortran(a.T)), MATRIX),
+    "sliding windows": (lambda a: sliding_window_view(a, 3), VECTOR),
+    "sliding windows 2d": (lambda a: sliding_window_view(a, (2, 3))[::2], MATRIX),
+    "sliding windows along an axis": (lambda a: sliding_window_view(a, 2, axis=1)[..., -1], MATRIX),
+    "sliding windows see stores": (lambda a: (w := sliding_window_view(a, 2), a.__setitem__(1, 1), w)[2], VECTOR),
     # creation
     "zeros_like": (lambda a: np.zeros_like(a), MATRIX),
     "ones_like dtype": (lambda a: np.ones_like(a, dtype=np.float32), MATRIX),
@@ -128,6 +143,49 @@ ANY = {
     "isclose": (lambda a: np.isclose(a, 1), MATRIX),
 }  # fmt: skip
 
+#: Functions of integers and bools.
+INTEGER = {
+    "bincount": (lambda a: np.bincount(a * a), VECTOR),
+    "bincount minlength": (lambda a: np.bincount(a * a, minlength=30), VECTOR),
+    "bincount weights": (lambda a: np.bincount(a * a, np.arange(6.0), 20), VECTOR),
+    "bincount length": (lambda a: np.bincount(a * a).size, VECTOR),
+    "unique": (lambda a: np.unique(a), MATRIX),
+    "unique all": (lambda a: np.unique(a, True, True, True), MATRIX),
+    "unique most frequent": (lambda a: np.unique(a, return_counts=True)[1].max(), MATRIX),
+    "unique_counts": (lambda a: tuple(np.unique_counts(a)), VECTOR),
+    "unique_inverse": (lambda a: tuple(np.unique_inverse(a)), MATRIX),
+    "delete a mask": (lambda a, b: np.delete(b, a != 0), VECTOR, VECTOR),
+    "delete a mask of rows": (lambda a, b: np.delete(b, a != 0, axis=1), (5,), MATRIX),
+    "delete places": (lambda a, b: np.delete(b, np.minimum(a, 3) + 0), VECTOR, VECTOR),
+    "common_type": (lambda a, b: np.common_type(a + 0, b + 1.0).__name__, VECTOR, VECTOR),
+    "intersect1d": (lambda a, b: np.intersect1d(a, b), VECTOR, (4,)),
+    "union1d": (lambda a, b: np.union1d(a, b), VECTOR, (4,)),
+    "setdiff1d": (lambda a, b: np.setdiff1d(a, b), VECTOR, (4,)),
+    "setxor1d": (lambda a, b: np.setxor1d(a, b), VECTOR, (4,)),
+    "packbits": (lambda a: np.packbits(a), MATRIX),
+    "packbits axis": (lambda a: np.packbits(a, axis=0, bitorder="little"), (11, 3)),
+    "unpackbits": (lambda a: np.unpackbits(a.astype(np.uint8)), VECTOR),
+    "unpackbits count": (lambda a: np.unpackbits(a.astype(np.uint8), axis=1, count=-3), MATRIX),
+    "unpackbits more": (lambda a: np.unpackbits(a.astype(np.uint8), count=60, bitorder="little"), VECTOR),
+    "unravel_index": (lambda a: np.unravel_index(a * a + 0, (5, 6)), MATRIX),
+    "unravel_index F": (lambda a: np.unravel_index(a * a + 0, (5, 3, 2), order="F"), VECTOR),
+    "ravel_multi_index": (lambda a, b: np.ravel_multi_index((a * a + 0, b * b + 0), (17, 18)), VECTOR, VECTOR),
+    "ravel_multi_index wrap": (lambda a: np.ravel_multi_index((a + 0, a + 0), (2, 3), ("wrap", "clip")), VECTOR),
+}  # fmt: skip
+
+#: Functions of bytes, of numbers of any kind but bools.
+BYTES = {
+    "view as bytes": (lambda a: a.view(np.uint8), MATRIX),
+    "view as int16": (lambda a: a.view(np.int16), (3, 8)),
+    "view as uint64": (lambda a: a.view("u8"), (3, 8)),
+    "view as pairs": (lambda a: (a.view(np.uint32) ^ np.uint32(5)).view(a.dtype), (3, 8)),
+    "store through a view": (lambda a: a.view(np.uint8).__setitem__((slice(1, 3), slice(2, 7)), 0), (3, 8)),
+    "store into a view of a view": (lambda a: a[1:].view("u8")[0].__setitem__(1, 0), (3, 16)),
+    "store, then view": (lambda a: (a.__setitem__(0, 3), a.view(np.uint8))[1], (3, 8)),
+    "view of nothing else": (lambda a: a.view().__setitem__(0, 3), MATRIX),
+    "strides": (lambda a: a.view(np.uint8).strides, MATRIX),
+}  # fmt: skip
+
 #: Functions that NumPy's own source is traced for, and others of float64 alone.
 SOURCE = {
     "percentile of a list": (lambda a: np.percentile(a, [10, 50]), VECTOR),
@@ -142,6 +200,25 @@ SOURCE = {
     "apply_over_axes": (lambda a: np.apply_over_axes(np.sum, a, [0, 1]), MATRIX),
     "ix_": (lambda a: a[np.ix_([0, 1], [2, 3])], MATRIX),
     "piecewise": (lambda a: np.piecewise(a, [a < 0, a >= 0], [-1, 1]), VECTOR),
+    "polynomial.polyval": (lambda a, b: np.polynomial.polynomial.polyval(b, a), VECTOR, (4,)),
+    "chebyshev.chebval": (lambda a, b: np.polynomial.chebyshev.chebval(b, a), VECTOR, (4,)),
+    "legendre.legvander": (lambda a: np.polynomial.legendre.legvander(a, 3), VECTOR),
+    "polynomial.polyder": (lambda a: np.polynomial.polynomial.polyder(a, 2), VECTOR),
+    "hermite.hermint": (lambda a: np.polynomial.hermite.hermint(a), VECTOR),
+    "polyfit": (lambda a: np.polyfit(a, 2 * a - 1, 1), VECTOR),
+    "polyfit weights": (lambda a, b: np.polyfit(a, b, 2, w=b * b + 1), VECTOR, VECTOR),
+    "modf": (lambda a: [math.modf(float(x)) for x in a], VECTOR),
+    "frexp": (lambda a: [math.frexp(x) for x in a], VECTOR),
+    "ldexp": (lambda a: [math.ldexp(x, 3) for x in a], VECTOR),
+    "remainder": (lambda a: [math.remainder(x, 0.37) for x in a], VECTOR),
+    "polymul": (lambda a, b: np.polymul(a, b), VECTOR, (4,)),
+    "partition of several": (lambda a: np.partition(a, (1, 4))[[1, 4]], VECTOR),
+    "remainder of ties": (lambda a: [math.remainder(x, 2.0) for x in np.round(3 * a)], VECTOR),
+    "nextafter": (lambda a: [(math.nextafter(x, 0.0), math.ulp(x)) for x in a], VECTOR),
+    "hypot of many": (lambda a: (math.hypot(*a), math.hypot(1e300 * a[0], 1e300, 1.0), math.hypot(a[0])), VECTOR),
+    "dist": (lambda a, b: (math.dist(a, b), math.dist((a[0], 1.0), (2.0, b[0]))), VECTOR, VECTOR),
+    "eigvals": (lambda a: np.linalg.eigvals(a + 1j * a.T @ a), (4, 4)),
+    "eig": (lambda a: tuple(map(np.abs, np.linalg.eig(a + 1j * a.T @ a))), (4, 4)),
     "gradient edge_order": (lambda a: np.gradient(a, edge_order=2), VECTOR),
 }  # fmt: skip
 
@@ -163,6 +240,7 @@ REAL = {
     "searchsorted": (lambda a, b: np.searchsorted(np.sort(a), b), VECTOR, (4,)),
     "digitize": (lambda a: np.digitize(a, np.array([-1.0, 0.0, 1.0])), VECTOR),
     "histogram": (lambda a: np.histogram(a, 5), VECTOR),
+    "histogram_bin_edges": (lambda a: np.histogram_bin_edges(a, 4, (-1, 2)), VECTOR),
     "histogram edges": (lambda a: np.histogram(a, np.array([-2.0, 0.0, 2.0])), VECTOR),
     "interp": (lambda a: np.interp(a, np.array([-1.0, 0.0, 1.0]), np.array([3.0, 1.0, 2.0])), VECTOR),
     "cov": (lambda a: np.cov(a), MATRIX),
@@ -196,6 +274,13 @@ INEXACT = {
     "cross": (lambda a, b: np.cross(a, b), (4, 3), (4, 3)),
     "polyval": (lambda a: np.polyval([1.0, 2.0, 3.0], a), VECTOR),
     "round": (lambda a: np.round(a, 1), VECTOR),
+    "astype of what does not fit": (lambda a: [(300 * a.real).astype(t) for t in "u1 i1 u2 i2 u4".split()], VECTOR),
+    "lstsq": (lambda a, b: np.linalg.lstsq(a, b, rcond=None), (6, 3), VECTOR),
+    "lstsq several": (lambda a, b: np.linalg.lstsq(a, b), (6, 3), (6, 2)),
+    "lstsq wide": (lambda a, b: np.linalg.lstsq(a, b), (3, 5), (3,)),
+    "matvec": (lambda a, b: np.matvec(a, b), CUBE, (4,)),
+    "vecmat": (lambda a, b: np.vecmat(a, b), (3,), CUBE),
+    "cross of vectors": (lambda a, b: np.cross(a, b), (3,), (3,)),
 }  # fmt: skip
 
 #: Functions of real floating-point numbers.

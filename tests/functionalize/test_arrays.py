@@ -111,8 +111,8 @@ def test_what_needs_values_or_is_not_traced_says_so():
     for function in (lambda a: str(a), lambda a: f"{a[0]}", lambda a: {a[0]: 1}, lambda a: bytes(a[0])):
         with pytest.raises((NeedsValue, NotTraceable, TypeError)):
             run_traced(function, [V])
-    with pytest.raises(NotTraceable, match="view"):
-        run_traced(lambda a: a.view(np.int64), [V])
+    with pytest.raises(NotTraceable, match="byteswap"):
+        run_traced(lambda a: a.byteswap(), [V])
 
 
 def test_floating_point_errors_may_be_silenced_and_not_raised():

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 import jitcore
+from jitcore import autojit
 from jitcore.core.jaxpr import eval_jaxpr
 from jitcore.functionalize.errors import NotTraceable
 from tests.functionalize.partial_cases import CASES
@@ -382,6 +385,72 @@ def test_a_loop_that_drops_elements():
         return steps
 
     check(function, np.linspace(-1, 1, 9), 0.2)
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8", "c16", "i8", "u1"])
+def test_a_loop_that_drops_elements_of_several_arrays(kind):
+    def function(x, c, rows, columns, limit):
+        found, steps = np.zeros((7, 9), x.dtype), np.zeros((7, 9), np.int64)
+        for i in range(12):
+            if not len(x):
+                break
+            x = x + c
+            far = np.abs(x) > limit
+            found[rows[far], columns[far]] = x[far]
+            steps[rows[far], columns[far]] = i + 1
+            near = ~far
+            x, c = x[near], c[near]
+            rows, columns = rows[near], columns[near]
+        return found, steps
+
+    rng = np.random.default_rng(len(kind))
+    for size in (1, 20, 63):
+        places = rng.permutation(63)[:size]
+        x, c = (rng.integers(0, 9, (2, size)) * (1 if kind[0] in "iu" else 0.25)).astype(kind)
+        check(function, x, c, *np.divmod(places, 9), 11 if kind[0] in "iu" else 2.5)
+
+
+def test_dropped_elements_go_in_one_sweep_over_those_that_are_left():
+    @autojit(strict=True)
+    def function(x, y, n):
+        total = 0
+        for i in range(100):
+            mask = x > i / 100
+            x, y = x[mask], y[mask]
+            total += len(x)
+            n[i] = y.sum()
+        return total
+
+    x, y, n = np.random.default_rng(0).random(500), np.arange(500), np.zeros(100, np.int64)
+    expected = n.copy()
+    total = sum(int((x > i / 100).sum()) for i in range(100))
+    for i in range(100):
+        expected[i] = y[x > i / 100].sum()
+    assert function(x, y, n) == total
+    np.testing.assert_array_equal(n, expected)
+    text = function.inspect("loop program")
+    loop = text[text.index("while:") :]
+    assert loop.count(" packed") == 2 and "swap" not in loop
+    assert len(set(re.findall(r"(out\d+|tmp\d+)\[0\] = t\d+ where (t\d+) packed", loop))) == 2
+    assert not re.search(r"range\(500\)", loop)
+
+
+def test_elements_behind_those_of_a_mask_are_never_places():
+    """Of the elements that a loop has dropped some are no places of the array."""
+
+    @autojit(strict=True)
+    def function(x, places):
+        total = 0.0
+        for i in range(5):
+            places = places[places < 60 - 9 * i]
+            for k in range(2):
+                total += x[places].sum() * (k + 1)
+        return total
+
+    x, places = np.random.default_rng(0).random(60), np.random.default_rng(1).integers(0, 200, 300)
+    expected = sum(3 * x[places[places < 60 - 9 * i]].sum() for i in range(5))
+    np.testing.assert_allclose(function(x, places), expected, rtol=1e-13)
+    assert function.report().regions[0].tiers[0].value == "traced"
 
 
 def test_a_loop_over_ever_shorter_slices():

@@ -11,6 +11,7 @@ from jitcore.core.aval import ShapedArray
 from jitcore.core.interpret import run_jaxpr_numpy
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.core.trace import open_trace
+from jitcore.functionalize.mixed import Conversion, Mixed
 from jitcore.functionalize.mode import numpy_mode
 from jitcore.functionalize.ndarray import NDArray, new_array
 from jitcore.functionalize.numbers import NUMBER_DTYPES, Number
@@ -93,9 +94,23 @@ class _Packed:
         return unpack(outs[first], tuple(extents))
 
 
+class _Converted:
+    """Where a number of several types and its tag are among the outputs."""
+
+    def __init__(self, number, found: list):
+        parts = number.children()
+        self.places, self.kinds = range(len(found), len(found) + len(parts)), number.kinds
+        found += map(Scalar, parts)
+
+    def read(self, outs: list) -> Any:
+        return Conversion(self.kinds)(*[outs[place] for place in self.places])
+
+
 def _take_apart(value: Any, found: list) -> Any:
     if getattr(value, "is_partial", False):
         return _Packed(value, found)
+    if type(value) is Mixed:
+        return _Converted(value, found)
     if isinstance(value, Handle):
         found.append(value)
         return len(found) - 1, value
@@ -105,7 +120,7 @@ def _take_apart(value: Any, found: list) -> Any:
 
 
 def _put_together(template: Any, outs: list) -> Any:
-    if isinstance(template, _Packed):
+    if isinstance(template, (_Packed, _Converted)):
         return template.read(outs)
     if isinstance(template, tuple) and len(template) == 2 and isinstance(template[1], Handle):
         place, handle = template

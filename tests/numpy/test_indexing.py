@@ -180,6 +180,20 @@ def test_traced_indices_out_of_range_follow_jax(i):
         np.testing.assert_array_equal(np.asarray(got), np.asarray(expected))
 
 
+@pytest.mark.parametrize("mode", ["fill", "drop", "clip"])
+@pytest.mark.parametrize("index", [9, -9, (1, 9), (slice(0, 2), -9), [0, 9], ([0, 9], 1), 2, [1, -1]])
+def test_known_indices_out_of_range_follow_a_mode_that_is_given(index, mode):
+    known = tuple(np.asarray(i) if isinstance(i, list) else i for i in index) if (
+        isinstance(index, tuple)) else np.asarray(index) if isinstance(index, list) else index  # fmt: skip
+    ours, theirs = jnp.asarray(X), jax_numpy.asarray(X)
+    pairs = [(ours.at[known].set(3.0, mode=mode), theirs.at[known].set(3.0, mode=mode)),
+             (ours.at[known].add(3.0, mode=mode), theirs.at[known].add(3.0, mode=mode))]  # fmt: skip
+    if mode != "drop":
+        pairs.append((ours.at[known].get(mode=mode), theirs.at[known].get(mode=mode)))
+    for got, expected in pairs:
+        np.testing.assert_array_equal(np.asarray(got), np.asarray(expected))
+
+
 @pytest.mark.parametrize("method, value", [("divide", 2.0), ("power", 2.0), ("apply", None), ("mul", 3.0)])
 def test_other_updates_match_jax(method, value):
     index = (1, slice(0, 3))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import io
 
 import numpy as np
 import pytest
@@ -274,13 +274,13 @@ def test_nested_loops_are_traced_a_few_times_only():
             for _ in range(n):
                 for _ in range(n):
                     for _ in range(n):
-                        next(runs)
+                        runs.write(".")
                         total += 1 + total * 0.5
         return total
 
-    runs = itertools.count()
+    runs = io.StringIO()
     make_jaxpr(rewrite_function(nest))(3)
-    assert next(runs) < 20
+    assert 0 < len(runs.getvalue()) < 20
 
 
 def test_stores_into_numpy_arrays_are_refused_where_python_s_would_be_lost():

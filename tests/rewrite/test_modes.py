@@ -78,7 +78,7 @@ class Box(Handle):
     def memory(self):
         return self.contents
 
-    def mark_shared(self):
+    def mark_shared(self, alias=None):
         self.contents.is_shared = True
 
     def read(self):

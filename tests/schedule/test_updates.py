@@ -42,3 +42,36 @@ def test_updates_of_temporaries(function, sweeps):
     np.testing.assert_allclose(compiled(X, ROWS), function(jnp.asarray(X), ROWS), rtol=1e-6, atol=1e-6)
     if sweeps is not None:  # zeros, the scatter, and the result: no copy between them
         assert compiled.inspect("loop program").count("in range(200)") == sweeps
+
+
+def test_columns_of_indices_are_read_where_they_are():
+    @jit
+    def function(x, rows, columns, values):
+        return x.at[rows, columns].set(values)
+
+    rng = np.random.default_rng(0)
+    x, values = np.zeros((9, 11)), rng.random(40)
+    rows, columns = rng.integers(-9, 9, 40), rng.integers(-11, 11, 40)
+    expected = x.copy()
+    expected[rows, columns] = values
+    np.testing.assert_array_equal(function(x, rows, columns, values), expected)
+    text = function.inspect("loop program")
+    assert "temp" not in text and text.count("for ") == 2
+
+
+def test_updates_where_a_mask_holds_run_over_its_range():
+    @jit
+    def function(x, places, values, n):
+        held = (lax.iota(np.int64, 300) < n) & (values > 0.5)
+        numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+        return lax.scatter(x, jnp.where(held, places, 50)[:, None], values, numbers)
+
+    rng = np.random.default_rng(1)
+    places, values = rng.permutation(300) % 50, rng.random(300)
+    found = function(np.zeros(50), places, values, np.int64(100))
+    expected = np.zeros(50)
+    for k in range(100):
+        if values[k] > 0.5:
+            expected[places[k]] = values[k]
+    np.testing.assert_array_equal(found, expected)
+    assert "range(0, " in function.inspect("loop program")

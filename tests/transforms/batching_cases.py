@@ -18,6 +18,7 @@ from jitcore.core.primitive import registry
 from jitcore.debug import callback
 from jitcore.lax import linalg
 from jitcore.lax.callback import VMAP_METHODS, io_callback, pure_callback
+from jitcore.lax.compress import compress
 from jitcore.lax.dimension_numbers import GatherDimensionNumbers, ScatterDimensionNumbers
 
 
@@ -204,6 +205,12 @@ def _reverse_cube(x):
 _reverse_cube.defvjp(lambda x: (_reverse_cube(x), x), lambda x, ct: (3 * x**2 * ct,))
 
 
+def _compress(x, mask):
+    """The elements behind those of the mask are set, as they may be anything."""
+    places = lax.broadcasted_iota(np.int32, x.shape, 1)
+    return jnp.where(places < mask.sum(-1, keepdims=True), compress(x, mask), 0)
+
+
 _STRUCTURED: dict[str, list[Case]] = {
     # shapes
     "broadcast_in_dim": [
@@ -308,6 +315,7 @@ _STRUCTURED: dict[str, list[Case]] = {
         case(_solve(left_side=True), f32(3, 3), f32(3, 2), tolerance=1e-4),
         case(_solve(left_side=False), f32(3, 3), f32(2, 3), tolerance=1e-4),
     ],
+    "compress": [case(_compress, f32(3, 5), boolean(3, 5))],
     # randomness
     "threefry2x32": [case(lax.threefry2x32, u32(), u32(), u32(5), u32(5))],
     # control flow, calls
@@ -346,8 +354,9 @@ _STRUCTURED: dict[str, list[Case]] = {
 
 # What no batched operand can reach.
 WITHOUT_OPERANDS = {"iota", "dimension_size"}
-# Made by other rules alone: parts of `custom_vjp`, of the reverse mode of `while`, of loops that fill arrays.
-WITHIN_RULES = {"custom_lin", "while_vjp", "while_vjp_jvp", "empty"}
+# Made by rules and passes alone: parts of `custom_vjp`, of the reverse mode of `while`, of loops that fill
+# arrays, pairs of products.
+WITHIN_RULES = {"custom_lin", "while_vjp", "while_vjp_jvp", "empty", "two_sided_dot"}
 # Tested with their axis, in test_collectives.py.
 COLLECTIVES = {name for name, primitive in registry.items() if primitive.traits.get("collective")}
 

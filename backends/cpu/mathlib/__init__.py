@@ -22,7 +22,10 @@ processor has none.
     power                  pow cbrt hypot               log in double precision; Halley; exact scaling
     rounding               sqrt rsqrt floor ... fmod    LLVM's instructions, integer steps, exact remainder
 
-Polynomials are minimax fits (`fit.py`, which reproduces `coefficients.py`).
+    piecewise              erf, tanh of float32         a polynomial for each of 16 intervals, with AVX-512
+    avx512                 instructions that formulas ask for; each has another form without them
+
+Polynomials are minimax fits (`fit.py`, which reproduces `coefficients.py`; `fit_pieces.py` and `pieces.py`).
 """
 from collections.abc import Callable
 from typing import NamedTuple

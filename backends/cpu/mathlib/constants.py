@@ -1,6 +1,7 @@
 """Mathematical constants as sums of floats of one format: in, digits; out, `Constant.split`. Stage:
 rendering.
 """
+import math
 import struct
 from fractions import Fraction
 
@@ -25,6 +26,13 @@ class Constant:
             found.append(round_single(part) if bits == 32 else part)
             rest -= Fraction(found[-1])
         return tuple(found)
+
+    def split_below(self, bits):
+        """A positive number as (high, low), both positive: a product with an infinity is that infinity."""
+        high = self.split(bits, 1)[0]
+        if Fraction(high) > self.exact:
+            high = math.nextafter(high, 0.0) if bits == 64 else high - 2.0 ** (math.frexp(high)[1] - 24)
+        return high, Constant(self.exact - Fraction(high)).split(bits, 1)[0]
 
 
 LN2 = Constant("0.69314718055994530941723212145817656807550013436025525412068000949339")

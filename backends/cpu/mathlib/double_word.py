@@ -4,6 +4,7 @@ rounding error.
 Stage: rendering. Source: Dekker 1971, Knuth 1969 for the sums; products and quotients use fused
 multiply-add.
 """
+from jitcore.backends.cpu.mathlib.avx512 import approximate_inverse
 
 
 def fast_two_sum(a, b):
@@ -37,9 +38,18 @@ def add_words(a, a_low, b, b_low):
     return fast_two_sum(total, rest + (a_low + b_low))
 
 
+def half_inverse(e, x):
+    """1 / x to more than half the precision, for x whose inverse is a normal number.
+
+    Of float32 an approximation takes a fourth of a division's time; that of float64 would need a step of
+    Newton's method.
+    """
+    return approximate_inverse(e, x) if e.bits == 32 and e.has_avx512 else 1.0 / x
+
+
 def split_quotient(e, a, a_low, b, b_low):
-    """(q, r): q + r = (a + a_low) / (b + b_low) to nearly twice the precision; one division."""
-    inverse = 1.0 / b
+    """(q, r): q + r = (a + a_low) / (b + b_low) to one and a half times the precision."""
+    inverse = half_inverse(e, b)
     quotient = a * inverse
     rest = e.fma(-quotient, b, a) + e.fma(-quotient, b_low, a_low)
     return quotient, rest * inverse

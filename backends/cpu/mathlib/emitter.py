@@ -11,6 +11,8 @@ divergent code.
 """
 import llvmlite.ir as ir
 
+from jitcore.backends.cpu.cpuinfo import cpu_features
+
 I1 = ir.IntType(1)
 I32 = ir.IntType(32)
 I64 = ir.IntType(64)
@@ -164,6 +166,11 @@ class Emitter:
         self.magic = 1.5 * 2.0 ** self.mantissa
         self.sign_bit = -1 << (self.bits - 1)
         self.inf, self.nan = float("inf"), float("nan")
+
+    @property
+    def has_avx512(self):
+        """Whether formulas may use `avx512`, whatever the number of lanes."""
+        return "avx512f" in cpu_features()
 
     def pick(self, single, double):
         """The value that belongs to this format."""

@@ -1,6 +1,7 @@
 """erf, erfc: one lane value in, one out. Stage: rendering.
 
-Method: erf is odd: x + x P(x**2) up to one, beyond it 1 - exp(Q(|x|)), Q approximating log(erfc). erfc
+Method: erf is odd: in pieces where registers hold tables, else x + x P(x**2) up to one, beyond it
+1 - exp(Q(|x|)), Q approximating log(erfc). erfc
 beyond 1/2 is exp(-x**2) times a polynomial in (x - 4) / (x + 4) divided by 1 + 2 x; x**2 keeps its
 rounding error.
 """
@@ -12,8 +13,9 @@ from jitcore.backends.cpu.mathlib.double_word import (
     two_product,
     two_sum,
 )
-from jitcore.backends.cpu.mathlib.exponential import scale_twice, split_exp
+from jitcore.backends.cpu.mathlib.exponential import scale, split_exp
 from jitcore.backends.cpu.mathlib.logarithmic import evaluate_log, split_positive
+from jitcore.backends.cpu.mathlib.piecewise import evaluate_pieces
 
 
 def evaluate_near(e, x):
@@ -24,9 +26,11 @@ def evaluate_near(e, x):
 
 
 def build_erf(e, x):
+    if e.has_avx512:
+        return e.copysign(evaluate_pieces(e, "erf", e.abs(x)), x)
     magnitude = e.at_most(e.abs(x), e.pick(4.0, 6.0))
-    rise, field = split_exp(e, e.poly(magnitude, COEFFICIENTS["log_erfc", e.bits]), offset=e.bias)
-    far = e.fma(rise + 1.0, -e.to_float(field << e.mantissa), 1.0)
+    rise, power = split_exp(e, e.poly(magnitude, COEFFICIENTS["log_erfc", e.bits]), offset=e.bias)
+    far = e.fma(rise + 1.0, -e.to_float(power.field << e.mantissa), 1.0)
     return e.copysign(e.select(magnitude < 1.0, evaluate_near(e, x), far), x)
 
 
@@ -57,7 +61,7 @@ def build_erfc(e, x):
     denominator = two_sum(e.const(1.0), magnitude + magnitude)
     quotient, quotient_low = split_quotient(e, *numerator, *denominator)
     square, square_low = two_product(e, magnitude, magnitude)
-    rise, field = split_exp(e, -square, -square_low)
+    rise, power = split_exp(e, -square, -square_low)
     product, product_low = multiply_words(e, quotient, quotient_low, *fast_two_sum(e.const(1.0), rise))
-    far = scale_twice(e, product + product_low, field)
+    far = scale(e, product + product_low, power)
     return e.select(e.abs(x) > 0.5, e.select(x > 0.0, far, 2.0 - far), 1.0 - evaluate_near(e, x))

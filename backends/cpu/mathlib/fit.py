@@ -212,11 +212,11 @@ def format_entry(name, bits, coefficients, error):
     return f'    ("{name}", {bits}): (  # 2**{float(mp.log(error, 2)):.1f}\n{body}\n    ),\n'
 
 
-def read_entries():
+def read_entries(output=OUTPUT):
     """The entries of the present output file, as text, by key."""
     entries, key = {}, None
-    if OUTPUT.exists():
-        for line in OUTPUT.read_text().splitlines(keepends=True):
+    if output.exists():
+        for line in output.read_text().splitlines(keepends=True):
             if line.startswith('    ("'):
                 name, bits = line.split("(", 1)[1].split(")", 1)[0].split(",")
                 key = name.strip('"'), int(bits)

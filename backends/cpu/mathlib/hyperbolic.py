@@ -5,16 +5,30 @@ cancellation occurs; tanh from exp; the inverse functions from log1p of an argum
 rounding error.
 """
 from jitcore.backends.cpu.mathlib.coefficients import COEFFICIENTS
+from jitcore.backends.cpu.mathlib.constants import LN2, LOG2_E, Constant
 from jitcore.backends.cpu.mathlib.double_word import fast_two_sum
-from jitcore.backends.cpu.mathlib.exponential import reduce_natural, split_exp
+from jitcore.backends.cpu.mathlib.exponential import reduce_natural, round_exponent
 from jitcore.backends.cpu.mathlib.logarithmic import drop_one, evaluate_log, split_log1p
+from jitcore.backends.cpu.mathlib.piecewise import evaluate_pieces
+
+LN2_HALF = Constant(LN2.exact / 2)
 
 
 def build_tanh(e, x):
-    """An odd polynomial up to 0.55, then 1 - 2 / (1 + exp(2 |x|)), where the quotient's errors shrink."""
+    """An odd polynomial up to 0.55, then 1 - 2 / (1 + exp(2 |x|)), where the quotient's errors shrink.
+    float32 in pieces where registers hold tables: the many coefficients of float64 would take longer.
+    """
+    if e.has_avx512 and e.bits == 32:
+        return e.copysign(evaluate_pieces(e, "tanh", e.abs(x)), x)
     magnitude = e.at_most(e.abs(x), e.pick(10.0, 20.0))
-    rise, field = split_exp(e, magnitude + magnitude, offset=e.bias)
-    large = 1.0 - 2.0 / e.fma(rise + 1.0, e.to_float(field << e.mantissa), 1.0)
+    # 2 |x| = k ln2 + 2 r, exp(2 r) = 1 + 2 rise
+    high, low = LN2_HALF.split(e.bits, 2)
+    k, field = round_exponent(e, magnitude, LOG2_E.split(e.bits, 1)[0] * 2.0, e.bias + 1)
+    r = e.fma(k, -low, e.fma(k, -high, magnitude))
+    doubled = [c * 2.0 ** (i + 1) for i, c in enumerate(COEFFICIENTS["exp", e.bits])]
+    rise = e.fma(r * r, e.poly(r, doubled), r)
+    power = e.to_float(field << e.mantissa)
+    large = 1.0 - 2.0 / e.fma(power, rise, e.fma(power, 0.5, 1.0))
     square = x * x
     small = e.fma(square * x, e.poly(square, COEFFICIENTS["tanh", e.bits]), x)
     return e.copysign(e.select(magnitude < 0.55, small, large), x)
@@ -26,8 +40,8 @@ def split_exponential(e, magnitude):
     total, difference = (2**k +- 2**-k) / 4; odd = sinh(r) - r; even = cosh(r) - 1. The quarter keeps 2**k
     finite.
     """
-    field, r, _ = reduce_natural(e, magnitude, 0)
-    k = field << e.mantissa
+    power, r, _ = reduce_natural(e, magnitude, 0)
+    k = power.field << e.mantissa
     exponent_one = e.int_const((e.bias - 2) << e.mantissa)
     falling = e.intrinsic("smax", exponent_one - k, e.int_const(0))
     rising, falling = e.to_float(exponent_one + k), e.to_float(falling)

@@ -1,13 +1,18 @@
 """log, log2, log10, log1p, logaddexp: lane values in, one out. Stage: rendering.
 
-Method: x = 2**k (1 + f) with 1 + f between sqrt(1/2) and sqrt(2); log(1 + f) = f + tail(f), the tail from
+Method: x = 2**k (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), k and 1 + f by integer steps or by
+instructions of AVX-512; log(1 + f) = f + tail(f), the tail from
 a polynomial in f (float32) or in (f / (2 + f))**2 (float64). f is exact, so what matters near x = 1
 carries no rounding error. logaddexp is the larger one plus log1p(exp(-distance)).
 """
+from jitcore.backends.cpu.mathlib.avx512 import get_exponent, get_significand
 from jitcore.backends.cpu.mathlib.coefficients import COEFFICIENTS
 from jitcore.backends.cpu.mathlib.constants import LN2, LOG2_E, LOG10_2, LOG10_E
 from jitcore.backends.cpu.mathlib.double_word import two_sum
 from jitcore.backends.cpu.mathlib.exponential import evaluate_exp
+
+# sqrt(2), as split_normal's limit rounds it
+SINGLE_ROOT, DOUBLE_ROOT = 1.41421354, 1.4142135623730951
 
 
 def split_normal(e, x):
@@ -19,7 +24,13 @@ def split_normal(e, x):
 
 
 def split_positive(e, x):
-    """(k as a float, f) of a positive, possibly subnormal x = 2**k (1 + f)."""
+    """(k as a float, f) of a positive, possibly subnormal x = 2**k (1 + f). With AVX-512 k of zero and inf is
+    infinite, and f of x below zero NaN, so that logarithms are right there.
+    """
+    if e.has_avx512:
+        k, m = get_exponent(e, x), get_significand(e, x)
+        large = m > e.pick(SINGLE_ROOT, DOUBLE_ROOT)
+        return e.select(large, k + 1.0, k), e.select(large, m * 0.5, m) - 1.0
     tiny = x < e.smallest_normal
     shift = e.mantissa + 2
     k, f = split_normal(e, e.select(tiny, x * 2.0 ** shift, x))
@@ -38,7 +49,7 @@ def evaluate_tail(e, f):
 
 def evaluate_log(e, k, f, f_low=None):
     """k ln2 + log(1 + f + f_low), f_low an optional addend of the size of f's rounding error."""
-    high, low = LN2.split(e.bits, 2)
+    high, low = LN2.split_below(e.bits)
     tail = evaluate_tail(e, f)
     if f_low is not None:
         tail = tail + f_low
@@ -46,7 +57,11 @@ def evaluate_log(e, k, f, f_low=None):
 
 
 def finish_log(e, x, result, pole=0.0):
-    """`result` for positive x; -inf at the pole, NaN left of it, inf at inf."""
+    """`result` for positive x; -inf at the pole, NaN left of it, inf at inf. `split_positive`'s may be so
+    already.
+    """
+    if e.has_avx512 and pole == 0.0:
+        return result
     result = e.select(x == e.inf, x, result)
     return e.select(x > pole, result, e.select(x == pole, -e.inf, e.nan))
 
@@ -71,7 +86,7 @@ def build_log2(e, x):
 def build_log10(e, x):
     k, f = split_positive(e, x)
     high, low = scale_log(e, f, LOG10_E)
-    major, minor = LOG10_2.split(e.bits, 2)
+    major, minor = LOG10_2.split_below(e.bits)
     return finish_log(e, x, e.fma(k, major, high + e.fma(k, minor, low)))
 
 

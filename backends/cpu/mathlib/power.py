@@ -8,7 +8,7 @@ power of two, then one fused square.
 from jitcore.backends.cpu.mathlib.coefficients import COEFFICIENTS
 from jitcore.backends.cpu.mathlib.constants import LN2, Constant
 from jitcore.backends.cpu.mathlib.double_word import add_words, fast_two_sum, multiply_words, two_product
-from jitcore.backends.cpu.mathlib.exponential import clamp_exponent, scale_twice, split_exp
+from jitcore.backends.cpu.mathlib.exponential import clamp_exponent, scale, split_exp
 from jitcore.backends.cpu.mathlib.logarithmic import split_normal, split_positive
 
 TWO_THIRDS = Constant("2/3")
@@ -56,8 +56,8 @@ def power_double(e, magnitude, y):
     power, rest = two_product(e, y, high)
     clamped = clamp_exponent(e, power)
     rest = e.select(clamped == power, e.fma(y, low, rest), 0.0)
-    rise, field = split_exp(e, clamped, rest)
-    return scale_twice(e, rise + 1.0, field)
+    rise, factor = split_exp(e, clamped, rest)
+    return scale(e, rise + 1.0, factor)
 
 
 def build_pow(e, x, y):

@@ -23,6 +23,7 @@ ROOMS: dict[str, str] = {
     **dict.fromkeys(("cholesky", "eigh", "lu", "lu_pivots_to_permutation", "qr", "svd", "triangular_solve"),
                     "lapack"),  # fmt: skip
     "dot_general": "product",
+    "two_sided_dot": "sweep",
     "conv_general_dilated": "convolution",
     "fft": "fft",
 }

@@ -16,7 +16,9 @@ from jitcore import dtypes
 from jitcore.core.jaxpr import Equation
 from jitcore.lax.arguments import product
 from jitcore.lax.dot import free_dims, order_contraction, runs_together
+from jitcore.lax.dot import prefers_loops as prefers_complex_loops
 from jitcore.loopir.expr import Buffer
+from jitcore.loopir.values import Value
 from jitcore.schedule.nest import RunTimeSize
 
 __all__ = ["ITEM_BYTES", "PANEL_BYTES", "SEGMENT_BYTES", "ProductRoutine", "find_routine"]
@@ -130,6 +132,73 @@ class SwappedProductRoutine(ProductRoutine):
         return right, left
 
 
+class ComplexProductRoutine(ProductRoutine):
+    """A product of complex matrices as one of real numbers: (m x 2k) @ (2k x 2n), whose left operand and
+    result are the complex ones as they lie in memory. Each row of the right one is followed by i times it.
+
+    numbers: the equation's dimension numbers."""
+
+    def __init__(self, dtype: np.dtype, sizes: Sizes, numbers: tuple):
+        batch, m, n, k = sizes
+        left, right = Operand(2 * m * k, 2 * k, 1), Operand(4 * k * n, 1, 2 * n)
+        super().__init__(dtype, Sizes(batch, m, 2 * n, 2 * k), left, right)
+        self.numbers, self.result_columns = numbers, None
+
+    def __str__(self) -> str:
+        return f"complex_{super().__str__()}"
+
+    def prepare(self, builder, lhs: Value, rhs: Value) -> tuple[Value, Value]:
+        contract, batch = self.numbers
+        left_free, right_free = (
+            free_dims(value.ndim, *dims) for value, *dims in zip((lhs, rhs), contract, batch)
+        )
+        left = _reorder(builder, lhs, [*batch[0], *left_free, *contract[0]])
+        right = _reorder(builder, rhs, [*batch[1], *contract[1], *right_free])
+        return left, _follow_by_turned(builder, right, len(batch[1]) + len(contract[1]))
+
+
+def _reorder(builder, value: Value, order: Sequence[int]) -> Value:
+    """The operand with its axes in another order."""
+    if list(order) == sorted(order):
+        return value
+    place = {dim: position for position, dim in enumerate(order)}
+    shape = [value.shape[dim] for dim in order]
+    return builder.view(value, shape, lambda index: tuple(index[place[d]] for d in range(value.ndim)))
+
+
+def _follow_by_turned(builder, value: Value, axis: int) -> Value:
+    """The numbers and i times them, side by side along a new axis."""
+    shape, graph = (*value.shape[:axis], 2, *value.shape[axis:]), builder.graph
+
+    def combine(index, number):
+        part = dtypes.real_dtype(value.dtype)
+        re, im = (graph.op(name, number, dtype=part) for name in ("real", "imag"))
+        turned = graph.op("complex", graph.op("neg", im), re, dtype=value.dtype)
+        is_first = graph.op("eq", graph.index(index[axis]), graph.const(0, dtypes.int64), dtype=dtypes.bool_)
+        return graph.op("select", is_first, number, turned)
+
+    def reads(index):
+        return [(value, (*index[:axis], *index[axis + 1 :]))]
+
+    return builder.compute(shape, value.dtype, reads, combine, 4, [value])
+
+
+def find_complex_routine(eqn: Equation) -> ComplexProductRoutine | None:
+    lhs, rhs = (atom.aval for atom in eqn.invars)
+    numbers = (contract, batch) = eqn.params["dimension_numbers"]
+    extents = (*lhs.shape, *rhs.shape)
+    if 0 in extents or not all(isinstance(extent, int) for extent in extents):
+        return None
+    if not lhs.dtype == rhs.dtype == eqn.outvars[0].aval.dtype:
+        return None
+    if prefers_complex_loops(lhs.shape, rhs.shape, numbers):
+        return None
+    rows, columns = (free_dims(aval.ndim, *dims) for aval, *dims in zip((lhs, rhs), contract, batch))
+    sizes = Sizes(*(product(aval.shape[dim] for dim in dims) for aval, dims in (
+        (lhs, batch[0]), (lhs, rows), (rhs, columns), (rhs, contract[1]))))  # fmt: skip
+    return ComplexProductRoutine(dtypes.real_dtype(lhs.dtype), sizes, numbers)
+
+
 class RowsRoutine:
     """A matrix of many short rows times a vector, both along memory. is_swapped: the vector comes first."""
 
@@ -154,6 +223,8 @@ def find_routine(eqn: Equation) -> ProductRoutine | RowsRoutine | None:
     """The routine for a `dot_general`; None for other dtypes and where loops are better."""
     lhs, rhs = (atom.aval for atom in eqn.invars)
     out = eqn.outvars[0].aval
+    if dtypes.is_complex(lhs.dtype):
+        return find_complex_routine(eqn)
     if lhs.dtype not in (dtypes.float32, dtypes.float64) or not lhs.dtype == rhs.dtype == out.dtype:
         return None
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = eqn.params["dimension_numbers"]

@@ -12,6 +12,7 @@ from jitcore.backends.cpu.routines.product_matrices_code import write_matrices
 from jitcore.backends.cpu.routines.product_multiply_code import write_multiply
 from jitcore.backends.cpu.routines.product_pack_code import write_pack
 from jitcore.backends.cpu.routines.product_rows_code import write_rows
+from jitcore.backends.cpu.routines.product_sweep_code import write_chain, write_pair
 from jitcore.backends.cpu.routines.product_tile_code import choose_tile_shape
 from jitcore.backends.cpu.routines.product_windows_code import write_windows
 
@@ -23,6 +24,8 @@ _WRITERS = {
     "matrices": write_matrices,
     "windows": write_windows,
     "rows": write_rows,
+    "pair": write_pair,
+    "chain": write_chain,
 }
 
 

@@ -116,6 +116,7 @@ class _Multiplier:
             w.do(f"br label %{head}")
             w.start_block(done)
         self._write_block()
+        self._write_end()
 
     def _write_block(self) -> None:
         """`multiply_block`: `count` rows of tiles from `first` on, times a group of panels.
@@ -126,7 +127,6 @@ class _Multiplier:
         with w.function(f"internal void @multiply_block({arguments})"):
             job = Job(w, "%job")
             w.do(f"%aside = alloca [{shape.rows * shape.width * shape.itemsize} x i8], align 64")
-            w.do("%total = alloca i64, align 8")
             w.do(f"%places = alloca [{_MOST_TILES * _PLACE_BYTES} x i8], align 64")
             packs = w.compare("ne", job.get("packs_a"), 0)
             a_row = w.choose(packs, shape.itemsize, job.get("a_row"))
@@ -147,10 +147,19 @@ class _Multiplier:
                         with w.when(w.compare("sgt", steps, 0)):
                             self._multiply_tile(job, place, a_row, panel, k, steps)
                     with w.when(runs_epilogue):
-                        self._end_panel(job, start, stop, panel)
+                        w.do(f"call void @end_panel(ptr %job, ptr %places, i64 %count, i64 {start}, "
+                             f"i64 {stop}, i64 {panel})")  # fmt: skip
+
+    def _write_end(self) -> None:
+        """`end_panel`: runs the epilogue on the latest panels from `start` on, where enough of them are
+        finished."""
+        w = self.w
+        arguments = "ptr %job, ptr %places, i64 %count, i64 %start, i64 %stop, i64 %panel"
+        with w.function(f"internal void @end_panel({arguments}) {UNHURRIED}"):
+            w.do("%total = alloca i64, align 8")
+            self._end_panel(Job(w, "%job"), "%start", "%stop", "%panel")
 
     def _end_panel(self, job: Job, start: str, stop: str, panel: str) -> None:
-        """Runs the epilogue on the latest panels from `start` on, where enough of them are finished."""
         w, shape = self.w, self.shape
         most = _EPILOGUE_BYTES // (shape.width * shape.itemsize)
         before = w.rem(w.sub(panel, start), most)
@@ -255,7 +264,7 @@ class _Multiplier:
         result = w.choose(adds, "%aside", target, "ptr")
         result_row = w.choose(adds, shape.width * shape.itemsize, c_row)
         arguments = (left, a_row, a_step, right, b_step, result, result_row, job.get_pointer("segments"),
-                     job.get("segment_count"), steps, columns)  # fmt: skip
+                     job.get("segment_count"), steps, w.load(tile), columns)  # fmt: skip
         w.do(f"call void {function}({_name_arguments(*arguments)})")
         with w.when(adds):
             w.do(f"call void @add_tile(ptr {target}, i64 {c_row}, ptr %aside, i64 {w.load(tile)}, "

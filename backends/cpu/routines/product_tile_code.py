@@ -30,11 +30,14 @@ _LATENCY_ROWS = 4
 # How far ahead, in bytes of a row, tiles ask for the right operand, and the bytes that come at a time.
 _PREFETCH_BYTES, _LINE_BYTES = 256, 64
 
+# Bytes of vectors from which on processors load and store some lanes as fast as all.
+_MASKED_BYTES = 64
+
 # Rows whose addresses share one pointer: processors add a register to it once or twice over.
 _ROWS_PER_POINTER = 3
 
 TILE_ARGUMENTS = ("ptr %a, i64 %a_row, i64 %a_step, ptr %b, i64 %b_step, ptr %c, i64 %c_row, "
-                  "ptr %segments, i64 %segment_count, i64 %length, i64 %columns")  # fmt: skip
+                  "ptr %segments, i64 %segment_count, i64 %length, i64 %rows, i64 %columns")  # fmt: skip
 
 
 class TileShape(NamedTuple):
@@ -78,53 +81,74 @@ def choose_tile_shape(itemsize: int) -> TileShape:
 
 # -- tiles --------------------------------------------------------------------------------------------------
 def write_tiles(w: TextWriter, shape: TileShape) -> None:
-    """Functions `tile_<rows>_<kind>` and what is known about them.
+    """Functions `tile_<height>_<kind>` and what is known about them.
 
-    kind 0 is of full width, of kind 1 `columns` lanes are loaded and stored. Heights are few, because each
-    costs milliseconds to compile. Table `tiles`: rows, function of kind 0, function of kind 1 for each
-    height, the largest first. Table `rests`: how fewer rows than the largest height are cut into tiles.
+    kind 0 is of full width, of kind 1 `columns` lanes are loaded and stored. Functions are few, because each
+    costs milliseconds to compile: those below the largest height do for fewer rows too, and where masks cost
+    next to nothing, they have no kind 0. Table `tiles`: rows, function of kind 0, function of kind 1 for each
+    number of rows that a tile may have, the largest first. Table `rests`: how fewer rows than the largest
+    height are cut into tiles.
     """
-    heights = list_heights(shape.rows)
-    entries = []
+    heights, written = list_heights(shape.rows), list_rows(shape.rows)
     for height in heights:
-        for kind in (0, 1):
+        for kind in range(_first_kind(shape, height), 2):
             _Tile(w, shape, height, is_edge=kind == 1).write(f"tile_{height}_{kind}")
-        entries.append(f"i64 {height}, ptr @tile_{height}_0, ptr @tile_{height}_1")
-    kinds = ", ".join(["i64, ptr, ptr"] * len(heights))
+    entries = []
+    for rows in written:
+        height = find_height(rows, heights)
+        full = _first_kind(shape, height)
+        entries.append(f"i64 {rows}, ptr @tile_{height}_{full}, ptr @tile_{height}_1")
+    kinds = ", ".join(["i64, ptr, ptr"] * len(written))
     w.declare(f"@tiles = internal constant {{ {kinds} }} {{ {', '.join(entries)} }}")
     numbers = []
     for rows in range(shape.rows):
         cut = cut_rows(rows, heights[1:])
         entry = [len(cut)]
-        for number, height in enumerate(cut):
-            entry += [sum(cut[:number]), heights.index(height)]
+        for number, tile_rows in enumerate(cut):
+            entry += [sum(cut[:number]), written.index(tile_rows)]
         numbers += entry + [0] * (REST_BYTES // 8 - len(entry))
     w.declare(f"@rests = internal constant [{len(numbers)} x i64] [{', '.join(f'i64 {n}' for n in numbers)}]")
 
 
+def _first_kind(shape: TileShape, height: int) -> int:
+    return 0 if height == shape.rows or shape.vector_bytes < _MASKED_BYTES else 1
+
+
 def list_heights(largest: int) -> list[int]:
-    """Heights of tiles: halves, rounded up, down to one row."""
-    heights = [largest]
-    while heights[-1] > 1:
+    """Heights of tile functions: halves, rounded up, down to what takes no less time for fewer rows."""
+    heights = [largest, -(-largest // 2)]
+    while heights[-1] > _LATENCY_ROWS:
         heights.append(-(-heights[-1] // 2))
     return heights
 
 
+def list_rows(largest: int) -> list[int]:
+    """Numbers of rows that a tile may have, the largest first."""
+    return [largest, *range(list_heights(largest)[1], 0, -1)]
+
+
+def find_height(rows: int, heights: list[int]) -> int:
+    """Of the heights the least one that does for so many rows."""
+    return min(height for height in heights if height >= rows)
+
+
 def cut_rows(rows: int, heights: list[int]) -> list[int]:
-    """Heights of tiles that add up to a number of rows in the least time; the largest first."""
+    """Rows of tiles of these heights that add up to a number of rows in the least time; the largest first."""
     best: list[list[int]] = [[]]
     for count in range(1, rows + 1):
-        cuts = [[height, *best[count - height]] for height in heights if height <= count]
-        best.append(min(cuts, key=lambda cut: sum(max(height, _LATENCY_ROWS) for height in cut)))
+        cuts = [[own, *best[count - own]] for own in range(1, min(count, max(heights)) + 1)]
+        best.append(min(cuts, key=lambda cut: sum(find_height(own, heights) for own in cut)))
     return sorted(best[rows], reverse=True)
 
 
 class _Tile:
-    """Writes one tile function."""
+    """Writes one tile function. That of the largest height takes all of its rows; of the others, rows behind
+    `rows` are the last of these once more."""
 
     def __init__(self, w: TextWriter, shape: TileShape, rows: int, is_edge: bool):
         self.w, self.shape, self.rows, self.is_edge = w, shape, rows, is_edge
-        self.pointers = -(-rows // _ROWS_PER_POINTER)
+        self.is_full = rows == shape.rows
+        self.pointers = -(-rows // _ROWS_PER_POINTER) if self.is_full else 1
         self.sums = [(row, part) for row in range(rows) for part in range(shape.vectors)]
 
     def write(self, name: str) -> None:
@@ -134,6 +158,7 @@ class _Tile:
         with w.function(f"internal void @{name}({TILE_ARGUMENTS})"):
             w.do("%twice = shl i64 %a_row, 1")
             w.do("%thrice = mul i64 %a_row, 3")
+            self.offsets = [] if self.is_full else self._list_offsets("%a_row")
             if self.is_edge:
                 self.masks = [write_mask(w, self.shape, w.sub("%columns", part * self.shape.lanes))
                               for part in range(self.shape.vectors)]  # fmt: skip
@@ -205,19 +230,31 @@ class _Tile:
             return write_masked_load(self.w, self.shape, address, self.masks[part])
         return self.w.load(address, self.shape.vector, self.shape.itemsize)
 
+    def _list_offsets(self, pitch: str) -> list[str]:
+        """How far from the first row each row begins."""
+        w, offsets = self.w, ["0"]
+        for row in range(1, self.rows):
+            exists = w.compare("slt", row, "%rows")
+            offsets.append(w.choose(exists, w.add(offsets[-1], pitch), offsets[-1]))
+        return offsets
+
     def _broadcast(self, row: int) -> str:
         """One element of the left operand in all lanes."""
         w, shape = self.w, self.shape
         pointer, far = divmod(row, _ROWS_PER_POINTER)
-        address = w.at(f"%p{pointer}", ("0", "%a_row", "%twice")[far])
+        if self.is_full:
+            address = w.at(f"%p{pointer}", ("0", "%a_row", "%twice")[far])
+        else:
+            address = w.at("%p0", self.offsets[row])
         return write_splat(w, shape, w.load(address, shape.element, shape.itemsize))
 
     def _write_results(self) -> None:
         w, shape = self.w, self.shape
         w.start_block("finish")
-        line = "%c"
+        line, offsets = "%c", [] if self.is_full else self._list_offsets("%c_row")
         for row, part in self.sums:
-            line = w.at(line, "%c_row") if row and not part else line
+            if row and not part:
+                line = w.at(line, "%c_row") if self.is_full else w.at("%c", offsets[row])
             address = w.at(line, part * shape.vector_bytes)
             if self.is_edge:
                 write_masked_store(w, shape, f"%n{row}.{part}", address, self.masks[part])

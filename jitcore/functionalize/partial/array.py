@@ -14,7 +14,7 @@ import numpy as np
 
 from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.ndarray import NDArray
-from jitcore.functionalize.partial.spans import Item, find_axes
+from jitcore.functionalize.partial.spans import Item, Pick, find_axes
 from jitcore.functionalize.promotion import is_python_number
 from jitcore.rewriter.handles import CompoundHandle
 from jitcore.rewriter.values import is_made_in
@@ -72,11 +72,24 @@ class PartialArray(np.lib.mixins.NDArrayOperatorsMixin, NDArray, CompoundHandle)
 
         return join_structures(self, other)
 
+    def settle(self):
+        from jitcore.functionalize.partial.reading import compact_array, has_picks
+
+        return compact_array(self) if has_picks(self) else self
+
+    def changes_places(self, other):
+        return any(isinstance(own, Pick) and not own.is_same(item)
+                   for own, item in zip(self.items, other.items))  # fmt: skip
+
     @property
     def memory(self):
         return self.frame.memory
 
-    def mark_shared(self) -> None:
+    @property
+    def is_shared(self) -> bool:
+        return self.frame.is_shared
+
+    def mark_shared(self, alias=None) -> None:
         self.frame.mark_shared()
 
     def is_same(self, other) -> bool:

@@ -16,6 +16,7 @@ from jitcore.array import Array
 from jitcore.functionalize import arithmetic
 from jitcore.functionalize.equality import find_first
 from jitcore.functionalize.forms import Form, Term
+from jitcore.functionalize.mixed import Mixed
 from jitcore.functionalize.numbers import Number, as_int, form_of, interval_of, is_at_most, make_int
 from jitcore.rewriter.handles import Handle
 
@@ -133,6 +134,8 @@ def as_index(value: Any) -> Any:
         if value.python_type not in (int, bool):
             raise TypeError("slice indices must be integers or None or have an __index__ method")
         return unify(as_int(value))
+    if type(value) is Mixed:
+        return value.as_index()
     if isinstance(value, Handle):
         if value.dtype.kind not in "iu" or value.shape:
             raise TypeError("slice indices must be integers or None or have an __index__ method")

@@ -6,10 +6,12 @@ and masks are traced.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from jitcore import lax
+from jitcore.functionalize.forms import Form
 from jitcore.functionalize.ndarray import NDArray, new_array
 from jitcore.functionalize.numbers import Number
 from jitcore.functionalize.partial.align import adapt_raw, find_frame, list_items
@@ -35,27 +37,23 @@ def join_structures(one: Any, other: Any) -> Callable[[Any], PartialArray] | Non
     def convert(value: NDArray) -> PartialArray:
         own = list_items(value)
         items = [make(item) for make, item in zip(makers, own)]
-        # Elements that a mask picks from now on lie where they are already.
-        places = [item if isinstance(item, Pick) else old for item, old in zip(items, own)]
-        return PartialArray(new_array(adapt_raw(find_frame(value).read(), places, items)), items)
+        return PartialArray(new_array(adapt_raw(find_frame(value).read(), own, items)), items)
 
     return convert
 
 
 def _join_items(one: Item, other: Item) -> Maker | None:
-    if one.structure() == other.structure():
+    if one.structure() == other.structure() and not (isinstance(one, Pick) and not one.is_same(other)):
         return lambda item: item
-    if isinstance(one, Pick) or isinstance(other, Pick):
-        is_ordered = all(isinstance(item, Pick) or as_span(item).step > 0 for item in (one, other))
-        return _as_pick if one.shape == other.shape and is_ordered else None
-    one, other = as_span(one), as_span(other)
-    if one.step != other.step:
+    # Elements of a mask are counted where they are converted: here they may be those of another trace.
+    ends, steps = zip(_find_ends(one), _find_ends(other)), {_find_step(one), _find_step(other)}
+    if len(steps) > 1:
         return None
-    capacity = max(one.capacity, other.capacity)
-    is_fixed = [_is_same_int(one.low, other.low), _is_same_int(one.size, other.size)]
+    capacity = max(math.prod(item.shape) for item in (one, other))
+    is_fixed = [_is_same_int(*pair) for pair in ends]
 
     def make(item: Item) -> Span:
-        span = as_span(item)
+        span = _to_first(item)
         low, size = (
             number if fixed else _as_number(number) for number, fixed in zip((span.low, span.size), is_fixed)
         )
@@ -64,16 +62,28 @@ def _join_items(one: Item, other: Item) -> Maker | None:
     return make
 
 
-def _is_same_int(one: Any, other: Any) -> bool:
-    return not isinstance(one, Number) and not isinstance(other, Number) and one == other
+def _find_ends(item: Item) -> tuple:
+    """Where the elements begin, and how many there are: ints, or None for what is traced."""
+    if isinstance(item, Pick):
+        return 0, None
+    span = as_span(item)
+    return tuple(None if isinstance(end, Number) else end for end in (span.low, span.size))
+
+
+def _find_step(item: Item) -> int:
+    return item.step if isinstance(item, Span) else 1
+
+
+def _is_same_int(one: int | None, other: int | None) -> bool:
+    return one is not None and one == other
 
 
 def _as_number(number: Any) -> Number:
-    return number if isinstance(number, Number) else Number(int, lax.full((), number, "int64"))
+    if isinstance(number, Number):
+        return number
+    return Number(int, lax.full((), number, "int64"), Form(number, {}), (number, number))
 
 
-def _as_pick(item: Item) -> Pick:
-    if isinstance(item, Pick):
-        return item
-    mask = item.make_mask()
-    return Pick(lax.full(item.shape, True, bool) if mask is None else mask)
+def _to_first(item: Item) -> Span:
+    """What a mask picks goes side by side, so that rounds to come run over these elements only."""
+    return item.as_span() if isinstance(item, Pick) else as_span(item)

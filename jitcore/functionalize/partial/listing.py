@@ -14,12 +14,14 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
+from jitcore.core.jaxpr import sub_jaxprs
 from jitcore.core.trace import Tracer, context
 from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.ndarray import NDArray, drop_leading_ones, new_array, to_item
 from jitcore.functionalize.numbers import Number
 from jitcore.functionalize.partial import extents
 from jitcore.functionalize.partial.align import adapt, find_frame, join_items, list_items
+from jitcore.functionalize.partial.array import PartialArray
 from jitcore.functionalize.partial.elementwise import wrap
 from jitcore.functionalize.partial.moving import run_early
 from jitcore.functionalize.partial.reading import (
@@ -34,6 +36,7 @@ from jitcore.functionalize.promotion import to_raw
 from jitcore.functionalize.views import broadcast_raw
 from jitcore.numpy.index_plan import Entry, plan_index
 from jitcore.numpy.indexing import gather_plan
+from jitcore.rewriter.handles import current
 
 
 class Listing:
@@ -103,7 +106,7 @@ class Listing:
         if self.mask is None or not isinstance(frame, NDArray) or isinstance(item.size, Number):
             return None
         value = frame.storage.value
-        if not isinstance(value, Tracer) or value.trace is context.trace or any(
+        if not isinstance(value, Tracer) or value.trace is context.trace or _has_rest(entry, value) or any(
                 step.list_values() for step in frame.steps):  # fmt: skip
             return None
 
@@ -139,3 +142,15 @@ class Listing:
         raw = lax.broadcast_in_dim(entry.value, self.shape, range(first, len(self.shape)))
         outside = lax.full(self.shape, self.frame.shape[entry.axis], dtypes.int64)
         return entry._replace(value=lax.select(self.mask, raw, outside))
+
+
+def _has_rest(array: Any, value: Tracer) -> bool:
+    """Whether elements of an array's frame may be anything, behind those of a mask: it was packed, or comes
+    from a loop or a branch, where it may have been."""
+    if not isinstance(array, PartialArray):
+        return False
+    eqns = reversed(value.trace.eqns)
+    made = next((eqn for eqn in eqns if any(var is value.atom for var in eqn.outvars)), None)
+    if made is not None:
+        return made.primitive.name == "compress" or bool(sub_jaxprs(made.params))
+    return value.trace is not current.mode.root and any(var is value.atom for var in value.trace.invars)

@@ -16,6 +16,7 @@ from jitcore.functionalize.ndarray import new_array
 from jitcore.functionalize.partial import extents
 from jitcore.functionalize.partial.array import PartialArray
 from jitcore.functionalize.partial.spans import Item, Pick, Span, Whole
+from jitcore.lax.compress import compress
 
 T = TypeVar("T")
 
@@ -122,6 +123,8 @@ def _compact(raw: Array, axis: int, pick: Pick) -> tuple[Array, Span]:
     if not count:
         return lax.reshape(raw, shape), span
     mask = lax.reshape(pick.mask, (count,))
+    if len(shape) == 1:
+        return compress(lax.reshape(raw, shape), mask), span
     outside = dtypes.int64.type(count)
     numbers = lax.select(mask, number_true(mask), lax.full((count,), outside, dtypes.int64))
     sources = lax.scatter(

@@ -1,4 +1,4 @@
-"""Functions whose results have as many elements as are found: `np.nonzero`, `np.unique`; concatenation.
+"""Functions whose results have as many elements as are found: `np.nonzero`, `np.extract`; concatenation.
 
 In: arrays, partial ones or not. Out: partial arrays, whose elements lie where they were found.
 """
@@ -97,23 +97,23 @@ def compress_method(a, condition, axis=None, out=None):
     return compress(condition, a, axis, out)
 
 
-@implements(np.unique)
-@accepts_partial(np.unique)
-def unique(ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True,
-           sorted=True):  # noqa: A002  # fmt: skip
-    if return_index or return_inverse or return_counts or axis is not None:
-        raise not_traceable("np.unique with other results than the elements, or with an axis")
+def unique(ar: Any, equal_nan: bool = True) -> NDArray:
+    """The elements, each once, in order."""
     found = np.sort(_flatten(ar))
     items, raw = list_items(found), find_frame(found).read()
     if not raw.shape[0]:
         return found
+    return found[wrap(new_array(find_new(raw, equal_nan)), items)]
+
+
+def find_new(raw: Array, equal_nan: bool) -> Array:
+    """Where a sorted vector has another element than before."""
     before, behind = lax.slice(raw, [0], [raw.shape[0] - 1]), lax.slice(raw, [1], list(raw.shape))
     is_new = lax.ne(before, behind)
     if equal_nan and raw.dtype.kind in "fc":
         both = lax.bitwise_and(lax.ne(before, before), lax.ne(behind, behind))
         is_new = lax.bitwise_and(is_new, lax.bitwise_not(both))
-    mask = wrap(new_array(lax.concatenate([lax.full((1,), True, dtypes.bool_), is_new], 0)), items)
-    return found[mask]
+    return lax.concatenate([lax.full((1,), True, dtypes.bool_), is_new], 0)
 
 
 # -- one behind the other -----------------------------------------------------------------------------------

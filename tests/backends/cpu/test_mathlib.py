@@ -7,6 +7,7 @@ regimes; the exact values come from mpmath with 200 bits. `test_mathlib_sweeps` 
 import ctypes
 import functools
 import math
+from unittest import mock
 
 import llvmlite.ir as ir
 import mpmath as mp
@@ -15,6 +16,8 @@ import pytest
 import scipy.special
 
 from jitcore.backends.cpu import mathlib
+from jitcore.backends.cpu.mathlib import avx512, emitter, fit_pieces
+from jitcore.backends.cpu.mathlib.pieces import PIECES
 from jitcore.backends.cpu.native import compile_module
 
 FORMATS = {np.float32: 32, np.float64: 16}
@@ -52,22 +55,25 @@ def emit_loop(module, symbol, name, element, lanes):
 
 
 @functools.cache
-def compile_function(name, dtype, lanes):
-    """(library to keep alive, callable(n, out, *inputs) on addresses)."""
+def compile_function(name, dtype, lanes, portable=False):
+    """(library to keep alive, callable(n, out, *inputs) on addresses). portable: without AVX-512's forms."""
     module, symbol = ir.Module(name), f"run_{name}"
-    emit_loop(module, symbol, name, ir.FloatType() if dtype is np.float32 else ir.DoubleType(), lanes)
+    features = emitter.cpu_features() - ({"avx512f"} if portable else set())
+    with mock.patch.object(emitter, "cpu_features", lambda: features):
+        emit_loop(module, symbol, name, ir.FloatType() if dtype is np.float32 else ir.DoubleType(), lanes)
     library = compile_module(module, name)
     signature = [ctypes.c_int64] + [ctypes.c_void_p] * (mathlib.FUNCTIONS[name].arity + 1)
     return library, ctypes.CFUNCTYPE(None, *signature)(library.address(symbol))
 
 
-def run(name, *arrays, lanes=None):
+def run(name, *arrays, lanes=None, portable=False):
     """The function of arrays of one dtype, with `lanes` lanes (the default fills two AVX-512 registers)."""
     dtype, size = arrays[0].dtype.type, arrays[0].size
     lanes = FORMATS[dtype] if lanes is None else lanes
     padded = [np.concatenate([a, np.ones(64 + -size % 64, dtype)]) for a in arrays]
     out = np.empty_like(padded[0])
-    compile_function(name, dtype, lanes)[1](out.size, out.ctypes.data, *(a.ctypes.data for a in padded))
+    call = compile_function(name, dtype, lanes, portable)[1]
+    call(out.size, out.ctypes.data, *(a.ctypes.data for a in padded))
     return out[:size]
 
 
@@ -159,14 +165,15 @@ def measure_ulps(got, exact, dtype):
     return float(abs(mp.mpf(got) - exact) * mp.mpf(2) ** (int(info.nmant) - exponent))
 
 
-def find_worst(name, dtype, arguments):
+def find_worst(name, dtype, arguments, portable=False):
     """(largest error in ulps, arguments there); errors within the function's `absolute` allowance do not
     count.
     """
     row, reference, worst = mathlib.FUNCTIONS[name], REFERENCE[name], (0.0, None)
     allowance = row.absolute * float(np.finfo(dtype).eps)
     with mp.workprec(200):
-        for *xs, got in zip(*(a.tolist() for a in arguments), run(name, *arguments).tolist(), strict=True):
+        results = run(name, *arguments, portable=portable).tolist()
+        for *xs, got in zip(*(a.tolist() for a in arguments), results, strict=True):
             if any(math.isnan(x) for x in xs):
                 continue
             exact = reference(*map(mp.mpf, xs))
@@ -181,6 +188,15 @@ def test_accuracy_is_what_the_table_says(name, dtype):
     arguments = draw_arguments(name, dtype, 40 if name in COSTLY else 200)
     row = mathlib.FUNCTIONS[name]
     worst, where = find_worst(name, dtype, arguments)
+    assert worst <= (row.single if dtype is np.float32 else row.double), where
+
+
+@pytest.mark.parametrize("dtype", FORMATS, ids=lambda dtype: dtype.__name__)
+@pytest.mark.parametrize("name", APPROXIMATE)
+def test_accuracy_without_avx512(name, dtype):
+    arguments = draw_arguments(name, dtype, 20 if name in COSTLY else 60)
+    row = mathlib.FUNCTIONS[name]
+    worst, where = find_worst(name, dtype, arguments, portable=True)
     assert worst <= (row.single if dtype is np.float32 else row.double), where
 
 
@@ -257,9 +273,10 @@ def assert_same_kind(name, got, peer, arrays):
             assert abs(a - b) <= 1e3 * eps * abs(b) + (4 * tiny + absolute) * eps, (name, xs, a, b)
 
 
+@pytest.mark.parametrize("portable", (False, True))
 @pytest.mark.parametrize("dtype", FORMATS, ids=lambda dtype: dtype.__name__)
 @pytest.mark.parametrize("name", mathlib.names())
-def test_special_values(name, dtype):
+def test_special_values(name, dtype, portable):
     special = list_special(dtype)
     if name == "digamma":
         # SciPy's own error beside the negative integers exceeds this test's tolerance
@@ -267,7 +284,7 @@ def test_special_values(name, dtype):
     arrays = [special]
     if mathlib.FUNCTIONS[name].arity == 2:
         arrays = [np.repeat(special, special.size), np.tile(special, special.size)]
-    assert_same_kind(name, run(name, *arrays), call_peer(name, *arrays), arrays)
+    assert_same_kind(name, run(name, *arrays, portable=portable), call_peer(name, *arrays), arrays)
 
 
 @pytest.mark.parametrize("dtype", FORMATS, ids=lambda dtype: dtype.__name__)
@@ -323,6 +340,53 @@ def test_sin_of_1e22_is_the_published_value():
     assert run("sin", np.array([1e22]))[0] == -0.8522008497671888
 
 
+# -- AVX-512 -------------------------------------------------------------------------------------------------
+
+def take_entry(e, x):
+    return avx512.lookup(e, TABLE[:512 // e.bits], e.to_bits(x + e.magic))
+
+
+def take_entry_of_two(e, x):
+    return avx512.lookup(e, TABLE[:1024 // e.bits], e.to_bits(x + e.magic))
+
+
+def scale_by_floor(e, x):
+    return avx512.scale(e, e.const(1.5), x)
+
+
+TABLE = tuple(float(v) for v in np.random.default_rng(7).integers(-1000, 1000, 32))
+INSTRUCTIONS = {
+    "lookup": (take_entry, lambda x: np.array(TABLE)[x.astype(int) % (64 // x.itemsize)]),
+    "lookup_two": (take_entry_of_two, lambda x: np.array(TABLE)[x.astype(int) % (128 // x.itemsize)]),
+    "get_exponent": (avx512.get_exponent, lambda x: np.frexp(x)[1] - 1),
+    "get_significand": (avx512.get_significand, lambda x: np.frexp(x)[0] * 2),
+    "scale": (scale_by_floor, lambda x: np.ldexp(1.5, np.floor(x).astype(int))),
+}  # fmt: skip
+
+
+@pytest.mark.skipif("avx512f" not in emitter.cpu_features(), reason="the processor has no AVX-512")
+@pytest.mark.parametrize("lanes", (0, 2, 4, 8, 16, 32, 64))
+@pytest.mark.parametrize("dtype", FORMATS, ids=lambda dtype: dtype.__name__)
+@pytest.mark.parametrize("name", INSTRUCTIONS)
+def test_instructions_of_any_number_of_lanes(monkeypatch, name, dtype, lanes):
+    build, reference = INSTRUCTIONS[name]
+    monkeypatch.setitem(mathlib.FUNCTIONS, name, mathlib.Function(1, build, 0.0, 0.0))
+    x = np.random.default_rng(8).uniform(1, 100, 128).astype(dtype)
+    if name.startswith("lookup"):
+        x = np.floor(x)
+    np.testing.assert_array_equal(run(name, x, lanes=lanes), reference(x).astype(dtype))
+
+
+@pytest.mark.parametrize("name, bits", PIECES)
+def test_pieces_meet(name, bits):
+    # on both sides of each step of the index, neighbouring floats give neighbouring values
+    dtype = np.float32 if bits == 32 else np.float64
+    ends = np.array(fit_pieces.find_ends(fit_pieces.FITS[name], bits)[1:-1], dtype)
+    near = (ends[:, None] * (1 + np.arange(-40, 41) * np.finfo(dtype).eps)).astype(dtype)
+    worst, where = find_worst(name, dtype, [near.ravel()])
+    assert worst <= 1.0, where
+
+
 # -- interface, constants ------------------------------------------------------------------------------------
 
 def make_builder():
@@ -359,3 +423,15 @@ def test_fits_reproduce_the_coefficients():
         fitted, error = fit.fit_polynomial(fit.FITS[key[0]], key[1])
         assert tuple(map(float, fitted)) == coefficients.COEFFICIENTS[key]
         assert error < 2.0 ** -26
+
+
+def test_fits_reproduce_the_pieces():
+    assert set(PIECES) == {(name, bits) for name, fit in fit_pieces.FITS.items() for bits in fit.terms}
+    fit, pieces = fit_pieces.FITS["tanh"], PIECES["tanh", 32]
+    ends = fit_pieces.find_ends(fit, 32)
+    for j in (0, 7):
+        low, high = ends[j:j + 2]
+        center, coefficients, error = fit_pieces.fit_piece(fit.target, low, high, 32, fit.terms[32])
+        assert float(center) == pieces.centers[j]
+        assert tuple(map(float, coefficients)) == tuple(row[j] for row in pieces.rows)
+        assert error < 2.0 ** -25

@@ -131,6 +131,16 @@ def test_level_three_vectorises_scalar_loops():
     assert "x float>" not in native.compile_module(SCALAR_LOOP, "loop", opt_level=1).optimized_ir()
 
 
+def test_modules_that_are_optnone_are_generated_quickly():
+    seldom = "define double @f(double %x) noinline optnone {\n  %y = fadd double %x, 1.0\n  ret double %y\n}\n"
+    often = seldom.replace("@f", "@g").replace(" noinline optnone", "")
+    library = native.compile_module(seldom, "seldom")
+    assert call_scalar(library, "f", 2.0) == 3.0
+    target = native._open_target()
+    assert target.choose_machine(seldom) is target.quick_machine
+    assert target.choose_machine(often) is target.choose_machine(seldom + often) is target.machine
+
+
 def test_explicit_vectors_use_whole_registers():
     library = native.compile_module(VECTOR, "vector")
     if cpuinfo.native_vector_bytes() == 64:

@@ -6,8 +6,8 @@ from jitcore import autojit
 
 
 @autojit(strict=True)
-def histogram(x):
-    return np.bincount(x)
+def shorten(x):
+    return np.trim_zeros(x)
 
 
-histogram(np.arange(3))
+shorten(np.arange(3))

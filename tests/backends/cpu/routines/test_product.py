@@ -15,7 +15,7 @@ from jitcore import jit, lax
 from jitcore.backends.cpu import threads
 from jitcore.backends.cpu.routines import product
 from jitcore.backends.cpu.routines.product import Operand, Sizes, plan_product
-from jitcore.backends.cpu.routines.product_tile_code import cut_rows, list_heights
+from jitcore.backends.cpu.routines.product_tile_code import cut_rows, list_heights, list_rows
 
 FLOATS = ["float32", "float64"]
 RNG = np.random.default_rng(17)
@@ -154,7 +154,7 @@ def test_halves_are_summed_in_float32(dtype):
 
 
 def test_other_dtypes_have_no_routine():
-    for dtype in ("int32", "uint8", "complex64"):
+    for dtype in ("int32", "uint8"):
         x = (draw((40, 40), "float32") * 3).astype(dtype)
         multiply = jit(jnp.matmul)
         np.testing.assert_allclose(multiply(x, x), x @ x, rtol=1e-4)
@@ -248,11 +248,20 @@ def test_is_as_accurate_as_numpy():
 
 @pytest.mark.parametrize("largest", [14, 6])
 def test_rows_are_cut_into_tiles_that_exist(largest):
-    heights = list_heights(largest)
-    assert heights[0] == largest and heights[-1] == 1
+    heights, tile_rows = list_heights(largest), list_rows(largest)
+    assert heights[0] == tile_rows[0] == largest
     for rows in range(largest):
         cut = cut_rows(rows, heights[1:])
         assert sum(cut) == rows and len(cut) <= 3 and cut == sorted(cut, reverse=True)
+        assert set(cut) <= set(tile_rows)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("columns", [1, 15, 16, 33, 64])
+def test_every_number_of_rows(no_loops, dtype, columns):
+    for rows in range(1, 30):
+        x, y = draw((rows, 21), dtype), draw((21, columns), dtype)
+        check_product(x, y, np.asarray(jit(jnp.matmul)(x, y)))
 
 
 def test_plans_depend_on_sizes_alone():
@@ -284,3 +293,96 @@ for dtype in (np.float32, np.float64):
     settings = {"NUMBA_CPU_NAME": cpu, "NUMBA_CPU_FEATURES": features, "JITCORE_CACHE_DIR": ""}
     run = subprocess.run([sys.executable, "-c", code], env=os.environ | settings, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
+
+
+# -- complex numbers ------------------------------------------------------------------------------------------
+COMPLEX = ["complex64", "complex128"]
+
+
+def draw_complex(shape, dtype) -> np.ndarray:
+    return (RNG.standard_normal(shape) + 1j * RNG.standard_normal(shape)).astype(dtype)
+
+
+def check_complex(x, y, got) -> None:
+    """Error bound of a sum of products in any order, of the parts together."""
+    x, y = x.astype(np.complex128), y.astype(np.complex128)
+    bound = 4 * (x.shape[-1] + 2) * np.finfo(got.dtype).eps * (np.abs(x) @ np.abs(y)) + 1e-300
+    assert got.shape == bound.shape
+    assert np.all(np.abs(np.asarray(got) - x @ y) <= bound)
+
+
+@pytest.mark.parametrize("dtype", COMPLEX)
+@pytest.mark.parametrize(
+    "sizes",
+    [(16, 16, 16), (17, 31, 23), (40, 9, 200), (200, 300, 9), (9, 1000, 9), (33, 64, 1000), (300, 20, 2)],
+)
+def test_complex_products(dtype, sizes):
+    m, k, n = sizes
+    x, y = draw_complex((m, k), dtype), draw_complex((k, n), dtype)
+    multiply = jit(jnp.matmul)
+    check_complex(x, y, np.asarray(multiply(x, y)))
+    assert uses_routine(multiply, x, y) and "complex_product_f" in multiply.inspect("loop program")
+
+
+@pytest.mark.parametrize("dtype", COMPLEX)
+@pytest.mark.parametrize("order", [("mk", "kn"), ("km", "kn"), ("mk", "nk"), ("km", "nk")])
+def test_complex_products_of_transposed_operands(dtype, order):
+    x, y = draw_complex((30, 40), dtype), draw_complex((40, 50), dtype)
+    left, right = (np.ascontiguousarray(a.T if names[0] != first else a) for a, names, first in (
+        (x, order[0], "m"), (y, order[1], "k")))  # fmt: skip
+    numbers = (((order[0].index("k"),), (order[1].index("k"),)), ((), ()))
+    check_complex(x, y, np.asarray(contract(left, right, numbers)))
+    assert "complex_product_f" in contract.inspect("loop program")
+
+
+@pytest.mark.parametrize("dtype", COMPLEX)
+def test_stacks_of_complex_matrices(dtype):
+    x, y = draw_complex((3, 4, 20, 30), dtype), draw_complex((3, 4, 30, 25), dtype)
+    check_complex(x, y, np.asarray(jit(jnp.matmul)(x, y)))
+    several = jit(lambda x, y: jnp.einsum("iajb,bkal->ijkl", x, y))
+    got = several(draw_complex((12, 5, 7, 6), dtype), draw_complex((6, 8, 5, 11), dtype))
+    assert got.shape == (12, 7, 8, 11)
+    x, y = draw_complex((12, 5, 7, 6), dtype), draw_complex((6, 8, 5, 11), dtype)
+    expected = np.einsum("iajb,bkal->ijkl", x.astype("complex128"), y.astype("complex128"))
+    np.testing.assert_allclose(several(x, y), expected, rtol=0, atol=300 * np.finfo(dtype).eps)
+
+
+def test_complex_products_of_few_terms_and_of_vectors_are_loops():
+    for m, k, n in [(300, 8, 300), (1, 500, 500), (500, 500, 1), (8, 100, 400), (12, 12, 12)]:
+        x, y = draw_complex((m, k), "complex128"), draw_complex((k, n), "complex128")
+        multiply = jit(jnp.matmul)
+        check_complex(x, y, np.asarray(multiply(x, y)))
+        assert "product" not in multiply.inspect("loop program")
+        assert " call " not in multiply.inspect("loop program")
+
+
+def test_complex_nan_and_infinities_stay_in_their_row_and_column():
+    x, y = draw_complex((37, 45), "complex128"), draw_complex((45, 53), "complex128")
+    x[5, 7], y[11, 50] = np.nan, complex(0, np.inf)
+    got = np.asarray(jit(jnp.matmul)(x, y))
+    is_hit = np.zeros(got.shape, bool)
+    is_hit[5], is_hit[:, 50] = True, True
+    np.testing.assert_array_equal(~np.isfinite(got), is_hit)
+
+
+def test_complex_products_in_loops_and_in_parts():
+    a, x = draw_complex((30, 30), "complex128") / 8, draw_complex((30, 40), "complex128")
+
+    def step(k, x):
+        return jnp.conj(a) @ jnp.exp(1j * x.real) + x * 0.5
+
+    expected = x
+    for _ in range(5):
+        expected = a.conj() @ np.exp(1j * expected.real) + expected * 0.5
+    repeat = jit(lambda x: lax.fori_loop(0, 5, step, x))
+    np.testing.assert_allclose(repeat(x), expected, rtol=1e-11)
+    assert " call " not in repeat.inspect("loop program")
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(1, 40), st.integers(1, 40), st.integers(1, 40), st.sampled_from(COMPLEX), st.integers(1, 3)
+)
+def test_any_complex_product(m, k, n, dtype, batch):
+    x, y = draw_complex((batch, m, k), dtype), draw_complex((batch, k, n), dtype)
+    check_complex(x, y, np.asarray(jit(jnp.matmul)(x, y)))

@@ -1,0 +1,392 @@
+"""Intervals: comparisons, clamps and checks whose outcome the ranges of integers decide go away.
+
+In: a jaxpr with loops. Out: the same program, in which what is known of loop counters, and of what is
+computed from them, has been used: a comparison that always holds is a literal, a `max` that changes nothing
+is its operand, and a dynamic slice that lies inside says so (`in_bounds`). Ranges hold for numbers as the
+machine computes them: what may wrap around may be anything.
+
+A range is only used where the equation runs. Nothing is concluded from the condition of a `cond`, whose
+branches may both be computed, and from that of a `while` only about values that change in its body.
+"""
+
+from __future__ import annotations
+
+from jitcore.core.aval import ShapedArray
+from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Literal, Var
+from jitcore.core.primitive import registry
+from jitcore.passes.forward import Walk, walk_through
+from jitcore.passes.interval_rules import (
+    COMPARISONS,
+    SAME_ELEMENTS,
+    Range,
+    compute_range,
+    full_range,
+    join,
+    meet,
+    range_of_literal,
+    widen,
+)
+
+_LOOPS = ("scan", "while")
+# Rounds after which a loop's carry is taken to be anything.
+_MAX_ROUNDS = 6
+# Visits of jaxprs after which carries are taken to be anything at once: nested loops multiply.
+_MAX_VISITS = 600
+Ranges = list[Range | None]
+
+
+def use_intervals(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
+    """Rewrites the equations of a program that has a loop; another one stays as it is."""
+    if not any(map(_has_loop, closed_jaxpr.jaxpr.eqns)):
+        return closed_jaxpr
+    ranges: Ranges = [full_range(aval) for aval in closed_jaxpr.in_avals]
+    return _Scope(closed_jaxpr, ranges, {}).rewrite()
+
+
+def _has_loop(eqn: Equation) -> bool:
+    if eqn.primitive.name == "cond":
+        return any(_has_loop(inner) for branch in eqn.params["branches"] for inner in branch.jaxpr.eqns)
+    return eqn.primitive.name in _LOOPS
+
+
+class _Scope:
+    """One jaxpr, and what is known of its variables.
+
+    steps: var -> (an argument, by how much it has changed since, at least and at most).
+    made: var -> its equation.
+    memo: results for jaxprs inside, by their ranges."""
+
+    def __init__(self, closed: ClosedJaxpr, ranges: Ranges, memo: dict):
+        self.closed, self.memo = closed, memo
+        self.known = dict(zip(closed.jaxpr.invars, ranges))
+        self.made: dict = {}
+        self.steps: dict = {var: (var, 0, 0) for var in closed.jaxpr.invars}
+
+    def read(self, atom: Atom) -> Range | None:
+        if isinstance(atom, Literal):
+            return range_of_literal(atom)
+        if atom not in self.known:
+            self.known[atom] = full_range(atom.aval)
+        return self.known[atom]
+
+    def read_all(self, atoms) -> Ranges:
+        return [self.read(atom) for atom in atoms]
+
+    def run(self) -> Ranges:
+        """Finds the range of every variable. Returns: those of the outputs."""
+        for eqn in self.closed.jaxpr.eqns:
+            self.visit(eqn)
+        return self.read_all(self.closed.jaxpr.outvars)
+
+    # -- equations ----------------------------------------------------------------------------------------
+    def visit(self, eqn: Equation, rewrites: bool = False) -> Equation:
+        """Notes the ranges of an equation's outputs. Returns: the equation, its jaxprs rewritten if asked."""
+        name, params = eqn.primitive.name, {}
+        if name == "scan":
+            ranges, params = self.visit_scan(eqn, rewrites)
+        elif name == "while":
+            ranges, params = self.visit_while(eqn, rewrites)
+        elif name == "cond":
+            ranges, params = self.visit_cond(eqn, rewrites)
+        else:
+            operands = self.read_all(eqn.invars)
+            ranges = [compute_range(eqn, operands)] if len(eqn.outvars) == 1 else []
+            if ranges and ranges[0] is not None:
+                self.note_step(eqn, operands, ranges[0])
+            if name == "select_n" and len(operands) == 3 and ranges[0] is not None:
+                ranges = [self.range_of_choice(eqn, operands)]
+        self.made.update(dict.fromkeys(eqn.outvars, eqn))
+        self.known.update(zip(eqn.outvars, ranges))
+        return eqn.replace(params=eqn.params | params) if params else eqn
+
+    def range_of_choice(self, eqn: Equation, operands: Ranges) -> Range | None:
+        """The range of `where(i < limit, i + extent, i)`: each case has to hold where it is chosen only."""
+        which, *cases = eqn.invars
+        test = None if isinstance(which, Literal) else self.made.get(which)
+        name = None if test is None else test.primitive.name
+        if operands[0] != (0, 1):
+            return operands[1 + min(max(operands[0][0], 0), 1)]
+        if name not in ("lt", "ge") or isinstance(test.invars[0], Literal):
+            return _join_all(operands[1:])
+        var, known, limit = test.invars[0], *self.read_all(test.invars)
+        if known is None or limit is None or not isinstance(known[0], int):
+            return _join_all(operands[1:])
+        below, above = (known[0], min(known[1], limit[1] - 1)), (max(known[0], limit[0]), known[1])
+        parts = (above, below) if name == "lt" else (below, above)
+        found = [self.range_where(atom, var, part) for atom, part in zip(cases, parts) if part[0] <= part[1]]
+        return _join_all(found) if found else _join_all(operands[1:])
+
+    def range_where(self, atom: Atom, var: Atom, part: Range) -> Range | None:
+        """The range of an atom where one of a variable is known."""
+        if atom is var:
+            return part
+        made = None if isinstance(atom, Literal) else self.made.get(atom)
+        if made is None or made.primitive.name not in ("add", "sub") or var not in made.invars:
+            return self.read(atom)
+        operands = [part if operand is var else self.read(operand) for operand in made.invars]
+        return compute_range(made, operands)
+
+    def note_step(self, eqn: Equation, operands: Ranges, found_range: Range) -> None:
+        """Notes a sum of an argument and a number that does not wrap around, and choices among such sums."""
+        name, (var,) = eqn.primitive.name, eqn.outvars
+        if name not in ("add", "sub", "select_n") or var.aval.shape or found_range == full_range(var.aval):
+            return
+        found = [None if isinstance(atom, Literal) else self.steps.get(atom) for atom in eqn.invars]
+        if name in ("add", "sub"):
+            places = (0, 1) if name == "add" else (0,)
+            place = next((place for place in places if found[place]), None)
+            if place is None or operands[1 - place] is None:
+                return
+            (base, least, most), (low, high) = found[place], operands[1 - place]
+            self.steps[var] = (base, least + low, most + high) if name == "add" else (
+                base, least - high, most - low)  # fmt: skip
+        elif name == "select_n" and all(found[1:]) and len({id(base) for base, _, _ in found[1:]}) == 1:
+            _, lows, highs = zip(*found[1:])
+            self.steps[var] = (found[1][0], min(lows), max(highs))
+
+    def inner(self, closed: ClosedJaxpr, ranges: Ranges) -> tuple[Ranges, _Scope]:
+        key = id(closed), tuple(ranges)
+        if key not in self.memo:
+            scope = _Scope(closed, ranges, self.memo)
+            self.memo[key] = scope.run(), scope
+        return self.memo[key]
+
+    def visit_cond(self, eqn: Equation, rewrites: bool) -> tuple[Ranges, dict]:
+        operands, branches = self.read_all(eqn.invars[1:]), eqn.params["branches"]
+        results = [self.inner(branch, operands)[0] for branch in branches]
+        ranges = [_join_all(several) for several in zip(*results)]
+        if not rewrites:
+            return ranges, {}
+        return ranges, {"branches": tuple(_Scope(b, operands, self.memo).rewrite() for b in branches)}
+
+    def guess(self, init: Ranges, body: ClosedJaxpr) -> Ranges:
+        """The ranges of a carry to begin with."""
+        return init if len(self.memo) < _MAX_VISITS else list(map(full_range, body.out_avals[: len(init)]))
+
+    # -- loops --------------------------------------------------------------------------------------------
+    def visit_scan(self, eqn: Equation, rewrites: bool) -> tuple[Ranges, dict]:
+        body, length, (consts, count) = eqn.params["jaxpr"], eqn.params["length"], (
+            eqn.params["num_consts"], eqn.params["num_carry"])  # fmt: skip
+        operands = self.read_all(eqn.invars)
+        around, init, rows = operands[:consts], operands[consts : consts + count], operands[consts + count :]
+        entry, steps = self.guess(init, body), [None] * count  # steps: of the carries that are counters
+        if not isinstance(length, int) or length < 1:
+            return [full_range(var.aval) for var in eqn.outvars], {}
+        for number in range(_MAX_ROUNDS + 1):
+            outs, scope = self.inner(body, [*around, *entry, *rows])
+            following, steps = list(entry), list(steps)
+            for k, aval in enumerate(body.out_avals[:count]):
+                step = _step_of_carry(scope, consts + k, k)
+                if steps[k] is not None and step is not None and meet(step, steps[k]) == step:
+                    continue
+                if steps[k] is None and join(entry[k], outs[k]) == entry[k]:
+                    continue
+                counted = None if number else _after(init[k], step, length - 1, aval)
+                steps[k] = step if counted is not None else None
+                wider = widen(entry[k], outs[k], aval) if number < _MAX_ROUNDS // 2 else full_range(aval)
+                following[k] = wider if counted is None else counted
+            if following == entry:
+                break
+            entry = following
+        else:
+            entry, steps = [full_range(aval) for aval in body.out_avals[:count]], [None] * count
+            outs, _ = self.inner(body, [*around, *entry, *rows])
+        last = [entry[k] if step is None else _after(init[k], step, length, body.out_avals[k])
+                or full_range(body.out_avals[k]) for k, step in enumerate(steps)]  # fmt: skip
+        params = {"jaxpr": _Scope(body, [*around, *entry, *rows], self.memo).rewrite()} if rewrites else {}
+        return [*last, *outs[count:]], params
+
+    def visit_while(self, eqn: Equation, rewrites: bool) -> tuple[Ranges, dict]:
+        cond, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
+        tested, around = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
+        operands = self.read_all(eqn.invars)
+        cond_consts, consts = operands[:tested], operands[tested : tested + around]
+        init = operands[tested + around :]
+        state = self.guess(init, body)
+
+        def one_round(state: Ranges) -> tuple[Ranges, Ranges]:
+            entry = self.narrow(cond, cond_consts, body, around, state)
+            return entry, self.inner(body, [*consts, *entry])[0]
+
+        for number in range(_MAX_ROUNDS + 1):
+            entry, outs = one_round(state)
+            joined = list(map(join, state, outs))
+            if joined == state:
+                break
+            state = [widen(old, new, aval) if number < _MAX_ROUNDS // 2 else
+                     old if old == new else full_range(aval)
+                     for old, new, aval in zip(state, joined, body.out_avals)]  # fmt: skip
+        else:
+            state = [full_range(aval) for aval in body.out_avals]
+            entry, outs = one_round(state)
+        state = list(map(join, init, outs))  # what holds before and after each round that can be
+        if not rewrites:
+            return state, {}
+        entry = self.narrow(cond, cond_consts, body, around, state)
+        return state, {"body_jaxpr": _Scope(body, [*consts, *entry], self.memo).rewrite(),
+                       "cond_jaxpr": _Scope(cond, [*cond_consts, *state], self.memo).rewrite()}  # fmt: skip
+
+    def narrow(
+        self, cond: ClosedJaxpr, consts: Ranges, body: ClosedJaxpr, around: int, state: Ranges
+    ) -> Ranges:
+        """The ranges of a carry while the condition holds, of what changes in the body."""
+        if cond.out_avals[0].shape:
+            return state
+        _, scope = self.inner(cond, [*consts, *state])
+        carries, inside = cond.jaxpr.invars[len(consts) :], body.jaxpr.invars[around:]
+        changing = {var: k for k, var in enumerate(carries) if body.jaxpr.outvars[k] is not inside[k]}
+        found = list(state)
+        for one, other, gap in _list_orders(cond):
+            for place, (atom, limit) in enumerate(((one, other), (other, one))):
+                k, bound = (None if isinstance(atom, Literal) else changing.get(atom)), scope.read(limit)
+                if k is None or bound is None or found[k] is None:
+                    continue
+                low, high = found[k]
+                new = (low, min(high, bound[1] - gap)) if place == 0 else (max(low, bound[0] + gap), high)
+                found[k] = new if new[0] <= new[1] else found[k]
+        return found
+
+    # -- rewriting ----------------------------------------------------------------------------------------
+    def rewrite(self) -> ClosedJaxpr:
+        return walk_through(self.closed, self.closed.jaxpr.eqns, self._rule)
+
+    def _rule(self, walk: Walk, eqn: Equation) -> list[Atom] | None:
+        rewritten = self.visit(eqn, rewrites=True)
+        found = self._find_value(eqn) if len(eqn.outvars) == 1 else None
+        if found is not None:
+            return [found]
+        if eqn.primitive.name == "scatter":
+            rewritten = self._take_for_slice(walk, eqn)
+        if rewritten.primitive.name in ("dynamic_slice", "dynamic_update_slice"):
+            rewritten = self._mark_slice(rewritten)
+        if rewritten is eqn:
+            return None
+        walk.emit(rewritten)
+        return eqn.outvars
+
+    def _find_value(self, eqn: Equation) -> Atom | None:
+        """What stands for the result of an elementwise equation: a number, or one of its operands."""
+        (var,), name = eqn.outvars, eqn.primitive.name
+        known = self.known.get(var)
+        if known is None or eqn.primitive.traits.get("family") != "elementwise" and name not in (
+            "select_n", "clamp"):  # fmt: skip
+            return None
+        if known[0] == known[1] and not var.aval.shape and var.aval.dtype.kind in "biu":
+            return Literal(var.aval.dtype.type(known[0]), var.aval)
+        chosen = _find_operand(name, self.read_all(eqn.invars))
+        if chosen is None or eqn.invars[chosen].aval.update(weak_type=var.aval.weak_type) != var.aval:
+            return None
+        return eqn.invars[chosen]
+
+    def _mark_slice(self, eqn: Equation) -> Equation:
+        """A slice with a note along which axes it lies inside without being moved."""
+        x, *starts = eqn.invars
+        sizes = eqn.params.get("slice_sizes")
+        if sizes is None:
+            update, *starts = starts
+            sizes = update.aval.shape
+        inside = []
+        for start, extent, size in zip(self.read_all(starts), x.aval.shape, sizes):
+            is_known = isinstance(extent, int) and isinstance(size, int) and start is not None
+            inside.append(is_known and 0 <= start[0] and start[1] <= extent - size)
+        if not any(inside):
+            return eqn
+        return eqn.replace(params=eqn.params | {"in_bounds": tuple(inside)})
+
+    def _take_for_slice(self, walk: Walk, eqn: Equation) -> Equation:
+        """A scatter that puts one window inside of its operand, as `dynamic_update_slice`: reads of that
+        place are known to be of the same one; others as they are."""
+        (x, indices, updates), numbers = eqn.invars, eqn.params["dimension_numbers"]
+        if isinstance(indices, Literal) or len(indices.aval.shape) != 1 or numbers.operand_batching_dims:
+            return eqn
+        shape, places = x.aval.shape, self._list_scalars(indices)
+        sizes = numbers.slice_sizes(len(shape), updates.aval.shape)
+        dims = numbers.scatter_dims_to_operand_dims
+        if len(places) != len(dims) or not all(isinstance(n, int) for n in (*shape, *sizes)):
+            return eqn
+        for dim, place in zip(dims, self.read_all(places)):
+            if place is None or place[0] < 0 or place[1] > shape[dim] - sizes[dim]:
+                return eqn
+        dtype = indices.aval.dtype
+        starts: list[Atom] = [Literal(dtype.type(0), ShapedArray((), dtype))] * len(shape)
+        for dim, atom in zip(dims, places):
+            starts[dim] = atom
+        window = Var(updates.aval.update(shape=tuple(sizes)))
+        walk.emit(Equation(registry["reshape"], [updates], [window], {
+            "new_sizes": tuple(sizes), "dimensions": None}))  # fmt: skip
+        return Equation(registry["dynamic_update_slice"], [x, window, *starts], eqn.outvars, {})
+
+    def _list_scalars(self, indices: Atom) -> list[Atom]:
+        """The scalars that a vector of indices is put together from; nothing where they are not known."""
+        made = None if isinstance(indices, Literal) else self.made.get(indices)
+        if made is None:
+            return []
+        if made.primitive.name == "concatenate":
+            parts = [self._list_scalars(atom) for atom in made.invars]
+            return [atom for part in parts for atom in part] if all(parts) else []
+        is_scalar = made.primitive.name == "broadcast_in_dim" and not made.invars[0].aval.shape
+        return [made.invars[0]] if is_scalar and indices.aval.shape == (1,) else []
+
+
+def _step_of_carry(scope: _Scope, argument: int, output: int) -> tuple | None:
+    """By how much a round changes a carry, at least and at most."""
+    atom, var = scope.closed.jaxpr.outvars[output], scope.closed.jaxpr.invars[argument]
+    if isinstance(atom, Literal) or atom not in scope.steps or scope.steps[atom][0] is not var:
+        return None
+    return scope.steps[atom][1:]
+
+
+def _after(start: Range | None, step: tuple | None, rounds: int, aval) -> Range | None:
+    """The range of a counter in the rounds up to one; None where it may wrap around."""
+    if start is None or step is None or aval.dtype.kind not in "iu":
+        return None
+    low, high = start[0] + min(0, step[0] * rounds), start[1] + max(0, step[1] * rounds)
+    least, most = full_range(aval)
+    return (low, high) if least <= low and high <= most else None
+
+
+def _join_all(ranges) -> Range | None:
+    first, *others = ranges
+    for other in others:
+        first = join(first, other)
+    return first
+
+
+def _list_orders(cond: ClosedJaxpr) -> list[tuple[Atom, Atom, int]]:
+    """(one, other, gap) with one + gap <= other, of the ints that a condition compares where it holds."""
+    made = {var: eqn for eqn in cond.jaxpr.eqns for var in eqn.outvars}
+    waiting, found = [cond.jaxpr.outvars[0]], []
+    while waiting:
+        atom = waiting.pop()
+        eqn = None if isinstance(atom, Literal) else made.get(atom)
+        if eqn is None or eqn.outvars[0].aval.shape:
+            continue
+        if eqn.primitive.name == "and" and eqn.outvars[0].aval.dtype.kind == "b":
+            waiting += eqn.invars
+        elif eqn.primitive.name in COMPARISONS and eqn.invars[0].aval.dtype.kind in "iu":
+            one, other = eqn.invars
+            name = eqn.primitive.name
+            found += [(one, other, name == "lt")] if name in ("lt", "le", "eq") else []
+            found += [(other, one, name == "gt")] if name in ("gt", "ge", "eq") else []
+    return found
+
+
+def _find_operand(name: str, ranges: Ranges) -> int | None:
+    """The number of the operand that is the result, whatever the others are in their ranges."""
+    if name in SAME_ELEMENTS or not all(ranges[:1]):
+        return None
+    if name == "select_n":
+        last = len(ranges) - 2
+        return 1 + min(max(ranges[0][0], 0), last) if ranges[0][0] == ranges[0][1] else None
+    if not all(known is not None and isinstance(known[0], int) for known in ranges):
+        return None  # of two zeros that differ in their sign, max and min choose
+    if name in ("max", "min"):
+        (low, high), (least, most) = ranges
+        first, second = (low >= most, least >= high) if name == "max" else (high <= least, most <= low)
+        return 0 if first else 1 if second else None
+    if name == "clamp":
+        return 1 if ranges[0][1] <= ranges[1][0] and ranges[1][1] <= ranges[2][0] else None
+    is_neutral = {"or": (0, 0), "and": (1, 1)}.get(name)
+    if is_neutral is None or any(high > 1 or low < 0 for low, high in ranges):
+        return None
+    return next((1 - k for k, known in enumerate(ranges) if known == is_neutral), None)

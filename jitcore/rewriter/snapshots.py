@@ -1,0 +1,301 @@
+"""Snapshots: what the side of a traced decision changed without a store that the journal could note.
+
+In: values from which code can reach others. Out: the containers, arrays and iterators among these that
+methods and C code changed (`append`, `sort`, `fill`, `setattr`, `next`), found by comparing copies, and put
+back to what they were.
+"""
+
+from __future__ import annotations
+
+import array
+import gc
+import itertools
+import math
+import operator
+import types
+from collections import OrderedDict, deque
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from jitcore.rewriter.emission import UNDEFINED
+from jitcore.rewriter.handles import current
+from jitcore.rewriter.iterators import SharedIterator, TracedIterator
+from jitcore.rewriter.journal import ItemLocation, Location, list_children
+from jitcore.rewriter.user_code import is_user_code
+
+#: How deep values are searched, and how many.
+_MAX_DEPTH, _MAX_ITEMS = 16, 20_000
+#: Bytes of arrays that are copied; of the arrays beyond, so many elements are compared.
+_MAX_BYTES, _MAX_SAMPLES = 1 << 20, 1 << 12
+#: Each with the methods of its own, so that those of subclasses are not called.
+_CONTAINERS = (OrderedDict, dict, list, set, deque, bytearray, array.array)
+
+
+def kind_of(value: Any) -> type | None:
+    """Which container it is, or is a subclass of."""
+    return next((kind for kind in _CONTAINERS if isinstance(value, kind)), None)
+
+
+class ContainerLocation(Location):
+    """The contents of a container."""
+
+    def __init__(self, container):
+        self.container, self.key = container, ("container", id(container))
+        self.name = type(container).__name__
+
+    def read(self):
+        return copy_contents(self.container)
+
+    def write(self, value):
+        kind, container = kind_of(self.container), self.container
+        contents = list(value.items()) if isinstance(value, dict) else value
+        if kind is array.array:
+            del container[:]
+        else:
+            kind.clear(container)
+        (kind.update if kind in (dict, set, OrderedDict) else kind.extend)(container, contents)
+
+
+def copy_contents(container: Any) -> Any:
+    """A copy as a plain dict, list or set; of a buffer as a buffer."""
+    kind = kind_of(container)
+    if kind in (dict, OrderedDict):
+        return dict(kind.items(container))
+    if kind in (list, deque):
+        return list(container)
+    return set(container) if kind is set else container[:]
+
+
+class _ArrayCopy:
+    """What an ndarray was. contents: all elements, or some of a large one."""
+
+    def __init__(self, value: np.ndarray, is_whole: bool):
+        self.array, self.is_whole = value, is_whole
+        self.layout = value.shape, value.strides, value.dtype, value.flags.writeable
+        self.contents = self._read()
+
+    def _read(self) -> Any:
+        value = self.array
+        if not self.is_whole:
+            step = math.ceil((value.size / _MAX_SAMPLES) ** (1 / max(value.ndim, 1)))
+            value = value[(slice(None, None, step),) * value.ndim]
+        return value.copy()
+
+    def has_changed(self) -> bool:
+        value = self.array
+        if (value.shape, value.strides, value.dtype, value.flags.writeable) != self.layout:
+            return True
+        return self._read().tobytes() != self.contents.tobytes()
+
+    def restore(self) -> None:
+        value, (shape, _, dtype, is_writeable) = self.array, self.layout
+        if self.is_whole and value.size != self.contents.size:
+            value.resize(shape, refcheck=False)
+        if value.size == self.contents.size and value.itemsize == dtype.itemsize and self.is_whole:
+            value.flags.writeable = True
+            if value.dtype != dtype:
+                value.dtype = dtype
+            if value.shape != shape:
+                value.shape = shape
+            value[...] = self.contents
+        if is_writeable != value.flags.writeable:
+            value.flags.writeable = is_writeable
+
+
+class VariableLocation(ItemLocation):
+    """An attribute in the dict of its object."""
+
+    def __init__(self, variables: dict, name: str):
+        super().__init__(variables, name)
+        self.key, self.name = ("variable", id(variables), name), name
+
+
+class Snapshot:
+    """Shallow copies of what can change among the values that can be reached from some.
+
+    reached: ids of all objects that were looked at: an object that is not among them is new."""
+
+    def __init__(self, roots: Iterable[Any]):
+        self._copies: list[tuple[Any, Any]] = []
+        self._variables: list[tuple[dict, dict]] = []
+        self._arrays: list[_ArrayCopy] = []
+        self._iterators: list[tuple[Any, _Items, Any]] = []
+        self._n_bytes = 0
+        self.reached: dict[int, Any] = {}
+        waiting, count = [(root, 0) for root in roots], 0
+        while waiting and count < _MAX_ITEMS:
+            value, depth = waiting.pop()
+            if value is None or type(value) in _ATOMS or id(value) in self.reached:
+                continue
+            children = self._note(value)
+            if children is None:
+                continue
+            self.reached[id(value)] = value
+            count += len(children)
+            if depth < _MAX_DEPTH:
+                waiting += [(child, depth + 1) for child in children]
+
+    def _note(self, value: Any) -> list | None:
+        """Notes what a value is now. Returns: what can be reached from it; None for what holds nothing."""
+        if isinstance(value, np.ndarray):
+            self._n_bytes += value.nbytes
+            self._arrays.append(_ArrayCopy(value, self._n_bytes <= _MAX_BYTES))
+            return []
+        if type(value) is types.FunctionType:
+            return _list_captured(value)
+        children = list_children(value)
+        if hasattr(type(value), "__next__"):
+            self._iterators.append((value, find_position(value), _save(value)))
+            children = [*(children or ()), *_list_sources(value)]
+        if children is None:
+            return None
+        if kind_of(value) is not None:
+            self._copies.append((value, copy_contents(value)))
+        variables = getattr(value, "__dict__", None)
+        if type(variables) is dict:
+            self._variables.append((variables, dict(variables)))
+        return children
+
+    def find_advanced(self) -> Any:
+        """An iterator that has come further, or None."""
+        return next((one for one, before, _ in self._iterators if find_position(one) != before), None)
+
+    def rewind(self) -> bool:
+        """Puts iterators back to where they were. Returns: whether that could be done."""
+        moved = [(one, saved) for one, before, saved in self._iterators if find_position(one) != before]
+        for iterator, saved in moved:
+            if saved is not None:
+                _restore(iterator, saved)
+        return all(isinstance(one, _REWOUND) for one, _ in moved) and self.find_advanced() is None
+
+    def find_written(self) -> list[np.ndarray]:
+        """The arrays that have changed."""
+        return [copy.array for copy in self._arrays if copy.has_changed()]
+
+    def read_contents(self) -> dict[int, Any]:
+        """What the containers that have changed hold now, by id."""
+        copies = (*self._copies, *self._variables)
+        return {id(container): copy_contents(container) for container, copy in copies
+                if _has_changed(container, copy)}  # fmt: skip
+
+    def roll_back(self, contents: dict[int, Any]) -> tuple[list[tuple[Any, Any]], list[tuple[Location, Any]]]:
+        """Gives everything its old contents, when stores have been rolled back.
+
+        Returns: containers that were changed in other ways than by stores, and attributes; and what these
+            held before that."""
+        for copy in self._arrays:
+            if copy.has_changed():
+                copy.restore()
+        changes, attributes = [], []
+        for container, copy in self._copies:
+            if _has_changed(container, copy):
+                changes.append((container, contents[id(container)]))
+                ContainerLocation(container).write(copy)
+        for variables, copy in self._variables:
+            if _has_changed(variables, copy):
+                new = contents[id(variables)]
+                for name in dict.fromkeys([*copy, *new]):
+                    if new.get(name, UNDEFINED) is not copy.get(name, UNDEFINED):
+                        attributes.append((VariableLocation(variables, name), new.get(name, UNDEFINED)))
+                ContainerLocation(variables).write(copy)
+        return changes, attributes
+
+
+_ATOMS = frozenset([int, float, complex, bool, str, bytes, type, types.ModuleType, types.BuiltinFunctionType])
+
+
+def _list_captured(function: types.FunctionType) -> list | None:
+    """What a function of the user's reads from its cells and from global names."""
+    if not is_user_code(function.__code__):
+        return None
+    found = list(function.__closure__ or ())
+    if current.mode is None:  # a mode knows what is read from global names
+        found += [function.__globals__.get(name) for name in function.__code__.co_names]
+    return found
+
+
+def _has_changed(container, copy) -> bool:
+    if len(container) != len(copy):
+        return True
+    if isinstance(copy, list):
+        return any(map(operator.is_not, container, copy))
+    if isinstance(copy, dict):
+        pairs = zip(kind_of(container).items(container), copy.items())
+        return any(one[0] is not other[0] or one[1] is not other[1] for one, other in pairs)
+    return container != copy
+
+
+# -- iterators ----------------------------------------------------------------------------------------------
+class _Items(tuple):
+    """Objects that are compared by identity, ints and strings by value."""
+
+    __slots__ = ()
+
+    def __eq__(self, other) -> bool:
+        return type(other) is _Items and len(self) == len(other) and all(map(_is_one, self, other))
+
+    def __ne__(self, other) -> bool:
+        return not self == other
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _is_one(one: Any, other: Any) -> bool:
+    return one is other or type(one) is type(other) and type(one) in (int, str, _Items) and one == other
+
+
+def find_position(iterator: Any) -> _Items:
+    """How far an iterator has come: unequal behind a `next`, as far as that can be seen."""
+    if isinstance(iterator, TracedIterator):
+        return _Items(iterator.children())
+    if isinstance(iterator, SharedIterator):
+        return _Items([iterator.position])
+    if isinstance(iterator, types.GeneratorType):
+        frame = iterator.gi_frame
+        if frame is None:
+            return _Items()
+        held = list(frame.f_locals.values())
+        nested = [find_position(value) for value in held if hasattr(type(value), "__next__")]
+        return _Items([frame.f_lasti, *held, *nested])
+    if type(iterator).__module__ not in ("builtins", "itertools", "collections"):
+        return _Items()  # an object of the user's: what it holds is looked at
+    if isinstance(iterator, (itertools.count, itertools.repeat)):
+        return _Items([repr(iterator)])
+    nested = [find_position(value) for value in _list_sources(iterator)]
+    return _Items([operator.length_hint(iterator, -1), *nested])
+
+
+_SEQUENCES = tuple(type(iter(kind())) for kind in (list, tuple, str, bytes))
+#: Those that can be put back, and those that are where they were when what they take from is.
+_REWOUND = (TracedIterator, SharedIterator, *_SEQUENCES, zip, map, filter)
+
+
+def _save(iterator: Any) -> Any:
+    """What `_restore` needs; None for iterators that only go on."""
+    if isinstance(iterator, TracedIterator):
+        return dict(vars(iterator))
+    if isinstance(iterator, SharedIterator):
+        return iterator.position
+    if isinstance(iterator, _SEQUENCES):
+        place = iterator.__reduce__()[2:]
+        return place[0] if place else None  # nothing: it has ended
+    return None
+
+
+def _restore(iterator: Any, saved: Any) -> None:
+    if isinstance(iterator, TracedIterator):
+        vars(iterator).update(saved)
+    elif isinstance(iterator, SharedIterator):
+        iterator.position = saved
+    else:
+        iterator.__setstate__(saved)  # of no effect behind its end
+
+
+def _list_sources(iterator: Any) -> list:
+    """The iterators that an iterator takes from."""
+    found: list[Any] = []
+    for value in gc.get_referents(iterator):
+        found += value if type(value) is tuple else [value]
+    return [value for value in found if hasattr(type(value), "__next__")]

@@ -1,0 +1,267 @@
+"""Numbers whose type depends on the way that was taken: int or float, Python's or NumPy's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import jitcore
+from jitcore.autojitted import function as function_module
+from tests.autojit.checking import assert_same
+
+
+@pytest.fixture(autouse=True)
+def compiled_for_good(monkeypatch):
+    """Programs are not compared with plain Python, which takes less time for so little work."""
+    monkeypatch.setattr(function_module, "PROBED_SECONDS", 0.0)
+
+
+P = np.array([1.0, -2.0, 0.5])
+ARRAYS = [P, -P, P * 0, P * 3, P.astype(np.float32), -P.astype(np.float32)]
+
+
+def chosen(x):
+    if x[0] > 0:
+        r = 0
+    else:
+        r = 1.5
+    return r
+
+
+def replaced_by_a_scalar(x):
+    r = 0
+    if x[0] > 0:
+        r = x[0]
+    return r
+
+
+def float_or_scalar(x):
+    r = 0.0
+    if x[0] > 0:
+        r = x.sum()
+    return r, r + 1, r * x[1], -r
+
+
+def bool_or_int(x):
+    r = True
+    if x[0] > 0:
+        r = 2
+    return r, r + r, not r
+
+
+def bool_int_or_float(x):
+    r = False
+    if x[0] > 0:
+        r = 3
+    elif x[0] < 0:
+        r = x[1] * 0.25
+    return r
+
+
+def arithmetic(x):
+    r = 0
+    if x[0] > 0:
+        r = 1.5
+    return r // 2, r % 2, r * 2, r + 1, r / 3, 7 - r, divmod(r, 2), abs(r), r**2, r < 1, r == 0, round(r)
+
+
+def small_float(x):
+    r = 0
+    if x[0] > 0:
+        r = np.float32(1.5)
+    return r + 1.1, r * x[1]
+
+
+def complex_or_int(x):
+    r = 1
+    if x[0] > 0:
+        r = 2j
+    return r, r * 2
+
+
+def in_containers(x):
+    found = {"a": 0, "b": [1, 2]}
+    if x[0] > 0:
+        found["a"], found["b"][1] = x[0], 0.5
+    return found
+
+
+def summed_while(x):
+    total, i = 0, 0
+    while i < x[0]:
+        total += x[i]
+        i += 1
+    return total, i
+
+
+def largest(x):
+    found = 0
+    for i in range(len(x)):
+        if x[i] > found:
+            found = x[i]
+    return found
+
+
+def least_of_builtins(x):
+    return max(x[0], 0), min(0, x[0]), max(0, 1.5 if x[0] > 0 else 2), x[0] or 5, x[0] > 0 and 5
+
+
+def from_a_function(x):
+    def find():
+        if x[0] > 0:
+            return 1.5
+        return 0
+
+    return find() * 2
+
+
+def stored(x):
+    r = 2
+    if x[0] > 0:
+        r = 2.75
+    y = np.zeros(2, np.int64)
+    y[1], x[2] = r, r
+    return y
+
+
+def types_asked(x):
+    r = 0
+    if x[0] > 0:
+        r = 0.5
+    return isinstance(r, float), isinstance(r, int), np.sqrt(r), x * r
+
+
+def as_index(x):
+    k = 0
+    if x[0] > 0:
+        k = np.argmin(x)
+    return x[k], x[k:].sum(), len(range(3))
+
+
+def only_one_has_it(x):
+    r = 2.5
+    if x[0] > 0:
+        r = 3
+    return r.bit_length() if x[0] > 0 else r
+
+
+ONE = [chosen, replaced_by_a_scalar, float_or_scalar, bool_or_int, bool_int_or_float, arithmetic, small_float,
+       complex_or_int, in_containers, summed_while, largest, least_of_builtins, from_a_function, stored,
+       types_asked, as_index]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", ONE)
+def test_the_type_is_the_one_that_python_gives(function):
+    compiled = jitcore.autojit(function, strict=True)
+    for x in (*ARRAYS, *ARRAYS):
+        ours, theirs = x.copy(), x.copy()
+        assert_same(function(theirs), compiled(ours))
+        assert_same(theirs, ours)
+    assert compiled.report().compiled == 100 and compiled.cache_info().traces == 2
+
+
+def accumulated(x, n):
+    total = 0
+    for i in range(n):
+        total += x[i % 3]
+    return total
+
+
+def halved(x, n):
+    r = 1
+    for _ in range(n):
+        r = r / 2
+    return r
+
+
+def counted(x, n):
+    r, s = 1, True
+    for i in range(n):
+        r = i * 0.5 if i < 2 else i
+        s = i
+    return r, s
+
+
+def doubled(x, n):
+    r, s = 1, True
+    for i in range(n):
+        r = r * 2 if i < 2 else r * 0.5
+        s = i
+    return r, s
+
+
+def nested(x, n):
+    total = 0
+    for i in range(n):
+        for j in range(i):
+            total += x[j % 3]
+    return total
+
+
+def settled_in_inner_loops(x, n):
+    total, least = 0, np.inf
+    for i in range(n):
+        for j in range(i):
+            if x[j % 3] > 0:
+                total += x[j % 3]
+                if x[j % 3] < least:
+                    least = x[j % 3]
+            else:
+                total -= x[i % 3]
+        while total > 3:
+            total = total / 2
+    return total, least
+
+
+def best(x, n):
+    found, where = np.inf, -1
+    for i in range(n):
+        if x[i % 3] < found:
+            found, where = x[i % 3], i
+    return found, where
+
+
+@pytest.mark.parametrize(
+    "function", [accumulated, halved, counted, doubled, nested, settled_in_inner_loops, best]
+)
+def test_a_loop_without_iterations_keeps_the_type(function):
+    compiled = jitcore.autojit(function, strict=True)
+    for n in (2, 1, 5, 0, 3, 0, 1, 7, 2):
+        for x in (P, P.astype(np.float32)):
+            assert_same(function(x, n), compiled(x, n))
+    jaxpr = compiled.inspect("jaxpr")
+    assert "while" in jaxpr or "scan" in jaxpr
+
+
+def test_a_settled_type_costs_the_loop_nothing():
+    compiled = jitcore.autojit(accumulated, strict=True)
+    for n in (4, 5, 6, 7):
+        compiled(P, n)
+    loop = compiled.inspect("loop program")
+    assert "i32" not in loop[loop.index("repeat") : loop.index("out0[0] =")]
+
+
+def test_ints_that_floats_do_not_hold_are_exact():
+    def large(x, n):
+        r = n
+        if x[0] > 0:
+            r = 0.5
+        return r + 1
+
+    compiled = jitcore.autojit(large, strict=True)
+    for n in (2**60 + 1, 3, 2**60 + 3, 2**60 + 5, 7, 2**61 + 1):
+        for x in (P, -P):
+            assert_same(large(x, n), compiled(x, n))
+
+
+def test_what_depends_on_the_type_more_than_a_number_can_say():
+    def array_type(x):
+        r = 2
+        if x[0] > 0:
+            r = 2.5
+        return x.astype(np.int64) * r
+
+    for x in ARRAYS:
+        assert_same(array_type(x), jitcore.autojit(array_type)(x))
+    with pytest.raises(jitcore.errors.NotTraceable, match="type"):
+        jitcore.autojit(array_type, strict=True)(P)

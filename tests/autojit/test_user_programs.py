@@ -1,0 +1,55 @@
+"""Programs as users write them, run plainly and compiled: results, writes, errors and variables must agree."""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+from pathlib import Path
+
+import pytest
+
+import jitcore
+from jitcore.autojitted import function as autojit_function
+from tests.autojit.programs import (
+    assert_alike,
+    list_programs,
+    list_sharing,
+    load,
+    read_variables,
+    run,
+)
+
+FILES = sorted(Path(__file__).parent.glob("user_programs_*.py"))
+CASES = [pytest.param(path, name, id=f"{path.stem.removeprefix('user_programs_')}-{name}")
+         for path in FILES for name in list_programs(path)]  # fmt: skip
+
+
+@pytest.mark.parametrize("path, name", CASES)
+def test_program(path, name, monkeypatch):
+    monkeypatch.setattr(autojit_function.Probe, "_is_slower", lambda self, copies: False)
+    modules = load(path), load(path)
+    inputs = zip(*(getattr(module, name).inputs for module in modules))
+    plain, compiled = getattr(modules[0], name), jitcore.autojit(getattr(modules[1], name))
+    for place, makers in enumerate(inputs):
+        for _ in range(1 if place else 2):
+            given = [_as_tuple(make()) for make in makers]
+            expected = run(plain, given[0])
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = run(compiled, given[1])
+            _compare_errors(expected[1], found[1])
+            assert expected[2] == found[2]
+            assert_alike((given[0], expected[0]), (given[1], found[0]))
+            assert list_sharing((given[0], expected[0])) == list_sharing((given[1], found[0]))
+            assert_alike(*map(read_variables, modules))
+
+
+def _as_tuple(arguments) -> tuple:
+    return arguments if type(arguments) is tuple else (arguments,)
+
+
+def _compare_errors(expected, found) -> None:
+    assert (type(expected).__name__, str(expected)) == (type(found).__name__, str(found))
+    if found is not None:
+        files = [frame.filename for frame in traceback.extract_tb(found.__traceback__)]
+        assert not any(Path(file).is_relative_to(Path(jitcore.__file__).parent) for file in files)

@@ -1,0 +1,104 @@
+"""Random programs about memory, compiled and plain: values, which objects are one, which arrays share memory."""
+
+from __future__ import annotations
+
+import collections
+import linecache
+import warnings
+
+import numpy as np
+import pytest
+
+from jitcore import autojit
+from jitcore.autojitted import function as autojit_function
+from jitcore.autojitted.tiers import Tier
+from tests.fuzz.memory_programs import LAYOUTS, NUMBERS, load, make_arguments, write_program
+
+_FILE = "<memory program {}>"
+
+
+def note(value, seen: dict, arrays: list):
+    """What can be seen of a value: types, dtypes, elements, which objects are one. seen: places of objects by id;
+    arrays: those that were met."""
+    if isinstance(value, (tuple, list, dict, np.ndarray)) or hasattr(value, "__dict__"):
+        if id(value) in seen and not isinstance(value, tuple):
+            return "object", seen[id(value)]
+        seen[id(value)] = len(seen)
+    if isinstance(value, np.ndarray):
+        arrays.append(value)
+        return value.dtype.str, value.shape, value.flags.writeable, value.tolist()
+    if isinstance(value, (tuple, list)):
+        return type(value).__name__, [note(one, seen, arrays) for one in value]
+    if isinstance(value, dict):
+        return "dict", [(key, note(one, seen, arrays)) for key, one in value.items()]
+    if hasattr(value, "__dict__"):
+        return type(value).__name__, note(vars(value), seen, arrays)
+    return type(value).__name__, repr(value)
+
+
+def observe(function, layout: str, numbers: tuple, space: dict) -> tuple:
+    """What a call returns and leaves behind, or its error."""
+    arguments = make_arguments(layout, numbers, space)
+    error = result = None
+    try:
+        result = function(*arguments)
+    except Exception as raised:
+        error = type(raised).__name__, str(raised)
+    seen, arrays = {}, []
+    found = note([*arguments, space["BUFFER"], space["LAST"], result], seen, arrays)
+    sharing = [(i, j) for i, one in enumerate(arrays) for j in range(i) if np.shares_memory(one, arrays[j])]
+    return error, found, sharing
+
+
+def check_program(seed: int, layouts: list[str], source: str = "") -> collections.Counter:
+    """Returns: how many layouts were traced, had some calls or loops traced, ran in plain Python.
+    source: of a program that stands for that of the seed."""
+    source, name, served = source or write_program(seed), _FILE.format(seed), collections.Counter()
+    linecache.cache[name] = len(source), None, source.splitlines(True), name
+    for layout in layouts:
+        spaces = load(source, name), load(source, name)
+        plain, compiled = spaces[0]["f"], autojit(spaces[1]["f"])
+        for numbers in NUMBERS:
+            expected = observe(plain, layout, numbers, spaces[0])
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = observe(compiled, layout, numbers, spaces[1])
+            assert found == expected, f"seed {seed}, {layout}, {numbers}"
+        tiers = {tier for region in compiled.report().regions for tier in region.tiers}
+        served["traced" if tiers == {Tier.TRACED} else "partly" if Tier.TRACED in tiers else "python"] += 1
+    linecache.cache.pop(name)
+    return served
+
+
+def check_programs(seeds: range) -> collections.Counter:
+    """Checks programs with one layout of arguments each."""
+    names, served = list(LAYOUTS), collections.Counter()
+    for seed in seeds:
+        served += check_program(seed, [names[seed % len(names)]])
+    return served
+
+
+@pytest.fixture(autouse=True)
+def _keep_traced(monkeypatch):
+    monkeypatch.setattr(autojit_function.Probe, "_is_slower", lambda self, copies: False)
+
+
+@pytest.mark.parametrize("first", range(0, 150, 25))
+def test_random_memory(first):
+    served = check_programs(range(first, first + 25))
+    assert served["traced"] > 7
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(150, 2150, 50))
+def test_more_random_memory(first):
+    check_programs(range(first, first + 50))
+
+
+def test_programs_are_what_they_should_be():
+    """Which statements the default programs have, so that a change of the generator cannot lose one."""
+    text = "\n".join(write_program(seed) for seed in range(150))
+    for wanted in ("out=", ".fill(", ".sort()", "break", "continue", "while ", "in range(n)", "in range(t)", " in grid:", "BUFFER",
+                   "held = [", "held[0] =", "items[0] =", "box.x =", "box.set(", "box.grow(", "pick(", "late(", "[::-1]", " else ",
+                   ".reshape(", "grid.T", " is ", "LAST = ", "p += "):  # fmt: skip
+        assert text.count(wanted) > 1, wanted
