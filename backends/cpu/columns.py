@@ -12,7 +12,7 @@ from jitcore.backends.cpu.rows import WORKING_REGISTERS, count_registers
 from jitcore.backends.cpu.sizes import is_static
 from jitcore.loopir.expr import walk
 from jitcore.loopir.program import Loop, Reduce, Scan
-from jitcore.schedule.nest import roots_of
+from jitcore.schedule.statements import roots_of
 
 # Multiples of the usual lanes, the most first.
 _MULTIPLES = (4, 2)

@@ -20,7 +20,8 @@ from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_SYMBOL
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Reduce, Scan, Store, Switch, While
 from jitcore.schedule.buffers import loads_of, statements_of
-from jitcore.schedule.nest import stores_of, work_of
+from jitcore.schedule.nest import work_of
+from jitcore.schedule.statements import stores_of
 
 # Kernels after this many calls of mathematical functions keep them as calls: copies take long to compile.
 MAX_INLINED_CALLS = 8

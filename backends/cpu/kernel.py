@@ -28,7 +28,7 @@ from jitcore.backends.cpu.strides import shares_registers
 from jitcore.backends.cpu.tiles import emit_tiles
 from jitcore.loopir.expr import Buffer, Expr, children, walk
 from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan, Store, bound_exprs, bounds_of
-from jitcore.schedule.nest import roots_of, stores_of
+from jitcore.schedule.statements import roots_of, stores_of
 
 # Expressions of a round of a loop in registers that is too short to hide its own latency.
 MAX_ROUND_NODES = 32

@@ -134,3 +134,25 @@ def lane_count(value: ir.Value | Pair) -> int:
 def like(value: ir.Value, element: ir.Type) -> ir.Type:
     """`element` in as many lanes as `value` has."""
     return widen(element, lane_count(value))
+
+
+def to_words(b: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """Lanes, or one element, as they are moved: numbers of less than 32 bits as integers of 32."""
+    kind = _element_of(value)
+    if isinstance(kind, ir.HalfType):
+        value, kind = b.bitcast(value, like(value, I16)), I16
+    is_short = isinstance(kind, ir.IntType) and kind.width < 32
+    return b.zext(value, like(value, I32)) if is_short else value
+
+
+def from_words(b: ir.IRBuilder, words: ir.Value, element: ir.Type) -> ir.Value:
+    """Lanes, or one element, as they lie in memory."""
+    kind = I16 if isinstance(element, ir.HalfType) else element
+    if _element_of(words) != kind:
+        words = b.trunc(words, like(words, kind))
+    return words if kind == element else b.bitcast(words, like(words, element))
+
+
+def _element_of(value: ir.Value) -> ir.Type:
+    """The type of each lane."""
+    return value.type.element if isinstance(value.type, ir.VectorType) else value.type

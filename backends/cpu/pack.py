@@ -13,17 +13,17 @@ from llvmlite import ir
 
 from jitcore.backends.cpu.complex_ops import interleave
 from jitcore.backends.cpu.lanes import (
-    I16,
     I32,
     I64,
     Pair,
     call_intrinsic,
+    from_words,
     iota,
     lane_count,
     memory_type,
     part_dtype,
     splat,
-    widen,
+    to_words,
 )  # fmt: skip
 from jitcore.backends.cpu.strides import split_registers
 from jitcore.loopir.program import Store
@@ -69,7 +69,7 @@ class Packing:
             moved[store.mask] = self._count_lanes(store.mask, width)
         masks, starts, _ = moved[store.mask]
         value, start = e.expr_in_lanes(store.value), e.index(store.offset)
-        parts = [_to_words(b, part) for part in (value if isinstance(value, Pair) else [value])]
+        parts = [to_words(b, part) for part in (value if isinstance(value, Pair) else [value])]
         pieces = zip(*(split_registers(b, part, width) for part in parts))
         for piece, own, first in zip(pieces, masks, starts):
             together = [_move_together(b, part, own) for part in piece]
@@ -93,7 +93,7 @@ class Packing:
         element = memory_type(part_dtype(buffer.dtype))
         align = part_dtype(buffer.dtype).itemsize
         first = b.gep(b.bitcast(e.pointer_of(buffer), element.as_pointer()), [b.mul(place, I64(parts))])
-        whole = _from_words(b, whole, element)
+        whole = from_words(b, whole, element)
         if e.mask is None:
             b.store(whole, b.bitcast(first, whole.type.as_pointer()), align=align)
             return
@@ -101,23 +101,6 @@ class Packing:
         written = b.mul(_count_ones(b, own), I64(parts))
         counted = b.icmp_signed("<", iota(lanes), splat(b, written, lanes))
         e.call_masked("store", [whole, first, I32(align), counted])
-
-
-def _to_words(b: ir.IRBuilder, value: ir.Value) -> ir.Value:
-    """Lanes as they are moved: numbers of less than 32 bits as integers of 32."""
-    kind, lanes = value.type.element, lane_count(value)
-    if isinstance(kind, ir.HalfType):
-        value, kind = b.bitcast(value, widen(I16, lanes)), I16
-    is_short = isinstance(kind, ir.IntType) and kind.width < 32
-    return b.zext(value, widen(I32, lanes)) if is_short else value
-
-
-def _from_words(b: ir.IRBuilder, words: ir.Value, element: ir.Type) -> ir.Value:
-    """Lanes as they lie in memory."""
-    kind = I16 if isinstance(element, ir.HalfType) else element
-    if words.type.element != kind:
-        words = b.trunc(words, widen(kind, lane_count(words)))
-    return words if kind == element else b.bitcast(words, widen(element, lane_count(words)))
 
 
 def _move_together(b: ir.IRBuilder, value: ir.Value, mask: ir.Value) -> ir.Value:

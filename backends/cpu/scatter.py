@@ -13,24 +13,24 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.cpu.fetch import prefetch
 from jitcore.backends.cpu.lanes import (
-    I16,
     I32,
     I64,
     POINTER,
     Pair,
     call_intrinsic,
     element_type,
+    from_words,
     lane_count,
     part_dtype,
     splat,
-    widen,
+    to_words,
 )  # fmt: skip
 from jitcore.backends.cpu.scalar_ops import emit_operation
 from jitcore.backends.cpu.strides import split_registers
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis, Dynamic, Index
 from jitcore.loopir.program import Loop, Store
-from jitcore.schedule.nest import roots_of
+from jitcore.schedule.statements import roots_of
 
 # Updates of one list, and how many are written out in the loop over it.
 BLOCK = 256
@@ -106,7 +106,7 @@ class _Pending:
         if self.values is not None:
             value = e.expr_in_lanes(store.value)
             parts = [value] if len(self.values) == 1 else list(value)
-            columns += [(place, _to_word(b, part)) for place, part in zip(self.values, parts)]
+            columns += [(place, to_words(b, part)) for place, part in zip(self.values, parts)]
         count = b.load(self.count)
         if store.mask is not None:
             own = e.expr_in_lanes(store.mask)
@@ -202,7 +202,7 @@ class _Pending:
     def _read_value(self, position: ir.Value):
         b, dtype = self.e.b, self.store.buffer.dtype
         kind = element_type(part_dtype(dtype))
-        parts = [_from_word(b, b.load(b.gep(column, [position])), kind) for column in self.values]
+        parts = [from_words(b, b.load(b.gep(column, [position])), kind) for column in self.values]
         return parts[0] if len(parts) == 1 else Pair(*parts)
 
     def _fetch(self, place: ir.Value) -> None:
@@ -239,22 +239,6 @@ def _split_place(offset: Index, axis: Axis) -> tuple[Expr | None, Index]:
 def _word(dtype) -> ir.Type:
     """What a list holds for an element: itself, or 32 bits for one that is shorter."""
     return I32 if dtype.itemsize < 4 else element_type(dtype)
-
-
-def _to_word(b: ir.IRBuilder, value: ir.Value) -> ir.Value:
-    """Lanes of elements as a list holds them."""
-    kind, lanes = value.type.element, lane_count(value)
-    if isinstance(kind, ir.HalfType):
-        value, kind = b.bitcast(value, widen(I16, lanes)), I16
-    is_short = isinstance(kind, ir.IntType) and kind.width < 32
-    return b.zext(value, widen(I32, lanes)) if is_short else value
-
-
-def _from_word(b: ir.IRBuilder, word: ir.Value, kind: ir.Type) -> ir.Value:
-    """The element that a list holds."""
-    if isinstance(kind, ir.HalfType):
-        return b.bitcast(b.trunc(word, I16), kind)
-    return b.trunc(word, kind) if isinstance(kind, ir.IntType) and kind.width < 32 else word
 
 
 def _in_lanes(e, value: ir.Value) -> ir.Value:

@@ -18,7 +18,7 @@ from jitcore.loopir.expr import OP_COST, Buffer, index_exprs, walk
 from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Kernel, Loop, Native, Program, Store
 from jitcore.schedule.buffers import loads_of, statements_of
-from jitcore.schedule.nest import roots_of
+from jitcore.schedule.statements import roots_of
 
 # Shorter arrays are in caches everywhere, so nobody need ask how large these are.
 SMALL_BYTES = 1 << 20

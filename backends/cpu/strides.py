@@ -14,7 +14,7 @@ from jitcore.backends.cpu.lanes import I1, I32, I64, Pair, lane_count, map_parts
 from jitcore.backends.cpu.sizes import is_static
 from jitcore.loopir.expr import Buffer, walk
 from jitcore.loopir.index import Axis, Index
-from jitcore.schedule.nest import roots_of, stores_of
+from jitcore.schedule.statements import roots_of, stores_of
 
 # Accesses further apart use one instruction per lane.
 MAX_STRIDE = 8

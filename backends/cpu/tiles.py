@@ -30,7 +30,8 @@ from jitcore.backends.cpu.strides import shuffle
 from jitcore.loopir.expr import Buffer, Expr, index_exprs, walk
 from jitcore.loopir.index import Index
 from jitcore.loopir.program import Loop
-from jitcore.schedule.nest import is_across, roots_of
+from jitcore.schedule.nest import is_across
+from jitcore.schedule.statements import roots_of
 
 # Lanes of a tile; more of them would be more registers than there are.
 MAX_LANES = 16

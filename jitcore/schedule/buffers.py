@@ -24,7 +24,7 @@ from jitcore.loopir.program import (
     While,
     bound_exprs,
 )
-from jitcore.schedule.nest import roots_of, stores_of
+from jitcore.schedule.statements import roots_of, stores_of
 
 
 def plan_buffers(program: Program, donated: Sequence[bool]) -> Program:

@@ -18,8 +18,9 @@ from jitcore.loopir.index import Axis, Index, delinearize
 from jitcore.loopir.program import Call, Kernel, Loop, Native, Store
 from jitcore.schedule.buffers import loads_of, statements_of, step_buffers
 from jitcore.schedule.fusion import FusionGroup
-from jitcore.schedule.nest import collapse_axes, roots_of
+from jitcore.schedule.nest import collapse_axes
 from jitcore.schedule.rewrite import Rewrite
+from jitcore.schedule.statements import roots_of
 
 # Shorter rows are not worth a loop of their own.
 _LEAST_COLUMNS = 64

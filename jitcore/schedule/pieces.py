@@ -18,8 +18,9 @@ from jitcore.loopir.expr import Buffer, Expr, Graph, walk
 from jitcore.loopir.index import ZERO, Axis, Dynamic, Index, RunTimeSize, constant
 from jitcore.loopir.program import Kernel, Loop, Store
 from jitcore.loopir.values import Computed, Region, Regions, Value
-from jitcore.schedule.nest import roots_of, shape_kernel
+from jitcore.schedule.nest import shape_kernel
 from jitcore.schedule.rewrite import Rewrite
+from jitcore.schedule.statements import roots_of
 from jitcore.schedule.uses import MAX_EDGE, has_short_edges
 
 # Pieces that are joined as they are read, and loops that one kernel is split into along its last axis.

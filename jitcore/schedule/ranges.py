@@ -28,7 +28,7 @@ from jitcore.loopir.program import (
 )
 from jitcore.schedule.bounds import find_store_range, tighten
 from jitcore.schedule.buffers import drop_dead_stores, loads_of, statements_of, step_writes
-from jitcore.schedule.nest import stores_of
+from jitcore.schedule.statements import stores_of
 
 # (low, high) of an axis by axis, as `bounds_of` tells them.
 Bounds = dict[Axis, tuple[Expr | None, Expr | None]]

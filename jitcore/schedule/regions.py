@@ -13,8 +13,8 @@ from jitcore.loopir.expr import Graph
 from jitcore.loopir.index import ZERO, Axis, Dynamic, Index
 from jitcore.loopir.program import Kernel, Loop, Store
 from jitcore.loopir.values import ROOTS, Region, Value
-from jitcore.schedule.nest import stores_of
 from jitcore.schedule.rewrite import Rewrite
+from jitcore.schedule.statements import stores_of
 from jitcore.schedule.uses import covers_most
 
 
