@@ -106,8 +106,9 @@ class Progress:
     """Shows on the error stream which row is measured."""
 
     def __init__(self, count: int):
-        self._count, self._number = count, 0
+        self._count = count
+        self._numbers: dict[str, int] = {}
 
     def __call__(self, name: str) -> None:
-        self._number += 1
-        print(f"\r\x1b[K[{self._number}/{self._count}] {name}", end="", file=sys.stderr, flush=True)
+        number = self._numbers.setdefault(name, len(self._numbers) + 1)
+        print(f"\r\x1b[K[{number}/{self._count}] {name}", end="", file=sys.stderr, flush=True)

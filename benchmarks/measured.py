@@ -42,6 +42,18 @@ class Measured:
         others = {peer: seconds for peer, seconds in self.seconds.items() if peer != "jitcore"}
         return min(others, key=others.__getitem__, default="")
 
+    def is_close(self) -> bool:
+        """Whether the noise of a machine may decide on which side of its bar the row is."""
+        return 0.9 <= self.compare(self.find_best()) / self.bar <= 1.25
+
+    def keep_least(self, other: Measured) -> None:
+        """Takes over the times of another measurement of this row that are shorter, and its problems."""
+        if other.seconds.get("jitcore", math.inf) < self.seconds.get("jitcore", math.inf):
+            self.note = other.note
+        for peer, seconds in other.seconds.items():
+            self.seconds[peer] = min(seconds, self.seconds.get(peer, seconds))
+        self.problems |= other.problems
+
     def is_over(self) -> bool:
         """Whether jitcore takes longer than the bar allows."""
         return self.compare(self.find_best()) > self.bar

@@ -25,7 +25,8 @@ class Call(NamedTuple):
 @dataclass(frozen=True)
 class Effort:
     """How long to measure: seconds of each peer in a row, most rounds, seconds of one timed batch of calls,
-    how often something is compiled, how often a process is started, and the longest call of a size."""
+    how often something is compiled, how often a process is started, the longest call of a size, and how many
+    more times rows are measured whose ratio is close to their bar."""
 
     seconds: float
     rounds: int
@@ -33,9 +34,11 @@ class Effort:
     compiles: int
     processes: int
     longest: float
+    repeats: int = 0
 
 
-FULL = Effort(seconds=0.4, rounds=150, batch_seconds=2e-3, compiles=7, processes=5, longest=5.0)
+FULL = Effort(seconds=0.4, rounds=150, batch_seconds=2e-3, compiles=7, processes=5, longest=5.0,
+              repeats=4)  # fmt: skip
 QUICK = Effort(seconds=0.04, rounds=12, batch_seconds=1e-3, compiles=2, processes=1, longest=0.3)
 
 

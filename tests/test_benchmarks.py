@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 import re
@@ -125,6 +126,20 @@ def test_a_slow_peer_drops_out():
     calls = {"f": Call(lambda: count("f", 0)), "s": Call(lambda: count("s", 0.02))}
     timing.time_in_turns(calls, Effort(seconds=0.01, rounds=5, batch_seconds=0, compiles=1, processes=1, longest=1))
     assert counts["s"] == 1 and counts["f"] == 6
+
+
+def test_rows_close_to_their_bar_are_measured_again(monkeypatch):
+    times = {"close": iter([1.1, 1.2, 0.97]), "far": iter([2.0]), "fast": iter([0.2])}
+
+    def measure(row, peers, effort):
+        seconds = next(times[row.name])
+        return Measured(row.name, {"jitcore": seconds, "JAX": 1.0}, note=f"{seconds:.2f}")
+
+    monkeypatch.setattr(run_time, "measure_workload", measure)
+    names, rows = [], [make_workload(name=name) for name in times]
+    section = run_time.run_section(rows, [], dataclasses.replace(BRIEF, repeats=2), names.append)
+    assert names == ["close", "far", "fast", "close", "close"]
+    assert "1 of 3 rows over" in section.text and "970 ms" in section.text and "| 0.97 " in section.text
 
 
 def test_calls_run_inside_their_scope():
