@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.bars import BEST, FLAT_CALL, WIDE_CALL
 from benchmarks.inputs import make_normal
-from benchmarks.measured import Measured, Section, explain_error
+from benchmarks.measured import Measured, Section, explain_error, measure_rows
 from benchmarks.peers import TracingPeer
 from benchmarks.programs import make_selu
 from benchmarks.table import format_section
@@ -108,10 +108,9 @@ def run_section(
     names: Sequence[str], peers: Sequence[TracingPeer], effort: Effort, show: Callable[[str], None]
 ) -> Section:
     """Measures the rows with these names. `show` is told the name of each before it starts."""
-    measured = []
-    for name in names:
-        show(name)
-        measured.append(measure_dispatch(name, peers, effort))
+    measured = measure_rows(
+        {name: partial(measure_dispatch, name, peers, effort) for name in names}, effort.repeats, show
+    )
     return Section(TITLE, format_section(measured), any("jitcore" not in row.seconds for row in measured))
 
 

@@ -6,7 +6,7 @@ In: seconds and problems of peers. Out: ratios, and whether the row reaches its 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -67,6 +67,25 @@ class Section(NamedTuple):
     text: str
     failed: bool = False
     draw: Callable[[Path], str] | None = None
+
+
+def measure_rows(
+    rows: Mapping[str, Callable[[], Measured]], repeats: int, show: Callable[[str], None]
+) -> list[Measured]:
+    """Measures rows by name. `show` is told the name of each before it starts.
+
+    Rows that are close to their bar are measured again, later and on other memory, and every peer keeps its
+    least time: noise that lasts for seconds, or pages that lie badly, would decide about them otherwise."""
+    measured: dict[str, Measured] = {}
+    for _ in range(1 + repeats):
+        for name, measure in rows.items():
+            if name not in measured:
+                show(name)
+                measured[name] = measure()
+            elif measured[name].is_close():
+                show(name)
+                measured[name].keep_least(measure())
+    return list(measured.values())
 
 
 def explain_error(error: Exception) -> str:

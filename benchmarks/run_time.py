@@ -6,12 +6,13 @@ In: workloads and peers. Out: measured rows and their table.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from benchmarks.agreement import compute_reference, find_difference
 from benchmarks.bars import BEST, RUN_MEANS, SAME_LIBRARY
 from benchmarks.machine import format_rate, measure_bandwidth, measure_peak
-from benchmarks.measured import Measured, Section, explain_error
+from benchmarks.measured import Measured, Section, explain_error, measure_rows
 from benchmarks.peers import Peer
 from benchmarks.table import format_section
 from benchmarks.timing import Call, Effort, time_in_turns
@@ -23,21 +24,12 @@ TITLE = "Run time: warm calls"
 def run_section(
     rows: Sequence[Workload], peers: Sequence[Peer], effort: Effort, show: Callable[[str], None]
 ) -> Section:
-    """Measures the rows. `show` is told the name of each before it starts.
-
-    Rows that are close to their bar are measured again, later and on other memory, and every peer keeps its
-    least time: noise that lasts for seconds, or pages that lie badly, would decide about them otherwise."""
+    """Measures the rows. `show` is told the name of each before it starts."""
     for peer in peers:
         peer.start()
-    measured = []
-    for row in rows:
-        show(row.name)
-        measured.append(measure_workload(row, peers, effort))
-    for _ in range(effort.repeats):
-        for row, found in zip(rows, measured, strict=True):
-            if found.is_close():
-                show(row.name)
-                found.keep_least(measure_workload(row, peers, effort))
+    measured = measure_rows(
+        {row.name: partial(measure_workload, row, peers, effort) for row in rows}, effort.repeats, show
+    )
     text = format_section(measured, RUN_MEANS, note="of the limit")
     return Section(TITLE, text, any("jitcore" not in row.seconds for row in measured))
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import os
 import re
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -128,18 +128,17 @@ def test_a_slow_peer_drops_out():
     assert counts["s"] == 1 and counts["f"] == 6
 
 
-def test_rows_close_to_their_bar_are_measured_again(monkeypatch):
+def test_rows_close_to_their_bar_are_measured_again():
     times = {"close": iter([1.1, 1.2, 0.97]), "far": iter([2.0]), "fast": iter([0.2])}
 
-    def measure(row, peers, effort):
-        seconds = next(times[row.name])
-        return Measured(row.name, {"jitcore": seconds, "JAX": 1.0}, note=f"{seconds:.2f}")
+    def measure(name):
+        seconds = next(times[name])
+        return Measured(name, {"jitcore": seconds, "JAX": 1.0}, note=f"{seconds:.2f}")
 
-    monkeypatch.setattr(run_time, "measure_workload", measure)
-    names, rows = [], [make_workload(name=name) for name in times]
-    section = run_time.run_section(rows, [], dataclasses.replace(BRIEF, repeats=2), names.append)
+    names: list[str] = []
+    rows = measured.measure_rows({name: partial(measure, name) for name in times}, 2, names.append)
     assert names == ["close", "far", "fast", "close", "close"]
-    assert "1 of 3 rows over" in section.text and "970 ms" in section.text and "| 0.97 " in section.text
+    assert [(row.seconds["jitcore"], row.note) for row in rows] == [(0.97, "0.97"), (2.0, "2.00"), (0.2, "0.20")]
 
 
 def test_calls_run_inside_their_scope():
