@@ -1,18 +1,22 @@
 """What the caches need for threads and forks, and Python's own locks and cached properties lack.
 
-In: nothing. Out: `Lock`, which a forked child finds free, and `cached_attribute`, which holds no lock at all.
+In: nothing. Out: `Lock`, which a forked child finds free; `cached_attribute`, which holds no lock at all; and
+`stop_at_end`, by which daemon threads stay out of C++ when the interpreter ends.
 Stage: before all others; this module imports nothing of jitcore.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable
+from types import FrameType
 from typing import Any, Generic, TypeVar, overload
 
-__all__ = ["Lock", "cached_attribute"]
+__all__ = ["Lock", "cached_attribute", "keep_threads_out", "stop_at_end"]
 
 T = TypeVar("T")
 
@@ -54,6 +58,57 @@ def _renew_locks() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_locks)
+
+
+# When the interpreter ends, CPython before 3.14 ends a daemon thread where it next waits for the GIL, by
+# unwinding its stack. C++ that must not be unwound there ends the process instead, with "terminate called".
+_MAX_WAIT = 1.0  # seconds
+_ending_thread: int | None = None
+
+
+def stop_at_end() -> None:
+    """What a function calls first that goes into C++ which gives up the GIL or calls Python.
+
+    Once the interpreter ends it returns in the ending thread only; others wait there for the end. One that
+    has a `Lock` may go on, as the ending thread may need what the lock protects.
+    """
+    if _ending_thread is not None:
+        _wait_for_end()
+
+
+def _wait_for_end() -> None:
+    if threading.get_ident() == _ending_thread or any(lock._lock._is_owned() for lock in list(_locks)):
+        return
+    never = threading.Lock()
+    never.acquire()
+    never.acquire()
+
+
+def keep_threads_out() -> None:
+    """Lets no other thread enter a function that calls `stop_at_end`, and waits until they have left.
+
+    For `atexit`, after the import of the library that such functions call: its own hooks run later then.
+    """
+    global _ending_thread
+    _ending_thread = threading.get_ident()
+    last = time.monotonic() + _MAX_WAIT
+    while _is_any_inside() and time.monotonic() < last:
+        time.sleep(0.001)
+
+
+def _is_any_inside() -> bool:
+    frames = sys._current_frames().items()
+    return any(_is_inside(frame) for ident, frame in frames if ident != _ending_thread)
+
+
+def _is_inside(frame: FrameType | None) -> bool:
+    if frame is None or frame.f_code is _wait_for_end.__code__:  # a thread that waits is never unwound
+        return False
+    while frame is not None:
+        if stop_at_end.__name__ in frame.f_code.co_names:
+            return True
+        frame = frame.f_back
+    return False
 
 
 class cached_attribute(Generic[T]):  # noqa: N801  it is used as a decorator

@@ -150,10 +150,10 @@ class ControlFlowError(JitcoreTypeError):
 class NotTraceable(Exception):
     """A statement under `autojit` whose exact meaning in Python and NumPy cannot be a part of a program.
 
-    Cause: it does more than give a value (it prints, reads a clock, draws random numbers), or the type of
+    Cause: it does more than give a value (it reads a clock, a file, draws random numbers), or the type of
     its result depends on values. `autojit` then warns and runs plain Python; `strict=True` raises it instead.
 
-    >>> autojit(lambda x: print(x), strict=True)(1.0)      # fails: a program prints nothing
+    >>> autojit(lambda x: x * time.time(), strict=True)(1.0)   # fails: a program reads no clock
 
     Fix: what the message proposes, or keep the statement in a function outside of the compiled one.
     """
@@ -164,7 +164,7 @@ class AutojitWarning(UserWarning):
 
     Cause: as for `NotTraceable`. The results are those of Python all the same, without its speed-up.
 
-    >>> autojit(lambda x: print(x))(1.0)                   # warns, and prints
+    >>> autojit(lambda x: x * time.time())(1.0)            # warns, and gives what Python gives
 
     Fix: what the message proposes; `f.report()` lists what is in the way, `strict=True` raises at once, and
     `warnings.simplefilter('ignore', jitcore.AutojitWarning)` silences it.

@@ -7,8 +7,10 @@ functions on it.
 
 from __future__ import annotations
 
+import atexit
 import dataclasses
 import functools
+import sys
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
@@ -16,7 +18,12 @@ from typing import Any, NamedTuple
 
 import optree
 
+from jitcore.concurrency import keep_threads_out, stop_at_end
+
 NAMESPACE = "jitcore"
+
+if sys.version_info < (3, 14):  # later ones let daemon threads wait for ever
+    atexit.register(keep_threads_out)
 
 
 class SequenceKey(NamedTuple):
@@ -68,6 +75,7 @@ def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
 
 def flatten_one_level(tree: Any) -> tuple[list[tuple[Any, Any]], Any] | None:
     """`([(key, child), ...], auxiliary data)` of the outermost node; None when `tree` is a leaf."""
+    stop_at_end()
     if optree.tree_is_leaf(tree, namespace=NAMESPACE):
         return None
     kind = type(tree)

@@ -18,7 +18,7 @@ from typing import Any
 
 import optree
 
-from jitcore.concurrency import Lock
+from jitcore.concurrency import Lock, stop_at_end
 from jitcore.config import drop_oldest
 from jitcore.tree_nodes import (
     LEAF,
@@ -75,6 +75,7 @@ class PyTreeDef:
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
         """The tree with these leaves. Raises: ValueError when their number is wrong."""
+        stop_at_end()
         spec = self._sorted_spec
         if spec is None:
             spec = self._sorted_spec = sort_dict_keys(self.spec)
@@ -85,6 +86,7 @@ class PyTreeDef:
 
         Raises: ValueError saying where the structures differ.
         """
+        stop_at_end()
         try:
             return self.spec.flatten_up_to(tree)
         except ValueError as error:
@@ -98,6 +100,7 @@ class PyTreeDef:
 
     def compose(self, inner: PyTreeDef) -> PyTreeDef:
         """This structure with `inner` in place of every leaf."""
+        stop_at_end()
         return PyTreeDef(self.spec.compose(inner.spec))
 
     def children(self) -> list[PyTreeDef]:
@@ -107,6 +110,7 @@ class PyTreeDef:
         """The type and the auxiliary data of the outermost node; None for a leaf."""
         if self.spec.is_leaf():
             return None
+        stop_at_end()
         one_level = self.spec.one_level()
         leaves = [None] * one_level.num_leaves
         return one_level.walk(leaves, lambda kind, data, _: (kind, data))
@@ -121,6 +125,7 @@ class PyTreeDef:
         return hash(self.spec)
 
     def __repr__(self) -> str:
+        stop_at_end()
         return f"PyTreeDef({self.spec.walk(['*'] * self.num_leaves, format_node)})"
 
 
@@ -157,6 +162,7 @@ def sort_dict_keys(spec: optree.PyTreeSpec) -> optree.PyTreeSpec:
     """
     found = _sorted_specs.get(spec)
     if found is None:
+        stop_at_end()
         found = spec.transform(_sort_keys_of_node)
         with _lock:
             _sorted_specs[spec] = found
@@ -175,11 +181,13 @@ def _sort_keys_of_node(node: optree.PyTreeSpec) -> optree.PyTreeSpec:
 
 def flatten_to_spec(tree: Any) -> tuple[list[Any], optree.PyTreeSpec]:
     """Leaves and the bare optree spec: the cheapest hashable structure, for the keys of caches."""
+    stop_at_end()
     return optree.tree_flatten(tree, namespace=NAMESPACE)
 
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
     """Leaves from left to right, and the structure. `is_leaf(x)` true stops at x."""
+    stop_at_end()
     leaves, spec = optree.tree_flatten(tree, is_leaf=is_leaf, namespace=NAMESPACE)
     return leaves, PyTreeDef(spec)
 
@@ -191,11 +199,13 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 
 def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves from left to right."""
+    stop_at_end()
     return optree.tree_leaves(tree, is_leaf=is_leaf, namespace=NAMESPACE)
 
 
 def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
     """The structure without the leaves."""
+    stop_at_end()
     return PyTreeDef(optree.tree_structure(tree, is_leaf=is_leaf, namespace=NAMESPACE))
 
 
@@ -286,6 +296,7 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any) -> list[Any]:
 
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
     """Whether no element is a container."""
+    stop_at_end()
     return optree.all_leaves(iterable, is_leaf=is_leaf, namespace=NAMESPACE)
 
 
@@ -299,6 +310,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     """The structure of a tuple whose elements have these structures."""
+    stop_at_end()
     return PyTreeDef(optree.treespec_tuple([treedef.spec for treedef in treedefs], namespace=NAMESPACE))
 
 

@@ -122,7 +122,7 @@ def test_doctor_describes_this_installation(capsys):
         assert re.search(rf"^  {name} +\d+\.\d+", out, re.MULTILINE), name
     assert re.search(r"^  cpu +cpu:0: works, .* \(default\)$", out, re.MULTILINE)
     assert re.search(r"^  reference +.*: works", out, re.MULTILINE)
-    assert re.search(r"^  threads +\d+ on \d+ cores, layer (tbb|spawn|serial)", out, re.MULTILINE)
+    assert re.search(r"^  threads +\d+ on \d+ cores, layer (tbb|pool|serial)", out, re.MULTILINE)
     assert re.search(r"^  processor +\w+", out, re.MULTILINE)
     assert out.endswith("No problem found.\n")
     assert max(map(len, out.splitlines())) <= 110

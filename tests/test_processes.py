@@ -219,3 +219,26 @@ def test_the_interpreter_ends_while_threads_compile_and_compute(tmp_path):
         tmp_path,
     )
     assert "Fatal" not in message and "Traceback" not in message
+
+
+def test_the_interpreter_ends_while_threads_flatten_pytrees(tmp_path):
+    # The library that flattens gives up the GIL at each leaf. CPython before 3.14 ends a thread that waits for
+    # it by unwinding its stack, and where C++ does not allow that, the process ends with "terminate called".
+    message = run_script(
+        """
+        from jitcore import tree_util
+        leaves, began = [object() for _ in range(1000)], threading.Semaphore(0)
+
+        def work():
+            while True:
+                assert tree_util.tree_flatten(leaves)[0] == leaves
+                began.release()
+
+        for _ in range(3):
+            threading.Thread(target=work, daemon=True).start()
+        for _ in range(3):
+            began.acquire()
+        """,
+        tmp_path,
+    )
+    assert message == ""

@@ -9,21 +9,24 @@ from __future__ import annotations
 
 import functools
 import os
+import struct
 from typing import NamedTuple
 
 import numpy as np
 
 import jitcore
 from jitcore import dtypes
-from jitcore.backends.cpu import host
+from jitcore.backends.cpu import host, symbols
 from jitcore.backends.cpu.arena import plan_arena
 from jitcore.backends.cpu.layout import ProgramLayout
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.dispatch import disk_cache
 from jitcore.dispatch.backend import CompileOptions
 from jitcore.loopir.expr import Buffer
+from jitcore.loopir.index import Address
 from jitcore.loopir.program import Call, LibraryCall, Program, While
 from jitcore.passes.canonical import LOCAL, program_key
+from jitcore.schedule.buffers import statements_of
 
 __all__ = ["CallPlan", "Output", "find_plan", "key_of_plan", "plan_call", "store_plan"]
 
@@ -47,7 +50,8 @@ class CallPlan(NamedTuple):
     """What a call allocates and passes on, for inputs of certain shapes.
 
     dims: what the entry point gets beside arrays. arena_bytes: of temporaries. releases: whether a call lets
-    other Python threads run meanwhile.
+    other Python threads run meanwhile. parts: symbols that code finds in tables, opened before a call.
+    owners: what addresses among dims belong to; a plan that has any is of this process alone.
     """
 
     num_inputs: int
@@ -55,6 +59,12 @@ class CallPlan(NamedTuple):
     dims: tuple[int, ...]
     arena_bytes: int
     releases: bool
+    parts: tuple[str, ...] = ()
+    owners: tuple[object, ...] = ()
+
+    def open_parts(self) -> None:
+        for symbol in self.parts:
+            symbols.address_of(symbol)
 
 
 def plan_call(program: Program, layout: ProgramLayout) -> tuple[CallPlan, list[int]]:
@@ -69,12 +79,23 @@ def plan_call(program: Program, layout: ProgramLayout) -> tuple[CallPlan, list[i
     dims = (*offsets, *layout.sizes.values({}))
     total = arena_bytes + sum(map(_nbytes, layout.given))
     releases = total > RELEASE_BYTES or _may_run_long(program)
-    return CallPlan(len(program.inputs), outputs, dims, arena_bytes, releases), offsets
+    owners = tuple(size.owner for size in layout.sizes.slots if isinstance(size, Address))
+    plan = CallPlan(len(program.inputs), outputs, dims, arena_bytes, releases, _list_parts(program), owners)
+    return plan, offsets
 
 
 def _may_run_long(program: Program) -> bool:
+    return any(isinstance(statement, (While, Call)) for statement in _list_native(program))
+
+
+def _list_native(program: Program) -> list:
     natives = [step for step in program.steps if not isinstance(step, LibraryCall)]
-    return any(isinstance(statement, (While, Call)) for step in natives for statement in step.body)
+    return [statement for step in natives for statement in step.body]
+
+
+def _list_parts(program: Program) -> tuple[str, ...]:
+    calls = [call for call in statements_of(_list_native(program)) if isinstance(call, Call)]
+    return tuple(sorted({symbol for call in calls for symbol in getattr(call.routine, "parts", ())}))
 
 
 def _nbytes(buffer: Buffer) -> int:
@@ -85,7 +106,7 @@ def _nbytes(buffer: Buffer) -> int:
 
 
 # -- on disk ------------------------------------------------------------------------------------------------
-_KEY_BYTES = 32
+_KEY_BYTES, _PARTS_SIZE = 32, struct.Struct("<q")
 
 
 def key_of_plan(closed_jaxpr: ClosedJaxpr, options: CompileOptions) -> bytes | None:
@@ -116,7 +137,7 @@ def find_plan(key: bytes) -> tuple[CallPlan, bytes | None] | None:
 
 def store_plan(key: bytes, plan: CallPlan, code_key: bytes | None) -> None:
     cache = disk_cache.open_cache()
-    if cache is not None:
+    if cache is not None and not plan.owners:
         cache.add(key, _encode(plan, code_key))
 
 
@@ -124,13 +145,21 @@ def _encode(plan: CallPlan, code_key: bytes | None) -> bytes:
     numbers = [plan.num_inputs, plan.arena_bytes, plan.releases, len(plan.dims), *plan.dims]
     for output in plan.outputs:
         numbers += [output.source, dtypes.SUPPORTED.index(output.dtype), len(output.shape), *output.shape]
-    return (code_key or bytes(_KEY_BYTES)) + np.array(numbers, np.int64).tobytes()
+    parts = " ".join(plan.parts).encode()
+    head = (code_key or bytes(_KEY_BYTES)) + _PARTS_SIZE.pack(len(parts)) + parts
+    return head + np.array(numbers, np.int64).tobytes()
 
 
 def _decode(stored: bytes) -> tuple[CallPlan, bytes | None]:
     """Raises: ValueError or IndexError for bytes that `_encode` did not make."""
     code_key = stored[:_KEY_BYTES]
-    numbers = np.frombuffer(stored, np.int64, offset=_KEY_BYTES).tolist()
+    try:
+        (size,) = _PARTS_SIZE.unpack_from(stored, _KEY_BYTES)
+    except struct.error as damage:
+        raise ValueError(str(damage)) from None
+    start = _KEY_BYTES + _PARTS_SIZE.size
+    parts = tuple(stored[start : start + size].decode().split())
+    numbers = np.frombuffer(stored, np.int64, offset=start + size).tolist()
     num_inputs, arena_bytes, releases, n_dims, *rest = numbers
     dims, at, outputs = tuple(rest[:n_dims]), n_dims, []
     while at < len(rest):
@@ -141,5 +170,5 @@ def _decode(stored: bytes) -> tuple[CallPlan, bytes | None]:
         if not (is_array and -1 <= source < num_inputs):
             raise ValueError("the plan of a call is damaged")
         outputs.append(Output(source, shape, dtypes.SUPPORTED[dtype]))
-    plan = CallPlan(num_inputs, tuple(outputs), dims, arena_bytes, bool(releases))
+    plan = CallPlan(num_inputs, tuple(outputs), dims, arena_bytes, bool(releases), parts)
     return plan, code_key if any(code_key) else None

@@ -14,11 +14,12 @@ from jitcore.backends.cpu.host_calls import SYMBOL as HOST_SYMBOL
 from jitcore.backends.cpu.kernel import RANGE_TYPE, KernelRenderer, emit_store, list_counts
 from jitcore.backends.cpu.lanes import I8, I32, I64, POINTER, SIZES, TABLE, memory_type
 from jitcore.backends.cpu.layout import ProgramLayout, RenderOptions
+from jitcore.backends.cpu.loop_functions import LoopFunction, find_scalar_loops, is_inline, outside_kernels
 from jitcore.backends.cpu.sharing import Share, encode_number, find_shared
 from jitcore.backends.cpu.sizes import is_static
 from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_SYMBOL
 from jitcore.loopir.expr import Buffer
-from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Reduce, Scan, Store, Switch, While
+from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Reduce, Scan, Switch, While
 from jitcore.schedule.buffers import loads_of, statements_of
 from jitcore.schedule.nest import work_of
 from jitcore.schedule.statements import stores_of
@@ -48,7 +49,9 @@ class EntryRenderer:
         self.module, self.name, self.step, self.layout = module, name, step, layout
         self.options = options
         self.kernels = self.math_calls = 0
-        kernels = [s for s in _outside_kernels(step.body) if isinstance(s, Kernel) and not is_inline(s)]
+        self.loops = find_scalar_loops(step.body)
+        self.inside: LoopFunction | None = None  # the function of a loop that is being emitted
+        kernels = [s for s in outside_kernels(step.body) if isinstance(s, Kernel) and not is_inline(s)]
         self.shared = find_shared(kernels, layout.table)
         self.functions: dict[Kernel, list[ir.Function]] = {}  # by the kernel that shared code is made from
 
@@ -62,6 +65,9 @@ class EntryRenderer:
         self._body(self.step.body)
         e.b.ret(I64(0))
         e.finish()
+        if all(isinstance(s, Call) and s.epilogue is None for s in self.step.body):
+            function.attributes.add("noinline")
+            function.attributes.add("optnone")  # it only calls routines: what matters is to make it quickly
         return function
 
     def _make_table(self, given: ir.Value, dims: ir.Value) -> None:
@@ -77,13 +83,14 @@ class EntryRenderer:
             arena = p.load(p.gep(given, [I64(len(layout.given))]))
             for k, buffer in enumerate(layout.arena):
                 e.pointers[buffer] = p.gep(arena, [p.load(p.gep(dims, [I64(k)]))])
-        mine = self._touched(self.step.body, in_kernels=False)
-        shared = self._touched(self.step.body, in_kernels=True)
+        closed = frozenset(self.loops)
+        mine = self.touched(self.step.body, in_kernels=False, closed=closed)
+        shared = self._find_private(mine)
         for buffer in layout.stack:
             if buffer in mine or buffer in shared:
                 slot = p.alloca(memory_type(buffer.dtype))
                 e.pointers[buffer] = p.bitcast(slot, POINTER)
-        loops = [s for s in _outside_kernels(self.step.body) if isinstance(s, While)]
+        loops = [s for s in outside_kernels(self.step.body) if isinstance(s, While)]
         moving = {buffer for loop in loops for pair in loop.swaps for buffer in pair}
         for buffer in {**dict.fromkeys(shared), **dict.fromkeys(self._sorted(moving))}:
             p.store(e.pointers[buffer], p.gep(table, [I64(layout.table[buffer])]))
@@ -92,11 +99,24 @@ class EntryRenderer:
         e.moving = moving
         e.load_address = lambda buffer: e.b.load(e.b.gep(table, [I64(layout.table[buffer])]))
 
-    def _touched(self, body: list, in_kernels: bool) -> list[Buffer]:
-        """Buffers that outlined kernels touch, or those that the entry point touches itself; in table
-        order."""
+    def _find_private(self, mine: list[Buffer]) -> list[Buffer]:
+        """Finds the scalars that one function of a loop has to itself. Returns: those on the stack that more
+        than one function touches."""
+        shared = set(self.touched(self.step.body, in_kernels=True))
+        touched = [set(self.touched([loop], in_kernels=False)) for loop in self.loops]
+        self.private = []
+        for number, inside in enumerate(touched):
+            others = shared.union(mine, *touched[:number], *touched[number + 1 :])
+            self.private.append({buffer for buffer in inside - others if buffer.kind == "scalar"})
+        return self._sorted(shared.union(*touched).difference(*self.private))
+
+    def touched(self, body: list, in_kernels: bool, closed: frozenset = frozenset()) -> list[Buffer]:
+        """Buffers that outlined kernels touch, or those that statements outside of them touch themselves; in
+        table order. closed: loops that are left out."""
         found = set()
-        for statement in _outside_kernels(body):
+        for statement in outside_kernels(body, closed):
+            if statement in closed:
+                continue
             is_outlined = isinstance(statement, Kernel) and not is_inline(statement)
             if is_outlined != in_kernels:
                 continue
@@ -117,7 +137,10 @@ class EntryRenderer:
     def _body(self, body: list) -> None:
         for statement in body:
             if isinstance(statement, While):
-                self._while(statement)
+                if self.inside is None and statement in self.loops:
+                    self._call_loop(statement)
+                else:
+                    self.emit_loop(statement)
             elif isinstance(statement, Switch):
                 self._switch(statement)
             elif isinstance(statement, Call):
@@ -132,7 +155,18 @@ class EntryRenderer:
             else:
                 self._call_kernel(statement)
 
+    def _call_loop(self, loop: While) -> None:
+        number = self.loops.index(loop)
+        LoopFunction(self, loop, self.private[number]).emit(f"{self.name}_{number}")
+
     def _call_kernel(self, kernel: Kernel) -> None:
+        if self.inside is None:
+            return self._emit_call(kernel)
+        self.inside.show(kernel)
+        self._emit_call(kernel)
+        self.inside.take_back(kernel)
+
+    def _emit_call(self, kernel: Kernel) -> None:
         e, share, given = self.e, self.shared.get(kernel), (self.table, self.dims)
         e.values = {}  # a scalar may have been overwritten since it was last read
         if share is None:
@@ -160,7 +194,8 @@ class EntryRenderer:
         form, e, p = share.form, self.e, self.e.prologue
         table = p.alloca(POINTER, size=I32(len(form.buffers)))
         for buffer, slot in form.buffers.items():
-            e.b.store(self.address_of(buffer), e.b.gep(table, [I64(slot)]))
+            home = None if self.inside is None else self.inside.find_home(buffer)
+            e.b.store(home or self.address_of(buffer), e.b.gep(table, [I64(slot)]))
         told = [I64(encode_number(form.value(position))) for position in share.told]
         values = [*map(e.size, form.sizes.slots), *told]
         dims = p.alloca(I64, size=I32(max(len(values), 1)))
@@ -253,7 +288,7 @@ class EntryRenderer:
             e.b.ret(status)
         e.values = {}
 
-    def _while(self, loop: While) -> None:
+    def emit_loop(self, loop: While) -> None:
         e = self.e
         homes = [(first, self.address_of(first), self.address_of(second)) for first, second in loop.swaps]
         test, run, after = (e.function.append_basic_block(name) for name in ("test", "run", "ended"))
@@ -306,22 +341,3 @@ class EntryRenderer:
 
 def _is_one(count: ir.Value) -> bool:
     return isinstance(count, ir.Constant) and count.constant == 1
-
-
-def is_inline(statement) -> bool:
-    """Whether a kernel is scalar code, emitted in place."""
-    return isinstance(statement, Kernel) and all(isinstance(inner, Store) for inner in statement.body)
-
-
-def _outside_kernels(body: list):
-    """Statements down to kernels, whose insides are left closed."""
-    for statement in body:
-        yield statement
-        if isinstance(statement, Call) and statement.epilogue is not None:
-            yield statement.epilogue
-        elif isinstance(statement, While):
-            yield from _outside_kernels(statement.cond)
-            yield from _outside_kernels(statement.body)
-        elif isinstance(statement, Switch):
-            for branch in statement.branches:
-                yield from _outside_kernels(branch)

@@ -19,6 +19,7 @@ from jitcore.backends.cpu.compiler import NativeProgram, compile_program, find_p
 from jitcore.backends.cpu.host_calls import calls_python, write_steps
 from jitcore.backends.cpu.launch import open_launchers
 from jitcore.backends.cpu.memory import choose_allocator
+from jitcore.backends.cpu.reading import mark_reading
 from jitcore.backends.cpu.streams import mark_streams
 from jitcore.backends.cpu.target import CpuTarget
 from jitcore.core.aval import ShapedArray
@@ -108,7 +109,8 @@ class _Prepared:
             return None
         outputs = tuple((output.shape, output.dtype) for output in plan.outputs)
         dims = np.array(plan.dims, dtype=np.int64)
-        return NativeCall(self.compiled.addresses[0], dims, outputs, plan.arena_bytes, self.compiled)
+        owner = self.compiled, plan.owners
+        return NativeCall(self.compiled.addresses[0], dims, outputs, plan.arena_bytes, owner)
 
     def read_program(self) -> Program:
         if self._program is None:
@@ -117,7 +119,7 @@ class _Prepared:
 
 
 def _lower(closed: ClosedJaxpr, options: CompileOptions) -> Program:
-    return mark_streams(lower_program(closed, CpuTarget, options.donated))
+    return mark_reading(mark_streams(lower_program(closed, CpuTarget, options.donated)))
 
 
 def _load(closed: ClosedJaxpr, options: CompileOptions, key: bytes) -> _Prepared | None:
@@ -130,6 +132,7 @@ def _load(closed: ClosedJaxpr, options: CompileOptions, key: bytes) -> _Prepared
     if compiled is None:
         return None
     compiled.plans += 1
+    plan.open_parts()
     return _Prepared(closed, options, compiled, partial(_write_call, plan, compiled))
 
 
@@ -138,6 +141,7 @@ def _schedule(closed: ClosedJaxpr, options: CompileOptions, key: bytes | None) -
     program = _lower(closed, options)
     compiled, layout, is_new = compile_program(program, options)
     plan, offsets = plan_call(program, layout)
+    plan.open_parts()
     if calls_python(program, layout):
         bind = partial(_write_steps, program, compiled, layout, plan, offsets)
     else:
@@ -164,7 +168,7 @@ def _write_call(plan: CallPlan, compiled: NativeProgram) -> Run:
     launchers = open_launchers()
     dims = np.array(plan.dims, dtype=np.int64)
     launch = launchers.releasing if plan.releases else launchers.holding
-    names = {"launch": launch, "dims": dims, "keep": compiled, "__name__": __name__}
+    names = {"launch": launch, "dims": dims, "keep": (compiled, plan.owners), "__name__": __name__}
     inputs = [f"a{k}" for k in range(plan.num_inputs)]
     lines, given, outputs = [], list(inputs), []
     for k, output in enumerate(plan.outputs):

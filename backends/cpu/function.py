@@ -92,6 +92,7 @@ class FunctionEmitter:
         self.lanes, self.vector_axis, self.mask, self.active = 1, None, None, None
         self.inlines_math = True
         self.moving: set[Buffer] = set()  # buffers whose address is not the same everywhere in the function
+        self.carried: frozenset[Buffer] = frozenset()  # scalars that the rounds of a loop hand on
         self.vector_bytes, self.written = 16, frozenset()
         self.unrolled: dict[Axis, int] = {}
         self.far: tuple[Buffer, ...] = ()
@@ -390,7 +391,9 @@ class FunctionEmitter:
         """Whether a scalar sum waits for that of the round before; its product need not wait with it, and a
         sum alone takes less time than a multiply-add."""
         return node.op == "add" and node.dtype.kind == "f" and node.dtype.itemsize >= 4 and (
-            not self.is_vector(node.axes) and any(arg.op == "result" for arg in node.args))  # fmt: skip
+            not self.is_vector(node.axes) and any(
+                arg.op == "result" or arg.op == "load" and arg.attr[0] in self.carried
+                for arg in node.args))  # fmt: skip
 
     # -- loops --------------------------------------------------------------------------------------------
     def range_of(self, statement, axis: Axis) -> tuple[ir.Value, ir.Value]:

@@ -195,23 +195,23 @@ def _make_host(calls: list[LibraryCall]) -> Callable[..., None]:
     return functools.partial(_call_host, calls, {})
 
 
-def _call_host(calls: list[LibraryCall], views: dict, number: int, *addresses: int) -> None:
+def _call_host(calls: list[LibraryCall], bound: dict, number: int, *addresses: int) -> None:
     """Runs library call `number` on the memory at these addresses, of its inputs and then its outputs.
 
-    views: the arrays made so far in this run; loops that swap memory need few of them."""
-    call = calls[number]
-    buffers = [*call.inputs, *call.outputs]
-    arrays = []
-    for key in zip(buffers, addresses):
-        array = views.get(key)
-        if array is None:
-            array = views[key] = _view_memory(*key)
-        arrays.append(array)
-    count = len(call.inputs)
-    results = call.function(*arrays[:count])
-    if len(arrays) == count + 1 and isinstance(results, np.ndarray | np.generic):
+    bound: the calls made so far in this run, by number and addresses, with the arrays there; loops that swap
+    memory need few of them."""
+    key = number, addresses
+    found = bound.get(key)
+    if found is None:
+        call = calls[number]
+        arrays = list(map(_view_memory, [*call.inputs, *call.outputs], addresses))
+        count = len(call.inputs)
+        found = bound[key] = functools.partial(call.function, *arrays[:count]), arrays[count:]
+    run, outputs = found
+    results = run()
+    if len(outputs) == 1 and isinstance(results, np.ndarray | np.generic):
         results = (results,)
-    for array, result in zip(arrays[count:], results):
+    for array, result in zip(outputs, results):
         array[...] = result
 
 

@@ -17,6 +17,8 @@ from jitcore.backends.cpu.function import FunctionEmitter
 from jitcore.backends.cpu.lanes import I64, SIZES, TABLE, map_parts, part_dtype
 from jitcore.backends.cpu.layout import RenderOptions
 from jitcore.backends.cpu.pack import Packing
+from jitcore.backends.cpu.read_rows import ask_for_next_rows, sweep_halves
+from jitcore.backends.cpu.reading import AHEAD, HALVES, find_next_rows, goes_in_halves
 from jitcore.backends.cpu.repeat import emit_repeat
 from jitcore.backends.cpu.rows import count_rows, emit_loop_rows, emit_row_groups, find_rows, sweep_rows
 from jitcore.backends.cpu.scalar_ops import count_math_calls, emit_operation
@@ -63,6 +65,7 @@ class KernelRenderer:
         self.inlines_math = True
         self.told: dict[tuple[int, int], int] = {}  # see `FunctionEmitter`
         self.grouped: set[Reduce] = set()  # reductions whose rows go side by side
+        self.next_rows = find_next_rows(kernel) if kernel.reading == AHEAD else None
 
     def render(self) -> list[ir.Function]:
         """Functions in the order in which they run: one over the outermost loop; for a split reduction one
@@ -200,7 +203,8 @@ class KernelRenderer:
             return
         if lanes > 1:
             widest = widen_columns(statement, lanes, self.vector_bytes)
-            e.vector_loop(axis, start, stop, [widest, lanes] if widest > lanes else [lanes], body)
+            e.vector_loop(axis, start, stop, [widest, lanes] if widest > lanes else [lanes],
+                          self._ask_ahead(e, statement, body))  # fmt: skip
             return
         if e.can_unroll(axis, statement):
             e.unroll(axis, range(axis.extent), body)
@@ -211,6 +215,19 @@ class KernelRenderer:
             body()
 
         e.loop(start, stop, I64(1), run)
+
+    def _ask_ahead(self, e: FunctionEmitter, sweep: Loop | Reduce, body: Callable) -> Callable[[], None]:
+        """The body of a vector loop; whole vectors of the sweep that does ask for the next row too."""
+        rows = self.next_rows
+        if rows is None or sweep is not rows.sweep:
+            return body
+
+        def run():
+            if e.mask is None:
+                ask_for_next_rows(e, rows)
+            body()
+
+        return run
 
     def hoist(self, e: FunctionEmitter, body: list, inside: set) -> None:
         """Emits, before a loop, what its body needs but does not depend on it."""
@@ -256,6 +273,8 @@ class KernelRenderer:
         narrow = self._narrow_lanes(reduce)
         if narrow is not None:
             return self._sweep_range(e, reduce, accumulators, narrow, start, stop)
+        if self.kernel.reading == HALVES and goes_in_halves(self.kernel, reduce):
+            return sweep_halves(self, e, reduce, start, stop)
         body = [*reduce.stores]
         packing = Packing(e, body, emit_store)
         roots = [expr for _, _, expr in reduce.parts]

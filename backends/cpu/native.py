@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 
 from jitcore.backends.cpu import host, objects, symbols
 from jitcore.backends.cpu.images import Image, LoadedImage
+from jitcore.backends.cpu.loop_modules import split_loops
 from jitcore.dispatch import disk_cache
 from jitcore.dispatch.progress import announce_slow
 
@@ -116,7 +117,8 @@ def compile_module(module: llvmlite.ir.Module | str, name: str, *, opt_level: in
             linkage is exported; declared ones are looked up among the provided ones (`symbols`) and
             the process's own.
         name: for messages and `repr`; libraries of the same name do not clash, and neither do their symbols.
-        opt_level: 0 none; 1 (default) the cleaning passes that explicit vector code needs; 2 LLVM's O2
+        opt_level: 0 none; 1 (default) the cleaning passes that explicit vector code needs, and those of level
+            3 for functions of scalar loops (`loop_modules`); 2 LLVM's O2
             pipeline (adds inlining, loop-invariant code motion, value numbering) without vectorisers and
             unrolling; 3 LLVM's O3 with both, for scalar loops that LLVM shall vectorise. The machine-code
             stage is the same for all; it is a fifth as long for a module whose functions all are `optnone`:
@@ -133,7 +135,6 @@ def _compile(text: str, name: str, level: int) -> tuple[Library, bytes]:
     """(the library, bytes from which `_load_stored` makes an equal one, empty where nothing does)."""
     with compiler_lock():
         optimized = _optimize_ir(text, level)
-        exports, imports = _list_symbols(optimized)
         object_code = _open_target().choose_machine(text).emit_object(optimized)
     # Linking opens symbols, which may compile: their lock comes before the compiler's.
     packed_ir = zlib.compress(text.encode(), level=1)
@@ -145,6 +146,8 @@ def _compile(text: str, name: str, level: int) -> tuple[Library, bytes]:
         else:
             stored = b"".join((_IR_SIZE.pack(len(packed_ir)), packed_ir, image.encode()))
             return _load_image(name, level, packed_ir, image), stored
+    with compiler_lock():
+        exports, imports = _list_symbols(optimized)
     code = _link_by_llvm(name, object_code, exports, imports)
     return Library(name, level, packed_ir, code, exports), b""
 
@@ -334,6 +337,18 @@ def compiler_lock():
 
 
 def _optimize_ir(text, opt_level):
+    import llvmlite.binding as llvm
+
+    rest, loops, internal = split_loops(text) if opt_level == 1 else (text, "", ())
+    module = _run_passes(rest, opt_level)
+    if loops:
+        module.link_in(_run_passes(loops, 3))
+        for name in internal:
+            module.get_function(name).linkage = llvm.Linkage.internal
+    return module
+
+
+def _run_passes(text, opt_level):
     import llvmlite.binding as llvm
 
     target = _open_target()

@@ -8,8 +8,10 @@ A long scan is done in blocks: first the total of each block, then each block fr
 
 from __future__ import annotations
 
+import numpy as np
 from llvmlite import ir
 
+from jitcore import dtypes
 from jitcore.backends.cpu.lanes import I64, choose, element_constant, iota, splat
 from jitcore.backends.cpu.scalar_ops import IDENTITIES, count_math_calls, emit_operation
 from jitcore.backends.cpu.strides import join_registers, register_lanes, shuffle, split_registers
@@ -62,6 +64,13 @@ def emit_blocks(kernel, e, scan: Scan, first, past) -> None:
     e.loop(first, past, I64(1), run)
 
 
+def _neutral(op: str, dtype: np.dtype):
+    """What a running total begins with: combined with anything, -0.0 too, it gives just that."""
+    if op == "add" and dtype.kind == "c":
+        return complex(-0.0, -0.0)
+    return -0.0 if op == "add" and dtypes.is_floating(dtype) else IDENTITIES[op](dtype)
+
+
 class _RunningTotal:
     """The combination of all that was met, in a stack slot: in every lane the same along the vector axis,
     else one for each lane."""
@@ -73,7 +82,7 @@ class _RunningTotal:
         is_dear = count_math_calls(scan.op, self.dtype) > 0
         self.width = e.lanes if self.lanes == 1 else self.lanes if is_dear else (
             register_lanes(e, self.lanes, self.dtype))  # fmt: skip
-        self.identity = element_constant(self.dtype, IDENTITIES[scan.op](self.dtype), self.width)
+        self.identity = element_constant(self.dtype, _neutral(scan.op, self.dtype), self.width)
         self.slot = e.stack_slot(self.identity)
 
     def _combine(self, x: ir.Value, y: ir.Value) -> ir.Value:
@@ -131,7 +140,7 @@ class _RunningTotal:
         e, b, scan = self.e, self.e.b, self.scan
         value = e.expr_in_lanes(scan.value)
         if e.mask is not None:
-            identity = element_constant(self.dtype, IDENTITIES[scan.op](self.dtype), self.lanes)
+            identity = element_constant(self.dtype, _neutral(scan.op, self.dtype), self.lanes)
             value = choose(b, e.mask, value, identity)
         registers = split_registers(b, value, self.width)
         before, results = e.read_slot(self.slot), []

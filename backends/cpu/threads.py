@@ -15,14 +15,15 @@ Three layers can do it, chosen at run time:
 
 - tbb: Numba's TBB pool, shared with `@njit(parallel=True)`. Fastest (2 us). Numba's other pools either abort
   when two threads enter them or kill forked children, so they are never used. The pool is one extension
-  module, which is loaded without the rest of Numba.
-- spawn: POSIX threads made for the call and joined at its end (20 us). It keeps no state that a fork could
-  tear, so it is also what a forked child uses. Calls share one allowance of threads; those that get none,
-  such as nested ones, run in their caller.
+  module, which is loaded without the rest of Numba. The main thread alone enters it.
+- pool: threads of jitcore's own (`pool.py`), for all other threads of Python, for what TBB's threads call,
+  for forked children, and where there is no TBB.
 - serial: in the caller.
 
-No thread starts before the first call that is worth sharing: then the main thread starts TBB. Other threads
-use spawn until it did: TBB can stop its threads before a fork only if the thread that started it forks.
+No thread starts before the first call that is worth sharing: then the main thread starts TBB. TBB has a lock
+that each loop and each of its threads takes in passing. A child forked meanwhile finds it taken, and Numba's
+handler of forks waits for it there, for ever. TBB stops its threads before a fork, and the lock is free, only
+if the forking thread alone has entered TBB.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from jitcore.backends.cpu import native, symbols
+from jitcore.backends.cpu.pool import CELLS_SYMBOL, PoolCells, render_pool, reset_pool
 from jitcore.config import config
 
 __all__ = ["LAYERS", "SYMBOL", "available_cores", "describe", "get_num_threads", "open_pool", "set_layer",
@@ -47,9 +49,9 @@ __all__ = ["LAYERS", "SYMBOL", "available_cores", "describe", "get_num_threads",
 SYMBOL = "jitcore_parallel_for"
 
 #: Layers by the number under which native code knows them.
-LAYERS = ("serial", "spawn", "tbb")
+LAYERS = ("serial", "pool", "tbb")
 
-_SERIAL, _SPAWN, _TBB = range(3)
+_SERIAL, _POOL, _TBB = range(3)
 _CELLS_SYMBOL = "jitcore_thread_cells"
 _TBB_POOL = "numba.np.ufunc.tbbpool"
 _OLDEST_TBB = 12060  # interface version; what Numba's pool is built for
@@ -67,14 +69,14 @@ class _Cells(ctypes.Structure):
     _fields_ = (
         ("num_threads", ctypes.c_int64),
         ("layer", ctypes.c_int64),
-        ("spawned", ctypes.c_int64),  # threads of the spawn layer that run now
         ("tbb_parallel_for", ctypes.c_void_p),
         ("opener", ctypes.c_uint64),  # the thread that has to start TBB at its next call; 0 when none has to
+        ("tbb_user", ctypes.c_uint64),  # the one thread that enters TBB
         ("start_tbb", ctypes.c_void_p),  # how it does
     )
 
 
-_cells = _Cells()
+_cells, _pool_cells = _Cells(), PoolCells()
 _tbb_is_due = True  # until it was tried; never in a forked child
 
 
@@ -121,7 +123,7 @@ def set_layer(name: str) -> None:
         raise ValueError(f"threading layer is one of {', '.join(LAYERS)}, not {name!r}")
     open_pool()
     wanted = LAYERS.index(name)
-    if (wanted == _TBB and not _cells.tbb_parallel_for) or (wanted == _SPAWN and not _can_spawn()):
+    if (wanted == _TBB and not _cells.tbb_parallel_for) or (wanted == _POOL and not _has_pool()):
         raise RuntimeError(f"threading layer {name} is not available; this process has {describe()['layer']}")
     _cells.layer = wanted
 
@@ -139,38 +141,49 @@ def describe() -> dict[str, object]:
 
 @functools.cache
 def _open_symbol() -> native.Library:
-    """Load the adapter and arrange for forks. Returns what must stay alive."""
+    """Load the adapter and arrange for forks."""
     config.subscribe("num_threads", set_num_threads)
-    _cells.layer = _SPAWN if _can_spawn() else _SERIAL
+    _cells.layer = _POOL if _has_pool() else _SERIAL
     _cells.start_tbb = ctypes.cast(_start_tbb_from_kernel, ctypes.c_void_p).value
-    if _can_spawn():
-        _cells.opener = threading.main_thread().ident
+    if _has_pool():
+        reset_pool(_pool_cells)
+        _cells.opener = _cells.tbb_user = threading.main_thread().ident
         os.register_at_fork(after_in_child=_reset_after_fork)
-    return native.find_or_compile("threads", f"spawn: {_can_spawn()}", _render_adapter)[0]
+    library = native.find_or_compile("threads", f"pool: {_has_pool()}", _render_adapter)[0]
+    _keep_for_ever(library, _cells, _pool_cells)
+    return library
 
 
 def _open_parallel_for(symbol: str) -> int:
-    if not _can_spawn():  # the adapter does not start TBB by itself there
+    if not _has_pool():  # the adapter does not start TBB by itself there
         open_pool()
     return _open_symbol().address(symbol)
 
 
 symbols.provide(SYMBOL, _open_parallel_for)
 symbols.provide(_CELLS_SYMBOL, lambda _: ctypes.addressof(_cells))
+symbols.provide(CELLS_SYMBOL, lambda _: ctypes.addressof(_pool_cells))
 
 
-def _can_spawn() -> bool:
+def _keep_for_ever(*objects: object) -> None:
+    """The threads of the pools go on when the interpreter has ended."""
+    for kept in objects:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+
+
+def _has_pool() -> bool:
+    """Whether this system has POSIX threads, and so forks."""
     return hasattr(os, "fork")
 
 
 def _reset_after_fork() -> None:
-    """In a forked child only the forking thread lives: no TBB workers, no spawned threads of other calls."""
+    """In a forked child only the forking thread lives, and no thread of a pool."""
     global _tbb_is_due
     _tbb_is_due = False
     _cells.opener = 0
     _cells.tbb_parallel_for = None
-    _cells.spawned = 0
-    _cells.layer = min(_cells.layer, _SPAWN)
+    _cells.layer = min(_cells.layer, _POOL)
+    reset_pool(_pool_cells)
 
 
 def _start_tbb() -> None:
@@ -180,6 +193,7 @@ def _start_tbb() -> None:
     _cells.opener = 0
     pool = None if _load_tbb() is None else _load_tbb_pool()
     if pool is not None:
+        _keep_for_ever(pool)  # at its end it would wait for its threads, which may be of another process
         ctypes.CFUNCTYPE(None, ctypes.c_int)(pool.launch_threads)(_count_numba_threads())
         _cells.tbb_parallel_for = pool.parallel_for
         _cells.layer = _TBB
@@ -259,11 +273,10 @@ def _render_adapter() -> str:
     return "\n".join((
         f"@{_CELLS_SYMBOL} = external global i8",
         _JOB_TEXT,
-        _OPEN_TEXT.replace("$OPENER", _field_address("opener")).replace("$START", _field_address("start_tbb"))
-        if _can_spawn() else _NO_OPEN_TEXT,
+        _render_owner() if _has_pool() else _NO_OWNER_TEXT,
         _render_front(),
         _TBB_TEXT.replace("$PARALLEL_FOR", _field_address("tbb_parallel_for")),
-        _SPAWN_TEXT.replace("$SPAWNED", _field_address("spawned")) if _can_spawn() else _NO_SPAWN_TEXT,
+        render_pool() if _has_pool() else _NO_POOL_TEXT,
     ))
 
 
@@ -337,13 +350,13 @@ share:
   %job.5 = insertvalue %Job %job.4, i64 %pieces, 5
   %job.6 = insertvalue %Job %job.5, i64 0, 6
   store %Job %job.6, ptr %job
-  %is_tbb = icmp eq i64 %layer, {_TBB}
-  br i1 %is_tbb, label %share_tbb, label %share_spawn
+  %is_tbb = call i1 @may_enter_tbb(i64 %layer)
+  br i1 %is_tbb, label %share_tbb, label %share_pool
 share_tbb:
   call void @share_by_tbb(ptr %job, i64 %pieces, i64 %threads)
   br label %done
-share_spawn:
-  call void @share_by_spawn(ptr %job, i64 %pieces, i64 %threads)
+share_pool:
+  call void @share_by_pool(ptr %job, i64 %pieces, i64 %threads)
   br label %done
 done:
   ret void
@@ -351,8 +364,29 @@ done:
 """
 
 
-_OPEN_TEXT = """
+def _render_owner() -> str:
+    """Who starts TBB, and who enters it."""
+    fields = {"$OPENER": "opener", "$START": "start_tbb", "$USER": "tbb_user"}
+    text = _OWNER_TEXT.replace("$TBB", str(_TBB))
+    for name, field in fields.items():
+        text = text.replace(name, _field_address(field))
+    return text
+
+
+_OWNER_TEXT = """
 declare i64 @pthread_self()
+
+define internal i1 @may_enter_tbb(i64 %layer) {
+  %is_tbb = icmp eq i64 %layer, $TBB
+  br i1 %is_tbb, label %compare, label %refuse
+compare:
+  %self = call i64 @pthread_self()
+  %user = load i64, ptr $USER
+  %is_user = icmp eq i64 %self, %user
+  ret i1 %is_user
+refuse:
+  ret i1 false
+}
 
 define internal void @open_if_due() {
   %opener = load atomic i64, ptr $OPENER monotonic, align 8
@@ -371,10 +405,15 @@ done:
 }
 """
 
-_NO_OPEN_TEXT = """
-define internal void @open_if_due() {
+_NO_OWNER_TEXT = f"""
+define internal i1 @may_enter_tbb(i64 %layer) {{
+  %is_tbb = icmp eq i64 %layer, {_TBB}
+  ret i1 %is_tbb
+}}
+
+define internal void @open_if_due() {{
   ret void
-}
+}}
 """
 
 # Numba's pool runs generalised ufuncs over dimensions[0]. The one "array" has base 0 and stride 1, so that
@@ -403,74 +442,8 @@ define internal void @share_by_tbb(ptr %job, i64 %pieces, i64 %threads) {
 }
 """
 
-_SPAWN_TEXT = """
-declare i32 @pthread_create(ptr, ptr, ptr, ptr)
-declare i32 @pthread_join(ptr, ptr)
-
-define internal ptr @run_spawned(ptr %job) {
-enter:
-  %next.at = getelementptr %Job, ptr %job, i32 0, i32 6
-  %pieces.at = getelementptr %Job, ptr %job, i32 0, i32 5
-  %pieces = load i64, ptr %pieces.at
-  br label %take
-take:
-  %first = atomicrmw add ptr %next.at, i64 1 monotonic
-  %is_left = icmp slt i64 %first, %pieces
-  br i1 %is_left, label %run, label %done
-run:
-  %past = add i64 %first, 1
-  call void @run_pieces(ptr %job, i64 %first, i64 %past)
-  br label %take
-done:
-  ret ptr null
-}
-
-; Reserve threads from the process's allowance, start them, work along, join them, return them.
-define internal void @share_by_spawn(ptr %job, i64 %pieces, i64 %threads) {
-enter:
-  %most = call i64 @llvm.smin.i64(i64 %pieces, i64 %threads)
-  %wanted = sub i64 %most, 1
-  %running = atomicrmw add ptr $SPAWNED, i64 %wanted monotonic
-  %allowance = sub i64 %threads, 1
-  %left = sub i64 %allowance, %running
-  %some = call i64 @llvm.smin.i64(i64 %left, i64 %wanted)
-  %granted = call i64 @llvm.smax.i64(i64 %some, i64 0)
-  %refused = sub i64 %wanted, %granted
-  %before = atomicrmw sub ptr $SPAWNED, i64 %refused monotonic
-  %handles = alloca ptr, i64 %granted
-  br label %start
-start:
-  %k = phi i64 [ 0, %enter ], [ %k_1, %start_one ]
-  %more = icmp slt i64 %k, %granted
-  br i1 %more, label %start_one, label %work
-start_one:
-  %handle = getelementptr ptr, ptr %handles, i64 %k
-  %failure = call i32 @pthread_create(ptr %handle, ptr null, ptr @run_spawned, ptr %job)
-  %k_1 = add i64 %k, 1
-  %is_started = icmp eq i32 %failure, 0
-  br i1 %is_started, label %start, label %work
-work:
-  %started = phi i64 [ %k, %start ], [ %k, %start_one ]
-  %ignored = call ptr @run_spawned(ptr %job)
-  br label %join
-join:
-  %j = phi i64 [ 0, %work ], [ %j_1, %join_one ]
-  %is_left = icmp slt i64 %j, %started
-  br i1 %is_left, label %join_one, label %finish
-join_one:
-  %started.at = getelementptr ptr, ptr %handles, i64 %j
-  %started_handle = load ptr, ptr %started.at
-  %status = call i32 @pthread_join(ptr %started_handle, ptr null)
-  %j_1 = add i64 %j, 1
-  br label %join
-finish:
-  %after = atomicrmw sub ptr $SPAWNED, i64 %granted monotonic
-  ret void
-}
-"""
-
-_NO_SPAWN_TEXT = """
-define internal void @share_by_spawn(ptr %job, i64 %pieces, i64 %threads) {
+_NO_POOL_TEXT = """
+define internal void @share_by_pool(ptr %job, i64 %pieces, i64 %threads) {
   call void @run_pieces(ptr %job, i64 0, i64 %pieces)
   ret void
 }

@@ -9,6 +9,7 @@ Data flows through the modules in this order:
     recording.py   specs -> jaxpr, and what is returned and written
     error_state.py what NumPy does about floating-point errors around a call
     results.py     what is returned and written -> code that does it
+    printed.py     what a program has printed when it gives up
     entry.py       a program and the code around it: one signature, compiled
     policy.py      which Python numbers are constants and which are inputs
     copies.py      arguments copied for trials, results compared

@@ -8,6 +8,7 @@ anew.
 from __future__ import annotations
 
 import os
+import sys
 import sysconfig
 import types
 from collections.abc import Callable
@@ -17,6 +18,7 @@ import numpy as np
 
 from jitcore.array import ConcreteArray
 from jitcore.autojitted.specs import ABSENT, Spec, Unreadable
+from jitcore.autojitted.watching import Watch
 from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.functions_joining import has_part, join_parts
 from jitcore.functionalize.ndarray import new_array
@@ -71,6 +73,7 @@ class Captures:
         self._instances: list[Any] = []
         self.given: dict[int, dict[str, Any]] = {}
         self._class_variables: dict[tuple[type, str], Any] = {}
+        self._watch = Watch()
 
     def capture(self, source: Source, value: Any, path: tuple) -> Any:
         """The stand-in of a variable's value."""
@@ -96,6 +99,7 @@ class Captures:
     def note_instance(self, stand_in: Any) -> None:
         """An object of a user's class: what it finds in its class is captured, as soon as it is complete."""
         self._instances.append(stand_in)
+        self._watch.add_class_of(stand_in)
 
     def capture_class_variables(self) -> None:
         """Gives stand-ins of objects the variables of their classes."""
@@ -114,6 +118,13 @@ class Captures:
             path = (f"{base.__qualname__}.{name}",)
             self._class_variables[key] = self.capture(source, value, path)
         return self._class_variables[key]
+
+    def settle_attributes(self) -> None:
+        """Captures what traced code may have read of classes and functions by their names.
+
+        Raises: NotTraceable where it has changed that; it is what it was again."""
+        for owner, name, spec in self._watch.settle(self._functions):
+            self.found.append(Capture(Source(owner, f"{{owner}}.__dict__.get({name!r}, ABSENT)"), spec))
 
     # -- functions -------------------------------------------------------------------------------------------
     def enter(self, function: types.FunctionType) -> types.FunctionType:
@@ -171,6 +182,7 @@ class Captures:
     # -- modules ---------------------------------------------------------------------------------------------
     def view(self, value: Any) -> Any:
         """What stands for an object that is known by its identity."""
+        self._watch.add(value)
         if value is np:
             return NUMPY_VIEW
         if any(value is grid for grid in _GRIDS.values()):
@@ -186,6 +198,10 @@ class Captures:
 _DATA = (np.ndarray, bool, int, float, complex, str, list, dict, tuple)
 #: Objects of NumPy that make arrays of their items.
 _GRIDS = {name: getattr(np, name) for name in ("mgrid", "ogrid", "r_", "c_")}
+
+
+#: Variables of `sys` that only `print` can use, and reads anew in each call.
+_STREAMS = ("stdout", "stderr")
 
 
 class GridView:
@@ -276,7 +292,7 @@ class ModuleView(types.ModuleType):
 
     def __getattribute__(self, name: str) -> Any:
         captures, module = object.__getattribute__(self, "__dict__")["_jitcore_view"]
-        if name.startswith("__"):
+        if name.startswith("__") or module is sys and name in _STREAMS:
             return getattr(module, name)
         try:
             return captures.find_namespace(vars(module))[name]

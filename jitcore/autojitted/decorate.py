@@ -36,10 +36,11 @@ def decorate(fun: Callable, options: Options) -> Callable:
         return types.MethodType(decorate(type(fun).__call__, options), fun)
     name = getattr(fun, "__qualname__", type(fun).__name__)
     code = getattr(fun, "__code__", None)
-    reason = Reason(code.co_filename if code else "<built-in>", code.co_firstlineno if code else 0,
-                    "a generator or coroutine" if code else "no Python code")  # fmt: skip
+    text = "is a generator or coroutine" if code else "has no Python code"
+    file, line = (code.co_filename, code.co_firstlineno) if code else ("<built-in>", 0)
+    reason = Reason(file, line, f"{name} {text}")
     if options.strict:
-        raise reason._replace(text=f"{name} cannot be compiled: {reason.text}").as_error()
+        raise reason.as_error()
     warn_of(reason, name, Tier.PYTHON)
     return fun
 

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from jitcore.autojitted.error_state import is_silent, read_state, silent
+from jitcore.autojitted.printed import count_writes, without_repetition
 from jitcore.autojitted.recording import Recording
 from jitcore.autojitted.specs import ABSENT, ArraySpec, Matcher, ScalarSpec, Spec
 from jitcore.dispatch.backend import find_backend
 from jitcore.dispatch.options import DEFAULT_OPTIONS
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.tree_code import Constants, compile_function
+from jitcore.rewriter.printing import PRINT
 
 #: What the code of an entry returns for a call that it does not serve.
 MISS = object()
@@ -35,28 +37,39 @@ class Entry:
         call: function of the arguments.
         program: with its stages as text.
         failures: calls that had to be run in plain Python.
-        is_local: whether nothing but the arrays among the arguments is changed.
+        is_local: whether all it does is to change arrays among the arguments, and to print.
+        prints: whether it prints; declines: whether `plain` leaves the call to the caller.
         on_failure: called with the entry when a call had to be run in plain Python.
     """
 
-    def __init__(self, recording: Recording, specs: Sequence[Spec], plain: Callable, on_failure: Callable):
+    def __init__(self, recording: Recording, specs: Sequence[Spec], plain: Callable, on_failure: Callable,
+                 declines: bool = False):  # fmt: skip
         self.specs, self.plain, self.on_failure = tuple(specs), plain, on_failure
+        self.declines = declines
         self.failures = 0
         effects, places = recording.effects, recording.places
         self.donated = _choose_donated(recording)
         donated = tuple(place in self.donated for place in recording.inputs)
         self.program = Program(recording.traced, donated, DEFAULT_OPTIONS, find_backend())
         self.run = self.program.bind(recording.traced.jaxpr.in_avals)
+        done = recording.traced.jaxpr.effects
+        self.prints = PRINT in done
+        if self.prints:
+            self.run = count_writes(self.run)
         self.call = _write_call(self, recording, specs)
         self.place_count = len(places)
         n_arguments = _count_places(specs)
-        self.is_local = not effects.writes and all(place < n_arguments for place in effects.written)
+        is_limited = all(place < n_arguments for place in effects.written)
+        self.is_local = is_limited and not effects.writes and done <= {PRINT}
 
     def fail(self, *args: Any) -> Any:
         """Serves a call whose program met what only plain Python can do."""
         self.failures += 1
         self.on_failure(self)
-        return self.plain(*args)
+        if not self.prints:
+            return self.plain(*args)
+        with without_repetition(is_limited=not self.declines):
+            return self.plain(*args)
 
 
 def _choose_donated(recording: Recording) -> set[int]:
@@ -98,7 +111,8 @@ def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Ca
     values = ", ".join(f"v{place}" for place in recording.inputs)
     run = [f"outs = run({values})"]
     if not entry.donated:  # nothing was written yet: plain Python gives the result or the true error
-        run = ["try:", f"    outs = run({values})", "except Exception:", f"    return fail({parameters})"]
+        run = ["try:", f"    outs = run({values})", "except Exception:", "    outs = None",
+               f"if outs is None: return fail({parameters})"]  # fmt: skip
     lines += run
     if effects.failed is not None:
         lines.append(f"if outs[{effects.failed}]: return fail({parameters})")

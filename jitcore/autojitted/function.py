@@ -19,7 +19,8 @@ from jitcore.autojitted.copies import copy_values
 from jitcore.autojitted.entry import MISS, Entry, write_checks
 from jitcore.autojitted.inline import call_inline, is_traced_call
 from jitcore.autojitted.policy import MAX_STATIC_VALUES, NumberPolicy
-from jitcore.autojitted.recording import record_call
+from jitcore.autojitted.printed import silence
+from jitcore.autojitted.recording import has_grown, record_call
 from jitcore.autojitted.specs import Matcher, Reader, Spec, Unreadable, describe_path
 from jitcore.autojitted.tiers import Reason, Tier, find_reason, warn_of
 from jitcore.autojitted.wrapper import Parameters, make_wrapper, unwrap
@@ -34,6 +35,8 @@ from jitcore.functionalize.errors import NotTraceable
 MAX_RECENT = 8
 #: Calls of a new program that are timed; one that takes longer than `PROBED_SECONDS` is not compared.
 PROBED_CALLS, PROBED_SECONDS = 4, 200e-6
+#: The same of programs that print, which may take longer than Python's loop if they hardly do anything else.
+PROBED_PRINTING = 20e-3
 #: Calls in plain Python, with nothing compiled, after which the function is left alone.
 CALLS_BEFORE_LEAVING = {True: 50, False: 1000}  # whether nothing could be traced
 #: Seconds of a call for which Numba is not asked.
@@ -84,6 +87,9 @@ class AutojitFunction:
         unrolled: why loops are none in a program, by file and line.
     """
 
+    #: Whether `plain` leaves a call to the code around it.
+    declines = False
+
     def __init__(self, function: types.FunctionType, options: Options, outline: Callable | None = None):
         self.function, self.options = function, options
         self.first_line = function.__code__.co_firstlineno
@@ -128,10 +134,13 @@ class AutojitFunction:
         if is_traced_call(values):
             return call_inline(self, values)
         reader = Reader(self.policy.is_static)
+        problem = None
         try:
             specs = tuple([reader.read(value, (name,)) for name, value in zip(self.parameters.names, values)])
-        except Unreadable as problem:
-            return self._run_unreadable(values, str(problem))
+        except Unreadable as error:
+            problem = str(error)
+        if problem is not None:  # outside of the handler: what the function raises has its own context
+            return self._run_unreadable(values, problem)
         for served in self.served.get(specs, ()):
             result = served.call(*values)
             if result is not MISS:
@@ -156,10 +165,13 @@ class AutojitFunction:
             text = f"{describe_path(exhausted)} has to be known and had more than {MAX_STATIC_VALUES} values"
             reason = self.describe(text)
             return self._fall(values, specs, reason.as_error(), reason)
+        refused = None
         try:
             entry, specs = self._trace(values, reader, specs)
         except Exception as error:  # what tracing cannot do may raise anything; plain Python decides
-            return self._fall(values, specs, error, find_reason(error, self.function))
+            refused = error if self.options.strict else None, find_reason(error, self.function)
+        if refused is not None:
+            return self._fall(values, specs, *refused)
         self.last_entry = entry
         served = Served(entry.call, Tier.TRACED, specs, entry=entry)
         self._add(served)
@@ -174,36 +186,42 @@ class AutojitFunction:
         self, values: tuple, reader: Reader, specs: tuple[Spec, ...]
     ) -> tuple[Entry, tuple[Spec, ...]]:
         """Traces, with more and more numbers as constants where their values are needed."""
-        before, first = self.policy.pinned, None
+        before, first, grows = self.policy.pinned, None, True
         while True:
             start = perf_counter()
             try:
                 origins: list[tuple] = []
-                recording = record_call(self.function, self.parameters.call, specs, reader, origins)
+                call = self.parameters.call
+                recording = record_call(self.function, call, specs, reader, origins, grows=grows)
                 self._traces += 1
                 break
             except Exception as error:
-                if first is None:
+                grows = not has_grown(error)
+                if first is None and grows:
                     first = error
-                if not origins:
+                if not origins and grows:
                     self.policy.unpin(self.policy.pinned - before)
-                    raise first from None
-                self.policy.pin(origins)
+                    try:
+                        raise first from None
+                    finally:
+                        first = None  # the exception knows this frame, and its arguments
+                if grows:
+                    self.policy.pin(origins)
                 reader = Reader(self.policy.is_static)
                 specs = tuple([reader.read(v, (name,)) for name, v in zip(self.parameters.names, values)])
         self.unrolled |= recording.unrolled
-        entry = Entry(recording, specs, self.plain, self._note_failure)
+        entry = Entry(recording, specs, self.plain, self._note_failure, self.declines)
         self._compiles += entry.program.take_compiles()
         self._say(f"traced and compiled in {1e3 * (perf_counter() - start):.0f} ms", specs)
         return entry, specs
 
     # -- lower tiers -----------------------------------------------------------------------------------------
-    def _fall(self, values: tuple, specs: tuple[Spec, ...], error: Exception, reason: Reason) -> Any:
-        """Serves a call that was not traced."""
+    def _fall(self, values: tuple, specs: tuple[Spec, ...], error: Exception | None, reason: Reason) -> Any:
+        """Serves a call that was not traced. error: what tracing met, for `strict`."""
         if self.options.strict and isinstance(error, NotTraceable):
             raise NotTraceable(str(error)).with_traceback(error.__traceback__) from None
         result = self._run_loops(values)  # raises where the call itself is at fault
-        if self.options.strict:
+        if self.options.strict and error is not None:
             raise error
         self._note_fall(reason, Tier.PYTHON)
         served = Served(self._write_python(specs), Tier.PYTHON, specs, reason)
@@ -382,7 +400,8 @@ class Probe:
         self.count, self.best = 0, float("inf")
 
     def __call__(self, *values: Any) -> Any:
-        compares = self.count == PROBED_CALLS - 1 and self.best < PROBED_SECONDS and self.entry.is_local
+        limit = PROBED_PRINTING if self.entry.prints else PROBED_SECONDS
+        compares = self.count == PROBED_CALLS - 1 and self.best < limit and self.entry.is_local
         copies = copy_values(values) if compares else ()
         start = perf_counter()
         result = self.entry.call(*values)
@@ -391,7 +410,7 @@ class Probe:
             return MISS
         self.count += 1
         self.best = min(self.best, seconds)
-        if self.count >= PROBED_CALLS or self.best >= PROBED_SECONDS and self.count > 1:
+        if self.count >= PROBED_CALLS or self.best >= limit and self.count > 1:
             self.owner.settle(self.served, self.entry.call)
             if compares and self._is_slower(copies):
                 text = "plain Python takes less time than compiled code for these small arguments"
@@ -400,7 +419,14 @@ class Probe:
 
     def _is_slower(self, copies: Sequence[Any]) -> bool:
         """Whether plain Python takes less time than the program does; both run in turns on the copies."""
-        plain, own = float("inf"), self.best
+        if self.entry.prints:
+            with silence():
+                return self._is_slower_silently(copies, float("inf"))
+        return self._is_slower_silently(copies, self.best)
+
+    def _is_slower_silently(self, copies: Sequence[Any], own: float) -> bool:
+        """own: seconds that the program takes at most."""
+        plain = float("inf")
         for _ in range(4):
             failures = self.entry.failures
             start = perf_counter()

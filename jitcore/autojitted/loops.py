@@ -195,6 +195,8 @@ class LoopFunction(AutojitFunction):
         loop: what goes into it and out of it.
     """
 
+    declines = True
+
     def __init__(self, loops: Loops, owner: AutojitFunction, loop: OutlinedLoop):
         self.loops_around, self.loop = loops, loop
         original = owner.function
@@ -246,7 +248,7 @@ class LoopFunction(AutojitFunction):
             return self.loops_around.may_try()
         return self._traces < MAX_PROGRAMS and self._spent < self.loops_around.seconds
 
-    def _fall(self, values: tuple, specs: tuple[Spec, ...], error: Exception, reason: Reason) -> Any:
+    def _fall(self, values: tuple, specs: tuple[Spec, ...], error: Exception | None, reason: Reason) -> Any:
         self.loops_around.enter(self.loop)
         return super()._fall(values, specs, error, reason)
 

@@ -22,7 +22,7 @@ from jitcore.autojitted.tiers import Reason, find_loop_reason
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import DebugInfo, Var
 from jitcore.core.source import SourcePosition, locate_function
-from jitcore.core.trace import JaxprTrace, Tracer, open_trace
+from jitcore.core.trace import JaxprTrace, Trace, Tracer, open_trace
 from jitcore.dispatch.counters import counters
 from jitcore.dispatch.tracing import TracedFunction
 from jitcore.functionalize.errors import not_traceable
@@ -56,15 +56,23 @@ class Recording(NamedTuple):
     failures: Sequence[BaseException] = ()
 
 
-#: Equations outside of loops and branches. A longer program comes from a loop that Python goes through.
-MAX_EQUATIONS = 10_000
+#: Equations on one level: of the function, of a side of a condition, of a loop's body. More come from a loop
+#: that Python goes through. And all that are recorded, those of attempts that came to nothing with them: so
+#: many take some seconds.
+MAX_EQUATIONS, MAX_RECORDED = 3_000, 30_000
 
 
 class LimitedTrace(JaxprTrace):
-    """The trace of a function, as long as a program should be."""
+    """A trace as long as a program should be. work: what it has in common with those inside: what was
+    recorded."""
+
+    def __init__(self, debug_info: DebugInfo | None = None, parent: Trace | None = None):
+        super().__init__(debug_info, parent)
+        self.work: list[int] = parent.work if isinstance(parent, LimitedTrace) else [0]
 
     def record(self, primitive, atoms, out_avals, params):
-        if len(self.eqns) >= MAX_EQUATIONS:
+        self.work[0] += 1
+        if len(self.eqns) >= MAX_EQUATIONS or self.work[0] > MAX_RECORDED:
             raise not_traceable(
                 f"the program has more than {MAX_EQUATIONS} operations: a loop cannot be compiled as a loop"
             )
@@ -86,6 +94,9 @@ class AutojitMode(NumpyMode):
 
     def note_unrolled(self, position: SourcePosition, error: Exception) -> None:
         self.found_unrolled.setdefault((position.file, position.line), find_loop_reason(position, error))
+
+    def make_trace(self, info: DebugInfo, parent: Trace) -> JaxprTrace:
+        return LimitedTrace(info, parent)
 
     def adopt(self, array: np.ndarray) -> NDArray:
         """An array that came up as an operand, whose contents are read in each call."""
@@ -188,6 +199,8 @@ def record_call(
     specs: Sequence[Spec],
     reader: Reader,
     origins: list[tuple],
+    *,
+    grows: bool = True,
 ) -> Recording:
     """Runs the function on stand-ins of its arguments.
 
@@ -195,28 +208,41 @@ def record_call(
         call: (function, argument stand-ins) -> the result; knows which are positional.
         reader: that made the specs.
         origins: where an exception puts the paths of the numbers whose values it wanted.
+        grows: whether lists may be of traced length.
 
-    Raises: NotTraceable; whatever else the function raises."""
+    Raises: NotTraceable; whatever else the function raises. `has_grown(error)` tells whether there was such a
+        list."""
     name, location = locate_function(function)
     info = DebugInfo(name, location, "autojit", None)
     counters.add(traces=1)
     with open_trace(info, LimitedTrace) as trace:
         session = Session(trace, reader)
         mode = AutojitMode(session.captures)
+        mode.grows = grows
         previous, current.mode = current.mode, mode
         try:
             arguments = [session.build(spec) for spec in specs]
             session.captures.capture_class_variables()
-            result = call(rewrite_function(session.captures.enter(function)), arguments)
+            try:
+                result = call(rewrite_function(session.captures.enter(function)), arguments)
+            finally:
+                session.captures.settle_attributes()
             writer = ResultWriter(session)
             effects = writer.write(result, mode)
         except Exception as error:
             origins[:] = session.find_origins(error)
+            error.__dict__["jitcore_has_grown"] = mode.has_grown
             raise
         finally:
             current.mode = previous
+            reader.release()
         jaxpr, consts = trace.close(effects.outputs)
     traced = TracedFunction(jaxpr, consts, tree_structure([0] * len(effects.outputs)), name)
     places, inputs = session.builder.places, tuple(session.initial)
     return Recording(traced, session.captures.found, places, inputs, effects, mode.found_unrolled,
                      mode.failures)  # fmt: skip
+
+
+def has_grown(error: Exception) -> bool:
+    """Whether lists had become ones of traced length before a recording failed: without these it may not."""
+    return error.__dict__.get("jitcore_has_grown", False)

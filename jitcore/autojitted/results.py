@@ -20,12 +20,15 @@ from jitcore.core.trace import Tracer
 from jitcore.dispatch.tree_code import Constants
 from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.functions_memory import Bits, Sliding
+from jitcore.functionalize.lists import TracedList
 from jitcore.functionalize.mixed import Conversion, Mixed
 from jitcore.functionalize.ndarray import NDArray
-from jitcore.functionalize.numbers import Number
+from jitcore.functionalize.numbers import Number, NumberKind
 from jitcore.functionalize.scalars import Scalar
-from jitcore.functionalize.views import Axis, Broadcast, Diagonal, Part, Reshape, Window
+from jitcore.functionalize.stacks import Run, find_runs
+from jitcore.functionalize.views import Axis, Broadcast, Diagonal, Part, Reshape, Window, is_same_view
 from jitcore.functionalize.visibility import is_visible
+from jitcore.rewriter.texts import Text, prepare
 from jitcore.rewriter.values import Poison
 
 
@@ -69,6 +72,7 @@ class ResultWriter:
         self._count = 0
         self._returned: list[Any] = []  # storages whose memory is new in each call
         self._bases: dict[int, str] = {}  # id of a storage -> the variable of its ndarray
+        self._wholes: dict[int, str] = {}  # the same -> that of the array which was made there
         self._owners: set[int] = set()  # ids of storages whose ndarray itself is among what was expressed
         for place, stand_in in enumerate(session.builder.stand_ins):
             self._name(stand_in, f"x{place}")
@@ -118,10 +122,15 @@ class ResultWriter:
             outputs = [f"outs[{self._add_output(raw)}]" for raw in value.children()]
             made = self.constants.add(Conversion(value.kinds))
             return self._assign(value, f"{made}({', '.join(outputs)})")
+        if type(value) is Text:
+            outputs = ", ".join([f"outs[{self._add_output(raw)}]" for raw in value.operands])
+            return self._assign(value, f"{self.constants.add(prepare(value.recipe))}({outputs})")
         if isinstance(value, Number):
             return self._assign(value, f"outs[{self._add_output(value.read())}].item()")
         if isinstance(value, Scalar):
             return self._assign(value, f"outs[{self._add_output(value.read())}][()]")
+        if type(value) is TracedList:
+            return self._assign(value, self._express_list(value))
         kind = type(value)
         if kind is Poison:
             value.raise_reason()
@@ -137,6 +146,18 @@ class ResultWriter:
         if isinstance(value, tuple):
             return self._express_tuple(value, kind)
         return self._express_object(value, kind)
+
+    def _express_list(self, values: TracedList) -> str:
+        """The elements that there are, each from its rows."""
+        count = f"outs[{self._add_output(values.count.read())}]"
+        rows = [f"outs[{self._add_output(frame.read())}][:{count}]" for frame in values.frames]
+        columns = [f"{row}.tolist()" if isinstance(leaf_type.kind, NumberKind) else row
+                   for row, leaf_type in zip(rows, values.types)]  # fmt: skip
+        if values.template.structure == "*":
+            return f"[*{columns[0]}]"
+        if values.template.structure == ("tuple", *["*"] * len(columns)):
+            return f"[*zip({', '.join(columns)})]"
+        raise not_traceable("a list of traced length whose elements are no numbers is returned")
 
     def _express_array(self, array: NDArray) -> str:
         if array.is_partial:
@@ -155,13 +176,28 @@ class ResultWriter:
             self._keep.append(storage)
             self._returned.append(storage)
             base = f"outs[{self._add_output(storage.value)}]"
-            for predicate, known in aliases:
-                base = f"{known} if outs[{self._add_output(predicate)}] else {base}"
-            base = self._bases[id(storage)] = self._bind(base)
-        if not steps and storage in self._returned and id(storage) not in self._owners:
+            if storage.is_read_only:
+                base = f"{self.constants.add(_freeze)}({base})"
+            base = self._bind_new(storage, base, aliases)
+        is_whole = is_same_view(steps, storage.home)
+        if is_whole and storage in self._returned and id(storage) not in self._owners:
             self._owners.add(id(storage))
-            return base
+            return self._wholes[id(storage)]
         return f"{self.constants.add(Replay(steps, array.shape))}({base})"
+
+    def _bind_new(self, storage: Any, base: str, aliases: list[tuple[Any, str]]) -> str:
+        """The variable of a storage's ndarray, and that of the array which was made in it."""
+        whole = base = self._bind(base)
+        if storage.home:
+            shape = storage.home[-1].shape
+            whole = self._bind(f"{self.constants.add(Replay(storage.home, shape))}({base})")
+        for predicate, known in aliases:
+            whole = self._bind(f"{known} if outs[{self._add_output(predicate)}] else {whole}")
+        if aliases:
+            order = tuple(map(int, np.argsort(storage.home[-1].dims))) if storage.home else None
+            base = self._bind(f"{whole}.transpose({order})") if storage.home else whole
+        self._wholes[id(storage)], self._bases[id(storage)] = whole, base
+        return base
 
     def _express_choice(self, predicate: Any, one: NDArray, other: NDArray) -> str:
         """One of two objects that are the same view of the same memory."""
@@ -186,7 +222,7 @@ class ResultWriter:
                 if alias.handle is not None and alias.handle.memory is storage:
                     if alias.handle.steps:
                         raise not_traceable("an array is returned that may be a view of another one")
-                    known.append((alias.predicate, self._bases[id(other)]))
+                    known.append((alias.predicate, self._wholes[id(other)]))
         return known
 
     def _may_be_known(self, storage: Any) -> bool:
@@ -232,10 +268,37 @@ class ResultWriter:
             return name
         raise not_traceable(f"an object of type {kind.__module__}.{kind.__qualname__} is returned")
 
+    def _express_run(self, items: list, run: Run) -> str:
+        """Elements of a list, which lie side by side in one array if there are several."""
+        first = items[0]
+        is_known = any(id(item) in self._names for item in items)
+        if len(items) == 1 or is_known or len(set(map(type, items))) > 1:
+            return ", ".join(map(self._express, items))
+        rows = f"outs[{self._add_output(run.stack)}][{run.first}:{run.first + len(items)}]"
+        if isinstance(first, Scalar):
+            return f"*{rows}"
+        if isinstance(first, Number):
+            return f"*{rows}.tolist()"
+        if type(first) is not NDArray or any(self._is_known_array(item) for item in items):
+            return ", ".join(map(self._express, items))
+        made = self._bind(f"[row.copy() for row in {rows}]")
+        for place, item in enumerate(items):
+            self._name(item, f"{made}[{place}]")
+            self._bases[id(item.storage)] = f"{made}[{place}]"
+            self._returned.append(item.storage)
+            self._owners.add(id(item.storage))
+        return f"*{made}"
+
+    def _is_known_array(self, array: NDArray) -> bool:
+        """Whether it is more than memory of its own that nothing that was expressed has."""
+        storage = array.storage
+        return array.objects is not None or storage.is_shared or id(storage) in self._bases
+
     def _fill(self, name: str, value: Any) -> list[str]:
         """Lines that give an empty container its contents. Adds what these need to `self.lines`."""
         if type(value) is list:
-            return [f"{name}[:] = [{', '.join([self._express(item) for item in value])}]"]
+            parts = [self._express_run(value[run.start : run.stop], run) for run in find_runs(value)]
+            return [f"{name}[:] = [{', '.join(parts)}]"]
         if type(value) is set:
             return [f"{name}.update([{', '.join([self._express(item) for item in value])}])"]
         items = value if type(value) is dict else vars(value)
@@ -291,6 +354,11 @@ class ResultWriter:
             if key not in before or before[key] is not value:
                 lines.append(f"{target}[{self.constants.add(key)}] = {self._express(value)}")
         return lines
+
+
+def _freeze(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array
 
 
 class Replay:

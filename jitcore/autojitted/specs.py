@@ -121,6 +121,9 @@ class StaticSpec(Spec):
     value: Any
     text: str = ""
 
+    def __hash__(self):
+        return hash((self.kind, self.text or self.value))  # a slice has no hash in every Python
+
     def write(self, matcher, value):
         constant = matcher.constants.add(self.value)
         if self.value is None or self.kind is bool or self.value is Ellipsis:
@@ -282,6 +285,10 @@ class Reader:
         self.paths: list[tuple] = []
         self.number_paths: list[tuple] = []
         self._seen: dict[int, int] = {}
+
+    def release(self) -> None:
+        """Lets go of the values: nothing more is read."""
+        self.values, self._seen = [], {}
 
     def _add(self, value: Any, path: tuple) -> None:
         if len(self.values) >= MAX_PLACES:

@@ -14,6 +14,7 @@ import numpy as np
 import optree
 
 from jitcore.array import ConcreteArray
+from jitcore.concurrency import stop_at_end
 from jitcore.tree_nodes import NAMESPACE
 from jitcore.tree_util import PyTreeDef
 
@@ -68,6 +69,7 @@ def write_taking_apart(
         blocks.append(_take_apart(node, kind, data, children, constants))
         return node
 
+    stop_at_end()
     top = spec.walk(leaves, add_node)
     # The walk visits children before their parents.
     return [f"{top} = {root}", *(line for block in reversed(blocks) for line in block)]
@@ -109,6 +111,7 @@ def make_rebuilder(structure: PyTreeDef, weak_types: Sequence[bool]) -> Callable
         lines.append(f"{node} = {_put_together(kind, data, children, constants)}")
         return node
 
+    stop_at_end()
     leaves = [f"x{i}" for i in range(structure.num_leaves)]
     top = structure.spec.walk(leaves, add_node)
     body = "".join(f"        {line}\n" for line in lines)

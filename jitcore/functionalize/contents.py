@@ -9,7 +9,7 @@ import numpy as np
 from jitcore import lax
 from jitcore.array import Array
 from jitcore.functionalize.errors import needs_value, not_traceable
-from jitcore.functionalize.promotion import is_python_number, promotion_type, to_raw
+from jitcore.functionalize.promotion import promotion_type, to_raw
 from jitcore.rewriter.handles import Handle
 
 
@@ -21,10 +21,26 @@ def to_item(value: Any, dtype: np.dtype) -> Array:
     if kind is complex and dtype.kind not in "cb":
         raise TypeError("float() argument must be a string or a real number, not 'complex'")
     if kind is float and dtype.kind in "iu":
-        value = np.float64(value) if is_python_number(value) and not isinstance(value, Handle) else value
+        if isinstance(value, Handle):
+            _check_whole(value.read(), dtype)
+        else:
+            value = np.float64(value)
     if getattr(kind, "kind", "") == "c" and dtype.kind not in "cb":
         raise not_traceable("complex numbers lose their imaginary part, of which NumPy warns")
     return to_raw(value, dtype)
+
+
+def _check_whole(raw: Array, dtype: np.dtype) -> None:
+    """Leaves a Python float that no int of the dtype holds to Python, which raises."""
+    from jitcore.functionalize.arithmetic import fail
+    from jitcore.functionalize.numbers import Number
+
+    limits = np.iinfo(dtype)
+    above = lax.ge(raw, np.float64(float(limits.max) + 1))
+    below = lax.le(raw, np.float64(float(limits.min) - 1)) if limits.bits < 64 else (
+        lax.lt(raw, np.float64(limits.min)))  # fmt: skip
+    outside = lax.bitwise_or(lax.bitwise_or(above, below), lax.ne(raw, raw))
+    fail(Number(bool, outside), ValueError("cannot convert float to integer"))
 
 
 def drop_leading_ones(raw: Array, ndim: int) -> Array:

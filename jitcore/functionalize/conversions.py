@@ -18,12 +18,14 @@ from jitcore import dtypes, lax
 from jitcore.functionalize import arithmetic, mixed
 from jitcore.functionalize.arithmetic import fail, to_float, to_int
 from jitcore.functionalize.errors import needs_value, not_traceable
+from jitcore.functionalize.lists import TracedList
 from jitcore.functionalize.ndarray import NDArray
 from jitcore.functionalize.numbers import NUMBER_DTYPES, Number
-from jitcore.functionalize.promotion import SUPPORTED, cast_raw, to_raw
+from jitcore.functionalize.promotion import SUPPORTED, as_operand, cast_raw, to_raw
 from jitcore.functionalize.scalars import Scalar
 from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.iterators import TracedIterator
+from jitcore.rewriter.texts import Text
 
 _PYTHON_OF_KIND = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 
@@ -99,8 +101,10 @@ def round_handle(x: Any, digits: Any = None) -> Any:
 # -- types --------------------------------------------------------------------------------------------------
 def type_of(x: Any) -> type:
     """The type that Python's object would have."""
-    if isinstance(x, NDArray):
-        return np.ndarray
+    if isinstance(x, (NDArray, Text)):
+        return str if type(x) is Text else np.ndarray
+    if type(x) is TracedList:
+        return list
     return x.dtype.type if isinstance(x, Scalar) else x.python_type if type(x) is Number else type(x)
 
 
@@ -131,6 +135,9 @@ def select(condition: Any, one: Any, other: Any) -> Any:
 
 def _define_extremum(plain: Callable, is_better: Callable) -> Callable:
     def choose(*values, **options):
+        if len(values) == 1 and type(values[0]) is TracedList and not options:
+            reduce = np.min if plain is builtins.min else np.max
+            return _reduce_list(values[0], reduce, plain.__name__)
         items = values
         if len(values) == 1:
             items = tuple(values[0]) if isinstance(values[0], (list, tuple, NDArray)) else values[0]
@@ -166,7 +173,20 @@ def _as_truth(x: Any) -> Any:
     return x
 
 
+def _reduce_list(values: TracedList, reduce: Callable, text: str) -> Any:
+    """What NumPy's reduction gives, of the type of an element; without elements, Python's own answer."""
+    array = values.to_array()
+    fail(bool_of(values.shape[0] == 0), ValueError(f"{text} of an empty list"))
+    fail(bool_of(np.isnan(array).any()), ValueError(f"{text} of NaN"))
+    if array.dtype.kind not in "if":
+        raise not_traceable(f"{text}() of a list of traced length of {array.dtype.name}")
+    found = reduce(array)
+    return to_python(found) if type(values.template.leaves[0]) in (Number, int, float) else found
+
+
 def _sum(iterable: Any, /, start: Any = 0) -> Any:
+    if type(iterable) is TracedList:
+        return start + _reduce_list(iterable, np.sum, "sum")
     if (
         isinstance(iterable, NDArray)
         and not iterable.is_partial
@@ -267,6 +287,31 @@ def _define_special(name: str) -> Callable:
     return compute
 
 
+#: Elements up to which a list is sorted.
+_MAX_SORTED = 256
+
+
+def _sorted(iterable, /, *, key=None, reverse=False):
+    """`sorted`, of numbers of one type: what it does with NaN depends on where they stand."""
+    is_array = isinstance(iterable, NDArray)
+    items = iterable if is_array else list(iterable)
+    if not is_array and not any(map(_is_handle, items)):
+        return sorted(items, key=key, reverse=reverse)
+    if key is not None or _is_handle(reverse):
+        raise needs_value(iterable if is_array else next(filter(_is_handle, items)), "sorted()")
+    kinds = {"NumPy"} if is_array else {type_of(item) for item in items}
+    array = iterable if is_array else as_operand(items)
+    if array.ndim != 1 or len(kinds) > 1 or array.is_partial or not 0 < array.size <= _MAX_SORTED:
+        raise not_traceable("sorted() of traced values of several types, or of many")
+    if array.dtype.kind not in "biuf":
+        raise TypeError("'<' not supported between instances of 'complex' and 'complex'")
+    fail(bool_of(np.isnan(array).any()), ValueError("sorted() of NaN"))
+    found = np.sort(array)
+    found = list(found[::-1] if reverse else found)
+    is_python = next(iter(kinds)) in (bool, int, float)
+    return [item.item() for item in found] if is_python else found
+
+
 def _isclose(a, b, *, rel_tol=1e-9, abs_tol=0.0):
     """`math.isclose`."""
     if not any(map(_is_handle, (a, b, rel_tol, abs_tol))):
@@ -349,7 +394,7 @@ REDIRECTS: dict[Any, Callable] = {
     max: _define_extremum(builtins.max, lambda x, best: x > best), sum: _sum,
     any: _define_quantifier(builtins.any, _or), all: _define_quantifier(builtins.all, _and),
     np.errstate: _define_error_state(np.errstate), np.seterr: _define_error_state(np.seterr),
-    **{function: _refuse(function) for function in (sorted, str, repr, format, hash)},
+    hash: _refuse(hash), sorted: _sorted,
     **{getattr(math, name): _define_math(name) for name in _MATH if hasattr(math, name)}, math.log: _log,
     **{getattr(math, name): _define_special(name) for name in _SPECIAL}, math.isclose: _isclose,
     **{getattr(math, name): _define_rounding(name) for name in ("floor", "ceil", "trunc")},

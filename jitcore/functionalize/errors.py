@@ -7,6 +7,7 @@ what to write instead (`remedies`).
 from __future__ import annotations
 
 import ast
+import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from types import FrameType
@@ -18,6 +19,7 @@ from jitcore.core.source import SourceInfo
 from jitcore.errors import NotTraceable
 from jitcore.functionalize.remedies import find_remedy
 from jitcore.rewriter.handles import Handle
+from jitcore.rewriter.texts import Text
 
 __all__ = ["NeedsValue", "NotTraceable", "describe_reason", "needs_value", "not_traceable"]
 
@@ -48,8 +50,25 @@ def describe_reason(reason: str, where: list[str], remedy: str = "", variables: 
     """where: lines of `source.format_snippet`; variables: a sentence about them."""
     found = find_remedy(reason)
     why = "" if remedy else found.why
-    return errors.build_error(NotTraceable, reason, detail=f"{variables} {why}".strip(), where=where,
-                              fix=f"{remedy or found.fix}.")  # fmt: skip
+    return errors.build_error(
+        NotTraceable,
+        as_sentence(reason),
+        detail=f"{variables} {why}".strip(),
+        where=where,
+        fix=f"{remedy or found.fix}.",
+    )
+
+
+_VERB = re.compile(r"\b(is|are|was|has|have|had|may|needs?|depends|cannot|does|computes|loses?|met|writes)\b")
+_CLAUSE = re.compile(r"\b(that|whose|which|where)\b(?!=)")
+
+
+def as_sentence(reason: str) -> str:
+    """A reason with a verb: many say only what is met. Each relative clause has one of its own."""
+    if reason.startswith("whether ") and " depends on " not in reason:
+        return f"it is not known while tracing {reason}"
+    is_sentence = len(_VERB.findall(reason)) > len(_CLAUSE.findall(reason))
+    return reason if is_sentence else f"{reason} cannot be traced"
 
 
 # -- the variables of a line ---------------------------------------------------------------------------------
@@ -67,6 +86,8 @@ def name_variables(frame: FrameType) -> str:
 def describe_handle(handle: Handle) -> str:
     """A traced object in few words."""
     leaf_type = getattr(handle, "leaf_type", None)
+    if type(handle) is Text:
+        return "text"
     if leaf_type is None:
         return "array of a shape that depends on values"
     text, aval = repr(leaf_type.kind), leaf_type.aval

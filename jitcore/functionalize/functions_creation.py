@@ -14,6 +14,7 @@ import numpy as np
 from jitcore import lax
 from jitcore.functionalize.calls import as_shape, dtype_of, to_common
 from jitcore.functionalize.errors import not_traceable
+from jitcore.functionalize.layouts import Order, find_own_order, name_order
 from jitcore.functionalize.ndarray import NDArray, new_array, wrap_result
 from jitcore.functionalize.numbers import Number
 from jitcore.functionalize.promotion import as_operand, cast_raw, check_dtype, is_python_number, to_raw
@@ -22,24 +23,31 @@ from jitcore.functionalize.tables import creates, implements
 from jitcore.rewriter.handles import Handle
 
 
-def _filled(shape: Any, value: Any, dtype: Any) -> NDArray:
-    dtype = check_dtype(dtype)
-    raw = lax.broadcast_in_dim(to_raw(value, dtype), as_shape(shape), ())
-    return new_array(raw)
+def _filled(shape: Any, value: Any, dtype: Any, order: str | None = "C", like: Any = None) -> NDArray:
+    raw = lax.broadcast_in_dim(to_raw(value, check_dtype(dtype)), as_shape(shape), ())
+    return new_array(raw, _find_order(raw.ndim, order, like))
+
+
+def _find_order(ndim: int, order: str | None, like: Any = None) -> Order | None:
+    """The order of the axes of a new array. like: an operand that it is made like."""
+    if isinstance(like, NDArray) and not like.is_partial:
+        return find_own_order(like, order, ndim)
+    return name_order(order, ndim)
 
 
 # -- contents of one value ----------------------------------------------------------------------------------
 def _define_filled(function, like, value) -> None:
     def make(shape, dtype=float, order="C", *, device=None, like=None):
-        return _filled(shape, value, float if dtype is None else dtype)
+        return _filled(shape, value, float if dtype is None else dtype, order)
 
     def make_like(prototype, dtype=None, order="K", subok=True, shape=None, *, device=None):
         prototype = as_operand(prototype)
-        return _filled(prototype.shape if shape is None else shape, value, dtype or dtype_of(prototype))
+        shape = prototype.shape if shape is None else shape
+        return _filled(shape, value, dtype or dtype_of(prototype), order, prototype)
 
     creates(function)(make)
-    creates(like)(make_like)
-    implements(like)(make_like)
+    creates(like, knows_order=True)(make_like)
+    implements(like, knows_order=True)(make_like)
 
 
 _define_filled(np.zeros, np.zeros_like, 0)
@@ -51,47 +59,48 @@ _define_filled(np.empty, np.empty_like, 0)
 def ndarray(shape, dtype=float, buffer=None, offset=0, strides=None, order=None):
     if buffer is not None or offset or strides is not None:
         raise not_traceable("np.ndarray() over a buffer")
-    return _filled(shape, 0, dtype)
+    return _filled(shape, 0, dtype, order)
 
 
 @creates(np.full)
 def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
-    return _fill(as_shape(shape), fill_value, dtype or dtype_of(fill_value))
+    return _fill(as_shape(shape), fill_value, dtype or dtype_of(fill_value), order)
 
 
-@creates(np.full_like)
-@implements(np.full_like)
+@creates(np.full_like, knows_order=True)
+@implements(np.full_like, knows_order=True)
 def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None):
     a = as_operand(a)
-    return _fill(a.shape if shape is None else as_shape(shape), fill_value, dtype or dtype_of(a))
+    return _fill(a.shape if shape is None else as_shape(shape), fill_value, dtype or dtype_of(a), order, a)
 
 
-def _fill(shape: tuple, fill_value, dtype) -> NDArray:
+def _fill(shape: tuple, fill_value, dtype, order: str | None, like: Any = None) -> NDArray:
     raw = to_raw(as_operand(fill_value), check_dtype(dtype))
     extra = len(shape) - len(raw.shape)
     if extra < 0 or any(own not in (1, extent) for own, extent in zip(raw.shape, shape[extra:])):
         raise ValueError(f"could not broadcast input array from shape {tuple(raw.shape)} into shape {shape}")
     import jitcore.numpy as jnp
 
-    return new_array(jnp.broadcast_to(raw, shape))
+    return new_array(jnp.broadcast_to(raw, shape), _find_order(len(shape), order, like))
 
 
 # -- from values --------------------------------------------------------------------------------------------
-@creates(np.array)
+@creates(np.array, knows_order=True)
 def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndmax=0, like=None):  # noqa: A002
     if copy is not True and isinstance(object, NDArray) and dtype in (None, object.dtype) and (
             object.ndim >= ndmin):  # fmt: skip
         return object
-    found = _read(object, dtype)
+    found = _read(object, dtype, order)
     return found if len(found.shape) >= ndmin else found[(None,) * (ndmin - len(found.shape))]
 
 
-def _read(value: Any, dtype: Any) -> NDArray:
+def _read(value: Any, dtype: Any, order: str | None) -> NDArray:
     """A new array with the contents of something array-like."""
     if isinstance(value, (list, tuple)) and not _has_handle(value):
         value = np.array(value, dtype)
     value = stack_sequence(value) if isinstance(value, (list, tuple)) else as_operand(value)
-    return new_array(to_raw(value, None if dtype is None else check_dtype(dtype)))
+    raw = to_raw(value, None if dtype is None else check_dtype(dtype))
+    return new_array(raw, _find_order(raw.ndim, order, value))
 
 
 def _has_handle(value: Any) -> bool:
@@ -103,17 +112,17 @@ def _has_handle(value: Any) -> bool:
 def _define_as_array(function, fixed_order: str | None = None) -> None:
     def convert(a, dtype=None, order=None, **options):
         if not isinstance(a, NDArray) or dtype not in (None, a.dtype):
-            return _read(a, dtype)
+            return _read(a, dtype, fixed_order or order or "K")
         return _with_order(a, fixed_order or order)
 
-    creates(function)(convert)
+    creates(function, knows_order=True)(convert)
 
 
 def _with_order(a: NDArray, order: str | None) -> NDArray:
     """The array itself where it lies in that order, else a copy."""
     if order not in ("C", "F") or (a if order == "C" else a.transpose()).is_contiguous:
         return a
-    found = new_array(a.read(), is_c_order=order == "C")
+    found = new_array(a.read(), name_order(order, a.ndim))
     if not a.storage.is_c_order:  # a copy or not: nobody may write to either
         a.mark_shared()
         found.mark_shared()
@@ -139,10 +148,10 @@ def asarray_chkfinite(a, dtype=None, order=None):
     return found
 
 
-@creates(np.copy)
-@implements(np.copy)
+@creates(np.copy, knows_order=True)
+@implements(np.copy, knows_order=True)
 def copy(a, order="K", subok=False):
-    return _read(a, None)
+    return _read(a, None, order)
 
 
 @creates(np.fromiter)

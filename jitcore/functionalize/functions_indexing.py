@@ -53,7 +53,7 @@ def unravel_index(indices, shape, order="C"):
         rest = jnp.floor_divide(rest, max(extent, 1))
     found += [rest] * bool(extents)
     # NumPy's are columns of one array.
-    parts = [wrap_result(part, is_c_order=len(extents) < 2 or part.ndim < 1) for part in found]
+    parts = [wrap_result(part, order=() if len(extents) < 2 or part.ndim < 1 else None) for part in found]
     return tuple(_in_order(parts[::-1], order))
 
 

@@ -11,6 +11,7 @@ from numpy.lib.array_utils import normalize_axis_index
 import jitcore.numpy as jnp
 from jitcore.functionalize.calls import dtype_of, finish, given, is_given, to_common, unpack
 from jitcore.functionalize.errors import not_traceable
+from jitcore.functionalize.functions_shaping import as_array
 from jitcore.functionalize.ndarray import NDArray, new_array, wrap_result
 from jitcore.functionalize.promotion import as_operand, cast_raw, result_dtype, shape_of, to_raw
 from jitcore.functionalize.sequences import has_handle
@@ -212,7 +213,16 @@ def vander(x, N=None, increasing=False):  # noqa: N803  NumPy's name
 
 @implements(np.trim_zeros)
 def trim_zeros(filt, trim="fb", axis=None):
-    raise not_traceable("np.trim_zeros(): the length of its result depends on values")
+    """A slice between traced bounds."""
+    array = as_array(filt)
+    ends = trim.lower()
+    if isinstance(filt, (list, tuple)) or array.ndim != 1 or axis is not None or not array.size:
+        raise not_traceable("np.trim_zeros of such an array")
+    is_kept = array != 0
+    is_any = is_kept.any()
+    first = (np.argmax(is_kept) + array.size * ~is_any).item() if "f" in ends else None
+    last = ((array.size - np.argmax(is_kept[::-1])) * is_any).item() if "b" in ends else None
+    return array[first:last]
 
 
 @implements(np.copyto)

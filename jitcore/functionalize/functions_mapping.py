@@ -12,7 +12,8 @@ from jitcore.functionalize.arithmetic import fail
 from jitcore.functionalize.calls import dtype_of
 from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.functions_shaping import as_array
-from jitcore.functionalize.ndarray import NDArray
+from jitcore.functionalize.layouts import find_joint_order
+from jitcore.functionalize.ndarray import NDArray, new_array
 from jitcore.functionalize.promotion import as_operand
 from jitcore.functionalize.sequences import has_handle
 from jitcore.functionalize.tables import CREATION, creates, implements
@@ -40,7 +41,8 @@ class Vectorized:
     def __call__(self, *args: Any) -> Any:
         from jitcore.rewriter.functions import resolve
 
-        arrays = np.broadcast_arrays(*map(as_array, args))
+        given = list(map(as_array, args))
+        arrays = np.broadcast_arrays(*given)
         if any(array.is_partial for array in arrays):
             raise not_traceable("np.vectorize on arrays of traced extents")
         function, shape = resolve(self.function), arrays[0].shape
@@ -50,7 +52,8 @@ class Vectorized:
         outs = [CREATION[np.zeros](columns[0].size, kind) for kind in kinds]
         if columns[0].size:
             resolve(_fill, is_asked_for=True)(function, columns, outs, columns[0].size)
-        results = tuple(out.reshape(shape) for out in outs)
+        order = find_joint_order(given)
+        results = tuple(new_array(out.reshape(shape).read(), order) for out in outs)
         return results if is_tuple else results[0]
 
     def _find_kinds(self, function: Callable, columns: list[NDArray]) -> list[np.dtype]:
@@ -113,3 +116,89 @@ def polymul(a1, a2):
             is_zero = array[0] == 0
             fail(is_zero.item(), ValueError("a leading coefficient that is zero"))
     return np.convolve(one, other)
+
+
+# -- roots and polynomials as objects -----------------------------------------------------------------------
+def _read_coefficients(p: Any) -> NDArray:
+    array = np.atleast_1d(as_array(p))
+    if array.ndim != 1 or array.is_partial or not array.size:
+        raise not_traceable("np.poly1d of such coefficients")
+    return array
+
+
+@implements(np.roots)
+def roots(p):
+    """NumPy drops zeros at both ends, and gives complex roots where one is: such calls are Python's."""
+    array = _read_coefficients(p)
+    array = array if dtype_of(array).kind in "fc" else array.astype(float)
+    for end in (array[0], array[-1]):
+        fail((end == 0).item(), ValueError("a coefficient at the end that is zero"))
+    count = array.size - 1
+    if not count:
+        return CREATION[np.zeros](0, dtype_of(array))
+    companion = CREATION[np.zeros]((count, count), dtype_of(array))
+    companion[0] = -array[1:] / array[0]
+    companion[np.arange(1, count), np.arange(count - 1)] = 1
+    return np.linalg.eigvals(companion)
+
+
+class Polynomial:
+    """`np.poly1d` of traced coefficients; a leading one that is zero leaves the call to Python."""
+
+    def __init__(self, coefficients: Any):
+        self.c = _read_coefficients(coefficients)
+        if self.c.size > 1:
+            fail((self.c[0] == 0).item(), ValueError("a leading coefficient that is zero"))
+
+    c: NDArray
+    coeffs = coef = coefficients = property(lambda self: self.c)
+    order = o = property(lambda self: self.c.size - 1)
+    roots = r = property(lambda self: np.roots(self.c))
+
+    def __call__(self, x: Any) -> Any:
+        if isinstance(x, (Polynomial, np.poly1d)):
+            raise not_traceable("np.poly1d of a polynomial")
+        return np.polyval(self.c, x)
+
+    def __len__(self) -> int:
+        return self.order
+
+    def __getitem__(self, power: int) -> Any:
+        is_known = isinstance(power, (int, np.integer)) and 0 <= power <= self.order
+        return self.c[self.order - power] if is_known else dtype_of(self.c).type(0)
+
+    def deriv(self, m: int = 1) -> Polynomial:
+        return Polynomial(np.polyder(self.c, m))
+
+    def integ(self, m: int = 1, k: Any = 0) -> Polynomial:
+        return Polynomial(np.polyint(self.c, m, k))
+
+    def __neg__(self) -> Polynomial:
+        return Polynomial(-self.c)
+
+    def __add__(self, other: Any) -> Polynomial:
+        return Polynomial(np.polyadd(self.c, _coefficients_of(other)))
+
+    def __sub__(self, other: Any) -> Polynomial:
+        return Polynomial(np.polysub(self.c, _coefficients_of(other)))
+
+    def __rsub__(self, other: Any) -> Polynomial:
+        return Polynomial(np.polysub(_coefficients_of(other), self.c))
+
+    def __mul__(self, other: Any) -> Polynomial:
+        return Polynomial(np.polymul(self.c, _coefficients_of(other)))
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+def _coefficients_of(x: Any) -> Any:
+    return x.c if isinstance(x, (Polynomial, np.poly1d)) else np.atleast_1d(as_array(x))
+
+
+@creates(np.poly1d)
+def poly1d(c_or_r, r=False, variable=None):
+    if isinstance(c_or_r, Polynomial):
+        return c_or_r
+    if not isinstance(c_or_r, Handle) and not has_handle(c_or_r):
+        return np.poly1d(c_or_r, r, variable)
+    return Polynomial(np.poly(c_or_r) if r else c_or_r)

@@ -13,13 +13,15 @@ from numpy.lib.array_utils import normalize_axis_tuple
 import jitcore.numpy as jnp
 from jitcore import dtypes, lax
 from jitcore.array import Array
+from jitcore.functionalize.arithmetic import fail
 from jitcore.functionalize.calls import as_shape
 from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.functions_shaping import as_array
 from jitcore.functionalize.ndarray import NDArray
+from jitcore.functionalize.numbers import Number
 from jitcore.functionalize.promotion import check_dtype
 from jitcore.functionalize.tables import creates, implements
-from jitcore.functionalize.views import Step, c_strides, find_strides
+from jitcore.functionalize.views import Step, c_strides
 
 
 # -- bytes as another dtype ---------------------------------------------------------------------------------
@@ -60,6 +62,9 @@ def _reinterpret(raw: Array, dtype: np.dtype) -> Array:
         return raw
     part = np.empty(0, dtype).real.dtype
     bits = _resize_bits(_to_bits(raw), part.itemsize)
+    if dtype.kind == "b":
+        fail(Number(bool, jnp.any(bits > 1)), ValueError("a byte of a bool that is neither 0 nor 1"))
+        return lax.ne(bits, bits.dtype.type(0))
     found = bits if bits.dtype == part else lax.bitcast_convert_type(bits, part)
     if dtype.kind != "c":
         return found
@@ -114,8 +119,6 @@ def view(self: NDArray, dtype: Any = None, type: Any = None) -> NDArray:  # noqa
     before, dtype = self.dtype, check_dtype(dtype)
     if dtype == before:
         return self.add_view()
-    if dtype.kind == "b":
-        raise not_traceable("bytes as bools, which have other values than 0 and 1")
     if before.itemsize != dtype.itemsize:
         _check_last_axis(self, before.itemsize, dtype.itemsize)
     return self.add_view(Bits(self.shape, before, dtype))
@@ -125,7 +128,7 @@ def _check_last_axis(array: NDArray, own: int, new: int) -> None:
     """Raises: ValueError where an array cannot be seen with elements of another size."""
     if not array.ndim:
         raise ValueError("Changing the dtype of a 0d array is only supported if the itemsize is unchanged")
-    strides = find_strides(array.storage.shape, array.steps) if array.storage.is_c_order else None
+    strides = array.find_strides()
     if strides is None:
         raise not_traceable("a view of another item size, of an array whose layout is not known")
     if array.shape[-1] != 1 and strides[-1] != 1 and array.size:
@@ -213,7 +216,7 @@ class Flags:
 
     def _lies_in(self, wanted: tuple) -> bool:
         array = self._array
-        strides = find_strides(array.storage.shape, array.steps) if array.storage.is_c_order else None
+        strides = array.find_strides()
         if strides is None:
             raise not_traceable("whether an array is contiguous whose layout is not known")
         axes = zip(strides, wanted, array.shape)

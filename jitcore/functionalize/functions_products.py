@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import jitcore.numpy as jnp
-from jitcore import dtypes
+from jitcore import dtypes, lax
 from jitcore.functionalize.arithmetic import fail
 from jitcore.functionalize.calls import finish, given, is_given, to_common, to_inexact
 from jitcore.functionalize.errors import not_traceable
@@ -213,13 +213,16 @@ def eigvalsh(a, UPLO="L"):  # noqa: N803  NumPy's name
 
 
 def _define_general(function: Callable, compute: Callable) -> None:
-    """Of a real matrix the results are real where all eigenvalues are."""
+    """Of a real matrix the results are real where all eigenvalues are: other calls are Python's."""
 
     def decompose(a):
         raw = _square(a)
-        if raw.dtype.kind != "c":
-            raise not_traceable(f"np.linalg.{function.__name__}(): the dtype of its result depends on values")
         found = compute(raw)
+        if raw.dtype.kind != "c":
+            values = found[0] if isinstance(found, tuple) else found
+            error = ValueError("complex eigenvalues of a real matrix")
+            fail(Number(bool, jnp.any(lax.imag(values) != 0)), error)
+            found = tuple(map(lax.real, found)) if isinstance(found, tuple) else lax.real(found)
         if not isinstance(found, tuple):
             return wrap_result(found)
         return type(function(np.eye(2)))(*map(wrap_result, found))

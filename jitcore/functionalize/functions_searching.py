@@ -22,6 +22,7 @@ from jitcore.functionalize.calls import (
 from jitcore.functionalize.dispatch import run_source
 from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.functions_shaping import as_array
+from jitcore.functionalize.layouts import find_joint_order, find_own_order
 from jitcore.functionalize.ndarray import NDArray, new_array, wrap_result
 from jitcore.functionalize.numbers import Number
 from jitcore.functionalize.promotion import as_operand, cast_raw, result_dtype, to_raw
@@ -31,12 +32,14 @@ from jitcore.rewriter.handles import Handle
 
 
 # -- selecting ----------------------------------------------------------------------------------------------
-@implements(np.where)
+@implements(np.where, knows_order=True)
 def where(condition, x=None, y=None, /):
     if x is None and y is None:
         return np.nonzero(as_array(condition))
-    mask = to_raw(as_operand(condition), dtypes.bool_)
-    return new_array(jnp.where(mask, *to_common(x, y, is_strong=False)))
+    operands = [as_operand(value) for value in (condition, x, y)]
+    mask = to_raw(operands[0], dtypes.bool_)
+    order = find_joint_order([value for value in operands if isinstance(value, NDArray)])
+    return new_array(jnp.where(mask, *to_common(*operands[1:], is_strong=False)), order)
 
 
 @implements(np.select)
@@ -164,10 +167,12 @@ def _check_order(order: Any) -> None:
         raise ValueError("Cannot specify order when the array has no fields.")
 
 
-@implements(np.sort)
+@implements(np.sort, knows_order=True)
 def sort(a, axis=-1, kind=None, order=None, *, stable=None):
     _check_order(order)
-    return new_array(jnp.sort(to_raw(as_operand(a)), axis=axis, stable=True))
+    a = as_operand(a)
+    axes = find_own_order(a) if isinstance(a, NDArray) and axis is not None else ()
+    return new_array(jnp.sort(to_raw(a), axis=axis, stable=True), axes)
 
 
 @implements(np.sort_complex)
@@ -236,38 +241,6 @@ def searchsorted(a, v, side="left", sorter=None):
     if sorter is not None:
         one = jnp.take(one, to_raw(as_operand(sorter)))
     return wrap_result(cast_raw(jnp.searchsorted(one, other, side=side), dtypes.int64))
-
-
-# -- counting -----------------------------------------------------------------------------------------------
-@implements(np.digitize)
-def digitize(x, bins, right=False):
-    values, edges = to_common(x, bins)
-    return wrap_result(cast_raw(jnp.digitize(values, edges, right=right), dtypes.int64))
-
-
-@implements(np.histogram)
-def histogram(a, bins=10, range=None, density=None, weights=None):  # noqa: A002
-    if isinstance(bins, str) or isinstance(bins, Handle) and not isinstance(bins, NDArray):
-        raise not_traceable("np.histogram() whose number of bins depends on values")
-    own = dtype_of(a)
-    values = to_raw(as_operand(a), own if own.kind == "f" else dtypes.float64).reshape(-1)
-    edges_dtype = np.result_type(own, np.float32 if own.kind == "f" else np.float64)
-    known_edges = None if isinstance(bins, (int, np.integer)) else to_raw(as_operand(bins))
-    found_weights = None if weights is None else to_raw(as_operand(weights)).reshape(-1)
-    if range is None and known_edges is None and values.size:
-        low, high = jnp.min(values), jnp.max(values)
-        fail(Number(bool, ~(jnp.isfinite(low) & jnp.isfinite(high))),
-             ValueError("autodetected range of [nan, nan] is not finite"))  # fmt: skip
-    counts, edges = jnp.histogram(values, bins if known_edges is None else known_edges, range,
-                                  weights=found_weights, density=density)  # fmt: skip
-    counts_dtype = dtypes.float64 if density else dtypes.int64 if weights is None else found_weights.dtype
-    return new_array(cast_raw(counts, counts_dtype)), (
-        new_array(cast_raw(edges, edges_dtype)) if known_edges is None else as_array(bins))  # fmt: skip
-
-
-@implements(np.histogram_bin_edges)
-def histogram_bin_edges(a, bins=10, range=None, weights=None):  # noqa: A002
-    return histogram(a, bins, range)[1]
 
 
 # -- lengths that depend on values --------------------------------------------------------------------------

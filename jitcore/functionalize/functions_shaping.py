@@ -302,7 +302,7 @@ def unstack(x, /, *, axis=0):
 
 @implements(method="conjugate")
 def conjugate(self):
-    return np.conjugate(self)
+    return np.conjugate(self) if self.dtype.kind == "c" else self  # NumPy gives the array itself
 
 
 implements(method="conj")(conjugate)

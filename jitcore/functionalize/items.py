@@ -18,11 +18,13 @@ from jitcore.core.trace import context
 from jitcore.functionalize import tables
 from jitcore.functionalize.arithmetic import fail
 from jitcore.functionalize.errors import not_traceable
+from jitcore.functionalize.layouts import C_ORDER, find_item_order
 from jitcore.functionalize.mixed import Mixed, distribute
 from jitcore.functionalize.ndarray import NDArray, drop_leading_ones, new_array, to_item
 from jitcore.functionalize.numbers import Number, as_int, form_of, interval_of, is_at_most, make_int
 from jitcore.functionalize.promotion import adopt_array, as_operand, to_raw
 from jitcore.functionalize.scalars import Scalar
+from jitcore.functionalize.sequences import has_handle
 from jitcore.functionalize.views import Axis, Window, broadcast_raw
 from jitcore.functionalize.visibility import is_current
 from jitcore.numpy.index_plan import Entry, plan_index
@@ -52,6 +54,7 @@ class TracedExtent(Exception):
 # -- reading and writing ------------------------------------------------------------------------------------
 def get_item(array: NDArray, index: Any) -> Any:
     """Raises: IndexError as NumPy; NotTraceable for combinations that are not supported."""
+    index = _read_lists(index)
     try:
         items = parse_index(array.shape, index)
     except TracedExtent:
@@ -63,12 +66,35 @@ def get_item(array: NDArray, index: Any) -> Any:
         is_element = all(item.kind == "int" for item in items) and not _has_ellipsis(index)
         return Scalar(view.read()) if is_element else view
     target, entries = _plan(array, items)
-    return new_array(gather_plan(target.read(), plan_index(target.shape, entries)))
+    found = gather_plan(target.read(), plan_index(target.shape, entries))
+    is_plain = found.ndim < 2 or 0 in found.shape
+    return new_array(found, C_ORDER if is_plain else find_item_order(array, list(map(_outline, items))))
+
+
+def _read_lists(index: Any) -> Any:
+    """An index with arrays in place of lists of traced length."""
+    if type(index) is tuple:
+        return tuple(map(_read_lists, index))
+    return index.to_array(is_index=True) if hasattr(type(index), "to_array") else index
+
+
+def _outline(item: Item) -> Any:
+    """What stands for an item where only the layout of the result is asked for."""
+    if item.kind == "slice":
+        return slice(0, item.value.size)
+    if item.kind == "int":
+        return 0
+    return {"new": None, "gap": Ellipsis}.get(item.kind, tuple(getattr(item.value, "shape", ())))
 
 
 def set_item(array: NDArray, index: Any, value: Any) -> None:
     """Raises: IndexError, ValueError as NumPy; NotTraceable for combinations that are not supported."""
-    value = as_operand(value)
+    if isinstance(value, (list, tuple, range)) and array.dtype.kind in "iu":  # one that does not fit raises
+        if not has_handle(value):
+            value = np.array(value, array.dtype)
+        else:
+            value = [Scalar(to_item(x, array.dtype)) if isinstance(x, Number) else x for x in value]
+    value, index = as_operand(value), _read_lists(index)
     if type(value) is Mixed:
         value = distribute(lambda number: Scalar(to_item(number, array.dtype)), value)
     try:
@@ -80,6 +106,9 @@ def set_item(array: NDArray, index: Any, value: Any) -> None:
     if any(item.kind == "mask" for item in items):
         return _set_masked(array, items, value)
     if not any(item.kind == "array" for item in items):
+        is_element = all(item.kind == "int" for item in items) and not _has_ellipsis(index)
+        if is_element and isinstance(value, NDArray) and value.ndim and value.size == 1:
+            np.zeros(1, array.dtype)[0] = np.zeros(value.shape, value.dtype)  # raises, as NumPy does by now
         return _view(array, items).assign(value)
     target, entries = _plan(array, items)
     plan = plan_index(target.shape, entries)
@@ -157,7 +186,7 @@ def _normalize(value: Any) -> Any:
         return value
     if type(value) is Mixed:
         return value.as_index()
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, range)):
         value = as_operand(list(value)) if _has_handles(value) else np.asarray(value)
     elif isinstance(value, np.ndarray) and value.shape:
         value = adopt_array(value)

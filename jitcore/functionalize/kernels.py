@@ -91,12 +91,25 @@ def fmod(x, y):
 
 
 def reciprocal(x):
-    if _kind(x) in "fc":
+    if _kind(x) == "f":
         return _bind(lax.div, x.dtype.type(1), x)
+    if _kind(x) == "c":
+        return _complex_reciprocal(x)
     found = _divide_integers(lambda one, x: _bind(lax.div, one, x))(x.dtype.type(1), x)
     with np.errstate(all="ignore"):
         of_zero = np.reciprocal(x.dtype.type(0))
     return apply_select(_is(lax.eq, x, _zero(x)), of_zero, found) if of_zero else found
+
+
+def _complex_reciprocal(x):
+    """As NumPy's loop has it: divided by the larger part first; NaN for zero."""
+    re, im = lax.real(x), lax.imag(x)
+    is_flat = lax.le(lax.abs(im), lax.abs(re))
+    small, large = lax.select(is_flat, im, re), lax.select(is_flat, re, im)
+    one, ratio = large.dtype.type(1), lax.div(small, large)
+    scale = lax.add(large, lax.mul(small, ratio))
+    whole, part = lax.div(one, scale), lax.div(ratio, scale)
+    return lax.complex(lax.select(is_flat, whole, part), lax.neg(lax.select(is_flat, part, whole)))
 
 
 # -- powers -------------------------------------------------------------------------------------------------
@@ -164,7 +177,8 @@ def sign(x):
     size = jnp.absolute(x)
     is_zero = _is(lax.eq, size, _zero(size))
     safe = apply_select(is_zero, size.dtype.type(1), size)
-    return apply_select(is_zero, x, _bind(lax.div, x, lax.convert_element_type(safe, x.dtype)))
+    parts = [_bind(lax.div, part, safe) for part in (lax.real(x), lax.imag(x))]
+    return apply_select(is_zero, x.dtype.type(0), lax.complex(*parts))
 
 
 def heaviside(x, y):

@@ -340,7 +340,8 @@ def select(predicate: Array, one: Any, other: Any) -> Any:
     if type(one) is type(other) is tuple and len(one) == len(other):
         return tuple([select(predicate, *pair) for pair in zip(one, other)])
     if type(one) is type(other) is NDArray and one.dtype == other.dtype and one.shape == other.shape:
-        return new_array(lax.select(lax.broadcast_in_dim(predicate, one.shape, ()), one.read(), other.read()))
+        chosen = lax.select(lax.broadcast_in_dim(predicate, one.shape, ()), one.read(), other.read())
+        return new_array(chosen, one.order if one.order == other.order else None)
     types = type_of(one), type_of(other)
     if types[0] is not None and types[0] == types[1]:
         if not isinstance(one, Handle) and not isinstance(other, Handle) and one == other:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,14 +21,20 @@ from jitcore.functionalize import sequences, tables
 from jitcore.functionalize.arithmetic import fail
 from jitcore.functionalize.conversions import REDIRECTS
 from jitcore.functionalize.equality import is_equal
+from jitcore.functionalize.errors import NeedsValue, not_traceable
 from jitcore.functionalize.kernels import KERNELS
+from jitcore.functionalize.lists import make_list
 from jitcore.functionalize.mixed import distributing, join_kinds
 from jitcore.functionalize.numbers import Number, bound_int, number_type
 from jitcore.functionalize.partial import extents
+from jitcore.functionalize.printed import express_handle
 from jitcore.functionalize.promotion import SUPPORTED, cast_raw, is_python_number, to_raw
 from jitcore.functionalize.scalars import SCALAR
+from jitcore.functionalize.scipy_table import find_scipy
+from jitcore.functionalize.stacks import Element
 from jitcore.functionalize.storage import Storage, StorageLocation
 from jitcore.rewriter.handles import Handle, LeafType, Mode, current
+from jitcore.rewriter.redirects import TEXT_REDIRECTS
 
 
 class NumpyMode(Mode):
@@ -37,7 +43,9 @@ class NumpyMode(Mode):
     Attributes:
         flag: a storage that holds whether anything has failed; failures: the errors, in the order of tracing.
         checked: positions that were found inside of their axes, with the trace of that (`items`).
-        guards: what has to hold for that which is computed now to count (`mixed`)."""
+        guards: what has to hold for that which is computed now to count (`mixed`).
+        elements: of the rows that loops gave, by id (`stacks`).
+        loops: that are being traced, the outer ones first."""
 
     unrolled = 1  # nests of short loops would multiply
 
@@ -47,6 +55,7 @@ class NumpyMode(Mode):
         self.failures: list[BaseException] = []
         self.checked: dict[tuple, list] = {}
         self.guards: list[Array] = []
+        self.elements: dict[int, Element] = {}
 
     @property
     def redirects(self) -> Mapping[Any, Callable]:
@@ -80,6 +89,18 @@ class NumpyMode(Mode):
             return cast_raw(leaf.read() if isinstance(leaf, Handle) else leaf, aval.dtype)
         return to_raw(leaf, aval.dtype)
 
+    def express(self, handle: Handle) -> tuple[list[Array], Any]:
+        found = express_handle(handle)
+        if found is None:
+            raise not_traceable(f"the text of a {type(handle).__name__} is made")
+        return found
+
+    def refuse(self, reason: str, value: Any = None) -> Exception:
+        return not_traceable(reason) if value is None else NeedsValue(str(not_traceable(reason)), value)
+
+    def find_failed(self) -> Array | None:
+        return self.flag.value if self.can_fail else None
+
     def is_equal(self, one: Any, other: Any) -> bool:
         if isinstance(one, Array) and isinstance(other, Array):
             return is_equal(one, other)
@@ -88,6 +109,14 @@ class NumpyMode(Mode):
 
     def find_joint(self, one: Any, other: Any) -> Callable[[Any], Any] | None:
         return join_kinds(one, other)
+
+    def take_element(self, stack: Array, index: int) -> Array:
+        found = lax.index_in_dim(stack, index, 0, keepdims=False)
+        self.elements[id(found)] = Element(found, stack, index)
+        return found
+
+    def make_list(self, items: Sequence, item: Any, capacity: int) -> Any:
+        return make_list(items, item, capacity)
 
     def bound_index(self, element: Any, low: Any, high: Any) -> Any:
         return bound_int(element, low, high)
@@ -110,13 +139,24 @@ class NumpyMode(Mode):
         return True
 
 
+class Redirects(dict):
+    """What is called instead of functions, by function; `get` knows those of SciPy too, which are looked up
+    by name."""
+
+    def get(self, callee: Any, default: Any = None) -> Any:
+        found = super().get(callee)
+        if found is None:
+            found = find_scipy(callee)
+        return default if found is None else found
+
+
 @functools.cache
 def find_redirects() -> Mapping[Any, Callable]:
     """What rewritten code calls instead of Python's and NumPy's functions."""
     tables.load()
     found = {function: sequences.define_form(function) for function in find_plain_functions()}
     found |= {**tables.CREATION, **REDIRECTS}
-    return {function: distributing(form) for function, form in found.items()}
+    return Redirects({function: distributing(form) for function, form in found.items()} | TEXT_REDIRECTS)
 
 
 def find_plain_functions() -> list[Callable]:

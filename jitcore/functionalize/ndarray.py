@@ -15,6 +15,7 @@ import numpy as np
 from jitcore import lax
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray
+from jitcore.core.trace import context
 from jitcore.functionalize import tables
 from jitcore.functionalize.contents import (
     check_axis,
@@ -24,6 +25,7 @@ from jitcore.functionalize.contents import (
     to_item,
 )
 from jitcore.functionalize.errors import needs_value, not_traceable
+from jitcore.functionalize.layouts import C_ORDER, ArrayKind, Order, find_dense_order, find_own_order
 from jitcore.functionalize.operators import ACCEPTED, OPERATORS, WithoutValue, install_operators
 from jitcore.functionalize.promotion import (
     as_operand,
@@ -40,7 +42,6 @@ from jitcore.functionalize.views import (
     Window,
     add_step,
     broadcast_raw,
-    c_strides,
     find_strides,
     is_same_view,
     read_steps,
@@ -49,37 +50,7 @@ from jitcore.functionalize.views import (
     write_steps,
 )
 from jitcore.functionalize.visibility import is_visible
-from jitcore.rewriter.handles import Alias, ConflictError, Handle, Kind, LeafType
-
-
-class ArrayKind(Kind):
-    """What a carried array is: its shape and dtype do not change."""
-
-    __slots__ = ()
-
-    def __eq__(self, other) -> bool:
-        return type(other) is ArrayKind
-
-    def __hash__(self) -> int:
-        return hash(ArrayKind)
-
-    def __repr__(self) -> str:
-        return "array"
-
-    def join(self, aval: ShapedArray, other: LeafType) -> LeafType:
-        if type(other.kind) is not ArrayKind:
-            raise ConflictError(f"an array {aval} and a {other.kind!r}")
-        if other.aval.shape != aval.shape:
-            raise ConflictError(f"shape {aval.shape} and {other.aval.shape}")
-        if other.aval != aval:
-            raise ConflictError(f"dtype {aval.dtype} and {other.aval.dtype}")
-        return LeafType(aval, self)
-
-    def wrap(self, raw: Array, aval: ShapedArray) -> NDArray:
-        return new_array(raw)
-
-
-ARRAY = ArrayKind()
+from jitcore.rewriter.handles import Alias, Handle, LeafType
 
 
 class NDArray(WithoutValue, Handle):
@@ -100,7 +71,7 @@ class NDArray(WithoutValue, Handle):
     # -- as a handle ----------------------------------------------------------------------------------------
     @property
     def leaf_type(self) -> LeafType:
-        return LeafType(ShapedArray(self._shape, self.dtype), ARRAY)
+        return LeafType(ShapedArray(self._shape, self.dtype), ArrayKind(self.order))
 
     def read(self) -> Array:
         """Its elements as they are now, C order."""
@@ -122,8 +93,10 @@ class NDArray(WithoutValue, Handle):
         if any(step.is_read_only for step in self.steps):
             raise ValueError("assignment destination is read-only")
         storage, store = self.storage, self._find_last_store()
-        # What is overwritten need not be stored, unless it was read together with what lies around it.
-        before = storage.value if store is None or storage.is_observed else store.before
+        # What is overwritten need not be stored, unless it was read together with what lies around it, or is
+        # there on other ways too: a way with a version of its own would copy the array.
+        is_needed = store is None or storage.is_observed or store.trace is not context.trace
+        before = storage.value if is_needed else store.before
         storage.write(write_steps(self.steps, before, value))
         storage.note_store(before, self.steps, value)
         self._memo = (storage.value, value)
@@ -249,7 +222,7 @@ class NDArray(WithoutValue, Handle):
 
     @property
     def strides(self) -> tuple:
-        strides = find_strides(self.storage.shape, self.steps) if self.storage.is_c_order else None
+        strides = self.find_strides()
         if strides is None:
             raise not_traceable("the strides of an array whose layout is not known")
         unit = self.itemsize
@@ -330,8 +303,10 @@ class NDArray(WithoutValue, Handle):
         return self._reshape((self.size,), not self.is_contiguous and self.storage.is_c_order)
 
     def flatten(self, order: str = "C") -> NDArray:
-        array = self.transpose() if order == "F" else self
-        return new_array(lax.reshape(array.read(), (self.size,)))
+        axes = find_own_order(self, order)
+        if axes is None:
+            raise not_traceable(f"flatten with order={order!r}, of an array whose layout is not known")
+        return new_array(lax.reshape((self.transpose(axes) if axes else self).read(), (self.size,)))
 
     def transpose(self, *axes) -> NDArray:
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
@@ -342,34 +317,42 @@ class NDArray(WithoutValue, Handle):
         window = whole_window(self._shape)
         return self.add_view(Window(self._shape, window.axes, order))
 
+    def find_strides(self) -> tuple | None:
+        """Its strides in elements; None where they are not known."""
+        return find_strides(self.storage.shape, self.steps) if self.storage.is_c_order else None
+
+    @property
+    def order(self) -> Order | None:
+        """The order of its axes in memory, if it fills that without gaps; None for others."""
+        if self.storage.is_c_order and not self.steps:
+            return C_ORDER
+        strides = self.find_strides()
+        return None if strides is None else find_dense_order(self._shape, strides)
+
     @property
     def is_contiguous(self) -> bool:
         """Whether it is known to lie in C order."""
-        if not self.storage.is_c_order:
-            return False
-        strides = find_strides(self.storage.shape, self.steps)
-        wanted = c_strides(self._shape)
-        return strides is not None and all(
-            own == want or n == 1 for own, want, n in zip(strides, wanted, self._shape))  # fmt: skip
+        return self.order == C_ORDER
 
     @property
     def is_in_order(self) -> bool:
         """Whether its axes are known to lie in memory in their order; then those of results do."""
         if self.ndim < 2:
             return True
-        strides = find_strides(self.storage.shape, self.steps) if self.storage.is_c_order else None
+        strides = self.find_strides()
         if strides is None:
             return False
         steps = [abs(stride) for stride, extent in zip(strides, self._shape) if extent > 1 and stride]
         return steps == sorted(steps, reverse=True)
 
     def copy(self, order: str = "C") -> NDArray:
-        return new_array(self.read(), is_c_order=order == "C" or self.is_in_order)
+        return new_array(self.read(), find_own_order(self, order))
 
-    __copy__ = copy
+    def __copy__(self) -> NDArray:
+        return self.copy("K")
 
     def __deepcopy__(self, memo) -> NDArray:
-        return self.copy()
+        return self.copy("K")
 
     def astype(self, dtype, order="K", casting="unsafe", subok=True, copy=True) -> NDArray:
         dtype = check_dtype(dtype)
@@ -377,7 +360,7 @@ class NDArray(WithoutValue, Handle):
             np.empty(0, self.dtype).astype(dtype, casting=casting)  # raises
         if not copy and dtype == self.dtype:
             return self
-        return new_array(to_item(self, dtype), is_c_order=self.is_in_order)
+        return new_array(to_item(self, dtype), find_own_order(self, order))
 
     # -- elements -------------------------------------------------------------------------------------------
     def fill(self, value) -> None:
@@ -477,16 +460,21 @@ for _name in OPERATORS:
 
 
 # -- making arrays ------------------------------------------------------------------------------------------
-def new_array(raw: Array, *, is_c_order: bool = True) -> NDArray:
-    """An array with memory of its own. is_c_order: whether NumPy's would be C-contiguous."""
-    return NDArray(Storage(check_aval(raw), is_c_order=is_c_order))
+def new_array(raw: Array, order: Order | None = C_ORDER) -> NDArray:
+    """An array with memory of its own, its axes in an order (`layouts`)."""
+    raw = check_aval(raw)
+    if not order:
+        return NDArray(Storage(raw, is_c_order=order is not None))
+    made = NDArray(Storage(lax.transpose(raw, order))).transpose(*map(int, np.argsort(order)))
+    made.storage.home = made.steps
+    return made
 
 
-def wrap_result(raw: Array, is_scalar: bool = True, *, is_c_order: bool = True) -> NDArray | Scalar:
+def wrap_result(raw: Array, is_scalar: bool = True, order: Order | None = C_ORDER) -> NDArray | Scalar:
     """A new array, or a NumPy scalar for a value without axes where NumPy gives one."""
     if is_scalar and not raw.shape:
         return Scalar(check_aval(raw))
-    return new_array(raw, is_c_order=is_c_order)
+    return new_array(raw, order)
 
 
 def unwrap_array(value: Any) -> Any:

@@ -68,6 +68,8 @@ def as_operand(x: Any) -> Any:
     """x, or an array for a sequence or an Array. Raises: NotTraceable for other objects."""
     if isinstance(x, np.ndarray):
         return adopt_array(x)
+    if hasattr(type(x), "to_array"):  # a list of traced length
+        return x.to_array()
     if isinstance(x, (Handle, np.generic, *_PYTHON)):
         return x
     if isinstance(x, (Array, list, tuple)):

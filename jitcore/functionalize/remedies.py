@@ -29,7 +29,7 @@ _ROWS = (
     Remedy(
         r"^print\(\)",
         _EFFECT,
-        "print what the function returns, behind the call, or use jitcore.debug.print",
+        "print to sys.stdout or sys.stderr, or behind the call what the function returns",
     ),
     Remedy(
         r"^(input|breakpoint|help)\(\)",
@@ -62,6 +62,11 @@ _ROWS = (
         r"a variable of module .* is set",
         _EFFECT,
         "return the value, and set the variable behind the call",
+    ),
+    Remedy(
+        r"^the attribute .* is changed",
+        _EFFECT,
+        "return the value, and set the attribute behind the call; attributes of objects may be set",
     ),
     # -- arguments and results -------------------------------------------------------------------------------
     Remedy(
@@ -103,11 +108,11 @@ _ROWS = (
         "check arguments before the call",
     ),
     Remedy(
-        r"a generator or coroutine",
+        r"is a generator or coroutine",
         "It runs piece by piece, and anything may happen in between.",
         "return a list or an array instead, or compile the functions that it calls",
     ),
-    Remedy(r"no Python code", "There is nothing to compile.", "call it in a compiled function of yours"),
+    Remedy(r"has no Python code", "There is nothing to compile.", "call it in a compiled function of yours"),
     # -- loops and choices -----------------------------------------------------------------------------------
     Remedy(
         r"more than \w+ operations",
@@ -125,9 +130,9 @@ _ROWS = (
         "give both the same type and shape: 0.0 for 0, x.astype(float), np.nan for None",
     ),
     Remedy(
-        r"^str\(x?\) needs the value",
-        "Texts are made by Python, before the number has a value.",
-        "make the text behind the call, of what the function returns",
+        r"of a text needs|^the text|^a number made of a text|^str\(\) of",
+        "A program makes texts of traced values when it runs, and can print and return them.",
+        "decide by the numbers, or do it behind the call, with a text that the function returns",
     ),
     Remedy(
         r"^hash\(x?\) needs the value",
@@ -187,6 +192,11 @@ _ROWS = (
         r"floating-point errors",
         "Programs compute inf and nan without a word.",
         "ask for it: if (x == 0).any(): raise ZeroDivisionError",
+    ),
+    Remedy(
+        r"list of traced length",
+        "How many elements it has is known when the program runs.",
+        "append numbers of one type, read elements by index, and make an array of it: np.array(values)",
     ),
     Remedy(
         r"^(round|pow)\(\)|\(\) of traced (values|numbers|bounds)|tolerance|several positions|over a buffer",

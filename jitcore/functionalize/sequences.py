@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from jitcore import lax
+from jitcore.array import Array
 from jitcore.functionalize.contents import to_item
 from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.ndarray import NDArray, new_array
 from jitcore.functionalize.operators import ACCEPTED
 from jitcore.functionalize.promotion import check_dtype, promotion_type, shape_of
+from jitcore.functionalize.stacks import Run, find_runs
 from jitcore.rewriter.handles import Handle
 
 
@@ -28,13 +30,20 @@ def stack_sequence(values: Any, dtype: Any = None) -> NDArray:
         kinds = [promotion_type(leaf) for leaf in leaves]
         dtype = np.result_type(*map(np.dtype, kinds)) if kinds else np.dtype(float)
     dtype = check_dtype(dtype)
-    raws = [to_item(leaf, dtype) for leaf in leaves]
-    if not raws:
+    if not leaves:
         return new_array(lax.full(shape, 0, dtype))
     if not shape:
-        return new_array(raws[0])
-    parts = lax.concatenate([lax.expand_dims(raw, (0,)) for raw in raws], 0)
-    return new_array(lax.reshape(parts, (*shape, *raws[0].shape)))
+        return new_array(to_item(leaves[0], dtype))
+    parts = [_read_run(leaves, run, dtype) for run in find_runs(leaves)]
+    return new_array(lax.reshape(lax.concatenate(parts, 0), (*shape, *parts[0].shape[1:])))
+
+
+def _read_run(leaves: list, run: Run, dtype: np.dtype) -> Array:
+    """Elements of a sequence as rows of an array."""
+    if run.stop - run.start == 1:
+        return lax.expand_dims(to_item(leaves[run.start], dtype), (0,))
+    rows = lax.slice_in_dim(run.stack, run.first, run.first + run.stop - run.start)
+    return to_item(new_array(rows), dtype)
 
 
 def _flatten_sequence(values: Any) -> tuple[list, tuple]:

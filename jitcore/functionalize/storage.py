@@ -6,6 +6,7 @@ traced decision roll back and merge, and loops carry, what they write.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -16,17 +17,19 @@ from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.views import is_same_view, read_steps, write_steps
 from jitcore.functionalize.visibility import is_visible
 from jitcore.rewriter.handles import Alias, Handle, LeafType, current
-from jitcore.rewriter.journal import Location, record
+from jitcore.rewriter.journal import Location, note_mark, record
 from jitcore.rewriter.values import Poison
 
 
 class Store(NamedTuple):
-    """A store into a part of a storage: what that held before and behind it, which part, what went there."""
+    """A store into a part of a storage: what that held before and behind it, which part, what went there, and
+    the trace that was current."""
 
     before: Array
     after: Array
     steps: tuple
     value: Array
+    trace: Trace
 
 
 class Storage:
@@ -39,18 +42,20 @@ class Storage:
         is_shared: whether it may share memory with another array; aliases: when, and with which, or None
             where that is not known.
         is_c_order: whether the memory that it stands for is C-contiguous, so that reshaping gives views.
+        home: the steps that lead to the array that was made, where its axes lie in memory in another order.
         is_read_only: whether NumPy's array is not writeable.
         last_store: the last one; it tells what a part holds as long as its `after` is the value.
         is_observed: whether anything but the part of the last store was read since.
         stores: by the id of what the storage held behind them.
     """
 
-    __slots__ = ("value", "trace", "source", "is_shared", "aliases", "is_c_order", "is_read_only",
+    __slots__ = ("value", "trace", "source", "is_shared", "aliases", "is_c_order", "home", "is_read_only",
                  "last_store", "is_observed", "stores")  # fmt: skip
 
     def __init__(self, value: Array, source: Any = None, *, is_c_order: bool = True, is_read_only=False):
         self.value, self.trace, self.source = value, context.trace, source
         self.is_shared, self.is_c_order, self.is_read_only = False, is_c_order, is_read_only
+        self.home: tuple = ()
         self.aliases: tuple[Alias, ...] | None = ()
         self.last_store: Store | None = None
         self.is_observed = False
@@ -75,8 +80,12 @@ class Storage:
             self.value = value
 
     def mark_shared(self, alias: Alias | None) -> None:
+        note_mark(functools.partial(self._unmark, self.is_shared, self.aliases))
         self.is_shared = True
         self.aliases = None if alias is None or self.aliases is None else (*self.aliases, alias)
+
+    def _unmark(self, is_shared: bool, aliases: tuple[Alias, ...] | None) -> None:
+        self.is_shared, self.aliases = is_shared, aliases
 
     @property
     def is_own(self) -> bool:
@@ -123,7 +132,8 @@ class Storage:
         if len(self.stores) >= _MAX_STORES:
             self.stores.pop(next(iter(self.stores)))
         self.is_observed = False
-        self.last_store = self.stores[id(self.value)] = Store(before, self.value, steps, value)
+        store = Store(before, self.value, steps, value, context.trace)
+        self.last_store = self.stores[id(self.value)] = store
 
     def list_stores(self, after: Array, before: Array) -> list[Store] | None:
         """The stores of parts that lead from one contents to another; None where they are not known."""

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jitcore.functionalize.errors import not_traceable
+from jitcore.functionalize.layouts import leaves_order_open
 
 FUNCTIONS: dict[Any, Callable] = {}
 CREATION: dict[Any, Callable] = {}
@@ -24,25 +25,31 @@ METHODS: dict[str, Callable] = {}
 HOOKS: dict[str, Callable] = {}
 
 
-def implements(*functions: Any, method: str | None = None) -> Callable[[Callable], Callable]:
-    """Decorator: the implementation of NumPy functions, and of the array method of that name."""
+def implements(
+    *functions: Any, method: str | None = None, knows_order: bool = False
+) -> Callable[[Callable], Callable]:
+    """Decorator: the implementation of NumPy functions, and of the array method of that name. knows_order:
+    whether its results have their axes in the order of NumPy's (`layouts`)."""
 
     def register(implementation: Callable) -> Callable:
+        entry = implementation if knows_order else leaves_order_open(implementation)
         for function in functions:
-            FUNCTIONS[function] = implementation
+            FUNCTIONS[function] = entry
         if method is not None:
-            METHODS[method] = implementation
+            METHODS[method] = entry
         return implementation
 
     return register
 
 
-def creates(*functions: Any) -> Callable[[Callable], Callable]:
-    """Decorator: what rewritten code calls instead of NumPy functions that make arrays."""
+def creates(*functions: Any, knows_order: bool = False) -> Callable[[Callable], Callable]:
+    """Decorator: what rewritten code calls instead of NumPy functions that make arrays. knows_order: as for
+    `implements`."""
 
     def register(implementation: Callable) -> Callable:
+        entry = implementation if knows_order else leaves_order_open(implementation)
         for function in functions:
-            CREATION[function] = implementation
+            CREATION[function] = entry
         return implementation
 
     return register

@@ -18,9 +18,9 @@ from jitcore.array import Array
 from jitcore.functionalize import tables
 from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.kernels import KERNELS
+from jitcore.functionalize.layouts import find_joint_order, leaves_order_open
 from jitcore.functionalize.mixed import distribute, find_mixed, see_through_ufunc
 from jitcore.functionalize.ndarray import NDArray, new_array, unwrap_array, wrap_result
-from jitcore.functionalize.numbers import Number
 from jitcore.functionalize.operators import OPERATORS
 from jitcore.functionalize.promotion import (
     SUPPORTED,
@@ -34,6 +34,7 @@ from jitcore.functionalize.promotion import (
     to_raw,
     to_scalar_operand,
 )
+from jitcore.functionalize.scipy_table import find_kernel
 from jitcore.functionalize.views import broadcast_raw
 from jitcore.rewriter.handles import Handle
 
@@ -52,7 +53,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence, kwargs: dict) ->
     if method != "__call__":
         from jitcore.functionalize.ufunc_methods import METHODS
 
-        return METHODS[method](ufunc, *inputs, **kwargs)
+        return leaves_order_open(METHODS[method])(ufunc, *inputs, **kwargs)
     return _call(ufunc, list(map(as_operand, inputs)), **kwargs)
 
 
@@ -95,7 +96,7 @@ def _call(ufunc, inputs: list, out=None, where=True, casting="same_kind", dtype=
 
 def run_kernel(ufunc, inputs: Sequence, found: Sequence[np.dtype]) -> tuple[Array, ...]:
     """The results for operands and the dtypes of a loop, of operands and results."""
-    kernel = KERNELS.get(ufunc)
+    kernel = KERNELS.get(ufunc) or find_kernel(ufunc)
     if kernel is None:
         raise not_traceable(f"np.{ufunc.__name__} is not traced")
     _check_shapes(ufunc, inputs)
@@ -169,7 +170,8 @@ def _finish(ufunc, raw: Array, out: Any, where: Any, casting: str, inputs: Seque
         if mask is not None:
             raw, mask = _broadcast_both(raw, mask)
             raw = lax.select(mask, raw, lax.full_like(raw, 0))  # NumPy leaves the others undefined
-        return wrap_result(raw, is_c_order=ufunc.signature is not None or all(map(_is_in_c_order, inputs)))
+        arrays = [x for x in (*inputs, where) if isinstance(x, NDArray)] if ufunc.signature is None else []
+        return wrap_result(raw, order=find_joint_order(arrays))
     if not isinstance(out, NDArray):
         raise not_traceable(f"out= of type {type(out).__name__}")
     if not np.can_cast(raw.dtype, out.dtype, casting):
@@ -196,10 +198,6 @@ def _broadcast_both(one: Array, other: Array) -> tuple[Array, Array]:
     return broadcast_raw(one, shape), broadcast_raw(other, shape)
 
 
-def _is_in_c_order(x: Any) -> bool:
-    return not isinstance(x, NDArray) or x.is_in_order
-
-
 def _raise_casting(ufunc, inputs: Sequence, dtype: np.dtype, casting: str) -> None:
     """Lets NumPy raise its error about the dtype of an output."""
     arguments = [_make_example(promotion_type(x)) for x in inputs]
@@ -224,12 +222,12 @@ def apply_power(x: Any, y: Any) -> Any:
 
 
 def _find_short_power(x: Any, y: Any) -> Any:
-    if not isinstance(x, NDArray) or x.is_partial or not is_python_number(y) or isinstance(y, (bool, Number)):
+    if not isinstance(x, NDArray) or x.is_partial or type(y) not in (int, float):
         return None
     ufunc = _SHORT_POWERS.get(y)
     if x.dtype.kind in "fc":
         return ufunc
-    return ufunc if isinstance(y, int) and y == 2 and x.dtype.kind in "iu" else None
+    return ufunc if isinstance(y, int) and y == 2 else None
 
 
 def apply_in_place(name: str, x: NDArray, y: Any) -> NDArray:

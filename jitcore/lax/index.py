@@ -99,6 +99,7 @@ def _clamped_starts(builder, starts, extents, sizes, in_bounds) -> list:
 
 def _lower_dynamic_slice(builder, x, *starts, slice_sizes, in_bounds=None):
     starts = list(map(builder.store, starts))
+    in_bounds = None if builder.speculates else in_bounds
 
     def place(index):
         begin = _clamped_starts(builder, starts, x.shape, slice_sizes, in_bounds)
@@ -108,6 +109,8 @@ def _lower_dynamic_slice(builder, x, *starts, slice_sizes, in_bounds=None):
 
 
 def _lower_dynamic_update_slice(builder, x, update, *starts, in_bounds=None):
+    in_bounds = None if builder.speculates else in_bounds
+
     def place(index):
         begin = _clamped_starts(builder, starts, x.shape, update.shape, in_bounds)
         return tuple(i + start for i, start in zip(index, begin))

@@ -25,7 +25,11 @@ MAX_HALVES = 5
 
 
 class Builder:
-    """Makes values over one expression graph."""
+    """Makes values over one expression graph.
+
+    speculates: whether what is evaluated may not have been chosen, so that places may be anywhere."""
+
+    speculates = False
 
     def __init__(self, graph: Graph):
         self.graph = graph

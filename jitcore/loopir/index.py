@@ -43,6 +43,16 @@ class RunTimeSize:
         return str(self.value)
 
 
+class Address(RunTimeSize):
+    """A place in the memory of this process, which `owner` keeps."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, value: int, owner: object):
+        super().__init__(value)
+        self.owner = owner
+
+
 class FloorDiv:
     """`index // size`, where it does not simplify."""
 

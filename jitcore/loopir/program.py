@@ -46,9 +46,11 @@ class Kernel:
     far: buffers that are read or updated at places found at run time, and too large for caches.
     others: axes beside `vector` whose iterations may run in lanes, of loops that stand side by side with its.
     streams: buffers that are written past the caches: too large for them, and written from end to end.
+    reading: how sweeps read rows of large arrays: "rows in halves", two places of a row at a time; "rows
+    ahead", where the second of several sweeps over a row asks for the next one; "" for as usual.
     """
 
-    __slots__ = ("body", "vector", "parallel", "grain", "tile", "far", "others", "streams")
+    __slots__ = ("body", "vector", "parallel", "grain", "tile", "far", "others", "streams", "reading")
 
     def __init__(self, body: list, vector: Axis | None = None, parallel: bool = False, grain=1,
                  tile: tuple[Axis, Axis] | None = None, far: tuple[Buffer, ...] = (),
@@ -56,6 +58,7 @@ class Kernel:
         self.body, self.vector, self.parallel, self.grain = body, vector, parallel, grain
         self.tile, self.far, self.others = tile, far, others
         self.streams: tuple[Buffer, ...] = ()
+        self.reading = ""
 
 
 class Loop:
@@ -346,6 +349,7 @@ class _Text:
         facts += [f"tiles {' x '.join(map(self.axis, s.tile))}"] if s.tile else []
         facts += [f"far {', '.join(map(self.place, s.far))}"] if s.far else []
         facts += [f"past caches {', '.join(map(self.place, s.streams))}"] if s.streams else []
+        facts += [s.reading] if s.reading else []
         saved = dict(self.names)
         lines = [
             f"{pad}kernel{' (' + ', '.join(facts) + ')' if facts else ''}:",

@@ -7,6 +7,7 @@ for any others. What an integer operation may wrap around has the whole range of
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -26,12 +27,17 @@ SAME_ELEMENTS = frozenset(
 
 def full_range(aval: ShapedArray) -> Range | None:
     """All numbers of a dtype; None where that is no range."""
-    kind = dtypes.kind_of(aval.dtype)
+    return _range_of_dtype(aval.dtype)
+
+
+@functools.cache
+def _range_of_dtype(dtype: np.dtype) -> Range | None:
+    kind = dtypes.kind_of(dtype)
     if kind == "b":
         return 0, 1
-    if kind not in ("i", "u") or aval.dtype.kind not in "iu":
+    if kind not in ("i", "u") or dtype.kind not in "iu":
         return None
-    info = np.iinfo(aval.dtype)
+    info = np.iinfo(dtype)
     return int(info.min), int(info.max)
 
 

@@ -5,8 +5,9 @@ computed from them, has been used: a comparison that always holds is a literal, 
 is its operand, and a dynamic slice that lies inside says so (`in_bounds`). Ranges hold for numbers as the
 machine computes them: what may wrap around may be anything.
 
-A range is only used where the equation runs. Nothing is concluded from the condition of a `cond`, whose
-branches may both be computed, and from that of a `while` only about values that change in its body.
+A range is only used where the equation runs: `assumptions` says what follows in a branch from its having
+been chosen, and in a loop from its test. Where branches are all computed, slices in them are clamped again
+(`Builder.speculates`). From the test of a `while` something follows only for values that change in its body.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from __future__ import annotations
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Literal, Var
 from jitcore.core.primitive import registry
+from jitcore.passes.assumptions import Assumptions, LoopScope, range_of_index
 from jitcore.passes.forward import Walk, walk_through
 from jitcore.passes.interval_rules import (
-    COMPARISONS,
     SAME_ELEMENTS,
     Range,
     compute_range,
@@ -24,12 +25,10 @@ from jitcore.passes.interval_rules import (
     join,
     meet,
     range_of_literal,
-    widen,
 )
+from jitcore.passes.loop_ranges import MAX_ROUNDS, WhileRanges, range_after, step_of_carry, widen_after
 
 _LOOPS = ("scan", "while")
-# Rounds after which a loop's carry is taken to be anything.
-_MAX_ROUNDS = 6
 # Visits of jaxprs after which carries are taken to be anything at once: nested loops multiply.
 _MAX_VISITS = 600
 Ranges = list[Range | None]
@@ -53,13 +52,16 @@ class _Scope:
     """One jaxpr, and what is known of its variables.
 
     steps: var -> (an argument, by how much it has changed since, at least and at most).
-    made: var -> its equation.
+    made: var -> its equation. branches: id of a `cond` -> the scopes of its branches; loops: of a loop
+    likewise.
     memo: results for jaxprs inside, by their ranges."""
 
     def __init__(self, closed: ClosedJaxpr, ranges: Ranges, memo: dict):
         self.closed, self.memo = closed, memo
         self.known = dict(zip(closed.jaxpr.invars, ranges))
         self.made: dict = {}
+        self.branches: dict[int, list[_Scope]] = {}
+        self.loops: dict[int, LoopScope] = {}
         self.steps: dict = {var: (var, 0, 0) for var in closed.jaxpr.invars}
 
     def read(self, atom: Atom) -> Range | None:
@@ -152,12 +154,40 @@ class _Scope:
         return self.memo[key]
 
     def visit_cond(self, eqn: Equation, rewrites: bool) -> tuple[Ranges, dict]:
-        operands, branches = self.read_all(eqn.invars[1:]), eqn.params["branches"]
-        results = [self.inner(branch, operands)[0] for branch in branches]
-        ranges = [_join_all(several) for several in zip(*results)]
+        index, *atoms = eqn.invars
+        branches, given = eqn.params["branches"], []
+        for number in range(len(branches)):
+            way = Assumptions(self)
+            can_run = way.add(index, range_of_index(number, len(branches), index))
+            given.append([way.find_range(atom) if can_run else self.read(atom) for atom in atoms])
+        found = [self.inner(*pair) for pair in zip(branches, given)]
+        self.branches[id(eqn)] = [scope for _, scope in found]
+        ranges = [_join_all(several) for several in zip(*(outs for outs, _ in found))]
+        self.note_steps_of_branches(eqn, ranges)
         if not rewrites:
             return ranges, {}
-        return ranges, {"branches": tuple(_Scope(b, operands, self.memo).rewrite() for b in branches)}
+        pairs = zip(branches, given)
+        return ranges, {"branches": tuple(_Scope(*pair, self.memo).rewrite() for pair in pairs)}
+
+    def note_steps_of_branches(self, eqn: Equation, ranges: Ranges) -> None:
+        """As `note_step`, of what each branch makes of one and the same argument."""
+        for number, (var, known) in enumerate(zip(eqn.outvars, ranges)):
+            if var.aval.shape or known is None or known == full_range(var.aval):
+                continue
+            found = [self._follow_step(eqn, scope, number) for scope in self.branches[id(eqn)]]
+            if all(found) and len({id(base) for base, _, _ in found}) == 1:
+                _, lows, highs = zip(*found)
+                self.steps[var] = found[0][0], min(lows), max(highs)
+
+    def _follow_step(self, eqn: Equation, scope: _Scope, number: int) -> tuple | None:
+        jaxpr = scope.closed.jaxpr
+        atom = jaxpr.outvars[number]
+        inner = None if isinstance(atom, Literal) else scope.steps.get(atom)
+        if inner is None:
+            return None
+        operand = eqn.invars[1 + jaxpr.invars.index(inner[0])]
+        outer = None if isinstance(operand, Literal) else self.steps.get(operand)
+        return None if outer is None else (outer[0], outer[1] + inner[1], outer[2] + inner[2])
 
     def guess(self, init: Ranges, body: ClosedJaxpr) -> Ranges:
         """The ranges of a carry to begin with."""
@@ -172,18 +202,18 @@ class _Scope:
         entry, steps = self.guess(init, body), [None] * count  # steps: of the carries that are counters
         if not isinstance(length, int) or length < 1:
             return [full_range(var.aval) for var in eqn.outvars], {}
-        for number in range(_MAX_ROUNDS + 1):
+        for number in range(MAX_ROUNDS + 1):
             outs, scope = self.inner(body, [*around, *entry, *rows])
             following, steps = list(entry), list(steps)
             for k, aval in enumerate(body.out_avals[:count]):
-                step = _step_of_carry(scope, consts + k, k)
+                step = step_of_carry(scope, consts + k, k)
                 if steps[k] is not None and step is not None and meet(step, steps[k]) == step:
                     continue
                 if steps[k] is None and join(entry[k], outs[k]) == entry[k]:
                     continue
-                counted = None if number else _after(init[k], step, length - 1, aval)
+                counted = None if number else range_after(init[k], step, length - 1, aval)
                 steps[k] = step if counted is not None else None
-                wider = widen(entry[k], outs[k], aval) if number < _MAX_ROUNDS // 2 else full_range(aval)
+                wider = widen_after(number, entry[k], outs[k], step, aval)
                 following[k] = wider if counted is None else counted
             if following == entry:
                 break
@@ -191,60 +221,24 @@ class _Scope:
         else:
             entry, steps = [full_range(aval) for aval in body.out_avals[:count]], [None] * count
             outs, _ = self.inner(body, [*around, *entry, *rows])
-        last = [entry[k] if step is None else _after(init[k], step, length, body.out_avals[k])
-                or full_range(body.out_avals[k]) for k, step in enumerate(steps)]  # fmt: skip
+        # What holds before each round is what holds at first, and what a round makes of what holds before it.
+        entry = [join(init[k], outs[k]) if step is None else entry[k] for k, step in enumerate(steps)]
+        outs, scope = self.inner(body, [*around, *entry, *rows])
+        self.loops[id(eqn)] = LoopScope(scope, consts, consts, {})
+        last = [join(init[k], outs[k]) if step is None else range_after(init[k], step, length, aval)
+                or full_range(aval) for k, (step, aval) in enumerate(zip(steps, body.out_avals))]  # fmt: skip
         params = {"jaxpr": _Scope(body, [*around, *entry, *rows], self.memo).rewrite()} if rewrites else {}
         return [*last, *outs[count:]], params
 
     def visit_while(self, eqn: Equation, rewrites: bool) -> tuple[Ranges, dict]:
-        cond, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
-        tested, around = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
-        operands = self.read_all(eqn.invars)
-        cond_consts, consts = operands[:tested], operands[tested : tested + around]
-        init = operands[tested + around :]
-        state = self.guess(init, body)
-
-        def one_round(state: Ranges) -> tuple[Ranges, Ranges]:
-            entry = self.narrow(cond, cond_consts, body, around, state)
-            return entry, self.inner(body, [*consts, *entry])[0]
-
-        for number in range(_MAX_ROUNDS + 1):
-            entry, outs = one_round(state)
-            joined = list(map(join, state, outs))
-            if joined == state:
-                break
-            state = [widen(old, new, aval) if number < _MAX_ROUNDS // 2 else
-                     old if old == new else full_range(aval)
-                     for old, new, aval in zip(state, joined, body.out_avals)]  # fmt: skip
-        else:
-            state = [full_range(aval) for aval in body.out_avals]
-            entry, outs = one_round(state)
-        state = list(map(join, init, outs))  # what holds before and after each round that can be
+        loop = WhileRanges(self, eqn)
+        loop.settle()
+        self.loops[id(eqn)] = loop.describe()
         if not rewrites:
-            return state, {}
-        entry = self.narrow(cond, cond_consts, body, around, state)
-        return state, {"body_jaxpr": _Scope(body, [*consts, *entry], self.memo).rewrite(),
-                       "cond_jaxpr": _Scope(cond, [*cond_consts, *state], self.memo).rewrite()}  # fmt: skip
-
-    def narrow(
-        self, cond: ClosedJaxpr, consts: Ranges, body: ClosedJaxpr, around: int, state: Ranges
-    ) -> Ranges:
-        """The ranges of a carry while the condition holds, of what changes in the body."""
-        if cond.out_avals[0].shape:
-            return state
-        _, scope = self.inner(cond, [*consts, *state])
-        carries, inside = cond.jaxpr.invars[len(consts) :], body.jaxpr.invars[around:]
-        changing = {var: k for k, var in enumerate(carries) if body.jaxpr.outvars[k] is not inside[k]}
-        found = list(state)
-        for one, other, gap in _list_orders(cond):
-            for place, (atom, limit) in enumerate(((one, other), (other, one))):
-                k, bound = (None if isinstance(atom, Literal) else changing.get(atom)), scope.read(limit)
-                if k is None or bound is None or found[k] is None:
-                    continue
-                low, high = found[k]
-                new = (low, min(high, bound[1] - gap)) if place == 0 else (max(low, bound[0] + gap), high)
-                found[k] = new if new[0] <= new[1] else found[k]
-        return found
+            return loop.state, {}
+        body = _Scope(loop.body, [*loop.consts, *loop.list_entry()], self.memo)
+        test = _Scope(loop.cond, [*loop.cond_consts, *loop.state], self.memo)
+        return loop.state, {"body_jaxpr": body.rewrite(), "cond_jaxpr": test.rewrite()}
 
     # -- rewriting ----------------------------------------------------------------------------------------
     def rewrite(self) -> ClosedJaxpr:
@@ -328,47 +322,11 @@ class _Scope:
         return [made.invars[0]] if is_scalar and indices.aval.shape == (1,) else []
 
 
-def _step_of_carry(scope: _Scope, argument: int, output: int) -> tuple | None:
-    """By how much a round changes a carry, at least and at most."""
-    atom, var = scope.closed.jaxpr.outvars[output], scope.closed.jaxpr.invars[argument]
-    if isinstance(atom, Literal) or atom not in scope.steps or scope.steps[atom][0] is not var:
-        return None
-    return scope.steps[atom][1:]
-
-
-def _after(start: Range | None, step: tuple | None, rounds: int, aval) -> Range | None:
-    """The range of a counter in the rounds up to one; None where it may wrap around."""
-    if start is None or step is None or aval.dtype.kind not in "iu":
-        return None
-    low, high = start[0] + min(0, step[0] * rounds), start[1] + max(0, step[1] * rounds)
-    least, most = full_range(aval)
-    return (low, high) if least <= low and high <= most else None
-
-
 def _join_all(ranges) -> Range | None:
     first, *others = ranges
     for other in others:
         first = join(first, other)
     return first
-
-
-def _list_orders(cond: ClosedJaxpr) -> list[tuple[Atom, Atom, int]]:
-    """(one, other, gap) with one + gap <= other, of the ints that a condition compares where it holds."""
-    made = {var: eqn for eqn in cond.jaxpr.eqns for var in eqn.outvars}
-    waiting, found = [cond.jaxpr.outvars[0]], []
-    while waiting:
-        atom = waiting.pop()
-        eqn = None if isinstance(atom, Literal) else made.get(atom)
-        if eqn is None or eqn.outvars[0].aval.shape:
-            continue
-        if eqn.primitive.name == "and" and eqn.outvars[0].aval.dtype.kind == "b":
-            waiting += eqn.invars
-        elif eqn.primitive.name in COMPARISONS and eqn.invars[0].aval.dtype.kind in "iu":
-            one, other = eqn.invars
-            name = eqn.primitive.name
-            found += [(one, other, name == "lt")] if name in ("lt", "le", "eq") else []
-            found += [(other, one, name == "gt")] if name in ("gt", "ge", "eq") else []
-    return found
 
 
 def _find_operand(name: str, ranges: Ranges) -> int | None:

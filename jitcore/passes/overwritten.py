@@ -2,7 +2,9 @@
 
 In: a jaxpr. Out: the same program where of two updates of one window the second applies to what the first
 applied to, and reads of the array between them are of the values in the window or of the array before.
-Scripts write `c[:, k] = ...` and then `c[:, k] = c[:, k] * d`: two versions of `c`, the first a copy.
+Scripts write `c[:, k] = ...` and then `c[:, k] = c[:, k] * d`: two versions of `c`, the first a copy. An
+update of which only such windows are read is not made either: a branch that writes parts of an array may hand
+on these parts alone.
 """
 
 from __future__ import annotations
@@ -16,10 +18,13 @@ from jitcore.core.primitive import registry
 from jitcore.passes.forward import Transform, Walk, map_inner_jaxprs, rewrite_each_once, walk_through
 
 UPDATE, READ = "dynamic_update_slice", "dynamic_slice"
+# Reads behind an update that are looked at: each goes through all of a chain of updates.
+MAX_READS = 64
 
 
 def drop_overwritten(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
-    """Drops an update wherever all reads of its result can do without, and another replaces its window."""
+    """Drops an update wherever all reads of its result can do without, and nothing else needs it, or another
+    update replaces its window."""
     return rewrite_each_once(closed_jaxpr, _drop)
 
 
@@ -68,39 +73,46 @@ def _find_axis(update: Equation, read: Equation) -> int | None:
 
 def _find_overwritten(eqns: Sequence[Equation], outvars: Sequence[Atom]) -> set[Var]:
     """Results of updates that need not be made."""
-    if sum(eqn.primitive.name == UPDATE for eqn in eqns) < 2:
+    if not any(eqn.primitive.name == UPDATE for eqn in eqns):
         return set()
     readers: dict[Atom, list[Equation]] = defaultdict(list)
     for eqn in eqns:
         for atom in eqn.invars:
             if isinstance(atom, Var):
                 readers[atom].append(eqn)
-    results = set(outvars)
-    return {eqn.outvars[0] for eqn in eqns
-            if eqn.primitive.name == UPDATE and eqn.outvars[0] not in results
-            and _is_overwritten(eqn, readers[eqn.outvars[0]])}  # fmt: skip
+    results, dropped = set(outvars), set()
+    reads: dict[Var, list[Equation]] = {}  # of results of updates that nothing but reads needs
+    for eqn in reversed(eqns):
+        out = eqn.outvars[0] if eqn.primitive.name == UPDATE else None
+        if out is None or out in results or not all(_is_of_windows(reader, out) for reader in readers[out]):
+            continue
+        passed = [read for reader in readers[out] for read in reads.get(reader.outvars[0], (reader,))]
+        if len(passed) > MAX_READS or not all(_can_do_without(eqn, reader) for reader in passed):
+            continue
+        dropped.add(out)
+        if all(read.primitive.name == READ for read in passed):
+            reads[out] = passed
+    return dropped
 
 
-def _is_overwritten(update: Equation, readers: Sequence[Equation]) -> bool:
-    out, is_replaced = update.outvars[0], False
-    for reader in readers:
-        if reader.invars[0] is not out or out in reader.invars[1:]:
-            return False
-        if reader.primitive.name == UPDATE and _is_same_window(update, reader):
-            is_replaced = True
-        elif reader.primitive.name != READ:
-            return False
-        elif not _is_same_window(update, reader) and _find_axis(update, reader) is None:
-            return False
-    return is_replaced
+def _is_of_windows(reader: Equation, array: Var) -> bool:
+    """Whether an equation reads or replaces a window of an array, and reads nothing else of it."""
+    return reader.primitive.name in (UPDATE, READ) and (
+        reader.invars[0] is array and array not in reader.invars[1:])  # fmt: skip
+
+
+def _can_do_without(update: Equation, reader: Equation) -> bool:
+    """Whether a reader of an update, or of later ones that are dropped, needs no memory that holds it."""
+    is_same = _is_same_window(update, reader)
+    return is_same or reader.primitive.name == READ and _find_axis(update, reader) is not None
 
 
 # -- rewriting ----------------------------------------------------------------------------------------------
 def _apply_rule(walk: Walk, eqn: Equation, dropped: set[Var]) -> list[Atom] | None:
     """The memory of the walk has the dropped updates, by their results."""
     if eqn.primitive.name == UPDATE:
-        while eqn.invars[0] in walk.memory:
-            eqn = eqn.replace(invars=[walk.memory[eqn.invars[0]].invars[0], *eqn.invars[1:]])
+        while (before := walk.memory.get(eqn.invars[0])) is not None and _is_same_window(before, eqn):
+            eqn = eqn.replace(invars=[before.invars[0], *eqn.invars[1:]])
         if eqn.outvars[0] in dropped:
             walk.memory[eqn.outvars[0]] = eqn
             return eqn.outvars
@@ -112,19 +124,26 @@ def _apply_rule(walk: Walk, eqn: Equation, dropped: set[Var]) -> list[Atom] | No
 
 
 def _read(walk: Walk, read: Equation) -> Atom:
-    """What a window of an array has behind a dropped update."""
-    update = walk.memory[read.invars[0]]
+    """What a window of an array has behind dropped updates."""
+    update = walk.memory.get(read.invars[0])
+    if update is None:
+        found = Var(read.outvars[0].aval)
+        walk.emit(read.replace(outvars=[found]))
+        return found
     if _is_same_window(update, read):
         return update.invars[1]
     axis = _find_axis(update, read)
-    before = Var(read.outvars[0].aval)
-    walk.emit(read.replace(invars=[update.invars[0], *read.invars[1:]], outvars=[before]))
     extent = update.invars[0].aval.shape[axis]
+    places = [_starts(eqn)[axis] for eqn in (update, read)]
+    is_known = all(isinstance(place, Literal) for place in places)
+    if is_known and len({_clamp(walk, eqn, axis, extent).value for eqn in (update, read)}) == 1:
+        return update.invars[1]
+    before = _read(walk, read.replace(invars=[update.invars[0], *read.invars[1:]]))
+    if is_known:
+        return before
     one, other = (_clamp(walk, eqn, axis, extent) for eqn in (update, read))
-    if isinstance(one, Literal) and isinstance(other, Literal):
-        return update.invars[1] if int(one.value) == int(other.value) else before
     is_hit = _emit(walk, read, "eq", [one, other], dtypes.bool_)
-    found = Var(before.aval)
+    found = Var(read.outvars[0].aval)
     walk.emit(Equation(registry["select_n"], [is_hit, before, update.invars[1]], [found], {},
                        source_info=read.source_info))  # fmt: skip
     return found

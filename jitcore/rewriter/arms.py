@@ -22,7 +22,7 @@ from jitcore.lax.control import TracedFunction
 from jitcore.lax.define import cast
 from jitcore.rewriter.emission import UNDEFINED, Point
 from jitcore.rewriter.errors import Place, iterator_error, name_container
-from jitcore.rewriter.handles import LeafType
+from jitcore.rewriter.handles import LeafType, current
 from jitcore.rewriter.journal import (
     ArrayLocation,
     AttributeLocation,
@@ -111,7 +111,9 @@ class Arm:
 
 def run_arm(run: Callable[[JaxprTrace], Outcome], roots: Iterable[Any], info: DebugInfo) -> Arm:
     """Traces `run(trace)` in a sub-trace, which stays open for the arm's outputs."""
-    snapshot, trace, log = Snapshot(roots), JaxprTrace(info, context.trace), {}
+    snapshot, log = Snapshot(roots), {}
+    make_trace = JaxprTrace if current.mode is None else current.mode.make_trace
+    trace = make_trace(info, context.trace)
     logs.stack.append(log)
     arm = failure = None
     try:

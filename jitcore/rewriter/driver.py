@@ -18,16 +18,19 @@ from jitcore.core.jaxpr import DebugInfo
 from jitcore.errors import ConcretizationTypeError, TracerIntegerConversionError
 from jitcore.lax import elementwise
 from jitcore.rewriter.arms import RESULT, Arm, Outcome, is_final, raise_where, run_arm
+from jitcore.rewriter.blocks import is_site
 from jitcore.rewriter.dominators import ROOT, find_reachable
 from jitcore.rewriter.emission import UNDEFINED, Point, Suspended, Template, name_slot
 from jitcore.rewriter.errors import Place, iterator_error, recursion_error
 from jitcore.rewriter.flow import AGAIN, Loop
+from jitcore.rewriter.growing import MIN_COUNT
 from jitcore.rewriter.handles import current
 from jitcore.rewriter.instructions import Branch, ForIter, Return
 from jitcore.rewriter.iterators import TracedIterator, copy_iterator, lift_iterator
 from jitcore.rewriter.joining import Scope, merge_arms
-from jitcore.rewriter.journal import CellLocation
+from jitcore.rewriter.journal import CellLocation, attempt
 from jitcore.rewriter.raising import MaybeUnbound, assume, fail, negate
+from jitcore.rewriter.rolling import is_due
 from jitcore.rewriter.values import as_predicate
 
 #: The exit of a function that has returned.
@@ -75,6 +78,7 @@ class Driver:
         """function: of the template's code."""
         self.template, self.function, self.arguments = template, function, arguments
         self.first = arguments[0] if arguments else None
+        self.growing: list = []  # the lists of the loops that are being traced, the outer ones first
         self.flow, self.blocks = template.flow, template.graph.blocks
         self.info = DebugInfo(template.source.co_qualname, template.source.co_filename, "rewrite", None)
         self._duplications = 0
@@ -192,13 +196,14 @@ class Driver:
     def drive(self, point: Point, state: dict[str, Any], region: Region, *, is_inside=False) -> Outcome:
         """Runs the code from a point to an exit of the region. is_inside: the point itself is not one now."""
         while is_inside or point not in region.exits:
+            if is_inside or not (self.template.begins_while(point.number) and is_due(point, state)):
+                result = self.function(self.first, point, self.pack_state(point, state), region.exits)
+                if type(result) is not Suspended:
+                    return Outcome((RETURN,), {RESULT: result})
+                point, state = result.point, self.read_state(result)
+                if point in region.exits:
+                    break
             is_inside = False
-            result = self.function(self.first, point, self.pack_state(point, state), region.exits)
-            if type(result) is not Suspended:
-                return Outcome((RETURN,), {RESULT: result})
-            point, state = result.point, self.read_state(result)
-            if point in region.exits:
-                break
             outcome = self.settle(self.decide(point, state, region), region)
             if self._has_ended(outcome, region):
                 return self.prune(outcome)
@@ -280,6 +285,8 @@ class Driver:
 
         Raises: ControlFlowError for a traced loop over an iterator that is read elsewhere too."""
         loop = self.flow.loop_of[site.number]
+        if not is_site(site.block):
+            return self._roll_known(site, state, region)
         name = find_name(state, self.top_slot(site)) if isinstance(site.block.terminator, ForIter) else None
         if name is not None:
             raise iterator_error(f"The iterator '{name}'", self.describe(site), in_loop=True)
@@ -288,11 +295,14 @@ class Driver:
             return self.branch(site, state, region)
         iterator = state.get(f"{name_slot(loop.base)}@{site.number}") if loop.iterates else None
         if isinstance(iterator, TracedIterator) and iterator.is_known and loop.header == site.number:
+            if loop.is_comprehension and not self._is_worth_rolling(loop, iterator):
+                return self._go_through(site, state, region, iterator)
             return self._roll(site, state, region, iterator)
         try:
-            if all(self.flow.dominates(site.number, latch) for latch in loop.latches):
-                return self._loop(site, dict(state), region)
-            return self._peel(site, dict(state), region, loop)
+            with attempt():
+                if all(self.flow.dominates(site.number, latch) for latch in loop.latches):
+                    return self._loop(site, dict(state), region)
+                return self._peel(site, dict(state), region, loop)
         except (NotLiftable, ConcretizationTypeError, TracerIntegerConversionError) as error:
             if not loop.iterates or isinstance(iterator, TracedIterator) or is_final(error):
                 raise
@@ -311,13 +321,35 @@ class Driver:
         """A loop over a range that Python knows: compiled as a loop if its body can do with a traced element
         and a carry of fixed types, else gone through by Python."""
         try:
-            return self._loop(site, dict(state), region)
+            with attempt():
+                return self._loop(site, dict(state), region)
         except Exception as error:  # whatever is wrong with the body, Python's own way will say
             if is_final(error):
                 raise
             self._note_unrolled(self.flow.loop_of[site.number], error)
-            state = {**state, self.top_slot(site): iterator.read()}
-            return self.drive(site, state, region, is_inside=True)
+            return self._go_through(site, state, region, iterator)
+
+    def _go_through(self, site: Point, state: dict[str, Any], region: Region, iterator: TracedIterator):
+        """A loop over a range that Python knows, gone through by Python."""
+        return self.drive(site, {**state, self.top_slot(site): iterator.read()}, region, is_inside=True)
+
+    def _is_worth_rolling(self, loop: Loop, iterator: TracedIterator) -> bool:
+        """Whether a comprehension is compiled as a loop: a long one, and one with a condition."""
+        count = iterator.count_left()
+        has_sites = any(number != loop.header and number in self.flow.join for number in loop.body)
+        return current.mode is not None and (has_sites or count is None or count >= MIN_COUNT)
+
+    def _roll_known(self, header: Point, state: dict[str, Any], region: Region) -> Outcome:
+        """A `while` whose test Python can read, and which goes on for long: compiled as a loop from here on,
+        if its body can do without the values of what it changes."""
+        try:
+            with attempt():
+                return self._loop(header, dict(state), region)
+        except Exception as error:  # whatever is wrong with the body, Python's own way will say
+            if is_final(error):
+                raise
+            self._note_unrolled(self.flow.loop_of[header.number], error)
+            return self.drive(header, state, region, is_inside=True)
 
     def _note_unrolled(self, loop: Loop, error: Exception) -> None:
         if current.mode is not None:

@@ -35,7 +35,7 @@ from jitcore.rewriter.instructions import (
     Unsupported,
 )
 from jitcore.rewriter.merging import normalize_graph
-from jitcore.rewriter.versions import IN_PLACE, LOOP_ENDS, MATRIX_MULTIPLY
+from jitcore.rewriter.versions import IN_PLACE, LOOP_ENDS, MATRIX_MULTIPLY, REMAINDER, REMAINDER_IN_PLACE
 
 _GENERATOR_FLAGS = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
 _VARIADIC, _NESTED, _PLAIN = 0x04 | 0x08, 0x10, 0x01 | 0x02
@@ -148,6 +148,14 @@ class Template:
         stops |= {number for number, leaves in flow.leaves.items() if leaves}
         stops.discard(None)
         return {number for number in stops if not self.graph.blocks[number].handled}
+
+
+    def begins_while(self, number: int) -> bool:
+        """Whether a block is the head of a loop that asks no iterator, and makes what decides."""
+        loop = self.flow.loops.get(number)
+        return (loop is not None and number in self.stops and not loop.iterates
+                and not isinstance(self.graph.blocks[number].terminator, ForIter)
+                and bool(self.graph.blocks[number].instructions))  # fmt: skip
 
 
 def count_arguments(code: CodeType) -> int:
@@ -266,6 +274,11 @@ class _Emission:
             out.emit("CONTAINS_OP", 0)
             out.branch("TRUE", self._stub(number), exact=True)
             out.place(go_on)
+            if self.template.begins_while(number):
+                out.load_const(self.template.points[number])
+                out.load_const(self.hooks.roll_guard)
+                out.emit("CONTAINS_OP", 0)
+                out.branch("TRUE", self._stub(number), exact=True)
         out.place(self.bodies[number])
         self._write_instructions(block)
         self._write_terminator(block, following)
@@ -288,6 +301,8 @@ class _Emission:
                 if not is_resolved:
                     self._resolve_callee(instruction)
                 is_resolved = False
+            if instruction.op == "POP_TOP" and place and block.instructions[place - 1].op == "PUSH_EXC_INFO":
+                self.out.apply(self.hooks.pass_refusal, instruction.position)  # `except:`
             self._write_instruction(instruction)
             if instruction.op == "LOAD_FAST" and instruction.arg not in bound:
                 self.out.apply(self.hooks.read_variable(instruction.arg), instruction.position)
@@ -317,13 +332,32 @@ class _Emission:
             self._apply_to_tuple(2, hooks.not_contains if arg else hooks.contains, position)
         elif op == "IS_OP":
             self._apply_to_tuple(2, hooks.is_not if arg else hooks.is_same, position)
+        elif op in ("CHECK_EXC_MATCH", "CHECK_EG_MATCH"):
+            self.out.apply(hooks.choose_caught, position)
+            self.out.add(instruction)
+        elif op == "WITH_EXCEPT_START":
+            self.out.add(instruction)
+            self.out.apply(hooks.choose_suppressed, position)
+        elif op == "FORMAT_VALUE":  # up to 3.12: 4 where there is a specification, and the conversion
+            self._apply_to_tuple(2 if arg & 4 else 1, hooks.format_value(arg & 3), position)
+        elif op in ("FORMAT_SIMPLE", "FORMAT_WITH_SPEC"):
+            self._apply_to_tuple(1 if op == "FORMAT_SIMPLE" else 2, hooks.format_value(0), position)
+        elif op == "CONVERT_VALUE":
+            self.out.apply(hooks.convert_value(arg), position)
+        elif op == "BUILD_STRING":
+            self._apply_to_tuple(arg, hooks.join_parts, position)
+        elif op == "BINARY_OP" and arg == REMAINDER:
+            self._apply_to_tuple(2, hooks.remainder, position)
         elif op == "BINARY_OP" and arg in IN_PLACE:
             plain = self._skip_where_plain(position)
             self.out.emit("COPY", 2, position)
             self.out.emit("COPY", 2, position)
             self._store(2, hooks.note_in_place, position)
             self.out.place(plain)
-            self.out.add(instruction)
+            if arg == REMAINDER_IN_PLACE:
+                self._apply_to_tuple(2, hooks.remainder_in_place, position)
+            else:
+                self.out.add(instruction)
         elif op == "BINARY_SUBSCR":
             plain, done = self._skip_where_plain(position), Label()
             self._apply_to_tuple(2, hooks.read_item, position)
@@ -342,6 +376,9 @@ class _Emission:
             self._store(3, hooks.store_attribute, position)
         elif op == "STORE_SUBSCR":
             self._store(3, hooks.store_item, position)
+        elif op == "LIST_APPEND":
+            self.out.emit("COPY", arg + 1, position)
+            self._store(2, hooks.append_item, position)
         elif op == "STORE_SLICE":
             self._store(4, hooks.store_slice, position)
         else:
@@ -394,7 +431,8 @@ class _Emission:
                     self.out.jump(self.labels[target])
             case ForIter(body, exit_block):
                 if block.number in self.flow.join:
-                    go_on = self._skip_where_free(position)
+                    is_given = self.template.arguments[:1] == (".0",)  # made by the code around it
+                    go_on = Label() if is_given else self._skip_where_free(position)
                     self._write_guard(block, self.hooks.iterator_guard)
                     self.out.place(go_on)
                 pad = Label()

@@ -13,7 +13,7 @@ from typing import Any
 
 from jitcore.core.source import SourcePosition, format_snippet
 from jitcore.core.trace import user_snippet
-from jitcore.errors import ControlFlowError, build_error
+from jitcore.errors import ConcretizationTypeError, ControlFlowError, build_error
 from jitcore.rewriter.handles import current
 from jitcore.rewriter.journal import MAX_DEPTH, list_children
 
@@ -145,9 +145,18 @@ def branch_container_error(name: str, one: Any, other: Any, place: Place) -> Exc
     else:
         headline = (f"{name} has {count_items(one)} where the condition holds and {len(other)} where it does "
                     "not.")  # fmt: skip
-        fix = ("append on both sides, values.append(x if condition else 0), or use an array and "
-               "x = x.at[i].set(value).")  # fmt: skip
+        fix = _find_queue_fix(name) or (
+            "append on both sides, values.append(x if condition else 0), or use an array and "
+            "x = x.at[i].set(value).")  # fmt: skip
     return _build(headline, "A container has one length and one set of keys in a program.", place, fix)
+
+
+def _find_queue_fix(name: str) -> str:
+    """What helps for a queue; "" for other containers."""
+    if " deque" not in name:
+        return ""
+    return ("use an array of the largest size and two ints: queue[last] = x; last += 1; x = queue[first]; "
+            "first += 1.")  # fmt: skip
 
 
 def branch_set_error(name: str, place: Place) -> Exception:
@@ -223,7 +232,8 @@ def loop_container_error(name: str, before: Any, behind: Any, place: Place) -> E
     return _build(
         f"{name} has {count_items(before)} before and {len(behind)} behind an iteration of a traced loop.",
         "The number of iterations is not known while tracing, and so the container has no length.", place,
-        "fill an array instead, x = x.at[i].set(value), or loop over a range of known length.")
+        _find_queue_fix(name) or "fill an array instead, x = x.at[i].set(value), or loop over a range of "
+        "known length.")  # fmt: skip
 
 
 def loop_attribute_error(name: str, place: Place) -> Exception:
@@ -247,9 +257,17 @@ def caught_outside_error(error: BaseException, place: Place) -> Exception:
         "return a flag instead of raising, or put the `try` into the function that raises.")
 
 
+def text_error(wanted: str) -> Exception:
+    """wanted: what Python asked for, `len() of a text`."""
+    return build_error(
+        ConcretizationTypeError, f"{wanted} needs the value of what is traced in it.", where=user_snippet(),
+        detail="The program makes texts of traced values when it runs; it can print them.",
+        fix="print the text, or make it behind the call, of what the function returns.")  # fmt: skip
+
+
 def traced_length_error() -> Exception:
     return build_error(
-        ControlFlowError, "len() of a range with traced bounds.", where=user_snippet(),
+        ControlFlowError, "len() of a range with traced bounds is asked for.", where=user_snippet(),
         detail="Its length is known when the program runs.",
         fix="compute it, n = (stop - start) // step, or use it as bound of the loop itself.")  # fmt: skip
 

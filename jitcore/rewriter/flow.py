@@ -40,7 +40,8 @@ class Loop:
         stored: fast variables that it assigns.
         base: depth of the stack below what belongs to the loop.
         iterates: whether its header asks an iterator, which lies on the stack at `base`.
-        is_comprehension: whether it builds a container that lies below on the stack.
+        is_comprehension: whether it builds a container that lies below on the stack; is_closed: and that
+            container is no list, so that it cannot be of traced length.
     """
 
     def __init__(self, header: int, body: set[int]):
@@ -51,7 +52,7 @@ class Loop:
         self.stored: set[str] = set()
         self.base = 0
         self.iterates = False
-        self.is_comprehension = False
+        self.is_comprehension = self.is_closed = False
 
 
 class Flow:
@@ -120,6 +121,7 @@ class Flow:
                     loop.stored.add(instruction.arg)
                 if instruction.op in _COMPREHENSION_OPS and depth - 1 - instruction.arg < loop.base:
                     loop.is_comprehension = True
+                    loop.is_closed |= instruction.op != "LIST_APPEND"
                 depth += stack_effect(instruction)
 
     def _find_innermost(self, number: int) -> Loop | None:
@@ -128,13 +130,13 @@ class Flow:
 
     # -- sites -----------------------------------------------------------------------------------------------
     def _is_open_site(self, number: int) -> bool:
-        """Whether a traced value may decide here: not in handlers of exceptions, nor in a comprehension's own
-        loop, whose container has no traced length."""
+        """Whether a traced value may decide here: not in handlers of exceptions, nor in the loop of a
+        comprehension whose container has no traced length."""
         block, loop = self.graph.blocks[number], self.loop_of[number]
         if not is_site(block) or block.instructions or block.handled:
             return False
         is_header = loop is not None and loop.header == number
-        return not (is_header and loop.is_comprehension and isinstance(block.terminator, ForIter))
+        return not (is_header and loop.is_closed and isinstance(block.terminator, ForIter))
 
     def _describe_site(self, number: int) -> None:
         loop = self.loop_of[number]

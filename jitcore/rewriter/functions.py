@@ -22,6 +22,7 @@ from jitcore.rewriter.handles import Mode, current
 from jitcore.rewriter.hooks import make_hooks
 from jitcore.rewriter.instructions import Unsupported
 from jitcore.rewriter.redirects import REDIRECTS
+from jitcore.rewriter.texts import find_method
 from jitcore.rewriter.user_code import is_user_code
 from jitcore.rewriter.versions import SUPPORTED, VERSION
 
@@ -47,6 +48,8 @@ def rewrite_function(fun: Callable) -> Callable:
 def resolve(callee: Any, *, is_asked_for: bool = False) -> Any:
     """What a rewritten function calls instead of a callable: its rewritten form, a redirect, or itself."""
     kind = type(callee)
+    if kind is types.BuiltinFunctionType and type(callee.__self__) is str:
+        return find_method(callee) or callee
     if current.mode is not None:
         found = _find_redirect(callee)
         if found is not None:

@@ -16,7 +16,9 @@ import numpy as np
 
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray
+from jitcore.core.jaxpr import DebugInfo
 from jitcore.core.source import SourcePosition
+from jitcore.core.trace import JaxprTrace, Trace
 
 
 class ConflictError(Exception):
@@ -77,6 +79,10 @@ class Handle:
     def as_predicate(self) -> Array | bool:
         """Its truth as a traced bool scalar, or as a bool where it is known."""
         raise NotImplementedError
+
+    def preview(self) -> str:
+        """How messages show it before the program runs."""
+        return repr(self)
 
     @property
     def memory(self) -> Any:
@@ -154,12 +160,27 @@ class Mode:
         redirects: what rewritten code calls instead of a function.
         failure: the location (`journal.Location`) of the flag that `fail` sets, or None: a loop that need not
             end otherwise ends with the iteration that sets it.
+        grows: whether lists may be of traced length; has_grown: whether there is one.
         unrolled: Python goes through ranges up to this length; longer ones are compiled as loops.
     """
 
     redirects: Mapping[Any, Callable] = {}
     failure: Any = None
     unrolled: int = 2
+    grows: bool = True
+    has_grown: bool = False
+
+    def express(self, handle: Handle) -> tuple[list[Array], Any]:
+        """What a text needs of a handle: Arrays, and what makes the Python object of them (`texts.Leaf`)."""
+        raise NotImplementedError
+
+    def refuse(self, reason: str, value: Any = None) -> Exception:
+        """The error for what cannot be traced. value: that of which Python needs the value, if that is it."""
+        raise NotImplementedError
+
+    def find_failed(self) -> Array | None:
+        """Whether the program has failed up to here; None where that is known not to be so."""
+        return None
 
     def type_of(self, leaf: Any) -> LeafType | None:
         """The type of a plain value (no Handle) when it is carried; None for what cannot be."""
@@ -190,6 +211,19 @@ class Mode:
 
     def note_unrolled(self, position: SourcePosition, error: Exception) -> None:
         """Notes that Python goes through a loop, and what stood in the way of a compiled one."""
+
+    def make_trace(self, info: DebugInfo, parent: Trace) -> JaxprTrace:
+        """The trace of a side of a decision, or of a loop's body."""
+        return JaxprTrace(info, parent)
+
+    def make_list(self, items: Sequence, item: Any, capacity: int) -> Any:
+        """What stands for a list of traced length, with room for so many elements; None where there is none.
+
+        items: that it has; item: one that it gets."""
+
+    def take_element(self, stack: Array, index: int) -> Array:
+        """A row of what the iterations of a loop gave."""
+        raise NotImplementedError
 
     def adopt(self, array: np.ndarray) -> Any:
         """What stands for an ndarray of the program's that meets a handle."""

@@ -7,6 +7,7 @@ result that plain Python would give, or a traced one.
 from __future__ import annotations
 
 import functools
+import operator
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -25,7 +26,15 @@ from jitcore.rewriter.journal import (
     logs,
     record,
 )
-from jitcore.rewriter.raising import negate, read_variable
+from jitcore.rewriter.raising import (
+    choose_caught,
+    choose_suppressed,
+    negate,
+    pass_refusal,
+    read_variable,
+)
+from jitcore.rewriter.rolling import ROLL_GUARD
+from jitcore.rewriter.texts import find_converter, find_formatter, join_parts, remainder
 from jitcore.rewriter.values import (
     Poison,
     as_predicate,
@@ -75,10 +84,20 @@ class Hooks(NamedTuple):
     store_attribute: _Apply
     store_item: _Apply
     store_slice: _Apply
+    append_item: _Apply
     read_variable: Callable[[str], _Apply]
     read_item: _Apply
     note_in_place: _Apply
+    format_value: Callable[[int], _Apply] = functools.cache(lambda kind: _Apply(find_formatter(kind)))
+    convert_value: Callable[[int], _Apply] = functools.cache(lambda kind: _Apply(find_converter(kind)))
+    choose_caught: _Apply = _Apply(choose_caught)
+    pass_refusal: _Apply = _Apply(pass_refusal)
+    choose_suppressed: _Apply = _Apply(choose_suppressed)
+    join_parts: _Apply = _Apply(join_parts)
+    remainder: _Apply = _Apply(remainder)
+    remainder_in_place: _Apply = _Apply(lambda pair: remainder(pair, operator.imod))
     guard: _Guard = _Guard(is_undecided)
+    roll_guard: Any = ROLL_GUARD
     iterator_guard: _Guard = _Guard(lambda value: isinstance(value, TracedIterator))
     poison_guard: _Guard = _Guard(lambda value: type(value) is Poison and value.raise_reason())
 
@@ -197,6 +216,12 @@ def _store_item(triple):
     owner[index] = value
 
 
+def _append_item(pair):
+    """What a comprehension does with an element."""
+    value, target = pair
+    target.append(value)
+
+
 def _store_slice(quadruple):
     value, owner, start, stop = quadruple
     owner[start:stop] = value
@@ -208,5 +233,6 @@ def make_hooks(resolve: Callable[[Any], Any]) -> Hooks:
         _Apply(resolve), _Apply(_logical_not), _Apply(_make_iterator), _Apply(_contains),
         _Apply(lambda pair: _logical_not(_contains(pair))), _Apply(_is_same),
         _Apply(lambda pair: _logical_not(_is_same(pair))), _Apply(_store_cell), _Apply(_store_global),
-        _Apply(_store_attribute), _Apply(_store_item), _Apply(_store_slice), _make_reader, _Apply(_read_item),
+        _Apply(_store_attribute), _Apply(_store_item), _Apply(_store_slice), _Apply(_append_item),
+        _make_reader, _Apply(_read_item),
         _Apply(_note_in_place))  # fmt: skip

@@ -24,6 +24,7 @@ from jitcore.rewriter import errors
 from jitcore.rewriter.arms import KIND, RESULT, Arm, Outcome, raise_where, refuse_advanced
 from jitcore.rewriter.emission import UNDEFINED
 from jitcore.rewriter.errors import Place
+from jitcore.rewriter.growing import note_growth
 from jitcore.rewriter.handles import Alias, CompoundHandle, ConflictError, Handle, LeafType, current
 from jitcore.rewriter.iterators import join_iterators
 from jitcore.rewriter.journal import ArrayLocation, ItemLocation, Location, record
@@ -444,7 +445,8 @@ def _merge_changes(merge: _Merge, first: Arm, second: Arm, scope: Scope) -> list
             raise errors.numpy_array_error(name, scope.place)
         has_other_keys = isinstance(container, dict) and list(one.value) != list(other.value)
         if has_other_keys or len(one.value) != len(other.value):
-            raise errors.branch_container_error(name, one.value, other.value, scope.place)
+            raise note_growth(errors.branch_container_error(name, one.value, other.value, scope.place),
+                              container, one.value, other.value)  # fmt: skip
         found.append((ContainerLocation(container), _merge_items(merge, one.value, other.value, name)))
     return found
 

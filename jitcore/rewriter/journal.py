@@ -8,11 +8,12 @@ then both are merged as local variables are. `snapshots.py` finds what was chang
 from __future__ import annotations
 
 import array
+import contextlib
 import functools
 import threading
 import types
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -132,6 +133,40 @@ def record(location: Location) -> None:
     """Notes a location that is about to be changed, once for each side."""
     if logs.stack and location.key not in logs.stack[-1]:
         logs.stack[-1][location.key] = (location, location.read())
+
+
+class _Attempts(threading.local):
+    """What takes back the marks that were made in each attempt to trace code in one way, innermost last."""
+
+    def __init__(self):
+        self.stack: list[list[Callable[[], None]]] = []
+
+
+_attempts = _Attempts()
+
+
+def note_mark(take_back: Callable[[], None]) -> None:
+    """Notes a mark on a traced object, which is no store, but says how code may go on with it."""
+    if _attempts.stack:
+        _attempts.stack[-1].append(take_back)
+
+
+@contextlib.contextmanager
+def attempt() -> Iterator[None]:
+    """Within, code is traced in a way that may turn out not to work: then its marks are taken back."""
+    marks: list[Callable[[], None]] = []
+    _attempts.stack.append(marks)
+    try:
+        yield
+    except Exception:
+        for take_back in reversed(marks):
+            take_back()
+        marks.clear()
+        raise
+    finally:
+        _attempts.stack.pop()
+        if _attempts.stack:
+            _attempts.stack[-1] += marks
 
 
 # -- containers ---------------------------------------------------------------------------------------------

@@ -29,9 +29,16 @@ from jitcore.rewriter.carries import NO_ALIASES, Key, bind_if
 from jitcore.rewriter.driver import Driver, Region, lift_slot
 from jitcore.rewriter.emission import UNDEFINED, Point, name_slot
 from jitcore.rewriter.foresight import Forecast
+from jitcore.rewriter.growing import Growth, note_growth
 from jitcore.rewriter.handles import current
-from jitcore.rewriter.instructions import ForIter
-from jitcore.rewriter.journal import ArrayLocation, AttributeLocation, ItemLocation, record
+from jitcore.rewriter.instructions import ForIter, Unsupported
+from jitcore.rewriter.journal import (
+    ArrayLocation,
+    AttributeLocation,
+    CellLocation,
+    ItemLocation,
+    record,
+)
 from jitcore.rewriter.loop_tests import (
     ImpureTest,
     Test,
@@ -69,8 +76,8 @@ def trace_loop(driver: Driver, site: Point, state: dict[str, Any], region: Regio
         shape or structure changes from one iteration to the next."""
     bound = {name: value for name, value in state.items() if value is not UNDEFINED}
     test = find_test(driver, driver.flow.loop_of[site.number])
-    if test is not None and site in test.sites:
-        moved = go_back(driver, site, dict(bound), test)
+    if test is not None and (site is test.header or site in test.sites):
+        moved = dict(bound) if site is test.header else go_back(driver, site, dict(bound), test)
         if moved is not None:
             try:
                 return _LoopTracer(driver, test.header, moved, region, test).run()
@@ -86,6 +93,7 @@ class _LoopTracer(CarriedState):
         iterates: whether the point is the head of a `for`; begins: whether it is no decision at all, but the
             loop's header. Otherwise a predicate decides there, which is carried.
         stays, leaves: the successors inside and outside of the loop, where exactly one is inside.
+        growth: lists to which the body only appends; stacks: what all iterations appended, by leaf.
     """
 
     def __init__(self, driver: Driver, site: Point, state: dict[str, Any], region: Region,
@@ -123,8 +131,12 @@ class _LoopTracer(CarriedState):
     # -- tracing --------------------------------------------------------------------------------------------
     def run(self) -> Outcome:
         forecast = Forecast(self)
+        count = self.state[self.top].count_left() if self.iterates else None
+        self.growth = Growth(self.driver, self.state, count)
         for _ in range(_MAX_ATTEMPTS):
-            arm = self._trace_body()
+            arm = self._try_body()
+            if arm is None:
+                continue
             if arm.error is not None:
                 return self._raise_first(arm)
             is_settled = self.is_settled(arm)
@@ -146,7 +158,7 @@ class _LoopTracer(CarriedState):
 
     def _asks_whether_begun(self) -> bool:
         """Whether it matters behind the loop whether there was an iteration."""
-        has_new = any(name[0] != "$" for name in (*self.written, *self.fixed))
+        has_new = any(type(name) is not str or name[0] != "$" for name in (*self.written, *self.fixed))
         is_shared = any(carry.shared for carry in self.carries.values())
         return has_new or is_shared or bool(self.replaced) or any(self._list_constants())
 
@@ -166,7 +178,21 @@ class _LoopTracer(CarriedState):
             return run_test(self.driver, self.test, self.state)
         return True if self.stay is None else self.initial_predicate
 
-    def _trace_body(self) -> Arm:
+    def _try_body(self) -> Arm | None:
+        """`_trace_body`, or None where a list has become one of traced length."""
+        loops = self.driver.growing
+        loops.append(self.growth)
+        try:
+            return self._trace_body()
+        except (errors.ControlFlowError, Unsupported) as error:
+            if not self.growth.replace_all(error, loops[:-1], self.carries):
+                raise
+            return None
+        finally:
+            loops.pop()
+
+    def _trace_body(self) -> Arm | None:
+        """The arm of an iteration; None where there are lists that grow, as was not known."""
         roots = self.driver.list_roots(self.state)
         with self._lend_memory():
             arm = self.driver.trace_arm(self._run_body, roots, f"the body of the traced loop at {self.place}")
@@ -180,10 +206,16 @@ class _LoopTracer(CarriedState):
             if is_variable and (location.read() is UNDEFINED or behind.value is UNDEFINED):
                 arm.trace.abandon()
                 raise errors.loop_attribute_error(location.name, self.place)
+        if arm.changes and self.growth.accepts(arm):
+            arm.trace.abandon()
+            return None
         for container, behind in arm.changes.values():
             arm.trace.abandon()
             name = errors.name_container(container, self.state)
-            raise errors.loop_container_error(name, container, behind.value, self.place)
+            error = errors.loop_container_error(name, container, behind.value, self.place)
+            raise note_growth(error, container, behind.value, is_certain=len(arm.kinds) == 1)
+        if arm.error is None:
+            self.growth.leave(arm)
         return arm
 
     def _lend_memory(self):
@@ -206,7 +238,7 @@ class _LoopTracer(CarriedState):
             self.values[key] = self.make_value(key, carry, trace.new_arg)
             self._assign(state, key, self.values[key])
         self.predicate = trace.new_arg(_PREDICATE) if self.has_predicate else None
-        return state
+        return self.growth.enter(state, self.values.values())
 
     def _run_iteration(self, state: dict[str, Any]) -> Outcome:
         driver, site = self.driver, self.site
@@ -234,6 +266,7 @@ class _LoopTracer(CarriedState):
         if self.replaced and begins is not True:
             self._expect_iteration(begins)
         aliases = self.find_aliases(arm, begins)
+        self.growth.note_names(arm, self.values, self.next_leaves)
         results = self._bind(arm)
         for slot, constant in self._list_constants() if begins is not False else ():
             before = self._find_initial(*slot, constant.aval)
@@ -249,7 +282,9 @@ class _LoopTracer(CarriedState):
             self._assign(state, key, value)
         new = {name: self.rebuild_written(name, flat, results) for name, flat in self.written.items()}
         new |= self.fixed
+        self._bind_cells(begins, new)
         state |= {name: value if name[0] == "$" else bind_if(begins, value) for name, value in new.items()}
+        self.growth.finish(self.stacks, state)
         if self.leave is not None:
             state |= self._leave_by_test(arm, state, results)
         return self._list_ends(arm, state, results)
@@ -261,6 +296,18 @@ class _LoopTracer(CarriedState):
         if begins is False or not current.mode.fail(negate(begins), error):
             value = self.carries[next(iter(self.replaced))].flat.value
             raise errors.carry_object_error("list", value, value, self.place)
+
+    def _bind_cells(self, begins: Array | bool, new: dict[Any, Any]) -> None:
+        """Takes out what cells get, and stores it. Without an iteration they have no value: such a call is
+        left to plain Python, or has a loop that is none."""
+        for location in [name for name in new if isinstance(name, CellLocation)]:
+            value = new.pop(location)
+            if begins is False:
+                continue
+            if begins is not True:
+                current.mode.fail(negate(begins), NameError(f"variable {location.name!r} has no value"))
+            record(location)
+            location.write(value)
 
     def _bind(self, arm: Arm) -> dict[tuple, Any]:
         """Closes the body and applies the loop: the last carries, by (key, place of the leaf)."""
@@ -292,7 +339,7 @@ class _LoopTracer(CarriedState):
                     slots.append(("turn", length))
                     outs.append(advance(trace.new_arg(KIND.aval), length))
             avals = [var.aval for var in trace.invars]
-            body, body_consts = trace.close(outs)
+            body, body_consts = trace.close(outs + self.growth.list_outputs())
         for (key, place), aval in zip(slots, avals):
             initial.append(self._find_initial(key, place, aval))
         body_jaxpr, body_operands = close_over_consts(body, body_consts)
@@ -301,7 +348,9 @@ class _LoopTracer(CarriedState):
             found = scan.primitive.bind(
                 *body_operands, *initial, jaxpr=body_jaxpr, length=length, reverse=False, unroll=1,
                 num_consts=len(body_operands), num_carry=len(initial))  # fmt: skip
+            self.stacks = found[len(initial) :]
             return dict(zip(slots, found))
+        self.stacks = []
         cond_jaxpr, cond_consts = self._trace_condition(slots, avals)
         found = while_loop.primitive.bind(
             *cond_consts, *body_operands, *initial, cond_nconsts=len(cond_consts), cond_jaxpr=cond_jaxpr,

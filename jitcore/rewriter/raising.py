@@ -13,13 +13,14 @@ from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import Any
 
+from jitcore import errors
 from jitcore.array import Array
 from jitcore.core.jaxpr import Equation, Literal
 from jitcore.core.trace import Tracer
 from jitcore.lax import elementwise
 from jitcore.lax.raise_if import raise_if
 from jitcore.rewriter.errors import Place, caught_outside_error
-from jitcore.rewriter.handles import current
+from jitcore.rewriter.handles import Handle, current
 from jitcore.rewriter.instructions import read_handlers
 from jitcore.rewriter.user_code import is_user_code
 from jitcore.rewriter.versions import NAMES
@@ -55,6 +56,8 @@ def fail(predicate: Array | bool, error: BaseException) -> None:
     Raises: the exception itself where the program cannot."""
     if predicate is False:
         return
+    if any(isinstance(arg, Handle) for arg in error.args):  # what the program keeps must hold no tracer
+        error.args = tuple([arg.preview() if isinstance(arg, Handle) else arg for arg in error.args])
     if current.mode is not None:
         if not current.mode.fail(predicate, error):
             raise error
@@ -74,6 +77,45 @@ def note_place(error: BaseException) -> None:
         note = f"[jitcore] raised at {code.co_filename}:{entry.tb_lineno} in {code.co_qualname}()"
         if note not in getattr(error, "__notes__", ()):
             error.add_note(note)
+
+
+# -- handlers of the user's code ----------------------------------------------------------------------------
+#: Errors that say that code cannot be traced. Plain Python would not have raised them.
+_REFUSALS = (errors.NotTraceable, errors.ControlFlowError, errors.ConcretizationTypeError,
+             errors.TracerIntegerConversionError, errors.TracerArrayConversionError,
+             errors.NonConcreteBooleanIndexError, errors.TracerMutationError,
+             errors.UnexpectedTracerError)  # fmt: skip
+
+
+def is_refusal(error: BaseException | None) -> bool:
+    """Whether an error says, or was raised while another one said, that code cannot be traced."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, _REFUSALS):
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def choose_caught(kinds: Any) -> Any:
+    """What an `except` clause catches of the exception that it is asked about: a refusal only by its name."""
+    if not is_refusal(sys.exception()):
+        return kinds
+    listed = kinds if isinstance(kinds, tuple) else (kinds,)
+    return tuple([kind for kind in listed if isinstance(kind, type) and issubclass(kind, _REFUSALS)])
+
+
+def pass_refusal(error: BaseException) -> BaseException:
+    """At the beginning of an `except` clause that catches all. Raises: the error, if it is a refusal."""
+    if is_refusal(error):
+        raise error
+    return error
+
+
+def choose_suppressed(is_suppressed: Any) -> Any:
+    """Whether a `with` statement goes on behind an exception, of what its `__exit__` returns."""
+    return is_suppressed and not is_refusal(sys.exception())
 
 
 # -- handlers of callers ------------------------------------------------------------------------------------
@@ -110,13 +152,17 @@ def _catches(code: CodeType, offset: int) -> bool:
         offset = found.target  # `finally` and `with` raise again, into what is around them
 
 
+#: What may stand before an `except` clause's test; a hook is asked there by `helper @ value`.
+_BEFORE_MATCH = ("PUSH_", "LOAD_", "CACHE", "EXTENDED_ARG", "BUILD_TUPLE", "COPY", "SWAP", "BINARY_OP")
+
+
 def _is_except(code: CodeType, offset: int) -> bool:
     """Whether a handler begins as an `except` clause does."""
     names = [NAMES[op] for op in code.co_code[offset : offset + 80 : 2]]
     for name in names:
         if name in ("CHECK_EXC_MATCH", "CHECK_EG_MATCH"):
             return True
-        if not name.startswith(("PUSH_", "LOAD_", "CACHE", "EXTENDED_ARG", "BUILD_TUPLE", "COPY")):
+        if not name.startswith(_BEFORE_MATCH):
             return name == "POP_TOP"
     return False
 

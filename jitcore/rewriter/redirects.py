@@ -21,6 +21,8 @@ from jitcore.rewriter.iterators import (
     TracedIterable,
     as_traced_iterator,
 )
+from jitcore.rewriter.printing import print_values
+from jitcore.rewriter.texts import Text, find_formatter, holds_traced, make_text
 from jitcore.rewriter.values import as_predicate, is_traced, type_of, wrap_predicate
 
 
@@ -39,16 +41,24 @@ def _range(*bounds):
     if not is_traced(step) and step in (1, -1):
         count = stop - start if step == 1 else start - stop
     elif is_traced(step):
-        import jitcore.numpy as jnp
-
-        is_up = step > 0
-        up = (1 if is_up else -1) if isinstance(is_up, bool) else jnp.where(is_up, 1, -1)
+        up = _find_sign(step > 0)
         count = (stop - start + step - up) // step
     elif step == 0:
         raise ValueError("range() arg 3 must not be zero")
     else:
         count = (stop - start + (step - 1 if step > 0 else step + 1)) // step
     return TracedIterable(lambda: CountIterator(start, step, count, 0, stop))
+
+
+def _find_sign(is_positive):
+    """1 or -1."""
+    if isinstance(is_positive, bool):
+        return 1 if is_positive else -1
+    if current.mode is not None:
+        return 2 * current.mode.redirects.get(int)(is_positive) - 1
+    import jitcore.numpy as jnp
+
+    return jnp.where(is_positive, 1, -1)
 
 
 def _is_traced_iterable(value) -> bool:
@@ -117,19 +127,25 @@ def _len(value):
 
 def _isinstance(value, kinds):
     """A traced scalar counts as an int, float or bool where its dtype is one."""
+    if type(value) is Text:
+        return issubclass(str, kinds)
     if not is_traced(value) or isinstance(value, kinds):
         return isinstance(value, kinds)
     python = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[dtypes.kind_of(value.dtype)]
     return not value.shape and issubclass(python, kinds)
 
 
-def _print(*values, **options):
-    if not any(map(is_traced, values)) or options.get("file") is not None:
-        return print(*values, **options)
-    from jitcore import debug
+def _show(function: Callable) -> Callable:
+    def show(*args, **options):
+        if len(args) == 1 and not options and holds_traced(args[0]):
+            return make_text(function, *args)
+        return function(*args, **options)
 
-    template = options.get("sep", " ").replace("{", "{{").replace("}", "}}").join(["{}"] * len(values))
-    return debug.print(template, *values)
+    return show
+
+
+def _format(value, spec="", /):
+    return find_formatter(0)((value, spec))
 
 
 def _math(name: str) -> Callable:
@@ -154,9 +170,14 @@ _MATH_NAMES = {
 _MATH = """sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp expm1 log log2 log10 log1p
     sqrt cbrt hypot pow fabs fmod copysign isfinite isinf isnan floor ceil trunc degrees radians""".split()
 
+#: What makes and prints texts, whatever the semantics of numbers.
+TEXT_REDIRECTS: dict[Any, Callable] = {
+    print: print_values, str: _show(str), repr: _show(repr), ascii: _show(ascii), format: _format,
+}  # fmt: skip
+
 REDIRECTS: dict[Any, Callable] = {
     range: _range, enumerate: _enumerate, zip: _zip, min: _extremum("min"), max: _extremum("max"), sum: _sum,
     float: _convert(float, float), int: _convert(int, int), bool: _bool, len: _len, isinstance: _isinstance,
-    print: _print,
+    **TEXT_REDIRECTS,
     **{getattr(math, name): _math(name) for name in _MATH if hasattr(math, name)},
 }  # fmt: skip

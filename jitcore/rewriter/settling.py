@@ -6,7 +6,6 @@ traced again, until nothing new turns up.
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -31,6 +30,7 @@ from jitcore.rewriter.emission import UNDEFINED, Point
 from jitcore.rewriter.errors import Place
 from jitcore.rewriter.flow import Loop
 from jitcore.rewriter.handles import Alias, CompoundHandle, ConflictError, Handle, current
+from jitcore.rewriter.journal import CellLocation, Location
 from jitcore.rewriter.raising import MaybeUnbound, negate
 from jitcore.rewriter.rotation import Cycle, assign_memory, choose_memory, find_cycles
 from jitcore.rewriter.values import (
@@ -57,8 +57,8 @@ class CarriedState:
             slot of the iterator or of what decides, or None; iterates: whether it is an iterator.
         carries: by key; values: what they are at the beginning of the iteration that is being traced;
             next_leaves: the leaves behind it.
-        written: what is computed in the body and read only behind the loop; fixed: what the body sets to one
-            Python value; shared: ids of leaves of `written` whose memory has several names.
+        written: what is computed in the body and read only behind the loop, by variable or cell; fixed: what
+            the body sets to one Python value; shared: ids of leaves of `written` whose memory has more names.
         cycles: carries that exchange their memory; lent: arrays before the loop whose memory they have, and
             which are seen under other names.
         stored: carries into whose lists or dicts the body stores; replaced: those whose lists before the loop
@@ -237,7 +237,7 @@ class CarriedState:
         rotating = {key for cycle in self.cycles for key in cycle.keys}
         for key, leaves in self.next_leaves.items():
             carry = self.carries[key]
-            if key in rotating or key in self.expected and self._stays(key):
+            if key in rotating or key in self.expected and self._stays(arm, key, carry):
                 continue
             for place, (old, new) in enumerate(zip(carry.flat.leaves, leaves)):
                 is_shared = has_other_names(before, old) or has_other_names(behind, new)
@@ -246,9 +246,9 @@ class CarriedState:
                     is_new = True
         return self._forbid_stores(arm) or is_new
 
-    def _stays(self, key: Key) -> bool:
-        """Whether a carry is the same handles behind an iteration."""
-        return all(map(operator.is_, Flat(self.values[key]).leaves, self.next_leaves[key]))
+    def _stays(self, arm: Arm, key: Key, carry: Carry) -> bool:
+        """Whether a carry is what it was behind an iteration: the same handles, in the same lists."""
+        return is_same(self._find_next(arm, key, carry), Flat(self.values[key]))
 
     def _lend(self) -> bool:
         """Whether memory is found that has other names, and in which carries of a cycle are."""
@@ -325,11 +325,13 @@ class CarriedState:
         """Whether there are new ones. Besides, `written` gets what is computed in the body and read only
         behind the loop, and `fixed` what the body sets to one Python value."""
         before = len(self.carries)
-        for key, (location, _) in arm.stores.items():
-            if ("location", key) not in self.carries:
-                self.carries["location", key] = Carry(Flat(location.read()), location)
-        self.written: dict[str, Flat] = {}
+        self.written: dict[Any, Flat] = {}
         self.fixed: dict[str, Any] = {}
+        for key, (location, behind) in arm.stores.items():
+            if current.mode is not None and _binds_cell(location, behind):
+                self.written[location] = behind
+            elif ("location", key) not in self.carries and not is_same(behind, Flat(location.read())):
+                self.carries["location", key] = Carry(Flat(location.read()), location)
         for name, flat in arm.state.items():
             if ("name", name) in self.carries or name == self.top and not self.iterates:
                 continue
@@ -381,8 +383,8 @@ class CarriedState:
         slots = [self.followed.get((key, place), (key, place)) for place in places]
         return carry.rebuild([found[slot] for slot in slots], aliases)
 
-    def rebuild_written(self, name: str, flat: Flat, found: dict[tuple, Any]) -> Any:
-        """A value that the last iteration computed."""
+    def rebuild_written(self, name: Any, flat: Flat, found: dict[tuple, Any]) -> Any:
+        """A value that the last iteration computed. name: of a variable, or the location of a cell."""
         leaves = list(flat.leaves)
         for place, leaf in enumerate(leaves):
             raw = found.get((("written", name), place))
@@ -392,6 +394,13 @@ class CarriedState:
                     leaf.mark_shared()
                     leaves[place].mark_shared()
         return flat.rebuild(leaves)
+
+
+def _binds_cell(location: Location, behind: Flat) -> bool:
+    """Whether the body binds a variable that inner functions share, and that has no value before: the body
+    reads what it has bound itself, as another iteration's is not there."""
+    return (isinstance(location, CellLocation) and location.read() is UNDEFINED
+            and behind.value is not UNDEFINED and not isinstance(behind.value, Poison))  # fmt: skip
 
 
 def _changes_places(value: Any, following: Any) -> bool:

@@ -67,8 +67,9 @@ LOADS_WITH_NULL: frozenset[str] = (
 #: What stands at the end of a loop, where FOR_ITER jumps to.
 LOOP_ENDS: tuple[str, ...] = {(3, 11): (), (3, 12): ("END_FOR",)}.get(VERSION, ("END_FOR", "POP_TOP"))
 
-#: BINARY_OP's argument for `@`.
+#: BINARY_OP's argument for `@`, and those for `%` and `%=`.
 MATRIX_MULTIPLY = 4
+REMAINDER, REMAINDER_IN_PLACE = 6, 19
 
 #: BINARY_OP's arguments for `+=` and the others.
 IN_PLACE = range(13, 26)

@@ -115,3 +115,5 @@ def place_results(steps: list) -> None:
         if is_own and same_size and place == store.offset and id(store) not in reads.get(store.buffer, ()):
             rewrite = Rewrite(Graph(), {}, buffers={result: store.buffer})
             call.outputs, stores[:] = [store.buffer], [rewrite.store(store)]
+            if stores[0].value.op == "load" and stores[0].combine is None:
+                call.epilogue = None  # it would store what is there

@@ -42,6 +42,18 @@ def _any_index(shape: tuple) -> tuple[Index, ...]:
     return tuple(ZERO if is_scalar((extent,)) else Index.of(Axis(extent)) for extent in shape)
 
 
+def find_operand(lowering, value: Value, goals: Sequence[Buffer | None]) -> Buffer:
+    """Where a routine reads a value: a reshape of what is in memory is there. goals: of its results."""
+    if isinstance(value, Computed) and len(value.buffers) == 1:
+        (buffer,), index = value.buffers, _any_index(value.shape)
+        is_alike = buffer.dtype == value.dtype and math.prod(buffer.shape) == math.prod(value.shape)
+        if is_alike and buffer not in goals:
+            element = value.at(index)
+            if element.op == "load" and element.attr == (buffer, linearize(index, value.shape)):
+                return buffer
+    return lowering.in_memory(value).buffer
+
+
 def is_scalar(shape: tuple) -> bool:
     return all(isinstance(extent, int) and extent == 1 for extent in shape)
 

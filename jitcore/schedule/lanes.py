@@ -13,15 +13,17 @@ lowered the general way.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 from jitcore import dtypes
-from jitcore.core.jaxpr import ClosedJaxpr, Literal
+from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, sub_jaxprs
 from jitcore.loopir.builder import Builder
 from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, Result
 from jitcore.loopir.index import Axis, Index, constant, linearize
 from jitcore.loopir.program import Kernel, Repeat, Store
 from jitcore.loopir.values import Reduction, Regions, Running, Value
+from jitcore.schedule.in_place import is_scalar
 from jitcore.schedule.nest import MIN_VECTOR_EXTENT, shape_kernel
 
 # Scalars that one lane may carry, and elements of one value that it may compute.
@@ -119,6 +121,14 @@ def _is_small(extent) -> bool:
     return isinstance(extent, int) and extent < MIN_VECTOR_EXTENT
 
 
+def is_scalar_code(jaxpr: Jaxpr) -> bool:
+    """Whether a body computes single numbers only. Its loop stays one: the carry is in registers anyhow, and
+    of its branches only those run that are taken."""
+    outs = (var for eqn in jaxpr.eqns for var in eqn.outvars)
+    inner = (closed.jaxpr for eqn in jaxpr.eqns for closed in sub_jaxprs(eqn.params))
+    return all(is_scalar(var.aval.shape) for var in outs) and all(map(is_scalar_code, inner))
+
+
 class LaneBuilder(Builder):
     """Evaluates the equations of a loop's body for one lane.
 
@@ -138,7 +148,8 @@ class LaneBuilder(Builder):
     def settle(self, value: Value) -> Value:
         """The value with roots unrolled into expressions."""
         if isinstance(value, Reduction):
-            positions = self.lanes.positions(value.shape)
+            positions = list(self.lanes.positions(value.shape))
+            self.check_terms(value, len(positions))
             elements = {key: self.fold_element(value, index) for key, index in positions}
         elif isinstance(value, Regions):
             elements = self.patch(value)
@@ -148,14 +159,18 @@ class LaneBuilder(Builder):
             return value
         return LaneValue(self, value.shape, value.dtype, elements)
 
+    def check_terms(self, value: Reduction, elements: int) -> None:
+        """Raises: NotLanewiseError for a reduction over too many positions, before any is evaluated."""
+        extents = [value.operand.shape[d] for d in value.reduced]
+        if value.op in ("argmax", "argmin") or not all(isinstance(extent, int) for extent in extents):
+            raise NotLanewiseError
+        terms = math.prod(extents)
+        if not 0 < terms <= MAX_REGISTERS or self.graph.count + elements * (terms - 1) > self.last_expression:
+            raise NotLanewiseError
+
     def fold_element(self, value: Reduction, index: tuple[Index, ...]) -> Expr:
         """One element of a reduction over a few positions."""
-        if value.op in ("argmax", "argmin"):
-            raise NotLanewiseError
-        extents = [value.operand.shape[d] for d in value.reduced]
-        if not all(isinstance(extent, int) for extent in extents):
-            raise NotLanewiseError
-        total, count = None, 0
+        extents, total = [value.operand.shape[d] for d in value.reduced], None
         for position in itertools.product(*map(range, extents)):
             full, kept = [], iter(index)
             inner = dict(zip(value.reduced, position))
@@ -163,11 +178,6 @@ class LaneBuilder(Builder):
                 full.append(constant(inner[d]) if d in inner else next(kept))
             term = value.operand.at(tuple(full))
             total = term if total is None else self.graph.op(value.op, total, term, dtype=value.dtype)
-            count += 1
-            if count > MAX_REGISTERS:
-                raise NotLanewiseError
-        if total is None:
-            raise NotLanewiseError
         return total
 
     def accumulate(self, value: Running) -> dict:
@@ -344,8 +354,10 @@ class LaneBuilder(Builder):
 
     def switch(self, selector: Value, branches: Sequence[ClosedJaxpr], operands) -> list[Value]:
         """All branches, and the chosen one's results: for branches without loops of their own."""
-        before = len(self.body)
+        before, is_inside = len(self.body), self.speculates
+        self.speculates = True
         results = [self.run(branch, operands) for branch in branches]
+        self.speculates = is_inside
         if len(self.body) != before:
             raise NotLanewiseError
         chosen = []

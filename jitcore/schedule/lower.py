@@ -26,6 +26,7 @@ from jitcore.schedule.epilogues import join_epilogue, place_results
 from jitcore.schedule.fusion import FusionGroup, is_trivial, kept_dimensions, scan_kernel, squeeze
 from jitcore.schedule.in_place import (
     fills_ranges,
+    find_operand,
     find_spare,
     is_direct,
     is_in,
@@ -35,7 +36,7 @@ from jitcore.schedule.in_place import (
     settle_packed,
     settle_region,
 )
-from jitcore.schedule.lanes import LaneBuilder, NotLanewiseError, choose_lanes, finish_kernel
+from jitcore.schedule.lanes import LaneBuilder, NotLanewiseError, choose_lanes, finish_kernel, is_scalar_code
 from jitcore.schedule.pieces import join_on_write, join_where_read, store_pieces
 from jitcore.schedule.ranges import narrow_producers
 from jitcore.schedule.regions import copy_around, join_kernels
@@ -184,12 +185,10 @@ class Lowering(Builder):
         outs = eqn.primitive.lower(self, *operands, **eqn.params)
         return list(outs) if eqn.primitive.multiple_results else [outs]
 
-    def call_routine(
-        self, routine: Routine, eqn: Equation, operands: list[Value], goals: list
-    ) -> list[Value]:
+    def call_routine(self, routine: Routine, eqn: Equation, operands: list, goals: list) -> list[Value]:
         """A native step that the backend's routine does on buffers."""
         operands = routine.prepare(self, *operands) if hasattr(routine, "prepare") else operands
-        inputs = [self.in_memory(value).buffer for value in operands]
+        inputs = [find_operand(self, value, goals) for value in operands]
         self.end_group()
         outputs = self.output_buffers(eqn, goals)
         scratch = [self.new_temp(shape, dtype) for shape, dtype in routine.scratch()]
@@ -400,9 +399,9 @@ class Lowering(Builder):
         """The carry after a loop done in registers by one kernel; None where its body does not allow it."""
         self.end_group()
         body, consts = loop[2:] if kind == "while_loop" else (loop[0], loop[3])
-        if not predicate_shape and fills_ranges(body.jaxpr, consts, self.is_call):
+        jaxpr, lanes = body.jaxpr, choose_lanes(init, predicate_shape)
+        if not predicate_shape and (is_scalar_code(jaxpr) or fills_ranges(jaxpr, consts, self.is_call)):
             return None
-        lanes = choose_lanes(init, predicate_shape)
         builder = LaneBuilder(self.graph, lanes, lambda eqn: not self.is_routine(eqn) and self.is_native(eqn))
         outputs = [goal or self.new_temp(value.shape, value.dtype) for value, goal in zip(init, goals)]
         try:

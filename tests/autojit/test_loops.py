@@ -7,6 +7,7 @@ import copy
 import io
 import logging
 import random
+import sys
 import threading
 import time
 import traceback
@@ -42,6 +43,16 @@ class Unknown:
     __hash__ = None
 
 
+class Console:
+    """What prints, and is not known to do so."""
+
+    __slots__ = ()
+
+    def print(self, *values):
+        print(*values)
+
+
+console = Console()
 logger = logging.getLogger("tests.autojit.loops")
 canvas = Canvas()
 
@@ -87,11 +98,11 @@ def list_traced(made):
 
 # -- what stands in the way ----------------------------------------------------------------------------------
 def prints_around(x, n):
-    print("begin")
+    console.print("begin")
     total = 0.0
     for i in range(n):
         total += x[i] * i
-    print("end", round(total, 6))
+    console.print("end", round(total, 6))
     return total
 
 
@@ -136,7 +147,7 @@ def has_words(x):
     words = {"a": 1}
     for word in "some words and words".split():
         words[word] = words.get(word, 0) + 1
-    print(words)
+    console.print(words)
     for i in range(len(x)):
         x[i] = x[i] ** 2
     return words, x.max()
@@ -164,14 +175,14 @@ def iterates_a_generator(x):
     total = 0.0
     for v in (v * v for v in x):
         total += v
-    print(total)
+    console.print(total)
     for i in range(len(x)):
         total += x[i]
     return total
 
 
 def tries(x, n):
-    print("try")
+    console.print("try")
     try:
         for i in range(n):
             x[i] += 1
@@ -210,7 +221,7 @@ def test_words_beside_a_loop():
 
 # -- ways out of a loop --------------------------------------------------------------------------------------
 def leaves(x, limit):
-    print(limit)
+    console.print(limit)
     for i in range(len(x)):
         if x[i] > limit:
             where = i
@@ -238,7 +249,7 @@ def test_break_else_and_return_are_compiled():
 
 
 def binds_on_some_ways(n, verbose):
-    print(n)
+    console.print(n)
     for i in range(n):
         last = i * 2.0
         if verbose:
@@ -260,7 +271,7 @@ def test_variables_without_a_value(n, verbose):
 
 
 def continues_an_iterator(x):
-    print("iterator")
+    console.print("iterator")
     rest = iter(x)
     for v in rest:
         if v > 2:
@@ -276,7 +287,7 @@ def test_iterators_that_are_alive_before_the_loop():
 
 # -- errors --------------------------------------------------------------------------------------------------
 def fails_inside(x, n):
-    print("fails")
+    console.print("fails")
     for i in range(n):
         x[i] = 1 / (3 - i)
     return x
@@ -296,7 +307,7 @@ def suppresses(x, n):
         for i in range(n):
             seen = i
             x[i] += 1
-    print(seen)
+    console.print(seen)
     return seen
 
 
@@ -314,7 +325,7 @@ def reports_steps(x, n):
             change = max(change, abs(new - x[i]))
             x[i] = new
         if step % 2 == 0:
-            print(step, round(change, 9))
+            console.print(step, round(change, 9))
         k = 0
         while k < len(x):
             x[k] += x[k - 1] * 0.125
@@ -327,7 +338,7 @@ def test_loops_inside_a_loop_that_is_refused():
     report = made.report()
     assert 0 < report.compiled < 100
     first = reports_steps.__code__.co_firstlineno
-    assert {reason.line - first for reason in report.reasons} == {8}  # print(step, round(...))
+    assert {reason.line - first for reason in report.reasons} == {8}  # console.print(step, round(...))
     assert report.regions[0].tiers[0].value == "python"
 
 
@@ -343,7 +354,7 @@ def test_loops_are_compiled_in_the_first_call():
 
 # -- variables of functions around and inside ----------------------------------------------------------------
 def uses_comprehensions(x, n):
-    print("comprehension")
+    console.print("comprehension")
     scale = 2.0
     total = 0.0
     for i in range(n):
@@ -361,7 +372,7 @@ def shares_a_variable(x, n):
         count += 1
         return count
 
-    print("shared")
+    console.print("shared")
     for i in range(n):
         x[i] += add()
     for i in range(n):
@@ -370,7 +381,7 @@ def shares_a_variable(x, n):
 
 
 def makes_functions(x, n):
-    print("functions")
+    console.print("functions")
     made, scale = [], 3.0
     for i in range(n):
         made.append(lambda v: v * scale + i)
@@ -383,7 +394,7 @@ def make_counter():
 
     def step(x, n):
         nonlocal state
-        print(state[0])
+        console.print(state[0])
         for i in range(n):
             state[0] += x[i]
         for i in range(n):
@@ -411,7 +422,7 @@ TOTAL = 0.0
 
 def sets_a_global(x):
     global TOTAL
-    print(TOTAL)
+    console.print(TOTAL)
     for v in x:
         TOTAL += v
     return TOTAL
@@ -441,7 +452,7 @@ def test_functions_that_show_their_variables_are_left_alone():
 
 # -- memory --------------------------------------------------------------------------------------------------
 def has_views(x):
-    print("views")
+    console.print("views")
     left, same = x[:-1], x
     for i in range(len(left)):
         left[i] += same[i + 1]
@@ -462,7 +473,7 @@ class Model:
         self.state, self.steps = np.linspace(0, 1, 5), 0
 
     def advance(self, n):
-        print(self.steps)
+        console.print(self.steps)
         for _ in range(n):
             self.state = self.state * 0.5
             self.steps += 1
@@ -487,7 +498,7 @@ def test_the_warning_names_the_loops():
 
 
 def test_strict_raises_as_before():
-    with pytest.raises(jitcore.errors.NotTraceable, match=r"print\(\) is called"):
+    with pytest.raises(jitcore.errors.NotTraceable, match="console is of type"):
         jitcore.autojit(prints_around, strict=True)(np.arange(4.0), 4)
 
 
@@ -513,7 +524,7 @@ def test_a_function_whose_loops_are_all_refused_is_itself_again():
 
 
 def counts_words(x):
-    print("words")
+    sys.stdout.write("words")
     count = 0
     for i in range(len(x)):
         key = str(i % 3)
@@ -556,7 +567,7 @@ def test_clear_and_disable():
 def test_loops_wait_while_tracing_in_vain_takes_longer_than_the_calls(monkeypatch):
     def f(x):
         for i in range(len(x)):
-            print(x[i])
+            console.print(x[i])
         for i in range(len(x)):
             x[i] += 1
         return x
@@ -603,7 +614,7 @@ def test_threads_call_one_function():
 
 def test_many_signatures_of_a_loop_are_bounded():
     def f(n):
-        print(n)
+        console.print(n)
         total = 0.0
         for i in range(3):
             total += np.zeros(n)[i]

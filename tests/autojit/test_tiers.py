@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import random
 import re
+import sys
 import threading
 import types
 import warnings
@@ -19,9 +20,9 @@ from jitcore.autojitted.function import CALLS_BEFORE_LEAVING
 from jitcore.functionalize.errors import NotTraceable
 
 
-def prints(x):
+def writes(x):
     y = x + 1
-    print("seen")
+    sys.stdout.write("seen\n")
     return y
 
 
@@ -51,7 +52,7 @@ def generates(n):
     yield n
 
 
-@pytest.mark.parametrize("function", [prints, draws, draws_by_numpy, reads_clock, opens_file, evaluates])
+@pytest.mark.parametrize("function", [writes, draws, draws_by_numpy, reads_clock, opens_file, evaluates])
 def test_effects_are_not_traced(function, capsys):
     line = next(i for i, text in enumerate(inspect.getsourcelines(function)[0]) if "(" in text and i)
     line += function.__code__.co_firstlineno
@@ -66,7 +67,7 @@ def test_effects_are_not_traced(function, capsys):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         compiled(np.ones(2))
-    assert capsys.readouterr().out == ("seen\n" * 2 if function is prints else "")
+    assert capsys.readouterr().out == ("seen\n" * 2 if function is writes else "")
     report = compiled.report()
     assert report.compiled == 0 and "python" in str(report) and str(line) in str(report) + str(line + 1)
 
@@ -103,7 +104,7 @@ def test_methods_partials_and_attributes():
     assert str(inspect.signature(Counter.add)) == "(self, x)"
     twice = jitcore.autojit(staticmethod(Counter.twice)).__func__
     assert twice(4) == 8
-    assert jitcore.autojit(jitcore.autojit(prints)).__wrapped__ is prints
+    assert jitcore.autojit(jitcore.autojit(writes)).__wrapped__ is writes
 
 
 # -- programs that give up -----------------------------------------------------------------------------------
@@ -159,12 +160,12 @@ def test_small_work_goes_to_plain_python():
 
 
 def test_hopeless_function_is_left_alone(capsys):
-    compiled = jitcore.autojit(prints)
+    compiled = jitcore.autojit(writes)
     with pytest.warns(jitcore.AutojitWarning):
         compiled(1.0)
     for _ in range(CALLS_BEFORE_LEAVING[True]):
         compiled(1.0)
-    assert compiled.__code__ is prints.__code__
+    assert compiled.__code__ is writes.__code__
     assert compiled(2.0) == 3.0 and compiled.report().regions[0].tiers[0].value == "python"
 
 

@@ -167,11 +167,39 @@ def test_results_lie_in_memory_as_their_operands_do():
 
     check(change, A)
 
+    def change_turned(a):
+        b = a.T + 1
+        c = b.reshape(-1)
+        c[0] = 100
+        d = np.where(b > 3, b, 0)
+        d.reshape(-1)[1] = 7
+        e = b.copy("K").T.reshape(-1)
+        e[2] = 8
+        f = a[:, [2, 0]]
+        f.ravel()[0] = 9
+        return b, c, d, e, f, b.flags.f_contiguous, f.strides
+
+    check(change_turned, A)
+
     def write(a):
-        (a.T + 1).reshape(-1)[0] = 5
+        np.cumsum(a.T, 0).reshape(-1)[0] = 5
 
     with pytest.raises(NotTraceable, match="share memory"):
         run_traced(write, [A])
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_layouts_in_loops(count):
+    def change(a):
+        b = a.T + 1
+        c = a
+        for _ in range(count):
+            b = b * 2
+            c = c.T + 1
+        b.reshape(-1)[0] = 100
+        return b, c.sum()
+
+    check(change, A)
 
 
 def test_broadcast_results_are_read_only():

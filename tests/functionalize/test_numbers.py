@@ -138,13 +138,13 @@ def test_min_max_sum_any_all():
 
 
 def test_what_needs_the_value_says_so():
-    for function in (str, repr, lambda x: f"{x}", lambda x: [0] * x, hash, sorted_pair):
+    for function in (lambda x: len(f"{x}"), lambda x: str(x) == "3", lambda x: [0] * x, hash, sorted_pair):
         with pytest.raises(NeedsValue):
             run_traced(function, [3])
 
 
 def sorted_pair(x):
-    return sorted([x, 1])
+    return sorted([x, 1], key=lambda y: -y)
 
 
 def test_math_raises_where_python_does():

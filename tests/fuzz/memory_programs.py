@@ -10,6 +10,7 @@ and values can be compared exactly.
 from __future__ import annotations
 
 import random
+import re
 import sys
 import types
 from collections.abc import Callable
@@ -237,6 +238,107 @@ class _Writer:
 
 def write_program(seed: int) -> str:
     return HEADER + _Writer(seed).function()
+
+
+# -- programs of the JAX style: arrays do not change, lists, dicts and objects do -----------------------------------
+PURE_HEADER = '''\
+class Box:
+    def __init__(self, x):
+        self.x = x
+
+    def grow(self, v):
+        self.x = self.x + v
+        return self.x
+
+    def set(self, v):
+        old, self.x = self.x, v
+        return old
+
+
+def write(u, v):
+    return put(u, 0, v)
+
+
+def renew(u, v):
+    return put(u + v, 1, v)
+
+
+def pick(u, v):
+    if u[0] > v[1]:
+        return u
+    return v
+
+
+def turn(u):
+    return u[::-1]
+
+
+def late(u, v, n):
+    for k in range(n):
+        if u[0] > v[0] + k:
+            return u
+        u = put(u, 0, u[0] + 0.5)
+    return v
+'''
+
+
+class _PureWriter(_Writer):
+    """Writes a function of `a, b, grid, x, k, s, n, t, flag` in which no array is written."""
+
+    def place(self) -> str:
+        return super().place().replace("BUFFER", "box.x")
+
+    def fresh(self, name: str) -> str:
+        return super().fresh(name).replace("[[0, 2, 1, 3]]", "[np.array([0, 2, 1, 3])]")
+
+    def condition(self) -> str:
+        while " is " in (found := super().condition()):
+            pass
+        return found
+
+    def rebind(self) -> str:
+        while "LAST" in (found := super().rebind()):
+            pass
+        return found
+
+    def write(self) -> str:
+        name, other, number, index = self.place(), self.place(), self.number(), self.index()
+        return self.choose(f"{name} = put({name}, {index}, {number})", f"{name} = put({name}, {index}, {name}[{index}] + {number})",
+                           f"{name} = np.where({name} > {number}, {self.choose('0.5', 's')}, {name})", f"{name} = {name} + {number}",
+                           f"{name} += {number}", f"{name} -= {other}", f"{name} *= 0.5", f"{name} = np.sort({name})",
+                           f"{name} = np.concatenate([{other}[1:], {name}[:1]])", "p = p + 0.5", "p += 0.5",
+                           f"p = {name}[1:] - {other}[:-1]", f"p = put(p, {self.choose('0', '-1')}, {number})",
+                           f"grid = put(grid, {index}, {name})", "grid = grid * 0.5", "grid -= 1",
+                           f"grid = put(grid, ({index}, {self.index()}), {number})", f"{name} = write({other}[::-1], {number})",
+                           f"table['k'] = {name} + {number}", f"items[1] = {name}", f"s = {name}[{index}]",
+                           f"s = {name}.sum() * 0.125", "s += 0.25")  # fmt: skip
+
+    def function(self) -> str:
+        lines = super().function().splitlines()
+        lines[2:4] = ["def f(a, b, grid, x, k, s, n, t, flag):", "    box, items, table = Box(x), [a, b], {'k': k}"]
+        return "\n".join(line.replace("BUFFER", "box.x") for line in lines) + "\n"
+
+
+def write_pure_program(seed: int) -> str:
+    return PURE_HEADER + _PureWriter(seed).function()
+
+
+def without_in_place(source: str) -> str:
+    """The program with operators that would change NumPy's arrays written out."""
+    return re.sub(r"^( +)(\S+) ([-+*])= (.*)$", r"\1\2 = \2 \3 (\4)", source, flags=re.MULTILINE)
+
+
+def make_pure_arguments(numbers: tuple) -> tuple:
+    """Arguments of `f` of a pure program, float32."""
+    arrays = [_fresh(seed, *shape).astype(np.float32) for seed, shape in ((1, (4,)), (2, (4,)), (3, (4, 4)), (4, (4,)), (7, (4,)))]
+    return *arrays, *numbers
+
+
+def put(u: np.ndarray, place, value) -> np.ndarray:
+    """u with another element."""
+    found = u.copy()
+    found[place] = value
+    return found
 
 
 # -- arguments --------------------------------------------------------------------------------------------------

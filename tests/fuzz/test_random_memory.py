@@ -9,10 +9,24 @@ import warnings
 import numpy as np
 import pytest
 
-from jitcore import autojit
+import jitcore.numpy as jnp
+from jitcore import autojit, jit
 from jitcore.autojitted import function as autojit_function
 from jitcore.autojitted.tiers import Tier
-from tests.fuzz.memory_programs import LAYOUTS, NUMBERS, load, make_arguments, write_program
+from jitcore.errors import ControlFlowError
+from jitcore.rewriter import rewrite_function
+from tests.fuzz.memory_programs import (
+    LAYOUTS,
+    NUMBERS,
+    load,
+    make_arguments,
+    make_pure_arguments,
+    put,
+    without_in_place,
+    write_program,
+    write_pure_program,
+)
+from tests.rewrite.identity import look_out_always
 
 _FILE = "<memory program {}>"
 
@@ -76,6 +90,79 @@ def check_programs(seeds: range) -> collections.Counter:
     for seed in seeds:
         served += check_program(seed, [names[seed % len(names)]])
     return served
+
+
+# -- the same rewritten, on ordinary values ---------------------------------------------------------------------
+def check_rewritten(seed: int) -> None:
+    source, name, layout = write_program(seed), _FILE.format(seed), list(LAYOUTS)[seed % len(LAYOUTS)]
+    linecache.cache[name] = len(source), None, source.splitlines(True), name
+    spaces = load(source, name), load(source, name)
+    plain, rewritten = spaces[0]["f"], rewrite_function(spaces[1]["f"])
+    for numbers in NUMBERS:
+        expected = observe(plain, layout, numbers, spaces[0])
+        with look_out_always():
+            assert observe(rewritten, layout, numbers, spaces[1]) == expected, (
+                f"seed {seed}, {layout}, {numbers}"
+            )
+    linecache.cache.pop(name)
+
+
+@pytest.mark.parametrize("first", range(0, 100, 50))
+def test_random_memory_rewritten(first):
+    for seed in range(first, first + 50):
+        check_rewritten(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(100, 2100, 50))
+def test_more_random_memory_rewritten(first):
+    for seed in range(first, first + 50):
+        check_rewritten(seed)
+
+
+# -- the same in the JAX style: lists, dicts, objects that change, arrays that do not ----------------------------------
+def check_jitted(seed: int) -> bool:
+    """Whether the program was traced: some change lists so that the sides of a condition have no common form."""
+    source, name = write_pure_program(seed), _FILE.format(f"{seed} in the JAX style")
+    linecache.cache[name] = len(source), None, source.splitlines(True), name
+    plain, traced = load(without_in_place(source), name), load(source, name)
+    plain |= {"np": np, "put": put}
+    traced |= {"np": jnp, "put": lambda u, place, value: u.at[place].set(value)}
+    compiled = jit(traced["f"], rewrite=True, static_argnames=("n", "flag"), backend="reference")
+    for numbers in NUMBERS:
+        arguments = make_pure_arguments(numbers)
+        try:
+            expected = plain["f"](*arguments)
+        except UnboundLocalError as error:
+            expected = error
+        try:
+            found = compiled(*arguments)
+        except (UnboundLocalError, ControlFlowError) as error:
+            if type(error) is not type(expected) and isinstance(error, UnboundLocalError):
+                raise
+            return False
+        assert flatten(found) == flatten(expected), f"seed {seed}, {numbers}"
+    linecache.cache.pop(name)
+    return True
+
+
+def flatten(value) -> list:
+    """The elements of nested lists and tuples of arrays."""
+    if isinstance(value, (tuple, list)):
+        return [part for item in value for part in flatten(item)]
+    return [np.shape(value), np.asarray(value, np.float64).tolist()]
+
+
+@pytest.mark.parametrize("first", range(0, 40, 20))
+def test_random_memory_in_the_jax_style(first):
+    assert sum(map(check_jitted, range(first, first + 20))) > 12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(40, 1040, 50))
+def test_more_random_memory_in_the_jax_style(first):
+    for seed in range(first, first + 50):
+        check_jitted(seed)
 
 
 @pytest.fixture(autouse=True)

@@ -134,17 +134,101 @@ def test_condition_says_nothing_of_what_the_loop_does_not_change():
         assert jit(repeat)(X, n) == pytest.approx(min(n, 7) * X[min(n, 7) - 1], rel=1e-6)
 
 
-def test_condition_of_a_branch_says_nothing():
+def test_condition_of_a_branch_holds_in_it():
     def choose(x):
         def step(i, s):
-            def read():
-                return element(x, i)
-
-            return s + lax.cond(i < 7, read, lambda: np.float32(0))
+            return s + lax.cond(i < 7, lambda: element(x, i), lambda: np.float32(0))
 
         return lax.fori_loop(0, 20, step, np.float32(0))
 
-    check(choose, [None], X)
+    check(choose, [(True,)], X)
+
+    def choose_otherwise(x):
+        def step(i, s):
+            return s + lax.cond(i > 3, lambda: element(x, i), lambda: np.float32(0))
+
+        return lax.fori_loop(0, 20, step, np.float32(0))
+
+    check(choose_otherwise, [None], X)
+
+
+def test_branches_that_all_run_read_inside():
+    """In lanes a branch is computed where it is not chosen too: places far outside must not be read."""
+
+    def total(x, v):
+        def step(i, s):
+            place = i * 100_000_000
+            return s + lax.cond(place < 7, lambda: element(x, place) * v, lambda: v - s)
+
+        return lax.fori_loop(0, 20, step, v)
+
+    check(total, [(True,)], X, np.linspace(0, 1, 100, dtype=np.float32))
+
+
+def test_a_flag_says_what_held_where_it_was_set():
+    """`while j >= 0 and x[j] > limit`, its test at the end of the body."""
+
+    def search(x, limit, start):
+        def step(carry):
+            j, _ = carry
+            j = j - 1
+            goes_on = lax.cond(j >= 0, lambda: element(x, j) > limit, lambda: jnp.zeros((), bool))
+            return j, goes_on
+
+        return lax.while_loop(lambda c: c[1], step, (jnp.minimum(start, 6), x[-1] > limit))[0]
+
+    def read(x, limit, start):
+        def step(carry):
+            j, s, _ = carry
+            s = s + element(x, j)
+            j = j - 1
+            goes_on = lax.cond(j >= 0, lambda: element(x, j) > limit, lambda: jnp.zeros((), bool))
+            return j, s, goes_on
+
+        start = jnp.clip(start, 0, 6)
+        return lax.while_loop(lambda c: c[2], step, (start, np.float32(0), x[-1] > limit))[1]
+
+    assert marks(search, X, np.float32(1.2), 5)[-1] is None  # from a start below 0 it may go anywhere
+    check(read, [(True,), (True,)], X, np.float32(1.2), 5)
+    check(read, [(True,), (True,)], X, np.float32(0), 6)
+
+
+def test_a_failure_that_ends_the_loop_bounds_the_next_round():
+    """`while not failed: failed |= i out of range; x[i]`: i is at most one step outside where the loop goes on."""
+
+    def walk(x, n):
+        def step(carry):
+            i, failed, s = carry
+            failed = failed | (i < 0) | (i > 6)
+            return i + 2, failed, s + element(x, i)
+
+        return lax.while_loop(lambda c: (c[2] < n) & ~c[1], step, (0, False, np.float32(0)))[2]
+
+    found = run_pipeline(jitcore.make_jaxpr(walk)(X, np.float32(9)))
+    assert " lt " not in str(found).split("body_jaxpr")[1].split("cond_jaxpr")[0]
+    for n in (0, 3, 100):
+        assert jit(walk)(X, np.float32(n)) == pytest.approx(float(walk_in_python(X, n)), rel=1e-6)
+
+
+def walk_in_python(x, n) -> np.float32:
+    i, failed, s = 0, False, np.float32(0)
+    while s < n and not failed:
+        failed = failed or i < 0 or i > 6
+        s += x[min(max(i, 0), 6)]
+        i += 2
+    return s
+
+
+def test_steps_that_branches_take():
+    def pack(x, n):
+        def step(i, carry):
+            out, count = carry
+            out = lax.dynamic_update_slice(out, x[i][None], (count,), allow_negative_indices=False)
+            return out, lax.cond(x[i] > 1.4, lambda: count + 1, lambda: count)
+
+        return lax.fori_loop(0, jnp.minimum(n, 7), step, (jnp.zeros(8, np.float32), 0))[0]
+
+    check(pack, [(True,)] * 2, X, 7)
 
 
 def test_lanes_that_ended_do_not_read_outside():

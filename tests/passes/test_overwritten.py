@@ -63,8 +63,33 @@ def read_row(x, k, v):
     return write(x, k, v * lax.dynamic_slice(x, (k, 0), (1, SHAPE[1])).sum())
 
 
-@pytest.mark.parametrize(("function", "remaining"), [
-    (write_twice, 1), (write_thrice, 1), (return_what_was_read, 1), (write_elsewhere, 2), (read_whole, 2), (return_both, 2), (read_row, 2)])
+def hand_on_parts(x, k, v):
+    first = write(x, k, v)
+    second = write(first, k + 1, read(first, k + 1) + read(first, k))
+    return read(second, k), read(second, k + 1), read(second, k + 2)
+
+
+def hand_on_parts_beside_a_kept_one(x, k, v):
+    first = write(x, k, v)
+    second = write(first, k + 1, v * 2)
+    third = write(first, k, read(second, k) + read(second, k + 1) + read(first, k - 2))
+    return third, read(second, k + 2)
+
+
+@pytest.mark.parametrize(
+    ("function", "remaining"),
+    [
+        (hand_on_parts, 0),
+        (hand_on_parts_beside_a_kept_one, 1),
+        (write_twice, 1),
+        (write_thrice, 1),
+        (return_what_was_read, 1),
+        (write_elsewhere, 2),
+        (read_whole, 2),
+        (return_both, 2),
+        (read_row, 2),
+    ],
+)
 @given(k=st.integers(-3, 8))
 def test_updates_that_remain(function, remaining, k):
     generator = np.random.default_rng(7)

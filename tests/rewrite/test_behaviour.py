@@ -7,6 +7,7 @@ import pytest
 
 import jitcore.numpy as jnp
 from jitcore import grad, jit, make_jaxpr, vmap
+from jitcore.errors import ConcretizationTypeError
 from jitcore.rewriter import rewrite_function
 from jitcore.rewriter.errors import ControlFlowError
 from tests.rewrite.behaviour_cases import CASES
@@ -101,7 +102,7 @@ def test_an_exception_of_something_untraceable_is_raised_while_tracing():
         if x > 0:
             try:
                 x.item()
-            except TypeError:
+            except ConcretizationTypeError:
                 raise ValueError("no item") from None
         return x
 

@@ -8,6 +8,7 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import lax
+from jitcore.schedule.lanes import LaneBuilder
 
 
 def lorenz_step(state, _):
@@ -76,7 +77,7 @@ LANEWISE = {
     "lanes last": (lambda s: lax.fori_loop(0, 9, lambda i, s: s[::-1] * 0.9 + s, s), [normal(3, 50)]),
     "grid": (iterate_quadratic, [normal(23, 19), normal(23, 19, seed=1)]),
     "vector": (iterate_quadratic, [normal(1001), normal(1001, seed=1)]),
-    "nested": (newton_in_scan, [np.float32(3.0)]),
+    "nested": (jitcore.vmap(newton_in_scan), [np.abs(normal(60)) + 1]),
     "registers": (rotate_registers, [normal(3)]),
     "rows read in reverse": (running_sums, [normal(17, 4)]),
     "branches": (branches, [normal(100)]),
@@ -100,6 +101,25 @@ def test_lanewise_loops_are_one_kernel_with_the_values_of_eager_loops(name):
     text = compiled.inspect("loop program")
     assert "repeat:" in text
     assert "while:" not in text
+
+
+def test_loops_of_single_numbers_stay_loops():
+    """Their carry is in registers anyhow, and of their branches one runs."""
+
+    def halve_or_triple(n):
+        def step(carry):
+            n, count = carry
+            return lax.cond(n % 2 == 0, lambda: n // 2, lambda: 3 * n + 1), count + 1
+
+        return lax.while_loop(lambda c: c[0] != 1, step, (n, 0))[1]
+
+    compiled = jitcore.jit(halve_or_triple)
+    assert [int(compiled(np.int32(n))) for n in (1, 6, 27)] == [0, 8, 111]
+    assert "repeat:" not in compiled.inspect("loop program")
+    nested = jitcore.jit(newton_in_scan)
+    for a, e in zip(nested(np.float32(3.0)), newton_in_scan(jnp.asarray(np.float32(3.0))), strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(e), rtol=2e-4)
+    assert "repeat:" not in nested.inspect("loop program")
 
 
 ACROSS_LANES = {
@@ -138,6 +158,24 @@ def test_lanes_do_not_depend_on_threads():
     one = jitcore.jit(iterate_quadratic, compiler_options={"parallel": False})(real, imag)
     for a, b in zip(many, one):
         np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+
+
+def test_sums_of_too_many_terms_are_not_tried(monkeypatch):
+    """40 sums of 50 terms are more expressions than a body may have: none of them is evaluated."""
+    evaluated = []
+    fold = LaneBuilder.fold_element
+    monkeypatch.setattr(LaneBuilder, "fold_element", lambda *given: evaluated.append(given) or fold(*given))
+    x = normal(50, 40)
+
+    def step(_, total):
+        return total + (x * total).sum(axis=0).max()
+
+    result = jitcore.jit(lambda total: lax.fori_loop(0, 3, step, total))(np.float32(0.01))
+    expected = np.float32(0.01)
+    for number in range(3):
+        expected = step(number, expected)
+    np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-4)
+    assert not evaluated
 
 
 def test_what_all_lanes_share_is_computed_once_in_a_round():

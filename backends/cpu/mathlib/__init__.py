@@ -23,9 +23,11 @@ processor has none.
     rounding               sqrt rsqrt floor ... fmod    LLVM's instructions, integer steps, exact remainder
 
     piecewise              erf, tanh of float32         a polynomial for each of 16 intervals, with AVX-512
+    tables                 logarithms, pow, cbrt        what their forms for AVX-512 look up
     avx512                 instructions that formulas ask for; each has another form without them
 
 Polynomials are minimax fits (`fit.py`, which reproduces `coefficients.py`; `fit_pieces.py` and `pieces.py`).
+`fit_tables.py` reproduces `tables.py`.
 """
 from collections.abc import Callable
 from typing import NamedTuple

@@ -4,12 +4,15 @@ In: `Lanes` of any number, scalars too. Out: `Lanes`. Stage: rendering. The inst
 512 bits: fewer lanes stand in the low ones of a register, more are cut into registers. So a scalar takes the
 way of its vector and has the same bits. Formulas ask `Emitter.has_avx512` first.
 """
+import functools
+
 import llvmlite.ir as ir
 
 from jitcore.backends.cpu.mathlib.emitter import I32, Lanes
 
 REGISTER_BITS = 512
-NAN_BELOW_ZERO = 2 << 2
+NAN_BELOW_ZERO, WITHOUT_SIGN = 2 << 2, 1 << 2
+FROM_ONE, AROUND_ONE = 0, 3
 CURRENT_ROUNDING = 4
 
 
@@ -19,9 +22,8 @@ def lookup(e, table, index):
     table: numbers for one or two registers (float64: 8 or 16, float32: 16 or 32).
     """
     width = REGISTER_BITS // e.bits
-    element = ir.FloatType() if e.bits == 32 else ir.DoubleType()
-    register = ir.VectorType(element, width)
-    halves = [ir.Constant(register, list(table[i:i + width])) for i in range(0, len(table), width)]
+    halves = _list_registers(table, e.bits)
+    register = halves[0].type
     index_type = ir.VectorType(e.int_element, width)
     if len(halves) == 1:
         name = "permvar.sf.512" if e.bits == 32 else "permvar.df.512"
@@ -34,14 +36,26 @@ def lookup(e, table, index):
     return _join(e, [e.builder.call(function, [halves[0], part, *halves[1:]]) for part in parts])
 
 
+@functools.cache
+def _list_registers(table, bits):
+    """A table as constants of one register each; a constant keeps its text."""
+    width = REGISTER_BITS // bits
+    register = ir.VectorType(ir.FloatType() if bits == 32 else ir.DoubleType(), width)
+    return [ir.Constant(register, list(table[i:i + width])) for i in range(0, len(table), width)]
+
+
 def get_exponent(e, x):
     """The exponent of |x| as a float: floor(log2 |x|), -inf at zero, inf at inf, NaN at NaN."""
     return _call_masked(e, "getexp", [x], [])
 
 
-def get_significand(e, x):
-    """m in [1, 2) with x = m * 2**k for an integer k; 1 at zero and inf, NaN below zero and at NaN."""
-    return _call_masked(e, "getmant", [x], [NAN_BELOW_ZERO])
+def get_significand(e, x, interval=FROM_ONE, sign=NAN_BELOW_ZERO):
+    """m with x = m * 2**k for an integer k; 1 at zero and inf, NaN at NaN.
+
+    interval: FROM_ONE, m in [1, 2), or AROUND_ONE, m in [3/4, 3/2). sign: NAN_BELOW_ZERO, or WITHOUT_SIGN
+    for the significand of |x|.
+    """
+    return _call_masked(e, "getmant", [x], [interval | sign])
 
 
 def approximate_inverse(e, x):

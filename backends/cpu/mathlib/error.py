@@ -14,7 +14,7 @@ from jitcore.backends.cpu.mathlib.double_word import (
     two_sum,
 )
 from jitcore.backends.cpu.mathlib.exponential import scale, split_exp
-from jitcore.backends.cpu.mathlib.logarithmic import evaluate_log, split_positive
+from jitcore.backends.cpu.mathlib.logarithmic import evaluate_positive_log
 from jitcore.backends.cpu.mathlib.piecewise import evaluate_pieces
 
 
@@ -36,7 +36,7 @@ def build_erf(e, x):
 
 def build_erf_inv(e, x):
     """x P(w) with w = -log(1 - x**2); the ends, one lane in a thousand of uniform data, are cold."""
-    w = -evaluate_log(e, *split_positive(e, (1.0 - x) * (x + 1.0)))
+    w = -evaluate_positive_log(e, (1.0 - x) * (x + 1.0))
     result = x * e.poly(w - 3.0, COEFFICIENTS["erf_inv", e.bits])
     return e.patch(~(w < 6.0), result, build_erf_inv_tail, x)
 
@@ -46,7 +46,7 @@ def build_erf_inv_tail(e, x):
     a = e.abs(x)
     inside = a < 1.0
     a = e.select(inside, a, 0.9999)
-    w = -evaluate_log(e, *split_positive(e, (1.0 - a) * (a + 1.0)))
+    w = -evaluate_positive_log(e, (1.0 - a) * (a + 1.0))
     result = a * e.poly(e.sqrt(w) - 4.27, COEFFICIENTS["erf_inv_tail", e.bits])
     result = e.select(inside, result, e.select(e.abs(x) == 1.0, e.inf, e.nan))
     return e.copysign(result, x)

@@ -9,7 +9,7 @@ from jitcore.backends.cpu.mathlib.angle import choose_cos, choose_sin
 from jitcore.backends.cpu.mathlib.coefficients import COEFFICIENTS
 from jitcore.backends.cpu.mathlib.constants import PI, Constant
 from jitcore.backends.cpu.mathlib.emitter import through_double
-from jitcore.backends.cpu.mathlib.logarithmic import evaluate_log, split_positive
+from jitcore.backends.cpu.mathlib.logarithmic import evaluate_positive_log
 
 SERIES_START = 8
 HALF_LOG_TWO_PI = Constant("0.91893853320467274178032973640561763986139747363778341281715154048277")
@@ -28,7 +28,7 @@ def evaluate_positive_lgamma(e, x):
     tiny = x < 0.25
     product = e.select(below, e.select(tiny, e.fma(x, x, x), x), product)
     z = e.select(below, e.select(tiny, x, x - 1.0), z)
-    logarithm = evaluate_log(e, *split_positive(e, e.select(series, x, product)))
+    logarithm = evaluate_positive_log(e, e.select(series, x, product))
     near = e.fma(z, e.poly(z, COEFFICIENTS["lgamma", 64]), e.select(below, -logarithm, logarithm))
     inverse = 1.0 / x
     series_tail = e.poly(inverse * inverse, COEFFICIENTS["stirling", 64])
@@ -67,7 +67,7 @@ def build_lgamma_reflected(e, x):
     sine = e.abs(evaluate_sinpi(e, inner)[0])
     product = e.select(a < 2.0 ** -60, a, inner * sine)
     pole = product == 0.0
-    logarithm = -evaluate_log(e, *split_positive(e, e.select(pole, 1.0, product)))
+    logarithm = -evaluate_positive_log(e, e.select(pole, 1.0, product))
     result = logarithm + e.select(a < 2.0 ** -60, 0.0, LOG_PI.value - evaluate_positive_lgamma(e, inner))
     return e.select(pole, e.inf, result)
 
@@ -88,7 +88,7 @@ def evaluate_positive_digamma(e, x):
     near = e.fma((y - zero) - zero_low, e.poly(y - 1.5, COEFFICIENTS["digamma", 64]), quotient)
     square = quotient * quotient
     rest = e.fma(square, -e.poly(square, COEFFICIENTS["digamma_series", 64]), quotient * -0.5)
-    return e.select(series, evaluate_log(e, *split_positive(e, x)) + rest, near)
+    return e.select(series, evaluate_positive_log(e, x) + rest, near)
 
 
 def build_digamma(e, x):

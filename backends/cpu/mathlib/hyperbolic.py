@@ -87,8 +87,8 @@ def build_acosh(e, x):
 
 def evaluate_doubling_log(e, huge, x, y, low):
     """log(2 x) in the huge lanes, log(1 + y + low) elsewhere."""
-    k, f, f_low = split_log1p(e, e.select(huge, x, y), e.select(huge, 0.0, low))
-    return evaluate_log(e, k + e.select(huge, 1.0, 0.0), f, f_low)
+    reduced = split_log1p(e, e.select(huge, x, y), e.select(huge, 0.0, low))
+    return evaluate_log(e, reduced._replace(k=reduced.k + e.select(huge, 1.0, 0.0)))
 
 
 def build_atanh(e, x):
@@ -99,5 +99,5 @@ def build_atanh(e, x):
     double = a + a
     quotient = double * inverse
     low = (e.fma(-quotient, divisor, double) - quotient * divisor_low) * inverse
-    result = evaluate_log(e, *split_log1p(e, quotient, low)) * 0.5
+    result = evaluate_log(e, split_log1p(e, quotient, low)) * 0.5
     return e.copysign(e.select(a < 1.0, result, e.select(a == 1.0, e.inf, e.nan)), x)

@@ -41,9 +41,16 @@ def build_acos(e, x):
 
 
 def evaluate_arc(e, t):
-    """atan(t) - t for |t| <= 1; Horner's rule, as the signs alternate and two chains would cancel."""
+    """atan(t) - t for |t| <= 1. As the signs alternate, chains in z**2 would cancel; Horner's rule for each
+    half of many coefficients has half the latency, too.
+    """
     z = t * t
-    return (t * z) * e.horner(z, COEFFICIENTS["atan", e.bits])
+    coefficients = COEFFICIENTS["atan", e.bits]
+    if e.bits == 32:
+        return (t * z) * e.horner(z, coefficients)
+    fourth = (z * z) * (z * z)
+    upper = (fourth * fourth) * e.horner(z, coefficients[8:])
+    return (t * z) * (e.horner(z, coefficients[:8]) + upper)
 
 
 def build_atan(e, x):

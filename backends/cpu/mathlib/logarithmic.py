@@ -1,18 +1,31 @@
 """log, log2, log10, log1p, logaddexp: lane values in, one out. Stage: rendering.
 
-Method: x = 2**k (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), k and 1 + f by integer steps or by
-instructions of AVX-512; log(1 + f) = f + tail(f), the tail from
-a polynomial in f (float32) or in (f / (2 + f))**2 (float64). f is exact, so what matters near x = 1
-carries no rounding error. logaddexp is the larger one plus log1p(exp(-distance)).
+Method: x = 2**k (1 + f) with 1 + f between sqrt(1/2) and sqrt(2), by integer steps; log(1 + f) = f + tail(f),
+the tail from a polynomial in f (float32) or in (f / (2 + f))**2 (float64). f is exact, so what matters near
+x = 1 carries no rounding error. With AVX-512 x = 2**k m, m from 3/4 to 3/2, by instructions; a table of
+inverses c leaves f = m c - 1, so small that a short polynomial does without a division, and a table of -log c
+goes with k, exactly (`tables.py`). Around m = 1 the inverse is one. logaddexp is the larger one plus
+log1p(exp(-distance)).
 """
-from jitcore.backends.cpu.mathlib.avx512 import get_exponent, get_significand
-from jitcore.backends.cpu.mathlib.coefficients import COEFFICIENTS
-from jitcore.backends.cpu.mathlib.constants import LN2, LOG2_E, LOG10_2, LOG10_E
-from jitcore.backends.cpu.mathlib.double_word import two_sum
-from jitcore.backends.cpu.mathlib.exponential import evaluate_exp
+from typing import NamedTuple
 
-# sqrt(2), as split_normal's limit rounds it
-SINGLE_ROOT, DOUBLE_ROOT = 1.41421354, 1.4142135623730951
+from jitcore.backends.cpu.mathlib import avx512
+from jitcore.backends.cpu.mathlib.coefficients import COEFFICIENTS
+from jitcore.backends.cpu.mathlib.constants import LN2, LOG2_E, LOG10_2, LOG10_E, ONE
+from jitcore.backends.cpu.mathlib.double_word import two_sum
+from jitcore.backends.cpu.mathlib.emitter import Lanes
+from jitcore.backends.cpu.mathlib.exponential import evaluate_exp
+from jitcore.backends.cpu.mathlib.tables import LOGARITHMS
+
+
+class Reduced(NamedTuple):
+    """A number as 2**k (1 + f + f_low), k a float, f_low an optional addend of the size of f's rounding
+    error; with AVX-512 as 2**k exp(start) (1 + f + f_low).
+    """
+    k: Lanes
+    f: Lanes
+    f_low: Lanes | None = None
+    start: Lanes | None = None
 
 
 def split_normal(e, x):
@@ -24,17 +37,34 @@ def split_normal(e, x):
 
 
 def split_positive(e, x):
-    """(k as a float, f) of a positive, possibly subnormal x = 2**k (1 + f). With AVX-512 k of zero and inf is
-    infinite, and f of x below zero NaN, so that logarithms are right there.
-    """
-    if e.has_avx512:
-        k, m = get_exponent(e, x), get_significand(e, x)
-        large = m > e.pick(SINGLE_ROOT, DOUBLE_ROOT)
-        return e.select(large, k + 1.0, k), e.select(large, m * 0.5, m) - 1.0
+    """A positive, possibly subnormal x, reduced without AVX-512."""
     tiny = x < e.smallest_normal
     shift = e.mantissa + 2
     k, f = split_normal(e, e.select(tiny, x * 2.0 ** shift, x))
-    return e.convert_int(k) - e.select(tiny, float(shift), 0.0), f
+    return Reduced(e.convert_int(k) - e.select(tiny, float(shift), 0.0), f)
+
+
+def find_entry(e, x, name="log"):
+    """(k, m, inverse, start) of x = 2**k m with 3/4 <= m < 3/2: m * inverse is near one, start is
+    -log(inverse) to the base of the table of that name. AVX-512. At zero and inf k is infinite, below zero
+    m is NaN, so that logarithms are right there.
+    """
+    table = LOGARITHMS[name, e.bits]
+    m = avx512.get_significand(e, x, avx512.AROUND_ONE)
+    k = avx512.get_exponent(e, x) - avx512.get_exponent(e, m)
+    place = find_place(e, m, table)
+    return k, m, avx512.lookup(e, table.inverses, place), avx512.lookup(e, table.logs, place)
+
+
+def find_place(e, m, table):
+    """The index of m in a table of logarithms."""
+    return e.to_bits(e.fma(m, table.steps, e.magic))
+
+
+def look_up(e, x, name="log"):
+    """(x reduced by the table of that name, the inverse)."""
+    k, m, inverse, start = find_entry(e, x, name)
+    return Reduced(k, e.fma(m, inverse, -1.0), start=start), inverse
 
 
 def evaluate_tail(e, f):
@@ -47,27 +77,60 @@ def evaluate_tail(e, f):
     return e.fma(ratio, rest, -half_square)
 
 
-def evaluate_log(e, k, f, f_low=None):
-    """k ln2 + log(1 + f + f_low), f_low an optional addend of the size of f's rounding error."""
-    high, low = LN2.split_below(e.bits)
-    tail = evaluate_tail(e, f)
+def finish_table(e, reduced, unit=ONE, name="log"):
+    """The logarithm of what `look_up` leaves, to the base whose logarithm is 1 / unit.
+
+    The upper parts of what k and the table add are exact. As f may cancel half of them, it is added with the
+    sum's rounding error.
+    """
+    k, f, f_low, start = reduced
+    upper, lower = LOGARITHMS[name, e.bits].unit
+    major, minor = unit.split(e.bits, 2)
+    tail = f * f * e.poly(f, COEFFICIENTS[f"{name}_near", e.bits])
+    if minor:
+        tail = e.fma(f, minor, tail)
+    if lower:
+        tail = e.fma(k, lower, tail)
     if f_low is not None:
         tail = tail + f_low
-    return e.fma(k, high, f + e.fma(k, low, tail))
+    head = e.fma(k, upper, start)
+    total = e.fma(f, major, head)
+    rest = e.fma(f, major, head - total)
+    # NaN, which the difference of infinities is, gives the number
+    rest = e.select(rest < 1.0, rest, 1.0)
+    return total + (rest + tail)
+
+
+def evaluate_log(e, reduced):
+    """The logarithm of a reduced number."""
+    if e.has_avx512:
+        return finish_table(e, reduced)
+    high, low = LN2.split_below(e.bits)
+    tail = evaluate_tail(e, reduced.f)
+    if reduced.f_low is not None:
+        tail = tail + reduced.f_low
+    return e.fma(reduced.k, high, reduced.f + e.fma(reduced.k, low, tail))
+
+
+def look_up_log(e, x, unit=ONE, name="log"):
+    """The logarithm of any x, to the base whose logarithm is 1 / unit. AVX-512."""
+    return finish_table(e, look_up(e, x, name)[0], unit, name)
+
+
+def evaluate_positive_log(e, x):
+    """log(x) for finite x > 0; with AVX-512 for all x."""
+    return look_up_log(e, x) if e.has_avx512 else evaluate_log(e, split_positive(e, x))
 
 
 def finish_log(e, x, result, pole=0.0):
-    """`result` for positive x; -inf at the pole, NaN left of it, inf at inf. `split_positive`'s may be so
-    already.
-    """
-    if e.has_avx512 and pole == 0.0:
-        return result
+    """`result` for x right of the pole; -inf at the pole, NaN left of it, inf at inf."""
     result = e.select(x == e.inf, x, result)
     return e.select(x > pole, result, e.select(x == pole, -e.inf, e.nan))
 
 
 def build_log(e, x):
-    return finish_log(e, x, evaluate_log(e, *split_positive(e, x)))
+    result = evaluate_positive_log(e, x)
+    return result if e.has_avx512 else finish_log(e, x, result)
 
 
 def scale_log(e, f, unit):
@@ -78,13 +141,17 @@ def scale_log(e, f, unit):
 
 
 def build_log2(e, x):
-    k, f = split_positive(e, x)
+    if e.has_avx512:
+        return look_up_log(e, x, LOG2_E, "log2")
+    k, f, *_ = split_positive(e, x)
     high, low = scale_log(e, f, LOG2_E)
     return finish_log(e, x, k + (high + low))
 
 
 def build_log10(e, x):
-    k, f = split_positive(e, x)
+    if e.has_avx512:
+        return look_up_log(e, x, LOG10_E, "log10")
+    k, f, *_ = split_positive(e, x)
     high, low = scale_log(e, f, LOG10_E)
     major, minor = LOG10_2.split_below(e.bits)
     return finish_log(e, x, e.fma(k, major, high + e.fma(k, minor, low)))
@@ -96,9 +163,12 @@ def drop_one(e):
 
 
 def split_log1p(e, x, low=None):
-    """(k, f, f_low), k a float: 1 + x + low = 2**k (1 + f + f_low) for any x > -1, low an optional addend.
+    """1 + x + low reduced, for any x > -1, low an optional small addend."""
+    return (look_up_sum if e.has_avx512 else split_sum)(e, x, low)
 
-    f = x 2**-k + (2**-k - 1): where k = 0 that is x itself, elsewhere f_low holds its rounding error.
+
+def split_sum(e, x, low):
+    """f = x 2**-k + (2**-k - 1): where k = 0 that is x itself, elsewhere f_low holds its rounding error.
     Where the one no longer counts 2**-k would leave the format: there f comes from the bits of x.
     """
     total = x + 1.0
@@ -108,12 +178,27 @@ def split_log1p(e, x, low=None):
     if low is not None:
         f_low = e.fma(low, scale, f_low)
     large = x > drop_one(e)
-    return e.convert_int(k), e.select(large, f_large, f), e.select(large, 0.0, f_low)
+    return Reduced(e.convert_int(k), e.select(large, f_large, f), e.select(large, 0.0, f_low))
+
+
+def look_up_sum(e, x, low):
+    """The rounding error of 1 + x, scaled as the sum is, belongs to f; where the sum is near one f is
+    exactly x. The result is right at -1, at inf and beyond -1 too, given that low is.
+    """
+    total = x + 1.0
+    reduced, inverse = look_up(e, total)
+    larger, smaller = e.at_least(x, 1.0), e.at_most(x, 1.0)
+    rest = smaller - (total - larger)
+    rest = avx512.scale(e, e.select(total < e.inf, rest, 0.0), e.at_most(-reduced.k, 2.0 * e.bias))
+    reduced = reduced._replace(f=e.fma(rest, inverse, reduced.f))
+    return reduced if low is None else reduced._replace(f_low=low * avx512.approximate_inverse(e, total))
 
 
 def build_log1p(e, x):
-    result = finish_log(e, x, evaluate_log(e, *split_log1p(e, x)), pole=-1.0)
-    return e.select(x == 0.0, x, result)
+    result = evaluate_log(e, split_log1p(e, x))
+    if e.has_avx512:
+        return e.copysign(result, x)
+    return e.select(x == 0.0, x, finish_log(e, x, result, pole=-1.0))
 
 
 def build_logaddexp(e, x, y):

@@ -33,6 +33,7 @@ CODE: dict[str, str] = {
     "jitcore_sort_": "sort_code",
     "jitcore_lapack": "lapack_code",
     "jitcore_product": "product_code",
+    "jitcore_part_": "product_code",
     "jitcore_fft_": "fft_code",
 }
 
@@ -50,16 +51,26 @@ def _import(room: str):
 _libraries: list = []  # machine code is called for as long as the process lives
 
 
-def _compile_symbol(symbol: str) -> int:
+def _compile_symbol(symbol: str, opt_level: int | None = None) -> int:
     from jitcore.backends.cpu import native
 
     room = next(room for prefix, room in CODE.items() if symbol.startswith(prefix))
-    library, _ = native.find_or_compile(symbol, "", lambda: _import(room).render(symbol))
+    library, _ = native.find_or_compile(
+        symbol, "", lambda: _import(room).render(symbol), opt_level=opt_level
+    )
     _libraries.append(library)
     return library.address(symbol)
 
 
+def _open_part(symbol: str) -> int:
+    address = _compile_symbol(symbol, opt_level=0)  # passes would find nothing to do
+    _import("product_parts").enter_part(symbol, address)
+    return address
+
+
 for _prefix in CODE:
     symbols.provide(_prefix, _compile_symbol)
+symbols.provide("jitcore_part_", _open_part)
+symbols.provide("jitcore_parts_", lambda symbol: _import("product_parts").find_table(symbol).ctypes.data)
 # Code from disk calls LAPACK without any of the rooms being entered.
 symbols.provide(lapack_symbols.PREFIX, lapack_symbols.find_address)

@@ -17,6 +17,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.backends.cpu.routines.product import ITEM_BYTES, PANEL_BYTES, SEGMENT_BYTES
+from jitcore.backends.cpu.routines.product_parts import list_parts
 from jitcore.core.jaxpr import Equation
 from jitcore.lax.arguments import product
 from jitcore.lax.conv import is_plain_convolution
@@ -54,11 +55,14 @@ class Layout(NamedTuple):
 
 class ConvolutionRoutine:
     """A convolution whose left operand is the images. sizes: what machine code is told, in its order.
-    result_columns: it takes epilogues on rows of so many elements."""
+    parts: see `product_parts`. result_columns: it takes epilogues on rows of so many elements."""
 
     def __init__(self, dtype: np.dtype, layout: Layout):
         self.dtype, self.work_bytes = dtype, _count_work_bytes(layout, dtype.itemsize)
         self.result_columns = layout.c_row
+        self.parts = list_parts(
+            dtype.itemsize, layout.m, [layout.n], packs=bool(layout.packs_right), adds=False
+        )
         dims = [number for dim in (*layout.items, *layout.segments) for number in dim]
         self.sizes = tuple(map(RunTimeSize, (*layout[:-2], *dims)))
 

@@ -15,6 +15,7 @@ from jitcore.backends.cpu.routines.fft_plan import Request, Transform, plan_tran
 from jitcore.core.jaxpr import Equation
 from jitcore.lax.arguments import product
 from jitcore.lax.fft import FftType
+from jitcore.loopir.index import Address
 from jitcore.schedule.nest import RunTimeSize
 
 __all__ = ["FftRoutine", "find_routine"]
@@ -22,22 +23,12 @@ __all__ = ["FftRoutine", "find_routine"]
 _REAL_SIDES = {FftType.RFFT: "in", FftType.IRFFT: "out"}
 
 
-class TableAddress(RunTimeSize):
-    """The address of a transform's table, which lives as long as the number does."""
-
-    __slots__ = ("transform",)
-
-    def __init__(self, transform: Transform):
-        super().__init__(transform.address)
-        self.transform = transform
-
-
 class FftRoutine:
     """One transform. sizes: what machine code is told."""
 
     def __init__(self, dtype: np.dtype, transform: Transform):
         self.dtype, self.temporary = dtype, transform.temporary
-        self.sizes = (TableAddress(transform),)
+        self.sizes = (Address(transform.address, transform),)
 
     def __str__(self) -> str:
         return f"fft_f{4 * self.dtype.itemsize}{'_using' if self.temporary else ''}"

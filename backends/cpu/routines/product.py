@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jitcore import dtypes
+from jitcore.backends.cpu.routines.product_parts import list_parts
 from jitcore.core.jaxpr import Equation
 from jitcore.lax.arguments import product
 from jitcore.lax.dot import free_dims, order_contraction, runs_together
@@ -88,13 +89,14 @@ class Sizes(NamedTuple):
 
 
 class ProductRoutine:
-    """One product. sizes: what machine code is told, in its order. result_columns: it takes epilogues on rows
-    of so many elements."""
+    """One product. sizes: what machine code is told, in its order. parts: see `product_parts`.
+    result_columns: it takes epilogues on rows of so many elements."""
 
     def __init__(self, dtype: np.dtype, sizes: Sizes, left: Operand, right: Operand):
         plan = plan_product(sizes, left, right, dtype.itemsize)
         self.dtype, self.work_bytes = dtype, count_work_bytes(sizes, plan, dtype.itemsize)
         self.result_columns = sizes.n
+        self.parts = _list_parts(sizes, plan, dtype.itemsize)
         strides = (left.item, left.free, left.contracted, right.item, right.contracted, right.free)
         self.sizes = tuple(map(RunTimeSize, (*sizes, *strides, *plan)))
 
@@ -287,6 +289,13 @@ def plan_product(sizes: Sizes, left: Operand, right: Operand, itemsize: int) -> 
     n_block = min(n, _CHUNK_BYTES // (k_block * itemsize))
     batch_block = min(batch, max(1, _CHUNK_BYTES // (n_block * k_block * itemsize)))
     return Plan(int(packs_left), 1, batch_block, n_block, k_block, block_steps, 1)
+
+
+def _list_parts(sizes: Sizes, plan: Plan, itemsize: int) -> tuple[str, ...]:
+    widths = {min(plan.n_block, sizes.n), sizes.n % plan.n_block or plan.n_block}
+    stretch = -(-min(plan.k_block, sizes.k) // plan.splits)
+    return list_parts(itemsize, sizes.m, widths, packs=bool(plan.packs_left or plan.packs_right),
+                      adds=plan.k_block < sizes.k or plan.inner_block < stretch)  # fmt: skip
 
 
 def divide_evenly(count: int, most: int) -> int:

@@ -1,37 +1,50 @@
 """Machine code of matrix products and convolutions: which module defines which symbol.
 
-In: a symbol `jitcore_product_<kind>_<dtype>`. Out: the LLVM text of the module that exports it. Stage:
-rendering, once per process and symbol. The modules call one another, so that products and convolutions of a
-dtype share the large one, `multiply`.
+In: a symbol `jitcore_product_<kind>_<dtype>`, or `jitcore_part_<kind>_<dtype>` of `product_parts`. Out: the
+LLVM text of the module that exports it. Stage: rendering, once per process and symbol. The modules call one
+another, so that products and convolutions of a dtype share `multiply` and the tiles.
 """
 
 from __future__ import annotations
 
+import importlib
+import re
+from collections.abc import Callable
+
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
-from jitcore.backends.cpu.routines.product_matrices_code import write_matrices
-from jitcore.backends.cpu.routines.product_multiply_code import write_multiply
-from jitcore.backends.cpu.routines.product_pack_code import write_pack
-from jitcore.backends.cpu.routines.product_rows_code import write_rows
-from jitcore.backends.cpu.routines.product_sweep_code import write_chain, write_pair
-from jitcore.backends.cpu.routines.product_tile_code import choose_tile_shape
-from jitcore.backends.cpu.routines.product_windows_code import write_windows
+from jitcore.backends.cpu.routines.product_parts import choose_tile_shape
 
 __all__ = ["render"]
 
+#: Module of this package and its function, by kind: a product loads what writes its own code.
 _WRITERS = {
-    "pack": write_pack,
-    "multiply": write_multiply,
-    "matrices": write_matrices,
-    "windows": write_windows,
-    "rows": write_rows,
-    "pair": write_pair,
-    "chain": write_chain,
+    "multiply": ("product_multiply_code", "write_multiply"),
+    "matrices": ("product_matrices_code", "write_matrices"),
+    "windows": ("product_windows_code", "write_windows"),
+    "rows": ("product_rows_code", "write_rows"),
+    "pair": ("product_sweep_code", "write_pair"),
+    "chain": ("product_sweep_code", "write_chain"),
 }
+_PARTS = {
+    "pack": ("product_pack_code", "write_pack"),
+    "adder": ("product_tile_code", "write_adder"),
+}
+_TILE = re.compile(r"tile(\d+)(full|edge)")
 
 
 def render(symbol: str) -> str:
     """LLVM text of the module that exports `symbol`."""
-    kind, dtype = symbol.removeprefix("jitcore_product_").split("_")
-    w = TextWriter()
-    _WRITERS[kind](w, choose_tile_shape(int(dtype[1:]) // 8))
+    kind, dtype = symbol.split("_")[-2:]
+    w, shape = TextWriter(), choose_tile_shape(int(dtype[1:]) // 8)
+    if tile := _TILE.fullmatch(kind):
+        write = _find("product_tile_code", "write_tile")
+        write(w, shape, symbol, int(tile[1]), is_edge=tile[2] == "edge")
+    elif kind in _PARTS:
+        _find(*_PARTS[kind])(w, shape, symbol)
+    else:
+        _find(*_WRITERS[kind])(w, shape)
     return w.text()
+
+
+def _find(module: str, name: str) -> Callable[..., None]:
+    return getattr(importlib.import_module(f"{__package__}.{module}"), name)

@@ -7,11 +7,11 @@ Stage: rendering.
 from __future__ import annotations
 
 from jitcore.backends.cpu.routines.llvm_text import Operand, TextWriter
-from jitcore.backends.cpu.routines.product_tile_code import TileShape
+from jitcore.backends.cpu.routines.product_parts import TileShape, name_table
 from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_SYMBOL
 
 __all__ = ["EPILOGUE_ARGUMENTS", "GRAIN_WORK", "RANGE_ARGUMENTS", "UNHURRIED", "Job", "call_parallel",
-           "divide_up", "name_symbol"]  # fmt: skip
+           "divide_up", "find_part", "load_part", "name_symbol"]  # fmt: skip
 
 #: Multiply-adds that a thread should have before another one is woken up.
 GRAIN_WORK = 1 << 18
@@ -26,11 +26,12 @@ RANGE_ARGUMENTS = "ptr %none, ptr %job, i64 %start, i64 %stop"
 # steps of an item, steps of a segment at most; tiles of rows, panels of columns and how many of these a unit
 # has. Strides in bytes.
 # k_block: steps per visit of a tile. adds: whether results add to what is there. finishes: whether nothing is
-# added to them later. result: where the whole result begins.
+# added to them later. result: where the whole result begins. tall: tiles of full height in an item; rest: how
+# the rows behind them are cut.
 _FIELDS = ("a", "b", "c", "items", "segments", "packed", "item_count", "segment_count", "m", "n", "steps",
            "length", "tiles", "panels", "groups", "group_panels", "a_row", "a_step", "b_item", "b_step",
            "b_column", "b_panel", "c_row", "k_block", "packs_a", "adds", "finishes", "result", "epilogue",
-           "epilogue_table", "epilogue_dims", "epilogue_work")  # fmt: skip
+           "epilogue_table", "epilogue_dims", "epilogue_work", "tall", "rest")  # fmt: skip
 
 #: Arguments of the functions that make jobs: an epilogue, see `EntryRenderer.epilogue_of`.
 EPILOGUE_ARGUMENTS = "ptr %epilogue, ptr %epilogue_table, ptr %epilogue_dims, i64 %epilogue_work"
@@ -39,6 +40,17 @@ EPILOGUE_ARGUMENTS = "ptr %epilogue, ptr %epilogue_table, ptr %epilogue_dims, i6
 def name_symbol(kind: str, shape: TileShape) -> str:
     """The exported function of a module of `product_code`."""
     return f"jitcore_product_{kind}_f{8 * shape.itemsize}"
+
+
+def find_part(w: TextWriter, shape: TileShape, offset: int) -> str:
+    """Where the table of parts has something."""
+    w.declare(f"@{name_table(shape)} = external global i8")
+    return w.at(f"@{name_table(shape)}", offset)
+
+
+def load_part(w: TextWriter, shape: TileShape, offset: int) -> str:
+    """A part: a function that the plan asks for, see `product_parts`."""
+    return w.load(find_part(w, shape, offset), "ptr")
 
 
 class Job:

@@ -19,7 +19,7 @@ from jitcore.backends.cpu.routines.product_job import (
 )
 from jitcore.backends.cpu.routines.product_multiply_code import declare_multiply
 from jitcore.backends.cpu.routines.product_pack_code import write_pack_panels
-from jitcore.backends.cpu.routines.product_tile_code import TileShape
+from jitcore.backends.cpu.routines.product_parts import TileShape
 
 __all__ = ["write_matrices"]
 

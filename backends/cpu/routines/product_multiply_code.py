@@ -20,15 +20,21 @@ from jitcore.backends.cpu.routines.product_job import (
     Job,
     call_parallel,
     divide_up,
+    find_part,
+    load_part,
     name_symbol,
 )
-from jitcore.backends.cpu.routines.product_pack_code import declare_pack
+from jitcore.backends.cpu.routines.product_parts import (
+    ADDER_AT,
+    PACK_AT,
+    TILE_BYTES,
+    TILES_AT,
+    TileShape,
+)
 from jitcore.backends.cpu.routines.product_tile_code import (
     REST_BYTES,
     TILE_ARGUMENTS,
-    TileShape,
-    write_adder,
-    write_tiles,
+    write_rests,
 )
 
 __all__ = ["declare_multiply", "write_multiply"]
@@ -47,8 +53,7 @@ _MOST_TILES, _PLACE_BYTES = 64, 48
 
 def write_multiply(w: TextWriter, shape: TileShape) -> None:
     """The exported function of the module, with all that it calls."""
-    write_tiles(w, shape)
-    write_adder(w, shape)
+    write_rests(w, shape)
     multiplier = _Multiplier(w, shape)
     multiplier.write_units()
     multiplier.write_multiply()
@@ -66,7 +71,6 @@ class _Multiplier:
 
     def __init__(self, w: TextWriter, shape: TileShape):
         self.w, self.shape = w, shape
-        self.pack = declare_pack(w, shape)
 
     def write_multiply(self) -> None:
         """`multiply(job)`: cuts items into units, rows of tiles of some panels, and shares them out."""
@@ -74,8 +78,11 @@ class _Multiplier:
         with w.function(f"void @{name_symbol('multiply', shape)}(ptr %job) {UNHURRIED}"):
             job = Job(w, "%job")
             m, items = job.get("m"), job.get("item_count")
-            rest = w.load(w.at("@rests", w.mul(w.rem(m, shape.rows), REST_BYTES)))
-            tiles = w.add(w.div(m, shape.rows), rest)
+            tall = w.div(m, shape.rows)
+            rest = w.at("@rests", w.mul(w.sub(m, w.mul(tall, shape.rows)), REST_BYTES))
+            tiles = w.add(tall, w.load(rest))
+            job.put(tall=tall)
+            job.put_pointers(rest=rest)
             panels = divide_up(w, job.get("n"), shape.width)
             wanted = divide_up(w, _FEWEST_UNITS, w.mul(items, tiles))
             group_panels = divide_up(w, panels, w.minimum(wanted, panels))
@@ -115,6 +122,7 @@ class _Multiplier:
             w.store(w.add(u, count), unit)
             w.do(f"br label %{head}")
             w.start_block(done)
+        self._write_place()
         self._write_block()
         self._write_end()
 
@@ -124,14 +132,13 @@ class _Multiplier:
         They may belong to several items: where these share a right operand, it stays in cache."""
         w, shape = self.w, self.shape
         arguments = "ptr %job, ptr %packed, i64 %group, i64 %first, i64 %count"
-        with w.function(f"internal void @multiply_block({arguments})"):
+        with w.function(f"internal void @multiply_block({arguments}) {UNHURRIED}"):
             job = Job(w, "%job")
             w.do(f"%aside = alloca [{shape.rows * shape.width * shape.itemsize} x i8], align 64")
             w.do(f"%places = alloca [{_MOST_TILES * _PLACE_BYTES} x i8], align 64")
             packs = w.compare("ne", job.get("packs_a"), 0)
             a_row = w.choose(packs, shape.itemsize, job.get("a_row"))
-            with w.loop(0, "%count") as t:
-                self._place_tile(job, packs, t)
+            w.do("call void @place_tiles(ptr %job, ptr %packed, ptr %places, i64 %first, i64 %count)")
             group_panels, k_block = job.get("group_panels"), job.get("k_block")
             start = w.mul("%group", group_panels)
             stop = w.minimum(w.add(start, group_panels), job.get("panels"))
@@ -199,51 +206,67 @@ class _Multiplier:
         numbers = ", ".join(f"i64 {end}" for end in ends)
         self.w.do(f"call void {job.get_pointer('epilogue')}(ptr {table}, ptr {dims}, {numbers})")
 
-    def _place_tile(self, job: Job, packs: str, t: str) -> None:
+    def _write_place(self) -> None:
+        """`place_tiles`: fills `places` for rows of tiles, and packs them where a plan says so. Small
+        matrices wait for it: there is one division, for the first of many tiles."""
+        w = self.w
+        arguments = "ptr %job, ptr %packed, ptr %places, i64 %first, i64 %count"
+        with w.function(f"internal void @place_tiles({arguments}) {UNHURRIED}"):
+            job = Job(w, "%job")
+            entry_slot, number_slot = w.let("alloca ptr"), w.let("alloca i64")
+            packs, tiles = w.compare("ne", job.get("packs_a"), 0), job.get("tiles")
+            item = w.div("%first", tiles)
+            w.store(w.at(job.get_pointer("items"), w.mul(item, ITEM_BYTES)), entry_slot, "ptr")
+            w.store(w.sub("%first", w.mul(item, tiles)), number_slot)
+            with w.loop(0, "%count") as t:
+                entry, number = w.load(entry_slot, "ptr"), w.load(number_slot)
+                self._place_tile(job, packs, t, entry, number)
+                following = w.add(number, 1)
+                is_last = w.compare("eq", following, tiles)
+                w.store(w.choose(is_last, 0, following), number_slot)
+                w.store(w.at(entry, w.choose(is_last, ITEM_BYTES, 0)), entry_slot, "ptr")
+
+    def _place_tile(self, job: Job, packs: str, t: str, entry: str, number: str) -> None:
         """Fills an entry of `places`: where a row of tiles has its operands and results, the stride of its
         steps, its functions, its number of steps; and packs its rows."""
-        w, tiles = self.w, job.get("tiles")
-        number = w.add("%first", t)
-        item, tile_number = w.div(number, tiles), w.rem(number, tiles)
-        entry = w.at(job.get_pointer("items"), w.mul(item, ITEM_BYTES))
-        length = w.load(w.at(entry, 24))
-        row, tile = self._find_tile(job, tile_number)
+        w, length = self.w, self.w.load(self.w.at(entry, 24))
+        row, tile = self._find_tile(job, number)
         left = w.at(w.at(job.get_pointer("a"), w.load(entry)), w.mul(row, job.get("a_row")))
-        target = w.at("%packed", w.mul(t, w.mul(job.get("length"), self.shape.rows * self.shape.itemsize)))
-        rows = w.load(tile)
-        with w.when(packs):
-            self._pack_left(job, left, target, rows, length)
         place = w.at("%places", w.mul(t, _PLACE_BYTES))
+        w.store(left, place, "ptr")
+        w.store(job.get("a_step"), w.at(place, 8))
+        with w.when(packs):
+            rows = w.load(tile)
+            block = w.mul(job.get("length"), self.shape.rows * self.shape.itemsize)
+            target = w.at("%packed", w.mul(t, block))
+            self._pack_left(job, left, target, rows, length)
+            w.store(target, place, "ptr")
+            w.store(w.mul(rows, self.shape.itemsize), w.at(place, 8))
         right = w.at(job.get_pointer("b"), w.load(w.at(entry, 8)))
         result = w.at(w.at(job.get_pointer("c"), w.load(w.at(entry, 16))), w.mul(row, job.get("c_row")))
-        packed_step = w.mul(rows, self.shape.itemsize)
-        w.store(w.choose(packs, target, left, "ptr"), place, "ptr")
-        w.store(w.choose(packs, packed_step, job.get("a_step")), w.at(place, 8))
         w.store(right, w.at(place, 16), "ptr")
         w.store(result, w.at(place, 24), "ptr")
         w.store(tile, w.at(place, 32), "ptr")
         w.store(length, w.at(place, 40))
 
     def _find_tile(self, job: Job, number: str) -> tuple[str, str]:
-        """(first row, entry in `tiles`) of a tile of an item: tall ones stand first."""
-        w, shape = self.w, self.shape
-        m = job.get("m")
-        tall = w.div(m, shape.rows)
-        rest = w.at("@rests", w.mul(w.rem(m, shape.rows), REST_BYTES))
+        """(first row, entry in the table of parts) of a tile of an item: tall ones stand first."""
+        w, shape, tall = self.w, self.shape, job.get("tall")
         is_tall = w.compare("slt", number, tall)
-        place = w.at(rest, w.add(w.mul(w.choose(is_tall, 0, w.sub(number, tall)), 16), 8))
+        behind = w.choose(is_tall, 0, w.sub(number, tall))
+        place = w.at(job.get_pointer("rest"), w.add(w.mul(behind, 16), 8))
         row = w.choose(is_tall, w.mul(number, shape.rows), w.add(w.mul(tall, shape.rows), w.load(place)))
         height = w.choose(is_tall, 0, w.load(w.at(place, 8)))
-        return row, w.at("@tiles", w.mul(height, 24))
+        return row, w.at(find_part(w, shape, TILES_AT), w.mul(height, TILE_BYTES))
 
     def _pack_left(self, job: Job, source: str, target: str, rows: str, length: str) -> None:
         """The rows of a tile, step by step, into the thread's memory."""
         w, shape = self.w, self.shape
         a_row, a_step = job.get("a_row"), job.get("a_step")
-        blocks = divide_up(w, rows, shape.lanes)
+        blocks, pack = divide_up(w, rows, shape.lanes), load_part(w, shape, PACK_AT)
         with w.loop(0, blocks) as number:  # the last block first, see `write_pack`
             start = w.mul(w.sub(w.sub(blocks, 1), number), shape.lanes)
-            w.do(f"call void @{self.pack}(ptr {w.at(target, w.mul(start, shape.itemsize))}, "
+            w.do(f"call void {pack}(ptr {w.at(target, w.mul(start, shape.itemsize))}, "
                  f"i64 {w.mul(rows, shape.itemsize)}, ptr {w.at(source, w.mul(start, a_row))}, "
                  f"i64 {a_row}, i64 {a_step}, i64 {w.sub(rows, start)}, i64 {length})")  # fmt: skip
 
@@ -267,7 +290,8 @@ class _Multiplier:
                      job.get("segment_count"), steps, w.load(tile), columns)  # fmt: skip
         w.do(f"call void {function}({_name_arguments(*arguments)})")
         with w.when(adds):
-            w.do(f"call void @add_tile(ptr {target}, i64 {c_row}, ptr %aside, i64 {w.load(tile)}, "
+            adder = load_part(w, shape, ADDER_AT)
+            w.do(f"call void {adder}(ptr {target}, i64 {c_row}, ptr %aside, i64 {w.load(tile)}, "
                  f"i64 {columns})")  # fmt: skip
 
 

@@ -7,13 +7,14 @@ whole panels of right operands. Stage: rendering, once per process and dtype.
 from __future__ import annotations
 
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
-from jitcore.backends.cpu.routines.product_job import RANGE_ARGUMENTS, UNHURRIED, Job, name_symbol
-from jitcore.backends.cpu.routines.product_tile_code import TileShape, write_mask, write_masked_load
+from jitcore.backends.cpu.routines.product_job import RANGE_ARGUMENTS, UNHURRIED, Job, load_part
+from jitcore.backends.cpu.routines.product_parts import PACK_AT, TileShape
+from jitcore.backends.cpu.routines.product_tile_code import write_mask, write_masked_load
 
-__all__ = ["declare_pack", "write_pack", "write_pack_panels"]
+__all__ = ["write_pack", "write_pack_panels"]
 
 
-def write_pack(w: TextWriter, shape: TileShape) -> None:
+def write_pack(w: TextWriter, shape: TileShape, name: str) -> None:
     """The exported function: up to `lanes` neighbours of an operand become contiguous in every step.
 
     to[k * to_step + i] = from[i * stride + k * step] for i < count, k < length. What stands behind a step's
@@ -21,7 +22,7 @@ def write_pack(w: TextWriter, shape: TileShape) -> None:
     neighbours the caller packs the last one first.
     """
     arguments = "ptr %to, i64 %to_step, ptr %from, i64 %stride, i64 %step, i64 %count, i64 %length"
-    with w.function(f"void @{name_symbol('pack', shape)}({arguments})"):
+    with w.function(f"void @{name}({arguments})"):
         is_row = w.compare("eq", "%stride", shape.itemsize)
         is_column = w.compare("eq", "%step", shape.itemsize)
         mask = write_mask(w, shape, "%count")
@@ -80,19 +81,11 @@ def _write_gather(w: TextWriter, shape: TileShape, first: str) -> None:
         w.store(value, w.at("%to", target), shape.element, shape.itemsize)
 
 
-def declare_pack(w: TextWriter, shape: TileShape) -> str:
-    """The name of the function of `write_pack` in a module that calls it."""
-    symbol = name_symbol("pack", shape)
-    w.declare(f"declare void @{symbol}(ptr, i64, ptr, i64, i64, i64, i64)")
-    return symbol
-
-
 def write_pack_panels(w: TextWriter, shape: TileShape) -> None:
     """`pack_panels`: panels [start, stop) of a job's right operands, item after item."""
-    pack = declare_pack(w, shape)
     width = shape.width * shape.itemsize
     with w.function(f"internal void @pack_panels({RANGE_ARGUMENTS}) {UNHURRIED}"):
-        job = Job(w, "%job")
+        job, pack = Job(w, "%job"), load_part(w, shape, PACK_AT)
         panels, n, steps = job.get("panels"), job.get("n"), job.get("steps")
         b_step, b_column = job.get("b_step"), job.get("b_column")
         b, packed, b_item = job.get_pointer("b"), job.get_pointer("packed"), job.get("b_item")
@@ -102,5 +95,5 @@ def write_pack_panels(w: TextWriter, shape: TileShape) -> None:
             source = w.at(b, w.add(w.mul(item, b_item), w.mul(column, b_column)))
             target = w.at(packed, w.add(w.mul(w.mul(u, steps), width), w.mul(part, shape.vector_bytes)))
             with w.when(w.compare("slt", column, n)):
-                w.do(f"call void @{pack}(ptr {target}, i64 {width}, ptr {source}, i64 {b_column}, "
+                w.do(f"call void {pack}(ptr {target}, i64 {width}, ptr {source}, i64 {b_column}, "
                      f"i64 {b_step}, i64 {w.sub(n, column)}, i64 {steps})")  # fmt: skip

@@ -20,7 +20,8 @@ from jitcore.backends.cpu.routines.product_job import (
     divide_up,
     name_symbol,
 )
-from jitcore.backends.cpu.routines.product_tile_code import TileShape, write_mask, write_masked_load
+from jitcore.backends.cpu.routines.product_parts import TileShape
+from jitcore.backends.cpu.routines.product_tile_code import write_mask, write_masked_load
 
 __all__ = ["write_rows"]
 

@@ -1,7 +1,7 @@
 """The innermost code of matrix products: tiles of the result in registers.
 
-In: the shape of tiles for one dtype and one width of vectors. Out: LLVM text of internal functions that
-`product_multiply_code` calls. Stage: rendering, once per process and dtype.
+In: the shape of tiles for one dtype and one width of vectors. Out: LLVM text of functions that
+`product_multiply_code` calls, a module for each. Stage: rendering, once per process and function.
 
 A tile is `rows` x (`vectors` * `lanes`) sums. In each step it multiplies one column of the left operand,
 element by element broadcast, with one row of the right one, lanes side by side. Steps are grouped in
@@ -12,26 +12,23 @@ strides.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from jitcore.backends.cpu import cpuinfo
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
 from jitcore.backends.cpu.routines.product import SEGMENT_BYTES
+from jitcore.backends.cpu.routines.product_parts import (
+    TileShape,
+    cut_rows,
+    list_heights,
+    list_rows,
+)
 
-__all__ = ["REST_BYTES", "TILE_ARGUMENTS", "TileShape", "choose_tile_shape", "write_adder",
-           "write_mask", "write_masked_load", "write_tiles"]  # fmt: skip
+__all__ = ["REST_BYTES", "TILE_ARGUMENTS", "write_adder", "write_mask", "write_masked_load",
+           "write_masked_store", "write_rests", "write_tile"]  # fmt: skip
 
 #: Bytes of an entry of the table `rests`: a count of tiles, then first row and function of each.
 REST_BYTES = 56
 
-# Rows a tile of few rows takes as much time as: its sums wait for one another.
-_LATENCY_ROWS = 4
-
 # How far ahead, in bytes of a row, tiles ask for the right operand, and the bytes that come at a time.
 _PREFETCH_BYTES, _LINE_BYTES = 256, 64
-
-# Bytes of vectors from which on processors load and store some lanes as fast as all.
-_MASKED_BYTES = 64
 
 # Rows whose addresses share one pointer: processors add a register to it once or twice over.
 _ROWS_PER_POINTER = 3
@@ -40,67 +37,18 @@ TILE_ARGUMENTS = ("ptr %a, i64 %a_row, i64 %a_step, ptr %b, i64 %b_step, ptr %c,
                   "ptr %segments, i64 %segment_count, i64 %length, i64 %rows, i64 %columns")  # fmt: skip
 
 
-class TileShape(NamedTuple):
-    """Registers of the largest tile: `rows` x `vectors` sums of `lanes` elements."""
-
-    element: str
-    itemsize: int
-    lanes: int
-    rows: int
-    vectors: int
-
-    @property
-    def vector(self) -> str:
-        return f"<{self.lanes} x {self.element}>"
-
-    @property
-    def mask(self) -> str:
-        return f"<{self.lanes} x i1>"
-
-    @property
-    def suffix(self) -> str:
-        return f"v{self.lanes}f{8 * self.itemsize}"
-
-    @property
-    def width(self) -> int:
-        """Columns of a full tile."""
-        return self.lanes * self.vectors
-
-    @property
-    def vector_bytes(self) -> int:
-        return self.lanes * self.itemsize
-
-
-def choose_tile_shape(itemsize: int) -> TileShape:
-    """The tile whose sums, with a row of the right operand, fill this processor's vector registers."""
-    size = cpuinfo.native_vector_bytes()
-    registers = 16 if size < 64 and "sse2" in cpuinfo.cpu_features() else 32
-    element = {4: "float", 8: "double"}[itemsize]
-    return TileShape(element, itemsize, size // itemsize, (registers - 4) // 2, 2)
-
-
 # -- tiles --------------------------------------------------------------------------------------------------
-def write_tiles(w: TextWriter, shape: TileShape) -> None:
-    """Functions `tile_<height>_<kind>` and what is known about them.
+def write_tile(w: TextWriter, shape: TileShape, name: str, height: int, is_edge: bool) -> None:
+    """The function of a height: of full width, or of `columns` lanes that are loaded and stored.
 
-    kind 0 is of full width, of kind 1 `columns` lanes are loaded and stored. Functions are few, because each
-    costs milliseconds to compile: those below the largest height do for fewer rows too, and where masks cost
-    next to nothing, they have no kind 0. Table `tiles`: rows, function of kind 0, function of kind 1 for each
-    number of rows that a tile may have, the largest first. Table `rests`: how fewer rows than the largest
-    height are cut into tiles.
-    """
-    heights, written = list_heights(shape.rows), list_rows(shape.rows)
-    for height in heights:
-        for kind in range(_first_kind(shape, height), 2):
-            _Tile(w, shape, height, is_edge=kind == 1).write(f"tile_{height}_{kind}")
-    entries = []
-    for rows in written:
-        height = find_height(rows, heights)
-        full = _first_kind(shape, height)
-        entries.append(f"i64 {rows}, ptr @tile_{height}_{full}, ptr @tile_{height}_1")
-    kinds = ", ".join(["i64, ptr, ptr"] * len(written))
-    w.declare(f"@tiles = internal constant {{ {kinds} }} {{ {', '.join(entries)} }}")
-    numbers = []
+    Functions are few, because each costs milliseconds to compile: those below the largest height do for fewer
+    rows too, and where masks cost next to nothing, they have no full ones."""
+    _Tile(w, shape, height, is_edge).write(name)
+
+
+def write_rests(w: TextWriter, shape: TileShape) -> None:
+    """Table `rests`: how fewer rows than the largest height are cut into tiles."""
+    heights, written, numbers = list_heights(shape.rows), list_rows(shape.rows), []
     for rows in range(shape.rows):
         cut = cut_rows(rows, heights[1:])
         entry = [len(cut)]
@@ -108,37 +56,6 @@ def write_tiles(w: TextWriter, shape: TileShape) -> None:
             entry += [sum(cut[:number]), written.index(tile_rows)]
         numbers += entry + [0] * (REST_BYTES // 8 - len(entry))
     w.declare(f"@rests = internal constant [{len(numbers)} x i64] [{', '.join(f'i64 {n}' for n in numbers)}]")
-
-
-def _first_kind(shape: TileShape, height: int) -> int:
-    return 0 if height == shape.rows or shape.vector_bytes < _MASKED_BYTES else 1
-
-
-def list_heights(largest: int) -> list[int]:
-    """Heights of tile functions: halves, rounded up, down to what takes no less time for fewer rows."""
-    heights = [largest, -(-largest // 2)]
-    while heights[-1] > _LATENCY_ROWS:
-        heights.append(-(-heights[-1] // 2))
-    return heights
-
-
-def list_rows(largest: int) -> list[int]:
-    """Numbers of rows that a tile may have, the largest first."""
-    return [largest, *range(list_heights(largest)[1], 0, -1)]
-
-
-def find_height(rows: int, heights: list[int]) -> int:
-    """Of the heights the least one that does for so many rows."""
-    return min(height for height in heights if height >= rows)
-
-
-def cut_rows(rows: int, heights: list[int]) -> list[int]:
-    """Rows of tiles of these heights that add up to a number of rows in the least time; the largest first."""
-    best: list[list[int]] = [[]]
-    for count in range(1, rows + 1):
-        cuts = [[own, *best[count - own]] for own in range(1, min(count, max(heights)) + 1)]
-        best.append(min(cuts, key=lambda cut: sum(find_height(own, heights) for own in cut)))
-    return sorted(best[rows], reverse=True)
 
 
 class _Tile:
@@ -155,7 +72,7 @@ class _Tile:
         w = self.w
         w.declare(f"declare {self.shape.vector} @llvm.fmuladd.{self.shape.suffix}"
                   f"({', '.join([self.shape.vector] * 3)})")  # fmt: skip
-        with w.function(f"internal void @{name}({TILE_ARGUMENTS})"):
+        with w.function(f"void @{name}({TILE_ARGUMENTS})"):
             w.do("%twice = shl i64 %a_row, 1")
             w.do("%thrice = mul i64 %a_row, 3")
             self.offsets = [] if self.is_full else self._list_offsets("%a_row")
@@ -262,10 +179,11 @@ class _Tile:
                 w.store(f"%n{row}.{part}", address, shape.vector, shape.itemsize)
 
 
-def write_adder(w: TextWriter, shape: TileShape) -> None:
-    """Function `add_tile`: c += tile, for `rows` x `columns` elements; a row of `tile` is a full tile's."""
+def write_adder(w: TextWriter, shape: TileShape, name: str) -> None:
+    """The function that adds a tile: c += tile, for `rows` x `columns` elements; a row of `tile` is that of a
+    full tile."""
     arguments = "ptr %c, i64 %c_row, ptr %tile, i64 %rows, i64 %columns"
-    with w.function(f"internal void @add_tile({arguments})"), w.loop(0, shape.vectors) as part:
+    with w.function(f"void @{name}({arguments})"), w.loop(0, shape.vectors) as part:
         lane = w.mul(part, shape.lanes)
         mask = write_mask(w, shape, w.sub("%columns", lane))
         offset = w.mul(part, shape.vector_bytes)

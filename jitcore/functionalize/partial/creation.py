@@ -90,6 +90,7 @@ def _extend_like(function: Callable) -> None:
     make_plain = CREATION[function]
 
     def make(prototype, *args, **kwargs):
+        prototype = prototype.to_array() if hasattr(type(prototype), "to_array") else prototype
         if getattr(prototype, "is_partial", False):
             return wrap(make_plain(prototype.frame, *args, **kwargs), prototype.items)
         return make_plain(prototype, *args, **kwargs)
@@ -118,6 +119,6 @@ def arange(*bounds, dtype=None, **options):
 
 @creates(len)
 def length(x):
-    if getattr(x, "is_partial", False):
+    if getattr(x, "is_partial", False) or hasattr(type(x), "to_array"):
         return x.shape[0]
     return len(x)

@@ -16,7 +16,7 @@ import pytest
 import scipy.special
 
 from jitcore.backends.cpu import mathlib
-from jitcore.backends.cpu.mathlib import avx512, emitter, fit_pieces
+from jitcore.backends.cpu.mathlib import avx512, emitter, fit_pieces, fit_tables, tables
 from jitcore.backends.cpu.mathlib.pieces import PIECES
 from jitcore.backends.cpu.native import compile_module
 
@@ -387,6 +387,56 @@ def test_pieces_meet(name, bits):
     assert worst <= 1.0, where
 
 
+def list_steps(name, bits):
+    """Where the index of the table behind a function steps."""
+    if name == "cbrt":
+        return [1 + j / fit_tables.ENTRIES[bits] for j in range(fit_tables.ENTRIES[bits])]
+    steps = fit_tables.STEPS[bits]
+    return [(j + 0.5) / steps for j in range(int(0.75 * steps), int(1.5 * steps))] + [0.75, 1.5]
+
+
+@pytest.mark.parametrize("dtype", FORMATS, ids=lambda dtype: dtype.__name__)
+@pytest.mark.parametrize("name", ("log", "log2", "log10", "log1p", "cbrt", "pow"))
+def test_tables_meet(name, dtype):
+    # on both sides of each step of the index; for pow with exponents that make results very large or small
+    eps = np.finfo(dtype).eps
+    ends = np.array(list_steps(name, 32 if dtype is np.float32 else 64))
+    x = (ends[:, None] * (1 + np.arange(-20, 21) * eps)).astype(dtype).ravel()
+    x = np.concatenate([x * dtype(2.0 ** power) for power in (0, 1, -1, 2, 100)]) - (name == "log1p")
+    arguments = [x[x > 0]]
+    if name == "pow":
+        largest = 80.0 if dtype is np.float32 else 700.0
+        arguments.append((largest * np.resize([1, -1], x.size) / np.maximum(abs(np.log(x)), 1e-3)).astype(dtype))
+    row = mathlib.FUNCTIONS[name]
+    worst, where = find_worst(name, dtype, arguments)
+    assert worst <= (row.single if dtype is np.float32 else row.double), where
+
+
+@pytest.mark.parametrize("dtype", FORMATS, ids=lambda dtype: dtype.__name__)
+def test_logarithms_and_roots_that_are_floats(dtype):
+    powers = np.arange(*((-149, 128) if dtype is np.float32 else (-1074, 1024)))
+    np.testing.assert_array_equal(run("log2", np.ldexp(dtype(1), powers).astype(dtype)), powers)
+    whole = np.arange(1, 200, dtype=dtype)
+    np.testing.assert_array_equal(run("cbrt", whole ** 3), whole)
+    assert not np.signbit(run("log", np.ones(1, dtype)))[0]
+
+
+@pytest.mark.parametrize("name, bits", tables.LOGARITHMS)
+def test_sums_of_logarithms_are_exact(name, bits):
+    # k * log 2 + an entry, for all exponents: no bit below the unit, and room above
+    table = tables.LOGARITHMS[name, bits]
+    dtype = np.float32 if bits == 32 else np.float64
+    for k in (1, 2, 3, fit_tables.LARGEST_EXPONENT[bits], -fit_tables.LARGEST_EXPONENT[bits]):
+        for entry in table.logs:
+            exact = mp.mpf(k) * mp.mpf(table.unit[0]) + mp.mpf(entry)
+            assert mp.mpf(float(dtype(float(exact)))) == exact
+    with mp.workprec(200):
+        base = fit_tables.BASES[name]
+        for inverse, entry in zip(table.inverses, table.logs, strict=True):
+            assert abs(mp.log(inverse, base) + entry) < 2.0 ** (-30 if bits == 32 else -69)
+        assert abs(mp.log(2, base) - sum(map(mp.mpf, table.unit))) < 2.0 ** (-40 if bits == 32 else -90)
+
+
 # -- interface, constants ------------------------------------------------------------------------------------
 
 def make_builder():
@@ -435,3 +485,10 @@ def test_fits_reproduce_the_pieces():
         assert float(center) == pieces.centers[j]
         assert tuple(map(float, coefficients)) == tuple(row[j] for row in pieces.rows)
         assert error < 2.0 ** -25
+
+
+def test_tables_are_what_their_script_makes():
+    text = fit_tables.OUTPUT.read_text()
+    assert fit_tables.make_logarithms("log2", 32) in text
+    assert fit_tables.make_cube_roots(32) in text
+    assert fit_tables.make_roots() in text

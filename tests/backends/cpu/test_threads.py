@@ -4,6 +4,7 @@ What concerns a whole process (forks, start of threads, missing TBB) runs in a p
 timeout: the failure to be excluded is one that hangs or kills.
 """
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -181,14 +182,14 @@ def test_many_python_threads_at_a_time(kernels, layer, symbol):
     assert not any(worker.is_alive() for worker in workers)
     for x in arrays:
         np.testing.assert_array_equal(x, calls)
-    assert threads._cells.spawned == 0
+    assert not any(any(slot[:3]) for slot in threads._pool_cells.slots)  # no job, no user, not taken
 
 
 def test_settings_are_checked(kernels):
     for bad in (-1, 2.0, "2"):
         with pytest.raises(ValueError, match="int of at least 0"):
             threads.set_num_threads(bad)
-    with pytest.raises(ValueError, match="one of serial, spawn, tbb, not 'omp'"):
+    with pytest.raises(ValueError, match="one of serial, pool, tbb, not 'omp'"):
         threads.set_layer("omp")
     assert set(threads.describe()) == {"layer", "threads", "cores", "tbb"}
 
@@ -233,7 +234,7 @@ def run_process(body, prelude=PRELUDE, **environment):
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 needs_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc, sets affinity")
-PARALLEL_LAYERS = pytest.mark.parametrize("name", ["spawn", "tbb"])
+PARALLEL_LAYERS = pytest.mark.parametrize("name", ["pool", "tbb"])
 
 
 @needs_fork
@@ -266,6 +267,30 @@ print(set(codes), works(kernels))
 
 
 @needs_fork
+def test_the_main_thread_alone_enters_tbb(kernels, layer, monkeypatch):
+    if layer != "tbb":
+        pytest.skip("it is about TBB")
+    kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 5, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int)
+    parallel_for, entered = kind(threads._cells.tbb_parallel_for), set()
+
+    @kind
+    def note_thread(*args):
+        entered.add(threading.get_ident())
+        parallel_for(*args)
+
+    monkeypatch.setattr(threads._cells, "tbb_parallel_for", ctypes.cast(note_thread, ctypes.c_void_p).value)
+    arrays = [np.zeros((30, 100)) for _ in range(4)]
+    workers = [threading.Thread(target=kernels.run, args=("nested", x.shape, x)) for x in arrays[1:]]
+    for worker in workers:
+        worker.start()
+    kernels.run("nested", arrays[0].shape, arrays[0])
+    for worker in workers:
+        worker.join()
+    np.testing.assert_array_equal(arrays, 1.0)
+    assert entered == {threading.main_thread().ident}
+
+
+@needs_fork
 @PARALLEL_LAYERS
 def test_fork_from_a_python_thread(name):
     body = f"""
@@ -290,14 +315,14 @@ with multiprocessing.get_context("fork").Pool(3) as pool:
 
 
 @needs_fork
-def test_opened_by_a_python_thread_spawns_until_the_main_thread_opens():
+def test_a_python_thread_opens_the_pool_and_the_main_thread_tbb():
     body = """
 result = []
 worker = threading.Thread(target=lambda: result.append(Kernels())); worker.start(); worker.join()
 print(threads.LAYERS[threads._cells.layer], works(result[0]), fork(result[0]), end=" ")
-print(threads.open_pool() == ("spawn" if threads.describe()["tbb"] is None else "tbb"), works(result[0]))
+print(threads.open_pool() == ("pool" if threads.describe()["tbb"] is None else "tbb"), works(result[0]))
 """
-    assert run_process(body) == ["spawn", "True", "0", "True", "True"]
+    assert run_process(body) == ["pool", "True", "0", "True", "True"]
 
 
 def test_without_tbb():
@@ -310,7 +335,7 @@ try:
 except RuntimeError as error:
     print("refused")
 """
-    expected = "spawn" if hasattr(os, "fork") else "serial"
+    expected = "pool" if hasattr(os, "fork") else "serial"
     assert run_process(body) == [expected, "None", "True", "refused"]
 
 

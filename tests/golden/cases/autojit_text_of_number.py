@@ -1,4 +1,4 @@
-"""A text made of a traced number."""
+"""A text made of a traced number, as the key of a dict."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from jitcore import autojit
 
 @autojit(strict=True)
 def label(x):
-    return "mean " + str(x.mean())
+    return {f"mean {x.mean():.1f}": x.size}
 
 
 label(np.ones(3))

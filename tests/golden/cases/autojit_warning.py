@@ -1,5 +1,6 @@
 """The warning that a function is not compiled, turned into an error."""
 
+import logging
 import warnings
 
 import numpy as np
@@ -12,7 +13,7 @@ warnings.simplefilter("error", AutojitWarning)
 @autojit
 def norm(x):
     total = np.sqrt((x * x).sum())
-    print("norm", total)
+    logging.debug("norm %s", total)
     return x / total
 
 

@@ -15,7 +15,7 @@ from jitcore import jit, lax
 from jitcore.backends.cpu import threads
 from jitcore.backends.cpu.routines import product
 from jitcore.backends.cpu.routines.product import Operand, Sizes, plan_product
-from jitcore.backends.cpu.routines.product_tile_code import cut_rows, list_heights, list_rows
+from jitcore.backends.cpu.routines.product_parts import choose_tile_shape, cut_rows, list_heights, list_rows
 
 FLOATS = ["float32", "float64"]
 RNG = np.random.default_rng(17)
@@ -262,6 +262,91 @@ def test_every_number_of_rows(no_loops, dtype, columns):
     for rows in range(1, 30):
         x, y = draw((rows, 21), dtype), draw((21, columns), dtype)
         check_product(x, y, np.asarray(jit(jnp.matmul)(x, y)))
+
+
+def test_parts_are_all_that_a_plan_calls():
+    """The table holds nothing but the parts that each product asks for: what is missing would be a crash."""
+    code = """
+import itertools
+import numpy as np
+import jitcore.numpy as jnp
+from jitcore import jit
+from jitcore.backends.cpu.routines.product import ProductRoutine
+from jitcore.backends.cpu.routines.product_parts import ADDER_AT, PACK_AT, TILES_AT, enter_part, find_table
+from jitcore.backends.cpu.symbols import address_of
+
+made = []
+begin = ProductRoutine.__init__
+def record(self, *arguments):
+    begin(self, *arguments)
+    made.append(self.parts)
+ProductRoutine.__init__ = record
+
+def check(function, x, y, expected):
+    made.clear()
+    call = jit(function)
+    compiled = call.lower(x, y).compile()
+    table = find_table(f"jitcore_parts_f{8 * x.dtype.itemsize}")
+    rows = table[TILES_AT // 8 :].reshape(-1, 3)
+    table[PACK_AT // 8] = table[ADDER_AT // 8] = rows[:, 1:] = 0
+    for symbol in {symbol for parts in made for symbol in parts}:
+        enter_part(symbol, address_of(symbol))
+    assert np.allclose(compiled(x, y), expected, rtol=1e-3, atol=1e-3)
+    return bool(made)
+
+rng = np.random.default_rng(0)
+sizes = itertools.product((5, 8, 14, 28, 33, 41), (7, 64, 90, 700, 1100), (32, 40, 128))
+for (m, k, n), dtype in itertools.product(sizes, ("float32", "float64")):
+    x, y = rng.random((m, k)).astype(dtype), rng.random((k, n)).astype(dtype)
+    assert check(lambda x, y: x @ y, x, y, x @ y) or m * k * n < 1 << 14
+    if k > 500:
+        assert check(lambda x, y: x @ y.T, x, y.T.copy(), x @ y)
+for shape in ((20, 9000, 24), (40, 2048, 512), (700, 1024, 300)):
+    x, y = rng.random(shape[:2]), rng.random(shape[1:])
+    assert check(lambda x, y: x @ y, x, y, x @ y)
+"""
+    run = subprocess.run([sys.executable, "-c", code], env=os.environ | {"JITCORE_CACHE_DIR": ""},
+                         capture_output=True, text=True)  # fmt: skip
+    assert run.returncode == 0, run.stderr[-2000:]
+
+
+def test_few_parts_are_compiled():
+    def kinds(m, k, n, right=None):
+        right = right or Operand(0, 1, n)
+        routine = product.ProductRoutine(np.dtype("float64"), Sizes(1, m, n, k), Operand(0, k, 1), right)
+        return {symbol.split("_")[2].rstrip("0123456789") for symbol in routine.parts}, len(routine.parts)
+
+    largest = choose_tile_shape(8).rows
+    assert kinds(10 * largest, 100, 256) == ({f"tile{largest}full"}, 1)
+    assert kinds(10 * largest, 100, 250)[1] == 2
+    assert kinds(10 * largest, 1000, 256) == ({f"tile{largest}full", "adder"}, 2)
+    assert kinds(10 * largest, 100, 256, Operand(0, 100, 1))[0] == {f"tile{largest}full", "pack"}
+
+
+def test_reshapes_are_multiplied_where_they_lie():
+    x, y = draw((12, 10, 64), "float64"), draw((64, 64), "float64")
+    function = jit(lambda x, y: (x.reshape(12, 10, 1, 64) @ y).reshape(12, 10, 64))
+    check_product(x.reshape(120, 64), y, np.asarray(function(x, y)).reshape(120, 64))
+    text = function.inspect("loop program")
+    assert "product_f64(in0, in1" in text and "kernel" not in text
+
+
+def test_reshapes_of_what_is_replaced():
+    """The operand is what was there before the result, or another update, takes its memory."""
+    x, y = draw((64, 64), "float64"), draw((64, 64), "float64") / 32
+
+    def power(x, y):
+        return lax.fori_loop(0, 5, lambda _, x: (x.reshape(8, 8, 64) @ y).reshape(64, 64), x)
+
+    def both(x, y):
+        before, after = x.reshape(8, 8, 64), x.at[0].set(1.0)
+        return before @ y, after.reshape(8, 8, 64) @ y
+
+    np.testing.assert_allclose(jit(power)(x, y), x @ np.linalg.matrix_power(y, 5), rtol=1e-11, atol=1e-13)
+    after = x.copy()
+    after[0] = 1
+    for result, operand in zip(jit(both)(x, y), (x, after)):
+        check_product(operand, y, np.asarray(result).reshape(64, 64))
 
 
 def test_plans_depend_on_sizes_alone():

@@ -1,0 +1,142 @@
+"""Loops of scalar code: each is a function of its own, which LLVM's passes over loops work on.
+
+In: a `While` of a native step in which scalars are computed one by one, elements of arrays read and written.
+Out: an internal function `void(i8** table, i64* dims, i8* arrays...)`, whose scalars are registers. In a
+module it is marked by its name, see `loop_modules`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from llvmlite import ir
+
+from jitcore.backends.cpu.function import FunctionEmitter
+from jitcore.backends.cpu.lanes import I64, POINTER, SIZES, TABLE, memory_type
+from jitcore.backends.cpu.loop_modules import SUFFIX
+from jitcore.loopir.expr import Buffer
+from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Store, Switch, While
+from jitcore.schedule.buffers import step_writes
+from jitcore.schedule.in_place import is_scalar
+
+
+def is_inline(statement) -> bool:
+    """Whether a kernel is scalar code, emitted in place."""
+    return isinstance(statement, Kernel) and all(isinstance(inner, Store) for inner in statement.body)
+
+
+def outside_kernels(body: list, closed: frozenset = frozenset()) -> Iterator:
+    """Statements down to kernels, whose insides are left closed, as are those of some loops."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, Call) and statement.epilogue is not None:
+            yield statement.epilogue
+        elif isinstance(statement, While) and statement not in closed:
+            yield from outside_kernels(statement.cond, closed)
+            yield from outside_kernels(statement.body, closed)
+        elif isinstance(statement, Switch):
+            for branch in statement.branches:
+                yield from outside_kernels(branch, closed)
+
+
+def find_scalar_loops(body: list) -> list[While]:
+    """The outermost loops that are worth a function."""
+    found: list[While] = []
+    for statement in body:
+        if isinstance(statement, While):
+            found += [statement] if _is_scalar(statement) else find_scalar_loops(statement.body)
+        elif isinstance(statement, Switch):
+            found += [loop for branch in statement.branches for loop in find_scalar_loops(branch)]
+    return found
+
+
+def _is_scalar(loop: While) -> bool:
+    """Whether a loop does without calls and exchanged memory, and has a loop of nothing but scalar code."""
+    inside = list(outside_kernels([loop]))
+    if any(isinstance(s, (Call, LibraryCall)) or isinstance(s, While) and s.swaps for s in inside):
+        return False
+    return any(isinstance(s, While) and all(is_inline(inner) or isinstance(inner, (While, Switch))
+               for inner in outside_kernels(s.body)) for s in inside)  # fmt: skip
+
+
+class LoopFunction:
+    """Emits one loop as a function of a renderer's module. Memory goes by its slot in the table of pointers:
+    two buffers may have one.
+
+    private: scalars that nothing else touches. homes: addresses of the others in memory, which kernels read
+    and write."""
+
+    def __init__(self, renderer, loop: While, private: set[Buffer]):
+        self.renderer, self.loop = renderer, loop
+        self.slot_of = slot_of = renderer.layout.table
+        inline, in_kernels = (renderer.touched([loop], flag) for flag in (False, True))
+        self.scalars = {slot_of[buffer]: buffer for buffer in inline if is_scalar(buffer.shape)}
+        self.arrays = {slot_of[buffer]: buffer for buffer in inline if not is_scalar(buffer.shape)}
+        self.distinct = set(self.arrays).difference(slot_of[buffer] for buffer in in_kernels)
+        self.private = {slot_of[buffer] for buffer in private}
+        self.written = self._list_written([loop])
+        self.homes: dict[int, ir.Value] = {}
+
+    def _list_written(self, body: list) -> set[int]:
+        return {self.slot_of[buffer] for buffer in step_writes(Native(body))}
+
+    def emit(self, name: str) -> None:
+        """Emits the function, and the call of it where the renderer is."""
+        r = self.renderer
+        outer, table, dims = r.e, r.table, r.dims
+        kind = ir.FunctionType(ir.VoidType(), [TABLE, SIZES, *[POINTER] * len(self.arrays)])
+        function = ir.Function(r.module, kind, name + SUFFIX)
+        function.linkage = "internal"
+        outer.b.call(function, [table, dims, *map(r.address_of, self.arrays.values())])
+        outer.values = {}
+        r.table, r.dims, *addresses = function.args
+        first_size, fastmath = len(r.layout.arena), r.options.fastmath
+        r.e = e = FunctionEmitter(function, r.dims, r.layout.sizes, first_size, fastmath)
+        r.inside = self
+        self._open(dict(zip(self.arrays, addresses)))
+        r.emit_loop(self.loop)
+        for slot, home in self.homes.items():
+            if slot in self.written:
+                self._move(e.b, slot, self.own[slot], home)
+        e.b.ret_void()
+        e.finish()
+        r.e, r.table, r.dims, r.inside = outer, table, dims, None
+
+    def _open(self, addresses: dict[int, ir.Value]) -> None:
+        """Addresses of arrays are arguments, of which LLVM is told where no other way leads to the memory;
+        scalars get slots on the stack that no kernel sees."""
+        e = self.renderer.e
+        p, table = e.prologue, self.renderer.table
+        for slot in self.distinct:
+            addresses[slot].add_attribute("noalias")
+        self.own = {slot: p.bitcast(p.alloca(memory_type(buffer.dtype)), POINTER)
+                    for slot, buffer in self.scalars.items()}  # fmt: skip
+        for slot, own in self.own.items():
+            if slot not in self.private:
+                self.homes[slot] = p.load(p.gep(table, [I64(slot)]))
+                self._move(p, slot, self.homes[slot], own)
+        known = addresses | self.own
+        e.pointers = {buffer: known[slot] for buffer, slot in self.slot_of.items() if slot in known}
+        e.load_address = lambda buffer: p.load(p.gep(table, [I64(self.slot_of[buffer])]))
+        changing = self.written & set(self.scalars)
+        e.carried = frozenset(buffer for buffer, slot in self.slot_of.items() if slot in changing)
+
+    def _move(self, builder: ir.IRBuilder, slot: int, source: ir.Value, target: ir.Value) -> None:
+        kind = memory_type(self.scalars[slot].dtype).as_pointer()
+        builder.store(builder.load(builder.bitcast(source, kind)), builder.bitcast(target, kind))
+
+    def find_home(self, buffer: Buffer) -> ir.Value | None:
+        """Where kernels find a scalar; None for what is in one place."""
+        return self.homes.get(self.slot_of[buffer])
+
+    def show(self, kernel: Kernel) -> None:
+        """Before a kernel: the scalars that it touches go where it finds them."""
+        for slot in {self.slot_of[buffer] for buffer in self.renderer.touched([kernel], True)}:
+            if slot in self.homes:
+                self._move(self.renderer.e.b, slot, self.own[slot], self.homes[slot])
+
+    def take_back(self, kernel: Kernel) -> None:
+        """Behind a kernel: the scalars that it wrote."""
+        for slot in self._list_written([kernel]):
+            if slot in self.homes:
+                self._move(self.renderer.e.b, slot, self.homes[slot], self.own[slot])

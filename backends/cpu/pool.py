@@ -1,0 +1,313 @@
+"""The pool of POSIX threads that a process keeps for the loops of its kernels.
+
+In: a job, which says what to run, how it is cut and which piece is next (`threads.py`). Out: its pieces, run
+by the caller and by threads of the pool. Stage: run time.
+
+The caller puts its job into a free slot, wakes threads, and works along; when no piece is left it takes the
+job out and waits until the slot has no users. A thread enters a slot as a user before it reads the job: from
+then on the job, which lies on its caller's stack, stays. Who finds no free slot runs its loop alone. Threads
+look for jobs for some microseconds before they sleep, as programs have loop after loop.
+
+All state is in cells that outlive the interpreter, as the threads do. A forked child makes them anew and
+starts threads of its own; nothing of the pool has to be stopped before a fork.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+
+__all__ = ["CELLS_SYMBOL", "PoolCells", "render_pool", "reset_pool"]
+
+CELLS_SYMBOL = "jitcore_pool_cells"
+
+_SLOTS = 16
+_LINE = 8  # words of a cache line: of each slot, and of each field that many threads read
+# How often an idle thread looks for a new job, and a caller whether its job has users, before it sleeps.
+_SPINS = 1000
+_X86 = "void @llvm.x86.sse2.pause()", "void @llvm.x86.sse2.pause()"
+_ARM = "void @llvm.aarch64.hint(i32)", "void @llvm.aarch64.hint(i32 1)"
+#: Machine -> how the instruction is declared and called that tells the processor that a thread waits.
+_PAUSES = {"x86_64": _X86, "AMD64": _X86, "aarch64": _ARM, "arm64": _ARM}
+
+
+class PoolCells(ctypes.Structure):
+    """What the native code of the pool reads and writes; lives as long as the process.
+
+    A slot: its job, how many threads use it, whether it is taken, how many may, whether its caller sleeps.
+    """
+
+    _fields_ = (
+        ("mutex", ctypes.c_int64 * 2 * _LINE),
+        ("work", ctypes.c_int64 * 2 * _LINE),  # the condition on which idle threads sleep
+        ("done", ctypes.c_int64 * 2 * _LINE),  # that on which callers sleep
+        ("started", ctypes.c_int64 * _LINE),  # threads of the pool
+        ("sleeping", ctypes.c_int64 * _LINE),  # of these sleep
+        ("epoch", ctypes.c_int64 * _LINE),  # jobs there have been
+        ("slots", ctypes.c_int64 * _LINE * _SLOTS),
+    )
+
+
+def reset_pool(cells: PoolCells) -> None:
+    """Makes the cells those of a pool without threads. The system has POSIX threads."""
+    library = ctypes.CDLL(None)
+    ctypes.memset(ctypes.addressof(cells), 0, ctypes.sizeof(cells))
+    library.pthread_mutex_init(ctypes.byref(cells, PoolCells.mutex.offset), None)
+    for condition in (PoolCells.work, PoolCells.done):
+        library.pthread_cond_init(ctypes.byref(cells, condition.offset), None)
+
+
+def render_pool() -> str:
+    """LLVM text of `void share_by_pool(%Job *job, i64 pieces, i64 threads)`. It calls `run_pieces`, and reads
+    fields 5 and 6 of the job: how many pieces there are, and the next one."""
+    text = _TEXT
+    for name in ("mutex", "work", "done", "started", "sleeping", "epoch", "slots"):
+        address = f"getelementptr (i8, ptr @{CELLS_SYMBOL}, i64 {getattr(PoolCells, name).offset})"
+        text = text.replace(f"${name.upper()}", address)
+    declared, called = _PAUSES.get(platform.machine(), ("", ""))
+    text = text.replace("$PAUSE", f"call {called}" if called else "")
+    text = text.replace("$COUNT", str(_SLOTS)).replace("$SPINS", str(_SPINS))
+    return f"@{CELLS_SYMBOL} = external global i8\n" + (f"declare {declared}\n" if declared else "") + text
+
+
+_TEXT = """
+%Slot = type [8 x i64]
+
+declare i32 @pthread_create(ptr, ptr, ptr, ptr)
+declare i32 @pthread_detach(ptr)
+declare i32 @pthread_mutex_lock(ptr)
+declare i32 @pthread_mutex_unlock(ptr)
+declare i32 @pthread_cond_wait(ptr, ptr)
+declare i32 @pthread_cond_signal(ptr)
+declare i32 @pthread_cond_broadcast(ptr)
+
+define internal void @take_pieces(ptr %job) {
+enter:
+  %next.at = getelementptr %Job, ptr %job, i32 0, i32 6
+  %pieces.at = getelementptr %Job, ptr %job, i32 0, i32 5
+  %pieces = load i64, ptr %pieces.at
+  br label %take
+take:
+  %first = atomicrmw add ptr %next.at, i64 1 monotonic
+  %is_left = icmp slt i64 %first, %pieces
+  br i1 %is_left, label %run, label %done
+run:
+  %past = add i64 %first, 1
+  call void @run_pieces(ptr %job, i64 %first, i64 %past)
+  br label %take
+done:
+  ret void
+}
+
+; Work at the job of a slot, if it is still there and lets one more thread in. Returns whether it did.
+define internal i1 @use_slot(ptr %slot) {
+enter:
+  %users.at = getelementptr i64, ptr %slot, i64 1
+  %limit.at = getelementptr i64, ptr %slot, i64 3
+  %asleep.at = getelementptr i64, ptr %slot, i64 4
+  %others = atomicrmw add ptr %users.at, i64 1 seq_cst
+  %job = load atomic ptr, ptr %slot seq_cst, align 8
+  %is_over = icmp eq ptr %job, null
+  br i1 %is_over, label %leave, label %compare
+compare:
+  %limit = load i64, ptr %limit.at
+  %is_room = icmp slt i64 %others, %limit
+  br i1 %is_room, label %run, label %leave
+run:
+  call void @take_pieces(ptr %job)
+  %taken_out = cmpxchg ptr %slot, ptr %job, ptr null seq_cst seq_cst
+  br label %leave
+leave:
+  %has_run = phi i1 [ false, %enter ], [ false, %compare ], [ true, %run ]
+  %users = atomicrmw sub ptr %users.at, i64 1 seq_cst
+  %asleep = load atomic i64, ptr %asleep.at seq_cst, align 8
+  %is_last = icmp eq i64 %users, 1
+  %sleeps = icmp ne i64 %asleep, 0
+  %wakes = and i1 %is_last, %sleeps
+  br i1 %wakes, label %wake, label %done
+wake:
+  %locked = call i32 @pthread_mutex_lock(ptr $MUTEX)
+  %woken = call i32 @pthread_cond_broadcast(ptr $DONE)
+  %unlocked = call i32 @pthread_mutex_unlock(ptr $MUTEX)
+  br label %done
+done:
+  ret i1 %has_run
+}
+
+; A thread of the pool.
+define internal ptr @serve(ptr %unused) {
+enter:
+  br label %scan
+scan:
+  %epoch = load atomic i64, ptr $EPOCH seq_cst, align 8
+  br label %next
+next:
+  %k = phi i64 [ 0, %scan ], [ %k_1, %after ]
+  %found = phi i1 [ false, %scan ], [ %found_1, %after ]
+  %more = icmp ult i64 %k, $COUNT
+  br i1 %more, label %look, label %decide
+look:
+  %slot = getelementptr %Slot, ptr $SLOTS, i64 %k
+  %job = load atomic ptr, ptr %slot seq_cst, align 8
+  %is_empty = icmp eq ptr %job, null
+  br i1 %is_empty, label %after, label %use
+use:
+  %has_run = call i1 @use_slot(ptr %slot)
+  %found_now = or i1 %found, %has_run
+  br label %after
+after:
+  %found_1 = phi i1 [ %found, %look ], [ %found_now, %use ]
+  %k_1 = add i64 %k, 1
+  br label %next
+decide:
+  br i1 %found, label %scan, label %spin
+spin:
+  %i = phi i64 [ 0, %decide ], [ %i_1, %pause ]
+  %now = load atomic i64, ptr $EPOCH monotonic, align 8
+  %is_new = icmp ne i64 %now, %epoch
+  br i1 %is_new, label %scan, label %pause
+pause:
+  $PAUSE
+  %i_1 = add i64 %i, 1
+  %is_long = icmp uge i64 %i_1, $SPINS
+  br i1 %is_long, label %lie_down, label %spin
+lie_down:
+  %locked = call i32 @pthread_mutex_lock(ptr $MUTEX)
+  %before = atomicrmw add ptr $SLEEPING, i64 1 seq_cst
+  br label %check
+check:
+  %then = load atomic i64, ptr $EPOCH seq_cst, align 8
+  %is_same = icmp eq i64 %then, %epoch
+  br i1 %is_same, label %sleep, label %rise
+sleep:
+  %slept = call i32 @pthread_cond_wait(ptr $WORK, ptr $MUTEX)
+  br label %check
+rise:
+  %after_sleep = atomicrmw sub ptr $SLEEPING, i64 1 seq_cst
+  %unlocked = call i32 @pthread_mutex_unlock(ptr $MUTEX)
+  br label %scan
+}
+
+define internal void @start_threads(i64 %wanted) {
+enter:
+  %handle = alloca ptr
+  %locked = call i32 @pthread_mutex_lock(ptr $MUTEX)
+  br label %check
+check:
+  %started = load i64, ptr $STARTED
+  %more = icmp slt i64 %started, %wanted
+  br i1 %more, label %start, label %done
+start:
+  %failure = call i32 @pthread_create(ptr %handle, ptr null, ptr @serve, ptr null)
+  %is_started = icmp eq i32 %failure, 0
+  br i1 %is_started, label %detach, label %done
+detach:
+  %thread = load ptr, ptr %handle
+  %detached = call i32 @pthread_detach(ptr %thread)
+  %started_1 = add i64 %started, 1
+  store atomic i64 %started_1, ptr $STARTED monotonic, align 8
+  br label %check
+done:
+  %unlocked = call i32 @pthread_mutex_unlock(ptr $MUTEX)
+  ret void
+}
+
+; Wake as many idle threads as may help.
+define internal void @wake_threads(i64 %wanted) {
+enter:
+  %locked = call i32 @pthread_mutex_lock(ptr $MUTEX)
+  %sleeping = load atomic i64, ptr $SLEEPING seq_cst, align 8
+  %are_few = icmp sge i64 %wanted, %sleeping
+  br i1 %are_few, label %wake_all, label %wake_some
+wake_all:
+  %all = call i32 @pthread_cond_broadcast(ptr $WORK)
+  br label %done
+wake_some:
+  %k = phi i64 [ 0, %enter ], [ %k_1, %wake_some ]
+  %one = call i32 @pthread_cond_signal(ptr $WORK)
+  %k_1 = add i64 %k, 1
+  %more = icmp slt i64 %k_1, %wanted
+  br i1 %more, label %wake_some, label %done
+done:
+  %unlocked = call i32 @pthread_mutex_unlock(ptr $MUTEX)
+  ret void
+}
+
+; Wait until nobody uses a slot whose job is taken out.
+define internal void @wait_for_users(ptr %slot) {
+enter:
+  %users.at = getelementptr i64, ptr %slot, i64 1
+  %asleep.at = getelementptr i64, ptr %slot, i64 4
+  br label %spin
+spin:
+  %i = phi i64 [ 0, %enter ], [ %i_1, %pause ]
+  %users = load atomic i64, ptr %users.at seq_cst, align 8
+  %is_free = icmp eq i64 %users, 0
+  br i1 %is_free, label %done, label %pause
+pause:
+  $PAUSE
+  %i_1 = add i64 %i, 1
+  %is_long = icmp uge i64 %i_1, $SPINS
+  br i1 %is_long, label %lie_down, label %spin
+lie_down:
+  %locked = call i32 @pthread_mutex_lock(ptr $MUTEX)
+  store atomic i64 1, ptr %asleep.at seq_cst, align 8
+  br label %check
+check:
+  %left = load atomic i64, ptr %users.at seq_cst, align 8
+  %is_over = icmp eq i64 %left, 0
+  br i1 %is_over, label %rise, label %sleep
+sleep:
+  %slept = call i32 @pthread_cond_wait(ptr $DONE, ptr $MUTEX)
+  br label %check
+rise:
+  store atomic i64 0, ptr %asleep.at seq_cst, align 8
+  %unlocked = call i32 @pthread_mutex_unlock(ptr $MUTEX)
+  br label %done
+done:
+  ret void
+}
+
+define internal void @share_by_pool(ptr %job, i64 %pieces, i64 %threads) {
+enter:
+  %most = call i64 @llvm.smin.i64(i64 %pieces, i64 %threads)
+  %wanted = sub i64 %most, 1
+  %started = load atomic i64, ptr $STARTED monotonic, align 8
+  %are_few = icmp slt i64 %started, %wanted
+  br i1 %are_few, label %start, label %search
+start:
+  call void @start_threads(i64 %wanted)
+  br label %search
+search:
+  %k = phi i64 [ 0, %enter ], [ 0, %start ], [ %k_1, %try_next ]
+  %slot = getelementptr %Slot, ptr $SLOTS, i64 %k
+  %taken.at = getelementptr i64, ptr %slot, i64 2
+  %taking = cmpxchg ptr %taken.at, i64 0, i64 1 seq_cst seq_cst
+  %is_mine = extractvalue { i64, i1 } %taking, 1
+  br i1 %is_mine, label %publish, label %try_next
+try_next:
+  %k_1 = add i64 %k, 1
+  %more = icmp ult i64 %k_1, $COUNT
+  br i1 %more, label %search, label %alone
+alone:
+  call void @run_pieces(ptr %job, i64 0, i64 %pieces)
+  ret void
+publish:
+  %limit.at = getelementptr i64, ptr %slot, i64 3
+  store i64 %wanted, ptr %limit.at
+  store atomic ptr %job, ptr %slot seq_cst, align 8
+  %jobs = atomicrmw add ptr $EPOCH, i64 1 seq_cst
+  %sleeping = load atomic i64, ptr $SLEEPING seq_cst, align 8
+  %sleep = icmp ne i64 %sleeping, 0
+  br i1 %sleep, label %wake, label %work
+wake:
+  call void @wake_threads(i64 %wanted)
+  br label %work
+work:
+  call void @take_pieces(ptr %job)
+  store atomic ptr null, ptr %slot seq_cst, align 8
+  call void @wait_for_users(ptr %slot)
+  store atomic i64 0, ptr %taken.at seq_cst, align 8
+  ret void
+}
+"""

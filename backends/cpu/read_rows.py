@@ -1,0 +1,61 @@
+"""Rendering of sweeps over rows that come from memory: in halves, or with the next row asked for.
+
+In: a reduction of a kernel with a mark of `reading`, or a vector loop of it. Out: instructions.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from jitcore.backends.cpu.accumulator import Accumulator
+from jitcore.backends.cpu.fetch import prefetch
+from jitcore.backends.cpu.lanes import I64, POINTER, iota, splat
+from jitcore.backends.cpu.reading import NextRows
+from jitcore.loopir.program import Reduce
+
+_LINE_BYTES = 64
+
+
+def sweep_halves(kernel, e, reduce: Reduce, start: ir.Value, stop: ir.Value) -> list[Accumulator]:
+    """All iterations of a reduction in [start, stop), two places at a time, each with half of the registers.
+
+    kernel: the `KernelRenderer`. e: the `FunctionEmitter`. Returns: what holds all of it then."""
+    b, vector, lanes = e.b, kernel.kernel.vector, kernel.lanes_of(reduce) // 2
+    first, second = ([Accumulator(kernel, e, reduce, part, lanes=lanes) for part in reduce.parts]
+                     for _ in range(2))  # fmt: skip
+    half = b.mul(b.sdiv(b.sub(stop, start), I64(2 * lanes)), I64(lanes))
+    kernel.hoist_roots(e, [expr for _, _, expr in reduce.parts], [], {vector})
+
+    def update(accumulators, place):
+        known, e.values = e.values, dict(e.values)
+        e.axis_values[vector], e.vector_axis, e.lanes = place, vector, lanes
+        for accumulator in accumulators:
+            accumulator.update()
+        e.values, e.vector_axis, e.lanes = known, None, 1
+
+    def run(place):
+        update(first, place)
+        update(second, b.add(place, half))
+
+    def run_rest(place):
+        e.mask = b.icmp_signed("<", b.add(splat(b, place, lanes), iota(lanes)), splat(b, stop, lanes))
+        update(first, place)
+        e.mask = None
+
+    middle = b.add(start, half)
+    e.loop(start, middle, I64(lanes), run)
+    e.loop(b.add(middle, half), stop, I64(lanes), run_rest)
+    for accumulator, other in zip(first, second):
+        accumulator.absorb(other)
+    return first
+
+
+def ask_for_next_rows(e, rows: NextRows) -> None:
+    """Asks for the next row at the places of these lanes. e: the `FunctionEmitter`, in a vector loop."""
+    b, now = e.b, e.axis_values[rows.axis]
+    e.axis_values[rows.axis] = b.add(now, I64(1))
+    for buffer, index in rows.accesses:
+        first = b.bitcast(e.address(buffer, index)[0], POINTER)
+        for distance in range(0, e.lanes * buffer.dtype.itemsize, _LINE_BYTES):
+            prefetch(b, b.gep(first, [I64(distance)]), is_write=False)
+    e.axis_values[rows.axis] = now

@@ -1,0 +1,132 @@
+"""Rows that are read from memory: where a core should wait less for them.
+
+In: a scheduled program. Out: marks on its kernels. Stage: before a program's text is made, as the mark is
+part of it. A core fetches the lines of a run of memory ahead by itself, but only a few at a time. Two ways
+help:
+
+- a sweep over a row that is much longer than the first caches reads both of its halves at a time: these are
+  two runs, whose lines are fetched beside each other;
+- where several sweeps go over a row, those after the first one find it in the cache, and memory idles: the
+  second one asks for the next row meanwhile.
+
+Smaller arrays lie in caches and keep the usual code. `read_rows` makes the instructions.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from jitcore.backends.cpu import cpuinfo
+from jitcore.loopir.expr import OP_COST, Buffer, index_exprs, walk
+from jitcore.loopir.index import Axis, Index
+from jitcore.loopir.program import Kernel, Loop, Native, Program, Reduce, Scan, Store
+from jitcore.schedule.buffers import loads_of, statements_of
+from jitcore.schedule.statements import roots_of
+
+HALVES, AHEAD = "rows in halves", "rows ahead"
+# Arrays below this are in caches everywhere, so nobody need ask how large these are.
+SMALL_BYTES = 1 << 20
+# A sweep in halves: bytes of a row and of the array, the latter in sizes of the second cache; how many arrays
+# it reads; and the cost of functions above which arithmetic takes longer than memory.
+MIN_LONG_ROW = 1 << 17
+MIN_LONG_ARRAY = 8
+MAX_ARRAYS = 2
+MAX_COST = 8
+# Bytes of a row that is asked for ahead: shorter ones are over too soon; two of the longest, and what belongs
+# to them, stay in the second cache.
+SHORT_ROWS = range(1 << 11, (1 << 16) + 1)
+
+
+class NextRows(NamedTuple):
+    """What a sweep asks for ahead. accesses: of this row. axis: of the loop over rows."""
+
+    sweep: Loop | Reduce
+    accesses: list[tuple[Buffer, Index]]
+    axis: Axis
+
+
+def mark_reading(program: Program) -> Program:
+    """Tells kernels how they read rows; see `Kernel.reading`."""
+    for step in program.steps:
+        for statement in statements_of(step.body) if isinstance(step, Native) else ():
+            if isinstance(statement, Kernel):
+                statement.reading = _choose_way(statement)
+    return program
+
+
+def _choose_way(kernel: Kernel) -> str:
+    is_plain = kernel.vector is not None and isinstance(kernel.vector.extent, int)
+    if not is_plain or kernel.far or kernel.tile or kernel.others:
+        return ""
+    _, body = _find_rows(kernel)
+    if any(goes_in_halves(kernel, s) and _is_long(kernel, s) for s in body):
+        return HALVES
+    return AHEAD if find_next_rows(kernel) is not None else ""
+
+
+def _find_rows(kernel: Kernel) -> tuple[Axis | None, list]:
+    """The innermost loop around a kernel's sweeps, and what is done for each of its iterations."""
+    axis, body = None, kernel.body
+    while len(body) == 1 and isinstance(body[0], Loop) and body[0].axis is not kernel.vector:
+        axis, body = body[0].axis, body[0].body
+    return axis, body
+
+
+def goes_in_halves(kernel: Kernel, statement) -> bool:
+    """Whether a statement is a plain reduction along rows, with little arithmetic."""
+    if not isinstance(statement, Reduce) or statement.axes != (kernel.vector,):
+        return False
+    if statement.stores or statement.bounds or any(op.startswith("arg") for _, op, _ in statement.parts):
+        return False
+    nodes, rows = walk(roots_of(statement)), _list_rows(kernel, statement)
+    loads = {node.attr for node in nodes if node.op == "load" and kernel.vector in node.axes}
+    return (0 < len(rows) <= MAX_ARRAYS and loads == set(rows) and all(n.dtype.kind != "c" for n in nodes)
+            and sum(OP_COST.get(node.op, 0) for node in nodes) <= MAX_COST)  # fmt: skip
+
+
+def _is_long(kernel: Kernel, reduce: Reduce) -> bool:
+    """Whether its rows are long, or the blocks of one that threads share, and the array is large."""
+    length = kernel.vector.extent
+    length = min(length, int(reduce.block)) if reduce.partials else length
+    return any(length * buffer.dtype.itemsize >= MIN_LONG_ROW and _is_beyond_caches(buffer, MIN_LONG_ARRAY)
+               for buffer, _ in _list_rows(kernel, reduce))  # fmt: skip
+
+
+def find_next_rows(kernel: Kernel) -> NextRows | None:
+    """What the second of several sweeps over the rows of a loop reads of a large array again; None where
+    there is no such sweep."""
+    axis, body = _find_rows(kernel)
+    sweeps = [s for s in body if not isinstance(s, Store)]
+    if axis is None or len(sweeps) < 2 or not isinstance(sweeps[0], Reduce):
+        return None
+    if not all(_find_axes(sweep) == (kernel.vector,) for sweep in sweeps):
+        return None
+    first, extent = set(_list_rows(kernel, sweeps[0])), kernel.vector.extent
+    again = [(buffer, index) for buffer, index in _list_rows(kernel, sweeps[1])
+             if (buffer, index) in first and index.coefficient(axis) not in (None, 0)
+             and extent * buffer.dtype.itemsize in SHORT_ROWS and _is_beyond_caches(buffer, 1)]  # fmt: skip
+    return NextRows(sweeps[1], again, axis) if again else None
+
+
+def _find_axes(sweep) -> tuple[Axis, ...]:
+    if isinstance(sweep, Reduce):
+        return sweep.axes
+    return (sweep.axis,) if isinstance(sweep, (Loop, Scan)) else ()
+
+
+def _list_rows(kernel: Kernel, sweep) -> list[tuple[Buffer, Index]]:
+    """Accesses of neighbours in memory along the lanes, each once, at places that the loops alone tell."""
+    statements = sweep.body if isinstance(sweep, Loop) else [sweep]
+    found = dict.fromkeys(access for statement in statements for access in loads_of(statement))
+    return [(buffer, index) for buffer, index in found
+            if index.coefficient(kernel.vector) == 1 and not index_exprs(index)]  # fmt: skip
+
+
+def _is_beyond_caches(buffer: Buffer, times: int) -> bool:
+    """Whether an array is so many times larger than the second cache."""
+    size = buffer.dtype.itemsize
+    for extent in buffer.shape:
+        if not isinstance(extent, int):
+            return False
+        size *= extent
+    return size >= SMALL_BYTES and size > times * cpuinfo.cache_sizes().l2

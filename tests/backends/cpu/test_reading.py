@@ -1,0 +1,173 @@
+"""Rows that come from memory: sweeps in halves and rows that are asked for ahead, all of them large enough here,
+against NumPy; and which kernels are marked."""
+
+import mmap
+
+import numpy as np
+import pytest
+
+import jitcore
+import jitcore.numpy as jnp
+from jitcore import jit, nn
+from jitcore.backends.cpu import cpuinfo, reading
+from jitcore.config import config
+
+COUNTS = [9, 15, 16, 31, 33, 63, 64, 65, 127, 128, 129, 1000, 4099]
+BLOCKS = 200_003  # elements that are reduced in blocks
+
+ALONG_ROWS = {
+    "sum": (lambda x: x.sum(-1), lambda x: x.sum(-1)),
+    "mean": (lambda x: x.mean(-1), lambda x: x.mean(-1)),
+    "norm": (lambda x: jnp.sqrt((x * x).sum(-1)), lambda x: np.sqrt((x * x).sum(-1))),
+    "var": (lambda x: x.var(-1), lambda x: x.var(-1)),
+    "max": (lambda x: x.max(-1), lambda x: x.max(-1)),
+    "min and max": (lambda x: x.max(-1) - x.min(-1), lambda x: x.max(-1) - x.min(-1)),
+    "of two arrays": (lambda x: (x * x[::-1]).sum(-1), lambda x: (x * x[::-1]).sum(-1)),
+    "any": (lambda x: (x > 0.9).any(-1), lambda x: (x > 0.9).any(-1)),
+}
+IN_SWEEPS = {
+    "softmax": (nn.softmax, lambda x: np.exp(x) / np.exp(x).sum(-1, keepdims=True)),
+    "logsumexp": (nn.logsumexp, lambda x: np.log(np.exp(x).sum())),
+    "var": (lambda x: x.var(-1), lambda x: x.var(-1)),
+    "centred": (lambda x: x - x.mean(-1, keepdims=True), lambda x: x - x.mean(-1, keepdims=True)),
+    "normalized": (
+        lambda x: (x - x.mean(-1, keepdims=True)) / jnp.sqrt(x.var(-1, keepdims=True) + 0.1),
+        lambda x: (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 0.1),
+    ),
+}
+
+
+@pytest.fixture
+def all_arrays_are_large(monkeypatch):
+    monkeypatch.setattr(reading, "SMALL_BYTES", 1)
+    monkeypatch.setattr(cpuinfo, "cache_sizes", lambda: cpuinfo.CacheSizes(1, 0, 1 << 30))
+    with config.override(cache_dir=""):
+        jitcore.clear_caches()
+        yield
+    jitcore.clear_caches()
+
+
+@pytest.fixture
+def all_rows_are_long(all_arrays_are_large, monkeypatch):
+    monkeypatch.setattr(reading, "MIN_LONG_ROW", 1)
+
+
+@pytest.fixture
+def all_rows_are_short(all_arrays_are_large, monkeypatch):
+    monkeypatch.setattr(reading, "MIN_LONG_ROW", 1 << 60)
+    monkeypatch.setattr(reading, "SHORT_ROWS", range(1, 1 << 60))
+
+
+def marks(function) -> set[str]:
+    text = function.inspect("loop program")
+    return {mark for mark in (reading.HALVES, reading.AHEAD) if mark in text}
+
+
+def compare(function, reference, x) -> None:
+    exact = x.dtype.kind != "f"
+    expected = reference(x if exact else x.astype(np.float64))
+    tolerance = 0 if exact else 200 * np.finfo(x.dtype).eps
+    np.testing.assert_allclose(np.asarray(function(x)), expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", ALONG_ROWS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rows_in_halves(all_rows_are_long, name, dtype):
+    program, reference = ALONG_ROWS[name]
+    f = jit(program)
+    for count in COUNTS:
+        compare(f, reference, np.random.default_rng(count).random((5, count)).astype(dtype))
+        assert marks(f) == {reading.HALVES}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "int64"])
+def test_integers_in_halves(all_rows_are_long, dtype):
+    f = jit(lambda x: (x.sum(-1), x.max(-1), (x * x).min(-1)))
+    for count in COUNTS:
+        x = np.random.default_rng(count).integers(0, 11, (3, count)).astype(dtype)
+        for ours, theirs in zip(f(x), (x.sum(-1), x.max(-1), (x * x).min(-1))):
+            np.testing.assert_array_equal(np.asarray(ours), theirs)
+    assert marks(f) == {reading.HALVES}
+
+
+@pytest.mark.parametrize("place", [0, 40, 63, 64, 70, 128, 130])
+def test_nan_in_either_half(all_rows_are_long, place):
+    x = np.random.default_rng(0).random((2, 131))
+    x[1, place] = np.nan
+    assert np.isnan(np.asarray(jit(lambda x: x.max(-1))(x))).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("name", ["sum", "norm", "max"])
+def test_blocks_in_halves(all_rows_are_long, name):
+    """A reduction that threads share: the same bits whatever their number."""
+    program, reference = ALONG_ROWS[name]
+    x, results = np.random.default_rng(1).random(BLOCKS), []
+    for options in ({"parallel": False}, {"num_threads": 2}, {"num_threads": 3}):
+        f = jit(program, compiler_options=options)
+        compare(f, reference, x)
+        results.append(np.asarray(f(x)))
+        assert marks(f) == {reading.HALVES}
+    assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.parametrize("program", [
+    lambda x: x.argmax(-1),
+    lambda x: (x * 1j).sum(-1),
+    lambda x: jnp.exp(x).sum(-1),
+    lambda x: x[:, ::2].sum(-1),
+    lambda x: x.sum(0),
+    lambda x: x + 1,
+])  # fmt: skip
+def test_what_goes_as_usual(all_rows_are_long, program):
+    f = jit(program)
+    f(np.random.default_rng(2).random((70, 90)))
+    assert not marks(f)
+
+
+@pytest.mark.parametrize("name", IN_SWEEPS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("count", [9, 33, 128, 1001])
+def test_next_rows(all_rows_are_short, name, dtype, count):
+    program, reference = IN_SWEEPS[name]
+    f = jit(jitcore.vmap(program)) if name == "logsumexp" else jit(program)
+    x = np.random.default_rng(count).random((9, count)).astype(dtype)
+    expected = np.array([reference(row) for row in x.astype(np.float64)])
+    tolerance = 1e-5 if dtype == "float32" else 1e-13
+    np.testing.assert_allclose(np.asarray(f(x)), expected, rtol=tolerance, atol=tolerance)
+    assert marks(f) == {reading.AHEAD}
+    assert "llvm.prefetch" in f.inspect("llvm")
+
+
+def test_one_sweep_asks_for_nothing(all_rows_are_short):
+    f = jit(lambda x: (x.sum(-1), x + 1))
+    g = jit(lambda x: x - x.mean(0))
+    f(np.ones((9, 70))), g(np.ones((9, 70)))
+    assert not marks(f) and not marks(g)
+
+
+def test_the_row_after_the_last_one_may_be_nowhere(all_rows_are_short):
+    with mmap.mmap(-1, 2 * mmap.PAGESIZE) as pages:
+        x = np.frombuffer(pages, np.float64).reshape(4, -1)
+        x[:] = np.random.default_rng(3).random(x.shape)
+        f = jit(lambda x: x - x.mean(-1, keepdims=True))
+        compare(f, IN_SWEEPS["centred"][1], x)
+        assert marks(f) == {reading.AHEAD}
+        del x
+
+
+def test_which_sizes_are_marked(monkeypatch):
+    sizes = cpuinfo.CacheSizes(l1=32 << 10, l2=1 << 20, l3=32 << 20)
+    monkeypatch.setattr(cpuinfo, "cache_sizes", lambda: sizes)
+
+    def find(program, *shape):
+        f = jit(program)
+        f(np.ones(shape, np.float32))
+        return marks(f)
+
+    with config.override(cache_dir=""):
+        total = lambda x: x.sum(-1)  # noqa: E731
+        assert find(total, 4, 1_000_000) == find(total, 4_000_000) == {reading.HALVES}
+        assert find(total, 1000, 1000) == find(total, 4, 100_000) == find(total, 4000, 4000) == set()
+        assert find(nn.softmax, 1000, 1000) == {reading.AHEAD}
+        assert find(nn.softmax, 100, 1000) == find(nn.softmax, 100_000, 10) == set()
+        assert find(nn.softmax, 10, 100_000) == set()
