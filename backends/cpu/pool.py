@@ -21,10 +21,12 @@ __all__ = ["CELLS_SYMBOL", "PoolCells", "render_pool", "reset_pool"]
 
 CELLS_SYMBOL = "jitcore_pool_cells"
 
-_SLOTS = 16
+_SLOTS = 32
 _LINE = 8  # words of a cache line: of each slot, and of each field that many threads read
-# How often an idle thread looks for a new job, and a caller whether its job has users, before it sleeps.
-_SPINS = 1000
+_SPINS = 1000  # how often a caller looks whether its job has users left before it sleeps
+# How often an idle thread looks for a job before it sleeps. In between it lets others have its processor, as
+# the one that works may wait for it.
+_YIELDS = 100
 _X86 = "void @llvm.x86.sse2.pause()", "void @llvm.x86.sse2.pause()"
 _ARM = "void @llvm.aarch64.hint(i32)", "void @llvm.aarch64.hint(i32 1)"
 #: Machine -> how the instruction is declared and called that tells the processor that a thread waits.
@@ -66,7 +68,8 @@ def render_pool() -> str:
         text = text.replace(f"${name.upper()}", address)
     declared, called = _PAUSES.get(platform.machine(), ("", ""))
     text = text.replace("$PAUSE", f"call {called}" if called else "")
-    text = text.replace("$COUNT", str(_SLOTS)).replace("$SPINS", str(_SPINS))
+    for name, number in (("$COUNT", _SLOTS), ("$SPINS", _SPINS), ("$YIELDS", _YIELDS)):
+        text = text.replace(name, str(number))
     return f"@{CELLS_SYMBOL} = external global i8\n" + (f"declare {declared}\n" if declared else "") + text
 
 
@@ -75,6 +78,7 @@ _TEXT = """
 
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_detach(ptr)
+declare i32 @sched_yield()
 declare i32 @pthread_mutex_lock(ptr)
 declare i32 @pthread_mutex_unlock(ptr)
 declare i32 @pthread_cond_wait(ptr, ptr)
@@ -167,9 +171,9 @@ spin:
   %is_new = icmp ne i64 %now, %epoch
   br i1 %is_new, label %scan, label %pause
 pause:
-  $PAUSE
+  %yielded = call i32 @sched_yield()
   %i_1 = add i64 %i, 1
-  %is_long = icmp uge i64 %i_1, $SPINS
+  %is_long = icmp uge i64 %i_1, $YIELDS
   br i1 %is_long, label %lie_down, label %spin
 lie_down:
   %locked = call i32 @pthread_mutex_lock(ptr $MUTEX)

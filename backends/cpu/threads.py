@@ -11,19 +11,20 @@ threads, and returns when all are done. It may be called from several threads at
 GIL, and from within a body. Which interval runs where is not determined: a body that accumulates must do so
 per block of its own choice.
 
-Three layers can do it, chosen at run time:
+Three layers can do it:
 
-- tbb: Numba's TBB pool, shared with `@njit(parallel=True)`. Fastest (2 us). Numba's other pools either abort
-  when two threads enter them or kill forked children, so they are never used. The pool is one extension
-  module, which is loaded without the rest of Numba. The main thread alone enters it.
-- pool: threads of jitcore's own (`pool.py`), for all other threads of Python, for what TBB's threads call,
-  for forked children, and where there is no TBB.
+- pool: threads of jitcore's own (`pool.py`). A short loop takes 0.1 us more than without threads.
+- tbb: Numba's TBB pool (1 us), where there are no POSIX threads, and on request. It is one extension module,
+  which is loaded without the rest of Numba. Numba's other pools either abort when two threads enter them or
+  kill forked children, so they are never used.
 - serial: in the caller.
 
-No thread starts before the first call that is worth sharing: then the main thread starts TBB. TBB has a lock
-that each loop and each of its threads takes in passing. A child forked meanwhile finds it taken, and Numba's
-handler of forks waits for it there, for ever. TBB stops its threads before a fork, and the lock is free, only
-if the forking thread alone has entered TBB.
+No thread starts before the first call that is worth sharing.
+
+Where processes fork, the main thread alone enters TBB; others use the pool. TBB has a lock that each loop and
+each of its threads takes in passing. A child forked meanwhile finds it taken, and Numba's handler of forks
+waits for it there, for ever. TBB stops its threads before a fork, and the lock is free, only if the forking
+thread alone has entered.
 """
 
 from __future__ import annotations
@@ -70,14 +71,12 @@ class _Cells(ctypes.Structure):
         ("num_threads", ctypes.c_int64),
         ("layer", ctypes.c_int64),
         ("tbb_parallel_for", ctypes.c_void_p),
-        ("opener", ctypes.c_uint64),  # the thread that has to start TBB at its next call; 0 when none has to
         ("tbb_user", ctypes.c_uint64),  # the one thread that enters TBB
-        ("start_tbb", ctypes.c_void_p),  # how it does
     )
 
 
 _cells, _pool_cells = _Cells(), PoolCells()
-_tbb_is_due = True  # until it was tried; never in a forked child
+_may_start_tbb = True  # until it was tried; never in a forked child
 
 
 def available_cores() -> int:
@@ -103,26 +102,27 @@ def set_num_threads(count: int) -> None:
 
 
 def open_pool() -> str:
-    """Make `jitcore_parallel_for` and start the threads; later calls return at once. Returns: the layer.
+    """Make `jitcore_parallel_for`; later calls return at once. Returns: the layer.
 
     Cost: 3 ms the first time.
     """
     with symbols.link_lock:
         _open_symbol()
-        if _tbb_is_due and threading.current_thread() is threading.main_thread():
-            _start_tbb()
         return LAYERS[_cells.layer]
 
 
 def set_layer(name: str) -> None:
     """Use the layer `name` from now on.
 
-    Raises: ValueError for an unknown name; RuntimeError for a layer that is missing here.
+    Raises: ValueError for an unknown name; RuntimeError for a layer that is missing here, as TBB is in a
+        forked child and until the main thread has asked for it.
     """
     if name not in LAYERS:
         raise ValueError(f"threading layer is one of {', '.join(LAYERS)}, not {name!r}")
     open_pool()
     wanted = LAYERS.index(name)
+    if wanted == _TBB:
+        _start_tbb()
     if (wanted == _TBB and not _cells.tbb_parallel_for) or (wanted == _POOL and not _has_pool()):
         raise RuntimeError(f"threading layer {name} is not available; this process has {describe()['layer']}")
     _cells.layer = wanted
@@ -143,20 +143,19 @@ def describe() -> dict[str, object]:
 def _open_symbol() -> native.Library:
     """Load the adapter and arrange for forks."""
     config.subscribe("num_threads", set_num_threads)
-    _cells.layer = _POOL if _has_pool() else _SERIAL
-    _cells.start_tbb = ctypes.cast(_start_tbb_from_kernel, ctypes.c_void_p).value
     if _has_pool():
         reset_pool(_pool_cells)
-        _cells.opener = _cells.tbb_user = threading.main_thread().ident
+        _cells.layer, _cells.tbb_user = _POOL, threading.main_thread().ident
         os.register_at_fork(after_in_child=_reset_after_fork)
+    else:
+        _start_tbb()
+        _cells.layer = _TBB if _cells.tbb_parallel_for else _SERIAL
     library = native.find_or_compile("threads", f"pool: {_has_pool()}", _render_adapter)[0]
     _keep_for_ever(library, _cells, _pool_cells)
     return library
 
 
 def _open_parallel_for(symbol: str) -> int:
-    if not _has_pool():  # the adapter does not start TBB by itself there
-        open_pool()
     return _open_symbol().address(symbol)
 
 
@@ -172,37 +171,31 @@ def _keep_for_ever(*objects: object) -> None:
 
 
 def _has_pool() -> bool:
-    """Whether this system has POSIX threads, and so forks."""
+    """Whether this system has POSIX threads: those that can fork do."""
     return hasattr(os, "fork")
 
 
 def _reset_after_fork() -> None:
     """In a forked child only the forking thread lives, and no thread of a pool."""
-    global _tbb_is_due
-    _tbb_is_due = False
-    _cells.opener = 0
+    global _may_start_tbb
+    _may_start_tbb = False
     _cells.tbb_parallel_for = None
     _cells.layer = min(_cells.layer, _POOL)
     reset_pool(_pool_cells)
 
 
 def _start_tbb() -> None:
-    """Make Numba's TBB pool the layer if this process can have it."""
-    global _tbb_is_due
-    _tbb_is_due = False
-    _cells.opener = 0
+    """Start Numba's TBB pool if this thread may and this process can have it."""
+    global _may_start_tbb
+    is_main = threading.current_thread() is threading.main_thread()
+    if not _may_start_tbb or (_has_pool() and not is_main):
+        return
+    _may_start_tbb = False
     pool = None if _load_tbb() is None else _load_tbb_pool()
     if pool is not None:
         _keep_for_ever(pool)  # at its end it would wait for its threads, which may be of another process
         ctypes.CFUNCTYPE(None, ctypes.c_int)(pool.launch_threads)(_count_numba_threads())
         _cells.tbb_parallel_for = pool.parallel_for
-        _cells.layer = _TBB
-
-
-@ctypes.CFUNCTYPE(None)
-def _start_tbb_from_kernel() -> None:
-    """What the main thread calls on its way into the first loop that is worth sharing."""
-    open_pool()
 
 
 def _load_tbb_pool():
@@ -273,7 +266,7 @@ def _render_adapter() -> str:
     return "\n".join((
         f"@{_CELLS_SYMBOL} = external global i8",
         _JOB_TEXT,
-        _render_owner() if _has_pool() else _NO_OWNER_TEXT,
+        _USER_TEXT if _has_pool() else _ANY_USER_TEXT,
         _render_front(),
         _TBB_TEXT.replace("$PARALLEL_FOR", _field_address("tbb_parallel_for")),
         render_pool() if _has_pool() else _NO_POOL_TEXT,
@@ -333,7 +326,6 @@ cut:
   %here = or i1 %is_one, %is_alone
   br i1 %here, label %run_here, label %choose
 choose:
-  call void @open_if_due()
   %layer = load atomic i64, ptr {_field_address("layer")} monotonic, align 8
   %is_serial = icmp eq i64 %layer, {_SERIAL}
   br i1 %is_serial, label %run_here, label %share
@@ -364,55 +356,27 @@ done:
 """
 
 
-def _render_owner() -> str:
-    """Who starts TBB, and who enters it."""
-    fields = {"$OPENER": "opener", "$START": "start_tbb", "$USER": "tbb_user"}
-    text = _OWNER_TEXT.replace("$TBB", str(_TBB))
-    for name, field in fields.items():
-        text = text.replace(name, _field_address(field))
-    return text
-
-
-_OWNER_TEXT = """
+# Whether this thread enters TBB, in the layer that is chosen.
+_USER_TEXT = f"""
 declare i64 @pthread_self()
 
-define internal i1 @may_enter_tbb(i64 %layer) {
-  %is_tbb = icmp eq i64 %layer, $TBB
+define internal i1 @may_enter_tbb(i64 %layer) {{
+  %is_tbb = icmp eq i64 %layer, {_TBB}
   br i1 %is_tbb, label %compare, label %refuse
 compare:
   %self = call i64 @pthread_self()
-  %user = load i64, ptr $USER
+  %user = load i64, ptr {_field_address("tbb_user")}
   %is_user = icmp eq i64 %self, %user
   ret i1 %is_user
 refuse:
   ret i1 false
-}
-
-define internal void @open_if_due() {
-  %opener = load atomic i64, ptr $OPENER monotonic, align 8
-  %is_open = icmp eq i64 %opener, 0
-  br i1 %is_open, label %done, label %compare
-compare:
-  %self = call i64 @pthread_self()
-  %is_mine = icmp eq i64 %self, %opener
-  br i1 %is_mine, label %open, label %done
-open:
-  %start = load ptr, ptr $START
-  call void %start()
-  br label %done
-done:
-  ret void
-}
+}}
 """
 
-_NO_OWNER_TEXT = f"""
+_ANY_USER_TEXT = f"""
 define internal i1 @may_enter_tbb(i64 %layer) {{
   %is_tbb = icmp eq i64 %layer, {_TBB}
   ret i1 %is_tbb
-}}
-
-define internal void @open_if_due() {{
-  ret void
 }}
 """
 

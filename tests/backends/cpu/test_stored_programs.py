@@ -69,16 +69,10 @@ a = np.arange(3840.0).reshape(40, 96) / 3840
 report(np.allclose(run(lambda x: jnp.tanh(x.T[:50] @ x + 1), a), np.tanh(a.T[:50] @ a + 1)))
 """,
     "product in parts": """
-a, b = np.arange(12600.0).reshape(70, 180) / 9999, np.arange(7380.0).reshape(180, 41) / 999
-for rows in (70, 29, 3):
-    report_now = np.allclose(run(lambda x, y: x @ y, a[:rows], b), a[:rows] @ b)
-    assert report_now
+a, b = np.arange(5220.0).reshape(29, 180) / 9999, np.arange(7380.0).reshape(180, 41) / 999
+for rows in (29, 20, 3):
+    assert np.allclose(run(lambda x, y: x @ y, a[:rows], b), a[:rows] @ b)
 report(np.allclose(run(lambda x, y: x @ y.T, a, b.T.copy()), a @ b))
-""",
-    "Fourier transform": """
-z = np.cos(np.arange(4928.0) ** 1.5)
-results = [run(jnp.fft.fft, z), run(lambda z: jnp.fft.rfft(z)[1:], z)]
-report(np.allclose(results[0], np.fft.fft(z)) and np.allclose(results[1], np.fft.rfft(z)[1:]))
 """,
     "complex": "z = x + 1j * x[::-1]; report(np.allclose(run(lambda z: z * z + 1, z), z * z + 1, atol=1e-5))",
     "other sizes": """
@@ -93,11 +87,11 @@ report(np.allclose(run(twice, x), 2 * (x[::-1] * 3 + 1)))
 from jitcore.backends.cpu import threads
 large = np.ones(3_000_000, np.float32)
 small = run(lambda x: jnp.exp(x) * x + 1, x)
-before = threads.LAYERS[threads._cells.layer]
+before = threads._pool_cells.started[0]
 threads.set_num_threads(4)
 result = run(lambda x: jnp.exp(x) * x + 1, large)
-report(np.allclose(result, np.e + 1) and before == "pool" and threads._cells.opener == 0
-       and threads.describe()["layer"] == ("pool" if threads.describe()["tbb"] is None else "tbb"))
+report(np.allclose(result, np.e + 1) and before == 0
+       and (threads.open_pool() != "pool" or threads._pool_cells.started[0] == 3))
 """,
     "symbolic sizes": """
 report(np.allclose(run(lambda x: x * 2, x, abstracted_axes=("n",)), x * 2))
@@ -197,6 +191,17 @@ executable.lower_program = refuse
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in ("callback", "symbolic sizes")])
 def test_second_process_schedules_nothing(folder, name):
     assert run_process(PROGRAMS[name], folder, PRELUDE + NO_SCHEDULE) == ["True", "0", "False"]
+
+
+def test_addresses_stay_in_their_process(tmp_path):
+    """What a transform's code is told lies in memory: a second process finds the code, and plans again."""
+    body = """
+z = np.cos(np.arange(4928.0) ** 1.5)
+report(np.allclose(run(jnp.fft.fft, z), np.fft.fft(z)))
+"""
+    assert run_process(body, tmp_path)[0] == "True"
+    padded = PRELUDE + "\nkeep = [np.ones(n) for n in range(1, 5000)]\n"  # nothing lies where it did
+    assert run_process(body, tmp_path, padded)[:2] == ["True", "0"]
 
 
 def test_plans_of_few_shapes_are_kept(tmp_path):

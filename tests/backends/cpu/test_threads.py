@@ -318,11 +318,55 @@ with multiprocessing.get_context("fork").Pool(3) as pool:
 def test_a_python_thread_opens_the_pool_and_the_main_thread_tbb():
     body = """
 result = []
-worker = threading.Thread(target=lambda: result.append(Kernels())); worker.start(); worker.join()
-print(threads.LAYERS[threads._cells.layer], works(result[0]), fork(result[0]), end=" ")
-print(threads.open_pool() == ("pool" if threads.describe()["tbb"] is None else "tbb"), works(result[0]))
+def open_in_thread():
+    result.append(Kernels())
+    try:
+        threads.set_layer("tbb")
+    except RuntimeError:
+        result.append("refused")
+worker = threading.Thread(target=open_in_thread); worker.start(); worker.join()
+print(threads.open_pool(), result[1], works(result[0]), fork(result[0]), end=" ")
+if threads.describe()["tbb"] is not None:
+    threads.set_layer("tbb")
+    assert threads.open_pool() == "tbb"
+print(works(result[0]), fork(result[0]))
 """
-    assert run_process(body) == ["pool", "True", "0", "True", "True"]
+    assert run_process(body) == ["pool", "refused", "True", "0", "True", "0"]
+
+
+@needs_linux
+def test_threads_start_with_the_first_loop_that_is_shared():
+    body = """
+count = lambda: len(os.listdir("/proc/self/task")) - before
+kernels, x = Kernels(), np.zeros(1000)
+before = len(os.listdir("/proc/self/task"))
+kernels.run("increment", (1000, 1000), x)
+print(count(), end=" ")
+threads.set_num_threads(3)
+kernels.run("increment", (1000, 1), x)
+print(count(), threads._pool_cells.started[0], end=" ")
+threads.set_num_threads(2)
+kernels.run("increment", (1000, 1), x)
+print(count(), set(x) == {3})
+"""
+    assert run_process(body) == ["0", "2", "2", "2", "True"]
+
+
+def test_more_callers_than_slots(kernels, layer):
+    """Who finds no slot of the pool free runs its loop alone."""
+    slots = threads._pool_cells.slots
+    if layer != "pool":
+        pytest.skip("it is about the pool")
+    for slot in slots:
+        slot[2] = 1  # taken
+    try:
+        x, lengths = np.zeros(1000), np.zeros(1000, dtype=np.int64)
+        kernels.run("visit", (1000, 1), x, lengths)
+    finally:
+        for slot in slots:
+            slot[2] = 0
+    np.testing.assert_array_equal(x, 1.0)
+    assert lengths[0] == 1000
 
 
 def test_without_tbb():
