@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import functools
 import math
+from builtins import bool, isinstance, len, range, sum  # themselves, whatever has their names later
 from collections.abc import Callable
 from typing import Any
 
