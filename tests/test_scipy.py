@@ -175,3 +175,15 @@ def test_block_diag():
 def test_errors(call, error):
     with pytest.raises(error):
         call()
+
+
+def test_routines_read_reshapes():
+    """Routines that read the shapes of memory get memory of the shape of their operand."""
+    matrices = POSITIVE_DEFINITE.ravel()
+    triangle = np.tril(POSITIVE_DEFINITE)
+    compiled = jitcore.jit(lambda a, b: linalg.solve_triangular(a.reshape(4, 4), b, lower=True))
+    assert_close(compiled(matrices, RIGHT[:, 0]), np.linalg.solve(triangle, RIGHT[:, 0]))
+    assert_close(jitcore.jit(lambda a: linalg.cholesky(a.reshape(4, 4), lower=True))(matrices),
+                 np.linalg.cholesky(POSITIVE_DEFINITE))  # fmt: skip
+    largest = jitcore.jit(lambda a: jitcore.lax.top_k(a.reshape(2, 8), 3)[0])(MATRIX)
+    assert_close(largest, np.sort(MATRIX.reshape(2, 8))[:, :-4:-1])

@@ -65,6 +65,17 @@ def silence() -> Iterator[None]:
             skipper.remove()
 
 
+@contextlib.contextmanager
+def refuse_output(refuse: Callable[[str], Exception]) -> Iterator[None]:
+    """Within, what this thread prints in another way than as a part of the program raises: it would print
+    while tracing only. refuse: of a reason, the exception."""
+    guard = _Refuser(refuse)
+    try:
+        yield
+    finally:
+        guard.remove()
+
+
 class Skipper:
     """Takes the place of `sys.stdout` or `sys.stderr` until a number of writes of this thread have been left
     out."""
@@ -86,9 +97,22 @@ class Skipper:
     def remove(self) -> None:
         self._left = 0
         stream = getattr(sys, self._name)
-        while type(stream) is Skipper and not stream._left:  # another thread's may lie above
+        while isinstance(stream, Skipper) and not stream._left:  # another thread's may lie above
             stream = stream._stream
         setattr(sys, self._name, stream)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+class _Refuser(Skipper):
+    """Raises where a Skipper leaves out."""
+
+    def __init__(self, refuse: Callable[[str], Exception]):
+        super().__init__("stdout", math.inf)
+        self._refuse = refuse
+
+    def write(self, text: str) -> int:
+        if self._left and threading.get_ident() == self._thread:
+            raise self._refuse("code that is not a part of the program writes to sys.stdout")
+        return self._stream.write(text)

@@ -15,6 +15,7 @@ import numpy as np
 
 import jitcore.numpy  # noqa: F401  gives arrays and tracers their operators
 from jitcore.autojitted.captures import Capture, Captures
+from jitcore.autojitted.printed import refuse_output
 from jitcore.autojitted.purity import Callables
 from jitcore.autojitted.results import Effects, ResultWriter
 from jitcore.autojitted.specs import ArraySpec, Builder, Reader, ScalarSpec, Spec
@@ -224,7 +225,8 @@ def record_call(
             arguments = [session.build(spec) for spec in specs]
             session.captures.capture_class_variables()
             try:
-                result = call(rewrite_function(session.captures.enter(function)), arguments)
+                with refuse_output(mode.refuse):
+                    result = call(rewrite_function(session.captures.enter(function)), arguments)
             finally:
                 session.captures.settle_attributes()
             writer = ResultWriter(session)

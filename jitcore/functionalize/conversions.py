@@ -184,9 +184,17 @@ def _reduce_list(values: TracedList, reduce: Callable, text: str) -> Any:
     return to_python(found) if type(values.template.leaves[0]) in (Number, int, float) else found
 
 
+def _sum_array(array: NDArray) -> Any:
+    """The sum as Python adds up elements: of their dtype. An int that leaves it is Python's to make."""
+    if array.dtype.kind == "i":
+        bound = np.sum(np.abs(array.astype(float)))
+        fail(bool_of(bound >= 0.99 * np.iinfo(array.dtype).max), OverflowError("the sum of a list"))
+    return np.sum(array, dtype=array.dtype)
+
+
 def _sum(iterable: Any, /, start: Any = 0) -> Any:
     if type(iterable) is TracedList:
-        return start + _reduce_list(iterable, np.sum, "sum")
+        return start + _reduce_list(iterable, _sum_array, "sum")
     if (
         isinstance(iterable, NDArray)
         and not iterable.is_partial

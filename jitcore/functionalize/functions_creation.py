@@ -6,6 +6,7 @@ are zeros.
 
 from __future__ import annotations
 
+import itertools
 import operator
 from typing import Any
 
@@ -156,8 +157,13 @@ def copy(a, order="K", subok=False):
 
 @creates(np.fromiter)
 def fromiter(iter, dtype, count=-1, *, like=None):  # noqa: A002
-    values = list(iter)
-    return _read(values if count < 0 else values[:count], dtype)
+    values = list(iter if count < 0 else itertools.islice(iter, count))
+    if len(values) < count:
+        raise ValueError(f"iterator too short: Expected {count} but iterator had only {len(values)} items.")
+    found = _read(values, dtype, "C")
+    if found.ndim != 1:
+        raise ValueError("setting an array element with a sequence.")
+    return found
 
 
 @creates(np.fromfunction)

@@ -64,7 +64,7 @@ def _convolve(name: str, in1: Any, in2: Any, mode: str, *, by_transform: bool = 
 
 
 def _convolve_full(one, other):
-    if one.ndim == 1:
+    if one.ndim == 1 and one.dtype.kind in "fc":
         return jnp.convolve(one, other, mode="full")
     if one.size < other.size:
         one, other = other, one

@@ -48,7 +48,7 @@ def _define_sum(function: Callable, compute: Callable, method: str | None = None
         options = given(keepdims=keepdims, where=to_mask(where))
         if is_given(initial):
             options["initial"] = to_raw(initial, found)
-        return finish(compute(to_raw(a, found), axis=_axis(axis), **options), out)
+        return finish(cast_raw(compute(to_raw(a, found), axis=_axis(axis), **options), found), out)
 
     implements(function, method=method)(reduce)
 
@@ -63,7 +63,7 @@ def _define_cumulative(function: Callable, compute: Callable, method: str | None
     def accumulate(a, axis=None, dtype=None, out=None):
         a = as_operand(a)
         found = _result_dtype(function, a, dtype)
-        return finish(compute(to_raw(a, found), axis=_axis(axis)), out)
+        return finish(cast_raw(compute(to_raw(a, found), axis=_axis(axis)), found), out)
 
     implements(function, method=method)(accumulate)
 

@@ -212,7 +212,18 @@ def eigh(a, b=None, *, lower=True, eigvals_only=False, overwrite_a=False, overwr
     is_other = [x is not None for x in (b, subset_by_index, subset_by_value)]
     _only_default("eigh", *is_other)
     (raw,) = _matrices(a, check_finite=check_finite, is_square=True)
-    return _wrap(scipy.linalg.eigh(raw, lower=lower, eigvals_only=eigvals_only))
+    return _wrap(scipy.linalg.eigh(_mirror(raw, lower), lower=lower, eigvals_only=eigvals_only))
+
+
+def _mirror(raw, lower: bool):
+    """The Hermitian matrix of one triangle, the only one that LAPACK reads."""
+    kept = jnp.tril(raw) if lower else jnp.triu(raw)
+    rest = jnp.tril(raw, -1) if lower else jnp.triu(raw, 1)
+    is_complex = dtypes.is_complex(raw.dtype)
+    if is_complex:  # of the diagonal the real part
+        diagonal = jnp.eye(raw.shape[0], dtype=bool)
+        kept = jnp.where(diagonal, cast_raw(kept.real, raw.dtype), kept)
+    return kept + (rest.conj() if is_complex else rest).T
 
 
 @implements_scipy("scipy.linalg.eigvalsh")

@@ -80,7 +80,7 @@ def compute_range(eqn: Equation, operands: list[Range | None]) -> Range | None:
     if whole is None and aval.dtype != dtypes.float64:
         return None
     if name in SAME_ELEMENTS:
-        return operands[0] if operands else whole
+        return operands[0] if operands and _has_elements(eqn) else whole
     if name in ("select_n", "concatenate"):
         return _join_cases(operands[1:] if name == "select_n" else operands, whole)
     rule = _RULES.get(name)
@@ -108,6 +108,13 @@ def _join_cases(ranges: list[Range | None], whole: Range | None) -> Range | None
     for other in ranges[1:]:
         found = join(found, other)
     return found
+
+
+def _has_elements(eqn: Equation) -> bool:
+    """Whether a result is made of elements: of none, the largest is the least number of a dtype."""
+    axes = eqn.params["axes"] if eqn.primitive.name in ("reduce_max", "reduce_min") else ()
+    extents = [eqn.invars[0].aval.shape[axis] for axis in axes]
+    return all(isinstance(extent, int) and extent > 0 for extent in extents)
 
 
 def _range_of_positions(eqn: Equation, whole: Range | None) -> Range | None:

@@ -106,7 +106,7 @@ class _Scope:
         which, *cases = eqn.invars
         test = None if isinstance(which, Literal) else self.made.get(which)
         name = None if test is None else test.primitive.name
-        if operands[0] != (0, 1):
+        if operands[0] is not None and operands[0][0] == operands[0][1]:
             return operands[1 + min(max(operands[0][0], 0), 1)]
         if name not in ("lt", "ge") or isinstance(test.invars[0], Literal):
             return _join_all(operands[1:])

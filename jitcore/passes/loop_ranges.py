@@ -45,7 +45,8 @@ class WhileRanges:
     state: before each test. flags: bools of the carry of which the test asks for one value. facts: for each
     flag, what the carry can be where the flag has that value, which it has in the rounds that run: so an
     iteration that was told by `j >= 0` to go on has no negative j.
-    steps: of the elements whose range comes from the number of rounds, by how much one changes them."""
+    rounds: the most that there can be, if that is known. steps: of the elements whose range comes from it, by
+    how much a round changes them."""
 
     def __init__(self, scope, eqn: Equation):
         self.scope, params = scope, eqn.params
@@ -57,6 +58,7 @@ class WhileRanges:
         self.state = scope.guess(self.init, self.body)
         self.avals = self.body.out_avals
         self.steps: list[tuple | None] = [None] * len(self.avals)
+        self.rounds: int | None = None
         carried, outs = self.body.jaxpr.invars[self.around :], self.body.jaxpr.outvars
         self.changing = [var is not out for var, out in zip(carried, outs)]
         self.flags = self._list_flags()
@@ -133,10 +135,17 @@ class WhileRanges:
 
     def _follow_round(self, number: int, outs: Ranges, scope, steps: list) -> Ranges:
         """The state with what a round makes of it; what counts rounds has its range at once."""
-        wider = self._widen(number, self.state, outs, steps)
-        rounds = None if number else self._count_rounds(scope)
+        wider, is_counted = self._widen(number, self.state, outs, steps), False
+        if number == 0:
+            self.rounds = self._count_rounds(scope)
+        elif self.rounds is not None and any(self.steps):
+            # By less at a time than it did from what the loop begins with, the counter takes more rounds.
+            again = self._count_rounds(scope)
+            is_counted = again is not None and again <= self.rounds
+        rounds = None if number else self.rounds
         for k, (step, aval) in enumerate(zip(steps, self.avals)):
-            if self.steps[k] is not None and step is not None and meet(step, self.steps[k]) == step:
+            is_within = is_counted and step is not None and self.steps[k] is not None
+            if is_within and meet(step, self.steps[k]) == step:
                 wider[k] = self.state[k]
             elif wider[k] != self.state[k] or self.steps[k] is not None:
                 counted = None if rounds is None else range_after(self.init[k], step, rounds, aval)

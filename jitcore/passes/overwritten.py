@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+import numpy as np
+
 from jitcore import dtypes
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Literal, Var
 from jitcore.core.primitive import registry
@@ -142,6 +144,8 @@ def _read(walk: Walk, read: Equation) -> Atom:
     if is_known:
         return before
     one, other = (_clamp(walk, eqn, axis, extent) for eqn in (update, read))
+    if one.aval.dtype != other.aval.dtype:
+        one, other = (_as_int64(walk, read, place) for place in (one, other))
     is_hit = _emit(walk, read, "eq", [one, other], dtypes.bool_)
     found = Var(read.outvars[0].aval)
     walk.emit(Equation(registry["select_n"], [is_hit, before, update.invars[1]], [found], {},
@@ -156,10 +160,21 @@ def _clamp(walk: Walk, eqn: Equation, axis: int, extent: int) -> Atom:
     if isinstance(start, Literal):
         return Literal(dtype.type(min(max(int(start.value), 0), extent - 1)), start.aval)
     start = _emit(walk, eqn, "max", [start, Literal(dtype.type(0))], dtype)
-    return _emit(walk, eqn, "min", [start, Literal(dtype.type(extent - 1))], dtype)
+    last = min(extent - 1, int(np.iinfo(dtype).max))
+    return _emit(walk, eqn, "min", [start, Literal(dtype.type(last))], dtype)
 
 
-def _emit(walk: Walk, origin: Equation, name: str, operands: list[Atom], dtype) -> Var:
+def _as_int64(walk: Walk, origin: Equation, place: Atom) -> Atom:
+    """A place in an array, which is none that another type cannot hold."""
+    dtype = dtypes.int64
+    if isinstance(place, Literal):
+        return Literal(dtype.type(int(place.value)))
+    if place.aval.dtype == dtype:
+        return place
+    return _emit(walk, origin, "convert_element_type", [place], dtype, new_dtype=dtype, weak_type=False)
+
+
+def _emit(walk: Walk, origin: Equation, name: str, operands: list[Atom], dtype, **params) -> Var:
     out = Var(operands[0].aval.update(dtype=dtype, weak_type=False))
-    walk.emit(Equation(registry[name], operands, [out], {}, source_info=origin.source_info))
+    walk.emit(Equation(registry[name], operands, [out], params, source_info=origin.source_info))
     return out

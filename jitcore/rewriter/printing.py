@@ -49,12 +49,11 @@ class Printer:
         code.names |= {"print": builtins.print, "sys": sys, "written": written}
         lines = ["if a0: return"] if is_checked else []
         file = f"sys.{stream}" if type(stream) is str else code.add(stream)
-        if type(stream) is str:
+        lines.append(f"values, sep, end = {code.write(recipe)}, {code.write(separator)}, {code.write(end)}")
+        if type(stream) is str:  # from here on nothing fails that plain Python would not print either
             count = max(1, 2 * len(recipe.parts))  # each argument, what separates them, the end
             lines.append(f"if written.counts is not None: written.counts[{stream!r}] += {count}")
-        values = "".join(f"{code.write(part)}, " for part in recipe.parts)
-        options = f"sep={code.write(separator)}, end={code.write(end)}, file={file}, flush={flush}"
-        self._run = code.define([*lines, f"print({values}{options})"])
+        self._run = code.define([*lines, f"print(*values, sep=sep, end=end, file={file}, flush={flush})"])
 
     def __call__(self, *values: Any) -> list:
         self._run(*values)

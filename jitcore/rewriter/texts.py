@@ -332,6 +332,14 @@ def _make_text_of(function: Callable[..., str], values: Sequence, named: dict[st
     return Text(Call(function, (Items(tuple, parts[0]), Items(dict, parts[1], tuple(named)))), operands)
 
 
+def _find_own_format(value: Any) -> Callable | None:
+    """The `__format__` that the class of an object has in Python; None where it has none."""
+    if isinstance(value, (Array, Handle, Poison, np.ndarray)):
+        return None
+    method = type(value).__format__
+    return method if isinstance(method, types.FunctionType) else None
+
+
 _CONVERSIONS = {1: str, 2: repr, 3: ascii}
 
 
@@ -347,6 +355,10 @@ def find_formatter(conversion: int) -> Callable[[Sequence], Any]:
             value = show_value(convert, value)
         if type(value) is Text and spec == "":
             return value
+        if holds_traced(value) and (method := _find_own_format(value)) is not None:
+            from jitcore.rewriter.functions import resolve
+
+            return resolve(method)(value, spec)
         if holds_traced(value) or type(spec) is Text:
             return make_text(format, value, spec)
         return format(value, spec)
@@ -405,6 +417,9 @@ def _define_format(method: Callable) -> Callable:
     def call(*values: Any, **named: Any) -> Any:
         if not any(map(holds_traced, (*values, *named.values()))):
             return method(*values, **named)
+        for value in (*values, *named.values()):
+            if holds_traced(value) and _find_own_format(value) is not None:
+                raise _needs_value(value, f"str.format() of a {type(value).__name__}")
         return _make_text_of(Format(method.__self__), values, named)
 
     return call

@@ -42,9 +42,10 @@ def _any_index(shape: tuple) -> tuple[Index, ...]:
     return tuple(ZERO if is_scalar((extent,)) else Index.of(Axis(extent)) for extent in shape)
 
 
-def find_operand(lowering, value: Value, goals: Sequence[Buffer | None]) -> Buffer:
-    """Where a routine reads a value: a reshape of what is in memory is there. goals: of its results."""
-    if isinstance(value, Computed) and len(value.buffers) == 1:
+def find_operand(lowering, routine, value: Value, goals: Sequence[Buffer | None]) -> Buffer:
+    """Where a routine reads a value. A reshape of what is in memory is there, for a routine whose `sizes` say
+    all; others read the shapes of buffers. goals: of its results."""
+    if hasattr(routine, "sizes") and isinstance(value, Computed) and len(value.buffers) == 1:
         (buffer,), index = value.buffers, _any_index(value.shape)
         is_alike = buffer.dtype == value.dtype and math.prod(buffer.shape) == math.prod(value.shape)
         if is_alike and buffer not in goals:

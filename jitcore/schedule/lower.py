@@ -188,7 +188,7 @@ class Lowering(Builder):
     def call_routine(self, routine: Routine, eqn: Equation, operands: list, goals: list) -> list[Value]:
         """A native step that the backend's routine does on buffers."""
         operands = routine.prepare(self, *operands) if hasattr(routine, "prepare") else operands
-        inputs = [find_operand(self, value, goals) for value in operands]
+        inputs = [find_operand(self, routine, value, goals) for value in operands]
         self.end_group()
         outputs = self.output_buffers(eqn, goals)
         scratch = [self.new_temp(shape, dtype) for shape, dtype in routine.scratch()]

@@ -67,3 +67,23 @@ def test_errors_are_those_of_lists():
         assert compiled(np.arange(9.0)) == function(np.arange(9.0))
         with pytest.raises(IndexError, match=message):
             compiled(-np.arange(9.0))
+
+
+def test_sums_of_small_ints_are_those_of_python():
+    def total(x):
+        found = []
+        for i in range(len(x)):
+            if x[i] > 0:
+                found.append(np.int16(i))
+        return sum(found), sum(found, 3)
+
+    check(total, np.ones(50))
+
+
+def test_an_array_of_an_iterator():
+    def collect(x):
+        return np.fromiter((v * 2 for v in x), float), np.fromiter([x[0], x[1]], int, count=1)
+
+    check(collect, np.arange(5.0))
+    with pytest.raises(ValueError, match="iterator too short"):
+        jitcore.autojit(lambda x: np.fromiter([x[0]], float, count=3))(np.ones(2))

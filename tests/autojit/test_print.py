@@ -284,3 +284,50 @@ def test_wrong_options_raise_as_python_does():
         print(x, sep=1)
 
     check(wrong, (np.ones(2),), strict=False)
+
+
+class Formatted:
+    """Shown by a `__format__` of its own."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __format__(self, spec):
+        return f"<{spec}|{self.value:{spec or '.1f'}}>"
+
+
+def formats_an_object(x):
+    shown = Formatted(x[0])
+    print(f"{shown} {shown:.3f}", format(shown, ".2f"))
+    return f"{shown:5.1f}"
+
+
+def test_an_object_is_formatted_by_its_own_method():
+    check(formats_an_object, (np.array([1.25, 0.0]),), (np.array([-3.0, 2.0]),))
+    check(lambda x: print("{} {:.2f}".format(Formatted(x[0]), x[1])), (np.ones(2),), strict=False)
+
+
+def prints_what_cannot_be_formatted(x):
+    print("first", x[0])
+    print(f"{x[1]:.2f}", f"{x[0]:d}")
+    return x[0]
+
+
+def test_a_print_that_fails_has_printed_nothing():
+    check(prints_what_cannot_be_formatted, (np.ones(2),), (np.zeros(2),))
+
+
+def prints_in_a_generator(v):
+    print("first", v)
+    return any(print(v) for _ in range(2))
+
+
+def prints_by_map(v):
+    print("first", v)
+    list(map(print, [v, 1]))
+    print("last")
+
+
+@pytest.mark.parametrize("function", [prints_in_a_generator, prints_by_map])
+def test_print_that_other_code_calls(function):
+    check(function, (1.5,), (2.5,), strict=False)

@@ -34,3 +34,11 @@ def make_operand(shape: tuple, dtype: np.dtype, seed: int) -> np.ndarray:
 def test_functions_agree_with_numpy(function, shapes, dtype):
     operands = [make_operand(shape, np.dtype(dtype), seed) for seed, shape in enumerate(shapes)]
     check(function, *operands)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, np.float32])
+def test_sums_are_of_the_dtype_that_was_asked_for(dtype):
+    def reduce(a):
+        return np.sum(a, dtype=dtype), a.sum(0, dtype), np.prod(a, dtype=dtype), np.cumsum(a, dtype=dtype)
+
+    check(reduce, np.arange(90, 102, dtype=np.int64).reshape(3, 4))

@@ -70,3 +70,29 @@ def test_known_arguments_reach_scipy_itself():
 
     a = make_operand((5,), np.dtype(float), 0)
     np.testing.assert_allclose(weigh(a), a @ signal.windows.hann(5) + 15)
+
+
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("dtype", ["f8", "c16"])
+def test_one_triangle_of_a_matrix_is_read(lower, dtype):
+    matrix = np.random.default_rng(0).normal(size=(5, 5)).astype(dtype)
+    if dtype == "c16":
+        matrix = matrix + 1j * matrix[::-1]
+
+    def values(a):
+        return linalg.eigvalsh(a, lower=lower), linalg.eigh(a, lower=lower, eigvals_only=True)
+
+    for found, expected in zip(jitcore.autojit(values, strict=True)(matrix), values(matrix)):
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int16])
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+def test_integers_are_convolved_as_integers(mode, dtype):
+    def both(a, b):
+        return signal.convolve(a, b, mode), signal.correlate(a, b, mode)
+
+    operands = np.arange(1, 13, dtype=dtype), np.array([3, -1, 2], dtype)
+    for found, expected in zip(jitcore.autojit(both, strict=True)(*operands), both(*operands)):
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)

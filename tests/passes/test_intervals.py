@@ -293,3 +293,37 @@ def test_random_loops_agree_with_python(seed):
     with jitcore.disable_jit():
         expected = function(X)
     np.testing.assert_allclose(jit(function)(X), expected, rtol=1e-5)
+
+
+def test_counter_that_soon_goes_slower_gives_no_number_of_rounds():
+    """The first round, of which the carry's start is known, adds 1 to the counter; every second one adds 0."""
+
+    def function(x):
+        def body(carry):
+            i, wait, k, s = carry
+            return i + (1 - wait), 1 - wait, k + 1, s + element(x, k)
+
+        zero = np.int32(0)
+        return lax.while_loop(lambda carry: carry[0] < 6, body, (zero, zero, zero, np.float32(0)))[3]
+
+    check(function, [None], X)
+
+
+@pytest.mark.parametrize("chosen", [0, 1])
+def test_choice_by_an_integer_may_be_of_each_case(chosen):
+    def function(x, which):
+        def body(i, s):
+            return s + element(x, lax.select_n(which, np.int32(2), np.int32(1000)) + 0 * i)
+
+        return lax.fori_loop(0, 3, body, np.float32(0))
+
+    check(function, [None], X, np.int32(chosen))
+
+
+def test_largest_of_no_elements_is_none_of_them():
+    def function(x, n):
+        largest = lax.reduce_max(x, (0,))
+        return lax.fori_loop(0, n, lambda i, count: count + jnp.where(largest > 0, 1, 10), 0)
+
+    empty = jnp.full((0,), 3, np.int32)
+    assert jit(lambda n: function(jnp.full((0,), 3, np.int32), n))(2) == function(empty, 2) == 20

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import jitcore.numpy as jnp
-from jitcore import lax, make_jaxpr
+from jitcore import jit, lax, make_jaxpr
 from jitcore.core.interpret import run_jaxpr_numpy
 from jitcore.passes import run_pipeline
 
@@ -118,3 +118,23 @@ def test_bodies_of_loops():
     (loop,) = [eqn for eqn in run_pipeline(traced).jaxpr.eqns if eqn.primitive.name in ("while", "scan")]
     body = loop.params["body_jaxpr" if loop.primitive.name == "while" else "jaxpr"]
     assert count_updates(body) == 1
+
+
+@pytest.mark.parametrize("of_write", [np.int8, np.uint8, np.int32, np.int64, np.uint64])
+@pytest.mark.parametrize("of_read", [np.uint8, np.int64])
+def test_places_may_be_of_different_types(of_write, of_read):
+    """The array is longer than small types count."""
+
+    def function(x, k, other):
+        written = lax.dynamic_update_slice(x, x[:1] - 5, (k,))
+        read = lax.dynamic_slice(written, (other,), (1,))
+        return lax.dynamic_update_slice(written, read * 2, (k,))
+
+    x = np.arange(300.0)
+    for k, other in ((7, 7), (7, 100), (0, 127)):
+        expected = x.copy()
+        expected[k] = -5
+        expected[k] = 2 * expected[other]
+        arguments = x, of_write(k), of_read(other)
+        assert count_updates(run_pipeline(make_jaxpr(function)(*arguments))) == 1
+        np.testing.assert_array_equal(jit(function)(*arguments), expected)
