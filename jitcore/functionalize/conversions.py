@@ -21,7 +21,7 @@ from jitcore.functionalize.errors import needs_value, not_traceable
 from jitcore.functionalize.lists import TracedList
 from jitcore.functionalize.ndarray import NDArray
 from jitcore.functionalize.numbers import NUMBER_DTYPES, Number
-from jitcore.functionalize.promotion import SUPPORTED, as_operand, cast_raw, to_raw
+from jitcore.functionalize.promotion import SUPPORTED, as_operand, cast_raw, int_of_scalar, to_raw
 from jitcore.functionalize.scalars import Scalar
 from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.iterators import TracedIterator
@@ -38,13 +38,7 @@ def to_python(x: Any) -> Any:
         raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
     kind = _PYTHON_OF_KIND[x.dtype.kind]
     raw = lax.reshape(x.read(), ()) if x.shape else x.read()
-    if raw.dtype == dtypes.uint64:
-        fail(Number(bool, lax.ge(raw, np.uint64(2**63))), OverflowError("an int beyond 64 bits"))
-    number = Number(kind, cast_raw(raw, NUMBER_DTYPES[kind]))
-    if kind is int and x.dtype != dtypes.int64 and x.dtype != dtypes.uint64:
-        info = np.iinfo(x.dtype)
-        return Number(int, number.read(), interval=(info.min, info.max))
-    return number
+    return int_of_scalar(raw) if kind is int else Number(kind, cast_raw(raw, NUMBER_DTYPES[kind]))
 
 
 def _is_handle(x: Any) -> bool:

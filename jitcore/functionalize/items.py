@@ -22,7 +22,7 @@ from jitcore.functionalize.layouts import C_ORDER, find_item_order
 from jitcore.functionalize.mixed import Mixed, distribute
 from jitcore.functionalize.ndarray import NDArray, drop_leading_ones, new_array, to_item
 from jitcore.functionalize.numbers import Number, as_int, form_of, interval_of, is_at_most, make_int
-from jitcore.functionalize.promotion import adopt_array, as_operand, to_raw
+from jitcore.functionalize.promotion import adopt_array, as_operand, int_of_scalar, to_raw
 from jitcore.functionalize.scalars import Scalar
 from jitcore.functionalize.sequences import has_handle
 from jitcore.functionalize.views import Axis, Window, broadcast_raw
@@ -208,7 +208,7 @@ def _normalize(value: Any) -> Any:
         if value.dtype.kind not in "biu":
             text = "arrays used as indices must be of integer (or boolean) type"
             raise IndexError(text if value.shape else _NOT_AN_INDEX)
-        return value if value.shape else _as_number(value)
+        return value if value.shape else int_of_scalar(value.read())
     if hasattr(type(value), "__index__"):
         return value.__index__()
     raise IndexError(_NOT_AN_INDEX)
@@ -216,20 +216,6 @@ def _normalize(value: Any) -> Any:
 
 def _has_handles(values: Any) -> bool:
     return any(_has_handles(v) if isinstance(v, (list, tuple)) else isinstance(v, Handle) for v in values)
-
-
-def _as_number(value: Any) -> Number:
-    """An integer scalar as a number, bounded by its dtype."""
-    raw = value.read()
-    interval = (-math.inf, math.inf)
-    if value.dtype.itemsize < 8 or value.dtype.kind == "u":
-        info = np.iinfo(value.dtype)
-        interval = (info.min, info.max if value.dtype.itemsize < 8 else math.inf)
-    return Number(
-        int,
-        raw if raw.dtype == dtypes.int64 else lax.convert_element_type(raw, dtypes.int64),
-        interval=interval,
-    )
 
 
 def _count_axes(value: Any) -> int:
@@ -380,7 +366,7 @@ def _to_bound(bound: Any) -> Any:
         and bound.dtype.kind in "iu"
         and not bound.shape
     ):
-        return _as_number(bound)
+        return int_of_scalar(bound.read())
     if not isinstance(bound, Handle) and hasattr(type(bound), "__index__"):
         return bound.__index__()
     raise TypeError("slice indices must be integers or None or have an __index__ method")

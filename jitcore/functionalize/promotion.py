@@ -6,6 +6,7 @@ where NEP 50 lets the other operands decide; Arrays of the dtype that NumPy chos
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -160,6 +161,18 @@ _WRAPPING = {
     **dict.fromkeys((dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16), dtypes.int32),
     dtypes.uint32: dtypes.int64,
 }
+
+
+def int_of_scalar(raw: Array) -> Number:
+    """The Python int of an integer scalar, with its dtype's bounds. One beyond 64 bits is left to Python."""
+    info = np.iinfo(raw.dtype)
+    low, high = info.min, info.max
+    if raw.dtype == dtypes.int64:
+        low, high = -math.inf, math.inf
+    elif raw.dtype == dtypes.uint64:
+        fail(Number(bool, lax.ge(raw, np.uint64(2**63))), OverflowError("an int beyond 64 bits"))
+        high = math.inf
+    return Number(int, cast_raw(raw, dtypes.int64), interval=(low, high))
 
 
 def check_aval(raw: Array) -> Array:

@@ -119,6 +119,14 @@ def xorshift(s):
         out[i] = s
     return out
 
+@program(lambda: (np.uint64(7),), lambda: (np.uint64(9),), lambda: (np.uint64(5),), lambda: (np.uint64(30),))
+def unsigned_index(q):
+    x, s = np.arange(6.0), 0.0
+    for i in range(3):
+        s += x[q - np.uint64(6)]
+        x[int(q) - 7:] += 1
+    return s, x
+
 @program(lambda: (np.frombuffer(b"hello world", np.uint8),), lambda: (np.frombuffer(b"another one", np.uint8),), lambda: (np.frombuffer(b"", np.uint8),))
 def fnv_crc(data):
     h = 0xcbf29ce484222325
