@@ -238,7 +238,7 @@ def test_a_settled_type_costs_the_loop_nothing():
     for n in (4, 5, 6, 7):
         compiled(P, n)
     loop = compiled.inspect("loop program")
-    assert "i32" not in loop[loop.index("while:") : loop.index("select(")]
+    assert "i32" not in loop[loop.index("while:") : loop.index("gt(")]
 
 
 def test_ints_that_floats_do_not_hold_are_exact():

@@ -101,7 +101,8 @@ report(np.allclose(run(lambda x: x * 2, x, abstracted_axes=("n",)), x * 2))
 
 def run_process(body: str, folder: Path, prelude: str = PRELUDE, **environment: str) -> list[str]:
     """The words that Python code prints in a process of its own, whose programs are kept in `folder`."""
-    env = {**os.environ, "JITCORE_CACHE_DIR": str(folder), "PYTHONPATH": str(ROOT), **environment}
+    env = {**os.environ, "JITCORE_CACHE_DIR": str(folder), "PYTHONPATH": str(ROOT),
+           "JITCORE_ANNOUNCE_COMPILES": "0", **environment}  # fmt: skip
     command = [sys.executable, "-W", "error::RuntimeWarning", "-c", prelude + body]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=env)
     assert done.returncode == 0, done.stderr
