@@ -320,14 +320,8 @@ class Driver:
     def _roll(self, site: Point, state: dict[str, Any], region: Region, iterator: TracedIterator) -> Outcome:
         """A loop over a range that Python knows: compiled as a loop if its body can do with a traced element
         and a carry of fixed types, else gone through by Python."""
-        try:
-            with attempt():
-                return self._loop(site, dict(state), region)
-        except Exception as error:  # whatever is wrong with the body, Python's own way will say
-            if is_final(error):
-                raise
-            self._note_unrolled(self.flow.loop_of[site.number], error)
-            return self._go_through(site, state, region, iterator)
+        rolled = self._try_loop(site, state, region)
+        return self._go_through(site, state, region, iterator) if rolled is None else rolled
 
     def _go_through(self, site: Point, state: dict[str, Any], region: Region, iterator: TracedIterator):
         """A loop over a range that Python knows, gone through by Python."""
@@ -342,14 +336,19 @@ class Driver:
     def _roll_known(self, header: Point, state: dict[str, Any], region: Region) -> Outcome:
         """A `while` whose test Python can read, and which goes on for long: compiled as a loop from here on,
         if its body can do without the values of what it changes."""
+        rolled = self._try_loop(header, state, region)
+        return self.drive(header, state, region, is_inside=True) if rolled is None else rolled
+
+    def _try_loop(self, site: Point, state: dict[str, Any], region: Region) -> Outcome | None:
+        """A compiled loop; None, with all undone, where its body does not allow it."""
         try:
             with attempt():
-                return self._loop(header, dict(state), region)
+                return self._loop(site, dict(state), region)
         except Exception as error:  # whatever is wrong with the body, Python's own way will say
             if is_final(error):
                 raise
-            self._note_unrolled(self.flow.loop_of[header.number], error)
-            return self.drive(header, state, region, is_inside=True)
+            self._note_unrolled(self.flow.loop_of[site.number], error)
+            return None
 
     def _note_unrolled(self, loop: Loop, error: Exception) -> None:
         if current.mode is not None:

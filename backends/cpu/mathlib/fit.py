@@ -237,6 +237,19 @@ def format_entry(name, bits, coefficients, error):
     return f'    ("{name}", {bits}): (  # 2**{float(mp.log(error, 2)):.1f}\n{body}\n    ),\n'
 
 
+def format_numbers(numbers, indent):
+    """Lines of numbers, each with a comma."""
+    lines, line = [], ""
+    for number in numbers:
+        text = repr(float(number)) + ", "
+        if len(line) + len(text) > 100 - indent:
+            lines.append(line.rstrip())
+            line = ""
+        line += text
+    lines.append(line.rstrip())
+    return "\n".join(" " * indent + text for text in lines)
+
+
 def read_entries(output=OUTPUT):
     """The entries of the present output file, as text, by key."""
     entries, key = {}, None

@@ -14,7 +14,7 @@ from typing import Callable, NamedTuple
 
 import mpmath as mp
 
-from jitcore.backends.cpu.mathlib.fit import Fit, fit_polynomial, read_entries, round_to
+from jitcore.backends.cpu.mathlib.fit import Fit, fit_polynomial, format_numbers, read_entries, round_to
 
 OUTPUT = Path(__file__).with_name("pieces.py")
 HEADER = '''\
@@ -93,19 +93,6 @@ def fit_piece(target, low, high, bits, terms):
     interval = (low - margin - center, high + margin - center)
     fit = Fit(lambda d: target(center + d), lambda d: 1 / target(center + d), interval, {bits: terms})
     return center, *fit_polynomial(fit, bits)
-
-
-def format_numbers(numbers, indent):
-    """Lines of numbers, each with a comma."""
-    lines, line = [], ""
-    for number in numbers:
-        text = repr(float(number)) + ", "
-        if len(line) + len(text) > 100 - indent:
-            lines.append(line.rstrip())
-            line = ""
-        line += text
-    lines.append(line.rstrip())
-    return "\n".join(" " * indent + text for text in lines)
 
 
 def format_entry(name, bits):

@@ -13,6 +13,8 @@ from pathlib import Path
 import mpmath as mp
 import numpy as np
 
+from jitcore.backends.cpu.mathlib.fit import format_numbers
+
 mp.mp.dps = 50
 OUTPUT = Path(__file__).with_name("tables.py")
 HEADER = '''\
@@ -147,19 +149,6 @@ def make_roots():
     folded = (heads.view(np.int64) - (np.arange(16) << 48)).view(np.float64)
     rows = {"ROOTS": heads, "ROOT_RESTS": rests, "FOLDED_ROOTS": folded}
     return "".join(f"{name} = (\n{format_numbers(row, 4)}\n)\n" for name, row in rows.items())
-
-
-def format_numbers(numbers, indent):
-    """Lines of numbers, each with a comma."""
-    lines, line = [], ""
-    for number in numbers:
-        text = repr(float(number)) + ", "
-        if len(line) + len(text) > 100 - indent:
-            lines.append(line.rstrip())
-            line = ""
-        line += text
-    lines.append(line.rstrip())
-    return "\n".join(" " * indent + text for text in lines)
 
 
 def write_tables():
