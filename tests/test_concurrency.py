@@ -13,7 +13,7 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import lax
-from jitcore.backends.cpu import native
+from jitcore.backends.cpu import native, translate
 from jitcore.concurrency import Lock, cached_attribute
 from jitcore.config import config
 from jitcore.dispatch.counters import counters
@@ -228,8 +228,10 @@ def test_a_function_that_calls_itself_by_a_callback():
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, RecursionError])
-@pytest.mark.parametrize("place", ["_optimize_ir", "_load_image", "find_or_compile"])
-def test_an_interrupted_compile_leaves_the_caches_usable(monkeypatch, error, place):
+@pytest.mark.parametrize(("room", "place"), [
+    (translate, "optimize_ir"), (native, "_load_image"), (native, "find_or_compile"),
+])  # fmt: skip
+def test_an_interrupted_compile_leaves_the_caches_usable(monkeypatch, error, room, place):
     f = jitcore.jit(lambda x: jnp.arctan(x) * 3.21)
     x = np.zeros(6, np.float32)
     f(np.zeros((2, 2, 2), np.float32))  # opens what all programs share
@@ -239,7 +241,7 @@ def test_an_interrupted_compile_leaves_the_caches_usable(monkeypatch, error, pla
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr(native, place, interrupt)
+        patch.setattr(room, place, interrupt)
         with pytest.raises(error):
             f(x)
     run_in_threads(3, lambda number: np.testing.assert_array_equal(np.asarray(f(x)), 0))

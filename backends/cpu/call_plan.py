@@ -28,7 +28,7 @@ from jitcore.loopir.program import Call, LibraryCall, Program, While
 from jitcore.passes.canonical import LOCAL, program_key
 from jitcore.schedule.buffers import statements_of
 
-__all__ = ["CallPlan", "Output", "find_plan", "key_of_plan", "plan_call", "store_plan"]
+__all__ = ["CallPlan", "Output", "find_plan", "key_of_plan", "list_parts", "plan_call", "store_plan"]
 
 # Bytes of arrays above which a call lets other Python threads run meanwhile; below, it would cost more than
 # it takes.
@@ -80,7 +80,7 @@ def plan_call(program: Program, layout: ProgramLayout) -> tuple[CallPlan, list[i
     total = arena_bytes + sum(map(_nbytes, layout.given))
     releases = total > RELEASE_BYTES or _may_run_long(program)
     owners = tuple(size.owner for size in layout.sizes.slots if isinstance(size, Address))
-    plan = CallPlan(len(program.inputs), outputs, dims, arena_bytes, releases, _list_parts(program), owners)
+    plan = CallPlan(len(program.inputs), outputs, dims, arena_bytes, releases, list_parts(program), owners)
     return plan, offsets
 
 
@@ -93,7 +93,8 @@ def _list_native(program: Program) -> list:
     return [statement for step in natives for statement in step.body]
 
 
-def _list_parts(program: Program) -> tuple[str, ...]:
+def list_parts(program: Program) -> tuple[str, ...]:
+    """Symbols that code finds in tables."""
     calls = [call for call in statements_of(_list_native(program)) if isinstance(call, Call)]
     return tuple(sorted({symbol for call in calls for symbol in getattr(call.routine, "parts", ())}))
 

@@ -14,13 +14,14 @@ from functools import partial
 import numpy as np
 
 from jitcore.backends.cpu.arena import write_arena
-from jitcore.backends.cpu.call_plan import CallPlan, find_plan, key_of_plan, plan_call, store_plan
+from jitcore.backends.cpu.call_plan import CallPlan, find_plan, key_of_plan, list_parts, plan_call, store_plan
 from jitcore.backends.cpu.compiler import NativeProgram, compile_program, find_program
 from jitcore.backends.cpu.host_calls import calls_python, write_steps
 from jitcore.backends.cpu.launch import open_launchers
-from jitcore.backends.cpu.memory import choose_allocator
+from jitcore.backends.cpu.memory import choose_allocator, foresee_allocator
 from jitcore.backends.cpu.reading import mark_reading
 from jitcore.backends.cpu.streams import mark_streams
+from jitcore.backends.cpu.symbols import foresee
 from jitcore.backends.cpu.target import CpuTarget
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
@@ -139,6 +140,7 @@ def _load(closed: ClosedJaxpr, options: CompileOptions, key: bytes) -> _Prepared
 def _schedule(closed: ClosedJaxpr, options: CompileOptions, key: bytes | None) -> tuple[_Prepared, bool]:
     """(a program, whether anything was compiled for it)."""
     program = _lower(closed, options)
+    _foresee(program)
     compiled, layout, is_new = compile_program(program, options)
     plan, offsets = plan_call(program, layout)
     plan.open_parts()
@@ -150,6 +152,13 @@ def _schedule(closed: ClosedJaxpr, options: CompileOptions, key: bytes | None) -
             compiled.plans += 1
             store_plan(key, plan, compiled.key)
     return _Prepared(closed, options, compiled, bind, program), is_new
+
+
+def _foresee(program: Program) -> None:
+    """Begins with what is compiled beside the program, if it is not there yet."""
+    for symbol in list_parts(program):
+        foresee(symbol)
+    foresee_allocator(max(map(_count_bytes, program.outputs), default=0))
 
 
 def _write_steps(program, compiled, layout, plan: CallPlan, offsets) -> Run:

@@ -27,7 +27,7 @@ import numpy as np
 from jitcore.backends.cpu import native, symbols
 from jitcore.backends.cpu.launch import make_builtin
 
-__all__ = ["LARGE", "choose_allocator", "count_kept_bytes", "drop_blocks"]
+__all__ = ["LARGE", "choose_allocator", "count_kept_bytes", "drop_blocks", "foresee_allocator"]
 
 #: Bytes of arrays from which on their memory is made here.
 LARGE = 1 << 15
@@ -84,6 +84,12 @@ def choose_allocator(nbytes: int) -> Callable[..., np.ndarray]:
     return np.empty if nbytes < LARGE else _open()[0]
 
 
+def foresee_allocator(nbytes: int) -> None:
+    """Says that `choose_allocator` will soon be asked for arrays of about this size."""
+    if nbytes >= LARGE and not _open.cache_info().currsize and hasattr(os, "fork"):
+        native.compile_ahead(*_describe_module())
+
+
 def count_kept_bytes() -> int:
     """Bytes of the blocks that wait for later arrays."""
     return _cells.kept
@@ -105,7 +111,7 @@ def _open() -> tuple[Callable[..., np.ndarray], Callable[[], None]]:
         table = _find_numpy_table()
         if table is None:
             return plain
-        library, _ = native.find_or_compile("memory", f"huge pages: {_asks_for_huge_pages()}", _render)
+        library, _ = native.find_or_compile(*_describe_module())
         _handler.name, _handler.version = _NAME, 1
         for name in ("malloc", "calloc", "realloc", "free"):
             setattr(_handler, name, library.address(f"jitcore_{name}"))
@@ -154,6 +160,10 @@ def _count_memory() -> int:
 
 def _asks_for_huge_pages() -> bool:
     return sys.platform == "linux" and os.environ.get("NUMPY_MADVISE_HUGEPAGE") != "0"
+
+
+def _describe_module() -> tuple[str, str, Callable[[], str]]:
+    return "memory", f"huge pages: {_asks_for_huge_pages()}", _render
 
 
 def _render() -> str:

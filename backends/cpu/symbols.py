@@ -10,11 +10,19 @@ import ctypes
 import os
 import threading
 from collections.abc import Callable
+from typing import NamedTuple
 
-__all__ = ["address_of", "find_in_process", "link_lock", "provide"]
+__all__ = ["address_of", "find_in_process", "foresee", "link_lock", "provide"]
 
-_providers: dict[str, Callable[[str], int]] = {}
 _addresses: dict[str, int] = {}
+
+
+class _Provider(NamedTuple):
+    open: Callable[[str], int]
+    foresee: Callable[[str], None] | None
+
+
+_providers: dict[str, _Provider] = {}
 
 #: Held while symbols are opened. Who needs it and the compiler's lock takes this one first. A fork waits for
 #: it: in the child nobody would give it back.
@@ -25,23 +33,37 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-def provide(prefix: str, open_symbol: Callable[[str], int]) -> None:
+def provide(
+    prefix: str, open_symbol: Callable[[str], int], foresee: Callable[[str], None] | None = None
+) -> None:
     """Declares who knows the addresses of all symbols that begin with `prefix`.
 
     open_symbol: name -> address; called once for each name, and what is there stays for the process's life.
+    foresee: begins with what takes time of that, without any lock.
     """
-    _providers[prefix] = open_symbol
+    _providers[prefix] = _Provider(open_symbol, foresee)
+
+
+def _find_provider(symbol: str) -> _Provider | None:
+    return next((_providers[prefix] for prefix in _providers if symbol.startswith(prefix)), None)
 
 
 def address_of(symbol: str) -> int | None:
     """The address of a provided symbol; None when nobody provides it."""
     with link_lock:
         if symbol not in _addresses:
-            owner = next((prefix for prefix in _providers if symbol.startswith(prefix)), None)
-            if owner is None:
+            provider = _find_provider(symbol)
+            if provider is None:
                 return None
-            _addresses[symbol] = _providers[owner](symbol)
+            _addresses[symbol] = provider.open(symbol)
         return _addresses[symbol]
+
+
+def foresee(symbol: str) -> None:
+    """Says that a symbol's address will be asked for soon."""
+    provider = None if symbol in _addresses else _find_provider(symbol)
+    if provider is not None and provider.foresee is not None:
+        provider.foresee(symbol)
 
 
 def find_in_process(symbol: str) -> int | None:

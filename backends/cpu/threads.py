@@ -37,10 +37,11 @@ import importlib.util
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from jitcore.backends.cpu import native, symbols
+from jitcore.backends.cpu.cpuinfo import available_cores
 from jitcore.backends.cpu.pool import CELLS_SYMBOL, PoolCells, render_pool, reset_pool
 from jitcore.config import config
 
@@ -77,13 +78,6 @@ class _Cells(ctypes.Structure):
 
 _cells, _pool_cells = _Cells(), PoolCells()
 _may_start_tbb = True  # until it was tried; never in a forked child
-
-
-def available_cores() -> int:
-    """Cores this process may use, by its affinity where the system has one."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def get_num_threads() -> int:
@@ -150,16 +144,24 @@ def _open_symbol() -> native.Library:
     else:
         _start_tbb()
         _cells.layer = _TBB if _cells.tbb_parallel_for else _SERIAL
-    library = native.find_or_compile("threads", f"pool: {_has_pool()}", _render_adapter)[0]
+    library = native.find_or_compile(*_describe_adapter())[0]
     _keep_for_ever(library, _cells, _pool_cells)
     return library
+
+
+def _describe_adapter() -> tuple[str, str, Callable[[], str]]:
+    return "threads", f"pool: {_has_pool()}", _render_adapter
 
 
 def _open_parallel_for(symbol: str) -> int:
     return _open_symbol().address(symbol)
 
 
-symbols.provide(SYMBOL, _open_parallel_for)
+def _foresee_parallel_for(symbol: str) -> None:
+    native.compile_ahead(*_describe_adapter())
+
+
+symbols.provide(SYMBOL, _open_parallel_for, _foresee_parallel_for)
 symbols.provide(_CELLS_SYMBOL, lambda _: ctypes.addressof(_cells))
 symbols.provide(CELLS_SYMBOL, lambda _: ctypes.addressof(_pool_cells))
 

@@ -18,13 +18,13 @@ from jitcore.dispatch import progress
 def slow_compiler(monkeypatch):
     """Makes compiling take longer than patience lasts, which is short here."""
     monkeypatch.setattr(progress, "PATIENCE", 0.05)
-    compile_now = native._compile
+    translate_now = native._translate
 
-    def compile_slowly(*arguments):
+    def translate_slowly(*arguments):
         time.sleep(0.3)
-        return compile_now(*arguments)
+        return translate_now(*arguments)
 
-    monkeypatch.setattr(native, "_compile", compile_slowly)
+    monkeypatch.setattr(native, "_translate", translate_slowly)
     jitcore.clear_caches()
     yield
     jitcore.clear_caches()

@@ -12,6 +12,7 @@ share is a module of its own (`CODE`), compiled once per process at the first us
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 from jitcore.backends.cpu import symbols
 from jitcore.backends.cpu.routines import lapack_symbols
@@ -51,26 +52,38 @@ def _import(room: str):
 _libraries: list = []  # machine code is called for as long as the process lives
 
 
-def _compile_symbol(symbol: str, opt_level: int | None = None) -> int:
+def _describe_module(symbol: str) -> dict[str, Any]:
+    """What `native` is told of the module that defines a symbol."""
+    room = next(room for prefix, room in CODE.items() if symbol.startswith(prefix))
+    # Passes would find nothing to do in parts.
+    opt_level = 0 if symbol.startswith("jitcore_part_") else None
+    render = lambda: _import(room).render(symbol)  # noqa: E731
+    return {"name": symbol, "facts": "", "render": render, "opt_level": opt_level}
+
+
+def _open_symbol(symbol: str) -> int:
     from jitcore.backends.cpu import native
 
-    room = next(room for prefix, room in CODE.items() if symbol.startswith(prefix))
-    library, _ = native.find_or_compile(
-        symbol, "", lambda: _import(room).render(symbol), opt_level=opt_level
-    )
+    library, _ = native.find_or_compile(**_describe_module(symbol))
     _libraries.append(library)
     return library.address(symbol)
 
 
+def _foresee_symbol(symbol: str) -> None:
+    from jitcore.backends.cpu import native
+
+    native.compile_ahead(**_describe_module(symbol))
+
+
 def _open_part(symbol: str) -> int:
-    address = _compile_symbol(symbol, opt_level=0)  # passes would find nothing to do
+    address = _open_symbol(symbol)
     _import("product_parts").enter_part(symbol, address)
     return address
 
 
 for _prefix in CODE:
-    symbols.provide(_prefix, _compile_symbol)
-symbols.provide("jitcore_part_", _open_part)
+    symbols.provide(_prefix, _open_symbol, _foresee_symbol)
+symbols.provide("jitcore_part_", _open_part, _foresee_symbol)
 symbols.provide("jitcore_parts_", lambda symbol: _import("product_parts").find_table(symbol).ctypes.data)
 # Code from disk calls LAPACK without any of the rooms being entered.
 symbols.provide(lapack_symbols.PREFIX, lapack_symbols.find_address)

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from jitcore.backends.cpu import cpuinfo, launch, native, objects
+from jitcore.backends.cpu import cpuinfo, launch, native, objects, translate
 
 ADD = """
 declare double @llvm.fma.f64(double, double, double)
@@ -136,7 +136,7 @@ def test_modules_that_are_optnone_are_generated_quickly():
     often = seldom.replace("@f", "@g").replace(" noinline optnone", "")
     library = native.compile_module(seldom, "seldom")
     assert call_scalar(library, "f", 2.0) == 3.0
-    target = native._open_target()
+    target = translate.open_target()
     assert target.choose_machine(seldom) is target.quick_machine
     assert target.choose_machine(often) is target.choose_machine(seldom + often) is target.machine
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitcore.backends.cpu import images, native, objects, symbols
+from jitcore.backends.cpu import images, native, objects, symbols, translate
 
 if not objects.can_link():
     pytest.skip("object files of another kind", allow_module_level=True)
@@ -153,8 +153,8 @@ symbols.provide("jitcore_test_number", lambda _: ctypes.addressof(NUMBER))
 
 
 def emit_object(text, opt_level=1):
-    with native.compiler_lock():
-        return native._open_target().machine.emit_object(native._optimize_ir(text, opt_level))
+    with translate.compiler_lock():
+        return translate.open_target().machine.emit_object(translate.optimize_ir(text, opt_level))
 
 
 def find_address(symbol):
@@ -179,8 +179,8 @@ def test_linked_code_computes(name, opt_level):
 @pytest.mark.parametrize("name", MODULES)
 def test_agrees_with_the_linker_of_llvm(name):
     data = emit_object(MODULES[name])
-    module = native._optimize_ir(MODULES[name], 1)
-    theirs = native._link_by_llvm("theirs", data, *native._list_symbols(module))
+    module = translate.optimize_ir(MODULES[name], 1)
+    theirs = native._link_by_llvm("theirs", data, *translate.list_symbols(module))
     ours = images.LoadedImage(objects.link_object(data), find_address)
     assert [call(ours, x) for x in range(8)] == [call(theirs, x) for x in range(8)]
 
