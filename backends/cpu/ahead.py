@@ -44,8 +44,9 @@ _worker: threading.Thread | None = None
 
 
 def begin(key: Hashable, make: Callable[[], Any]) -> None:
-    """Lets `make` run soon, unless something of this key waits for being asked for. It runs in the second lane
-    of `translate`, or in that of who asks for what it makes."""
+    """Lets `make` run soon, unless something of this key waits for being asked for.
+
+    It runs in the second lane of `translate`, or in that of who asks for what it makes."""
     global _worker
     with _lock:
         if key in _jobs:

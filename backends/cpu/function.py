@@ -92,7 +92,7 @@ class FunctionEmitter:
         self.lanes, self.vector_axis, self.mask, self.active = 1, None, None, None
         self.inlines_math = True
         self.moving: set[Buffer] = set()  # buffers whose address is not the same everywhere in the function
-        self.carried: frozenset[Buffer] = frozenset()  # scalars that the rounds of a loop hand on
+        self.chains = None  # of a loop, see `loop_functions.Chains`
         self.vector_bytes, self.written = 16, frozenset()
         self.unrolled: dict[Axis, int] = {}
         self.far: tuple[Buffer, ...] = ()
@@ -388,12 +388,12 @@ class FunctionEmitter:
         return emit_operation(self.b, node.op, [arg.dtype for arg in node.args], node.dtype, args, inline)
 
     def _continues_a_chain(self, node: Expr) -> bool:
-        """Whether a scalar sum waits for that of the round before; its product need not wait with it, and a
-        sum alone takes less time than a multiply-add."""
-        return node.op == "add" and node.dtype.kind == "f" and node.dtype.itemsize >= 4 and (
-            not self.is_vector(node.axes) and any(
-                arg.op == "result" or arg.op == "load" and arg.attr[0] in self.carried
-                for arg in node.args))  # fmt: skip
+        """Whether a scalar sum waits for that of the round before and its product does not: it need not wait
+        with it, and a sum alone takes less time than a multiply-add."""
+        if node.op != "add" or node.dtype.kind != "f" or node.dtype.itemsize < 4 or self.is_vector(node.axes):
+            return False
+        return any(number.op == "result" or self.chains is not None and self.chains.is_ahead(number, other)
+                   for number, other in (node.args, node.args[::-1]))  # fmt: skip
 
     # -- loops --------------------------------------------------------------------------------------------
     def range_of(self, statement, axis: Axis) -> tuple[ir.Value, ir.Value]:

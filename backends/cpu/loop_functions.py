@@ -7,16 +7,18 @@ module it is marked by its name, see `loop_modules`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+import operator
+from collections.abc import Iterable, Iterator
 
 from llvmlite import ir
 
 from jitcore.backends.cpu.function import FunctionEmitter
 from jitcore.backends.cpu.lanes import I64, POINTER, SIZES, TABLE, memory_type
 from jitcore.backends.cpu.loop_modules import SUFFIX
-from jitcore.loopir.expr import Buffer
+from jitcore.loopir.expr import Buffer, Expr, children
 from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Store, Switch, While
-from jitcore.schedule.buffers import step_writes
+from jitcore.schedule.buffers import loads_of, statements_of, step_writes
 from jitcore.schedule.in_place import is_scalar
 
 
@@ -57,6 +59,84 @@ def _is_scalar(loop: While) -> bool:
         return False
     return any(isinstance(s, While) and all(is_inline(inner) or isinstance(inner, (While, Switch))
                for inner in outside_kernels(s.body)) for s in inside)  # fmt: skip
+
+
+class Chains:
+    """The scalars that the rounds of a loop hand on, and which of them a number comes from, however many
+    rounds later.
+
+    Sets of scalars are ints that have a bit for each slot in the table of pointers."""
+
+    def __init__(self, body: list, slot_of: dict[Buffer, int], slots: set[int]):
+        self._bits = {buffer: 1 << slot for buffer, slot in slot_of.items() if slot in slots}
+        self._read: dict[int, int] = {}
+        self._origins = {1 << slot: 0 for slot in slots}
+        for kernel in outside_kernels(body):
+            if not isinstance(kernel, Kernel):
+                continue
+            if is_inline(kernel):
+                moved = [(store.buffer, self._find_read(store.value)) for store in kernel.body]
+            else:
+                inside = list(statements_of([kernel]))
+                read = self._join(self._bits.get(buffer, 0) for s in inside for buffer, _ in loads_of(s))
+                moved = [(buffer, read) for buffer in step_writes(Native([kernel]))]
+            for buffer, read in moved:
+                if buffer in self._bits:
+                    self._origins[self._bits[buffer]] |= read
+        self._close()
+
+    def is_ahead(self, number: Expr, other: Expr) -> bool:
+        """Whether a number is a scalar of the round before, and another one does not come from it."""
+        if number.op != "load" or number.attr[0] not in self._bits:
+            return False
+        return not self._follow(self._find_read(other)) & self._bits[number.attr[0]]
+
+    def _find_read(self, root: Expr) -> int:
+        """The scalars that an expression reads."""
+        read, stack = self._read, [root]
+        while stack:
+            node = stack[-1]
+            inner = children(node)
+            missing = [child for child in inner if id(child) not in read]
+            if missing:
+                stack += missing
+                continue
+            own = self._bits.get(node.attr[0], 0) if node.op == "load" else 0
+            read[id(node)] = own | self._join(read[id(child)] for child in inner)
+            stack.pop()
+        return read[id(root)]
+
+    def _close(self) -> None:
+        """Origins of origins are origins. In the order of a depth-first search few sweeps find all."""
+        direct = {bit: list(_list_bits(origins)) for bit, origins in self._origins.items()}
+        order, seen, stack, is_growing = {}, set(), list(direct), True
+        while stack:
+            bit = stack[-1]
+            if bit in seen:
+                order[stack.pop()] = True
+            else:
+                seen.add(bit)
+                stack += [origin for origin in direct[bit] if origin not in seen]
+        while is_growing:
+            is_growing = False
+            for bit in order:
+                found = self._origins[bit] | self._join(self._origins[origin] for origin in direct[bit])
+                is_growing |= found != self._origins[bit]
+                self._origins[bit] = found
+
+    def _follow(self, scalars: int) -> int:
+        """Some scalars and what they come from."""
+        return scalars | self._join(self._origins[bit] for bit in _list_bits(scalars))
+
+    @staticmethod
+    def _join(sets: Iterable[int]) -> int:
+        return functools.reduce(operator.or_, sets, 0)
+
+
+def _list_bits(number: int) -> Iterator[int]:
+    while number:
+        yield number & -number
+        number &= number - 1
 
 
 class LoopFunction:
@@ -119,7 +199,7 @@ class LoopFunction:
         e.pointers = {buffer: known[slot] for buffer, slot in self.slot_of.items() if slot in known}
         e.load_address = lambda buffer: p.load(p.gep(table, [I64(self.slot_of[buffer])]))
         changing = self.written & set(self.scalars)
-        e.carried = frozenset(buffer for buffer, slot in self.slot_of.items() if slot in changing)
+        e.chains = Chains([self.loop], self.slot_of, changing)
 
     def _move(self, builder: ir.IRBuilder, slot: int, source: ir.Value, target: ir.Value) -> None:
         kind = memory_type(self.scalars[slot].dtype).as_pointer()

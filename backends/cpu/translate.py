@@ -107,7 +107,7 @@ def load_compiler() -> None:
 
 
 @contextlib.contextmanager
-def in_second_lane() -> Iterator[threading.RLock]:
+def in_second_lane() -> Iterator[contextlib.AbstractContextManager]:
     """What this thread translates in the block does not wait for the threads outside of such blocks.
 
     It takes no lock which is held around compilation, such as `symbols.link_lock`. Forks wait while it has
@@ -185,7 +185,8 @@ class _Target:
         import llvmlite.binding as llvm
 
         tuning = llvm.create_pipeline_tuning_options(speed_level=opt_level)
-        tuning.loop_vectorization = tuning.slp_vectorization = opt_level == 3
+        # Not operations side by side: in chains of scalars the shuffles for it lie between one and the next.
+        tuning.loop_vectorization, tuning.slp_vectorization = opt_level == 3, False
         tuning.loop_unrolling = tuning.loop_interleaving = opt_level == 3
         builder = llvm.create_pass_builder(self.machine, tuning)
         if opt_level >= 2:

@@ -186,6 +186,7 @@ FITS = {
     "cosh": Fit(lambda z: (mp.cosh(root(z)) - 1) / z, lambda z: z / mp.cosh(root(z)),
                 (0, LN2_HALF**2), {32: 3, 64: 6}),
     "tanh": Fit(odd_remainder(mp.tanh), odd_weight(mp.tanh), (0, "0.3026"), {32: 5, 64: 10}),
+    "tanh_near": Fit(odd_remainder(mp.tanh), odd_weight(mp.tanh), (0, "0.0653"), {64: 7}),
     # log2(1 + f) = s * P(s**2), s = f / (2 + f), and 2**r = P(r), for float32's pow in float64
     "log2_ratio": Fit(lambda z: 2 * mp.atanh(root(z)) / (root(z) * mp.log(2)),
                       lambda z: root(z) * mp.log(2) / (2 * mp.atanh(root(z))), (0, ATANH_END), {64: 5}),

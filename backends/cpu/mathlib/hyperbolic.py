@@ -4,22 +4,27 @@ Method: sinh and cosh from the even and odd part of exp(r), x = k ln2 + r, so th
 cancellation occurs; tanh from exp; the inverse functions from log1p of an argument that is kept with its
 rounding error.
 """
+from jitcore.backends.cpu.mathlib import avx512
 from jitcore.backends.cpu.mathlib.coefficients import COEFFICIENTS
 from jitcore.backends.cpu.mathlib.constants import LN2, LOG2_E, Constant
 from jitcore.backends.cpu.mathlib.double_word import fast_two_sum
 from jitcore.backends.cpu.mathlib.exponential import reduce_natural, round_exponent
 from jitcore.backends.cpu.mathlib.logarithmic import drop_one, evaluate_log, split_log1p
 from jitcore.backends.cpu.mathlib.piecewise import evaluate_pieces
+from jitcore.backends.cpu.mathlib.tables import FOLDED_ROOTS, ROOT_RESTS, ROOTS
 
 LN2_HALF = Constant(LN2.exact / 2)
+# For exp(2 x): half of what the rounding of 2**(j / 16) leaves, as a part of it; twice the powers.
+HALF_RESTS = tuple(rest / root / 2.0 for root, rest in zip(ROOTS, ROOT_RESTS))
+DOUBLED_ROOTS = tuple(2.0 * root for root in FOLDED_ROOTS)
 
 
 def build_tanh(e, x):
     """An odd polynomial up to 0.55, then 1 - 2 / (1 + exp(2 |x|)), where the quotient's errors shrink.
-    float32 in pieces where registers hold tables: the many coefficients of float64 would take longer.
+    Where registers hold tables, float32 in pieces, whose coefficients would be too many for float64.
     """
-    if e.has_avx512 and e.bits == 32:
-        return e.copysign(evaluate_pieces(e, "tanh", e.abs(x)), x)
+    if e.has_avx512:
+        return look_up_tanh(e, x) if e.bits == 64 else e.copysign(evaluate_pieces(e, "tanh", e.abs(x)), x)
     magnitude = e.at_most(e.abs(x), e.pick(10.0, 20.0))
     # 2 |x| = k ln2 + 2 r, exp(2 r) = 1 + 2 rise
     high, low = LN2_HALF.split(e.bits, 2)
@@ -32,6 +37,31 @@ def build_tanh(e, x):
     square = x * x
     small = e.fma(square * x, e.poly(square, COEFFICIENTS["tanh", e.bits]), x)
     return e.copysign(e.select(magnitude < 0.55, small, large), x)
+
+
+def look_up_tanh(e, x):
+    """For float64: an odd polynomial up to 0.2555, then n / (n + 2) with n = exp(2 |x|) - 1. AVX-512.
+
+    2 |x| = k ln2 / 16 + 2 (r + low), where r is exact and no instruction but the last ones waits for low; a
+    table has 2**(k / 16), of which less one is exact. Few vectors fit into the processor at a time, so that
+    the longest chain decides about the time: Estrin's scheme for the exponential.
+    """
+    magnitude = e.at_most(e.abs(x), 20.0)
+    major, minor = LN2.split(64, 2)
+    shifted = e.fma(magnitude, LOG2_E.value * 32.0, e.magic)
+    k, bits = shifted - e.magic, e.to_bits(shifted)
+    r = e.fma(k, major * -0.03125, magnitude)
+    low = e.fma(k, minor * -0.03125, avx512.lookup(e, HALF_RESTS, bits))
+    # exp(2 (r + low)) = 1 + 2 rise
+    c0, c1, c2, c3, c4 = (c * 2.0 ** (i + 1) for i, c in enumerate(COEFFICIENTS["exp_near", 64]))
+    square = r * r
+    slope = e.fma(square, e.fma(square, c4, e.fma(r, c3, c2)), e.fma(r, c1, c0))
+    rise = e.fma(square, slope, r + low)
+    doubled = e.to_float(e.to_bits(avx512.lookup(e, DOUBLED_ROOTS, bits)) + (bits << 48))
+    growth = e.fma(doubled, rise, e.fma(doubled, 0.5, -1.0))
+    square = x * x
+    small = e.fma(square * x, e.poly(square, COEFFICIENTS["tanh_near", 64]), x)
+    return e.copysign(e.select(magnitude < 0.2555, small, growth / (growth + 2.0)), x)
 
 
 def split_exponential(e, magnitude):

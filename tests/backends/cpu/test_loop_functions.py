@@ -127,3 +127,38 @@ def test_both_modules_declare_what_the_other_one_has():
     for name in set(internal) - set(names):
         assert f'define void @"{name}"(' in rest and f'declare void @"{name}"(' in loops
     assert len(internal) > 1
+
+
+def follow_itself(x, y, a):
+    for _ in range(1000):
+        x = x + (y - x) * 0.125
+    return x
+
+
+def follow_each_other(x, y, a):
+    for _ in range(1000):
+        x, y = x + y * 0.125, y - x * 0.125
+    return x
+
+
+def add_products(x, y, a):
+    for i in range(len(a)):
+        x = x + y * a[i]
+    return x
+
+
+def add_products_of_another(x, y, a):
+    for _ in range(1000):
+        x, y = x + y * 0.125, y * 0.5
+    return x
+
+
+@pytest.mark.parametrize(("function", "is_fused"), [
+    (follow_itself, True), (follow_each_other, True), (add_products, False),
+    (add_products_of_another, False)])  # fmt: skip
+def test_products_that_come_from_their_sum_are_fused_into_it(function, is_fused):
+    wrapped = autojit(function, strict=True)
+    x = wrapped(1.0, 2.0, NUMBERS)
+    np.testing.assert_allclose(x, function(1.0, 2.0, NUMBERS), rtol=1e-12)
+    loop = split_loops(wrapped.inspect("kernel"))[1]
+    assert ("fadd contract" in loop, "fadd double" in loop) == (is_fused, not is_fused)
