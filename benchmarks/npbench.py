@@ -40,6 +40,9 @@ _LARGEST_TOLERANCE = 1e-5
 _ENVIRONMENT = {
     "JITCORE_CACHE_DIR": "", "OPENBLAS_THREAD_TIMEOUT": os.environ.get("OPENBLAS_THREAD_TIMEOUT", "4"),
 }  # fmt: skip
+#: Most that a first call may take, in that of JAX's version; the part of it from which on it is measured
+#: again, and how often.
+_FIRST_BAR, _CLOSE, _REPEATS = 1.5, 0.75, 3
 _NUMBA = ("numba_n", "numba_np", "numba_npr", "numba_o", "numba_op")
 
 
@@ -68,12 +71,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in wanted or names:
         rows.append(run_kernel(name, options))
         print(describe_row(rows[-1]), flush=True)
+    for _ in range(_REPEATS):
+        for row in filter(_is_close, rows):
+            _keep_least_first(row, run_kernel(row["name"], options))
     text = format_rows(rows)
     print(f"\n{text}")
     if options.save:
         title = f"NPBench, preset {options.preset}"
         print(f"\nwritten to {save_sections([Section(title, text, False)])}")
     return int(any(not row["is_right"] for row in rows))
+
+
+def _is_close(row: dict[str, Any]) -> bool:
+    """Whether noise may decide on which side of the bar a first call is: it is measured again, and both
+    libraries keep their least time."""
+    return row.get("first of JAX", 0.0) and row["first"] > _CLOSE * _FIRST_BAR * row["first of JAX"]
+
+
+def _keep_least_first(row: dict[str, Any], other: dict[str, Any]) -> None:
+    for key in ("first", "first of JAX"):
+        row[key] = min(row[key], other.get(key) or row[key])
 
 
 def list_kernels(checkout: Path) -> list[str]:
@@ -298,8 +315,8 @@ def format_rows(rows: Sequence[dict[str, Any]]) -> str:
     pairs = {row["name"]: row["first"] / row["first of JAX"] for row in rows if "JAX" in row["seconds"]}
     if pairs:
         parts.append(f"first calls over JAX's: {statistics.geometric_mean(pairs.values()):.3g}x in the "
-                     f"geometric mean of {len(pairs)}; {_list_those(pairs, lambda pair: pair > 1.5)} "
-                     "above 1.5x")  # fmt: skip
+                     f"geometric mean of {len(pairs)}; {_list_those(pairs, lambda pair: pair > _FIRST_BAR)} "
+                     f"above {_FIRST_BAR:g}x")  # fmt: skip
     speeds = {row["name"]: row["seconds"]["NumPy"] / row["seconds"]["jitcore"] for row in rows
               if "jitcore" in row["seconds"]}  # fmt: skip
     parts.append(f"{_list_those(speeds, lambda speed: speed < 0.95)} below 0.95x NumPy")
