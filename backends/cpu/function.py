@@ -12,6 +12,7 @@ import numpy as np
 from llvmlite import ir
 
 from jitcore import dtypes
+from jitcore.backends.cpu import mathlib
 from jitcore.backends.cpu.complex_ops import load_pair, read_pair, store_pair, write_pair
 from jitcore.backends.cpu.fetch import fetch_ahead
 from jitcore.backends.cpu.guards import emit_guarded, find_guarded
@@ -73,6 +74,7 @@ class FunctionEmitter:
     is then the index of lane 0. active: lanes that still go round in the loops of registers, if they differ.
     unrolled: numbers of the current iterations of loops that are written out. written: buffers that change.
     told: (id of a constant, part of it) -> slot of the array of sizes that holds its bits.
+    shares_roots: see `balance`.
     far: see `Kernel`. streaming: see `stream_stores`. guardable: see `guards`. last_vector: index of lane 0
     in the last one of a loop's whole vectors.
     """
@@ -90,7 +92,7 @@ class FunctionEmitter:
         self.results: dict = {}
         self.axis_values: dict[Axis, ir.Value] = {}
         self.lanes, self.vector_axis, self.mask, self.active = 1, None, None, None
-        self.inlines_math = True
+        self.inlines_math, self.shares_roots = True, False
         self.moving: set[Buffer] = set()  # buffers whose address is not the same everywhere in the function
         self.chains = None  # of a loop, see `loop_functions.Chains`
         self.vector_bytes, self.written = 16, frozenset()
@@ -385,6 +387,8 @@ class FunctionEmitter:
         inline = self.inlines_math and self.mask is None
         if self.b.flags is STRICT_FLAGS and self._continues_a_chain(node):
             return self.b.fadd_rounded(*args)
+        if node.op == "sqrt" and self.shares_roots and inline and self.is_vector(node.axes):
+            return mathlib.emit(self.b, "sqrt", *args)
         return emit_operation(self.b, node.op, [arg.dtype for arg in node.args], node.dtype, args, inline)
 
     def _continues_a_chain(self, node: Expr) -> bool:

@@ -12,13 +12,21 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cpu.accumulator import Accumulator
+from jitcore.backends.cpu.aligned import emit_aligned
+from jitcore.backends.cpu.balance import shares_roots
 from jitcore.backends.cpu.columns import widen_columns
 from jitcore.backends.cpu.function import FunctionEmitter
 from jitcore.backends.cpu.lanes import I64, SIZES, TABLE, map_parts, part_dtype
 from jitcore.backends.cpu.layout import RenderOptions
 from jitcore.backends.cpu.pack import Packing
 from jitcore.backends.cpu.read_rows import ask_for_next_rows, sweep_halves
-from jitcore.backends.cpu.reading import AHEAD, HALVES, find_next_rows, goes_in_halves
+from jitcore.backends.cpu.reading import (
+    AHEAD,
+    HALVES,
+    find_next_rows,
+    find_stencil_store,
+    goes_in_halves,
+)
 from jitcore.backends.cpu.repeat import emit_repeat
 from jitcore.backends.cpu.rows import count_rows, emit_loop_rows, emit_row_groups, find_rows, sweep_rows
 from jitcore.backends.cpu.scalar_ops import count_math_calls, emit_operation
@@ -43,6 +51,7 @@ class KernelRenderer:
 
     Attributes:
         math_calls: of mathematical functions. inlines_math: whether each gets a copy of the function.
+        shares_roots: see `balance`.
     """
 
     def __init__(
@@ -62,9 +71,9 @@ class KernelRenderer:
         self.written |= {s.buffer for s in _flatten(kernel.body) if isinstance(s, Scan)}
         roots = _all_roots(list(_flatten(kernel.body)))
         self.math_calls = sum(map(_count_calls, walk(roots)))
-        self.inlines_math = True
+        self.inlines_math, self.shares_roots = True, shares_roots(kernel)
         self.told: dict[tuple[int, int], int] = {}  # see `FunctionEmitter`
-        self.grouped: set[Reduce] = set()  # reductions whose rows go side by side
+        self.grouped: set[Loop | Reduce] = set()  # sweeps whose rows go side by side
         self.next_rows = find_next_rows(kernel) if kernel.reading == AHEAD else None
 
     def render(self) -> list[ir.Function]:
@@ -100,6 +109,7 @@ class KernelRenderer:
         buffers, dims, *ends = function.args
         emitter = FunctionEmitter(function, dims, self.sizes, self.first_size, self.fastmath)
         emitter.inlines_math, emitter.told = self.inlines_math, self.told
+        emitter.shares_roots = self.shares_roots
         emitter.vector_bytes, emitter.written = self.vector_bytes, self.written
         emitter.far = self.kernel.far
         emitter.load_address = lambda buffer: emitter.prologue.load(
@@ -200,6 +210,10 @@ class KernelRenderer:
         lanes = self.lanes_of(statement) if in_lanes else 1
         if lanes > 1 and self.kernel.streams:
             emit_streamed(e, statement, start, stop, lanes, self.kernel.streams, body)
+            return
+        aligned = find_stencil_store(statement) if lanes > 1 else None
+        if aligned is not None:
+            emit_aligned(e, axis, aligned, start, stop, lanes, self._ask_ahead(e, statement, body))
             return
         if lanes > 1:
             widest = widen_columns(statement, lanes, self.vector_bytes)

@@ -1,19 +1,20 @@
 """Rows that are read from memory: where a core should wait less for them.
 
 In: a scheduled program. Out: marks on its kernels. Stage: before a program's text is made, as the mark is
-part of it. A core fetches the lines of a run of memory ahead by itself, but only a few at a time. Two ways
-help:
+part of it. A core fetches the lines of a run of memory ahead by itself, but only a few at a time. What helps:
 
 - a sweep over a row that is much longer than the first caches reads both of its halves at a time: these are
   two runs, whose lines are fetched beside each other;
 - where several sweeps go over a row, those after the first one find it in the cache, and memory idles: the
-  second one asks for the next row meanwhile.
+  second one asks for the next row meanwhile;
+- a stencil finds in the cache what it reads of the rows before, and asks for the row behind the last one.
 
 Smaller arrays lie in caches and keep the usual code. `read_rows` makes the instructions.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple
 
 from jitcore.backends.cpu import cpuinfo
@@ -23,6 +24,8 @@ from jitcore.loopir.program import Kernel, Loop, Native, Program, Reduce, Scan, 
 from jitcore.schedule.buffers import loads_of, statements_of
 from jitcore.schedule.statements import roots_of
 
+# Places of one array from which on a loop is a stencil.
+MIN_PLACES = 2
 HALVES, AHEAD = "rows in halves", "rows ahead"
 # Arrays below this are in caches everywhere, so nobody need ask how large these are.
 SMALL_BYTES = 1 << 20
@@ -93,19 +96,51 @@ def _is_long(kernel: Kernel, reduce: Reduce) -> bool:
 
 
 def find_next_rows(kernel: Kernel) -> NextRows | None:
-    """What the second of several sweeps over the rows of a loop reads of a large array again; None where
-    there is no such sweep."""
+    """What the second of several sweeps over the rows of a loop reads of a large array again, or what a
+    stencil reads first; None where there is no such sweep."""
     axis, body = _find_rows(kernel)
     sweeps = [s for s in body if not isinstance(s, Store)]
-    if axis is None or len(sweeps) < 2 or not isinstance(sweeps[0], Reduce):
+    if axis is None or not sweeps or not all(_find_axes(sweep) == (kernel.vector,) for sweep in sweeps):
         return None
-    if not all(_find_axes(sweep) == (kernel.vector,) for sweep in sweeps):
+    if len(sweeps) == 1:
+        sweep, accesses = sweeps[0], _find_leading(kernel, sweeps[0])
+    elif isinstance(sweeps[0], Reduce):
+        first, sweep = set(_list_rows(kernel, sweeps[0])), sweeps[1]
+        accesses = [access for access in _list_rows(kernel, sweep) if access in first]
+    else:
         return None
-    first, extent = set(_list_rows(kernel, sweeps[0])), kernel.vector.extent
-    again = [(buffer, index) for buffer, index in _list_rows(kernel, sweeps[1])
-             if (buffer, index) in first and index.coefficient(axis) not in (None, 0)
-             and extent * buffer.dtype.itemsize in SHORT_ROWS and _is_beyond_caches(buffer, 1)]  # fmt: skip
-    return NextRows(sweeps[1], again, axis) if again else None
+    extent = kernel.vector.extent
+    wanted = [(buffer, index) for buffer, index in accesses if index.coefficient(axis) not in (None, 0)
+              and extent * buffer.dtype.itemsize in SHORT_ROWS and _is_beyond_caches(buffer, 1)]  # fmt: skip
+    return NextRows(sweep, wanted, axis) if wanted else None
+
+
+def _find_leading(kernel: Kernel, sweep) -> list[tuple[Buffer, Index]]:
+    """Of each array that a stencil reads, the place that lies furthest ahead: nobody has read it before."""
+    if find_stencil_store(sweep) is None:
+        return []
+    leading: dict[Buffer, Index] = {}
+    for buffer, index in _list_rows(kernel, sweep):
+        if buffer not in leading or int(index.const) > int(leading[buffer].const):
+            leading[buffer] = index
+    return list(leading.items())
+
+
+def find_stencil_store(loop: Loop | Reduce | Scan) -> Store | None:
+    """The first result of a loop that reads an array at several places beside each other; None if it is no
+    such loop."""
+    if not isinstance(loop, Loop) or not all(isinstance(s, Store) for s in loop.body):
+        return None
+    first = loop.body[0]
+    accesses = {access for store in loop.body for access in loads_of(store)}
+    places = Counter(buffer for buffer, index in accesses if _is_run(index, loop.axis))
+    is_stencil = any(count >= MIN_PLACES for count in places.values())
+    return first if is_stencil and _is_run(first.offset, loop.axis) else None
+
+
+def _is_run(index, axis: Axis) -> bool:
+    """Whether lanes along an axis are neighbours in memory."""
+    return index.coefficient(axis) == 1 and not index_exprs(index)
 
 
 def _find_axes(sweep) -> tuple[Axis, ...]:
@@ -118,8 +153,7 @@ def _list_rows(kernel: Kernel, sweep) -> list[tuple[Buffer, Index]]:
     """Accesses of neighbours in memory along the lanes, each once, at places that the loops alone tell."""
     statements = sweep.body if isinstance(sweep, Loop) else [sweep]
     found = dict.fromkeys(access for statement in statements for access in loads_of(statement))
-    return [(buffer, index) for buffer, index in found
-            if index.coefficient(kernel.vector) == 1 and not index_exprs(index)]  # fmt: skip
+    return [(buffer, index) for buffer, index in found if _is_run(index, kernel.vector)]
 
 
 def _is_beyond_caches(buffer: Buffer, times: int) -> bool:

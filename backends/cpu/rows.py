@@ -1,8 +1,8 @@
-"""Rows of a reduction side by side: what all of them read is loaded and shuffled once.
+"""Rows side by side: what all of them read is loaded and shuffled once.
 
-In: a reduction in lanes, and an axis around it on which none of its loads in lanes depend, as where all pairs
-of points are compared. Out: instructions for several values of that axis at a time, each with accumulators of
-its own.
+In: a reduction or stores in lanes, and an axis around them on which loads in lanes do not depend, as where
+all pairs of points are compared. Out: instructions for several values of that axis at a time, each with
+accumulators of its own where there are any.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from llvmlite import ir
 from jitcore.backends.cpu.accumulator import Accumulator
 from jitcore.backends.cpu.lanes import I64
 from jitcore.backends.cpu.scalar_ops import count_math_calls
+from jitcore.backends.cpu.sizes import is_static
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Loop, Reduce, Store, bound_exprs
+from jitcore.schedule.statements import roots_of
 
 # Rows at a time, the most first; registers for operands that all of them share and for what is in progress.
 _COUNTS, WORKING_REGISTERS = (4, 2), 8
@@ -41,8 +43,7 @@ def count_rows(kernel, e, axis: Axis, reduce: Reduce) -> int:
     loads = [node for node in nodes if node.op == "load" and vector in node.axes]
     if not loads or any(axis in node.axes or node.attr[0] in kernel.written for node in loads):
         return 1
-    if any(node.dtype.kind == "c" or (node.args and count_math_calls(node.op, node.args[0].dtype))
-           for node in nodes):  # fmt: skip
+    if any(map(_takes_long, nodes)):
         return 1
     own = _find_row_values(nodes, axis, vector)
     if not own:
@@ -52,11 +53,38 @@ def count_rows(kernel, e, axis: Axis, reduce: Reduce) -> int:
 
 
 def find_rows(kernel, e, loop: Loop) -> int:
-    """How many iterations of a loop around a reduction go side by side."""
+    """How many iterations of a loop around a reduction, or around a loop in lanes, go side by side."""
     first, *rest = loop.body
+    if isinstance(first, Loop) and not rest:
+        return _count_stored_rows(kernel, e, loop.axis, first)
     if not isinstance(first, Reduce) or len(first.axes) > 1 or not all(isinstance(s, Store) for s in rest):
         return 1
     return count_rows(kernel, e, loop.axis, first)
+
+
+def _count_stored_rows(kernel, e, axis: Axis, loop: Loop) -> int:
+    """How many rows of stores go side by side: several where all that they read in lanes is the same."""
+    vector = kernel.kernel.vector
+    if loop.axis is not vector or is_static(axis.extent) or kernel.kernel.streams or kernel.kernel.far:
+        return 1
+    if any(axis in end.axes for end in bound_exprs(loop)):
+        return 1
+    if not all(isinstance(s, Store) and s.mask is None and not s.is_update for s in loop.body):
+        return 1
+    nodes = walk([root for store in loop.body for root in roots_of(store)])
+    loads = [node for node in nodes if node.op == "load"]
+    if any(node.attr[0] in kernel.written for node in loads) or any(map(_takes_long, nodes)):
+        return 1
+    in_lanes = {node.attr: node.axes for node in loads if vector in node.axes}
+    if len(in_lanes) < 2 or any(axis in axes for axes in in_lanes.values()):
+        return 1
+    own = _find_row_values(nodes, axis, vector)
+    free = count_registers(kernel.vector_bytes) - WORKING_REGISTERS - len(in_lanes)
+    return next((count for count in _COUNTS if count * len(own) <= free), 1)
+
+
+def _takes_long(node: Expr) -> bool:
+    return node.dtype.kind == "c" or bool(node.args and count_math_calls(node.op, node.args[0].dtype))
 
 
 def _find_row_values(nodes: list[Expr], axis: Axis, vector: Axis) -> list[Expr]:
@@ -76,11 +104,17 @@ def emit_row_groups(e, start: ir.Value, stop: ir.Value, rows: int, body: Callabl
 
 def emit_loop_rows(kernel, e, loop: Loop, start: ir.Value, stop: ir.Value, rows: int) -> ir.Value:
     """The iterations [start, stop) of a loop, but for those that are left over, whose first is returned."""
-    reduce, *rest = loop.body
+    inner, *rest = loop.body
+    if isinstance(inner, Loop):
+        def store(row):
+            kernel.emit_statements(e, inner.body)
+
+        return emit_row_groups(e, start, stop, rows, lambda numbers: _sweep_side_by_side(
+            kernel, e, inner, loop.axis, numbers, store))  # fmt: skip
 
     def run(numbers):
-        groups = [[Accumulator(kernel, e, reduce, part) for part in reduce.parts] for _ in numbers]
-        sweep_rows(kernel, e, reduce, loop.axis, numbers, groups)
+        groups = [[Accumulator(kernel, e, inner, part) for part in inner.parts] for _ in numbers]
+        sweep_rows(kernel, e, inner, loop.axis, numbers, groups)
         for number, accumulators in zip(numbers, groups):
             saved, e.values = e.values, dict(e.values)
             e.axis_values[loop.axis] = number
@@ -94,8 +128,20 @@ def emit_loop_rows(kernel, e, loop: Loop, start: ir.Value, stop: ir.Value, rows:
 
 def sweep_rows(kernel, e, reduce: Reduce, axis: Axis, numbers: list, groups: list[list[Accumulator]]) -> None:
     """The iterations of the innermost axis for each row, combined into the accumulators of that row."""
-    vector, lanes = kernel.kernel.vector, kernel.lanes_of(reduce)
-    roots = [expr for _, _, expr in reduce.parts]
+
+    def update(row):
+        for accumulator in groups[row]:
+            accumulator.update()
+
+    _sweep_side_by_side(kernel, e, reduce, axis, numbers, update)
+
+
+def _sweep_side_by_side(kernel, e, sweep: Loop | Reduce, axis: Axis, numbers: list,
+                        body: Callable[[int], None]) -> None:  # fmt: skip
+    """`body(row)` for each row in turn, in every iteration of a sweep in lanes."""
+    vector, lanes = kernel.kernel.vector, kernel.lanes_of(sweep)
+    statements = sweep.body if isinstance(sweep, Loop) else [sweep]
+    roots = [root for statement in statements for root in roots_of(statement)]
     nodes = walk(roots)
     row_values = _find_row_values(nodes, axis, vector)
     common = {id(node) for node in nodes if axis not in node.axes}
@@ -110,14 +156,13 @@ def sweep_rows(kernel, e, reduce: Reduce, axis: Axis, numbers: list, groups: lis
 
     def iterate():
         known = e.values
-        for number, values, accumulators in zip(numbers, own, groups):
+        for row, (number, values) in enumerate(zip(numbers, own)):
             e.values, e.axis_values[axis] = values | known, number
-            for accumulator in accumulators:
-                accumulator.update()
+            body(row)
             known |= {key: value for key, value in e.values.items() if _is_common(key, common, axis)}
         e.values = known
 
-    e.vector_loop(vector, *e.range_of(reduce, vector), [lanes], iterate)
+    e.vector_loop(vector, *e.range_of(sweep, vector), [lanes], iterate)
 
 
 def _is_common(key, common: set[int], axis: Axis) -> bool:

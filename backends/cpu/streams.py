@@ -51,7 +51,7 @@ def find_streams(kernel: Kernel, homes: dict[Buffer, Buffer]) -> tuple[Buffer, .
     is_flat = len(kernel.body) == 1 and isinstance(loop, Loop) and loop.axis is kernel.vector
     if not is_flat or kernel.far or kernel.others or kernel.tile or not isinstance(loop.axis.extent, int):
         return ()
-    if not all(isinstance(store, Store) and _is_plain(store) for store in loop.body):
+    if not all(isinstance(s, Store) and s.mask is None and not s.is_update for s in loop.body):
         return ()
     if all(_count_bytes(loop.axis, store.buffer) < SMALL_BYTES for store in loop.body):
         return ()
@@ -68,11 +68,6 @@ def find_streams(kernel: Kernel, homes: dict[Buffer, Buffer]) -> tuple[Buffer, .
              and _count_bytes(loop.axis, store.buffer) >= limit]  # fmt: skip
     alone = {home for home, count in stores.items() if count == 1 and home not in read}
     return tuple(buffer for buffer in found if homes.get(buffer, buffer) in alone)
-
-
-def _is_plain(store: Store) -> bool:
-    is_update = store.combine is not None or store.in_order or store.turns is not None
-    return store.mask is None and not is_update and not store.packed
 
 
 def _is_in_order(store: Store, axis: Axis) -> bool:

@@ -33,6 +33,11 @@ class Store:
         self.buffer, self.offset, self.value, self.mask, self.combine = buffer, offset, value, mask, combine
         self.in_order, self.turns, self.packed = in_order, turns, packed
 
+    @property
+    def is_update(self) -> bool:
+        """Whether more happens than that a value is written to the element at `offset`."""
+        return self.combine is not None or self.in_order or self.turns is not None or self.packed
+
 
 class Kernel:
     """One fused loop nest group: what a backend compiles to one kernel.

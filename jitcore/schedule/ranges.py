@@ -189,9 +189,8 @@ def _set_ranges(graph: Graph, kernel: Kernel, stores: list[Store], kept: list[St
 
 def _is_plain(body: list) -> bool:
     """Whether there are loops around stores and reductions only, in which each element is stored once."""
-    return all(_is_plain(s.body) if isinstance(s, Loop) else not any(
-        store.combine or store.in_order or store.turns or store.packed for store in stores_of(s))
-        for s in body) and all(isinstance(s, (Loop, Store, Reduce)) for s in body)  # fmt: skip
+    return all(_is_plain(s.body) if isinstance(s, Loop) else isinstance(s, (Store, Reduce))
+               and not any(store.is_update for store in stores_of(s)) for s in body)  # fmt: skip
 
 
 def _known_before(bounds: Bounds, changed: set[Buffer]) -> Bounds:

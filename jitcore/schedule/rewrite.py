@@ -148,7 +148,7 @@ def unroll_rows(graph: Graph, outer: list[Axis], body: list) -> tuple[list[Axis]
 def unroll_stores(graph: Graph, outer: list[Axis], body: list) -> tuple[list[Axis], list]:
     """Stores for a few positions of an outer axis stand side by side in one loop over the others where they
     share what they read and compute: a small matrix times a wide one makes each column once."""
-    if not all(isinstance(s, Store) and s.combine is None and not (s.in_order or s.packed) for s in body):
+    if not all(isinstance(s, Store) and not s.is_update for s in body):
         return outer, body
     for axis in outer:
         if not is_few([axis.extent]) or axis.extent * len(body) > MAX_PARTS:

@@ -20,7 +20,8 @@ processor has none.
     error                  erf erfc erf_inv             a polynomial up to one, then exp(Q(x))
     gamma                  lgamma digamma               recurrence to a polynomial; Stirling; reflection
     power                  pow cbrt hypot               log in double precision; Halley; exact scaling
-    rounding               sqrt rsqrt floor ... fmod    LLVM's instructions, integer steps, exact remainder
+    roots                  sqrt rsqrt                   LLVM's instruction, and Newton's steps beside it
+    rounding               floor ceil ... fmod          LLVM's instructions, integer steps, exact remainder
 
     piecewise              erf, tanh of float32         a polynomial for each of 16 intervals, with AVX-512
     tables                 logarithms, pow, cbrt        what their forms for AVX-512 look up
@@ -42,6 +43,7 @@ from jitcore.backends.cpu.mathlib import (
     inverse_trigonometric,
     logarithmic,
     power,
+    roots,
     rounding,
     trigonometric,
 )
@@ -95,8 +97,8 @@ FUNCTIONS = {
     "pow": Function(2, power.build_pow, 0.6, 1.3),
     "cbrt": Function(1, power.build_cbrt, 0.7, 0.6),
     "hypot": Function(2, power.build_hypot, 1.3, 1.3),
-    "sqrt": Function(1, rounding.build_sqrt, 0.5, 0.5),
-    "rsqrt": Function(1, rounding.build_rsqrt, 1.5, 1.5),
+    "sqrt": Function(1, roots.build_sqrt, 0.5, 0.5),
+    "rsqrt": Function(1, roots.build_rsqrt, 1.5, 1.5),
     "floor": Function(1, rounding.build_floor, 0.0, 0.0),
     "ceil": Function(1, rounding.build_ceil, 0.0, 0.0),
     "trunc": Function(1, rounding.build_trunc, 0.0, 0.0),

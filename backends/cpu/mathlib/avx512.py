@@ -8,7 +8,7 @@ import functools
 
 import llvmlite.ir as ir
 
-from jitcore.backends.cpu.mathlib.emitter import I32, Lanes
+from jitcore.backends.cpu.mathlib.emitter import I32, Emitter, Lanes
 
 REGISTER_BITS = 512
 NAN_BELOW_ZERO, WITHOUT_SIGN = 2 << 2, 1 << 2
@@ -60,10 +60,33 @@ def get_significand(e, x, interval=FROM_ONE, sign=NAN_BELOW_ZERO):
 
 def approximate_inverse(e, x):
     """1 / x with a relative error of 2**-14."""
+    return _approximate(e, "rcp14", x)
+
+
+def approximate_inverse_root(e, x):
+    """1 / sqrt(x) with a relative error of 2**-14; inf at zero, 0 at inf, NaN below zero."""
+    return _approximate(e, "rsqrt14", x)
+
+
+def split(e, x):
+    """The lanes of x in full registers with an emitter of their own; x alone where one register holds it."""
+    width = REGISTER_BITS // e.bits
+    if e.count <= width:
+        return [x]
+    emitter = Emitter(e.builder, ir.VectorType(e.element, width))
+    return [Lanes(emitter, part) for part in _split(e, x.value, width)]
+
+
+def join(e, parts):
+    """What `split` gave as one value of the emitter's type."""
+    return parts[0] if len(parts) == 1 else _join(e, [part.value for part in parts])
+
+
+def _approximate(e, name, x):
     width = REGISTER_BITS // e.bits
     register, mask = ir.VectorType(e.element, width), ir.IntType(width)
-    name = f"rcp14.p{'s' if e.bits == 32 else 'd'}.512"
-    function = _declare(e, name, register, [register, register, mask])
+    symbol = f"{name}.p{'s' if e.bits == 32 else 'd'}.512"
+    function = _declare(e, symbol, register, [register, register, mask])
     rest = [ir.Constant(register, ir.Undefined), ir.Constant(mask, -1)]
     return _join(e, [e.builder.call(function, [part, *rest]) for part in _split(e, x.value, width)])
 

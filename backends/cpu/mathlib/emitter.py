@@ -299,17 +299,26 @@ class Emitter:
         loops and wide integers.
         """
         builder = self.builder
+        values = [arg.value for arg in args]
+
+        def call():
+            if not self.count:
+                function = define_function(builder.module, build, self.type, len(args), cold=True)
+                return self.lanes(builder.call(function, values))
+            function = define_lane_loop(builder.module, build, self.type, len(args))
+            packed = builder.bitcast(hard.value, ir.IntType(self.count))
+            return self.lanes(builder.call(function, [packed, fast.value, *values]))
+
+        return self.replace(hard, fast, call)
+
+    def replace(self, hard, fast, emit):
+        """`fast`, or what `emit()` emits, for all lanes, where some lane is hard."""
+        builder = self.builder
         before = builder.block
         cold, after = (builder.append_basic_block(name) for name in ("cold", "after"))
         builder.cbranch(self.any(hard), cold, after).set_weights(COLD_WEIGHTS)
         builder.position_at_end(cold)
-        values = [arg.value for arg in args]
-        if self.count:
-            function = define_lane_loop(builder.module, build, self.type, len(args))
-            values = [builder.bitcast(hard.value, ir.IntType(self.count)), fast.value, *values]
-        else:
-            function = define_function(builder.module, build, self.type, len(args), cold=True)
-        result = builder.call(function, values)
+        result = emit().value
         builder.branch(after)
         builder.position_at_end(after)
         merged = builder.phi(self.type)

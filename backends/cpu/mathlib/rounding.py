@@ -1,5 +1,4 @@
-"""Exact and correctly rounded functions: sqrt, rounding to integers, sign, copysign, nextafter, fmod; and
-rsqrt.
+"""Exact functions: rounding to integers, sign, copysign, nextafter, fmod.
 
 In: lane values; out: one. Stage: rendering. Method: LLVM's own instruction where there is one. fmod: one
 fused multiply-add of the truncated quotient where that quotient fits the mantissa, else long division in
@@ -8,14 +7,6 @@ integers (cold).
 import llvmlite.ir as ir
 
 from jitcore.backends.cpu.mathlib.emitter import I64, Lanes
-
-
-def build_sqrt(e, x):
-    return e.sqrt(x)
-
-
-def build_rsqrt(e, x):
-    return 1.0 / e.sqrt(x)
 
 
 def build_floor(e, x):

@@ -492,3 +492,56 @@ def test_tables_are_what_their_script_makes():
     assert fit_tables.make_logarithms("log2", 32) in text
     assert fit_tables.make_cube_roots(32) in text
     assert fit_tables.make_roots() in text
+
+
+# -- square roots by multiplication -------------------------------------------------------------------------
+
+def find_square_root(residue, bits):
+    """The odd n with n**2 = residue modulo 2**bits, for a residue of 1 modulo 8: bit by bit."""
+    n = 1
+    for bit in range(3, bits):
+        if (n * n - residue) % (2 << bit):
+            n += 1 << (bit - 1)
+    return n
+
+
+def list_hard_squares(most):
+    """Numbers from 1 to 4 whose root lies closest to the middle of two floats.
+
+    The middle is n / 2**53 for an odd n, and its square differs from a float only by |n**2 - X 2**bits| / 2**106,
+    which is at least 1 and at most `most` for these."""
+    found = set()
+    for residue in range(1 - 8 * (most // 8), most, 8):
+        for bits in (54, 55):  # x from 1 to 2, x from 2 to 4
+            root, half = find_square_root(residue, bits), 1 << (bits - 1)
+            for n in {(sign * root + step) % (1 << 54) for sign in (1, -1) for step in (0, half)}:
+                x, rest = divmod(n * n - residue, 1 << bits)
+                if not rest and n > 1 << 53 and 1 << 52 <= x < 1 << 53:
+                    found.add(math.ldexp(x, bits - 106))
+    return sorted(found)
+
+
+def test_roots_are_rounded_correctly():
+    """Beyond these cases the error of 2**-104 before the last rounding cannot change it."""
+    hard = np.array(list_hard_squares(4000))
+    assert len(hard) > 1000
+    near_one = 1 + np.arange(-200, 200) * 2.0 ** -52
+    squares = np.floor(np.random.default_rng(9).uniform(2**25, 2**26, 4000)) ** 2
+    x = np.concatenate([hard, near_one, 4 * near_one, squares, np.nextafter(squares, 0), np.nextafter(squares, np.inf)])
+    for power in (0, 2, -2, 600, -600, 960, -950, -962, -964, -1020, -1040):
+        scaled = np.ldexp(x, power)
+        for lanes in (8, 16, 32):
+            np.testing.assert_array_equal(run("sqrt", scaled, lanes=lanes), np.sqrt(scaled))
+
+
+@pytest.mark.parametrize("lanes", (16, 32, 64))
+def test_roots_beside_special_numbers(lanes):
+    special = list_special(np.float64)
+    for value in special:
+        x = np.full(128, 2.0)
+        x[3::7] = value
+        with np.errstate(invalid="ignore"):
+            expected = np.sqrt(x)
+        found = run("sqrt", x, lanes=lanes)
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(np.signbit(found[x == 0]), np.signbit(x[x == 0]))

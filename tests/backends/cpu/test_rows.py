@@ -1,0 +1,84 @@
+"""Rows of stores side by side: what all rows read is read once for several of them. Against NumPy."""
+
+import re
+
+import numpy as np
+import pytest
+
+import jitcore.numpy as jnp
+from jitcore import jit
+
+SHAPES = [(1, 40), (2, 7), (9, 16), (11, 33), (12, 130), (35, 64), (67, 515)]
+
+
+def find_distances(m, points, others):
+    return m.sqrt(((points[:, None] - others[None]) ** 2).sum(-1))
+
+
+def add_lines(m, points, others):
+    """Two results from three shared operands."""
+    x, y, z = others.T
+    first, second = points[:, 0, None], points[:, 1, None]
+    return first * x + second * y - z, m.maximum(first * y, z) / (x * x + 1)
+
+
+def fill_upper(m, points, others):
+    return m.where(points[:, 2, None] > others[:, 0], others[:, 1] * points[:, :1], others[:, 2])
+
+
+PROGRAMS = [find_distances, add_lines, fill_upper]
+
+
+def list_results(found) -> list:
+    return list(found) if isinstance(found, tuple) else [found]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "float16"])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_rows_of_pairs(program, shape, dtype):
+    rng = np.random.default_rng(0)
+    points, others = (rng.integers(-9, 9, (count, 3)).astype(dtype) for count in shape)
+    found = jit(lambda p, q: program(jnp, p, q))(points, others)
+    expected = program(np, points.astype("float64"), others.astype("float64"))
+    tolerance = {"float16": 2e-3, "float64": 1e-13}.get(dtype, 1e-6)
+    for ours, theirs in zip(list_results(found), list_results(expected), strict=True):
+        np.testing.assert_allclose(np.asarray(ours).astype("float64"), theirs, tolerance, tolerance)
+
+
+@pytest.mark.parametrize("layout", ["C", "F"])
+def test_threads_share_rows(layout):
+    points = np.array(np.random.default_rng(1).random((1301, 3)), order=layout)
+    found = np.asarray(jit(lambda p: find_distances(jnp, p, p))(points))
+    np.testing.assert_allclose(found, find_distances(np, points, points), 1e-15)
+
+
+def count_stores(function) -> int:
+    """Stores of whole vectors in the program's code."""
+    return len(re.findall(r"store <\d+ x double>", function.inspect("llvm")))
+
+
+def test_what_rows_share_is_read_once():
+    points = np.ones((40, 3))
+    shared = jit(lambda p: ((p.T[:, :, None] - p.T[:, None]) ** 2).sum(0))
+    alone = jit(lambda p: (p.T[0][:, None] - p.T[0]) ** 2)
+    few = jit(lambda p: ((p.T[:, :3, None] - p.T[:, None]) ** 2).sum(0))
+    for function in (shared, alone, few):
+        function(points)
+    # four rows at a time, then single ones; single ones where rows share one operand, or there are few
+    assert count_stores(shared) == 5
+    assert count_stores(alone) == 1
+    assert count_stores(few) == 3
+
+
+def test_a_row_that_the_next_one_reads():
+    """Rows that depend on each other stay in their order."""
+
+    def grow(m, x):
+        rows = [x[0]]
+        for row in x[1:]:
+            rows.append(rows[-1] * 0.5 + row)
+        return m.stack(rows)
+
+    x = np.random.default_rng(2).random((9, 50))
+    np.testing.assert_allclose(np.asarray(jit(lambda x: grow(jnp, x))(x)), grow(np, x), 1e-14)
