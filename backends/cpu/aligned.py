@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.lanes import I64, iota, splat
+from jitcore.backends.cpu.lanes import I64, mask_first
 from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Store
 
@@ -81,8 +81,7 @@ def emit_edges(e, axis: Axis, before: tuple, after: tuple, lanes: int, body: Cal
         low, high = (b.select(is_first, *ends) for ends in zip(before, after))
 
         def run_masked():
-            position = e.axis_values[axis]
-            e.mask = b.icmp_signed("<", b.add(splat(b, position, lanes), iota(lanes)), splat(b, high, lanes))
+            e.mask = mask_first(b, b.sub(high, e.axis_values[axis]), lanes)
             body()
             e.mask = None
 

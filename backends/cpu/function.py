@@ -27,6 +27,7 @@ from jitcore.backends.cpu.lanes import (
     iota,
     lane_count,
     map_parts,
+    mask_first,
     memory_type,
     splat,
     widen,
@@ -479,8 +480,7 @@ class FunctionEmitter:
             start, self.last_vector = whole, None
 
         def run_rest():
-            positions = self.b.add(splat(self.b, start, lanes), iota(lanes))
-            self.mask = self.b.icmp_signed("<", positions, splat(self.b, stop, lanes))
+            self.mask = mask_first(self.b, self.b.sub(stop, start), lanes)
             run(start, lanes)
             self.mask = None
 

@@ -126,6 +126,15 @@ def iota(lanes: int) -> ir.Constant:
     return ir.Constant(ir.VectorType(I64, lanes), [I64(k) for k in range(lanes)])
 
 
+def mask_first(b: ir.IRBuilder, count: ir.Value, lanes: int) -> ir.Value:
+    """Which lanes are among the first `count`, an int64 that is not negative. Their numbers are compared as
+    short integers: one register of them may stand for several registers of elements."""
+    kind = I8 if lanes <= 64 else I16
+    numbers = ir.Constant(ir.VectorType(kind, lanes), [kind(k) for k in range(lanes)])
+    held = b.trunc(call_intrinsic(b, "smin", [count, I64(lanes)]), kind)
+    return b.icmp_signed("<", numbers, splat(b, held, lanes))
+
+
 def lane_count(value: ir.Value | Pair) -> int:
     value = value.re if isinstance(value, Pair) else value
     return value.type.count if isinstance(value.type, ir.VectorType) else 1

@@ -18,11 +18,10 @@ from jitcore.backends.cpu.lanes import (
     Pair,
     call_intrinsic,
     from_words,
-    iota,
     lane_count,
+    mask_first,
     memory_type,
     part_dtype,
-    splat,
     to_words,
 )  # fmt: skip
 from jitcore.backends.cpu.strides import split_registers
@@ -99,8 +98,7 @@ class Packing:
             return
         lanes = whole.type.count
         written = b.mul(_count_ones(b, own), I64(parts))
-        counted = b.icmp_signed("<", iota(lanes), splat(b, written, lanes))
-        e.call_masked("store", [whole, first, I32(align), counted])
+        e.call_masked("store", [whole, first, I32(align), mask_first(b, written, lanes)])
 
 
 def _move_together(b: ir.IRBuilder, value: ir.Value, mask: ir.Value) -> ir.Value:

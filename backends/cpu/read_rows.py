@@ -9,7 +9,7 @@ from llvmlite import ir
 
 from jitcore.backends.cpu.accumulator import Accumulator
 from jitcore.backends.cpu.fetch import prefetch
-from jitcore.backends.cpu.lanes import I64, POINTER, iota, splat
+from jitcore.backends.cpu.lanes import I64, POINTER, mask_first
 from jitcore.backends.cpu.reading import NextRows
 from jitcore.loopir.program import Reduce
 
@@ -38,7 +38,7 @@ def sweep_halves(kernel, e, reduce: Reduce, start: ir.Value, stop: ir.Value) -> 
         update(second, b.add(place, half))
 
     def run_rest(place):
-        e.mask = b.icmp_signed("<", b.add(splat(b, place, lanes), iota(lanes)), splat(b, stop, lanes))
+        e.mask = mask_first(b, b.sub(stop, place), lanes)
         update(first, place)
         e.mask = None
 

@@ -12,7 +12,7 @@ import numpy as np
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.cpu.lanes import I64, choose, element_constant, iota, splat
+from jitcore.backends.cpu.lanes import I64, choose, element_constant, mask_first, splat
 from jitcore.backends.cpu.scalar_ops import IDENTITIES, count_math_calls, emit_operation
 from jitcore.backends.cpu.strides import join_registers, register_lanes, shuffle, split_registers
 from jitcore.loopir.expr import Result
@@ -128,7 +128,7 @@ class _RunningTotal:
             e.vector_axis, e.lanes = None, 1
 
         def run_rest():
-            e.mask = b.icmp_signed("<", iota(lanes), splat(b, b.sub(stop, whole), lanes))
+            e.mask = mask_first(b, b.sub(stop, whole), lanes)
             run(b.sub(extent, stop) if scan.reverse else whole)
             e.mask = None
 
