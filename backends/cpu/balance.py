@@ -16,8 +16,8 @@ from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Choice, Kernel, Loop, Repeat
 from jitcore.schedule.statements import roots_of
 
-# Operations beside each root up to which two units are faster. Measured on Zen 5 in the cache: 0.61x of the
-# time without any other, 0.89x with six, 1.0x with eight.
+# Operations beside each root up to which two units are not slower. Measured on Zen 5 in the cache: 0.61x of
+# the time without any other, 0.88x with seven, 0.73x to 1.0x with eight.
 MAX_WORK = 8
 # What an inner reduction of unknown length is taken for.
 USUAL_EXTENT = 16

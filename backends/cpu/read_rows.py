@@ -8,12 +8,11 @@ from __future__ import annotations
 from llvmlite import ir
 
 from jitcore.backends.cpu.accumulator import Accumulator
+from jitcore.backends.cpu.aligned import LINE_BYTES
 from jitcore.backends.cpu.fetch import prefetch
 from jitcore.backends.cpu.lanes import I64, POINTER, mask_first
 from jitcore.backends.cpu.reading import NextRows
 from jitcore.loopir.program import Reduce
-
-_LINE_BYTES = 64
 
 
 def sweep_halves(kernel, e, reduce: Reduce, start: ir.Value, stop: ir.Value) -> list[Accumulator]:
@@ -56,6 +55,6 @@ def ask_for_next_rows(e, rows: NextRows) -> None:
     e.axis_values[rows.axis] = b.add(now, I64(1))
     for buffer, index in rows.accesses:
         first = b.bitcast(e.address(buffer, index)[0], POINTER)
-        for distance in range(0, e.lanes * buffer.dtype.itemsize, _LINE_BYTES):
+        for distance in range(0, e.lanes * buffer.dtype.itemsize, LINE_BYTES):
             prefetch(b, b.gep(first, [I64(distance)]), is_write=False)
     e.axis_values[rows.axis] = now

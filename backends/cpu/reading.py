@@ -127,12 +127,14 @@ def _find_leading(kernel: Kernel, sweep) -> list[tuple[Buffer, Index]]:
 
 
 def find_stencil_store(loop: Loop | Reduce | Scan) -> Store | None:
-    """The first result of a loop that reads an array at several places beside each other; None if it is no
-    such loop."""
+    """The first result of a loop that reads an array at several places beside each other, and none that it
+    writes; None if it is no such loop."""
     if not isinstance(loop, Loop) or not all(isinstance(s, Store) for s in loop.body):
         return None
-    first = loop.body[0]
+    first, written = loop.body[0], {store.buffer for store in loop.body}
     accesses = {access for store in loop.body for access in loads_of(store)}
+    if any(buffer in written for buffer, _ in accesses):
+        return None
     places = Counter(buffer for buffer, index in accesses if _is_run(index, loop.axis))
     is_stencil = any(count >= MIN_PLACES for count in places.values())
     return first if is_stencil and _is_run(first.offset, loop.axis) else None

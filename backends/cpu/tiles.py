@@ -11,6 +11,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from jitcore import dtypes
+from jitcore.backends.cpu.aligned import LINE_BYTES
 from jitcore.backends.cpu.complex_ops import separate
 from jitcore.backends.cpu.fetch import prefetch
 from jitcore.backends.cpu.lanes import (
@@ -35,7 +36,6 @@ from jitcore.schedule.statements import roots_of
 
 # Lanes of a tile; more of them would be more registers than there are.
 MAX_LANES = 16
-LINE_BYTES = 64
 # Lines between what a row of a tile reads along the lanes and what it asks for meanwhile: there are too many
 # rows for the processor to see where each one goes on.
 LINES_AHEAD = 4
