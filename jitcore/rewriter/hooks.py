@@ -151,7 +151,8 @@ def _is_same(pair):
         if type(value) is Poison:
             value.raise_reason()
     one, other = pair
-    if isinstance(one, Handle) and isinstance(other, Handle):
+    # their types, as `__class__` may be the user's code
+    if issubclass(type(one), Handle) and issubclass(type(other), Handle):
         return wrap_predicate(one.is_object(other))
     return one is other
 

@@ -28,12 +28,12 @@ from jitcore.transforms.tangents import fill
 
 
 def is_traced(value) -> bool:
-    """Whether Python cannot read the value now."""
-    if isinstance(value, Handle):
+    """Whether Python cannot read the value now. Asks its type: `__class__` may be the code of a user."""
+    if issubclass(type(value), Handle):
         return True
-    while isinstance(value, JvpTracer):
+    while issubclass(type(value), JvpTracer):
         value = value.primal
-    return isinstance(value, Tracer)
+    return issubclass(type(value), Tracer)
 
 
 def is_undecided(value) -> bool:

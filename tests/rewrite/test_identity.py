@@ -339,3 +339,22 @@ def test_what_nothing_is_traced_for_runs_the_function_s_own_code():
     make_jaxpr(lambda x: rewritten(x))(1)
     rewritten(1)
     assert frames[0] == frames[2] == ("x",) and frames[1][0] == "$self"
+
+
+def test_values_are_not_asked_for_their_class():
+    """`is`, `not` and `in` of plain Python do not look at `__class__`, which may be the user's code."""
+
+    class Watched:
+        asked = []
+
+        def __getattribute__(self, name):
+            Watched.asked.append(name)
+            return object.__getattribute__(self, name)
+
+    def compare(value, other):
+        return value is other, value is not other, not value, [other] if value is None else (value,)
+
+    value = Watched()
+    with look_out_always():
+        assert rewrite_function(compare)(value, 1) == compare(value, 1)
+    assert Watched.asked == []
