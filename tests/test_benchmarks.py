@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import re
 import subprocess
 import sys
+import threading
 from functools import partial
+from time import sleep
 
 import numpy as np
 import pytest
@@ -112,6 +115,27 @@ def test_least_time_is_kept_and_peers_take_turns():
     best = timing.time_in_turns(calls, Effort(1.0, 3, 0.0, 1, 1, 1.0))
     assert order == ["a", "b"] * 4  # one call each to size the batches, then three rounds
     assert all(0 < seconds < 1 for seconds in best.values())
+
+
+def test_a_batch_that_does_not_count_comes_first():
+    order = []
+
+    def run(name):
+        order.append(name)
+        sleep(2e-3)
+
+    calls = {name: Call(partial(run, name)) for name in "ab"}
+    timing.time_in_turns(calls, Effort(1.0, 3, 2e-3, 1, 1, 1.0))
+    assert order == ["a", "b"] + ["a", "a", "b", "b"] * 3
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks the kernel about threads")
+def test_other_threads_sleep_before_a_peer_is_timed():
+    thread = threading.Thread(target=hashlib.pbkdf2_hmac, args=("sha256", b"a", b"b", 300_000))
+    thread.start()
+    timing.wait_for_threads(most=60)
+    assert not thread.is_alive()
+    timing.wait_for_threads()
 
 
 def test_a_slow_peer_drops_out():

@@ -121,8 +121,9 @@ class KernelRenderer:
 
     def lanes_of(self, statement: Loop | Reduce | Scan, registers: int | None = None) -> int:
         """Lanes of the vector axis in one statement: two registers of the widest element; one around
-        mathematical functions, whose arithmetic hides latency by itself; four for plain reductions and short
-        loops in registers, which have none to hide it. Shuffles count as arithmetic, and the rest of a row
+        mathematical functions, whose arithmetic hides latency by itself, and in stencils, so that more of a
+        short row is whole vectors; four for plain reductions and short loops in registers, which have no
+        arithmetic to hide it. Shuffles count as arithmetic, and the rest of a row
         without them should be short. A complex number takes as many as two numbers. registers: how many of
         the widest element instead."""
         widest, parts, has_math, is_short = 1, 1, False, False
@@ -139,7 +140,7 @@ class KernelRenderer:
         has_math = has_math or (isinstance(statement, Reduce) and (
             statement in self.grouped or shares_registers(statement, self.kernel.vector)))  # fmt: skip
         usual = 4 if is_short else (4 if isinstance(statement, Reduce) else 2) // parts
-        registers = registers or (1 if has_math else usual)
+        registers = registers or (1 if has_math or find_stencil_store(statement) is not None else usual)
         return max(2, registers * self.vector_bytes // widest)
 
     # -- statements ---------------------------------------------------------------------------------------

@@ -50,9 +50,9 @@ def sweep_halves(kernel, e, reduce: Reduce, start: ir.Value, stop: ir.Value) -> 
 
 
 def ask_for_next_rows(e, rows: NextRows) -> None:
-    """Asks for the next row at the places of these lanes. e: the `FunctionEmitter`, in a vector loop."""
+    """Asks for a later row at the places of these lanes. e: the `FunctionEmitter`, in a vector loop."""
     b, now = e.b, e.axis_values[rows.axis]
-    e.axis_values[rows.axis] = b.add(now, I64(1))
+    e.axis_values[rows.axis] = b.add(now, I64(rows.distance))
     for buffer, index in rows.accesses:
         first = b.bitcast(e.address(buffer, index)[0], POINTER)
         for distance in range(0, e.lanes * buffer.dtype.itemsize, LINE_BYTES):

@@ -35,17 +35,22 @@ MIN_LONG_ROW = 1 << 17
 MIN_LONG_ARRAY = 8
 MAX_ARRAYS = 2
 MAX_COST = 8
-# Bytes of a row that is asked for ahead: shorter ones are over too soon; two of the longest, and what belongs
-# to them, stay in the second cache.
+# Bytes of a row that is asked for ahead, by a second sweep and by a stencil: shorter ones are over too soon;
+# two of the longest, and what belongs to them, stay in the second cache.
 SHORT_ROWS = range(1 << 11, (1 << 16) + 1)
+STENCIL_ROWS = range(1 << 9, (1 << 16) + 1)
+# How many bytes ahead: where rows are short, it is a later row than the next one.
+MIN_AHEAD = 1 << 12
 
 
 class NextRows(NamedTuple):
-    """What a sweep asks for ahead. accesses: of this row. axis: of the loop over rows."""
+    """What a sweep asks for ahead. accesses: of this row. axis: of the loop over rows. distance: how many
+    rows ahead."""
 
     sweep: Loop | Reduce
     accesses: list[tuple[Buffer, Index]]
     axis: Axis
+    distance: int
 
 
 def mark_reading(program: Program) -> Program:
@@ -59,7 +64,7 @@ def mark_reading(program: Program) -> Program:
 
 def _choose_way(kernel: Kernel) -> str:
     is_plain = kernel.vector is not None and isinstance(kernel.vector.extent, int)
-    if not is_plain or kernel.far or kernel.tile or kernel.others:
+    if not is_plain or kernel.far or kernel.tile:
         return ""
     _, body = _find_rows(kernel)
     if any(goes_in_halves(kernel, s) and _is_long(kernel, s) for s in body):
@@ -70,9 +75,16 @@ def _choose_way(kernel: Kernel) -> str:
 def _find_rows(kernel: Kernel) -> tuple[Axis | None, list]:
     """The innermost loop around a kernel's sweeps, and what is done for each of its iterations."""
     axis, body = None, kernel.body
-    while len(body) == 1 and isinstance(body[0], Loop) and body[0].axis is not kernel.vector:
-        axis, body = body[0].axis, body[0].body
+    while (outer := next((s for s in body if _holds_rows(kernel, s)), None)) is not None:
+        axis, body = outer.axis, outer.body
     return axis, body
+
+
+def _holds_rows(kernel: Kernel, statement) -> bool:
+    """Whether a statement is a loop around those over the lanes' axis."""
+    if not isinstance(statement, Loop) or statement.axis is kernel.vector:
+        return False
+    return any(kernel.vector in _find_axes(s) or _holds_rows(kernel, s) for s in statement.body)
 
 
 def goes_in_halves(kernel: Kernel, statement) -> bool:
@@ -103,16 +115,19 @@ def find_next_rows(kernel: Kernel) -> NextRows | None:
     if axis is None or not sweeps or not all(_find_axes(sweep) == (kernel.vector,) for sweep in sweeps):
         return None
     if len(sweeps) == 1:
-        sweep, accesses = sweeps[0], _find_leading(kernel, sweeps[0])
+        sweep, accesses, lengths = sweeps[0], _find_leading(kernel, sweeps[0]), STENCIL_ROWS
     elif isinstance(sweeps[0], Reduce):
-        first, sweep = set(_list_rows(kernel, sweeps[0])), sweeps[1]
+        first, sweep, lengths = set(_list_rows(kernel, sweeps[0])), sweeps[1], SHORT_ROWS
         accesses = [access for access in _list_rows(kernel, sweep) if access in first]
     else:
         return None
     extent = kernel.vector.extent
     wanted = [(buffer, index) for buffer, index in accesses if index.coefficient(axis) not in (None, 0)
-              and extent * buffer.dtype.itemsize in SHORT_ROWS and _is_beyond_caches(buffer, 1)]  # fmt: skip
-    return NextRows(sweep, wanted, axis) if wanted else None
+              and extent * buffer.dtype.itemsize in lengths and _is_beyond_caches(buffer, 1)]  # fmt: skip
+    if not wanted:
+        return None
+    shortest = extent * min(buffer.dtype.itemsize for buffer, _ in wanted)
+    return NextRows(sweep, wanted, axis, max(1, round(MIN_AHEAD / shortest)))
 
 
 def _find_leading(kernel: Kernel, sweep) -> list[tuple[Buffer, Index]]:

@@ -82,10 +82,14 @@ def test_both_edges_share_their_code():
         assert count_masks(function) == 1
 
 
-def test_the_row_behind_a_stencil_is_asked_for(monkeypatch):
+@pytest.fixture
+def small_caches(monkeypatch):
     monkeypatch.setattr(reading, "SMALL_BYTES", 1)
     sizes = cpuinfo.cache_sizes()._replace(l2=1 << 12)
     monkeypatch.setattr(cpuinfo, "cache_sizes", lambda: sizes)
+
+
+def test_a_row_ahead_of_a_stencil_is_asked_for(small_caches):
     u = np.random.default_rng(3).random((20, 400))
     far, near = jit(lambda u: relax(jnp, u)), jit(lambda u: relax(jnp, u) * 2)
     np.testing.assert_array_equal(np.asarray(far(u)), relax(np, u))
@@ -93,3 +97,16 @@ def test_the_row_behind_a_stencil_is_asked_for(monkeypatch):
     texts = [function.inspect("llvm") for function in (far, near)]
     assert "llvm.prefetch" in texts[0]
     assert "llvm.prefetch" not in texts[1]
+
+
+def test_a_stencil_with_edges_asks_for_rows_too(small_caches):
+    def step(u):
+        return u.at[1:-1, 1:-1].set(relax(jnp, u))
+
+    u = np.random.default_rng(4).random((30, 130))
+    expected = u.copy()
+    expected[1:-1, 1:-1] = relax(np, u)
+    compiled = jit(step)
+    np.testing.assert_allclose(np.asarray(compiled(u)), expected, 1e-13)
+    assert reading.AHEAD in compiled.inspect("loop program")
+    assert "llvm.prefetch" in compiled.inspect("llvm")
