@@ -12,7 +12,8 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.lanes import I64, mask_first
+from jitcore.backends.cpu.lanes import I64
+from jitcore.backends.cpu.vectors import emit_first, emit_vectors, end_of_vectors
 from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Store
 
@@ -42,12 +43,6 @@ def find_line(e, store: Store, axis: Axis, start: ir.Value, stop: ir.Value, lane
     return b.select(b.icmp_signed("<", first, stop), first, stop)
 
 
-def end_of_vectors(e, start: ir.Value, stop: ir.Value, lanes: int) -> ir.Value:
-    """Where the whole vectors from `start` on end."""
-    b, width = e.b, I64(lanes)
-    return b.add(start, b.mul(b.sdiv(b.sub(stop, start), width), width))
-
-
 def alignment(store: Store, lanes: int) -> int:
     return min(LINE_BYTES, lanes * store.buffer.dtype.itemsize)
 
@@ -60,18 +55,6 @@ def count_past(e, store: Store, axis: Axis, position: ir.Value, lanes: int) -> i
     return e.b.and_(address, I64(alignment(store, lanes) - 1))
 
 
-def emit_vectors(e, axis: Axis, start: ir.Value, stop: ir.Value, lanes: int,
-                 body: Callable[[], None]) -> None:  # fmt: skip
-    """`body` in lanes from each position of [start, stop), a whole number of vectors."""
-
-    def run(i):
-        e.axis_values[axis], e.vector_axis, e.lanes = i, axis, lanes
-        body()
-        e.vector_axis, e.lanes = None, 1
-
-    e.loop(start, stop, I64(lanes), run)
-
-
 def emit_edges(e, axis: Axis, before: tuple, after: tuple, lanes: int, body: Callable[[], None]) -> None:
     """Two ranges, each under a mask; the code stands there once."""
     b = e.b
@@ -79,12 +62,6 @@ def emit_edges(e, axis: Axis, before: tuple, after: tuple, lanes: int, body: Cal
     def run_edge(number):
         is_first = b.icmp_signed("==", number, I64(0))
         low, high = (b.select(is_first, *ends) for ends in zip(before, after))
-
-        def run_masked():
-            e.mask = mask_first(b, b.sub(high, e.axis_values[axis]), lanes)
-            body()
-            e.mask = None
-
-        emit_vectors(e, axis, low, high, lanes, run_masked)
+        e.loop(low, high, I64(lanes), lambda i: emit_first(e, axis, i, b.sub(high, i), lanes, body))
 
     e.loop(I64(0), I64(2), I64(1), run_edge)

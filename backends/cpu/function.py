@@ -27,7 +27,6 @@ from jitcore.backends.cpu.lanes import (
     iota,
     lane_count,
     map_parts,
-    mask_first,
     memory_type,
     splat,
     widen,
@@ -459,32 +458,6 @@ class FunctionEmitter:
         self.values = saved
         b.branch(after)
         b.position_at_end(after)
-
-    def vector_loop(
-        self, axis: Axis, start: ir.Value, stop: ir.Value, widths: list[int], body: Callable[[], None]
-    ) -> None:
-        """Runs body for all of [start, stop) in lanes: whole vectors of each width in turn, then once under a
-        mask for the rest."""
-        b = self.b
-
-        def run(i, lanes):
-            self.axis_values[axis], self.vector_axis, self.lanes = i, axis, lanes
-            body()
-            self.vector_axis, self.lanes = None, 1
-
-        for lanes in widths:
-            width = I64(lanes)
-            whole = b.add(start, b.mul(b.sdiv(b.sub(stop, start), width), width))
-            self.last_vector = b.sub(whole, width) if self.far else None
-            self.loop(start, whole, width, lambda i, lanes=lanes: run(i, lanes))
-            start, self.last_vector = whole, None
-
-        def run_rest():
-            self.mask = mask_first(self.b, self.b.sub(stop, start), lanes)
-            run(start, lanes)
-            self.mask = None
-
-        self.when(b.icmp_signed("<", start, stop), run_rest)
 
 
 def _alignment(buffer: Buffer) -> int:

@@ -36,6 +36,7 @@ from jitcore.backends.cpu.sizes import SizeTable
 from jitcore.backends.cpu.stream_stores import emit_streamed
 from jitcore.backends.cpu.strides import shares_registers
 from jitcore.backends.cpu.tiles import emit_tiles
+from jitcore.backends.cpu.vectors import vector_loop
 from jitcore.loopir.expr import Buffer, Expr, children, walk
 from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan, Store, bound_exprs, bounds_of
 from jitcore.schedule.statements import roots_of, stores_of
@@ -218,8 +219,8 @@ class KernelRenderer:
             return
         if lanes > 1:
             widest = widen_columns(statement, lanes, self.vector_bytes)
-            e.vector_loop(axis, start, stop, [widest, lanes] if widest > lanes else [lanes],
-                          self._ask_ahead(e, statement, body))  # fmt: skip
+            widths = [widest, lanes] if widest > lanes else [lanes]
+            vector_loop(e, axis, start, stop, widths, self._ask_ahead(e, statement, body))
             return
         if e.can_unroll(axis, statement):
             e.unroll(axis, range(axis.extent), body)
@@ -321,7 +322,7 @@ class KernelRenderer:
             packing.emit()
 
         self.hoist_roots(e, [expr for _, _, expr in reduce.parts], reduce.stores, {vector})
-        e.vector_loop(vector, start, stop, [lanes, narrow], update)
+        vector_loop(e, vector, start, stop, [lanes, narrow], update)
 
         def absorb():
             for accumulator, other in zip(last, wide):

@@ -5,13 +5,16 @@ In: a reduction of a kernel with a mark of `reading`, or a vector loop of it. Ou
 
 from __future__ import annotations
 
+from functools import partial
+
 from llvmlite import ir
 
 from jitcore.backends.cpu.accumulator import Accumulator
 from jitcore.backends.cpu.aligned import LINE_BYTES
 from jitcore.backends.cpu.fetch import prefetch
-from jitcore.backends.cpu.lanes import I64, POINTER, mask_first
+from jitcore.backends.cpu.lanes import I64, POINTER
 from jitcore.backends.cpu.reading import NextRows
+from jitcore.backends.cpu.vectors import emit_first, emit_vector
 from jitcore.loopir.program import Reduce
 
 
@@ -25,21 +28,18 @@ def sweep_halves(kernel, e, reduce: Reduce, start: ir.Value, stop: ir.Value) -> 
     half = b.mul(b.sdiv(b.sub(stop, start), I64(2 * lanes)), I64(lanes))
     kernel.hoist_roots(e, [expr for _, _, expr in reduce.parts], [], {vector})
 
-    def update(accumulators, place):
-        known, e.values = e.values, dict(e.values)
-        e.axis_values[vector], e.vector_axis, e.lanes = place, vector, lanes
+    def update(accumulators):
         for accumulator in accumulators:
             accumulator.update()
-        e.values, e.vector_axis, e.lanes = known, None, 1
 
     def run(place):
-        update(first, place)
-        update(second, b.add(place, half))
+        for accumulators, position in ((first, place), (second, b.add(place, half))):
+            known, e.values = e.values, dict(e.values)
+            emit_vector(e, vector, position, lanes, partial(update, accumulators))
+            e.values = known
 
     def run_rest(place):
-        e.mask = mask_first(b, b.sub(stop, place), lanes)
-        update(first, place)
-        e.mask = None
+        emit_first(e, vector, place, b.sub(stop, place), lanes, partial(update, first))
 
     middle = b.add(start, half)
     e.loop(start, middle, I64(lanes), run)

@@ -15,6 +15,7 @@ from jitcore.backends.cpu.accumulator import Accumulator
 from jitcore.backends.cpu.lanes import I64
 from jitcore.backends.cpu.scalar_ops import count_math_calls
 from jitcore.backends.cpu.sizes import is_static
+from jitcore.backends.cpu.vectors import vector_loop
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Loop, Reduce, Store, bound_exprs
@@ -162,7 +163,7 @@ def _sweep_side_by_side(kernel, e, sweep: Loop | Reduce, axis: Axis, numbers: li
             known |= {key: value for key, value in e.values.items() if _is_common(key, common, axis)}
         e.values = known
 
-    e.vector_loop(vector, *e.range_of(sweep, vector), [lanes], iterate)
+    vector_loop(e, vector, *e.range_of(sweep, vector), [lanes], iterate)
 
 
 def _is_common(key, common: set[int], axis: Axis) -> bool:

@@ -12,9 +12,10 @@ import numpy as np
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.cpu.lanes import I64, choose, element_constant, mask_first, splat
+from jitcore.backends.cpu.lanes import I64, choose, element_constant, splat
 from jitcore.backends.cpu.scalar_ops import IDENTITIES, count_math_calls, emit_operation
 from jitcore.backends.cpu.strides import join_registers, register_lanes, shuffle, split_registers
+from jitcore.backends.cpu.vectors import emit_first, emit_vector, end_of_vectors
 from jitcore.loopir.expr import Result
 from jitcore.loopir.program import Reduce, Scan
 
@@ -119,21 +120,18 @@ class _RunningTotal:
 
     def _sweep_in_lanes(self, start: ir.Value, stop: ir.Value) -> None:
         e, b, lanes, scan = self.e, self.e.b, self.lanes, self.scan
-        extent, count = e.size(scan.axis.extent), I64(lanes)
-        whole = b.add(start, b.mul(b.sdiv(b.sub(stop, start), count), count))
+        extent, end = e.size(scan.axis.extent), end_of_vectors(e, start, stop, lanes)
 
-        def run(low):
-            e.axis_values[scan.axis], e.vector_axis, e.lanes = low, scan.axis, lanes
-            self._advance()
-            e.vector_axis, e.lanes = None, 1
+        def run(i):
+            low = b.sub(b.sub(extent, i), I64(lanes)) if scan.reverse else i
+            emit_vector(e, scan.axis, low, lanes, self._advance)
 
         def run_rest():
-            e.mask = mask_first(b, b.sub(stop, whole), lanes)
-            run(b.sub(extent, stop) if scan.reverse else whole)
-            e.mask = None
+            low = b.sub(extent, stop) if scan.reverse else end
+            emit_first(e, scan.axis, low, b.sub(stop, end), lanes, self._advance)
 
-        e.loop(start, whole, count, lambda i: run(b.sub(b.sub(extent, i), count) if scan.reverse else i))
-        e.when(b.icmp_signed("<", whole, stop), run_rest)
+        e.loop(start, end, I64(lanes), run)
+        e.when(b.icmp_signed("<", end, stop), run_rest)
 
     def _advance(self) -> None:
         """One vector of lanes: values, prefixes of each register, total before it, stores."""

@@ -27,6 +27,7 @@ from jitcore.backends.cpu.lanes import (
 )  # fmt: skip
 from jitcore.backends.cpu.scalar_ops import emit_operation
 from jitcore.backends.cpu.strides import split_registers
+from jitcore.backends.cpu.vectors import vector_loop
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis, Dynamic, Index
 from jitcore.loopir.program import Loop, Store
@@ -61,7 +62,7 @@ def emit_scattered(e, loop: Loop, start: ir.Value, stop: ir.Value, lanes: int, i
         high = e.b.add(low, I64(BLOCK))
         high = e.b.select(e.b.icmp_signed("<", high, stop), high, stop)
         e.b.store(I64(0), pending.count)
-        e.vector_loop(axis, low, high, [lanes], pending.append)
+        vector_loop(e, axis, low, high, [lanes], pending.append)
         pending.apply(is_far)
 
     e.loop(start, stop, I64(BLOCK), run)

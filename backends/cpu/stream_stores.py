@@ -16,11 +16,10 @@ from jitcore.backends.cpu.aligned import (
     alignment,
     count_past,
     emit_edges,
-    emit_vectors,
-    end_of_vectors,
     find_line,
 )
 from jitcore.backends.cpu.lanes import I32, I64
+from jitcore.backends.cpu.vectors import emit_vectors, end_of_vectors, vector_loop
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import Loop
 
@@ -34,7 +33,7 @@ def emit_streamed(e, loop: Loop, start: ir.Value, stop: ir.Value, lanes: int, st
     b, axis = e.b, loop.axis
     stores = [s for s in loop.body if s.buffer in streams and lanes * s.buffer.dtype.itemsize >= MIN_BYTES]
     if not stores:
-        e.vector_loop(axis, start, stop, [lanes], body)
+        vector_loop(e, axis, start, stop, [lanes], body)
         return
     first = find_line(e, stores[0], axis, start, stop, lanes)
     for store in stores:
