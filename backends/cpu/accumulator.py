@@ -18,8 +18,8 @@ class Accumulator:
     """The running value of one part of a reduction: a stack slot, in lanes where iterations or outputs are.
 
     For the position of an extreme there is a second slot; positions come in increasing order, so that the
-    first of equals stays. start: the first position. scalar: combine results of blocks, one at a time.
-    lanes: of a loop along the lanes that takes fewer at a time than the reduction's others.
+    first of equals stays. start: the position before any is noted. scalar: combine results of blocks, one at
+    a time. lanes: of a loop along the lanes that takes fewer at a time than the reduction's others.
     """
 
     def __init__(self, kernel, e, reduce: Reduce, part, scalar: bool = False, start: ir.Value = I64(0),
@@ -29,7 +29,7 @@ class Accumulator:
             lanes = kernel.lanes_of(reduce) if kernel.kernel.vector in reduce.axes and not scalar else 1
         self.along_lanes = lanes > 1
         self.spread = lanes if self.along_lanes else e.lanes
-        self.axis = reduce.axes[-1]
+        self.axis, self.start = reduce.axes[-1], start
         self.dtype = self.expr.dtype
         self.slot = e.stack_slot(element_constant(self.dtype, IDENTITIES[self.op](self.dtype), self.spread))
         self.tracks_index = self.op in ("argmax", "argmin")
@@ -42,7 +42,7 @@ class Accumulator:
         e, b = self.e, self.e.b
         value = e.expr_in_lanes(self.expr)
         if self.tracks_index:
-            return self._update_index(value, self._spread_position(e.axis_values[self.axis]))
+            return self.note(value, e.axis_values[self.axis])
         old = e.read_slot(self.slot)
         new = self._merge(old, value)
         if e.mask is not None and self.along_lanes:
@@ -55,7 +55,7 @@ class Accumulator:
         if self.tracks_index:
             position = emit_operation(e.b, "convert", [self.result.dtype], dtypes.int64, [partial])
             e.axis_values[self.axis] = position
-            return self._update_index(e.expr(self.expr), self._spread_position(position))
+            return self.note(e.expr(self.expr), position)
         e.write_slot(self.slot, self._merge(e.read_slot(self.slot), partial))
 
     def absorb(self, other: Accumulator) -> None:
@@ -80,14 +80,22 @@ class Accumulator:
         position = emit_operation(self.e.b, "convert", [dtypes.int64], self.index_dtype, [position])
         return splat(self.e.b, position, self.spread) if self.spread > 1 else position
 
-    def _update_index(self, value, position) -> None:
-        e, b = self.e, self.e.b
+    def note(self, value, position: ir.Value) -> None:
+        """Combines a value that is found at a position: that of lane 0, where iterations are in lanes."""
+        e, b, position = self.e, self.e.b, self._spread_position(position)
         old, old_position = e.read_slot(self.slot), e.read_slot(self.index_slot)
         better = self._is_better(value, old)
         if e.mask is not None and self.along_lanes:
             better = b.and_(better, e.mask)
         e.write_slot(self.slot, b.select(better, value, old))
         e.write_slot(self.index_slot, b.select(better, position, old_position))
+
+    def read_extreme(self) -> tuple[ir.Value, ir.Value]:
+        """The most extreme value that was noted, and the first position of it; without lanes."""
+        index = emit_operation(
+            self.e.b, "convert", [self.index_dtype], dtypes.int64, [self.e.read_slot(self.index_slot)]
+        )
+        return self.e.read_slot(self.slot), index
 
     def _test(self, op: str, x, y):
         return emit_operation(self.e.b, op, [self.dtype, self.dtype], dtypes.bool_, [x, y])

@@ -15,6 +15,7 @@ from jitcore.backends.cpu.accumulator import Accumulator
 from jitcore.backends.cpu.aligned import emit_aligned
 from jitcore.backends.cpu.balance import shares_roots
 from jitcore.backends.cpu.columns import widen_columns
+from jitcore.backends.cpu.extremes import is_searched, search_extreme
 from jitcore.backends.cpu.function import FunctionEmitter
 from jitcore.backends.cpu.lanes import I64, SIZES, TABLE, map_parts, part_dtype
 from jitcore.backends.cpu.layout import RenderOptions
@@ -286,6 +287,8 @@ class KernelRenderer:
     def _sweep(self, e, reduce: Reduce, accumulators: list[Accumulator], start, stop) -> list[Accumulator]:
         """All iterations with the first axis in [start, stop), combined into the accumulators. Returns: those
         that hold all of it then."""
+        if is_searched(reduce, self.kernel.vector) and reduce not in self.grouped:
+            return [search_extreme(self, e, reduce, start, stop, accumulators[0].start)]
         narrow = self._narrow_lanes(reduce)
         if narrow is not None:
             return self._sweep_range(e, reduce, accumulators, narrow, start, stop)
