@@ -55,7 +55,8 @@ def search_extreme(
 
     e.loop(start, stop, length, look)
     value, low = best.read_extreme()
-    place = _find_first(e, expr, axis, low, end_of_stretch(low), lanes, value)
+    high = b.select(b.icmp_signed(">=", low, start), end_of_stretch(low), low)  # none, if it is nowhere
+    place = _find_first(e, expr, axis, low, high, lanes, value)
     return Accumulator(kernel, e, reduce, part, scalar=True, start=place)
 
 

@@ -76,7 +76,7 @@ class KernelRenderer:
         self.inlines_math, self.shares_roots = True, shares_roots(kernel)
         self.told: dict[tuple[int, int], int] = {}  # see `FunctionEmitter`
         self.grouped: set[Loop | Reduce] = set()  # sweeps whose rows go side by side
-        self.next_rows = find_next_rows(kernel) if kernel.reading == AHEAD else None
+        self.next_rows = find_next_rows(kernel) if kernel.reading.endswith(AHEAD) else None
 
     def render(self) -> list[ir.Function]:
         """Functions in the order in which they run: one over the outermost loop; for a split reduction one

@@ -14,6 +14,7 @@ Smaller arrays lie in caches and keep the usual code. `read_rows` makes the inst
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import NamedTuple
 
@@ -38,8 +39,9 @@ MAX_COST = 8
 # Bytes of a row that is asked for ahead, by a second sweep and by a stencil: shorter ones are over too soon;
 # two of the longest, and what belongs to them, stay in the second cache.
 SHORT_ROWS = range(1 << 11, (1 << 16) + 1)
-STENCIL_ROWS = range(1 << 9, (1 << 16) + 1)
-# How many bytes ahead: where rows are short, it is a later row than the next one.
+STENCIL_ROWS = range(1 << 8, (1 << 16) + 1)
+# About how many bytes ahead, at least: where rows are short, not the next one is asked for, but the second,
+# fourth, eighth or sixteenth.
 MIN_AHEAD = 1 << 12
 
 
@@ -69,7 +71,10 @@ def _choose_way(kernel: Kernel) -> str:
     _, body = _find_rows(kernel)
     if any(goes_in_halves(kernel, s) and _is_long(kernel, s) for s in body):
         return HALVES
-    return AHEAD if find_next_rows(kernel) is not None else ""
+    rows = find_next_rows(kernel)
+    if rows is None:
+        return ""
+    return AHEAD if rows.distance == 1 else f"{rows.distance} {AHEAD}"
 
 
 def _find_rows(kernel: Kernel) -> tuple[Axis | None, list]:
@@ -127,7 +132,7 @@ def find_next_rows(kernel: Kernel) -> NextRows | None:
     if not wanted:
         return None
     shortest = extent * min(buffer.dtype.itemsize for buffer, _ in wanted)
-    return NextRows(sweep, wanted, axis, max(1, round(MIN_AHEAD / shortest)))
+    return NextRows(sweep, wanted, axis, 1 << max(0, round(math.log2(MIN_AHEAD / shortest))))
 
 
 def _find_leading(kernel: Kernel, sweep) -> list[tuple[Buffer, Index]]:

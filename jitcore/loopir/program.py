@@ -52,7 +52,8 @@ class Kernel:
     others: axes beside `vector` whose iterations may run in lanes, of loops that stand side by side with its.
     streams: buffers that are written past the caches: too large for them, and written from end to end.
     reading: how sweeps read rows of large arrays: "rows in halves", two places of a row at a time; "rows
-    ahead", where the second of several sweeps over a row asks for the next one; "" for as usual.
+    ahead" ("4 rows ahead"), where the second of several sweeps over a row, or a stencil, asks for the next
+    one (the fourth); "" for as usual.
     """
 
     __slots__ = ("body", "vector", "parallel", "grain", "tile", "far", "others", "streams", "reading")
