@@ -44,6 +44,10 @@ class TracingPeer:
         api = self.load_api()
         api.jit(lambda x: x * 2 + 1)(np.ones(3, np.float32)).block_until_ready()
 
+    def forget(self) -> None:
+        """Drops compiled programs and memory that is kept for later arrays: what comes next lies elsewhere."""
+        self.load_api(()).clear_caches()
+
     def read_inputs(self, inputs: Inputs) -> Inputs:
         """The inputs with ndarrays as arrays of the library."""
         api = self.load_api(())
@@ -72,13 +76,20 @@ def bind_call(api: Any, function: Callable, inputs: Inputs) -> Callable[[], Any]
     return lambda: function(*inputs).block_until_ready()
 
 
-class NumpyPeer:
-    """NumPy and SciPy, uncompiled."""
-
-    name = "NumPy"
+class PlainPeer:
+    """A library that needs nothing before it is measured, and keeps no memory of its own."""
 
     def start(self) -> None:
         pass
+
+    def forget(self) -> None:
+        pass
+
+
+class NumpyPeer(PlainPeer):
+    """NumPy and SciPy, uncompiled."""
+
+    name = "NumPy"
 
     def make_call(self, workload: Workload, inputs: Inputs) -> Call | None:
         if workload.numpy is None and workload.reference is not None:
@@ -87,13 +98,10 @@ class NumpyPeer:
         return Call(lambda: function(*inputs), lambda: np.errstate(all="ignore"))
 
 
-class NumbaPeer:
-    """Loops written by hand for `numba.njit`."""
+class NumbaPeer(PlainPeer):
+    """Loops written by hand for `numba.njit`, whose compile times are not measured."""
 
     name = "Numba"
-
-    def start(self) -> None:
-        pass  # its compile times are not measured
 
     def make_call(self, workload: Workload, inputs: Inputs) -> Call | None:
         function = workload.numba
@@ -103,7 +111,7 @@ class NumbaPeer:
         return Call(lambda: function(*inputs))
 
 
-class NumexprPeer:
+class NumexprPeer(PlainPeer):
     """numexpr: an expression over ndarrays, evaluated in blocks."""
 
     name = "numexpr"
