@@ -45,7 +45,7 @@ class TracingPeer:
         api.jit(lambda x: x * 2 + 1)(np.ones(3, np.float32)).block_until_ready()
 
     def forget(self) -> None:
-        """Drops compiled programs and memory that is kept for later arrays: what comes next lies elsewhere."""
+        """Drops compiled programs and memory kept for later arrays: what comes next lies elsewhere."""
         self.load_api(()).clear_caches()
 
     def read_inputs(self, inputs: Inputs) -> Inputs:
