@@ -23,6 +23,7 @@ from jitcore.passes.inline import inline_calls
 from jitcore.passes.intervals import use_intervals
 from jitcore.passes.overwritten import drop_overwritten
 from jitcore.passes.pads import share_pads
+from jitcore.passes.side_by_side import batch_iterations
 from jitcore.passes.simplify import simplify
 from jitcore.passes.sweeps import join_sweeps
 
@@ -48,7 +49,8 @@ PIPELINE = (
     Pass("overwritten", drop_overwritten, "after CSE, which makes equal positions one variable"),
     Pass("pads", share_pads, "after CSE, which makes operands of equal pads one variable"),
     Pass("sweeps", join_sweeps, "after CSE, which makes operands of equal products one variable"),
-    Pass("dce", eliminate_dead_code, "last: removes what the others no longer refer to"),
+    Pass("dce", eliminate_dead_code, "removes what those before no longer refer to"),
+    Pass("side by side", batch_iterations, "after DCE, which takes carries that nobody reads out of loops"),
 )
 
 
