@@ -49,16 +49,15 @@ def batch_iterations(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def _rewrite(walk: Walk, eqn: Equation) -> list[Atom] | None:
-    read = {"while": _read_while, "scan": _read_scan}.get(eqn.primitive.name)
-    loop = None if read is None else read(eqn)
-    limits = None if loop is None else _find_limits(loop)
-    if limits is None:
+    loop = _as_while(eqn)
+    counted = None if loop is None else _read_loop(loop)
+    if counted is None:
         return None
 
     def program(*operands):
         cond_consts, body_consts, init = loop.split(operands)
         first = [*init, np.int64(0)] if eqn.primitive.name == "scan" else init
-        carry = _run_blocks(loop, limits, cond_consts, body_consts, first)
+        carry = _run_blocks(counted, cond_consts, body_consts, first)
         return loop.bind(cond_consts, body_consts, carry)[: len(init)]
 
     traced = ClosedJaxpr(*trace_to_jaxpr(program, [atom.aval for atom in eqn.invars]))
@@ -66,14 +65,6 @@ def _rewrite(walk: Walk, eqn: Equation) -> list[Atom] | None:
 
 
 # -- which loops --------------------------------------------------------------------------------------------
-class _Limits(NamedTuple):
-    """When a loop ends. counter, stop: what has to be below what, in the condition. step: of the counter."""
-
-    counter: Var
-    stop: Atom
-    step: int
-
-
 class _Body(NamedTuple):
     """A loop's body. steps: carry -> what each iteration adds to it. parts: carry -> (operation, what it
     takes in), for sums and the like. Other carries stay what they are."""
@@ -83,32 +74,41 @@ class _Body(NamedTuple):
     parts: dict[Var, tuple[str, Atom]]
 
 
-def _read_while(eqn: Equation) -> Loop | None:
-    loop = Loop(**eqn.params)
-    return None if loop.lanes or _read_body(loop.body_jaxpr, loop.body_nconsts) is None else loop
+class _CountedLoop(NamedTuple):
+    """A loop that goes on while `counter` is below `stop`, both as its condition sees them."""
+
+    cond: Jaxpr
+    body: _Body
+    counter: Var
+    stop: Atom
+    step: int
 
 
-def _read_scan(eqn: Equation) -> Loop | None:
-    """A `scan` without stacked inputs and outputs as a `while` whose last carry is the number of the
+def _as_while(eqn: Equation) -> Loop | None:
+    """A `while`, or a `scan` without stacked inputs and outputs as one: its last carry is the number of the
     iteration."""
-    closed, num_consts, num_carry, length = (
-        eqn.params[name] for name in ("jaxpr", "num_consts", "num_carry", "length"))  # fmt: skip
-    has_stacks = len(eqn.invars) > num_consts + num_carry or len(eqn.outvars) > num_carry
+    params = eqn.params
+    if eqn.primitive.name == "while":
+        loop = Loop(**params)
+        return None if loop.lanes else loop
+    if eqn.primitive.name != "scan":
+        return None
+    closed, num_consts, length = params["jaxpr"], params["num_consts"], params["length"]
+    has_stacks = max(len(eqn.invars) - num_consts, len(eqn.outvars)) > params["num_carry"]
     if has_stacks or not isinstance(length, int) or length < BLOCK or _read_body(closed, num_consts) is None:
         return None
-    number = np.int64(0)
-    body = ClosedJaxpr(*trace_to_jaxpr(
-        lambda *args: [*eval_jaxpr(closed.jaxpr, [], args[:-1]), elementwise.add(args[-1], np.int64(1))],
-        [*closed.in_avals, aval_of(number)]))  # fmt: skip
-    cond = ClosedJaxpr(*trace_to_jaxpr(
-        lambda *carry: [elementwise.lt(carry[-1], np.int64(length))],
-        [*closed.in_avals[num_consts:], aval_of(number)]))  # fmt: skip
-    return Loop(cond, 0, body, num_consts)
+    avals, one = [*closed.in_avals, aval_of(np.int64(0))], np.int64(1)
+    cond = trace_to_jaxpr(lambda *carry: [elementwise.lt(carry[-1], np.int64(length))], avals[num_consts:])
+    body = trace_to_jaxpr(
+        lambda *args: [*eval_jaxpr(closed.jaxpr, [], args[:-1]), elementwise.add(args[-1], one)], avals
+    )
+    return Loop(ClosedJaxpr(*cond), 0, ClosedJaxpr(*body), num_consts)
 
 
-def _find_limits(loop: Loop) -> _Limits | None:
+def _read_loop(loop: Loop) -> _CountedLoop | None:
+    """The loop, if it counts and its iterations are independent so far."""
     cond, body = loop.cond_jaxpr.jaxpr, _read_body(loop.body_jaxpr, loop.body_nconsts)
-    if len(cond.eqns) != 1 or cond.constvars or cond.outvars != cond.eqns[0].outvars:
+    if body is None or len(cond.eqns) != 1 or cond.constvars or cond.outvars != cond.eqns[0].outvars:
         return None
     operands = {"lt": cond.eqns[0].invars, "gt": cond.eqns[0].invars[::-1]}.get(cond.eqns[0].primitive.name)
     carries = dict(zip(cond.invars[loop.cond_nconsts :], body.jaxpr.invars[loop.body_nconsts :]))
@@ -117,7 +117,7 @@ def _find_limits(loop: Loop) -> _Limits | None:
     counter, stop = operands
     changes = carries.get(stop) in body.steps or carries.get(stop) in body.parts
     step = body.steps[carries[counter]]
-    return _Limits(counter, stop, step) if not changes and step > 0 else None
+    return _CountedLoop(cond, body, counter, stop, step) if not changes and step > 0 else None
 
 
 def _read_body(closed: ClosedJaxpr, num_consts: int) -> _Body | None:
@@ -176,10 +176,9 @@ def _runs_in_lanes(jaxpr: Jaxpr, may_loop: bool) -> bool:
 
 
 # -- blocks -------------------------------------------------------------------------------------------------
-def _run_blocks(loop: Loop, limits: _Limits, cond_consts: Sequence, body_consts: Sequence, init: Sequence):
+def _run_blocks(loop: _CountedLoop, cond_consts: Sequence, body_consts: Sequence, init: Sequence) -> list:
     """The carry after as many whole blocks as there are, or until too many rounds were in vain."""
-    cond, body = loop.cond_jaxpr.jaxpr, _read_body(loop.body_jaxpr, loop.body_nconsts)
-    counter, stop, step = limits
+    cond, body, counter, stop, step = loop
     last = counter.aval.dtype.type((BLOCK - 1) * step)
 
     def holds(needed, spent, *carry):
