@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 import re
@@ -130,12 +129,22 @@ def test_a_batch_that_does_not_count_comes_first():
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks the kernel about threads")
-def test_other_threads_sleep_before_a_peer_is_timed():
-    thread = threading.Thread(target=hashlib.pbkdf2_hmac, args=("sha256", b"a", b"b", 300_000))
-    thread.start()
+def test_the_thread_that_asks_runs():
+    own = str(threading.get_native_id())
+    assert own in timing._list_threads() and timing._runs(own)
+    assert not timing._runs("0")
+
+
+def test_other_threads_are_waited_for(monkeypatch):
+    answers = iter([True, True, True, False])
+    monkeypatch.setattr(timing, "_list_threads", lambda: {"7", str(threading.get_native_id())})
+    monkeypatch.setattr(timing, "_runs", lambda thread: thread == "7" and next(answers))
     timing.wait_for_threads(most=60)
-    assert not thread.is_alive()
-    timing.wait_for_threads()
+    assert not list(answers)
+    monkeypatch.setattr(timing, "_runs", lambda thread: True)
+    start = timing.perf_counter()
+    timing.wait_for_threads(most=0.01)
+    assert timing.perf_counter() - start >= 0.01
 
 
 def test_a_slow_peer_drops_out():
