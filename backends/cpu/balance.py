@@ -1,37 +1,55 @@
-"""Whether square roots of a kernel are shared out to two units of the processor.
+"""How square roots of a kernel are shared out to two units of the processor.
 
-In: a `Kernel`. Out: yes or no. Stage: rendering. The unit that divides takes several times as long for a
+In: a `Kernel`. Out: a `Share`. Stage: rendering. The unit that divides takes several times as long for a
 register of roots as another operation takes, and the units that multiply wait for it; these can compute half
-of the registers (`mathlib.roots`). That pays where the kernel gives them little else to do.
+of the registers, or all where there are divisions too (`mathlib.roots`). That pays where the kernel gives
+them little else to do.
 """
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterator
 from math import prod
 
+from jitcore.backends.cpu import cpuinfo
 from jitcore.backends.cpu.sizes import is_static
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Choice, Kernel, Loop, Repeat
 from jitcore.schedule.statements import roots_of
 
-# Operations beside each root up to which two units are not slower. Measured on Zen 5 in the cache: 0.61x of
-# the time without any other, 0.88x with seven, 0.73x to 1.0x with eight.
+# Operations beside each root, or division, up to which two units are not slower. Measured on Zen 5 in the
+# cache: 0.61x of the time without any other, 0.88x with seven, 0.73x to 1.0x with eight.
 MAX_WORK = 8
+# Processors whose unit takes no longer for roots of float32 than others take to multiply.
+_FAST_SINGLE = "znver"
 # What an inner reduction of unknown length is taken for.
 USUAL_EXTENT = 16
 
 
-def shares_roots(kernel: Kernel) -> bool:
-    """Whether the multiplying units have time for square roots."""
-    work = roots = 0
+class Share(enum.Enum):
+    """Which registers of roots the multiplying units compute."""
+
+    NONE, HALF, ALL = range(3)
+
+
+def share_roots(kernel: Kernel) -> Share:
+    """What the multiplying units have time for."""
+    work = roots = divisions = 0
+    is_single = False
     for node, count in _weigh(kernel.body, kernel.vector):
         if node.op == "sqrt":
-            roots += count
+            roots, is_single = roots + count, is_single or node.dtype.itemsize == 4
+        elif node.op == "div":
+            divisions += count
         elif node.args:
             work += count
-    return 0 < roots and work <= MAX_WORK * roots
+    if not roots or work > MAX_WORK * (roots + divisions):
+        return Share.NONE
+    if divisions:
+        return Share.ALL
+    return Share.NONE if is_single and cpuinfo.cpu_name().startswith(_FAST_SINGLE) else Share.HALF
 
 
 def _weigh(body: list, vector: Axis | None) -> Iterator[tuple[Expr, int]]:

@@ -13,6 +13,7 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cpu import mathlib
+from jitcore.backends.cpu.balance import Share
 from jitcore.backends.cpu.complex_ops import load_pair, read_pair, store_pair, write_pair
 from jitcore.backends.cpu.fetch import fetch_ahead
 from jitcore.backends.cpu.guards import emit_guarded, find_guarded
@@ -74,9 +75,10 @@ class FunctionEmitter:
     is then the index of lane 0. active: lanes that still go round in the loops of registers, if they differ.
     unrolled: numbers of the current iterations of loops that are written out. written: buffers that change.
     told: (id of a constant, part of it) -> slot of the array of sizes that holds its bits.
-    shares_roots: see `balance`.
+    root_share: see `balance`; row: which one of several side by side this is.
     far: see `Kernel`. streaming: see `stream_stores`. guardable: see `guards`. last_vector: index of lane 0
-    in the last one of a loop's whole vectors.
+    in the last one of a loop's whole vectors. places: how many registers a new stack slot holds,
+    None for one; place: the number of the one that is read and written.
     """
 
     def __init__(self, function: ir.Function, dims: ir.Value, sizes: SizeTable, first_size: int,
@@ -92,7 +94,7 @@ class FunctionEmitter:
         self.results: dict = {}
         self.axis_values: dict[Axis, ir.Value] = {}
         self.lanes, self.vector_axis, self.mask, self.active = 1, None, None, None
-        self.inlines_math, self.shares_roots = True, False
+        self.inlines_math, self.root_share, self.row = True, Share.NONE, 0
         self.moving: set[Buffer] = set()  # buffers whose address is not the same everywhere in the function
         self.chains = None  # of a loop, see `loop_functions.Chains`
         self.vector_bytes, self.written = 16, frozenset()
@@ -101,6 +103,8 @@ class FunctionEmitter:
         self.streaming: dict[Buffer, tuple[int, ir.Value]] = {}  # alignment, where it is kept (None: all)
         self.guardable: dict[int, bool] = {}
         self.last_vector: ir.Value | None = None
+        self.places: int | None = None
+        self.place: ir.Value | None = None
         self.told: dict[tuple[int, int], int] = {}
         self.load_address: Callable[[Buffer], ir.Value] = lambda buffer: self.pointers[buffer]
 
@@ -137,16 +141,24 @@ class FunctionEmitter:
         return self.pointers[buffer]
 
     def stack_slot(self, initial: ir.Value | Pair) -> ir.Value | Pair:
-        """Memory for a register (a slot for each part of a pair) that holds `initial` from here on."""
-        slot = map_parts(lambda part: self.prologue.alloca(part.type), initial)
+        """Memory for a register (a slot for each part of a pair) that holds `initial` from here on; where
+        there are `places`, for one register at each."""
+        slot = map_parts(lambda part: self.prologue.alloca(self._slot_type(part.type)), initial)
         self.write_slot(slot, initial)
         return slot
 
+    def _slot_type(self, register: ir.Type) -> ir.Type:
+        return register if self.places is None else ir.ArrayType(register, self.places)
+
     def read_slot(self, slot: ir.Value | Pair) -> ir.Value | Pair:
-        return map_parts(self.b.load, slot)
+        return map_parts(lambda part: self.b.load(self._at_place(part)), slot)
 
     def write_slot(self, slot: ir.Value | Pair, value: ir.Value | Pair) -> None:
-        map_parts(lambda place, part: self.b.store(part, place), slot, value)
+        map_parts(lambda part, new: self.b.store(new, self._at_place(part)), slot, value)
+
+    def _at_place(self, slot: ir.Value) -> ir.Value:
+        is_array = isinstance(slot.type.pointee, ir.ArrayType)
+        return self.b.gep(slot, [I64(0), self.place]) if is_array else slot
 
     def read_element(self, buffer: Buffer, position: ir.Value) -> ir.Value | Pair:
         """The element of a buffer at a position, an i64."""
@@ -387,9 +399,16 @@ class FunctionEmitter:
         inline = self.inlines_math and self.mask is None
         if self.b.flags is STRICT_FLAGS and self._continues_a_chain(node):
             return self.b.fadd_rounded(*args)
-        if node.op == "sqrt" and self.shares_roots and inline and self.is_vector(node.axes):
-            return mathlib.emit(self.b, "sqrt", *args)
+        if node.op == "sqrt" and self.root_share is not Share.NONE and inline and self.is_vector(node.axes):
+            return mathlib.emit(self.b, self._choose_root(node), *args)
         return emit_operation(self.b, node.op, [arg.dtype for arg in node.args], node.dtype, args, inline)
+
+    def _choose_root(self, node: Expr) -> str:
+        """Which function computes roots: half of the registers of a value, or of rows with one register each,
+        are multiplied."""
+        has_one = self.lanes * node.dtype.itemsize <= self.vector_bytes
+        is_turn = self.root_share is Share.ALL or has_one and self.row % 2
+        return "multiplied_sqrt" if is_turn else "shared_sqrt"
 
     def _continues_a_chain(self, node: Expr) -> bool:
         """Whether a scalar sum waits for that of the round before and its product does not: it need not wait

@@ -13,7 +13,7 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.cpu.accumulator import Accumulator
 from jitcore.backends.cpu.aligned import emit_aligned
-from jitcore.backends.cpu.balance import shares_roots
+from jitcore.backends.cpu.balance import share_roots
 from jitcore.backends.cpu.columns import widen_columns
 from jitcore.backends.cpu.extremes import is_searched, search_extreme
 from jitcore.backends.cpu.function import FunctionEmitter
@@ -24,11 +24,13 @@ from jitcore.backends.cpu.read_rows import ask_for_next_rows, sweep_halves
 from jitcore.backends.cpu.reading import (
     AHEAD,
     HALVES,
+    ROW_BY_ROW,
     find_next_rows,
     find_stencil_store,
     goes_in_halves,
 )
 from jitcore.backends.cpu.repeat import emit_repeat
+from jitcore.backends.cpu.row_by_row import emit_row_by_row
 from jitcore.backends.cpu.rows import count_rows, emit_loop_rows, emit_row_groups, find_rows, sweep_rows
 from jitcore.backends.cpu.scalar_ops import count_math_calls, emit_operation
 from jitcore.backends.cpu.scan import block_totals, emit_blocks, emit_scan
@@ -53,7 +55,7 @@ class KernelRenderer:
 
     Attributes:
         math_calls: of mathematical functions. inlines_math: whether each gets a copy of the function.
-        shares_roots: see `balance`.
+        root_share: see `balance`.
     """
 
     def __init__(
@@ -73,7 +75,7 @@ class KernelRenderer:
         self.written |= {s.buffer for s in _flatten(kernel.body) if isinstance(s, Scan)}
         roots = _all_roots(list(_flatten(kernel.body)))
         self.math_calls = sum(map(_count_calls, walk(roots)))
-        self.inlines_math, self.shares_roots = True, shares_roots(kernel)
+        self.inlines_math, self.root_share = True, share_roots(kernel)
         self.told: dict[tuple[int, int], int] = {}  # see `FunctionEmitter`
         self.grouped: set[Loop | Reduce] = set()  # sweeps whose rows go side by side
         self.next_rows = find_next_rows(kernel) if kernel.reading.endswith(AHEAD) else None
@@ -111,7 +113,7 @@ class KernelRenderer:
         buffers, dims, *ends = function.args
         emitter = FunctionEmitter(function, dims, self.sizes, self.first_size, self.fastmath)
         emitter.inlines_math, emitter.told = self.inlines_math, self.told
-        emitter.shares_roots = self.shares_roots
+        emitter.root_share = self.root_share
         emitter.vector_bytes, emitter.written = self.vector_bytes, self.written
         emitter.far = self.kernel.far
         emitter.load_address = lambda buffer: emitter.prologue.load(
@@ -199,6 +201,9 @@ class KernelRenderer:
         self.hoist(e, loop.body, {loop.axis})
         if is_scattered(loop, self.kernel.vector):
             emit_scattered(e, loop, start, stop, self.lanes_of(loop), loop.body[0].buffer in self.kernel.far)
+            return
+        if self.kernel.reading == ROW_BY_ROW:
+            emit_row_by_row(self, e, loop, start, stop)
             return
         rows = find_rows(self, e, loop)
         if rows > 1:

@@ -24,9 +24,10 @@ CELLS_SYMBOL = "jitcore_pool_cells"
 _SLOTS = 32
 _LINE = 8  # words of a cache line: of each slot, and of each field that many threads read
 _SPINS = 1000  # how often a caller looks whether its job has users left before it sleeps
-# How often an idle thread looks for a job before it sleeps. In between it lets others have its processor, as
-# the one that works may wait for it.
-_YIELDS = 100
+# How often an idle thread looks for a job before it sleeps: a fifth of a millisecond, twice what it may take
+# to wake it, so that those of a loop who are done before others are there for the next loop. In between it
+# lets others have its processor, as the one that works may wait for it.
+_YIELDS = 1000
 _X86 = "void @llvm.x86.sse2.pause()", "void @llvm.x86.sse2.pause()"
 _ARM = "void @llvm.aarch64.hint(i32)", "void @llvm.aarch64.hint(i32 1)"
 #: Machine -> how the instruction is declared and called that tells the processor that a thread waits.

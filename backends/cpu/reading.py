@@ -7,7 +7,8 @@ part of it. A core fetches the lines of a run of memory ahead by itself, but onl
   two runs, whose lines are fetched beside each other;
 - where several sweeps go over a row, those after the first one find it in the cache, and memory idles: the
   second one asks for the next row meanwhile;
-- a stencil finds in the cache what it reads of the rows before, and asks for the row behind the last one.
+- a stencil finds in the cache what it reads of the rows before, and asks for the row behind the last one;
+- a reduction or scan down the columns of long rows goes row by row; running values stay in the first cache.
 
 Smaller arrays lie in caches and keep the usual code. `read_rows` makes the instructions.
 """
@@ -21,13 +22,13 @@ from typing import NamedTuple
 from jitcore.backends.cpu import cpuinfo
 from jitcore.loopir.expr import OP_COST, Buffer, index_exprs, walk
 from jitcore.loopir.index import Axis, Index
-from jitcore.loopir.program import Kernel, Loop, Native, Program, Reduce, Scan, Store
+from jitcore.loopir.program import Kernel, Loop, Native, Program, Reduce, Scan, Store, bounds_of
 from jitcore.schedule.buffers import loads_of, statements_of
 from jitcore.schedule.statements import roots_of
 
 # Places of one array from which on a loop is a stencil.
 MIN_PLACES = 2
-HALVES, AHEAD = "rows in halves", "rows ahead"
+HALVES, AHEAD, ROW_BY_ROW = "rows in halves", "rows ahead", "row by row"
 # Arrays below this are in caches everywhere, so nobody need ask how large these are.
 SMALL_BYTES = 1 << 20
 # A sweep in halves: bytes of a row and of the array, the latter in sizes of the second cache; how many arrays
@@ -40,6 +41,9 @@ MAX_COST = 8
 # two of the longest, and what belongs to them, stay in the second cache.
 SHORT_ROWS = range(1 << 11, (1 << 16) + 1)
 STENCIL_ROWS = range(1 << 8, (1 << 16) + 1)
+# Bytes of a row that is read from one end to the other before the next one, and how many rows: so few stay in
+# registers.
+MIN_WIDE_ROW, MIN_ROWS = 1 << 11, 16
 # About how many bytes ahead, at least: where rows are short, not the next one is asked for, but the second,
 # fourth, eighth or sixteenth.
 MIN_AHEAD = 1 << 12
@@ -68,6 +72,8 @@ def _choose_way(kernel: Kernel) -> str:
     is_plain = kernel.vector is not None and isinstance(kernel.vector.extent, int)
     if not is_plain or kernel.far or kernel.tile:
         return ""
+    if _goes_row_by_row(kernel):
+        return ROW_BY_ROW
     _, body = _find_rows(kernel)
     if any(goes_in_halves(kernel, s) and _is_long(kernel, s) for s in body):
         return HALVES
@@ -75,6 +81,33 @@ def _choose_way(kernel: Kernel) -> str:
     if rows is None:
         return ""
     return AHEAD if rows.distance == 1 else f"{rows.distance} {AHEAD}"
+
+
+def _goes_row_by_row(kernel: Kernel) -> bool:
+    """Whether a kernel is one sweep down the columns of a large array, whose results are stored."""
+    loop = kernel.body[0]
+    if len(kernel.body) > 1 or not isinstance(loop, Loop) or loop.axis is not kernel.vector or kernel.streams:
+        return False
+    sweep, *rest = loop.body
+    if not all(isinstance(s, Store) for s in rest) or not isinstance(sweep, (Reduce, Scan)):
+        return False
+    rows = row_axis_of(sweep)
+    if rows is None or bounds_of(sweep) or sweep.partials or (isinstance(sweep, Reduce) and sweep.stores):
+        return False
+    if not isinstance(rows.extent, int) or rows.extent < MIN_ROWS:
+        return False
+    nodes = walk(roots_of(sweep))
+    if any(node.args and kernel.vector in node.axes and rows not in node.axes for node in nodes):
+        return False  # would be computed for each row again
+    return any(index.coefficient(rows) not in (None, 0) and _is_beyond_caches(buffer, 1)
+               and kernel.vector.extent * buffer.dtype.itemsize >= MIN_WIDE_ROW
+               for buffer, index in _list_rows(kernel, sweep))  # fmt: skip
+
+
+def row_axis_of(sweep: Reduce | Scan) -> Axis | None:
+    """The axis that a sweep down columns runs along; None where there are several."""
+    axes = _find_axes(sweep)
+    return axes[0] if len(axes) == 1 else None
 
 
 def _find_rows(kernel: Kernel) -> tuple[Axis | None, list]:

@@ -158,10 +158,10 @@ def _sweep_side_by_side(kernel, e, sweep: Loop | Reduce, axis: Axis, numbers: li
     def iterate():
         known = e.values
         for row, (number, values) in enumerate(zip(numbers, own)):
-            e.values, e.axis_values[axis] = values | known, number
+            e.values, e.axis_values[axis], e.row = values | known, number, row
             body(row)
             known |= {key: value for key, value in e.values.items() if _is_common(key, common, axis)}
-        e.values = known
+        e.values, e.row = known, 0
 
     vector_loop(e, vector, *e.range_of(sweep, vector), [lanes], iterate)
 

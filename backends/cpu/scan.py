@@ -31,7 +31,7 @@ def block_totals(scan: Scan) -> Reduce:
 def emit_scan(kernel, e, scan: Scan) -> None:
     """A whole scan. kernel: the `KernelRenderer`, for hoisting and the number of lanes."""
     kernel.hoist(e, [scan], {scan.axis})
-    total = _RunningTotal(kernel, e, scan)
+    total = RunningTotal(kernel, e, scan)
     total.sweep(I64(0), e.size(scan.axis.extent))
 
 
@@ -41,7 +41,7 @@ def emit_blocks(kernel, e, scan: Scan, first, past) -> None:
     kernel.hoist(e, [scan], {scan.axis})
     b, blocks, length = e.b, e.size(scan.partials[0].shape[0]), e.size(scan.block)
     extent = e.size(scan.axis.extent)
-    before, total = _RunningTotal(kernel, e, scan), _RunningTotal(kernel, e, scan)
+    before, total = RunningTotal(kernel, e, scan), RunningTotal(kernel, e, scan)
 
     def place_of(i):
         return b.sub(b.sub(blocks, I64(1)), i) if scan.reverse else i
@@ -72,7 +72,7 @@ def _neutral(op: str, dtype: np.dtype):
     return -0.0 if op == "add" and dtypes.is_floating(dtype) else IDENTITIES[op](dtype)
 
 
-class _RunningTotal:
+class RunningTotal:
     """The combination of all that was met, in a stack slot: in every lane the same along the vector axis,
     else one for each lane."""
 
@@ -95,6 +95,13 @@ class _RunningTotal:
         value = splat(b, value, self.width) if self.width > 1 else value
         self.e.write_slot(self.slot, self._combine(self.e.read_slot(self.slot), value))
 
+    def update(self) -> None:
+        """The current position: its value, combined with those before it, stored."""
+        e, scan = self.e, self.scan
+        value = self._combine(e.read_slot(self.slot), e.expr_in_lanes(scan.value))
+        e.write_slot(self.slot, value)
+        e.store(scan.buffer, scan.offset, value)
+
     def sweep(self, start: ir.Value, stop: ir.Value) -> None:
         """The positions [start, stop), counted from the end in a reversed scan."""
         if self.lanes > 1:
@@ -103,18 +110,13 @@ class _RunningTotal:
         e, scan = self.e, self.scan
         extent = e.size(scan.axis.extent)
 
-        def advance():
-            value = self._combine(e.read_slot(self.slot), e.expr_in_lanes(scan.value))
-            e.write_slot(self.slot, value)
-            e.store(scan.buffer, scan.offset, value)
-
         def run(i):
             e.axis_values[scan.axis] = e.b.sub(e.b.sub(extent, i), I64(1)) if scan.reverse else i
-            advance()
+            self.update()
 
         if e.can_unroll(scan.axis, scan):
             numbers = range(scan.axis.extent)
-            e.unroll(scan.axis, numbers[::-1] if scan.reverse else numbers, advance)
+            e.unroll(scan.axis, numbers[::-1] if scan.reverse else numbers, self.update)
         else:
             e.loop(start, stop, I64(1), run)
 

@@ -20,7 +20,7 @@ processor has none.
     error                  erf erfc erf_inv             a polynomial up to one, then exp(Q(x))
     gamma                  lgamma digamma               recurrence to a polynomial; Stirling; reflection
     power                  pow cbrt hypot               log in double precision; Halley; exact scaling
-    roots                  sqrt rsqrt                   LLVM's instruction, and Newton's steps beside it
+    roots                  sqrt rsqrt                   LLVM's instruction, or Newton's steps instead
     rounding               floor ceil ... fmod          LLVM's instructions, integer steps, exact remainder
 
     piecewise              erf, tanh of float32         a polynomial for each of 16 intervals, with AVX-512
@@ -98,6 +98,8 @@ FUNCTIONS = {
     "cbrt": Function(1, power.build_cbrt, 0.7, 0.6),
     "hypot": Function(2, power.build_hypot, 1.3, 1.3),
     "sqrt": Function(1, roots.build_sqrt, 0.5, 0.5),
+    "shared_sqrt": Function(1, roots.build_shared_sqrt, 0.5, 0.5),
+    "multiplied_sqrt": Function(1, roots.build_multiplied_sqrt, 0.5, 0.5),
     "rsqrt": Function(1, roots.build_rsqrt, 1.5, 1.5),
     "floor": Function(1, rounding.build_floor, 0.0, 0.0),
     "ceil": Function(1, rounding.build_ceil, 0.0, 0.0),

@@ -2,27 +2,36 @@
 
 In: lane values; out: one. Stage: rendering. Method: LLVM's instruction, which keeps the processor's unit for
 divisions busy for long. With AVX-512 an approximate inverse root and Newton's steps, which are
-multiplications: for rsqrt always, for sqrt of float64 in every second register of a value that has several,
-so that both units work at a time. The last step adds the exact residual, after which both ways round alike.
+multiplications: for rsqrt always, for sqrt where `balance` says so. The last step adds the exact residual,
+after which both ways round alike.
 """
 from jitcore.backends.cpu.mathlib import avx512
 
 
 def build_sqrt(e, x):
-    if e.bits == 32 or not e.has_avx512:
+    return e.sqrt(x)
+
+
+def build_shared_sqrt(e, x):
+    """Every second register by multiplications, so that both units work at a time."""
+    if not e.has_avx512:
         return e.sqrt(x)
     registers = avx512.split(e, x)
-    return avx512.join(e, [multiply_sqrt(part) if number % 2 else part.emitter.sqrt(part)
+    return avx512.join(e, [_multiply(part) if number % 2 else part.emitter.sqrt(part)
                            for number, part in enumerate(registers)])  # fmt: skip
 
 
-def multiply_sqrt(x):
-    """The root g and half its inverse h, each corrected by 1/2 - g h; then the residual x - g**2, which is
-    exact unless x is so small that it underflows."""
+def build_multiplied_sqrt(e, x):
+    return avx512.join(e, [*map(_multiply, avx512.split(e, x))]) if e.has_avx512 else e.sqrt(x)
+
+
+def _multiply(x):
+    """The root g and half its inverse h, from 14 bits, corrected by 1/2 - g h; then the residual x - g**2,
+    which is exact unless x is so small that it underflows."""
     e = x.emitter
     inverse = avx512.approximate_inverse_root(e, x)
     g, h = x * inverse, inverse * 0.5
-    for _ in range(2):
+    for _ in range(e.bits // 32):
         rest = e.fma(-g, h, 0.5)
         g, h = e.fma(g, rest, g), e.fma(h, rest, h)
     root = e.fma(e.fma(-g, g, x), h, g)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jitcore import dtypes
+from jitcore.backends.cpu import cpuinfo
 from jitcore.backends.cpu.routines.product_parts import list_parts
 from jitcore.core.jaxpr import Equation
 from jitcore.lax.arguments import product
@@ -43,9 +44,11 @@ _UNROLLED_STEPS, _SHORT_ROW_BYTES, _MANY_ROWS = 8, 512, 2048
 _BLOCK_STEPS = 512
 # The same in bytes where the left operand is packed, a block of rows for each thread.
 _PACKED_STEP_BYTES = 2048
-# Right operands are read where they lie, which tiles foresee, unless columns are far apart, or pages so many
-# that finding them takes longer than packing for as many rows.
-_UNPACKED_BYTES, _PACKED_ROWS = 32 << 20, 512
+# Right operands are read where they lie, which tiles foresee, unless columns are far apart, or there are so
+# many bytes that finding their pages takes longer than packing for as many rows: Zen's cores find them beside
+# their work, others wait. So are left ones, whose rows may lie beside each other.
+_UNPACKED_BYTES = {"znver": 32 << 20, "": 1 << 20}
+_PACKED_ROWS = 512
 # Columns from which on packing the left operand pays, where its rows or steps compete for cache lines.
 _PACKED_COLUMNS = 256
 # Right operands are packed in chunks of about so many bytes, for the third level of caches.
@@ -271,13 +274,14 @@ def prefers_loops(sizes: Sizes, left: Operand, right: Operand, itemsize: int) ->
 
 
 def plan_product(sizes: Sizes, left: Operand, right: Operand, itemsize: int) -> Plan:
-    """Blocks and ways of a product, from its sizes alone, so that results do not depend on the machine's
-    threads."""
+    """Blocks and ways of a product, from its sizes and the processor, so that results do not depend on the
+    number of threads."""
     batch, m, n, k = sizes
     collides = any(stride * itemsize % _CACHE_PAGE == 0 for stride in (left.free, left.contracted))
-    packs_left = collides and n >= _PACKED_COLUMNS
+    is_across = left.free == 1 and k * m * itemsize > _choose_unpacked_bytes()
+    packs_left = (collides or is_across) and n >= _PACKED_COLUMNS
     block_steps = divide_evenly(k, _PACKED_STEP_BYTES // itemsize if packs_left else _BLOCK_STEPS)
-    is_far = k * n * itemsize > _UNPACKED_BYTES and m >= _PACKED_ROWS
+    is_far = k * n * itemsize > _choose_unpacked_bytes() and m >= _PACKED_ROWS
     packs_right = right.free != 1 or is_far
     tiles = batch * -(-m // 8) * -(-n // 32)
     if tiles < _FEW_TILES and k >= 2 * _STRETCH_STEPS:
@@ -289,6 +293,11 @@ def plan_product(sizes: Sizes, left: Operand, right: Operand, itemsize: int) -> 
     n_block = min(n, _CHUNK_BYTES // (k_block * itemsize))
     batch_block = min(batch, max(1, _CHUNK_BYTES // (n_block * k_block * itemsize)))
     return Plan(int(packs_left), 1, batch_block, n_block, k_block, block_steps, 1)
+
+
+def _choose_unpacked_bytes() -> int:
+    """Bytes of an operand from which on it is packed on this processor."""
+    return next(count for name, count in _UNPACKED_BYTES.items() if cpuinfo.cpu_name().startswith(name))
 
 
 def _list_parts(sizes: Sizes, plan: Plan, itemsize: int) -> tuple[str, ...]:

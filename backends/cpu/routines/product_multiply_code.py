@@ -34,6 +34,7 @@ from jitcore.backends.cpu.routines.product_parts import (
 from jitcore.backends.cpu.routines.product_tile_code import (
     REST_BYTES,
     TILE_ARGUMENTS,
+    write_prefetch,
     write_rests,
 )
 
@@ -288,11 +289,20 @@ class _Multiplier:
         result_row = w.choose(adds, shape.width * shape.itemsize, c_row)
         arguments = (left, a_row, a_step, right, b_step, result, result_row, job.get_pointer("segments"),
                      job.get("segment_count"), steps, w.load(tile), columns)  # fmt: skip
+        self._ask_for_result(target, c_row, w.load(tile))
         w.do(f"call void {function}({_name_arguments(*arguments)})")
         with w.when(adds):
             adder = load_part(w, shape, ADDER_AT)
             w.do(f"call void {adder}(ptr {target}, i64 {c_row}, ptr %aside, i64 {w.load(tile)}, "
                  f"i64 {columns})")  # fmt: skip
+
+    def _ask_for_result(self, target: str, c_row: str, rows: str) -> None:
+        """Asks for the lines that a tile's sums are stored or added to: they come while it is multiplied."""
+        w, shape = self.w, self.shape
+        with w.loop(0, rows) as row:
+            line = w.at(target, w.mul(row, c_row))
+            for part in range(shape.vectors):
+                write_prefetch(w, w.at(line, part * shape.vector_bytes), is_write=True)
 
 
 def _name_arguments(*values: Operand) -> str:

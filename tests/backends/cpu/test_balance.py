@@ -1,11 +1,14 @@
 """Which kernels compute square roots by two units of the processor, and that they round as one does."""
 
+import re
+
 import numpy as np
 import pytest
 
 import jitcore.numpy as jnp
 from jitcore import jit
 from jitcore.backends.cpu import cpuinfo
+from jitcore.config import config
 
 
 def sum_terms(x, count: int):
@@ -16,23 +19,37 @@ def sum_terms(x, count: int):
     return total
 
 
-# function -> whether the units that multiply have time
+def sum_distances(points):
+    apart = points[:, None] - points[None]
+    return jnp.sqrt((apart * apart).sum(-1)).sum()
+
+
+def invert_distances(points):
+    apart = points[:, None] - points[None]
+    return (1 / jnp.sqrt((apart * apart).sum(-1) + 1)).sum(1)
+
+
+# function -> by which functions it computes roots. Rows with one register each take turns.
 KERNELS = {
-    "alone": (jnp.sqrt, True),
-    "a few sums": (lambda x: sum_terms(x, 4), True),
-    "many sums": (lambda x: sum_terms(x, 20), False),
-    "two roots": (lambda x: sum_terms(x, 6) + sum_terms(x + 1, 4), True),
-    "beside a function": (lambda x: jnp.sqrt(x) + jnp.exp(x), False),
-    "of a sum over three": (lambda x: jnp.sqrt((x.reshape(-1, 3) ** 2).sum(1)), True),
-    "of a long sum": (lambda x: jnp.sqrt((x.reshape(20, -1) ** 2).sum(0)), False),
-    "of float32": (lambda x: jnp.sqrt(x.astype(jnp.float32)), False),
-    "summed": (lambda x: jnp.sqrt(x).sum(), True),
+    "alone": (jnp.sqrt, "shared"),
+    "a few sums": (lambda x: sum_terms(x, 4), "shared"),
+    "many sums": (lambda x: sum_terms(x, 20), ""),
+    "two roots": (lambda x: sum_terms(x, 6) + sum_terms(x + 1, 4), "shared"),
+    "in one register": (lambda x: jnp.sqrt(x) + jnp.exp(x), "shared"),
+    "beside a division": (lambda x: 2 / (x * jnp.sqrt(x)), "multiplied"),
+    "beside a division and sums": (lambda x: 2 / sum_terms(x, 20), ""),
+    "of a sum over three": (lambda x: jnp.sqrt((x.reshape(-1, 3) ** 2).sum(1)), "shared"),
+    "of a long sum": (lambda x: jnp.sqrt((x.reshape(20, -1) ** 2).sum(0)), ""),
+    "of float32, divided": (lambda x: 2 / jnp.sqrt(x.astype(jnp.float32)), "multiplied"),
+    "summed": (lambda x: jnp.sqrt(x).sum(), "shared"),
+    "of pairs": (lambda x: sum_distances(x.reshape(-1, 3)), "shared multiplied"),
+    "of pairs, divided": (lambda x: invert_distances(x.reshape(-1, 3)), "multiplied"),
 }
 
 
-def counts_both(text: str) -> bool:
-    """Whether the code has both the approximate inverse root and the instruction for roots."""
-    return "rsqrt14" in text and "llvm.sqrt" in text
+def find_units(text: str) -> set[str]:
+    """Which functions of `mathlib` the code calls for roots."""
+    return set(re.findall(r"call .*jitcore\.(\w+)_sqrt\.", text))
 
 
 @pytest.mark.skipif("avx512f" not in cpuinfo.cpu_features(), reason="the processor has no AVX-512")
@@ -41,7 +58,29 @@ def test_kernels_by_two_units(name):
     function, wanted = KERNELS[name]
     compiled = jit(function, backend="cpu")
     compiled(np.ones(1200))
-    assert counts_both(compiled.inspect("llvm")) == wanted
+    assert find_units(compiled.inspect("kernel")) == set(wanted.split())
+
+
+@pytest.mark.skipif("avx512f" not in cpuinfo.cpu_features(), reason="the processor has no AVX-512")
+@pytest.mark.parametrize(("processor", "wanted"), [("znver5", False), ("sapphirerapids", True)])
+def test_roots_of_float32(monkeypatch, processor, wanted):
+    monkeypatch.setattr(cpuinfo, "cpu_name", lambda: processor)
+    with config.override(cache_dir=""):
+        compiled = jit(lambda x: jnp.sqrt(x) + float(wanted))
+        compiled(np.ones(1200, np.float32))
+        assert ("rsqrt14" in compiled.inspect("llvm")) == wanted
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("count", [5, 16, 33, 130])
+def test_rows_side_by_side(dtype, count):
+    points = np.random.default_rng(count).random((count, 3)).astype(dtype)
+    exact = points.astype(np.float64)
+    distances = np.sqrt(((exact[:, None] - exact[None]) ** 2).sum(-1))
+    tolerance = 1e-5 if dtype == "float32" else 1e-13
+    np.testing.assert_allclose(np.asarray(jit(sum_distances)(points)), distances.sum(), rtol=tolerance)
+    expected = (1 / np.sqrt(distances**2 + 1)).sum(1)
+    np.testing.assert_allclose(np.asarray(jit(invert_distances)(points)), expected, rtol=tolerance)
 
 
 @pytest.mark.parametrize("size", [1, 7, 16, 17, 100, 4099])

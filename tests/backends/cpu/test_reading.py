@@ -8,7 +8,7 @@ import pytest
 
 import jitcore
 import jitcore.numpy as jnp
-from jitcore import jit, nn
+from jitcore import jit, lax, nn
 from jitcore.backends.cpu import cpuinfo, reading
 from jitcore.config import config
 
@@ -53,6 +53,11 @@ def all_rows_are_long(all_arrays_are_large, monkeypatch):
 
 
 @pytest.fixture
+def all_rows_are_wide(all_arrays_are_large, monkeypatch):
+    monkeypatch.setattr(reading, "MIN_WIDE_ROW", 1)
+
+
+@pytest.fixture
 def all_rows_are_short(all_arrays_are_large, monkeypatch):
     monkeypatch.setattr(reading, "MIN_LONG_ROW", 1 << 60)
     monkeypatch.setattr(reading, "SHORT_ROWS", range(1, 1 << 60))
@@ -60,7 +65,7 @@ def all_rows_are_short(all_arrays_are_large, monkeypatch):
 
 def marks(function) -> set[str]:
     text = function.inspect("loop program")
-    return {mark for mark in (reading.HALVES, reading.AHEAD) if mark in text}
+    return {mark for mark in (reading.HALVES, reading.AHEAD, reading.ROW_BY_ROW) if mark in text}
 
 
 def compare(function, reference, x) -> None:
@@ -124,6 +129,79 @@ def test_what_goes_as_usual(all_rows_are_long, program):
     assert not marks(f)
 
 
+# Sweeps down columns: what is summed, compared or scanned, as jitcore and NumPy have it.
+DOWN_COLUMNS = {
+    "sum": (lambda x: x.sum(0), lambda x: x.sum(0)),
+    "mean": (lambda x: x.mean(0), lambda x: x.mean(0)),
+    "norm": (lambda x: jnp.sqrt((x * x).sum(0)), lambda x: np.sqrt((x * x).sum(0))),
+    "max": (lambda x: x.max(0), lambda x: x.max(0)),
+    "argmin": (lambda x: x.argmin(0), lambda x: x.argmin(0)),
+    "both extremes": (lambda x: x.max(0) - x.min(0), lambda x: x.max(0) - x.min(0)),
+    "of exp": (lambda x: jnp.exp(x).sum(0), lambda x: np.exp(x).sum(0)),
+    "weighted": (lambda x: (x * x[:, :1]).sum(0), lambda x: (x * x[:, :1]).sum(0)),
+    "cumsum": (lambda x: jnp.cumsum(x, 0), lambda x: np.cumsum(x, 0)),
+    "cumprod": (lambda x: jnp.cumprod(x + 0.5, 0), lambda x: np.cumprod(x + 0.5, 0)),
+    "cumulative maximum": (lambda x: lax.cummax(x, 0), lambda x: np.maximum.accumulate(x, 0)),
+    "from the end": (lambda x: lax.cumsum(x, 0, reverse=True), lambda x: np.cumsum(x[::-1], 0)[::-1]),
+    "complex": (lambda x: jnp.cumsum(x * (1 + 2j), 0).real, lambda x: np.cumsum(x, 0)),
+}
+
+
+@pytest.mark.parametrize("name", DOWN_COLUMNS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("rows", [16, 21, 64])
+def test_row_by_row(all_rows_are_wide, name, dtype, rows):
+    program, reference = DOWN_COLUMNS[name]
+    f = jit(program)
+    for count in (9, 16, 33, 128, 1000, 1024, 4099):
+        x = np.random.default_rng(count).random((rows, count)).astype(dtype)
+        compare(f, reference, x)
+        assert marks(f) == {reading.ROW_BY_ROW}
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64"])
+def test_integers_row_by_row(all_rows_are_wide, dtype):
+    f = jit(lambda x: x.sum(0))
+    g = jit(lambda x: jnp.cumsum(x, 0))
+    for count in (9, 100, 4099):
+        x = np.random.default_rng(count).integers(0, 2, (40, count)).astype(dtype)
+        np.testing.assert_array_equal(np.asarray(f(x)), x.sum(0))
+        np.testing.assert_array_equal(np.asarray(g(x)), np.cumsum(x, 0))
+        assert marks(f) == marks(g) == {reading.ROW_BY_ROW}
+
+
+@pytest.mark.parametrize("name", ["sum", "argmin", "cumsum", "cumprod"])
+def test_columns_of_several_threads(all_rows_are_wide, name):
+    program, reference = DOWN_COLUMNS[name]
+    x, results = np.random.default_rng(5).random((300, 3001)), []
+    for options in ({"parallel": False}, {"num_threads": 2}, {"num_threads": 3}):
+        f = jit(program, compiler_options=options)
+        compare(f, reference, x)
+        results.append(np.asarray(f(x)))
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_array_equal(results[0], results[2])
+
+
+def test_nan_row_by_row(all_rows_are_wide):
+    x = np.random.default_rng(6).random((40, 70))
+    x[7, 3] = x[39, 69] = np.nan
+    found = np.asarray(jit(lambda x: x.max(0))(x))
+    assert np.flatnonzero(np.isnan(found)).tolist() == [3, 69]
+
+
+@pytest.mark.parametrize("program", [
+    lambda x: x.T.sum(0),
+    lambda x: (x * (x[0] + 1)).sum(0),
+    lambda x: x - x.mean(0),
+    lambda x: x[:8].sum(0),
+])  # fmt: skip
+def test_what_does_not_go_row_by_row(all_rows_are_wide, program):
+    f = jit(program)
+    x = np.random.default_rng(2).random((40, 70))
+    f(x)
+    assert reading.ROW_BY_ROW not in marks(f)
+
+
 @pytest.mark.parametrize("name", IN_SWEEPS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("count", [9, 33, 128, 1001])
@@ -171,3 +249,5 @@ def test_which_sizes_are_marked(monkeypatch):
         assert find(nn.softmax, 1000, 1000) == {reading.AHEAD}
         assert find(nn.softmax, 100, 1000) == find(nn.softmax, 100_000, 10) == set()
         assert find(nn.softmax, 10, 100_000) == set()
+        assert find(lambda x: x.sum(0), 1000, 1000) == {reading.ROW_BY_ROW}
+        assert find(lambda x: x.sum(0), 1000, 100) == find(lambda x: x.sum(0), 100_000, 4) == set()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import jitcore.numpy as jnp
 from jitcore import jit, lax
-from jitcore.backends.cpu import threads
+from jitcore.backends.cpu import cpuinfo, threads
 from jitcore.backends.cpu.routines import product
 from jitcore.backends.cpu.routines.product import Operand, Sizes, plan_product
 from jitcore.backends.cpu.routines.product_parts import choose_tile_shape, cut_rows, list_heights, list_rows
@@ -349,10 +349,16 @@ def test_reshapes_of_what_is_replaced():
         check_product(operand, y, np.asarray(result).reshape(64, 64))
 
 
-def test_plans_depend_on_sizes_alone():
+@pytest.mark.parametrize("processor", ["znver5", "sapphirerapids"])
+def test_plans_depend_on_sizes_and_processor(monkeypatch, processor):
+    monkeypatch.setattr(cpuinfo, "cpu_name", lambda: processor)
+    waits = processor != "znver5"
     row_major = Operand(0, 1000, 1), Operand(0, 1, 1000)
     large = plan_product(Sizes(1, 1000, 1000, 1000), *row_major, 4)
-    assert not large.packs_right and not large.packs_left and large.splits == 1 and large.inner_block == 500
+    assert large.packs_right == waits and not large.packs_left
+    assert large.splits == 1 and large.inner_block == 500
+    transposed = plan_product(Sizes(1, 1000, 1000, 1000), Operand(0, 1, 1000), row_major[1], 4)
+    assert transposed.packs_left == waits
     assert plan_product(Sizes(1, 1000, 1000, 1000), row_major[0], Operand(0, 1000, 1), 4).packs_right
     assert plan_product(Sizes(1, 4000, 4000, 4000), row_major[0], Operand(0, 1, 4000), 4).packs_right
     assert plan_product(Sizes(1, 1000, 1000, 1024), Operand(0, 1024, 1), row_major[1], 4).packs_left

@@ -1,0 +1,111 @@
+"""Rendering of reductions and scans down columns that go row by row.
+
+In: the loop over columns of a kernel with that mark of `reading`, and a range of it. Out: instructions. All
+columns of the range, as long as their running values fit the first cache, take one row before the next, so
+that memory is read in long runs. The running values of a block of columns are an array on the stack, with a
+vector at each place; what is combined, and in which order, is as without the mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from jitcore.backends.cpu.accumulator import Accumulator
+from jitcore.backends.cpu.lanes import I64
+from jitcore.backends.cpu.reading import row_axis_of
+from jitcore.backends.cpu.scalar_ops import count_math_calls
+from jitcore.backends.cpu.scan import RunningTotal
+from jitcore.backends.cpu.vectors import vector_loop
+from jitcore.loopir.expr import walk
+from jitcore.loopir.program import Loop, Reduce, Scan
+from jitcore.schedule.statements import roots_of
+
+# Bytes of the widest elements of a block's rows: of what is read, of running values, and of results there are
+# so many in the first cache.
+BLOCK_BYTES = 1 << 13
+# Rows that are combined with a running value while it is in registers; a scan writes as many runs as it
+# reads, and several runs of each get into one another's way.
+# Expressions of all these rows together, as longer code takes long to compile.
+MOST_ROWS, MOST_SCANNED_ROWS, MAX_NODES = 8, 2, 64
+
+
+def emit_row_by_row(kernel, e, loop: Loop, start: ir.Value, stop: ir.Value) -> None:
+    """The columns [start, stop). kernel: the `KernelRenderer`. e: the `FunctionEmitter`."""
+    b, lanes = e.b, kernel.lanes_of(loop)
+    itemsize = max(root.dtype.itemsize for root in roots_of(loop.body[0]))
+    places = max(1, BLOCK_BYTES // (itemsize * lanes))
+    width = I64(places * lanes)
+
+    def run(first):
+        past = b.add(first, width)
+        end = b.select(b.icmp_signed("<", past, stop), past, stop)
+        _emit_block(kernel, e, loop, places, first, end)
+
+    e.loop(start, stop, width, run)
+
+
+def _emit_block(kernel, e, loop: Loop, places: int, first: ir.Value, end: ir.Value) -> None:
+    b, columns, lanes = e.b, loop.axis, kernel.lanes_of(loop)
+    sweep, *rest = loop.body
+    rows, roots = row_axis_of(sweep), roots_of(sweep)
+    running: list[Accumulator | RunningTotal] = []
+
+    def begin(place):
+        e.place, e.lanes, e.vector_axis = place, lanes, columns
+        running[:] = ([RunningTotal(kernel, e, sweep)] if isinstance(sweep, Scan)
+                      else [Accumulator(kernel, e, sweep, part) for part in sweep.parts])  # fmt: skip
+        e.lanes, e.vector_axis = 1, None
+
+    def in_columns(body: Callable[[], None]) -> None:
+        def run():
+            e.place = b.udiv(b.sub(e.axis_values[columns], first), I64(lanes))
+            body()
+
+        vector_loop(e, columns, first, end, [lanes], run)
+
+    def run_rows(first_row, count):
+        def update():
+            shared = e.values
+            for number, values in own:
+                e.axis_values[rows], e.values = number, shared | values
+                for value in running:
+                    value.update()
+            e.values = shared
+
+        own, shared = [], e.values
+        for k in range(count):
+            row = b.add(first_row, I64(k))
+            e.values = dict(shared)
+            e.axis_values[rows] = b.sub(b.sub(extent, row), I64(1)) if is_reversed else row
+            kernel.hoist_roots(e, roots, [], {columns})
+            own.append((e.axis_values[rows], e.values))
+        e.values = shared
+        in_columns(update)
+
+    def finish():
+        for value in running:
+            e.results[value.result] = value.read()
+        kernel.emit_statements(e, rest)
+
+    e.places = places
+    e.loop(I64(0), b.udiv(b.add(b.sub(end, first), I64(lanes - 1)), I64(lanes)), I64(1), begin)
+    e.places = None
+    is_reversed, extent = isinstance(sweep, Scan) and sweep.reverse, e.size(rows.extent)
+    count = _count_rows(sweep)
+    groups = b.mul(b.udiv(extent, I64(count)), I64(count))
+    e.loop(I64(0), groups, I64(count), lambda row: run_rows(row, count))
+    if count > 1:
+        e.loop(groups, extent, I64(1), lambda row: run_rows(row, 1))
+    if rest:
+        in_columns(finish)
+
+
+def _count_rows(sweep: Reduce | Scan) -> int:
+    """How many rows at a time."""
+    nodes = walk(roots_of(sweep))
+    if any(node.args and count_math_calls(node.op, node.args[0].dtype) for node in nodes):
+        return 1
+    most = MOST_SCANNED_ROWS if isinstance(sweep, Scan) else MOST_ROWS
+    return max(1, min(most, MAX_NODES // len(nodes)))
