@@ -60,9 +60,9 @@ _OLDEST_TBB = 12060  # interface version; what Numba's pool is built for
 _TBB_FILES = {"linux": "libtbb.so.12", "darwin": "libtbb.12.dylib", "win32": "tbb12.dll"}
 
 # Pieces per thread: one, in which a thread finds again what it left in its cache; for loops of many grains
-# enough that a thread which starts late or has the harder part delays the end little.
+# so many that a thread which starts late, or has the harder part or the last piece, delays the end little.
 _MANY_GRAINS = 16
-_PIECES_OF_LONG_LOOPS = 4
+_PIECES_OF_LONG_LOOPS = 32
 
 
 class _Cells(ctypes.Structure):
