@@ -55,6 +55,7 @@ LAYERS = ("serial", "pool", "tbb")
 
 _SERIAL, _POOL, _TBB = range(3)
 _CELLS_SYMBOL = "jitcore_thread_cells"
+_CELLS_DECLARATION = f"@{_CELLS_SYMBOL} = external global i8"
 _TBB_POOL = "numba.np.ufunc.tbbpool"
 _OLDEST_TBB = 12060  # interface version; what Numba's pool is built for
 _TBB_FILES = {"linux": "libtbb.so.12", "darwin": "libtbb.12.dylib", "win32": "tbb12.dll"}
@@ -263,10 +264,15 @@ def _field_address(name: str) -> str:
     return f"getelementptr (i8, ptr @{_CELLS_SYMBOL}, i64 {getattr(_Cells, name).offset})"
 
 
+def locate_count() -> tuple[str, str]:
+    """How LLVM text declares, and addresses, the number of threads that loops are shared out to."""
+    return _CELLS_DECLARATION, _field_address("num_threads")
+
+
 def _render_adapter() -> str:
     """LLVM text of the front end and of all layers this system can have."""
     return "\n".join((
-        f"@{_CELLS_SYMBOL} = external global i8",
+        _CELLS_DECLARATION,
         _JOB_TEXT,
         _USER_TEXT if _has_pool() else _ANY_USER_TEXT,
         _render_front(),

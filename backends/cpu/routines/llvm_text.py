@@ -65,6 +65,9 @@ class TextWriter:
     def rem(self, x: Operand, y: Operand) -> str:
         return self.let(f"urem i64 {x}, {y}")
 
+    def maximum(self, x: Operand, y: Operand) -> str:
+        return self.choose(self.compare("sgt", x, y), x, y)
+
     def minimum(self, x: Operand, y: Operand) -> str:
         self.declare("declare i64 @llvm.smin.i64(i64, i64)")
         return self.let(f"call i64 @llvm.smin.i64(i64 {x}, i64 {y})")

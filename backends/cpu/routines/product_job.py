@@ -9,9 +9,10 @@ from __future__ import annotations
 from jitcore.backends.cpu.routines.llvm_text import Operand, TextWriter
 from jitcore.backends.cpu.routines.product_parts import TileShape, name_table
 from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_SYMBOL
+from jitcore.backends.cpu.threads import locate_count
 
 __all__ = ["EPILOGUE_ARGUMENTS", "GRAIN_WORK", "RANGE_ARGUMENTS", "UNHURRIED", "Job", "call_parallel",
-           "divide_up", "find_part", "load_part", "name_symbol"]  # fmt: skip
+           "divide_up", "find_part", "load_part", "load_thread_count", "name_symbol"]  # fmt: skip
 
 #: Multiply-adds that a thread should have before another one is woken up.
 GRAIN_WORK = 1 << 18
@@ -90,6 +91,13 @@ class Job:
 def divide_up(w: TextWriter, x: Operand, y: Operand) -> str:
     """x / y, rounded up."""
     return w.div(w.add(x, w.sub(y, 1)), y)
+
+
+def load_thread_count(w: TextWriter) -> str:
+    """How many threads there are."""
+    declaration, place = locate_count()
+    w.declare(declaration)
+    return w.load(place)
 
 
 def call_parallel(w: TextWriter, body: str, job: str, count: Operand, grain: Operand) -> None:

@@ -22,6 +22,7 @@ from jitcore.backends.cpu.routines.product_job import (
     divide_up,
     find_part,
     load_part,
+    load_thread_count,
     name_symbol,
 )
 from jitcore.backends.cpu.routines.product_parts import (
@@ -93,8 +94,9 @@ class _Multiplier:
             finishes = w.compare("ne", job.get("finishes"), 0)
             steps = w.add(job.get("steps"), w.choose(finishes, job.get("epilogue_work"), 0))
             work = w.mul(w.mul(height, w.mul(group_panels, shape.width)), steps)
-            grain = divide_up(w, GRAIN_WORK, work)
             units = w.mul(w.mul(items, groups), tiles)
+            block = w.minimum(_BLOCK_TILES, w.div(units, load_thread_count(w)))
+            grain = w.maximum(block, divide_up(w, GRAIN_WORK, work))
             call_parallel(w, "multiply_units", "%job", units, grain)
 
     def write_units(self) -> None:

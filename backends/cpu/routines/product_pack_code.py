@@ -13,6 +13,9 @@ from jitcore.backends.cpu.routines.product_tile_code import write_mask, write_ma
 
 __all__ = ["write_pack", "write_pack_panels"]
 
+# Rows that are packed side by side: so many runs of memory are read at a time.
+_STEPS_AT_A_TIME = 16
+
 
 def write_pack(w: TextWriter, shape: TileShape, name: str) -> None:
     """The exported function: up to `lanes` neighbours of an operand become contiguous in every step.
@@ -82,18 +85,25 @@ def _write_gather(w: TextWriter, shape: TileShape, first: str) -> None:
 
 
 def write_pack_panels(w: TextWriter, shape: TileShape) -> None:
-    """`pack_panels`: panels [start, stop) of a job's right operands, item after item."""
+    """`pack_panels`: panels [start, stop) of a job's right operands, item after item; a few steps of all of
+    them before the next ones where the operand's rows, which are long runs of memory, are steps."""
     width = shape.width * shape.itemsize
     with w.function(f"internal void @pack_panels({RANGE_ARGUMENTS}) {UNHURRIED}"):
         job, pack = Job(w, "%job"), load_part(w, shape, PACK_AT)
         panels, n, steps = job.get("panels"), job.get("n"), job.get("steps")
         b_step, b_column = job.get("b_step"), job.get("b_column")
         b, packed, b_item = job.get_pointer("b"), job.get_pointer("packed"), job.get("b_item")
-        with w.loop("%start", "%stop") as u, w.loop(0, shape.vectors) as part:
+        is_column = w.compare("eq", b_step, shape.itemsize)
+        most = w.choose(is_column, steps, _STEPS_AT_A_TIME)
+        with (w.loop(0, steps, most) as first, w.loop("%start", "%stop") as u,
+              w.loop(0, shape.vectors) as part):  # fmt: skip
             item, panel = w.div(u, panels), w.rem(u, panels)
+            length = w.minimum(most, w.sub(steps, first))
             column = w.add(w.mul(panel, shape.width), w.mul(part, shape.lanes))
             source = w.at(b, w.add(w.mul(item, b_item), w.mul(column, b_column)))
+            source = w.at(source, w.mul(first, b_step))
             target = w.at(packed, w.add(w.mul(w.mul(u, steps), width), w.mul(part, shape.vector_bytes)))
+            target = w.at(target, w.mul(first, width))
             with w.when(w.compare("slt", column, n)):
                 w.do(f"call void {pack}(ptr {target}, i64 {width}, ptr {source}, i64 {b_column}, "
-                     f"i64 {b_step}, i64 {w.sub(n, column)}, i64 {steps})")  # fmt: skip
+                     f"i64 {b_step}, i64 {w.sub(n, column)}, i64 {length})")  # fmt: skip

@@ -1,5 +1,7 @@
 """Outputs that go past the caches: all large enough here, against NumPy, and which ones are marked."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -130,7 +132,15 @@ def test_loops_around_kernels():
     np.testing.assert_allclose(np.asarray(f(x)), expected, 1e-15)
 
 
-def test_limit_is_the_last_cache(monkeypatch):
-    assert choose_stream_bytes() == cpuinfo.cache_sizes().l3
+@pytest.mark.parametrize(("size", "processors", "expected"), [
+    (16, 2, 16), (480, 2, 64), (480, 100, 480), (480, None, 32),
+])  # fmt: skip
+def test_limit_is_a_share_of_the_last_cache(monkeypatch, size, processors, expected):
+    monkeypatch.setattr(cpuinfo, "cache_sizes", lambda: cpuinfo.CacheSizes(1, 1, size << 20))
+    monkeypatch.setattr(os, "cpu_count", lambda: processors)
+    assert choose_stream_bytes() == expected << 20
+
+
+def test_processors_without_such_stores(monkeypatch):
     monkeypatch.setattr(cpuinfo, "cpu_features", frozenset)
     assert choose_stream_bytes() == float("inf")
