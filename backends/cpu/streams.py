@@ -26,8 +26,8 @@ SMALL_BYTES = 1 << 20
 # What a loop reads and writes, in sizes of the last cache: a loop that only writes finds more of its output
 # there from the last time.
 MIN_TRAFFIC = 1.5
-# Bytes of the last cache that a processor can count on. A virtual machine is told of all of a cache that others
-# use too: where two processors see 480 MiB, arrays of 64 MiB and more are copied past it in 0.6 of the time.
+# Bytes of the last cache that a processor can count on. A virtual machine is told of all of a cache that
+# others use too: where two processors see 480 MiB, 64 MiB and more are copied past it in 0.6 of the time.
 MAX_SHARE = 32 << 20
 # Cost of functions above which a loop waits for arithmetic: then such stores take longer, by a few percent.
 MAX_COST = 12
