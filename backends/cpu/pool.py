@@ -1,7 +1,10 @@
 """The pool of POSIX threads that a process keeps for the loops of its kernels.
 
-In: a job, which says what to run, how it is cut and which piece is next (`threads.py`). Out: its pieces, run
-by the caller and by threads of the pool. Stage: run time.
+In: a job, which says what to run and how it is cut (`threads.py`). Out: its pieces, run by the caller and by
+threads of the pool. Stage: run time.
+
+Each thread begins with a share of its own, neighbours, which it finds in its cache when loops over the same
+arrays follow each other. Who is done with it takes what is left of the other shares.
 
 The caller puts its job into a free slot, wakes threads, and works along; when no piece is left it takes the
 job out and waits until the slot has no users. A thread enters a slot as a user before it reads the job: from
@@ -61,8 +64,7 @@ def reset_pool(cells: PoolCells) -> None:
 
 
 def render_pool() -> str:
-    """LLVM text of `void share_by_pool(%Job *job, i64 pieces, i64 threads)`. It calls `run_pieces`, and reads
-    fields 5 and 6 of the job: how many pieces there are, and the next one."""
+    """LLVM text of `void share_by_pool(%Job *job, i64 pieces, i64 threads)`. It calls `run_pieces`."""
     text = _TEXT
     for name in ("mutex", "work", "done", "started", "sleeping", "epoch", "slots"):
         address = f"getelementptr (i8, ptr @{CELLS_SYMBOL}, i64 {getattr(PoolCells, name).offset})"
@@ -76,6 +78,8 @@ def render_pool() -> str:
 
 _TEXT = """
 %Slot = type [8 x i64]
+; A job as the pool sees it: the job, its pieces, the shares they are cut into, how many of each are taken.
+%Shared = type { ptr, i64, i64, [$COUNT x i64] }
 
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_detach(ptr)
@@ -86,26 +90,45 @@ declare i32 @pthread_cond_wait(ptr, ptr)
 declare i32 @pthread_cond_signal(ptr)
 declare i32 @pthread_cond_broadcast(ptr)
 
-define internal void @take_pieces(ptr %job) {
+; The pieces of share `me`, counted around, then those of the shares behind it.
+define internal void @take_pieces(ptr %shared, i64 %me) {
 enter:
-  %next.at = getelementptr %Job, ptr %job, i32 0, i32 6
-  %pieces.at = getelementptr %Job, ptr %job, i32 0, i32 5
+  %job = load ptr, ptr %shared
+  %pieces.at = getelementptr %Shared, ptr %shared, i32 0, i32 1
   %pieces = load i64, ptr %pieces.at
+  %shares.at = getelementptr %Shared, ptr %shared, i32 0, i32 2
+  %shares = load i64, ptr %shares.at
+  br label %choose
+choose:
+  %turn = phi i64 [ 0, %enter ], [ %turn_1, %next ]
+  %behind = add i64 %me, %turn
+  %share = urem i64 %behind, %shares
+  %share_1 = add i64 %share, 1
+  %pieces_before = mul i64 %share, %pieces
+  %low = udiv i64 %pieces_before, %shares
+  %pieces_with = mul i64 %share_1, %pieces
+  %high = udiv i64 %pieces_with, %shares
+  %taken.at = getelementptr %Shared, ptr %shared, i32 0, i32 3, i64 %share
   br label %take
 take:
-  %first = atomicrmw add ptr %next.at, i64 1 monotonic
-  %is_left = icmp slt i64 %first, %pieces
-  br i1 %is_left, label %run, label %done
+  %taken = atomicrmw add ptr %taken.at, i64 1 monotonic
+  %first = add i64 %low, %taken
+  %is_left = icmp slt i64 %first, %high
+  br i1 %is_left, label %run, label %next
 run:
   %past = add i64 %first, 1
   call void @run_pieces(ptr %job, i64 %first, i64 %past)
   br label %take
+next:
+  %turn_1 = add i64 %turn, 1
+  %more = icmp slt i64 %turn_1, %shares
+  br i1 %more, label %choose, label %done
 done:
   ret void
 }
 
 ; Work at the job of a slot, if it is still there and lets one more thread in. Returns whether it did.
-define internal i1 @use_slot(ptr %slot) {
+define internal i1 @use_slot(ptr %slot, i64 %me) {
 enter:
   %users.at = getelementptr i64, ptr %slot, i64 1
   %limit.at = getelementptr i64, ptr %slot, i64 3
@@ -119,7 +142,7 @@ compare:
   %is_room = icmp slt i64 %others, %limit
   br i1 %is_room, label %run, label %leave
 run:
-  call void @take_pieces(ptr %job)
+  call void @take_pieces(ptr %job, i64 %me)
   %taken_out = cmpxchg ptr %slot, ptr %job, ptr null seq_cst seq_cst
   br label %leave
 leave:
@@ -139,9 +162,10 @@ done:
   ret i1 %has_run
 }
 
-; A thread of the pool.
-define internal ptr @serve(ptr %unused) {
+; A thread of the pool, whose number counts from 1.
+define internal ptr @serve(ptr %number) {
 enter:
+  %me = ptrtoint ptr %number to i64
   br label %scan
 scan:
   %epoch = load atomic i64, ptr $EPOCH seq_cst, align 8
@@ -157,7 +181,7 @@ look:
   %is_empty = icmp eq ptr %job, null
   br i1 %is_empty, label %after, label %use
 use:
-  %has_run = call i1 @use_slot(ptr %slot)
+  %has_run = call i1 @use_slot(ptr %slot, i64 %me)
   %found_now = or i1 %found, %has_run
   br label %after
 after:
@@ -203,13 +227,14 @@ check:
   %more = icmp slt i64 %started, %wanted
   br i1 %more, label %start, label %done
 start:
-  %failure = call i32 @pthread_create(ptr %handle, ptr null, ptr @serve, ptr null)
+  %started_1 = add i64 %started, 1
+  %number = inttoptr i64 %started_1 to ptr
+  %failure = call i32 @pthread_create(ptr %handle, ptr null, ptr @serve, ptr %number)
   %is_started = icmp eq i32 %failure, 0
   br i1 %is_started, label %detach, label %done
 detach:
   %thread = load ptr, ptr %handle
   %detached = call i32 @pthread_detach(ptr %thread)
-  %started_1 = add i64 %started, 1
   store atomic i64 %started_1, ptr $STARTED monotonic, align 8
   br label %check
 done:
@@ -275,7 +300,13 @@ done:
 
 define internal void @share_by_pool(ptr %job, i64 %pieces, i64 %threads) {
 enter:
+  %shared = alloca %Shared
   %most = call i64 @llvm.smin.i64(i64 %pieces, i64 %threads)
+  %shares = call i64 @llvm.smin.i64(i64 %most, i64 $COUNT)
+  %shared.0 = insertvalue %Shared zeroinitializer, ptr %job, 0
+  %shared.1 = insertvalue %Shared %shared.0, i64 %pieces, 1
+  %shared.2 = insertvalue %Shared %shared.1, i64 %shares, 2
+  store %Shared %shared.2, ptr %shared
   %wanted = sub i64 %most, 1
   %started = load atomic i64, ptr $STARTED monotonic, align 8
   %are_few = icmp slt i64 %started, %wanted
@@ -300,7 +331,7 @@ alone:
 publish:
   %limit.at = getelementptr i64, ptr %slot, i64 3
   store i64 %wanted, ptr %limit.at
-  store atomic ptr %job, ptr %slot seq_cst, align 8
+  store atomic ptr %shared, ptr %slot seq_cst, align 8
   %jobs = atomicrmw add ptr $EPOCH, i64 1 seq_cst
   %sleeping = load atomic i64, ptr $SLEEPING seq_cst, align 8
   %sleep = icmp ne i64 %sleeping, 0
@@ -309,7 +340,7 @@ wake:
   call void @wake_threads(i64 %wanted)
   br label %work
 work:
-  call void @take_pieces(ptr %job)
+  call void @take_pieces(ptr %shared, i64 0)
   store atomic ptr null, ptr %slot seq_cst, align 8
   call void @wait_for_users(ptr %slot)
   store atomic i64 0, ptr %taken.at seq_cst, align 8

@@ -281,9 +281,9 @@ def _render_adapter() -> str:
     ))
 
 
-# One call in progress, on its caller's stack: what to run, how it is cut, and the next piece to hand out.
+# One call in progress, on its caller's stack: what to run, and how it is cut.
 _JOB_TEXT = """
-%Job = type { ptr, ptr, ptr, i64, i64, i64, i64 }  ; body, buffers, dims, n, length, pieces, next
+%Job = type { ptr, ptr, ptr, i64, i64, i64 }  ; body, buffers, dims, n, length, pieces
 
 declare i64 @llvm.smax.i64(i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
@@ -348,8 +348,7 @@ share:
   %job.3 = insertvalue %Job %job.2, i64 %n, 3
   %job.4 = insertvalue %Job %job.3, i64 %length, 4
   %job.5 = insertvalue %Job %job.4, i64 %pieces, 5
-  %job.6 = insertvalue %Job %job.5, i64 0, 6
-  store %Job %job.6, ptr %job
+  store %Job %job.5, ptr %job
   %is_tbb = call i1 @may_enter_tbb(i64 %layer)
   br i1 %is_tbb, label %share_tbb, label %share_pool
 share_tbb:
