@@ -24,6 +24,8 @@ BLOCK_WORK = 32768
 GRAIN_WORK = 262144
 # Columns that a thread which walks down rows should have beside each other.
 GRAIN_COLUMNS = 128
+# Iterations in lanes that a thread should have at least: what several registers hold.
+GRAIN_LANES = 64
 # Rows of tiles that a thread should have at least: whole cache lines of what is read across them.
 GRAIN_TILED_ROWS = 32
 MIN_VECTOR_EXTENT = 6
@@ -65,8 +67,8 @@ def shape_kernel(
     for axis in outer[1:]:
         work = work * axis.extent
     parallel, grain = bool(outer) and not serial, max(1, GRAIN_WORK // max(work, 1))
-    if outer and vector is outer[0] and _contains(body, (Reduce, Scan)):
-        grain = max(grain, GRAIN_COLUMNS)
+    if outer and vector is outer[0]:
+        grain = max(grain, GRAIN_COLUMNS if _contains(body, (Reduce, Scan)) else GRAIN_LANES)
     if tile is not None and tile[0] is outer[0]:
         grain = max(grain, GRAIN_TILED_ROWS)
     grain = RunTimeSize(grain)
