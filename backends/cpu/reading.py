@@ -84,7 +84,7 @@ def _choose_way(kernel: Kernel) -> str:
 
 
 def _goes_row_by_row(kernel: Kernel) -> bool:
-    """Whether a kernel is one sweep down the columns of a large array, whose results are stored."""
+    """Whether a kernel is one scan down the columns of a large array, or one reduction and its results."""
     loop = kernel.body[0]
     if len(kernel.body) > 1 or not isinstance(loop, Loop) or loop.axis is not kernel.vector or kernel.streams:
         return False
@@ -92,7 +92,8 @@ def _goes_row_by_row(kernel: Kernel) -> bool:
     if not all(isinstance(s, Store) for s in rest) or not isinstance(sweep, (Reduce, Scan)):
         return False
     rows = row_axis_of(sweep)
-    if rows is None or bounds_of(sweep) or sweep.partials or (isinstance(sweep, Reduce) and sweep.stores):
+    has_more = rest if isinstance(sweep, Scan) else sweep.stores
+    if rows is None or bounds_of(sweep) or sweep.partials or has_more:
         return False
     if not isinstance(rows.extent, int) or rows.extent < MIN_ROWS:
         return False

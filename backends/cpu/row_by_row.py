@@ -26,8 +26,8 @@ from jitcore.schedule.statements import roots_of
 # so many in the first cache.
 BLOCK_BYTES = 1 << 13
 # Rows that are combined with a running value while it is in registers; a scan writes as many runs as it
-# reads, and several runs of each get into one another's way.
-# Expressions of all these rows together, as longer code takes long to compile.
+# reads, and several runs of each get into one another's way. And expressions of all these rows together, as
+# longer code takes long to compile.
 MOST_ROWS, MOST_SCANNED_ROWS, MAX_NODES = 8, 2, 64
 
 
@@ -84,7 +84,7 @@ def _emit_block(kernel, e, loop: Loop, places: int, first: ir.Value, end: ir.Val
         e.values = shared
         in_columns(update)
 
-    def finish():
+    def finish():  # a scan has stored its results by itself
         for value in running:
             e.results[value.result] = value.read()
         kernel.emit_statements(e, rest)
