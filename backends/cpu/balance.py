@@ -22,8 +22,6 @@ from jitcore.schedule.statements import roots_of
 # Operations beside each root, or division, up to which two units are not slower. Measured on Zen 5 in the
 # cache: 0.61x of the time without any other, 0.88x with seven, 0.73x to 1.0x with eight.
 MAX_WORK = 8
-# Processors whose unit takes no longer for roots of float32 than others take to multiply.
-_FAST_SINGLE = "znver"
 # What an inner reduction of unknown length is taken for.
 USUAL_EXTENT = 16
 
@@ -49,7 +47,8 @@ def share_roots(kernel: Kernel) -> Share:
         return Share.NONE
     if divisions:
         return Share.ALL
-    return Share.NONE if is_single and cpuinfo.cpu_name().startswith(_FAST_SINGLE) else Share.HALF
+    # Zen's unit takes no longer for roots of float32 than others take to multiply
+    return Share.NONE if is_single and cpuinfo.is_zen() else Share.HALF
 
 
 def _weigh(body: list, vector: Axis | None) -> Iterator[tuple[Expr, int]]:

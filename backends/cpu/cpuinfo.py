@@ -49,6 +49,11 @@ def cpu_name() -> str:
     return host.find_target().cpu
 
 
+def is_zen() -> bool:
+    """Whether kernels are compiled for one of AMD's Zen cores."""
+    return cpu_name().startswith("znver")
+
+
 @functools.cache
 def native_vector_bytes() -> int:
     """Bytes of the widest vector register: 64 with AVX-512, 32 with AVX, else 16 (SSE2, NEON)."""

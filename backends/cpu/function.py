@@ -408,7 +408,7 @@ class FunctionEmitter:
         are multiplied."""
         has_one = self.lanes * node.dtype.itemsize <= self.vector_bytes
         is_turn = self.root_share is Share.ALL or has_one and self.row % 2
-        return "multiplied_sqrt" if is_turn else "shared_sqrt"
+        return "multiplied_sqrt" if is_turn else "sqrt"
 
     def _continues_a_chain(self, node: Expr) -> bool:
         """Whether a scalar sum waits for that of the round before and its product does not: it need not wait

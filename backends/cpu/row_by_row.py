@@ -15,9 +15,10 @@ from llvmlite import ir
 from jitcore.backends.cpu.accumulator import Accumulator
 from jitcore.backends.cpu.lanes import I64
 from jitcore.backends.cpu.reading import row_axis_of
+from jitcore.backends.cpu.rows import emit_row_groups
 from jitcore.backends.cpu.scalar_ops import count_math_calls
 from jitcore.backends.cpu.scan import RunningTotal
-from jitcore.backends.cpu.vectors import vector_loop
+from jitcore.backends.cpu.vectors import emit_vectors, vector_loop
 from jitcore.loopir.expr import walk
 from jitcore.loopir.program import Loop, Reduce, Scan
 from jitcore.schedule.statements import roots_of
@@ -52,20 +53,18 @@ def _emit_block(kernel, e, loop: Loop, places: int, first: ir.Value, end: ir.Val
     rows, roots = row_axis_of(sweep), roots_of(sweep)
     running: list[Accumulator | RunningTotal] = []
 
-    def begin(place):
-        e.place, e.lanes, e.vector_axis = place, lanes, columns
-        running[:] = ([RunningTotal(kernel, e, sweep)] if isinstance(sweep, Scan)
-                      else [Accumulator(kernel, e, sweep, part) for part in sweep.parts])  # fmt: skip
-        e.lanes, e.vector_axis = 1, None
-
-    def in_columns(body: Callable[[], None]) -> None:
+    def at_place(body: Callable[[], None]) -> Callable[[], None]:
         def run():
             e.place = b.udiv(b.sub(e.axis_values[columns], first), I64(lanes))
             body()
 
-        vector_loop(e, columns, first, end, [lanes], run)
+        return run
 
-    def run_rows(first_row, count):
+    def begin():
+        running[:] = ([RunningTotal(kernel, e, sweep)] if isinstance(sweep, Scan)
+                      else [Accumulator(kernel, e, sweep, part) for part in sweep.parts])  # fmt: skip
+
+    def run_rows(numbers):
         def update():
             shared = e.values
             for number, values in own:
@@ -75,14 +74,13 @@ def _emit_block(kernel, e, loop: Loop, places: int, first: ir.Value, end: ir.Val
             e.values = shared
 
         own, shared = [], e.values
-        for k in range(count):
-            row = b.add(first_row, I64(k))
+        for row in numbers:
             e.values = dict(shared)
             e.axis_values[rows] = b.sub(b.sub(extent, row), I64(1)) if is_reversed else row
             kernel.hoist_roots(e, roots, [], {columns})
             own.append((e.axis_values[rows], e.values))
         e.values = shared
-        in_columns(update)
+        vector_loop(e, columns, first, end, [lanes], at_place(update))
 
     def finish():  # a scan has stored its results by itself
         for value in running:
@@ -90,16 +88,13 @@ def _emit_block(kernel, e, loop: Loop, places: int, first: ir.Value, end: ir.Val
         kernel.emit_statements(e, rest)
 
     e.places = places
-    e.loop(I64(0), b.udiv(b.add(b.sub(end, first), I64(lanes - 1)), I64(lanes)), I64(1), begin)
+    emit_vectors(e, columns, first, end, lanes, at_place(begin))  # the last one too: slots hold whole vectors
     e.places = None
     is_reversed, extent = isinstance(sweep, Scan) and sweep.reverse, e.size(rows.extent)
-    count = _count_rows(sweep)
-    groups = b.mul(b.udiv(extent, I64(count)), I64(count))
-    e.loop(I64(0), groups, I64(count), lambda row: run_rows(row, count))
-    if count > 1:
-        e.loop(groups, extent, I64(1), lambda row: run_rows(row, 1))
+    left = emit_row_groups(e, I64(0), extent, _count_rows(sweep), run_rows)
+    e.loop(left, extent, I64(1), lambda row: run_rows([row]))
     if rest:
-        in_columns(finish)
+        vector_loop(e, columns, first, end, [lanes], at_place(finish))
 
 
 def _count_rows(sweep: Reduce | Scan) -> int:

@@ -9,10 +9,6 @@ from jitcore.backends.cpu.mathlib import avx512
 
 
 def build_sqrt(e, x):
-    return e.sqrt(x)
-
-
-def build_shared_sqrt(e, x):
     """Every second register by multiplications, so that both units work at a time."""
     if not e.has_avx512:
         return e.sqrt(x)

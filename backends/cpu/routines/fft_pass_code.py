@@ -92,8 +92,8 @@ class _PassWriter:
         start = w.at("%src", w.mul(place, self.src_stride))
         places = self._list_places(start, self.src_step)
         for pointer in places:  # the next block's columns, which processors do not foresee
-            w.prefetch(w.at(pointer, w.point))
-            w.prefetch(w.at(pointer, w.point + w.vector_bytes))
+            w.prefetch(w.at(pointer, w.point), level=2)
+            w.prefetch(w.at(pointer, w.point + w.vector_bytes), level=2)
         read = [w.load_pairs(pointer, self.masks) for pointer in places]
         read = [Complex(x.re, w.times(x.im, self.scales[0])) for x in read]
         w.do(f"br label %{join}")

@@ -167,11 +167,6 @@ class LaneWriter(TextWriter):
         self.do(f"call void {name}({self.vector} {value}, ptr {pointer}, i32 {self.itemsize}, "
                 f"{self.mask} {mask})")  # fmt: skip
 
-    def prefetch(self, pointer: str) -> None:
-        """Asks for what is at an address, which need not be of an array, into the second-level cache."""
-        self.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-        self.do(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 2, i32 1)")
-
     def mask_pairs(self, count: str) -> tuple[str, str]:
         """Masks of the two vectors that `count` complex numbers of an array take."""
         double = self.add(count, count)

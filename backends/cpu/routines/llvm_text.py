@@ -66,7 +66,8 @@ class TextWriter:
         return self.let(f"urem i64 {x}, {y}")
 
     def maximum(self, x: Operand, y: Operand) -> str:
-        return self.choose(self.compare("sgt", x, y), x, y)
+        self.declare("declare i64 @llvm.smax.i64(i64, i64)")
+        return self.let(f"call i64 @llvm.smax.i64(i64 {x}, i64 {y})")
 
     def minimum(self, x: Operand, y: Operand) -> str:
         self.declare("declare i64 @llvm.smin.i64(i64, i64)")
@@ -88,6 +89,11 @@ class TextWriter:
 
     def store(self, value: Operand, pointer: str, kind: str = "i64", align: int = 8) -> None:
         self.do(f"store {kind} {value}, ptr {pointer}, align {align}")
+
+    def prefetch(self, pointer: str, *, is_write: bool = False, level: int = 1) -> None:
+        """Asks for what is at an address, which need not be of an array, into a level of caches."""
+        self.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+        self.do(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 {int(is_write)}, i32 {4 - level}, i32 1)")
 
     # -- control flow ---------------------------------------------------------------------------------------
     def label(self, name: str) -> str:

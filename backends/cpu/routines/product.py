@@ -47,7 +47,7 @@ _PACKED_STEP_BYTES = 2048
 # Right operands are read where they lie, which tiles foresee, unless columns are far apart, or there are so
 # many bytes that finding their pages takes longer than packing for as many rows: Zen's cores find them beside
 # their work, others wait. So are left ones, whose rows may lie beside each other.
-_UNPACKED_BYTES = {"znver": 32 << 20, "": 1 << 20}
+_UNPACKED_BYTES, _UNPACKED_BYTES_ON_ZEN = 1 << 20, 32 << 20
 _PACKED_ROWS = 512
 # Columns from which on packing the left operand pays, where its rows or steps compete for cache lines.
 _PACKED_COLUMNS = 256
@@ -277,11 +277,12 @@ def plan_product(sizes: Sizes, left: Operand, right: Operand, itemsize: int) -> 
     """Blocks and ways of a product, from its sizes and the processor, so that results do not depend on the
     number of threads."""
     batch, m, n, k = sizes
+    unpacked = _UNPACKED_BYTES_ON_ZEN if cpuinfo.is_zen() else _UNPACKED_BYTES
     collides = any(stride * itemsize % _CACHE_PAGE == 0 for stride in (left.free, left.contracted))
-    is_across = left.free == 1 and k * m * itemsize > _choose_unpacked_bytes()
+    is_across = left.free == 1 and k * m * itemsize > unpacked
     packs_left = (collides or is_across) and n >= _PACKED_COLUMNS
     block_steps = divide_evenly(k, _PACKED_STEP_BYTES // itemsize if packs_left else _BLOCK_STEPS)
-    is_far = k * n * itemsize > _choose_unpacked_bytes() and m >= _PACKED_ROWS
+    is_far = k * n * itemsize > unpacked and m >= _PACKED_ROWS
     packs_right = right.free != 1 or is_far
     tiles = batch * -(-m // 8) * -(-n // 32)
     if tiles < _FEW_TILES and k >= 2 * _STRETCH_STEPS:
@@ -293,11 +294,6 @@ def plan_product(sizes: Sizes, left: Operand, right: Operand, itemsize: int) -> 
     n_block = min(n, _CHUNK_BYTES // (k_block * itemsize))
     batch_block = min(batch, max(1, _CHUNK_BYTES // (n_block * k_block * itemsize)))
     return Plan(int(packs_left), 1, batch_block, n_block, k_block, block_steps, 1)
-
-
-def _choose_unpacked_bytes() -> int:
-    """Bytes of an operand from which on it is packed on this processor."""
-    return next(count for name, count in _UNPACKED_BYTES.items() if cpuinfo.cpu_name().startswith(name))
 
 
 def _list_parts(sizes: Sizes, plan: Plan, itemsize: int) -> tuple[str, ...]:

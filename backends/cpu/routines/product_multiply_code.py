@@ -35,7 +35,6 @@ from jitcore.backends.cpu.routines.product_parts import (
 from jitcore.backends.cpu.routines.product_tile_code import (
     REST_BYTES,
     TILE_ARGUMENTS,
-    write_prefetch,
     write_rests,
 )
 
@@ -304,7 +303,7 @@ class _Multiplier:
         with w.loop(0, rows) as row:
             line = w.at(target, w.mul(row, c_row))
             for part in range(shape.vectors):
-                write_prefetch(w, w.at(line, part * shape.vector_bytes), is_write=True)
+                w.prefetch(w.at(line, part * shape.vector_bytes), is_write=True)
 
 
 def _name_arguments(*values: Operand) -> str:

@@ -22,7 +22,7 @@ from jitcore.backends.cpu.routines.product_parts import (
 )
 
 __all__ = ["REST_BYTES", "TILE_ARGUMENTS", "write_adder", "write_mask", "write_masked_load",
-           "write_masked_store", "write_prefetch", "write_rests", "write_tile"]  # fmt: skip
+           "write_masked_store", "write_rests", "write_tile"]  # fmt: skip
 
 #: Bytes of an entry of the table `rests`: a count of tiles, then first row and function of each.
 REST_BYTES = 56
@@ -136,7 +136,7 @@ class _Tile:
         """Asks for what the next tiles will read of this row, which an operand that is not packed has in
         memory: processors foresee the steps down its columns badly."""
         for offset in range(0, self.shape.width * self.shape.itemsize, _LINE_BYTES):
-            write_prefetch(self.w, self.w.at("%row", _PREFETCH_BYTES + offset))
+            self.w.prefetch(self.w.at("%row", _PREFETCH_BYTES + offset))
 
     def _load_row(self, part: int) -> str:
         address = self.w.at("%row", part * self.shape.vector_bytes)
@@ -193,12 +193,6 @@ def write_adder(w: TextWriter, shape: TileShape, name: str) -> None:
 
 
 # -- vectors ------------------------------------------------------------------------------------------------
-def write_prefetch(w: TextWriter, address: str, is_write: bool = False) -> None:
-    """Asks for the cache line of an address, which need not exist."""
-    w.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-    w.do(f"call void @llvm.prefetch.p0(ptr {address}, i32 {int(is_write)}, i32 3, i32 1)")
-
-
 def write_splat(w: TextWriter, shape: TileShape, scalar: str) -> str:
     single = w.let(f"insertelement {shape.vector} poison, {shape.element} {scalar}, i32 0")
     return w.let(f"shufflevector {shape.vector} {single}, {shape.vector} poison, "

@@ -29,36 +29,43 @@ def invert_distances(points):
     return (1 / jnp.sqrt((apart * apart).sum(-1) + 1)).sum(1)
 
 
-# function -> by which functions it computes roots. Rows with one register each take turns.
+# function -> by which functions it computes roots, rows with one register each in turns; whether the units
+# that multiply compute some.
 KERNELS = {
-    "alone": (jnp.sqrt, "shared"),
-    "a few sums": (lambda x: sum_terms(x, 4), "shared"),
-    "many sums": (lambda x: sum_terms(x, 20), ""),
-    "two roots": (lambda x: sum_terms(x, 6) + sum_terms(x + 1, 4), "shared"),
-    "in one register": (lambda x: jnp.sqrt(x) + jnp.exp(x), "shared"),
-    "beside a division": (lambda x: 2 / (x * jnp.sqrt(x)), "multiplied"),
-    "beside a division and sums": (lambda x: 2 / sum_terms(x, 20), ""),
-    "of a sum over three": (lambda x: jnp.sqrt((x.reshape(-1, 3) ** 2).sum(1)), "shared"),
-    "of a long sum": (lambda x: jnp.sqrt((x.reshape(20, -1) ** 2).sum(0)), ""),
-    "of float32, divided": (lambda x: 2 / jnp.sqrt(x.astype(jnp.float32)), "multiplied"),
-    "summed": (lambda x: jnp.sqrt(x).sum(), "shared"),
-    "of pairs": (lambda x: sum_distances(x.reshape(-1, 3)), "shared multiplied"),
-    "of pairs, divided": (lambda x: invert_distances(x.reshape(-1, 3)), "multiplied"),
+    "alone": (jnp.sqrt, "sqrt", True),
+    "a few sums": (lambda x: sum_terms(x, 4), "sqrt", True),
+    "many sums": (lambda x: sum_terms(x, 20), "", False),
+    "two roots": (lambda x: sum_terms(x, 6) + sum_terms(x + 1, 4), "sqrt", True),
+    "in one register": (lambda x: jnp.sqrt(x) + jnp.exp(x), "sqrt", False),
+    "beside a division": (lambda x: 2 / (x * jnp.sqrt(x)), "multiplied_sqrt", True),
+    "beside a division and sums": (lambda x: 2 / sum_terms(x, 20), "", False),
+    "of a sum over three": (lambda x: jnp.sqrt((x.reshape(-1, 3) ** 2).sum(1)), "sqrt", True),
+    "of a long sum": (lambda x: jnp.sqrt((x.reshape(20, -1) ** 2).sum(0)), "", False),
+    "of float32, divided": (lambda x: 2 / jnp.sqrt(x.astype(jnp.float32)), "multiplied_sqrt", True),
+    "summed": (lambda x: jnp.sqrt(x).sum(), "sqrt", True),
+    "of pairs": (lambda x: sum_distances(x.reshape(-1, 3)), "sqrt multiplied_sqrt", True),
+    "of pairs, divided": (lambda x: invert_distances(x.reshape(-1, 3)), "multiplied_sqrt", True),
 }
 
 
 def find_units(text: str) -> set[str]:
     """Which functions of `mathlib` the code calls for roots."""
-    return set(re.findall(r"call .*jitcore\.(\w+)_sqrt\.", text))
+    return set(re.findall(r"call .*jitcore\.(\w*sqrt)\.", text))
+
+
+def counts_both(text: str) -> bool:
+    """Whether the code has both the approximate inverse root and the instruction for roots."""
+    return "rsqrt14" in text and "llvm.sqrt" in text
 
 
 @pytest.mark.skipif("avx512f" not in cpuinfo.cpu_features(), reason="the processor has no AVX-512")
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_by_two_units(name):
-    function, wanted = KERNELS[name]
+    function, wanted, has_both = KERNELS[name]
     compiled = jit(function, backend="cpu")
     compiled(np.ones(1200))
     assert find_units(compiled.inspect("kernel")) == set(wanted.split())
+    assert counts_both(compiled.inspect("llvm")) == has_both
 
 
 @pytest.mark.skipif("avx512f" not in cpuinfo.cpu_features(), reason="the processor has no AVX-512")

@@ -126,7 +126,9 @@ def test_default_level_cleans():
 
 
 def test_level_three_vectorises_scalar_loops():
-    assert "x float>" in native.compile_module(SCALAR_LOOP, "loop", opt_level=3).optimized_ir()
+    # LLVM prefers narrower vectors than there are on all processors with AVX-512 but Zen
+    width = cpuinfo.native_vector_bytes() if cpuinfo.is_zen() else min(32, cpuinfo.native_vector_bytes())
+    assert f"<{width // 4} x float>" in native.compile_module(SCALAR_LOOP, "loop", opt_level=3).optimized_ir()
     assert "x float>" not in native.compile_module(SCALAR_LOOP, "loop", opt_level=1).optimized_ir()
 
 
