@@ -60,9 +60,7 @@ class ConvolutionRoutine:
     def __init__(self, dtype: np.dtype, layout: Layout):
         self.dtype, self.work_bytes = dtype, _count_work_bytes(layout, dtype.itemsize)
         self.result_columns = layout.c_row
-        self.parts = list_parts(
-            dtype.itemsize, layout.m, [layout.n], packs=bool(layout.packs_right), adds=False
-        )
+        self.parts = list_parts(dtype.itemsize, layout.m, [layout.n], packs=bool(layout.packs_right))
         dims = [number for dim in (*layout.items, *layout.segments) for number in dim]
         self.sizes = tuple(map(RunTimeSize, (*layout[:-2], *dims)))
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.backends.cpu import cpuinfo
-from jitcore.backends.cpu.routines.product_parts import list_parts
+from jitcore.backends.cpu.routines.product_parts import choose_tile_shape, list_parts
 from jitcore.core.jaxpr import Equation
 from jitcore.lax.arguments import product
 from jitcore.lax.dot import free_dims, order_contraction, runs_together
@@ -42,15 +42,15 @@ _UNROLLED_STEPS, _SHORT_ROW_BYTES, _MANY_ROWS = 8, 512, 2048
 # Steps per visit of a tile, at most: its operands then stay in the caches, and sums of blocks of steps are
 # more accurate than one long sum.
 _BLOCK_STEPS = 512
-# The same in bytes where the left operand is packed, a block of rows for each thread.
-_PACKED_STEP_BYTES = 2048
 # Right operands are read where they lie, which tiles foresee, unless columns are far apart, or there are so
 # many bytes that finding their pages takes longer than packing for as many rows: Zen's cores find them beside
 # their work, others wait. So are left ones, whose rows may lie beside each other.
 _UNPACKED_BYTES, _UNPACKED_BYTES_ON_ZEN = 1 << 20, 32 << 20
 _PACKED_ROWS = 512
-# Columns from which on packing the left operand pays, where its rows or steps compete for cache lines.
-_PACKED_COLUMNS = 256
+# Rows, and columns, from which on packing the other operand pays where its lines compete for the cache.
+_COMPETING_ROWS, _COMPETING_COLUMNS = 28, 256
+# Packed rows of the left operand fill one such part of a thread's second-level cache, and are so many tiles.
+_LEFT_SHARE, _MOST_LEFT_TILES = 4, 64
 # Right operands are packed in chunks of about so many bytes, for the third level of caches.
 _CHUNK_BYTES = 8 << 20
 # Steps of a stretch of a long sum, and how many stretches there are at most.
@@ -70,10 +70,11 @@ class Operand(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """How a product is cut. batch_block, n_block, k_block: matrices, columns and steps packed at a time;
-    inner_block: steps per visit of a tile; splits: stretches that a sum is cut into."""
+    """How a product is cut. left_tiles: tiles of rows that a thread packs at a time, 0 where they are read as
+    they lie; batch_block, n_block, k_block: matrices, columns and steps packed at a time; inner_block: steps
+    per visit of a tile; splits: stretches that a sum is cut into."""
 
-    packs_left: int
+    left_tiles: int
     packs_right: int
     batch_block: int
     n_block: int
@@ -278,29 +279,34 @@ def plan_product(sizes: Sizes, left: Operand, right: Operand, itemsize: int) -> 
     number of threads."""
     batch, m, n, k = sizes
     unpacked = _UNPACKED_BYTES_ON_ZEN if cpuinfo.is_zen() else _UNPACKED_BYTES
-    collides = any(stride * itemsize % _CACHE_PAGE == 0 for stride in (left.free, left.contracted))
+    block_steps = divide_evenly(k, _BLOCK_STEPS)
+    left_competes = any(stride * itemsize % _CACHE_PAGE == 0 for stride in (left.free, left.contracted))
     is_across = left.free == 1 and k * m * itemsize > unpacked
-    packs_left = (collides or is_across) and n >= _PACKED_COLUMNS
-    block_steps = divide_evenly(k, _PACKED_STEP_BYTES // itemsize if packs_left else _BLOCK_STEPS)
+    packs_left = (left_competes or is_across) and n >= _COMPETING_COLUMNS
+    left_tiles = _count_left_tiles(block_steps, itemsize) if packs_left else 0
+    right_competes = right.contracted * itemsize % _CACHE_PAGE == 0 and m >= _COMPETING_ROWS
     is_far = k * n * itemsize > unpacked and m >= _PACKED_ROWS
-    packs_right = right.free != 1 or is_far
+    packs_right = right.free != 1 or right_competes or is_far
     tiles = batch * -(-m // 8) * -(-n // 32)
     if tiles < _FEW_TILES and k >= 2 * _STRETCH_STEPS:
         splits = min(k // _STRETCH_STEPS, _MOST_STRETCHES)
         return Plan(0, int(packs_right), batch, n, k, block_steps, splits)
     k_block = block_steps if packs_left or packs_right else k
     if not packs_right:
-        return Plan(int(packs_left), 0, batch, n, k_block, block_steps, 1)
+        return Plan(left_tiles, 0, batch, n, k_block, block_steps, 1)
     n_block = min(n, _CHUNK_BYTES // (k_block * itemsize))
     batch_block = min(batch, max(1, _CHUNK_BYTES // (n_block * k_block * itemsize)))
-    return Plan(int(packs_left), 1, batch_block, n_block, k_block, block_steps, 1)
+    return Plan(left_tiles, 1, batch_block, n_block, k_block, block_steps, 1)
+
+
+def _count_left_tiles(steps: int, itemsize: int) -> int:
+    tile_bytes = choose_tile_shape(itemsize).rows * steps * itemsize
+    return max(1, min(cpuinfo.cache_sizes().l2 // _LEFT_SHARE // tile_bytes, _MOST_LEFT_TILES))
 
 
 def _list_parts(sizes: Sizes, plan: Plan, itemsize: int) -> tuple[str, ...]:
     widths = {min(plan.n_block, sizes.n), sizes.n % plan.n_block or plan.n_block}
-    stretch = -(-min(plan.k_block, sizes.k) // plan.splits)
-    return list_parts(itemsize, sizes.m, widths, packs=bool(plan.packs_left or plan.packs_right),
-                      adds=plan.k_block < sizes.k or plan.inner_block < stretch)  # fmt: skip
+    return list_parts(itemsize, sizes.m, widths, packs=bool(plan.left_tiles or plan.packs_right))
 
 
 def divide_evenly(count: int, most: int) -> int:

@@ -27,7 +27,6 @@ _WRITERS = {
 }
 _PARTS = {
     "pack": ("product_pack_code", "write_pack"),
-    "adder": ("product_tile_code", "write_adder"),
 }
 _TILE = re.compile(r"tile(\d+)(full|edge)")
 

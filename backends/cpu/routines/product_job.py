@@ -26,12 +26,12 @@ RANGE_ARGUMENTS = "ptr %none, ptr %job, i64 %start, i64 %stop"
 # Addresses: operands, result, tables, packed panels. Counts: items and their segments; rows, columns and
 # steps of an item, steps of a segment at most; tiles of rows, panels of columns and how many of these a unit
 # has. Strides in bytes.
-# k_block: steps per visit of a tile. adds: whether results add to what is there. finishes: whether nothing is
-# added to them later. result: where the whole result begins. tall: tiles of full height in an item; rest: how
-# the rows behind them are cut.
+# left_tiles: tiles of rows that a thread packs at a time, 0 for none. k_block: steps per visit of a tile.
+# adds: whether results add to what is there. finishes: whether nothing is added to them later. result: where
+# the whole result begins. tall: tiles of full height in an item; rest: how the rows behind them are cut.
 _FIELDS = ("a", "b", "c", "items", "segments", "packed", "item_count", "segment_count", "m", "n", "steps",
            "length", "tiles", "panels", "groups", "group_panels", "a_row", "a_step", "b_item", "b_step",
-           "b_column", "b_panel", "c_row", "k_block", "packs_a", "adds", "finishes", "result", "epilogue",
+           "b_column", "b_panel", "c_row", "k_block", "left_tiles", "adds", "finishes", "result", "epilogue",
            "epilogue_table", "epilogue_dims", "epilogue_work", "tall", "rest")  # fmt: skip
 
 #: Arguments of the functions that make jobs: an epilogue, see `EntryRenderer.epilogue_of`.

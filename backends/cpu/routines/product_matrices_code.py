@@ -43,7 +43,7 @@ class _MatricesWriter:
         c[i] (m x n, contiguous) = a[i] (m x k) @ b[i] (k x n) for i < batch. See `product.Plan` for the rest.
         """
         names = ("batch", "m", "n", "k", "a_item", "a_row", "a_step", "b_item", "b_step", "b_column",
-                 "packs_a", "packs_b", "batch_block", "n_block", "k_block", "inner_block",
+                 "left_tiles", "packs_b", "batch_block", "n_block", "k_block", "inner_block",
                  "splits")  # fmt: skip
         arguments = ", ".join(f"i64 %{name}" for name in names)
         w, shape = self.w, self.shape
@@ -65,7 +65,7 @@ class _MatricesWriter:
             packed = w.at(packed, partials)
             job.put_pointers(a="%a", c=target, items=items, segments="%work", packed=packed)
             c_row = w.mul("%n", shape.itemsize)
-            job.put(segment_count=1, m="%m", packs_a="%packs_a", k_block="%inner_block", c_row=c_row,
+            job.put(segment_count=1, m="%m", left_tiles="%left_tiles", k_block="%inner_block", c_row=c_row,
                     **{name: scale[name] for name in ("a_row", "a_step", "b_item", "b_column")})  # fmt: skip
             with (w.loop(0, "%batch", "%batch_block") as first, w.loop(0, "%n", "%n_block") as column,
                   w.loop(0, "%k", "%k_block") as k):  # fmt: skip

@@ -25,8 +25,8 @@ from jitcore.backends.cpu.routines.product_job import (
     load_thread_count,
     name_symbol,
 )
+from jitcore.backends.cpu.routines.product_pack_code import STEPS_AT_A_TIME
 from jitcore.backends.cpu.routines.product_parts import (
-    ADDER_AT,
     PACK_AT,
     TILE_BYTES,
     TILES_AT,
@@ -42,8 +42,6 @@ __all__ = ["declare_multiply", "write_multiply"]
 
 # Pieces of work to aim at where the rows of tiles alone are few: enough for the threads of a large machine.
 _FEWEST_UNITS = 32
-# Bytes of packed left operand per thread: half of a small second-level cache. They lie on the stack.
-_PACKED_BYTES = 176 << 10
 # Rows of tiles that share the passes over a panel, where the left operand is not packed.
 _BLOCK_TILES = 8
 # Bytes of a row that an epilogue gets at a time: a block of them stays in the second-level cache.
@@ -100,14 +98,16 @@ class _Multiplier:
 
     def write_units(self) -> None:
         """`multiply_units`: units [start, stop), neighbours of one group of panels in blocks."""
-        w, shape = self.w, self.shape
+        w = self.w
         with w.function(f"internal void @multiply_units({RANGE_ARGUMENTS}) {UNHURRIED}"):
             job = Job(w, "%job")
-            packed = w.let(f"alloca [{_PACKED_BYTES + shape.vector_bytes} x i8], align 64")
-            tile_bytes = w.mul(job.get("length"), shape.rows * shape.itemsize)
-            packs = w.compare("ne", job.get("packs_a"), 0)
-            fitting = w.minimum(w.div(_PACKED_BYTES, tile_bytes), _MOST_TILES)
-            most = w.choose(packs, fitting, _BLOCK_TILES)
+            tile_bytes = self._count_tile_bytes(job)
+            packs = w.compare("ne", job.get("left_tiles"), 0)
+            most = w.choose(packs, job.get("left_tiles"), _BLOCK_TILES)
+            size = w.mul(w.minimum(most, w.sub("%stop", "%start")), tile_bytes)
+            w.declare("declare ptr @malloc(i64)")
+            w.declare("declare void @free(ptr)")
+            packed = w.let(f"call ptr @malloc(i64 {w.choose(packs, size, 0)})")
             all_tiles = w.mul(job.get("item_count"), job.get("tiles"))
             unit = w.let("alloca i64")
             w.store("%start", unit)
@@ -124,6 +124,7 @@ class _Multiplier:
             w.store(w.add(u, count), unit)
             w.do(f"br label %{head}")
             w.start_block(done)
+            w.do(f"call void @free(ptr {packed})")
         self._write_place()
         self._write_block()
         self._write_end()
@@ -136,9 +137,8 @@ class _Multiplier:
         arguments = "ptr %job, ptr %packed, i64 %group, i64 %first, i64 %count"
         with w.function(f"internal void @multiply_block({arguments}) {UNHURRIED}"):
             job = Job(w, "%job")
-            w.do(f"%aside = alloca [{shape.rows * shape.width * shape.itemsize} x i8], align 64")
             w.do(f"%places = alloca [{_MOST_TILES * _PLACE_BYTES} x i8], align 64")
-            packs = w.compare("ne", job.get("packs_a"), 0)
+            packs = w.compare("ne", job.get("left_tiles"), 0)
             a_row = w.choose(packs, shape.itemsize, job.get("a_row"))
             w.do("call void @place_tiles(ptr %job, ptr %packed, ptr %places, i64 %first, i64 %count)")
             group_panels, k_block = job.get("group_panels"), job.get("k_block")
@@ -216,19 +216,21 @@ class _Multiplier:
         with w.function(f"internal void @place_tiles({arguments}) {UNHURRIED}"):
             job = Job(w, "%job")
             entry_slot, number_slot = w.let("alloca ptr"), w.let("alloca i64")
-            packs, tiles = w.compare("ne", job.get("packs_a"), 0), job.get("tiles")
+            packs, tiles = w.compare("ne", job.get("left_tiles"), 0), job.get("tiles")
             item = w.div("%first", tiles)
             w.store(w.at(job.get_pointer("items"), w.mul(item, ITEM_BYTES)), entry_slot, "ptr")
             w.store(w.sub("%first", w.mul(item, tiles)), number_slot)
             with w.loop(0, "%count") as t:
                 entry, number = w.load(entry_slot, "ptr"), w.load(number_slot)
-                self._place_tile(job, packs, t, entry, number)
+                self._place_tile(job, t, entry, number)
                 following = w.add(number, 1)
                 is_last = w.compare("eq", following, tiles)
                 w.store(w.choose(is_last, 0, following), number_slot)
                 w.store(w.at(entry, w.choose(is_last, ITEM_BYTES, 0)), entry_slot, "ptr")
+            with w.when(packs):
+                self._pack_left(job)
 
-    def _place_tile(self, job: Job, packs: str, t: str, entry: str, number: str) -> None:
+    def _place_tile(self, job: Job, t: str, entry: str, number: str) -> None:
         """Fills an entry of `places`: where a row of tiles has its operands and results, the stride of its
         steps, its functions, its number of steps; and packs its rows."""
         w, length = self.w, self.w.load(self.w.at(entry, 24))
@@ -237,13 +239,6 @@ class _Multiplier:
         place = w.at("%places", w.mul(t, _PLACE_BYTES))
         w.store(left, place, "ptr")
         w.store(job.get("a_step"), w.at(place, 8))
-        with w.when(packs):
-            rows = w.load(tile)
-            block = w.mul(job.get("length"), self.shape.rows * self.shape.itemsize)
-            target = w.at("%packed", w.mul(t, block))
-            self._pack_left(job, left, target, rows, length)
-            w.store(target, place, "ptr")
-            w.store(w.mul(rows, self.shape.itemsize), w.at(place, 8))
         right = w.at(job.get_pointer("b"), w.load(w.at(entry, 8)))
         result = w.at(w.at(job.get_pointer("c"), w.load(w.at(entry, 16))), w.mul(row, job.get("c_row")))
         w.store(right, w.at(place, 16), "ptr")
@@ -261,49 +256,53 @@ class _Multiplier:
         height = w.choose(is_tall, 0, w.load(w.at(place, 8)))
         return row, w.at(find_part(w, shape, TILES_AT), w.mul(height, TILE_BYTES))
 
-    def _pack_left(self, job: Job, source: str, target: str, rows: str, length: str) -> None:
-        """The rows of a tile, step by step, into the thread's memory."""
+    def _pack_left(self, job: Job) -> None:
+        """The rows of tiles, step by step, into the thread's memory; a few steps of all of them before the
+        next ones where the operand's columns, which are long runs of memory, are steps."""
         w, shape = self.w, self.shape
-        a_row, a_step = job.get("a_row"), job.get("a_step")
-        blocks, pack = divide_up(w, rows, shape.lanes), load_part(w, shape, PACK_AT)
-        with w.loop(0, blocks) as number:  # the last block first, see `write_pack`
-            start = w.mul(w.sub(w.sub(blocks, 1), number), shape.lanes)
-            w.do(f"call void {pack}(ptr {w.at(target, w.mul(start, shape.itemsize))}, "
-                 f"i64 {w.mul(rows, shape.itemsize)}, ptr {w.at(source, w.mul(start, a_row))}, "
-                 f"i64 {a_row}, i64 {a_step}, i64 {w.sub(rows, start)}, i64 {length})")  # fmt: skip
+        a_row, a_step, steps = job.get("a_row"), job.get("a_step"), job.get("length")
+        block, pack = self._count_tile_bytes(job), load_part(w, shape, PACK_AT)
+        most = w.choose(w.compare("eq", a_row, shape.itemsize), STEPS_AT_A_TIME, steps)
+        with w.loop(0, steps, most) as first, w.loop(0, "%count") as t:
+            place = w.at("%places", w.mul(t, _PLACE_BYTES))
+            source, rows = w.load(place, "ptr"), w.load(w.load(w.at(place, 32), "ptr"))
+            length = w.minimum(most, w.sub(w.load(w.at(place, 40)), first))
+            pitch, blocks = w.mul(rows, shape.itemsize), divide_up(w, rows, shape.lanes)
+            source = w.at(source, w.mul(first, a_step))
+            target = w.at("%packed", w.add(w.mul(t, block), w.mul(first, pitch)))
+            with w.loop(0, blocks) as number:  # the last block first, see `write_pack`
+                start = w.mul(w.sub(w.sub(blocks, 1), number), shape.lanes)
+                w.do(f"call void {pack}(ptr {w.at(target, w.mul(start, shape.itemsize))}, i64 {pitch}, "
+                     f"ptr {w.at(source, w.mul(start, a_row))}, i64 {a_row}, i64 {a_step}, "
+                     f"i64 {w.sub(rows, start)}, i64 {length})")  # fmt: skip
+        with w.loop(0, "%count") as t:
+            place = w.at("%places", w.mul(t, _PLACE_BYTES))
+            w.store(w.at("%packed", w.mul(t, block)), place, "ptr")
+            w.store(w.mul(w.load(w.load(w.at(place, 32), "ptr")), shape.itemsize), w.at(place, 8))
+
+    def _count_tile_bytes(self, job: Job) -> str:
+        """Memory of a packed tile, with what is overwritten behind its last step."""
+        w, shape = self.w, self.shape
+        return w.add(w.mul(job.get("length"), shape.rows * shape.itemsize), shape.vector_bytes)
 
     def _multiply_tile(self, job: Job, place: str, a_row: str, panel: str, k: str, steps: str) -> None:
         """One tile, from step k on."""
         w, shape = self.w, self.shape
-        a_step, b_step, c_row = w.load(w.at(place, 8)), job.get("b_step"), job.get("c_row")
+        a_step, b_step = w.load(w.at(place, 8)), job.get("b_step")
         tile = w.load(w.at(place, 32), "ptr")
         left = w.at(w.load(place, "ptr"), w.mul(k, a_step))
         right = w.at(w.load(w.at(place, 16), "ptr"), w.mul(panel, job.get("b_panel")))
         right = w.at(right, w.mul(k, b_step))
         column = w.mul(panel, shape.width)
         target = w.at(w.load(w.at(place, 24), "ptr"), w.mul(column, shape.itemsize))
-        adds = w.let(f"or i1 {w.compare('ne', job.get('adds'), 0)}, {w.compare('ne', k, 0)}")
+        adds = w.let(f"or i64 {job.get('adds')}, {k}")
         columns = w.sub(job.get("n"), column)
         is_full = w.compare("sge", columns, shape.width)
         function = w.load(w.at(tile, w.choose(is_full, 8, 16)), "ptr")
-        result = w.choose(adds, "%aside", target, "ptr")
-        result_row = w.choose(adds, shape.width * shape.itemsize, c_row)
-        arguments = (left, a_row, a_step, right, b_step, result, result_row, job.get_pointer("segments"),
-                     job.get("segment_count"), steps, w.load(tile), columns)  # fmt: skip
-        self._ask_for_result(target, c_row, w.load(tile))
+        arguments = (left, a_row, a_step, right, b_step, target, job.get("c_row"),
+                     job.get_pointer("segments"), job.get("segment_count"), steps, w.load(tile), columns,
+                     adds)  # fmt: skip
         w.do(f"call void {function}({_name_arguments(*arguments)})")
-        with w.when(adds):
-            adder = load_part(w, shape, ADDER_AT)
-            w.do(f"call void {adder}(ptr {target}, i64 {c_row}, ptr %aside, i64 {w.load(tile)}, "
-                 f"i64 {columns})")  # fmt: skip
-
-    def _ask_for_result(self, target: str, c_row: str, rows: str) -> None:
-        """Asks for the lines that a tile's sums are stored or added to: they come while it is multiplied."""
-        w, shape = self.w, self.shape
-        with w.loop(0, rows) as row:
-            line = w.at(target, w.mul(row, c_row))
-            for part in range(shape.vectors):
-                w.prefetch(w.at(line, part * shape.vector_bytes), is_write=True)
 
 
 def _name_arguments(*values: Operand) -> str:

@@ -17,14 +17,14 @@ import numpy as np
 
 from jitcore.backends.cpu import cpuinfo
 
-__all__ = ["ADDER_AT", "PACK_AT", "TILES_AT", "TILE_BYTES", "TileShape", "choose_tile_shape", "cut_rows",
+__all__ = ["PACK_AT", "TILES_AT", "TILE_BYTES", "TileShape", "choose_tile_shape", "cut_rows",
            "enter_part", "find_table", "list_heights", "list_parts", "list_rows", "name_table"]  # fmt: skip
 
 _TABLE_PREFIX, _PART_PREFIX = "jitcore_parts_", "jitcore_part_"
 
 #: Where the table has its functions, in bytes. For each number of rows that a tile may have, the largest
 #: first: that number, the function for whole panels, the one for `columns` of a panel.
-PACK_AT, ADDER_AT, TILES_AT, TILE_BYTES = 0, 8, 16, 24
+PACK_AT, TILES_AT, TILE_BYTES = 0, 8, 24
 
 # Rows a tile of few rows takes as much time as: its sums wait for one another.
 _LATENCY_ROWS = 4
@@ -115,15 +115,13 @@ def name_table(shape: TileShape) -> str:
     return f"{_TABLE_PREFIX}f{8 * shape.itemsize}"
 
 
-def list_parts(
-    itemsize: int, rows: int, widths: Iterable[int], *, packs: bool, adds: bool
-) -> tuple[str, ...]:
+def list_parts(itemsize: int, rows: int, widths: Iterable[int], *, packs: bool) -> tuple[str, ...]:
     """Names of the parts for items of so many rows, and of so many columns at a time."""
     shape = choose_tile_shape(itemsize)
     heights, widths = list_heights(shape.rows), list(widths)
     wanted = {find_height(count, heights[1:]) for count in cut_rows(rows % shape.rows, heights[1:])}
     wanted |= {shape.rows} if rows >= shape.rows else set()
-    kinds = ["pack"] * packs + ["adder"] * adds
+    kinds = ["pack"] * packs
     for height in sorted(wanted):
         is_masked = not has_full(shape, height)
         kinds += [f"tile{height}full"] * (not is_masked and any(width >= shape.width for width in widths))
@@ -136,15 +134,15 @@ def find_table(symbol: str) -> np.ndarray:
     """The table of a dtype; machine code reads it for as long as the process lives."""
     shape = choose_tile_shape(int(symbol.removeprefix(f"{_TABLE_PREFIX}f")) // 8)
     entries = [(rows, 0, 0) for rows in list_rows(shape.rows)]
-    return np.array([0, 0, *(word for entry in entries for word in entry)], np.int64)
+    return np.array([0, *(word for entry in entries for word in entry)], np.int64)
 
 
 def enter_part(symbol: str, address: int) -> None:
     """From now on the table has a part."""
     kind, dtype = symbol.removeprefix(_PART_PREFIX).split("_")
     table = find_table(_TABLE_PREFIX + dtype)
-    if not kind.startswith("tile"):
-        table[{"pack": PACK_AT, "adder": ADDER_AT}[kind] // 8] = address
+    if kind == "pack":
+        table[PACK_AT // 8] = address
         return
     shape = choose_tile_shape(int(dtype[1:]) // 8)
     heights, is_full = list_heights(shape.rows), kind.endswith("full")

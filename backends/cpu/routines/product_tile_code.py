@@ -21,20 +21,21 @@ from jitcore.backends.cpu.routines.product_parts import (
     list_rows,
 )
 
-__all__ = ["REST_BYTES", "TILE_ARGUMENTS", "write_adder", "write_mask", "write_masked_load",
+__all__ = ["REST_BYTES", "TILE_ARGUMENTS", "write_mask", "write_masked_load",
            "write_masked_store", "write_rests", "write_tile"]  # fmt: skip
 
 #: Bytes of an entry of the table `rests`: a count of tiles, then first row and function of each.
 REST_BYTES = 56
 
-# How far ahead, in bytes of a row, tiles ask for the right operand, and the bytes that come at a time.
-_PREFETCH_BYTES, _LINE_BYTES = 256, 64
+# How many bytes ahead tiles ask for the right operand, packed or as it lies, and how many come at a time.
+_PACKED_AHEAD_BYTES, _AHEAD_BYTES, _LINE_BYTES = 4096, 256, 64
 
-# Rows whose addresses share one pointer: processors add a register to it once or twice over.
-_ROWS_PER_POINTER = 3
+# Rows whose addresses share one pointer, with registers that are added to it.
+_ROWS_PER_POINTER = 5
 
 TILE_ARGUMENTS = ("ptr %a, i64 %a_row, i64 %a_step, ptr %b, i64 %b_step, ptr %c, i64 %c_row, "
-                  "ptr %segments, i64 %segment_count, i64 %length, i64 %rows, i64 %columns")  # fmt: skip
+                  "ptr %segments, i64 %segment_count, i64 %length, i64 %rows, i64 %columns, "
+                  "i64 %adds")  # fmt: skip
 
 
 # -- tiles --------------------------------------------------------------------------------------------------
@@ -73,9 +74,11 @@ class _Tile:
         w.declare(f"declare {self.shape.vector} @llvm.fmuladd.{self.shape.suffix}"
                   f"({', '.join([self.shape.vector] * 3)})")  # fmt: skip
         with w.function(f"void @{name}({TILE_ARGUMENTS})"):
-            w.do("%twice = shl i64 %a_row, 1")
-            w.do("%thrice = mul i64 %a_row, 3")
+            self.apart = [w.mul("%a_row", rows) for rows in range(_ROWS_PER_POINTER + 1)]
             self.offsets = [] if self.is_full else self._list_offsets("%a_row")
+            self._find_results()
+            w.do(f"%is_packed = icmp eq i64 %b_step, {self.shape.width * self.shape.itemsize}")
+            w.do(f"%ahead = select i1 %is_packed, i64 {_PACKED_AHEAD_BYTES}, i64 {_AHEAD_BYTES}")
             if self.is_edge:
                 self.masks = [write_mask(w, self.shape, w.sub("%columns", part * self.shape.lanes))
                               for part in range(self.shape.vectors)]  # fmt: skip
@@ -99,26 +102,27 @@ class _Tile:
         w.do("%a.offset = load i64, ptr %entry, align 8")
         w.do("%b.entry = getelementptr i8, ptr %entry, i64 8")
         w.do("%b.offset = load i64, ptr %b.entry, align 8")
-        w.do("%q0 = getelementptr i8, ptr %a, i64 %a.offset")
-        for k in range(1, self.pointers):
-            w.do(f"%q{k} = getelementptr i8, ptr %q{k - 1}, i64 %thrice")
+        pointers = [w.at("%a", "%a.offset")]
+        for _ in range(1, self.pointers):
+            pointers.append(w.at(pointers[-1], self.apart[-1]))
         w.do("%b.first = getelementptr i8, ptr %b, i64 %b.offset")
         w.do("br label %step")
-        self._write_step(names)
+        self._write_step(names, pointers)
         w.start_block("segment_end")
         w.do("%s.next = add i64 %s, 1")
         w.do("%more = icmp slt i64 %s.next, %segment_count")
         w.do("br i1 %more, label %segment, label %finish")
 
-    def _write_step(self, names: list[str]) -> None:
+    def _write_step(self, names: list[str], pointers: list[str]) -> None:
         w, shape = self.w, self.shape
         w.start_block("step")
         w.do("%k = phi i64 [ 0, %segment ], [ %k.next, %step ]")
-        self._phis("ptr", "p", {k: f"%q{k}" for k in range(self.pointers)}, "segment", "step", "r")
+        self._phis("ptr", "p", dict(enumerate(pointers)), "segment", "step", "r")
         w.do("%row = phi ptr [ %b.first, %segment ], [ %row.next, %step ]")
         self._phis(shape.vector, "i", {name: f"%o{name}" for name in names}, "segment", "step", "n")
         self._prefetch_row()
-        right = [self._load_row(part) for part in range(self.shape.vectors)]
+        self.starts = [w.hide(f"%p{k}", "ptr") for k in range(self.pointers)]
+        right = [self._load_part("%row", part) for part in range(self.shape.vectors)]
         for row in range(self.rows):
             left = self._broadcast(row)
             for part in range(self.shape.vectors):
@@ -133,13 +137,15 @@ class _Tile:
         w.do("br i1 %again, label %step, label %segment_end")
 
     def _prefetch_row(self) -> None:
-        """Asks for what the next tiles will read of this row, which an operand that is not packed has in
-        memory: processors foresee the steps down its columns badly."""
+        """Asks for later steps of a packed operand, or for what the next tiles will read of this row where
+        it lies: processors foresee the steps down its columns badly."""
+        later = self.w.at("%row", "%ahead")
         for offset in range(0, self.shape.width * self.shape.itemsize, _LINE_BYTES):
-            self.w.prefetch(self.w.at("%row", _PREFETCH_BYTES + offset))
+            self.w.prefetch(self.w.at(later, offset))
 
-    def _load_row(self, part: int) -> str:
-        address = self.w.at("%row", part * self.shape.vector_bytes)
+    def _load_part(self, line: str, part: int) -> str:
+        """A vector of a row of the right operand, or of the result."""
+        address = self.w.at(line, part * self.shape.vector_bytes)
         if self.is_edge:
             return write_masked_load(self.w, self.shape, address, self.masks[part])
         return self.w.load(address, self.shape.vector, self.shape.itemsize)
@@ -157,39 +163,43 @@ class _Tile:
         w, shape = self.w, self.shape
         pointer, far = divmod(row, _ROWS_PER_POINTER)
         if self.is_full:
-            address = w.at(f"%p{pointer}", ("0", "%a_row", "%twice")[far])
+            address = w.at(self.starts[pointer], self.apart[far])
         else:
-            address = w.at("%p0", self.offsets[row])
+            address = w.at(self.starts[0], self.offsets[row])
         return write_splat(w, shape, w.load(address, shape.element, shape.itemsize))
 
+    def _find_results(self) -> None:
+        """Where the rows of the result are. Their lines are asked for, and come while sums are taken."""
+        w, shape = self.w, self.shape
+        offsets = [] if self.is_full else self._list_offsets("%c_row")
+        self.lines = ["%c"]
+        for row in range(1, self.rows):
+            self.lines.append(w.at(self.lines[-1], "%c_row") if self.is_full else w.at("%c", offsets[row]))
+        for row, part in self.sums:
+            w.prefetch(w.at(self.lines[row], part * shape.vector_bytes), is_write=True)
+
     def _write_results(self) -> None:
+        """Stores the sums, or adds them to what is there."""
         w, shape = self.w, self.shape
         w.start_block("finish")
-        line, offsets = "%c", [] if self.is_full else self._list_offsets("%c_row")
+        w.do("%is_new = icmp eq i64 %adds, 0")
+        w.do("br i1 %is_new, label %store, label %add")
+        w.start_block("add")
+        totals = {}
         for row, part in self.sums:
-            if row and not part:
-                line = w.at(line, "%c_row") if self.is_full else w.at("%c", offsets[row])
-            address = w.at(line, part * shape.vector_bytes)
+            term = self._load_part(self.lines[row], part)
+            totals[row, part] = w.let(f"fadd {shape.vector} {term}, %n{row}.{part}")
+        w.do("br label %store")
+        w.start_block("store")
+        for row, part in self.sums:
+            w.do(f"%s{row}.{part} = phi {shape.vector} [ %n{row}.{part}, %finish ], "
+                 f"[ {totals[row, part]}, %add ]")  # fmt: skip
+        for row, part in self.sums:
+            address = w.at(self.lines[row], part * shape.vector_bytes)
             if self.is_edge:
-                write_masked_store(w, shape, f"%n{row}.{part}", address, self.masks[part])
+                write_masked_store(w, shape, f"%s{row}.{part}", address, self.masks[part])
             else:
-                w.store(f"%n{row}.{part}", address, shape.vector, shape.itemsize)
-
-
-def write_adder(w: TextWriter, shape: TileShape, name: str) -> None:
-    """The function that adds a tile: c += tile, for `rows` x `columns` elements; a row of `tile` is that of a
-    full tile."""
-    arguments = "ptr %c, i64 %c_row, ptr %tile, i64 %rows, i64 %columns"
-    with w.function(f"void @{name}({arguments})"), w.loop(0, shape.vectors) as part:
-        lane = w.mul(part, shape.lanes)
-        mask = write_mask(w, shape, w.sub("%columns", lane))
-        offset = w.mul(part, shape.vector_bytes)
-        with w.loop(0, "%rows") as row:
-            target = w.at("%c", w.add(w.mul(row, "%c_row"), offset))
-            source = w.at("%tile", w.add(w.mul(row, shape.width * shape.itemsize), offset))
-            term = w.load(source, shape.vector, shape.itemsize)
-            total = w.let(f"fadd {shape.vector} {write_masked_load(w, shape, target, mask)}, {term}")
-            write_masked_store(w, shape, total, target, mask)
+                w.store(f"%s{row}.{part}", address, shape.vector, shape.itemsize)
 
 
 # -- vectors ------------------------------------------------------------------------------------------------

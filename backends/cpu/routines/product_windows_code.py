@@ -50,7 +50,7 @@ def write_windows(w: TextWriter, shape: TileShape) -> None:
         scale = {name: w.mul(f"%{name}", shape.itemsize) for name in _NUMBERS[4:9] + ("b_item",)}
         panels = divide_up(w, "%n", shape.width)
         width = shape.width * shape.itemsize
-        job.put(m="%m", n="%n", steps="%steps", length="%length", k_block="%length", packs_a=0, adds=0,
+        job.put(m="%m", n="%n", steps="%steps", length="%length", k_block="%length", left_tiles=0, adds=0,
                 finishes=1, panels=panels, b_panel=width, **scale)  # fmt: skip
         segment_count = _count(w, segments)
         item_table = w.at("%work", w.mul(segment_count, SEGMENT_BYTES))

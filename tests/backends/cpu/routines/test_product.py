@@ -272,7 +272,7 @@ import numpy as np
 import jitcore.numpy as jnp
 from jitcore import jit
 from jitcore.backends.cpu.routines.product import ProductRoutine
-from jitcore.backends.cpu.routines.product_parts import ADDER_AT, PACK_AT, TILES_AT, enter_part, find_table
+from jitcore.backends.cpu.routines.product_parts import PACK_AT, TILES_AT, enter_part, find_table
 from jitcore.backends.cpu.symbols import address_of
 
 made = []
@@ -288,7 +288,7 @@ def check(function, x, y, expected):
     compiled = call.lower(x, y).compile()
     table = find_table(f"jitcore_parts_f{8 * x.dtype.itemsize}")
     rows = table[TILES_AT // 8 :].reshape(-1, 3)
-    table[PACK_AT // 8] = table[ADDER_AT // 8] = rows[:, 1:] = 0
+    table[PACK_AT // 8] = rows[:, 1:] = 0
     for symbol in {symbol for parts in made for symbol in parts}:
         enter_part(symbol, address_of(symbol))
     assert np.allclose(compiled(x, y), expected, rtol=1e-3, atol=1e-3)
@@ -319,7 +319,7 @@ def test_few_parts_are_compiled():
     largest = choose_tile_shape(8).rows
     assert kinds(10 * largest, 100, 256) == ({f"tile{largest}full"}, 1)
     assert kinds(10 * largest, 100, 250)[1] == 2
-    assert kinds(10 * largest, 1000, 256) == ({f"tile{largest}full", "adder"}, 2)
+    assert kinds(10 * largest, 1000, 256) == ({f"tile{largest}full"}, 1)
     assert kinds(10 * largest, 100, 256, Operand(0, 100, 1))[0] == {f"tile{largest}full", "pack"}
 
 
@@ -355,16 +355,32 @@ def test_plans_depend_on_sizes_and_processor(monkeypatch, processor):
     waits = processor != "znver5"
     row_major = Operand(0, 1000, 1), Operand(0, 1, 1000)
     large = plan_product(Sizes(1, 1000, 1000, 1000), *row_major, 4)
-    assert large.packs_right == waits and not large.packs_left
+    assert large.packs_right == waits and not large.left_tiles
     assert large.splits == 1 and large.inner_block == 500
     transposed = plan_product(Sizes(1, 1000, 1000, 1000), Operand(0, 1, 1000), row_major[1], 4)
-    assert transposed.packs_left == waits
+    assert (transposed.left_tiles > 0) == waits
     assert plan_product(Sizes(1, 1000, 1000, 1000), row_major[0], Operand(0, 1000, 1), 4).packs_right
     assert plan_product(Sizes(1, 4000, 4000, 4000), row_major[0], Operand(0, 1, 4000), 4).packs_right
-    assert plan_product(Sizes(1, 1000, 1000, 1024), Operand(0, 1024, 1), row_major[1], 4).packs_left
+    assert plan_product(Sizes(1, 1000, 1000, 1024), Operand(0, 1024, 1), row_major[1], 4).left_tiles
     assert plan_product(Sizes(1, 20, 20, 10**5), Operand(0, 1, 20), Operand(0, 1, 20), 4).splits == 16
     small = plan_product(Sizes(64, 64, 64, 64), Operand(4096, 64, 1), Operand(4096, 1, 64), 4)
-    assert not small.packs_left and not small.packs_right
+    assert not small.left_tiles and not small.packs_right
+    competing = Operand(0, 512, 1), Operand(0, 1, 512)
+    assert plan_product(Sizes(1, 28, 512, 512), *competing, 8).packs_right
+    assert not plan_product(Sizes(1, 14, 512, 512), *competing, 8).packs_right
+    assert not plan_product(Sizes(1, 28, 504, 512), Operand(0, 512, 1), Operand(0, 1, 504), 8).packs_right
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("l2", [64 << 10, 32 << 20])
+def test_packed_rows_fill_part_of_the_second_cache(monkeypatch, dtype, l2):
+    """One tile at a time, or more than there are; their last steps stand before the next tile's first."""
+    monkeypatch.setattr(cpuinfo, "cache_sizes", lambda: cpuinfo.CacheSizes(32 << 10, l2, 32 << 20))
+    left, right, itemsize = Operand(0, 1, 1024), Operand(0, 1, 300), np.dtype(dtype).itemsize
+    tiles = plan_product(Sizes(1, 1024, 300, 700), left, right, itemsize).left_tiles
+    assert tiles == 1 if l2 == 64 << 10 else tiles > 40
+    x, y = draw((700, 1024), dtype), draw((700, 300), dtype)
+    check_product(x.T, y, np.asarray(jit(lambda x, y: x.T @ y)(x, y)))
 
 
 @pytest.mark.skipif(sys.platform != "linux" or os.uname().machine != "x86_64", reason="names x86 processors")
