@@ -81,19 +81,14 @@ class Uses:
         in order and packed elements have loops of their own."""
         found: dict[Var, set] = {}
         for number, eqn in reversed(list(enumerate(jaxpr.eqns))):
-            if _walks(eqn):
-                kinds = {("pointwise",)} if any(map(self.is_kept, eqn.outvars)) else set().union(
-                    *(found.get(var, ()) for var in eqn.outvars))  # fmt: skip
-            elif eqn.primitive.name == "compress":
-                kinds = {("in order", eqn.invars[1])}
-            elif eqn.primitive.traits.get("family") == "scatter":
-                kinds = {("in order", number)}
-            else:
-                kinds = {(eqn.primitive.name,)}
-            for atom in eqn.invars:
+            later = {("pointwise",)} if any(map(self.is_kept, eqn.outvars)) else set().union(
+                *(found.get(var, ()) for var in eqn.outvars))  # fmt: skip
+            own = _list_own_sweeps(eqn, number)
+            for position, atom in enumerate(eqn.invars):
                 if isinstance(atom, Var):
+                    is_passed_on = own is None or eqn.primitive.name == "gather" and _is_index(eqn, position)
                     self.readers[atom] = self.readers.get(atom, 0) + 1
-                    found.setdefault(atom, set()).update(kinds)
+                    found.setdefault(atom, set()).update(later if is_passed_on else own)
         return found
 
     def list_conjuncts(self, var: Var) -> list[Var]:
@@ -232,6 +227,17 @@ def _walks(eqn) -> bool:
                   for atom in (eqn.invars[0], eqn.outvars[0]))  # fmt: skip
         return operator.eq(*shapes)
     return eqn.primitive.name in _WALKING or eqn.primitive.traits.get("family") == "elementwise"
+
+
+def _list_own_sweeps(eqn, number: int) -> set[tuple] | None:
+    """The kinds of loops in which an equation itself reads its operands; None where those of its results do."""
+    if _walks(eqn):
+        return None
+    if eqn.primitive.name == "compress":
+        return {("in order", eqn.invars[1])}
+    if eqn.primitive.traits.get("family") == "scatter":
+        return {("in order", number)}
+    return {(eqn.primitive.name,)}
 
 
 def _sets_edge(eqn) -> bool:

@@ -1,0 +1,55 @@
+"""What is stored and what is computed again where it is read."""
+
+import numpy as np
+import pytest
+
+from jitcore import jit
+from jitcore import numpy as jnp
+
+RNG = np.random.default_rng(0)
+
+
+def temporaries(function) -> list[str]:
+    lines = function.inspect("loop program").splitlines()
+    return [line.split(": temp ")[1] for line in lines if ": temp " in line]
+
+
+def costly(x, bins):
+    """A place of more operations than are repeated for each loop that reads them."""
+    place = jnp.floor((x - 1.5) * (x + 2.5) * (x * x + 0.5) / (x * x + 9.0) * bins)
+    return jnp.clip(place, 0, bins - 1).astype(jnp.int32)
+
+
+@pytest.mark.parametrize("size", [1000, 40_000])
+def test_places_that_a_gather_and_a_scatter_read(size):
+    """The gather's elements are computed in the scatter's loop: so are the places."""
+    x, table = RNG.random(size), RNG.random(50)
+
+    @jit
+    def add_up(x, table):
+        place = costly(x, 50)
+        return jnp.zeros(50).at[place].add(x * table[place])
+
+    place = np.asarray(costly(x, 50))
+    np.testing.assert_allclose(add_up(x, table), np.bincount(place, x * table[place], 50), rtol=1e-5)
+    assert not any(temporary.endswith(f"[{size}]") for temporary in temporaries(add_up))
+
+
+def test_places_that_another_loop_reads_besides():
+    """Two loops in order would compute them twice."""
+    x, table = RNG.random(40_000), RNG.random(50)
+
+    @jit
+    def add_up(x, table):
+        place = costly(x, 50)
+        return jnp.zeros(50).at[place].add(table[place]), jnp.zeros(70).at[place + 20].max(x)
+
+    add_up(x, table)
+    assert any(temporary.endswith("[40000]") for temporary in temporaries(add_up))
+
+
+def test_histogram_stores_no_numbers_of_bins():
+    x = RNG.random(100_000)
+    counts = jit(lambda x: jnp.histogram(x, bins=100, range=(0.0, 1.0))[0])
+    np.testing.assert_array_equal(counts(x), np.histogram(x, 100, (0.0, 1.0))[0])
+    assert not any(temporary.endswith("[100000]") for temporary in temporaries(counts))
