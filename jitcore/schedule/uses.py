@@ -230,7 +230,7 @@ def _walks(eqn) -> bool:
 
 
 def _list_own_sweeps(eqn, number: int) -> set[tuple] | None:
-    """The kinds of loops in which an equation itself reads its operands; None where those of its results do."""
+    """The kinds of loops in which an equation itself reads operands; None where those of its results do."""
     if _walks(eqn):
         return None
     if eqn.primitive.name == "compress":
