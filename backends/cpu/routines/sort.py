@@ -77,25 +77,24 @@ class ValuesRoutine:
     def __init__(self, eqn: Equation, axis: int):
         aval = eqn.invars[0].aval
         self.dtype, self.axis, self.rows = aval.dtype, axis, _Rows(aval.shape, axis)
+        self.sizes = (self.rows.pieces,)
 
     def __str__(self) -> str:
         return f"sort axis {self.axis}{'' if self.rows.is_last else ' turned'}"
 
     def scratch(self) -> list[tuple[tuple, np.dtype]]:
-        if self.dtype.itemsize >= 4:
-            own = self.rows.scratch(np.dtype(f"i{self.dtype.itemsize}"))
-        else:  # wider keys beside their spare room
-            own = self.rows.scratch(dtypes.int32, 2 * int(self.rows.n))
-        return [own, *2 * self.rows.turned(self.dtype)]
+        wide = [self.rows.scratch(dtypes.int32)] if self.dtype.itemsize < 4 else []
+        return [*wide, *2 * self.rows.turned(self.dtype)]
 
     def emit(self, renderer, call) -> None:
         source, target = map(renderer.address_of, (call.inputs[0], call.outputs[0]))
-        spare, *turned = map(renderer.address_of, call.scratch)
         rows, size = self.rows, self.dtype.itemsize
+        scratch = [*map(renderer.address_of, call.scratch)]
+        wide, turned = (scratch[:1], scratch[1:]) if size < 4 else ([], scratch)
         if turned:
             _transpose(renderer, size, source, turned[0], rows.outer, (rows.n,), rows.inner)
         given = turned or (source, target)
-        renderer.run(f"jitcore_sort_values_{self.dtype.name}", *given, spare, *rows.counts(renderer))
+        renderer.run(f"jitcore_sort_values_{self.dtype.name}", *given, *wide, *rows.counts(renderer))
         if turned:
             _transpose(renderer, size, turned[1], target, rows.outer, rows.inner, (rows.n,))
 
@@ -116,10 +115,10 @@ class OrderRoutine:
         rows = self.rows
         order = (*rows.outer, rows.n, *rows.inner), dtypes.int32
         widest = max(self.keys, key=lambda dtype: dtype.itemsize)
-        return [order, *2 * [rows.scratch(dtypes.int64)], *rows.turned(dtypes.int32), *rows.turned(widest)]
+        return [order, rows.scratch(dtypes.int64), *rows.turned(dtypes.int32), *rows.turned(widest)]
 
     def emit(self, renderer, call) -> None:
-        order, packed, spare, *turned = map(renderer.address_of, call.scratch)
+        order, packed, *turned = map(renderer.address_of, call.scratch)
         rows = self.rows
         found = turned[0] if turned else order
         verb = "order"
@@ -129,7 +128,7 @@ class OrderRoutine:
                 _transpose(renderer, dtype.itemsize, key, turned[1], rows.outer, (rows.n,), rows.inner)
                 key = turned[1]
             name = f"jitcore_sort_{verb}_{dtype.name}"
-            renderer.run(name, key, found, packed, spare, *rows.counts(renderer))
+            renderer.run(name, key, found, packed, *rows.counts(renderer))
             verb = "refine"
         if turned:
             _transpose(renderer, 4, found, order, rows.outer, rows.inner, (rows.n,))
@@ -155,8 +154,8 @@ class TopRoutine:
     def scratch(self) -> list[tuple[tuple, np.dtype]]:
         rows, k = self.rows, int(self.k)
         # the capacity stands in a declaration, so that programs which differ in it alone are told it
-        own = [((rows.pieces, 2, self.capacity), dtypes.int64), rows.scratch(dtypes.int64, k + 1),
-               rows.scratch(dtypes.int32, 2 * k + 1), rows.scratch(dtypes.int64, 2 * k)]  # fmt: skip
+        own = [((rows.pieces, self.capacity), dtypes.int64), rows.scratch(dtypes.int64, k + 1),
+               rows.scratch(dtypes.int32, 2 * k + 1), rows.scratch(dtypes.int64, k)]  # fmt: skip
         results = [*rows.turned(self.dtype, self.k), *rows.turned(dtypes.int32, self.k)]
         return [*own, *rows.turned(self.dtype), *results]
 

@@ -37,6 +37,7 @@ class Encoding:
         raw_bits: bits of an element in memory.
         bits: bits of a key, 32 or 64.
         is_same: whether elements are their keys.
+        is_wider: whether keys have more bits than elements.
     """
 
     def __init__(self, dtype, least_bits: int = 32):
@@ -44,6 +45,7 @@ class Encoding:
         self.is_signed = self.is_float or dtype.kind == "i"
         self.raw_bits = 8 * dtype.itemsize
         self.bits = max(least_bits, self.raw_bits)
+        self.is_wider = self.bits > self.raw_bits
         self.is_same = dtype.kind == "i" and self.raw_bits == self.bits
         if self.is_float:
             info = ml_dtypes.finfo(dtype)

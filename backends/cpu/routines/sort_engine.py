@@ -1,14 +1,11 @@
 """The sorting engine: a vectorised quicksort of signed integer keys.
 
-In: bits of a key. Out: LLVM text of `void jitcore_sort_keys_<bits>(ptr keys, ptr spare, i64 n, i64
-is_shared)`, which sorts n keys in place, by several threads where is_shared is not 0; `spare` has room for
-n keys. Stage: rendering of routines.
+In: bits of a key. Out: LLVM text of `void jitcore_sort_keys_<bits>(ptr keys, i64 n, i64 is_shared)`, which
+sorts n keys in place, by several threads where is_shared is not 0. Stage: rendering of routines.
 
-A partition reads the keys once: those below the threshold are pushed together in place, the others in
-`spare`, and are copied behind them. So both sides keep their order, and equal keys need no special care but
-this: where the pivot is known to be the least key, the keys equal to it are split off, for good. A segment
-of a few vectors is sorted by a network (`sort_network.py`). Sides of long segments are sorted by different
-threads.
+Equal keys need no special care but this: where the pivot is known to be the least key, the keys equal to it
+are split off (`sort_partition.py`), for good. A segment of a few vectors is sorted by a network
+(`sort_network.py`). Sides of long segments are sorted by different threads.
 
 A pivot is the median of a sample. Should samples mislead too often, pivots halve the range of values
 instead, which ends after as many rounds as a key has bits.
@@ -19,13 +16,15 @@ from __future__ import annotations
 from string import Template
 
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
-from jitcore.backends.cpu.routines.sort_network import key_type, write_sort_rows
+from jitcore.backends.cpu.routines.sort_key import key_type
+from jitcore.backends.cpu.routines.sort_network import write_sort_rows
+from jitcore.backends.cpu.routines.sort_partition import write_split
 from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_FOR
 
 SYMBOL_PREFIX = "jitcore_sort_keys_"
 
-#: Rows of the networks: the larger one is the shortest segment that is worth a partition.
-_ROWS = (2, 8)
+# Rows of the networks, by whether there are 32 registers; segments of more than the larger are partitioned.
+_ROWS = {False: (2, 8), True: (4, 16)}
 
 #: Keys of a segment whose sides are worth two threads.
 _SHARED = 1 << 15
@@ -37,7 +36,7 @@ _WELL_SAMPLED = 1 << 12
 def render_engine(symbol: str) -> str:
     """The module of `jitcore_sort_keys_<bits>`."""
     key = key_type(int(symbol.removeprefix(SYMBOL_PREFIX)))
-    small, large = _ROWS
+    small, large = rows = _ROWS[key.has_ternary_logic]
     names = {
         "KEY": key.scalar, "VECTOR": key.vector, "MASK": key.mask, "SUFFIX": key.suffix,
         "LANES": key.lanes, "BYTES": key.bits // 8,
@@ -48,9 +47,10 @@ def render_engine(symbol: str) -> str:
         "PARALLEL_FOR": PARALLEL_FOR, "SYMBOL": symbol,
     }  # fmt: skip
     w = TextWriter()
-    for rows in _ROWS:
-        write_sort_rows(w, key, rows)
-    return Template(_DECLARATIONS + _PARTITION + _PIVOTS + _SEGMENTS).substitute(names) + w.text()
+    for count in rows:
+        write_sort_rows(w, key, count)
+    write_split(w, key)
+    return Template(_DECLARATIONS + _PIVOTS + _SEGMENTS).substitute(names) + w.text()
 
 
 _DECLARATIONS = """
@@ -60,71 +60,11 @@ declare i32 @llvm.smin.i32(i32, i32)
 declare $KEY @llvm.smax.$KEY($KEY, $KEY)
 declare $VECTOR @llvm.masked.load.$SUFFIX.p0(ptr, i32, $MASK, $VECTOR)
 declare void @llvm.masked.store.$SUFFIX.p0($VECTOR, ptr, i32, $MASK)
-declare $VECTOR @llvm.experimental.vector.compress.$SUFFIX($VECTOR, $MASK, $VECTOR)
-declare i$LANES @llvm.ctpop.i$LANES(i$LANES)
 declare i64 @llvm.ctlz.i64(i64, i1)
 declare i64 @llvm.smin.i64(i64, i64)
-declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @$PARALLEL_FOR(ptr, ptr, ptr, i64, i64)
 
-%Segment = type { ptr, ptr, i64, $KEY, i64, i64 }  ; keys, spare, n, least key, rounds left, share
-"""
-
-# A store of a whole vector never passes what was read: low <= i and high <= i. The last keys go one by one.
-_PARTITION = """
-; Keys below the threshold first. Returns how many they are.
-define internal fastcc i64 @split(ptr %keys, ptr %spare, i64 %n, $KEY %threshold) {
-enter:
-  %single = insertelement $VECTOR poison, $KEY %threshold, i32 0
-  %thresholds = shufflevector $VECTOR %single, $VECTOR poison, <$LANES x i32> zeroinitializer
-  %whole = and i64 %n, -$LANES
-  br label %next
-next:
-  %i = phi i64 [ 0, %enter ], [ %i_next, %run ]
-  %low = phi i64 [ 0, %enter ], [ %low_next, %run ]
-  %from = getelementptr $KEY, ptr %keys, i64 %i
-  %low.at = getelementptr $KEY, ptr %keys, i64 %low
-  %high = sub i64 %i, %low
-  %high.at = getelementptr $KEY, ptr %spare, i64 %high
-  %more = icmp slt i64 %i, %whole
-  br i1 %more, label %run, label %next_one
-run:
-  %x = load $VECTOR, ptr %from, align $BYTES
-  %is_low = icmp slt $VECTOR %x, %thresholds
-  %is_high = xor $MASK %is_low, splat (i1 true)
-  %lows = call $VECTOR @llvm.experimental.vector.compress.$SUFFIX($VECTOR %x, $MASK %is_low, $VECTOR poison)
-  %highs = call $VECTOR @llvm.experimental.vector.compress.$SUFFIX($VECTOR %x, $MASK %is_high, $VECTOR poison)
-  store $VECTOR %lows, ptr %low.at, align $BYTES
-  store $VECTOR %highs, ptr %high.at, align $BYTES
-  %bits = bitcast $MASK %is_low to i$LANES
-  %count = call i$LANES @llvm.ctpop.i$LANES(i$LANES %bits)
-  %step = zext i$LANES %count to i64
-  %low_next = add i64 %low, %step
-  %i_next = add i64 %i, $LANES
-  br label %next
-next_one:
-  %j = phi i64 [ %i, %next ], [ %j_next, %run_one ]
-  %low_one = phi i64 [ %low, %next ], [ %low_one_next, %run_one ]
-  %high_one = sub i64 %j, %low_one
-  %low_one.at = getelementptr $KEY, ptr %keys, i64 %low_one
-  %more_ones = icmp slt i64 %j, %n
-  br i1 %more_ones, label %run_one, label %join
-run_one:
-  %one.at = getelementptr $KEY, ptr %keys, i64 %j
-  %one = load $KEY, ptr %one.at
-  %high_one.at = getelementptr $KEY, ptr %spare, i64 %high_one
-  store $KEY %one, ptr %low_one.at
-  store $KEY %one, ptr %high_one.at
-  %one_is_low = icmp slt $KEY %one, %threshold
-  %one_step = zext i1 %one_is_low to i64
-  %low_one_next = add i64 %low_one, %one_step
-  %j_next = add i64 %j, 1
-  br label %next_one
-join:
-  %high_bytes = mul i64 %high_one, $BYTES
-  call void @llvm.memcpy.p0.p0.i64(ptr %low_one.at, ptr %spare, i64 %high_bytes, i1 false)
-  ret i64 %low_one
-}
+%Segment = type { ptr, i64, $KEY, i64, i64 }  ; keys, n, least key, rounds left, share
 """
 
 _PIVOTS = """
@@ -216,13 +156,13 @@ small:
 
 ; least: none of the keys is below. limit: how many partitions may use samples. share: length of the shorter
 ; side from which on two threads do them.
-define internal fastcc void @sort_segment(ptr %all_keys, ptr %all_spare, i64 %count,
+define internal fastcc void @sort_segment(ptr %all_keys, i64 %count,
                                            $KEY %all_least, i64 %limit, i64 %share) {
 enter:
+  %left.at = alloca i64
   br label %next
 next:
   %keys = phi ptr [ %all_keys, %enter ], [ %keys_right, %drop_equal ], [ %keys_right, %sort_left ]
-  %spare = phi ptr [ %all_spare, %enter ], [ %spare_right, %drop_equal ], [ %spare_right, %sort_left ]
   %n = phi i64 [ %count, %enter ], [ %right, %drop_equal ], [ %right, %sort_left ]
   %least = phi $KEY [ %all_least, %enter ], [ %threshold, %drop_equal ], [ %threshold, %sort_left ]
   %rounds = phi i64 [ %limit, %enter ], [ %rounds_left, %drop_equal ], [ %rounds_left, %sort_left ]
@@ -257,10 +197,10 @@ chosen:
 part:
   %least_step = zext i1 %is_least to $KEY
   %threshold = add $KEY %pivot, %least_step
-  %left = call fastcc i64 @split(ptr %keys, ptr %spare, i64 %n, $KEY %threshold)
+  call fastcc void @split(ptr %keys, i64 %n, $KEY %threshold, ptr %left.at)
+  %left = load i64, ptr %left.at
   %right = sub i64 %n, %left
   %keys_right = getelementptr $KEY, ptr %keys, i64 %left
-  %spare_right = getelementptr $KEY, ptr %spare, i64 %left
   br i1 %is_least, label %drop_equal, label %go_on
 drop_equal:
   br label %next
@@ -269,11 +209,11 @@ go_on:
   %is_shared = icmp sge i64 %shorter, %share
   br i1 %is_shared, label %share_sides, label %sort_left
 sort_left:
-  call fastcc void @sort_segment(ptr %keys, ptr %spare, i64 %left, $KEY %least, i64 %rounds_left, i64 %share)
+  call fastcc void @sort_segment(ptr %keys, i64 %left, $KEY %least, i64 %rounds_left, i64 %share)
   br label %next
 share_sides:
-  call fastcc void @sort_sides(ptr %keys, ptr %spare, i64 %left, $KEY %least, i64 %rounds_left,
-                               ptr %keys_right, ptr %spare_right, i64 %right, $KEY %threshold,
+  call fastcc void @sort_sides(ptr %keys, i64 %left, $KEY %least, i64 %rounds_left,
+                               ptr %keys_right, i64 %right, $KEY %threshold,
                                i64 %share)
   ret void
 done:
@@ -281,25 +221,23 @@ done:
 }
 
 ; Both sides of a partition, by two threads.
-define internal fastcc void @sort_sides(ptr %keys, ptr %spare, i64 %left, $KEY %least, i64 %rounds,
-                                        ptr %keys_right, ptr %spare_right, i64 %right, $KEY %pivot,
+define internal fastcc void @sort_sides(ptr %keys, i64 %left, $KEY %least, i64 %rounds,
+                                        ptr %keys_right, i64 %right, $KEY %pivot,
                                         i64 %share) noinline {
   %sides = alloca %Segment, i32 2
   %left.0 = insertvalue %Segment poison, ptr %keys, 0
-  %left.1 = insertvalue %Segment %left.0, ptr %spare, 1
-  %left.2 = insertvalue %Segment %left.1, i64 %left, 2
-  %left.3 = insertvalue %Segment %left.2, $KEY %least, 3
-  %left.4 = insertvalue %Segment %left.3, i64 %rounds, 4
-  %left.5 = insertvalue %Segment %left.4, i64 %share, 5
-  store %Segment %left.5, ptr %sides
+  %left.1 = insertvalue %Segment %left.0, i64 %left, 1
+  %left.2 = insertvalue %Segment %left.1, $KEY %least, 2
+  %left.3 = insertvalue %Segment %left.2, i64 %rounds, 3
+  %left.4 = insertvalue %Segment %left.3, i64 %share, 4
+  store %Segment %left.4, ptr %sides
   %right.0 = insertvalue %Segment poison, ptr %keys_right, 0
-  %right.1 = insertvalue %Segment %right.0, ptr %spare_right, 1
-  %right.2 = insertvalue %Segment %right.1, i64 %right, 2
-  %right.3 = insertvalue %Segment %right.2, $KEY %pivot, 3
-  %right.4 = insertvalue %Segment %right.3, i64 %rounds, 4
+  %right.1 = insertvalue %Segment %right.0, i64 %right, 1
+  %right.2 = insertvalue %Segment %right.1, $KEY %pivot, 2
+  %right.3 = insertvalue %Segment %right.2, i64 %rounds, 3
   %sides_right = getelementptr %Segment, ptr %sides, i64 1
-  %right.5 = insertvalue %Segment %right.4, i64 %share, 5
-  store %Segment %right.5, ptr %sides_right
+  %right.4 = insertvalue %Segment %right.3, i64 %share, 4
+  store %Segment %right.4, ptr %sides_right
   call void @$PARALLEL_FOR(ptr @sort_side, ptr %sides, ptr null, i64 2, i64 1)
   ret void
 }
@@ -315,25 +253,24 @@ run:
   %side.at = getelementptr %Segment, ptr %sides, i64 %i
   %side = load %Segment, ptr %side.at
   %keys = extractvalue %Segment %side, 0
-  %spare = extractvalue %Segment %side, 1
-  %n = extractvalue %Segment %side, 2
-  %least = extractvalue %Segment %side, 3
-  %rounds = extractvalue %Segment %side, 4
-  %share = extractvalue %Segment %side, 5
-  call fastcc void @sort_segment(ptr %keys, ptr %spare, i64 %n, $KEY %least, i64 %rounds, i64 %share)
+  %n = extractvalue %Segment %side, 1
+  %least = extractvalue %Segment %side, 2
+  %rounds = extractvalue %Segment %side, 3
+  %share = extractvalue %Segment %side, 4
+  call fastcc void @sort_segment(ptr %keys, i64 %n, $KEY %least, i64 %rounds, i64 %share)
   %i_next = add i64 %i, 1
   br label %next
 done:
   ret void
 }
 
-define void @$SYMBOL(ptr %keys, ptr %spare, i64 %n, i64 %is_shared) {
+define void @$SYMBOL(ptr %keys, i64 %n, i64 %is_shared) {
   %may_share = icmp ne i64 %is_shared, 0
   %share = select i1 %may_share, i64 $SHARED, i64 $NEVER
   %zeros = call i64 @llvm.ctlz.i64(i64 %n, i1 false)
   %bits = sub i64 64, %zeros
   %rounds = mul i64 %bits, 2
-  call fastcc void @sort_segment(ptr %keys, ptr %spare, i64 %n, $KEY $LEAST, i64 %rounds, i64 %share)
+  call fastcc void @sort_segment(ptr %keys, i64 %n, $KEY $LEAST, i64 %rounds, i64 %share)
   ret void
 }
 """

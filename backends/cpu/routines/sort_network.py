@@ -1,8 +1,7 @@
 """Sorting networks: code that sorts a few vectors of keys in registers.
 
 In: the type of keys and how many vectors. Out: LLVM text of a function that sorts up to that many vectors'
-worth of keys in memory. Stage: rendering of the sorting engine (`sort_engine.py`). Keys are signed
-integers.
+worth of keys in memory. Stage: rendering of the sorting engine (`sort_engine.py`).
 
 The vectors are the rows of a matrix. Its columns are sorted first, by a network whose comparators work on
 whole vectors; then neighbouring groups of columns are merged, 1 + 1, 2 + 2, ... until the matrix is sorted
@@ -17,45 +16,11 @@ performance-portable quicksort (2022), for the merging of columns.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from jitcore.backends.cpu import cpuinfo
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
+from jitcore.backends.cpu.routines.sort_key import KeyType, spread
 
-
-class KeyType(NamedTuple):
-    """Signed integer keys: their bits, and how many of them a vector holds."""
-
-    bits: int
-    lanes: int
-
-    @property
-    def scalar(self) -> str:
-        return f"i{self.bits}"
-
-    @property
-    def vector(self) -> str:
-        return f"<{self.lanes} x i{self.bits}>"
-
-    @property
-    def mask(self) -> str:
-        return f"<{self.lanes} x i1>"
-
-    @property
-    def suffix(self) -> str:
-        """The vector type in names of intrinsics."""
-        return f"v{self.lanes}i{self.bits}"
-
-    @property
-    def largest(self) -> int:
-        return (1 << (self.bits - 1)) - 1
-
-    def lane_numbers(self, first: int = 0) -> str:
-        return "<" + ", ".join(f"i{self.bits} {first + lane}" for lane in range(self.lanes)) + ">"
-
-
-def key_type(bits: int) -> KeyType:
-    return KeyType(bits, cpuinfo.native_vector_bytes() * 8 // bits)
+# What one instruction makes of three bits: whether one of them is set or all are.
+_EXCLUSIVE_OR = 0b10010110
 
 
 class Network:
@@ -69,9 +34,18 @@ class Network:
         return self.w.let(f"shufflevector {v} {vector}, {v} poison, <{len(order)} x i32> <{mask}>")
 
     def order(self, x: str, y: str) -> list[str]:
-        """The smaller and the larger keys, lane by lane."""
-        v, suffix = self.key.vector, self.key.suffix
-        return [self.w.let(f"call {v} @llvm.{end}.{suffix}({v} {x}, {v} {y})") for end in ("smin", "smax")]
+        """The smaller and the larger keys, lane by lane. Processors make more exclusive ors than maxima at a
+        time: the larger key is what the smaller one is not."""
+        v, small = self.key.vector, self._choose("smin", x, y)
+        if not self.key.has_ternary_logic:
+            return [small, self._choose("smax", x, y)]
+        name = f"@llvm.x86.avx512.pternlog.{'d' if self.key.bits == 32 else 'q'}.512"
+        self.w.declare(f"declare {v} {name}({v}, {v}, {v}, i32)")
+        return [small, self.w.let(f"call {v} {name}({v} {x}, {v} {y}, {v} {small}, i32 {_EXCLUSIVE_OR})")]
+
+    def _choose(self, end: str, x: str, y: str) -> str:
+        v = self.key.vector
+        return self.w.let(f"call {v} @llvm.{end}.{self.key.suffix}({v} {x}, {v} {y})")
 
     def order_within(self, x: str, partners: list[int]) -> str:
         """Each lane ordered with its partner: the one of the lower number keeps the smaller key."""
@@ -131,8 +105,7 @@ def write_sort_rows(w: TextWriter, key: KeyType, rows: int) -> None:
     v, suffix, align = key.vector, key.suffix, key.bits // 8
     with w.function(f"internal fastcc void @sort_rows_{rows}(ptr %keys, i64 %n)"):
         count = w.let(f"trunc i64 %n to {key.scalar}") if key.bits < 64 else "%n"
-        single = w.let(f"insertelement {v} poison, {key.scalar} {count}, i32 0")
-        counts = network.shuffle(single, [0] * key.lanes)
+        counts = spread(w, key.lanes, key.scalar, count)
         places = [w.at("%keys", row * key.lanes * align) for row in range(rows)]
         masks = [w.let(f"icmp slt {v} {key.lane_numbers(row * key.lanes)}, {counts}") for row in range(rows)]
         beyond = f"{v} splat ({key.scalar} {key.largest})"

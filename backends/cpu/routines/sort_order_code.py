@@ -2,7 +2,7 @@
 
 In: a symbol. Out: LLVM text that defines it. Stage: rendering of routines.
 
-    void jitcore_sort_order_<dtype>(keys, order, packed, spare, i64 pieces, i64 rows, i64 n, i64 is_shared)
+    void jitcore_sort_order_<dtype>(keys, order, packed, i64 pieces, i64 rows, i64 n, i64 is_shared)
     void jitcore_sort_refine_<dtype>(the same)
     void jitcore_sort_take_<bytes>(in, order, out, i64 outer, i64 n, i64 inner, i64 is_shared)
 
@@ -18,7 +18,7 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
 from jitcore.backends.cpu.routines.sort_encoding import Encoding, constant, is_any, type_of
-from jitcore.backends.cpu.routines.sort_network import key_type
+from jitcore.backends.cpu.routines.sort_key import key_type, spread
 from jitcore.backends.cpu.routines.sort_rows_code import (
     GRAIN,
     element,
@@ -66,18 +66,18 @@ class _Order:
             self._write_sort_run(number)
             self._write_split_runs(number)
         w = self.w
-        with write_row_function(w, symbol, ("keys", "order", "packed", "spare")):
+        with write_row_function(w, symbol, ("keys", "order", "packed")):
             start, own = w.mul("%row", "%n"), w.mul("%piece", "%n")
             keys = element(w, "%keys", w.mul(start, self.parts), self.encoding.raw_bits)
             order = element(w, "%order", start, 32)
-            packed, spare = (element(w, name, own, 64) for name in ("%packed", "%spare"))
+            packed = element(w, "%packed", own, 64)
             differs = w.let("alloca i8")
             w.store(0, differs, "i8", 1)
             run_range(w, "pack", [keys, order, packed, differs])
             with w.when(w.compare("ne", w.let(f"zext i8 {w.load(differs, 'i8', 1)} to i64"), 0)):
-                sort_keys(w, 64, packed, spare, "%n")  # else it is sorted: equal words, rising places
+                sort_keys(w, 64, packed, "%n")  # else it is sorted: equal words, rising places
             if len(self.words) > 1:
-                self._call("split_runs1", packed, spare, "%n", keys, order)
+                self._call("split_runs1", packed, "%n", keys, order)
             if not self.is_first:
                 run_range(w, "look_up", [packed, order])
             run_range(w, "unpack", [packed, order])
@@ -93,7 +93,7 @@ class _Order:
                 kind = type_of(64, lanes)
                 word = self._word_of(0, keys, order, i, lanes)
                 self._store_packed(element(w, packed, i, 64), word, self._places_from(i, lanes), lanes)
-                mask = w.let(f"icmp ne {kind} {word}, {_spread(w, first, lanes)}")
+                mask = w.let(f"icmp ne {kind} {word}, {spread(w, lanes, 'i64', first)}")
                 with w.when(is_any(w, mask, lanes)):
                     w.do(f"store atomic i8 1, ptr {differs} monotonic, align 1")
 
@@ -103,8 +103,8 @@ class _Order:
     def _places_from(self, i: str, lanes: int) -> str:
         if lanes == 1:
             return i
-        numbers = key_type(64).lane_numbers()
-        return self.w.let(f"add {type_of(64, lanes)} {_spread(self.w, i, lanes)}, {numbers}")
+        numbers, first = key_type(64).lane_numbers(), spread(self.w, lanes, "i64", i)
+        return self.w.let(f"add {type_of(64, lanes)} {first}, {numbers}")
 
     def _store_packed(self, target: str, word: str, place: str, lanes: int) -> None:
         w, kind = self.w, type_of(64, lanes)
@@ -139,8 +139,8 @@ class _Order:
                 first = w.load(start)
                 length = w.sub(stop, first)
                 with w.when(w.compare("sgt", length, 1)):
-                    run, spare = (element(w, name, first, 64) for name in ("%packed", "%spare"))
-                    self._call(f"sort_run{number}", run, spare, length, "%keys", "%order")
+                    run = element(w, "%packed", first, 64)
+                    self._call(f"sort_run{number}", run, length, "%keys", "%order")
 
             with w.loop(1, "%n") as i:
                 word = w.let(f"ashr i64 {w.load(element(w, '%packed', i, 64))}, 32")
@@ -166,13 +166,12 @@ class _Order:
                 w.store(w.choose(is_rising, *both), "%packed")
                 w.store(w.choose(is_rising, *both[::-1]), second)
             with w.when(w.let(f"xor i1 {is_pair}, true")):
-                sort_keys(w, 64, "%packed", "%spare", "%n")
+                sort_keys(w, 64, "%packed", "%n")
             if number + 1 < len(self.words):
-                self._call(f"split_runs{number + 1}", "%packed", "%spare", "%n", "%keys", "%order")
+                self._call(f"split_runs{number + 1}", "%packed", "%n", "%keys", "%order")
 
-    def _call(self, name: str, packed: str, spare: str, n: str, keys: str, order: str) -> None:
-        self.w.do(f"call void @{name}(ptr {packed}, ptr {spare}, i64 {n}, ptr {keys}, ptr {order}, "
-                  f"i64 %is_shared)")  # fmt: skip
+    def _call(self, name: str, packed: str, n: str, keys: str, order: str) -> None:
+        self.w.do(f"call void @{name}(ptr {packed}, i64 {n}, ptr {keys}, ptr {order}, i64 %is_shared)")
 
     # -- the result -----------------------------------------------------------------------------------------
     def _write_unpack(self) -> None:
@@ -194,17 +193,8 @@ class _Order:
 
 
 # What functions on runs of packed words and places are given.
-_RUN = "ptr %packed, ptr %spare, i64 %n, ptr %keys, ptr %order, i64 %is_shared"
+_RUN = "ptr %packed, i64 %n, ptr %keys, ptr %order, i64 %is_shared"
 _PLACES = (1 << 32) - 1
-
-
-def _spread(w: TextWriter, x: str, lanes: int) -> str:
-    """A number in all lanes."""
-    if lanes == 1:
-        return x
-    kind = type_of(64, lanes)
-    single = w.let(f"insertelement {kind} poison, i64 {x}, i32 0")
-    return w.let(f"shufflevector {kind} {single}, {kind} poison, <{lanes} x i32> zeroinitializer")
 
 
 def render_take(symbol: str) -> str:

@@ -2,8 +2,10 @@
 
 In: a symbol, `jitcore_sort_values_<dtype>`. Out: LLVM text that defines it. Stage: rendering of routines.
 
-    void jitcore_sort_values_float32(in, out, spare, i64 pieces, i64 rows, i64 n, i64 is_shared)
+    void jitcore_sort_values_float32(in, out, i64 pieces, i64 rows, i64 n, i64 is_shared)
+    void jitcore_sort_values_int16(in, out, wide, i64 pieces, i64 rows, i64 n, i64 is_shared)
 
+Elements of fewer bits than keys are sorted in `wide`.
 Rows are shared out in pieces; a piece has scratch of its own, so that scratch does not grow with the rows
 and stays in a cache. Every function of this family on rows begins with the four numbers, followed by its
 own.
@@ -19,7 +21,7 @@ import numpy as np
 from jitcore.backends.cpu.routines.llvm_text import Operand, TextWriter
 from jitcore.backends.cpu.routines.sort_encoding import Encoding, is_any, type_of
 from jitcore.backends.cpu.routines.sort_engine import SYMBOL_PREFIX as KEYS_PREFIX
-from jitcore.backends.cpu.routines.sort_network import key_type
+from jitcore.backends.cpu.routines.sort_key import key_type
 from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_FOR
 
 VALUES_PREFIX = "jitcore_sort_values_"
@@ -35,7 +37,7 @@ def render_values(symbol: str) -> str:
     encoding = Encoding(np.dtype(symbol.removeprefix(VALUES_PREFIX)))
     w = TextWriter()
     _write_conversions(w, encoding)
-    with write_row_function(w, symbol, ("in", "out", "spare")):
+    with write_row_function(w, symbol, ("in", "out", "wide") if encoding.is_wider else ("in", "out")):
         _write_values(w, encoding)
     if encoding.is_float:
         _write_restore(w, encoding)
@@ -76,10 +78,10 @@ def write_row_function(w: TextWriter, symbol: str, pointers: tuple, numbers: tup
                  f"i64 %pieces, i64 {grain})")  # fmt: skip
 
 
-def sort_keys(w: TextWriter, bits: int, keys: str, spare: str, n: Operand) -> None:
+def sort_keys(w: TextWriter, bits: int, keys: str, n: Operand) -> None:
     """Sorts keys in place, in a row function."""
-    w.declare(f"declare void @{KEYS_PREFIX}{bits}(ptr, ptr, i64, i64)")
-    w.do(f"call void @{KEYS_PREFIX}{bits}(ptr {keys}, ptr {spare}, i64 {n}, i64 %is_shared)")
+    w.declare(f"declare void @{KEYS_PREFIX}{bits}(ptr, i64, i64)")
+    w.do(f"call void @{KEYS_PREFIX}{bits}(ptr {keys}, i64 {n}, i64 %is_shared)")
 
 
 def write_lanes(w: TextWriter, start: Operand, stop: Operand, lanes: int, write) -> None:
@@ -121,15 +123,11 @@ def _write_values(w: TextWriter, encoding: Encoding) -> None:
     raw_bits, bits = encoding.raw_bits, encoding.bits
     start = w.mul("%row", "%n")
     source, target = (element(w, name, start, raw_bits) for name in ("%in", "%out"))
-    if raw_bits == bits:
-        keys, spare = target, element(w, "%spare", w.mul("%piece", "%n"), bits)
-    else:
-        keys = element(w, "%spare", w.mul(w.mul("%piece", "%n"), 2), bits)
-        spare = element(w, keys, "%n", bits)
+    keys = element(w, "%wide", w.mul("%piece", "%n"), bits) if encoding.is_wider else target
     is_lost = w.let("alloca i8")
     w.store(0, is_lost, "i8", 1)
     run_range(w, "read", [source, keys, is_lost])
-    sort_keys(w, bits, keys, spare, "%n")
+    sort_keys(w, bits, keys, "%n")
     if not encoding.is_same:
         run_range(w, "write", [keys, target])
     if encoding.is_float:

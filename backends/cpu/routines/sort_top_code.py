@@ -10,8 +10,7 @@ smallest key: what is below the best bound so far goes to a buffer, and whenever
 smallest keys are kept and the last of them is the new bound. A second pass collects the positions of the k
 elements, which are then ordered. All keys have 64 bits, so that one engine serves both.
 
-Scratch per piece: keys[2 * capacity], chosen[k + 1], positions[2 * k + 1] (int32), packed[2 * k]; int64 but
-one.
+Scratch per piece: keys[capacity], chosen[k + 1], positions[2 * k + 1] (int32), packed[k]; int64 but one.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import numpy as np
 
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
 from jitcore.backends.cpu.routines.sort_encoding import Encoding, constant, is_any, type_of
-from jitcore.backends.cpu.routines.sort_network import key_type
+from jitcore.backends.cpu.routines.sort_key import compress, count_true, key_type, spread
 from jitcore.backends.cpu.routines.sort_order_code import ORDER_PREFIX
 from jitcore.backends.cpu.routines.sort_rows_code import element, sort_keys, write_lanes, write_row_function
 
@@ -43,8 +42,7 @@ class _Selection:
     def __init__(self, w: TextWriter, encoding: Encoding):
         self.w, self.encoding, self.key = w, encoding, key_type(encoding.bits)
         self.source = element(w, "%in", w.mul("%row", "%n"), encoding.raw_bits)
-        self.buffer = self._place("%keys", w.mul(w.mul("%piece", "%capacity"), 2))
-        self.spare = self._place(self.buffer, "%capacity")
+        self.buffer = self._place("%keys", w.mul("%piece", "%capacity"))
         self.chosen = self._place("%chosen", w.mul("%piece", w.add("%k", 1)))
         self.bound = w.let(f"alloca {self.key.scalar}")
         self.count, self.ties = w.let("alloca i64"), w.let("alloca i64")
@@ -73,7 +71,7 @@ class _Selection:
     def _tighten(self) -> None:
         """Keeps the k smallest keys of the buffer, the last of which is the bound."""
         w = self.w
-        sort_keys(w, self.key.bits, self.buffer, self.spare, w.load(self.count))
+        sort_keys(w, self.key.bits, self.buffer, w.load(self.count))
         w.store("%k", self.count)
         last = self._place(self.buffer, w.sub("%k", 1))
         self._store(self._load(last, 1), self.bound, 1)
@@ -82,29 +80,18 @@ class _Selection:
         """Adds the keys of elements i... that are below the bound."""
         w, kind = self.w, type_of(self.key.bits, lanes)
         keys = self._key_at(i, lanes)
-        is_below = w.let(f"icmp slt {kind} {keys}, {self._spread(self._load(self.bound, 1), lanes)}")
+        bound = spread(w, lanes, self.key.scalar, self._load(self.bound, 1))
+        is_below = w.let(f"icmp slt {kind} {keys}, {bound}")
         with w.when(is_any(w, is_below, lanes)):
             count, found = w.load(self.count), "1"
             if lanes > 1:
-                keys = self._compress(keys, is_below)
-                found = self._count_true(is_below)
+                keys = compress(w, self.key, keys, is_below)
+                found = count_true(w, self.key, is_below)
             self._store(keys, self._place(self.buffer, count), lanes)
             count = w.add(count, found)
             w.store(count, self.count)
             with w.when(w.compare("sgt", count, w.sub("%capacity", self.key.lanes))):
                 self._tighten()
-
-    def _compress(self, keys: str, mask: str) -> str:
-        w, v = self.w, self.key.vector
-        name = f"{v} @llvm.experimental.vector.compress.{self.key.suffix}"
-        w.declare(f"declare {name}({v}, {self.key.mask}, {v})")
-        return w.let(f"call {name}({v} {keys}, {self.key.mask} {mask}, {v} poison)")
-
-    def _count_true(self, mask: str) -> str:
-        w, bits = self.w, f"i{self.key.lanes}"
-        w.declare(f"declare {bits} @llvm.ctpop.{bits}({bits})")
-        as_bits = w.let(f"bitcast {self.key.mask} {mask} to {bits}")
-        return w.let(f"zext {bits} {w.let(f'call {bits} @llvm.ctpop.{bits}({bits} {as_bits})')} to i64")
 
     # -- the elements ---------------------------------------------------------------------------------------
     def _count_ties(self) -> None:
@@ -137,9 +124,9 @@ class _Selection:
             w.store(w.sub(ties, w.let(f"zext i1 {is_first_tie} to i64")), self.ties)
 
         whole = w.let(f"and i64 %n, {-lanes}")
+        bounds = spread(w, lanes, self.key.scalar, bound)
         with w.loop(0, whole, lanes) as i:
-            v = self.key.vector
-            is_near = w.let(f"icmp sle {v} {self._key_at(i, lanes)}, {self._spread(bound, lanes)}")
+            is_near = w.let(f"icmp sle {self.key.vector} {self._key_at(i, lanes)}, {bounds}")
             with w.when(is_any(w, is_near, lanes)), w.loop(i, w.add(i, lanes)) as j:
                 collect(j)
         with w.loop(whole, "%n") as i:
@@ -148,11 +135,10 @@ class _Selection:
     def _put_out(self) -> None:
         w, raw_bits = self.w, self.encoding.raw_bits
         order = element(w, self.found, w.add("%k", 1), 32)
-        packed = element(w, "%packed", w.mul("%piece", w.mul("%k", 2)), 64)
+        packed = element(w, "%packed", w.mul("%piece", "%k"), 64)
         name = f"{ORDER_PREFIX}int64"
-        w.declare(f"declare void @{name}(ptr, ptr, ptr, ptr, i64, i64, i64, i64)")
-        spare = element(w, packed, "%k", 64)
-        w.do(f"call void @{name}(ptr {self.chosen}, ptr {order}, ptr {packed}, ptr {spare}, "
+        w.declare(f"declare void @{name}(ptr, ptr, ptr, i64, i64, i64, i64)")
+        w.do(f"call void @{name}(ptr {self.chosen}, ptr {order}, ptr {packed}, "
              f"i64 1, i64 1, i64 %k, i64 %is_shared)")  # fmt: skip
         start = w.mul("%row", "%k")
         with w.loop(0, "%k") as i:
@@ -171,13 +157,6 @@ class _Selection:
         bits = encoding.load(w, element(w, self.source, i, encoding.raw_bits), lanes)
         key = encoding.encode(w, bits, lanes, is_total=True)
         return w.let(f"xor {type_of(encoding.bits, lanes)} {key}, {constant(encoding.bits, lanes, -1)}")
-
-    def _spread(self, x: str, lanes: int) -> str:
-        if lanes == 1:
-            return x
-        v = self.key.vector
-        single = self.w.let(f"insertelement {v} poison, {self.key.scalar} {x}, i32 0")
-        return self.w.let(f"shufflevector {v} {single}, {v} poison, <{lanes} x i32> zeroinitializer")
 
     def _place(self, pointer: str, index: str) -> str:
         return element(self.w, pointer, index, self.key.bits)
