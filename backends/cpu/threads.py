@@ -63,7 +63,10 @@ _TBB_FILES = {"linux": "libtbb.so.12", "darwin": "libtbb.12.dylib", "win32": "tb
 # Pieces per thread: one, in which a thread finds again what it left in its cache; for loops of many grains
 # so many that a thread which starts late, or has the harder part or the last piece, delays the end little.
 _MANY_GRAINS = 16
-_PIECES_OF_LONG_LOOPS = 32
+_PIECES_OF_LONG_LOOPS = 16
+# Pieces of many iterations are whole multiples of so many: vectors then begin where lines of the caches do, as
+# far as those of the first piece do.
+_WHOLE_LINES, _FINE_PIECE = 64, 1024
 
 
 class _Cells(ctypes.Structure):
@@ -326,7 +329,12 @@ cut:
   %wanted = call i64 @llvm.smax.i64(i64 %few, i64 1)
   %n_1 = sub i64 %n, 1
   %least_length_1 = udiv i64 %n_1, %wanted
-  %length = add i64 %least_length_1, 1
+  %least_length = add i64 %least_length_1, 1
+  %is_fine = icmp sge i64 %least_length, {_FINE_PIECE}
+  %up = select i1 %is_fine, i64 {_WHOLE_LINES - 1}, i64 0
+  %least_up = add i64 %least_length, %up
+  %length_mask = xor i64 %up, -1
+  %length = and i64 %least_up, %length_mask
   %last = udiv i64 %n_1, %length
   %pieces = add i64 %last, 1
   %is_one = icmp eq i64 %pieces, 1

@@ -150,6 +150,16 @@ def test_intervals_cover_and_respect_the_grain(kernels, layer):
     assert starts.size == 1 if layer == "serial" else starts.size > 1
 
 
+@pytest.mark.parametrize("n", [100_003, 1_000_000])
+def test_fine_pieces_begin_at_whole_lines(kernels, layer, n):
+    """Of few iterations, they may begin anywhere."""
+    x, lengths = np.zeros(n), np.zeros(n, dtype=np.int64)
+    kernels.run("visit", (n, 300), x, lengths)
+    starts = np.flatnonzero(lengths)
+    assert starts.size == 1 or (lengths[starts[0]] >= 1024 and (starts % 64 == 0).all())
+    np.testing.assert_array_equal(np.cumsum(lengths[starts]), [*starts[1:], n])
+
+
 def test_one_thread_runs_in_the_caller(kernels, layer):
     threads.set_num_threads(1)
     x, lengths = np.zeros(1000), np.zeros(1000, dtype=np.int64)
