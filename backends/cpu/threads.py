@@ -64,8 +64,8 @@ _TBB_FILES = {"linux": "libtbb.so.12", "darwin": "libtbb.12.dylib", "win32": "tb
 # so many that a thread which starts late, or has the harder part or the last piece, delays the end little.
 _MANY_GRAINS = 16
 _PIECES_OF_LONG_LOOPS = 16
-# Pieces of many iterations are multiples of so many: their vectors begin at lines of the caches where those of
-# the first piece do.
+# Pieces of many iterations are multiples of so many: their vectors begin at lines of the caches where the
+# first piece does.
 _WHOLE_LINES, _FINE_PIECE = 64, 1024
 
 
