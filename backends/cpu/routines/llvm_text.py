@@ -95,10 +95,10 @@ class TextWriter:
         self.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
         self.do(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 {int(is_write)}, i32 {4 - level}, i32 1)")
 
-    def hide(self, value: Operand, kind: str = "i64") -> str:
-        """The same value, of which LLVM does not know how it was found: it then does not rewrite addresses as
-        sums of one another, a chain in which each has to wait for the one before."""
-        return self.let(f'call {kind} asm "", "=r,0"({kind} {value})')
+    def hide(self, pointer: str) -> str:
+        """The same pointer, of which LLVM does not know how it was found: it then does not rewrite addresses
+        as sums of one another, a chain in which each has to wait for the one before."""
+        return self.let(f'call ptr asm "", "=r,0"(ptr {pointer})')
 
     # -- control flow ---------------------------------------------------------------------------------------
     def label(self, name: str) -> str:

@@ -121,7 +121,7 @@ class _Tile:
         w.do("%row = phi ptr [ %b.first, %segment ], [ %row.next, %step ]")
         self._phis(shape.vector, "i", {name: f"%o{name}" for name in names}, "segment", "step", "n")
         self._prefetch_row()
-        self.starts = [w.hide(f"%p{k}", "ptr") for k in range(self.pointers)]
+        self.starts = [w.hide(f"%p{k}") for k in range(self.pointers)]
         right = [self._load_part("%row", part) for part in range(self.shape.vectors)]
         for row in range(self.rows):
             left = self._broadcast(row)
