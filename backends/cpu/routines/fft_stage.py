@@ -81,12 +81,7 @@ class LaneWriter(TextWriter):
     def spread(self, pointer: str) -> str:
         """A real number in memory, in all lanes."""
         value = self.load(pointer, self.real, self.itemsize)
-        return self._spread(value, self.real)
-
-    def _spread(self, value: str, kind: str) -> str:
-        whole = f"<{self.lanes} x {kind}>"
-        one = self.let(f"insertelement {whole} poison, {kind} {value}, i32 0")
-        return self.let(f"shufflevector {whole} {one}, {whole} poison, <{self.lanes} x i32> zeroinitializer")
+        return self.splat(value, self.real, self.lanes)
 
     def spread_complex(self, pointer: str) -> Complex:
         return Complex(self.spread(pointer), self.spread(self.at(pointer, self.itemsize)))
@@ -151,7 +146,7 @@ class LaneWriter(TextWriter):
     def compare_lanes(self, kind: str, first: int, count: Operand) -> str:
         """The mask of lanes whose number, counted from `first`, is less ("slt") than a count, or so."""
         whole = f"<{self.lanes} x i32>"
-        counts = self._spread(self.let(f"trunc i64 {count} to i32"), "i32")
+        counts = self.splat(self.let(f"trunc i64 {count} to i32"), "i32", self.lanes)
         numbers = ", ".join(f"i32 {first + lane}" for lane in range(self.lanes))
         return self.let(f"icmp {kind} {whole} <{numbers}>, {counts}")
 

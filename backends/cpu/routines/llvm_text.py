@@ -100,6 +100,20 @@ class TextWriter:
         as sums of one another, a chain in which each has to wait for the one before."""
         return self.let(f'call ptr asm "", "=r,0"(ptr {pointer})')
 
+    # -- vectors --------------------------------------------------------------------------------------------
+    def splat(self, x: Operand, element: str, lanes: int) -> str:
+        """A number in all lanes; itself where there is one."""
+        if lanes == 1:
+            return x
+        vector = f"<{lanes} x {element}>"
+        single = self.let(f"insertelement {vector} poison, {element} {x}, i32 0")
+        return self.let(f"shufflevector {vector} {single}, {vector} poison, <{lanes} x i32> zeroinitializer")
+
+    def first_lanes(self, count: Operand, lanes: int) -> str:
+        """A mask, true in the first `count` lanes."""
+        places = ", ".join(f"i64 {lane}" for lane in range(lanes))
+        return self.let(f"icmp slt <{lanes} x i64> <{places}>, {self.splat(count, 'i64', lanes)}")
+
     # -- control flow ---------------------------------------------------------------------------------------
     def label(self, name: str) -> str:
         self._count += 1

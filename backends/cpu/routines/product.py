@@ -23,12 +23,14 @@ from jitcore.loopir.expr import Buffer
 from jitcore.loopir.values import Value
 from jitcore.schedule.nest import RunTimeSize
 
-__all__ = ["ITEM_BYTES", "PANEL_BYTES", "SEGMENT_BYTES", "ProductRoutine", "find_routine"]
+__all__ = ["ITEM_BYTES", "MOST_TILES", "PANEL_BYTES", "SEGMENT_BYTES", "ProductRoutine", "find_routine"]
 
 #: Bytes of a table entry of machine code: where an item's operands and result are, and its length.
 ITEM_BYTES = 32
 #: Bytes of an entry that says where a segment of an item starts in its left and in its right operand.
 SEGMENT_BYTES = 16
+#: Rows of tiles that a thread multiplies at a time, at most.
+MOST_TILES = 64
 #: Packed columns are padded to a multiple of this: the width of the widest tile.
 PANEL_BYTES = 128
 
@@ -49,8 +51,8 @@ _UNPACKED_BYTES, _UNPACKED_BYTES_ON_ZEN = 1 << 20, 32 << 20
 _PACKED_ROWS = 512
 # Rows, and columns, from which on packing the other operand pays where its lines compete for the cache.
 _COMPETING_ROWS, _COMPETING_COLUMNS = 28, 256
-# Packed rows of the left operand fill one such part of a thread's second-level cache, and are so many tiles.
-_LEFT_SHARE, _MOST_LEFT_TILES = 4, 64
+# Packed rows of the left operand fill one such part of a thread's second-level cache.
+_LEFT_SHARE = 4
 # Right operands are packed in chunks of about so many bytes, for the third level of caches.
 _CHUNK_BYTES = 8 << 20
 # Steps of a stretch of a long sum, and how many stretches there are at most.
@@ -301,7 +303,7 @@ def plan_product(sizes: Sizes, left: Operand, right: Operand, itemsize: int) -> 
 
 def _count_left_tiles(steps: int, itemsize: int) -> int:
     tile_bytes = choose_tile_shape(itemsize).rows * steps * itemsize
-    return max(1, min(cpuinfo.cache_sizes().l2 // _LEFT_SHARE // tile_bytes, _MOST_LEFT_TILES))
+    return max(1, min(cpuinfo.cache_sizes().l2 // _LEFT_SHARE // tile_bytes, MOST_TILES))
 
 
 def _list_parts(sizes: Sizes, plan: Plan, itemsize: int) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ result is summed in an order that depends on sizes alone, so threads do not chan
 from __future__ import annotations
 
 from jitcore.backends.cpu.routines.llvm_text import Operand, TextWriter
-from jitcore.backends.cpu.routines.product import ITEM_BYTES
+from jitcore.backends.cpu.routines.product import ITEM_BYTES, MOST_TILES
 from jitcore.backends.cpu.routines.product_job import (
     GRAIN_WORK,
     RANGE_ARGUMENTS,
@@ -46,8 +46,8 @@ _FEWEST_UNITS = 32
 _BLOCK_TILES = 8
 # Bytes of a row that an epilogue gets at a time: a block of them stays in the second-level cache.
 _EPILOGUE_BYTES = 2048
-# Rows of tiles in a block, at most, and bytes of what is kept about each.
-_MOST_TILES, _PLACE_BYTES = 64, 48
+# Bytes of what is kept about a row of tiles.
+_PLACE_BYTES = 48
 
 
 def write_multiply(w: TextWriter, shape: TileShape) -> None:
@@ -137,7 +137,7 @@ class _Multiplier:
         arguments = "ptr %job, ptr %packed, i64 %group, i64 %first, i64 %count"
         with w.function(f"internal void @multiply_block({arguments}) {UNHURRIED}"):
             job = Job(w, "%job")
-            w.do(f"%places = alloca [{_MOST_TILES * _PLACE_BYTES} x i8], align 64")
+            w.do(f"%places = alloca [{MOST_TILES * _PLACE_BYTES} x i8], align 64")
             packs = w.compare("ne", job.get("left_tiles"), 0)
             a_row = w.choose(packs, shape.itemsize, job.get("a_row"))
             w.do("call void @place_tiles(ptr %job, ptr %packed, ptr %places, i64 %first, i64 %count)")
@@ -232,7 +232,7 @@ class _Multiplier:
 
     def _place_tile(self, job: Job, t: str, entry: str, number: str) -> None:
         """Fills an entry of `places`: where a row of tiles has its operands and results, the stride of its
-        steps, its functions, its number of steps; and packs its rows."""
+        steps, its functions, its number of steps."""
         w, length = self.w, self.w.load(self.w.at(entry, 24))
         row, tile = self._find_tile(job, number)
         left = w.at(w.at(job.get_pointer("a"), w.load(entry)), w.mul(row, job.get("a_row")))

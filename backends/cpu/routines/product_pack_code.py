@@ -9,7 +9,7 @@ from __future__ import annotations
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
 from jitcore.backends.cpu.routines.product_job import RANGE_ARGUMENTS, UNHURRIED, Job, load_part
 from jitcore.backends.cpu.routines.product_parts import PACK_AT, TileShape
-from jitcore.backends.cpu.routines.product_tile_code import write_mask, write_masked_load
+from jitcore.backends.cpu.routines.product_tile_code import write_masked_load
 
 __all__ = ["STEPS_AT_A_TIME", "write_pack", "write_pack_panels"]
 
@@ -28,7 +28,7 @@ def write_pack(w: TextWriter, shape: TileShape, name: str) -> None:
     with w.function(f"void @{name}({arguments})"):
         is_row = w.compare("eq", "%stride", shape.itemsize)
         is_column = w.compare("eq", "%step", shape.itemsize)
-        mask = write_mask(w, shape, "%count")
+        mask = w.first_lanes("%count", shape.lanes)
         w.do(f"br i1 {is_row}, label %copy, label %other")
         w.start_block("copy")
         _write_copy(w, shape, mask)

@@ -21,7 +21,7 @@ from jitcore.backends.cpu.routines.product_job import (
     name_symbol,
 )
 from jitcore.backends.cpu.routines.product_parts import TileShape
-from jitcore.backends.cpu.routines.product_tile_code import write_mask, write_masked_load
+from jitcore.backends.cpu.routines.product_tile_code import write_masked_load
 
 __all__ = ["write_rows"]
 
@@ -48,7 +48,7 @@ def _write_groups(w: TextWriter, shape: TileShape) -> None:
         a, b, c = (job.get_pointer(name) for name in "abc")
         a_row, steps = job.get("a_row"), job.get("steps")
         whole = w.mul(w.div(steps, shape.lanes), shape.lanes)
-        mask, has_rest = write_mask(w, shape, w.sub(steps, whole)), w.compare("slt", whole, steps)
+        mask, has_rest = w.first_lanes(w.sub(steps, whole), shape.lanes), w.compare("slt", whole, steps)
         last = w.sub(job.get("m"), shape.lanes)
         with w.loop("%start", "%stop") as group:
             first = w.minimum(w.mul(group, shape.lanes), last)

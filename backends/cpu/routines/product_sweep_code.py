@@ -26,7 +26,6 @@ from jitcore.backends.cpu.routines.product_job import (
 )
 from jitcore.backends.cpu.routines.product_parts import TileShape
 from jitcore.backends.cpu.routines.product_tile_code import (
-    write_mask,
     write_masked_load,
     write_masked_store,
 )
@@ -83,7 +82,7 @@ class _SweepWriter:
             n, length, m = job.get("n"), job.get("length"), job.get("m")
             self.row_bytes = w.mul(n, shape.itemsize)
             self.whole = w.mul(w.div(n, shape.lanes), shape.lanes)
-            self.mask = write_mask(w, shape, w.sub(n, self.whole))
+            self.mask = w.first_lanes(w.sub(n, self.whole), shape.lanes)
             self.has_rest = w.compare("slt", self.whole, n)
             with w.loop("%start", "%stop") as stretch:
                 first = w.mul(stretch, length)
@@ -154,7 +153,7 @@ class _SweepWriter:
             total = w.let(f"alloca {shape.vector}, align 64")
             with w.loop("%start", "%stop") as vector:
                 column = w.mul(vector, shape.lanes)
-                mask = write_mask(w, shape, w.sub(n, column))
+                mask = w.first_lanes(w.sub(n, column), shape.lanes)
                 offset = w.mul(column, shape.itemsize)
                 w.store(self._get(work, offset, mask), total, shape.vector, 64)
                 with w.loop(1, job.get("item_count")) as stretch:
@@ -193,6 +192,4 @@ class _SweepWriter:
         """An element in all lanes."""
         w, shape = self.w, self.shape
         element = w.load(address, shape.element, shape.itemsize)
-        single = w.let(f"insertelement {shape.vector} poison, {shape.element} {element}, i32 0")
-        return w.let(f"shufflevector {shape.vector} {single}, {shape.vector} poison, "
-                     f"<{shape.lanes} x i32> zeroinitializer")  # fmt: skip
+        return w.splat(element, shape.element, shape.lanes)

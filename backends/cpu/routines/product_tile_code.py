@@ -21,7 +21,7 @@ from jitcore.backends.cpu.routines.product_parts import (
     list_rows,
 )
 
-__all__ = ["REST_BYTES", "TILE_ARGUMENTS", "write_mask", "write_masked_load",
+__all__ = ["REST_BYTES", "TILE_ARGUMENTS", "write_masked_load",
            "write_masked_store", "write_rests", "write_tile"]  # fmt: skip
 
 #: Bytes of an entry of the table `rests`: a count of tiles, then first row and function of each.
@@ -80,7 +80,8 @@ class _Tile:
             w.do(f"%is_packed = icmp eq i64 %b_step, {self.shape.width * self.shape.itemsize}")
             w.do(f"%ahead = select i1 %is_packed, i64 {_PACKED_AHEAD_BYTES}, i64 {_AHEAD_BYTES}")
             if self.is_edge:
-                self.masks = [write_mask(w, self.shape, w.sub("%columns", part * self.shape.lanes))
+                lanes = self.shape.lanes
+                self.masks = [w.first_lanes(w.sub("%columns", part * lanes), lanes)
                               for part in range(self.shape.vectors)]  # fmt: skip
             w.do("br label %segment")
             self._write_segments()
@@ -166,7 +167,7 @@ class _Tile:
             address = w.at(self.starts[pointer], self.apart[far])
         else:
             address = w.at(self.starts[0], self.offsets[row])
-        return write_splat(w, shape, w.load(address, shape.element, shape.itemsize))
+        return w.splat(w.load(address, shape.element, shape.itemsize), shape.element, shape.lanes)
 
     def _find_results(self) -> None:
         """Where the rows of the result are. Their lines are asked for, and come while sums are taken."""
@@ -203,21 +204,6 @@ class _Tile:
 
 
 # -- vectors ------------------------------------------------------------------------------------------------
-def write_splat(w: TextWriter, shape: TileShape, scalar: str) -> str:
-    single = w.let(f"insertelement {shape.vector} poison, {shape.element} {scalar}, i32 0")
-    return w.let(f"shufflevector {shape.vector} {single}, {shape.vector} poison, "
-                 f"<{shape.lanes} x i32> zeroinitializer")  # fmt: skip
-
-
-def write_mask(w: TextWriter, shape: TileShape, count: str) -> str:
-    """A vector of i1, true in the first `count` lanes."""
-    places = ", ".join(f"i64 {lane}" for lane in range(shape.lanes))
-    counts = f"<{shape.lanes} x i64>"
-    single = w.let(f"insertelement {counts} poison, i64 {count}, i32 0")
-    spread = w.let(f"shufflevector {counts} {single}, {counts} poison, <{shape.lanes} x i32> zeroinitializer")
-    return w.let(f"icmp slt {counts} <{places}>, {spread}")
-
-
 def write_masked_load(w: TextWriter, shape: TileShape, address: str, mask: str) -> str:
     name = f"@llvm.masked.load.{shape.suffix}.p0"
     w.declare(f"declare {shape.vector} {name}(ptr, i32, {shape.mask}, {shape.vector})")

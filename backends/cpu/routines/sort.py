@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from jitcore import dtypes
+from jitcore.backends.cpu.routines.sort_encoding import Encoding
 from jitcore.core.jaxpr import DropVar, Equation
 from jitcore.schedule.nest import RunTimeSize
 
@@ -77,20 +78,20 @@ class ValuesRoutine:
     def __init__(self, eqn: Equation, axis: int):
         aval = eqn.invars[0].aval
         self.dtype, self.axis, self.rows = aval.dtype, axis, _Rows(aval.shape, axis)
-        self.sizes = (self.rows.pieces,)
+        self.sizes, self.is_wider = (self.rows.pieces,), Encoding(self.dtype).is_wider
 
     def __str__(self) -> str:
         return f"sort axis {self.axis}{'' if self.rows.is_last else ' turned'}"
 
     def scratch(self) -> list[tuple[tuple, np.dtype]]:
-        wide = [self.rows.scratch(dtypes.int32)] if self.dtype.itemsize < 4 else []
+        wide = [self.rows.scratch(dtypes.int32)] if self.is_wider else []
         return [*wide, *2 * self.rows.turned(self.dtype)]
 
     def emit(self, renderer, call) -> None:
         source, target = map(renderer.address_of, (call.inputs[0], call.outputs[0]))
         rows, size = self.rows, self.dtype.itemsize
         scratch = [*map(renderer.address_of, call.scratch)]
-        wide, turned = (scratch[:1], scratch[1:]) if size < 4 else ([], scratch)
+        wide, turned = (scratch[:1], scratch[1:]) if self.is_wider else ([], scratch)
         if turned:
             _transpose(renderer, size, source, turned[0], rows.outer, (rows.n,), rows.inner)
         given = turned or (source, target)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from jitcore.backends.cpu import cpuinfo
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
 
-__all__ = ["KeyType", "compress", "count_true", "key_type", "spread"]
+__all__ = ["KeyType", "compress", "count_true", "key_type"]
 
 
 class KeyType(NamedTuple):
@@ -66,12 +66,3 @@ def count_true(w: TextWriter, key: KeyType, mask: str) -> str:
     w.declare(f"declare {bits} @llvm.ctpop.{bits}({bits})")
     as_bits = w.let(f"bitcast {key.mask} {mask} to {bits}")
     return w.let(f"zext {bits} {w.let(f'call {bits} @llvm.ctpop.{bits}({bits} {as_bits})')} to i64")
-
-
-def spread(w: TextWriter, lanes: int, element: str, x: str) -> str:
-    """A number in all lanes, of which there may be one."""
-    if lanes == 1:
-        return x
-    kind = f"<{lanes} x {element}>"
-    single = w.let(f"insertelement {kind} poison, {element} {x}, i32 0")
-    return w.let(f"shufflevector {kind} {single}, {kind} poison, <{lanes} x i32> zeroinitializer")

@@ -17,7 +17,7 @@ performance-portable quicksort (2022), for the merging of columns.
 from __future__ import annotations
 
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
-from jitcore.backends.cpu.routines.sort_key import KeyType, spread
+from jitcore.backends.cpu.routines.sort_key import KeyType
 
 # What one instruction makes of three bits: whether one of them is set or all are.
 _EXCLUSIVE_OR = 0b10010110
@@ -105,7 +105,7 @@ def write_sort_rows(w: TextWriter, key: KeyType, rows: int) -> None:
     v, suffix, align = key.vector, key.suffix, key.bits // 8
     with w.function(f"internal fastcc void @sort_rows_{rows}(ptr %keys, i64 %n)"):
         count = w.let(f"trunc i64 %n to {key.scalar}") if key.bits < 64 else "%n"
-        counts = spread(w, key.lanes, key.scalar, count)
+        counts = w.splat(count, key.scalar, key.lanes)
         places = [w.at("%keys", row * key.lanes * align) for row in range(rows)]
         masks = [w.let(f"icmp slt {v} {key.lane_numbers(row * key.lanes)}, {counts}") for row in range(rows)]
         beyond = f"{v} splat ({key.scalar} {key.largest})"

@@ -18,7 +18,7 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
 from jitcore.backends.cpu.routines.sort_encoding import Encoding, constant, is_any, type_of
-from jitcore.backends.cpu.routines.sort_key import key_type, spread
+from jitcore.backends.cpu.routines.sort_key import key_type
 from jitcore.backends.cpu.routines.sort_rows_code import (
     GRAIN,
     element,
@@ -93,7 +93,7 @@ class _Order:
                 kind = type_of(64, lanes)
                 word = self._word_of(0, keys, order, i, lanes)
                 self._store_packed(element(w, packed, i, 64), word, self._places_from(i, lanes), lanes)
-                mask = w.let(f"icmp ne {kind} {word}, {spread(w, lanes, 'i64', first)}")
+                mask = w.let(f"icmp ne {kind} {word}, {w.splat(first, 'i64', lanes)}")
                 with w.when(is_any(w, mask, lanes)):
                     w.do(f"store atomic i8 1, ptr {differs} monotonic, align 1")
 
@@ -103,7 +103,7 @@ class _Order:
     def _places_from(self, i: str, lanes: int) -> str:
         if lanes == 1:
             return i
-        numbers, first = key_type(64).lane_numbers(), spread(self.w, lanes, "i64", i)
+        numbers, first = key_type(64).lane_numbers(), self.w.splat(i, "i64", lanes)
         return self.w.let(f"add {type_of(64, lanes)} {first}, {numbers}")
 
     def _store_packed(self, target: str, word: str, place: str, lanes: int) -> None:

@@ -13,7 +13,7 @@ instructions (2016), and of M. Blacher et al., Vectorized and performance-portab
 from __future__ import annotations
 
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
-from jitcore.backends.cpu.routines.sort_key import KeyType, compress, count_true, spread
+from jitcore.backends.cpu.routines.sort_key import KeyType, compress, count_true
 
 __all__ = ["write_split"]
 
@@ -36,7 +36,7 @@ class _Partition:
         self.w, self.key, self.group = w, key, _GROUP_VECTORS * key.lanes
         self.low, self.high, self.left, self.right = (w.let("alloca i64") for _ in range(4))
         self.aside = w.let(f"alloca {key.vector}, i64 {3 * _GROUP_VECTORS}")
-        self.thresholds = spread(w, key.lanes, key.scalar, "%threshold")
+        self.thresholds = w.splat("%threshold", key.scalar, key.lanes)
 
     def write(self) -> None:
         w, group, lanes = self.w, self.group, self.key.lanes
@@ -52,9 +52,7 @@ class _Partition:
         self._write_groups()
         count = w.add(left, group)
         with w.loop(0, count, lanes) as i:
-            counts = spread(w, lanes, "i64", w.sub(count, i))
-            places = w.let(f"icmp slt <{lanes} x i64> {_list_places(lanes)}, {counts}")
-            self._put(self._load(self.aside, i), places)
+            self._put(self._load(self.aside, i), w.first_lanes(w.sub(count, i), lanes))
         w.store(w.load(self.low), "%count")
 
     def _write_groups(self) -> None:
@@ -114,7 +112,3 @@ class _Partition:
         w, lanes = self.w, self.key.lanes
         bits = w.let(f"lshr i64 {(1 << lanes) - 1}, {w.sub(lanes, count)}")
         return w.let(f"bitcast i{lanes} {w.let(f'trunc i64 {bits} to i{lanes}')} to {self.key.mask}")
-
-
-def _list_places(lanes: int) -> str:
-    return "<" + ", ".join(f"i64 {lane}" for lane in range(lanes)) + ">"

@@ -19,7 +19,7 @@ import numpy as np
 
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
 from jitcore.backends.cpu.routines.sort_encoding import Encoding, constant, is_any, type_of
-from jitcore.backends.cpu.routines.sort_key import compress, count_true, key_type, spread
+from jitcore.backends.cpu.routines.sort_key import compress, count_true, key_type
 from jitcore.backends.cpu.routines.sort_order_code import ORDER_PREFIX
 from jitcore.backends.cpu.routines.sort_rows_code import element, sort_keys, write_lanes, write_row_function
 
@@ -80,7 +80,7 @@ class _Selection:
         """Adds the keys of elements i... that are below the bound."""
         w, kind = self.w, type_of(self.key.bits, lanes)
         keys = self._key_at(i, lanes)
-        bound = spread(w, lanes, self.key.scalar, self._load(self.bound, 1))
+        bound = w.splat(self._load(self.bound, 1), self.key.scalar, lanes)
         is_below = w.let(f"icmp slt {kind} {keys}, {bound}")
         with w.when(is_any(w, is_below, lanes)):
             count, found = w.load(self.count), "1"
@@ -124,7 +124,7 @@ class _Selection:
             w.store(w.sub(ties, w.let(f"zext i1 {is_first_tie} to i64")), self.ties)
 
         whole = w.let(f"and i64 %n, {-lanes}")
-        bounds = spread(w, lanes, self.key.scalar, bound)
+        bounds = w.splat(bound, self.key.scalar, lanes)
         with w.loop(0, whole, lanes) as i:
             is_near = w.let(f"icmp sle {self.key.vector} {self._key_at(i, lanes)}, {bounds}")
             with w.when(is_any(w, is_near, lanes)), w.loop(i, w.add(i, lanes)) as j:
