@@ -1,7 +1,7 @@
 """How square roots of a kernel are shared out to two units of the processor.
 
 In: a `Kernel`. Out: a `Share`. Stage: rendering. The unit that divides takes several times as long for a
-register of roots as another operation takes, and the units that multiply wait for it; these can compute half
+register of roots as another operation takes, and the units that multiply wait for it; these can compute some
 of the registers, or all where there are divisions too (`mathlib.roots`). That pays where the kernel gives
 them little else to do.
 """
@@ -26,10 +26,10 @@ MAX_WORK = 8
 USUAL_EXTENT = 16
 
 
-class Share(enum.Enum):
-    """Which registers of roots the multiplying units compute."""
+class Share(enum.IntEnum):
+    """One of how many registers of roots the multiplying units compute."""
 
-    NONE, HALF, ALL = range(3)
+    NONE, ALL, HALF, QUARTER = 0, 1, 2, 4
 
 
 def share_roots(kernel: Kernel) -> Share:
@@ -45,10 +45,10 @@ def share_roots(kernel: Kernel) -> Share:
             work += count
     if not roots or work > MAX_WORK * (roots + divisions):
         return Share.NONE
-    if divisions:
-        return Share.ALL
-    # Zen's unit takes no longer for roots of float32 than others take to multiply
-    return Share.NONE if is_single and cpuinfo.is_zen() else Share.HALF
+    if cpuinfo.is_zen():
+        # its unit is fast: roots of float32 take no longer there than those that are multiplied
+        return Share.QUARTER if is_single else Share.HALF
+    return Share.ALL if divisions else Share.HALF
 
 
 def _weigh(body: list, vector: Axis | None) -> Iterator[tuple[Expr, int]]:

@@ -12,7 +12,6 @@ import numpy as np
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.cpu import mathlib
 from jitcore.backends.cpu.balance import Share
 from jitcore.backends.cpu.complex_ops import load_pair, read_pair, store_pair, write_pair
 from jitcore.backends.cpu.fetch import fetch_ahead
@@ -399,16 +398,19 @@ class FunctionEmitter:
         inline = self.inlines_math and self.mask is None
         if self.b.flags is STRICT_FLAGS and self._continues_a_chain(node):
             return self.b.fadd_rounded(*args)
-        if node.op == "sqrt" and self.root_share is not Share.NONE and inline and self.is_vector(node.axes):
-            return mathlib.emit(self.b, self._choose_root(node), *args)
-        return emit_operation(self.b, node.op, [arg.dtype for arg in node.args], node.dtype, args, inline)
+        name = node.op
+        if name == "sqrt" and self.root_share is not Share.NONE and inline and self.is_vector(node.axes):
+            name = self._choose_root(node)
+        return emit_operation(self.b, name, [arg.dtype for arg in node.args], node.dtype, args, inline)
 
     def _choose_root(self, node: Expr) -> str:
-        """Which function computes roots: half of the registers of a value, or of rows with one register each,
-        are multiplied."""
-        has_one = self.lanes * node.dtype.itemsize <= self.vector_bytes
-        is_turn = self.root_share is Share.ALL or has_one and self.row % 2
-        return "multiplied_sqrt" if is_turn else "sqrt"
+        """Which function computes roots, so that of the registers of a value and of rows side by side as many
+        are multiplied as the share says."""
+        registers = max(self.lanes * node.dtype.itemsize // self.vector_bytes, 1)
+        rows = max(self.root_share // registers, 1)
+        if self.row % rows != rows - 1:
+            return "sqrt"
+        return "multiplied_sqrt" if self.root_share is Share.ALL or registers == 1 else "shared_sqrt"
 
     def _continues_a_chain(self, node: Expr) -> bool:
         """Whether a scalar sum waits for that of the round before and its product does not: it need not wait

@@ -97,7 +97,7 @@ FUNCTIONS = {
     "pow": Function(2, power.build_pow, 0.6, 1.3),
     "cbrt": Function(1, power.build_cbrt, 0.7, 0.6),
     "hypot": Function(2, power.build_hypot, 1.3, 1.3),
-    "sqrt": Function(1, roots.build_sqrt, 0.5, 0.5),
+    "shared_sqrt": Function(1, roots.build_shared_sqrt, 0.5, 0.5),
     "multiplied_sqrt": Function(1, roots.build_multiplied_sqrt, 0.5, 0.5),
     "rsqrt": Function(1, roots.build_rsqrt, 1.5, 1.5),
     "floor": Function(1, rounding.build_floor, 0.0, 0.0),

@@ -8,7 +8,7 @@ after which both ways round alike.
 from jitcore.backends.cpu.mathlib import avx512
 
 
-def build_sqrt(e, x):
+def build_shared_sqrt(e, x):
     """Every second register by multiplications, so that both units work at a time."""
     if not e.has_avx512:
         return e.sqrt(x)

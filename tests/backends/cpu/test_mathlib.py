@@ -103,13 +103,13 @@ REFERENCE = {
     "erf": lambda x: mp.erf(x) if abs(x) < 40 else mp.sign(x),
     "erfc": lambda x: mp.erfc(x) if abs(x) < 40 else 1 - mp.sign(x) + (TINY if x > 0 else 0),
     "erf_inv": mp.erfinv, "lgamma": exact_lgamma, "digamma": lambda x: mp.psi(0, x),
-    "sqrt": mp.sqrt, "multiplied_sqrt": mp.sqrt, "rsqrt": lambda x: 1 / mp.sqrt(x), "atan2": mp.atan2, "hypot": mp.hypot,
+    "shared_sqrt": mp.sqrt, "multiplied_sqrt": mp.sqrt, "rsqrt": lambda x: 1 / mp.sqrt(x), "atan2": mp.atan2, "hypot": mp.hypot,
     "pow": exact_pow,
     "cbrt": lambda x: mp.sign(x) * mp.cbrt(abs(x)),
 }  # fmt: skip
 DOMAIN = {
     "log": (0, math.inf), "log2": (0, math.inf), "log10": (0, math.inf), "log1p": (-1, math.inf),
-    "sqrt": (0, math.inf), "multiplied_sqrt": (0, math.inf), "rsqrt": (0, math.inf), "asin": (-1, 1), "acos": (-1, 1), "acosh": (1, math.inf),
+    "shared_sqrt": (0, math.inf), "multiplied_sqrt": (0, math.inf), "rsqrt": (0, math.inf), "asin": (-1, 1), "acos": (-1, 1), "acosh": (1, math.inf),
     "atanh": (-1, 1), "erf_inv": (-1, 1), "lgamma": (-1000, 1e300), "digamma": (-1000, 1e300),
     "sinh": (-1000, 1000), "cosh": (-1000, 1000), "exp": (-1000, 1000), "exp2": (-2000, 2000),
     "expm1": (-1000, 1000), "logistic": (-1000, 1000), "tanh": (-1000, 1000),
@@ -232,7 +232,7 @@ def lgamma_of_c99(v):
 
 PEER = {
     "logistic": scipy.special.expit, "rsqrt": compute_rsqrt,
-    "multiplied_sqrt": np.sqrt, "asin": np.arcsin,
+    "shared_sqrt": np.sqrt, "multiplied_sqrt": np.sqrt, "asin": np.arcsin,
     "acos": np.arccos, "atan": np.arctan, "atan2": np.arctan2, "asinh": np.arcsinh,
     "acosh": np.arccosh, "atanh": np.arctanh,
     "erf": scipy.special.erf,
@@ -532,7 +532,7 @@ def test_roots_are_rounded_correctly():
     for power in (0, 2, -2, 600, -600, 960, -950, -962, -964, -1020, -1040):
         scaled = np.ldexp(x, power)
         for lanes in (8, 16, 32):
-            for name in ("sqrt", "multiplied_sqrt"):
+            for name in ("shared_sqrt", "multiplied_sqrt"):
                 np.testing.assert_array_equal(run(name, scaled, lanes=lanes), np.sqrt(scaled))
 
 
@@ -554,7 +554,7 @@ def test_roots_beside_special_numbers(lanes, dtype):
         x[3::7] = value
         with np.errstate(invalid="ignore"):
             expected = np.sqrt(x)
-        for name in ("sqrt", "multiplied_sqrt"):
+        for name in ("shared_sqrt", "multiplied_sqrt"):
             found = run(name, x, lanes=lanes)
             np.testing.assert_array_equal(found, expected)
             np.testing.assert_array_equal(np.signbit(found[x == 0]), np.signbit(x[x == 0]))
