@@ -34,7 +34,7 @@ from jitcore.backends.cpu.row_by_row import emit_row_by_row
 from jitcore.backends.cpu.rows import count_rows, emit_loop_rows, emit_row_groups, find_rows, sweep_rows
 from jitcore.backends.cpu.scalar_ops import count_math_calls, emit_operation
 from jitcore.backends.cpu.scan import block_totals, emit_blocks, emit_scan
-from jitcore.backends.cpu.scatter import emit_scattered, is_scattered
+from jitcore.backends.cpu.scatter import emit_alone, emit_scattered, is_alone, is_scattered
 from jitcore.backends.cpu.sizes import SizeTable
 from jitcore.backends.cpu.stream_stores import emit_streamed
 from jitcore.backends.cpu.strides import shares_registers
@@ -201,6 +201,9 @@ class KernelRenderer:
         self.hoist(e, loop.body, {loop.axis})
         if is_scattered(loop, self.kernel.vector):
             emit_scattered(e, loop, start, stop, self.lanes_of(loop), loop.body[0].buffer in self.kernel.far)
+            return
+        if self.kernel.vector is None and is_alone(loop):
+            emit_alone(e, loop.axis, start, stop, lambda: self.emit_statements(e, loop.body))
             return
         if self.kernel.reading == ROW_BY_ROW:
             emit_row_by_row(self, e, loop, start, stop)

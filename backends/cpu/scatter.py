@@ -3,10 +3,13 @@
 In: a loop whose body is one `loopir.Store` at places that are found while it runs. Out: instructions. Lanes
 compute places and values and append them to two short lists on the stack, without those that a mask drops;
 then the updates of the list are made one after the other, in the order of the iterations. Instructions that
-store lanes apart are slower than that, and could not let two lanes meet in one element.
+store lanes apart are slower than that, and could not let two lanes meet in one element. Where the schedule
+chose no lanes, as updates wait for the elements themselves, several of them are written out in the loop.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from llvmlite import ir
 
@@ -27,7 +30,7 @@ from jitcore.backends.cpu.lanes import (
 )  # fmt: skip
 from jitcore.backends.cpu.scalar_ops import emit_operation
 from jitcore.backends.cpu.strides import split_registers
-from jitcore.backends.cpu.vectors import vector_loop
+from jitcore.backends.cpu.vectors import end_of_vectors, vector_loop
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis, Dynamic, Index
 from jitcore.loopir.program import Loop, Store
@@ -36,6 +39,9 @@ from jitcore.schedule.statements import roots_of
 # Updates of one list, and how many are written out in the loop over it.
 BLOCK = 256
 UNROLLED = 4
+# Updates written out in a loop without lanes: a core waits for the more elements at a time, the fewer
+# instructions are between them.
+UNROLLED_ALONE = 8
 # How many updates ahead of its own an element is fetched that is not in the cache.
 AHEAD = 32
 
@@ -47,9 +53,33 @@ def is_scattered(loop: Loop, axis: Axis | None) -> bool:
         return False
     if store.in_order:
         return True
-    is_found = any(isinstance(atom, Dynamic) and axis in atom.expr.axes for atom, _ in store.offset.terms)
-    return is_found and all(node.op != "load" or node.attr[0] is not store.buffer
-                            for node in walk(roots_of(store)))  # fmt: skip
+    return _is_found(store, axis) and all(node.op != "load" or node.attr[0] is not store.buffer
+                                          for node in walk(roots_of(store)))  # fmt: skip
+
+
+def is_alone(loop: Loop) -> bool:
+    """Whether a loop without lanes is an update of an element at a place that is found while it runs."""
+    store = loop.body[0]
+    return len(loop.body) == 1 and isinstance(store, Store) and _is_found(store, loop.axis)
+
+
+def _is_found(store: Store, axis: Axis) -> bool:
+    return any(isinstance(atom, Dynamic) and axis in atom.expr.axes for atom, _ in store.offset.terms)
+
+
+def emit_alone(e, axis: Axis, start: ir.Value, stop: ir.Value, body: Callable[[], None]) -> None:
+    """`body` for all iterations in [start, stop), one by one. e: the `FunctionEmitter`."""
+    b = e.b
+
+    def run(first, count):
+        known = e.values
+        for number in range(count):
+            e.values, e.axis_values[axis] = dict(known), b.add(first, I64(number))
+            body()
+
+    whole = end_of_vectors(e, start, stop, UNROLLED_ALONE)
+    e.loop(start, whole, I64(UNROLLED_ALONE), lambda first: run(first, UNROLLED_ALONE))
+    e.loop(whole, stop, I64(1), lambda first: run(first, 1))
 
 
 def emit_scattered(e, loop: Loop, start: ir.Value, stop: ir.Value, lanes: int, is_far: bool) -> None:

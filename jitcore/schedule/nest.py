@@ -31,6 +31,11 @@ GRAIN_TILED_ROWS = 32
 MIN_VECTOR_EXTENT = 6
 # Bytes of an array above which elements at computed places are fetched ahead: where caches end.
 FAR_BYTES = 16 << 20
+# Bytes from which on elements at computed places are updated without lanes, and operations of such an update:
+# a core waits for the cache that several share, and for more elements at a time when nothing comes between
+# them. From FAR_BYTES on lists of places that lanes compute are faster, as what they name is fetched ahead.
+SHARED_BYTES = 512 << 10
+MAX_LONE_WORK = 16
 # Strides up to this cost shuffles instead of gathers; axes up to this are better not the ones in lanes.
 SHORT = 8
 
@@ -57,6 +62,8 @@ def shape_kernel(
         vector, outer = tile[1], [axis for axis in outer if axis not in tile] + [tile[0]]
     else:
         vector = _choose_ordered(outer, body[0]) if serial else _choose_vector(outer, inner, body)
+        if vector is not None and _waits_for_elements(body, vector):
+            vector = None
     if tile is not None or vector in outer and not _contains(body, (Reduce, Scan, Loop)):
         outer = [axis for axis in outer if axis is not vector] + [vector]
     if vector in inner:
@@ -91,11 +98,20 @@ def find_far(body: list) -> tuple[Buffer, ...]:
         accesses = [(store.buffer, store.offset) for store in stores_of(statement)]
         accesses += [node.attr for node in walk(roots_of(statement)) if node.op == "load"]
         for buffer, offset in accesses:
-            is_computed = any(expr.axes for expr in index_exprs(offset))
-            if is_computed and all(isinstance(extent, int) for extent in buffer.shape):
-                if math.prod(buffer.shape) * buffer.dtype.itemsize > FAR_BYTES:
-                    found[buffer] = None
+            if _is_computed(offset) and (_known_bytes(buffer) or 0) > FAR_BYTES:
+                found[buffer] = None
     return tuple(found)
+
+
+def _is_computed(offset: Index) -> bool:
+    """Whether places are told by other elements."""
+    return any(expr.axes for expr in index_exprs(offset))
+
+
+def _known_bytes(buffer: Buffer) -> int | None:
+    if not all(isinstance(extent, int) for extent in buffer.shape):
+        return None
+    return math.prod(buffer.shape) * buffer.dtype.itemsize
 
 
 def _split_into_blocks(statement: Reduce | Scan, new_temp) -> bool:
@@ -227,6 +243,22 @@ def _choose_ordered(outer: list[Axis], store: Store) -> Axis | None:
         return None
     store.in_order = True
     return outer[-1]
+
+
+def _waits_for_elements(body: list, vector: Axis) -> bool:
+    """Whether a kernel does little else than update elements at computed places, in an array that one core's
+    caches do not hold."""
+    store = body[0]
+    if len(body) > 1 or not isinstance(store, Store) or not _is_computed(store.offset):
+        return False
+    nbytes = _known_bytes(store.buffer)
+    return (
+        store.offset.coefficient(vector) != 1
+        and vector in store.value.axes
+        and nbytes is not None
+        and SHARED_BYTES < nbytes <= FAR_BYTES
+        and work_of(body) <= MAX_LONE_WORK
+    )
 
 
 def _buffers_read(store: Store) -> set[Buffer]:

@@ -1,5 +1,7 @@
 """Where updates (`x.at[i].set(v)`) are made: in the memory of what they update, if nothing reads that later."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -75,3 +77,22 @@ def test_updates_where_a_mask_holds_run_over_its_range():
             expected[places[k]] = values[k]
     np.testing.assert_array_equal(found, expected)
     assert "range(0, " in function.inspect("loop program")
+
+
+@pytest.mark.parametrize(
+    ("size", "update", "in_lanes"),
+    [
+        (300_000, lambda x, i, v: x.at[i].add(v), False),
+        (300_000, lambda x, i, v: x.at[i].set(v, unique_indices=True), False),
+        (300_000, lambda x, i, v: x.at[i].add(1), True),  # no values to list
+        (300_000, lambda x, i, v: x.at[i].add(jnp.exp(v)), True),
+        (60_000, lambda x, i, v: x.at[i].set(v), True),  # the core's own cache holds them
+        (3_000_000, lambda x, i, v: x.at[i].set(v), True),  # no cache does
+    ],
+)
+def test_updates_that_wait_for_their_elements_go_one_by_one(size, update, in_lanes):
+    places = np.arange(0, size, 7)
+    call = jit(update)
+    call(np.zeros(size), places, np.ones(places.size))
+    (kernel,) = re.findall(r"kernel([^\n]*):\n[^\n]*range\(%d\)" % places.size, call.inspect("loop program"))
+    assert ("vector" in kernel) == in_lanes

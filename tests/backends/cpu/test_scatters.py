@@ -91,6 +91,24 @@ def test_arrays_larger_than_caches():
         agree(jitcore.jit(lambda x, i, v: x.at[i].add(v))(x, at, x[:200_003]), update("add", x, at, x[:200_003]))
 
 
+@pytest.mark.parametrize("op, dtype", [("set", "float32"), ("add", "float64"), ("max", "int64"), ("add", "complex64")])
+def test_arrays_in_the_last_cache(op, dtype):
+    """Updates one by one, written out in groups: any number of them may be left over."""
+    x = draw(300_000, dtype, 1)
+    index = np.random.default_rng(3).integers(-300_100, 300_100, 30_008)
+    call = jitcore.jit(lambda x, i, v: getattr(x.at[i], op)(v))
+    for count in (0, 1, 7, *range(30_000, 30_009)):
+        values = draw(count, dtype, 2)
+        agree(call(x, index[:count], values), update(op, x, index[:count], values))
+
+
+def test_places_in_two_dimensions_in_the_last_cache():
+    x, values = draw(640_000, "float32", 1), draw(40_001, "float32", 2)
+    rows, columns = np.random.default_rng(3).integers(0, 800, (2, values.size))
+    got = jitcore.jit(lambda x, i, j, v: x.at[i, j].add(v))(x.reshape(800, 800), rows, columns, values)
+    agree(got, update("add", x, 800 * rows + columns, values).reshape(800, 800))
+
+
 @pytest.mark.parametrize("count", [5, 1000, 4099])
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 1.0])
 def test_elements_read_where_a_condition_holds(count, share):
