@@ -87,6 +87,7 @@ def small_caches(monkeypatch):
     monkeypatch.setattr(reading, "SMALL_BYTES", 1)
     sizes = cpuinfo.cache_sizes()._replace(l2=1 << 12)
     monkeypatch.setattr(cpuinfo, "cache_sizes", lambda: sizes)
+    monkeypatch.setattr(cpuinfo, "cpu_name", lambda: "znver5")
 
 
 def test_a_row_ahead_of_a_stencil_is_asked_for(small_caches):
@@ -110,3 +111,13 @@ def test_a_stencil_with_edges_asks_for_rows_too(small_caches):
     np.testing.assert_allclose(np.asarray(compiled(u)), expected, 1e-13)
     assert f", 4 {reading.AHEAD})" in compiled.inspect("loop program")  # rows of a kilobyte
     assert "llvm.prefetch" in compiled.inspect("llvm")
+
+
+def test_a_processor_that_fetches_rows_in_time(small_caches, monkeypatch):
+    monkeypatch.setattr(cpuinfo, "cpu_name", lambda: "znver4")
+    u = np.random.default_rng(3).random((20, 400))
+    stencil, sweeps = jit(lambda u: relax(jnp, u) * 3), jit(lambda u: u - u.mean(1, keepdims=True))
+    np.testing.assert_array_equal(np.asarray(stencil(u)), relax(np, u) * 3)
+    sweeps(u)
+    assert "llvm.prefetch" not in stencil.inspect("llvm")
+    assert "llvm.prefetch" in sweeps.inspect("llvm")
