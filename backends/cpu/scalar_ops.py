@@ -298,14 +298,20 @@ def _saturate_lanes(b, x, target, into):
     for that goes through lanes one by one."""
     if isinstance(x.type.element, ir.HalfType):  # has no number above all of the integers
         x = b.fpext(x, like(x, ir.FloatType()))
-    limits = np.iinfo(target)
-    low, above = (constant(x.type, float(bound)) for bound in (limits.min, limits.max + 1))
-    is_high, is_low = b.fcmp_ordered(">=", x, above), b.fcmp_ordered("<", x, low)
-    is_usual = b.and_(b.fcmp_ordered(">=", x, low), b.fcmp_ordered("<", x, above))
-    usual = b.select(is_usual, x, constant(x.type, 0.0))
-    whole = b.fptosi(usual, into) if limits.min else b.fptoui(usual, into)
-    whole = b.select(is_high, constant(into, limits.max), whole)
-    return b.select(is_low, constant(into, limits.min), whole)
+    limits, is_single = np.iinfo(target), isinstance(x.type.element, ir.FloatType)
+    float_type = np.float32 if is_single else np.float64
+    highest = float_type(limits.max)
+    if int(highest) > limits.max:
+        highest = np.nextafter(highest, float_type(0))
+    low, high = (constant(x.type, float(bound)) for bound in (limits.min, highest))
+    within = b.select(b.fcmp_ordered(">", x, low), x, low)  # one instruction, which yields `low` for NaN
+    within = b.select(b.fcmp_ordered("<", within, high), within, high)
+    whole = b.fptosi(within, into) if limits.min else b.fptoui(within, into)
+    if int(highest) < limits.max:
+        whole = b.select(b.fcmp_ordered(">", x, high), constant(into, limits.max), whole)
+    if limits.min:
+        whole = b.select(b.fcmp_ordered("ord", x, x), whole, constant(into, 0))
+    return whole
 
 
 def _from_bfloat16(b, x):

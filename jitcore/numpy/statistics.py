@@ -122,10 +122,8 @@ def _find_in_equal_bins(edges, x) -> Array:
     reach = ufuncs.multiply(ufuncs.maximum(ufuncs.absolute(low), ufuncs.absolute(high)), scale)
     margin = ufuncs.multiply(ufuncs.add(reach, number(count)), number(4 * eps))
     place = ufuncs.multiply(ufuncs.subtract(convert_dtype(x, wide), low), scale)
-    guess = convert_dtype(lax.clamp(number(0), place, number(count - 1)), dtypes.uint32)
-    within = ufuncs.subtract(place, convert_dtype(guess, wide))
-    half = number(0.5)  # of a bin, from whose middle all but the edges are nearer or farther than that
-    from_edge = ufuncs.absolute(ufuncs.subtract(ufuncs.absolute(ufuncs.subtract(within, half)), half))
+    guess = ufuncs.minimum(convert_dtype(place, dtypes.uint32), whole(count - 1))
+    from_edge = ufuncs.absolute(ufuncs.subtract(place, lax.round_half_even(place)))
     is_clear = logic.greater(from_edge, margin)
 
     def edge_at(position):
