@@ -9,7 +9,8 @@ part of it. A core fetches the lines of a run of memory ahead by itself, but onl
   second one asks for the next row meanwhile;
 - a stencil finds in the cache what it reads of the rows before, and asks for the row behind the last one,
   except on processors that fetch it in time by themselves;
-- a reduction or scan down the columns of long rows goes row by row; running values stay in the first cache.
+- a reduction or scan down the columns of long rows goes row by row; running values stay in the first cache. Scans
+  on Zen do not, as they would read and write one more value for each element.
 
 Smaller arrays lie in caches and keep the usual code. `read_rows` makes the instructions.
 """
@@ -98,6 +99,8 @@ def _goes_row_by_row(kernel: Kernel) -> bool:
     rows = row_axis_of(sweep)
     has_more = rest if isinstance(sweep, Scan) else sweep.stores
     if rows is None or bounds_of(sweep) or sweep.partials or has_more:
+        return False
+    if isinstance(sweep, Scan) and cpuinfo.is_zen():
         return False
     if not isinstance(rows.extent, int) or rows.extent < MIN_ROWS:
         return False

@@ -55,6 +55,7 @@ def all_rows_are_long(all_arrays_are_large, monkeypatch):
 @pytest.fixture
 def all_rows_are_wide(all_arrays_are_large, monkeypatch):
     monkeypatch.setattr(reading, "MIN_WIDE_ROW", 1)
+    monkeypatch.setattr(cpuinfo, "is_zen", lambda: False)
 
 
 @pytest.fixture
@@ -157,6 +158,17 @@ def test_row_by_row(all_rows_are_wide, name, dtype, rows):
         x = np.random.default_rng(count).random((rows, count)).astype(dtype)
         compare(f, reference, x)
         assert marks(f) == {reading.ROW_BY_ROW}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_scans_on_zen(all_rows_are_wide, monkeypatch, dtype):
+    monkeypatch.setattr(cpuinfo, "is_zen", lambda: True)
+    x = np.random.default_rng(3).random((40, 1001)).astype(dtype)
+    for name, way in {"cumsum": set(), "cumprod": set(), "argmin": {reading.ROW_BY_ROW}}.items():
+        program, reference = DOWN_COLUMNS[name]
+        f = jit(program)
+        compare(f, reference, x)
+        assert marks(f) == way
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64"])
