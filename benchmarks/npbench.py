@@ -35,8 +35,8 @@ _DISTURBED = {"heat_3d": ("A", "B"), "channel_flow": ("u", "v", "p")}
 #: Largest relative norm of a difference from NumPy.
 _TOLERANCE = {"f": {4: 1e-4, 8: 1e-7}, "c": {8: 1e-4, 16: 1e-7}}
 _LARGEST_TOLERANCE = 1e-5
-#: First calls compile. Threads of several OpenBLAS in one process do not wait long for work, on cores that the
-#: next version needs; see `__main__`.
+#: First calls compile. Threads of several OpenBLAS in one process do not wait long for work, on cores that
+#: the next version needs; see `__main__`.
 _ENVIRONMENT = {
     "JITCORE_CACHE_DIR": "", "OPENBLAS_THREAD_TIMEOUT": os.environ.get("OPENBLAS_THREAD_TIMEOUT", "20"),
 }  # fmt: skip

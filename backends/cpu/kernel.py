@@ -20,12 +20,12 @@ from jitcore.backends.cpu.function import FunctionEmitter
 from jitcore.backends.cpu.lanes import I64, SIZES, TABLE, map_parts, part_dtype
 from jitcore.backends.cpu.layout import RenderOptions
 from jitcore.backends.cpu.pack import Packing
-from jitcore.backends.cpu.read_rows import ask_for_next_rows, sweep_halves
+from jitcore.backends.cpu.read_rows import ask_ahead, sweep_halves
 from jitcore.backends.cpu.reading import (
-    AHEAD,
     HALVES,
+    PLACES_AHEAD,
     ROW_BY_ROW,
-    find_next_rows,
+    find_ahead,
     find_stencil_store,
     goes_in_halves,
 )
@@ -78,7 +78,7 @@ class KernelRenderer:
         self.inlines_math, self.root_share = True, share_roots(kernel)
         self.told: dict[tuple[int, int], int] = {}  # see `FunctionEmitter`
         self.grouped: set[Loop | Reduce] = set()  # sweeps whose rows go side by side
-        self.next_rows = find_next_rows(kernel) if kernel.reading.endswith(AHEAD) else None
+        self.ahead = find_ahead(kernel)
 
     def render(self) -> list[ir.Function]:
         """Functions in the order in which they run: one over the outermost loop; for a split reduction one
@@ -125,11 +125,11 @@ class KernelRenderer:
 
     def lanes_of(self, statement: Loop | Reduce | Scan, registers: int | None = None) -> int:
         """Lanes of the vector axis in one statement: two registers of the widest element; one around
-        mathematical functions, whose arithmetic hides latency by itself, and in stencils, so that more of a
-        short row is whole vectors; four for plain reductions and short loops in registers, which have no
-        arithmetic to hide it. Shuffles count as arithmetic, and the rest of a row
-        without them should be short. A complex number takes as many as two numbers. registers: how many of
-        the widest element instead."""
+        mathematical functions, whose arithmetic hides latency by itself, in stencils, so that more of a
+        short row is whole vectors, and where gathers wait for what is behind the second cache; four for plain
+        reductions and short loops in registers, which have no arithmetic to hide it. Shuffles count as
+        arithmetic, and the rest of a row without them should be short. A complex number takes as many as two
+        numbers. registers: how many of the widest element instead."""
         widest, parts, has_math, is_short = 1, 1, False, False
         for inner in _flatten([statement]):
             nodes = walk(roots_of(inner))
@@ -144,7 +144,9 @@ class KernelRenderer:
         has_math = has_math or (isinstance(statement, Reduce) and (
             statement in self.grouped or shares_registers(statement, self.kernel.vector)))  # fmt: skip
         usual = 4 if is_short else (4 if isinstance(statement, Reduce) else 2) // parts
-        registers = registers or (1 if has_math or find_stencil_store(statement) is not None else usual)
+        waits = self.kernel.reading == PLACES_AHEAD
+        is_single = has_math or waits or find_stencil_store(statement) is not None
+        registers = registers or (1 if is_single else usual)
         return max(2, registers * self.vector_bytes // widest)
 
     # -- statements ---------------------------------------------------------------------------------------
@@ -242,14 +244,14 @@ class KernelRenderer:
         e.loop(start, stop, I64(1), run)
 
     def _ask_ahead(self, e: FunctionEmitter, sweep: Loop | Reduce, body: Callable) -> Callable[[], None]:
-        """The body of a vector loop; whole vectors of the sweep that does ask for the next row too."""
-        rows = self.next_rows
-        if rows is None or sweep is not rows.sweep:
+        """The body of a vector loop; whole vectors of the sweep that does ask for what comes later too."""
+        ahead = self.ahead
+        if ahead is None or sweep is not ahead.sweep:
             return body
 
         def run():
             if e.mask is None:
-                ask_for_next_rows(e, rows)
+                ask_ahead(e, ahead)
             body()
 
         return run

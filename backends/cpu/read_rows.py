@@ -13,7 +13,7 @@ from jitcore.backends.cpu.accumulator import Accumulator
 from jitcore.backends.cpu.aligned import LINE_BYTES
 from jitcore.backends.cpu.fetch import prefetch
 from jitcore.backends.cpu.lanes import I64, POINTER
-from jitcore.backends.cpu.reading import NextRows
+from jitcore.backends.cpu.reading import Ahead
 from jitcore.backends.cpu.vectors import emit_first, emit_vector
 from jitcore.loopir.program import Reduce
 
@@ -49,12 +49,12 @@ def sweep_halves(kernel, e, reduce: Reduce, start: ir.Value, stop: ir.Value) -> 
     return first
 
 
-def ask_for_next_rows(e, rows: NextRows) -> None:
-    """Asks for a later row at the places of these lanes. e: the `FunctionEmitter`, in a vector loop."""
-    b, now = e.b, e.axis_values[rows.axis]
-    e.axis_values[rows.axis] = b.add(now, I64(rows.distance))
-    for buffer, index in rows.accesses:
+def ask_ahead(e, ahead: Ahead) -> None:
+    """Asks for what these lanes will read later. e: the `FunctionEmitter`, in a vector loop."""
+    b, now = e.b, e.axis_values[ahead.axis]
+    e.axis_values[ahead.axis] = b.add(now, I64(ahead.distance))
+    for buffer, index in ahead.accesses:
         first = b.bitcast(e.address(buffer, index)[0], POINTER)
         for distance in range(0, e.lanes * buffer.dtype.itemsize, LINE_BYTES):
             prefetch(b, b.gep(first, [I64(distance)]), is_write=False)
-    e.axis_values[rows.axis] = now
+    e.axis_values[ahead.axis] = now

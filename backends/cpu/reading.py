@@ -9,8 +9,9 @@ part of it. A core fetches the lines of a run of memory ahead by itself, but onl
   second one asks for the next row meanwhile;
 - a stencil finds in the cache what it reads of the rows before, and asks for the row behind the last one,
   except on processors that fetch it in time by themselves;
-- a reduction or scan down the columns of long rows goes row by row; running values stay in the first cache. Scans
-  on Zen do not, as they would read and write one more value for each element.
+- a loop that waits for elements at computed places asks for later places, which nobody else does in time;
+- a reduction or scan down the columns of long rows goes row by row; running values stay in the first cache.
+  On Zen, scans do not, as they would read and write one more value for each element.
 
 Smaller arrays lie in caches and keep the usual code. `read_rows` makes the instructions.
 """
@@ -30,7 +31,7 @@ from jitcore.schedule.statements import roots_of
 
 # Places of one array from which on a loop is a stencil.
 MIN_PLACES = 2
-HALVES, AHEAD, ROW_BY_ROW = "rows in halves", "rows ahead", "row by row"
+HALVES, ROW_BY_ROW, ROWS_AHEAD, PLACES_AHEAD = "rows in halves", "row by row", "rows ahead", "places ahead"
 # Arrays below this are in caches everywhere, so nobody need ask how large these are.
 SMALL_BYTES = 1 << 20
 # A sweep in halves: bytes of a row and of the array, the latter in sizes of the second cache; how many arrays
@@ -52,11 +53,14 @@ MIN_WIDE_ROW, MIN_ROWS = 1 << 11, 16
 # About how many bytes ahead, at least: where rows are short, not the next one is asked for, but the second,
 # fourth, eighth or sixteenth.
 MIN_AHEAD = 1 << 12
+# Bytes of an array up to which places are asked for ahead, and how many bytes ahead. In larger arrays a core
+# waits for the tables of its pages: there it is a tenth slower.
+MAX_NEAR, PLACES_DISTANCE = 12 << 20, 1 << 10
 
 
-class NextRows(NamedTuple):
-    """What a sweep asks for ahead. accesses: of this row. axis: of the loop over rows. distance: how many
-    rows ahead."""
+class Ahead(NamedTuple):
+    """What a sweep asks for ahead. accesses: of this iteration. axis, distance: of which loop, and how many
+    iterations ahead."""
 
     sweep: Loop | Reduce
     accesses: list[tuple[Buffer, Index]]
@@ -82,10 +86,19 @@ def _choose_way(kernel: Kernel) -> str:
     _, body = _find_rows(kernel)
     if any(goes_in_halves(kernel, s) and _is_long(kernel, s) for s in body):
         return HALVES
-    rows = find_next_rows(kernel)
+    if _find_places(kernel) is not None:
+        return PLACES_AHEAD
+    rows = _find_next_rows(kernel)
     if rows is None:
         return ""
-    return AHEAD if rows.distance == 1 else f"{rows.distance} {AHEAD}"
+    return ROWS_AHEAD if rows.distance == 1 else f"{rows.distance} {ROWS_AHEAD}"
+
+
+def find_ahead(kernel: Kernel) -> Ahead | None:
+    """What a kernel asks for ahead, by its mark."""
+    if kernel.reading == PLACES_AHEAD:
+        return _find_places(kernel)
+    return _find_next_rows(kernel) if kernel.reading.endswith(ROWS_AHEAD) else None
 
 
 def _goes_row_by_row(kernel: Kernel) -> bool:
@@ -153,7 +166,7 @@ def _is_long(kernel: Kernel, reduce: Reduce) -> bool:
                for buffer, _ in _list_rows(kernel, reduce))  # fmt: skip
 
 
-def find_next_rows(kernel: Kernel) -> NextRows | None:
+def _find_next_rows(kernel: Kernel) -> Ahead | None:
     """What the second of several sweeps over the rows of a loop reads of a large array again, or what a
     stencil reads first; None where there is no such sweep."""
     axis, body = _find_rows(kernel)
@@ -173,7 +186,25 @@ def find_next_rows(kernel: Kernel) -> NextRows | None:
     if not wanted:
         return None
     shortest = extent * min(buffer.dtype.itemsize for buffer, _ in wanted)
-    return NextRows(sweep, wanted, axis, 1 << max(0, round(math.log2(MIN_AHEAD / shortest))))
+    return Ahead(sweep, wanted, axis, 1 << max(0, round(math.log2(MIN_AHEAD / shortest))))
+
+
+def _find_places(kernel: Kernel) -> Ahead | None:
+    """The places that a flat loop reads from memory, of elements that lie behind the second cache. Processors
+    where this was not measured are left alone."""
+    loop, axis = kernel.body[0], kernel.vector
+    if len(kernel.body) > 1 or not isinstance(loop, Loop) or loop.axis is not axis or cpuinfo.is_zen():
+        return None
+    if not all(isinstance(s, Store) and _is_run(s.offset, axis) for s in loop.body):
+        return None
+    loads = (access for store in loop.body for access in loads_of(store))
+    waiting = [index for buffer, index in loads
+               if _is_beyond_caches(buffer, 1) and buffer.known_bytes <= MAX_NEAR]  # fmt: skip
+    nodes = (node for index in waiting for node in walk(index_exprs(index)) if node.op == "load")
+    places = dict.fromkeys(node.attr for node in nodes if _is_run(node.attr[1], axis))
+    if not places:
+        return None
+    return Ahead(loop, [*places], axis, PLACES_DISTANCE // max(buffer.dtype.itemsize for buffer, _ in places))
 
 
 def _find_leading(kernel: Kernel, sweep) -> list[tuple[Buffer, Index]]:
@@ -221,9 +252,5 @@ def _list_rows(kernel: Kernel, sweep) -> list[tuple[Buffer, Index]]:
 
 def _is_beyond_caches(buffer: Buffer, times: int) -> bool:
     """Whether an array is so many times larger than the second cache."""
-    size = buffer.dtype.itemsize
-    for extent in buffer.shape:
-        if not isinstance(extent, int):
-            return False
-        size *= extent
-    return size >= SMALL_BYTES and size > times * cpuinfo.cache_sizes().l2
+    size = buffer.known_bytes
+    return size is not None and size >= SMALL_BYTES and size > times * cpuinfo.cache_sizes().l2

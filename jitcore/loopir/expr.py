@@ -7,6 +7,8 @@ on.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from jitcore import dtypes
@@ -69,6 +71,13 @@ class Buffer:
 
     def __repr__(self) -> str:
         return self.name
+
+    @property
+    def known_bytes(self) -> int | None:
+        """None where an extent is known to calls only."""
+        if not all(isinstance(extent, int) for extent in self.shape):
+            return None
+        return math.prod(self.shape) * self.dtype.itemsize
 
 
 class Expr:

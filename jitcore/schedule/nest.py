@@ -7,7 +7,6 @@ as one; the vector axis is the one with the most unit-stride accesses.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 from jitcore.loopir.expr import OP_COST, Buffer, Graph, index_exprs, walk
@@ -98,7 +97,7 @@ def find_far(body: list) -> tuple[Buffer, ...]:
         accesses = [(store.buffer, store.offset) for store in stores_of(statement)]
         accesses += [node.attr for node in walk(roots_of(statement)) if node.op == "load"]
         for buffer, offset in accesses:
-            if _is_computed(offset) and (_known_bytes(buffer) or 0) > FAR_BYTES:
+            if _is_computed(offset) and (buffer.known_bytes or 0) > FAR_BYTES:
                 found[buffer] = None
     return tuple(found)
 
@@ -106,12 +105,6 @@ def find_far(body: list) -> tuple[Buffer, ...]:
 def _is_computed(offset: Index) -> bool:
     """Whether places are told by other elements."""
     return any(expr.axes for expr in index_exprs(offset))
-
-
-def _known_bytes(buffer: Buffer) -> int | None:
-    if not all(isinstance(extent, int) for extent in buffer.shape):
-        return None
-    return math.prod(buffer.shape) * buffer.dtype.itemsize
 
 
 def _split_into_blocks(statement: Reduce | Scan, new_temp) -> bool:
@@ -251,7 +244,7 @@ def _waits_for_elements(body: list, vector: Axis) -> bool:
     store = body[0]
     if len(body) > 1 or not isinstance(store, Store) or not _is_computed(store.offset):
         return False
-    nbytes = _known_bytes(store.buffer)
+    nbytes = store.buffer.known_bytes
     return (
         store.offset.coefficient(vector) != 1
         and vector in store.value.axes

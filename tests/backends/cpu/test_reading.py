@@ -66,7 +66,8 @@ def all_rows_are_short(all_arrays_are_large, monkeypatch):
 
 def marks(function) -> set[str]:
     text = function.inspect("loop program")
-    return {mark for mark in (reading.HALVES, reading.AHEAD, reading.ROW_BY_ROW) if mark in text}
+    ways = (reading.HALVES, reading.ROWS_AHEAD, reading.ROW_BY_ROW, reading.PLACES_AHEAD)
+    return {mark for mark in ways if mark in text}
 
 
 def compare(function, reference, x) -> None:
@@ -224,8 +225,54 @@ def test_next_rows(all_rows_are_short, name, dtype, count):
     expected = np.array([reference(row) for row in x.astype(np.float64)])
     tolerance = 1e-5 if dtype == "float32" else 1e-13
     np.testing.assert_allclose(np.asarray(f(x)), expected, rtol=tolerance, atol=tolerance)
-    assert marks(f) == {reading.AHEAD}
+    assert marks(f) == {reading.ROWS_AHEAD}
     assert "llvm.prefetch" in f.inspect("llvm")
+
+
+# Elements at computed places: of x at places i, and of both at the end.
+AT_PLACES = {
+    "elements": lambda x, i: x[i],
+    "with a run": lambda x, i: x[i] * x[: len(i)],
+    "two of them": lambda x, i: x[i] - x[len(x) - 1 - i[::-1]],
+    "computed": lambda x, i: x[(i * 3 + 1) % len(x)],
+}
+
+
+@pytest.mark.parametrize("name", AT_PLACES)
+@pytest.mark.parametrize("dtype", ["int16", "float32", "float64"])
+@pytest.mark.parametrize("count", [9, 33, 128, 1001])
+def test_places_ahead(all_arrays_are_large, monkeypatch, name, dtype, count):
+    monkeypatch.setattr(cpuinfo, "is_zen", lambda: False)
+    rng, program = np.random.default_rng(count), AT_PLACES[name]
+    x, f = rng.integers(0, 100, 2000).astype(dtype), jit(program)
+    for kind in ("int32", "int64"):
+        places = rng.integers(0, 2000, count).astype(kind)
+        np.testing.assert_array_equal(np.asarray(f(x, places)), program(x, places))
+        assert marks(f) == {reading.PLACES_AHEAD}
+        assert "llvm.prefetch" in f.inspect("llvm")
+
+
+def test_the_place_after_the_last_one_may_be_nowhere(all_arrays_are_large, monkeypatch):
+    monkeypatch.setattr(cpuinfo, "is_zen", lambda: False)
+    with mmap.mmap(-1, mmap.PAGESIZE) as page:
+        places, x = np.frombuffer(page, np.int32), np.arange(5000.0)
+        places[:] = np.random.default_rng(3).integers(0, 5000, places.shape)
+        f = jit(lambda x, i: x[i])
+        np.testing.assert_array_equal(np.asarray(f(x, places)), x[places])
+        assert marks(f) == {reading.PLACES_AHEAD}
+        del places
+
+
+@pytest.mark.parametrize("program", [
+    lambda x, i: x[i].sum(),
+    lambda x, i: x.at[i].set(x[i] + 1),
+    lambda x, i: x[i[:5], None] * x,
+])  # fmt: skip
+def test_which_places_are_not_asked_for(all_arrays_are_large, monkeypatch, program):
+    monkeypatch.setattr(cpuinfo, "is_zen", lambda: False)
+    f = jit(program)
+    f(np.arange(500.0), np.arange(100, dtype=np.int32))
+    assert reading.PLACES_AHEAD not in marks(f)
 
 
 def test_one_sweep_asks_for_nothing(all_rows_are_short):
@@ -241,7 +288,7 @@ def test_the_row_after_the_last_one_may_be_nowhere(all_rows_are_short):
         x[:] = np.random.default_rng(3).random(x.shape)
         f = jit(lambda x: x - x.mean(-1, keepdims=True))
         compare(f, IN_SWEEPS["centred"][1], x)
-        assert marks(f) == {reading.AHEAD}
+        assert marks(f) == {reading.ROWS_AHEAD}
         del x
 
 
@@ -249,17 +296,26 @@ def test_which_sizes_are_marked(monkeypatch):
     sizes = cpuinfo.CacheSizes(l1=32 << 10, l2=1 << 20, l3=32 << 20)
     monkeypatch.setattr(cpuinfo, "cache_sizes", lambda: sizes)
 
+    monkeypatch.setattr(cpuinfo, "is_zen", lambda: False)
+
     def find(program, *shape):
         f = jit(program)
         f(np.ones(shape, np.float32))
+        return marks(f)
+
+    def find_gather(count):
+        f = jit(lambda x, places: x[places])
+        f(np.ones(count, np.float32), np.zeros(100_000, np.int32))
         return marks(f)
 
     with config.override(cache_dir=""):
         total = lambda x: x.sum(-1)  # noqa: E731
         assert find(total, 4, 1_000_000) == find(total, 4_000_000) == {reading.HALVES}
         assert find(total, 1000, 1000) == find(total, 4, 100_000) == find(total, 4000, 4000) == set()
-        assert find(nn.softmax, 1000, 1000) == {reading.AHEAD}
+        assert find(nn.softmax, 1000, 1000) == {reading.ROWS_AHEAD}
         assert find(nn.softmax, 100, 1000) == find(nn.softmax, 100_000, 10) == set()
         assert find(nn.softmax, 10, 100_000) == set()
+        assert find_gather(1_000_000) == {reading.PLACES_AHEAD}
+        assert find_gather(100_000) == find_gather(4_000_000) == find_gather(10_000_000) == set()
         assert find(lambda x: x.sum(0), 1000, 1000) == {reading.ROW_BY_ROW}
         assert find(lambda x: x.sum(0), 1000, 100) == find(lambda x: x.sum(0), 100_000, 4) == set()
