@@ -9,12 +9,12 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
-from jitcore.core.source import api_boundary, filter_traceback
+from jitcore.core.source import api_boundary
 from jitcore.dispatch import function as functions
 from jitcore.dispatch.counters import CacheInfo
-from jitcore.dispatch.fast_call import MISS, miss
+from jitcore.dispatch.fast_call import FastCallable
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import CallSignature, read_call
@@ -24,7 +24,7 @@ P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
 
 
-class JitWrapped(Generic[P, R]):
+class JitWrapped(FastCallable[P, R]):
     """A function that is compiled when it is called with new argument types, and fast afterwards."""
 
     def __init__(self, fun: Callable[P, R], options: JitOptions):
@@ -36,18 +36,8 @@ class JitWrapped(Generic[P, R]):
         self._function = function = functions.find_function(fun, options)
         self._dispatchers = function.fast.dispatchers
 
-    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            if kwargs:
-                result = self._dispatchers.get((len(args), *kwargs), miss)(*args, *kwargs.values())
-            else:
-                result = self._dispatchers.get(len(args), miss)(*args)
-            if result is not MISS:
-                return result
-            return self._function.call(self.__wrapped__, args, kwargs)
-        except Exception as error:
-            filter_traceback(error)
-            raise
+    def _call_slowly(self, args: tuple, kwargs: dict) -> Any:
+        return self._function.call(self.__wrapped__, args, kwargs)
 
     def __get__(self, instance, owner=None):
         return self if instance is None else types.MethodType(self, instance)

@@ -14,6 +14,7 @@ from jitcore.core.aval import ShapedArray, ShapeDtypeStruct
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.core.source import api_boundary
 from jitcore.core.trace import Tracer
+from jitcore.dispatch.fast_call import FastCallable, FastCalls
 from jitcore.dispatch.function import Entry, JitFunction, read_values
 from jitcore.dispatch.options import read_compiler_options
 from jitcore.dispatch.parameters import NOTHING_SPECIAL
@@ -91,16 +92,17 @@ class Lowered(Stage):
         return Compiled(self._fun, self._function, self._call, program)
 
 
-class Compiled(Stage):
-    """An executable for the argument types that it was compiled for."""
+class Compiled(FastCallable, Stage):
+    """An executable for the argument types that it was compiled for.
+
+    A call runs it. Static arguments are left out. Raises: TypeError when types or structure differ."""
 
     def __init__(self, fun, function: JitFunction, call: CallSignature, program: Program):
         super().__init__(fun, function, call, program)
-        self._entry = Entry(program, call.avals)
+        self._entry, self._fast = Entry(program, call.avals), FastCalls()
+        self._dispatchers = self._fast.dispatchers
 
-    @api_boundary
-    def __call__(self, *args, **kwargs):
-        """Runs it. Static arguments are left out. Raises: TypeError when types or structure differ."""
+    def _call_slowly(self, args: tuple, kwargs: dict) -> Any:
         call = read_call(self._fun, NOTHING_SPECIAL, args, kwargs)
         if any(isinstance(leaf, Tracer) for leaf in call.leaves):
             raise TypeError("Cannot trace a function lowered and compiled for a particular signature: "
@@ -112,6 +114,9 @@ class Compiled(Stage):
         if any(part[:2] != wanted[:2] for part, wanted in zip(call.parts, self._call.parts)):
             raise TypeError("Argument types differ from the types for which this computation was compiled. "
                             f"The mismatches are:\n{self._list_mismatches(call)}")  # fmt: skip
+        call.donated = self._call.donated
+        self._entry.slow_calls += 1
+        self._fast.learn(call, kwargs, self._entry)
         return self._entry.call(call.leaves, read_values(self._fun, call))
 
     def _list_mismatches(self, call: CallSignature) -> str:

@@ -7,6 +7,7 @@ import pytest
 
 import jitcore
 from jitcore import lax
+from jitcore.stages import Compiled
 
 ONES = np.ones(3, np.float32)
 
@@ -53,12 +54,29 @@ def test_compiled_programs_check_their_arguments():
         compiled(1.0)
 
 
+def test_compiled_programs_are_called_by_dispatchers(monkeypatch):
+    fun = jitcore.jit(lambda tree, scale: lax.mul(tree["x"][0], scale))
+    compiled = fun.lower({"x": [ONES]}, scale=np.float32(2)).compile()
+    assert np.asarray(compiled({"x": [ONES]}, scale=np.float32(2))).tolist() == [2, 2, 2]
+    with monkeypatch.context() as patch:
+        patch.setattr(Compiled, "_call_slowly", lambda *args: pytest.fail("the dispatcher does not know it"))
+        for count in range(3):
+            result = compiled({"x": [ONES * count]}, scale=np.float32(2))
+            assert np.asarray(result).tolist() == [2 * count] * 3
+    with pytest.raises(TypeError, match="Argument types differ"):
+        compiled({"x": [np.ones(4, np.float32)]}, scale=np.float32(2))
+    with pytest.raises(TypeError, match="does not match the input pytree"):
+        compiled({"y": [ONES]}, scale=np.float32(2))
+    assert np.asarray(compiled({"x": [jitcore.device_put(ONES)]}, scale=np.float32(3))).tolist() == [3, 3, 3]
+
+
 def test_static_and_donated_arguments_ahead_of_time():
     fun = jitcore.jit(lambda n, x: lax.mul(x, float(n)), static_argnums=0, donate_argnums=1)
     compiled = fun.lower(3, ONES).compile()
-    x = jitcore.device_put(ONES)
-    assert np.asarray(compiled(x)).tolist() == [3, 3, 3]
-    assert x.is_deleted() and compiled.donate_argnums == (0,)
+    for _ in range(3):
+        x = jitcore.device_put(ONES)
+        assert np.asarray(compiled(x)).tolist() == [3, 3, 3]
+        assert x.is_deleted() and compiled.donate_argnums == (0,)
     assert compiled.memory_analysis().alias_size_in_bytes == 12
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from jitcore import errors
 from jitcore.array import ConcreteArray, copy_data
+from jitcore.core.source import find_user_frame
 from jitcore.dispatch.program import Program
 
 # Who refers to an ndarray that only its Array knows, while `_has_other_users` looks at it: the Array, the
@@ -58,11 +59,10 @@ def delete_donated(positions: Sequence[int], leaves: Sequence[Any]) -> None:
 
 
 def warn_unusable(program: Program) -> None:
-    """Warns when a donated argument is read but no result can take over its memory."""
-    if program.unusable:
+    """Warns, at the user's line, when a donated argument is read but no result can take over its memory."""
+    frame = find_user_frame()
+    if program.unusable and frame is not None:
         texts = ", ".join(aval.long() for aval in program.unusable)
-        warnings.warn(
-            f"Some donated buffers were not usable: {texts}.\n"
-            f"No result of {program.traced.fun_name} has that shape and dtype.",
-            stacklevel=6,
-        )
+        message = (f"Some donated buffers were not usable: {texts}.\n"
+                   f"No result of {program.traced.fun_name} has that shape and dtype.")  # fmt: skip
+        warnings.warn_explicit(message, UserWarning, frame.f_code.co_filename, frame.f_lineno)

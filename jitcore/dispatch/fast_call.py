@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -19,9 +19,13 @@ from jitcore import dtypes
 from jitcore.array import ConcreteArray
 from jitcore.concurrency import Lock
 from jitcore.config import config, drop_oldest
+from jitcore.core.source import filter_traceback
 from jitcore.core.trace import context, eval_trace
 from jitcore.dispatch.signature import READABLE_FLAGS, CallSignature
 from jitcore.dispatch.tree_code import Constants, compile_function, is_small, write_taking_apart
+
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
 
 #: What a dispatcher returns for a call that it does not know.
 MISS = object()
@@ -37,6 +41,30 @@ LEAVES_PER_CALL = 64
 def miss(*args: Any) -> Any:
     """The dispatcher that knows no call."""
     return MISS
+
+
+class FastCallable(Generic[P, R]):
+    """What is called by its dispatchers, and by `_call_slowly` where none of them knows the call.
+
+    Errors leave it without the frames of jitcore."""
+
+    _dispatchers: dict[Any, Callable]
+
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            if kwargs:
+                result = self._dispatchers.get((len(args), *kwargs), miss)(*args, *kwargs.values())
+            else:
+                result = self._dispatchers.get(len(args), miss)(*args)
+            if result is not MISS:
+                return result
+            return self._call_slowly(args, kwargs)
+        except Exception as error:
+            filter_traceback(error)
+            raise
+
+    def _call_slowly(self, args: tuple, kwargs: dict) -> Any:
+        raise NotImplementedError
 
 
 class _LeafCode(NamedTuple):
