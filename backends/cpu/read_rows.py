@@ -50,11 +50,11 @@ def sweep_halves(kernel, e, reduce: Reduce, start: ir.Value, stop: ir.Value) -> 
 
 
 def ask_ahead(e, ahead: Ahead) -> None:
-    """Asks for what these lanes will read later. e: the `FunctionEmitter`, in a vector loop."""
+    """Asks for what these lanes will read and write later. e: the `FunctionEmitter`, in a vector loop."""
     b, now = e.b, e.axis_values[ahead.axis]
     e.axis_values[ahead.axis] = b.add(now, I64(ahead.distance))
-    for buffer, index in ahead.accesses:
+    for buffer, index in (*ahead.accesses, *ahead.written):
         first = b.bitcast(e.address(buffer, index)[0], POINTER)
         for distance in range(0, e.lanes * buffer.dtype.itemsize, LINE_BYTES):
-            prefetch(b, b.gep(first, [I64(distance)]), is_write=False)
+            prefetch(b, b.gep(first, [I64(distance)]), is_write=(buffer, index) in ahead.written)
     e.axis_values[ahead.axis] = now

@@ -58,14 +58,20 @@ MIN_AHEAD = 1 << 12
 MAX_NEAR, PLACES_DISTANCE = 12 << 20, 1 << 10
 
 
+# Rows that a scan down columns combines with a running value while that is in registers: it writes as many
+# runs as it reads, and several of each get into one another's way. It asks for as many rows ahead.
+SCANNED_ROWS = 2
+
+
 class Ahead(NamedTuple):
-    """What a sweep asks for ahead. accesses: of this iteration. axis, distance: of which loop, and how many
-    iterations ahead."""
+    """What a sweep asks for ahead. accesses: of this iteration, those that are written apart. axis, distance:
+    of which loop, and how many iterations ahead."""
 
     sweep: Loop | Reduce
     accesses: list[tuple[Buffer, Index]]
     axis: Axis
     distance: int
+    written: tuple[tuple[Buffer, Index], ...] = ()
 
 
 def mark_reading(program: Program) -> Program:
@@ -98,6 +104,8 @@ def find_ahead(kernel: Kernel) -> Ahead | None:
     """What a kernel asks for ahead, by its mark."""
     if kernel.reading == PLACES_AHEAD:
         return _find_places(kernel)
+    if kernel.reading == ROW_BY_ROW:
+        return _find_scanned(kernel)
     return _find_next_rows(kernel) if kernel.reading.endswith(ROWS_AHEAD) else None
 
 
@@ -187,6 +195,16 @@ def _find_next_rows(kernel: Kernel) -> Ahead | None:
         return None
     shortest = extent * min(buffer.dtype.itemsize for buffer, _ in wanted)
     return Ahead(sweep, wanted, axis, 1 << max(0, round(math.log2(MIN_AHEAD / shortest))))
+
+
+def _find_scanned(kernel: Kernel) -> Ahead | None:
+    """What a scan that goes row by row reads and writes; a reduction leaves it to the processor, as it reads
+    more rows side by side."""
+    scan = kernel.body[0].body[0]
+    if not isinstance(scan, Scan):
+        return None
+    distance = -SCANNED_ROWS if scan.reverse else SCANNED_ROWS
+    return Ahead(scan, _list_rows(kernel, scan), scan.axis, distance, ((scan.buffer, scan.offset),))
 
 
 def _find_places(kernel: Kernel) -> Ahead | None:

@@ -14,7 +14,8 @@ from llvmlite import ir
 
 from jitcore.backends.cpu.accumulator import Accumulator
 from jitcore.backends.cpu.lanes import I64
-from jitcore.backends.cpu.reading import row_axis_of
+from jitcore.backends.cpu.read_rows import ask_ahead
+from jitcore.backends.cpu.reading import SCANNED_ROWS, row_axis_of
 from jitcore.backends.cpu.rows import emit_row_groups
 from jitcore.backends.cpu.scalar_ops import count_math_calls
 from jitcore.backends.cpu.scan import RunningTotal
@@ -26,10 +27,9 @@ from jitcore.schedule.statements import roots_of
 # Bytes of the widest elements of a block's rows: of what is read, of running values, and of results there are
 # so many in the first cache.
 BLOCK_BYTES = 1 << 13
-# Rows that are combined with a running value while it is in registers; a scan writes as many runs as it
-# reads, and several runs of each get into one another's way. And expressions of all these rows together, as
-# longer code takes long to compile.
-MOST_ROWS, MOST_SCANNED_ROWS, MAX_NODES = 8, 2, 64
+# Rows that a reduction combines with a running value while that is in registers; and expressions of all rows
+# together, as longer code takes long to compile.
+MOST_ROWS, MAX_NODES = 8, 64
 
 
 def emit_row_by_row(kernel, e, loop: Loop, start: ir.Value, stop: ir.Value) -> None:
@@ -69,6 +69,8 @@ def _emit_block(kernel, e, loop: Loop, places: int, first: ir.Value, end: ir.Val
             shared = e.values
             for number, values in own:
                 e.axis_values[rows], e.values = number, shared | values
+                if kernel.ahead is not None and e.mask is None:
+                    ask_ahead(e, kernel.ahead)
                 for value in running:
                     value.update()
             e.values = shared
@@ -102,5 +104,5 @@ def _count_rows(sweep: Reduce | Scan) -> int:
     nodes = walk(roots_of(sweep))
     if any(node.args and count_math_calls(node.op, node.args[0].dtype) for node in nodes):
         return 1
-    most = MOST_SCANNED_ROWS if isinstance(sweep, Scan) else MOST_ROWS
+    most = SCANNED_ROWS if isinstance(sweep, Scan) else MOST_ROWS
     return max(1, min(most, MAX_NODES // len(nodes)))
