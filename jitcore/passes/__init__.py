@@ -26,6 +26,7 @@ from jitcore.passes.pads import share_pads
 from jitcore.passes.side_by_side import batch_iterations
 from jitcore.passes.simplify import simplify
 from jitcore.passes.sweeps import join_sweeps
+from jitcore.passes.variances import block_variances
 
 __all__ = ["PIPELINE", "Pass", "program_key", "run_pipeline"]
 
@@ -49,6 +50,7 @@ PIPELINE = (
     Pass("overwritten", drop_overwritten, "after CSE, which makes equal positions one variable"),
     Pass("pads", share_pads, "after CSE, which makes operands of equal pads one variable"),
     Pass("sweeps", join_sweeps, "after CSE, which makes operands of equal products one variable"),
+    Pass("variances", block_variances, "after CSE, which makes equal arrays one variable"),
     Pass("dce", eliminate_dead_code, "removes what those before no longer refer to"),
     Pass("side by side", batch_iterations, "after DCE, which takes carries that nobody reads out of loops"),
 )

@@ -15,11 +15,8 @@ What this adds is written with the functions of `lax`, traced and spliced in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from jitcore import dtypes, lax
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation
-from jitcore.core.trace import trace_to_jaxpr
 from jitcore.lax.conv import ConvDimensionNumbers, is_plain_convolution, plain_layouts
 from jitcore.lax.dot import accumulation_dtype, free_dims, order_contraction, runs_together
 from jitcore.passes.forward import Walk, rewrite_equations
@@ -37,12 +34,6 @@ def normalize_contractions(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
 def _apply_rule(walk: Walk, eqn: Equation) -> list[Atom] | None:
     rule = _RULES.get(eqn.primitive.name)
     return None if rule is None else rule(walk, eqn)
-
-
-def _spell(walk: Walk, function: Callable, operands: Sequence[Atom]) -> list[Atom]:
-    """The outputs of a function of operands, computed by equations emitted here."""
-    jaxpr, consts = trace_to_jaxpr(function, [atom.aval for atom in operands])
-    return walk.splice(ClosedJaxpr(jaxpr, consts), list(operands), lambda walk, eqn: None)
 
 
 # -- products -----------------------------------------------------------------------------------------------
@@ -74,7 +65,7 @@ def _normalize_product(walk: Walk, eqn: Equation) -> list[Atom] | None:
                               work if converts else eqn.params["preferred_element_type"])  # fmt: skip
         return [lax.convert_element_type(out, out_dtype)]
 
-    return _spell(walk, spelled, [lhs, rhs])
+    return walk.spell(spelled, [lhs, rhs])
 
 
 def _read_through_transpose(walk: Walk, atom: Atom, contract, batch):
@@ -135,7 +126,7 @@ def _normalize_convolution(walk: Walk, eqn: Equation) -> list[Atom] | None:
         result = _convolve_plainly(images, filters, params, layout, groups)
         return [lax.convert_element_type(_permute(result, layout.out_spec, out_spec), out.dtype)]
 
-    return _spell(walk, spelled, [lhs, rhs])
+    return walk.spell(spelled, [lhs, rhs])
 
 
 def _choose_layout(params: dict, out_shape) -> ConvDimensionNumbers:

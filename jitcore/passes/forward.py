@@ -6,10 +6,11 @@ or replaced by values that exist already. Linear in the number of equations.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var
 from jitcore.core.primitive import registry
+from jitcore.core.trace import trace_to_jaxpr
 
 Rule = Callable[["Walk", Equation], list | None]
 Transform = Callable[[ClosedJaxpr], ClosedJaxpr]
@@ -68,6 +69,11 @@ class Walk:
             copy = eqn.replace(invars=[scope.get(atom, atom) for atom in eqn.invars], outvars=outvars)
             self.run([copy], rule)
         return [self.read(scope.get(atom, atom)) for atom in inner.jaxpr.outvars]
+
+    def spell(self, function: Callable, operands: Sequence[Atom]) -> list[Atom]:
+        """The outputs of a function of operands, written with `lax`, computed by equations emitted here."""
+        jaxpr, consts = trace_to_jaxpr(function, [atom.aval for atom in operands])
+        return self.splice(ClosedJaxpr(jaxpr, consts), list(operands), lambda walk, eqn: None)
 
     def _add_const(self, var: Var, const) -> Var:
         """A constant of an inner jaxpr becomes one of this jaxpr."""
