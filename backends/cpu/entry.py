@@ -15,9 +15,11 @@ from jitcore.backends.cpu.kernel import RANGE_TYPE, KernelRenderer, emit_store, 
 from jitcore.backends.cpu.lanes import I8, I32, I64, POINTER, SIZES, TABLE, memory_type
 from jitcore.backends.cpu.layout import ProgramLayout, RenderOptions
 from jitcore.backends.cpu.loop_functions import LoopFunction, find_scalar_loops, is_inline, outside_kernels
+from jitcore.backends.cpu.scan import count_in_round, render_shifted
 from jitcore.backends.cpu.sharing import Share, encode_number, find_shared
 from jitcore.backends.cpu.sizes import is_static
 from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_SYMBOL
+from jitcore.backends.cpu.threads import available_cores
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Reduce, Scan, Switch, While
 from jitcore.schedule.buffers import loads_of, statements_of
@@ -173,12 +175,39 @@ class EntryRenderer:
             functions = self._make_renderer(kernel).render()
         else:
             functions, given = self._find_functions(share), self._pass_own(share)
-        for function, count in zip(functions, list_counts(kernel)):
-            extent = count(e)
-            if kernel.parallel and self.options.max_threads != 1 and not _is_one(extent):
-                self._call_parallel(function, given, extent, kernel.grain)
-            else:
-                e.b.call(function, [*given, I64(0), extent])
+        counts = list_counts(kernel)
+        if isinstance(kernel.body[0], Scan) and len(functions) > 1:
+            self._call_in_rounds(kernel, functions, given, counts[0](e))
+            return
+        for function, count in zip(functions, counts):
+            self._call_range(kernel, function, given, count(e))
+
+    def _call_range(self, kernel: Kernel, function: ir.Function, given: tuple, extent: ir.Value) -> None:
+        if kernel.parallel and self.options.max_threads != 1 and not _is_one(extent):
+            self._call_parallel(function, given, extent, kernel.grain)
+        else:
+            self.e.b.call(function, [*given, I64(0), extent])
+
+    def _call_in_rounds(self, kernel: Kernel, functions: list, given: tuple, count: ir.Value) -> None:
+        """Both phases of a scan in blocks, for the blocks of one round after the other."""
+        e, b, scan, (table, sizes) = self.e, self.e.b, kernel.body[0], given
+        step = I64(count_in_round(scan, self.options.max_threads or available_cores()))
+        pair = e.prologue.alloca(I64, size=I32(2))
+        b.store(b.ptrtoint(sizes, I64), b.gep(pair, [I64(1)]))
+        shifted = [self._find_shifted(function) for function in functions]
+
+        def run(first):
+            past = b.add(first, step)
+            past = b.select(b.icmp_signed("<", past, count), past, count)
+            b.store(b.sub(count, past) if scan.reverse else first, pair)
+            for function in shifted:
+                self._call_range(kernel, function, (table, pair), b.sub(past, first))
+
+        e.loop(I64(0), count, step, run)
+
+    def _find_shifted(self, function: ir.Function) -> ir.Function:
+        """Kernels that share code share this too."""
+        return self.module.globals.get(f"{function.name}_shifted") or render_shifted(function)
 
     def _find_functions(self, share: Share) -> list[ir.Function]:
         """The functions that a kernel shares with others."""

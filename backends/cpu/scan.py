@@ -3,7 +3,8 @@
 In: a `loopir.Scan` and the emitter of the function around it. Out: instructions. Along the vector axis each
 register gets its prefixes by shuffles, in as many steps as the logarithm of its lanes; from register to
 register goes one combination with the total so far. Across the vector axis each lane has its own total.
-A long scan is done in blocks: first the total of each block, then each block from the total before it.
+A long scan is done in blocks: first the total of each block, then each block from the total before it. It
+goes in rounds of as many blocks as the second caches hold, so that memory is read once.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ import numpy as np
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.cpu.lanes import I64, choose, element_constant, splat
+from jitcore.backends.cpu import cpuinfo
+from jitcore.backends.cpu.lanes import I64, SIZES, choose, element_constant, splat
 from jitcore.backends.cpu.scalar_ops import IDENTITIES, count_math_calls, emit_operation
 from jitcore.backends.cpu.strides import join_registers, register_lanes, shuffle, split_registers
 from jitcore.backends.cpu.vectors import emit_first, emit_vector, end_of_vectors
 from jitcore.loopir.expr import Result
 from jitcore.loopir.program import Reduce, Scan
+from jitcore.schedule.buffers import loads_of
 
 
 def block_totals(scan: Scan) -> Reduce:
@@ -26,6 +29,27 @@ def block_totals(scan: Scan) -> Reduce:
     reduce = Reduce((scan.axis,), [(result, scan.op, scan.value)], [])
     reduce.partials, reduce.block = scan.partials, scan.block
     return reduce
+
+
+def count_in_round(scan: Scan, threads: int) -> int:
+    """Blocks of a round: those of which half of the threads' second caches hold what is read."""
+    read = sum(buffer.dtype.itemsize for buffer, _ in dict.fromkeys(loads_of(scan)))
+    in_cache = cpuinfo.cache_sizes().l2 // 2 // max(1, int(scan.block) * read)
+    return max(1, in_cache) * threads
+
+
+def render_shifted(function: ir.Function) -> ir.Function:
+    """The function on a range that begins elsewhere. Instead of the array of sizes it takes an array of two:
+    how far the range is shifted, and the address of the sizes."""
+    kind = function.function_type
+    shifted = ir.Function(function.module, kind, f"{function.name}_shifted")
+    shifted.linkage = "internal"
+    buffers, pair, start, stop = shifted.args
+    b = ir.IRBuilder(shifted.append_basic_block("entry"))
+    shift, sizes = (b.load(b.gep(pair, [I64(place)])) for place in range(2))
+    b.call(function, [buffers, b.inttoptr(sizes, SIZES), b.add(start, shift), b.add(stop, shift)])
+    b.ret_void()
+    return shifted
 
 
 def emit_scan(kernel, e, scan: Scan) -> None:

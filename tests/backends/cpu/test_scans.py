@@ -5,6 +5,8 @@ import pytest
 
 import jitcore
 from jitcore import lax
+from jitcore.backends.cpu import cpuinfo
+from jitcore.config import config
 
 UFUNCS = {"cumsum": np.add, "cumprod": np.multiply, "cummax": np.maximum, "cummin": np.minimum,
           "cumlogsumexp": np.logaddexp}  # fmt: skip
@@ -80,3 +82,56 @@ def test_another_length_shares_the_code():
         x = np.ones(size, np.int32)
         np.testing.assert_array_equal(np.asarray(running(x)), x.cumsum())
     assert running.cache_info().compiles <= 1
+
+
+@pytest.fixture(params=[1, 4])
+def blocks_in_cache(request, monkeypatch):
+    """So many blocks of 32768 numbers of 8 bytes are a thread's part of a round."""
+    sizes = cpuinfo.CacheSizes(32 << 10, request.param << 19, 1 << 25)
+    monkeypatch.setattr(cpuinfo, "cache_sizes", lambda: sizes)
+    with config.override(cache_dir=""):
+        jitcore.clear_caches()
+        yield
+    jitcore.clear_caches()
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_rounds(blocks_in_cache, threads, reverse):
+    f = jitcore.jit(lambda x: lax.cumsum(x, 0, reverse), compiler_options={"num_threads": threads})
+    g = jitcore.jit(lambda x: lax.cummax(2 * x + 1, 0, reverse), compiler_options={"num_threads": threads})
+    for count in (65_536, 65_537, 131_072, 300_001, 327_680, 1_000_003):
+        x = np.random.default_rng(count).integers(-100, 100, count)
+        np.testing.assert_array_equal(np.asarray(f(x)), accumulate("cumsum", x, 0, reverse))
+        np.testing.assert_array_equal(np.asarray(g(x)), accumulate("cummax", 2 * x + 1, 0, reverse))
+    assert "_shifted" in f.inspect("llvm")
+
+
+def test_rounds_in_loops(blocks_in_cache):
+    def twice(x):
+        return lax.fori_loop(0, 2, lambda i, x: lax.cumsum(x, 0) % 1000 + i, x)
+
+    x = np.random.default_rng(0).integers(0, 100, 200_003)
+    expected = x
+    for i in range(2):
+        expected = np.cumsum(expected) % 1000 + i
+    np.testing.assert_array_equal(np.asarray(jitcore.jit(twice)(x)), expected)
+
+
+def test_several_scans_in_one_program(blocks_in_cache):
+    f = jitcore.jit(lambda x, y: (lax.cumsum(x, 0), lax.cumsum(y, 0, reverse=True), lax.cumsum(x * y, 0)))
+    x, y = np.random.default_rng(0).integers(0, 100, (2, 200_003))
+    for found, wanted in zip(f(x, y), (np.cumsum(x), np.cumsum(y[::-1])[::-1], np.cumsum(x * y))):
+        np.testing.assert_array_equal(np.asarray(found), wanted)
+
+
+def test_the_same_bits_whatever_a_round(monkeypatch):
+    x, results = np.random.default_rng(3).random(500_000, np.float32), []
+    with config.override(cache_dir=""):
+        for size in (1 << 16, 1 << 20, 1 << 24):
+            sizes = cpuinfo.CacheSizes(32 << 10, size, 1 << 25)
+            monkeypatch.setattr(cpuinfo, "cache_sizes", lambda sizes=sizes: sizes)
+            jitcore.clear_caches()
+            results.append(np.asarray(jitcore.jit(lambda x: lax.cumsum(x, 0))(x)).tobytes())
+    jitcore.clear_caches()
+    assert results[0] == results[1] == results[2]
