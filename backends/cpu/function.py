@@ -31,6 +31,7 @@ from jitcore.backends.cpu.lanes import (
     splat,
     widen,
 )  # fmt: skip
+from jitcore.backends.cpu.mathlib import emit_quotient
 from jitcore.backends.cpu.scalar_ops import emit_operation
 from jitcore.backends.cpu.sizes import SizeTable, is_static
 from jitcore.backends.cpu.stream_stores import store_past_caches
@@ -369,6 +370,12 @@ class FunctionEmitter:
         """Spreads a scalar over lanes before the loop in lanes that reads it."""
         self.values[id(node), lanes] = splat(self.b, self.expr(node), lanes)
 
+    def invert_ahead(self, divisor: Expr) -> None:
+        """Divides one by a scalar before the loop in lanes that divides by it."""
+        if (id(divisor), "inverse") not in self.values:
+            value = self.values[id(divisor)]
+            self.values[id(divisor), "inverse"] = self.b.fdiv(ir.Constant(value.type, 1.0), value)
+
     def _operands(self, node: Expr) -> list[Expr]:
         """What has to be in registers before a node."""
         guarded = find_guarded(self, node)
@@ -398,9 +405,11 @@ class FunctionEmitter:
         inline = self.inlines_math and self.mask is None
         if self.b.flags is STRICT_FLAGS and self._continues_a_chain(node):
             return self.b.fadd_rounded(*args)
-        name = node.op
-        if name == "sqrt" and self.root_share is not Share.NONE and inline and self.is_vector(node.axes):
+        name, in_lanes = node.op, inline and self.is_vector(node.axes)
+        if name == "sqrt" and self.root_share is not Share.NONE and in_lanes:
             name = self._choose_root(node)
+        if name == "div" and in_lanes and (inverse := self.values.get((id(node.args[1]), "inverse"))):
+            return emit_quotient(self.b, *args, splat(self.b, inverse, self.lanes))
         return emit_operation(self.b, name, [arg.dtype for arg in node.args], node.dtype, args, inline)
 
     def _choose_root(self, node: Expr) -> str:

@@ -13,7 +13,7 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.cpu.accumulator import Accumulator
 from jitcore.backends.cpu.aligned import emit_aligned
-from jitcore.backends.cpu.balance import share_roots
+from jitcore.backends.cpu.balance import find_divisors, share_roots
 from jitcore.backends.cpu.columns import widen_columns
 from jitcore.backends.cpu.extremes import is_searched, search_extreme
 from jitcore.backends.cpu.function import FunctionEmitter
@@ -259,7 +259,8 @@ class KernelRenderer:
     def hoist(self, e: FunctionEmitter, body: list, inside: set) -> None:
         """Emits, before a loop, what its body needs but does not depend on it."""
         ready: dict[int, bool] = {}
-        for root in _all_roots(body):
+        roots = _all_roots(body)
+        for root in roots:
             for node in walk([root]):
                 if id(node) in ready:
                     continue
@@ -271,6 +272,9 @@ class KernelRenderer:
                         and all(ready[id(child)] for child in children(node))))  # fmt: skip
                 if ready[id(node)]:
                     e.expr(node)
+        for divisor in find_divisors(roots, self.kernel.vector):
+            if ready[id(divisor)]:
+                e.invert_ahead(divisor)
 
     # -- reductions ---------------------------------------------------------------------------------------
     def _reduce(self, e: FunctionEmitter, reduce: Reduce) -> None:

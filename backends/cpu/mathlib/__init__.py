@@ -43,13 +43,14 @@ from jitcore.backends.cpu.mathlib import (
     inverse_trigonometric,
     logarithmic,
     power,
+    quotient,
     roots,
     rounding,
     trigonometric,
 )
 from jitcore.backends.cpu.mathlib.emitter import define_function
 
-__all__ = ["FUNCTIONS", "Function", "emit", "names"]
+__all__ = ["FUNCTIONS", "Function", "emit", "emit_quotient", "names"]
 
 
 class Function(NamedTuple):
@@ -135,3 +136,10 @@ def emit(builder, name, *args):
     if not isinstance(element, (ir.FloatType, ir.DoubleType)):
         raise TypeError(f"{name} is made for float and double, not {value_type}")
     return builder.call(define_function(builder.module, row.build, value_type, row.arity), args)
+
+
+def emit_quotient(builder, x, divisor, inverse):
+    """Emit x / divisor, rounded correctly. All of one type; inverse: 1 / divisor, which is the same in every
+    lane."""
+    return builder.call(define_function(builder.module, quotient.build_quotient, x.type, 3),
+                        [x, divisor, inverse])  # fmt: skip
