@@ -97,11 +97,13 @@ class _Tightening:
         return statement
 
     def reduce(self, reduce: Reduce, around: tuple[Axis, ...]) -> Reduce:
-        bounds, outside = {}, around
+        bounds, outside = dict(reduce.bounds), around
         for axis in reduce.axes:
             limits, facts = self.find_limits(_needed_by_reduce(reduce, self.graph), axis, around)
             if facts:
-                reduce, bounds[axis] = Assume(self.graph, facts).statement(reduce), limits
+                low, high = bounds.get(axis, (None, None))  # those of a block, see `blocks`
+                reduce = Assume(self.graph, facts).statement(reduce)
+                bounds[axis] = self._join("max", low, limits[0]), self._join("min", high, limits[1])
             around = (*around, axis)
         reduce.bounds = bounds
         return self.split(reduce, reduce.axes[-1], outside)

@@ -16,6 +16,7 @@ from jitcore.loopir.expr import Buffer, Expr, Graph, Result, walk
 from jitcore.loopir.index import ZERO, Axis, Index, linearize
 from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
 from jitcore.loopir.values import Packed, Reduction, Running, Value
+from jitcore.schedule.blocks import Loops, cut_into_blocks, goes_in_blocks
 from jitcore.schedule.bounds import split_stores
 from jitcore.schedule.nest import shape_kernel
 from jitcore.schedule.pieces import split_kernels
@@ -67,6 +68,7 @@ class FusionGroup:
     def _start(self, kept: tuple[int, ...]) -> None:
         self.graph.epoch += 1
         self.kept = kept
+        self.in_blocks = not kept or goes_in_blocks(self.layout, kept)
         self.axes = [Axis(extent) for extent in self.layout]
         self.passes: list[_Pass] = []
         self.written: dict[Buffer, _Written] = {}
@@ -150,8 +152,10 @@ class FusionGroup:
             try:
                 return self._evaluate_into(sweep, value, source, index, buffer)
             except _NewPassError:
-                if not self.kept:  # one sweep per kernel, so that each can be split over threads
+                if self.in_blocks:  # one sweep per kernel, so that each can be split over threads
                     raise
+        elif has_inner and self.in_blocks and any(sweep.has_inner for sweep in self.passes):
+            raise _NewPassError
         sweep = _Pass(has_inner)
         self.passes.append(sweep)
         try:
@@ -245,7 +249,10 @@ class FusionGroup:
             else:
                 body.append(nest_loops(self.inner, sweep.stores))
             body += sweep.after
-        return [shape_kernel(self.graph, self.outer, self.inner, body, self.new_temp)]
+        loops = Loops(self.outer, self.inner, body)
+        in_blocks = self.in_blocks and self.outer
+        parts = cut_into_blocks(self.graph, loops, self.new_temp) if in_blocks else [loops]
+        return [shape_kernel(self.graph, *part, self.new_temp) for part in parts]
 
 
 def _source_of(value: Value) -> Value:

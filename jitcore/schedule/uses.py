@@ -16,6 +16,9 @@ from jitcore.schedule.in_place import find_replaced, is_direct, list_carried, li
 RECOMPUTE_LIMIT = 32
 # A value dearer than this is stored when a broadcast would recompute it for each outer iteration.
 BROADCAST_LIMIT = 8
+# Where there are as many of these as the second number, a store costs nothing, and the limit is the first
+# one; but masks remain what bounds of loops are found by.
+REPEATED_LIMIT, OFTEN = 2, 16
 # Arrays that are joined where they are read: what all but one of their ranges may have of a dimension, and
 # what a dimension of several ranges has at least.
 MAX_EDGE = 8
@@ -43,7 +46,7 @@ class Uses:
         self.little: dict[Var, set] = {}  # of the kinds, those that read a small part
         self.forced: set[Var] = set()
         self.parts: set[Var] = set()  # of arrays that are about to change
-        self.recomputed: set[Var] = set()
+        self.recomputed: dict[Var, int] = {}  # for how many outer iterations of a broadcast
         self.spread: set[Var] = set()  # read otherwise than as columns of indices
         self.masks: dict[Var, list[Var]] = {}  # two bools together -> these
         self.readers: dict[Var, int] = {}  # how many operands of equations a variable is
@@ -66,8 +69,8 @@ class Uses:
                     self.spread.add(atom)
                 if force or kind[0] == "stored":
                     self.forced.add(atom)
-                if eqn.primitive.name == "broadcast_in_dim" and _repeats_work(atom, eqn):
-                    self.recomputed.add(atom)
+                if eqn.primitive.name == "broadcast_in_dim":
+                    self.recomputed[atom] = max(_count_outer(atom, eqn), self.recomputed.get(atom, 1))
         self.last |= dict.fromkeys(self.outputs, len(jaxpr.eqns))
         self.sweeps = self._find_sweeps(jaxpr)
         self._covering: set[Var] = set()  # results of updates of most of an array
@@ -199,7 +202,9 @@ class Uses:
         work = value.work
         if self.is_kept(var):
             return True
-        if work > BROADCAST_LIMIT and var in self.recomputed:
+        times = self.recomputed.get(var, 1)
+        is_often = times >= OFTEN and value.dtype != dtypes.bool_
+        if times > 1 and work > (REPEATED_LIMIT if is_often else BROADCAST_LIMIT):
             return True
         if value.choices > MAX_CHOICES or value.choices * self._count_repeats(var) > MAX_REPEATED:
             return True
@@ -280,14 +285,13 @@ def _is_index(eqn, position: int) -> bool:
     return position in eqn.primitive.traits["reads_once"](**eqn.params)
 
 
-def _repeats_work(atom: Var, eqn) -> bool:
-    """Whether the broadcast adds an axis outside of one of the operand's own (not hoistable)."""
+def _count_outer(atom: Var, eqn) -> int:
+    """How many iterations a broadcast adds outside of the operand's own axes, so that what these need is not
+    computed before them; of unknown extents, few."""
     dims = eqn.params["broadcast_dimensions"]
     own = [d for d, n in zip(dims, atom.aval.shape) if not (isinstance(n, int) and n == 1)]
-    if not own:
-        return False
-    shape = eqn.params["shape"]
-    return any(d not in own and not (isinstance(shape[d], int) and shape[d] == 1) for d in range(max(own)))
+    shape = eqn.params["shape"][: max(own, default=0)]
+    return math.prod(n if isinstance(n, int) else 2 for d, n in enumerate(shape) if d not in own)
 
 
 def _is_rebuilt(jaxpr: Jaxpr, number: int) -> bool:

@@ -1,0 +1,120 @@
+"""Reductions that threads share by blocks of what is combined, as their results are too few."""
+
+import numpy as np
+import pytest
+
+import jitcore
+import jitcore.numpy as jnp
+from jitcore import jit
+from jitcore.schedule.blocks import goes_in_blocks
+
+RNG = np.random.default_rng(0)
+TOLERANCE = {np.float32: 2e-5, np.float64: 1e-12}
+
+
+def make_values(shape, dtype):
+    values = RNG.standard_normal(shape) * 100
+    return (values + 1j * RNG.standard_normal(shape) if dtype is np.complex64 else values).astype(dtype)
+
+
+@pytest.mark.parametrize("layout, kept, expected", [
+    ((10000, 100), (1,), True),
+    ((100, 100, 100), (2,), True),
+    ((3, 300_000), (0,), True),
+    ((1, 3, 100_000, 3), (1,), False),  # neither columns nor rows
+    ((10000, 8), (1,), False),  # parts of one sweep over all elements
+    ((10000, 1000), (1,), False),  # columns enough for threads
+    ((4, 1_000_000), (0,), False),
+    ((600, 100), (1,), False),  # short
+    ((10000, 100), (), False),
+    ((10000, 100), (0, 1), False),
+])  # fmt: skip
+def test_shapes(layout, kept, expected):
+    assert goes_in_blocks(layout, kept) == expected
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.complex64])
+@pytest.mark.parametrize("shape, axis", [
+    ((1300, 100), 0), ((100_003, 17), 0), ((100, 100, 100), (0, 1)), ((8, 32, 32, 64), (0, 1, 2)),
+    ((3, 300_000), 1), ((2, 530, 601), (1, 2)),
+])  # fmt: skip
+def test_sums(shape, axis, dtype):
+    x = make_values(shape, dtype)
+    wide = x.astype(np.promote_types(dtype, np.float64)) if dtype is not np.int32 else x
+    expected = wide.sum(axis)
+    bound = np.abs(wide).sum(axis).max() * {np.int32: 0, np.float64: 1e-15}.get(dtype, 1e-6)
+    np.testing.assert_allclose(jit(lambda x: x.sum(axis))(x), expected, rtol=0, atol=bound)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "prod", "any", "all"])
+def test_other_reductions(name):
+    x = (RNG.random((5000, 60)) > 0.5) if name in ("any", "all") else RNG.uniform(0.99, 1.01, (5000, 60))
+    found = jit(lambda x: getattr(jnp, name)(x, axis=0))(x)
+    np.testing.assert_allclose(found, getattr(np, name)(x, axis=0), rtol=1e-12)
+
+
+def test_nan_and_infinity_of_single_columns():
+    x = RNG.standard_normal((5000, 60)).astype(np.float32)
+    x[4990, 3], x[7, 5] = np.nan, np.inf
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(np.isnan(jit(lambda x: x.max(0))(x)), np.arange(60) == 3)
+        np.testing.assert_array_equal(np.isinf(jit(lambda x: x.sum(0))(x)), np.arange(60) == 5)
+
+
+def test_several_sweeps_each_in_blocks():
+    x = RNG.standard_normal((5000, 60))
+    standardize = jit(lambda x: (x - x.mean(0)) / x.std(0))
+    np.testing.assert_allclose(standardize(x), (x - x.mean(0)) / x.std(0), rtol=1e-10, atol=1e-12)
+    text = standardize.inspect("loop program")
+    assert text.count("of 546") == 2 and text.count("sqrt") == 1
+
+
+def test_stores_in_the_sweep():
+    x = RNG.standard_normal((5000, 60))
+    found = jit(lambda x: (jnp.exp(x), jnp.exp(x).sum(0), x.min(0)))(x)
+    for value, expected in zip(found, (np.exp(x), np.exp(x).sum(0), x.min(0))):
+        np.testing.assert_allclose(value, expected, rtol=1e-12)
+
+
+def test_operands_across():
+    x = RNG.standard_normal((60, 5000))
+    np.testing.assert_allclose(jit(lambda x: x.T.sum(0))(x), x.sum(1), rtol=0, atol=1e-11)
+    np.testing.assert_allclose(jit(lambda x: (x.T * 2).max(0))(x), 2 * x.max(1), rtol=0)
+
+
+def test_masked_rows():
+    x = RNG.standard_normal((5000, 60))
+    total = jit(lambda x, n: jnp.where(jnp.arange(5000)[:, None] < n, x, 0.0).sum(0))
+    for n in (0, 1, 547, 4999, 5000):
+        np.testing.assert_allclose(total(x, n), x[:n].sum(0), rtol=0, atol=1e-11)
+    assert "select" not in total.inspect("loop program")
+
+
+def test_threads_do_not_change_the_bits():
+    x = make_values((20_000, 40), np.float32)
+    results = [jit(lambda x: x.sum(0), compiler_options={"num_threads": threads})(x) for threads in (1, 2, 5)]
+    for found in results[1:]:
+        np.testing.assert_array_equal(results[0], found)
+
+
+def test_new_sizes_do_not_compile():
+    jitcore.clear_caches()
+    total = jit(lambda x: jnp.sin(x).sum(0))
+    for rows in (5000, 6001, 7002):
+        total(np.ones((rows, 60)))
+    assert total.cache_info().compiles == 1
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_places_of_extremes(name, dtype):
+    x = RNG.integers(-900, 900, (20_000, 60)).astype(dtype)  # which repeat
+    if dtype is np.float32:
+        x[15_000, 3] = x[16_000, 3] = np.nan
+        x[:, 4] = np.inf
+    both = jit(lambda x: (getattr(jnp, name)(x, axis=0), x.max(0), getattr(jnp, name)(x, axis=0) + 1))
+    place, largest, after = both(x)
+    np.testing.assert_array_equal(place, getattr(np, name)(x, axis=0))
+    np.testing.assert_array_equal(after, place + 1)
+    np.testing.assert_array_equal(largest, x.max(0))
+    assert both.inspect("loop program").count("of 546") == 1
