@@ -35,7 +35,15 @@ from jitcore.backends.cpu.mathlib import emit_quotient
 from jitcore.backends.cpu.scalar_ops import emit_operation
 from jitcore.backends.cpu.sizes import SizeTable, is_static
 from jitcore.backends.cpu.stream_stores import store_past_caches
-from jitcore.backends.cpu.strides import can_store, find_stride, load_strided, shares_registers, store_strided
+from jitcore.backends.cpu.strides import (
+    can_store,
+    find_stride,
+    load_apart,
+    load_strided,
+    shares_registers,
+    steps_evenly,
+    store_strided,
+)
 from jitcore.loopir.expr import Buffer, Expr, children
 from jitcore.loopir.index import Axis, Dynamic, Index, Mod
 from jitcore.loopir.program import bounds_of
@@ -78,7 +86,8 @@ class FunctionEmitter:
     root_share: see `balance`; row: which one of several side by side this is.
     far: see `Kernel`. streaming: see `stream_stores`. guardable: see `guards`. last_vector: index of lane 0
     in the last one of a loop's whole vectors. places: how many registers a new stack slot holds,
-    None for one; place: the number of the one that is read and written.
+    None for one; place: the number of the one that is read and written. kept: accesses of elements that are
+    registers on the stack, and the axis whose places these stand for.
     """
 
     def __init__(self, function: ir.Function, dims: ir.Value, sizes: SizeTable, first_size: int,
@@ -105,6 +114,7 @@ class FunctionEmitter:
         self.last_vector: ir.Value | None = None
         self.places: int | None = None
         self.place: ir.Value | None = None
+        self.kept: dict[tuple[Buffer, Index], tuple[ir.Value, Axis]] = {}
         self.told: dict[tuple[int, int], int] = {}
         self.load_address: Callable[[Buffer], ir.Value] = lambda buffer: self.pointers[buffer]
 
@@ -236,20 +246,22 @@ class FunctionEmitter:
 
     # -- memory -------------------------------------------------------------------------------------------
     def load(self, buffer: Buffer, index: Index) -> ir.Value:
+        if (buffer, index) in self.kept:
+            return self.b.load(self._kept_register(buffer, index))
         if buffer.dtype.kind == "c":
             return load_pair(self, buffer, index)
         element, b = memory_type(buffer.dtype), self.b
         align, stride = _alignment(buffer), self._small_stride(index)
         if stride is not None:
             pointer, way = None, "strided"
-        elif self._steps_evenly(buffer, index):
+        elif steps_evenly(self, buffer, index):
             pointer, way = None, "apart"
         else:
             pointer, way = self.address(buffer, index)
         if way == "strided":
             value = load_strided(self, buffer, index, stride, align)
         elif way == "apart":
-            value = self._load_apart(buffer, index, align)
+            value = load_apart(self, buffer, index, align)
         elif way == "scalar":
             value = b.load(pointer, align=align)
         elif way == "gather":
@@ -265,35 +277,22 @@ class FunctionEmitter:
             return b.trunc(value, widen(I1, self.lanes if way != "scalar" else 1))
         return value
 
-    def _steps_evenly(self, buffer: Buffer, index: Index) -> bool:
-        """Whether all lanes take part and read elements at one distance from each other."""
-        if self.mask is not None or not self.is_vector(index.axes()) or buffer in self.far:
-            return False
-        if self.lanes * buffer.dtype.itemsize > self.vector_bytes:
-            return False
-        return index.coefficient(self.vector_axis) not in (None, 1)
-
-    def _load_apart(self, buffer: Buffer, index: Index, align: int) -> ir.Value:
-        """Elements at one distance from each other, each by itself: what gathers do, in fewer steps."""
-        b, step = self.b, self.size(index.coefficient(self.vector_axis))
-        lanes, self.lanes = self.lanes, 1
-        place = b.gep(self.element_pointer(buffer), [self.index(index)])
-        self.lanes = lanes
-        value = ir.Constant(ir.VectorType(memory_type(buffer.dtype), lanes), ir.Undefined)
-        for lane in range(lanes):
-            value = b.insert_element(value, b.load(place, align=align), I32(lane))
-            place = b.gep(place, [step])
-        return value
-
     def _small_stride(self, index: Index) -> int | None:
         """The stride along whole vectors of lanes that shuffles serve better than gathers."""
         if self.mask is not None or not self.is_vector(index.axes()):
             return None
         return find_stride(index, self.vector_axis)
 
+    def _kept_register(self, buffer: Buffer, index: Index) -> ir.Value:
+        registers, axis = self.kept[buffer, index]
+        return self.b.gep(registers, [self.axis_values[axis]])
+
     def store(self, buffer: Buffer, index: Index, value: ir.Value) -> None:
         if self.is_vector(index.axes()) and lane_count(value) == 1:
             value = splat(self.b, value, self.lanes)
+        if (buffer, index) in self.kept:
+            self.b.store(value, self._kept_register(buffer, index))
+            return
         if buffer.dtype.kind == "c":
             return store_pair(self, buffer, index, value)
         b, stride = self.b, self._small_stride(index)

@@ -25,6 +25,7 @@ from jitcore.backends.cpu.reading import (
     HALVES,
     PLACES_AHEAD,
     ROW_BY_ROW,
+    ROWS_IN_LANES,
     find_ahead,
     find_stencil_store,
     goes_in_halves,
@@ -32,6 +33,7 @@ from jitcore.backends.cpu.reading import (
 from jitcore.backends.cpu.repeat import emit_repeat
 from jitcore.backends.cpu.row_by_row import emit_row_by_row
 from jitcore.backends.cpu.rows import count_rows, emit_loop_rows, emit_row_groups, find_rows, sweep_rows
+from jitcore.backends.cpu.rows_in_lanes import emit_rows_in_lanes
 from jitcore.backends.cpu.scalar_ops import count_math_calls, emit_operation
 from jitcore.backends.cpu.scan import block_totals, emit_blocks, emit_scan
 from jitcore.backends.cpu.scatter import emit_alone, emit_scattered, is_alone, is_scattered
@@ -46,6 +48,8 @@ from jitcore.schedule.statements import roots_of, stores_of
 
 # Expressions of a round of a loop in registers that is too short to hide its own latency.
 MAX_ROUND_NODES = 32
+# How a loop in lanes over columns or rows goes, by the kernel's mark.
+_WAYS = {ROW_BY_ROW: emit_row_by_row, ROWS_IN_LANES: emit_rows_in_lanes}
 RANGE_TYPE = ir.FunctionType(ir.VoidType(), [TABLE, SIZES, I64, I64])
 WINDOW_TYPE = ir.FunctionType(ir.VoidType(), [TABLE, SIZES, I64, I64, I64, I64])
 
@@ -207,8 +211,8 @@ class KernelRenderer:
         if self.kernel.vector is None and is_alone(loop):
             emit_alone(e, loop.axis, start, stop, lambda: self.emit_statements(e, loop.body))
             return
-        if self.kernel.reading == ROW_BY_ROW:
-            emit_row_by_row(self, e, loop, start, stop)
+        if loop.axis is self.kernel.vector and self.kernel.reading in _WAYS:
+            _WAYS[self.kernel.reading](self, e, loop, start, stop)
             return
         rows = find_rows(self, e, loop)
         if rows > 1:

@@ -10,6 +10,7 @@ part of it. A core fetches the lines of a run of memory ahead by itself, but onl
 - a stencil finds in the cache what it reads of the rows before, and asks for the row behind the last one,
   except on processors that fetch it in time by themselves;
 - a loop that waits for elements at computed places asks for later places, which nobody else does in time;
+- rows so short that they fill registers in part only go one in each lane (`short_rows`);
 - a reduction or scan down the columns of long rows goes row by row; running values stay in the first cache.
   On Zen, scans do not, as they would read and write one more value for each element.
 
@@ -23,6 +24,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from jitcore.backends.cpu import cpuinfo
+from jitcore.backends.cpu.short_rows import find_row_axis
 from jitcore.loopir.expr import OP_COST, Buffer, index_exprs, walk
 from jitcore.loopir.index import Axis, Index
 from jitcore.loopir.program import Kernel, Loop, Native, Program, Reduce, Scan, Store, bounds_of
@@ -32,6 +34,7 @@ from jitcore.schedule.statements import roots_of
 # Places of one array from which on a loop is a stencil.
 MIN_PLACES = 2
 HALVES, ROW_BY_ROW, ROWS_AHEAD, PLACES_AHEAD = "rows in halves", "row by row", "rows ahead", "places ahead"
+ROWS_IN_LANES = "rows in lanes"
 # Arrays below this are in caches everywhere, so nobody need ask how large these are.
 SMALL_BYTES = 1 << 20
 # A sweep in halves: bytes of a row and of the array, the latter in sizes of the second cache; how many arrays
@@ -80,6 +83,8 @@ def mark_reading(program: Program) -> Program:
         for statement in statements_of(step.body) if isinstance(step, Native) else ():
             if isinstance(statement, Kernel):
                 statement.reading = _choose_way(statement)
+                if statement.reading == ROWS_IN_LANES:
+                    statement.vector = find_row_axis(statement)
     return program
 
 
@@ -87,6 +92,8 @@ def _choose_way(kernel: Kernel) -> str:
     is_plain = kernel.vector is not None and isinstance(kernel.vector.extent, int)
     if not is_plain or kernel.far or kernel.tile:
         return ""
+    if find_row_axis(kernel) is not None:
+        return ROWS_IN_LANES
     if _goes_row_by_row(kernel):
         return ROW_BY_ROW
     _, body = _find_rows(kernel)

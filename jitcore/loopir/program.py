@@ -53,7 +53,8 @@ class Kernel:
     streams: buffers that are written past the caches: too large for them, and written from end to end.
     reading: how sweeps read rows of large arrays: "rows in halves", two places of a row at a time; "rows
     ahead" ("4 rows ahead"), where the second of several sweeps over a row, or a stencil, asks for the next
-    one (the fourth); "row by row", all columns of one row before the next; "" for as usual.
+    one (the fourth); "row by row", all columns of one row before the next; "rows in lanes", one row in each
+    lane, transposed in registers; "" for as usual.
     """
 
     __slots__ = ("body", "vector", "parallel", "grain", "tile", "far", "others", "streams", "reading")
