@@ -11,13 +11,14 @@ from llvmlite import ir
 
 from jitcore.backends.cpu.function import FunctionEmitter
 from jitcore.backends.cpu.host_calls import SYMBOL as HOST_SYMBOL
-from jitcore.backends.cpu.kernel import RANGE_TYPE, KernelRenderer, emit_store, list_counts
+from jitcore.backends.cpu.kernel import RANGE_TYPE, KernelRenderer, list_counts
 from jitcore.backends.cpu.lanes import I8, I32, I64, POINTER, SIZES, TABLE, memory_type
 from jitcore.backends.cpu.layout import ProgramLayout, RenderOptions
 from jitcore.backends.cpu.loop_functions import LoopFunction, find_scalar_loops, is_inline, outside_kernels
 from jitcore.backends.cpu.scan import count_in_round, render_shifted
 from jitcore.backends.cpu.sharing import Share, encode_number, find_shared
 from jitcore.backends.cpu.sizes import is_static
+from jitcore.backends.cpu.stores import emit_store
 from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_SYMBOL
 from jitcore.backends.cpu.threads import available_cores
 from jitcore.loopir.expr import Buffer

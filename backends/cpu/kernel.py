@@ -34,10 +34,11 @@ from jitcore.backends.cpu.repeat import emit_repeat
 from jitcore.backends.cpu.row_by_row import emit_row_by_row
 from jitcore.backends.cpu.rows import count_rows, emit_loop_rows, emit_row_groups, find_rows, sweep_rows
 from jitcore.backends.cpu.rows_in_lanes import emit_rows_in_lanes
-from jitcore.backends.cpu.scalar_ops import count_math_calls, emit_operation
+from jitcore.backends.cpu.scalar_ops import count_math_calls
 from jitcore.backends.cpu.scan import block_totals, emit_blocks, emit_scan
 from jitcore.backends.cpu.scatter import emit_alone, emit_scattered, is_alone, is_scattered
 from jitcore.backends.cpu.sizes import SizeTable
+from jitcore.backends.cpu.stores import emit_store, emit_stores, group_stores
 from jitcore.backends.cpu.stream_stores import emit_streamed
 from jitcore.backends.cpu.strides import shares_registers
 from jitcore.backends.cpu.tiles import emit_tiles
@@ -155,9 +156,10 @@ class KernelRenderer:
 
     # -- statements ---------------------------------------------------------------------------------------
     def emit_statements(self, e: FunctionEmitter, body: list) -> None:
-        for statement in body:
+        stores = group_stores(e, body)
+        for number, statement in enumerate(body):
             if isinstance(statement, Store):
-                emit_store(e, statement)
+                emit_stores(e, stores.get(number, []))
             elif isinstance(statement, Loop):
                 self._loop(e, statement, *e.range_of(statement, statement.axis))
             elif isinstance(statement, Reduce):
@@ -449,30 +451,6 @@ class _Root:
 
 def _count_calls(node: Expr) -> int:
     return count_math_calls(node.op, node.args[0].dtype) if node.args else 0
-
-
-def emit_store(e: FunctionEmitter, store: Store) -> None:
-    """Writes one element (or lanes of them), merged with the old one or guarded where the statement says
-    so."""
-
-    def write():
-        in_lanes = e.is_vector(store.offset.axes())
-        value = e.expr_in_lanes(store.value) if in_lanes else e.expr(store.value)
-        if store.combine is not None:
-            dtype, old = store.buffer.dtype, e.load(store.buffer, store.offset)
-            value = emit_operation(e.b, store.combine, [dtype, dtype], dtype, [old, value])
-        e.store(store.buffer, store.offset, value)
-
-    if store.mask is None:
-        write()
-    elif e.lanes == 1 or not e.is_vector(store.mask.axes):
-        e.when(e.expr(store.mask), write)
-    else:
-        outer = e.mask
-        own = e.expr_in_lanes(store.mask)
-        e.mask = own if outer is None else e.b.and_(outer, own)
-        write()
-        e.mask = outer
 
 
 def _flatten(body: list):

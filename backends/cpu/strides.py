@@ -75,7 +75,7 @@ def steps_evenly(e, buffer: Buffer, index: Index) -> bool:
 def load_apart(e, buffer: Buffer, index: Index, align: int) -> ir.Value:
     """Elements at one distance from each other, each by itself: what gathers do, in fewer steps."""
     b, step = e.b, e.size(index.coefficient(e.vector_axis))
-    place = b.gep(e.element_pointer(buffer), [_scalar_index(e, index)])
+    place = b.gep(e.element_pointer(buffer), [scalar_index(e, index)])
     value = ir.Constant(ir.VectorType(memory_type(buffer.dtype), e.lanes), ir.Undefined)
     for lane in range(e.lanes):
         value = b.insert_element(value, b.load(place, align=align), I32(lane))
@@ -87,9 +87,9 @@ def store_strided(e, buffer: Buffer, index: Index, stride: int, value: ir.Value,
     """Writes the elements at `index` of all lanes and nothing between them; see `can_store`."""
     step, width = abs(stride), register_lanes(e, e.lanes, buffer.dtype)
     value = _reverse(e.b, value) if stride < 0 else value
-    start = e.b.add(_scalar_index(e, index), I64(min(stride, 0) * (e.lanes - 1)))
+    start = e.b.add(scalar_index(e, index), I64(min(stride, 0) * (e.lanes - 1)))
     for number in range(step * e.lanes // width):
-        pointer = _register_pointer(e, buffer, start, number * width)
+        pointer = register_pointer(e, buffer, start, number * width)
         lanes = [divmod(number * width + k, step) for k in range(width)]
         spread = shuffle(e.b, value, value, [lane if rest == 0 else None for lane, rest in lanes])
         mask = ir.Constant(ir.VectorType(I1, width), [I1(rest == 0) for _, rest in lanes])
@@ -127,7 +127,7 @@ def _count_parts(buffer: Buffer) -> int:
     return 2 if buffer.dtype.kind == "c" else 1
 
 
-def _scalar_index(e, index: Index) -> ir.Value:
+def scalar_index(e, index: Index) -> ir.Value:
     """The index of lane 0."""
     lanes, e.lanes = e.lanes, 1
     value = e.index(index)
@@ -135,7 +135,7 @@ def _scalar_index(e, index: Index) -> ir.Value:
     return value
 
 
-def _register_pointer(e, buffer: Buffer, start: ir.Value, offset: int) -> ir.Value:
+def register_pointer(e, buffer: Buffer, start: ir.Value, offset: int) -> ir.Value:
     """The register `offset` numbers after element `start`."""
     b, element = e.b, memory_type(part_dtype(buffer.dtype))
     start = b.mul(start, I64(2)) if _count_parts(buffer) == 2 else start
@@ -148,7 +148,7 @@ def _load_register(e, buffer: Buffer, block: Index, offset: int, align: int) -> 
     """The register `offset` numbers after the first element of a block."""
     key = (buffer, block, offset)
     if key not in e.values or buffer in e.written:
-        pointer = _register_pointer(e, buffer, _scalar_index(e, block), offset)
+        pointer = register_pointer(e, buffer, scalar_index(e, block), offset)
         e.values[key] = e.b.load(pointer, align=align)
     return e.values[key]
 

@@ -40,7 +40,7 @@ from jitcore.schedule.lanes import LaneBuilder, NotLanewiseError, choose_lanes, 
 from jitcore.schedule.pieces import join_on_write, join_where_read, store_pieces
 from jitcore.schedule.ranges import narrow_producers
 from jitcore.schedule.regions import copy_around, join_kernels
-from jitcore.schedule.scatters import region_kernels
+from jitcore.schedule.scatters import regions_kernels
 from jitcore.schedule.stacks import store_rows
 from jitcore.schedule.target import Routine, Target
 from jitcore.schedule.uses import Uses
@@ -320,7 +320,7 @@ class Lowering(Builder):
                 regions = [*around, *regions]
         self.end_group()
         regions = [settle_region(self, region, buffer) for region in regions]
-        kernels = [kernel for region in regions for kernel in region_kernels(self, region, buffer)]
+        kernels = regions_kernels(self, value, regions, buffer)
         for kernel in join_kernels(self.graph, kernels) if around else kernels:
             self.emit(kernel)
 

@@ -66,14 +66,22 @@ def join_on_read(builder: Builder, joined: Regions) -> Computed | None:
     return value if value.choices <= MAX_NESTED else None
 
 
-def join_columns(builder: Builder, joined: Regions) -> Computed | None:
-    """The same elements where the regions lie side by side along the last axis, one place each: who reads at
-    a known place reads that region. None for others."""
+def list_columns(joined: Regions) -> list[Value] | None:
+    """The regions' values where these lie side by side along the last axis, one place each; else None."""
     columns = [region.value for region in joined.regions]
     starts = [_find_start(region, joined.shape) for region in joined.regions]
     places = [(0,) * (len(joined.shape) - 1) + (number,) for number in range(len(columns))]
     if joined.base is not None or starts != places or len(columns) > MAX_EDGE or any(
             column.shape[-1] != 1 or column.is_joined for column in columns):  # fmt: skip
+        return None
+    return columns
+
+
+def join_columns(builder: Builder, joined: Regions) -> Computed | None:
+    """The same elements where the regions are columns: who reads at a known place reads that region. None for
+    others."""
+    columns = list_columns(joined)
+    if columns is None:
         return None
 
     def reads(index):

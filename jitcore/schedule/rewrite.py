@@ -147,7 +147,8 @@ def unroll_rows(graph: Graph, outer: list[Axis], body: list) -> tuple[list[Axis]
 
 def unroll_stores(graph: Graph, outer: list[Axis], body: list) -> tuple[list[Axis], list]:
     """Stores for a few positions of an outer axis stand side by side in one loop over the others where they
-    share what they read and compute: a small matrix times a wide one makes each column once."""
+    share what they read and compute: a small matrix times a wide one makes each column once. So do those that
+    write neighbours in memory: whole registers of them are stored."""
     if not all(isinstance(s, Store) and not s.is_update for s in body):
         return outer, body
     for axis in outer:
@@ -155,11 +156,18 @@ def unroll_stores(graph: Graph, outer: list[Axis], body: list) -> tuple[list[Axi
             continue
         nodes = walk([root for s in body for root in roots_of(s)])
         around = [other for other in outer if other is not axis]
-        if axis.extent * len(nodes) > MAX_UNROLLED_NODES or _count_shared(nodes, axis, around) < MIN_SHARED:
+        is_worth_it = _count_shared(nodes, axis, around) >= MIN_SHARED or _interleave(body, axis, around)
+        if axis.extent * len(nodes) > MAX_UNROLLED_NODES or not is_worth_it:
             continue
         copies = [Rewrite(graph, {}, {axis: position}) for position in range(axis.extent)]
         return unroll_stores(graph, around, [copy.statement(s) for copy in copies for s in body])
     return outer, body
+
+
+def _interleave(body: list[Store], axis: Axis, around: list[Axis]) -> bool:
+    """Whether what positions of an axis store fills memory together, one element of each after the other."""
+    return all(store.offset.coefficient(axis) == 1 and any(
+        store.offset.coefficient(other) == axis.extent for other in around) for store in body)  # fmt: skip
 
 
 def _count_shared(nodes: list[Expr], axis: Axis, around: list[Axis]) -> int:

@@ -14,12 +14,14 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.lax.reduce import highest_value, lowest_value
 from jitcore.loopir.builder import Builder
-from jitcore.loopir.expr import Buffer, Graph, Result
-from jitcore.loopir.index import Axis, Index, RunTimeSize, linearize
+from jitcore.loopir.expr import Buffer, Graph, Result, walk
+from jitcore.loopir.index import ZERO, Axis, Index, RunTimeSize, constant, linearize
 from jitcore.loopir.program import Kernel, Loop, Reduce, Store
-from jitcore.loopir.values import Region
+from jitcore.loopir.values import Region, Regions
 from jitcore.schedule.fusion import index_over, squeeze
 from jitcore.schedule.nest import shape_kernel
+from jitcore.schedule.pieces import list_columns
+from jitcore.schedule.rewrite import MAX_UNROLLED_NODES
 
 # Updates that a part should have at least, and updates for each element of its copies.
 MIN_PART = 8192
@@ -41,6 +43,31 @@ _START = {
     "max": lowest_value,
     "min": highest_value,
 }
+
+
+def regions_kernels(
+    builder: Builder, joined: Regions, regions: list[Region], buffer: Buffer
+) -> list[Kernel]:
+    """The kernels that store the regions of a value, as they are by now."""
+    kernel = _columns_kernel(builder, joined, buffer)
+    if kernel is not None:
+        return [kernel]
+    return [kernel for region in regions for kernel in region_kernels(builder, region, buffer)]
+
+
+def _columns_kernel(builder: Builder, joined: Regions, buffer: Buffer) -> Kernel | None:
+    """One loop that stores columns beside each other, so that whole registers of them are written; None where
+    the regions are none, or read what they write."""
+    columns = list_columns(joined)
+    if columns is None or len(columns) < 2 or any(buffer in column.buffers for column in columns):
+        return None
+    axes = list(map(Axis, squeeze(joined.shape[:-1])))
+    places = index_over(joined.shape[:-1], axes)
+    stores = [Store(buffer, linearize((*places, constant(number)), buffer.shape), column.at((*places, ZERO)))
+              for number, column in enumerate(columns)]  # fmt: skip
+    if len(walk([store.value for store in stores])) > MAX_UNROLLED_NODES:
+        return None
+    return shape_kernel(builder.graph, axes, [], stores, builder.new_temp)
 
 
 def region_kernel(builder: Builder, region: Region, buffer: Buffer) -> Kernel:
