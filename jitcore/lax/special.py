@@ -1,8 +1,8 @@
-"""Special functions: error function, gamma function, incomplete gamma and beta, Bessel, zeta, polygamma.
+"""Special functions: error function, gamma function, Bessel, incomplete gamma and beta, zeta, polygamma.
 
 In: floats of one dtype and shape (scalars broadcast). Out: the same dtype; outside the domain NaN.
-SciPy computes them. Those made by `special_function` have no scalar form: backends call the implementation as
-a library routine.
+SciPy computes them eagerly. Those made by `special_function` have no scalar form: backends call the
+implementation as a library routine.
 """
 
 from __future__ import annotations
@@ -54,6 +54,26 @@ def lgamma(x):
              jvp=lambda t, ans, x: mul(t, polygamma(1.0, x)))  # fmt: skip
 def digamma(x):
     """Derivative of lgamma."""
+
+
+@elementwise(impl=special.i0e, accepts="f", domain=(-10, 10), compute_half_in_float32=True,
+             jvp=lambda t, ans, x: mul(t, sub(bessel_i1e(x), mul(sign(x), ans))))  # fmt: skip
+def bessel_i0e(x):
+    """exp(-|x|) times the modified Bessel function of order 0."""
+
+
+def _i1e_slope(ans, x):
+    # ans / x at 0 is a half
+    tiny = float(np.finfo(np.float32).tiny)
+    small = le(abs_(x), tiny)
+    ratio = select_n(small, div(ans, select_n(small, x, 1.0)), 0.5)
+    return sub(sub(bessel_i0e(x), mul(sign(x), ans)), ratio)
+
+
+@elementwise(impl=special.i1e, accepts="f", domain=(-10, 10), compute_half_in_float32=True,
+             jvp=lambda t, ans, x: mul(t, _i1e_slope(ans, x)))  # fmt: skip
+def bessel_i1e(x):
+    """exp(-|x|) times the modified Bessel function of order 1."""
 
 
 # -- library functions --------------------------------------------------------------------------------------
@@ -126,25 +146,6 @@ _refuse_beta = _refuse("Betainc gradient with respect to a and b not supported."
                        lambda t, ans, a, b, x: mul(t, _beta_density(a, b, x))))  # fmt: skip
 def betainc(a, b, x):
     """Regularised incomplete beta function I_x(a, b). a, b: positive; x: in [0, 1]."""
-
-
-@special_function(impl=special.i0e, domain=(-10, 10),
-                  jvp=lambda t, ans, x: mul(t, sub(bessel_i1e(x), mul(sign(x), ans))))  # fmt: skip
-def bessel_i0e(x):
-    """exp(-|x|) times the modified Bessel function of order 0."""
-
-
-def _i1e_slope(ans, x):
-    # ans / x at 0 is a half
-    tiny = float(np.finfo(np.float32).tiny)
-    small = le(abs_(x), tiny)
-    ratio = select_n(small, div(ans, select_n(small, x, 1.0)), 0.5)
-    return sub(sub(bessel_i0e(x), mul(sign(x), ans)), ratio)
-
-
-@special_function(impl=special.i1e, domain=(-10, 10), jvp=lambda t, ans, x: mul(t, _i1e_slope(ans, x)))
-def bessel_i1e(x):
-    """exp(-|x|) times the modified Bessel function of order 1."""
 
 
 @special_function(impl=special.zeta, domain=(1.1, 10),
