@@ -148,9 +148,9 @@ def betainc(a, b, x):
     """Regularised incomplete beta function I_x(a, b). a, b: positive; x: in [0, 1]."""
 
 
-@special_function(impl=special.zeta, domain=(1.1, 10),
-                  jvp=(_refuse("zeta gradient with respect to x is not supported"),
-                       lambda t, ans, x, q: mul(t, neg(mul(x, zeta(add(x, 1.0), q))))))  # fmt: skip
+@elementwise(impl=special.zeta, accepts="f", domain=(1.1, 10), compute_half_in_float32=True,
+             jvp=(_refuse("zeta gradient with respect to x is not supported"),
+                  lambda t, ans, x, q: mul(t, neg(mul(x, zeta(add(x, 1.0), q))))))  # fmt: skip
 def zeta(x, q):
     """Hurwitz zeta function, the sum over n of (q + n)**-x. x: greater than 1."""
 
@@ -164,8 +164,8 @@ def _polygamma(m, x):
     return np.where(whole, value, np.nan).astype(x.dtype)
 
 
-@special_function(impl=_polygamma, domain=(1, 10),
-                  jvp=(_refuse("polygamma gradient with respect to m is not supported"),
-                       lambda t, ans, m, x: mul(t, polygamma(add(m, 1.0), x))))  # fmt: skip
+@elementwise(impl=_polygamma, accepts="f", domain=(1, 10), compute_half_in_float32=True,
+             jvp=(_refuse("polygamma gradient with respect to m is not supported"),
+                  lambda t, ans, m, x: mul(t, polygamma(add(m, 1.0), x))))  # fmt: skip
 def polygamma(m, x):
     """Derivative m + 1 times of log(gamma(x)), m a whole number (as a float); NaN for another m."""

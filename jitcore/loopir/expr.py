@@ -53,6 +53,8 @@ OP_COST = {
     "bessel_i1e": 30,
     "ndtri": 30,
     "log_ndtr": 50,
+    "zeta": 300,
+    "polygamma": 300,
     "pow": 30,
 }
 # The same of complex numbers, where that is much more than of their parts.

@@ -15,7 +15,6 @@ from jitcore.backends.cpu.mathlib.double_word import (
     two_product,
     two_sum,
 )
-from jitcore.backends.cpu.mathlib.emitter import Lanes, define_function
 from jitcore.backends.cpu.mathlib.exponential import scale, split_exp
 from jitcore.backends.cpu.mathlib.logarithmic import evaluate_log_of_parts, evaluate_positive_log
 
@@ -71,9 +70,7 @@ def build_ndtri(e, p):
         return finish_quantile(e, p, multiply_poly(e, factor, *split_poly(e, t, COEFFICIENTS["ndtri", 32])))
     result = multiply_poly(e, distance, *split_poly(e, w - 3.0, COEFFICIENTS["ndtri_center", 64]))
     hard = ~(w < 6.0)
-    tail = define_function(e.builder.module, build_ndtri_tail, e.type, 2, cold=True)
-    return e.replace(hard, result, lambda: e.select(
-        hard, Lanes(e, e.builder.call(tail, [p.value, w.value])), result))  # fmt: skip
+    return e.replace(hard, result, lambda: e.select(hard, e.call(build_ndtri_tail, p, w, cold=True), result))
 
 
 def build_ndtri_tail(e, p, w):
