@@ -14,7 +14,7 @@ import numpy as np
 from jitcore.lax.define import elementwise
 from jitcore.lax.elementary import exp, log, log1p
 from jitcore.lax.elementwise import abs_, add, div, le, mul, neg, select_n, sign, square, sub
-from jitcore.lax.incomplete_gamma import gammainc_slope
+from jitcore.lax.incomplete_gamma import expand_slope, run_slope
 from jitcore.lax.lazy import LazyModule
 
 special = LazyModule("scipy.special")
@@ -77,14 +77,18 @@ def bessel_i1e(x):
 
 
 # -- library functions --------------------------------------------------------------------------------------
-def special_function(*, impl, domain: tuple[float, float], name: str | None = None, jvp=None):
-    """The family: elementwise on floats, computed by SciPy, float16 and bfloat16 in float32."""
+def special_function(*, impl, domain: tuple[float, float], name: str | None = None, jvp=None, expand=None):
+    """The family: elementwise on floats, computed by SciPy, float16 and bfloat16 in float32.
+
+    expand: what it is in other primitives, as the pass `expand` takes it, which then comes instead."""
 
     def attach(function):
         public = elementwise(
             impl=impl, accepts="f", name=name, domain=domain, compute_half_in_float32=True, jvp=jvp
         )(function)
         public.primitive.lower = None
+        if expand is not None:
+            public.primitive.traits["expand"] = expand
         return public
 
     return attach
@@ -107,7 +111,7 @@ def _gamma_density_slope(a, x):
     return mul(_gamma_density(a, x), sub(log(x), digamma(a)))
 
 
-@special_function(impl=gammainc_slope, domain=(0.1, 10),
+@special_function(impl=run_slope, expand=expand_slope, domain=(0.1, 10),
                   jvp=(_refuse("igamma_grad_a gradient with respect to a not supported", NotImplementedError),
                        lambda t, ans, a, x: mul(t, _gamma_density_slope(a, x))))  # fmt: skip
 def igamma_grad_a(a, x):

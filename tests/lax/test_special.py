@@ -94,6 +94,14 @@ def test_derivative_of_igamma_at_the_edges():
     np.testing.assert_array_equal(lax.igamma_grad_a(a, x), [0, 0, *[np.nan] * 4])
 
 
+@pytest.mark.parametrize("shapes", [((), ()), ((3, 40), (3, 40)), ((), (40,)), ((40,), ())])
+def test_derivative_of_igamma_is_loops(shapes):
+    a, x = (np.asarray(RNG.uniform(0.1, 30, shape)) for shape in shapes)
+    compiled = jit(lax.igamma_grad_a)
+    np.testing.assert_allclose(compiled(a, x), lax.igamma_grad_a(a, x), rtol=1e-11, atol=1e-14)
+    assert "call" not in compiled.inspect("loop program")
+
+
 EDGES = [(0.0, 1.0), (1.0, 0.0), (-1.0, 1.0), (1.0, -1.0), (1.0, np.inf), (np.nan, 1.0)]
 
 
