@@ -1,8 +1,8 @@
-"""Special functions: error function, gamma function, incomplete gamma and beta, Bessel, zeta, polygamma.
+"""Special functions: error function, gamma function, Bessel, incomplete gamma and beta, zeta, polygamma.
 
 In: floats of one dtype and shape (scalars broadcast). Out: the same dtype; outside the domain NaN.
-SciPy computes them. Those made by `special_function` have no scalar form: backends call the implementation as
-a library routine.
+SciPy computes them eagerly. Those made by `special_function` have no scalar form: backends call the
+implementation as a library routine.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from jitcore.lax.define import elementwise
 from jitcore.lax.elementary import exp, log, log1p
 from jitcore.lax.elementwise import abs_, add, div, le, mul, neg, select_n, sign, square, sub
-from jitcore.lax.incomplete_gamma import gammainc_slope
+from jitcore.lax.incomplete_gamma import expand_slope, run_slope
 from jitcore.lax.lazy import LazyModule
 
 special = LazyModule("scipy.special")
@@ -56,15 +56,39 @@ def digamma(x):
     """Derivative of lgamma."""
 
 
+@elementwise(impl=special.i0e, accepts="f", domain=(-10, 10), compute_half_in_float32=True,
+             jvp=lambda t, ans, x: mul(t, sub(bessel_i1e(x), mul(sign(x), ans))))  # fmt: skip
+def bessel_i0e(x):
+    """exp(-|x|) times the modified Bessel function of order 0."""
+
+
+def _i1e_slope(ans, x):
+    # ans / x at 0 is a half
+    tiny = float(np.finfo(np.float32).tiny)
+    small = le(abs_(x), tiny)
+    ratio = select_n(small, div(ans, select_n(small, x, 1.0)), 0.5)
+    return sub(sub(bessel_i0e(x), mul(sign(x), ans)), ratio)
+
+
+@elementwise(impl=special.i1e, accepts="f", domain=(-10, 10), compute_half_in_float32=True,
+             jvp=lambda t, ans, x: mul(t, _i1e_slope(ans, x)))  # fmt: skip
+def bessel_i1e(x):
+    """exp(-|x|) times the modified Bessel function of order 1."""
+
+
 # -- library functions --------------------------------------------------------------------------------------
-def special_function(*, impl, domain: tuple[float, float], name: str | None = None, jvp=None):
-    """The family: elementwise on floats, computed by SciPy, float16 and bfloat16 in float32."""
+def special_function(*, impl, domain: tuple[float, float], name: str | None = None, jvp=None, expand=None):
+    """The family: elementwise on floats, computed by SciPy, float16 and bfloat16 in float32.
+
+    expand: what it is in other primitives, as the pass `expand` takes it, which then comes instead."""
 
     def attach(function):
         public = elementwise(
             impl=impl, accepts="f", name=name, domain=domain, compute_half_in_float32=True, jvp=jvp
         )(function)
         public.primitive.lower = None
+        if expand is not None:
+            public.primitive.traits["expand"] = expand
         return public
 
     return attach
@@ -87,7 +111,7 @@ def _gamma_density_slope(a, x):
     return mul(_gamma_density(a, x), sub(log(x), digamma(a)))
 
 
-@special_function(impl=gammainc_slope, domain=(0.1, 10),
+@special_function(impl=run_slope, expand=expand_slope, domain=(0.1, 10),
                   jvp=(_refuse("igamma_grad_a gradient with respect to a not supported", NotImplementedError),
                        lambda t, ans, a, x: mul(t, _gamma_density_slope(a, x))))  # fmt: skip
 def igamma_grad_a(a, x):
@@ -128,28 +152,9 @@ def betainc(a, b, x):
     """Regularised incomplete beta function I_x(a, b). a, b: positive; x: in [0, 1]."""
 
 
-@special_function(impl=special.i0e, domain=(-10, 10),
-                  jvp=lambda t, ans, x: mul(t, sub(bessel_i1e(x), mul(sign(x), ans))))  # fmt: skip
-def bessel_i0e(x):
-    """exp(-|x|) times the modified Bessel function of order 0."""
-
-
-def _i1e_slope(ans, x):
-    # ans / x at 0 is a half
-    tiny = float(np.finfo(np.float32).tiny)
-    small = le(abs_(x), tiny)
-    ratio = select_n(small, div(ans, select_n(small, x, 1.0)), 0.5)
-    return sub(sub(bessel_i0e(x), mul(sign(x), ans)), ratio)
-
-
-@special_function(impl=special.i1e, domain=(-10, 10), jvp=lambda t, ans, x: mul(t, _i1e_slope(ans, x)))
-def bessel_i1e(x):
-    """exp(-|x|) times the modified Bessel function of order 1."""
-
-
-@special_function(impl=special.zeta, domain=(1.1, 10),
-                  jvp=(_refuse("zeta gradient with respect to x is not supported"),
-                       lambda t, ans, x, q: mul(t, neg(mul(x, zeta(add(x, 1.0), q))))))  # fmt: skip
+@elementwise(impl=special.zeta, accepts="f", domain=(1.1, 10), compute_half_in_float32=True,
+             jvp=(_refuse("zeta gradient with respect to x is not supported"),
+                  lambda t, ans, x, q: mul(t, neg(mul(x, zeta(add(x, 1.0), q))))))  # fmt: skip
 def zeta(x, q):
     """Hurwitz zeta function, the sum over n of (q + n)**-x. x: greater than 1."""
 
@@ -163,8 +168,8 @@ def _polygamma(m, x):
     return np.where(whole, value, np.nan).astype(x.dtype)
 
 
-@special_function(impl=_polygamma, domain=(1, 10),
-                  jvp=(_refuse("polygamma gradient with respect to m is not supported"),
-                       lambda t, ans, m, x: mul(t, polygamma(add(m, 1.0), x))))  # fmt: skip
+@elementwise(impl=_polygamma, accepts="f", domain=(1, 10), compute_half_in_float32=True,
+             jvp=(_refuse("polygamma gradient with respect to m is not supported"),
+                  lambda t, ans, m, x: mul(t, polygamma(add(m, 1.0), x))))  # fmt: skip
 def polygamma(m, x):
     """Derivative m + 1 times of log(gamma(x)), m a whole number (as a float); NaN for another m."""

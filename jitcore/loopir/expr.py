@@ -49,6 +49,12 @@ OP_COST = {
     "erf_inv": 24,
     "lgamma": 40,
     "digamma": 40,
+    "bessel_i0e": 30,
+    "bessel_i1e": 30,
+    "ndtri": 30,
+    "log_ndtr": 50,
+    "zeta": 300,
+    "polygamma": 300,
     "pow": 30,
 }
 # The same of complex numbers, where that is much more than of their parts.

@@ -1,4 +1,4 @@
-"""Expansion: derivatives of loops that are still one equation give way to the loops that compute them.
+"""Expansion: derivatives that are still one equation give way to the loops that compute them.
 
 In: a jaxpr with equations of primitives that have the trait `expand`, a function `expand(avals, params)` that
 gives the jaxpr of an application. Out: the same program without them, also inside loop bodies and branches.

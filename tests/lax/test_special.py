@@ -1,11 +1,13 @@
 """Special functions against JAX and mpmath."""
 
+import math
+
 import mpmath
 import numpy as np
 import pytest
 from jax import lax as jax_lax
 
-from jitcore import lax
+from jitcore import jit, lax
 from jitcore.core.primitive import registry
 from tests.lax.oracle import check_against_jax
 
@@ -55,6 +57,25 @@ def test_polygamma(order):
     np.testing.assert_allclose(out, [float(mpmath.polygamma(order, value)) for value in x], rtol=1e-11)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_zeta_left_of_zero(dtype):
+    """Compiled programs reflect; the sum goes on from where its terms are positive."""
+    q = np.array([-0.5, -1e-3, -0.25, -7.7, -30.3, -1000.9], dtype)
+    for order in (2, 3, 4, 7):
+        with mpmath.workdps(60):
+            exact = [mpmath.fsum((mpmath.mpf(v) + n) ** -order for n in range(1001)) +
+                     mpmath.zeta(order, mpmath.mpf(v) + 1001) for v in q.tolist()]  # fmt: skip
+        tolerance = 1e-6 if dtype is np.float32 else 1e-14
+        size = [2 / float(min(abs(v - round(v)), 0.5)) ** order for v in q.tolist()]
+        out = np.asarray(jit(lax.zeta)(np.full(q.size, order, dtype), q), np.float64)
+        assert np.all(abs(out - np.array(exact, float)) <= tolerance * np.array(size))
+        slope = jit(lax.polygamma)(np.full(q.size, order - 1, dtype), q)
+        wanted = (-1) ** order * math.factorial(order - 1) * out
+        np.testing.assert_allclose(slope, wanted, rtol=tolerance, atol=tolerance)
+    assert np.isnan(jit(lax.zeta)(np.full(1, 2.5, dtype), q[:1])).all()
+    assert np.isinf(jit(lax.zeta)(np.full(3, 2, dtype), np.array([0, -1, -np.inf], dtype))).all()
+
+
 def test_polygamma_of_a_broken_order_is_nan():
     assert np.isnan(float(lax.polygamma(1.5, 2.0))) and np.isnan(float(lax.polygamma(-1.0, 2.0)))
 
@@ -71,6 +92,14 @@ def test_derivative_of_igamma_over_the_range(a, x):
 def test_derivative_of_igamma_at_the_edges():
     a, x = np.array([1.0, 1.0, 0.0, -1.0, 2.0, np.nan]), np.array([0.0, np.inf, 1.0, 1.0, -1.0, 1.0])
     np.testing.assert_array_equal(lax.igamma_grad_a(a, x), [0, 0, *[np.nan] * 4])
+
+
+@pytest.mark.parametrize("shapes", [((), ()), ((3, 40), (3, 40)), ((), (40,)), ((40,), ())])
+def test_derivative_of_igamma_is_loops(shapes):
+    a, x = (np.asarray(RNG.uniform(0.1, 30, shape)) for shape in shapes)
+    compiled = jit(lax.igamma_grad_a)
+    np.testing.assert_allclose(compiled(a, x), lax.igamma_grad_a(a, x), rtol=1e-11, atol=1e-14)
+    assert "call" not in compiled.inspect("loop program")
 
 
 EDGES = [(0.0, 1.0), (1.0, 0.0), (-1.0, 1.0), (1.0, -1.0), (1.0, np.inf), (np.nan, 1.0)]

@@ -19,6 +19,9 @@ processor has none.
     hyperbolic             sinh cosh tanh, inverses     even and odd part of exp; log1p of two floats
     error                  erf erfc erf_inv             a polynomial up to one, then exp(Q(x))
     gamma                  lgamma digamma               recurrence to a polynomial; Stirling; reflection
+    bessel                 bessel_i0e bessel_i1e        exp(-x) P(x**2); P(1 / x) / sqrt(x)
+    normal                 ndtri log_ndtr               P(-log(4 p (1 - p))); Mills' ratio and a logarithm
+    zeta                   zeta polygamma               first terms, then Euler and Maclaurin's formula
     power                  pow cbrt hypot               log in double precision; Halley; exact scaling
     roots                  sqrt rsqrt                   LLVM's instruction, or Newton's steps instead
     rounding               floor ceil ... fmod          LLVM's instructions, integer steps, exact remainder
@@ -36,17 +39,20 @@ from typing import NamedTuple
 import llvmlite.ir as ir
 
 from jitcore.backends.cpu.mathlib import (
+    bessel,
     error,
     exponential,
     gamma,
     hyperbolic,
     inverse_trigonometric,
     logarithmic,
+    normal,
     power,
     quotient,
     roots,
     rounding,
     trigonometric,
+    zeta,
 )
 from jitcore.backends.cpu.mathlib.emitter import define_function
 
@@ -95,6 +101,12 @@ FUNCTIONS = {
     "erf_inv": Function(1, error.build_erf_inv, 4.0, 4.0),
     "lgamma": Function(1, gamma.build_lgamma, 0.51, 3.0, absolute=8.0),
     "digamma": Function(1, gamma.build_digamma, 0.51, 4.0, absolute=8.0),
+    "bessel_i0e": Function(1, bessel.build_bessel_i0e, 3.0, 3.0),
+    "bessel_i1e": Function(1, bessel.build_bessel_i1e, 3.0, 3.0),
+    "ndtri": Function(1, normal.build_ndtri, 4.0, 3.6),
+    "log_ndtr": Function(1, normal.build_log_ndtr, 3.5, 3.2),
+    "zeta": Function(2, zeta.build_zeta, 0.51, 2.6),
+    "polygamma": Function(2, zeta.build_polygamma, 0.51, 3.2),
     "pow": Function(2, power.build_pow, 0.6, 1.3),
     "cbrt": Function(1, power.build_cbrt, 0.7, 0.6),
     "hypot": Function(2, power.build_hypot, 1.3, 1.3),

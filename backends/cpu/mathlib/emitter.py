@@ -292,6 +292,43 @@ class Emitter:
         packed = self.builder.bitcast(mask.value, ir.IntType(self.count))
         return self.builder.icmp_unsigned("!=", packed, ir.Constant(packed.type, 0))
 
+    def call(self, build, *args, cold=False):
+        """The function that `build` describes, of lanes of this type; see `start_function`."""
+        function = define_function(self.builder.module, build, self.type, len(args), cold)
+        return self.lanes(self.builder.call(function, [arg.value for arg in args]))
+
+    def load(self, table, place):
+        """table[place] for each lane: a global array, integers."""
+        builder, zero = self.builder, self.int_element(0)
+
+        def load_one(index):
+            return builder.load(builder.gep(table, [zero, index], inbounds=True))
+
+        if not self.count:
+            return self.lanes(load_one(place.value))
+        value = ir.Constant(self.type, ir.Undefined)
+        for lane in map(I32, range(self.count)):
+            value = builder.insert_element(value, load_one(builder.extract_element(place.value, lane)), lane)
+        return self.lanes(value)
+
+    def accumulate(self, count, build_term):
+        """The sum of build_term(n) for n = count - 1 ... 0, in a loop; n: a float in all lanes."""
+        builder = self.builder
+        before = builder.block
+        loop, after = (builder.append_basic_block(name) for name in ("terms", "after"))
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        n, total = (Lanes(self, builder.phi(self.type)) for _ in range(2))
+        following, sum_ = n - 1.0, total + build_term(n)
+        for phi, first, later in ((n, self.const(count - 1.0), following), (total, self.const(0.0), sum_)):
+            phi.value.add_incoming(first.value, before)
+            phi.value.add_incoming(later.value, builder.block)
+        left = following.value if not self.count else builder.extract_element(following.value, I32(0))
+        more = builder.fcmp_ordered(">=", left, ir.Constant(self.element, 0.0))
+        builder.cbranch(more, loop, after)
+        builder.position_at_end(after)
+        return sum_
+
     def patch(self, hard, fast, build, *args):
         """`fast`, with the lanes of `hard` replaced by what a cold function makes of `build(emitter, *args)`.
 
@@ -303,8 +340,7 @@ class Emitter:
 
         def call():
             if not self.count:
-                function = define_function(builder.module, build, self.type, len(args), cold=True)
-                return self.lanes(builder.call(function, values))
+                return self.call(build, *args, cold=True)
             function = define_lane_loop(builder.module, build, self.type, len(args))
             packed = builder.bitcast(hard.value, ir.IntType(self.count))
             return self.lanes(builder.call(function, [packed, fast.value, *values]))

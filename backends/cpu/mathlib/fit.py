@@ -141,6 +141,64 @@ def weigh_near(r):
     return r**2 / (abs(mp.log1p(r)) + (mp.mpf("0.0378") if abs(r) > mp.mpf("0.0238") else 0))
 
 
+def bessel_i0(z):
+    """The modified Bessel function of order 0 of z = x**2."""
+    return mp.besseli(0, root(z))
+
+
+def bessel_i1(z):
+    """The modified Bessel function of order 1, less a factor of x, of z = x**2."""
+    return mp.besseli(1, root(z)) / root(z)
+
+
+def remove_growth(order):
+    """exp(-x) * sqrt(x) times the modified Bessel function of that order, x = 1 / u."""
+    return lambda u: mp.besseli(order, 1 / u) * mp.exp(-1 / u) / root(u)
+
+
+def scale_mills(t):
+    """erfc(x / sqrt(2)) / 2 * exp(x**2 / 2) * (x + 4) with t = (x - 4) / (x + 4)."""
+    x = 4 * (1 + t) / (1 - t)
+    return mp.erfc(x / ROOT_TWO) / 2 * mp.exp(x**2 / 2) * (x + 4)
+
+
+def invert_normal(w):
+    """ndtri(p) / (p - 1/2) where w = -log(4 p (1 - p))."""
+    rest = mp.exp(-w)
+    distance = mp.sqrt(1 - rest)
+    if w < 3:
+        return 2 * ROOT_TWO * mp.erfinv(distance) / distance
+    goal = mp.log(rest / (1 + distance) / 2)
+    x = mp.sqrt(-2 * goal - mp.log(-2 * goal))
+    for _ in range(8):
+        tail = mp.erfc(x / ROOT_TWO) / 2
+        x += (mp.log(tail) - goal) * tail * mp.exp(x**2 / 2) * mp.sqrt(2 * mp.pi)
+    return 2 * x / distance
+
+
+def scale_quantile(t):
+    """invert_normal(w) / sqrt(w + 2) with t = (w - 12) / (w + 12)."""
+    w = 12 * (1 + t) / (1 - t)
+    return invert_normal(w) / root(w + 2)
+
+
+def invert(target):
+    """Makes an error relative to the target."""
+    return lambda x: 1 / target(x)
+
+
+def fit_quantile_tail(center, low, high, terms):
+    """invert_normal(s**2) / (s + 3), s from low to high, by a polynomial in (s - center) / (s + center)."""
+    center = mp.mpf(center)
+
+    def target(t):
+        s = center * (1 + t) / (1 - t)
+        return invert_normal(s**2) / (s + 3)
+
+    ends = tuple((s - center) / (s + center) for s in map(mp.mpf, (low, high)))
+    return Fit(target, invert(target), ends, terms)
+
+
 TAIL_CENTER = mp.mpf("4.27")
 DIGAMMA_ZERO = mp.findroot(lambda x: mp.psi(0, x), "1.4616")
 LN2_HALF = mp.log(2) / 2 * mp.mpf("1.01")
@@ -219,6 +277,23 @@ FITS = {
     "erf_inv": Fit(lambda t: invert_erf(3 + t), lambda t: 1 / invert_erf(3 + t), (-3, 3), {32: 11, 64: 23}),
     "erf_inv_tail": Fit(lambda t: invert_erf((TAIL_CENTER + t)**2),
                         lambda t: 1 / invert_erf((TAIL_CENTER + t)**2), ("-1.83", "1.83"), {32: 14, 64: 30}),
+    # I0(x) = 1 + z * P(z) and I1(x) = x * (1/2 + z * P(z)), z = x**2, to 6 (float32) and 9;
+    # P(1 / x) * exp(x) / sqrt(x) beyond
+    **{f"bessel_i{order}": Fit(lambda z, f=f, start=start: (f(z) - start) / z, lambda z, f=f: z / f(z),
+                               {32: (0, 36), 64: (0, 81)}, {32: 8, 64: 15})
+       for order, start, f in ((0, 1, bessel_i0), (1, mp.mpf(1) / 2, bessel_i1))},
+    **{f"bessel_i{order}_tail": Fit(remove_growth(order), invert(remove_growth(order)),
+                                    {32: (0, "0.1667"), 64: (0, "0.11112")}, {32: 8 - order, 64: 20 + order})
+       for order in (0, 1)},
+    # the tail probability Q(x) = exp(-x**2 / 2) / (x + 4) * P((x - 4) / (x + 4)) of normal numbers
+    "mills_ratio": Fit(scale_mills, invert(scale_mills), (-1, 1), {32: 12, 64: 25}),
+    # with w = -log(4 p (1 - p)) ndtri(p) / (p - 1/2) is sqrt(w + 2) * P((w - 12) / (w + 12)) in float32;
+    # in float64 P(w - 3) to 6 and then, with s = sqrt(w), (s + 3) * P((s - c) / (s + c))
+    "ndtri": Fit(scale_quantile, invert(scale_quantile), (-1, "0.7925"), {32: 18}),
+    "ndtri_center": Fit(lambda t: invert_normal(3 + t), invert(lambda t: invert_normal(3 + t)),
+                        (-3, 3), {64: 23}),
+    "ndtri_tail": fit_quantile_tail("3.625", "2.448", "5.501", {64: 25}),
+    "ndtri_far_tail": fit_quantile_tail("12", "5.499", "27.3", {64: 23}),
     # erf(x) = x + x * P(x**2) to one
     "erf": Fit(lambda z: mp.erf(root(z)) / root(z) - 1, lambda z: root(z) / mp.erf(root(z)),
                (0, 1), {32: 7, 64: 12}),

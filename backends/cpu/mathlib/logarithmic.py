@@ -194,6 +194,20 @@ def look_up_sum(e, x, low):
     return reduced if low is None else reduced._replace(f_low=low * avx512.approximate_inverse(e, total))
 
 
+def evaluate_log_of_parts(e, total, low):
+    """log(total + low) of a normal total > 0 with low within its rounding error.
+
+    Where total is one, low is all there is; in f it would have a square that may underflow, which takes time.
+    """
+    if e.has_avx512:
+        reduced, inverse = look_up(e, total)
+        scale = avx512.scale(e, inverse, -reduced.k)
+        return finish_table(e, reduced._replace(f_low=low * scale))
+    k, f = split_normal(e, total)
+    scale = e.to_float(e.int_const(e.bias << e.mantissa) - (k << e.mantissa))
+    return evaluate_log(e, Reduced(e.convert_int(k), f, low * scale))
+
+
 def build_log1p(e, x):
     result = evaluate_log(e, split_log1p(e, x))
     if e.has_avx512:

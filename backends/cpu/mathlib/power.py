@@ -53,17 +53,6 @@ def split_log(e, x):
     return add_words(k * head, k * float(LN2.exact - Constant(head).exact), *log)
 
 
-def power_double(e, magnitude, y):
-    """magnitude**y for positive finite float64."""
-    high, low = split_log(e, magnitude)
-    y = e.at_most(e.at_least(y, -2.0**66), 2.0**66)
-    power, rest = two_product(e, y, high)
-    clamped = clamp_exponent(e, power)
-    rest = e.select(clamped == power, e.fma(y, low, rest), 0.0)
-    rise, factor = split_exp(e, clamped, rest)
-    return scale(e, rise + 1.0, factor)
-
-
 def look_up_power_single(e, magnitude, y):
     """magnitude**y for float32 >= 0 by tables, rounded once from float64. AVX-512."""
     m = avx512.get_significand(e, magnitude, avx512.AROUND_ONE)
@@ -104,12 +93,16 @@ def look_up_log_words(e, x):
     return high, e.select(finite, small - (high - total), 0.0)
 
 
-def look_up_power_double(e, magnitude, y):
-    """magnitude**y for float64 >= 0 by tables. AVX-512."""
-    high, low = look_up_log_words(e, magnitude)
+def raise_log(e, high, low, y):
+    """exp(y * (high + low)) for float64, given the logarithm of a number as two floats."""
+    if not e.has_avx512:
+        y = e.at_most(e.at_least(y, -2.0**66), 2.0**66)
     power, rest = two_product(e, y, high)
     clamped = clamp_exponent(e, power)
     rest = e.select(clamped == power, e.fma(y, low, rest), 0.0)
+    if not e.has_avx512:
+        rise, factor = split_exp(e, clamped, rest)
+        return scale(e, rise + 1.0, factor)
     # power = n ln2 / 16 + r
     major, minor = LN2.split(64, 2)
     shifted = e.fma(clamped, LOG2_E.value * 16.0, e.magic)
@@ -120,10 +113,15 @@ def look_up_power_double(e, magnitude, y):
     return avx512.scale(e, root + e.fma(root, rise, avx512.lookup(e, ROOT_RESTS, bits)), n * 0.0625)
 
 
+def power_double(e, magnitude, y):
+    """magnitude**y for positive finite float64; with AVX-512 for zero and inf too, by tables."""
+    return raise_log(e, *(look_up_log_words if e.has_avx512 else split_log)(e, magnitude), y)
+
+
 def evaluate_power(e, magnitude, y):
     """magnitude**y for magnitude >= 0, but for y = 0 and magnitude = 1."""
     if e.has_avx512:
-        return (look_up_power_single if e.bits == 32 else look_up_power_double)(e, magnitude, y)
+        return (look_up_power_single if e.bits == 32 else power_double)(e, magnitude, y)
     zero, infinite = magnitude == 0.0, magnitude == e.inf
     result = (power_single if e.bits == 32 else power_double)(e, magnitude, y)
     grows = zero ^ (y > 0.0)
