@@ -15,6 +15,7 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.backends.cpu import cpuinfo
 from jitcore.backends.cpu.routines.product_parts import choose_tile_shape, list_parts
+from jitcore.backends.cpu.routines.product_vector import ColumnsRoutine, RowsRoutine
 from jitcore.core.jaxpr import Equation
 from jitcore.lax.arguments import product
 from jitcore.lax.dot import free_dims, order_contraction, runs_together
@@ -207,27 +208,7 @@ def find_complex_routine(eqn: Equation) -> ComplexProductRoutine | None:
     return ComplexProductRoutine(dtypes.real_dtype(lhs.dtype), sizes, numbers)
 
 
-class RowsRoutine:
-    """A matrix of many short rows times a vector, both along memory. is_swapped: the vector comes first."""
-
-    def __init__(self, dtype: np.dtype, rows: int, steps: int, pitch: int, is_swapped: bool):
-        self.dtype, self.is_swapped = dtype, is_swapped
-        self.sizes = tuple(map(RunTimeSize, (rows, steps, pitch)))
-
-    def __str__(self) -> str:
-        return f"{'swapped_' if self.is_swapped else ''}rows_product_f{8 * self.dtype.itemsize}"
-
-    def scratch(self) -> list[tuple[tuple, np.dtype]]:
-        return []
-
-    def emit(self, renderer, call) -> None:
-        operands = call.inputs[::-1] if self.is_swapped else call.inputs
-        buffers = map(renderer.address_of, [*operands, *call.outputs])
-        symbol = f"jitcore_product_rows_f{8 * self.dtype.itemsize}"
-        renderer.run(symbol, *buffers, *(renderer.count([size]) for size in self.sizes))
-
-
-def find_routine(eqn: Equation) -> ProductRoutine | RowsRoutine | None:
+def find_routine(eqn: Equation) -> ProductRoutine | RowsRoutine | ColumnsRoutine | None:
     """The routine for a `dot_general`; None for other dtypes and where loops are better."""
     lhs, rhs = (atom.aval for atom in eqn.invars)
     out = eqn.outvars[0].aval
@@ -253,6 +234,11 @@ def find_routine(eqn: Equation) -> ProductRoutine | RowsRoutine | None:
     along_rows = sizes.batch == min(sizes.m, sizes.n) == left.contracted == right.contracted == 1
     if along_rows and rows >= _MANY_ROWS:
         return RowsRoutine(lhs.dtype, rows, sizes.k, pitch, is_swapped=sizes.n != 1)
+    matrix, vector = (left, right) if sizes.n == 1 else (right, left)
+    if min(sizes.m, sizes.n) == 1 == matrix.free:
+        strides = ((operand.item, operand.contracted) for operand in (vector, matrix))
+        return ColumnsRoutine(lhs.dtype, sizes.batch, max(sizes.m, sizes.n), sizes.k, *strides,
+                              is_swapped=sizes.n == 1)  # fmt: skip
     kind = SwappedProductRoutine if sizes.n == 1 else ProductRoutine
     return kind(lhs.dtype, sizes, left, right)
 

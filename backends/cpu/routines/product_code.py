@@ -22,6 +22,7 @@ _WRITERS = {
     "matrices": ("product_matrices_code", "write_matrices"),
     "windows": ("product_windows_code", "write_windows"),
     "rows": ("product_rows_code", "write_rows"),
+    "columns": ("product_columns_code", "write_columns"),
     "pair": ("product_sweep_code", "write_pair"),
     "chain": ("product_sweep_code", "write_chain"),
 }
