@@ -39,6 +39,9 @@ PANEL_BYTES = 128
 _LOOP_WORK = 4096
 # Contracted extent up to which they also win for large results: reading and writing is all there is to do.
 _LOOP_STEPS = 4
+# Rows that are few enough to be multiplied with each of the other side's while it is in registers, if they
+# are so many times longer: the right operand else is packed, for no more rows than these.
+_FEW_LEFT, _FEW_RIGHT, _STEPS_OF_FEW = 8, 6, 8
 # Rows of more elements than loops unroll, and of at most so many bytes, are too short for sums along them one
 # by one; so many rows are summed side by side.
 _UNROLLED_STEPS, _SHORT_ROW_BYTES, _MANY_ROWS = 8, 512, 2048
@@ -252,10 +255,13 @@ def _find_stride(shape: Sequence, dims: Sequence[int]) -> int:
 def prefers_loops(sizes: Sizes, left: Operand, right: Operand, itemsize: int) -> bool:
     """Whether loops, vectorised by the scheduler and fused with what surrounds them, are faster.
 
-    They are for small products, for sums of a few terms, and where a vector multiplies long rows: sums of
-    products along memory. Short rows leave lanes empty, and are summed side by side."""
+    They are for small products, for sums of a few terms, and where a vector, or a few, multiply long rows:
+    sums of products along memory. Short rows leave lanes empty, and are summed side by side."""
     batch, m, n, k = sizes
     if min(sizes) == 0 or k <= _LOOP_STEPS or m * n * k < _LOOP_WORK:
+        return True
+    is_thin = (1 < m <= _FEW_LEFT or 1 < n <= _FEW_RIGHT) and k >= _STEPS_OF_FEW * min(m, n)
+    if is_thin and left.contracted == right.contracted == 1:
         return True
     along_rows = (n == 1 and left.contracted == 1) or (m == 1 and right.contracted == 1)
     are_short = k > _UNROLLED_STEPS and k * itemsize <= _SHORT_ROW_BYTES

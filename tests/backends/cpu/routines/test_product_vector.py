@@ -119,3 +119,15 @@ def test_blocks_and_stretches_cover_the_matrix():
     assert choose_length(1, 2000, 2000) == 65  # -(-2000 // 31)
     assert choose_length(64, 2000, 400) == 400
     assert choose_length(1, 20, 100000) <= 512
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("sizes", [(2, 300, 50), (7, 131, 60), (8, 90, 700), (300, 3, 40), (65, 6, 333)])
+def test_few_rows_times_rows_along_memory_are_loops(dtype, sizes):
+    """The larger operand is read once, where it lies."""
+    m, n, k = sizes
+    x, y = draw((m, k), dtype), draw((n, k), dtype)
+    multiply = jit(lambda x, y: jnp.tanh(x @ y.T / 64))
+    exact = np.tanh(x.astype(np.float64) @ y.T / 64)
+    np.testing.assert_allclose(multiply(x, y), exact, rtol=0, atol=k * np.finfo(dtype).eps)
+    assert "product_f" not in multiply.inspect("loop program")
