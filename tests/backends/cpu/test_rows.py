@@ -103,7 +103,7 @@ def find_largest(m, a, x, row):
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
 @pytest.mark.parametrize("program", [weigh, find_square_distances, find_largest])
 def test_rows_in_memory_with_a_row_that_all_share(program, dtype):
-    """Groups of eight, four and two rows, one that is left, and fewer; whole vectors and what they leave."""
+    """Groups of four and two rows, one that is left, and fewer; whole vectors and what they leave."""
     rng = np.random.default_rng(3)
     for rows, columns in [(3, 70), (4, 65), (7, 16), (9, 64), (15, 100), (22, 9), (23, 131), (64, 300)]:
         a, x, row = (rng.integers(-9, 9, shape).astype(dtype) for shape in ((rows, columns), columns, rows))
