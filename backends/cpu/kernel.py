@@ -32,7 +32,7 @@ from jitcore.backends.cpu.reading import (
 )
 from jitcore.backends.cpu.repeat import emit_repeat
 from jitcore.backends.cpu.row_by_row import emit_row_by_row
-from jitcore.backends.cpu.rows import count_rows, emit_loop_rows, emit_row_groups, find_rows, sweep_rows
+from jitcore.backends.cpu.rows import count_rows, emit_loop_rows, emit_row_groups, list_rows, sweep_rows
 from jitcore.backends.cpu.rows_in_lanes import emit_rows_in_lanes
 from jitcore.backends.cpu.scalar_ops import count_math_calls
 from jitcore.backends.cpu.scan import block_totals, emit_blocks, emit_scan
@@ -216,8 +216,7 @@ class KernelRenderer:
         if loop.axis is self.kernel.vector and self.kernel.reading in _WAYS:
             _WAYS[self.kernel.reading](self, e, loop, start, stop)
             return
-        rows = find_rows(self, e, loop)
-        if rows > 1:
+        for rows in list_rows(self, e, loop):
             self.grouped.add(loop.body[0])
             start = emit_loop_rows(self, e, loop, start, stop, rows)
         self._run_axis(e, loop.axis, start, stop, loop, lambda: self.emit_statements(e, loop.body))

@@ -1,8 +1,8 @@
 """Rows side by side: what all of them read is loaded and shuffled once.
 
 In: a reduction or stores in lanes, and an axis around them on which loads in lanes do not depend, as where
-all pairs of points are compared. Out: instructions for several values of that axis at a time, each with
-accumulators of its own where there are any.
+all pairs of points are compared, or some do not, as where a matrix is multiplied with a vector. Out:
+instructions for several values of that axis at a time, each with accumulators of its own where there are any.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from jitcore.schedule.statements import roots_of
 
 # Rows at a time, the most first; registers for operands that all of them share and for what is in progress.
 _COUNTS, WORKING_REGISTERS = (4, 2), 8
+# The same where each row is read too: eight would take a tenth less time, and twice as long to compile. Of
+# fewer rows than these, each has several registers instead.
+_STREAM_COUNTS, _LEAST_STREAMS = (4, 2), 4
 # Registers of vectors, by their bytes.
 _REGISTERS = {64: 32}
 _FEW_REGISTERS = 16
@@ -35,32 +38,45 @@ def count_registers(vector_bytes: int) -> int:
 
 def count_rows(kernel, e, axis: Axis, reduce: Reduce) -> int:
     """How many rows of `axis` go side by side; 1 where they share nothing that is worth it."""
+    return next(iter(_list_counts(kernel, e, axis, reduce)), 1)
+
+
+def _list_counts(kernel, e, axis: Axis, reduce: Reduce, has_streams: bool = False) -> list[int]:
+    """How many rows go side by side: first so many, then so many of those that are left, and so on.
+
+    has_streams: each may be read too."""
     vector = kernel.kernel.vector
     if vector is None or reduce.stores or reduce.axes[-1] is not vector or axis is vector or e.lanes > 1:
-        return 1
+        return []
     if any(axis in end.axes for end in bound_exprs(reduce)):
-        return 1
+        return []
     nodes = walk([expr for _, _, expr in reduce.parts])
     loads = [node for node in nodes if node.op == "load" and vector in node.axes]
-    if not loads or any(axis in node.axes or node.attr[0] in kernel.written for node in loads):
-        return 1
-    if any(map(_takes_long, nodes)):
-        return 1
-    own = _find_row_values(nodes, axis, vector)
-    if not own:
-        return 1
+    if not loads or any(node.attr[0] in kernel.written for node in loads) or any(map(_takes_long, nodes)):
+        return []
+    own, counts = _find_row_values(nodes, axis, vector), _COUNTS
+    streams = [node for node in loads if axis in node.axes]
+    if streams:
+        if not has_streams or len(streams) == len(loads) or kernel.kernel.reading or kernel.kernel.far:
+            return []
+        if is_static(axis.extent) and axis.extent < _LEAST_STREAMS:
+            return []
+        own, counts = [*own, *streams], _STREAM_COUNTS
     registers = count_registers(kernel.vector_bytes) - WORKING_REGISTERS
-    return next((count for count in _COUNTS if count * (len(own) + len(reduce.parts)) <= registers), 1)
+    fitting = [count for count in counts if own and count * (len(own) + len(reduce.parts)) <= registers]
+    return fitting if streams else fitting[:1]
 
 
-def find_rows(kernel, e, loop: Loop) -> int:
-    """How many iterations of a loop around a reduction, or around a loop in lanes, go side by side."""
+def list_rows(kernel, e, loop: Loop) -> list[int]:
+    """How many iterations of a loop around a reduction, or around a loop in lanes, go side by side; see
+    `_list_counts`."""
     first, *rest = loop.body
     if isinstance(first, Loop) and not rest:
-        return _count_stored_rows(kernel, e, loop.axis, first)
+        rows = _count_stored_rows(kernel, e, loop.axis, first)
+        return [rows] if rows > 1 else []
     if not isinstance(first, Reduce) or len(first.axes) > 1 or not all(isinstance(s, Store) for s in rest):
-        return 1
-    return count_rows(kernel, e, loop.axis, first)
+        return []
+    return _list_counts(kernel, e, loop.axis, first, has_streams=True)
 
 
 def _count_stored_rows(kernel, e, axis: Axis, loop: Loop) -> int:

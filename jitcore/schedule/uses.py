@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from jitcore import dtypes
 from jitcore.core.jaxpr import Jaxpr, Literal, Var
+from jitcore.loopir.builder import is_few
 from jitcore.loopir.values import Value
 from jitcore.schedule.in_place import find_replaced, is_direct, list_carried, list_passed
 
@@ -48,6 +49,7 @@ class Uses:
         self.parts: set[Var] = set()  # of arrays that are about to change
         self.recomputed: dict[Var, int] = {}  # for how many outer iterations of a broadcast
         self.spread: set[Var] = set()  # read otherwise than as columns of indices
+        self.folded: dict[Var, int] = {}  # few elements that become one number -> how many
         self.masks: dict[Var, list[Var]] = {}  # two bools together -> these
         self.readers: dict[Var, int] = {}  # how many operands of equations a variable is
         self.outputs = {atom for atom in jaxpr.outvars if isinstance(atom, Var)}
@@ -67,6 +69,8 @@ class Uses:
                 self.last[atom] = number
                 if not _is_index(eqn, position):
                     self.spread.add(atom)
+                if _folds(eqn):
+                    self.folded[atom] = math.prod(atom.aval.shape)
                 if force or kind[0] == "stored":
                     self.forced.add(atom)
                 if eqn.primitive.name == "broadcast_in_dim":
@@ -210,6 +214,8 @@ class Uses:
             return True
         if work > BROADCAST_LIMIT and self.readers.get(var, 0) > 1 and self._has_ordered_sweeps(var):
             return True
+        if work * self.folded.get(var, 0) > RECOMPUTE_LIMIT:
+            return True
         return work * (len(self.kinds.get(var, ())) - 1) > RECOMPUTE_LIMIT
 
     def _has_ordered_sweeps(self, var: Var) -> bool:
@@ -223,6 +229,13 @@ def _reads_little(eqn, operand: Var) -> bool:
     shapes = (*operand.aval.shape, *eqn.outvars[0].aval.shape) if eqn.primitive.name == "slice" else (None,)
     is_known = all(isinstance(extent, int) for extent in shapes)
     return is_known and PART * math.prod(eqn.outvars[0].aval.shape) <= math.prod(operand.aval.shape)
+
+
+def _folds(eqn) -> bool:
+    """Whether an equation makes one number of few elements: in scalar code, so each costs as much as a vector
+    of them does where they are stored."""
+    is_reduction = eqn.primitive.traits.get("family") == "reduction" and eqn.outvars[0].aval.shape == ()
+    return is_reduction and is_few(eqn.invars[0].aval.shape)
 
 
 def _walks(eqn) -> bool:

@@ -11,6 +11,7 @@ import math
 from jitcore import dtypes
 from jitcore import numpy as jnp
 from jitcore.array import Array
+from jitcore.lax import cond, scan
 from jitcore.lax import linalg as lax_linalg
 from jitcore.lax.linalg import triangular_solve
 from jitcore.lax.linalg_solve import solve_positive
@@ -229,9 +230,13 @@ def expm(A, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array
     squarings = jnp.maximum(0, jnp.ceil(jnp.log2(norm / _LARGEST_NORM)))
     scale = jnp.exp2(-squarings)
     result = _approximate_exponential(a * jnp.asarray(_over_matrices(scale, a), a.dtype))
-    for i in range(max_squarings):
-        wanted = _over_matrices(squarings > i, a)
-        result = jnp.where(wanted, jnp.matmul(result, result), result)
+
+    def square(result, i):
+        wanted = squarings > i
+        return cond(jnp.any(wanted), lambda: jnp.where(
+            _over_matrices(wanted, a), jnp.matmul(result, result), result), lambda: result), None  # fmt: skip
+
+    result, _ = scan(square, result, jnp.arange(max_squarings))
     return jnp.where(_over_matrices(squarings > max_squarings, a), math.nan, result)
 
 
@@ -241,14 +246,21 @@ def _over_matrices(value: Array, a: Array) -> Array:
 
 
 def _approximate_exponential(a: Array) -> Array:
-    """The diagonal Padé approximant: (even - odd)**-1 @ (even + odd) parts of a polynomial."""
+    """The diagonal Padé approximant: (even - odd)**-1 @ (even + odd) parts of a polynomial.
+
+    Source: Higham, as above, eq. (2.12): powers up to the sixth take six products."""
     n = _PADE_ORDER
     weights = [math.factorial(2 * n - k) * math.comb(n, k) / math.factorial(2 * n) for k in range(n + 1)]
     identity = jnp.broadcast_to(jnp.eye(a.shape[-1], dtype=a.dtype), a.shape)
-    squared = jnp.matmul(a, a)
-    even = odd = jnp.zeros_like(a)
-    for k in range(n - 1, -1, -2):  # Horner's scheme in a @ a
-        even = jnp.matmul(even, squared) + weights[k] * identity
-        odd = jnp.matmul(odd, squared) + weights[k + 1] * identity
-    odd = jnp.matmul(a, odd)
+    second = jnp.matmul(a, a)
+    fourth = jnp.matmul(second, second)
+    sixth = jnp.matmul(fourth, second)
+
+    def add_up(first):
+        """The sum of the even powers of a, times every other weight from `first` on."""
+        low, *high = (weights[k] * power for k, power in zip(
+            range(first, n + 1, 2), (identity, second, fourth, sixth, second, fourth, sixth)))  # fmt: skip
+        return jnp.matmul(sixth, sum(high[3:])) + (low + sum(high[:3]))
+
+    even, odd = add_up(0), jnp.matmul(a, add_up(1))
     return jnp.linalg.solve(even - odd, even + odd)

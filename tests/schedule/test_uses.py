@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jitcore import jit
+from jitcore import jit, lax
 from jitcore import numpy as jnp
 
 RNG = np.random.default_rng(0)
@@ -53,3 +53,33 @@ def test_histogram_stores_no_numbers_of_bins():
     counts = jit(lambda x: jnp.histogram(x, bins=100, range=(0.0, 1.0))[0])
     np.testing.assert_array_equal(counts(x), np.histogram(x, 100, (0.0, 1.0))[0])
     assert not any(temporary.endswith("[100000]") for temporary in temporaries(counts))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_dear_elements_that_become_one_number_are_stored(dtype):
+    """Their sum is scalar code, in which each would cost as much as all of them do in lanes."""
+    table, weights = RNG.random((8, 8)).astype(dtype), RNG.random((8, 16)).astype(dtype)
+    table /= table.sum(1, keepdims=True)
+    seen = RNG.integers(0, 16, 50)
+
+    def step(a, k):
+        a = (a @ table) * jnp.asarray(weights)[:, k]
+        total = a.sum()
+        return a / total, jnp.log(total)
+
+    filter_states = jit(lambda seen: lax.scan(step, jnp.full(8, 0.125, dtype), seen))
+    state, logs = filter_states(seen)
+    expected, exact = np.full(8, 0.125), []
+    for k in seen:
+        expected = expected @ table.astype(np.float64) * weights[:, k]
+        exact.append(np.log(expected.sum()))
+        expected /= expected.sum()
+    np.testing.assert_allclose(state, expected, rtol=1e4 * np.finfo(dtype).eps)
+    np.testing.assert_allclose(logs, exact, rtol=1e4 * np.finfo(dtype).eps)
+    assert filter_states.inspect("loop program").count(" = mul(") < 16
+
+
+def test_cheap_elements_that_become_one_number_are_not():
+    norm = jit(lambda x: jnp.sqrt((x * x).sum()))
+    assert norm(np.arange(8.0)) == np.sqrt(140.0)
+    assert norm.inspect("loop program").count("kernel") == 1

@@ -45,10 +45,23 @@ def scale(e, p, power):
     return p * e.to_float(first) * e.to_float(second)
 
 
-def clamp_exponent(e, x, scale=1.0):
-    """x limited to where exp(x * scale) is neither zero nor infinite for good; NaN stays."""
-    low, high = e.pick((-104.0, 89.0), (-746.0, 710.0))
-    return e.at_most(e.at_least(x, low * scale), high * scale)
+def find_range(e, scale=1.0):
+    """(low, high): where exp(x / scale) is neither zero nor infinite for good."""
+    return tuple(end * scale for end in e.pick((-104.0, 89.0), (-746.0, 710.0)))
+
+
+def clamp_exponent(e, x):
+    """x limited to where exp(x) is neither zero nor infinite for good; NaN stays."""
+    low, high = find_range(e)
+    return e.at_most(e.at_least(x, low), high)
+
+
+def skip_zeros(e, x, low, evaluate):
+    """evaluate(x), and 0 below `low`, which is not scaled there: processors take 200 cycles for a result that
+    vanishes, and masked softmax has many. Masks of AVX-512 are part of the instruction that scales.
+    """
+    is_zero = x < low
+    return e.select(is_zero, 0.0, evaluate(x if e.has_avx512 else e.select(is_zero, 0.0, x)))
 
 
 def split_exp(e, x, low=None, offset=None):
@@ -64,20 +77,26 @@ def split_exp(e, x, low=None, offset=None):
 
 
 def evaluate_exp(e, x):
-    """exp(x) for x within `clamp_exponent`."""
-    rise, power = split_exp(e, x)
-    return scale(e, rise + 1.0, power)
+    """exp(x) for x that is not above `find_range`."""
+    def evaluate(x):
+        rise, power = split_exp(e, x)
+        return scale(e, rise + 1.0, power)
+
+    return skip_zeros(e, x, find_range(e)[0], evaluate)
 
 
 def build_exp(e, x):
-    return evaluate_exp(e, clamp_exponent(e, x))
+    return evaluate_exp(e, e.at_most(x, find_range(e)[1]))
 
 
 def build_exp2(e, x):
-    x = clamp_exponent(e, x, LOG2_E.value)
-    power = round_exponent(e, x, 1.0, 2 * e.bias)
-    r, (slope, *rest) = x - power.k, COEFFICIENTS["exp2", e.bits]
-    return scale(e, e.fma(r * r, e.poly(r, rest), r * slope) + 1.0, power)
+    def evaluate(x):
+        power = round_exponent(e, x, 1.0, 2 * e.bias)
+        r, (slope, *rest) = x - power.k, COEFFICIENTS["exp2", e.bits]
+        return scale(e, e.fma(r * r, e.poly(r, rest), r * slope) + 1.0, power)
+
+    low, high = find_range(e, LOG2_E.value)
+    return skip_zeros(e, e.at_most(x, high), low, evaluate)
 
 
 def build_expm1(e, x):
@@ -96,5 +115,5 @@ def build_expm1(e, x):
 
 def build_logistic(e, x):
     """1 / (1 + z) on the right, z / (1 + z) on the left, as z = exp(-|x|) never overflows."""
-    z = evaluate_exp(e, e.at_least(-e.abs(x), e.pick(-104.0, -746.0)))
+    z = evaluate_exp(e, -e.abs(x))
     return divide_by_sum(e, e.select(x < 0.0, z, 1.0), *fast_two_sum(e.const(1.0), z))

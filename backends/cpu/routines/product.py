@@ -15,6 +15,7 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.backends.cpu import cpuinfo
 from jitcore.backends.cpu.routines.product_parts import choose_tile_shape, list_parts
+from jitcore.backends.cpu.routines.product_vector import ColumnsRoutine, RowsRoutine
 from jitcore.core.jaxpr import Equation
 from jitcore.lax.arguments import product
 from jitcore.lax.dot import free_dims, order_contraction, runs_together
@@ -38,6 +39,9 @@ PANEL_BYTES = 128
 _LOOP_WORK = 4096
 # Contracted extent up to which they also win for large results: reading and writing is all there is to do.
 _LOOP_STEPS = 4
+# Rows that are few enough to be multiplied with each of the other side's while it is in registers, if they
+# are so many times longer: the right operand else is packed, for no more rows than these.
+_FEW_LEFT, _FEW_RIGHT, _STEPS_OF_FEW = 8, 6, 8
 # Rows of more elements than loops unroll, and of at most so many bytes, are too short for sums along them one
 # by one; so many rows are summed side by side.
 _UNROLLED_STEPS, _SHORT_ROW_BYTES, _MANY_ROWS = 8, 512, 2048
@@ -207,27 +211,7 @@ def find_complex_routine(eqn: Equation) -> ComplexProductRoutine | None:
     return ComplexProductRoutine(dtypes.real_dtype(lhs.dtype), sizes, numbers)
 
 
-class RowsRoutine:
-    """A matrix of many short rows times a vector, both along memory. is_swapped: the vector comes first."""
-
-    def __init__(self, dtype: np.dtype, rows: int, steps: int, pitch: int, is_swapped: bool):
-        self.dtype, self.is_swapped = dtype, is_swapped
-        self.sizes = tuple(map(RunTimeSize, (rows, steps, pitch)))
-
-    def __str__(self) -> str:
-        return f"{'swapped_' if self.is_swapped else ''}rows_product_f{8 * self.dtype.itemsize}"
-
-    def scratch(self) -> list[tuple[tuple, np.dtype]]:
-        return []
-
-    def emit(self, renderer, call) -> None:
-        operands = call.inputs[::-1] if self.is_swapped else call.inputs
-        buffers = map(renderer.address_of, [*operands, *call.outputs])
-        symbol = f"jitcore_product_rows_f{8 * self.dtype.itemsize}"
-        renderer.run(symbol, *buffers, *(renderer.count([size]) for size in self.sizes))
-
-
-def find_routine(eqn: Equation) -> ProductRoutine | RowsRoutine | None:
+def find_routine(eqn: Equation) -> ProductRoutine | RowsRoutine | ColumnsRoutine | None:
     """The routine for a `dot_general`; None for other dtypes and where loops are better."""
     lhs, rhs = (atom.aval for atom in eqn.invars)
     out = eqn.outvars[0].aval
@@ -253,6 +237,11 @@ def find_routine(eqn: Equation) -> ProductRoutine | RowsRoutine | None:
     along_rows = sizes.batch == min(sizes.m, sizes.n) == left.contracted == right.contracted == 1
     if along_rows and rows >= _MANY_ROWS:
         return RowsRoutine(lhs.dtype, rows, sizes.k, pitch, is_swapped=sizes.n != 1)
+    matrix, vector = (left, right) if sizes.n == 1 else (right, left)
+    if min(sizes.m, sizes.n) == 1 == matrix.free:
+        strides = ((operand.item, operand.contracted) for operand in (vector, matrix))
+        return ColumnsRoutine(lhs.dtype, sizes.batch, max(sizes.m, sizes.n), sizes.k, *strides,
+                              is_swapped=sizes.n == 1)  # fmt: skip
     kind = SwappedProductRoutine if sizes.n == 1 else ProductRoutine
     return kind(lhs.dtype, sizes, left, right)
 
@@ -266,10 +255,13 @@ def _find_stride(shape: Sequence, dims: Sequence[int]) -> int:
 def prefers_loops(sizes: Sizes, left: Operand, right: Operand, itemsize: int) -> bool:
     """Whether loops, vectorised by the scheduler and fused with what surrounds them, are faster.
 
-    They are for small products, for sums of a few terms, and where a vector multiplies long rows: sums of
-    products along memory. Short rows leave lanes empty, and are summed side by side."""
+    They are for small products, for sums of a few terms, and where a vector, or a few, multiply long rows:
+    sums of products along memory. Short rows leave lanes empty, and are summed side by side."""
     batch, m, n, k = sizes
     if min(sizes) == 0 or k <= _LOOP_STEPS or m * n * k < _LOOP_WORK:
+        return True
+    is_thin = (1 < m <= _FEW_LEFT or 1 < n <= _FEW_RIGHT) and k >= _STEPS_OF_FEW * min(m, n)
+    if is_thin and left.contracted == right.contracted == 1:
         return True
     along_rows = (n == 1 and left.contracted == 1) or (m == 1 and right.contracted == 1)
     are_short = k > _UNROLLED_STEPS and k * itemsize <= _SHORT_ROW_BYTES

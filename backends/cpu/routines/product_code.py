@@ -8,11 +8,10 @@ another, so that products and convolutions of a dtype share `multiply` and the t
 from __future__ import annotations
 
 import importlib
-import re
 from collections.abc import Callable
 
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
-from jitcore.backends.cpu.routines.product_parts import choose_tile_shape
+from jitcore.backends.cpu.routines.product_parts import choose_tile_shape, split_kind
 
 __all__ = ["render"]
 
@@ -22,22 +21,21 @@ _WRITERS = {
     "matrices": ("product_matrices_code", "write_matrices"),
     "windows": ("product_windows_code", "write_windows"),
     "rows": ("product_rows_code", "write_rows"),
+    "columns": ("product_columns_code", "write_columns"),
     "pair": ("product_sweep_code", "write_pair"),
     "chain": ("product_sweep_code", "write_chain"),
 }
 _PARTS = {
     "pack": ("product_pack_code", "write_pack"),
 }
-_TILE = re.compile(r"tile(\d+)(full|edge)")
 
 
 def render(symbol: str) -> str:
     """LLVM text of the module that exports `symbol`."""
     kind, dtype = symbol.split("_")[-2:]
     w, shape = TextWriter(), choose_tile_shape(int(dtype[1:]) // 8)
-    if tile := _TILE.fullmatch(kind):
-        write = _find("product_tile_code", "write_tile")
-        write(w, shape, symbol, int(tile[1]), is_edge=tile[2] == "edge")
+    if kind.startswith("tile"):
+        _find("product_tile_code", "write_tile")(w, shape, symbol, *split_kind(kind))
     elif kind in _PARTS:
         _find(*_PARTS[kind])(w, shape, symbol)
     else:

@@ -29,10 +29,11 @@ RANGE_ARGUMENTS = "ptr %none, ptr %job, i64 %start, i64 %stop"
 # left_tiles: tiles of rows that a thread packs at a time, 0 for none. k_block: steps per visit of a tile.
 # adds: whether results add to what is there. finishes: whether nothing is added to them later. result: where
 # the whole result begins. tall: tiles of full height in an item; rest: how the rows behind them are cut.
+# a_item, width: of products with vectors alone, bytes between items and columns of a block.
 _FIELDS = ("a", "b", "c", "items", "segments", "packed", "item_count", "segment_count", "m", "n", "steps",
            "length", "tiles", "panels", "groups", "group_panels", "a_row", "a_step", "b_item", "b_step",
            "b_column", "b_panel", "c_row", "k_block", "left_tiles", "adds", "finishes", "result", "epilogue",
-           "epilogue_table", "epilogue_dims", "epilogue_work", "tall", "rest")  # fmt: skip
+           "epilogue_table", "epilogue_dims", "epilogue_work", "tall", "rest", "a_item", "width")  # fmt: skip
 
 #: Arguments of the functions that make jobs: an epilogue, see `EntryRenderer.epilogue_of`.
 EPILOGUE_ARGUMENTS = "ptr %epilogue, ptr %epilogue_table, ptr %epilogue_dims, i64 %epilogue_work"

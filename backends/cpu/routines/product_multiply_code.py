@@ -297,8 +297,8 @@ class _Multiplier:
         target = w.at(w.load(w.at(place, 24), "ptr"), w.mul(column, shape.itemsize))
         adds = w.let(f"or i64 {job.get('adds')}, {k}")
         columns = w.sub(job.get("n"), column)
-        is_full = w.compare("sge", columns, shape.width)
-        function = w.load(w.at(tile, w.choose(is_full, 8, 16)), "ptr")
+        is_full, is_half = w.compare("sge", columns, shape.width), w.compare("sle", columns, shape.lanes)
+        function = w.load(w.at(tile, w.choose(is_full, 8, w.choose(is_half, 24, 16))), "ptr")
         arguments = (left, a_row, a_step, right, b_step, target, job.get("c_row"),
                      job.get_pointer("segments"), job.get("segment_count"), steps, w.load(tile), columns,
                      adds)  # fmt: skip

@@ -10,6 +10,7 @@ rows are cut into, for whole panels of columns or the last one; packing and addi
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -18,13 +19,15 @@ import numpy as np
 from jitcore.backends.cpu import cpuinfo
 
 __all__ = ["PACK_AT", "TILES_AT", "TILE_BYTES", "TileShape", "choose_tile_shape", "cut_rows",
-           "enter_part", "find_table", "list_heights", "list_parts", "list_rows", "name_table"]  # fmt: skip
+           "enter_part", "find_table", "list_heights", "list_parts", "list_rows", "name_table",
+           "split_kind"]  # fmt: skip
 
 _TABLE_PREFIX, _PART_PREFIX = "jitcore_parts_", "jitcore_part_"
 
 #: Where the table has its functions, in bytes. For each number of rows that a tile may have, the largest
-#: first: that number, the function for whole panels, the one for `columns` of a panel.
-PACK_AT, TILES_AT, TILE_BYTES = 0, 8, 24
+#: first: that number, the function for whole panels, the one for `columns` of a panel, and the one for
+#: `columns` that one vector holds.
+PACK_AT, TILES_AT, TILE_BYTES = 0, 8, 32
 
 # Rows a tile of few rows takes as much time as: its sums wait for one another.
 _LATENCY_ROWS = 4
@@ -119,13 +122,18 @@ def list_parts(itemsize: int, rows: int, widths: Iterable[int], *, packs: bool) 
     """Names of the parts for items of so many rows, and of so many columns at a time."""
     shape = choose_tile_shape(itemsize)
     heights, widths = list_heights(shape.rows), list(widths)
+    rests = [width % shape.width for width in widths]
     wanted = {find_height(count, heights[1:]) for count in cut_rows(rows % shape.rows, heights[1:])}
     wanted |= {shape.rows} if rows >= shape.rows else set()
     kinds = ["pack"] * packs
     for height in sorted(wanted):
         is_masked = not has_full(shape, height)
-        kinds += [f"tile{height}full"] * (not is_masked and any(width >= shape.width for width in widths))
-        kinds += [f"tile{height}edge"] * (is_masked or any(width % shape.width for width in widths))
+        has_whole = any(width >= shape.width for width in widths)
+        needs_edge = is_masked and has_whole or any(rest > shape.lanes for rest in rests)
+        needs_half = any(0 < rest <= shape.lanes for rest in rests)
+        needs_half &= height == shape.rows or not needs_edge  # which does as well for few rows
+        kinds += [f"tile{height}full"] * (not is_masked and has_whole)
+        kinds += [f"tile{height}edge"] * needs_edge + [f"tile{height}half"] * needs_half
     return tuple(f"{_PART_PREFIX}{kind}_f{8 * itemsize}" for kind in kinds)
 
 
@@ -133,7 +141,7 @@ def list_parts(itemsize: int, rows: int, widths: Iterable[int], *, packs: bool) 
 def find_table(symbol: str) -> np.ndarray:
     """The table of a dtype; machine code reads it for as long as the process lives."""
     shape = choose_tile_shape(int(symbol.removeprefix(f"{_TABLE_PREFIX}f")) // 8)
-    entries = [(rows, 0, 0) for rows in list_rows(shape.rows)]
+    entries = [(rows, 0, 0, 0) for rows in list_rows(shape.rows)]
     return np.array([0, *(word for entry in entries for word in entry)], np.int64)
 
 
@@ -145,12 +153,20 @@ def enter_part(symbol: str, address: int) -> None:
         table[PACK_AT // 8] = address
         return
     shape = choose_tile_shape(int(dtype[1:]) // 8)
-    heights, is_full = list_heights(shape.rows), kind.endswith("full")
-    height = int(kind.removeprefix("tile").removesuffix("full").removesuffix("edge"))
+    heights, (height, width) = list_heights(shape.rows), split_kind(kind)
     for number, rows in enumerate(list_rows(shape.rows)):
         if find_height(rows, heights) == height:
             entry = table[TILES_AT // 8 + number * TILE_BYTES // 8 :]
-            if not is_full:
+            if width == "edge":
                 entry[2] = address
-            if is_full or not has_full(shape, height):
+                entry[3] = entry[3] or address
+            if width == "half":
+                entry[3] = address
+            elif width == "full" or not has_full(shape, height):
                 entry[1] = address
+
+
+def split_kind(kind: str) -> tuple[int, str]:
+    """Height of a tile and which columns it has, from "tile7edge"."""
+    height, width = re.fullmatch(r"tile(\d+)(full|edge|half)", kind).groups()
+    return int(height), width

@@ -1,7 +1,7 @@
 """Short rows of a matrix times a vector, in one sweep over the matrix.
 
-In: the shape of vectors. Out: LLVM text of the function that `product.RowsRoutine` calls. Stage: rendering,
-once per process and dtype.
+In: the shape of vectors. Out: LLVM text of the function that `product_vector.RowsRoutine` calls. Stage:
+rendering, once per process and dtype.
 
 As many rows as a register has lanes are multiplied side by side, each into a register of partial sums. Adding
 halves of pairs of registers, then quarters, and so on, leaves the sums of all rows in one register. The last

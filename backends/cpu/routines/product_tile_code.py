@@ -39,12 +39,15 @@ TILE_ARGUMENTS = ("ptr %a, i64 %a_row, i64 %a_step, ptr %b, i64 %b_step, ptr %c,
 
 
 # -- tiles --------------------------------------------------------------------------------------------------
-def write_tile(w: TextWriter, shape: TileShape, name: str, height: int, is_edge: bool) -> None:
-    """The function of a height: of full width, or of `columns` lanes that are loaded and stored.
+def write_tile(w: TextWriter, shape: TileShape, name: str, height: int, width: str) -> None:
+    """The function of a height: of "full" width, of `columns` lanes that are loaded and stored, "edge", or of
+    no more of these than one vector has, "half".
 
     Functions are few, because each costs milliseconds to compile: those below the largest height do for fewer
     rows too, and where masks cost next to nothing, they have no full ones."""
-    _Tile(w, shape, height, is_edge).write(name)
+    panel_bytes = shape.width * shape.itemsize
+    shape = shape._replace(vectors=1) if width == "half" else shape
+    _Tile(w, shape, height, panel_bytes, is_edge=width != "full").write(name)
 
 
 def write_rests(w: TextWriter, shape: TileShape) -> None:
@@ -61,10 +64,10 @@ def write_rests(w: TextWriter, shape: TileShape) -> None:
 
 class _Tile:
     """Writes one tile function. That of the largest height takes all of its rows; of the others, rows behind
-    `rows` are the last of these once more."""
+    `rows` are the last of these once more. panel_bytes: of a step of packed operands."""
 
-    def __init__(self, w: TextWriter, shape: TileShape, rows: int, is_edge: bool):
-        self.w, self.shape, self.rows, self.is_edge = w, shape, rows, is_edge
+    def __init__(self, w: TextWriter, shape: TileShape, rows: int, panel_bytes: int, is_edge: bool):
+        self.w, self.shape, self.rows, self.panel_bytes, self.is_edge = w, shape, rows, panel_bytes, is_edge
         self.is_full = rows == shape.rows
         self.pointers = -(-rows // _ROWS_PER_POINTER) if self.is_full else 1
         self.sums = [(row, part) for row in range(rows) for part in range(shape.vectors)]
@@ -77,7 +80,7 @@ class _Tile:
             self.apart = [w.mul("%a_row", rows) for rows in range(_ROWS_PER_POINTER + 1)]
             self.offsets = [] if self.is_full else self._list_offsets("%a_row")
             self._find_results()
-            w.do(f"%is_packed = icmp eq i64 %b_step, {self.shape.width * self.shape.itemsize}")
+            w.do(f"%is_packed = icmp eq i64 %b_step, {self.panel_bytes}")
             w.do(f"%ahead = select i1 %is_packed, i64 {_PACKED_AHEAD_BYTES}, i64 {_AHEAD_BYTES}")
             if self.is_edge:
                 lanes = self.shape.lanes

@@ -229,6 +229,21 @@ def test_special_values(name, dtype, portable):
     assert_same_kind(name, run(name, *arrays, portable=portable), call_peer(name, *arrays), arrays)
 
 
+@pytest.mark.parametrize("portable", (False, True))
+@pytest.mark.parametrize("dtype", FORMATS, ids=lambda dtype: dtype.__name__)
+@pytest.mark.parametrize("name", ["exp", "exp2"])
+def test_results_that_vanish(name, dtype, portable):
+    """Where results become subnormal, and then zero, which is not computed."""
+    last = -np.log2(np.finfo(dtype).smallest_subnormal.astype(np.float64)) + 1
+    exact, factor = (np.exp, np.log(2)) if name == "exp" else (np.exp2, 1.0)
+    x = (-factor * np.linspace(last - 30, last + 3, 400)).astype(dtype)
+    expected = exact(x.astype(np.longdouble))
+    got = run(name, x, portable=portable).astype(np.longdouble)
+    bound = 2 * np.maximum(np.finfo(dtype).eps * expected, np.finfo(dtype).smallest_subnormal)
+    assert np.all(np.abs(got - expected) <= bound)
+    assert not got[expected < 0.4 * np.finfo(dtype).smallest_subnormal].any()
+
+
 @pytest.mark.parametrize("dtype", FORMATS, ids=lambda dtype: dtype.__name__)
 @pytest.mark.parametrize("name", EXACT)
 def test_exact_functions(name, dtype):

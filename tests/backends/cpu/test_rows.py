@@ -7,7 +7,7 @@ import pytest
 
 import jitcore.numpy as jnp
 from jitcore import jit
-from jitcore.backends.cpu import cpuinfo
+from jitcore.backends.cpu import cpuinfo, threads
 from jitcore.backends.cpu.rows import count_registers
 
 SHAPES = [(1, 40), (2, 7), (9, 16), (11, 33), (12, 130), (35, 64), (67, 515)]
@@ -85,3 +85,40 @@ def test_a_row_that_the_next_one_reads():
 
     x = np.random.default_rng(2).random((9, 50))
     np.testing.assert_allclose(np.asarray(jit(lambda x: grow(jnp, x))(x)), grow(np, x), 1e-14)
+
+
+# -- rows that are read too -----------------------------------------------------------------------------------
+def weigh(m, a, x, row):
+    return a @ x + row
+
+
+def find_square_distances(m, a, x, row):
+    return ((a - x) ** 2).sum(1) * row
+
+
+def find_largest(m, a, x, row):
+    return m.maximum((a * x).max(1), row)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+@pytest.mark.parametrize("program", [weigh, find_square_distances, find_largest])
+def test_rows_in_memory_with_a_row_that_all_share(program, dtype):
+    """Groups of four and two rows, one that is left, and fewer; whole vectors and what they leave."""
+    rng = np.random.default_rng(3)
+    for rows, columns in [(3, 70), (4, 65), (7, 16), (9, 64), (15, 100), (22, 9), (23, 131), (64, 300)]:
+        a, x, row = (rng.integers(-9, 9, shape).astype(dtype) for shape in ((rows, columns), columns, rows))
+        got = jit(lambda *operands: program(jnp, *operands))(a, x, row)
+        np.testing.assert_array_equal(got, program(np, a, x, row))
+
+
+def test_rows_in_memory_have_the_same_bits_for_any_number_of_threads():
+    rng, before, results = np.random.default_rng(4), threads.get_num_threads(), []
+    a, x = rng.standard_normal((1013, 333)), rng.standard_normal(333)
+    try:
+        for count in (1, 2, 3, 5):
+            threads.set_num_threads(count)
+            results.append(np.asarray(jit(lambda a, x: a @ x)(a, x)))
+    finally:
+        threads.set_num_threads(before)
+    for other in results[1:]:
+        np.testing.assert_array_equal(results[0], other)
