@@ -51,7 +51,7 @@ def cut_into_blocks(graph: Graph, loops: Loops, new_temp: Callable[..., Buffer])
     sweep along one axis that comes first."""
     outer, inner, body = loops = Loops(*collapse_axes(graph, *loops))
     sweep, *rest = body
-    if len(inner) > 1 or not isinstance(sweep, Reduce):
+    if len(inner) > 1 or not isinstance(sweep, Reduce) or any(store.packed for store in sweep.stores):
         return [loops]
     return _Blocks(graph, outer, inner[0], sweep, new_temp).cut(rest)
 

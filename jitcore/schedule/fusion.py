@@ -68,7 +68,6 @@ class FusionGroup:
     def _start(self, kept: tuple[int, ...]) -> None:
         self.graph.epoch += 1
         self.kept = kept
-        self.in_blocks = not kept or goes_in_blocks(self.layout, kept)
         self.axes = [Axis(extent) for extent in self.layout]
         self.passes: list[_Pass] = []
         self.written: dict[Buffer, _Written] = {}
@@ -76,6 +75,11 @@ class FusionGroup:
     @property
     def outer(self) -> list[Axis]:
         return [self.axes[d] for d in self.kept]
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether threads share the sweeps themselves."""
+        return not self.kept or goes_in_blocks(self.layout, self.kept)
 
     @property
     def inner(self) -> list[Axis]:

@@ -10,8 +10,6 @@ that each sum is loaded and stored once for all of them. Sums of several stretch
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
 from jitcore.backends.cpu.routines.product_job import (
     EPILOGUE_ARGUMENTS,
@@ -24,7 +22,7 @@ from jitcore.backends.cpu.routines.product_job import (
     name_symbol,
 )
 from jitcore.backends.cpu.routines.product_parts import TileShape
-from jitcore.backends.cpu.routines.product_tile_code import write_masked_load, write_masked_store
+from jitcore.backends.cpu.routines.product_row_code import RowWriter
 
 __all__ = ["write_columns"]
 
@@ -58,12 +56,8 @@ def write_columns(w: TextWriter, shape: TileShape) -> None:
             call_parallel(w, "add_stretches", job.pointer, units, grain)
 
 
-class _ColumnsWriter:
+class _ColumnsWriter(RowWriter):
     """Writes the functions on ranges of blocks."""
-
-    def __init__(self, w: TextWriter, shape: TileShape):
-        self.w, self.shape = w, shape
-        w.declare(f"declare {shape.vector} @llvm.fmuladd.{shape.suffix}({', '.join([shape.vector] * 3)})")
 
     def write_sums(self) -> None:
         """`sum_columns`: blocks [start, stop) of stretches; blocks of the same rows follow one another."""
@@ -168,29 +162,3 @@ class _ColumnsWriter:
             table, dims = job.get_pointer("epilogue_table"), job.get_pointer("epilogue_dims")
             w.do(f"call void {epilogue}(ptr {table}, ptr {dims}, i64 {item}, i64 {w.add(item, 1)}, "
                  f"i64 {column}, i64 {w.add(column, self.columns)})")  # fmt: skip
-
-    # -- vectors --------------------------------------------------------------------------------------------
-    def _for_vectors(self, write: Callable[[str, str | None], None]) -> None:
-        """Writes code for whole vectors of a block, and again for the rest; write: gets offset and mask."""
-        w, shape = self.w, self.shape
-        with w.loop(0, self.whole, shape.lanes) as column:
-            write(w.mul(column, shape.itemsize), None)
-        with w.when(self.has_rest):
-            write(w.mul(self.whole, shape.itemsize), self.mask)
-
-    def _get(self, pointer: str, offset: str, mask: str | None) -> str:
-        address = self.w.at(pointer, offset)
-        if mask is None:
-            return self.w.load(address, self.shape.vector, self.shape.itemsize)
-        return write_masked_load(self.w, self.shape, address, mask)
-
-    def _put(self, value: str, pointer: str, offset: str, mask: str | None) -> None:
-        address = self.w.at(pointer, offset)
-        if mask is None:
-            self.w.store(value, address, self.shape.vector, self.shape.itemsize)
-        else:
-            write_masked_store(self.w, self.shape, value, address, mask)
-
-    def _multiply_add(self, x: str, y: str, z: str) -> str:
-        operands = ", ".join(f"{self.shape.vector} {value}" for value in (x, y, z))
-        return self.w.let(f"call {self.shape.vector} @llvm.fmuladd.{self.shape.suffix}({operands})")

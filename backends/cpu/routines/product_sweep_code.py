@@ -12,8 +12,6 @@ rows have been read: they are read again from the cache, while memory sends the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from jitcore.backends.cpu.routines.llvm_text import TextWriter
 from jitcore.backends.cpu.routines.product_job import (
     GRAIN_WORK,
@@ -25,10 +23,7 @@ from jitcore.backends.cpu.routines.product_job import (
     name_symbol,
 )
 from jitcore.backends.cpu.routines.product_parts import TileShape
-from jitcore.backends.cpu.routines.product_tile_code import (
-    write_masked_load,
-    write_masked_store,
-)
+from jitcore.backends.cpu.routines.product_row_code import RowWriter
 from jitcore.backends.cpu.routines.sweep import GROUP_ROWS
 
 __all__ = ["write_chain", "write_pair"]
@@ -44,11 +39,12 @@ def write_chain(w: TextWriter, shape: TileShape) -> None:
     _SweepWriter(w, shape, is_chain=True).write("chain")
 
 
-class _SweepWriter:
+class _SweepWriter(RowWriter):
     """Writes one kind of sweep. is_chain: sums along rows are the left vector."""
 
     def __init__(self, w: TextWriter, shape: TileShape, is_chain: bool):
-        self.w, self.shape, self.is_chain = w, shape, is_chain
+        super().__init__(w, shape)
+        self.is_chain = is_chain
 
     def write(self, kind: str) -> None:
         """The exported function: a (m x n, contiguous), x, y, the products a @ x and y @ a, room for sums
@@ -73,7 +69,6 @@ class _SweepWriter:
     def _write_stretches(self) -> None:
         """`sum_stretches`: stretches [start, stop)."""
         w, shape = self.w, self.shape
-        w.declare(f"declare {shape.vector} @llvm.fmuladd.{shape.suffix}({', '.join([shape.vector] * 3)})")
         with w.function(f"internal void @sum_stretches({RANGE_ARGUMENTS})"):
             self.dots = [w.let(f"alloca {shape.vector}, align 64") for _ in range(GROUP_ROWS)]
             job = Job(w, "%job")
@@ -161,32 +156,6 @@ class _SweepWriter:
                     added = w.let(f"fadd {shape.vector} {w.load(total, shape.vector, 64)}, {term}")
                     w.store(added, total, shape.vector, 64)
                 self._put(w.load(total, shape.vector, 64), result, offset, mask)
-
-    # -- vectors --------------------------------------------------------------------------------------------
-    def _for_vectors(self, write: Callable[[str, str | None], None]) -> None:
-        """Writes code for whole vectors of a row, and again for the rest; write: gets offset and mask."""
-        w, shape = self.w, self.shape
-        with w.loop(0, self.whole, shape.lanes) as column:
-            write(w.mul(column, shape.itemsize), None)
-        with w.when(self.has_rest):
-            write(w.mul(self.whole, shape.itemsize), self.mask)
-
-    def _get(self, pointer: str, offset: str, mask: str | None) -> str:
-        address = self.w.at(pointer, offset)
-        if mask is None:
-            return self.w.load(address, self.shape.vector, self.shape.itemsize)
-        return write_masked_load(self.w, self.shape, address, mask)
-
-    def _put(self, value: str, pointer: str, offset: str, mask: str | None) -> None:
-        address = self.w.at(pointer, offset)
-        if mask is None:
-            self.w.store(value, address, self.shape.vector, self.shape.itemsize)
-        else:
-            write_masked_store(self.w, self.shape, value, address, mask)
-
-    def _multiply_add(self, x: str, y: str, z: str) -> str:
-        operands = ", ".join(f"{self.shape.vector} {value}" for value in (x, y, z))
-        return self.w.let(f"call {self.shape.vector} @llvm.fmuladd.{self.shape.suffix}({operands})")
 
     def _spread(self, address: str) -> str:
         """An element in all lanes."""
