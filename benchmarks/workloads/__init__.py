@@ -16,6 +16,7 @@ from benchmarks.workloads import (
     reductions,
     scans,
     scattering,
+    shapes,
     sorting,
     stencils,
     training,
@@ -23,6 +24,6 @@ from benchmarks.workloads import (
 
 ROWS: tuple[Workload, ...] = (
     *elementwise.ROWS, *formulas.ROWS, *reductions.ROWS, *normalizing.ROWS, *scans.ROWS, *sorting.ROWS,
-    *scattering.ROWS, *products.ROWS, *stencils.ROWS, *loops.ROWS, *random_numbers.ROWS, *training.ROWS,
-    *derivatives.ROWS, *library.ROWS,
+    *scattering.ROWS, *shapes.ROWS, *products.ROWS, *stencils.ROWS, *loops.ROWS, *random_numbers.ROWS,
+    *training.ROWS, *derivatives.ROWS, *library.ROWS,
 )  # fmt: skip

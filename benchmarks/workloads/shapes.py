@@ -1,0 +1,143 @@
+"""Arrays of few columns, of short rows, and of elements that lie beside each other: shapes of which neither
+threads nor lanes get enough by themselves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numba
+import numpy as np
+
+from benchmarks.inputs import make_normal
+from benchmarks.numba_loops import REORDER, parallel_loop
+from benchmarks.workload import DTYPES, Workload
+
+BLOCKS = 16
+
+
+@parallel_loop(fastmath=REORDER)
+def add_columns(x, means, is_squared):
+    """Sums of each column, or of the squared distances from its mean, block by block."""
+    parts = np.zeros((BLOCKS, x.shape[1]), x.dtype)
+    for block in numba.prange(BLOCKS):
+        part = parts[block]
+        for i in range(block * x.shape[0] // BLOCKS, (block + 1) * x.shape[0] // BLOCKS):
+            row = x[i]
+            for j in range(part.size):
+                part[j] += (row[j] - means[j]) ** 2 if is_squared else row[j]
+    return parts.sum(axis=0)
+
+
+@parallel_loop
+def scale_columns(x, means, deviations):
+    out = np.empty_like(x)
+    for i in numba.prange(x.shape[0]):
+        for j in range(x.shape[1]):
+            out[i, j] = (x[i, j] - means[j]) / deviations[j]
+    return out
+
+
+def sum_columns(x):
+    return add_columns(x, x[0], False)
+
+
+def standardize_columns(x):
+    count = x.dtype.type(x.shape[0])
+    means = sum_columns(x) / count
+    return scale_columns(x, means, np.sqrt(add_columns(x, means, True) / count))
+
+
+@parallel_loop
+def find_largest_of_short_rows(x):
+    out = np.empty(x.shape[0], np.int64)
+    for i in numba.prange(x.shape[0]):
+        best = 0
+        for j in range(1, x.shape[1]):
+            best = j if x[i, j] > x[i, best] else best
+        out[i] = best
+    return out
+
+
+@parallel_loop(fastmath=REORDER)
+def log_softmax_rows(x):
+    out = np.empty_like(x)
+    for i in numba.prange(x.shape[0]):
+        largest, total = x[i].max(), x.dtype.type(0)
+        for j in range(x.shape[1]):
+            total += math.exp(x[i, j] - largest)
+        shift = largest + x.dtype.type(math.log(total))
+        for j in range(x.shape[1]):
+            out[i, j] = x[i, j] - shift
+    return out
+
+
+@parallel_loop
+def cross_rows(x, y):
+    out = np.empty_like(x)
+    for i in numba.prange(x.shape[0]):
+        out[i, 0] = x[i, 1] * y[i, 2] - x[i, 2] * y[i, 1]
+        out[i, 1] = x[i, 2] * y[i, 0] - x[i, 0] * y[i, 2]
+        out[i, 2] = x[i, 0] * y[i, 1] - x[i, 1] * y[i, 0]
+    return out
+
+
+@parallel_loop
+def repeat_elements(x):
+    out = np.empty(3 * x.size, x.dtype)
+    for i in numba.prange(x.size):
+        out[3 * i] = out[3 * i + 1] = out[3 * i + 2] = x[i]
+    return out
+
+
+def make_log_softmax(api) -> Callable:
+    jnp = api.numpy
+
+    def log_softmax(x):
+        shifted = x - jnp.max(x, axis=1, keepdims=True)
+        return shifted - jnp.log(jnp.sum(jnp.exp(shifted), axis=1, keepdims=True))
+
+    return log_softmax
+
+
+def make_masked_attention(api) -> Callable:
+    jnp = api.numpy
+
+    def attend(q, k, v):
+        seen = jnp.tril(jnp.ones((q.shape[1], q.shape[1]), bool))
+        scores = jnp.where(seen, q @ jnp.swapaxes(k, 1, 2), -1e9)
+        weights = jnp.exp(scores - jnp.max(scores, axis=-1, keepdims=True))
+        return weights / jnp.sum(weights, axis=-1, keepdims=True) @ v
+
+    return attend
+
+
+#: name -> (shapes of the arguments with n for the size, size, program, Numba's loop).
+_CASES: dict[str, tuple] = {
+    "sum 10000x100 axis 0": ([("n", 100)], 10_000, lambda api: lambda x: x.sum(0), sum_columns),
+    "standardize columns 10000x100": (
+        [("n", 100)], 10_000, lambda api: lambda x: (x - x.mean(0)) / x.std(0), standardize_columns),
+    "argmax 100000x10 axis 1": (
+        [("n", 10)], 100_000, lambda api: lambda x: api.numpy.argmax(x, axis=1), find_largest_of_short_rows),
+    "log_softmax 100000x10 axis 1": ([("n", 10)], 100_000, make_log_softmax, log_softmax_rows),
+    "cross products 300000x3": (
+        [("n", 3), ("n", 3)], 300_000, lambda api: lambda x, y: api.numpy.cross(x, y), cross_rows),
+    "repeat 3 times, 300000": (
+        [("n",)], 300_000, lambda api: lambda x: api.numpy.repeat(x, 3), repeat_elements),
+    "y @ x 1000x1000": ([("n",), ("n", "n")], 1_000, lambda api: lambda y, x: y @ x, None),
+    "masked attention 8x256x32": ([(8, "n", 32)] * 3, 256, make_masked_attention, None),
+}  # fmt: skip
+
+
+def _make_row(name: str, dtype_name: str) -> Workload:
+    shapes, size, program, loop = _CASES[name]
+
+    def make_inputs(size):
+        return tuple(make_normal(*(size if extent == "n" else extent for extent in shape),
+                                 dtype=DTYPES[dtype_name], seed=seed)
+                     for seed, shape in enumerate(shapes))  # fmt: skip
+
+    return Workload(f"{name} {dtype_name}", make_inputs, program, size, min(size, 300), numba=loop)
+
+
+ROWS = tuple(_make_row(name, dtype_name) for name in _CASES for dtype_name in DTYPES)
