@@ -21,7 +21,7 @@ from jitcore.loopir.values import Computed, Packed, Reduction, Region, Regions, 
 _HALF = (dtypes.float16, dtypes.bfloat16)
 # Elements of which each gets code of its own, in reductions and as rows of a reduction's result.
 MAX_FEW = 8
-# Terms of a sum that are added one after the other, at most, where few sums are computed.
+# Products that are added one after the other, at most, where few sums are computed.
 _CHAIN_TERMS = 4
 # Exponents of so many halves are a square root and products.
 MAX_HALVES = 5
@@ -245,24 +245,19 @@ class Builder:
         waits = op == "add" and len(positions) > _CHAIN_TERMS and is_few([x.shape[d] for d in kept])
 
         def combine(index, *terms):
-            if waits and dtypes.is_floating(x.dtype):
-                return self._add_few(terms, x.dtype)
+            if waits and dtypes.is_floating(x.dtype) and any(term.op == "mul" for term in terms):
+                return self._add_products(terms, x.dtype)
             return functools.reduce(lambda y, z: self.graph.op(op, y, z, dtype=x.dtype), terms)
 
         work = (len(positions) - 1) * (1 + x.work)
         return self.compute([x.shape[d] for d in kept], x.dtype, reads, combine, work, [x])
 
-    def _add_few(self, terms: Sequence[Expr], dtype) -> Expr:
-        """One of few sums, in which few additions wait for one another, as the rounds of a loop wait for it.
-        Products are two chains, in which one instruction multiplies and adds."""
+    def _add_products(self, terms: Sequence[Expr], dtype) -> Expr:
+        """One of few sums of products, as the rounds of a loop wait for it: two chains, in which one
+        instruction multiplies and adds. Other sums are added in NumPy's order."""
         add = functools.partial(self.graph.op, "add", dtype=dtype)
-        if any(term.op == "mul" for term in terms):
-            half = (len(terms) + 1) // 2
-            terms = [functools.reduce(add, chain) for chain in (terms[:half], terms[half:])]
-        while len(terms) > 1:
-            pairs = [add(*pair) for pair in zip(terms[::2], terms[1::2])]
-            terms = [*pairs, *terms[len(terms) & ~1 :]]
-        return terms[0]
+        half = (len(terms) + 1) // 2
+        return add(*(functools.reduce(add, chain) for chain in (terms[:half], terms[half:])))
 
     def arg_reduce(self, op: str, x: Value, axis: int, index_dtype) -> Value:
         if is_few([x.shape[axis]]):
