@@ -11,6 +11,7 @@ from llvmlite import ir
 
 from jitcore.backends.cpu.lanes import I32, I64, mask_first, memory_type
 from jitcore.backends.cpu.short_rows import MOST, Access, list_accesses, list_statements
+from jitcore.backends.cpu.strides import scalar_index
 from jitcore.backends.cpu.tiles import MAX_LANES, transpose
 from jitcore.backends.cpu.vectors import vector_loop
 from jitcore.loopir.index import Axis
@@ -90,9 +91,5 @@ class _Squares:
 
     def _find_first(self) -> ir.Value:
         """The address of the first place of the first row."""
-        e = self.e
-        saved, e.values, e.lanes = e.values, dict(e.values), 1
-        e.axis_values[self.along] = I64(0)
-        address = e.b.gep(e.element_pointer(self.buffer), [e.index(self.index)])
-        e.values, e.lanes = saved, self.lanes
-        return address
+        self.e.axis_values[self.along] = I64(0)
+        return self.e.b.gep(self.e.element_pointer(self.buffer), [scalar_index(self.e, self.index)])

@@ -78,7 +78,7 @@ def _is_consistent(loop: Loop, along: Axis) -> bool:
         for store in stores_of(statement):
             written.setdefault(store.buffer, set()).add(store.offset)
     for buffer, index in _list_all(loop):
-        if len(written.get(buffer, set()) | {index}) > 1 and buffer in written:
+        if written.get(buffer, {index}) != {index}:
             return False
         if along not in index.axes():
             continue

@@ -13,10 +13,10 @@ from jitcore.backends.cpu.scalar_ops import emit_operation
 from jitcore.backends.cpu.sizes import is_static
 from jitcore.backends.cpu.strides import (
     find_stride,
+    pick_lanes,
     register_lanes,
     register_pointer,
     scalar_index,
-    shuffle,
     split_registers,
 )
 from jitcore.loopir.expr import walk
@@ -101,11 +101,5 @@ def _store_interleaved(e, stores: list[Store], values: list[ir.Value]) -> None:
 def _weave(b: ir.IRBuilder, registers: tuple, number: int) -> ir.Value:
     """Of the elements of several registers, one of each after the other, those of one register."""
     width = lane_count(registers[0])
-    wanted = [divmod(number * width + k, len(registers)) for k in range(width)]
-    picked = registers[0]
-    places = [lane if turn == 0 else None for lane, turn in wanted]
-    for other in range(1, len(registers)):
-        places = [width + lane if turn == other else place for (lane, turn), place in zip(wanted, places)]
-        picked = shuffle(b, picked, registers[other], places)
-        places = [None if place is None else lane for lane, place in enumerate(places)]
-    return picked
+    taken = (divmod(number * width + k, len(registers)) for k in range(width))
+    return pick_lanes(b, registers, [(turn, lane) for lane, turn in taken])

@@ -8,6 +8,8 @@ period.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from llvmlite import ir
 
 from jitcore.backends.cpu.lanes import I1, I32, I64, Pair, lane_count, map_parts, memory_type, part_dtype
@@ -58,7 +60,7 @@ def load_strided(e, buffer: Buffer, index: Index, stride: int, align: int, part:
         starts = [min(first + k * width, last) for k in range(step)]
         registers = [_load_register(e, buffer, block, origin + start, align) for start in starts]
         wanted = [first + phase + part + k * step for k in range(width)]
-        pieces.append(_pick_lanes(e.b, registers, starts, wanted))
+        pieces.append(_pick_elements(e.b, registers, starts, wanted))
     value = join_registers(e.b, pieces)
     return _reverse(e.b, value) if stride < 0 else value
 
@@ -153,17 +155,25 @@ def _load_register(e, buffer: Buffer, block: Index, offset: int, align: int) -> 
     return e.values[key]
 
 
-def _pick_lanes(b: ir.IRBuilder, registers: list, starts: list[int], wanted: list[int]) -> ir.Value:
+def _pick_elements(b: ir.IRBuilder, registers: list, starts: list[int], wanted: list[int]) -> ir.Value:
     """The wanted elements; starts: number of the first element that each register holds."""
-    width, picked = len(wanted), registers[0]
-    places = [element - starts[0] if element < starts[0] + width else None for element in wanted]
     if len(registers) == 1:
-        return picked
-    for register, start in zip(registers[1:], starts[1:]):
-        places = [width + element - start if place is None and element < start + width else place
-                  for place, element in zip(places, wanted)]  # fmt: skip
-        picked = shuffle(b, picked, register, places)
-        places = [None if place is None else lane for lane, place in enumerate(places)]
+        return registers[0]
+    width, places = len(wanted), []
+    for element in wanted:
+        number = next(k for k, start in enumerate(starts) if start <= element < start + width)
+        places.append((number, element - starts[number]))
+    return pick_lanes(b, registers, places)
+
+
+def pick_lanes(b: ir.IRBuilder, registers: Sequence[ir.Value], places: list[tuple[int, int]]) -> ir.Value:
+    """One register of lanes from several. places: number of the register, and lane."""
+    picked, width = registers[0], len(places)
+    lanes = [lane if number == 0 else None for number, lane in places]
+    for other in range(1, len(registers)):
+        lanes = [width + lane if number == other else known for (number, lane), known in zip(places, lanes)]
+        picked = shuffle(b, picked, registers[other], lanes)
+        lanes = [None if lane is None else k for k, lane in enumerate(lanes)]
     return picked
 
 

@@ -11,21 +11,21 @@ import numpy as np
 
 from benchmarks.inputs import make_normal
 from benchmarks.numba_loops import REORDER, parallel_loop
+from benchmarks.programs import make_softmax
 from benchmarks.workload import DTYPES, Workload
-
-BLOCKS = 16
+from benchmarks.workloads.reductions import BLOCKS, add_squared_differences
 
 
 @parallel_loop(fastmath=REORDER)
-def add_columns(x, means, is_squared):
-    """Sums of each column, or of the squared distances from its mean, block by block."""
+def sum_columns(x):
+    """Sums of each column, block by block."""
     parts = np.zeros((BLOCKS, x.shape[1]), x.dtype)
     for block in numba.prange(BLOCKS):
         part = parts[block]
         for i in range(block * x.shape[0] // BLOCKS, (block + 1) * x.shape[0] // BLOCKS):
             row = x[i]
             for j in range(part.size):
-                part[j] += (row[j] - means[j]) ** 2 if is_squared else row[j]
+                part[j] += row[j]
     return parts.sum(axis=0)
 
 
@@ -38,14 +38,10 @@ def scale_columns(x, means, deviations):
     return out
 
 
-def sum_columns(x):
-    return add_columns(x, x[0], False)
-
-
 def standardize_columns(x):
     count = x.dtype.type(x.shape[0])
     means = sum_columns(x) / count
-    return scale_columns(x, means, np.sqrt(add_columns(x, means, True) / count))
+    return scale_columns(x, means, np.sqrt(add_squared_differences(x, means).sum(axis=0) / count))
 
 
 @parallel_loop
@@ -101,13 +97,11 @@ def make_log_softmax(api) -> Callable:
 
 
 def make_masked_attention(api) -> Callable:
-    jnp = api.numpy
+    jnp, softmax = api.numpy, make_softmax(api, -1)
 
     def attend(q, k, v):
         seen = jnp.tril(jnp.ones((q.shape[1], q.shape[1]), bool))
-        scores = jnp.where(seen, q @ jnp.swapaxes(k, 1, 2), -1e9)
-        weights = jnp.exp(scores - jnp.max(scores, axis=-1, keepdims=True))
-        return weights / jnp.sum(weights, axis=-1, keepdims=True) @ v
+        return softmax(jnp.where(seen, q @ jnp.swapaxes(k, 1, 2), -1e9)) @ v
 
     return attend
 
