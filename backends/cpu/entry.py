@@ -15,12 +15,13 @@ from jitcore.backends.cpu.kernel import RANGE_TYPE, KernelRenderer, list_counts
 from jitcore.backends.cpu.lanes import I8, I32, I64, POINTER, SIZES, TABLE, memory_type
 from jitcore.backends.cpu.layout import ProgramLayout, RenderOptions
 from jitcore.backends.cpu.loop_functions import LoopFunction, find_scalar_loops, is_inline, outside_kernels
+from jitcore.backends.cpu.reading import goes_to_and_fro
 from jitcore.backends.cpu.scan import count_in_round, render_shifted
 from jitcore.backends.cpu.sharing import Share, encode_number, find_shared
 from jitcore.backends.cpu.sizes import is_static
 from jitcore.backends.cpu.stores import emit_store
+from jitcore.backends.cpu.threads import SWEEP_SYMBOL, available_cores
 from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_SYMBOL
-from jitcore.backends.cpu.threads import available_cores
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Reduce, Scan, Switch, While
 from jitcore.schedule.buffers import loads_of, statements_of
@@ -185,7 +186,7 @@ class EntryRenderer:
 
     def _call_range(self, kernel: Kernel, function: ir.Function, given: tuple, extent: ir.Value) -> None:
         if kernel.parallel and self.options.max_threads != 1 and not _is_one(extent):
-            self._call_parallel(function, given, extent, kernel.grain)
+            self._call_parallel(function, given, extent, kernel)
         else:
             self.e.b.call(function, [*given, I64(0), extent])
 
@@ -245,10 +246,10 @@ class EntryRenderer:
         renderer.inlines_math = self.math_calls <= MAX_INLINED_CALLS
         return renderer
 
-    def _call_parallel(self, function: ir.Function, given: tuple, extent: ir.Value, grain) -> None:
+    def _call_parallel(self, function: ir.Function, given: tuple, extent: ir.Value, kernel: Kernel) -> None:
         """Hands the range to the threads, unless it is too small to share. given: the function's tables."""
         e, b = self.e, self.e.b
-        grain = e.size(grain)
+        grain = e.size(kernel.grain)
         if self.options.max_threads:  # no more chunks than threads
             threads = I64(self.options.max_threads)
             share = b.sdiv(b.add(extent, b.sub(threads, I64(1))), threads)
@@ -261,7 +262,8 @@ class EntryRenderer:
         b.call(function, [*given, I64(0), extent])
         b.branch(after)
         b.position_at_end(shared)
-        b.call(self.declare(PARALLEL_SYMBOL, PARALLEL_TYPE), [function, *given, extent, grain])
+        symbol = SWEEP_SYMBOL if goes_to_and_fro(kernel) else PARALLEL_SYMBOL
+        b.call(self.declare(symbol, PARALLEL_TYPE), [function, *given, extent, grain])
         b.branch(after)
         b.position_at_end(after)
 

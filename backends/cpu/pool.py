@@ -98,6 +98,7 @@ enter:
   %pieces = load i64, ptr %pieces.at
   %shares.at = getelementptr %Shared, ptr %shared, i32 0, i32 2
   %shares = load i64, ptr %shares.at
+  %goes_back = call i1 @goes_back(ptr %job)
   br label %choose
 choose:
   %turn = phi i64 [ 0, %enter ], [ %turn_1, %next ]
@@ -108,12 +109,15 @@ choose:
   %low = udiv i64 %pieces_before, %shares
   %pieces_with = mul i64 %share_1, %pieces
   %high = udiv i64 %pieces_with, %shares
+  %last = sub i64 %high, 1
   %taken.at = getelementptr %Shared, ptr %shared, i32 0, i32 3, i64 %share
   br label %take
 take:
   %taken = atomicrmw add ptr %taken.at, i64 1 monotonic
-  %first = add i64 %low, %taken
-  %is_left = icmp slt i64 %first, %high
+  %from_low = add i64 %low, %taken
+  %from_high = sub i64 %last, %taken
+  %first = select i1 %goes_back, i64 %from_high, i64 %from_low
+  %is_left = icmp slt i64 %from_low, %high
   br i1 %is_left, label %run, label %next
 run:
   %past = add i64 %first, 1
@@ -326,7 +330,7 @@ try_next:
   %more = icmp ult i64 %k_1, $COUNT
   br i1 %more, label %search, label %alone
 alone:
-  call void @run_pieces(ptr %job, i64 0, i64 %pieces)
+  call void @run_all(ptr %job, i64 %pieces)
   ret void
 publish:
   %limit.at = getelementptr i64, ptr %slot, i64 3

@@ -107,6 +107,18 @@ def _choose_way(kernel: Kernel) -> str:
     return ROWS_AHEAD if rows.distance == 1 else f"{rows.distance} {ROWS_AHEAD}"
 
 
+def goes_to_and_fro(kernel: Kernel) -> bool:
+    """Whether a kernel's range may begin at its end where that was in a cache last: what its iterations read
+    and write lies in their order in memory, as rows do, and not beside each other, as columns."""
+    first = kernel.body[0]
+    if isinstance(first, Loop):
+        is_across = kernel.tile is not None and kernel.tile[0] is first.axis
+        has_sweeps = any(isinstance(s, (Reduce, Scan)) for s in first.body)
+        is_down = first.axis is kernel.vector and has_sweeps and kernel.reading != ROWS_IN_LANES
+        return not (is_across or is_down)
+    return isinstance(first, Reduce)
+
+
 def find_ahead(kernel: Kernel) -> Ahead | None:
     """What a kernel asks for ahead, by its mark."""
     if kernel.reading == PLACES_AHEAD:

@@ -11,6 +11,9 @@ threads, and returns when all are done. It may be called from several threads at
 GIL, and from within a body. Which interval runs where is not determined: a body that accumulates must do so
 per block of its own choice.
 
+`jitcore_parallel_sweep` is the same for ranges that lie in order in memory. Every other loop goes back
+through its range, in shorter pieces, and so meets first what the loop before has left in the second caches.
+
 Three layers can do it:
 
 - pool: threads of jitcore's own (`pool.py`). A short loop takes 0.1 us more than without threads.
@@ -45,10 +48,11 @@ from jitcore.backends.cpu.cpuinfo import available_cores
 from jitcore.backends.cpu.pool import CELLS_SYMBOL, PoolCells, render_pool, reset_pool
 from jitcore.config import config
 
-__all__ = ["LAYERS", "SYMBOL", "available_cores", "describe", "get_num_threads", "open_pool", "set_layer",
-           "set_num_threads"]  # fmt: skip
+__all__ = ["LAYERS", "SWEEP_SYMBOL", "SYMBOL", "available_cores", "describe", "get_num_threads", "open_pool",
+           "set_layer", "set_num_threads"]  # fmt: skip
 
 SYMBOL = "jitcore_parallel_for"
+SWEEP_SYMBOL = "jitcore_parallel_sweep"
 
 #: Layers by the number under which native code knows them.
 LAYERS = ("serial", "pool", "tbb")
@@ -61,9 +65,10 @@ _OLDEST_TBB = 12060  # interface version; what Numba's pool is built for
 _TBB_FILES = {"linux": "libtbb.so.12", "darwin": "libtbb.12.dylib", "win32": "tbb12.dll"}
 
 # Pieces per thread: one, in which a thread finds again what it left in its cache; for loops of many grains
-# so many that a thread which starts late, or has the harder part or the last piece, delays the end little.
+# so many that a thread which starts late, or has the harder part or the last piece, delays the end little,
+# and for loops that go back so many that the second caches hold several of each thread.
 _MANY_GRAINS = 16
-_PIECES_OF_LONG_LOOPS = 16
+_PIECES_EACH = 16
 # Pieces of many iterations are multiples of so many: their vectors begin at lines of the caches where the
 # first piece does.
 _WHOLE_LINES, _FINE_PIECE = 64, 1024
@@ -77,6 +82,7 @@ class _Cells(ctypes.Structure):
         ("layer", ctypes.c_int64),
         ("tbb_parallel_for", ctypes.c_void_p),
         ("tbb_user", ctypes.c_uint64),  # the one thread that enters TBB
+        ("sweeps", ctypes.c_int64),  # loops that went to or fro so far
     )
 
 
@@ -165,7 +171,8 @@ def _foresee_parallel_for(symbol: str) -> None:
     native.compile_ahead(*_describe_adapter())
 
 
-symbols.provide(SYMBOL, _open_parallel_for, _foresee_parallel_for)
+for _symbol in (SYMBOL, SWEEP_SYMBOL):
+    symbols.provide(_symbol, _open_parallel_for, _foresee_parallel_for)
 symbols.provide(_CELLS_SYMBOL, lambda _: ctypes.addressof(_cells))
 symbols.provide(CELLS_SYMBOL, lambda _: ctypes.addressof(_pool_cells))
 
@@ -284,12 +291,19 @@ def _render_adapter() -> str:
     ))
 
 
-# One call in progress, on its caller's stack: what to run, and how it is cut.
+# One call in progress, on its caller's stack: what to run, how it is cut, and whether its pieces are run from
+# the last one to the first.
 _JOB_TEXT = """
-%Job = type { ptr, ptr, ptr, i64, i64, i64 }  ; body, buffers, dims, n, length, pieces
+%Job = type { ptr, ptr, ptr, i64, i64, i64, i1 }  ; body, buffers, dims, n, length, pieces, goes back
 
 declare i64 @llvm.smax.i64(i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
+
+define internal i1 @goes_back(ptr %job) {
+  %goes_back.at = getelementptr %Job, ptr %job, i32 0, i32 6
+  %goes_back = load i1, ptr %goes_back.at
+  ret i1 %goes_back
+}
 
 define internal void @run_pieces(ptr %job, i64 %first, i64 %past) {
   %body = load ptr, ptr %job
@@ -307,14 +321,46 @@ define internal void @run_pieces(ptr %job, i64 %first, i64 %past) {
   call void %body(ptr %buffers, ptr %dims, i64 %start, i64 %stop)
   ret void
 }
+
+define internal void @run_all(ptr %job, i64 %pieces) {
+enter:
+  %goes_back = call i1 @goes_back(ptr %job)
+  br i1 %goes_back, label %back, label %go_on
+go_on:
+  call void @run_pieces(ptr %job, i64 0, i64 %pieces)
+  br label %done
+back:
+  %past = phi i64 [ %pieces, %enter ], [ %first, %back ]
+  %first = sub i64 %past, 1
+  call void @run_pieces(ptr %job, i64 %first, i64 %past)
+  %more = icmp sgt i64 %first, 0
+  br i1 %more, label %back, label %done
+done:
+  ret void
+}
 """
 
 
 def _render_front() -> str:
-    """The exported function: cut the range into pieces and hand them to the layer."""
+    """The exported functions: cut the range into pieces and hand them to the layer."""
     return f"""
-define void @{SYMBOL}(ptr %body, ptr %buffers, ptr %dims, i64 %n, i64 %asked_grain) {{
+define void @{SYMBOL}(ptr %body, ptr %buffers, ptr %dims, i64 %n, i64 %grain) {{
+  call void @share(ptr %body, ptr %buffers, ptr %dims, i64 %n, i64 %grain, i1 false)
+  ret void
+}}
+
+define void @{SWEEP_SYMBOL}(ptr %body, ptr %buffers, ptr %dims, i64 %n, i64 %grain) {{
+  %sweeps = load atomic i64, ptr {_field_address("sweeps")} monotonic, align 8
+  %sweeps_1 = add i64 %sweeps, 1
+  store atomic i64 %sweeps_1, ptr {_field_address("sweeps")} monotonic, align 8
+  %is_odd = trunc i64 %sweeps to i1
+  call void @share(ptr %body, ptr %buffers, ptr %dims, i64 %n, i64 %grain, i1 %is_odd)
+  ret void
+}}
+
+define internal void @share(ptr %body, ptr %buffers, ptr %dims, i64 %n, i64 %asked_grain, i1 %goes_back) {{
 enter:
+  %job = alloca %Job
   %is_empty = icmp sle i64 %n, 0
   br i1 %is_empty, label %done, label %cut
 cut:
@@ -323,9 +369,11 @@ cut:
   %most_of_grain = udiv i64 %n, %grain
   %many = mul i64 %threads, {_MANY_GRAINS}
   %is_long = icmp sgt i64 %most_of_grain, %many
-  %pieces_each = select i1 %is_long, i64 {_PIECES_OF_LONG_LOOPS}, i64 1
+  %is_cut = or i1 %is_long, %goes_back
+  %pieces_each = select i1 %is_cut, i64 {_PIECES_EACH}, i64 1
   %most_of_threads = mul i64 %threads, %pieces_each
-  %few = call i64 @llvm.smin.i64(i64 %most_of_grain, i64 %most_of_threads)
+  %most = select i1 %goes_back, i64 %n, i64 %most_of_grain
+  %few = call i64 @llvm.smin.i64(i64 %most, i64 %most_of_threads)
   %wanted = call i64 @llvm.smax.i64(i64 %few, i64 1)
   %n_1 = sub i64 %n, 1
   %least_length_1 = udiv i64 %n_1, %wanted
@@ -337,33 +385,32 @@ cut:
   %length = and i64 %least_up, %length_mask
   %last = udiv i64 %n_1, %length
   %pieces = add i64 %last, 1
-  %is_one = icmp eq i64 %pieces, 1
-  %is_alone = icmp sle i64 %threads, 1
-  %here = or i1 %is_one, %is_alone
-  br i1 %here, label %run_here, label %choose
-choose:
-  %layer = load atomic i64, ptr {_field_address("layer")} monotonic, align 8
-  %is_serial = icmp eq i64 %layer, {_SERIAL}
-  br i1 %is_serial, label %run_here, label %share
-run_here:
-  call void %body(ptr %buffers, ptr %dims, i64 0, i64 %n)
-  br label %done
-share:
-  %job = alloca %Job
   %job.0 = insertvalue %Job poison, ptr %body, 0
   %job.1 = insertvalue %Job %job.0, ptr %buffers, 1
   %job.2 = insertvalue %Job %job.1, ptr %dims, 2
   %job.3 = insertvalue %Job %job.2, i64 %n, 3
   %job.4 = insertvalue %Job %job.3, i64 %length, 4
   %job.5 = insertvalue %Job %job.4, i64 %pieces, 5
-  store %Job %job.5, ptr %job
+  %job.6 = insertvalue %Job %job.5, i1 %goes_back, 6
+  store %Job %job.6, ptr %job
+  %most_threads = call i64 @llvm.smin.i64(i64 %threads, i64 %most_of_grain)
+  %is_alone = icmp sle i64 %most_threads, 1
+  br i1 %is_alone, label %run_here, label %choose
+choose:
+  %layer = load atomic i64, ptr {_field_address("layer")} monotonic, align 8
+  %is_serial = icmp eq i64 %layer, {_SERIAL}
+  br i1 %is_serial, label %run_here, label %hand_out
+run_here:
+  call void @run_all(ptr %job, i64 %pieces)
+  br label %done
+hand_out:
   %is_tbb = call i1 @may_enter_tbb(i64 %layer)
   br i1 %is_tbb, label %share_tbb, label %share_pool
 share_tbb:
-  call void @share_by_tbb(ptr %job, i64 %pieces, i64 %threads)
+  call void @share_by_tbb(ptr %job, i64 %pieces, i64 %most_threads)
   br label %done
 share_pool:
-  call void @share_by_pool(ptr %job, i64 %pieces, i64 %threads)
+  call void @share_by_pool(ptr %job, i64 %pieces, i64 %most_threads)
   br label %done
 done:
   ret void

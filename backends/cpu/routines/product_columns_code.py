@@ -3,9 +3,11 @@
 In: the shape of vectors. Out: LLVM text of the function that `product_vector.ColumnsRoutine` calls. Stage:
 rendering, once per process and dtype.
 
-Rows are cut into stretches and columns into blocks, whose numbers depend on the sizes alone; threads share
-these. A block's sums stay in the first-level cache while rows are read in long runs, several side by side, so
-that each sum is loaded and stored once for all of them. Sums of several stretches are added in order.
+Rows are cut into stretches and columns into blocks, whose numbers depend on the sizes alone. Threads share
+these, so that two of them read halves of the same rows at a time: a core also fetches what lies behind a run,
+and caches keep what several cores have read. A block's sums stay in the first-level cache while rows are
+read in long runs, several side by side, so that each sum is loaded and stored once for all of them. Sums of
+several stretches are added in order.
 """
 
 from __future__ import annotations
@@ -47,10 +49,10 @@ def write_columns(w: TextWriter, shape: TileShape) -> None:
         job.put_pointers(a="%a", b="%b", c=w.choose(is_split, "%work", "%c", "ptr"), packed="%work")
         scaled = {name: w.mul(f"%{name}", shape.itemsize) for name in names[3:7]}
         job.put(n="%n", steps="%steps", length="%length", width="%width", segment_count=stretches,
-                groups=blocks, **scaled)  # fmt: skip
+                groups=blocks, item_count="%batch", **scaled)  # fmt: skip
         units = w.mul("%batch", blocks)
         grain = divide_up(w, GRAIN_WORK, w.mul("%length", "%width"))
-        call_parallel(w, "sum_columns", job.pointer, w.mul(units, stretches), grain)
+        call_parallel(w, "sum_columns", job.pointer, w.mul(units, stretches), grain, True)
         with w.when(is_split):
             grain = divide_up(w, GRAIN_WORK, w.mul(stretches, "%width"))
             call_parallel(w, "add_stretches", job.pointer, units, grain)
@@ -60,16 +62,17 @@ class _ColumnsWriter(RowWriter):
     """Writes the functions on ranges of blocks."""
 
     def write_sums(self) -> None:
-        """`sum_columns`: blocks [start, stop) of stretches; blocks of the same rows follow one another."""
+        """`sum_columns`: stretches [start, stop); those of one block of columns follow one another."""
         w, shape = self.w, self.shape
         with w.function(f"internal void @sum_columns({RANGE_ARGUMENTS})"):
             job = Job(w, "%job")
-            blocks, stretches, length = job.get("groups"), job.get("segment_count"), job.get("length")
+            stretches, length = job.get("segment_count"), job.get("length")
             a, b, c, n = job.get_pointer("a"), job.get_pointer("b"), job.get_pointer("c"), job.get("n")
             self.a_step, self.b_step = job.get("a_step"), job.get("b_step")
             is_whole = w.compare("eq", stretches, 1)
+            lines = w.mul(job.get("item_count"), stretches)
             with w.loop("%start", "%stop") as unit:
-                line, block = w.div(unit, blocks), w.rem(unit, blocks)
+                block, line = w.div(unit, lines), w.rem(unit, lines)
                 item, stretch = w.div(line, stretches), w.rem(line, stretches)
                 first = w.mul(stretch, length)
                 count = w.minimum(w.sub(job.get("steps"), first), length)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from jitcore.backends.cpu.routines.llvm_text import Operand, TextWriter
 from jitcore.backends.cpu.routines.product_parts import TileShape, name_table
+from jitcore.backends.cpu.threads import SWEEP_SYMBOL, locate_count
 from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_SYMBOL
-from jitcore.backends.cpu.threads import locate_count
 
 __all__ = ["EPILOGUE_ARGUMENTS", "GRAIN_WORK", "RANGE_ARGUMENTS", "UNHURRIED", "Job", "call_parallel",
            "divide_up", "find_part", "load_part", "load_thread_count", "name_symbol"]  # fmt: skip
@@ -101,15 +101,18 @@ def load_thread_count(w: TextWriter) -> str:
     return w.load(place)
 
 
-def call_parallel(w: TextWriter, body: str, job: str, count: Operand, grain: Operand) -> None:
-    """Runs the function `body` on [0, count), by several threads if it is more than `grain`."""
-    w.declare(f"declare void @{PARALLEL_SYMBOL}(ptr, ptr, ptr, i64, i64)")
+def call_parallel(w: TextWriter, body: str, job: str, count: Operand, grain: Operand,
+                  to_and_fro: bool = False) -> None:  # fmt: skip
+    """Runs the function `body` on [0, count), by several threads if it is more than `grain`. to_and_fro: the
+    range lies in order in memory, and every other call may begin at its end."""
+    symbol = SWEEP_SYMBOL if to_and_fro else PARALLEL_SYMBOL
+    w.declare(f"declare void @{symbol}(ptr, ptr, ptr, i64, i64)")
     alone, shared, after = w.label("alone"), w.label("shared"), w.label("after")
     w.do(f"br i1 {w.compare('sle', count, grain)}, label %{alone}, label %{shared}")
     w.start_block(alone)
     w.do(f"call void @{body}(ptr null, ptr {job}, i64 0, i64 {count})")
     w.do(f"br label %{after}")
     w.start_block(shared)
-    w.do(f"call void @{PARALLEL_SYMBOL}(ptr @{body}, ptr null, ptr {job}, i64 {count}, i64 {grain})")
+    w.do(f"call void @{symbol}(ptr @{body}, ptr null, ptr {job}, i64 {count}, i64 {grain})")
     w.do(f"br label %{after}")
     w.start_block(after)

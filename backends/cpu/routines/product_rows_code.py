@@ -36,7 +36,7 @@ def write_rows(w: TextWriter, shape: TileShape) -> None:
         job.put_pointers(a="%a", b="%b", c="%c")
         job.put(m="%m", steps="%k", a_row=w.mul("%a_row", shape.itemsize))
         grain = divide_up(w, GRAIN_WORK, w.mul("%k", shape.lanes))
-        call_parallel(w, "row_groups", job.pointer, divide_up(w, "%m", shape.lanes), grain)
+        call_parallel(w, "row_groups", job.pointer, divide_up(w, "%m", shape.lanes), grain, True)
 
 
 def _write_groups(w: TextWriter, shape: TileShape) -> None:

@@ -60,7 +60,7 @@ class _SweepWriter(RowWriter):
             stretches = divide_up(w, "%m", "%length")
             job.put(m="%m", n="%n", length="%length", item_count=stretches)
             call_parallel(w, "sum_stretches", job.pointer, stretches,
-                          divide_up(w, GRAIN_WORK, w.mul("%n", "%length")))  # fmt: skip
+                          divide_up(w, GRAIN_WORK, w.mul("%n", "%length")), True)  # fmt: skip
             lines = divide_up(w, "%n", shape.lanes)
             grain = divide_up(w, GRAIN_WORK, w.mul(stretches, shape.lanes))
             call_parallel(w, "add_stretches", job.pointer, lines, grain)

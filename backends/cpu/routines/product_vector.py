@@ -13,8 +13,9 @@ from jitcore.loopir.index import RunTimeSize
 __all__ = ["ColumnsRoutine", "RowsRoutine"]
 
 # Bytes of the sums that stay in the first-level cache while rows are read, at most; blocks of them begin at
-# multiples of so many.
-_BLOCK_BYTES, _BLOCK_UNIT = 8 << 10, 128
+# multiples of so many. Of rows from so many bytes on, two threads read halves.
+_BLOCK_BYTES, _BLOCK_UNIT = 16 << 10, 128
+_WIDE_ROW = 4 << 10
 # Rows of a stretch, at most: sums of sums are more accurate than long sums.
 _MOST_ROWS = 512
 # Multiply-adds from which on threads share a product, pieces that they share, and rows of a piece at least.
@@ -72,8 +73,9 @@ class ColumnsRoutine:
 
 
 def choose_width(columns: int, itemsize: int) -> int:
-    """Columns of a block: about equal ones."""
-    blocks = -(-columns * itemsize // _BLOCK_BYTES)
+    """Columns of a block: about equal ones, and an even number of them."""
+    nbytes = columns * itemsize
+    blocks = 1 if nbytes <= _WIDE_ROW else 2 * -(-nbytes // (2 * _BLOCK_BYTES))
     unit = _BLOCK_UNIT // itemsize
     return -(-columns // (blocks * unit)) * unit
 

@@ -16,9 +16,11 @@ import pytest
 from jitcore.backends.cpu import launch, native, threads
 
 # increment: adds 1 to dims[0] doubles with grain dims[1]. visit: the same, and writes each interval's length
-# at its start into buffers[1]. nested: a loop over dims[0] rows, each an inner loop over dims[1] columns.
+# at its start into buffers[1]. sweep: the same as visit, by `jitcore_parallel_sweep`, and writes into buffers[1]
+# how many intervals there were so far, which buffers[2] counts. nested: a loop over dims[0] rows, each an inner loop over dims[1] columns.
 KERNELS = """
 declare void @jitcore_parallel_for(ptr, ptr, ptr, i64, i64)
+declare void @jitcore_parallel_sweep(ptr, ptr, ptr, i64, i64)
 
 define internal void @add_one(ptr %buffers, ptr %dims, i64 %start, i64 %stop) {
 enter:
@@ -46,6 +48,19 @@ define internal void @note_interval(ptr %buffers, ptr %dims, i64 %start, i64 %st
   %at = getelementptr i64, ptr %notes, i64 %start
   %length = sub i64 %stop, %start
   store i64 %length, ptr %at
+  ret void
+}
+
+define internal void @note_turn(ptr %buffers, ptr %dims, i64 %start, i64 %stop) {
+  call void @add_one(ptr %buffers, ptr %dims, i64 %start, i64 %stop)
+  %notes.slot = getelementptr ptr, ptr %buffers, i64 1
+  %notes = load ptr, ptr %notes.slot
+  %count.slot = getelementptr ptr, ptr %buffers, i64 2
+  %count = load ptr, ptr %count.slot
+  %before = atomicrmw add ptr %count, i64 1 seq_cst
+  %turn = add i64 %before, 1
+  %at = getelementptr i64, ptr %notes, i64 %start
+  store i64 %turn, ptr %at
   ret void
 }
 
@@ -84,6 +99,14 @@ define i64 @visit(ptr %buffers, ptr %dims) {
   %grain.at = getelementptr i64, ptr %dims, i64 1
   %grain = load i64, ptr %grain.at
   call void @jitcore_parallel_for(ptr @note_interval, ptr %buffers, ptr %dims, i64 %n, i64 %grain)
+  ret i64 0
+}
+
+define i64 @sweep(ptr %buffers, ptr %dims) {
+  %n = load i64, ptr %dims
+  %grain.at = getelementptr i64, ptr %dims, i64 1
+  %grain = load i64, ptr %grain.at
+  call void @jitcore_parallel_sweep(ptr @note_turn, ptr %buffers, ptr %dims, i64 %n, i64 %grain)
   ret i64 0
 }
 
@@ -165,6 +188,22 @@ def test_one_thread_runs_in_the_caller(kernels, layer):
     x, lengths = np.zeros(1000), np.zeros(1000, dtype=np.int64)
     kernels.run("visit", (1000, 1), x, lengths)
     assert lengths[0] == 1000
+
+
+@pytest.mark.parametrize(("n", "grain"), [(1, 1), (7, 1), (10_007, 300), (100_003, 300), (1_000_000, 400_000)])
+def test_sweeps_go_to_and_fro(kernels, layer, n, grain):
+    """Every other one takes its pieces from the last to the first."""
+    x, orders = np.zeros(n), []
+    for num_threads in (1, 1, 4, 4):
+        threads.set_num_threads(num_threads)
+        turns, count = np.zeros(n, dtype=np.int64), np.zeros(1, dtype=np.int64)
+        kernels.run("sweep", (n, grain), x, turns, count)
+        orders.append(turns[turns > 0].tolist())
+        assert sorted(orders[-1]) == [*range(1, count[0] + 1)]
+    np.testing.assert_array_equal(x, 4)
+    to, fro = sorted(orders[:2], key=len)
+    assert to == [1] and fro == [*range(len(fro), 0, -1)]
+    assert len(fro) > 4 or n < 4
 
 
 def test_nested_loops(kernels, layer):
