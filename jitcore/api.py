@@ -316,6 +316,8 @@ def device_get(x: Any) -> Any:
 
 def block_until_ready(x: Any) -> Any:
     """Waits until every Array of the pytree is computed; returns the pytree."""
+    if type(x) is ConcreteArray:  # no need to take it apart
+        return x.block_until_ready()
     for leaf in tree_util.tree_leaves(x):
         if isinstance(leaf, Array) and not isinstance(leaf, Tracer):
             leaf.block_until_ready()

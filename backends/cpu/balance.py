@@ -15,6 +15,7 @@ from math import prod
 
 from jitcore import dtypes
 from jitcore.backends.cpu import cpuinfo
+from jitcore.backends.cpu.division import OPERATIONS
 from jitcore.backends.cpu.scalar_ops import count_math_calls
 from jitcore.backends.cpu.sizes import is_static
 from jitcore.loopir.expr import Expr, walk
@@ -54,18 +55,28 @@ def share_roots(kernel: Kernel) -> Share:
     return Share.ALL if divisions else Share.HALF
 
 
-def find_divisors(roots: list[Expr], vector: Axis | None) -> list[Expr]:
-    """The divisors that all lanes share, in double precision, where the multiplying units have time to make
-    quotients with their inverses. None on processors where this was not measured: an Intel Xeon takes 0.35 of
-    the time in the cache, but 1.07 beside an exponential function."""
+def find_divisions(roots: list[Expr], vector: Axis | None) -> list[Expr]:
+    """Divisions in lanes that share a divisor, and so multiply with its inverse: those of integers always."""
+    nodes = [node for node in walk(roots) if vector in node.axes and node.args]
+    shared = [node for node in nodes if node.op in OPERATIONS and vector not in node.args[1].axes]
+    floats = [node for node in shared if node.op == "div" and node.dtype == dtypes.float64]
+    found = floats if _has_time(len(floats), [node for node in nodes if node.dtype.kind == "f"]) else []
+    return found + [node for node in shared if node.dtype.kind in "iu" and not _is_easy(node.args[1])]
+
+
+def _is_easy(divisor: Expr) -> bool:
+    """Whether LLVM divides lanes of integers well by it: by constants, of 64 bits by powers of two alone."""
+    return divisor.op == "const" and (divisor.dtype.itemsize < 8 or int(divisor.attr).bit_count() <= 1)
+
+
+def _has_time(divisions: int, nodes: list[Expr]) -> bool:
+    """Whether the multiplying units have time to make quotients in double precision with inverses. Not on
+    processors where this was not measured: an Intel Xeon takes 0.35 of the time in the cache, but 1.07 beside
+    an exponential function."""
     if cpuinfo.is_zen() or "avx512f" not in cpuinfo.cpu_features():
-        return []
-    nodes = [node for node in walk(roots) if vector in node.axes and node.dtype.kind == "f" and node.args]
-    found = [node for node in nodes if node.op == "div" and node.dtype == dtypes.float64
-             and vector not in node.args[1].axes]  # fmt: skip
+        return False
     has_math = any(count_math_calls(node.op, node.args[0].dtype) for node in nodes)
-    is_much = len(nodes) - len(found) > MAX_WORK * len(found)
-    return [] if has_math or is_much else [node.args[1] for node in found]
+    return not has_math and len(nodes) - divisions <= MAX_WORK * divisions
 
 
 def _weigh(body: list, vector: Axis | None) -> Iterator[tuple[Expr, int]]:

@@ -12,6 +12,7 @@ import numpy as np
 from llvmlite import ir
 
 from jitcore import dtypes
+from jitcore.backends.cpu import division
 from jitcore.backends.cpu.balance import Share
 from jitcore.backends.cpu.complex_ops import load_pair, read_pair, store_pair, write_pair
 from jitcore.backends.cpu.fetch import fetch_ahead
@@ -31,7 +32,6 @@ from jitcore.backends.cpu.lanes import (
     splat,
     widen,
 )  # fmt: skip
-from jitcore.backends.cpu.mathlib import emit_quotient
 from jitcore.backends.cpu.scalar_ops import emit_operation
 from jitcore.backends.cpu.sizes import SizeTable, is_static
 from jitcore.backends.cpu.stream_stores import store_past_caches
@@ -369,11 +369,10 @@ class FunctionEmitter:
         """Spreads a scalar over lanes before the loop in lanes that reads it."""
         self.values[id(node), lanes] = splat(self.b, self.expr(node), lanes)
 
-    def invert_ahead(self, divisor: Expr) -> None:
-        """Divides one by a scalar before the loop in lanes that divides by it."""
-        if (id(divisor), "inverse") not in self.values:
-            value = self.values[id(divisor)]
-            self.values[id(divisor), "inverse"] = self.b.fdiv(ir.Constant(value.type, 1.0), value)
+    def invert_ahead(self, node: Expr) -> None:
+        """Inverts the scalar that a node divides by, before the loop in lanes that does."""
+        divisor = node.args[1]
+        self.values[id(node), "inverse"] = division.invert(self.b, self.values[id(divisor)], divisor.dtype)
 
     def _operands(self, node: Expr) -> list[Expr]:
         """What has to be in registers before a node."""
@@ -407,8 +406,9 @@ class FunctionEmitter:
         name, in_lanes = node.op, inline and self.is_vector(node.axes)
         if name == "sqrt" and self.root_share is not Share.NONE and in_lanes:
             name = self._choose_root(node)
-        if name == "div" and in_lanes and (inverse := self.values.get((id(node.args[1]), "inverse"))):
-            return emit_quotient(self.b, *args, splat(self.b, inverse, self.lanes))
+        if in_lanes and (inverse := self.values.get((id(node), "inverse"))):
+            inverse = splat(self.b, inverse, self.lanes)
+            return division.divide_by_shared(self.b, name, node.dtype, *args, inverse)
         return emit_operation(self.b, name, [arg.dtype for arg in node.args], node.dtype, args, inline)
 
     def _choose_root(self, node: Expr) -> str:

@@ -13,7 +13,7 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.cpu.accumulator import Accumulator
 from jitcore.backends.cpu.aligned import emit_aligned
-from jitcore.backends.cpu.balance import find_divisors, share_roots
+from jitcore.backends.cpu.balance import find_divisions, share_roots
 from jitcore.backends.cpu.columns import widen_columns
 from jitcore.backends.cpu.extremes import is_searched, search_extreme
 from jitcore.backends.cpu.function import FunctionEmitter
@@ -277,9 +277,9 @@ class KernelRenderer:
                         and all(ready[id(child)] for child in children(node))))  # fmt: skip
                 if ready[id(node)]:
                     e.expr(node)
-        for divisor in find_divisors(roots, self.kernel.vector):
-            if ready[id(divisor)]:
-                e.invert_ahead(divisor)
+        for node in find_divisions(roots, self.kernel.vector):
+            if ready[id(node.args[1])]:
+                e.invert_ahead(node)
 
     # -- reductions ---------------------------------------------------------------------------------------
     def _reduce(self, e: FunctionEmitter, reduce: Reduce) -> None:

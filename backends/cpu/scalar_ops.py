@@ -13,7 +13,7 @@ import numpy as np
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.cpu import complex_ops, mathlib
+from jitcore.backends.cpu import complex_ops, division, mathlib
 from jitcore.backends.cpu.lanes import (
     I16,
     I32,
@@ -106,43 +106,13 @@ def _integer_extreme(compare: str, sign: str) -> Emit:
 # -- integers -----------------------------------------------------------------------------------------------
 
 
-def _guarded(b, x, y, signed: bool):
-    """A divisor that cannot trap, and where the true one is 0 or would overflow."""
-    is_zero = b.icmp_unsigned("==", y, constant(y.type, 0))
-    safe = b.select(is_zero, constant(y.type, 1), y)
-    overflows = None
-    if signed:
-        lowest = -(1 << (_width(x) - 1))
-        overflows = b.and_(
-            b.icmp_signed("==", y, constant(y.type, -1)), b.icmp_signed("==", x, constant(x.type, lowest))
-        )
-        safe = b.select(overflows, constant(y.type, 1), safe)
-    return safe, is_zero, overflows
-
-
 def _width(x: ir.Value) -> int:
     kind = x.type.element if isinstance(x.type, ir.VectorType) else x.type
     return kind.width
 
 
-def _signed_div(b, x, y):
-    safe, is_zero, overflows = _guarded(b, x, y, True)  # the overflow's quotient is x itself, as in XLA
-    return b.select(is_zero, constant(x.type, -1), b.sdiv(x, safe))
-
-
-def _signed_rem(b, x, y):
-    safe, is_zero, overflows = _guarded(b, x, y, True)
-    return b.select(is_zero, x, b.srem(x, safe))
-
-
-def _unsigned_div(b, x, y):
-    safe, is_zero, _ = _guarded(b, x, y, False)
-    return b.select(is_zero, constant(x.type, -1), b.udiv(x, safe))
-
-
-def _unsigned_rem(b, x, y):
-    safe, is_zero, _ = _guarded(b, x, y, False)
-    return b.select(is_zero, x, b.urem(x, safe))
+def _divide(op: str, signed: bool, b, x, y):
+    return division.divide_integers(b, op, signed, x, y)
 
 
 def _shift(method: str, fill) -> Emit:
@@ -183,8 +153,7 @@ _INTEGER = {
     "clz": lambda b, x: call_intrinsic(b, "ctlz", [x, ir.Constant(ir.IntType(1), 0)]),
 }
 _SIGNED = _INTEGER | {
-    "div": _signed_div,
-    "rem": _signed_rem,
+    **{op: functools.partial(_divide, op, True) for op in division.OPERATIONS},
     "sign": _integer_sign,
     "shift_right_arithmetic": _shift("ashr", _sign_fill),
     "max": _integer_extreme("icmp_signed", ">="),
@@ -193,7 +162,8 @@ _SIGNED = _INTEGER | {
     **{op: (lambda b, x, y, sign=sign: b.icmp_signed(sign, x, y)) for op, sign in _COMPARISONS.items()},
 }
 _UNSIGNED = _INTEGER | {
-    "div": _unsigned_div, "rem": _unsigned_rem, "shift_right_arithmetic": _shift("lshr", _zero),
+    **{op: functools.partial(_divide, op, False) for op in division.OPERATIONS},
+    "shift_right_arithmetic": _shift("lshr", _zero),
     "max": _integer_extreme("icmp_unsigned", ">="), "min": _integer_extreme("icmp_unsigned", "<="),
     "abs": lambda b, x: x,
     "sign": lambda b, x: b.zext(b.icmp_unsigned("!=", x, constant(x.type, 0)), x.type),
