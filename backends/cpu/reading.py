@@ -59,8 +59,8 @@ MIN_AHEAD = 1 << 12
 # Bytes of an array up to which places are asked for ahead, and how many bytes ahead. In larger arrays a core
 # waits for the tables of its pages: there it is a tenth slower.
 MAX_NEAR, PLACES_DISTANCE = 12 << 20, 1 << 10
-
-
+# Columns that threads take in pieces of long runs.
+MANY_COLUMNS = 1 << 15
 # Rows that a scan down columns combines with a running value while that is in registers: it writes as many
 # runs as it reads, and several of each get into one another's way. It asks for as many rows ahead.
 SCANNED_ROWS = 2
@@ -109,13 +109,15 @@ def _choose_way(kernel: Kernel) -> str:
 
 def goes_to_and_fro(kernel: Kernel) -> bool:
     """Whether a kernel's range may begin at its end where that was in a cache last: what its iterations read
-    and write lies in their order in memory, as rows do, and not beside each other, as columns."""
+    and write lies in their order in memory, as rows do; columns do where there are so many that each thread's
+    pieces of them are long runs."""
     first = kernel.body[0]
     if isinstance(first, Loop):
         is_across = kernel.tile is not None and kernel.tile[0] is first.axis
         has_sweeps = any(isinstance(s, (Reduce, Scan)) for s in first.body)
         is_down = first.axis is kernel.vector and has_sweeps and kernel.reading != ROWS_IN_LANES
-        return not (is_across or is_down)
+        are_many = isinstance(first.axis.extent, int) and first.axis.extent >= MANY_COLUMNS
+        return not is_across and (not is_down or are_many and kernel.reading != ROW_BY_ROW)
     return isinstance(first, Reduce)
 
 

@@ -20,8 +20,9 @@ from jitcore.loopir.program import Reduce, Store
 from jitcore.schedule.nest import BLOCK_WORK, GRAIN_COLUMNS, collapse_axes
 from jitcore.schedule.rewrite import Rewrite
 
-# Rows beside each other that two threads cannot share evenly, and elements from which on these are divided.
-MAX_ROWS, MIN_LENGTH = 3, 1 << 18
+# Rows that threads cannot share evenly, and that caches do not hold; elements of each from which on these are
+# divided.
+MAX_ROWS, MIN_LENGTH = 16, 1 << 18
 
 
 class Loops(NamedTuple):
