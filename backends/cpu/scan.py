@@ -56,7 +56,11 @@ def emit_scan(kernel, e, scan: Scan) -> None:
     """A whole scan. kernel: the `KernelRenderer`, for hoisting and the number of lanes."""
     kernel.hoist(e, [scan], {scan.axis})
     total = RunningTotal(kernel, e, scan)
-    total.sweep(I64(0), e.size(scan.axis.extent))
+    low, high = e.range_of(scan, scan.axis)
+    if scan.reverse:
+        extent = e.size(scan.axis.extent)
+        low, high = e.b.sub(extent, high), e.b.sub(extent, low)
+    total.sweep(low, high)
 
 
 def emit_blocks(kernel, e, scan: Scan, first, past) -> None:

@@ -68,6 +68,7 @@ class _Checker:
                 results |= {result for result, _, _ in statement.parts}
             elif isinstance(statement, Scan):
                 inner = axes | {statement.axis}
+                self.check_bounds(statement, (statement.axis,), axes, results)
                 self.check_write(statement.buffer, statement.offset, statement.value, inner, results)
             elif isinstance(statement, Store):
                 self.check_write(statement.buffer, statement.offset, statement.value, axes, results)
@@ -105,7 +106,8 @@ class _Checker:
             else:
                 raise LoopProgramError(f"{statement!r} is not a statement")
 
-    def check_bounds(self, statement: Loop | Reduce, inner: tuple, axes: frozenset, results: set) -> None:
+    def check_bounds(self, statement: Loop | Reduce | Scan, inner: tuple, axes: frozenset,
+                     results: set) -> None:  # fmt: skip
         """The ends of a range are numbers that are known where its loop begins."""
         for axis in inner:
             for end in statement.bounds.get(axis, ()):

@@ -118,19 +118,15 @@ class Scan:
 
     partials: one arena buffer for the totals of the blocks of `block` iterations that the scan may be split
     into; the blocks do not depend on the number of threads.
+    bounds: as those of `Reduce`.
     """
 
-    __slots__ = ("axis", "op", "value", "buffer", "offset", "reverse", "partials", "block")
+    __slots__ = ("axis", "op", "value", "buffer", "offset", "reverse", "partials", "block", "bounds")
 
-    def __init__(self, axis: Axis, op: str, value: Expr, buffer: Buffer, offset: Index, reverse: bool):
-        self.axis, self.op, self.value, self.buffer, self.offset, self.reverse = (
-            axis,
-            op,
-            value,
-            buffer,
-            offset,
-            reverse,
-        )
+    def __init__(self, axis: Axis, op: str, value: Expr, buffer: Buffer, offset: Index, reverse: bool,
+                 bounds: dict[Axis, tuple] | None = None):  # fmt: skip
+        self.axis, self.op, self.value, self.buffer, self.offset = axis, op, value, buffer, offset
+        self.reverse, self.bounds = reverse, bounds or {}
         self.partials: list[Buffer] | None = None
         self.block = None
 
@@ -230,7 +226,7 @@ class Program:
 
 def bounds_of(statement) -> dict[Axis, tuple[Expr | None, Expr | None]]:
     """(low, high) of the axes that a statement runs over in part; see `Loop`."""
-    return statement.bounds if isinstance(statement, (Loop, Reduce)) else {}
+    return statement.bounds if isinstance(statement, (Loop, Reduce, Scan)) else {}
 
 
 def bound_exprs(statement) -> list[Expr]:
@@ -372,7 +368,7 @@ class _Text:
         self.names = saved
         return lines
 
-    def range(self, s: Loop | Reduce, axis: Axis) -> str:
+    def range(self, s: Loop | Reduce | Scan, axis: Axis) -> str:
         """What an axis runs over; a range within the axis is followed by the extent."""
         name, extent = self.axis(axis), "" if axis is self.whole else self.size(axis.extent)
         low, high = s.bounds.get(axis, (None, None))
@@ -405,14 +401,15 @@ class _Text:
         return f" in {self.size(s.partials[0].shape[0])} blocks of {self.size(s.block)}" if s.partials else ""
 
     def _scan(self, s: Scan, pad, depth):
+        first = self.bind(bound_exprs(s), pad)
+        over = self.range(s, s.axis)
         saved = dict(self.names)
         inner = self.bind([s.value], pad + "    ")
         goal = f"{self.place(s.buffer)}[{self.index(s.offset)}]"
         line = f"{pad}    {goal} = acc = {s.op}(acc, {self.name(s.value)})"
         self.names = saved
-        way = "reversed " if s.reverse else ""
-        over = f"{self.axis(s.axis)} in {way}range({self.size(s.axis.extent)}){self._blocks(s)}"
-        return [f"{pad}scan {over}:", *inner, line]
+        over = over.replace(" in ", " in reversed ") if s.reverse else over
+        return [*first, f"{pad}scan {over}{self._blocks(s)}:", *inner, line]
 
     def _repeat(self, s: Repeat, pad, depth):
         lines = self.bind(s.initial, pad)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from jitcore.loopir.builder import MAX_FEW, is_few
 from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, Result, walk
 from jitcore.loopir.index import Axis, Dynamic, Index, Mod
-from jitcore.loopir.program import Choice, Loop, Reduce, Repeat, Scan, Store
+from jitcore.loopir.program import Choice, Loop, Reduce, Repeat, Scan, Store, bound_exprs
 from jitcore.schedule.statements import roots_of
 
 # Results that one sweep may accumulate.
@@ -110,14 +110,18 @@ class Rewrite:
             bodies = [list(map(self.statement, body)) for body in (s.body, s.other)]
             return Choice(self.expr(s.condition), *bodies)
         if isinstance(s, Scan):
-            return Scan(s.axis, s.op, self.expr(s.value), s.buffer, self.index(s.offset), s.reverse)
+            return Scan(s.axis, s.op, self.expr(s.value), s.buffer, self.index(s.offset), s.reverse,
+                        self._bounds(s))  # fmt: skip
         if isinstance(s, Repeat):
             return Repeat(list(map(self.result, s.registers)), list(map(self.expr, s.initial)),
                           self.expr(s.condition), [self.statement(inner) for inner in s.body],
                           list(map(self.expr, s.updates)), s.trips)  # fmt: skip
         parts = [(self.result(result), op, self.expr(expr)) for result, op, expr in s.parts]
-        bounds = {self.merged.get(axis, axis): self._ends(ends) for axis, ends in s.bounds.items()}
-        return Reduce(tuple(self.axes(s.axes)), parts, [self.store(store) for store in s.stores], bounds)
+        stores = [self.store(store) for store in s.stores]
+        return Reduce(tuple(self.axes(s.axes)), parts, stores, self._bounds(s))
+
+    def _bounds(self, s: Reduce | Scan) -> dict[Axis, tuple]:
+        return {self.merged.get(axis, axis): self._ends(ends) for axis, ends in s.bounds.items()}
 
     def _ends(self, ends: tuple) -> tuple:
         return tuple(None if end is None else self.expr(end) for end in ends)
@@ -133,6 +137,8 @@ def unroll_rows(graph: Graph, outer: list[Axis], body: list) -> tuple[list[Axis]
         if max(len(reduce.parts) for reduce in reduces) * axis.extent > MAX_PARTS:
             continue
         if not any(_shares_loads(reduce, axis) for reduce in reduces):
+            continue
+        if any(axis in end.axes for statement in body for end in bound_exprs(statement)):
             continue
         copies = []
         for position in range(axis.extent):
@@ -194,9 +200,10 @@ def _merge(copies: list[list]) -> list:
         first = group[0]
         if isinstance(first, Reduce):
             parts = [part for reduce in group for part in reduce.parts]
-            merged.append(Reduce(first.axes, parts, [store for reduce in group for store in reduce.stores]))
+            stores = [store for reduce in group for store in reduce.stores]
+            merged.append(Reduce(first.axes, parts, stores, first.bounds))
         elif isinstance(first, Loop):
-            merged.append(Loop(first.axis, _merge([loop.body for loop in group])))
+            merged.append(Loop(first.axis, _merge([loop.body for loop in group]), first.low, first.high))
         else:
             merged += group
     return merged

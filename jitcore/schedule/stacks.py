@@ -75,7 +75,7 @@ class _Move(Rewrite):
             new.partials, new.block = s.partials, s.block
         if isinstance(s, Loop):
             new.low, new.high = map(self.bound, (s.low, s.high))
-        if isinstance(s, Reduce):
+        if isinstance(s, (Reduce, Scan)):
             new.bounds = {axis: tuple(map(self.bound, ends)) for axis, ends in s.bounds.items()}
         return new
 

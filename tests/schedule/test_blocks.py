@@ -5,7 +5,7 @@ import pytest
 
 import jitcore
 import jitcore.numpy as jnp
-from jitcore import jit
+from jitcore import jit, lax
 from jitcore.schedule.blocks import goes_in_blocks
 
 RNG = np.random.default_rng(0)
@@ -24,7 +24,8 @@ def make_values(shape, dtype):
     ((1, 3, 100_000, 3), (1,), False),  # neither columns nor rows
     ((10000, 8), (1,), False),  # parts of one sweep over all elements
     ((10000, 1000), (1,), False),  # columns enough for threads
-    ((4, 1_000_000), (0,), False),
+    ((16, 1_000_000), (0,), True),
+    ((17, 1_000_000), (0,), False),
     ((600, 100), (1,), False),  # short
     ((10000, 100), (), False),
     ((10000, 100), (0, 1), False),
@@ -51,6 +52,39 @@ def test_other_reductions(name):
     x = (RNG.random((5000, 60)) > 0.5) if name in ("any", "all") else RNG.uniform(0.99, 1.01, (5000, 60))
     found = jit(lambda x: getattr(jnp, name)(x, axis=0))(x)
     np.testing.assert_allclose(found, getattr(np, name)(x, axis=0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("name, accumulate", [("cumsum", np.add), ("cumprod", np.multiply), ("cummax", np.maximum),
+                                              ("cummin", np.minimum)])  # fmt: skip
+@pytest.mark.parametrize("shape", [(10_000, 100), (33_000, 3), (70_001, 1, 2), (5003, 7, 9), (65_537, 1), (259, 255)])
+def test_scans(shape, name, accumulate, reverse):
+    x = RNG.uniform(0.99, 1.01, shape) * RNG.choice([-1, 1], shape)
+    found = jit(lambda x: getattr(lax, name)(x, 0, reverse=reverse))(x)
+    expected = accumulate.accumulate(x[::-1])[::-1] if reverse else accumulate.accumulate(x)
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-10)
+
+
+def test_scans_of_what_is_computed():
+    x = make_values((20_000, 30), np.float32)
+    found = jit(lambda x: jnp.cumsum(jnp.where(x > 0, x * 2, 1).astype("int32"), axis=0))(x)
+    np.testing.assert_array_equal(found, np.cumsum(np.where(x > 0, x * 2, 1).astype(np.int32), axis=0))
+
+
+def test_scans_do_not_depend_on_threads():
+    x = make_values((20_000, 30), np.float32)
+    found = [np.asarray(jit(lambda x: jnp.cumsum(x, 0), compiler_options={"num_threads": threads})(x))
+             for threads in (1, 2, 5)]  # fmt: skip
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
+def test_the_first_block_begins_with_its_first_element():
+    x = np.full((20_000, 30), -0.0)
+    assert np.signbit(np.asarray(jit(lambda x: jnp.cumsum(x, 0))(x))[0]).all()
+    x[0], x[1] = np.inf, -np.inf
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(jit(lambda x: jnp.cumsum(x, 0))(x), np.cumsum(x, 0))
 
 
 def test_nan_and_infinity_of_single_columns():
