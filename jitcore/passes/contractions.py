@@ -5,6 +5,8 @@ In: a jaxpr. Out: the same program, in which
 
 - operands of a product lie in memory as stacks of matrices: batch, free and contracted axes each follow one
   another. Transpositions that leave them so are read through dimension numbers, others are computed;
+- a matrix that little arithmetic makes of others, times a vector, is a sum of products, which loops compute
+  where they read those: each element is read once;
 - a convolution has one of the two layouts of `lax.conv.plain_layouts`, no padding, no dilated images and no
   groups of images: `pad`, `transpose` and `reshape` do that before, in loops that fuse with what computes the
   images;
@@ -23,6 +25,10 @@ from jitcore.passes.forward import Walk, rewrite_equations
 
 __all__ = ["normalize_contractions"]
 
+# What a sweep computes beside reading, and elements of a matrix from which on that is better than to store
+# the matrix.
+_CHEAP = {"abs", "add", "div", "integer_pow", "max", "min", "mul", "neg", "square", "sub"}
+_MANY = 1 << 14
 # Positions in a line of results from which on a layout that has them side by side needs no transposition.
 _LONG_LINE = 32
 
@@ -37,6 +43,39 @@ def _apply_rule(walk: Walk, eqn: Equation) -> list[Atom] | None:
 
 
 # -- products -----------------------------------------------------------------------------------------------
+def _rewrite_product(walk: Walk, eqn: Equation) -> list[Atom] | None:
+    return _sum_products(walk, eqn) or _normalize_product(walk, eqn)
+
+
+def _sum_products(walk: Walk, eqn: Equation) -> list[Atom] | None:
+    """A computed matrix times a vector, as a sum of products."""
+    ranks = [atom.aval.ndim for atom in eqn.invars]
+    if sorted(ranks) != [1, 2] or any(atom.aval.dtype != eqn.outvars[0].aval.dtype for atom in eqn.invars):
+        return None
+    position = ranks.index(2)
+    matrix, vector = eqn.invars[position], eqn.invars[1 - position]
+    made = walk.defined_by.get(matrix)
+    if made is None or made.primitive.name not in _CHEAP or not _is_large_matrix(matrix.aval):
+        return None
+    operands, (axis,) = made.invars, eqn.params["dimension_numbers"][0][position]
+    flipped = [walk.find_definition(atom, "transpose") for atom in operands]
+    if all(flip is not None or not atom.aval.ndim for flip, atom in zip(flipped, operands)):
+        operands, axis = [flip.invars[0] if flip else atom for flip, atom in zip(flipped, operands)], 1 - axis
+
+    def spelled(vector, *operands):
+        elements = made.primitive.bind(*operands, **made.params)
+        factors = lax.broadcast_in_dim(vector, elements.shape, (axis,))
+        return [lax.reduce_sum(elements * factors, axes=(axis,))]
+
+    return walk.spell(spelled, [vector, *operands])
+
+
+def _is_large_matrix(aval) -> bool:
+    """Whether a matrix of real numbers, which are summed as they are, is known to be large."""
+    is_real = dtypes.is_floating(aval.dtype) and aval.dtype.itemsize >= 4
+    return is_real and all(isinstance(extent, int) for extent in aval.shape) and aval.size >= _MANY
+
+
 def _normalize_product(walk: Walk, eqn: Equation) -> list[Atom] | None:
     out_dtype = eqn.outvars[0].aval.dtype
     work = accumulation_dtype(*[atom.aval.dtype for atom in eqn.invars], out_dtype)
@@ -182,4 +221,4 @@ def _convolve_plainly(images, filters, params: dict, layout: ConvDimensionNumber
         dimension_numbers=layout, feature_group_count=groups)  # fmt: skip
 
 
-_RULES = {"dot_general": _normalize_product, "conv_general_dilated": _normalize_convolution}
+_RULES = {"dot_general": _rewrite_product, "conv_general_dilated": _normalize_convolution}

@@ -77,6 +77,7 @@ class Uses:
                     self.recomputed[atom] = max(_count_outer(atom, eqn), self.recomputed.get(atom, 1))
         self.last |= dict.fromkeys(self.outputs, len(jaxpr.eqns))
         self.sweeps = self._find_sweeps(jaxpr)
+        self.row_values = self._find_row_values(jaxpr)
         self._covering: set[Var] = set()  # results of updates of most of an array
         self._scattered = self._find_scattered(jaxpr)
         self.replaced: dict[Var, Var] = {}  # as `updated`, of other equations
@@ -96,6 +97,28 @@ class Uses:
                     is_passed_on = own is None or eqn.primitive.name == "gather" and _is_index(eqn, position)
                     self.readers[atom] = self.readers.get(atom, 0) + 1
                     found.setdefault(atom, set()).update(later if is_passed_on else own)
+        return found
+
+    def _find_row_values(self, jaxpr: Jaxpr) -> set[Var]:
+        """What a sweep down many columns needs once for each row, and so would compute in scalar code."""
+        reduced: dict[Var, set] = {}  # axes of the reductions of a variable, or of what is computed from it
+        found: set[Var] = set()
+        for eqn in reversed([eqn for eqn in jaxpr.eqns if len(eqn.outvars) == 1]):
+            family, out = eqn.primitive.traits.get("family"), eqn.outvars[0]
+            operands = [atom for atom in eqn.invars if isinstance(atom, Var)]
+            if eqn.primitive.name == "broadcast_in_dim" and operands:
+                rows = frozenset(eqn.params["broadcast_dimensions"])
+                columns = frozenset(range(len(out.aval.shape))) - rows
+                is_inner = bool(rows and columns) and max(rows) < min(columns)
+                is_down = any(rows <= axes and not columns <= axes for axes in reduced.get(out, ()))
+                if is_inner and is_down and not is_few([out.aval.shape[d] for d in columns]):
+                    found.add(operands[0])
+            elif family == "reduction" and operands:
+                reduced.setdefault(operands[0], set()).add(frozenset(eqn.params["axes"]))
+            elif family == "elementwise":
+                for atom in operands:
+                    if atom.aval.shape == out.aval.shape:
+                        reduced.setdefault(atom, set()).update(reduced.get(out, ()))
         return found
 
     def list_conjuncts(self, var: Var) -> list[Var]:
@@ -209,6 +232,8 @@ class Uses:
         times = self.recomputed.get(var, 1)
         is_often = times >= OFTEN and value.dtype != dtypes.bool_
         if times > 1 and work > (REPEATED_LIMIT if is_often else BROADCAST_LIMIT):
+            return True
+        if work > BROADCAST_LIMIT and var in self.row_values:
             return True
         if value.choices > MAX_CHOICES or value.choices * self._count_repeats(var) > MAX_REPEATED:
             return True

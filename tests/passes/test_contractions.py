@@ -35,6 +35,26 @@ def test_transposed_operands_are_read_as_they_are(function):
     assert normalize(function, draw(5, 6), draw(5, 7)) == ["dot_general"]
 
 
+@pytest.mark.parametrize("function", [
+    lambda x, y, w: 0.1 * x.T @ y, lambda x, y, w: y @ (x - 1), lambda x, y, w: (x * x) @ w,
+    lambda x, y, w: (x.T + x.T) @ y, lambda x, y, w: w @ (x.T / 3), lambda x, y, w: (x + x.mean(0)) @ w,
+])  # fmt: skip
+def test_a_computed_matrix_times_a_vector_is_a_sum(function):
+    names = normalize(function, abs(draw(900, 20)) + 1, abs(draw(900)), abs(draw(20)))
+    assert "dot_general" not in names and "transpose" not in names
+
+
+@pytest.mark.parametrize("function", [
+    lambda x, y: x.T @ y,  # not computed
+    lambda x, y: (0.1 * x[:100].T) @ y[:100],  # small
+    lambda x, y: jnp.exp(x).T @ y,  # dear
+    lambda x, y: (0.1 * x.T) @ x,  # two matrices
+    lambda x, y: (0.1 * x.T) @ y.astype("float64"),
+])  # fmt: skip
+def test_other_products_stay(function):
+    assert normalize(function, draw(900, 20), draw(900)).count("dot_general") == 1
+
+
 def test_axes_that_do_not_run_together_are_transposed():
     def contract(axes):
         return lambda x, y: lax.dot_general(x, y, ((axes, (0, 1)), ((), ())))
