@@ -14,7 +14,14 @@ from __future__ import annotations
 from llvmlite import ir
 
 from jitcore.backends.cpu.lanes import I64
-from jitcore.backends.cpu.routines.block_tile_code import BlockShape, Tile, align, find_pitch, round_up
+from jitcore.backends.cpu.routines.block_tile_code import (
+    BlockShape,
+    Tile,
+    align,
+    clear_vectors,
+    find_pitch,
+    round_up,
+)
 
 _I32 = ir.IntType(32)
 
@@ -27,7 +34,7 @@ def write_block_cholesky(w) -> None:
     integers = ir.IntType(8 * w.real_size).as_pointer()
     w.transpose(b.bitcast(upper, integers), pitch, w.at("x", size), n, n, n)
     padded = round_up(w, n, shape.rows)
-    _pad(w, upper, pitch, n, padded)
+    _pad(w, shape, upper, pitch, n, padded)
     failed = w.slot(ir.IntType(1))
     b.store(ir.Constant(ir.IntType(1), 0), failed)
     with w.loop(I64(0), padded, shape.rows) as first:
@@ -44,11 +51,14 @@ def write_block_cholesky(w) -> None:
         w.poison(b.gep(out, [b.mul(i, n)]), b.add(i, I64(1)))
 
 
-def _pad(w, upper: ir.Value, pitch: ir.Value, n: ir.Value, padded: ir.Value) -> None:
-    """Rows and columns of a unit matrix behind the last ones, up to a whole group."""
+def _pad(w, shape: BlockShape, upper: ir.Value, pitch: ir.Value, n: ir.Value, padded: ir.Value) -> None:
+    """Rows and columns of a unit matrix behind the last ones, up to a whole group, and zeros behind these, as
+    far as tiles go."""
     b = w.b
     zero, one = (ir.Constant(w.real, value) for value in (0.0, 1.0))
     with w.loop(I64(0), padded) as i:
+        behind = b.gep(upper, [b.add(b.mul(i, pitch), n)])
+        clear_vectors(w, shape, behind, shape.rows + shape.width)
         start = b.select(b.icmp_signed("<", i, n), n, I64(0))
         with w.loop(start, padded) as j:
             value = b.select(b.icmp_signed("==", i, j), one, zero)

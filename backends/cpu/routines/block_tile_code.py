@@ -60,10 +60,11 @@ def fill(w, start: ir.Value, count: ir.Value, value: float = 0.0) -> None:
         w.b.store(ir.Constant(w.real, value), w.b.gep(start, [k]))
 
 
-def clear_vectors(w, shape: BlockShape, start: ir.Value) -> None:
-    """Stores zeros into a tile's width from start on: what lies there may be numbers that are slow."""
+def clear_vectors(w, shape: BlockShape, start: ir.Value, count: int | None = None) -> None:
+    """Stores zeros into at least `count` elements from start on, by default a tile's width: what lies there
+    may be numbers that are slow."""
     b = w.b
-    for part in range(_VECTORS):
+    for part in range(-(-(count or shape.width) // shape.lanes)):
         place = b.bitcast(b.gep(start, [I64(part * shape.lanes)]), shape.vector.as_pointer())
         b.store(ir.Constant(shape.vector, None), place, align=w.real_size)
 
