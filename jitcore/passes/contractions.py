@@ -5,8 +5,8 @@ In: a jaxpr. Out: the same program, in which
 
 - operands of a product lie in memory as stacks of matrices: batch, free and contracted axes each follow one
   another. Transpositions that leave them so are read through dimension numbers, others are computed;
-- a matrix that little arithmetic makes of others, times a vector, is a sum of products, which loops compute
-  where they read those: each element is read once;
+- a vector times a matrix that little arithmetic makes of others, or that is no such stack, is a sum of
+  products, which loops compute where they read those: each element is read once;
 - a convolution has one of the two layouts of `lax.conv.plain_layouts`, no padding, no dilated images and no
   groups of images: `pad`, `transpose` and `reshape` do that before, in loops that fuse with what computes the
   images;
@@ -48,30 +48,33 @@ def _rewrite_product(walk: Walk, eqn: Equation) -> list[Atom] | None:
 
 
 def _sum_products(walk: Walk, eqn: Equation) -> list[Atom] | None:
-    """A computed matrix times a vector, as a sum of products."""
+    """A vector times a matrix that is computed, or would have to be transposed, as a sum of products."""
     ranks = [atom.aval.ndim for atom in eqn.invars]
-    if sorted(ranks) != [1, 2] or any(atom.aval.dtype != eqn.outvars[0].aval.dtype for atom in eqn.invars):
+    has_dtype = all(atom.aval.dtype == eqn.outvars[0].aval.dtype for atom in eqn.invars)
+    if min(ranks) != 1 or max(ranks) < 2 or not has_dtype:
         return None
-    position = ranks.index(2)
+    position = 1 - ranks.index(1)
     matrix, vector = eqn.invars[position], eqn.invars[1 - position]
+    contracted = eqn.params["dimension_numbers"][0][position]
     made = walk.defined_by.get(matrix)
-    if made is None or made.primitive.name not in _CHEAP or not _is_large_matrix(matrix.aval):
+    is_computed = made is not None and made.primitive.name in _CHEAP
+    if not _are_many(matrix.aval) or not is_computed and _is_stack(matrix, contracted, ()):
         return None
-    operands, (axis,) = made.invars, eqn.params["dimension_numbers"][0][position]
+    operands, (axis,) = made.invars if is_computed else [matrix], contracted
     flipped = [walk.find_definition(atom, "transpose") for atom in operands]
-    if all(flip is not None or not atom.aval.ndim for flip, atom in zip(flipped, operands)):
+    if ranks[position] == 2 and all(flip or not atom.aval.ndim for flip, atom in zip(flipped, operands)):
         operands, axis = [flip.invars[0] if flip else atom for flip, atom in zip(flipped, operands)], 1 - axis
 
     def spelled(vector, *operands):
-        elements = made.primitive.bind(*operands, **made.params)
+        elements = made.primitive.bind(*operands, **made.params) if is_computed else operands[0]
         factors = lax.broadcast_in_dim(vector, elements.shape, (axis,))
         return [lax.reduce_sum(elements * factors, axes=(axis,))]
 
     return walk.spell(spelled, [vector, *operands])
 
 
-def _is_large_matrix(aval) -> bool:
-    """Whether a matrix of real numbers, which are summed as they are, is known to be large."""
+def _are_many(aval) -> bool:
+    """Whether there are many real numbers, which are summed as they are."""
     is_real = dtypes.is_floating(aval.dtype) and aval.dtype.itemsize >= 4
     return is_real and all(isinstance(extent, int) for extent in aval.shape) and aval.size >= _MANY
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from jitcore.loopir.expr import OP_COST, Buffer, Graph, index_exprs, walk
+from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, index_exprs, walk
 from jitcore.loopir.index import Axis, Index, RunTimeSize
 from jitcore.loopir.program import Kernel, Loop, Reduce, Repeat, Scan, Store
 from jitcore.schedule.bounds import tighten
@@ -35,6 +35,7 @@ FAR_BYTES = 16 << 20
 # them. From FAR_BYTES on lists of places that lanes compute are faster, as what they name is fetched ahead.
 SHARED_BYTES = 512 << 10
 MAX_LONE_WORK = 16
+CACHE_LINE = 64
 # Strides up to this cost shuffles instead of gathers; axes up to this are better not the ones in lanes.
 SHORT = 8
 
@@ -69,7 +70,7 @@ def shape_kernel(
         body = [_innermost(statement, vector) for statement in body]
     if any(store.packed for statement in body for store in stores_of(statement)):
         vector = vector if vector in inner else None  # elements of one row go side by side
-    work = work_of(body)
+    work = work_of(body, vector)
     for axis in outer[1:]:
         work = work * axis.extent
     parallel, grain = bool(outer) and not serial, max(1, GRAIN_WORK // max(work, 1))
@@ -307,19 +308,28 @@ def _innermost(statement, vector: Axis):
     return statement
 
 
-def work_of(body: list):
-    """Scalar operations of one run of a body."""
+def work_of(body: list, vector: Axis | None = None):
+    """Scalar operations of one run of a body. vector: the axis that runs in lanes, along which reading what
+    does not lie side by side counts as often as its elements fill a cache line, at most."""
     work = 0
     for statement in body:
         if isinstance(statement, Loop):
-            work = work + work_of(statement.body) * statement.axis.extent
+            work = work + work_of(statement.body, vector) * statement.axis.extent
             continue
-        own = 1 + sum(OP_COST.get(node.op, 1) for node in walk(roots_of(statement)))
+        own = 1 + sum(_cost(node, vector) for node in walk(roots_of(statement)))
         axes = statement.axes if isinstance(statement, Reduce) else (
             (statement.axis,) if isinstance(statement, Scan) else ())  # fmt: skip
         for axis in axes:
             own = own * axis.extent
         if isinstance(statement, Repeat):
-            own = (own + work_of(statement.body)) * statement.trips
+            own = (own + work_of(statement.body, vector)) * statement.trips
         work = work + own
     return work
+
+
+def _cost(node: Expr, vector: Axis | None) -> int:
+    if node.op != "load" or vector is None or vector not in node.axes:
+        return OP_COST.get(node.op, 1)
+    buffer, offset = node.attr
+    line, stride = CACHE_LINE // buffer.dtype.itemsize, offset.coefficient(vector)
+    return max(1, min(abs(stride), line) if isinstance(stride, int) else line)

@@ -44,6 +44,13 @@ def test_a_computed_matrix_times_a_vector_is_a_sum(function):
     assert "dot_general" not in names and "transpose" not in names
 
 
+def test_a_vector_is_contracted_with_any_axis():
+    x, y = abs(draw(30, 40, 20)), abs(draw(40))
+    for expression in ("ijk,j->ik", "ijk,j->ki"):
+        names = normalize(lambda x, y: jnp.einsum(expression, x, y), x, y)  # noqa: B023
+        assert "dot_general" not in names
+
+
 @pytest.mark.parametrize("function", [
     lambda x, y: x.T @ y,  # not computed
     lambda x, y: (0.1 * x[:100].T) @ y[:100],  # small
