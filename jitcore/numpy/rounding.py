@@ -25,13 +25,13 @@ from jitcore.numpy.promotion import (
 )  # fmt: skip
 from jitcore.numpy.ufuncs import (
     absolute,
+    add,
     divide,
     fmod,
     maximum,
     minimum,
     multiply,
     nextafter,
-    power,
     subtract,
     ufunc,
 )  # fmt: skip
@@ -207,18 +207,18 @@ def ldexp(x, y, /):
     if not dtypes.is_integer(y.dtype):
         raise ValueError(f"ldexp's second argument must be integers, got {y.dtype.name}")
     (x,) = promote_arrays("ldexp", x, to=dtypes.inexact_dtype)
+    if x.dtype.itemsize == 2:  # rounded once
+        return convert_dtype(ldexp(convert_dtype(x, dtypes.float32), y), x.dtype)
     # Three factors, because 2**y alone may overflow where the product does not.
-    third = floor_third(y)
-    rest = subtract(subtract(y, third), third)
-    two = x.dtype.type(2)
-    for part in (third, third, rest):
-        x = multiply(x, power(two, convert_dtype(part, x.dtype)))
+    info = finfo(x.dtype)
+    bias, number = info.maxexp - 1, np.dtype(f"int{info.bits}")
+    most = min(3 * (bias - 1), np.iinfo(y.dtype).max)
+    y = convert_dtype(maximum(minimum(y, most), max(-most, np.iinfo(y.dtype).min)), number)
+    third = apply_elementwise(lax.div.primitive, promote("ldexp", y, 3))  # towards zero
+    for part in (third, third, subtract(subtract(y, third), third)):
+        bits = lax.shift_left(add(part, number.type(bias)), number.type(info.nmant))
+        x = multiply(x, lax.bitcast_convert_type(bits, x.dtype))
     return x
-
-
-def floor_third(y):
-    """y / 3 towards zero, for the integers y of `ldexp`."""
-    return apply_elementwise(lax.div.primitive, promote("ldexp", y, 3))
 
 
 def signbit(x, /):
