@@ -27,7 +27,7 @@ SYMBOL_PREFIX = "jitcore_sort_keys_"
 _ROWS = {False: (2, 8), True: (4, 16)}
 
 #: Keys of a segment whose sides are worth two threads.
-_SHARED = 1 << 15
+_SHARED = 1 << 12
 
 #: Keys of a segment whose pivot is worth the median of many.
 _WELL_SAMPLED = 1 << 12
