@@ -1,4 +1,5 @@
-"""Dead code: equations that no output needs go away, and so do unread operands, outputs and carries of loops.
+"""Dead code: equations that no output needs go away, and so do unread operands, outputs and carries of loops,
+and unread vectors of decompositions.
 
 In: a jaxpr. Out: the same program without them. Equations with effects stay. A loop without effects whose
 result nobody reads goes away even if it would not have ended.
@@ -160,6 +161,26 @@ def find_live_carries(body: Jaxpr, carries: Sequence[Var], wanted: Sequence[bool
     return live
 
 
+# -- decompositions ------------------------------------------------------------------------------------------
+# By primitive, the params that say whether there are more outputs behind the first one, and how many.
+_OPTIONAL = {
+    "eig": {"compute_left_eigenvectors": 1, "compute_right_eigenvectors": 1},
+    "schur": {"compute_schur_vectors": 1},
+    "svd": {"compute_uv": 2},
+}
+
+
+def _prune_decomposition(eqn: Equation, reads: Flags) -> Equation:
+    """Values alone, where nobody reads vectors: these are most of the work."""
+    params, keep_out = {}, [True]
+    for name, count in _OPTIONAL[eqn.primitive.name].items():
+        if eqn.params[name]:
+            params[name] = any(reads[len(keep_out) : len(keep_out) + count])
+            keep_out += [params[name]] * count
+    return _rebuild(eqn, [True], keep_out, reads, params)
+
+
 _PRUNERS: dict[str, Callable[[Equation, Flags], Equation]] = {
     "cond": _prune_cond, "scan": _prune_scan, "while": _prune_while,
+    **dict.fromkeys(_OPTIONAL, _prune_decomposition),
 }  # fmt: skip

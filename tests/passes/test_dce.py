@@ -1,8 +1,10 @@
 """Dead code, in programs and inside loops and branches."""
 
 import numpy as np
+import pytest
 
 from jitcore import lax
+from jitcore.core.interpret import run_jaxpr_numpy
 from jitcore.lax.callback import io_callback
 from jitcore.lax.cond import cond, switch
 from jitcore.lax.scan import scan
@@ -143,3 +145,19 @@ def test_live_carries_of_a_long_chain():
     wanted = [True] + [False] * (count - 1)
     assert find_live_carries(body, body.invars, wanted) == [True] * count
     assert find_live_carries(body, body.invars, wanted[::-1]) == wanted[::-1]
+
+
+@pytest.mark.parametrize("read, expected", [
+    (lambda a: lax.linalg.svd(a)[1], {"compute_uv": False}),
+    (lambda a: lax.linalg.svd(a)[2], {"compute_uv": True}),
+    (lambda a: lax.linalg.schur(a)[0], {"compute_schur_vectors": False}),
+    (lambda a: lax.linalg.eig(a)[0], {"compute_left_eigenvectors": False, "compute_right_eigenvectors": False}),
+    (lambda a: lax.linalg.eig(a)[1], {"compute_left_eigenvectors": True, "compute_right_eigenvectors": False}),
+])  # fmt: skip
+def test_vectors_of_decompositions_that_nobody_reads(read, expected):
+    a = np.random.default_rng(0).standard_normal((5, 5))
+    before = trace(lambda a: [read(a)], ShapedArray(a.shape, a.dtype))
+    after = eliminate_dead_code(before)
+    np.testing.assert_allclose(run_jaxpr_numpy(after, [a])[0], run_jaxpr_numpy(before, [a])[0], atol=1e-12)
+    (eqn,) = after.jaxpr.eqns
+    assert {name: eqn.params[name] for name in expected} == expected
