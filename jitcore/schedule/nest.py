@@ -36,6 +36,8 @@ FAR_BYTES = 16 << 20
 SHARED_BYTES = 512 << 10
 MAX_LONE_WORK = 16
 CACHE_LINE = 64
+# What an access beside a sweep counts, compared to one of each of its elements.
+SELDOM = 1 / 16
 # Strides up to this cost shuffles instead of gathers; axes up to this are better not the ones in lanes.
 SHORT = 8
 
@@ -189,10 +191,12 @@ def _choose_vector(outer: list[Axis], inner: list[Axis], body: list) -> Axis | N
     if any(isinstance(axis.extent, int) and axis.extent == 0 for axis in (*outer, *inner)):
         return None  # strides of an empty array tell nothing
     flat = not inner or not _contains(body, (Reduce, Scan, Loop))
-    candidates = list(outer) if flat else outer[-1:]
-    scores = {axis: _score(axis, body) for axis in candidates}
-    if not flat:
+    if flat:
+        scores = {axis: _score(axis, body) for axis in outer}
+    else:
         sweeps = [s for s in body if isinstance(s, (Reduce, Scan, Loop))]
+        rest = [s for s in body if s not in sweeps]
+        scores = {axis: _score(axis, sweeps) + SELDOM * _score(axis, rest) for axis in outer[-1:]}
         scores |= {axis: _score(axis, sweeps) + (0 if _is_short(axis) else 0.5) for axis in inner}
     usable = {axis: score for axis, score in scores.items()
               if not isinstance(axis.extent, int) or axis.extent >= MIN_VECTOR_EXTENT}  # fmt: skip
