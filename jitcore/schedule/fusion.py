@@ -20,6 +20,7 @@ from jitcore.schedule.blocks import Loops, cut_into_blocks, goes_in_blocks, scan
 from jitcore.schedule.bounds import split_stores
 from jitcore.schedule.nest import shape_kernel
 from jitcore.schedule.pieces import split_kernels
+from jitcore.schedule.turned import turn_operands
 
 # A kernel with more stores and reductions than this would only run out of registers.
 MAX_MEMBERS = 24
@@ -255,7 +256,7 @@ class FusionGroup:
             body += sweep.after
         loops = Loops(self.outer, self.inner, body)
         in_blocks = self.in_blocks and self.outer
-        parts = cut_into_blocks(self.graph, loops, self.new_temp) if in_blocks else [loops]
+        parts = (cut_into_blocks if in_blocks else turn_operands)(self.graph, loops, self.new_temp)
         return [shape_kernel(self.graph, *part, self.new_temp) for part in parts]
 
 

@@ -36,7 +36,7 @@ FAR_BYTES = 16 << 20
 SHARED_BYTES = 512 << 10
 MAX_LONE_WORK = 16
 CACHE_LINE = 64
-# What an access beside a sweep counts, compared to one of each of its elements.
+# What an access counts that a sweep does not repeat, compared to one for each of its elements.
 SELDOM = 1 / 16
 # Strides up to this cost shuffles instead of gathers; axes up to this are better not the ones in lanes.
 SHORT = 8
@@ -195,8 +195,7 @@ def _choose_vector(outer: list[Axis], inner: list[Axis], body: list) -> Axis | N
         scores = {axis: _score(axis, body) for axis in outer}
     else:
         sweeps = [s for s in body if isinstance(s, (Reduce, Scan, Loop))]
-        rest = [s for s in body if s not in sweeps]
-        scores = {axis: _score(axis, sweeps) + SELDOM * _score(axis, rest) for axis in outer[-1:]}
+        scores = {axis: _score(axis, body, inner) for axis in outer[-1:]}
         scores |= {axis: _score(axis, sweeps) + (0 if _is_short(axis) else 0.5) for axis in inner}
     usable = {axis: score for axis, score in scores.items()
               if not isinstance(axis.extent, int) or axis.extent >= MIN_VECTOR_EXTENT}  # fmt: skip
@@ -268,21 +267,26 @@ def _count_operations(body: list) -> int:
     return sum(inner) + sum(len(walk(roots_of(s))) for s in body)
 
 
-def _score(axis: Axis, body: list) -> float:
+def _score(axis: Axis, body: list, swept: list[Axis] | None = None) -> float:
+    """swept: the axes of sweeps inside, where there are any: what does not lie along them counts little."""
     score = 0.0
     for statement in body:
         if isinstance(statement, (Loop, Repeat)):
-            score += _score(axis, statement.body)
+            score += _score(axis, statement.body, swept)
         offsets = [s.offset for s in stores_of(statement)]
         if isinstance(statement, Scan):
             offsets.append(statement.offset)
         offsets += [node.attr[1] for node in walk(roots_of(statement)) if node.op == "load"]
         for offset in offsets:
             stride = offset.coefficient(axis)
+            is_often = swept is None or any(offset.coefficient(inner) != 0 for inner in swept)
+            weight = 1 if is_often else SELDOM
             if stride == 1:
-                score += -0.25 if _is_short(axis) else 1
+                score += weight * (-0.25 if _is_short(axis) else 1)
             elif not (isinstance(stride, int) and abs(stride) <= SHORT):
-                score -= 2
+                score -= weight * 2
+            elif stride != 0:
+                score -= weight * 0.25
     return score
 
 
