@@ -355,14 +355,20 @@ def _write_svd(w: _MatrixWriter, width: str) -> None:
 
 
 def _write_singular_values(w: _MatrixWriter) -> None:
-    # The transposed matrix has the same ones: rows are taken for columns.
+    # The transposed matrix has the same ones; of the two, LAPACK is faster with the tall one.
     b, rows, columns = w.b, w.numbers["rows"], w.numbers["columns"]
     size, count = b.mul(rows, columns), w.smaller(rows, columns)
     matrix, work = w.parts(w.room("work"), size)
-    values = w.at("values", count, w.real)
-    w.copy(matrix, w.at("x", size), size)
+    values, x = w.at("values", count, w.real), w.at("x", size)
+    is_tall = b.icmp_signed(">", rows, columns)
+    with b.if_else(is_tall) as (tall, wide):
+        with tall:
+            w.transpose(matrix, rows, x, columns, rows, columns)
+        with wide:
+            w.copy(matrix, x, size)
+    length = b.select(is_tall, rows, columns)
     reals = [w.room("reals", w.real)] if w.is_complex else []
-    w.call("gesdd", "N", columns, rows, matrix, columns, values, matrix, columns, matrix, columns, work,
+    w.call("gesdd", "N", length, count, matrix, length, values, matrix, length, matrix, length, work,
            b.sub(w.numbers["work"], size), *reals, w.integers(), w.info)  # fmt: skip
     with w.if_failed():
         w.poison(values, count, is_real=True)
