@@ -15,6 +15,8 @@ from benchmarks.programs import make_softmax
 from benchmarks.workload import DTYPES, Workload
 from benchmarks.workloads.reductions import BLOCKS, add_squared_differences
 
+STEPS = 20  # of gradient descent
+
 
 @parallel_loop(fastmath=REORDER)
 def sum_columns(x):
@@ -86,6 +88,75 @@ def repeat_elements(x):
     return out
 
 
+@parallel_loop
+def cumsum_columns(x):
+    """Sums of each block, then those up to each element of it."""
+    out, totals = np.empty_like(x), np.zeros((BLOCKS + 1, x.shape[1]), x.dtype)
+    for block in numba.prange(BLOCKS):
+        for i in range(block * x.shape[0] // BLOCKS, (block + 1) * x.shape[0] // BLOCKS):
+            for j in range(x.shape[1]):
+                totals[block + 1, j] += x[i, j]
+    for block in range(BLOCKS):
+        for j in range(x.shape[1]):
+            totals[block + 1, j] += totals[block, j]
+    for block in numba.prange(BLOCKS):
+        for i in range(block * x.shape[0] // BLOCKS, (block + 1) * x.shape[0] // BLOCKS):
+            for j in range(x.shape[1]):
+                totals[block, j] += x[i, j]
+                out[i, j] = totals[block, j]
+    return out
+
+
+@parallel_loop(fastmath=REORDER)
+def compare_points(x, y):
+    out = np.empty((x.shape[0], y.shape[0]), x.dtype)
+    for i in numba.prange(x.shape[0]):
+        for j in range(y.shape[0]):
+            total = x.dtype.type(0)
+            for k in range(x.shape[1]):
+                difference = x[i, k] - y[j, k]
+                total += difference * difference
+            out[i, j] = math.exp(-total)
+    return out
+
+
+@parallel_loop(fastmath=REORDER)
+def add_errors(x, y, w):
+    """Sums, of blocks of rows, of rows times their errors."""
+    parts = np.zeros((BLOCKS, x.shape[1]), x.dtype)
+    for block in numba.prange(BLOCKS):
+        for i in range(block * x.shape[0] // BLOCKS, (block + 1) * x.shape[0] // BLOCKS):
+            total = x.dtype.type(0)
+            for j in range(w.size):
+                total += x[i, j] * w[j]
+            error = 1 / (1 + math.exp(-total)) - y[i]
+            for j in range(w.size):
+                parts[block, j] += x[i, j] * error
+    return parts.sum(axis=0)
+
+
+def descend_in_loops(x, y, w):
+    step = x.dtype.type(0.1 / x.shape[0])
+    for _ in range(STEPS):
+        w = w - step * add_errors(x, y, w)
+    return w
+
+
+def descend_once(np_like, x, y, w):
+    """A step of logistic regression, as scripts spell it."""
+    return w - 0.1 * x.T @ (1 / (1 + np_like.exp(-(x @ w))) - y) / x.shape[0]
+
+
+def descend_in_numpy(x, y, w):
+    for _ in range(STEPS):
+        w = descend_once(np, x, y, w)
+    return w
+
+
+def make_descent(api) -> Callable:
+    return lambda x, y, w: api.lax.fori_loop(0, STEPS, lambda _, w: descend_once(api.numpy, x, y, w), w)
+
+
 def make_log_softmax(api) -> Callable:
     jnp = api.numpy
 
@@ -106,7 +177,7 @@ def make_masked_attention(api) -> Callable:
     return attend
 
 
-#: name -> (shapes of the arguments with n for the size, size, program, Numba's loop).
+#: name -> (shapes of the arguments with n for the size, size, program, Numba's loop, perhaps NumPy's).
 _CASES: dict[str, tuple] = {
     "sum 10000x100 axis 0": ([("n", 100)], 10_000, lambda api: lambda x: x.sum(0), sum_columns),
     "standardize columns 10000x100": (
@@ -118,20 +189,27 @@ _CASES: dict[str, tuple] = {
         [("n", 3), ("n", 3)], 300_000, lambda api: lambda x, y: api.numpy.cross(x, y), cross_rows),
     "repeat 3 times, 300000": (
         [("n",)], 300_000, lambda api: lambda x: api.numpy.repeat(x, 3), repeat_elements),
+    "cumsum 10000x100 axis 0": (
+        [("n", 100)], 10_000, lambda api: lambda x: api.numpy.cumsum(x, axis=0), cumsum_columns),
+    "exp(-distances) 1000x1000x10": (
+        [("n", 10), ("n", 10)], 1_000,
+        lambda api: lambda x, y: api.numpy.exp(-((x[:, None] - y) ** 2).sum(-1)), compare_points),
+    f"logistic regression, {STEPS} steps, 10000x20": (
+        [("n", 20), ("n",), (20,)], 10_000, make_descent, descend_in_loops, descend_in_numpy),
     "y @ x 1000x1000": ([("n",), ("n", "n")], 1_000, lambda api: lambda y, x: y @ x, None),
     "masked attention 8x256x32": ([(8, "n", 32)] * 3, 256, make_masked_attention, None),
 }  # fmt: skip
 
 
 def _make_row(name: str, dtype_name: str) -> Workload:
-    shapes, size, program, loop = _CASES[name]
+    shapes, size, program, loop, *in_numpy = _CASES[name]
 
     def make_inputs(size):
         return tuple(make_normal(*(size if extent == "n" else extent for extent in shape),
                                  dtype=DTYPES[dtype_name], seed=seed)
                      for seed, shape in enumerate(shapes))  # fmt: skip
 
-    return Workload(f"{name} {dtype_name}", make_inputs, program, size, min(size, 300), numba=loop)
+    return Workload(f"{name} {dtype_name}", make_inputs, program, size, min(size, 300), *in_numpy, numba=loop)
 
 
 ROWS = tuple(_make_row(name, dtype_name) for name in _CASES for dtype_name in DTYPES)
