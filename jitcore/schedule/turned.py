@@ -20,8 +20,9 @@ from jitcore.schedule.statements import roots_of, stores_of
 
 # Elements of a row: two are picked from registers, of more than the last a row fills several.
 LENGTHS = range(3, 65)
-# Rows that fill a register, and how many others they are read for.
-MIN_ROWS, MIN_REPEATS = 16, 16
+# Rows that fill a register, how many others they are read for, and elements that are read in all: the code of
+# a copy takes long to compile.
+MIN_ROWS, MIN_REPEATS, MIN_READS = 16, 16, 1 << 15
 # Bytes of a copy, which stays in the second cache.
 MAX_BYTES = 1 << 18
 
@@ -36,7 +37,7 @@ def turn_operands(graph: Graph, loops: Loops, new_temp: Callable[..., Buffer]) -
     written = {store.buffer for statement in body for store in stores_of(statement)}
     for node in walk([root for statement in body for root in roots_of(statement)]):
         is_input = node.op == "load" and node.attr[0] not in written
-        column = _find_column(node, rows, inner) if is_input else None
+        column = _find_column(node, outer, inner) if is_input else None
         if column is not None:
             key = buffer, length = node.attr[0], node.attr[1].coefficient(rows)
             copies.setdefault(key, new_temp((length, rows.extent), buffer.dtype))
@@ -53,13 +54,14 @@ def _are_repeated(outer: list[Axis]) -> bool:
     return is_known and rows >= MIN_ROWS and math.prod(around) >= MIN_REPEATS
 
 
-def _find_column(load: Expr, rows: Axis, inner: list[Axis]) -> Index | None:
+def _find_column(load: Expr, outer: list[Axis], inner: list[Axis]) -> Index | None:
     """Which element of each row of an array is read, the same rows for all other loops; None for others."""
-    buffer, offset = load.attr
+    (buffer, offset), rows = load.attr, outer[-1]
     length, column = offset.coefficient(rows), constant(offset.const)
     swept = [axis for axis in inner if offset.coefficient(axis) == 1]
     is_row = isinstance(length, int) and length in LENGTHS and isinstance(offset.const, int)
-    if not is_row or {atom for atom, _ in offset.terms} != {rows, *swept} or len(swept) != len(inner):
+    is_much = is_row and math.prod(axis.extent for axis in outer) * length >= MIN_READS
+    if not is_much or {atom for atom, _ in offset.terms} != {rows, *swept} or len(swept) != len(inner):
         return None
     nbytes, last = rows.extent * length * buffer.dtype.itemsize, offset.const
     for axis in swept:

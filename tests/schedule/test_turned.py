@@ -7,7 +7,7 @@ import pytest
 
 import jitcore.numpy as jnp
 from jitcore import jit, lax
-from jitcore.schedule.turned import MAX_BYTES
+from jitcore.schedule.turned import MAX_BYTES, MIN_READS
 
 RNG = np.random.default_rng(0)
 
@@ -27,13 +27,13 @@ def square_distances(x, y):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("length", [3, 5, 8, 9, 10, 16, 33, 64])
-@pytest.mark.parametrize("rows, others", [(100, 70), (16, 16), (1000, 17)])
+@pytest.mark.parametrize("rows, others", [(200, 70), (16, 16), (1000, 17)])
 def test_distances(rows, others, length, dtype):
     x, y = draw(others, length, dtype=dtype), draw(rows, length, dtype=dtype)
     function = jit(square_distances)
     expected = square_distances(x.astype(np.float64), y.astype(np.float64))
     np.testing.assert_allclose(function(x, y), expected, rtol=1e-5 if dtype is np.float32 else 1e-13)
-    assert count_copies(function) == (y.nbytes <= MAX_BYTES)
+    assert count_copies(function) == (y.nbytes <= MAX_BYTES and rows * others * length >= MIN_READS)
 
 
 @pytest.mark.parametrize("function, count", [

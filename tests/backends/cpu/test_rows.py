@@ -68,10 +68,9 @@ def test_what_rows_share_is_read_once():
     few = jit(lambda p: ((p.T[:, :3, None] - p.T[:, None]) ** 2).sum(0))
     for function in (shared, alone, few):
         function(points)
-    # four rows at a time, then single ones, beside the copy of points that lies the other way; single ones
-    # where rows share one operand, or there are few
-    assert count_stores(shared) == 6
-    assert count_stores(alone) == 2
+    # four rows at a time, then single ones; single ones where rows share one operand, or there are few
+    assert count_stores(shared) == 5
+    assert count_stores(alone) == 1
     assert count_stores(few) == 3
 
 
