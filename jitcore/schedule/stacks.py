@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from jitcore.loopir.builder import Builder
 from jitcore.loopir.expr import Buffer, Expr, Graph
 from jitcore.loopir.index import Index
-from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
+from jitcore.loopir.program import Kernel, Reduce, Scan, Store
 from jitcore.loopir.values import Region, Stored
 from jitcore.schedule.buffers import step_buffers
 from jitcore.schedule.rewrite import Rewrite
@@ -73,11 +73,4 @@ class _Move(Rewrite):
             new.buffer, new.offset = self.place(new.buffer, new.offset)
         if isinstance(s, (Reduce, Scan)):
             new.partials, new.block = s.partials, s.block
-        if isinstance(s, Loop):
-            new.low, new.high = map(self.bound, (s.low, s.high))
-        if isinstance(s, (Reduce, Scan)):
-            new.bounds = {axis: tuple(map(self.bound, ends)) for axis, ends in s.bounds.items()}
         return new
-
-    def bound(self, end: Expr | None) -> Expr | None:
-        return None if end is None else self.expr(end)
