@@ -1,16 +1,23 @@
 """How many columns a loop takes at a time whose reductions and scans run down the columns.
 
-In: a loop in lanes. Out: how many lanes at a time. Rows lie far from each other: whole cache lines of each
-row, some next to each other, are read from memory and kept by caches better than pieces of lines, above all
-where rows are a power of two apart and fall into few sets of a cache. A second sweep then finds in the cache
-what the first one read.
+In: a loop in lanes. Out: how many lanes at a time, and the loop over groups of so many. Rows lie far from
+each other: whole cache lines of each row, some next to each other, are read from memory and kept by caches
+better than pieces of lines, above all where rows are a power of two apart and fall into few sets of a cache.
+A second sweep then finds in the cache what the first one read.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from jitcore.backends.cpu.lanes import I64
 from jitcore.backends.cpu.rows import WORKING_REGISTERS, count_registers
 from jitcore.backends.cpu.sizes import is_static
+from jitcore.backends.cpu.vectors import emit_first, emit_whole
 from jitcore.loopir.expr import walk
+from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Loop, Reduce, Scan
 from jitcore.schedule.statements import roots_of
 
@@ -34,6 +41,18 @@ def widen_columns(loop: Loop | Reduce, lanes: int, vector_bytes: int) -> int:
         if multiple * running <= free and multiple * operations <= _MAX_OPERATIONS:
             return multiple * lanes
     return lanes
+
+
+def emit_wide(
+    e, axis: Axis, start: ir.Value, stop: ir.Value, widest: int, lanes: int, body: Callable[[], None]
+) -> ir.Value:
+    """`body` for groups of `widest` columns, the last of which may lack some, if fewer than `lanes`. Returns:
+    the first column that is left."""
+    b, end = e.b, emit_whole(e, axis, start, stop, widest, body)
+    rest = b.sub(stop, end)
+    is_filled = b.icmp_signed(">", rest, I64(widest - lanes))
+    e.when(is_filled, lambda: emit_first(e, axis, end, rest, widest, body))
+    return b.select(is_filled, stop, end)
 
 
 def _is_short(sweep: Reduce | Scan) -> bool:

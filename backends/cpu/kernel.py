@@ -14,7 +14,7 @@ from jitcore import dtypes
 from jitcore.backends.cpu.accumulator import Accumulator
 from jitcore.backends.cpu.aligned import emit_aligned
 from jitcore.backends.cpu.balance import find_divisions, share_roots
-from jitcore.backends.cpu.columns import widen_columns
+from jitcore.backends.cpu.columns import emit_wide, widen_columns
 from jitcore.backends.cpu.extremes import is_searched, search_extreme
 from jitcore.backends.cpu.function import FunctionEmitter
 from jitcore.backends.cpu.lanes import I64, SIZES, TABLE, map_parts, part_dtype
@@ -234,9 +234,11 @@ class KernelRenderer:
             emit_aligned(e, axis, aligned, start, stop, lanes, self._ask_ahead(e, statement, body))
             return
         if lanes > 1:
+            body = self._ask_ahead(e, statement, body)
             widest = widen_columns(statement, lanes, self.vector_bytes)
-            widths = [widest, lanes] if widest > lanes else [lanes]
-            vector_loop(e, axis, start, stop, widths, self._ask_ahead(e, statement, body))
+            if widest > lanes:
+                start = emit_wide(e, axis, start, stop, widest, lanes, body)
+            vector_loop(e, axis, start, stop, [lanes], body)
             return
         if e.can_unroll(axis, statement):
             e.unroll(axis, range(axis.extent), body)

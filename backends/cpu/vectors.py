@@ -20,12 +20,20 @@ def vector_loop(
     """`body` for all of [start, stop): whole vectors of each width in turn, then once under a mask for the
     rest."""
     for lanes in widths:
-        end = end_of_vectors(e, start, stop, lanes)
-        e.last_vector = e.b.sub(end, I64(lanes)) if e.far else None
-        emit_vectors(e, axis, start, end, lanes, body)
-        start, e.last_vector = end, None
+        start = emit_whole(e, axis, start, stop, lanes, body)
     e.when(e.b.icmp_signed("<", start, stop),
            lambda: emit_first(e, axis, start, e.b.sub(stop, start), lanes, body))  # fmt: skip
+
+
+def emit_whole(
+    e, axis: Axis, start: ir.Value, stop: ir.Value, lanes: int, body: Callable[[], None]
+) -> ir.Value:
+    """`body` for the whole vectors of [start, stop). Returns: where they end."""
+    end = end_of_vectors(e, start, stop, lanes)
+    e.last_vector = e.b.sub(end, I64(lanes)) if e.far else None
+    emit_vectors(e, axis, start, end, lanes, body)
+    e.last_vector = None
+    return end
 
 
 def end_of_vectors(e, start: ir.Value, stop: ir.Value, lanes: int) -> ir.Value:
