@@ -23,7 +23,7 @@ from jitcore.backends.cpu.stores import emit_store
 from jitcore.backends.cpu.threads import SWEEP_SYMBOL, available_cores
 from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_SYMBOL
 from jitcore.loopir.expr import Buffer
-from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Reduce, Scan, Switch, While
+from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Reduce, Scan, Switch, While, find_split
 from jitcore.schedule.buffers import loads_of, statements_of
 from jitcore.schedule.nest import work_of
 from jitcore.schedule.statements import stores_of
@@ -178,8 +178,9 @@ class EntryRenderer:
         else:
             functions, given = self._find_functions(share), self._pass_own(share)
         counts = list_counts(kernel)
-        if isinstance(kernel.body[0], Scan) and len(functions) > 1:
-            self._call_in_rounds(kernel, functions, given, counts[0](e))
+        split = find_split(kernel)
+        if split is not None and isinstance(split[1], Scan):
+            self._call_in_rounds(kernel, split[1], functions, given, counts[0](e))
             return
         for function, count in zip(functions, counts):
             self._call_range(kernel, function, given, count(e))
@@ -190,9 +191,9 @@ class EntryRenderer:
         else:
             self.e.b.call(function, [*given, I64(0), extent])
 
-    def _call_in_rounds(self, kernel: Kernel, functions: list, given: tuple, count: ir.Value) -> None:
+    def _call_in_rounds(self, kernel: Kernel, scan: Scan, functions: list, given: tuple, count) -> None:
         """Both phases of a scan in blocks, for the blocks of one round after the other."""
-        e, b, scan, (table, sizes) = self.e, self.e.b, kernel.body[0], given
+        e, b, (table, sizes) = self.e, self.e.b, given
         step = I64(count_in_round(scan, self.options.max_threads or available_cores()))
         pair = e.prologue.alloca(I64, size=I32(2))
         b.store(b.ptrtoint(sizes, I64), b.gep(pair, [I64(1)]))

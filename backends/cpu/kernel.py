@@ -20,6 +20,7 @@ from jitcore.backends.cpu.function import FunctionEmitter
 from jitcore.backends.cpu.lanes import I64, SIZES, TABLE, map_parts, part_dtype
 from jitcore.backends.cpu.layout import RenderOptions
 from jitcore.backends.cpu.pack import Packing
+from jitcore.backends.cpu.partials import Partials
 from jitcore.backends.cpu.read_rows import ask_ahead, sweep_halves
 from jitcore.backends.cpu.reading import (
     HALVES,
@@ -44,7 +45,19 @@ from jitcore.backends.cpu.strides import shares_registers
 from jitcore.backends.cpu.tiles import emit_tiles
 from jitcore.backends.cpu.vectors import vector_loop
 from jitcore.loopir.expr import Buffer, Expr, children, walk
-from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan, Store, bound_exprs, bounds_of
+from jitcore.loopir.index import Axis
+from jitcore.loopir.program import (
+    Choice,
+    Kernel,
+    Loop,
+    Reduce,
+    Repeat,
+    Scan,
+    Store,
+    bound_exprs,
+    bounds_of,
+    find_split,
+)
 from jitcore.schedule.statements import roots_of, stores_of
 
 # Expressions of a round of a loop in registers that is too short to hide its own latency.
@@ -88,18 +101,31 @@ class KernelRenderer:
     def render(self) -> list[ir.Function]:
         """Functions in the order in which they run: one over the outermost loop; for a split reduction one
         per block and the rest; for a split scan two per block. `list_counts`: over how many iterations."""
-        body = self.kernel.body
+        body, split = self.kernel.body, find_split(self.kernel)
         first, make = body[0], self._range_function
-        if is_split(first):
-            is_scan = isinstance(first, Scan)
-            reduce = block_totals(first) if is_scan else first
-            totals = make("blocks", lambda e, lo, hi: self._blocks(e, reduce, lo, hi))
-            if is_scan:
-                return [totals, make("scan", lambda e, lo, hi: emit_blocks(self, e, first, lo, hi))]
-            return [totals, make("finish", lambda e, lo, hi: self._finish(e, body))]
+        if split is not None and isinstance(split[1], Scan):
+            return self._render_scan(*split)
+        if split is not None:
+            return [make("blocks", lambda e, lo, hi: self._blocks(e, first, lo, hi)),
+                    make("finish", lambda e, lo, hi: self._finish(e, body))]  # fmt: skip
         if outermost_loop(self.kernel) is not None:
             return [make("", lambda e, lo, hi: self._part_of_loop(e, first, lo, hi))]
         return [make("", lambda e, lo, hi: self.emit_statements(e, body))]
+
+    def _render_scan(self, columns: list[Axis], scan: Scan) -> list[ir.Function]:
+        """A split scan. columns: the axes of the loops around it, which each block runs by itself."""
+        totals = block_totals(scan, columns)
+
+        def around(e: FunctionEmitter, emit: Callable[[], None], statement=self.kernel.body[0]) -> None:
+            if statement is scan:
+                return emit()
+            self.hoist(e, statement.body, {statement.axis})
+            self._run_axis(e, statement.axis, *e.range_of(statement, statement.axis), statement,
+                           lambda: around(e, emit, statement.body[0]))  # fmt: skip
+
+        parts, make = Partials(columns, around), self._range_function
+        return [make("blocks", lambda e, lo, hi: self._blocks(e, totals, lo, hi, parts)),
+                make("scan", lambda e, lo, hi: emit_blocks(self, e, scan, lo, hi, parts))]  # fmt: skip
 
     def render_window(self) -> ir.Function:
         """The function of an epilogue, on ranges of rows and of columns."""
@@ -371,7 +397,7 @@ class KernelRenderer:
     def hoist_roots(self, e, roots, body, inside) -> None:
         self.hoist(e, [*body, *(_Root(root) for root in roots)], inside)
 
-    def _blocks(self, e: FunctionEmitter, reduce: Reduce, start, stop) -> None:
+    def _blocks(self, e: FunctionEmitter, reduce: Reduce, start, stop, parts: Partials = Partials()) -> None:
         """Partial results of the blocks [start, stop) of a split reduction."""
         (first, end), block = e.range_of(reduce, reduce.axes[0]), e.size(reduce.block)
         self._choose_groups(e, reduce)
@@ -381,10 +407,14 @@ class KernelRenderer:
             low = e.b.add(first, low) if reduce.bounds else low
             high = e.b.add(low, block)
             high = e.b.select(e.b.icmp_signed("<", high, end), high, end)
-            accumulators = [Accumulator(self, e, reduce, part, start=low) for part in reduce.parts]
-            accumulators = self._sweep(e, reduce, accumulators, low, high)
-            for accumulator, buffer in zip(accumulators, reduce.partials):
-                e.write_element(buffer, number, accumulator.read())
+
+            def combine():
+                accumulators = [Accumulator(self, e, reduce, part, start=low) for part in reduce.parts]
+                accumulators = self._sweep(e, reduce, accumulators, low, high)
+                for accumulator, buffer in zip(accumulators, reduce.partials):
+                    parts.write(e, buffer, number, accumulator.read())
+
+            parts.around(e, combine)
 
         e.loop(start, stop, I64(1), run)
 
@@ -403,11 +433,6 @@ class KernelRenderer:
         self.emit_statements(e, body[1:])
 
 
-def is_split(statement) -> bool:
-    """Whether a statement has partial results for each block of iterations."""
-    return isinstance(statement, (Reduce, Scan)) and bool(statement.partials)
-
-
 def outermost_loop(kernel: Kernel) -> Loop | None:
     """The loop that is all of a kernel."""
     first = kernel.body[0]
@@ -417,10 +442,11 @@ def outermost_loop(kernel: Kernel) -> Loop | None:
 
 def list_counts(kernel: Kernel) -> list[Callable[[FunctionEmitter], ir.Value]]:
     """For each function of a kernel, what emits the number of iterations of its range."""
-    first, loop = kernel.body[0], outermost_loop(kernel)
-    if is_split(first):
-        last = _count_blocks if isinstance(first, Scan) else _once
-        return [lambda e: _count_blocks(e, first), lambda e: last(e, first)]
+    first, loop, split = kernel.body[0], outermost_loop(kernel), find_split(kernel)
+    if split is not None:
+        sweep = split[1]
+        last = _count_blocks if isinstance(sweep, Scan) else _once
+        return [lambda e: _count_blocks(e, sweep), lambda e: last(e, sweep)]
     return [lambda e: _once(e, first) if loop is None else _count_iterations(e, loop, loop.axis)]
 
 

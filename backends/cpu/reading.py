@@ -27,7 +27,7 @@ from jitcore.backends.cpu import cpuinfo
 from jitcore.backends.cpu.short_rows import find_row_axis
 from jitcore.loopir.expr import OP_COST, Buffer, index_exprs, walk
 from jitcore.loopir.index import Axis, Index
-from jitcore.loopir.program import Kernel, Loop, Native, Program, Reduce, Scan, Store, bounds_of
+from jitcore.loopir.program import Kernel, Loop, Native, Program, Reduce, Scan, Store, bounds_of, find_split
 from jitcore.schedule.buffers import loads_of, statements_of
 from jitcore.schedule.statements import roots_of
 
@@ -111,7 +111,9 @@ def goes_to_and_fro(kernel: Kernel) -> bool:
     """Whether a kernel's range may begin at its end where that was in a cache last: what its iterations read
     and write lies in their order in memory, as rows do; columns do where there are so many that each thread's
     pieces of them are long runs."""
-    first = kernel.body[0]
+    first, split = kernel.body[0], find_split(kernel)
+    if split is not None:
+        return isinstance(split[1], Reduce)  # a scan goes in rounds, whose blocks are in the cache anyway
     if isinstance(first, Loop):
         is_across = kernel.tile is not None and kernel.tile[0] is first.axis
         has_sweeps = any(isinstance(s, (Reduce, Scan)) for s in first.body)

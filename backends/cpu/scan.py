@@ -9,33 +9,40 @@ goes in rounds of as many blocks as the second caches hold, so that memory is re
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cpu import cpuinfo
-from jitcore.backends.cpu.lanes import I64, SIZES, choose, element_constant, splat
+from jitcore.backends.cpu.lanes import I32, I64, SIZES, choose, element_constant, lane_count, map_parts, splat
+from jitcore.backends.cpu.partials import Partials
 from jitcore.backends.cpu.scalar_ops import IDENTITIES, count_math_calls, emit_operation
 from jitcore.backends.cpu.strides import join_registers, register_lanes, shuffle, split_registers
 from jitcore.backends.cpu.vectors import emit_first, emit_vector, end_of_vectors
 from jitcore.loopir.expr import Result
+from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Reduce, Scan
 from jitcore.schedule.buffers import loads_of
+from jitcore.schedule.nest import BLOCK_WORK, GRAIN_BLOCKS
 
 
-def block_totals(scan: Scan) -> Reduce:
-    """The first phase of a scan in blocks: their totals, as a reduction in the same blocks."""
-    result = Result(scan.value.dtype, frozenset(), 0)
+def block_totals(scan: Scan, columns: Iterable[Axis]) -> Reduce:
+    """The first phase of a scan in blocks: their totals, as a reduction in the same blocks. columns: the axes
+    around it."""
+    result = Result(scan.value.dtype, frozenset(columns), 0)
     reduce = Reduce((scan.axis,), [(result, scan.op, scan.value)], [])
-    reduce.partials, reduce.block = scan.partials, scan.block
+    reduce.partials, reduce.block = scan.partials[:1], scan.block
     return reduce
 
 
 def count_in_round(scan: Scan, threads: int) -> int:
-    """Blocks of a round: those of which half of the threads' second caches hold what is read."""
+    """Blocks of a round: those of which a third of the threads' second caches holds what is read, beside what
+    is written; at least as many as each thread takes."""
     read = sum(buffer.dtype.itemsize for buffer, _ in dict.fromkeys(loads_of(scan)))
-    in_cache = cpuinfo.cache_sizes().l2 // 2 // max(1, int(scan.block) * read)
-    return max(1, in_cache) * threads
+    in_cache = cpuinfo.cache_sizes().l2 // 3 // max(1, BLOCK_WORK * read)
+    return max(GRAIN_BLOCKS, in_cache) * threads
 
 
 def render_shifted(function: ir.Function) -> ir.Function:
@@ -56,26 +63,30 @@ def emit_scan(kernel, e, scan: Scan) -> None:
     """A whole scan. kernel: the `KernelRenderer`, for hoisting and the number of lanes."""
     kernel.hoist(e, [scan], {scan.axis})
     total = RunningTotal(kernel, e, scan)
-    low, high = e.range_of(scan, scan.axis)
-    if scan.reverse:
-        extent = e.size(scan.axis.extent)
-        low, high = e.b.sub(extent, high), e.b.sub(extent, low)
-    total.sweep(low, high)
+    total.sweep(I64(0), e.size(scan.axis.extent))
 
 
-def emit_blocks(kernel, e, scan: Scan, first, past) -> None:
+def emit_blocks(kernel, e, scan: Scan, first, past, parts: Partials) -> None:
     """The second phase of a scan in blocks: those of [first, past). Each starts from the totals of all blocks
     before it, combined in order, so that no result depends on how blocks are shared out."""
-    kernel.hoist(e, [scan], {scan.axis})
     b, blocks, length = e.b, e.size(scan.partials[0].shape[0]), e.size(scan.block)
-    extent = e.size(scan.axis.extent)
-    before, total = RunningTotal(kernel, e, scan), RunningTotal(kernel, e, scan)
+    extent, (totals, before) = e.size(scan.axis.extent), scan.partials
 
     def place_of(i):
         return b.sub(b.sub(blocks, I64(1)), i) if scan.reverse else i
 
-    def add_total(i):
-        before.add(e.read_element(scan.partials[0], place_of(i)))
+    def find_before():
+        total = RunningTotal(kernel, e, scan)
+
+        def add_total(i):
+            total.add(parts.read(e, totals, place_of(i)))
+
+        def note(i):
+            parts.write(e, before, place_of(i), total.read())
+            add_total(i)
+
+        e.loop(I64(0), first, I64(1), add_total)
+        e.loop(first, past, I64(1), note)
 
     def run(i):
         low = b.mul(place_of(i), length)
@@ -83,13 +94,18 @@ def emit_blocks(kernel, e, scan: Scan, first, past) -> None:
         high = b.select(b.icmp_signed("<", end, extent), end, extent)
         if scan.reverse:  # positions count from the end
             low, high = b.sub(extent, high), b.sub(extent, low)
-        e.write_slot(total.slot, e.read_slot(before.slot))
-        total.sweep(low, high)
-        add_total(i)
+
+        def scan_block():
+            kernel.hoist(e, [scan], {scan.axis})
+            total = RunningTotal(kernel, e, scan)
+            total.add(parts.read(e, before, place_of(i)))
+            total.sweep(low, high)
+
+        parts.around(e, scan_block)
 
     if scan.reverse:
         first, past = b.sub(blocks, past), b.sub(blocks, first)
-    e.loop(I64(0), first, I64(1), add_total)
+    parts.around(e, find_before)
     e.loop(first, past, I64(1), run)
 
 
@@ -119,9 +135,16 @@ class RunningTotal:
         return emit_operation(self.e.b, self.scan.op, kinds, self.dtype, [x, y], inline=False)
 
     def add(self, value: ir.Value) -> None:
-        b = self.e.b
-        value = splat(b, value, self.width) if self.width > 1 else value
+        if lane_count(value) < self.width:
+            value = splat(self.e.b, value, self.width)
         self.e.write_slot(self.slot, self._combine(self.e.read_slot(self.slot), value))
+
+    def read(self) -> ir.Value:
+        """One for each lane of the loops around the scan."""
+        value = self.e.read_slot(self.slot)
+        if self.lanes == 1:
+            return value
+        return map_parts(lambda part: self.e.b.extract_element(part, I32(0)), value)
 
     def update(self) -> None:
         """The current position: its value, combined with those before it, stored."""

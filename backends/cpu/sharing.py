@@ -17,7 +17,7 @@ from jitcore import dtypes
 from jitcore.backends.cpu.lanes import part_dtype
 from jitcore.backends.cpu.sizes import SizeTable
 from jitcore.loopir.expr import Buffer, Expr
-from jitcore.loopir.program import Kernel, format_kernel
+from jitcore.loopir.program import Kernel, find_split, format_kernel
 
 # Kernels whose text has fewer lines know their constants: their code is made quickly.
 MIN_TOLD_LINES = 12
@@ -88,8 +88,8 @@ def describe_kernel(kernel: Kernel, table: dict[Buffer, int]) -> Form:
         return names[id(expr)]
 
     text = format_kernel(kernel, sizes.name, name_buffer, name_number)
-    for statement in kernel.body:
-        text += "".join(map(name_buffer, getattr(statement, "partials", None) or ()))
+    split = find_split(kernel)
+    text += "".join(map(name_buffer, split[1].partials if split else ()))
     sizes.close()
     return Form(kernel, text, buffers, sizes, numbers)
 

@@ -68,7 +68,6 @@ class _Checker:
                 results |= {result for result, _, _ in statement.parts}
             elif isinstance(statement, Scan):
                 inner = axes | {statement.axis}
-                self.check_bounds(statement, (statement.axis,), axes, results)
                 self.check_write(statement.buffer, statement.offset, statement.value, inner, results)
             elif isinstance(statement, Store):
                 self.check_write(statement.buffer, statement.offset, statement.value, axes, results)
@@ -106,8 +105,7 @@ class _Checker:
             else:
                 raise LoopProgramError(f"{statement!r} is not a statement")
 
-    def check_bounds(self, statement: Loop | Reduce | Scan, inner: tuple, axes: frozenset,
-                     results: set) -> None:  # fmt: skip
+    def check_bounds(self, statement: Loop | Reduce, inner: tuple, axes: frozenset, results: set) -> None:
         """The ends of a range are numbers that are known where its loop begins."""
         for axis in inner:
             for end in statement.bounds.get(axis, ()):

@@ -116,17 +116,16 @@ class Choice:
 class Scan:
     """Running combination along `axis`: `buffer[offset] = accumulator = op(accumulator, value)`.
 
-    partials: one arena buffer for the totals of the blocks of `block` iterations that the scan may be split
-    into; the blocks do not depend on the number of threads.
-    bounds: as those of `Reduce`.
+    partials: arena buffers for the totals of the blocks of `block` iterations that the scan may be split
+    into, and for what comes before each, for every iteration of the loops around it; the blocks do not depend
+    on the number of threads.
     """
 
-    __slots__ = ("axis", "op", "value", "buffer", "offset", "reverse", "partials", "block", "bounds")
+    __slots__ = ("axis", "op", "value", "buffer", "offset", "reverse", "partials", "block")
 
-    def __init__(self, axis: Axis, op: str, value: Expr, buffer: Buffer, offset: Index, reverse: bool,
-                 bounds: dict[Axis, tuple] | None = None):  # fmt: skip
+    def __init__(self, axis: Axis, op: str, value: Expr, buffer: Buffer, offset: Index, reverse: bool):
         self.axis, self.op, self.value, self.buffer, self.offset = axis, op, value, buffer, offset
-        self.reverse, self.bounds = reverse, bounds or {}
+        self.reverse = reverse
         self.partials: list[Buffer] | None = None
         self.block = None
 
@@ -226,7 +225,7 @@ class Program:
 
 def bounds_of(statement) -> dict[Axis, tuple[Expr | None, Expr | None]]:
     """(low, high) of the axes that a statement runs over in part; see `Loop`."""
-    return statement.bounds if isinstance(statement, (Loop, Reduce, Scan)) else {}
+    return statement.bounds if isinstance(statement, (Loop, Reduce)) else {}
 
 
 def bound_exprs(statement) -> list[Expr]:
@@ -234,6 +233,16 @@ def bound_exprs(statement) -> list[Expr]:
     if isinstance(statement, Choice):
         return [statement.condition]
     return [end for ends in bounds_of(statement).values() for end in ends if end is not None]
+
+
+def find_split(kernel: Kernel) -> tuple[list[Axis], Reduce | Scan] | None:
+    """(axes of the loops around it, statement) of the sweep that a kernel does in blocks, if it does."""
+    axes, statement = [], kernel.body[0]
+    while isinstance(statement, Loop):
+        axes.append(statement.axis)
+        statement = statement.body[0]
+    is_split = isinstance(statement, (Reduce, Scan)) and statement.partials
+    return (axes, statement) if is_split else None
 
 
 # -- text -------------------------------------------------------------------------------------------------
@@ -260,9 +269,11 @@ def format_program(program: Program, size_name: Callable = str) -> str:
 
 
 def format_kernel(kernel: Kernel, size_name: Callable, buffer_name: Callable, number_name: Callable) -> str:
-    """A kernel by itself. number_name: text of a constant. How far its outermost loop goes is not told."""
+    """A kernel by itself. number_name: text of a constant. How far its outermost loop goes is not told, but
+    where each block runs all of it."""
     text = _Text(size_name, buffer_name, number_name)
-    text.whole = kernel.body[0].axis if isinstance(kernel.body[0], Loop) else None
+    if isinstance(kernel.body[0], Loop) and find_split(kernel) is None:
+        text.whole = kernel.body[0].axis
     return "\n".join(text.block([kernel], 0))
 
 
@@ -368,7 +379,7 @@ class _Text:
         self.names = saved
         return lines
 
-    def range(self, s: Loop | Reduce | Scan, axis: Axis) -> str:
+    def range(self, s: Loop | Reduce, axis: Axis) -> str:
         """What an axis runs over; a range within the axis is followed by the extent."""
         name, extent = self.axis(axis), "" if axis is self.whole else self.size(axis.extent)
         low, high = s.bounds.get(axis, (None, None))
@@ -401,15 +412,14 @@ class _Text:
         return f" in {self.size(s.partials[0].shape[0])} blocks of {self.size(s.block)}" if s.partials else ""
 
     def _scan(self, s: Scan, pad, depth):
-        first = self.bind(bound_exprs(s), pad)
-        over = self.range(s, s.axis)
         saved = dict(self.names)
         inner = self.bind([s.value], pad + "    ")
         goal = f"{self.place(s.buffer)}[{self.index(s.offset)}]"
         line = f"{pad}    {goal} = acc = {s.op}(acc, {self.name(s.value)})"
         self.names = saved
-        over = over.replace(" in ", " in reversed ") if s.reverse else over
-        return [*first, f"{pad}scan {over}{self._blocks(s)}:", *inner, line]
+        way = "reversed " if s.reverse else ""
+        over = f"{self.axis(s.axis)} in {way}range({self.size(s.axis.extent)}){self._blocks(s)}"
+        return [f"{pad}scan {over}:", *inner, line]
 
     def _repeat(self, s: Repeat, pad, depth):
         lines = self.bind(s.initial, pad)

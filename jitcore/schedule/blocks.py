@@ -1,10 +1,9 @@
 """Reductions and scans in blocks: where results, or columns, are too few for threads to share, each thread
 combines a part of what is swept.
 
-In: the loops of a kernel with one sweep. Out: those of two kernels, or three. The first one reduces blocks
-of the swept axis, whose number and order depend on sizes alone; the second one combines what the blocks gave,
-and goes on with the statements behind the sweep. That of a scan tells each block what came before it, and a
-third one scans the blocks.
+In: the loops of a kernel with one reduction. Out: those of two kernels. The first one reduces blocks of the
+swept axis, whose number and order depend on sizes alone; the second one combines what the blocks gave, and
+goes on with the statements behind the sweep. A scan stays one kernel (`nest.split_sweep`).
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from typing import NamedTuple
 
 from jitcore import dtypes
 from jitcore.loopir.builder import is_few
-from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, Result
-from jitcore.loopir.index import ZERO, Axis, Dynamic, Index, constant, linearize
-from jitcore.loopir.program import Reduce, Scan, Store
+from jitcore.loopir.expr import Buffer, Expr, Graph, Result
+from jitcore.loopir.index import Axis, Dynamic, Index, constant, linearize
+from jitcore.loopir.program import Reduce, Store
 from jitcore.schedule.nest import BLOCK_WORK, GRAIN_COLUMNS, collapse_axes
 from jitcore.schedule.rewrite import Rewrite
 
@@ -48,13 +47,11 @@ def goes_in_blocks(layout: tuple, kept: tuple[int, ...]) -> bool:
     return kept[-1] == len(kept) - 1 and results <= MAX_ROWS and length >= MIN_LENGTH
 
 
-def scans_in_blocks(layout: tuple, kept: tuple[int, ...], op: str) -> bool:
-    """Whether a scan is made in blocks: down a few columns, and not so dear that the totals of blocks take
-    half the time of the scan. kept: the columns' dimensions."""
-    if not kept or not all(isinstance(extent, int) for extent in layout) or op in OP_COST:
+def scans_in_blocks(layout: tuple, kept: tuple[int, ...]) -> bool:
+    """Whether a scan is made in blocks: down a few columns. kept: the columns' dimensions."""
+    if not kept or not all(isinstance(extent, int) for extent in layout):
         return False
-    columns = math.prod(layout[d] for d in kept)
-    return _are_columns(layout, kept) and columns < 2 * GRAIN_COLUMNS and math.prod(layout) >= 2 * BLOCK_WORK
+    return _are_columns(layout, kept) and math.prod(layout[d] for d in kept) < 2 * GRAIN_COLUMNS
 
 
 def _are_columns(layout: tuple, kept: tuple[int, ...]) -> bool:
@@ -67,8 +64,6 @@ def cut_into_blocks(graph: Graph, loops: Loops, new_temp: Callable[..., Buffer])
     sweep along one axis that comes first."""
     outer, inner, body = loops = Loops(*collapse_axes(graph, *loops))
     sweep, *rest = body
-    if isinstance(sweep, Scan):
-        return _Blocks(graph, outer, inner[0], sweep, new_temp).cut_scan()
     if len(inner) > 1 or not isinstance(sweep, Reduce) or any(store.packed for store in sweep.stores):
         return [loops]
     return _Blocks(graph, outer, inner[0], sweep, new_temp).cut(rest)
@@ -77,7 +72,7 @@ def cut_into_blocks(graph: Graph, loops: Loops, new_temp: Callable[..., Buffer])
 class _Blocks:
     """Blocks of `length` places of a sweep."""
 
-    def __init__(self, graph: Graph, outer: list[Axis], swept: Axis, sweep: Reduce | Scan, new_temp):
+    def __init__(self, graph: Graph, outer: list[Axis], swept: Axis, sweep: Reduce, new_temp):
         self.graph, self.outer, self.swept, self.sweep, self.new_temp = graph, outer, swept, sweep, new_temp
         self.length = max(1, BLOCK_WORK // math.prod(axis.extent for axis in outer))
         self.block, self.place = Axis(-(-swept.extent // self.length)), Axis(self.length)
@@ -102,45 +97,15 @@ class _Blocks:
                 after.nodes[id(graph.result(result))] = self._read_chosen(buffer, shape, result)
             else:
                 combined.append((result, op, found))
-        bounds = {self.place: (None, self._find_end(self.start))}
+        bounds = {self.place: (None, self._find_end())}
         first = Reduce((self.place,), parts, list(map(inside.store, sweep.stores)), bounds)
         last = Reduce((block,), combined, [])
         return [Loops([block, *self.outer], [self.place], [first, *stores]),
                 Loops(self.outer, [block], [last, *map(after.statement, rest)])]  # fmt: skip
 
-    def cut_scan(self) -> list[Loops]:
-        """Kernels that reduce, for each block, the one before it; that scan what these gave; and that scan
-        the blocks, whose first elements are combined with what came before."""
-        graph, block, place, scan = self.graph, self.block, self.place, self.sweep
-        totals, before = (self.new_temp(self.shape, scan.value.dtype) for _ in range(2))
-        edge, step = (block.extent - 1, 1) if scan.reverse else (0, -1)  # nothing comes before the edge
-        is_inner = self._compare("ne", block, graph.index(constant(edge)))
-        start = self.start + step * self.length
-        end = graph.op("select", is_inner, self._find_end(start), graph.index(ZERO), dtype=dtypes.int64)
-        total = Result(scan.value.dtype, frozenset((block, *self.outer)), 0)
-        value = self._fix_place(start + Index.of(place)).expr(scan.value)
-        reduce = Reduce((place,), [(total, scan.op, value)], [], {place: (None, end)})
-        store = Store(totals, self.offset, graph.result(total))
-        combine = Scan(block, scan.op, graph.load(totals, self.offset), before, self.offset, scan.reverse)
-
-        inside, end = self._fix_place(self.start + Index.of(place)), self._find_end(self.start)
-        first = graph.op("sub", end, graph.index(constant(1))) if scan.reverse else graph.index(ZERO)
-        continues = graph.op("and", self._compare("eq", place, first), is_inner)
-        value = inside.expr(scan.value)
-        joined = graph.op(scan.op, graph.load(before, self.offset), value)
-        value = graph.op("select", continues, joined, value, dtype=value.dtype)
-        rest = Scan(place, scan.op, value, scan.buffer, inside.index(scan.offset), scan.reverse,
-                    {place: (None, end)})  # fmt: skip
-        blocks = [block, *self.outer]
-        return [Loops(blocks, [place], [reduce, store]), Loops(self.outer, [block], [combine]),
-                Loops(blocks, [place], [rest])]  # fmt: skip
-
-    def _compare(self, op: str, axis: Axis, number: Expr) -> Expr:
-        return self.graph.op(op, self.graph.index(Index.of(axis)), number, dtype=dtypes.bool_)
-
-    def _find_end(self, start: Index) -> Expr:
+    def _find_end(self) -> Expr:
         """How many places of a block there are."""
-        left = self.graph.index(constant(self.swept.extent) - start)
+        left = self.graph.index(constant(self.swept.extent) - self.start)
         return self.graph.op("min", left, self.graph.index(constant(self.length)))
 
     def _fix_place(self, place: Index) -> Rewrite:

@@ -18,7 +18,7 @@ from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
 from jitcore.loopir.values import Packed, Reduction, Running, Value
 from jitcore.schedule.blocks import Loops, cut_into_blocks, goes_in_blocks, scans_in_blocks
 from jitcore.schedule.bounds import split_stores
-from jitcore.schedule.nest import shape_kernel
+from jitcore.schedule.nest import shape_kernel, split_sweep
 from jitcore.schedule.pieces import split_kernels
 from jitcore.schedule.turned import turn_operands
 
@@ -284,18 +284,18 @@ def nest_loops(axes: list[Axis], body: list):
     return body[0] if axes else body
 
 
-def scan_kernels(graph: Graph, value: Running, buffer: Buffer, new_temp) -> list[Kernel]:
+def scan_kernel(graph: Graph, value: Running, buffer: Buffer, new_temp) -> Kernel:
     """A running reduction: the scan axis innermost, the others around it."""
     axes = {d: Axis(n) for d, n in enumerate(value.shape) if not _is_one(n) or d == value.axis}
     index = tuple(Index.of(axes[d]) if d in axes else ZERO for d in range(len(value.shape)))
     scan = Scan(axes[value.axis], value.op, value.operand.at(index), buffer, linearize(index, buffer.shape),
                 value.reverse)  # fmt: skip
     outer = [axis for d, axis in axes.items() if d != value.axis]
-    loops = Loops(outer, [axes[value.axis]], [scan])
+    kernel = shape_kernel(graph, outer, [axes[value.axis]], [scan], new_temp)
     kept = tuple(place for place, d in enumerate(axes) if d != value.axis)
-    in_blocks = scans_in_blocks(tuple(axis.extent for axis in axes.values()), kept, scan.op)
-    parts = cut_into_blocks(graph, loops, new_temp) if in_blocks else [loops]
-    return [shape_kernel(graph, *part, new_temp) for part in parts]
+    if scans_in_blocks(tuple(axis.extent for axis in axes.values()), kept):
+        split_sweep(kernel, new_temp)
+    return kernel
 
 
 def squeeze(shape: tuple) -> tuple:

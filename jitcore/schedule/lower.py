@@ -23,7 +23,7 @@ from jitcore.loopir.program import Call, LibraryCall, Native, Program, Switch, W
 from jitcore.loopir.values import ROOTS, Packed, Reduction, Regions, Running, Stored, Value
 from jitcore.schedule.buffers import plan_buffers
 from jitcore.schedule.epilogues import join_epilogue, place_results
-from jitcore.schedule.fusion import FusionGroup, is_trivial, kept_dimensions, scan_kernels, squeeze
+from jitcore.schedule.fusion import FusionGroup, is_trivial, kept_dimensions, scan_kernel, squeeze
 from jitcore.schedule.in_place import (
     fills_ranges,
     find_operand,
@@ -239,8 +239,7 @@ class Lowering(Builder):
         buffer = goal or self.new_temp(value.shape, value.dtype)
         if isinstance(value, Running):
             self.end_group()
-            for kernel in scan_kernels(self.graph, value, buffer, self.new_temp):
-                self.emit(kernel)
+            self.emit(scan_kernel(self.graph, value, buffer, self.new_temp))
         elif isinstance(value, Regions):
             self.store_regions(value, buffer)
         elif isinstance(value, Reduction) and is_trivial(value):

@@ -19,6 +19,8 @@ from jitcore.schedule.statements import list_indexes, roots_of, stores_of
 
 # Iterations of one block of a split reduction.
 BLOCK_WORK = 32768
+# Blocks that a thread should have at least.
+GRAIN_BLOCKS = 2
 # Scalar operations that a thread should have before another one is woken up: a sleeping one takes 50 us.
 GRAIN_WORK = 262144
 # Columns that a thread which walks down rows should have beside each other.
@@ -88,9 +90,10 @@ def shape_kernel(
         body = tighten(graph, body, [vector, *(tile or ())], tile is not None)
     elif all(isinstance(s, (Loop, Store)) for s in body):
         body = tighten(graph, body, [vector], True)
+    kernel = Kernel(body, vector, parallel, grain, tile, far)
     if not outer and len(body) > 0 and isinstance(body[0], (Reduce, Scan)) and not serial:
-        parallel, grain = _split_into_blocks(body[0], new_temp), RunTimeSize(2)
-    return Kernel(body, vector, parallel, grain, tile, far)
+        split_sweep(kernel, new_temp)
+    return kernel
 
 
 def find_far(body: list) -> tuple[Buffer, ...]:
@@ -110,26 +113,31 @@ def _is_computed(offset: Index) -> bool:
     return any(expr.axes for expr in index_exprs(offset))
 
 
-def _split_into_blocks(statement: Reduce | Scan, new_temp) -> bool:
-    """Gives a large full reduction, or a long scan, partial results per block of its first axis."""
+def split_sweep(kernel: Kernel, new_temp) -> None:
+    """Gives a large full reduction or a long scan partial results per block of its first axis; threads share
+    the blocks. Loops around a scan have such results for each of their iterations."""
+    statement, columns = kernel.body[0], []
+    while isinstance(statement, Loop):
+        columns.append(statement.axis.extent)
+        statement = statement.body[0]
     if isinstance(statement, Scan):
-        axes, kinds = [statement.axis], [statement.value.dtype]
+        axes, kinds = [statement.axis], [statement.value.dtype] * 2
         if statement.op in OP_COST:  # so dear that the totals alone would take half the time of the scan
-            return False
+            return
     else:
         axes, kinds = statement.axes, [result.dtype for result, _, _ in statement.parts]
         if statement.stores or statement.bounds and any(op.startswith("arg") for _, op, _ in statement.parts):
-            return False
+            return
     inner = 1
-    for axis in axes[1:]:
-        inner = inner * axis.extent
+    for extent in (*columns, *(axis.extent for axis in axes[1:])):
+        inner = inner * extent
     extent = axes[0].extent
     if extent * inner < 2 * BLOCK_WORK:
-        return False
+        return
     block = max(1, BLOCK_WORK // max(inner, 1))
     statement.block, blocks = RunTimeSize(block), RunTimeSize(-(-extent // block))
-    statement.partials = [new_temp((blocks,), kind) for kind in kinds]
-    return True
+    statement.partials = [new_temp((blocks, *columns), kind) for kind in kinds]
+    kernel.parallel, kernel.grain = True, RunTimeSize(GRAIN_BLOCKS)
 
 
 # -- collapsing -------------------------------------------------------------------------------------------

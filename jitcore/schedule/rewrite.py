@@ -110,18 +110,15 @@ class Rewrite:
             bodies = [list(map(self.statement, body)) for body in (s.body, s.other)]
             return Choice(self.expr(s.condition), *bodies)
         if isinstance(s, Scan):
-            return Scan(s.axis, s.op, self.expr(s.value), s.buffer, self.index(s.offset), s.reverse,
-                        self._bounds(s))  # fmt: skip
+            return Scan(s.axis, s.op, self.expr(s.value), s.buffer, self.index(s.offset), s.reverse)
         if isinstance(s, Repeat):
             return Repeat(list(map(self.result, s.registers)), list(map(self.expr, s.initial)),
                           self.expr(s.condition), [self.statement(inner) for inner in s.body],
                           list(map(self.expr, s.updates)), s.trips)  # fmt: skip
         parts = [(self.result(result), op, self.expr(expr)) for result, op, expr in s.parts]
         stores = [self.store(store) for store in s.stores]
-        return Reduce(tuple(self.axes(s.axes)), parts, stores, self._bounds(s))
-
-    def _bounds(self, s: Reduce | Scan) -> dict[Axis, tuple]:
-        return {self.merged.get(axis, axis): self._ends(ends) for axis, ends in s.bounds.items()}
+        bounds = {self.merged.get(axis, axis): self._ends(ends) for axis, ends in s.bounds.items()}
+        return Reduce(tuple(self.axes(s.axes)), parts, stores, bounds)
 
     def _ends(self, ends: tuple) -> tuple:
         return tuple(None if end is None else self.expr(end) for end in ends)

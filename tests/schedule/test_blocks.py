@@ -79,6 +79,39 @@ def test_scans_do_not_depend_on_threads():
     np.testing.assert_array_equal(found[0], found[2])
 
 
+def test_scans_of_one_program():
+    """Some share code, though not the number of columns."""
+    x, y = make_values((5000, 100), np.float64), make_values((5000, 9), np.float64)
+
+    def scan(np, x, y):
+        scans = [np.cumsum(x[:, :columns] * 2, axis=0) for columns in (60, 50)]
+        wide = [x[:, :columns, None] + y[:, None, :] for columns in (13, 11)]
+        return [*scans, *(np.cumsum(value, axis=0) for value in wide)]
+
+    for found, expected in zip(jit(lambda x, y: scan(jnp, x, y))(x, y), scan(np, x, y)):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-8)
+
+
+def test_scans_in_a_loop_and_in_place():
+    x = make_values((5000, 60), np.float64)
+    repeat = jit(lambda x: lax.fori_loop(0, 3, lambda _, x: jnp.cumsum(x, axis=0) * 1e-3, x))
+    expected = x
+    for _ in range(3):
+        expected = np.cumsum(expected, axis=0) * 1e-3
+    np.testing.assert_allclose(repeat(x), expected, rtol=1e-11, atol=1e-11)
+    given = jit(lambda x: jnp.cumsum(x, axis=0), donate_argnums=0)(jnp.asarray(x))
+    np.testing.assert_allclose(given, np.cumsum(x, axis=0), rtol=1e-12, atol=1e-9)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 4, 30])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_scans_of_complex_numbers(columns, reverse):
+    x = make_values((70_000, columns), np.complex64).astype(np.complex128)
+    found = jit(lambda x: lax.cumsum(x, 0, reverse=reverse))(x)
+    expected = np.cumsum(x[::-1], axis=0)[::-1] if reverse else np.cumsum(x, axis=0)
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-8)
+
+
 def test_the_first_block_begins_with_its_first_element():
     x = np.full((20_000, 30), -0.0)
     assert np.signbit(np.asarray(jit(lambda x: jnp.cumsum(x, 0))(x))[0]).all()
