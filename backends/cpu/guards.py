@@ -1,16 +1,22 @@
-"""Choices between two values, of which one reads memory at computed places: it is computed only for vectors
-where a lane chooses it.
+"""Choices between two values, of which one is behind a branch.
 
-In: a "select" in lanes. Out: a branch around the dear side, whose accesses are masked. Elements outside of an
-array that a gather fills in, and corrections that few elements need, are such choices.
+In: a "select" in lanes of which one side reads memory at computed places. Out: a branch around that side,
+whose accesses are masked, for vectors where a lane chooses it. Elements outside of an array that a gather
+fills in, and corrections that few elements need, are such choices.
+
+In: a place of an element that was checked, in a loop of scalar code: `min(max(place, 0), last)`, or the test
+whether the place is outside; a negative one may count from the end. Out: a branch around all of that, which
+is hardly ever taken: one comparison tells that a place is as it should be, and the processor need not wait.
 """
 
 from __future__ import annotations
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.scalar_ops import count_math_calls
-from jitcore.loopir.expr import Expr, children, walk
+from jitcore import dtypes
+from jitcore.backends.cpu.lanes import I1
+from jitcore.backends.cpu.scalar_ops import LIKELY, count_math_calls, emit_operation
+from jitcore.loopir.expr import Expr, children, number_of, walk
 from jitcore.loopir.index import Dynamic
 
 # Expressions behind a branch; what is shared with other code may be computed twice.
@@ -19,6 +25,8 @@ MAX_NODES = 32
 
 def find_guarded(e, node: Expr) -> Expr | None:
     """The side of a choice that goes behind a branch. e: the `FunctionEmitter`."""
+    if _is_place(e, node):
+        return node.args[0]
     if node.op != "select" or node.dtype.kind == "c" or not e.is_vector(node.args[0].axes):
         return None
     condition, *sides = node.args
@@ -32,6 +40,8 @@ def find_guarded(e, node: Expr) -> Expr | None:
 
 def emit_guarded(e, node: Expr, guarded: Expr) -> ir.Value:
     """The chosen values, where the other side and the condition are in registers."""
+    if node.op != "select":
+        return _emit_place(e, node)
     b, (condition, when_true, when_false) = e.b, node.args
     chosen, outer = e.expr_in_lanes(condition), e.mask
     other = e.expr_in_lanes(when_false if guarded is when_true else when_true)
@@ -48,6 +58,53 @@ def emit_guarded(e, node: Expr, guarded: Expr) -> ir.Value:
     bits = ir.IntType(e.lanes)
     e.when(b.icmp_unsigned("!=", b.bitcast(needs, bits), bits(0)), compute)
     return e.read_slot(slot)
+
+
+def _is_place(e, node: Expr) -> bool:
+    """Whether a number is a clamped place, or tells whether one is outside, in a loop of scalar code."""
+    if e.chains is None or e.lanes > 1 or node.op not in ("min", "gt"):
+        return False
+    inner, last = node.args
+    if node.op == "gt":  # see `Graph.op`
+        is_test = inner.dtype == dtypes.uint64 and inner.op == last.op == "convert"
+        return is_test and _is_last(last.args[0]) and _find_start(inner.args[0]) is not None
+    return node.dtype.kind == "i" and inner.op == "max" and number_of(inner.args[1]) == 0 and _is_last(last)
+
+
+def _is_last(number: Expr) -> bool:
+    """Whether a number is told at run time, and never negative."""
+    known = number_of(number)
+    return number.op == "index" and known is not None and known >= 0
+
+
+def _find_start(place: Expr) -> Expr | None:
+    """The place of which one is made that counts from the end."""
+    if place.op != "select" or place.args[0].op != "lt":
+        return None
+    start, zero = place.args[0].args
+    return start if start is place.args[2] and number_of(zero) == 0 else None
+
+
+def _emit_place(e, node: Expr) -> ir.Value:
+    """What a node is where its place, counted from the front, is inside; computed only where it is not."""
+    b, (inner, last) = e.b, node.args
+    place = inner.args[0]
+    start, last = e.expr(_find_start(place) or place), e.expr(last)
+    before, usual = b.block, ir.Constant(I1, 0) if node.op == "gt" else start
+    outside, after = (e.function.append_basic_block(name) for name in ("outside", "inside"))
+    is_inside = b.icmp_unsigned("<=", start, last)  # without sign, negative numbers are above all others
+    b.cbranch(is_inside, after, outside).set_weights(LIKELY)
+    b.position_at_end(outside)
+    saved, e.values = e.values, dict(e.values)
+    args = [e.expr(inner), last]
+    found = emit_operation(b, node.op, [arg.dtype for arg in node.args], node.dtype, args)
+    e.values, outside = saved, b.block
+    b.branch(after)
+    b.position_at_end(after)
+    value = b.phi(found.type)
+    value.add_incoming(usual, before)
+    value.add_incoming(found, outside)
+    return value
 
 
 def _reads_places(e, root: Expr) -> bool:

@@ -26,6 +26,9 @@ from jitcore.backends.cpu.lanes import (
     map_parts,
 )
 
+# Weights of a branch that is hardly ever taken, and so keeps LLVM from computing both sides.
+LIKELY = (1 << 12, 1)
+
 Emit = Callable[..., ir.Value]
 
 _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
@@ -256,11 +259,34 @@ def _convert_native(b, x, source, target):
     if from_kind == "f":
         if isinstance(into, ir.VectorType):
             return _saturate_lanes(b, x, target, into)
-        name = "fptosi.sat" if to_kind == "i" else "fptoui.sat"
-        return call_intrinsic(b, name, [x], into, [into, x.type])
+        return _saturate(b, x, target, into)
     if from_kind == "b" or target.itemsize > source.itemsize:
         return b.sext(x, into) if from_kind == "i" else b.zext(x, into)
     return b.trunc(x, into) if target.itemsize < source.itemsize else x
+
+
+def _saturate(b, x, target, into):
+    """A float as a whole number by the rule of `_saturate_lanes`, most of which is behind a branch."""
+    limits = np.iinfo(target)
+    intrinsic = "fptosi.sat" if limits.min else "fptoui.sat"
+    if not limits.min or isinstance(x.type, ir.HalfType):
+        return call_intrinsic(b, intrinsic, [x], into, [into, x.type])
+    names = ("inside", "outside", "converted")
+    inside, outside, after = (b.function.append_basic_block(name) for name in names)
+    size = call_intrinsic(b, "fabs", [x], x.type, [x.type])
+    fits = b.fcmp_ordered("<", size, constant(x.type, float(limits.max + 1)))
+    b.cbranch(fits, inside, outside).set_weights(LIKELY)
+    b.position_at_end(inside)
+    whole = b.fptosi(x, into)
+    b.branch(after)
+    b.position_at_end(outside)
+    nearest = call_intrinsic(b, intrinsic, [x], into, [into, x.type])
+    b.branch(after)
+    b.position_at_end(after)
+    value = b.phi(into)
+    value.add_incoming(whole, inside)
+    value.add_incoming(nearest, outside)
+    return value
 
 
 def _saturate_lanes(b, x, target, into):

@@ -7,7 +7,9 @@ it is where its bounds are known to lie inside; else it is checked when the prog
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -287,8 +289,7 @@ def _check_inside(index: Any, extent: int, error: IndexError) -> Any:
         return index
     key = (form_of(index).key, extent, "inside")
     if _recall(key) is None:
-        for test in outside:
-            fail(test, error)
+        fail(functools.reduce(operator.or_, outside), error)
         _remember(key, index, index)
     return index
 

@@ -166,6 +166,8 @@ class Builder:
         dtype = dtypes.int64
         if _is_short(expr) and _fits_32_bits(low, high):
             dtype = dtypes.uint32 if expr.dtype == dtypes.uint32 else dtypes.int32
+        if expr.dtype == dtypes.uint64:  # before half of its numbers become negative
+            expr = g.op("min", expr, g.index(constant(high), expr.dtype))
         place = g.convert(expr, dtype)
         place = g.op("max", place, g.const(low, dtype))
         place = g.op("min", place, g.index(constant(high), dtype))

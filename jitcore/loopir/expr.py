@@ -13,7 +13,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.lax.elementwise import convert_dtype
-from jitcore.loopir.index import Axis, Dynamic, Index, RunTimeSize
+from jitcore.loopir.index import Axis, Dynamic, Index, RunTimeSize, constant
 
 # Rough cost of one scalar operation, in multiply-adds; unlisted ones cost 1. Guides recomputation only.
 OP_COST = {
@@ -158,6 +158,10 @@ class Graph:
         return self._make("result", (), result.dtype, result, result.axes, id(result))
 
     def op(self, name: str, *args: Expr, dtype=None) -> Expr:
+        if name == "or" and (outside := _find_outside(*args)) is not None:
+            # without sign, negative numbers are above all others
+            numbers = outside[0], self.index(constant(outside[1]))
+            return self.op("gt", *(self.convert(x, dtypes.uint64) for x in numbers), dtype=dtypes.bool_)
         args = tuple([self._tell(arg) if _is_told(name, arg) else arg for arg in args])
         dtype = args[0].dtype if dtype is None else np.dtype(dtype)
         axes = args[0].axes if len(args) == 1 else frozenset().union(*(arg.axes for arg in args))
@@ -177,6 +181,16 @@ class Graph:
         return self.op("convert", x, dtype=dtype)
 
 
+def _find_outside(below: Expr, above: Expr) -> tuple[Expr, int] | None:
+    """(place, last) where two single tests ask whether a place is outside of [0, last]."""
+    if below.op != "lt" or above.op != "gt" or below.axes or above.axes:
+        return None
+    (place, first), (other, last) = below.args, above.args
+    bounds = number_of(first), number_of(last)
+    is_place = place is other and place.dtype == dtypes.int64 and None not in bounds
+    return (place, int(bounds[1])) if is_place and bounds[0] == 0 <= bounds[1] else None
+
+
 def _is_told(name: str, arg: Expr) -> bool:
     """Whether an operand is a constant that an operation is told at run time: a whole number, and no divisor
     that one can multiply by instead."""
@@ -187,6 +201,14 @@ def _is_told(name: str, arg: Expr) -> bool:
         return name in _TOLD and abs(int(value)) > _LARGEST_KNOWN
     is_size = kind == "f" and name == "div" and _LARGEST_KNOWN < value < 2**31 and value == int(value)
     return bool(is_size) and int(value) & int(value) - 1 != 0
+
+
+def number_of(node: Expr):
+    """The value of a literal, also of one that code is told at run time; None for other expressions."""
+    if node.op == "const":
+        return node.attr
+    is_told = node.op == "index" and not node.attr.terms and isinstance(node.attr.const, (int, RunTimeSize))
+    return int(node.attr.const) if is_told else None
 
 
 def walk(roots) -> list[Expr]:

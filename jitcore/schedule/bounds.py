@@ -13,7 +13,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.lax.reduce import MONOIDS
-from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, index_exprs, walk
+from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, index_exprs, number_of, walk
 from jitcore.loopir.index import ZERO, Axis, Index, RunTimeSize, constant
 from jitcore.loopir.program import Loop, Reduce, Store
 from jitcore.schedule.conditions import (
@@ -24,7 +24,6 @@ from jitcore.schedule.conditions import (
     either,
     needed_for,
     needed_to_hold,
-    number_of,
 )
 from jitcore.schedule.places import split_by_places
 

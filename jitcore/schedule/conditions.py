@@ -14,7 +14,6 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.loopir.expr import Expr, Graph, walk
-from jitcore.loopir.index import RunTimeSize
 from jitcore.schedule.rewrite import Rewrite
 
 COMPARISONS = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
@@ -49,14 +48,6 @@ def either(first: Conditions, second: Conditions) -> Conditions:
     if first is None or second is None:
         return second if first is None else first
     return first & second
-
-
-def number_of(node: Expr):
-    """The value of a literal, also of one that code is told at run time; None for other expressions."""
-    if node.op == "const":
-        return node.attr
-    is_told = node.op == "index" and not node.attr.terms and isinstance(node.attr.const, (int, RunTimeSize))
-    return int(node.attr.const) if is_told else None
 
 
 class _Search:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.loopir.expr import Expr, Graph, walk
+from jitcore.loopir.expr import Expr, Graph, number_of, walk
 from jitcore.loopir.index import Axis, Dynamic, Index, constant
 from jitcore.loopir.program import Choice, Loop, Reduce, bounds_of
-from jitcore.schedule.conditions import fold, number_of
+from jitcore.schedule.conditions import fold
 from jitcore.schedule.rewrite import Rewrite
 
 _MAX_DEPTH = 8
