@@ -14,13 +14,10 @@ but for those of 64 bits.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from llvmlite import ir
 
-from jitcore.backends.cpu.lanes import call_intrinsic, constant
+from jitcore.backends.cpu.lanes import call_intrinsic, choose_rarely, constant
 from jitcore.backends.cpu.mathlib import emit_quotient
-from jitcore.backends.cpu.mathlib.emitter import COLD_WEIGHTS
 
 __all__ = ["OPERATIONS", "divide_by_shared", "divide_integers", "invert"]
 
@@ -79,7 +76,7 @@ def divide_integers(b: ir.IRBuilder, name: str, signed: bool, x: ir.Value, y: ir
         result = divide_as_floats()
     else:
         is_large = b.or_(_is_large(b, x, signed), _is_large(b, y, signed))
-        result = _choose_way(b, is_large, divide_lane_by_lane, divide_as_floats)
+        result = choose_rarely(b, is_large, divide_lane_by_lane, divide_as_floats)
     return b.select(is_zero, x if name == "rem" else constant(x.type, -1), result)
 
 
@@ -89,23 +86,6 @@ def _is_large(b: ir.IRBuilder, x: ir.Value, signed: bool) -> ir.Value:
     large = b.icmp_unsigned(">=", moved, constant(x.type, 1 << (_EXACT_BITS + signed)))
     lanes = b.bitcast(large, ir.IntType(x.type.count))
     return b.icmp_unsigned("!=", lanes, constant(lanes.type, 0))
-
-
-def _choose_way(b: ir.IRBuilder, condition: ir.Value, emit: Callable[[], ir.Value],
-                emit_usual: Callable[[], ir.Value]) -> ir.Value:  # fmt: skip
-    """What `emit` gives where the condition holds, which it seldom does, and else what `emit_usual` gives."""
-    cold, usual, after = (b.append_basic_block(name) for name in ("cold", "usual", "after"))
-    b.cbranch(condition, cold, usual).set_weights(COLD_WEIGHTS)
-    values = []
-    for block, make in ((cold, emit), (usual, emit_usual)):
-        b.position_at_end(block)
-        values.append((make(), b.block))
-        b.branch(after)
-    b.position_at_end(after)
-    merged = b.phi(values[0][0].type)
-    for value, block in values:
-        merged.add_incoming(value, block)
-    return merged
 
 
 def _float_type(kind: ir.Type) -> ir.Type:

@@ -14,8 +14,8 @@ from __future__ import annotations
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.cpu.lanes import I1
-from jitcore.backends.cpu.scalar_ops import LIKELY, count_math_calls, emit_operation
+from jitcore.backends.cpu.lanes import I1, choose_rarely
+from jitcore.backends.cpu.scalar_ops import count_math_calls, emit_operation
 from jitcore.loopir.expr import Expr, children, number_of, walk
 from jitcore.loopir.index import Dynamic
 
@@ -87,24 +87,19 @@ def _find_start(place: Expr) -> Expr | None:
 
 def _emit_place(e, node: Expr) -> ir.Value:
     """What a node is where its place, counted from the front, is inside; computed only where it is not."""
-    b, (inner, last) = e.b, node.args
+    inner, last = node.args
     place = inner.args[0]
     start, last = e.expr(_find_start(place) or place), e.expr(last)
-    before, usual = b.block, ir.Constant(I1, 0) if node.op == "gt" else start
-    outside, after = (e.function.append_basic_block(name) for name in ("outside", "inside"))
-    is_inside = b.icmp_unsigned("<=", start, last)  # without sign, negative numbers are above all others
-    b.cbranch(is_inside, after, outside).set_weights(LIKELY)
-    b.position_at_end(outside)
-    saved, e.values = e.values, dict(e.values)
-    args = [e.expr(inner), last]
-    found = emit_operation(b, node.op, [arg.dtype for arg in node.args], node.dtype, args)
-    e.values, outside = saved, b.block
-    b.branch(after)
-    b.position_at_end(after)
-    value = b.phi(found.type)
-    value.add_incoming(usual, before)
-    value.add_incoming(found, outside)
-    return value
+
+    def emit():
+        saved, e.values = e.values, dict(e.values)
+        args = [e.expr(inner), last]
+        e.values = saved
+        return emit_operation(e.b, node.op, [arg.dtype for arg in node.args], node.dtype, args)
+
+    is_outside = e.b.icmp_unsigned(">", start, last)  # without sign, negative numbers are above all others
+    usual = ir.Constant(I1, 0) if node.op == "gt" else start
+    return choose_rarely(e.b, is_outside, emit, lambda: usual)
 
 
 def _reads_places(e, root: Expr) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.cpu.mathlib.emitter import make_constant, name_type
+from jitcore.backends.cpu.mathlib.emitter import COLD_WEIGHTS, make_constant, name_type
 
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 POINTER = I8.as_pointer()
@@ -40,6 +40,23 @@ def map_parts(function: Callable, *values):
 def choose(builder: ir.IRBuilder, condition: ir.Value, x, y):
     """x where the condition holds, else y."""
     return map_parts(lambda x, y: builder.select(condition, x, y), x, y)
+
+
+def choose_rarely(b: ir.IRBuilder, condition: ir.Value, emit: Callable[[], ir.Value],
+                  emit_usual: Callable[[], ir.Value]) -> ir.Value:  # fmt: skip
+    """What `emit` gives where the condition holds, which it seldom does, and else what `emit_usual` gives."""
+    cold, usual, after = (b.append_basic_block(name) for name in ("cold", "usual", "after"))
+    b.cbranch(condition, cold, usual).set_weights(COLD_WEIGHTS)
+    values = []
+    for block, make in ((cold, emit), (usual, emit_usual)):
+        b.position_at_end(block)
+        values.append((make(), b.block))
+        b.branch(after)
+    b.position_at_end(after)
+    merged = b.phi(values[0][0].type)
+    for value, block in values:
+        merged.add_incoming(value, block)
+    return merged
 
 
 def part_dtype(dtype) -> np.dtype:

@@ -20,14 +20,12 @@ from jitcore.backends.cpu.lanes import (
     Pair,
     call_intrinsic,
     choose,
+    choose_rarely,
     constant,
     element_type,
     like,
     map_parts,
 )
-
-# Weights of a branch that is hardly ever taken, and so keeps LLVM from computing both sides.
-LIKELY = (1 << 12, 1)
 
 Emit = Callable[..., ir.Value]
 
@@ -97,7 +95,10 @@ def _float_extreme(sign: str) -> Emit:
         # NaN wins, as in NumPy. The inner choice is one instruction that yields y for NaN. Were the value of
         # the outer one x, LLVM would make one choice of both, after two comparisons: three times the wait.
         extreme = b.select(b.fcmp_ordered(sign, x, y), x, y)
-        return b.select(b.fcmp_unordered("uno", x, x), constant(x.type, float("nan")), extreme)
+        is_nan, nan = b.fcmp_unordered("uno", x, x), constant(x.type, float("nan"))
+        if isinstance(x.type, ir.VectorType):
+            return b.select(is_nan, nan, extreme)
+        return choose_rarely(b, is_nan, lambda: nan, lambda: extreme)
 
     return emit
 
@@ -271,22 +272,10 @@ def _saturate(b, x, target, into):
     intrinsic = "fptosi.sat" if limits.min else "fptoui.sat"
     if not limits.min or isinstance(x.type, ir.HalfType):
         return call_intrinsic(b, intrinsic, [x], into, [into, x.type])
-    names = ("inside", "outside", "converted")
-    inside, outside, after = (b.function.append_basic_block(name) for name in names)
     size = call_intrinsic(b, "fabs", [x], x.type, [x.type])
-    fits = b.fcmp_ordered("<", size, constant(x.type, float(limits.max + 1)))
-    b.cbranch(fits, inside, outside).set_weights(LIKELY)
-    b.position_at_end(inside)
-    whole = b.fptosi(x, into)
-    b.branch(after)
-    b.position_at_end(outside)
-    nearest = call_intrinsic(b, intrinsic, [x], into, [into, x.type])
-    b.branch(after)
-    b.position_at_end(after)
-    value = b.phi(into)
-    value.add_incoming(whole, inside)
-    value.add_incoming(nearest, outside)
-    return value
+    is_outside = b.fcmp_unordered(">=", size, constant(x.type, float(limits.max + 1)))
+    return choose_rarely(b, is_outside, lambda: call_intrinsic(b, intrinsic, [x], into, [into, x.type]),
+                         lambda: b.fptosi(x, into))  # fmt: skip
 
 
 def _saturate_lanes(b, x, target, into):

@@ -95,3 +95,19 @@ def test_conversions(source, target):
     expected = [0 if np.isnan(value) else limits.max if value >= limits.max else
                 max(int(value) if np.isfinite(value) else limits.min, limits.min) for value in values]  # fmt: skip
     np.testing.assert_array_equal(found, np.array(expected, target))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_extremes_of_single_numbers(dtype):
+    """NaN wins on either side, and of zeros any is right."""
+    edges = np.array([0.0, -0.0, 1.5, -1.5, np.inf, -np.inf, np.nan], dtype)
+    first, second = (np.ascontiguousarray(side.ravel()) for side in np.meshgrid(edges, edges))
+
+    def body(i, found):
+        lower, upper = jnp.minimum(a[i], b[i]), jnp.maximum(a[i], b[i])
+        return found[0].at[i].set(lower), found[1].at[i].set(upper)
+
+    a, b = jnp.asarray(first), jnp.asarray(second)
+    lower, upper = jit(lambda: lax.fori_loop(0, len(first), body, (jnp.zeros_like(a), jnp.zeros_like(a))))()
+    np.testing.assert_array_equal(lower, np.minimum(first, second))
+    np.testing.assert_array_equal(upper, np.maximum(first, second))
