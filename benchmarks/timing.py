@@ -39,7 +39,7 @@ class Effort:
     repeats: int = 0
 
 
-FULL = Effort(seconds=0.4, rounds=150, batch_seconds=2e-3, compiles=7, processes=5, longest=5.0,
+FULL = Effort(seconds=0.4, rounds=150, batch_seconds=2e-3, compiles=15, processes=5, longest=5.0,
               repeats=4)  # fmt: skip
 QUICK = Effort(seconds=0.04, rounds=12, batch_seconds=1e-3, compiles=2, processes=1, longest=0.3)
 

@@ -10,6 +10,7 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cpu.lanes import I32, I64, Pair, choose, element_constant, iota, map_parts, splat
+from jitcore.backends.cpu.mathlib.emitter import make_numbers
 from jitcore.backends.cpu.scalar_ops import IDENTITIES, emit_operation
 from jitcore.loopir.program import Reduce
 
@@ -147,5 +148,5 @@ class Accumulator:
         b = self.e.b
         if width == 1:
             return b.extract_element(value, I32(which))
-        chosen = ir.Constant(ir.VectorType(I32, width), [I32(which * width + k) for k in range(width)])
+        chosen = make_numbers(32, tuple(range(which * width, (which + 1) * width)))
         return b.shuffle_vector(value, ir.Constant(value.type, ir.Undefined), chosen)

@@ -14,7 +14,7 @@ import numpy as np
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.cpu.mathlib.emitter import COLD_WEIGHTS, make_constant, name_type
+from jitcore.backends.cpu.mathlib.emitter import COLD_WEIGHTS, make_constant, make_numbers, name_type
 
 I1, I8, I16, I32, I64 = (ir.IntType(bits) for bits in (1, 8, 16, 32, 64))
 POINTER = I8.as_pointer()
@@ -140,14 +140,14 @@ def splat(builder: ir.IRBuilder, value: ir.Value | Pair, lanes: int) -> ir.Value
 
 
 def iota(lanes: int) -> ir.Constant:
-    return ir.Constant(ir.VectorType(I64, lanes), [I64(k) for k in range(lanes)])
+    return make_numbers(64, tuple(range(lanes)))
 
 
 def mask_first(b: ir.IRBuilder, count: ir.Value, lanes: int) -> ir.Value:
     """Which lanes are among the first `count`, an int64 that is not negative. Their numbers are compared as
     short integers: one register of them may stand for several registers of elements."""
     kind = I8 if lanes <= 64 else I16
-    numbers = ir.Constant(ir.VectorType(kind, lanes), [kind(k) for k in range(lanes)])
+    numbers = make_numbers(kind.width, tuple(range(lanes)))
     held = b.trunc(call_intrinsic(b, "smin", [count, I64(lanes)]), kind)
     return b.icmp_signed("<", numbers, splat(b, held, lanes))
 

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.lanes import I1, I32, I64, Pair, lane_count, map_parts, memory_type, part_dtype
+from jitcore.backends.cpu.lanes import I32, I64, Pair, lane_count, map_parts, memory_type, part_dtype
+from jitcore.backends.cpu.mathlib.emitter import make_numbers
 from jitcore.backends.cpu.sizes import is_static
 from jitcore.loopir.expr import Buffer, walk
 from jitcore.loopir.index import Axis, Index
@@ -94,7 +95,7 @@ def store_strided(e, buffer: Buffer, index: Index, stride: int, value: ir.Value,
         pointer = register_pointer(e, buffer, start, number * width)
         lanes = [divmod(number * width + k, step) for k in range(width)]
         spread = shuffle(e.b, value, value, [lane if rest == 0 else None for lane, rest in lanes])
-        mask = ir.Constant(ir.VectorType(I1, width), [I1(rest == 0) for _, rest in lanes])
+        mask = make_numbers(1, tuple([int(rest == 0) for _, rest in lanes]))
         if step == 1:
             e.b.store(spread, pointer, align=align)
         else:
@@ -181,8 +182,8 @@ def shuffle(b: ir.IRBuilder, x: ir.Value, y: ir.Value, places: list[int | None])
     """Lanes of x followed by y at the given places; None: any value (x's own lane, which costs least)."""
     if isinstance(x, Pair):
         return map_parts(lambda x, y: shuffle(b, x, y, places), x, y)
-    chosen = [I32(lane % x.type.count if place is None else place) for lane, place in enumerate(places)]
-    return b.shuffle_vector(x, y, ir.Constant(ir.VectorType(I32, len(places)), chosen))
+    chosen = tuple([lane % x.type.count if place is None else place for lane, place in enumerate(places)])
+    return b.shuffle_vector(x, y, make_numbers(32, chosen))
 
 
 def join_registers(b: ir.IRBuilder, registers: list) -> ir.Value:

@@ -8,7 +8,7 @@ import functools
 
 import llvmlite.ir as ir
 
-from jitcore.backends.cpu.mathlib.emitter import I32, Emitter, Lanes
+from jitcore.backends.cpu.mathlib.emitter import I32, Emitter, Lanes, make_numbers
 
 REGISTER_BITS = 512
 NAN_BELOW_ZERO, WITHOUT_SIGN = 2 << 2, 1 << 2
@@ -144,5 +144,4 @@ def _join(e, registers):
 def _shuffle(builder, a, b, lanes):
     """Lanes of a and b side by side; beyond both, the last one again."""
     last = 2 * a.type.count - 1
-    mask = ir.VectorType(I32, len(lanes))
-    return builder.shuffle_vector(a, b, ir.Constant(mask, [min(lane, last) for lane in lanes]))
+    return builder.shuffle_vector(a, b, make_numbers(32, tuple([min(lane, last) for lane in lanes])))

@@ -9,6 +9,8 @@ Rare arguments are the business of a *uniform branch* (`Emitter.patch`): the fas
 lanes, and only when some lane is hard is a cold function called. The fast path therefore holds no
 divergent code.
 """
+import functools
+
 import llvmlite.ir as ir
 
 from jitcore.backends.cpu.cpuinfo import cpu_features
@@ -37,6 +39,14 @@ class Splat(ir.FormattedConstant):
     def __init__(self, vector_type, value):
         element = vector_type.element
         self.type, self.constant = vector_type, f"splat ({element} {element.format_constant(value)})"
+
+
+@functools.lru_cache(maxsize=4096)
+def make_numbers(bits, values):
+    """The integers of a tuple as a vector constant. They are few, and stand in many places: a constant keeps
+    its text."""
+    kind = ir.IntType(bits)
+    return ir.Constant(ir.VectorType(kind, len(values)), list(map(kind, values)))
 
 
 def make_constant(value_type, value):
