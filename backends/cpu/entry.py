@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from llvmlite import ir
 
+from jitcore.backends.cpu.counts import list_counts
 from jitcore.backends.cpu.function import FunctionEmitter
 from jitcore.backends.cpu.host_calls import SYMBOL as HOST_SYMBOL
-from jitcore.backends.cpu.kernel import RANGE_TYPE, KernelRenderer, list_counts
+from jitcore.backends.cpu.kernel import RANGE_TYPE, KernelRenderer
 from jitcore.backends.cpu.lanes import I8, I32, I64, POINTER, SIZES, TABLE, memory_type
 from jitcore.backends.cpu.layout import ProgramLayout, RenderOptions
 from jitcore.backends.cpu.loop_functions import LoopFunction, find_scalar_loops, is_inline, outside_kernels

@@ -6,7 +6,7 @@ range of the outermost loop, which the entry point calls directly or hands to th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
@@ -15,6 +15,7 @@ from jitcore.backends.cpu.accumulator import Accumulator
 from jitcore.backends.cpu.aligned import emit_aligned
 from jitcore.backends.cpu.balance import find_divisions, share_roots
 from jitcore.backends.cpu.columns import emit_wide, widen_columns
+from jitcore.backends.cpu.counts import count_blocks, outermost_loop
 from jitcore.backends.cpu.extremes import is_searched, search_extreme
 from jitcore.backends.cpu.function import FunctionEmitter
 from jitcore.backends.cpu.lanes import I64, SIZES, TABLE, map_parts, part_dtype
@@ -55,7 +56,6 @@ from jitcore.loopir.program import (
     Scan,
     Store,
     bound_exprs,
-    bounds_of,
     find_split,
 )
 from jitcore.schedule.statements import roots_of, stores_of
@@ -290,8 +290,10 @@ class KernelRenderer:
         return run
 
     def hoist(self, e: FunctionEmitter, body: list, inside: set) -> None:
-        """Emits, before a loop, what its body needs but does not depend on it."""
+        """Emits, before a loop, what its body needs but does not depend on it. inside: the loop's axes; those
+        of the loops in its body may have values that earlier sweeps along them left."""
         ready: dict[int, bool] = {}
+        inside = inside.union(*map(_axes_of, _flatten(body)))
         roots = _all_roots(body)
         for root in roots:
             for node in walk([root]):
@@ -421,7 +423,7 @@ class KernelRenderer:
     def _finish(self, e: FunctionEmitter, body: list) -> None:
         """Combines the partial results in order, then runs the statements after the reduction."""
         reduce = body[0]
-        blocks = _count_blocks(e, reduce)
+        blocks = count_blocks(e, reduce)
         for part, buffer in zip(reduce.parts, reduce.partials):
             accumulator = Accumulator(self, e, reduce, part, scalar=True)
 
@@ -431,42 +433,6 @@ class KernelRenderer:
             e.loop(I64(0), blocks, I64(1), run)
             e.results[accumulator.result] = accumulator.read()
         self.emit_statements(e, body[1:])
-
-
-def outermost_loop(kernel: Kernel) -> Loop | None:
-    """The loop that is all of a kernel."""
-    first = kernel.body[0]
-    loop = first.body[0] if isinstance(first, Choice) else first
-    return loop if len(kernel.body) == 1 and isinstance(loop, Loop) else None
-
-
-def list_counts(kernel: Kernel) -> list[Callable[[FunctionEmitter], ir.Value]]:
-    """For each function of a kernel, what emits the number of iterations of its range."""
-    first, loop, split = kernel.body[0], outermost_loop(kernel), find_split(kernel)
-    if split is not None:
-        sweep = split[1]
-        last = _count_blocks if isinstance(sweep, Scan) else _once
-        return [lambda e: _count_blocks(e, sweep), lambda e: last(e, sweep)]
-    return [lambda e: _once(e, first) if loop is None else _count_iterations(e, loop, loop.axis)]
-
-
-def _once(e: FunctionEmitter, statement) -> ir.Value:
-    return I64(1)
-
-
-def _count_iterations(e: FunctionEmitter, statement: Loop | Reduce | Scan, axis) -> ir.Value:
-    """How many positions of an axis a statement runs over; less than one for none."""
-    low, high = e.range_of(statement, axis)
-    return e.b.sub(high, low) if axis in bounds_of(statement) else high
-
-
-def _count_blocks(e: FunctionEmitter, statement: Reduce | Scan) -> ir.Value:
-    """Into how many blocks a reduction or scan is split: as many as its range fills, if that varies."""
-    if not bounds_of(statement):
-        return e.size(statement.partials[0].shape[0])
-    block = e.size(statement.block)
-    extent = _count_iterations(e, statement, statement.axes[0])
-    return e.b.sdiv(e.b.add(extent, e.b.sub(block, I64(1))), block)
 
 
 class _Root:
@@ -489,6 +455,13 @@ def _flatten(body: list):
             yield from statement.stores
         elif isinstance(statement, Choice):
             yield from _flatten([*statement.body, *statement.other])
+
+
+def _axes_of(statement) -> Sequence[Axis]:
+    """The axes that a statement runs over by itself."""
+    if isinstance(statement, Reduce):
+        return statement.axes
+    return (statement.axis,) if isinstance(statement, (Loop, Scan)) else ()
 
 
 def _all_roots(body: list) -> list[Expr]:

@@ -320,3 +320,11 @@ def test_powers_of_halves(exponent, dtype):
     np.testing.assert_allclose(got, expected.astype(dtype), rtol=4 * np.finfo(dtype).eps)
     known = ~np.isnan(expected)
     np.testing.assert_array_equal(np.signbit(got)[known], np.signbit(expected)[known])
+
+
+def test_what_an_inner_loop_reads_is_not_read_before_the_outer_one():
+    """The sweep of the variance has run along the inner axis before."""
+    x, y = (np.random.default_rng(seed).random(shape) for seed, shape in enumerate([(3, 2, 2), (2, 2)]))
+    found = jit(lambda x, y: (x.var(), jnp.tanh(x * x) + y))(x, y)
+    for value, expected in zip(found, (x.var(), np.tanh(x * x) + y)):
+        np.testing.assert_allclose(value, expected, rtol=1e-12)
