@@ -325,6 +325,6 @@ def test_powers_of_halves(exponent, dtype):
 def test_what_an_inner_loop_reads_is_not_read_before_the_outer_one():
     """The sweep of the variance has run along the inner axis before."""
     x, y = (np.random.default_rng(seed).random(shape) for seed, shape in enumerate([(3, 2, 2), (2, 2)]))
-    found = jit(lambda x, y: (x.var(), jnp.tanh(x * x) + y))(x, y)
+    found = jitcore.jit(lambda x, y: (x.var(), jnp.tanh(x * x) + y))(x, y)
     for value, expected in zip(found, (x.var(), np.tanh(x * x) + y)):
         np.testing.assert_allclose(value, expected, rtol=1e-12)
