@@ -273,15 +273,14 @@ def power(x, y):
     base, raw = to_raw(x, float), to_raw(y, float)
     if exponent is not None and exponent in (1, 2, 0.5) and type(x) is Number:
         if exponent == 0.5:
-            fail(Number(bool, lax.lt(base, np.float64(0))), ValueError("a complex power"))
-            return Number(float, lax.sqrt(base))
+            fail(Number(bool, _is_below_zero(base)), ValueError("a complex power"))
+            return Number(float, lax.sqrt(lax.abs(base)))  # of -inf and -0.0 the powers are positive
         result = base if exponent == 1 else lax.mul(base, base)
     else:
         base, raw = _as_arrays(base, raw)
         result = lax.pow(base, raw)
-        broken = lax.bitwise_and(lax.lt(base, np.float64(0)), lax.lt(lax.floor(raw), raw))
-        is_negative = lax.bitwise_and(lax.lt(raw, np.float64(0)), lax.gt(raw, np.float64(-math.inf)))
-        by_zero = lax.bitwise_and(lax.eq(base, np.float64(0)), is_negative)
+        broken = lax.bitwise_and(_is_below_zero(base), lax.lt(lax.floor(raw), raw))
+        by_zero = lax.bitwise_and(lax.eq(base, np.float64(0)), _is_below_zero(raw))
         fail(Number(bool, lax.bitwise_or(broken, by_zero)), ZeroDivisionError("0.0 to a negative power"))
     infinite = np.float64(math.inf)
     overflows = lax.eq(lax.abs(result), infinite)
@@ -290,6 +289,11 @@ def power(x, y):
             overflows = lax.bitwise_and(overflows, lax.lt(lax.abs(operand), infinite))
     fail(Number(bool, overflows), OverflowError("(34, 'Numerical result out of range')"))
     return Number(float, result)
+
+
+def _is_below_zero(raw: Array) -> Array:
+    """Whether a number is negative and finite: powers of minus infinity are real."""
+    return lax.bitwise_and(lax.lt(raw, np.float64(0)), lax.gt(raw, np.float64(-math.inf)))
 
 
 def _as_arrays(x, y) -> tuple[Array, Array]:
