@@ -7,9 +7,7 @@ anew.
 
 from __future__ import annotations
 
-import os
 import sys
-import sysconfig
 import types
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -17,16 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitcore.array import ConcreteArray
+from jitcore.autojitted.sentry import Sentry
 from jitcore.autojitted.specs import ABSENT, Spec, Unreadable
 from jitcore.autojitted.watching import Watch
 from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.functions_joining import has_part, join_parts
 from jitcore.functionalize.ndarray import new_array
-
-_LIBRARIES = tuple(
-    {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-)
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+from jitcore.rewriter.snapshots import note_captured
+from jitcore.rewriter.user_code import is_library_file
 
 
 class Source(NamedTuple):
@@ -46,11 +42,6 @@ class Capture(NamedTuple):
     spec: Spec
 
 
-def is_library_file(path: str | None) -> bool:
-    """Whether a file belongs to Python, to jitcore or to an installed package; so do builtins."""
-    return not path or path.startswith((*_LIBRARIES, _PACKAGE, "<frozen"))
-
-
 class Captures:
     """The captured variables of one trace.
 
@@ -58,22 +49,21 @@ class Captures:
         stand_in: gives (spec, stand-in) for a value and its path. Raises: Unreadable.
 
     Attributes:
-        found: in the order in which they were met.
-        given: id of the stand-in of an object -> variables of its class that it was given.
+        found: in the order in which they were met; stand_ins: of their values.
     """
 
     def __init__(self, stand_in: Callable[[Any, tuple], tuple[Spec, Any]]):
         self._stand_in = stand_in
         self.found: list[Capture] = []
+        self.stand_ins: list[Any] = []
         self.namespaces: dict[int, Namespace] = {}
         self.cells: dict[int, tuple[types.CellType, types.CellType, Any]] = {}
         self._functions: dict[types.FunctionType, types.FunctionType] = {}
         self._modules: dict[types.ModuleType, ModuleView] = {}
         self._arrays: dict[int, tuple[np.ndarray, Any]] = {}
-        self._instances: list[Any] = []
-        self.given: dict[int, dict[str, Any]] = {}
-        self._class_variables: dict[tuple[type, str], Any] = {}
+        self._variables: dict[tuple[int, str], Any] = {}
         self._watch = Watch()
+        self.sentry = Sentry(lambda names: isinstance(names, Namespace))
 
     def capture(self, source: Source, value: Any, path: tuple) -> Any:
         """The stand-in of a variable's value."""
@@ -82,7 +72,8 @@ class Captures:
         except Unreadable as reason:
             raise not_traceable(str(reason)) from None
         self.found.append(Capture(source, spec))
-        self.capture_class_variables()
+        self.stand_ins.append(stand_in)
+        note_captured(stand_in)
         return stand_in
 
     def adopt(self, array: np.ndarray) -> Any:
@@ -95,36 +86,28 @@ class Captures:
             )
         return known[1]
 
-    # -- variables of classes --------------------------------------------------------------------------------
+    # -- variables of classes and functions ------------------------------------------------------------------
     def note_instance(self, stand_in: Any) -> None:
-        """An object of a user's class: what it finds in its class is captured, as soon as it is complete."""
-        self._instances.append(stand_in)
+        """An object of a user's class."""
         self._watch.add_class_of(stand_in)
+        self.sentry.meet_class(type(stand_in))
 
-    def capture_class_variables(self) -> None:
-        """Gives stand-ins of objects the variables of their classes."""
-        while self._instances:
-            stand_in = self._instances.pop(0)
-            for base in type(stand_in).__mro__[:-1]:
-                for name, value in vars(base).items():
-                    if type(value) in _DATA and not name.startswith("__") and name not in vars(stand_in):
-                        found = self._capture_class_variable(base, name, value)
-                        vars(stand_in)[name] = self.given.setdefault(id(stand_in), {})[name] = found
-
-    def _capture_class_variable(self, base: type, name: str, value: Any) -> Any:
-        key = base, name
-        if key not in self._class_variables:
-            source = Source(base, f"{{owner}}.__dict__.get({name!r}, ABSENT)")
-            path = (f"{base.__qualname__}.{name}",)
-            self._class_variables[key] = self.capture(source, value, path)
-        return self._class_variables[key]
+    def capture_variable(self, owner: Any, name: str, value: Any) -> Any:
+        """The stand-in of what a class or function has under a name; ABSENT where it has nothing."""
+        key = id(owner), name
+        if key not in self._variables:
+            source = Source(owner, f"{{owner}}.__dict__.get({name!r}, ABSENT)")
+            self._variables[key] = self.capture(source, value, (f"{owner.__qualname__}.{name}",))
+        return self._variables[key]
 
     def settle_attributes(self) -> None:
         """Captures what traced code may have read of classes and functions by their names.
 
         Raises: NotTraceable where it has changed that; it is what it was again."""
         for owner, name, spec in self._watch.settle(self._functions):
-            self.found.append(Capture(Source(owner, f"{{owner}}.__dict__.get({name!r}, ABSENT)"), spec))
+            if (id(owner), name) not in self._variables:
+                source = Source(owner, f"{{owner}}.__dict__.get({name!r}, ABSENT)")
+                self.found.append(Capture(source, spec))
 
     # -- functions -------------------------------------------------------------------------------------------
     def enter(self, function: types.FunctionType) -> types.FunctionType:
@@ -183,6 +166,7 @@ class Captures:
     def view(self, value: Any) -> Any:
         """What stands for an object that is known by its identity."""
         self._watch.add(value)
+        self.sentry.meet_class(value if isinstance(value, type) else type(value))
         if value is np:
             return NUMPY_VIEW
         if any(value is grid for grid in _GRIDS.values()):
@@ -194,8 +178,6 @@ class Captures:
         return value
 
 
-#: What a variable of a class may be to be captured.
-_DATA = (np.ndarray, bool, int, float, complex, str, list, dict, tuple)
 #: Objects of NumPy that make arrays of their items.
 _GRIDS = {name: getattr(np, name) for name in ("mgrid", "ogrid", "r_", "c_")}
 

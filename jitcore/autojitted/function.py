@@ -199,7 +199,7 @@ class AutojitFunction:
                 grows = not has_grown(error)
                 if first is None and grows:
                     first = error
-                if not origins and grows:
+                if grows and self.policy.pinned.issuperset(origins):  # nothing would be different
                     self.policy.unpin(self.policy.pinned - before)
                     try:
                         raise first from None

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitcore.autojitted.captures import is_library_file
 from jitcore.autojitted.copies import copy_values, is_alike
 from jitcore.autojitted.purity import find_effect
+from jitcore.rewriter.user_code import is_library_file, is_user_class
 
 #: Seconds that calls have taken in plain Python before Numba's compiler, which needs seconds itself, is
 #: asked.
@@ -52,11 +52,13 @@ def find_obstacle(function: types.FunctionType) -> str:
             return effect
         for name in current.__code__.co_names:
             value = current.__globals__.get(name)
-            if isinstance(value, (np.ndarray, int, float, complex, tuple)) and not isinstance(value, bool):
+            kind = type(value)  # `isinstance` asks an object for its `__class__`, which may be the user's code
+            if issubclass(kind, (np.ndarray, int, float, complex, tuple)) and kind is not bool:
                 return f"{current.__name__} reads the global variable {name}, which Numba would freeze"
-            if not (value is None or isinstance(value, (bool, str, types.ModuleType)) or callable(value)):
+            is_known = value is None or issubclass(kind, (bool, str, types.ModuleType)) or callable(value)
+            if not is_known or is_user_class(kind):
                 return f"{current.__name__} reads the global variable {name}, which Numba does not know"
-            if isinstance(value, types.FunctionType) and not is_library_file(value.__code__.co_filename):
+            if kind is types.FunctionType and not is_library_file(value.__code__.co_filename):
                 waiting.append(value)
     return ""
 
@@ -70,13 +72,14 @@ def find_called_effect(function: types.FunctionType) -> str:
             name = instruction.argval
             found = function.__globals__.get(name, getattr(builtins, name, None))
         elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-            found = vars(found).get(instruction.argval) if isinstance(found, types.ModuleType) else None
+            is_module = issubclass(type(found), types.ModuleType)
+            found = vars(found).get(instruction.argval) if is_module else None
         elif instruction.opname in _BETWEEN:
             continue
         else:
             found = None
-        is_users = isinstance(found, types.FunctionType) and not is_library_file(found.__code__.co_filename)
-        if callable(found) and not is_users:
+        is_users = type(found) is types.FunctionType and not is_library_file(found.__code__.co_filename)
+        if callable(found) and not is_users and not is_user_class(type(found)):
             effect = find_effect(found)
             if effect:
                 return effect

@@ -7,9 +7,16 @@ because a program that is compiled once would print, read a clock or draw a rand
 
 from __future__ import annotations
 
+import bisect
 import builtins
+import collections
 import contextlib
 import functools
+import heapq
+import itertools
+import math
+import operator
+import re
 import sys
 import types
 from collections.abc import Callable, Mapping
@@ -18,11 +25,22 @@ from typing import Any
 import numpy as np
 
 from jitcore import tree_util
-from jitcore.autojitted.captures import Captures, Namespace, is_library_file
+from jitcore.autojitted.attributes import Attributes
+from jitcore.autojitted.captures import Captures, Namespace
+from jitcore.functionalize.conversions import type_of
 from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.functions_mapping import find_vectorized
 from jitcore.functionalize.numbers import Number
+from jitcore.rewriter import rewrite_function
 from jitcore.rewriter.handles import Handle, current
+from jitcore.rewriter.redirects import REDIRECTS
+from jitcore.rewriter.user_code import (
+    find_in_class,
+    find_special,
+    is_library_file,
+    is_user_class,
+    is_user_code,
+)
 
 #: Attribute of the function that `autojit` returns: the function that it was given.
 ORIGINAL = "__jitcore_autojit__"
@@ -34,7 +52,7 @@ _PURE = frozenset(
     numbers numba numpy operator re scipy statistics string types typing""".split()
 )
 _IMPURE_BUILTINS = frozenset(
-    """breakpoint compile delattr eval exec exit globals help id input locals memoryview open print quit
+    """breakpoint compile eval exec exit globals help id input locals memoryview open print quit
     __import__""".split()
 )
 #: Modules of jitcore whose functions take traced arrays of NumPy's semantics.
@@ -46,50 +64,136 @@ _IMPURE_NUMPY = frozenset(
 )
 
 
+#: Functions that call functions which they are given, and keep none of them where the user sees it.
+_HIGHER_ORDER = frozenset([
+    sorted, min, max, map, filter, functools.reduce, functools.cmp_to_key, itertools.accumulate,
+    itertools.takewhile, itertools.dropwhile, itertools.filterfalse, itertools.starmap, itertools.groupby,
+    heapq.nlargest, heapq.nsmallest, heapq.merge, bisect.bisect_left, bisect.bisect_right, bisect.insort_left,
+    bisect.insort_right, collections.defaultdict, re.sub, re.subn,
+])  # fmt: skip
+
+
+_OF_SPECIAL_METHODS = {
+    len: "__len__", abs: "__abs__", iter: "__iter__", next: "__next__", reversed: "__reversed__",
+    round: "__round__", bool: "__bool__", int: "__int__", float: "__float__", complex: "__complex__",
+    math.floor: "__floor__", math.ceil: "__ceil__", operator.index: "__index__",
+}  # fmt: skip
+_GIVEN_TYPES = {len: int, bool: bool, int: int, float: float, complex: complex, operator.index: int}
+
+
 class Callables(Mapping):
     """What traced code calls instead of a function; asked by `get`.
 
     Args:
         redirects: of NumPy's semantics.
         captures: where functions of the user are entered.
-        rewrite: gives the form of a function whose control flow is traced.
+        attributes: how attributes are read.
     """
 
-    def __init__(self, redirects: Mapping, captures: Captures, rewrite: Callable):
-        self._redirects, self._captures, self._rewrite = redirects, captures, rewrite
+    def __init__(self, redirects: Mapping, captures: Captures, attributes: Attributes):
+        self._redirects, self._captures, self._resolve = redirects, captures, attributes.resolve
+        self._own = {
+            getattr: functools.partial(_get_attribute, attributes), hasattr: attributes.has,
+            setattr: attributes.store, delattr: attributes.delete,
+            **{function: functools.partial(self._call_special, function, name)
+               for function, name in _OF_SPECIAL_METHODS.items()},
+        }  # fmt: skip
 
     def get(self, callee: Any, default: Any = None) -> Any:
+        self._captures.sentry.check()
+        kind = type(callee)
+        if is_user_class(kind):
+            return default  # the traced form of its `__call__` is called
         try:
-            found = self._redirects.get(callee)
+            found = self._own.get(callee) or self._redirects.get(callee)
+            if callee in _HIGHER_ORDER:
+                return functools.partial(self._call_with_functions, found or callee)
         except TypeError:  # not hashable
             found = None
         if found is not None:
             return found
-        kind = type(callee)
         if kind is types.FunctionType:
             if isinstance(callee.__globals__, Namespace):
                 return default
             original = callee.__dict__.get(ORIGINAL, callee)
             if not is_library_file(original.__code__.co_filename):
-                return self._rewrite(self._captures.enter(original))
-        elif kind is type and _has_own_initializer(callee):
+                return rewrite_function(self._captures.enter(original))
+        elif issubclass(kind, type) and is_user_class(callee):
             return functools.partial(self._construct, callee)
         elif kind is np.vectorize:
             return find_vectorized(callee)
         elif kind.__module__.startswith("numba.") and hasattr(callee, "py_func"):
             return self.get(callee.py_func, default)
         module = getattr(callee, "__module__", None) if kind is types.FunctionType else kind.__module__
-        if isinstance(module, str) and module.startswith("jitcore.") and not module.startswith(_OWN):
-            return functools.partial(_call_on_arrays, callee)
+        if isinstance(module, str) and module.startswith("jitcore."):
+            return default if module.startswith(_OWN) else functools.partial(self._call_on_arrays, callee)
         problem = find_effect(callee)
+        if isinstance(callee, functools._lru_cache_wrapper) and may_enter(callee.__wrapped__):
+            problem = f"{callee.__qualname__}() is called, which keeps what it returned before"
         if problem:
             return functools.partial(_refuse, problem)
-        return default
+        if kind is types.BuiltinFunctionType and callee.__name__ == "sort":
+            return functools.partial(self._call_with_functions, callee)
+        if kind in (types.MethodType, functools.partial):
+            return default  # the traced form of its function is called
+        return functools.partial(self._call_watched, callee) if _may_call_back(callee) else default
+
+    def _call_special(self, function: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
+        """Calls a function of Python's that does what a special method of its argument says."""
+        method = find_special(args[0], name) if len(args) == 1 and not kwargs else None
+        if method is not None:
+            found = self._resolve(method)()
+            wanted = _GIVEN_TYPES.get(function)
+            if wanted and type_of(found) is not wanted or function is iter and not hasattr(found, "__next__"):
+                raise not_traceable(f"{name}() gives a value of type {type_of(found).__name__}")
+            return found
+        function = self._redirects.get(function) or REDIRECTS.get(function) or function
+        return self._call_with_functions(function, *args, **kwargs)  # `iter(function, sentinel)`
 
     def _construct(self, kind: type, /, *args: Any, **kwargs: Any) -> Any:
-        made = kind.__new__(kind)
-        self.get(kind.__init__)(made, *args, **kwargs)
+        """What `type.__call__` does, where the methods are those of a class of the user's."""
+        self._captures.sentry.meet_class(kind)
+        if find_in_class(kind, "__del__")[0]:
+            raise not_traceable(f"an object of type {kind.__qualname__}, which has a __del__(), is made")
+        new, initialize = kind.__new__, kind.__init__
+        has_new, has_initializer = (isinstance(method, types.FunctionType) for method in (new, initialize))
+        if not (has_new or has_initializer) or find_in_class(type(kind), "__call__")[0] is not type:
+            return self._call_watched(kind, *args, **kwargs)
+        if new is object.__new__:
+            made = new(kind)
+        else:
+            made = (self._resolve(new) if has_new else new)(kind, *args, **kwargs)
+        if isinstance(made, kind):
+            (self._resolve(initialize) if has_initializer else initialize)(made, *args, **kwargs)
         return made
+
+    def _call_watched(self, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Calls code that is not traced; what it is given it may call."""
+        if may_enter(callee) or any(map(may_enter, (*args, *kwargs.values()))):
+            self._captures.sentry.arm()
+        return callee(*args, **kwargs)
+
+    def _call_with_functions(self, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Calls one that gets functions, with their traced form."""
+        if any(map(may_enter, (*args, *kwargs.values()))):
+            self._captures.sentry.arm()
+        given = {name: self._enter(value) for name, value in kwargs.items()}
+        return callee(*map(self._enter, args), **given)
+
+    def _enter(self, value: Any) -> Any:
+        is_function = isinstance(value, (types.FunctionType, types.MethodType, functools.partial))
+        return self._resolve(value) if is_function else value
+
+    def _call_on_arrays(self, callee: Callable, /, *args: Any, **kwargs: Any) -> Any:
+        """Calls a function of jitcore's, which takes Arrays where NumPy's arrays are traced."""
+
+        def enter(leaf: Any) -> Any:
+            if isinstance(leaf, Number):
+                raise not_traceable("a function of jitcore is called with a traced Python number")
+            return leaf.read() if isinstance(leaf, Handle) else leaf
+
+        with plain_semantics(), self._captures.sentry.look_away():
+            return callee(*tree_util.tree_map(enter, args), **tree_util.tree_map(enter, kwargs))
 
     def __getitem__(self, callee: Any) -> Any:
         found = self.get(callee)
@@ -104,23 +208,43 @@ class Callables(Mapping):
         return len(self._redirects)
 
 
-def _has_own_initializer(kind: type) -> bool:
-    """Whether making an object runs Python code of the user and nothing else."""
-    initializer = kind.__init__
-    return (kind.__new__ is object.__new__ and isinstance(initializer, types.FunctionType)
-            and not is_library_file(initializer.__code__.co_filename))  # fmt: skip
+def _may_call_back(callee: Any) -> bool:
+    """Whether code that is not traced may call what it is given, or what it holds."""
+    kind = type(callee)
+    if kind in (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, np.ufunc,
+                types.MethodWrapperType):  # fmt: skip
+        return False
+    return not (kind is type and (callee.__module__ == "builtins" or issubclass(callee, np.generic)))
 
 
-def _call_on_arrays(callee: Callable, *args: Any, **kwargs: Any) -> Any:
-    """Calls a function of jitcore's, which takes Arrays where NumPy's arrays are traced."""
+def may_enter(value: Any, depth: int = 2) -> bool:
+    """Whether code of the user's runs when a value is called, or what it holds is."""
+    if is_user_class(value if issubclass(type(value), type) else type(value)):
+        return True
+    if isinstance(value, types.FunctionType):
+        if is_user_code(value.__code__) or "__wrapped__" in value.__dict__:
+            return True
+        return any(may_enter(cell.cell_contents, depth - 1) for cell in value.__closure__ or ()
+                   if depth and cell != types.CellType())  # fmt: skip
+    if isinstance(value, types.MethodType):
+        return may_enter(value.__func__) or may_enter(value.__self__)
+    if isinstance(value, functools.partial):
+        return any(map(may_enter, (value.func, *value.args, *value.keywords.values())))
+    if isinstance(value, types.GeneratorType) or hasattr(value, "__wrapped__"):
+        return True
+    if isinstance(value, (list, tuple, set, dict)):
+        parts = value.values() if isinstance(value, dict) else value
+        return depth > 0 and any(may_enter(part, depth - 1) for part in parts)
+    return False
 
-    def enter(leaf: Any) -> Any:
-        if isinstance(leaf, Number):
-            raise not_traceable("a function of jitcore is called with a traced Python number")
-        return leaf.read() if isinstance(leaf, Handle) else leaf
 
-    with plain_semantics():
-        return callee(*tree_util.tree_map(enter, args), **tree_util.tree_map(enter, kwargs))
+def _get_attribute(attributes: Attributes, owner: Any, name: str, *default: Any) -> Any:
+    try:
+        return attributes.read(owner, name)
+    except AttributeError:
+        if not default:
+            raise
+        return default[0]
 
 
 @contextlib.contextmanager

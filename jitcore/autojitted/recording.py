@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import jitcore.numpy  # noqa: F401  gives arrays and tracers their operators
+from jitcore.autojitted.attributes import Attributes
 from jitcore.autojitted.captures import Capture, Captures
 from jitcore.autojitted.printed import refuse_output
 from jitcore.autojitted.purity import Callables
@@ -33,6 +34,7 @@ from jitcore.functionalize.numbers import Number
 from jitcore.functionalize.scalars import Scalar
 from jitcore.functionalize.storage import Storage
 from jitcore.rewriter import rewrite_function
+from jitcore.rewriter.functions import resolve
 from jitcore.rewriter.handles import Handle, current
 from jitcore.tree_util import tree_structure
 
@@ -83,11 +85,13 @@ class LimitedTrace(JaxprTrace):
 class AutojitMode(NumpyMode):
     """NumPy's semantics in functions of the user: what they call and read is watched."""
 
-    def __init__(self, captures: Captures):
+    def __init__(self, session: Session):
         super().__init__()
-        self.captures = captures
+        self.captures = captures = session.captures
+        self.is_given = session.builder.has_made
         self.found_unrolled: dict[tuple[str, int], Reason] = {}
-        self._callables = Callables(super().redirects, captures, rewrite_function)
+        self._attributes = Attributes(captures, resolve)
+        self._callables = Callables(super().redirects, captures, self._attributes)
 
     @property
     def redirects(self) -> Callables:
@@ -103,9 +107,22 @@ class AutojitMode(NumpyMode):
         """An array that came up as an operand, whose contents are read in each call."""
         return self.captures.adopt(array)
 
+    def read_attribute(self, owner: Any, name: str) -> Any:
+        return self._attributes.read(owner, name)
+
+    def store_attribute(self, owner: Any, name: str, value: Any) -> None:
+        self._attributes.store(owner, name, value)
+
+    def delete_attribute(self, owner: Any, name: str) -> None:
+        self._attributes.delete(owner, name)
+
+    def refuse_unhooked(self, function: types.FunctionType, reason: str) -> None:
+        raise not_traceable(f"{function.__qualname__}() is called, which has {reason}")
+
     def list_captured(self) -> list:
         namespaces = self.captures.namespaces.values()
-        return [value for namespace in namespaces for value in namespace.given.values()]
+        assigned = [value for namespace in namespaces for value in namespace.given.values()]
+        return [*self.captures.stand_ins, *assigned]
 
     def namespace_of(self, function: types.FunctionType) -> Any:
         return self.captures.find_namespace(function.__globals__)
@@ -218,17 +235,17 @@ def record_call(
     counters.add(traces=1)
     with open_trace(info, LimitedTrace) as trace:
         session = Session(trace, reader)
-        mode = AutojitMode(session.captures)
+        mode = AutojitMode(session)
         mode.grows = grows
         previous, current.mode = current.mode, mode
         try:
-            arguments = [session.build(spec) for spec in specs]
-            session.captures.capture_class_variables()
-            try:
-                with refuse_output(mode.refuse):
-                    result = call(rewrite_function(session.captures.enter(function)), arguments)
-            finally:
-                session.captures.settle_attributes()
+            with session.captures.sentry.watch():
+                arguments = [session.build(spec) for spec in specs]
+                try:
+                    with refuse_output(mode.refuse):
+                        result = call(rewrite_function(session.captures.enter(function)), arguments)
+                finally:
+                    session.captures.settle_attributes()
             writer = ResultWriter(session)
             effects = writer.write(result, mode)
         except Exception as error:

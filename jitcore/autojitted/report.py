@@ -9,9 +9,9 @@ import dis
 import types
 from typing import Any, NamedTuple
 
-from jitcore.autojitted.captures import is_library_file
 from jitcore.autojitted.purity import ORIGINAL
 from jitcore.autojitted.tiers import Reason, Tier
+from jitcore.rewriter.user_code import is_library_file
 
 
 class Region(NamedTuple):

@@ -343,7 +343,6 @@ class ResultWriter:
             if len(before) == len(stand_in) and all(map(_is, before, stand_in)):
                 return []
             return self._fill(name, stand_in)
-        before = before | self.session.captures.given.get(id(stand_in), {})
         now = stand_in if type(stand_in) is dict else vars(stand_in)
         target = name if type(stand_in) is dict else f"{name}.__dict__"
         kept = [*(key for key in before if key in now), *(key for key in now if key not in before)]

@@ -22,6 +22,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.dispatch.tree_code import Constants
+from jitcore.rewriter.user_code import find_in_class, is_user_class
 
 #: Flags of an ndarray that decide how it is used: C-contiguous (1), Fortran-contiguous (2), aligned (256),
 #: writeable (1024).
@@ -240,6 +241,26 @@ class InstanceSpec(Spec):
         return made
 
 
+@dataclass(frozen=True, slots=True)
+class MethodSpec(Spec):
+    """A method bound to an object of a class of the user."""
+
+    function: types.FunctionType
+    owner: Spec
+
+    def write(self, matcher, value):
+        x = matcher.name(value, self)
+        function = matcher.constants.add(self.function)
+        kind = matcher.constants.add(types.MethodType)
+        matcher.check(f"{x}.__class__ is {kind} and {x}.__func__ is {function}")
+        self.owner.write(matcher, f"{x}.__self__")
+
+    def build(self, builder):
+        place = builder.reserve(self)
+        made = types.MethodType(builder.make_object(self.function), self.owner.build(builder))
+        return builder.fill(place, made)
+
+
 class _Absent:
     """What there is where a variable is not defined."""
 
@@ -299,7 +320,9 @@ class Reader:
 
     def read(self, value: Any, path: tuple) -> Spec:
         """Raises: Unreadable."""
-        kind = value.__class__
+        kind = type(value)
+        if isinstance(find_in_class(kind, "__getattribute__")[1], types.FunctionType):
+            raise Unreadable(f"{describe_path(path)} is of type {kind.__module__}.{kind.__qualname__}")
         if kind is np.ndarray:
             return self._read_array(value, path)
         if kind in _NUMBER_DTYPES:
@@ -311,6 +334,14 @@ class Reader:
                 return StaticSpec(kind, value, repr(value))
             self._add(value, path)
             return ScalarSpec(kind)
+        if kind is types.MethodType and not isinstance(value.__self__, type) and is_user_class(
+            type(value.__self__)
+        ):
+            place = self._seen.get(id(value))
+            if place is not None:
+                return RepeatSpec(place)
+            self._add(value, path)
+            return MethodSpec(value.__func__, self.read(value.__self__, (*path, ".__self__")))
         if (
             isinstance(value, _IDENTITIES)
             or value is ABSENT
@@ -337,7 +368,7 @@ class Reader:
         return ArraySpec(value.dtype, value.shape, value.flags.num & FLAGS)
 
     def _read_number(self, value: Any, path: tuple) -> Spec:
-        kind = value.__class__
+        kind = type(value)
         self.number_paths.append(path)
         if kind is bool or self.is_static(path, value) or kind is int and value not in _TRACED_INTS:
             return StaticSpec(kind, value, repr(value) if kind in (float, complex) else "")
@@ -368,7 +399,8 @@ class Reader:
         may_set = kind.__setattr__ is object.__setattr__ or parameters is not None and parameters.frozen
         plain = kind.__getattribute__ is object.__getattribute__ and may_set
         bases = kind.__mro__[:-1]
-        return (plain and kind.__new__ is object.__new__ and not hasattr(kind, "__getattr__")
+        is_plain = not hasattr(kind, "__getattr__") and not hasattr(kind, "__del__")
+        return (plain and kind.__new__ is object.__new__ and is_plain
                 and all("__dict__" in vars(base) or base.__dictoffset__ for base in bases[:1])
                 and all(not vars(base).get("__slots__") for base in bases))  # fmt: skip
 
@@ -437,8 +469,23 @@ class Builder:
         self.make_leaf, self.make_object, self.note_instance = make_leaf, make_object, note_instance
         self.places: list[Spec] = []
         self.stand_ins: list[Any] = []
+        self._ids: set[int] = set()
 
     def add(self, spec: Spec, stand_in: Any) -> Any:
         self.places.append(spec)
         self.stand_ins.append(stand_in)
+        self._ids.add(id(stand_in))
+        return stand_in
+
+    def has_made(self, value: Any) -> bool:
+        """Whether a value is a stand-in."""
+        return id(value) in self._ids
+
+    def reserve(self, spec: Spec) -> int:
+        """The place of what is made of others, whose places follow."""
+        self.add(spec, None)
+        return len(self.places) - 1
+
+    def fill(self, place: int, stand_in: Any) -> Any:
+        self.stand_ins[place] = stand_in
         return stand_in

@@ -10,10 +10,10 @@ import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from jitcore.autojitted.captures import is_library_file
 from jitcore.core.source import SourcePosition
 from jitcore.errors import AutojitWarning, NotTraceable
 from jitcore.functionalize.errors import describe_reason
+from jitcore.rewriter.user_code import is_library_file
 
 __all__ = ["AutojitWarning", "Reason", "Tier", "find_reason", "warn_of"]
 

@@ -9,7 +9,6 @@ Objects of a class find its variables through their stand-ins (`captures`); here
 
 from __future__ import annotations
 
-import sys
 import types
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -18,8 +17,7 @@ import numpy as np
 
 from jitcore.autojitted.specs import ABSENT, IdentitySpec, Reader, Spec, StaticSpec, Unreadable
 from jitcore.functionalize.errors import not_traceable
-
-_HEAP_TYPE = 1 << 9
+from jitcore.rewriter.user_code import is_user_class
 
 
 class Watched(NamedTuple):
@@ -91,16 +89,8 @@ def _list_owners(owner: Any) -> Iterator[Any]:
         yield owner
     elif isinstance(owner, type):
         for base in owner.__mro__[:-1]:
-            if base.__flags__ & _HEAP_TYPE and not _is_of_library(base):
+            if is_user_class(base):
                 yield base
-
-
-def _is_of_library(kind: type) -> bool:
-    from jitcore.autojitted.captures import is_library_file
-
-    module = sys.modules.get(kind.__module__)
-    path = getattr(module, "__file__", None)
-    return path is not None and is_library_file(path) or kind.__module__ == "builtins"
 
 
 def _note(owner: Any) -> Watched:

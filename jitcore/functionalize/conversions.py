@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 import functools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from jitcore.functionalize.promotion import SUPPORTED, as_operand, cast_raw, int
 from jitcore.functionalize.scalars import Scalar
 from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.iterators import TracedIterator
+from jitcore.rewriter.snapshots import refuse_changes
 from jitcore.rewriter.texts import Text
 
 _PYTHON_OF_KIND = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
@@ -205,13 +206,22 @@ def _define_quantifier(plain: Callable, joint: Callable) -> Callable:
             return bool_of((np.any if plain is any else np.all)(iterable))
         if isinstance(iterable, TracedIterator) or not isinstance(iterable, Iterable):
             return plain(iterable)
-        values = list(iterable)
-        if not any(map(_is_handle, values)):
-            return plain(values)
-        return functools.reduce(joint, [bool_of(x) for x in values])
+        iterator = iter(iterable)
+        for x in iterator:
+            if _is_handle(x):
+                return _join_rest(bool_of(x), iterator, joint, plain)
+            if bool(x) is (plain is any):
+                return plain is any
+        return plain is all
 
     call.__name__ = plain.__name__
     return call
+
+
+def _join_rest(first: Any, rest: Iterator, joint: Callable, plain: Callable) -> Any:
+    """Of an element that is traced and those behind it, which Python may not ask for."""
+    with refuse_changes([rest], f"{plain.__name__}() goes on behind a traced element, and changes something"):
+        return functools.reduce(joint, map(bool_of, rest), first)
 
 
 def _or(x: Any, y: Any) -> Any:

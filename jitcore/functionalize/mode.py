@@ -34,6 +34,7 @@ from jitcore.functionalize.scipy_table import find_scipy
 from jitcore.functionalize.stacks import Element
 from jitcore.functionalize.storage import Storage, StorageLocation
 from jitcore.rewriter.handles import Handle, LeafType, Mode, current
+from jitcore.rewriter.journal import AttributeLocation, record
 from jitcore.rewriter.redirects import TEXT_REDIRECTS
 
 
@@ -94,6 +95,10 @@ class NumpyMode(Mode):
         if found is None:
             raise not_traceable(f"the text of a {type(handle).__name__} is made")
         return found
+
+    def store_attribute(self, owner: Any, name: str, value: Any) -> None:
+        record(AttributeLocation(owner, name))
+        setattr(owner, name, value)
 
     def refuse(self, reason: str, value: Any = None) -> Exception:
         return not_traceable(reason) if value is None else NeedsValue(str(not_traceable(reason)), value)

@@ -147,6 +147,10 @@ class NDArray(WithoutValue, Handle):
         return self.storage.is_shared
 
     @property
+    def is_given(self) -> bool:
+        return self.storage.source is not None
+
+    @property
     def is_whole(self) -> bool:
         return type(self) is NDArray and not self.steps and self.storage.is_own
 

@@ -52,10 +52,21 @@ _ROWS = (
         "measure around the call: start = perf_counter(); f(x); t = perf_counter() - start",
     ),
     Remedy(
-        r"^(eval|exec|compile|globals|locals|__import__|memoryview|id|delattr|exit|quit)\(\)",
+        r"^(eval|exec|compile|globals|locals|__import__|memoryview|id|exit|quit)\(\)",
         "What it does depends on the state of Python.",
         "write the expression itself, or pass its value",
     ),
+    Remedy(
+        r"is called by code that is not traced",
+        "What it changes and reads would be changed and read while tracing only.",
+        "call it in the function itself, or behind the compiled function",
+    ),
+    Remedy(r"a profiler is active", "Profiling tells jitcore of such calls.", "run it without the profiler"),
+    Remedy(r"__del__\(\), is made", "It would be deleted while tracing.", "make the object before the call"),
+    Remedy(r"is read(, which may change)?$", "Later calls may find another value.", "pass it as an argument"),
+    Remedy(r"descriptor of type", "It may do more than give a value.", "write a property instead"),
+    Remedy(r"\(\) gives a value of type", "Python raises then.", "return what it has to give"),
+    Remedy(r"is called, which keeps", "It may return what it made before.", _PASSED),
     Remedy(r"called with a traced Python number", "Functions of jitcore take arrays.", "pass np.asarray(x)"),
     Remedy(r"is called", "What it does besides giving a result is not known.", _PASSED),
     Remedy(
@@ -64,7 +75,7 @@ _ROWS = (
         "return the value, and set the variable behind the call",
     ),
     Remedy(
-        r"^the attribute .* is changed",
+        r"^the attribute .* is changed|changes something",
         _EFFECT,
         "return the value, and set the attribute behind the call; attributes of objects may be set",
     ),

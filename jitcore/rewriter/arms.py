@@ -26,12 +26,13 @@ from jitcore.rewriter.handles import LeafType, current
 from jitcore.rewriter.journal import (
     ArrayLocation,
     AttributeLocation,
+    GlobalLocation,
     ItemLocation,
     Location,
     logs,
 )
 from jitcore.rewriter.raising import check_callers, fail, is_explicit, note_place
-from jitcore.rewriter.snapshots import Snapshot
+from jitcore.rewriter.snapshots import Snapshot, watch_captures
 from jitcore.rewriter.values import (
     Flat,
     is_made_in,
@@ -111,13 +112,14 @@ class Arm:
 
 def run_arm(run: Callable[[JaxprTrace], Outcome], roots: Iterable[Any], info: DebugInfo) -> Arm:
     """Traces `run(trace)` in a sub-trace, which stays open for the arm's outputs."""
-    snapshot, log = Snapshot(roots), {}
+    captured = () if current.mode is None else current.mode.list_captured()  # other arms may have added some
+    snapshot, log = Snapshot([*roots, *captured]), {}
     make_trace = JaxprTrace if current.mode is None else current.mode.make_trace
     trace = make_trace(info, context.trace)
     logs.stack.append(log)
     arm = failure = None
     try:
-        with set_current_trace(trace):
+        with set_current_trace(trace), watch_captures(snapshot):
             arm = Arm(trace, run(trace))
             arm.advanced = snapshot.find_advanced()
             for key, (location, old) in log.items():
@@ -136,7 +138,7 @@ def run_arm(run: Callable[[JaxprTrace], Outcome], roots: Iterable[Any], info: De
         logs.stack.pop()
         contents = snapshot.read_contents()
         for location, old in reversed(log.values()):
-            if not location.is_new_in(trace):
+            if not _is_new(location, old, trace, snapshot):
                 location.write(old)
         changes, attributes = snapshot.roll_back(contents)
         is_rewound = snapshot.rewind()
@@ -192,6 +194,9 @@ def _is_new(location: Location, old: Any, trace: JaxprTrace, snapshot: Snapshot)
         while isinstance(owner.base, np.ndarray):
             owner = owner.base
         return owner.base is None and not {id(owner), id(location.array)} & snapshot.reached.keys()
-    if old is not UNDEFINED or not isinstance(location, (AttributeLocation, ItemLocation)):
+    if isinstance(location, GlobalLocation):
+        return False
+    is_part = isinstance(location, (AttributeLocation, ItemLocation))
+    if not is_part or old is not UNDEFINED and current.mode is None:
         return is_made_in(old, trace)
-    return id(location.owner) not in snapshot.reached
+    return snapshot.is_complete and id(location.owner) not in snapshot.reached

@@ -114,11 +114,14 @@ class Assembler:
             arg = 0
         self._items.append((OPCODES[op], arg, position, self.handler))
 
-    def begin(self, position: Position) -> None:
+    def begin(self, position: Position, *, is_generator: bool = False) -> None:
         if self._cells:
             self.emit("COPY_FREE_VARS", len(self._cells))
         for name in self._own_cells:
             self.emit("MAKE_CELL", name)
+        if is_generator:
+            self.emit("RETURN_GENERATOR", 0, position)
+            self.emit("POP_TOP", 0, position)
         self.emit("RESUME", 0, position)
 
     def load(self, name: str, position: Position | None = None) -> None:

@@ -39,13 +39,14 @@ class Carry:
     """One value that the body changes.
 
     Attributes:
+        flat: the value before the loop, put together as it is carried; initial: that value itself.
         types: of its leaves, None for those that are no numbers.
         shared: places of leaves whose memory may be seen under another name too.
         is_poisoned: whether a Python object of it changes, and cannot be known; changed: from what to what.
     """
 
     def __init__(self, flat: Flat, location: Location | None = None):
-        self.flat, self.location = flat, location
+        self.flat, self.initial, self.location = flat, flat.value, location
         self.types = [type_of(leaf) for leaf in flat.leaves]
         self.shared: set[int] = set()
         self.is_poisoned = False
@@ -85,7 +86,7 @@ def count_entries(values: list) -> Counter[int]:
 
 def has_other_names(counts: Counter[int], leaf: Any) -> bool:
     """Whether the memory of a leaf is, or may be, seen under more than one name."""
-    return count_of(counts, leaf) > 1 or isinstance(leaf, Handle) and leaf.is_shared
+    return count_of(counts, leaf) > 1 or isinstance(leaf, Handle) and (leaf.is_shared or leaf.is_given)
 
 
 def count_of(counts: Counter[int], leaf: Any) -> int:

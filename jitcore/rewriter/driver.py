@@ -120,10 +120,11 @@ class Driver:
         return Scope(self.describe(point), self.list_outer, state)
 
     def list_roots(self, state: dict[str, Any]) -> list:
-        """All values from which the code can reach others. Iterators of loops are copied for each side."""
+        """All values from which the code can reach others, but for those that a mode has captured. Iterators
+        of loops are copied for each side."""
         variables = [value for name, value in state.items()
                      if name[0] != "$" or not hasattr(type(value), "__next__")]  # fmt: skip
-        return [*variables, *self._list_cells(), *self._list_globals()]
+        return [*variables, *self._list_cells(), *(self._list_globals() if current.mode is None else ())]
 
     def _list_cells(self) -> list:
         cells = map(CellLocation, self.function.__closure__ or ())

@@ -18,12 +18,13 @@ from jitcore.core.source import locate_function
 from jitcore.rewriter.driver import Driver
 from jitcore.rewriter.emission import UNDEFINED, Suspended, Template
 from jitcore.rewriter.entry import Entry
+from jitcore.rewriter.generators import hook_generator
 from jitcore.rewriter.handles import Mode, current
 from jitcore.rewriter.hooks import make_hooks
-from jitcore.rewriter.instructions import Unsupported
+from jitcore.rewriter.instructions import Unsupported, is_generator
 from jitcore.rewriter.redirects import REDIRECTS
 from jitcore.rewriter.texts import find_method
-from jitcore.rewriter.user_code import is_user_code
+from jitcore.rewriter.user_code import find_special, is_user_class, is_user_code
 from jitcore.rewriter.versions import SUPPORTED, VERSION
 
 _KEPT = "__jitcore_rewritten__"
@@ -67,14 +68,14 @@ def resolve(callee: Any, *, is_asked_for: bool = False) -> Any:
     found = _find_redirect(callee)
     if found is not None:
         return found
-    call = kind.__dict__.get("__call__")
-    if kind is not type and isinstance(call, types.FunctionType) and is_user_code(call.__code__):
-        return types.MethodType(_rewrite(call, is_asked_for), callee)
-    return callee
+    call = find_special(callee, "__call__")
+    return callee if call is None else resolve(call, is_asked_for=is_asked_for)
 
 
 def _find_redirect(callee: Any) -> Any:
     """What the mode, or else Python's own functions, have in place of a callable; None where nothing."""
+    if is_user_class(type(callee)):
+        return None  # its hash may be code of the user's
     try:
         found = None if current.mode is None else current.mode.redirects.get(callee)
         return REDIRECTS.get(callee) if found is None else found
@@ -105,8 +106,12 @@ def _rewrite(function: types.FunctionType, is_asked_for: bool) -> types.Function
         return kept.made
     if _MARK in function.__dict__ or not (is_asked_for or is_user_code(function.__code__)):
         return function
+    if current.mode is not None and is_generator(function.__code__):
+        return _hook(function)
     found = _find_template(function.__code__)
     if isinstance(found, str):
+        if current.mode is not None:
+            current.mode.refuse_unhooked(function, found)
         return function
     template, entry = found
     kept = _Kept(function)
@@ -118,6 +123,20 @@ def _rewrite(function: types.FunctionType, is_asked_for: bool) -> types.Function
     made.__dict__[_KEPT] = function.__dict__[_KEPT] = kept
     kept.made = made
     return made
+
+
+def _hook(function: types.FunctionType) -> types.FunctionType:
+    """A generator function with hooks."""
+    code = function.__code__
+    try:
+        hooked = hook_generator(code, code.co_filename, HOOKS)
+    except Unsupported as reason:
+        current.mode.refuse_unhooked(function, str(reason))
+        return function
+    made = types.FunctionType(hooked, function.__globals__, function.__name__, function.__defaults__,
+                              function.__closure__)  # fmt: skip
+    made.__kwdefaults__ = function.__kwdefaults__
+    return functools.update_wrapper(made, function)
 
 
 class _Kept:

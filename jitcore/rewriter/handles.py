@@ -101,6 +101,11 @@ class Handle:
         return False
 
     @property
+    def is_given(self) -> bool:
+        """Whether the memory is the caller's, who sees it under names of his own."""
+        return False
+
+    @property
     def is_whole(self) -> bool:
         """Whether it is all of its memory, in order, which is known to be no other handle's and may be
         written."""
@@ -228,6 +233,26 @@ class Mode:
     def adopt(self, array: np.ndarray) -> Any:
         """What stands for an ndarray of the program's that meets a handle."""
         return array
+
+    def read_attribute(self, owner: Any, name: str) -> Any:
+        """`owner.name`."""
+        return getattr(owner, name)
+
+    def store_attribute(self, owner: Any, name: str, value: Any) -> None:
+        """`owner.name = value`, noted in the journal."""
+        raise NotImplementedError
+
+    def delete_attribute(self, owner: Any, name: str) -> None:
+        """`del owner.name`."""
+        delattr(owner, name)
+
+    def is_given(self, container: Any) -> bool:
+        """Whether a list or dict stands for one of the caller's, who sees it under names of his own."""
+        return False
+
+    def refuse_unhooked(self, function: FunctionType, reason: str) -> None:
+        """Raises: where a function of the user's must not run as it is, and no other form of it can be
+        made."""
 
     def namespace_of(self, function: FunctionType) -> dict[str, Any]:
         """The global names that a function sees; a subclass of dict may note what is read."""

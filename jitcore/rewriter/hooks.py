@@ -7,7 +7,6 @@ result that plain Python would give, or a traced one.
 from __future__ import annotations
 
 import functools
-import operator
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -34,7 +33,9 @@ from jitcore.rewriter.raising import (
     read_variable,
 )
 from jitcore.rewriter.rolling import ROLL_GUARD
+from jitcore.rewriter.special import SpecialMethods
 from jitcore.rewriter.texts import find_converter, find_formatter, join_parts, remainder
+from jitcore.rewriter.user_code import LIBRARY_CLASSES, find_special
 from jitcore.rewriter.values import (
     Poison,
     as_predicate,
@@ -42,6 +43,7 @@ from jitcore.rewriter.values import (
     is_undecided,
     wrap_predicate,
 )
+from jitcore.rewriter.versions import REMAINDER, REMAINDER_IN_PLACE
 from jitcore.transforms.partial_eval import PartialTrace
 
 
@@ -81,21 +83,30 @@ class Hooks(NamedTuple):
     is_not: _Apply
     store_cell: _Apply
     store_global: _Apply
+    delete_global: _Apply
+    read_attribute: _Apply
     store_attribute: _Apply
+    delete_attribute: _Apply
+    read_item: _Apply
     store_item: _Apply
     store_slice: _Apply
+    delete_item: _Apply
     append_item: _Apply
     read_variable: Callable[[str], _Apply]
-    read_item: _Apply
     note_in_place: _Apply
+    operate: Callable[[int], _Apply]
+    compare: Callable[[str], _Apply]
+    apply_unary: Callable[[str], _Apply]
+    read_truth: _Apply
+    enter_context: _Apply
+    remainder: _Apply
+    remainder_in_place: _Apply
     format_value: Callable[[int], _Apply] = functools.cache(lambda kind: _Apply(find_formatter(kind)))
     convert_value: Callable[[int], _Apply] = functools.cache(lambda kind: _Apply(find_converter(kind)))
     choose_caught: _Apply = _Apply(choose_caught)
     pass_refusal: _Apply = _Apply(pass_refusal)
     choose_suppressed: _Apply = _Apply(choose_suppressed)
     join_parts: _Apply = _Apply(join_parts)
-    remainder: _Apply = _Apply(remainder)
-    remainder_in_place: _Apply = _Apply(lambda pair: remainder(pair, operator.imod))
     guard: _Guard = _Guard(is_undecided)
     roll_guard: Any = ROLL_GUARD
     iterator_guard: _Guard = _Guard(lambda value: isinstance(value, TracedIterator))
@@ -163,14 +174,6 @@ def _make_reader(name: str) -> _Apply:
     return _Apply(lambda value: read_variable(value, name))
 
 
-def _read_item(pair):
-    """`owner[index]`; an ndarray cannot be indexed by handles itself."""
-    owner, index = pair
-    if type(owner) is np.ndarray and current.mode is not None and _has_handle(index):
-        owner = current.mode.adopt(owner)
-    return owner[index]
-
-
 def _has_handle(index) -> bool:
     if type(index) is tuple:
         return any(map(_has_handle, index))
@@ -199,22 +202,26 @@ def _store_global(pair):
     namespace[name] = value
 
 
+def _read_attribute(pair):
+    mode = current.mode
+    return getattr(*pair) if mode is None else mode.read_attribute(*pair)
+
+
 def _store_attribute(triple):
     value, owner, name = triple
+    if current.mode is not None:
+        current.mode.store_attribute(owner, name, value)
+        return
     if logs.stack:
         record(AttributeLocation(owner, name))
     setattr(owner, name, value)
 
 
-def _store_item(triple):
-    value, owner, index = triple
-    if type(owner) is np.ndarray and current.mode is not None and (_has_handle(index) or _has_handle(value)):
-        owner = current.mode.adopt(owner)
-    if logs.stack and type(owner) in (list, dict) and not isinstance(index, slice) and not is_traced(index):
-        record(ItemLocation(owner, index))
-    elif logs.stack and type(owner) is np.ndarray:
-        record(ArrayLocation(owner))
-    owner[index] = value
+def _delete_attribute(pair):
+    if current.mode is not None:
+        current.mode.delete_attribute(*pair)
+    else:
+        delattr(*pair)
 
 
 def _append_item(pair):
@@ -223,17 +230,89 @@ def _append_item(pair):
     target.append(value)
 
 
-def _store_slice(quadruple):
-    value, owner, start, stop = quadruple
-    owner[start:stop] = value
+def _delete_global(name):
+    namespace = sys._getframe(2).f_globals
+    record(GlobalLocation(namespace, name))
+    del namespace[name]
+
+
+class _Items:
+    """`owner[index]`, read, stored and deleted."""
+
+    def __init__(self, special: SpecialMethods):
+        self.special = special
+
+    def read(self, pair):
+        """An ndarray cannot be indexed by handles itself."""
+        owner, index = pair
+        if type(owner) is np.ndarray:
+            if current.mode is not None and _has_handle(index):
+                owner = current.mode.adopt(owner)
+        elif type(owner) not in LIBRARY_CLASSES and find_special(owner, "__getitem__"):
+            return self.special.call(owner, "getitem", index)
+        return owner[index]
+
+    def store(self, triple):
+        value, owner, index = triple
+        kind = type(owner)
+        if kind is np.ndarray:
+            if current.mode is not None and (_has_handle(index) or _has_handle(value)):
+                owner = current.mode.adopt(owner)
+            elif logs.stack:
+                record(ArrayLocation(owner))
+        elif kind not in LIBRARY_CLASSES and find_special(owner, "__setitem__"):
+            self.special.call(owner, "setitem", index, value)
+            return
+        elif logs.stack and kind in (list, dict) and type(index) is not slice and not is_traced(index):
+            record(ItemLocation(owner, index))
+        owner[index] = value
+
+    def store_slice(self, quadruple):
+        value, owner, start, stop = quadruple
+        self.store((value, owner, slice(start, stop)))
+
+    def delete(self, pair):
+        owner, index = pair
+        if find_special(owner, "__delitem__"):
+            self.special.call(owner, "delitem", index)
+        else:
+            del owner[index]
 
 
 def make_hooks(resolve: Callable[[Any], Any]) -> Hooks:
     """The hooks, with the function that chooses what is called instead of a callable."""
+    special = SpecialMethods(resolve)
+    items = _Items(special)
+    binary = functools.cache(special.define_binary)
+
+    def make_iterator(value):
+        found = special.make_iterator(value)
+        return _make_iterator(value) if found is None else found
+
+    def contains(pair):
+        value, container = pair
+        if find_special(container, "__contains__"):
+            found = special.call(container, "contains", value)
+            return found if is_traced(found) else bool(found)
+        return _contains(pair)
+
+    def define_remainder(number: int) -> _Apply:
+        operate = binary(number)
+        return _Apply(lambda pair: remainder(pair, lambda one, other: operate((one, other))))
+
     return Hooks(
-        _Apply(resolve), _Apply(_logical_not), _Apply(_make_iterator), _Apply(_contains),
-        _Apply(lambda pair: _logical_not(_contains(pair))), _Apply(_is_same),
-        _Apply(lambda pair: _logical_not(_is_same(pair))), _Apply(_store_cell), _Apply(_store_global),
-        _Apply(_store_attribute), _Apply(_store_item), _Apply(_store_slice), _Apply(_append_item),
-        _make_reader, _Apply(_read_item),
-        _Apply(_note_in_place))  # fmt: skip
+        resolve=_Apply(resolve), logical_not=_Apply(_logical_not), make_iterator=_Apply(make_iterator),
+        contains=_Apply(contains), not_contains=_Apply(lambda pair: _logical_not(contains(pair))),
+        is_same=_Apply(_is_same), is_not=_Apply(lambda pair: _logical_not(_is_same(pair))),
+        store_cell=_Apply(_store_cell), store_global=_Apply(_store_global),
+        delete_global=_Apply(_delete_global), read_attribute=_Apply(_read_attribute),
+        store_attribute=_Apply(_store_attribute), delete_attribute=_Apply(_delete_attribute),
+        read_item=_Apply(items.read),
+        store_item=_Apply(items.store), store_slice=_Apply(items.store_slice),
+        delete_item=_Apply(items.delete), append_item=_Apply(_append_item), read_variable=_make_reader,
+        note_in_place=_Apply(_note_in_place), operate=functools.cache(lambda number: _Apply(binary(number))),
+        compare=functools.cache(lambda text: _Apply(special.define_comparison(text))),
+        apply_unary=functools.cache(lambda name: _Apply(special.define_unary(name))),
+        read_truth=_Apply(special.read_truth), enter_context=_Apply(special.enter_context),
+        remainder=define_remainder(REMAINDER), remainder_in_place=define_remainder(REMAINDER_IN_PLACE),
+    )  # fmt: skip

@@ -125,8 +125,17 @@ class Decoded(NamedTuple):
     loop_exits: dict[int, int]
 
 
+_GENERATOR, _COROUTINE = 0x20, 0x80 | 0x200  # CO_GENERATOR; CO_COROUTINE, CO_ASYNC_GENERATOR
+
+
+def is_generator(code: CodeType) -> bool:
+    return bool(code.co_flags & _GENERATOR)
+
+
 def decode(code: CodeType) -> Decoded:
-    """Raises: Unsupported for generators, coroutines, class bodies and opcodes that are not known."""
+    """Raises: Unsupported for `yield from`, coroutines, class bodies and opcodes that are not known."""
+    if code.co_flags & _COROUTINE:
+        raise Unsupported("a coroutine")
     raw = list(read_raw(code))
     cells = {*code.co_cellvars, *code.co_freevars}
     begin = next((item.offset for item in raw if item.name == "RESUME"), 0)
@@ -196,7 +205,7 @@ def _find_loop_exits(raw: list[Raw]) -> dict[int, int]:
 # -- the normal form ----------------------------------------------------------------------------------------
 _DROPPED = frozenset({"NOP", "RESUME", "MAKE_CELL", "COPY_FREE_VARS", "PRECALL", "CACHE", "TO_BOOL"})
 _REFUSED = frozenset({
-    "YIELD_VALUE", "RETURN_GENERATOR", "SEND", "GET_AWAITABLE", "ASYNC_GEN_WRAP", "GET_AITER", "GET_ANEXT",
+    "SEND", "CLEANUP_THROW", "GET_AWAITABLE", "ASYNC_GEN_WRAP", "GET_AITER", "GET_ANEXT",
     "END_ASYNC_FOR", "LOAD_LOCALS", "LOAD_NAME", "STORE_NAME", "DELETE_NAME", "IMPORT_STAR",
     "SETUP_ANNOTATIONS"})  # fmt: skip
 PAIRS = {
@@ -219,7 +228,9 @@ def _normalize(code: CodeType, raw: Raw, cells: set[str], begin: int):
     name, arg, position = raw.name, raw.arg, raw.position
     if name == "MAKE_CELL" and raw.offset > begin:
         return [Instruction(CELL_SLOT_OPS[name], code._varname_from_oparg(arg), position)], None
-    if name in _DROPPED:
+    if name == "RESUME" and arg & 3:  # behind a yield
+        return [Instruction(name, arg, position)], None
+    if name in _DROPPED or raw.offset < begin:  # before it, what makes a generator
         return [], None
     if name in _REFUSED or name.startswith(("INSTRUMENTED_", "<")):
         raise Unsupported(name)

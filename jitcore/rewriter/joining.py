@@ -229,6 +229,7 @@ class _Merge:
         found = False
         for place, (value, partner) in enumerate(((one, other), (other, one))):
             if value is not UNDEFINED:
+                found |= current.mode.is_given(value)
                 found |= id(value) in self.arms[place].known and self._count_holders(place)[id(value)] > 1
                 found |= self._partners.setdefault((place, id(value)), id(partner)) != id(partner)
         return found

@@ -21,6 +21,7 @@ import numpy as np
 from jitcore.core.trace import JaxprTrace
 from jitcore.rewriter.emission import UNDEFINED
 from jitcore.rewriter.handles import Handle
+from jitcore.rewriter.user_code import find_in_class
 
 
 class Location:
@@ -71,13 +72,20 @@ class AttributeLocation(Location):
         self.owner, self.name, self.key = owner, name, ("attribute", id(owner), name)
 
     def read(self):
+        """What the object itself holds: what its class has is there all the same."""
+        held = getattr(self.owner, "__dict__", {})
+        if self.name in held or type(find_in_class(type(self.owner), self.name)[1]) is not _Slot:
+            return held.get(self.name, UNDEFINED)
         return getattr(self.owner, self.name, UNDEFINED)
 
     def write(self, value):
         if value is not UNDEFINED:
-            setattr(self.owner, self.name, value)
+            object.__setattr__(self.owner, self.name, value)
         elif self.read() is not UNDEFINED:
-            delattr(self.owner, self.name)
+            object.__delattr__(self.owner, self.name)
+
+
+_Slot = types.MemberDescriptorType
 
 
 class ItemLocation(Location):

@@ -148,12 +148,16 @@ class _LoopTracer(CarriedState):
 
     def _raise_first(self, arm: Arm) -> Outcome:
         """For a body that always raises: the loop ends before it begins, or raises."""
-        arm.trace.abandon()
         note_place(arm.error)
         begins = self._find_begins()
         fail(begins, arm.error)
         if begins is True:
             raise arm.error
+        return self._skip(arm)
+
+    def _skip(self, arm: Arm) -> Outcome:
+        """The loop ends before it begins."""
+        arm.trace.abandon()
         return Outcome((self.leave,), self.driver.move_slots(self.state, self.site, self.leave))
 
     def _asks_whether_begun(self) -> bool:
@@ -263,8 +267,8 @@ class _LoopTracer(CarriedState):
     # -- the equation ---------------------------------------------------------------------------------------
     def _finish(self, arm: Arm) -> Outcome:
         begins = self._find_begins() if self._asks_whether_begun() else True
-        if self.replaced and begins is not True:
-            self._expect_iteration(begins)
+        if begins is False:
+            return self._skip(arm)
         aliases = self.find_aliases(arm, begins)
         self.growth.note_names(arm, self.values, self.next_leaves)
         results = self._bind(arm)
@@ -280,6 +284,8 @@ class _LoopTracer(CarriedState):
             self._assign(state, key, value)
         for key, value in self.rotate(results, self._count_iterations(arm)).items():
             self._assign(state, key, value)
+        if self.replaced and begins is not True:  # behind the carries, of which the flag of failure is one
+            self._expect_iteration(begins)
         new = {name: self.rebuild_written(name, flat, results) for name, flat in self.written.items()}
         new |= self.fixed
         self._bind_cells(begins, new)

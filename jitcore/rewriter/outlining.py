@@ -19,7 +19,16 @@ from jitcore.rewriter.blocks import CALLS, VALUE, Block, Graph, stack_effect
 from jitcore.rewriter.dominators import find_reachable
 from jitcore.rewriter.emission import count_arguments
 from jitcore.rewriter.flow import CELL_READS, STORES, Flow, Loop, find_assigned, find_live, note_assigned
-from jitcore.rewriter.instructions import CELL_SLOT_OPS, ForIter, Instruction, Jump, decode, read_raw
+from jitcore.rewriter.instructions import (
+    CELL_SLOT_OPS,
+    ForIter,
+    Instruction,
+    Jump,
+    Unsupported,
+    decode,
+    is_generator,
+    read_raw,
+)
 from jitcore.rewriter.merging import normalize_graph
 from jitcore.rewriter.versions import LOAD_ATTR_SHIFT
 
@@ -94,6 +103,8 @@ class Outline:
 
     def __init__(self, code: CodeType):
         """Raises: Unsupported for generators and other code that cannot be decoded."""
+        if is_generator(code):
+            raise Unsupported("a generator")
         self.code = code
         self.graph = normalize_graph(code)
         self._raw = list(read_raw(code))

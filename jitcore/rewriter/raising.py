@@ -98,9 +98,29 @@ def is_refusal(error: BaseException | None) -> bool:
     return False
 
 
+#: What code of jitcore raises where it meets what it does not know.
+_DOUBTFUL = (AttributeError, TypeError, NotImplementedError, AssertionError)
+#: Modules that do what Python does.
+_ON_BEHALF = frozenset({"jitcore.rewriter.hooks", "jitcore.rewriter.special", "jitcore.autojitted.attributes"})
+
+
+def is_doubtful(error: BaseException) -> bool:
+    """Whether, under a mode, an error comes from code of jitcore, and Python may not have raised it."""
+    if current.mode is None or not isinstance(error, _DOUBTFUL):
+        return False
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    name = "" if trace is None else trace.tb_frame.f_globals.get("__name__", "")
+    return name.startswith("jitcore.") and name not in _ON_BEHALF
+
+
 def choose_caught(kinds: Any) -> Any:
     """What an `except` clause catches of the exception that it is asked about: a refusal only by its name."""
-    if not is_refusal(sys.exception()):
+    error = sys.exception()
+    if is_doubtful(error):
+        return ()
+    if not is_refusal(error):
         return kinds
     listed = kinds if isinstance(kinds, tuple) else (kinds,)
     return tuple([kind for kind in listed if isinstance(kind, type) and issubclass(kind, _REFUSALS)])
@@ -108,14 +128,15 @@ def choose_caught(kinds: Any) -> Any:
 
 def pass_refusal(error: BaseException) -> BaseException:
     """At the beginning of an `except` clause that catches all. Raises: the error, if it is a refusal."""
-    if is_refusal(error):
+    if is_refusal(error) or is_doubtful(error):
         raise error
     return error
 
 
 def choose_suppressed(is_suppressed: Any) -> Any:
     """Whether a `with` statement goes on behind an exception, of what its `__exit__` returns."""
-    return is_suppressed and not is_refusal(sys.exception())
+    error = sys.exception()
+    return is_suppressed and not is_refusal(error) and not is_doubtful(error)
 
 
 # -- handlers of callers ------------------------------------------------------------------------------------

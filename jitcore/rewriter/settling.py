@@ -183,7 +183,8 @@ class CarriedState:
         if any(behind[id(container)] > 1 for container in list_containers(flat.value)):
             return False
         outer = count_containers([*self.state.values(), *self.driver.list_outer()])
-        if any(outer[id(container)] > 1 for container in list_containers(carry.flat.value)):
+        if any(outer[id(container)] > 1 or current.mode.is_given(container)
+               for container in list_containers(carry.initial)):  # fmt: skip
             self.replaced.add(key)
             carried = list_containers(self.values[key])
             return key not in self.stored and not any(behind[id(container)] for container in carried)

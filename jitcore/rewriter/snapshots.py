@@ -8,13 +8,15 @@ back to what they were.
 from __future__ import annotations
 
 import array
+import contextlib
 import gc
 import itertools
 import math
 import operator
+import threading
 import types
 from collections import OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,7 @@ import numpy as np
 from jitcore.rewriter.emission import UNDEFINED
 from jitcore.rewriter.handles import current
 from jitcore.rewriter.iterators import SharedIterator, TracedIterator
-from jitcore.rewriter.journal import ItemLocation, Location, list_children
+from jitcore.rewriter.journal import ItemLocation, Location, list_children, logs
 from jitcore.rewriter.user_code import is_user_code
 
 #: How deep values are searched, and how many.
@@ -115,17 +117,23 @@ class VariableLocation(ItemLocation):
 class Snapshot:
     """Shallow copies of what can change among the values that can be reached from some.
 
-    reached: ids of all objects that were looked at: an object that is not among them is new."""
+    reached: ids of all objects that were looked at: an object that is not among them is new, if the search
+    is_complete."""
 
     def __init__(self, roots: Iterable[Any]):
         self._copies: list[tuple[Any, Any]] = []
         self._variables: list[tuple[dict, dict]] = []
         self._arrays: list[_ArrayCopy] = []
         self._iterators: list[tuple[Any, _Items, Any]] = []
-        self._n_bytes = 0
+        self._n_bytes = self._count = 0
         self.reached: dict[int, Any] = {}
-        waiting, count = [(root, 0) for root in roots], 0
-        while waiting and count < _MAX_ITEMS:
+        self.is_complete = True
+        self.add(roots)
+
+    def add(self, roots: Iterable[Any]) -> None:
+        """Adds what can be reached from further values, as it is now."""
+        waiting = [(root, 0) for root in roots]
+        while waiting and self._count < _MAX_ITEMS:
             value, depth = waiting.pop()
             if value is None or type(value) in _ATOMS or id(value) in self.reached:
                 continue
@@ -133,9 +141,12 @@ class Snapshot:
             if children is None:
                 continue
             self.reached[id(value)] = value
-            count += len(children)
+            self._count += len(children)
             if depth < _MAX_DEPTH:
                 waiting += [(child, depth + 1) for child in children]
+            else:
+                self.is_complete &= not children
+        self.is_complete &= not waiting
 
     def _note(self, value: Any) -> list | None:
         """Notes what a value is now. Returns: what can be reached from it; None for what holds nothing."""
@@ -154,8 +165,9 @@ class Snapshot:
         if kind_of(value) is not None:
             self._copies.append((value, copy_contents(value)))
         variables = getattr(value, "__dict__", None)
-        if type(variables) is dict:
+        if type(variables) is dict and not isinstance(value, (TracedIterator, SharedIterator)):
             self._variables.append((variables, dict(variables)))
+            self.reached[id(variables)] = variables
         return children
 
     def find_advanced(self) -> Any:
@@ -201,6 +213,48 @@ class Snapshot:
                         attributes.append((VariableLocation(variables, name), new.get(name, UNDEFINED)))
                 ContainerLocation(variables).write(copy)
         return changes, attributes
+
+
+class _Open(threading.local):
+    """The snapshots of the sides that are being run, innermost last."""
+
+    def __init__(self):
+        self.stack: list[Snapshot] = []
+
+
+_open = _Open()
+
+
+@contextlib.contextmanager
+def watch_captures(snapshot: Snapshot) -> Iterator[None]:
+    """Within, what is captured becomes a part of a snapshot."""
+    _open.stack.append(snapshot)
+    try:
+        yield
+    finally:
+        _open.stack.pop()
+
+
+def note_captured(value: Any) -> None:
+    """A value from outside of the traced code that it meets now, with the contents that it had before: it was
+    there before every side that is being run."""
+    for snapshot in _open.stack:
+        snapshot.add([value])
+
+
+@contextlib.contextmanager
+def refuse_changes(values: Iterable[Any], reason: str) -> Iterator[None]:
+    """Within, code is traced that Python may not come to: it must change nothing that can be reached from
+    these values or is captured. Raises: what the mode makes of the reason."""
+    snapshot, log = Snapshot([*values, *current.mode.list_captured()]), {}
+    logs.stack.append(log)
+    try:
+        with watch_captures(snapshot):
+            yield
+    finally:
+        logs.stack.pop()
+    if log or snapshot.read_contents() or snapshot.find_written():
+        raise current.mode.refuse(reason)
 
 
 _ATOMS = frozenset([int, float, complex, bool, str, bytes, type, types.ModuleType, types.BuiltinFunctionType])

@@ -1,18 +1,63 @@
 """Which code is the user's, so that it is rewritten, and what it raises is its own.
 
-In: a code object. Out: whether it lies outside of jitcore, the standard library and installed packages.
+In: a file, a code object, a class, a function. Out: whether it lies outside of jitcore, the standard library
+and installed packages.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import sysconfig
-from types import CodeType
+from collections.abc import Callable
+from types import CodeType, FunctionType, MethodType
+from typing import Any
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_LIBRARY = sysconfig.get_path("stdlib") + os.sep
-_INSTALLED = tuple({sysconfig.get_path("purelib") + os.sep, sysconfig.get_path("platlib") + os.sep})
+_FOLDERS = {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+_OF_OTHERS = (_PACKAGE, *_FOLDERS, "<frozen", "<jitcore")
+_HEAP_TYPE = 1 << 9
+
+
+def is_library_file(path: str | None) -> bool:
+    """Whether a file belongs to Python, to jitcore or to an installed package; so do builtins."""
+    return not path or path.startswith(_OF_OTHERS)
 
 
 def is_user_code(code: CodeType) -> bool:
-    return not code.co_filename.startswith((_PACKAGE, _LIBRARY, *_INSTALLED, "<frozen", "<jitcore"))
+    return not code.co_filename.startswith(_OF_OTHERS)
+
+
+#: Classes of libraries that somebody asked about.
+LIBRARY_CLASSES: set[type] = set()
+
+
+def is_user_class(kind: type) -> bool:
+    """Whether a class was made by code of the user."""
+    if kind in LIBRARY_CLASSES:
+        return False
+    if kind.__flags__ & _HEAP_TYPE and kind.__module__ != "builtins":
+        path = getattr(sys.modules.get(kind.__module__), "__file__", None)
+        if path is None or kind.__module__ == "__main__" or not is_library_file(path):
+            return True
+    LIBRARY_CLASSES.add(kind)
+    return False
+
+
+def find_in_class(kind: type, name: str) -> tuple[type | None, Any]:
+    """(the class that has a variable, what is there), as Python looks for it; (None, None) if none has it."""
+    for base in kind.__mro__:
+        if name in base.__dict__:
+            return base, base.__dict__[name]
+    return None, None
+
+
+def find_special(value: Any, name: str) -> Callable | None:
+    """The special method of an object if it is code of the user's, bound to it; else None."""
+    kind = type(value)
+    if kind in LIBRARY_CLASSES or not is_user_class(kind):
+        return None
+    found = find_in_class(kind, name)[1]
+    if isinstance(found, FunctionType) and is_user_code(found.__code__):
+        return MethodType(found, value)
+    return None

@@ -58,6 +58,10 @@ LOAD_ATTR_SHIFT = 1 if VERSION >= (3, 12) else 0
 #: Bit of COMPARE_OP that makes its result an exact bool.
 COMPARE_TO_BOOL = 16 if VERSION >= (3, 13) else 0
 
+#: How far COMPARE_OP's argument, the place of the comparison, is shifted.
+COMPARE_SHIFT = {(3, 11): 0, (3, 12): 4}.get(VERSION, 5)
+COMPARISONS: tuple[str, ...] = dis.cmp_op
+
 #: Opcodes with a bit 1 that asks for a NULL for the call that follows.
 LOADS_WITH_NULL: frozenset[str] = (
     frozenset({"LOAD_GLOBAL"}) if VERSION < (3, 12)

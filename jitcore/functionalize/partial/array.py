@@ -89,6 +89,10 @@ class PartialArray(np.lib.mixins.NDArrayOperatorsMixin, NDArray, CompoundHandle)
     def is_shared(self) -> bool:
         return self.frame.is_shared
 
+    @property
+    def is_given(self) -> bool:
+        return self.frame.is_given
+
     def mark_shared(self, alias=None) -> None:
         self.frame.mark_shared()
 

@@ -1,0 +1,272 @@
+"""Programs that reach state without getting it as an argument: source text, and what is done with it.
+
+`PROGRAMS`: by name, the source of a module with a function `f`, and steps: the text of the arguments of a call,
+or `!` and statements that run between calls. `COMPILED`: names of those that have to be compiled as a whole.
+"""
+
+PROGRAMS: dict[str, tuple[str, tuple[str, ...]]] = {}
+COMPILED: set[str] = set()
+
+
+def define(name: str, source: str, *steps: str, compiled: bool = False) -> None:
+    PROGRAMS[name] = source, steps
+    if compiled:
+        COMPILED.add(name)
+
+
+BOTH = ("np.ones(3)", "-np.ones(3)") * 3
+ONES = ("np.ones(3)",) * 4
+COUNTS = tuple(f"np.ones(3), {n}" for n in (1, 2, 3, 0))
+
+# -- first reached in a decision -----------------------------------------------------------------------------
+for name, change in {
+    "append": "L.append(1)", "pop": "L.pop()", "insert": "L.insert(0, 7)", "extend": "L.extend([1, 2])",
+    "item": "L[0] = 9", "slice": "L[:1] = [7, 8]", "add in place": "L[1] += 1", "augmented": "M['l'] += [5]",
+    "new key": "M['k'] = 5", "setdefault": "M.setdefault('s', []).append(x[0])", "delete": "del M['l']",
+    "new attribute": "O.m = 5", "attribute": "O.n += 1", "setattr": "setattr(O, 'q', 3)",
+    "nested": "O.inner['z'].append(1)", "set": "S.add(4)", "deque": "Q.append(3)", "array": "A[0] += x[1]",
+    "counter": "C['a'] += 1", "ordered": "R['r'] = 1", "function": "h.seen.append(1)", "class": "K.seen.append(1)",
+    "class number": "K.n += 1", "global": "G = G + 1", "helper": "note(1)", "default": "collect(3)",
+}.items():
+    head = """
+import collections
+L, M, S, Q, A, G = [1, 2, 3, 4, 5, 6, 7], {'l': [1]}, {1}, collections.deque([1]), np.ones(3), 0
+C, R = collections.Counter(), collections.OrderedDict()
+class K:
+    seen, n = [], 0
+class Box: pass
+O = Box()
+O.n, O.inner = 0, {'z': []}
+def h(): pass
+h.seen = []
+def note(v): L.append(v)
+def collect(v, found=[]):
+    found.append(v)
+    return len(found)
+def f(x):
+    global G
+"""
+    define(f"branch: {name}", f"{head}    if x.sum() > 0:\n        {change}\n    return x + 1", *BOTH)
+    define(f"loop: {name}", f"{head}    for i in range(3):\n        {change}\n    return x + i", *ONES[:2], "np.zeros(3)")
+    define(f"branch in loops: {name}",
+           f"{head}    for i in range(2):\n        for j in range(2):\n            if x[i] > j:\n                {change}\n"
+           "    return x", "np.arange(3.)", "-np.ones(3)", "np.full(3, 2.)")  # fmt: skip
+
+# -- code of the user's that C code or an operator enters ----------------------------------------------------
+for name, body in {
+    "sorted": "sorted([3, 1, 2], key=cb)", "sort": "L.sort(key=cb)", "map": "list(map(cb, [1, 2]))",
+    "filter": "list(filter(cb, [1, 2]))", "max": "max([1, 2], key=cb)", "sum of a generator": "sum(cb(v) for v in (1, 2))",
+    "any": "any(cb(v) > 0 for v in (1, 2))", "all": "all(cb(v) > 1 for v in (1, 2))",
+    "any of traced": "any(cb(v) > 0 for v in x)", "reduce": "functools.reduce(lambda a, b: cb(a) + b, x)",
+    "takewhile": "list(itertools.takewhile(lambda v: cb(v) > 0, x))", "next": "next(cb(v) for v in x)",
+    "accumulate": "list(itertools.accumulate([1, 2], lambda a, b: cb(a) + b))", "partial": "functools.partial(cb, 2)()",
+    "sub": "re.sub('a', lambda m: str(cb(1)), 'aab')", "default factory": "collections.defaultdict(lambda: cb(0))['a']",
+    "property": "Thing().p", "len": "len(Thing())", "bool": "1 if Thing() else 2", "item": "Thing()[2]", "add": "Thing() + 1",
+    "in": "3 in Thing()", "equal": "Thing() == 1", "less": "Thing() < 1", "negative": "-Thing()", "call": "Thing()(1)",
+    "iterate": "[v for v in Thing()]", "hash": "{Thing(): 1}[Thing()]", "index": "x[Thing()]", "str": "str(Thing())",
+    "missing attribute": "Lazy().zz", "descriptor": "Thing().d", "ufunc": "np.add(Odd(), x)", "new": "Made(x).v",
+    "context": "use_context(x)", "generator context": "use_generator(x)", "copy": "copy.deepcopy(Odd()).v",
+    "cached": "cached(2)", "dispatch": "single(1)", "generator": "list(count(2))", "iterator": "list(Steps(2))",
+    "class method": "Thing.k(2)", "static method": "Thing.s(2)", "set item": "put(Thing())", "in place": "grow(Thing())",
+}.items():
+    define(f"entered: {name}", f"""
+import collections, copy, functools, itertools, re
+from contextlib import contextmanager
+STATE, L = [], [3, 1, 2]
+def cb(v):
+    STATE.append(1)
+    return v
+class Desc:
+    def __get__(self, one, kind): STATE.append('g'); return 3
+class Thing:
+    d = Desc()
+    @property
+    def p(self): STATE.append('p'); return 3
+    def __len__(self): STATE.append('l'); return 2
+    def __getitem__(self, i):
+        STATE.append(i)
+        if i > 2: raise IndexError
+        return i
+    def __setitem__(self, i, v): STATE.append((i, v))
+    def __add__(self, o): STATE.append('a'); return o
+    def __iadd__(self, o): STATE.append('i'); return o
+    def __contains__(self, o): STATE.append('c'); return True
+    def __eq__(self, o): STATE.append('e'); return True
+    def __lt__(self, o): STATE.append('t'); return True
+    def __neg__(self): STATE.append('n'); return 1
+    def __hash__(self): STATE.append('h'); return 1
+    def __index__(self): STATE.append('x'); return 1
+    def __call__(self, v): STATE.append('k'); return v
+    def __str__(self): STATE.append('s'); return 'thing'
+    @classmethod
+    def k(cls, v): STATE.append(cls.__name__); return v
+    @staticmethod
+    def s(v): STATE.append('v'); return v
+class Lazy:
+    def __getattr__(self, name): STATE.append(name); return 4
+class Odd:
+    v = 3
+    def __array_ufunc__(self, *args, **options): STATE.append('u'); return 7
+    def __deepcopy__(self, memo): STATE.append('d'); return self
+class Made:
+    def __new__(cls, *args): STATE.append('n'); return super().__new__(cls)
+    def __init__(self, v): STATE.append('i'); self.v = v
+class Context:
+    def __enter__(self): STATE.append('in'); return 2
+    def __exit__(self, *args): STATE.append('out')
+class Steps:
+    def __init__(self, n): self.n = n
+    def __iter__(self): return self
+    def __next__(self):
+        STATE.append(self.n)
+        self.n -= 1
+        if self.n < 0: raise StopIteration
+        return self.n
+@contextmanager
+def scope(n):
+    STATE.append(n)
+    try: yield n
+    finally: STATE.append(-n)
+@functools.lru_cache
+def cached(n): STATE.append('c'); return n
+@functools.singledispatch
+def single(v): STATE.append('o'); return v
+@single.register
+def _(v: int): STATE.append('i'); return v
+def count(n):
+    for i in range(n):
+        STATE.append(i)
+        yield i
+def use_context(x):
+    with Context() as k: return x * k
+def use_generator(x):
+    with scope(len(x)) as k: x = x * k
+    return x
+def put(thing): thing[1] = 2
+def grow(thing):
+    thing += 1
+    return thing
+def f(x): return {body}, x + 1
+""", "np.array([3., 1, 2])", "np.array([3., 1, 2])", "np.array([1., 2])", "np.array([3., 1, 2])")  # fmt: skip
+
+# -- what is entered is compiled ----------------------------------------------------------------------------
+define("compiled: operators", """
+class V:
+    def __init__(self, a): self.a = a
+    def __add__(self, other): return V(self.a + (other.a if isinstance(other, V) else other))
+    __radd__ = __add__
+    def __mul__(self, k): return V(self.a * k * SCALE[0])
+    def __rmul__(self, k): return self * k
+    def __neg__(self): return V(-self.a)
+    def __getitem__(self, i): return self.a[i]
+    def __setitem__(self, i, v): self.a[i] = v
+    def __len__(self): return len(self.a)
+    def __matmul__(self, other): return (self.a * other.a).sum()
+    def __eq__(self, other): return (self.a == other.a).all()
+SCALE, W = [2.0], V(np.arange(3.))
+def f(x):
+    v = V(x) + W
+    v[0] = 9.
+    v += 1.
+    return (2 * v).a, (-v).a, v[1], len(v), v @ W, v == W, (1. + v).a
+""", *BOTH, "!SCALE[0] = 5.", *BOTH[:2], compiled=True)  # fmt: skip
+define("compiled: properties and contexts", """
+class Scaled:
+    def __init__(self): self.depth, self.k = 0, 2.
+    @property
+    def factor(self): return self.k * len(LOG)
+    def __enter__(self):
+        self.depth += 1
+        return self
+    def __exit__(self, *args): LOG.append(self.depth)
+LOG, ONE = [1], Scaled()
+def f(x):
+    with ONE as s:
+        y = x * s.factor
+    return y
+""", *BOTH, compiled=True)  # fmt: skip
+define("compiled: generators and keys", """
+K, SEEN = [2.], []
+def scale(v): return v * K[0]
+def rows(x):
+    for i in range(3):
+        SEEN.append(i)
+        yield scale(x[i])
+def f(x):
+    return sum(rows(x)), sorted([3, 1, 2], key=lambda v: -scale(v)), [v for v in map(scale, x)], any(scale(v) > 3 for v in x)
+""", *BOTH, "!K[0] = -1.", *BOTH[:2], compiled=True)  # fmt: skip
+define("compiled: bound methods", """
+class Counter:
+    def __init__(self): self.n = 0
+    def hit(self, v):
+        self.n += 1
+        return v * self.n
+ONE = Counter()
+HIT = ONE.hit
+def f(x): return HIT(x), ONE.n
+""", *BOTH, compiled=True)  # fmt: skip
+
+# -- attributes of functions and classes ---------------------------------------------------------------------
+define("attributes: the object itself", """
+def g(): pass
+g.d = [1]
+class Box: c = {'a': 1}
+def f(x):
+    g.d.append(x.sum())
+    Box.c['n'] = len(g.d)
+    return g.d, Box.c, x
+""", *ONES, "!g.d = []", *ONES[:2], compiled=True)  # fmt: skip
+define("attributes: of a class, of an object made here", """
+class Part:
+    items, size = [], 2
+    def __init__(self, v): self.v = v
+def f(x):
+    p = Part(x)
+    p.items.append(p.size)
+    p.size += 1
+    return p.v * p.size
+""", *ONES, "!Part.size = 5", *ONES[:2])  # fmt: skip
+
+# -- a loop that runs zero times -----------------------------------------------------------------------------
+for name, lines in {
+    "array in a cell": "    for _ in range(n): x = sum([x * k for k in (1, 2)])\n    g = lambda: x",
+    "nonlocal": "    def step():\n        nonlocal x\n        x = x * 2\n    for _ in range(n): step()",
+    "list": "    y = L\n    for _ in range(n): y = [y[1], y[0]]\n    y.append(1)",
+    "list of other numbers": "    y = T\n    for _ in range(n): y = [v * 2 for v in y]\n    y.append(1)",
+    "list in an attribute": "    for _ in range(n): O.l = [O.l[1], O.l[0]]\n    O.l[0] = 7.",
+    "array in a dict": "    for _ in range(n): M['a'] = M['a'] * 2\n    M['a'][0] = 7",
+    "global array": "    global A\n    for _ in range(n): A = A * 2\n    A[0] = 7",
+}.items():
+    define(f"zero trips: {name}", f"""
+class Box: pass
+L, T, O, M, A = [1., 2.], [1., 2], Box(), {{'a': np.ones(3)}}, np.ones(3)
+O.l = [3., 4.]
+KEPT = L, T, O.l, M['a'], A
+def f(x, n):
+{lines}
+    x[0] = 5
+    return x
+""", *COUNTS, "!O.l, M['a'], A = KEPT[2:]", *COUNTS[::-1])  # fmt: skip
+
+# -- an attempt that is given up -----------------------------------------------------------------------------
+for name, lines in {
+    "exit suppresses": "    with Calm() as k: y = x[k]", "half a generator": "    g = rows(); y = next(g) + next(g)",
+    "refused in the middle": "    L.append(1); print(x, file=OUT); L.append(2)", "deleted": "    y = Mortal(); y = 1",
+    "raises": "    try:\n        if x[0] > 0: raise ValueError(x[0])\n    finally: L.append(1)",
+}.items():
+    define(f"given up: {name}", f"""
+import io
+L, OUT = [], io.StringIO()
+class Calm:
+    def __enter__(self): L.append('in'); return 5
+    def __exit__(self, kind, error, trace): L.append(str(kind)); return True
+class Mortal:
+    def __del__(self): L.append('gone')
+def rows():
+    for i in range(4):
+        L.append(i)
+        yield i
+def f(x):
+{lines}
+    return x + 1
+""", "np.ones(3)", "np.ones(8)", "-np.ones(3)", "np.ones(3)")  # fmt: skip
