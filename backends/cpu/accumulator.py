@@ -9,6 +9,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from jitcore import dtypes
+from jitcore.backends.cpu.contraction import multiply_add
 from jitcore.backends.cpu.lanes import I32, I64, Pair, choose, element_constant, iota, map_parts, splat
 from jitcore.backends.cpu.mathlib.emitter import make_numbers
 from jitcore.backends.cpu.scalar_ops import IDENTITIES, emit_operation
@@ -33,6 +34,8 @@ class Accumulator:
         self.axis, self.start = reduce.axes[-1], start
         self.dtype = self.expr.dtype
         self.slot = e.stack_slot(element_constant(self.dtype, IDENTITIES[self.op](self.dtype), self.spread))
+        is_sum = self.op == "add" and self.axis in self.expr.axes
+        self.product = e.contraction.find_product(self.expr) if is_sum else None
         self.tracks_index = self.op in ("argmax", "argmin")
         if self.tracks_index:
             self.index_dtype = dtypes.int64 if self.result.dtype.itemsize == 8 else dtypes.int32
@@ -41,11 +44,14 @@ class Accumulator:
     def update(self) -> None:
         """Combines the current iteration's value; lanes past the end keep what they had."""
         e, b = self.e, self.e.b
-        value = e.expr_in_lanes(self.expr)
         if self.tracks_index:
-            return self.note(value, e.axis_values[self.axis])
+            return self.note(e.expr_in_lanes(self.expr), e.axis_values[self.axis])
         old = e.read_slot(self.slot)
-        new = self._merge(old, value)
+        if self.product is not None:
+            factors = e.expr_in_lanes(self.product.x), e.expr_in_lanes(self.product.y)
+            new = multiply_add(b, *factors, old, self.product.is_negative)
+        else:
+            new = self._merge(old, e.expr_in_lanes(self.expr))
         if e.mask is not None and self.along_lanes:
             new = choose(b, e.mask, new, old)
         e.write_slot(self.slot, new)

@@ -6,7 +6,7 @@ the entry point (`entry.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from llvmlite import ir
@@ -15,6 +15,7 @@ from jitcore import dtypes
 from jitcore.backends.cpu import division
 from jitcore.backends.cpu.balance import Share
 from jitcore.backends.cpu.complex_ops import load_pair, read_pair, store_pair, write_pair
+from jitcore.backends.cpu.contraction import Contraction, emit_fused
 from jitcore.backends.cpu.fetch import fetch_ahead
 from jitcore.backends.cpu.guards import emit_guarded, find_guarded
 from jitcore.backends.cpu.lanes import (
@@ -32,6 +33,7 @@ from jitcore.backends.cpu.lanes import (
     splat,
     widen,
 )  # fmt: skip
+from jitcore.backends.cpu.layout import RenderOptions
 from jitcore.backends.cpu.scalar_ops import emit_operation
 from jitcore.backends.cpu.sizes import SizeTable, is_static
 from jitcore.backends.cpu.stream_stores import store_past_caches
@@ -48,16 +50,18 @@ from jitcore.loopir.expr import Buffer, Expr, children
 from jitcore.loopir.index import Axis, Dynamic, Index, Mod
 from jitcore.loopir.program import bounds_of
 
-# IEEE arithmetic, but a product may stay unrounded on its way into a sum.
-STRICT_FLAGS = ("contract",)
+# A product may stay unrounded on its way into a sum, where LLVM likes: in code that stands once.
+CONTRACT_FLAGS = ("contract",)
 # `fastmath`: sums may be reordered, quotients become products; NaN and infinities keep their meaning.
 FAST_FLAGS = ("reassoc", "nsz", "arcp", "contract", "afn")
 
 
 class FloatBuilder(ir.IRBuilder):
-    """An IRBuilder whose float arithmetic may be fused into multiply-adds, and more when `flags` say so."""
+    """An IRBuilder whose float arithmetic is IEEE's, but for what `flags` allow. fuses: whether formulas of
+    several operations may be made of multiply-adds."""
 
-    flags = STRICT_FLAGS
+    flags: tuple[str, ...] = ()
+    fuses = False
 
     def fadd(self, lhs, rhs, name="", flags=()):
         return super().fadd(lhs, rhs, name, flags=self.flags)
@@ -87,16 +91,20 @@ class FunctionEmitter:
     far: see `Kernel`. streaming: see `stream_stores`. guardable: see `guards`. last_vector: index of lane 0
     in the last one of a loop's whole vectors. places: how many registers a new stack slot holds,
     None for one; place: the number of the one that is read and written. kept: accesses of elements that are
-    registers on the stack, and the axis whose places these stand for.
+    registers on the stack, and the axis whose places these stand for. contraction: of a kernel's expressions;
+    elsewhere LLVM fuses what it likes.
     """
 
     def __init__(self, function: ir.Function, dims: ir.Value, sizes: SizeTable, first_size: int,
-                 fastmath: bool = False):  # fmt: skip
+                 options: RenderOptions, contraction: Contraction | None = None):  # fmt: skip
         self.function, self.dims, self.sizes, self.first_size = function, dims, sizes, first_size
         self.prologue = ir.IRBuilder(function.append_basic_block("entry"))
         self.first_block = function.append_basic_block("body")
         self.b = FloatBuilder(self.first_block)
-        self.b.flags = FAST_FLAGS if fastmath else STRICT_FLAGS
+        self.b.fuses = options.contract and not options.fastmath and contraction is not None
+        self.contraction = contraction or Contraction()
+        self.b.flags = FAST_FLAGS if options.fastmath else (
+            CONTRACT_FLAGS if options.contract and contraction is None else ())  # fmt: skip
         self.pointers: dict[Buffer, ir.Value] = {}
         self.size_values: dict = {}
         self.values: dict[int, ir.Value] = {}
@@ -376,6 +384,9 @@ class FunctionEmitter:
 
     def _operands(self, node: Expr) -> list[Expr]:
         """What has to be in registers before a node."""
+        fused = self.contraction.sums.get(id(node))
+        if fused is not None:
+            return fused.operands
         guarded = find_guarded(self, node)
         return children(node) if guarded is None else [arg for arg in node.args if arg is not guarded]
 
@@ -394,14 +405,13 @@ class FunctionEmitter:
             value = self.index(node.attr)
             return value if node.dtype == dtypes.int64 else emit_operation(
                 self.b, "convert", [dtypes.int64], node.dtype, [value])  # fmt: skip
-        args = [self.values[id(arg)] for arg in node.args]
-        if self.is_vector(node.axes):
-            spread = [i for i, arg in enumerate(node.args) if not self.is_vector(arg.axes)]
-            for i in spread:
-                args[i] = self._spread(node.args[i], args[i])
+        fused = self.contraction.sums.get(id(node))
+        if fused is not None:
+            return emit_fused(self.b, fused, self._read_operands(node, fused.operands))
+        args = self._read_operands(node, node.args)
         # the rest of a vector loop runs once, so its code may be slower but should be short
         inline = self.inlines_math and self.mask is None
-        if self.b.flags is STRICT_FLAGS and self._continues_a_chain(node):
+        if self.b.flags is CONTRACT_FLAGS and self._continues_a_chain(node):
             return self.b.fadd_rounded(*args)
         name, in_lanes = node.op, inline and self.is_vector(node.axes)
         if name == "sqrt" and self.root_share is not Share.NONE and in_lanes:
@@ -410,6 +420,14 @@ class FunctionEmitter:
             inverse = splat(self.b, inverse, self.lanes)
             return division.divide_by_shared(self.b, name, node.dtype, *args, inverse)
         return emit_operation(self.b, name, [arg.dtype for arg in node.args], node.dtype, args, inline)
+
+    def _read_operands(self, node: Expr, operands: Sequence[Expr]) -> list:
+        """The registers of a node's operands, spread over the lanes where the node is in lanes."""
+        args = [self.values[id(arg)] for arg in operands]
+        if self.is_vector(node.axes):
+            args = [arg if self.is_vector(operand.axes) else self._spread(operand, arg)
+                    for operand, arg in zip(operands, args)]  # fmt: skip
+        return args
 
     def _choose_root(self, node: Expr) -> str:
         """Which function computes roots, so that of the registers of a value and of rows side by side as many

@@ -15,6 +15,7 @@ from jitcore.backends.cpu.accumulator import Accumulator
 from jitcore.backends.cpu.aligned import emit_aligned
 from jitcore.backends.cpu.balance import find_divisions, share_roots
 from jitcore.backends.cpu.columns import emit_wide, widen_columns
+from jitcore.backends.cpu.contraction import Contraction
 from jitcore.backends.cpu.counts import count_blocks, outermost_loop
 from jitcore.backends.cpu.extremes import is_searched, search_extreme
 from jitcore.backends.cpu.function import FunctionEmitter
@@ -88,10 +89,12 @@ class KernelRenderer:
     ):
         self.module, self.name, self.kernel = module, name, kernel
         self.table, self.sizes, self.first_size = table, sizes, first_size
-        self.vector_bytes, self.fastmath = options.vector_bytes, options.fastmath
+        self.vector_bytes, self.options = options.vector_bytes, options
         self.written = {store.buffer for s in _flatten(kernel.body) for store in stores_of(s)}
         self.written |= {s.buffer for s in _flatten(kernel.body) if isinstance(s, Scan)}
         roots = _all_roots(list(_flatten(kernel.body)))
+        fuses = options.contract and not options.fastmath
+        self.contraction = Contraction(roots, kernel.vector) if fuses else Contraction()
         self.math_calls = sum(map(_count_calls, walk(roots)))
         self.inlines_math, self.root_share = True, share_roots(kernel)
         self.told: dict[tuple[int, int], int] = {}  # see `FunctionEmitter`
@@ -142,7 +145,7 @@ class KernelRenderer:
         function = ir.Function(self.module, kind, f"{self.name}{'_' if suffix else ''}{suffix}")
         function.linkage = "internal"
         buffers, dims, *ends = function.args
-        emitter = FunctionEmitter(function, dims, self.sizes, self.first_size, self.fastmath)
+        emitter = FunctionEmitter(function, dims, self.sizes, self.first_size, self.options, self.contraction)
         emitter.inlines_math, emitter.told = self.inlines_math, self.told
         emitter.root_share = self.root_share
         emitter.vector_bytes, emitter.written = self.vector_bytes, self.written
