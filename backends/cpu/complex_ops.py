@@ -32,19 +32,19 @@ from jitcore.loopir.index import Index
 
 # -- arithmetic -------------------------------------------------------------------------------------------
 class LaneReals(Reals):
-    """Real arithmetic in registers. emit(name, operand dtype, result dtype, registers): one operation. b: a
-    `FloatBuilder`, which tells whether sums take products unrounded."""
+    """Real arithmetic in registers. emit(name, operand dtype, result dtype, registers): one operation. fuses:
+    whether sums take products unrounded."""
 
-    def __init__(self, b: ir.IRBuilder, dtype, emit: Callable[..., ir.Value]):
+    def __init__(self, b: ir.IRBuilder, dtype, emit: Callable[..., ir.Value], fuses: bool):
         super().__init__(dtype)
-        self.b, self.emit = b, emit
+        self.b, self.emit, self.fuses = b, emit, fuses
         self.factors: dict[ir.Value, list[ir.Value]] = {}  # of each product
 
     def apply(self, name: str, operand_dtype, result_dtype, operands: list) -> ir.Value:
         known = next(operand for operand in operands if isinstance(operand, ir.Value))
         kind = like(known, element_type(operand_dtype))
         registers = [x if isinstance(x, ir.Value) else constant(kind, x) for x in operands]
-        if name in ("add", "sub") and self.b.fuses:
+        if name in ("add", "sub") and self.fuses:
             for product, other in (registers, registers[::-1]):
                 if product in self.factors:
                     is_first = product is registers[0]
@@ -69,8 +69,9 @@ class _Recorder(Reals):
 
 def emit_complex(b: ir.IRBuilder, name: str, dtype, args: list,
                  emit: Callable[..., ir.Value]) -> ir.Value | Pair:  # fmt: skip
-    """One operation of `OPERATIONS`. dtype: of the (first) operand; b, emit: see `LaneReals`."""
-    reals = LaneReals(b, dtypes.real_dtype(dtype), emit)
+    """One operation of `OPERATIONS`. dtype: of the (first) operand; b: a `FloatBuilder`; emit: see
+    `LaneReals`."""
+    reals = LaneReals(b, dtypes.real_dtype(dtype), emit, b.fuses or name in b.fused_complex)
     result = _run_formula(reals, name, args)
     return Pair(result.re.value, result.im.value) if isinstance(result, Complex) else result.value
 

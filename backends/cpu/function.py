@@ -17,6 +17,7 @@ from jitcore.backends.cpu.balance import Share
 from jitcore.backends.cpu.complex_ops import load_pair, read_pair, store_pair, write_pair
 from jitcore.backends.cpu.contraction import Contraction, emit_fused
 from jitcore.backends.cpu.fetch import fetch_ahead
+from jitcore.backends.cpu.floats import CONTRACT_FLAGS, FloatBuilder
 from jitcore.backends.cpu.guards import emit_guarded, find_guarded
 from jitcore.backends.cpu.lanes import (
     I1,
@@ -50,35 +51,6 @@ from jitcore.loopir.expr import Buffer, Expr, children
 from jitcore.loopir.index import Axis, Dynamic, Index, Mod
 from jitcore.loopir.program import bounds_of
 
-# A product may stay unrounded on its way into a sum, where LLVM likes: in code that stands once.
-CONTRACT_FLAGS = ("contract",)
-# `fastmath`: sums may be reordered, quotients become products; NaN and infinities keep their meaning.
-FAST_FLAGS = ("reassoc", "nsz", "arcp", "contract", "afn")
-
-
-class FloatBuilder(ir.IRBuilder):
-    """An IRBuilder whose float arithmetic is IEEE's, but for what `flags` allow. fuses: whether formulas of
-    several operations may be made of multiply-adds."""
-
-    flags: tuple[str, ...] = ()
-    fuses = False
-
-    def fadd(self, lhs, rhs, name="", flags=()):
-        return super().fadd(lhs, rhs, name, flags=self.flags)
-
-    def fadd_rounded(self, lhs, rhs):
-        """A sum of what is rounded already."""
-        return super().fadd(lhs, rhs)
-
-    def fsub(self, lhs, rhs, name="", flags=()):
-        return super().fsub(lhs, rhs, name, flags=self.flags)
-
-    def fmul(self, lhs, rhs, name="", flags=()):
-        return super().fmul(lhs, rhs, name, flags=self.flags)
-
-    def fdiv(self, lhs, rhs, name="", flags=()):
-        return super().fdiv(lhs, rhs, name, flags=self.flags)
-
 
 class FunctionEmitter:
     """Emits expressions into one function. `pointer_of(buffer)` gives a buffer's address as i8*.
@@ -100,11 +72,8 @@ class FunctionEmitter:
         self.function, self.dims, self.sizes, self.first_size = function, dims, sizes, first_size
         self.prologue = ir.IRBuilder(function.append_basic_block("entry"))
         self.first_block = function.append_basic_block("body")
-        self.b = FloatBuilder(self.first_block)
-        self.b.fuses = options.contract and not options.fastmath and contraction is not None
+        self.b = FloatBuilder(self.first_block, options, stands_once=contraction is None)
         self.contraction = contraction or Contraction()
-        self.b.flags = FAST_FLAGS if options.fastmath else (
-            CONTRACT_FLAGS if options.contract and contraction is None else ())  # fmt: skip
         self.pointers: dict[Buffer, ir.Value] = {}
         self.size_values: dict = {}
         self.values: dict[int, ir.Value] = {}
