@@ -10,9 +10,22 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cpu.contraction import multiply_add
-from jitcore.backends.cpu.lanes import I32, I64, Pair, choose, element_constant, iota, map_parts, splat
+from jitcore.backends.cpu.lanes import (
+    I32,
+    I64,
+    Pair,
+    choose,
+    element_constant,
+    iota,
+    lane_count,
+    map_parts,
+    part_dtype,
+    splat,
+)  # fmt: skip
+from jitcore.backends.cpu.long_sums import is_summed
 from jitcore.backends.cpu.mathlib.emitter import make_numbers
 from jitcore.backends.cpu.scalar_ops import IDENTITIES, emit_operation
+from jitcore.backends.cpu.totals import Total
 from jitcore.loopir.program import Reduce
 
 
@@ -33,6 +46,7 @@ class Accumulator:
         self.spread = lanes if self.along_lanes else e.lanes
         self.axis, self.start = reduce.axes[-1], start
         self.dtype = self.expr.dtype
+        self.total = self._make_total(kernel) if reduce.is_long and is_summed(self.op, self.dtype) else None
         self.slot = e.stack_slot(element_constant(self.dtype, IDENTITIES[self.op](self.dtype), self.spread))
         is_sum = self.op == "add" and self.axis in self.expr.axes
         self.product = e.contraction.find_product(self.expr) if is_sum else None
@@ -40,6 +54,16 @@ class Accumulator:
         if self.tracks_index:
             self.index_dtype = dtypes.int64 if self.result.dtype.itemsize == 8 else dtypes.int32
             self.index_slot = e.stack_slot(self._spread_position(start))
+
+    def _make_total(self, kernel) -> Total:
+        """Of one register, where all lanes are added up in the end."""
+        lanes = max(kernel.vector_bytes // part_dtype(self.dtype).itemsize, 1)
+        return Total(self.e, self.dtype, min(self.spread, lanes) if self.along_lanes else self.spread)
+
+    def settle(self) -> None:
+        """Ends a run of additions."""
+        self.total.add(self.e.read_slot(self.slot))
+        self.e.write_slot(self.slot, element_constant(self.dtype, 0, self.spread))
 
     def update(self) -> None:
         """Combines the current iteration's value; lanes past the end keep what they had."""
@@ -63,20 +87,30 @@ class Accumulator:
             position = emit_operation(e.b, "convert", [self.result.dtype], dtypes.int64, [partial])
             e.axis_values[self.axis] = position
             return self.note(e.expr(self.expr), position)
+        if self.total is not None:
+            return self.total.add(partial)
         e.write_slot(self.slot, self._merge(e.read_slot(self.slot), partial))
 
     def absorb(self, other: Accumulator) -> None:
         """Combines what another one of the same part has gathered; not for positions."""
+        if self.total is not None:
+            return self._absorb_total(other)
         self.e.write_slot(self.slot, self._merge(self.e.read_slot(self.slot), self.e.read_slot(other.slot)))
 
     def absorb_wide(self, wide: Accumulator) -> None:
         """Combines what more lanes than this one's have gathered; not for positions."""
+        if self.total is not None:
+            return self._absorb_total(wide)
         value, width = self.e.read_slot(wide.slot), wide.spread
         while width > self.spread:
             width //= 2
             value = self._merge(*(map_parts(lambda part: self._half(part, width, k), value)  # noqa: B023
                                   for k in range(2)))  # fmt: skip
         self.e.write_slot(self.slot, self._merge(self.e.read_slot(self.slot), value))
+
+    def _absorb_total(self, other: Accumulator) -> None:
+        other.settle()
+        self.total.absorb(other.total)
 
     def _merge(self, old, new):
         # the new value first: what `max` does about NaN then waits for nothing from the iteration before
@@ -126,7 +160,9 @@ class Accumulator:
     def read(self) -> ir.Value:
         """The combined value (the position for argmax): one number, or one for each lane of the outputs."""
         b = self.e.b
-        value = self.e.read_slot(self.slot)
+        if self.total is not None:
+            self.settle()
+        value = self.e.read_slot(self.slot) if self.total is None else self.total.read()
         index = self.e.read_slot(self.index_slot) if self.tracks_index else None
         if self.along_lanes:
             if self.tracks_index:
@@ -138,7 +174,7 @@ class Accumulator:
         return emit_operation(b, "convert", [self.index_dtype], self.result.dtype, [index])
 
     def _combine_lanes(self, value, index):
-        b, width = self.e.b, self.spread
+        b, width = self.e.b, lane_count(value)
         while width > 1:
             width //= 2
             halves = [map_parts(lambda part: self._half(part, width, k), value) for k in range(2)]  # noqa: B023

@@ -35,6 +35,7 @@ from jitcore.backends.cpu.lanes import (
     widen,
 )  # fmt: skip
 from jitcore.backends.cpu.layout import RenderOptions
+from jitcore.backends.cpu.mathlib.emitter import COLD_WEIGHTS
 from jitcore.backends.cpu.scalar_ops import emit_operation
 from jitcore.backends.cpu.sizes import SizeTable, is_static
 from jitcore.backends.cpu.stream_stores import store_past_caches
@@ -462,11 +463,13 @@ class FunctionEmitter:
             self.values = saved | shared
         self.unrolled.pop(axis, None)
 
-    def when(self, condition: ir.Value, body: Callable[[], None]) -> None:
+    def when(self, condition: ir.Value, body: Callable[[], None], rarely: bool = False) -> None:
         b = self.b
         inside = self.function.append_basic_block("then")
         after = self.function.append_basic_block("after")
-        b.cbranch(condition, inside, after)
+        branch = b.cbranch(condition, inside, after)
+        if rarely:
+            branch.set_weights(COLD_WEIGHTS)
         b.position_at_end(inside)
         saved = self.values
         self.values = dict(saved)

@@ -45,6 +45,7 @@ from jitcore.backends.cpu.stores import emit_store, emit_stores, group_stores
 from jitcore.backends.cpu.stream_stores import emit_streamed
 from jitcore.backends.cpu.strides import shares_registers
 from jitcore.backends.cpu.tiles import emit_tiles
+from jitcore.backends.cpu.totals import Runs
 from jitcore.backends.cpu.vectors import vector_loop
 from jitcore.loopir.expr import Buffer, Expr, children, walk
 from jitcore.loopir.index import Axis
@@ -251,8 +252,10 @@ class KernelRenderer:
         self._run_axis(e, loop.axis, start, stop, loop, lambda: self.emit_statements(e, loop.body))
 
     def _run_axis(
-        self, e: FunctionEmitter, axis, start, stop, statement: Loop | Reduce, body: Callable[[], None]
-    ) -> None:
+        self, e: FunctionEmitter, axis, start, stop, statement: Loop | Reduce, body: Callable[[], None],
+        loop: Callable | None = None,
+    ) -> None:  # fmt: skip
+        """loop: what emits loops, if not `e.loop`."""
         in_lanes = axis is self.kernel.vector or axis in self.kernel.others
         lanes = self.lanes_of(statement) if in_lanes else 1
         if lanes > 1 and self.kernel.streams:
@@ -267,7 +270,7 @@ class KernelRenderer:
             widest = widen_columns(statement, lanes, self.vector_bytes)
             if widest > lanes:
                 start = emit_wide(e, axis, start, stop, widest, lanes, body)
-            vector_loop(e, axis, start, stop, [lanes], body)
+            vector_loop(e, axis, start, stop, [lanes], body, [loop])
             return
         if e.can_unroll(axis, statement):
             e.unroll(axis, range(axis.extent), body)
@@ -277,7 +280,7 @@ class KernelRenderer:
             e.axis_values[axis] = i
             body()
 
-        e.loop(start, stop, I64(1), run)
+        (loop or e.loop)(start, stop, I64(1), run)
 
     def _ask_ahead(self, e: FunctionEmitter, sweep: Loop | Reduce, body: Callable) -> Callable[[], None]:
         """The body of a vector loop; whole vectors of the sweep that does ask for what comes later too."""
@@ -346,7 +349,7 @@ class KernelRenderer:
             return self._sweep_range(e, reduce, accumulators, narrow, start, stop)
         if self.kernel.reading == HALVES and goes_in_halves(self.kernel, reduce):
             return sweep_halves(self, e, reduce, start, stop)
-        body = [*reduce.stores]
+        body, runs = [*reduce.stores], Runs(e, accumulators)
         packing = Packing(e, body, emit_store)
         roots = [expr for _, _, expr in reduce.parts]
 
@@ -354,13 +357,16 @@ class KernelRenderer:
             if not axes:
                 for accumulator in accumulators:
                     accumulator.update()
+                if len(reduce.axes) > 1:
+                    runs.count(1)
                 packing.emit()
                 return
             low, high = (start, stop) if axes[0] is reduce.axes[0] else e.range_of(reduce, axes[0])
             self.hoist_roots(e, roots, body, set(axes))
             if len(axes) == 2 and reduce in self.grouped:
                 low = self._sweep_groups(e, reduce, accumulators, low, high)
-            self._run_axis(e, axes[0], low, high, reduce, lambda: iterate(axes[1:]))
+            loop = runs.loop if len(reduce.axes) == 1 else None
+            self._run_axis(e, axes[0], low, high, reduce, lambda: iterate(axes[1:]), loop)
 
         iterate(reduce.axes)
         return accumulators
@@ -369,7 +375,7 @@ class KernelRenderer:
         """A range of the lanes' axis: groups of registers, then single ones, and the rest under a mask."""
         vector, lanes = self.kernel.vector, self.lanes_of(reduce)
         last = [Accumulator(self, e, reduce, part, lanes=narrow) for part in reduce.parts]
-        packing = Packing(e, reduce.stores, emit_store)
+        packing, loops = Packing(e, reduce.stores, emit_store), [Runs(e, wide).loop, Runs(e, last).loop]
 
         def update():
             for accumulator in wide if e.lanes == lanes else last:
@@ -377,7 +383,7 @@ class KernelRenderer:
             packing.emit()
 
         self.hoist_roots(e, [expr for _, _, expr in reduce.parts], reduce.stores, {vector})
-        vector_loop(e, vector, start, stop, [lanes, narrow], update)
+        vector_loop(e, vector, start, stop, [lanes, narrow], update, loops)
 
         def absorb():
             for accumulator, other in zip(last, wide):
@@ -392,8 +398,9 @@ class KernelRenderer:
         rows = count_rows(self, e, axis, reduce)
         others = [[Accumulator(self, e, reduce, part) for part in reduce.parts] for _ in range(rows - 1)]
         groups = [accumulators, *others]
+        runs = Runs(e, [accumulator for group in groups for accumulator in group])
         left = emit_row_groups(e, start, stop, rows, lambda numbers: sweep_rows(
-            self, e, reduce, axis, numbers, groups))  # fmt: skip
+            self, e, reduce, axis, numbers, groups, runs))  # fmt: skip
         for group in others:
             for accumulator, other in zip(accumulators, group):
                 accumulator.absorb(other)

@@ -33,7 +33,7 @@ def block_totals(scan: Scan, columns: Iterable[Axis]) -> Reduce:
     around it."""
     result = Result(scan.value.dtype, frozenset(columns), 0)
     reduce = Reduce((scan.axis,), [(result, scan.op, scan.value)], [])
-    reduce.partials, reduce.block = scan.partials[:1], scan.block
+    reduce.partials, reduce.block, reduce.is_long = scan.partials[:1], scan.block, True
     return reduce
 
 

@@ -92,15 +92,17 @@ class Reduce:
     partials: arena buffers, one per part, when the reduction may be split over blocks of the first axis
     (`block` iterations each); the combination order does not depend on the number of threads.
     bounds: axis -> (low, high), where not all of the axis is swept; see `Loop`.
+    is_long: whether it adds up so many numbers that it takes short runs of them.
     """
 
-    __slots__ = ("axes", "parts", "stores", "partials", "block", "bounds")
+    __slots__ = ("axes", "parts", "stores", "partials", "block", "bounds", "is_long")
 
     def __init__(self, axes: tuple[Axis, ...], parts: list, stores: list,
                  bounds: dict[Axis, tuple] | None = None):  # fmt: skip
         self.axes, self.parts, self.stores, self.bounds = axes, parts, stores, bounds or {}
         self.partials: list[Buffer] | None = None
         self.block = None
+        self.is_long = False
 
 
 class Choice:
@@ -406,7 +408,8 @@ class _Text:
         parts = [f"{pad}    {result!r} = {op}({result!r}, {self.name(expr)})" for result, op, expr in s.parts]
         stores = self.block(s.stores, depth + 1)
         self.names = saved
-        return [*first, f"{pad}reduce {over}{blocks}:", *inner, *parts, *stores]
+        runs = " in short runs" if s.is_long else ""
+        return [*first, f"{pad}reduce {over}{blocks}{runs}:", *inner, *parts, *stores]
 
     def _blocks(self, s: Reduce | Scan) -> str:
         return f" in {self.size(s.partials[0].shape[0])} blocks of {self.size(s.block)}" if s.partials else ""

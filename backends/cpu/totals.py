@@ -1,0 +1,107 @@
+"""Totals of long sums.
+
+In: the emitter of a function, and sums of short runs of numbers, in lanes or single ones. Out: instructions
+that add them up. A total keeps what its own additions round off (Dekker's fast two-sum, which needs the total
+to be larger than what is added, as it mostly is), so its error is that of a run, however many there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from jitcore.backends.cpu.lanes import I64, Pair, element_constant, lane_count, map_parts
+from jitcore.backends.cpu.strides import split_registers
+
+# Additions of a run, as many as NumPy's have.
+RUN = 16
+
+
+class Total:
+    """A sum and what its additions have rounded off. e: the `FunctionEmitter`."""
+
+    def __init__(self, e, dtype, lanes: int):
+        self.e, self.lanes = e, lanes
+        zero = element_constant(dtype, 0, lanes)
+        self.sum, self.rest = e.stack_slot(zero), e.stack_slot(zero)
+
+    def add(self, value: ir.Value | Pair) -> None:
+        """Adds numbers in as many lanes, or in a multiple of them."""
+        e, b = self.e, self.e.b
+        pieces = split_registers(b, value, self.lanes) if lane_count(value) > self.lanes else [value]
+        while len(pieces) > 1:
+            pairs = zip(pieces[::2], pieces[1::2])
+            pieces = [map_parts(b.fadd, x, y) for x, y in pairs]
+        old, (value,) = e.read_slot(self.sum), pieces
+        new = map_parts(b.fadd, old, value)
+        rest = map_parts(lambda *parts: self._find_rest(*parts), old, value, new)
+        e.write_slot(self.sum, new)
+        e.write_slot(self.rest, map_parts(b.fadd, e.read_slot(self.rest), rest))
+
+    def _find_rest(self, x: ir.Value, y: ir.Value, total: ir.Value) -> ir.Value:
+        """What the sum of x and y lacks."""
+        b = self.e.b
+        return b.fsub(y, b.fsub(total, x))
+
+    def absorb(self, other: Total) -> None:
+        """Adds another total, of as many lanes or a multiple of them."""
+        b, e = self.e.b, self.e
+        sums, rests = (split_registers(b, e.read_slot(slot), self.lanes) if other.lanes > self.lanes
+                       else [e.read_slot(slot)] for slot in (other.sum, other.rest))  # fmt: skip
+        for number, rest in zip(sums, rests):
+            self.add(number)
+            e.write_slot(self.rest, map_parts(b.fadd, e.read_slot(self.rest), rest))
+
+    def read(self) -> ir.Value | Pair:
+        return map_parts(self._read_part, self.e.read_slot(self.sum), self.e.read_slot(self.rest))
+
+    def _read_part(self, total: ir.Value, rest: ir.Value) -> ir.Value:
+        b = self.e.b
+        is_number = b.fcmp_ordered("ord", rest, rest)  # it is none where the sum is infinite
+        return b.select(is_number, b.fadd(total, rest), total)
+
+
+class Runs:
+    """The runs of sums that go on together, if any of them is long.
+
+    everywhere: emits what it is given for each place at which there are such sums."""
+
+    def __init__(self, e, accumulators: list, everywhere: Callable = lambda settle: settle()):
+        self.e, self.sums = e, [a for a in accumulators if a.total is not None]
+        self._everywhere = everywhere
+        self._left: ir.Value | None = None
+
+    def loop(self, start: ir.Value, stop: ir.Value, step: ir.Value, body: Callable[[ir.Value], None]) -> None:
+        """`for i in range(start, stop, step): body(i)`, in which each sum gets one number at a time."""
+        e, b = self.e, self.e.b
+        if not self.sums:
+            return e.loop(start, stop, step, body)
+        length = b.mul(step, I64(RUN))
+
+        def run(first):
+            past = b.add(first, length)
+            e.loop(first, b.select(b.icmp_signed("<", past, stop), past, stop), step, body)
+            self._settle()
+
+        e.loop(start, stop, length, run)
+
+    def count(self, additions: int) -> None:
+        """Where sums go on through several loops: notes that each got some numbers."""
+        e, b = self.e, self.e.b
+        if not self.sums:
+            return
+        if self._left is None:
+            self._left = e.prologue.alloca(I64)
+            e.prologue.store(I64(RUN), self._left)
+        left = b.sub(b.load(self._left), I64(additions))
+        b.store(left, self._left)
+
+        def begin():
+            self._settle()
+            b.store(I64(RUN), self._left)
+
+        e.when(b.icmp_signed("<=", left, I64(0)), begin, rarely=True)
+
+    def _settle(self) -> None:
+        self._everywhere(lambda: [accumulator.settle() for accumulator in self.sums])
