@@ -6,6 +6,8 @@ value, combine one iteration's into it, and read the result.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from llvmlite import ir
 
 from jitcore import dtypes
@@ -19,13 +21,12 @@ from jitcore.backends.cpu.lanes import (
     iota,
     lane_count,
     map_parts,
-    part_dtype,
     splat,
 )  # fmt: skip
-from jitcore.backends.cpu.long_sums import is_summed
+from jitcore.backends.cpu.long_sums import is_summed, part_size
 from jitcore.backends.cpu.mathlib.emitter import make_numbers
 from jitcore.backends.cpu.scalar_ops import IDENTITIES, emit_operation
-from jitcore.backends.cpu.totals import Total
+from jitcore.backends.cpu.totals import Total, length_of_run
 from jitcore.loopir.program import Reduce
 
 
@@ -47,9 +48,10 @@ class Accumulator:
         self.axis, self.start = reduce.axes[-1], start
         self.dtype = self.expr.dtype
         self.total = self._make_total(kernel) if reduce.is_long and is_summed(self.op, self.dtype) else None
-        self.slot = e.stack_slot(element_constant(self.dtype, IDENTITIES[self.op](self.dtype), self.spread))
+        self.slot = e.stack_slot(self._zero(self.spread))
         is_sum = self.op == "add" and self.axis in self.expr.axes
         self.product = e.contraction.find_product(self.expr) if is_sum else None
+        self._terms: list[Sequence] = []
         self.tracks_index = self.op in ("argmax", "argmin")
         if self.tracks_index:
             self.index_dtype = dtypes.int64 if self.result.dtype.itemsize == 8 else dtypes.int32
@@ -57,13 +59,18 @@ class Accumulator:
 
     def _make_total(self, kernel) -> Total:
         """Of one register, where all lanes are added up in the end."""
-        lanes = max(kernel.vector_bytes // part_dtype(self.dtype).itemsize, 1)
-        return Total(self.e, self.dtype, min(self.spread, lanes) if self.along_lanes else self.spread)
+        self.run, lanes = length_of_run(self.expr), self.spread
+        if self.along_lanes:
+            lanes = min(lanes, max(kernel.vector_bytes // part_size(self.dtype), 1))
+        return Total(self.e, self._zero(lanes))
+
+    def _zero(self, lanes: int) -> ir.Value | Pair:
+        return element_constant(self.dtype, IDENTITIES[self.op](self.dtype), lanes)
 
     def settle(self) -> None:
         """Ends a run of additions."""
         self.total.add(self.e.read_slot(self.slot))
-        self.e.write_slot(self.slot, element_constant(self.dtype, 0, self.spread))
+        self.e.write_slot(self.slot, self._zero(self.spread))
 
     def update(self) -> None:
         """Combines the current iteration's value; lanes past the end keep what they had."""
@@ -71,14 +78,40 @@ class Accumulator:
         if self.tracks_index:
             return self.note(e.expr_in_lanes(self.expr), e.axis_values[self.axis])
         old = e.read_slot(self.slot)
-        if self.product is not None:
-            factors = e.expr_in_lanes(self.product.x), e.expr_in_lanes(self.product.y)
-            new = multiply_add(b, *factors, old, self.product.is_negative)
-        else:
-            new = self._merge(old, e.expr_in_lanes(self.expr))
+        new = self._add_term(old, self._read_term())
         if e.mask is not None and self.along_lanes:
             new = choose(b, e.mask, new, old)
         e.write_slot(self.slot, new)
+
+    def _read_term(self) -> Sequence:
+        """The current iteration's value, or the two factors of a product that is not rounded."""
+        if self.product is None:
+            return (self.e.expr_in_lanes(self.expr),)
+        return self.e.expr_in_lanes(self.product.x), self.e.expr_in_lanes(self.product.y)
+
+    def _add_term(self, old: ir.Value | Pair | None, term: Sequence) -> ir.Value | Pair:
+        if self.product is None:
+            return term[0] if old is None else self._merge(old, term[0])
+        if old is None:
+            value = self.e.b.fmul(*term)
+            return self.e.b.fneg(value) if self.product.is_negative else value
+        return multiply_add(self.e.b, *term, old, self.product.is_negative)
+
+    def gather(self) -> None:
+        """Notes the current iteration's value, of a sum; `add_gathered` adds what was noted in pairs, so that
+        it is one addition of a run."""
+        self._terms.append(self._read_term())
+
+    def add_gathered(self) -> None:
+        e, terms = self.e, self._terms
+        values = [self._add_term(None, term) for term in terms[::2]]
+        values = [self._add_term(value, terms[2 * k + 1]) if 2 * k + 1 < len(terms) else value
+                  for k, value in enumerate(values)]  # fmt: skip
+        while len(values) > 1:
+            pairs = [self._merge(x, y) for x, y in zip(values[::2], values[1::2])]
+            values = pairs + values[2 * len(pairs):]
+        e.write_slot(self.slot, self._merge(e.read_slot(self.slot), values[0]))
+        terms.clear()
 
     def combine(self, partial: ir.Value | Pair) -> None:
         """Combines the result of a block; for a position, the value there is computed once more."""

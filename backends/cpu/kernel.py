@@ -178,7 +178,8 @@ class KernelRenderer:
                     widest = max(widest, part_dtype(node.dtype).itemsize)
         has_math = has_math or (isinstance(statement, Reduce) and (
             statement in self.grouped or shares_registers(statement, self.kernel.vector)))  # fmt: skip
-        usual = 4 if is_short else (4 if isinstance(statement, Reduce) else 2) // parts
+        is_sum = isinstance(statement, Reduce) or isinstance(statement, Scan) and statement.is_long
+        usual = 4 if is_short else (4 if is_sum else 2) // parts
         waits = self.kernel.reading == PLACES_AHEAD
         is_single = has_math or waits or find_stencil_store(statement) is not None
         registers = registers or (1 if is_single else usual)

@@ -11,19 +11,29 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.lanes import I64, Pair, element_constant, lane_count, map_parts
+from jitcore.backends.cpu.lanes import I64, Pair, lane_count, map_parts
+from jitcore.backends.cpu.long_sums import part_size
+from jitcore.backends.cpu.scalar_ops import count_math_calls
 from jitcore.backends.cpu.strides import split_registers
+from jitcore.loopir.expr import Expr, walk
 
-# Additions of a run, as many as NumPy's have.
-RUN = 16
+# Additions of a run of numbers of so many bytes: as many as NumPy's have, more where each takes long by
+# itself, and where there are digits to spare.
+_RUNS, _DEAR_RUNS = {4: 16, 8: 64}, {4: 32, 8: 64}
+
+
+def length_of_run(expr: Expr) -> int:
+    """How many values of an expression make a run."""
+    is_dear = any(node.args and count_math_calls(node.op, node.args[0].dtype) for node in walk([expr]))
+    return (_DEAR_RUNS if is_dear else _RUNS)[part_size(expr.dtype)]
 
 
 class Total:
-    """A sum and what its additions have rounded off. e: the `FunctionEmitter`."""
+    """A sum and what its additions have rounded off. e: the `FunctionEmitter`. zero: what it begins with, in
+    as many lanes as it has."""
 
-    def __init__(self, e, dtype, lanes: int):
-        self.e, self.lanes = e, lanes
-        zero = element_constant(dtype, 0, lanes)
+    def __init__(self, e, zero: ir.Value | Pair):
+        self.e, self.lanes = e, lane_count(zero)
         self.sum, self.rest = e.stack_slot(zero), e.stack_slot(zero)
 
     def add(self, value: ir.Value | Pair) -> None:
@@ -71,13 +81,14 @@ class Runs:
         self.e, self.sums = e, [a for a in accumulators if a.total is not None]
         self._everywhere = everywhere
         self._left: ir.Value | None = None
+        self.length = min((a.run for a in self.sums), default=0)
 
     def loop(self, start: ir.Value, stop: ir.Value, step: ir.Value, body: Callable[[ir.Value], None]) -> None:
         """`for i in range(start, stop, step): body(i)`, in which each sum gets one number at a time."""
         e, b = self.e, self.e.b
         if not self.sums:
             return e.loop(start, stop, step, body)
-        length = b.mul(step, I64(RUN))
+        length = b.mul(step, I64(self.length))
 
         def run(first):
             past = b.add(first, length)
@@ -93,13 +104,13 @@ class Runs:
             return
         if self._left is None:
             self._left = e.prologue.alloca(I64)
-            e.prologue.store(I64(RUN), self._left)
+            e.prologue.store(I64(self.length), self._left)
         left = b.sub(b.load(self._left), I64(additions))
         b.store(left, self._left)
 
         def begin():
             self._settle()
-            b.store(I64(RUN), self._left)
+            b.store(I64(self.length), self._left)
 
         e.when(b.icmp_signed("<=", left, I64(0)), begin, rarely=True)
 
