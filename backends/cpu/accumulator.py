@@ -35,11 +35,12 @@ class Accumulator:
 
     For the position of an extreme there is a second slot; positions come in increasing order, so that the
     first of equals stays. start: the position before any is noted. scalar: combine results of blocks, one at
-    a time. lanes: of a loop along the lanes that takes fewer at a time than the reduction's others.
+    a time. lanes: of a loop along the lanes that takes fewer at a time than the reduction's others. is_part:
+    whether another one absorbs it at the end of each run.
     """
 
     def __init__(self, kernel, e, reduce: Reduce, part, scalar: bool = False, start: ir.Value = I64(0),
-                 lanes: int | None = None):  # fmt: skip
+                 lanes: int | None = None, is_part: bool = False):  # fmt: skip
         self.e, (self.result, self.op, self.expr) = e, part
         if lanes is None:
             lanes = kernel.lanes_of(reduce) if kernel.kernel.vector in reduce.axes and not scalar else 1
@@ -47,7 +48,8 @@ class Accumulator:
         self.spread = lanes if self.along_lanes else e.lanes
         self.axis, self.start = reduce.axes[-1], start
         self.dtype = self.expr.dtype
-        self.total = self._make_total(kernel) if reduce.is_long and is_summed(self.op, self.dtype) else None
+        has_total = reduce.is_long and not is_part and is_summed(self.op, self.dtype)
+        self.total = self._make_total(kernel) if has_total else None
         self.slot = e.stack_slot(self._zero(self.spread))
         is_sum = self.op == "add" and self.axis in self.expr.axes
         self.product = e.contraction.find_product(self.expr) if is_sum else None
@@ -70,6 +72,9 @@ class Accumulator:
     def settle(self) -> None:
         """Ends a run of additions."""
         self.total.add(self.e.read_slot(self.slot))
+        self._begin()
+
+    def _begin(self) -> None:
         self.e.write_slot(self.slot, self._zero(self.spread))
 
     def update(self) -> None:
@@ -126,9 +131,10 @@ class Accumulator:
 
     def absorb(self, other: Accumulator) -> None:
         """Combines what another one of the same part has gathered; not for positions."""
-        if self.total is not None:
+        if other.total is not None:
             return self._absorb_total(other)
         self.e.write_slot(self.slot, self._merge(self.e.read_slot(self.slot), self.e.read_slot(other.slot)))
+        other._begin()
 
     def absorb_wide(self, wide: Accumulator) -> None:
         """Combines what more lanes than this one's have gathered; not for positions."""

@@ -95,7 +95,7 @@ class KernelRenderer:
         self.written |= {s.buffer for s in _flatten(kernel.body) if isinstance(s, Scan)}
         roots = _all_roots(list(_flatten(kernel.body)))
         fuses = options.contract and not options.fastmath
-        self.contraction = Contraction(roots, kernel.vector) if fuses else Contraction()
+        self.contraction = Contraction(_list_uses(kernel.body), kernel.vector) if fuses else Contraction()
         self.math_calls = sum(map(_count_calls, walk(roots)))
         self.inlines_math, self.root_share = True, share_roots(kernel)
         self.told: dict[tuple[int, int], int] = {}  # see `FunctionEmitter`
@@ -397,14 +397,23 @@ class KernelRenderer:
         """Whole groups of rows of the two innermost axes. Returns: the first row that is left."""
         axis = reduce.axes[-2]
         rows = count_rows(self, e, axis, reduce)
-        others = [[Accumulator(self, e, reduce, part) for part in reduce.parts] for _ in range(rows - 1)]
+        others = [[Accumulator(self, e, reduce, part, is_part=True) for part in reduce.parts]
+                  for _ in range(rows - 1)]  # fmt: skip
         groups = [accumulators, *others]
-        runs = Runs(e, [accumulator for group in groups for accumulator in group])
+
+        def absorb():
+            for group in others:
+                for accumulator, other in zip(accumulators, group):
+                    accumulator.absorb(other)
+
+        def end_run(settle):
+            absorb()
+            settle()
+
+        runs = Runs(e, accumulators, end_run)
         left = emit_row_groups(e, start, stop, rows, lambda numbers: sweep_rows(
             self, e, reduce, axis, numbers, groups, runs))  # fmt: skip
-        for group in others:
-            for accumulator, other in zip(accumulators, group):
-                accumulator.absorb(other)
+        absorb()
         return left
 
     def hoist_roots(self, e, roots, body, inside) -> None:
@@ -473,6 +482,19 @@ def _axes_of(statement) -> Sequence[Axis]:
     if isinstance(statement, Reduce):
         return statement.axes
     return (statement.axis,) if isinstance(statement, (Loop, Scan)) else ()
+
+
+def _list_uses(body: list) -> list[Expr]:
+    """What a body computes, each expression as often as it is used; of two versions of a loop one counts."""
+    uses = []
+    for statement in body:
+        uses += [*bound_exprs(statement), *roots_of(statement)]
+        if isinstance(statement, (Loop, Repeat)):
+            uses += _list_uses(statement.body)
+        elif isinstance(statement, Choice):
+            first, other = _list_uses(statement.body), _list_uses(statement.other)
+            uses += [*first, *(root for root in other if root not in first)]
+    return uses
 
 
 def _all_roots(body: list) -> list[Expr]:
