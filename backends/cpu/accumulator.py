@@ -6,6 +6,7 @@ value, combine one iteration's into it, and read the result.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from llvmlite import ir
@@ -103,19 +104,15 @@ class Accumulator:
         return multiply_add(self.e.b, *term, old, self.product.is_negative)
 
     def gather(self) -> None:
-        """Notes the current iteration's value, of a sum; `add_gathered` adds what was noted in pairs, so that
-        it is one addition of a run."""
+        """Notes the current iteration's value, of a sum; `add_gathered` adds up what was noted before it adds
+        it, so that it is one addition of a run."""
         self._terms.append(self._read_term())
 
     def add_gathered(self) -> None:
         e, terms = self.e, self._terms
-        values = [self._add_term(None, term) for term in terms[::2]]
-        values = [self._add_term(value, terms[2 * k + 1]) if 2 * k + 1 < len(terms) else value
-                  for k, value in enumerate(values)]  # fmt: skip
-        while len(values) > 1:
-            pairs = [self._merge(x, y) for x, y in zip(values[::2], values[1::2])]
-            values = pairs + values[2 * len(pairs):]
-        e.write_slot(self.slot, self._merge(e.read_slot(self.slot), values[0]))
+        halves = [functools.reduce(self._add_term, half, None) for half in (terms[::2], terms[1::2]) if half]
+        value = functools.reduce(self._merge, halves)
+        e.write_slot(self.slot, self._merge(e.read_slot(self.slot), value))
         terms.clear()
 
     def combine(self, partial: ir.Value | Pair) -> None:

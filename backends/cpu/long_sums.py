@@ -15,7 +15,7 @@ from jitcore.loopir.program import Kernel, Native, Program, Reduce, Scan
 from jitcore.schedule.buffers import statements_of
 
 # Additions to one register of lanes, and of columns, from which on a sum of numbers of so many bytes is long.
-MIN_ALONG, MIN_DOWN = {4: 64, 8: 512}, {4: 128, 8: 512}
+MIN_ALONG, MIN_DOWN = {4: 64, 8: 1024}, {4: 128, 8: 1024}
 
 
 def mark_sums(program: Program) -> Program:

@@ -133,7 +133,7 @@ class RunningTotal:
         self.total = self.base = None
         if scan.is_long:
             self.total, self.base = Total(e, self.identity), e.stack_slot(self.identity)
-            self.run = length_of_run(scan.value)
+            self.run = length_of_run(scan.value, is_scan=True)
 
     def settle(self) -> None:
         """Ends a run."""

@@ -19,13 +19,13 @@ from jitcore.loopir.expr import Expr, walk
 
 # Additions of a run of numbers of so many bytes: as many as NumPy's have, more where each takes long by
 # itself, and where there are digits to spare.
-_RUNS, _DEAR_RUNS = {4: 16, 8: 64}, {4: 32, 8: 64}
+_RUNS, _DEAR_RUNS = {4: 16, 8: 256}, {4: 32, 8: 256}
 
 
-def length_of_run(expr: Expr) -> int:
-    """How many values of an expression make a run."""
+def length_of_run(expr: Expr, is_scan: bool = False) -> int:
+    """How many values of an expression make a run; those that a scan adds are sums of several."""
     is_dear = any(node.args and count_math_calls(node.op, node.args[0].dtype) for node in walk([expr]))
-    return (_DEAR_RUNS if is_dear else _RUNS)[part_size(expr.dtype)]
+    return (_DEAR_RUNS if is_dear or is_scan else _RUNS)[part_size(expr.dtype)]
 
 
 class Total:
