@@ -55,6 +55,7 @@ class Accumulator:
         is_sum = self.op == "add" and self.axis in self.expr.axes
         self.product = e.contraction.find_product(self.expr) if is_sum else None
         self._terms: list[Sequence] = []
+        self.goes_on = True  # whether code was emitted that adds to a run, and none that ends it
         self.tracks_index = self.op in ("argmax", "argmin")
         if self.tracks_index:
             self.index_dtype = dtypes.int64 if self.result.dtype.itemsize == 8 else dtypes.int32
@@ -65,7 +66,7 @@ class Accumulator:
         self.run, lanes = length_of_run(self.expr), self.spread
         if self.along_lanes:
             lanes = min(lanes, max(kernel.vector_bytes // part_size(self.dtype), 1))
-        return Total(self.e, self._zero(lanes))
+        return Total(self.e, self.dtype, self._zero(lanes))
 
     def _zero(self, lanes: int) -> ir.Value | Pair:
         return element_constant(self.dtype, IDENTITIES[self.op](self.dtype), lanes)
@@ -74,6 +75,7 @@ class Accumulator:
         """Ends a run of additions."""
         self.total.add(self.e.read_slot(self.slot))
         self._begin()
+        self.goes_on = False
 
     def _begin(self) -> None:
         self.e.write_slot(self.slot, self._zero(self.spread))
@@ -83,6 +85,7 @@ class Accumulator:
         e, b = self.e, self.e.b
         if self.tracks_index:
             return self.note(e.expr_in_lanes(self.expr), e.axis_values[self.axis])
+        self.goes_on = True
         old = e.read_slot(self.slot)
         new = self._add_term(old, self._read_term())
         if e.mask is not None and self.along_lanes:
@@ -114,6 +117,7 @@ class Accumulator:
         value = functools.reduce(self._merge, halves)
         e.write_slot(self.slot, self._merge(e.read_slot(self.slot), value))
         terms.clear()
+        self.goes_on = True
 
     def combine(self, partial: ir.Value | Pair) -> None:
         """Combines the result of a block; for a position, the value there is computed once more."""
@@ -145,7 +149,8 @@ class Accumulator:
         self.e.write_slot(self.slot, self._merge(self.e.read_slot(self.slot), value))
 
     def _absorb_total(self, other: Accumulator) -> None:
-        other.settle()
+        if other.goes_on:
+            other.settle()
         self.total.absorb(other.total)
 
     def _merge(self, old, new):
@@ -196,8 +201,9 @@ class Accumulator:
     def read(self) -> ir.Value:
         """The combined value (the position for argmax): one number, or one for each lane of the outputs."""
         b = self.e.b
-        if self.total is not None:
+        if self.total is not None and self.goes_on:
             self.settle()
+            self.goes_on = True  # code may be emitted again, for other places
         value = self.e.read_slot(self.slot) if self.total is None else self.total.read()
         index = self.e.read_slot(self.index_slot) if self.tracks_index else None
         if self.along_lanes:
