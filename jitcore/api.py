@@ -102,7 +102,8 @@ def jit(
         inline: when called while tracing, record the operations themselves instead of one `jit` equation.
         abstracted_axes: names of axes whose extent stays open, so that one trace serves all sizes: for each
             positional argument a tuple of names (None for a fixed axis) or a dict axis -> name.
-        compiler_options: 'fastmath' (bool), 'opt_level' (0 to 3), 'parallel' (bool), 'num_threads' (int).
+        compiler_options: 'fastmath', 'contract', 'parallel' (bool), 'opt_level' (0 to 3), 'num_threads'
+            (int).
         rewrite: compile plain Python if/while/for on traced values.
 
     Raises: TypeError when `fun` is not callable; StaticArgumentError for positions and names it does not
@@ -129,10 +130,12 @@ def jit(
 
 @overload
 def autojit(fun: Callable[P, R], /, *, strict: bool = False,
-            static_argnames: str | Iterable[str] | None = None, verbose: bool = False) -> Callable[P, R]: ...
+            static_argnames: str | Iterable[str] | None = None, verbose: bool = False,
+            contract: bool = False, fastmath: bool = False) -> Callable[P, R]: ...
 @overload
 def autojit(*, strict: bool = False, static_argnames: str | Iterable[str] | None = None,
-            verbose: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+            verbose: bool = False, contract: bool = False,
+            fastmath: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 @api_boundary
 def autojit(
     fun: Callable = UNSPECIFIED,  # type: ignore[assignment]
@@ -141,6 +144,8 @@ def autojit(
     strict: bool = False,
     static_argnames: str | Iterable[str] | None = None,
     verbose: bool = False,
+    contract: bool = False,
+    fastmath: bool = False,
 ) -> Any:
     """A compiled form of a function of plain Python and NumPy, which does what the function does.
 
@@ -148,24 +153,28 @@ def autojit(
     NumPy. Types and shapes of arguments, and the values of ints, bools and strings among them, select a
     program; an int that has had three values is an input of the program where that works. What cannot be
     traced is compiled by Numba where it is slow and Numba gives the same, and runs in plain Python otherwise,
-    with one `AutojitWarning` that says where and why. Results may differ from NumPy's by rounding.
+    with one `AutojitWarning` that says where and why. `+ - * /`, roots, comparisons and conversions round as
+    NumPy's and Python's do; sums over arrays and elementary functions may differ in the last places.
 
     Args:
         fun: a function, method or partial. Without it, a decorator is returned.
         strict: raise NotTraceable instead of running in a lower tier.
         static_argnames: parameters whose values are always constants of the program.
         verbose: tell on the error stream what is compiled.
+        contract: a product may stay unrounded on its way into a sum, which takes less time.
+        fastmath: that, and sums may be reordered and quotients become products.
 
     Returns: a function with the same parameters. `report()` tells what is compiled and what is not,
         `cache_info()` counts, `inspect()` shows the stages of the program compiled last.
     Raises: TypeError when `fun` is no function.
     """
     if fun is UNSPECIFIED:
-        return functools.partial(autojit, strict=strict, static_argnames=static_argnames, verbose=verbose)
+        return functools.partial(autojit, strict=strict, static_argnames=static_argnames, verbose=verbose,
+                                 contract=contract, fastmath=fastmath)  # fmt: skip
     from jitcore.autojitted import Options, decorate  # reads bytecode: loaded where it is asked for
 
     names = read_argnames(static_argnames, "static_argnames") or ()
-    return decorate(fun, Options(bool(strict), names, bool(verbose)))
+    return decorate(fun, Options(bool(strict), names, bool(verbose), bool(fastmath), bool(contract)))
 
 
 @api_boundary

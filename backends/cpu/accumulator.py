@@ -6,12 +6,28 @@ value, combine one iteration's into it, and read the result.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
+
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.cpu.lanes import I32, I64, Pair, choose, element_constant, iota, map_parts, splat
+from jitcore.backends.cpu.contraction import multiply_add
+from jitcore.backends.cpu.lanes import (
+    I32,
+    I64,
+    Pair,
+    choose,
+    element_constant,
+    iota,
+    lane_count,
+    map_parts,
+    splat,
+)  # fmt: skip
+from jitcore.backends.cpu.long_sums import is_summed, part_size
 from jitcore.backends.cpu.mathlib.emitter import make_numbers
 from jitcore.backends.cpu.scalar_ops import IDENTITIES, emit_operation
+from jitcore.backends.cpu.totals import Total, length_of_run
 from jitcore.loopir.program import Reduce
 
 
@@ -20,11 +36,12 @@ class Accumulator:
 
     For the position of an extreme there is a second slot; positions come in increasing order, so that the
     first of equals stays. start: the position before any is noted. scalar: combine results of blocks, one at
-    a time. lanes: of a loop along the lanes that takes fewer at a time than the reduction's others.
+    a time. lanes: of a loop along the lanes that takes fewer at a time than the reduction's others. is_part:
+    whether another one absorbs it at the end of each run.
     """
 
     def __init__(self, kernel, e, reduce: Reduce, part, scalar: bool = False, start: ir.Value = I64(0),
-                 lanes: int | None = None):  # fmt: skip
+                 lanes: int | None = None, is_part: bool = False):  # fmt: skip
         self.e, (self.result, self.op, self.expr) = e, part
         if lanes is None:
             lanes = kernel.lanes_of(reduce) if kernel.kernel.vector in reduce.axes and not scalar else 1
@@ -32,23 +49,75 @@ class Accumulator:
         self.spread = lanes if self.along_lanes else e.lanes
         self.axis, self.start = reduce.axes[-1], start
         self.dtype = self.expr.dtype
-        self.slot = e.stack_slot(element_constant(self.dtype, IDENTITIES[self.op](self.dtype), self.spread))
+        has_total = reduce.is_long and not is_part and is_summed(self.op, self.dtype)
+        self.total = self._make_total(kernel) if has_total else None
+        self.slot = e.stack_slot(self._zero(self.spread))
+        is_sum = self.op == "add" and self.axis in self.expr.axes
+        self.product = e.contraction.find_product(self.expr) if is_sum else None
+        self._terms: list[Sequence] = []
+        self.goes_on = True  # whether code was emitted that adds to a run, and none that ends it
         self.tracks_index = self.op in ("argmax", "argmin")
         if self.tracks_index:
             self.index_dtype = dtypes.int64 if self.result.dtype.itemsize == 8 else dtypes.int32
             self.index_slot = e.stack_slot(self._spread_position(start))
 
+    def _make_total(self, kernel) -> Total:
+        """Of one register, where all lanes are added up in the end."""
+        self.run, lanes = length_of_run(self.expr), self.spread
+        if self.along_lanes:
+            lanes = min(lanes, max(kernel.vector_bytes // part_size(self.dtype), 1))
+        return Total(self.e, self.dtype, self._zero(lanes))
+
+    def _zero(self, lanes: int) -> ir.Value | Pair:
+        return element_constant(self.dtype, IDENTITIES[self.op](self.dtype), lanes)
+
+    def settle(self) -> None:
+        """Ends a run of additions."""
+        self.total.add(self.e.read_slot(self.slot))
+        self._begin()
+        self.goes_on = False
+
+    def _begin(self) -> None:
+        self.e.write_slot(self.slot, self._zero(self.spread))
+
     def update(self) -> None:
         """Combines the current iteration's value; lanes past the end keep what they had."""
         e, b = self.e, self.e.b
-        value = e.expr_in_lanes(self.expr)
         if self.tracks_index:
-            return self.note(value, e.axis_values[self.axis])
+            return self.note(e.expr_in_lanes(self.expr), e.axis_values[self.axis])
+        self.goes_on = True
         old = e.read_slot(self.slot)
-        new = self._merge(old, value)
+        new = self._add_term(old, self._read_term())
         if e.mask is not None and self.along_lanes:
             new = choose(b, e.mask, new, old)
         e.write_slot(self.slot, new)
+
+    def _read_term(self) -> Sequence:
+        """The current iteration's value, or the two factors of a product that is not rounded."""
+        if self.product is None:
+            return (self.e.expr_in_lanes(self.expr),)
+        return self.e.expr_in_lanes(self.product.x), self.e.expr_in_lanes(self.product.y)
+
+    def _add_term(self, old: ir.Value | Pair | None, term: Sequence) -> ir.Value | Pair:
+        if self.product is None:
+            return term[0] if old is None else self._merge(old, term[0])
+        if old is None:
+            value = self.e.b.fmul(*term)
+            return self.e.b.fneg(value) if self.product.is_negative else value
+        return multiply_add(self.e.b, *term, old, self.product.is_negative)
+
+    def gather(self) -> None:
+        """Notes the current iteration's value, of a sum; `add_gathered` adds up what was noted before it adds
+        it, so that it is one addition of a run."""
+        self._terms.append(self._read_term())
+
+    def add_gathered(self) -> None:
+        e, terms = self.e, self._terms
+        halves = [functools.reduce(self._add_term, half, None) for half in (terms[::2], terms[1::2]) if half]
+        value = functools.reduce(self._merge, halves)
+        e.write_slot(self.slot, self._merge(e.read_slot(self.slot), value))
+        terms.clear()
+        self.goes_on = True
 
     def combine(self, partial: ir.Value | Pair) -> None:
         """Combines the result of a block; for a position, the value there is computed once more."""
@@ -57,20 +126,32 @@ class Accumulator:
             position = emit_operation(e.b, "convert", [self.result.dtype], dtypes.int64, [partial])
             e.axis_values[self.axis] = position
             return self.note(e.expr(self.expr), position)
+        if self.total is not None:
+            return self.total.add(partial)
         e.write_slot(self.slot, self._merge(e.read_slot(self.slot), partial))
 
     def absorb(self, other: Accumulator) -> None:
         """Combines what another one of the same part has gathered; not for positions."""
+        if other.total is not None:
+            return self._absorb_total(other)
         self.e.write_slot(self.slot, self._merge(self.e.read_slot(self.slot), self.e.read_slot(other.slot)))
+        other._begin()
 
     def absorb_wide(self, wide: Accumulator) -> None:
         """Combines what more lanes than this one's have gathered; not for positions."""
+        if self.total is not None:
+            return self._absorb_total(wide)
         value, width = self.e.read_slot(wide.slot), wide.spread
         while width > self.spread:
             width //= 2
             value = self._merge(*(map_parts(lambda part: self._half(part, width, k), value)  # noqa: B023
                                   for k in range(2)))  # fmt: skip
         self.e.write_slot(self.slot, self._merge(self.e.read_slot(self.slot), value))
+
+    def _absorb_total(self, other: Accumulator) -> None:
+        if other.goes_on:
+            other.settle()
+        self.total.absorb(other.total)
 
     def _merge(self, old, new):
         # the new value first: what `max` does about NaN then waits for nothing from the iteration before
@@ -120,7 +201,10 @@ class Accumulator:
     def read(self) -> ir.Value:
         """The combined value (the position for argmax): one number, or one for each lane of the outputs."""
         b = self.e.b
-        value = self.e.read_slot(self.slot)
+        if self.total is not None and self.goes_on:
+            self.settle()
+            self.goes_on = True  # code may be emitted again, for other places
+        value = self.e.read_slot(self.slot) if self.total is None else self.total.read()
         index = self.e.read_slot(self.index_slot) if self.tracks_index else None
         if self.along_lanes:
             if self.tracks_index:
@@ -132,7 +216,7 @@ class Accumulator:
         return emit_operation(b, "convert", [self.index_dtype], self.result.dtype, [index])
 
     def _combine_lanes(self, value, index):
-        b, width = self.e.b, self.spread
+        b, width = self.e.b, lane_count(value)
         while width > 1:
             width //= 2
             halves = [map_parts(lambda part: self._half(part, width, k), value) for k in range(2)]  # noqa: B023

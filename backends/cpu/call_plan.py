@@ -16,7 +16,7 @@ import numpy as np
 
 import jitcore
 from jitcore import dtypes
-from jitcore.backends.cpu import host, symbols
+from jitcore.backends.cpu import cpuinfo, host, symbols
 from jitcore.backends.cpu.arena import plan_arena
 from jitcore.backends.cpu.layout import ProgramLayout
 from jitcore.core.jaxpr import ClosedJaxpr
@@ -115,7 +115,8 @@ def key_of_plan(closed_jaxpr: ClosedJaxpr, options: CompileOptions) -> bytes | N
     computed = program_key(closed_jaxpr)
     if computed.startswith(LOCAL):
         return None
-    return host.make_key("plan", _stamp_scheduler(), computed, repr(options))
+    fused = cpuinfo.list_fused_operations()  # part of the key of its code
+    return host.make_key("plan", _stamp_scheduler(), computed, repr((options, fused)))
 
 
 @functools.cache

@@ -79,6 +79,8 @@ def compile_program(program: Program, options: CompileOptions) -> tuple[NativePr
         cpuinfo.native_vector_bytes(),
         options.fastmath,
         1 if options.parallel is False else options.num_threads,
+        options.contract,
+        () if options.contract else cpuinfo.list_fused_operations(),
     )
     facts = f"{(*render_options, options.opt_level)}{text}"
     key = native.make_key(_NAME, facts, opt_level=options.opt_level)

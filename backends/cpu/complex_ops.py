@@ -12,6 +12,7 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from jitcore import dtypes
+from jitcore.backends.cpu.contraction import multiply_add
 from jitcore.backends.cpu.fetch import fetch_ahead
 from jitcore.backends.cpu.lanes import (
     I32,
@@ -31,17 +32,28 @@ from jitcore.loopir.index import Index
 
 # -- arithmetic -------------------------------------------------------------------------------------------
 class LaneReals(Reals):
-    """Real arithmetic in registers. emit(name, operand dtype, result dtype, registers): one operation."""
+    """Real arithmetic in registers. emit(name, operand dtype, result dtype, registers): one operation. fuses:
+    whether sums take products unrounded."""
 
-    def __init__(self, dtype, emit: Callable[..., ir.Value]):
+    def __init__(self, b: ir.IRBuilder, dtype, emit: Callable[..., ir.Value], fuses: bool):
         super().__init__(dtype)
-        self.emit = emit
+        self.b, self.emit, self.fuses = b, emit, fuses
+        self.factors: dict[ir.Value, list[ir.Value]] = {}  # of each product
 
     def apply(self, name: str, operand_dtype, result_dtype, operands: list) -> ir.Value:
         known = next(operand for operand in operands if isinstance(operand, ir.Value))
         kind = like(known, element_type(operand_dtype))
         registers = [x if isinstance(x, ir.Value) else constant(kind, x) for x in operands]
-        return self.emit(name, operand_dtype, result_dtype, registers)
+        if name in ("add", "sub") and self.fuses:
+            for product, other in (registers, registers[::-1]):
+                if product in self.factors:
+                    is_first = product is registers[0]
+                    signs = name == "sub" and not is_first, name == "sub" and is_first
+                    return multiply_add(self.b, *self.factors[product], other, *signs)
+        result = self.emit(name, operand_dtype, result_dtype, registers)
+        if name == "mul":
+            self.factors[result] = registers
+        return result
 
 
 class _Recorder(Reals):
@@ -55,9 +67,11 @@ class _Recorder(Reals):
         self.found.append(name)
 
 
-def emit_complex(name: str, dtype, args: list, emit: Callable[..., ir.Value]) -> ir.Value | Pair:
-    """One operation of `OPERATIONS`. dtype: of the (first) operand; emit: see `LaneReals`."""
-    reals = LaneReals(dtypes.real_dtype(dtype), emit)
+def emit_complex(b: ir.IRBuilder, name: str, dtype, args: list,
+                 emit: Callable[..., ir.Value]) -> ir.Value | Pair:  # fmt: skip
+    """One operation of `OPERATIONS`. dtype: of the (first) operand; b: a `FloatBuilder`; emit: see
+    `LaneReals`."""
+    reals = LaneReals(b, dtypes.real_dtype(dtype), emit, b.fuses or name in b.fused_complex)
     result = _run_formula(reals, name, args)
     return Pair(result.re.value, result.im.value) if isinstance(result, Complex) else result.value
 

@@ -13,9 +13,12 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from jitcore.backends.cpu import host
 
-__all__ = ["CacheSizes", "available_cores", "cache_sizes", "cpu_features", "cpu_name", "native_vector_bytes"]
+__all__ = ["CacheSizes", "available_cores", "cache_sizes", "cpu_features", "cpu_name",
+           "list_fused_operations", "native_vector_bytes"]  # fmt: skip
 
 _CACHE_FOLDER = Path("/sys/devices/system/cpu/cpu0/cache")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -61,6 +64,14 @@ def native_vector_bytes() -> int:
     if "avx512f" in features:
         return 64
     return 32 if "avx" in features else 16
+
+
+@functools.cache
+def list_fused_operations() -> tuple[str, ...]:
+    """Operations on arrays of complex numbers of which NumPy makes multiply-adds on this processor."""
+    x = np.array([1 + 2.0**-30 + 1j])
+    is_rounded = (x * x).real[0] == 2.0**-29  # the square of the real part has one bit more
+    return () if is_rounded else ("mul", "square")
 
 
 @functools.cache

@@ -63,8 +63,8 @@ class EntryRenderer:
     def render(self) -> ir.Function:
         function = ir.Function(self.module, ENTRY_TYPE, self.name)
         given, dims = function.args
-        first_size, fastmath = len(self.layout.arena), self.options.fastmath
-        e = self.e = FunctionEmitter(function, dims, self.layout.sizes, first_size, fastmath)
+        first_size = len(self.layout.arena)
+        e = self.e = FunctionEmitter(function, dims, self.layout.sizes, first_size, self.options)
         self.given, self.dims = given, dims
         self._make_table(given, dims)
         self._body(self.step.body)

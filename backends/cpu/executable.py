@@ -18,6 +18,7 @@ from jitcore.backends.cpu.call_plan import CallPlan, find_plan, key_of_plan, lis
 from jitcore.backends.cpu.compiler import NativeProgram, compile_program, find_program
 from jitcore.backends.cpu.host_calls import calls_python, write_steps
 from jitcore.backends.cpu.launch import open_launchers
+from jitcore.backends.cpu.long_sums import mark_sums
 from jitcore.backends.cpu.memory import choose_allocator, foresee_allocator
 from jitcore.backends.cpu.reading import mark_reading
 from jitcore.backends.cpu.streams import mark_streams
@@ -120,7 +121,7 @@ class _Prepared:
 
 
 def _lower(closed: ClosedJaxpr, options: CompileOptions) -> Program:
-    return mark_reading(mark_streams(lower_program(closed, CpuTarget, options.donated)))
+    return mark_sums(mark_reading(mark_streams(lower_program(closed, CpuTarget, options.donated))))
 
 
 def _load(closed: ClosedJaxpr, options: CompileOptions, key: bytes) -> _Prepared | None:

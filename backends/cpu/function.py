@@ -6,7 +6,7 @@ the entry point (`entry.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from llvmlite import ir
@@ -15,7 +15,9 @@ from jitcore import dtypes
 from jitcore.backends.cpu import division
 from jitcore.backends.cpu.balance import Share
 from jitcore.backends.cpu.complex_ops import load_pair, read_pair, store_pair, write_pair
+from jitcore.backends.cpu.contraction import Contraction, emit_fused
 from jitcore.backends.cpu.fetch import fetch_ahead
+from jitcore.backends.cpu.floats import CONTRACT_FLAGS, FloatBuilder
 from jitcore.backends.cpu.guards import emit_guarded, find_guarded
 from jitcore.backends.cpu.lanes import (
     I1,
@@ -32,6 +34,8 @@ from jitcore.backends.cpu.lanes import (
     splat,
     widen,
 )  # fmt: skip
+from jitcore.backends.cpu.layout import RenderOptions
+from jitcore.backends.cpu.mathlib.emitter import COLD_WEIGHTS
 from jitcore.backends.cpu.scalar_ops import emit_operation
 from jitcore.backends.cpu.sizes import SizeTable, is_static
 from jitcore.backends.cpu.stream_stores import store_past_caches
@@ -48,33 +52,6 @@ from jitcore.loopir.expr import Buffer, Expr, children
 from jitcore.loopir.index import Axis, Dynamic, Index, Mod
 from jitcore.loopir.program import bounds_of
 
-# IEEE arithmetic, but a product may stay unrounded on its way into a sum.
-STRICT_FLAGS = ("contract",)
-# `fastmath`: sums may be reordered, quotients become products; NaN and infinities keep their meaning.
-FAST_FLAGS = ("reassoc", "nsz", "arcp", "contract", "afn")
-
-
-class FloatBuilder(ir.IRBuilder):
-    """An IRBuilder whose float arithmetic may be fused into multiply-adds, and more when `flags` say so."""
-
-    flags = STRICT_FLAGS
-
-    def fadd(self, lhs, rhs, name="", flags=()):
-        return super().fadd(lhs, rhs, name, flags=self.flags)
-
-    def fadd_rounded(self, lhs, rhs):
-        """A sum of what is rounded already."""
-        return super().fadd(lhs, rhs)
-
-    def fsub(self, lhs, rhs, name="", flags=()):
-        return super().fsub(lhs, rhs, name, flags=self.flags)
-
-    def fmul(self, lhs, rhs, name="", flags=()):
-        return super().fmul(lhs, rhs, name, flags=self.flags)
-
-    def fdiv(self, lhs, rhs, name="", flags=()):
-        return super().fdiv(lhs, rhs, name, flags=self.flags)
-
 
 class FunctionEmitter:
     """Emits expressions into one function. `pointer_of(buffer)` gives a buffer's address as i8*.
@@ -87,16 +64,17 @@ class FunctionEmitter:
     far: see `Kernel`. streaming: see `stream_stores`. guardable: see `guards`. last_vector: index of lane 0
     in the last one of a loop's whole vectors. places: how many registers a new stack slot holds,
     None for one; place: the number of the one that is read and written. kept: accesses of elements that are
-    registers on the stack, and the axis whose places these stand for.
+    registers on the stack, and the axis whose places these stand for. contraction: of a kernel's expressions;
+    elsewhere LLVM fuses what it likes.
     """
 
     def __init__(self, function: ir.Function, dims: ir.Value, sizes: SizeTable, first_size: int,
-                 fastmath: bool = False):  # fmt: skip
+                 options: RenderOptions, contraction: Contraction | None = None):  # fmt: skip
         self.function, self.dims, self.sizes, self.first_size = function, dims, sizes, first_size
         self.prologue = ir.IRBuilder(function.append_basic_block("entry"))
         self.first_block = function.append_basic_block("body")
-        self.b = FloatBuilder(self.first_block)
-        self.b.flags = FAST_FLAGS if fastmath else STRICT_FLAGS
+        self.b = FloatBuilder(self.first_block, options, stands_once=contraction is None)
+        self.contraction = contraction or Contraction()
         self.pointers: dict[Buffer, ir.Value] = {}
         self.size_values: dict = {}
         self.values: dict[int, ir.Value] = {}
@@ -376,6 +354,9 @@ class FunctionEmitter:
 
     def _operands(self, node: Expr) -> list[Expr]:
         """What has to be in registers before a node."""
+        fused = self.contraction.sums.get(id(node))
+        if fused is not None:
+            return fused.operands
         guarded = find_guarded(self, node)
         return children(node) if guarded is None else [arg for arg in node.args if arg is not guarded]
 
@@ -394,14 +375,13 @@ class FunctionEmitter:
             value = self.index(node.attr)
             return value if node.dtype == dtypes.int64 else emit_operation(
                 self.b, "convert", [dtypes.int64], node.dtype, [value])  # fmt: skip
-        args = [self.values[id(arg)] for arg in node.args]
-        if self.is_vector(node.axes):
-            spread = [i for i, arg in enumerate(node.args) if not self.is_vector(arg.axes)]
-            for i in spread:
-                args[i] = self._spread(node.args[i], args[i])
+        fused = self.contraction.sums.get(id(node))
+        if fused is not None:
+            return emit_fused(self.b, fused, self._read_operands(node, fused.operands))
+        args = self._read_operands(node, node.args)
         # the rest of a vector loop runs once, so its code may be slower but should be short
         inline = self.inlines_math and self.mask is None
-        if self.b.flags is STRICT_FLAGS and self._continues_a_chain(node):
+        if self.b.flags is CONTRACT_FLAGS and self._continues_a_chain(node):
             return self.b.fadd_rounded(*args)
         name, in_lanes = node.op, inline and self.is_vector(node.axes)
         if name == "sqrt" and self.root_share is not Share.NONE and in_lanes:
@@ -410,6 +390,14 @@ class FunctionEmitter:
             inverse = splat(self.b, inverse, self.lanes)
             return division.divide_by_shared(self.b, name, node.dtype, *args, inverse)
         return emit_operation(self.b, name, [arg.dtype for arg in node.args], node.dtype, args, inline)
+
+    def _read_operands(self, node: Expr, operands: Sequence[Expr]) -> list:
+        """The registers of a node's operands, spread over the lanes where the node is in lanes."""
+        args = [self.values[id(arg)] for arg in operands]
+        if self.is_vector(node.axes):
+            args = [arg if self.is_vector(operand.axes) else self._spread(operand, arg)
+                    for operand, arg in zip(operands, args)]  # fmt: skip
+        return args
 
     def _choose_root(self, node: Expr) -> str:
         """Which function computes roots, so that of the registers of a value and of rows side by side as many
@@ -475,11 +463,13 @@ class FunctionEmitter:
             self.values = saved | shared
         self.unrolled.pop(axis, None)
 
-    def when(self, condition: ir.Value, body: Callable[[], None]) -> None:
+    def when(self, condition: ir.Value, body: Callable[[], None], rarely: bool = False) -> None:
         b = self.b
         inside = self.function.append_basic_block("then")
         after = self.function.append_basic_block("after")
-        b.cbranch(condition, inside, after)
+        branch = b.cbranch(condition, inside, after)
+        if rarely:
+            branch.set_weights(COLD_WEIGHTS)
         b.position_at_end(inside)
         saved = self.values
         self.values = dict(saved)

@@ -15,6 +15,7 @@ from jitcore.backends.cpu.accumulator import Accumulator
 from jitcore.backends.cpu.aligned import emit_aligned
 from jitcore.backends.cpu.balance import find_divisions, share_roots
 from jitcore.backends.cpu.columns import emit_wide, widen_columns
+from jitcore.backends.cpu.contraction import Contraction
 from jitcore.backends.cpu.counts import count_blocks, outermost_loop
 from jitcore.backends.cpu.extremes import is_searched, search_extreme
 from jitcore.backends.cpu.function import FunctionEmitter
@@ -44,6 +45,7 @@ from jitcore.backends.cpu.stores import emit_store, emit_stores, group_stores
 from jitcore.backends.cpu.stream_stores import emit_streamed
 from jitcore.backends.cpu.strides import shares_registers
 from jitcore.backends.cpu.tiles import emit_tiles
+from jitcore.backends.cpu.totals import Runs
 from jitcore.backends.cpu.vectors import vector_loop
 from jitcore.loopir.expr import Buffer, Expr, children, walk
 from jitcore.loopir.index import Axis
@@ -88,10 +90,12 @@ class KernelRenderer:
     ):
         self.module, self.name, self.kernel = module, name, kernel
         self.table, self.sizes, self.first_size = table, sizes, first_size
-        self.vector_bytes, self.fastmath = options.vector_bytes, options.fastmath
+        self.vector_bytes, self.options = options.vector_bytes, options
         self.written = {store.buffer for s in _flatten(kernel.body) for store in stores_of(s)}
         self.written |= {s.buffer for s in _flatten(kernel.body) if isinstance(s, Scan)}
         roots = _all_roots(list(_flatten(kernel.body)))
+        fuses = options.contract and not options.fastmath
+        self.contraction = Contraction(_list_uses(kernel.body), kernel.vector) if fuses else Contraction()
         self.math_calls = sum(map(_count_calls, walk(roots)))
         self.inlines_math, self.root_share = True, share_roots(kernel)
         self.told: dict[tuple[int, int], int] = {}  # see `FunctionEmitter`
@@ -142,7 +146,7 @@ class KernelRenderer:
         function = ir.Function(self.module, kind, f"{self.name}{'_' if suffix else ''}{suffix}")
         function.linkage = "internal"
         buffers, dims, *ends = function.args
-        emitter = FunctionEmitter(function, dims, self.sizes, self.first_size, self.fastmath)
+        emitter = FunctionEmitter(function, dims, self.sizes, self.first_size, self.options, self.contraction)
         emitter.inlines_math, emitter.told = self.inlines_math, self.told
         emitter.root_share = self.root_share
         emitter.vector_bytes, emitter.written = self.vector_bytes, self.written
@@ -174,7 +178,8 @@ class KernelRenderer:
                     widest = max(widest, part_dtype(node.dtype).itemsize)
         has_math = has_math or (isinstance(statement, Reduce) and (
             statement in self.grouped or shares_registers(statement, self.kernel.vector)))  # fmt: skip
-        usual = 4 if is_short else (4 if isinstance(statement, Reduce) else 2) // parts
+        is_sum = isinstance(statement, Reduce) or isinstance(statement, Scan) and statement.is_long
+        usual = 4 if is_short else (4 if is_sum else 2) // parts
         waits = self.kernel.reading == PLACES_AHEAD
         is_single = has_math or waits or find_stencil_store(statement) is not None
         registers = registers or (1 if is_single else usual)
@@ -248,8 +253,10 @@ class KernelRenderer:
         self._run_axis(e, loop.axis, start, stop, loop, lambda: self.emit_statements(e, loop.body))
 
     def _run_axis(
-        self, e: FunctionEmitter, axis, start, stop, statement: Loop | Reduce, body: Callable[[], None]
-    ) -> None:
+        self, e: FunctionEmitter, axis, start, stop, statement: Loop | Reduce, body: Callable[[], None],
+        loop: Callable | None = None,
+    ) -> None:  # fmt: skip
+        """loop: what emits loops, if not `e.loop`."""
         in_lanes = axis is self.kernel.vector or axis in self.kernel.others
         lanes = self.lanes_of(statement) if in_lanes else 1
         if lanes > 1 and self.kernel.streams:
@@ -264,7 +271,7 @@ class KernelRenderer:
             widest = widen_columns(statement, lanes, self.vector_bytes)
             if widest > lanes:
                 start = emit_wide(e, axis, start, stop, widest, lanes, body)
-            vector_loop(e, axis, start, stop, [lanes], body)
+            vector_loop(e, axis, start, stop, [lanes], body, [loop])
             return
         if e.can_unroll(axis, statement):
             e.unroll(axis, range(axis.extent), body)
@@ -274,7 +281,7 @@ class KernelRenderer:
             e.axis_values[axis] = i
             body()
 
-        e.loop(start, stop, I64(1), run)
+        (loop or e.loop)(start, stop, I64(1), run)
 
     def _ask_ahead(self, e: FunctionEmitter, sweep: Loop | Reduce, body: Callable) -> Callable[[], None]:
         """The body of a vector loop; whole vectors of the sweep that does ask for what comes later too."""
@@ -343,7 +350,7 @@ class KernelRenderer:
             return self._sweep_range(e, reduce, accumulators, narrow, start, stop)
         if self.kernel.reading == HALVES and goes_in_halves(self.kernel, reduce):
             return sweep_halves(self, e, reduce, start, stop)
-        body = [*reduce.stores]
+        body, runs = [*reduce.stores], Runs(e, accumulators)
         packing = Packing(e, body, emit_store)
         roots = [expr for _, _, expr in reduce.parts]
 
@@ -351,13 +358,16 @@ class KernelRenderer:
             if not axes:
                 for accumulator in accumulators:
                     accumulator.update()
+                if len(reduce.axes) > 1:
+                    runs.count(1)
                 packing.emit()
                 return
             low, high = (start, stop) if axes[0] is reduce.axes[0] else e.range_of(reduce, axes[0])
             self.hoist_roots(e, roots, body, set(axes))
             if len(axes) == 2 and reduce in self.grouped:
                 low = self._sweep_groups(e, reduce, accumulators, low, high)
-            self._run_axis(e, axes[0], low, high, reduce, lambda: iterate(axes[1:]))
+            loop = runs.loop if len(reduce.axes) == 1 else None
+            self._run_axis(e, axes[0], low, high, reduce, lambda: iterate(axes[1:]), loop)
 
         iterate(reduce.axes)
         return accumulators
@@ -366,7 +376,7 @@ class KernelRenderer:
         """A range of the lanes' axis: groups of registers, then single ones, and the rest under a mask."""
         vector, lanes = self.kernel.vector, self.lanes_of(reduce)
         last = [Accumulator(self, e, reduce, part, lanes=narrow) for part in reduce.parts]
-        packing = Packing(e, reduce.stores, emit_store)
+        packing, loops = Packing(e, reduce.stores, emit_store), [Runs(e, wide).loop, Runs(e, last).loop]
 
         def update():
             for accumulator in wide if e.lanes == lanes else last:
@@ -374,7 +384,7 @@ class KernelRenderer:
             packing.emit()
 
         self.hoist_roots(e, [expr for _, _, expr in reduce.parts], reduce.stores, {vector})
-        vector_loop(e, vector, start, stop, [lanes, narrow], update)
+        vector_loop(e, vector, start, stop, [lanes, narrow], update, loops)
 
         def absorb():
             for accumulator, other in zip(last, wide):
@@ -387,13 +397,23 @@ class KernelRenderer:
         """Whole groups of rows of the two innermost axes. Returns: the first row that is left."""
         axis = reduce.axes[-2]
         rows = count_rows(self, e, axis, reduce)
-        others = [[Accumulator(self, e, reduce, part) for part in reduce.parts] for _ in range(rows - 1)]
+        others = [[Accumulator(self, e, reduce, part, is_part=True) for part in reduce.parts]
+                  for _ in range(rows - 1)]  # fmt: skip
         groups = [accumulators, *others]
+
+        def absorb():
+            for group in others:
+                for accumulator, other in zip(accumulators, group):
+                    accumulator.absorb(other)
+
+        def end_run(settle):
+            absorb()
+            settle()
+
+        runs = Runs(e, accumulators, end_run)
         left = emit_row_groups(e, start, stop, rows, lambda numbers: sweep_rows(
-            self, e, reduce, axis, numbers, groups))  # fmt: skip
-        for group in others:
-            for accumulator, other in zip(accumulators, group):
-                accumulator.absorb(other)
+            self, e, reduce, axis, numbers, groups, runs))  # fmt: skip
+        absorb()
         return left
 
     def hoist_roots(self, e, roots, body, inside) -> None:
@@ -462,6 +482,19 @@ def _axes_of(statement) -> Sequence[Axis]:
     if isinstance(statement, Reduce):
         return statement.axes
     return (statement.axis,) if isinstance(statement, (Loop, Scan)) else ()
+
+
+def _list_uses(body: list) -> list[Expr]:
+    """What a body computes, each expression as often as it is used; of two versions of a loop one counts."""
+    uses = []
+    for statement in body:
+        uses += [*bound_exprs(statement), *roots_of(statement)]
+        if isinstance(statement, (Loop, Repeat)):
+            uses += _list_uses(statement.body)
+        elif isinstance(statement, Choice):
+            first, other = _list_uses(statement.body), _list_uses(statement.other)
+            uses += [*first, *(root for root in other if root not in first)]
+    return uses
 
 
 def _all_roots(body: list) -> list[Expr]:

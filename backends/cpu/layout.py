@@ -17,11 +17,15 @@ class RenderOptions(NamedTuple):
     """What the code is rendered for; part of the key of compiled code.
 
     vector_bytes: of the widest register. max_threads: of one kernel; None for all, 1 for serial code.
+    fastmath, contract: see `CompileOptions`. fused_complex: operations on complex numbers whose products may
+    stay unrounded all the same.
     """
 
     vector_bytes: int
     fastmath: bool = False
     max_threads: int | None = None
+    contract: bool = True
+    fused_complex: tuple[str, ...] = ()
 
 
 class ProgramLayout:

@@ -170,8 +170,7 @@ class LoopFunction:
         outer.b.call(function, [table, dims, *map(r.address_of, self.arrays.values())])
         outer.values = {}
         r.table, r.dims, *addresses = function.args
-        first_size, fastmath = len(r.layout.arena), r.options.fastmath
-        r.e = e = FunctionEmitter(function, r.dims, r.layout.sizes, first_size, fastmath)
+        r.e = e = FunctionEmitter(function, r.dims, r.layout.sizes, len(r.layout.arena), r.options)
         r.inside = self
         self._open(dict(zip(self.arrays, addresses)))
         r.emit_loop(self.loop)

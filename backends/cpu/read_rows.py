@@ -14,6 +14,7 @@ from jitcore.backends.cpu.aligned import LINE_BYTES
 from jitcore.backends.cpu.fetch import prefetch
 from jitcore.backends.cpu.lanes import I64, POINTER
 from jitcore.backends.cpu.reading import Ahead
+from jitcore.backends.cpu.totals import Runs
 from jitcore.backends.cpu.vectors import emit_first, emit_vector
 from jitcore.loopir.program import Reduce
 
@@ -25,6 +26,7 @@ def sweep_halves(kernel, e, reduce: Reduce, start: ir.Value, stop: ir.Value) -> 
     b, vector, lanes = e.b, kernel.kernel.vector, kernel.lanes_of(reduce) // 2
     first, second = ([Accumulator(kernel, e, reduce, part, lanes=lanes) for part in reduce.parts]
                      for _ in range(2))  # fmt: skip
+    runs = Runs(e, [*first, *second])
     half = b.mul(b.sdiv(b.sub(stop, start), I64(2 * lanes)), I64(lanes))
     kernel.hoist_roots(e, [expr for _, _, expr in reduce.parts], [], {vector})
 
@@ -42,7 +44,7 @@ def sweep_halves(kernel, e, reduce: Reduce, start: ir.Value, stop: ir.Value) -> 
         emit_first(e, vector, place, b.sub(stop, place), lanes, partial(update, first))
 
     middle = b.add(start, half)
-    e.loop(start, middle, I64(lanes), run)
+    runs.loop(start, middle, I64(lanes), run)
     e.loop(b.add(middle, half), stop, I64(lanes), run_rest)
     for accumulator, other in zip(first, second):
         accumulator.absorb(other)

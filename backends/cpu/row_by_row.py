@@ -19,6 +19,7 @@ from jitcore.backends.cpu.reading import SCANNED_ROWS, row_axis_of
 from jitcore.backends.cpu.rows import emit_row_groups
 from jitcore.backends.cpu.scalar_ops import count_math_calls
 from jitcore.backends.cpu.scan import RunningTotal
+from jitcore.backends.cpu.totals import Runs
 from jitcore.backends.cpu.vectors import emit_vectors, vector_loop
 from jitcore.loopir.expr import walk
 from jitcore.loopir.program import Loop, Reduce, Scan
@@ -72,8 +73,10 @@ def _emit_block(kernel, e, loop: Loop, places: int, first: ir.Value, end: ir.Val
                 if kernel.ahead is not None and e.mask is None:
                     ask_ahead(e, kernel.ahead)
                 for value in running:
-                    value.update()
+                    value.gather() if value in sums else value.update()
             e.values = shared
+            for value in sums:
+                value.add_gathered()
 
         own, shared = [], e.values
         for row in numbers:
@@ -83,6 +86,7 @@ def _emit_block(kernel, e, loop: Loop, places: int, first: ir.Value, end: ir.Val
             own.append((e.axis_values[rows], e.values))
         e.values = shared
         vector_loop(e, columns, first, end, [lanes], at_place(update))
+        runs.count(1 if sums else len(numbers))
 
     def finish():  # a scan has stored its results by itself
         for value in running:
@@ -93,6 +97,9 @@ def _emit_block(kernel, e, loop: Loop, places: int, first: ir.Value, end: ir.Val
     emit_vectors(e, columns, first, end, lanes, at_place(begin))  # the last one too: slots hold whole vectors
     e.places = None
     is_reversed, extent = isinstance(sweep, Scan) and sweep.reverse, e.size(rows.extent)
+    runs = Runs(e, running, lambda settle: vector_loop(
+        e, columns, first, end, [lanes], at_place(settle)))  # fmt: skip
+    sums = [] if isinstance(sweep, Scan) else runs.sums
     left = emit_row_groups(e, I64(0), extent, _count_rows(sweep), run_rows)
     e.loop(left, extent, I64(1), lambda row: run_rows([row]))
     if rest:

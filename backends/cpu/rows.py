@@ -15,6 +15,7 @@ from jitcore.backends.cpu.accumulator import Accumulator
 from jitcore.backends.cpu.lanes import I64
 from jitcore.backends.cpu.scalar_ops import count_math_calls
 from jitcore.backends.cpu.sizes import is_static
+from jitcore.backends.cpu.totals import Runs
 from jitcore.backends.cpu.vectors import vector_loop
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis
@@ -131,7 +132,8 @@ def emit_loop_rows(kernel, e, loop: Loop, start: ir.Value, stop: ir.Value, rows:
 
     def run(numbers):
         groups = [[Accumulator(kernel, e, inner, part) for part in inner.parts] for _ in numbers]
-        sweep_rows(kernel, e, inner, loop.axis, numbers, groups)
+        runs = Runs(e, [accumulator for group in groups for accumulator in group])
+        sweep_rows(kernel, e, inner, loop.axis, numbers, groups, runs)
         for number, accumulators in zip(numbers, groups):
             saved, e.values = e.values, dict(e.values)
             e.axis_values[loop.axis] = number
@@ -143,18 +145,22 @@ def emit_loop_rows(kernel, e, loop: Loop, start: ir.Value, stop: ir.Value, rows:
     return emit_row_groups(e, start, stop, rows, run)
 
 
-def sweep_rows(kernel, e, reduce: Reduce, axis: Axis, numbers: list, groups: list[list[Accumulator]]) -> None:
+def sweep_rows(kernel, e, reduce: Reduce, axis: Axis, numbers: list, groups: list[list[Accumulator]],
+               runs: Runs) -> None:  # fmt: skip
     """The iterations of the innermost axis for each row, combined into the accumulators of that row."""
 
     def update(row):
         for accumulator in groups[row]:
             accumulator.update()
+        if row == len(groups) - 1 and len(reduce.axes) > 1:
+            runs.count(1)
 
-    _sweep_side_by_side(kernel, e, reduce, axis, numbers, update)
+    loop = runs.loop if len(reduce.axes) == 1 else None
+    _sweep_side_by_side(kernel, e, reduce, axis, numbers, update, loop)
 
 
 def _sweep_side_by_side(kernel, e, sweep: Loop | Reduce, axis: Axis, numbers: list,
-                        body: Callable[[int], None]) -> None:  # fmt: skip
+                        body: Callable[[int], None], loop: Callable | None = None) -> None:  # fmt: skip
     """`body(row)` for each row in turn, in every iteration of a sweep in lanes."""
     vector, lanes = kernel.kernel.vector, kernel.lanes_of(sweep)
     statements = sweep.body if isinstance(sweep, Loop) else [sweep]
@@ -179,7 +185,7 @@ def _sweep_side_by_side(kernel, e, sweep: Loop | Reduce, axis: Axis, numbers: li
             known |= {key: value for key, value in e.values.items() if _is_common(key, common, axis)}
         e.values, e.row = known, 0
 
-    vector_loop(e, vector, *e.range_of(sweep, vector), [lanes], iterate)
+    vector_loop(e, vector, *e.range_of(sweep, vector), [lanes], iterate, [loop])
 
 
 def _is_common(key, common: set[int], axis: Axis) -> bool:

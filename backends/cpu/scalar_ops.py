@@ -48,7 +48,7 @@ def emit_operation(b: ir.IRBuilder, name: str, operand_dtypes: list, result_dtyp
     if name == "bitcast":
         return _bitcast(b, args[0], dtype, np.dtype(result_dtype))
     if dtype.kind == "c" or name == "complex":
-        return complex_ops.emit_complex(name, dtype, args, lambda real, operand, result, registers: (
+        return complex_ops.emit_complex(b, name, dtype, args, lambda real, operand, result, registers: (
             emit_operation(b, real, [operand], result, registers, inline)))  # fmt: skip
     kind = dtypes.kind_of(dtype)
     table = _FLOAT if kind == "f" else _BOOL if kind == "b" else _SIGNED if kind == "i" else _UNSIGNED

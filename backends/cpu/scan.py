@@ -20,6 +20,7 @@ from jitcore.backends.cpu.lanes import I32, I64, SIZES, choose, element_constant
 from jitcore.backends.cpu.partials import Partials
 from jitcore.backends.cpu.scalar_ops import IDENTITIES, count_math_calls, emit_operation
 from jitcore.backends.cpu.strides import join_registers, register_lanes, shuffle, split_registers
+from jitcore.backends.cpu.totals import Runs, Total, length_of_run
 from jitcore.backends.cpu.vectors import emit_first, emit_vector, end_of_vectors
 from jitcore.loopir.expr import Result
 from jitcore.loopir.index import Axis
@@ -33,7 +34,7 @@ def block_totals(scan: Scan, columns: Iterable[Axis]) -> Reduce:
     around it."""
     result = Result(scan.value.dtype, frozenset(columns), 0)
     reduce = Reduce((scan.axis,), [(result, scan.op, scan.value)], [])
-    reduce.partials, reduce.block = scan.partials[:1], scan.block
+    reduce.partials, reduce.block, reduce.is_long = scan.partials[:1], scan.block, scan.is_long
     return reduce
 
 
@@ -118,7 +119,7 @@ def _neutral(op: str, dtype: np.dtype):
 
 class RunningTotal:
     """The combination of all that was met, in a stack slot: in every lane the same along the vector axis,
-    else one for each lane."""
+    else one for each lane. Of a long sum the slot holds the run, and `base` what came before it."""
 
     def __init__(self, kernel, e, scan: Scan):
         self.e, self.scan, self.dtype = e, scan, scan.value.dtype
@@ -129,6 +130,17 @@ class RunningTotal:
             register_lanes(e, self.lanes, self.dtype))  # fmt: skip
         self.identity = element_constant(self.dtype, _neutral(scan.op, self.dtype), self.width)
         self.slot = e.stack_slot(self.identity)
+        self.total = self.base = None
+        if scan.is_long:
+            self.total, self.base = Total(e, self.dtype, self.identity), e.stack_slot(self.identity)
+            self.run, self.goes_on = length_of_run(scan.value, is_scan=True), True
+
+    def settle(self) -> None:
+        """Ends a run."""
+        e = self.e
+        self.total.add(e.read_slot(self.slot))
+        e.write_slot(self.slot, self.identity)
+        e.write_slot(self.base, self.total.read())
 
     def _combine(self, x: ir.Value, y: ir.Value) -> ir.Value:
         kinds = [self.dtype, self.dtype]
@@ -138,10 +150,12 @@ class RunningTotal:
         if lane_count(value) < self.width:
             value = splat(self.e.b, value, self.width)
         self.e.write_slot(self.slot, self._combine(self.e.read_slot(self.slot), value))
+        if self.total is not None:
+            self.settle()
 
     def read(self) -> ir.Value:
         """One for each lane of the loops around the scan."""
-        value = self.e.read_slot(self.slot)
+        value = self.e.read_slot(self.slot if self.base is None else self.base)
         if self.lanes == 1:
             return value
         return map_parts(lambda part: self.e.b.extract_element(part, I32(0)), value)
@@ -151,7 +165,10 @@ class RunningTotal:
         e, scan = self.e, self.scan
         value = self._combine(e.read_slot(self.slot), e.expr_in_lanes(scan.value))
         e.write_slot(self.slot, value)
-        e.store(scan.buffer, scan.offset, value)
+        e.store(scan.buffer, scan.offset, self._add_base(value))
+
+    def _add_base(self, value):
+        return value if self.base is None else self._combine(self.e.read_slot(self.base), value)
 
     def sweep(self, start: ir.Value, stop: ir.Value) -> None:
         """The positions [start, stop), counted from the end in a reversed scan."""
@@ -169,7 +186,10 @@ class RunningTotal:
             numbers = range(scan.axis.extent)
             e.unroll(scan.axis, numbers[::-1] if scan.reverse else numbers, self.update)
         else:
-            e.loop(start, stop, I64(1), run)
+            self._loop(start, stop, I64(1), run)
+
+    def _loop(self, start: ir.Value, stop: ir.Value, step: ir.Value, body) -> None:
+        Runs(self.e, [self]).loop(start, stop, step, body)
 
     def _sweep_in_lanes(self, start: ir.Value, stop: ir.Value) -> None:
         e, b, lanes, scan = self.e, self.e.b, self.lanes, self.scan
@@ -183,7 +203,7 @@ class RunningTotal:
             low = b.sub(extent, stop) if scan.reverse else end
             emit_first(e, scan.axis, low, b.sub(stop, end), lanes, self._advance)
 
-        e.loop(start, end, I64(lanes), run)
+        self._loop(start, end, I64(lanes), run)
         e.when(b.icmp_signed("<", end, stop), run_rest)
 
     def _advance(self) -> None:
@@ -194,13 +214,16 @@ class RunningTotal:
             identity = element_constant(self.dtype, _neutral(scan.op, self.dtype), self.lanes)
             value = choose(b, e.mask, value, identity)
         registers = split_registers(b, value, self.width)
-        before, results = e.read_slot(self.slot), []
+        last, before, found = 0 if scan.reverse else self.width - 1, None, []
         for register in reversed(registers) if scan.reverse else registers:
             prefixes = self._scan_register(register)
-            results.append(self._combine(before, prefixes))
-            last = 0 if scan.reverse else self.width - 1
-            before = self._combine(before, shuffle(b, prefixes, prefixes, [last] * self.width))
-        e.write_slot(self.slot, before)
+            prefixes = prefixes if before is None else self._combine(before, prefixes)
+            before = shuffle(b, prefixes, prefixes, [last] * self.width)
+            found.append(prefixes)
+        first = e.read_slot(self.slot)
+        e.write_slot(self.slot, self._combine(first, before))
+        first = self._add_base(first)
+        results = [self._combine(first, prefixes) for prefixes in found]
         e.store(scan.buffer, scan.offset, join_registers(b, results[::-1] if scan.reverse else results))
 
     def _scan_register(self, register: ir.Value) -> ir.Value:

@@ -16,7 +16,7 @@ from jitcore.autojitted.printed import count_writes, without_repetition
 from jitcore.autojitted.recording import Recording
 from jitcore.autojitted.specs import ABSENT, ArraySpec, Matcher, ScalarSpec, Spec
 from jitcore.dispatch.backend import find_backend
-from jitcore.dispatch.options import DEFAULT_OPTIONS
+from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.tree_code import Constants, compile_function
 from jitcore.rewriter.printing import PRINT
@@ -31,6 +31,7 @@ class Entry:
     """Args:
         recording: of the call.
         specs: of the arguments.
+        options: what compiles the program.
         plain: runs a call in plain Python.
 
     Attributes:
@@ -42,15 +43,15 @@ class Entry:
         on_failure: called with the entry when a call had to be run in plain Python.
     """
 
-    def __init__(self, recording: Recording, specs: Sequence[Spec], plain: Callable, on_failure: Callable,
-                 declines: bool = False):  # fmt: skip
+    def __init__(self, recording: Recording, specs: Sequence[Spec], options: JitOptions, plain: Callable,
+                 on_failure: Callable, declines: bool = False):  # fmt: skip
         self.specs, self.plain, self.on_failure = tuple(specs), plain, on_failure
         self.declines = declines
         self.failures = 0
         effects, places = recording.effects, recording.places
         self.donated = _choose_donated(recording)
         donated = tuple(place in self.donated for place in recording.inputs)
-        self.program = Program(recording.traced, donated, DEFAULT_OPTIONS, find_backend())
+        self.program = Program(recording.traced, donated, options, find_backend())
         self.run = self.program.bind(recording.traced.jaxpr.in_avals)
         done = recording.traced.jaxpr.effects
         self.prints = PRINT in done

@@ -27,7 +27,6 @@ from jitcore.autojitted.specs import (
     Unreadable,
 )
 from jitcore.dispatch.backend import find_backend
-from jitcore.dispatch.options import DEFAULT_OPTIONS
 from jitcore.dispatch.program import Program
 
 _ALIGNMENT = 64
@@ -40,7 +39,8 @@ def export_function(owner: Any, values: Sequence) -> Any:
     import numba
 
     recording, specs = _record(owner, values)
-    program = Program(recording.traced, (False,) * len(recording.inputs), DEFAULT_OPTIONS, find_backend())
+    donated, options = (False,) * len(recording.inputs), owner.options.of_program
+    program = Program(recording.traced, donated, options, find_backend())
     writer = _Writer(owner, recording, specs, program)
     source = writer.write()
     exec(compile(source, "<jitcore njit>", "exec"), writer.names)

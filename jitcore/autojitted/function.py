@@ -28,6 +28,7 @@ from jitcore.concurrency import Lock
 from jitcore.config import config, drop_oldest
 from jitcore.core.source import filter_traceback
 from jitcore.dispatch.counters import CacheInfo
+from jitcore.dispatch.options import JitOptions, read_compiler_options
 from jitcore.dispatch.tree_code import Constants, compile_function
 from jitcore.functionalize.errors import NotTraceable
 
@@ -44,11 +45,20 @@ SHORT_CALL = 50e-6
 
 
 class Options(NamedTuple):
-    """strict: raise instead of taking a lower tier; verbose: tell on the error stream what is compiled."""
+    """strict: raise instead of taking a lower tier; verbose: tell on the error stream what is compiled.
+    fastmath, contract: see `dispatch.backend.CompileOptions`."""
 
     strict: bool = False
     static_argnames: tuple[str, ...] = ()
     verbose: bool = False
+    fastmath: bool = False
+    contract: bool = False
+
+    @property
+    def of_program(self) -> JitOptions:
+        """What compiles a traced program."""
+        given = {"contract": self.contract or self.fastmath, "fastmath": self.fastmath}
+        return JitOptions(compiler_options=read_compiler_options(given))
 
 
 class Served:
@@ -210,7 +220,8 @@ class AutojitFunction:
                 reader = Reader(self.policy.is_static)
                 specs = tuple([reader.read(v, (name,)) for name, v in zip(self.parameters.names, values)])
         self.unrolled |= recording.unrolled
-        entry = Entry(recording, specs, self.plain, self._note_failure, self.declines)
+        options = self.options.of_program
+        entry = Entry(recording, specs, options, self.plain, self._note_failure, self.declines)
         self._compiles += entry.program.take_compiles()
         self._say(f"traced and compiled in {1e3 * (perf_counter() - start):.0f} ms", specs)
         return entry, specs

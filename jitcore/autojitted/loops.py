@@ -16,7 +16,7 @@ from time import perf_counter
 from typing import Any
 
 from jitcore.autojitted import native
-from jitcore.autojitted.function import AutojitFunction, Options, Served
+from jitcore.autojitted.function import AutojitFunction, Served
 from jitcore.autojitted.inline import is_traced_call
 from jitcore.autojitted.policy import FREE_LOSS, FREE_PROGRAMS, FREE_SECONDS, MAX_PROGRAMS, NumberPolicy
 from jitcore.autojitted.specs import ABSENT, Reader, Spec
@@ -206,7 +206,7 @@ class LoopFunction(AutojitFunction):
         function = types.FunctionType(code, original.__globals__, original.__name__, None, closure)
         function.__qualname__ = f"{original.__qualname__} (loop at line {loop.line})"
         function.__module__ = original.__module__
-        super().__init__(function, Options(False, owner.options.static_argnames, owner.options.verbose))
+        super().__init__(function, owner.options._replace(strict=False))
         self.first_line = loop.line
         self.policy = NumberPolicy(owner.options.static_argnames, loop.varying)
         self._spent = 0.0

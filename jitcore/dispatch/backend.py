@@ -40,6 +40,7 @@ class CompileOptions:
         opt_level: of the code generator, 0 to 3; None is the backend's choice.
         parallel: whether kernels may use several threads; None is the backend's choice.
         num_threads: threads of one kernel; None is `config.num_threads`.
+        contract: a product may stay unrounded on its way into a sum.
     """
 
     donated: tuple[bool, ...] = ()
@@ -47,6 +48,7 @@ class CompileOptions:
     opt_level: int | None = None
     parallel: bool | None = None
     num_threads: int | None = None
+    contract: bool = True
 
 
 @dataclass(frozen=True, slots=True)

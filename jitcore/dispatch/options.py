@@ -75,6 +75,7 @@ def _is_integer(value: Any) -> bool:
 #: The keys of `compiler_options`; their meaning stands in `backend.CompileOptions`.
 COMPILER_OPTIONS = {
     "fastmath": _OptionRow(_is_bool, "True or False"),
+    "contract": _OptionRow(_is_bool, "True or False"),
     "opt_level": _OptionRow(lambda value: _is_integer(value) and 0 <= value <= 3, "an integer from 0 to 3"),
     "parallel": _OptionRow(_is_bool, "True or False"),
     "num_threads": _OptionRow(lambda value: _is_integer(value) and value >= 1, "an integer of at least 1"),

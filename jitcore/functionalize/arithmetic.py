@@ -16,6 +16,7 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
+from jitcore.functionalize.complex_numbers import as_arrays, divide_parts, multiply_parts
 from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.forms import UNKNOWN, Form, Interval
 from jitcore.functionalize.numbers import (
@@ -129,6 +130,8 @@ def _one_sided(interval: Interval) -> Interval:
 
 def multiply(x, y):
     kind = common_kind(x, y)
+    if kind is complex:
+        return Number(kind, multiply_parts(*as_arrays(to_raw(x, kind), to_raw(y, kind))))
     if kind is not int:
         return Number(kind, lax.mul(to_raw(x, kind), to_raw(y, kind)))
     interval = multiply_intervals(interval_of(x), interval_of(y))
@@ -175,7 +178,8 @@ def true_divide(x, y):
         kind = float
     text = {float: "float division by zero", complex: "complex division by zero"}[kind]
     divisor = _check_divisor(y, to_raw(y, kind), "division by zero" if common_kind(x, y) is int else text)
-    return Number(kind, lax.div(to_raw(x, kind), divisor))
+    divide = divide_parts if kind is complex else lax.div
+    return Number(kind, divide(*as_arrays(to_raw(x, kind), divisor)))
 
 
 def _int_divmod(x, y) -> tuple[Any, Any]:
@@ -277,7 +281,7 @@ def power(x, y):
             return Number(float, lax.sqrt(lax.abs(base)))  # of -inf and -0.0 the powers are positive
         result = base if exponent == 1 else lax.mul(base, base)
     else:
-        base, raw = _as_arrays(base, raw)
+        base, raw = as_arrays(base, raw)
         result = lax.pow(base, raw)
         broken = lax.bitwise_and(_is_below_zero(base), lax.lt(lax.floor(raw), raw))
         by_zero = lax.bitwise_and(lax.eq(base, np.float64(0)), _is_below_zero(raw))
@@ -296,15 +300,10 @@ def _is_below_zero(raw: Array) -> Array:
     return lax.bitwise_and(lax.lt(raw, np.float64(0)), lax.gt(raw, np.float64(-math.inf)))
 
 
-def _as_arrays(x, y) -> tuple[Array, Array]:
-    like = x if isinstance(x, Array) else y
-    return tuple(v if isinstance(v, Array) else lax.full_like(like, v) for v in (x, y))
-
-
 def _complex_power(x, y):
     if type(y) is not Number and y in (1, 2):
         return multiply(x, x) if y == 2 else add(x, 0j)
-    base, raw = _as_arrays(to_raw(x, complex), to_raw(y, complex))
+    base, raw = as_arrays(to_raw(x, complex), to_raw(y, complex))
     by_zero = lax.eq(base, np.complex128(0))
     fail(Number(bool, by_zero), ZeroDivisionError("0.0 to a negative or complex power"))
     return Number(complex, lax.pow(base, raw))
@@ -323,7 +322,7 @@ def _int_power(x, y):
         return power(to_float(x), to_float(y))
     if interval_of(y)[0] < 0:
         fail(y < 0, ValueError("an int to a negative power is a float"))
-    base, exponent = _as_arrays(to_raw(x, int), to_raw(y, int))
+    base, exponent = as_arrays(to_raw(x, int), to_raw(y, int))
     sizes = (
         lax.abs(lax.convert_element_type(base, dtypes.float64)),
         lax.convert_element_type(exponent, dtypes.float64),
@@ -365,7 +364,7 @@ def shift_left(x, y):
     _check_shift(y)
     if type(y) is not Number and y < 62:
         return multiply(as_int(x), 1 << int(y))
-    raw, places = _as_arrays(to_raw(as_int(x), int), _limit_places(y))
+    raw, places = as_arrays(to_raw(as_int(x), int), _limit_places(y))
     shifted = lax.shift_left(raw, places)
     is_lost = lax.ne(lax.shift_right_arithmetic(shifted, places), raw)
     if interval_of(y)[1] > 63:
@@ -386,7 +385,7 @@ def shift_right(x, y):
     _check_shift(y)
     if type(y) is not Number and y < 62:
         return _int_divmod(as_int(x), 1 << int(y))[0]
-    return Number(int, lax.shift_right_arithmetic(*_as_arrays(to_raw(as_int(x), int), _limit_places(y))))
+    return Number(int, lax.shift_right_arithmetic(*as_arrays(to_raw(as_int(x), int), _limit_places(y))))
 
 
 def _check_shift(y) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from jitcore import lax
 from jitcore.array import Array
 from jitcore.functionalize import tables
+from jitcore.functionalize.complex_numbers import multiply_parts
 from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.kernels import KERNELS
 from jitcore.functionalize.layouts import find_joint_order, leaves_order_open
@@ -97,6 +98,8 @@ def _call(ufunc, inputs: list, out=None, where=True, casting="same_kind", dtype=
 def run_kernel(ufunc, inputs: Sequence, found: Sequence[np.dtype]) -> tuple[Array, ...]:
     """The results for operands and the dtypes of a loop, of operands and results."""
     kernel = KERNELS.get(ufunc) or find_kernel(ufunc)
+    if ufunc is np.multiply and found[0].kind == "c" and not any(isinstance(x, NDArray) for x in inputs):
+        kernel = multiply_parts
     if kernel is None:
         raise not_traceable(f"np.{ufunc.__name__} is not traced")
     _check_shapes(ufunc, inputs)

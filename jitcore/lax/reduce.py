@@ -278,7 +278,17 @@ def _lower_arg_extremum(op: str, builder, x, *, axes, index_dtype):
 
 
 def _bind_arg_extremum(primitive, operand, axis: int, index_dtype) -> Array:
-    return primitive.bind(operand, axes=(operator.index(axis),), index_dtype=dtypes.canonicalize(index_dtype))
+    axis, index_dtype = operator.index(axis), dtypes.canonicalize(index_dtype)
+    if not _holds_positions(aval_of(operand), axis, index_dtype):  # they are found before they are cut
+        found = primitive.bind(operand, axes=(axis,), index_dtype=dtypes.int64)
+        return elementwise.convert_element_type(found, index_dtype)
+    return primitive.bind(operand, axes=(axis,), index_dtype=index_dtype)
+
+
+def _holds_positions(x: ShapedArray, axis: int, index_dtype) -> bool:
+    if not 0 <= axis < x.ndim or not dtypes.is_integer(index_dtype) or not isinstance(x.shape[axis], int):
+        return True
+    return x.shape[axis] - 1 <= np.iinfo(index_dtype).max
 
 
 @define("argmax", impl=functools.partial(_arg_extremum, np.argmax), aval=_arg_extremum_aval, jvp=jvp_zero,

@@ -92,15 +92,17 @@ class Reduce:
     partials: arena buffers, one per part, when the reduction may be split over blocks of the first axis
     (`block` iterations each); the combination order does not depend on the number of threads.
     bounds: axis -> (low, high), where not all of the axis is swept; see `Loop`.
+    is_long: whether it adds up so many numbers that it takes short runs of them.
     """
 
-    __slots__ = ("axes", "parts", "stores", "partials", "block", "bounds")
+    __slots__ = ("axes", "parts", "stores", "partials", "block", "bounds", "is_long")
 
     def __init__(self, axes: tuple[Axis, ...], parts: list, stores: list,
                  bounds: dict[Axis, tuple] | None = None):  # fmt: skip
         self.axes, self.parts, self.stores, self.bounds = axes, parts, stores, bounds or {}
         self.partials: list[Buffer] | None = None
         self.block = None
+        self.is_long = False
 
 
 class Choice:
@@ -118,16 +120,17 @@ class Scan:
 
     partials: arena buffers for the totals of the blocks of `block` iterations that the scan may be split
     into, and for what comes before each, for every iteration of the loops around it; the blocks do not depend
-    on the number of threads.
+    on the number of threads. is_long: see `Reduce`.
     """
 
-    __slots__ = ("axis", "op", "value", "buffer", "offset", "reverse", "partials", "block")
+    __slots__ = ("axis", "op", "value", "buffer", "offset", "reverse", "partials", "block", "is_long")
 
     def __init__(self, axis: Axis, op: str, value: Expr, buffer: Buffer, offset: Index, reverse: bool):
         self.axis, self.op, self.value, self.buffer, self.offset = axis, op, value, buffer, offset
         self.reverse = reverse
         self.partials: list[Buffer] | None = None
         self.block = None
+        self.is_long = False
 
 
 class Repeat:
@@ -409,7 +412,10 @@ class _Text:
         return [*first, f"{pad}reduce {over}{blocks}:", *inner, *parts, *stores]
 
     def _blocks(self, s: Reduce | Scan) -> str:
-        return f" in {self.size(s.partials[0].shape[0])} blocks of {self.size(s.block)}" if s.partials else ""
+        runs = " in short runs" if s.is_long else ""
+        if not s.partials:
+            return runs
+        return f" in {self.size(s.partials[0].shape[0])} blocks of {self.size(s.block)}{runs}"
 
     def _scan(self, s: Scan, pad, depth):
         saved = dict(self.names)

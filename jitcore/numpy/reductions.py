@@ -164,7 +164,8 @@ def _arg_extremum(name: str, function, a, axis, out, keepdims) -> Array:
         added = (axis,)
     if _is_empty([a.shape[axis]]):
         raise ValueError(f"attempt to get {name} of an empty sequence")
-    found = function(a, axis, dtypes.default_dtype("i"))
+    is_huge = isinstance(a.shape[axis], int) and a.shape[axis] > np.iinfo(np.int32).max
+    found = function(a, axis, dtypes.int64 if is_huge else dtypes.default_dtype("i"))
     return lax.expand_dims(found, added) if keepdims else found
 
 

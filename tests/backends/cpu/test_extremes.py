@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import jitcore.numpy as jnp
-from jitcore import jit, vmap
+from jitcore import autojit, jit, lax, vmap
 from jitcore.backends.cpu import cpuinfo, extremes
 
 SIZES = [1, 2, 31, 32, 33, 64, 255, 256, 257, 1000, 4096, 4097, 300_001]
@@ -98,3 +98,20 @@ def test_others_note_places_beside_extremes(program):
 
 def test_stretches_are_shorter_than_the_first_cache():
     assert extremes.STRETCH * 4 * cpuinfo.native_vector_bytes() <= 32 << 10
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+def test_positions_are_found_before_they_are_cut_to_a_dtype(dtype):
+    x = draw("random", 100_000, "float32")
+    for axis, array in ((0, x), (0, x.reshape(-1, 10)), (1, x.reshape(10, -1))):
+        found = jit(lambda x: lax.argmax(x, axis, np.dtype(dtype)))(array)  # noqa: B023
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found, array.argmax(axis).astype(dtype))
+
+
+@pytest.mark.slow
+def test_positions_beyond_32_bits():
+    x = np.zeros(2**31 + 11, np.int8)
+    x[-3], x[-5] = 5, -5
+    assert int(jit(jnp.argmax)(x)) == int(jnp.argmax(x)) == x.size - 3
+    assert int(autojit(lambda x: x.argmin())(x)) == x.size - 5

@@ -157,7 +157,7 @@ def add_products_of_another(x, y, a):
     (follow_itself, True), (follow_each_other, True), (add_products, False),
     (add_products_of_another, False)])  # fmt: skip
 def test_products_that_come_from_their_sum_are_fused_into_it(function, is_fused):
-    wrapped = autojit(function, strict=True)
+    wrapped = autojit(function, strict=True, contract=True)
     x = wrapped(1.0, 2.0, NUMBERS)
     np.testing.assert_allclose(x, function(1.0, 2.0, NUMBERS), rtol=1e-12)
     loop = split_loops(wrapped.inspect("kernel"))[1]

@@ -1,0 +1,145 @@
+"""`+ - * /`, roots, comparisons and conversions round as NumPy and Python round them: no product stays unrounded
+on its way into a sum, unless that is asked for."""
+
+import copy
+import math
+import random
+
+import numpy as np
+import pytest
+
+from jitcore import autojit, jit
+from jitcore.backends.cpu import cpuinfo
+
+HAS_FMA = "fma" in cpuinfo.cpu_features()
+RNG = np.random.default_rng(7)
+A, B = RNG.normal(size=(2, 1003))
+STEPS = RNG.normal(size=40)
+#: Statements of random programs; a, b, c: names that are known.
+ARRAY_STEPS = """\
+{a} + {b}|{a} - {b}|{a} * {b}|{a} * {b} + {c}|{c} - {a} * {b}|{a} * {a} - {b} * {b}|-{a}|np.abs({a})|{a} ** 2
+{a} / ({b} * {b} + 1.5)|np.sqrt(np.abs({a}))|np.sqrt({a} * {a} + {b} * {b})|np.minimum({a}, {b})|{a} * 2.5 + 1
+np.maximum({a}, {b})|np.where({a} < {b}, {a}, {c})|{a} / 3|1 / ({a} * {a} + 1)|({a} > {b}) * {c} - {a}
+{a} * {b} + ({c} * {b}).astype(np.float32)|np.floor({a} * 3).astype(np.int32) * {b} - {c}"""
+NUMBER_STEPS = """\
+{a} + {b}|{a} - {b}|{a} * {b}|{a} * {b} + {c}|{c} - {a} * {b}|{a} * {a} - {b} * {b}|-{a}|abs({a})|{a} ** 2
+{a} / ({b} * {b} + 1.5)|math.sqrt(abs({a}))|math.sqrt({a} * {a} + {b} * {b})|min({a}, {b})|max({a}, {b})
+{a} * 2.5 + 1|{a} / 3|1 / ({a} * {a} + 1)|({a} > {b}) * {c} - {a}|{a} if {a} < {b} else {c} * {b} - {a}
+int({a} * 3) % 1000 * {b} - {c}"""
+COMPLEX_STEPS = """\
+{a} + {b}|{a} * {b}|{a} - {b} * {c}|{a} * {a} + {c}|{a} / ({b} * 0.1 + 2.5)|{a}.real * {b}|{a}.conjugate() * {b}
+{a} * (1 + 2j)|-{a}|{a} * 2.0 - {c}"""
+
+
+def make_lines(steps: str, choose: random.Random) -> list[str]:
+    names, lines = ["x", "y", "z"], []
+    for number in range(choose.randint(3, 9)):
+        step = choose.choice(steps.replace("\n", "|").split("|"))
+        lines.append(f"v{number} = " + step.format(**{name: choose.choice(names) for name in "abc"}))
+        names.append(f"v{number}")
+    return lines
+
+
+def make_function(header: str, lines: list[str], result: str):
+    names = {"np": np, "math": math}
+    exec("\n    ".join([header, *lines, f"return {result}"]), names)
+    return names["f"]
+
+
+def assert_same_bits(function, arguments, **options) -> None:
+    compiled = autojit(function, **options)
+    for _ in range(2):
+        expected, found = (f(*copy.deepcopy(arguments)) for f in (function, compiled))
+        for one, other in zip(expected, found, strict=True):
+            assert type(one) is type(other)
+            np.testing.assert_array_equal(np.asarray(one), np.asarray(other), strict=True)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs_on_arrays(seed):
+    choose, rng = random.Random(seed), np.random.default_rng(seed)
+    lines = make_lines(ARRAY_STEPS, choose)
+    function = make_function("def f(x, y, z):", lines, f"(v{len(lines) - 1}, {choose.choice('xyz')} * x - v0)")
+    shape, dtype = choose.choice([(7,), (1003,), (5, 33)]), choose.choice(["f4", "f8"])
+    x, y, z = (rng.normal(size=shape).astype(dtype) for _ in range(3))
+    assert_same_bits(function, (x, choose.choice([y, y[..., :1]]), choose.choice([z, 0.3])), strict=True)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_programs_on_numbers_in_loops(seed):
+    choose, rng = random.Random(seed), np.random.default_rng(seed)
+    lines = make_lines(NUMBER_STEPS, choose)
+    last = f"v{len(lines) - 1}"
+    body = [*lines, f"s = s * 0.5 + {last}", f"x, y = y * 0.9, {last} / (1.0 + abs({last}))", "z = a[i] * x - z * 0.1"]
+    loop = ["s = 0.0", "for i in range(len(a)):", *(f"    {line}" for line in body)]
+    function = make_function("def f(x, y, z, a):", loop, "(s, x, y, z)")
+    assert_same_bits(function, (*rng.normal(size=3).tolist(), STEPS))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("kind", ["array", "numbers", "scalars"])
+@pytest.mark.parametrize("seed", range(4))
+def test_random_programs_on_complex_numbers(kind, seed):
+    """NumPy's loops over arrays of complex numbers may fuse; Python and NumPy's scalars do not."""
+    choose, rng = random.Random(seed), np.random.default_rng(seed)
+    lines = make_lines(COMPLEX_STEPS, choose)
+    last = f"v{len(lines) - 1}"
+    x, y, z = rng.normal(size=(3, 9)) + 1j * rng.normal(size=(3, 9))
+    if kind == "array":
+        function, arguments = make_function("def f(x, y, z):", lines, f"({last},)"), (x, y, z)
+    elif kind == "numbers":
+        body = [*lines, f"x = {last} / (abs({last}.real) + 1.0)"]
+        function = make_function("def f(x, y, z):", ["for i in range(7):", *(f"    {s}" for s in body)], f"(x, {last})")
+        arguments = complex(x[0]), complex(y[0]), complex(z[0])
+    else:
+        loop = ["for i in range(len(p)):", "    x, y, z = p[i], q[i], r[i - 1]", *(f"    {s}" for s in lines),
+                f"    r[i] = {last}"]  # fmt: skip
+        function, arguments = make_function("def f(p, q, r):", loop, "(r,)"), (x, y, z)
+    assert_same_bits(function, arguments)
+
+
+def find_root(a, b, c):
+    return np.sqrt(b * b - 4 * a * c)
+
+
+def find_side(p, q, r):
+    return np.sign((q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0]))
+
+
+def space(a, b, n):
+    return np.linspace(a, b, n), np.linspace(a, b, n, endpoint=False)
+
+
+def test_what_cancels_is_zero():
+    equal = autojit(lambda a, b: np.sqrt(a * a - b * b), strict=True)
+    assert (equal(A, A.copy()) == 0).all() and (equal(A.astype("f4"), A.astype("f4")) == 0).all()
+    b = np.array([2.2, 0.6, 1.4, 3.4])
+    assert_same_bits(lambda a, b, c: (find_root(a, b, c),), (np.array([1.1, 0.3, 0.7, 1.7]), b, b / 2))
+    points = RNG.normal(size=(2, 500))
+    assert_same_bits(lambda p, q, r: (find_side(p, q, r),), (points, points * 3, points * 0.7))
+    for a, b in ((0.1, 0.7), (-1.3, 2.9), (1 / 3, 1e6)):
+        assert_same_bits(space, (a, b, 11))
+
+
+def test_contraction_is_asked_for():
+    def subtract(a, b):
+        return a * a - b * b
+
+    assert (autojit(subtract)(A, A.copy()) == 0).all()
+    fused = [autojit(subtract, contract=True), autojit(subtract, fastmath=True), jit(subtract)]
+    rounded = jit(subtract, compiler_options={"contract": False})
+    assert (np.asarray(rounded(A, A.copy())) == 0).all()
+    for function in fused:
+        assert HAS_FMA == bool(np.any(np.asarray(function(A, A.copy()))))
+
+
+def walk(x, y, n):
+    for _ in range(n):
+        x, y = x * x - y * y * 0.3, x * y - 0.1 * x
+    return x
+
+
+def test_loops_that_are_compiled_alone_and_exported_functions_keep_the_options():
+    assert autojit(walk)(0.7, 0.4, 30) == walk(0.7, 0.4, 30)
+    assert autojit(walk).as_njit(0.7, 0.4, 30)(0.7, 0.4, 30) == walk(0.7, 0.4, 30)
