@@ -99,10 +99,6 @@ def convert_operand(arg, own: tuple[np.dtype, bool], dtype, weak: bool):
         arg = lax.dimension_size(arg)
     if own[0] == dtype and (own[1] == weak or isinstance(arg, Array)):
         return arg
-    if weak and arg.__class__ in _SCALAR_TYPES and dtype != dtypes.default_dtype(dtypes.kind_of(dtype)):
-        return ConcreteArray(
-            np.asarray(arg, dtype), True
-        )  # a Python scalar would become its default dtype again
     return cast(arg, aval_of(arg), dtype, weak)
 
 
