@@ -244,7 +244,8 @@ def _join_distinct(types: frozenset, enable_x64: bool) -> tuple[np.dtype, bool]:
     )
     join = _join_nodes(nodes)
     if isinstance(join, str):  # only integers of 64 bits or weak scalars lead here
-        wide = any(dtype in (float64, complex128) if weak else dtype in (int64, uint64) for dtype, weak in types)
+        wide_types = {True: (float64, complex128), False: (int64, uint64)}
+        wide = any(dtype in wide_types[weak] for dtype, weak in types)
         kind = {"int": "i", "float": "f", "complex": "c"}[join]
         dtype = {"f": float64, "c": complex128}.get(kind) if wide else None
         return dtype or default_dtype(kind), True

@@ -152,8 +152,8 @@ def promote_carry(leaves: list, avals: list[ShapedArray], out_avals: Sequence[Sh
 
 
 def widen_outputs(traced: TracedFunction, wanted: Sequence[ShapedArray]) -> TracedFunction:
-    """The function, whose weakly typed outputs take the wider dtypes of the same kind that are wanted of the first
-    of them: a Python float, which has 32 bits, beside float64."""
+    """The function, whose weakly typed outputs take the wider dtypes of the same kind that are wanted of the
+    first of them: a Python float, which has 32 bits, beside float64."""
     from jitcore.lax.define import cast
 
     pairs = list(zip(traced.out_avals, wanted))
@@ -174,8 +174,10 @@ def widen_outputs(traced: TracedFunction, wanted: Sequence[ShapedArray]) -> Trac
 
 
 def _widens(aval: ShapedArray, wanted: ShapedArray) -> bool:
-    return (aval.weak_type and aval.dtype != wanted.dtype and dtypes.kind_of(aval.dtype) == dtypes.kind_of(wanted.dtype)
-            and dtypes.promote_types(aval.dtype, wanted.dtype) == wanted.dtype)  # fmt: skip
+    if not aval.weak_type or aval.dtype == wanted.dtype:
+        return False
+    is_same_kind = dtypes.kind_of(aval.dtype) == dtypes.kind_of(wanted.dtype)
+    return is_same_kind and dtypes.promote_types(aval.dtype, wanted.dtype) == wanted.dtype
 
 
 def check_carry(loop: str, fun: Callable, parameter: int, in_tree: PyTreeDef, in_avals, out_example) -> None:

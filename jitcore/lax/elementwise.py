@@ -14,6 +14,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.trace import own_ndarray
 from jitcore.lax.bits import and_
 from jitcore.lax.define import LINEAR, ZERO_DERIVATIVE, cast, define, elementwise, join_shapes, to_operands
 from jitcore.transforms.batch_rules import batch_elementwise
@@ -340,7 +341,7 @@ def convert_element_type(x, new_dtype):
     new_dtype = dtypes.canonicalize(new_dtype)
     aval = aval_of(x)
     if aval.dtype == new_dtype and aval.weak_type == weak and not isinstance(x, (int, float, complex)):
-        return x
+        return own_ndarray(x) if isinstance(x, np.ndarray) else x
     return convert_element_type.primitive.bind(x, new_dtype=new_dtype, weak_type=weak)
 
 

@@ -17,6 +17,7 @@ from jitcore import dtypes
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import registry
+from jitcore.core.trace import own_ndarray
 from jitcore.lax.arguments import (
     canonicalize_axis,
     canonicalize_shape,
@@ -340,7 +341,7 @@ def stop_gradient(x):
 
 def _stop_gradient(leaf):
     if isinstance(leaf, ConcreteArray) or not dtypes.is_inexact(aval_of(leaf).dtype):
-        return leaf
+        return own_ndarray(leaf) if isinstance(leaf, np.ndarray) else leaf
     return stop_gradient.primitive.bind(leaf)
 
 
