@@ -13,7 +13,7 @@ import numpy as np
 
 from jitcore.lax.define import elementwise
 from jitcore.lax.elementary import exp, log, log1p
-from jitcore.lax.elementwise import abs_, add, div, le, lt, mul, neg, select_n, sign, square, sub
+from jitcore.lax.elementwise import abs_, add, div, lt, mul, neg, select_n, sign, square, sub
 from jitcore.lax.incomplete_gamma import expand_slope, run_slope
 from jitcore.lax.lazy import LazyModule
 

@@ -160,8 +160,9 @@ def poly(seq_of_zeros):
 def roots(p, *, strip_zeros: bool = True):
     """Roots of a polynomial: eigenvalues of its companion matrix, complex. Same as: `numpy.roots`.
 
-    strip_zeros: drop zero coefficients at both ends first; must be False while tracing. Then there are as many
-    roots as p has places for: those at zero follow the others, and NaN stands for what leading zeros lack."""
+    strip_zeros: drop zero coefficients at both ends first; must be False while tracing. Then there are as
+        many roots as p has places for: those at zero follow the others, NaN stands for what leading zeros
+        lack."""
     (p,) = promote_arrays("roots", p, to=dtypes.inexact_dtype)
     p = atleast_1d(p)
     zeros = 0

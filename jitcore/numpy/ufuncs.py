@@ -217,7 +217,8 @@ def power(x, y, /):
     """x to the power y. Same as: `numpy.power`.
 
     A Python integer y becomes `integer_pow` (repeated multiplication). Integers wrap around; the bits of a
-    negative exponent in an array count as those of an unsigned one; a negative Python integer raises TypeError."""
+    negative exponent in an array count as those of an unsigned one; a negative Python integer raises
+    TypeError."""
     if isinstance(y, int) and not isinstance(y, (bool, np.generic)):
         (x,), dtype, _ = promote_typed("power", (x,), to_numeric)
         return lax.integer_pow(ensure_array("power", x), y)
@@ -249,8 +250,8 @@ def _integer_power(base, exponent, dtype):
 def _power_of_one_more(u, n, dtype):
     """(1 + u) ** n by the binomial series, for multiples u of 256: 64th powers of odd numbers are one more.
 
-    Terms from the one with 256 to the number of bytes on wrap to 0. Each is made of the one before; the bits that
-    a quotient of u lacks at the top do not matter, as that one is a multiple of 256."""
+    Terms from the one with 256 to the number of bytes on wrap to 0. Each is made of the one before; the bits
+    that a quotient of u lacks at the top do not matter, as that one is a multiple of 256."""
     total, term = 1, 1
     for k in range(dtype.itemsize - 1):
         twos = ((k + 1) & -(k + 1)).bit_length() - 1
