@@ -237,16 +237,17 @@ def _check_strictly(types) -> None:
 
 
 @functools.lru_cache(maxsize=4096)
-def _join_distinct(types: frozenset, wide: bool) -> tuple[np.dtype, bool]:
+def _join_distinct(types: frozenset, enable_x64: bool) -> tuple[np.dtype, bool]:
     all_weak = all(weak for _, weak in types)
     nodes = frozenset(
         dtype if all_weak or not weak else _WEAK_NODE_OF_KIND[kind_of(dtype)] for dtype, weak in types
     )
     join = _join_nodes(nodes)
     if isinstance(join, str):  # only integers of 64 bits or weak scalars lead here
-        has_wide_integer = any(not weak and dtype in (int64, uint64) for dtype, weak in types)
+        wide_types = {True: (float64, complex128), False: (int64, uint64)}
+        wide = any(dtype in wide_types[weak] for dtype, weak in types)
         kind = {"int": "i", "float": "f", "complex": "c"}[join]
-        dtype = {"f": float64, "c": complex128}.get(kind) if has_wide_integer else None
+        dtype = {"f": float64, "c": complex128}.get(kind) if wide else None
         return dtype or default_dtype(kind), True
     return join, all_weak and join != bool_
 

@@ -19,7 +19,7 @@ from typing import TypeVar
 import numpy as np
 
 from jitcore import dtypes, errors, leak_errors
-from jitcore.array import Array, ConcreteArray
+from jitcore.array import Array, ConcreteArray, copy_data
 from jitcore.config import config
 from jitcore.core import source
 from jitcore.core.aval import ShapedArray, aval_of
@@ -32,10 +32,16 @@ class Trace:
     Attributes:
         parent: the trace that is current outside; the trace of a transformation hands on to it.
         is_open: whether the code that runs under the trace is still running.
+        snapshots: by identity, ndarrays of the caller and the Arrays that hold what they held when they were
+            read; None where nothing is recorded.
     """
 
     parent: Trace | None = None
     is_open = True
+
+    @property
+    def snapshots(self) -> dict | None:
+        return None if self.parent is None else self.parent.snapshots
 
     def process_primitive(self, primitive, args, params):
         raise NotImplementedError
@@ -52,18 +58,20 @@ class EvalTrace(Trace):
         return call.run(*args)
 
     def process_primitive(self, primitive, args, params):
-        avals, values = [], []
+        avals, values, lent = [], [], []
         for arg in args:
             if isinstance(arg, Tracer):
                 raise unexpected_tracer_error(arg)
             avals.append(aval_of(arg))
             values.append(to_numpy(arg))
+            if arg.__class__ is np.ndarray:
+                lent.append(arg)
         out_avals = primitive.aval(*avals, **params)
         with np.errstate(all="ignore"):
             outs = primitive.eager(*values, **params)
         if primitive.multiple_results:
-            return [wrap_result(out, aval) for out, aval in zip(outs, out_avals)]
-        return wrap_result(outs, out_avals)
+            return [wrap_result(out, aval, lent) for out, aval in zip(outs, out_avals)]
+        return wrap_result(outs, out_avals, lent)
 
 
 def to_numpy(x) -> np.ndarray:
@@ -84,13 +92,45 @@ def to_array(x) -> Array:
     return ConcreteArray(np.array(x, aval.dtype, order="C"), aval.weak_type)
 
 
-def wrap_result(value, aval: ShapedArray) -> ConcreteArray:
-    """An eager result as an Array of the aval's dtype. A value that is not contiguous is copied."""
+def own_ndarray(x: np.ndarray) -> ConcreteArray:
+    """A caller's ndarray as an Array in memory of its own: who writes to it later does not change the Array.
+
+    While a program is recorded, there is one copy of what is read many times with the same contents."""
+    snapshots = context.trace.snapshots
+    if snapshots is None:
+        return ConcreteArray(_copy_canonical(x))
+    _, found = snapshots.get(id(x), (x, None))
+    if found is None or not _has_bits(x, found.data):
+        found = ConcreteArray(_copy_canonical(x))
+        snapshots[id(x)] = (x, found)  # keeps x, so that its identity stays its own
+    return found
+
+
+def _copy_canonical(x: np.ndarray) -> np.ndarray:
+    dtype = dtypes.canonicalize(x.dtype)
+    return copy_data(x if x.dtype == dtype else x.astype(dtype))
+
+
+def _has_bits(x: np.ndarray, copy: np.ndarray) -> bool:
+    """Whether an ndarray still holds, bit by bit, what was copied from it."""
+    if x.shape != copy.shape or x.dtype != copy.dtype:
+        return False
+    one, other = (np.ascontiguousarray(array).reshape(-1).view(np.uint8) for array in (x, copy))
+    if one.size % 8 == 0:
+        one, other = one.view(np.uint64), other.view(np.uint64)
+    return bool((one == other).all())
+
+
+def wrap_result(value, aval: ShapedArray, lent: Sequence[np.ndarray] = ()) -> ConcreteArray:
+    """An eager result as an Array of the aval's dtype. A value that is not contiguous, or that lies in memory
+    of the ndarrays that a caller lent, is copied."""
     value = np.asarray(value)
     if value.dtype != aval.dtype:
         value = value.astype(aval.dtype)
     if not value.flags.c_contiguous:
         value = np.ascontiguousarray(value).reshape(value.shape)
+    if lent and any(np.may_share_memory(value, array) for array in lent):
+        value = copy_data(value)
     return ConcreteArray(value, aval.weak_type)
 
 
@@ -214,6 +254,12 @@ class JaxprTrace(Trace):
         self.eqns: list[Equation] = []
         self.is_open = True
         self._consts: dict[int, tuple[Var, object]] = {}  # id(value) -> (constvar, value)
+        around = None if parent is None else parent.snapshots
+        self._snapshots: dict = {} if around is None else around
+
+    @property
+    def snapshots(self) -> dict:
+        return self._snapshots
 
     def __repr__(self) -> str:
         return f"DynamicJaxprTrace(level={self.level}/0)"
@@ -247,7 +293,7 @@ class JaxprTrace(Trace):
         aval = aval_of(x)
         if not aval.shape:
             return Literal(to_numpy(x)[()], aval)
-        return self._const_var(x, aval)
+        return self._const_var(x if isinstance(x, Array) else own_ndarray(x), aval)
 
     def _const_var(self, x, aval: ShapedArray) -> Var:
         if id(x) not in self._consts:
@@ -287,7 +333,7 @@ class JaxprTrace(Trace):
         """Ends the trace. Returns the jaxpr and the outside values (arrays or outer tracers) of its
         constvars."""
         out_atoms = [self.atom_of(out) for out in outs]
-        self.is_open = False
+        self.is_open, self._snapshots = False, {}
         eqns = _drop_unread_outputs(self.eqns, out_atoms)
         constvars = [var for var, _ in self._consts.values()]
         consts = [value for _, value in self._consts.values()]
@@ -297,7 +343,7 @@ class JaxprTrace(Trace):
     def abandon(self) -> None:
         """Ends the trace without a result (the traced code raised)."""
         self.is_open = False
-        self._consts = {}
+        self._consts, self._snapshots = {}, {}
 
 
 def _drop_unread_outputs(eqns: list[Equation], out_atoms) -> list[Equation]:

@@ -21,8 +21,8 @@ from jitcore.dispatch.tracing import SINGLE, TracedFunction
 from jitcore.transforms.batching import Unmapped, batch_jaxpr
 from jitcore.transforms.jvp import jvp_jaxpr, split_outputs
 from jitcore.transforms.partial_eval import split_jaxpr
-from jitcore.transforms.tangents import Masked, is_zero, split_masks, unmask
-from jitcore.transforms.transpose import is_elementwise, is_linear, transpose_jaxpr
+from jitcore.transforms.tangents import Masked, Sparse, is_zero, split_masks, unmask
+from jitcore.transforms.transpose import is_elementwise, is_linear, leaves_out, transpose_jaxpr
 
 
 def _run(*values, jaxpr, name):
@@ -80,13 +80,15 @@ def _transpose(primitive, cotangents, operands, *, jaxpr, name):
     masks: tuple = ()
     if is_elementwise(jaxpr.jaxpr, in_linear):
         cotangents, masks = split_masks(cotangents)
+    is_sparse = leaves_out(jaxpr.jaxpr)
     cotangents = list(map(unmask, cotangents))
     transposed, nonzero = transpose_jaxpr(jaxpr, in_linear, [not is_zero(ct) for ct in cotangents])
     values = [x for x in operands if not is_linear(x)]
     given = [ct for ct in cotangents if not is_zero(ct)]
     outs = iter(primitive.bind(*values, *given, jaxpr=transposed, name=name))
     found = iter([next(outs) if flag else None for flag in nonzero])
-    found = (Masked(ct, masks) if masks and ct is not None else ct for ct in found)
+    if masks or is_sparse:
+        found = (ct if ct is None else Masked(ct, masks) if masks else Sparse(ct) for ct in found)
     return [next(found) if flag else None for flag in in_linear]
 
 

@@ -52,7 +52,7 @@ def _transpose_compress(ct, x, mask):
 
 
 @define("compress", impl=_run_compress, aval=_compress_aval, jvp=jvp_linear(0),
-        transpose=transpose_unary(_transpose_compress), batch=rebind(), lower=_lower_compress,
+        transpose=transpose_unary(_transpose_compress, zeros="made"), batch=rebind(), lower=_lower_compress,
         reads_once=lambda: (0, 1), updates_operand=True)  # fmt: skip
 def compress(operand, mask) -> Array:
     """operand's elements where a mask holds, first in each row along the last axis, in their order.

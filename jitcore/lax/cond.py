@@ -182,6 +182,9 @@ def _to_index(value):
 def _choose(primitive: str, names: tuple[str, ...], index, functions: tuple[Callable, ...], operands: tuple):
     leaves, in_tree, avals = control.flatten_operands(operands)
     traced = [control.trace_function(function, in_tree, avals, primitive) for function in functions]
+    rows = zip(*(function.out_avals for function in traced))
+    widest = [max(avals, key=lambda aval: aval.dtype.itemsize) for avals in rows]
+    traced = [control.widen_outputs(function, widest) for function in traced]
     if primitive == "cond":  # the error text speaks of true_fun first; the index counts false_fun first
         _check_outputs(primitive, names, functions[::-1], traced[::-1])
     else:

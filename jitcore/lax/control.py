@@ -13,7 +13,7 @@ from jitcore import argument_errors, dtypes
 from jitcore.config import config
 from jitcore.core import source
 from jitcore.core.aval import ShapedArray, aval_of
-from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, sub_jaxprs
+from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, eval_jaxpr, sub_jaxprs
 from jitcore.core.trace import Tracer, close_over_consts, trace_to_jaxpr
 from jitcore.transforms.batching import BatchAxis, Flags, batch_jaxpr
 from jitcore.tree_nodes import flatten_one_level, keystr
@@ -149,6 +149,35 @@ def promote_carry(leaves: list, avals: list[ShapedArray], out_avals: Sequence[Sh
                 promoted[i] = cast(leaf, aval, dtype, False)
                 changed = True
     return promoted if changed else None
+
+
+def widen_outputs(traced: TracedFunction, wanted: Sequence[ShapedArray]) -> TracedFunction:
+    """The function, whose weakly typed outputs take the wider dtypes of the same kind that are wanted of the
+    first of them: a Python float, which has 32 bits, beside float64."""
+    from jitcore.lax.define import cast
+
+    pairs = list(zip(traced.out_avals, wanted))
+    if not any(_widens(aval, aim) for aval, aim in pairs):
+        return traced
+    count = len(traced.consts)
+
+    def run(*operands):
+        outs = eval_jaxpr(traced.jaxpr, operands[:count], operands[count:])
+        wide = [cast(out, aval, aim.dtype, True) if _widens(aval, aim) else out
+                for out, (aval, aim) in zip(outs, pairs)]  # fmt: skip
+        return [*wide, *outs[len(pairs) :]]
+
+    avals = [var.aval for var in (*traced.jaxpr.constvars, *traced.jaxpr.invars)]
+    jaxpr, _ = trace_to_jaxpr(run, avals, traced.jaxpr.debug_info)
+    jaxpr = jaxpr.replace(constvars=jaxpr.invars[:count], invars=jaxpr.invars[count:])
+    return traced._replace(jaxpr=jaxpr, out_example=traced.out_tree.unflatten(jaxpr.out_avals))
+
+
+def _widens(aval: ShapedArray, wanted: ShapedArray) -> bool:
+    if not aval.weak_type or aval.dtype == wanted.dtype:
+        return False
+    is_same_kind = dtypes.kind_of(aval.dtype) == dtypes.kind_of(wanted.dtype)
+    return is_same_kind and dtypes.promote_types(aval.dtype, wanted.dtype) == wanted.dtype
 
 
 def check_carry(loop: str, fun: Callable, parameter: int, in_tree: PyTreeDef, in_avals, out_example) -> None:

@@ -60,10 +60,10 @@ def _lower_running(op: str, builder, x, *, axis: int, reverse: bool):
 
 
 # -- derivatives ----------------------------------------------------------------------------------------
-def _jvp_by_recurrence(weigh):
+def _jvp_by_recurrence(weigh, times=mul):
     """The rule of a fold y[k] = combine(y[k - 1], x[k]), whose tangent is u[k] * dy[k - 1] + v[k] * dx[k].
 
-    weigh: (y[k - 1], x[k], y[k]) -> u[k], v[k]; y[-1] is NaN."""
+    weigh: (y[k - 1], x[k], y[k]) -> u[k], v[k]; y[-1] is NaN. times: the product of tangents and weights."""
 
     def rule(primitive, primals, tangents, *, axis: int, reverse: bool):
         (x,), (t,) = primals, tangents
@@ -73,19 +73,19 @@ def _jvp_by_recurrence(weigh):
         nan = np.full((), np.nan, aval_of(x).dtype)[()]
         before = registry["pad"].bind(ans, nan, padding_config=tuple(edges))
         keep, add_in = weigh(before, x, ans)
-        return ans, _solve_recurrence(keep, mul(t, add_in), axis, reverse)
+        return ans, _solve_recurrence(keep, times(t, add_in), axis, reverse, times)
 
     return rule
 
 
-def _solve_recurrence(factors, terms, axis: int, reverse: bool):
+def _solve_recurrence(factors, terms, axis: int, reverse: bool, times):
     """h[k] = factors[k] * h[k - 1] + terms[k] along an axis, beginning with terms[0]."""
     from jitcore.lax.scan import scan
 
     aval = aval_of(terms)
     if is_half(aval.dtype):
         wide = [convert_element_type(values, np.float32) for values in (factors, terms)]
-        return convert_element_type(_solve_recurrence(*wide, axis, reverse), aval.dtype)
+        return convert_element_type(_solve_recurrence(*wide, axis, reverse, times), aval.dtype)
     others = [other for other in range(aval.ndim) if other != axis]
     order = (axis, *others)
     moved = [transpose(values, order) for values in (factors, terms)]
@@ -93,11 +93,16 @@ def _solve_recurrence(factors, terms, axis: int, reverse: bool):
 
     def step(h, values):
         factor, term = values
-        h = add(mul(factor, h), term)
+        h = add(times(h, factor), term)
         return h, h
 
     _, result = scan(step, zero, moved, reverse=reverse)
     return transpose(result, tuple(map(order.index, range(aval.ndim))))
+
+
+def _take(t, weight):
+    """weight * t, and 0 of a t that is not taken, also where it is infinite."""
+    return select_n(eq(weight, 0.0), mul(t, weight), 0.0)
 
 
 def _weigh_product(before, x, ans):
@@ -154,12 +159,12 @@ def cumprod(operand, axis: int = 0, reverse: bool = False) -> Array:
     """Products of the first 1, 2, ... elements along an axis."""
 
 
-@_cumulative("cummax", np.maximum, "iufc", _jvp_by_recurrence(_weigh_extremum))
+@_cumulative("cummax", np.maximum, "iufc", _jvp_by_recurrence(_weigh_extremum, _take))
 def cummax(operand, axis: int = 0, reverse: bool = False) -> Array:
     """Largest of the first 1, 2, ... elements along an axis."""
 
 
-@_cumulative("cummin", np.minimum, "iufc", _jvp_by_recurrence(_weigh_extremum))
+@_cumulative("cummin", np.minimum, "iufc", _jvp_by_recurrence(_weigh_extremum, _take))
 def cummin(operand, axis: int = 0, reverse: bool = False) -> Array:
     """Smallest of the first 1, 2, ... elements along an axis."""
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.array import Array
+from jitcore.array import Array, ConcreteArray
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import Primitive
 from jitcore.transforms.batch_rules import batch_elementwise
@@ -86,8 +86,12 @@ def elementwise(
             scalar_op=scalar_op or prim_name, accepts=accepts, domain=domain,
             arity=function.__code__.co_argcount, family="elementwise")  # fmt: skip
 
+        arity = primitive.traits["arity"]
+
         @functools.wraps(function)
         def public(*args):
+            if len(args) != arity:
+                function(*args)  # has the signature, so that Python says what is wrong
             return primitive.bind(*to_operands(prim_name, args))
 
         public.primitive = primitive
@@ -157,6 +161,8 @@ def cast(arg, aval: ShapedArray, dtype, weak: bool):
         if not weak:
             return np.asarray(arg).astype(dtype)[()]
         if isinstance(arg, dtypes.PYTHON_SCALARS):
+            if dtype != dtypes.default_dtype(dtypes.kind_of(dtype)):
+                return ConcreteArray(np.asarray(arg, dtype), True)  # a Python scalar has its default dtype
             return {"i": int, "u": int, "f": float, "c": complex}[dtypes.kind_of(dtype)](arg)
     from jitcore.lax.elementwise import convert_element_type
 

@@ -171,8 +171,14 @@ def _replace_zero(x):
     return select_n(eq(x, 0.0), x, 1.0)
 
 
+def _slope_of_power(x, y):
+    """The derivative by x. That of the constant x ** 0 is zero at 0 and infinity too."""
+    slope = mul(y, pow_(x, sub(y, 1.0)))
+    return select_n(eq(y, 0.0), slope, 0.0)
+
+
 @elementwise(impl=np.power, hlo="power", domain=(0.1, 3), lower=lambda builder, x, y: builder.pow(x, y),
-             jvp=(lambda t, ans, x, y: mul(t, mul(y, pow_(x, sub(y, 1.0)))),
+             jvp=(lambda t, ans, x, y: mul(t, _slope_of_power(x, y)),
                   lambda t, ans, x, y: mul(t, mul(log(_replace_zero(x)), ans))))  # fmt: skip
 def pow_(x, y):
     """x to the power y, for floats of one dtype (`integer_pow` takes a static integer)."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.trace import own_ndarray
 from jitcore.lax.bits import and_
 from jitcore.lax.define import LINEAR, ZERO_DERIVATIVE, cast, define, elementwise, join_shapes, to_operands
 from jitcore.transforms.batch_rules import batch_elementwise
@@ -116,22 +117,23 @@ def rem(x, y):
     """Remainder of the division towards zero; it has the sign of x (C's `fmod`)."""
 
 
-def _share(x, wins, y):
-    """The part of x in the tangent of an extremum of x and y: 1, 0, or a half where they are equal."""
-    half = select_n(eq(x, y), _constant(0.0, x), _constant(0.5, x))
-    return select_n(wins(x, y), half, _constant(1.0, x))
+def _take_extreme(t, x, holds, y):
+    """The part of x in the tangent of an extremum of x and y: a half of t where they are equal, nothing (also
+    of an infinite t) where x is not the extremum."""
+    part = mul(t, select_n(eq(x, y), _constant(1.0, x), _constant(0.5, x)))
+    return select_n(holds(x, y), _constant(0.0, x), part)
 
 
 @elementwise(impl=np.maximum, hlo="maximum", accepts="biuf", domain=(-10, 10),
-             jvp=(lambda t, ans, x, y: mul(t, _share(x, gt, y)),
-                  lambda t, ans, x, y: mul(t, _share(y, gt, x))))  # fmt: skip
+             jvp=(lambda t, ans, x, y: _take_extreme(t, x, ge, y),
+                  lambda t, ans, x, y: _take_extreme(t, y, ge, x)))  # fmt: skip
 def max_(x, y):
     """Larger of x and y; NaN if either is NaN."""
 
 
 @elementwise(impl=np.minimum, hlo="minimum", accepts="biuf", domain=(-10, 10),
-             jvp=(lambda t, ans, x, y: mul(t, _share(x, lt, y)),
-                  lambda t, ans, x, y: mul(t, _share(y, lt, x))))  # fmt: skip
+             jvp=(lambda t, ans, x, y: _take_extreme(t, x, le, y),
+                  lambda t, ans, x, y: _take_extreme(t, y, le, x)))  # fmt: skip
 def min_(x, y):
     """Smaller of x and y; NaN if either is NaN."""
 
@@ -340,7 +342,7 @@ def convert_element_type(x, new_dtype):
     new_dtype = dtypes.canonicalize(new_dtype)
     aval = aval_of(x)
     if aval.dtype == new_dtype and aval.weak_type == weak and not isinstance(x, (int, float, complex)):
-        return x
+        return own_ndarray(x) if isinstance(x, np.ndarray) else x
     return convert_element_type.primitive.bind(x, new_dtype=new_dtype, weak_type=weak)
 
 

@@ -163,7 +163,7 @@ def _transpose_gather(ct, x, indices, *, dimension_numbers, slice_sizes, fill_va
     impl=gather_ndarray,
     aval=gather_aval,
     jvp=_jvp_gather,
-    transpose=transpose_unary(_transpose_gather),
+    transpose=transpose_unary(_transpose_gather, zeros="made"),
     batch=_batch_gather,
     lower=_lower_gather,
     hlo="gather",
@@ -281,6 +281,9 @@ def _transpose_scatter(primitive, ct, operands, **params):
         stays = _find_last_writers(aval_of(ct).shape, indices, updates_aval.shape, **params)
         updates_ct = select_n(stays, zeros, updates_ct)
     return [x_ct, None, updates_ct]
+
+
+_transpose_scatter.zeros = "made"  # type: ignore[attr-defined]
 
 
 def _transpose_scatter_sum(derivative) -> Callable:

@@ -139,9 +139,9 @@ def _spread(count, step):
     return count if step == 1 else (count - 1) * step + 1 if count != 0 else 0
 
 
-@define("slice", impl=own_result(_slice), aval=_slice_aval, jvp=jvp_linear(),
-        transpose=transpose_unary(_transpose_slice), batch=rebind(_keep_batch), lower=_lower_slice,
-        hlo="slice")  # fmt: skip
+@define("slice", impl=own_result(_slice), aval=_slice_aval, jvp=jvp_linear(), hlo="slice",
+        transpose=transpose_unary(_transpose_slice, zeros="made"), batch=rebind(_keep_batch),
+        lower=_lower_slice)  # fmt: skip
 def slice(operand, start_indices: Sequence[int], limit_indices: Sequence[int],
           strides: Sequence[int] | None = None) -> Array:  # fmt: skip
     """The part of operand from start_indices up to limit_indices, one of each per axis, in steps of strides.
@@ -252,7 +252,7 @@ def _transpose_dynamic_slice(ct, x, *starts, slice_sizes, in_bounds=None):
     impl=own_result(_dynamic_slice),
     aval=_dynamic_slice_aval,
     jvp=jvp_linear(0),
-    transpose=transpose_unary(_transpose_dynamic_slice),
+    transpose=transpose_unary(_transpose_dynamic_slice, zeros="made"),
     batch=_batch_dynamic_slice,
     lower=_lower_dynamic_slice,
     hlo="dynamic_slice",
@@ -313,6 +313,9 @@ def _transpose_dynamic_update_slice(primitive, ct, operands, *, in_bounds=None):
     if is_linear(update):
         update_ct = dynamic_slice.primitive.bind(ct, *starts, slice_sizes=aval.shape)
     return [x_ct, update_ct, *[None] * len(starts)]
+
+
+_transpose_dynamic_update_slice.zeros = "made"  # type: ignore[attr-defined]
 
 
 @define(

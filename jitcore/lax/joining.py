@@ -77,6 +77,9 @@ def _transpose_concatenate(primitive, ct, operands, *, dimension):
     return [part if is_linear(x) else None for part, x in zip(parts, operands)]
 
 
+_transpose_concatenate.zeros = "kept"  # type: ignore[attr-defined]
+
+
 @define(
     "concatenate",
     impl=lambda *xs, dimension: np.concatenate(xs, dimension),
@@ -126,6 +129,9 @@ def _transpose_split(primitive, cts, operands, *, sizes, axis):
     return [registry["pad"].bind(cts[place], zero, padding_config=tuple(config))]
 
 
+_transpose_split.zeros = "made"  # type: ignore[attr-defined]
+
+
 @define("split", impl=_split, aval=_split_aval, jvp=jvp_linear(), transpose=_transpose_split,
         batch=rebind(lambda size, *, axis, **_: {"axis": axis + 1}), lower=_lower_split,
         multiple_results=True)  # fmt: skip
@@ -149,7 +155,7 @@ def _transpose_tile(ct, x, *, reps):
 
 
 @define("tile", impl=lambda x, *, reps: np.tile(x, reps), aval=_tile_aval, jvp=jvp_linear(),
-        transpose=transpose_unary(_transpose_tile),
+        transpose=transpose_unary(_transpose_tile, zeros="kept"),
         batch=rebind(lambda size, *, reps: {"reps": (1, *reps)}), lower=_lower_tile)  # fmt: skip
 def tile(operand, reps: Sequence[int]) -> Array:
     """Repeats operand `reps[i]` times along axis i."""

@@ -99,6 +99,9 @@ def _transpose_pad(primitive, ct, operands, *, padding_config):
             if is_linear(padding) else None]  # fmt: skip
 
 
+_transpose_pad.zeros = "kept"  # type: ignore[attr-defined]
+
+
 def _unpad(ct, shape, padding_config):
     """The elements that were those of the operand; zero where it was cropped."""
     crops = tuple((max(-low, 0), max(-high, 0), 0) for low, high, _ in padding_config)

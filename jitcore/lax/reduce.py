@@ -24,6 +24,7 @@ from jitcore.lax.define import cast, define
 from jitcore.lax.shape import broadcast_in_dim, reshape, transpose
 from jitcore.transforms.batch_rules import rebind, shift
 from jitcore.transforms.derivative_rules import jvp_linear, jvp_zero, transpose_unary
+from jitcore.transforms.tangents import fill
 
 
 # -- monoids --------------------------------------------------------------------------------------------
@@ -161,16 +162,19 @@ def _multiply_before(x, axis: int, reverse: bool):
 
 
 def _jvp_extremum(primitive, primals, tangents, *, axes):
-    """The mean of the tangents of the elements that are equal to the extremum."""
+    """The mean of the tangents of the elements that are equal to the extremum; NaN of all where it is NaN."""
     (x,), (t,) = primals, tangents
     ans = primitive.bind(x, axes=axes)
-    found = elementwise.eq(x, _put_back(ans, aval_of(x), axes))
-    found = elementwise.convert_element_type(found, aval_of(x).dtype)
-    return ans, elementwise.div(reduce_sum(elementwise.mul(t, found), axes), reduce_sum(found, axes))
+    extreme = _put_back(ans, aval_of(x), axes)
+    found = bits.or_(elementwise.eq(x, extreme), elementwise.ne(extreme, extreme))
+    count = reduce_sum(elementwise.convert_element_type(found, aval_of(x).dtype), axes)
+    count = elementwise.select_n(elementwise.ne(ans, ans), count, ans)
+    return ans, elementwise.div(reduce_sum(elementwise.select_n(found, fill(aval_of(x), 0), t), axes), count)
 
 
-@_reduction("reduce_sum", "add", "iufc", jvp=jvp_linear(),
-            transpose=transpose_unary(lambda ct, x, *, axes: _put_back(ct, x.aval, axes)))  # fmt: skip
+@_reduction(
+    "reduce_sum", "add", "iufc", jvp=jvp_linear(),
+    transpose=transpose_unary(lambda ct, x, *, axes: _put_back(ct, x.aval, axes), zeros="kept"))  # fmt: skip
 def reduce_sum(operand, axes: Sequence[int]) -> Array:
     """Sum over these axes. Raises: TypeError for bools; ValueError for axes that operand lacks."""
 

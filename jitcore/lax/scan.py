@@ -111,6 +111,7 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
     if promoted is not None and tree_flatten(body.out_example[0])[1] == carry_tree:
         carry, carry_avals = promoted, [aval_of(leaf) for leaf in promoted]
         body = _trace_body(f, args_tree, carry_avals + elements)
+    body = control.widen_outputs(body, carry_avals)
     control.check_carry("scan", f, 0, carry_tree, carry_avals, body.out_example[0])
     jaxpr, consts = body.close()
     outs = scan.primitive.bind(

@@ -17,6 +17,7 @@ from jitcore import dtypes
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import registry
+from jitcore.core.trace import own_ndarray
 from jitcore.lax.arguments import (
     canonicalize_axis,
     canonicalize_shape,
@@ -123,7 +124,7 @@ def _transpose_broadcast(ct, x, *, shape, broadcast_dimensions):
     impl=own_result(_broadcast_in_dim),
     aval=_broadcast_in_dim_aval,
     jvp=jvp_linear(),
-    transpose=transpose_unary(_transpose_broadcast),
+    transpose=transpose_unary(_transpose_broadcast, zeros="kept"),
     batch=rebind(
         lambda size, *, shape, broadcast_dimensions: {
             "shape": (size, *shape),
@@ -214,8 +215,8 @@ def _transpose_reshape(ct, x, *, new_sizes, dimensions):
 
 
 @define("reshape", impl=own_result(_reshape), aval=_reshape_aval, jvp=jvp_linear(),
-        transpose=transpose_unary(_transpose_reshape), batch=rebind(_add_batch_size), lower=_lower_reshape,
-        hlo="reshape")  # fmt: skip
+        transpose=transpose_unary(_transpose_reshape, zeros="kept"), batch=rebind(_add_batch_size),
+        lower=_lower_reshape, hlo="reshape")  # fmt: skip
 def reshape(operand, new_sizes, dimensions: Sequence[int] | None = None) -> Array:
     """The same elements, in row-major order, with another shape.
 
@@ -249,7 +250,9 @@ def invert_permutation(permutation: Sequence[int]) -> tuple[int, ...]:
     impl=own_result(lambda x, *, permutation: x.transpose(permutation)),
     aval=_transpose_aval,
     jvp=jvp_linear(),
-    transpose=transpose_unary(lambda ct, x, *, permutation: transpose(ct, invert_permutation(permutation))),
+    transpose=transpose_unary(
+        lambda ct, x, *, permutation: transpose(ct, invert_permutation(permutation)), zeros="kept"
+    ),
     batch=rebind(lambda size, *, permutation: {"permutation": (0, *shift(permutation))}),
     lower=_lower_transpose,
     hlo="transpose",
@@ -274,7 +277,7 @@ def _squeeze_aval(x: ShapedArray, *, dimensions) -> ShapedArray:
     impl=own_result(lambda x, *, dimensions: np.squeeze(x, dimensions)),
     aval=_squeeze_aval,
     jvp=jvp_linear(),
-    transpose=transpose_unary(lambda ct, x, *, dimensions: reshape(ct, x.aval.shape)),
+    transpose=transpose_unary(lambda ct, x, *, dimensions: reshape(ct, x.aval.shape), zeros="kept"),
     batch=rebind(lambda size, *, dimensions: {"dimensions": shift(dimensions)}),
     lower=_lower_squeeze,
     hlo="reshape",
@@ -309,7 +312,7 @@ def _rev_aval(x: ShapedArray, *, dimensions) -> ShapedArray:
     impl=own_result(lambda x, *, dimensions: np.flip(x, dimensions)),
     aval=_rev_aval,
     jvp=jvp_linear(),
-    transpose=transpose_unary(lambda ct, x, *, dimensions: rev(ct, dimensions)),
+    transpose=transpose_unary(lambda ct, x, *, dimensions: rev(ct, dimensions), zeros="kept"),
     batch=rebind(lambda size, *, dimensions: {"dimensions": shift(dimensions)}),
     lower=_lower_rev,
     hlo="reverse",
@@ -320,7 +323,8 @@ def rev(operand, dimensions: Sequence[int]) -> Array:
 
 
 @define("copy", impl=lambda x: x.copy(), aval=lambda x: x, jvp=jvp_linear(),
-        transpose=transpose_unary(lambda ct, x: ct), batch=rebind(), lower=lambda builder, x: x)  # fmt: skip
+        transpose=transpose_unary(lambda ct, x: ct, zeros="kept"), batch=rebind(),
+        lower=lambda builder, x: x)  # fmt: skip
 def copy(x) -> Array:
     """The same values in memory of their own."""
     return copy.primitive.bind(x)
@@ -340,7 +344,7 @@ def stop_gradient(x):
 
 def _stop_gradient(leaf):
     if isinstance(leaf, ConcreteArray) or not dtypes.is_inexact(aval_of(leaf).dtype):
-        return leaf
+        return own_ndarray(leaf) if isinstance(leaf, np.ndarray) else leaf
     return stop_gradient.primitive.bind(leaf)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from jitcore.lax.define import elementwise
 from jitcore.lax.elementary import exp, log, log1p
-from jitcore.lax.elementwise import abs_, add, div, le, mul, neg, select_n, sign, square, sub
+from jitcore.lax.elementwise import abs_, add, div, lt, mul, neg, select_n, sign, square, sub
 from jitcore.lax.incomplete_gamma import expand_slope, run_slope
 from jitcore.lax.lazy import LazyModule
 
@@ -63,11 +63,16 @@ def bessel_i0e(x):
 
 
 def _i1e_slope(ans, x):
-    # ans / x at 0 is a half
-    tiny = float(np.finfo(np.float32).tiny)
-    small = le(abs_(x), tiny)
-    ratio = select_n(small, div(ans, select_n(small, x, 1.0)), 0.5)
-    return sub(sub(bessel_i0e(x), mul(sign(x), ans)), ratio)
+    return sub(sub(bessel_i0e(x), mul(sign(x), ans)), _i1e_over_x(ans, x))
+
+
+def _i1e_over_x(ans, x):
+    """Near 0 the series of I1(x) / x in x**2, so that its derivatives are right there too."""
+    is_small = lt(abs_(x), 0.5)
+    quarter, series = mul(mul(x, x), 0.25), mul(x, 0.0)
+    for k in reversed(range(9)):
+        series = add(mul(series, quarter), 0.5 / (math.factorial(k) * math.factorial(k + 1)))
+    return select_n(is_small, div(ans, select_n(is_small, x, 1.0)), mul(exp(neg(mul(x, sign(x)))), series))
 
 
 @elementwise(impl=special.i1e, accepts="f", domain=(-10, 10), compute_half_in_float32=True,

@@ -121,6 +121,7 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any):
     if promoted is not None:
         init, avals = promoted, list(map(aval_of, promoted))
         body = control.trace_function(body_fun, args_tree, avals, "while_loop")
+    body = control.widen_outputs(body, avals)
     control.check_carry("while_loop", body_fun, 0, in_tree, avals, body.out_example)
     cond = control.trace_function(cond_fun, args_tree, avals, "while_cond")
     _check_condition(cond)

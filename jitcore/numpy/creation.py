@@ -14,7 +14,7 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray, copy_data
-from jitcore.core.trace import context, eval_trace
+from jitcore.core.trace import context, eval_trace, own_ndarray
 from jitcore.lax.elementwise import convert_dtype as convert_ndarray
 from jitcore.numpy import logic
 from jitcore.numpy.promotion import (
@@ -32,12 +32,15 @@ from jitcore.numpy.ufuncs import add, divide, log10, multiply, power, sign, subt
 
 
 # -- from values --------------------------------------------------------------------------------------------
-def array(object, dtype=None, copy: bool = True, order: str | None = "K", ndmin: int = 0, *, device=None):  # noqa: A002
+def array(  # noqa: A002
+    object, dtype=None, copy: bool | None = True, order: str | None = "K", ndmin: int = 0, *, device=None
+):
     """An Array of a number, a (nested) sequence, an ndarray, or an Array; tracers may stand anywhere inside.
 
     Args:
         dtype: of the result; by default that of the ndarray, or where the elements meet.
-        copy: whether the result must not share memory with an ndarray argument.
+        copy: None copies ndarrays, but no Arrays, which nobody writes to; with False the result may lie in
+            the memory of an ndarray, and changes when it is written to.
         ndmin: leading axes of extent 1 are added up to this rank.
     Raises: TypeError for objects that are no numbers; ValueError for None and for ragged lists."""
     if order not in ("K", "A", "C", None):
@@ -59,10 +62,10 @@ def array(object, dtype=None, copy: bool = True, order: str | None = "K", ndmin:
 
 
 def asarray(a, dtype=None, order: str | None = None, *, copy: bool | None = None, device=None):
-    """Like `array`, without a copy where memory layout and dtype allow.
+    """Like `array`; what is an Array already is returned as it is.
 
-    The Array then aliases a writable ndarray: who writes to the ndarray later changes the Array."""
-    return array(a, dtype, bool(copy), order, device=device)
+    With `copy=False` the Array may lie in the memory of an ndarray, and changes when that is written to."""
+    return array(a, dtype, copy, order, device=device)
 
 
 def _dtype_like(dtype):
@@ -78,13 +81,15 @@ def _scalar_to_numpy(value, dtype) -> np.ndarray:
     return convert_ndarray(natural, dtype)
 
 
-def _from_ndarray(x, dtype, copy: bool) -> ConcreteArray:
+def _from_ndarray(x, dtype, copy: bool | None) -> ConcreteArray:
     x = np.asarray(x)
+    if copy is not False and (dtype is None or dtype == x.dtype):
+        return own_ndarray(x)
     data = np.require(x, dtypes.canonicalize(x.dtype), ["C_CONTIGUOUS", "ALIGNED"]).reshape(x.shape)
     if dtype is not None and data.dtype != dtype:
         with np.errstate(all="ignore"):
             data = np.asarray(convert_ndarray(data, dtype))
-    return ConcreteArray(copy_data(data) if copy and np.may_share_memory(data, x) else data)
+    return ConcreteArray(copy_data(data) if copy is not False and np.may_share_memory(data, x) else data)
 
 
 def _from_sequence(x, dtype) -> Array:

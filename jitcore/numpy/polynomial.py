@@ -11,7 +11,7 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.numpy import cumulative, diagonals, linalg, logic, reductions, searching, ufuncs
+from jitcore.numpy import cumulative, diagonals, linalg, logic, reductions, searching, sorting, ufuncs
 from jitcore.numpy.creation import asarray
 from jitcore.numpy.indexing import get_item
 from jitcore.numpy.joining import concatenate
@@ -22,7 +22,7 @@ from jitcore.numpy.promotion import (
     ensure_array,
     promote_arrays,
 )
-from jitcore.numpy.shaping import atleast_1d, expand_dims, moveaxis
+from jitcore.numpy.shaping import atleast_1d, expand_dims, moveaxis, roll
 from jitcore.numpy.taking import trim_zeros
 
 
@@ -160,7 +160,9 @@ def poly(seq_of_zeros):
 def roots(p, *, strip_zeros: bool = True):
     """Roots of a polynomial: eigenvalues of its companion matrix, complex. Same as: `numpy.roots`.
 
-    strip_zeros: drop zero coefficients at both ends first; must be False while tracing."""
+    strip_zeros: drop zero coefficients at both ends first; must be False while tracing. Then there are as
+        many roots as p has places for: those at zero follow the others, NaN stands for what leading zeros
+        lack."""
     (p,) = promote_arrays("roots", p, to=dtypes.inexact_dtype)
     p = atleast_1d(p)
     zeros = 0
@@ -170,6 +172,24 @@ def roots(p, *, strip_zeros: bool = True):
         zeros, p = p.shape[0] - stripped.shape[0], stripped
     if p.shape[0] < 2:
         return lax.full((zeros,), 0, dtypes.complex_dtype(p.dtype))
+    if not strip_zeros:
+        return _roots_of_all(p)
+    found = _roots_without_zeros(p)
+    return concatenate([found, lax.full((zeros,), 0, found.dtype)]) if zeros else found
+
+
+def _roots_of_all(p):
+    """The roots where the highest coefficients may be zero, which is not known before the program runs."""
+    is_zero = logic.equal(p, 0)
+    missing = apply_select(reductions.all(is_zero), p.shape[0], reductions.argmin(is_zero))
+    p = apply_select(logic.equal(missing, p.shape[0]), p.dtype.type(1), p)
+    found = _roots_without_zeros(roll(p, ufuncs.negative(missing)))
+    found = get_item(found, sorting.argsort(logic.equal(found, 0)))
+    is_real = logic.less(np.arange(found.shape[0], dtype=np.int32), ufuncs.subtract(found.shape[0], missing))
+    return apply_select(is_real, found, found.dtype.type(complex(np.nan, np.nan)))
+
+
+def _roots_without_zeros(p):
     n = p.shape[0] - 1
     top = ufuncs.divide(ufuncs.negative(get_item(p, slice(1, None))), get_item(p, 0))
     companion = (
@@ -177,8 +197,7 @@ def roots(p, *, strip_zeros: bool = True):
         if n > 1
         else expand_dims(top, 0)
     )
-    found = linalg.eigvals(companion)
-    return concatenate([found, lax.full((zeros,), 0, found.dtype)]) if zeros else found
+    return linalg.eigvals(companion)
 
 
 # -- signals ------------------------------------------------------------------------------------------------

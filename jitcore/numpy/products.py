@@ -57,7 +57,7 @@ def _permute(x, order: Sequence[int]) -> Array:
 
 
 def _prepare(name: str, a, b, preferred_element_type) -> tuple[Array, Array, np.dtype | None]:
-    a, b = promote_arrays(name, a, b)
+    a, b = promote_arrays(name, a, b, borrow=True)
     if preferred_element_type is not None:
         return a, b, dtypes.canonicalize(preferred_element_type)
     return a, b, a.dtype

@@ -18,7 +18,7 @@ from jitcore.array import Array, ConcreteArray
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import Primitive
 from jitcore.core.symbolic import is_symbolic
-from jitcore.core.trace import Tracer, context, eval_trace, origin_of, to_numpy, user_snippet
+from jitcore.core.trace import Tracer, context, eval_trace, origin_of, own_ndarray, to_numpy, user_snippet
 from jitcore.lax.define import cast
 from jitcore.lax.elementwise import convert_dtype as convert_ndarray
 
@@ -47,8 +47,7 @@ def is_operand(x) -> bool:
 
 
 def ensure_array(name: str, x, position: int = 0) -> Array:
-    """x as an Array: ndarrays are wrapped without a copy where their layout allows, scalars keep their weak
-    type.
+    """x as an Array: ndarrays are copied, as their owner may write to them; scalars keep their weak type.
 
     Raises: TypeError for lists and other objects (`jnp.array` takes those)."""
     if isinstance(x, Array):
@@ -58,7 +57,15 @@ def ensure_array(name: str, x, position: int = 0) -> Array:
         return lax.dimension_size(x)
     if not isinstance(x, (np.ndarray, np.generic)):
         return ConcreteArray(dtypes.scalar_to_numpy(x), weak)
-    return ConcreteArray(np.require(x, dtype, ["C_CONTIGUOUS", "ALIGNED"]).reshape(np.shape(x)), weak)
+    return own_ndarray(np.asarray(x))
+
+
+def borrow_array(name: str, x, position: int = 0) -> Array:
+    """`ensure_array` without a copy, where nothing is recorded: for functions whose result is made anew."""
+    if x.__class__ is np.ndarray and context.trace is eval_trace:
+        dtype, _ = operand_type(name, position, x)
+        return ConcreteArray(np.require(x, dtype, ["C_CONTIGUOUS", "ALIGNED"]).reshape(x.shape))
+    return ensure_array(name, x, position)
 
 
 def ensure_arrays(name: str, *xs) -> list[Array]:
@@ -99,10 +106,6 @@ def convert_operand(arg, own: tuple[np.dtype, bool], dtype, weak: bool):
         arg = lax.dimension_size(arg)
     if own[0] == dtype and (own[1] == weak or isinstance(arg, Array)):
         return arg
-    if weak and arg.__class__ in _SCALAR_TYPES and dtype != dtypes.default_dtype(dtypes.kind_of(dtype)):
-        return ConcreteArray(
-            np.asarray(arg, dtype), True
-        )  # a Python scalar would become its default dtype again
     return cast(arg, aval_of(arg), dtype, weak)
 
 
@@ -116,10 +119,14 @@ def convert_dtype(x, dtype, weak: bool = False):
     return lax.convert_element_type.primitive.bind(x, new_dtype=np.dtype(dtype), weak_type=weak)
 
 
-def promote_arrays(name: str, *args, to: Callable | None = None) -> list[Array]:
-    """Like `promote`, but every operand is an Array of the common dtype (for structured primitives)."""
+def promote_arrays(name: str, *args, to: Callable | None = None, borrow: bool = False) -> list[Array]:
+    """Like `promote`, but every operand is an Array of the common dtype (for structured primitives).
+
+    Args:
+        borrow: as `borrow_array`."""
+    take = borrow_array if borrow else ensure_array
     operands, dtype, weak = promote_typed(name, args, to)
-    return [convert_dtype(ensure_array(name, x), dtype, weak) for x in operands]
+    return [convert_dtype(take(name, x), dtype, weak) for x in operands]
 
 
 # -- shapes -------------------------------------------------------------------------------------------------
@@ -186,6 +193,8 @@ def _apply_now(primitive: Primitive, operands: Sequence) -> ConcreteArray:
         out = np.asarray(primitive.impl(*values))
     if out.dtype != dtype:
         out = out.astype(dtype)
+    if any(x.__class__ is np.ndarray and np.may_share_memory(out, x) for x in operands):
+        out = out.copy()
     return ConcreteArray(out if out.flags.c_contiguous else np.ascontiguousarray(out), weak)
 
 

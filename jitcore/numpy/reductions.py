@@ -13,10 +13,11 @@ from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.lax.reduce import highest_value, lowest_value
 from jitcore.numpy import logic, ufuncs
-from jitcore.numpy.creation import asarray
+from jitcore.numpy.creation import array, asarray
 from jitcore.numpy.promotion import (
     apply_elementwise,
     apply_select,
+    borrow_array,
     broadcast_array,
     canonicalize_axes,
     canonicalize_axis,
@@ -41,7 +42,7 @@ def _fold(name: str, function, a, axis, keepdims: bool, where, identity, initial
     axes = canonicalize_axes(axis, a.ndim)
     if where is not None:
         a = apply_select(_mask(where), a, np.asarray(identity).astype(a.dtype)[()])
-    out = function(a, axes) if axes or a.ndim == 0 else a
+    out = function(a, axes) if axes or a.ndim == 0 else array(a)
     if initial is not None:
         out = combine(out, asarray(initial, out.dtype))
     if keepdims:
@@ -58,7 +59,7 @@ def _mask(where) -> Array:
 
 def _prepare(name: str, a, dtype, out, widen: bool) -> Array:
     reject_out(name, out)
-    a = ensure_array(name, a)
+    a = borrow_array(name, a)
     target = dtypes.canonicalize(dtype) if dtype is not None else widen_integer(a.dtype) if widen else a.dtype
     return convert_dtype(a, target, a.weak_type and target == a.dtype)
 
@@ -81,7 +82,7 @@ def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where
 
 def _extremum(name: str, a, axis, out, keepdims, initial, where) -> Array:
     reject_out(name, out)
-    a = ensure_array(name, a)
+    a = borrow_array(name, a)
     axes = canonicalize_axes(axis, a.ndim)
     if where is not None and initial is None:
         raise ValueError(f"reduction operation {name} does not have an identity, so to use a where mask "

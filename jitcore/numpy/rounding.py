@@ -6,6 +6,8 @@ In: arrays and scalars. Out: arrays in the dtype NumPy's namesake has under the 
 
 from __future__ import annotations
 
+import builtins
+
 import numpy as np
 
 from jitcore import dtypes, lax
@@ -27,11 +29,13 @@ from jitcore.numpy.ufuncs import (
     absolute,
     add,
     divide,
+    exp,
     fmod,
     maximum,
     minimum,
     multiply,
     nextafter,
+    sign,
     subtract,
     ufunc,
 )  # fmt: skip
@@ -70,17 +74,19 @@ def fix(x, out=None):
 def rint(x, /):
     """Nearest integer as a float, halves to the even one. Same as: `numpy.rint`."""
     (x,) = promote_arrays("rint", x, to=dtypes.inexact_dtype)
-    return _round_parts(convert_dtype(x, x.dtype), lax.round_half_even)
+    return _round_parts(convert_dtype(x, x.dtype))
 
 
-def _round_parts(x, function):
+def _round_half_even(x):
+    return apply_elementwise(lax.round_half_even.primitive, (x,))
+
+
+def _round_parts(x, function=_round_half_even):
     """Applies a real rounding to x, or to both parts of a complex x."""
     if not dtypes.is_complex(x.dtype):
-        return apply_elementwise(function.primitive, (x,))
+        return function(x)
     parts = [apply_elementwise(part.primitive, (x,)) for part in (lax.real, lax.imag)]
-    return apply_elementwise(
-        lax.complex.primitive, [apply_elementwise(function.primitive, (p,)) for p in parts]
-    )
+    return apply_elementwise(lax.complex.primitive, list(map(function, parts)))
 
 
 def round(a, decimals: int = 0, out=None):  # noqa: A001
@@ -95,15 +101,26 @@ def round(a, decimals: int = 0, out=None):  # noqa: A001
         if decimals > 0:
             return a
         factor = 10**-decimals
-        tens = _round_parts(divide(a, factor), lax.round_half_even)
+        tens = _round_parts(divide(a, factor))
         return convert_dtype(multiply(tens, factor), a.dtype, a.weak_type)
     if decimals == 0:
-        return _round_parts(a, lax.round_half_even)
+        return _round_parts(a)
     half = a.dtype.itemsize == 2
     x = convert_dtype(a, dtypes.float32) if half else a  # 10**decimals would overflow
-    factor = dtypes.real_dtype(x.dtype).type(10) ** decimals
-    rounded = divide(_round_parts(multiply(x, factor), lax.round_half_even), factor)
+    rounded = _round_parts(x, lambda part: _round_at(part, decimals))
     return convert_dtype(rounded, a.dtype, a.weak_type)
+
+
+def _round_at(x, decimals: int):
+    """x rounded at a decimal; what has none there stays, where the power of ten is too large for x."""
+    power = 10 ** builtins.abs(decimals)
+    if power > float(np.finfo(x.dtype).max):
+        return x if decimals > 0 else apply_select(logic.isfinite(x), multiply(x, 0), x)
+    power = float(power)
+    if decimals < 0:
+        return multiply(_round_half_even(divide(x, power)), power)
+    scaled = multiply(x, power)
+    return apply_select(logic.isfinite(scaled), divide(_round_half_even(scaled), power), x)
 
 
 def clip(arr=None, /, min=None, max=None, *, a=None, a_min=None, a_max=None, out=None):  # noqa: A002
@@ -306,8 +323,8 @@ _bessel_i0.defjvps(lambda t, ans, x: multiply(t, _scale_up(lax.bessel_i1e.primit
 
 
 def _scale_up(primitive, x):
-    """A Bessel function that was divided by exp(|x|)."""
-    return multiply(apply_elementwise(primitive, (x,)), apply_elementwise(lax.exp.primitive, (absolute(x),)))
+    """A Bessel function that was divided by exp(|x|); the derivative of |x| at 0 is 0."""
+    return multiply(apply_elementwise(primitive, (x,)), exp(multiply(x, sign(x))))
 
 
 around = round

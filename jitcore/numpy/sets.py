@@ -75,7 +75,9 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
     needs_order = return_index or return_inverse or rows.ndim > 1
     keys, order = _sort_rows(flat, needs_order)
     is_first = _find_first_of_equal(keys, equal_nan)
-    (starts,) = searching.nonzero(is_first, size=size, fill_value=count)
+    # One more than asked for: where the last one that is kept ends.
+    (bounds,) = searching.nonzero(is_first, size=None if size is None else size + 1, fill_value=count)
+    starts = bounds if size is None else get_item(bounds, slice(0, size))
     index = dtypes.default_dtype("i")
     places = ufuncs.minimum(starts, count - 1)
     found = get_item(rows, get_item(order, places)) if needs_order else get_item(keys[0], places)
@@ -92,7 +94,9 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
         inverse = update_item(lax.full((count,), 0, index), order, group, is_unique=True)
         out.append(reshape(inverse, shape) if axis is None else inverse)
     if return_counts:
-        ends = concatenate([get_item(starts, slice(1, None)), asarray([count], starts.dtype)])
+        ends = get_item(bounds, slice(1, None))
+        if size is None:
+            ends = concatenate([ends, asarray([count], starts.dtype)])
         out.append(convert_dtype(ufuncs.subtract(ends, starts), index))
     return out[0] if len(out) == 1 else tuple(out)
 

@@ -10,12 +10,18 @@ import operator
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.numpy import ufuncs
-from jitcore.numpy.promotion import canonicalize_axis, convert_dtype, ensure_array, ensure_arrays
+from jitcore.numpy.promotion import (
+    borrow_array,
+    canonicalize_axis,
+    convert_dtype,
+    ensure_array,
+    ensure_arrays,
+)  # fmt: skip
 from jitcore.numpy.shaping import flip, ravel
 
 
 def _prepare(name: str, a, axis) -> tuple[Array, int]:
-    a = ensure_array(name, a)
+    a = borrow_array(name, a)
     if axis is None:
         return ravel(a), 0
     return a, canonicalize_axis(axis, a.ndim)

@@ -6,7 +6,9 @@ functions). Most are one line: a name, the primitive, and how the dtype is chose
 
 from __future__ import annotations
 
+import builtins
 import inspect
+import math
 
 import numpy as np
 
@@ -214,8 +216,9 @@ def divmod_(x, y, /):
 def power(x, y, /):
     """x to the power y. Same as: `numpy.power`.
 
-    A Python integer y becomes `integer_pow` (repeated multiplication). Integers to negative array powers give
-    what the repeated squaring of the low six bits gives; a negative Python integer raises TypeError."""
+    A Python integer y becomes `integer_pow` (repeated multiplication). Integers wrap around; the bits of a
+    negative exponent in an array count as those of an unsigned one; a negative Python integer raises
+    TypeError."""
     if isinstance(y, int) and not isinstance(y, (bool, np.generic)):
         (x,), dtype, _ = promote_typed("power", (x,), to_numeric)
         return lax.integer_pow(ensure_array("power", x), y)
@@ -228,19 +231,45 @@ def power(x, y, /):
     (x, y), dtype, _ = promote_typed("power", (x, y), to_numeric)
     if dtypes.is_inexact(dtype):
         return apply_elementwise(lax.pow.primitive, (x, y))
-    return _integer_power(x, y)
+    return _integer_power(x, y, dtype)
 
 
-def _integer_power(base, exponent):
-    """Binary exponentiation. Six bits of the exponent suffice: more overflow for every |base| above 1."""
-    result = apply_select(
-        _bit_is_set(exponent), base, 1 if not hasattr(base, "dtype") else base.dtype.type(1)
-    )
+def _integer_power(base, exponent, dtype):
+    """Binary exponentiation by the low six bits of the exponent, then the 64th power to the rest of it."""
+    one = 1 if not hasattr(base, "dtype") else base.dtype.type(1)
+    is_odd, rest = _bit_is_set(base), _shift_right(exponent, 6)
+    result = apply_select(_bit_is_set(exponent), base, one)
     for _ in range(5):
-        base = multiply(base, base)
-        exponent = apply_elementwise(lax.shift_right_logical.primitive, promote("power", exponent, 1))
+        base, exponent = multiply(base, base), _shift_right(exponent, 1)
         result = apply_select(_bit_is_set(exponent), multiply(result, base), result)
-    return result
+    of_odd = multiply(result, _power_of_one_more(subtract(multiply(base, base), one), rest, dtype))
+    of_even = apply_select(_is_zero(rest), result, multiply(result, 0))
+    return apply_select(is_odd, of_odd, of_even)
+
+
+def _power_of_one_more(u, n, dtype):
+    """(1 + u) ** n by the binomial series, for multiples u of 256: 64th powers of odd numbers are one more.
+
+    Terms from the one with 256 to the number of bytes on wrap to 0. Each is made of the one before; the bits
+    that a quotient of u lacks at the top do not matter, as that one is a multiple of 256."""
+    total, term = 1, 1
+    for k in range(dtype.itemsize - 1):
+        twos = ((k + 1) & -(k + 1)).bit_length() - 1
+        inverse = builtins.pow((k + 1) >> twos, -1, 2 ** (8 * dtype.itemsize))
+        factor = _shift_right(u, twos) if twos else u
+        if inverse != 1:
+            factor = multiply(factor, int(np.array(inverse, np.uint64).astype(dtype)))
+        term = multiply(multiply(term, subtract(n, k) if k else n), factor)
+        total = add(total, term)
+    return total
+
+
+def _shift_right(x, bits: int):
+    return apply_elementwise(lax.shift_right_logical.primitive, promote("power", x, bits))
+
+
+def _is_zero(x):
+    return apply_elementwise(lax.eq.primitive, promote("power", x, 0))
 
 
 def _bit_is_set(exponent):
@@ -381,11 +410,19 @@ def rad2deg(x, /):
 def sinc(x, /):
     """sin(pi x) / (pi x), 1 at 0. Same as: `numpy.sinc`."""
     (x,) = promote_arrays("sinc", x, to=_INEXACT)
-    is_zero = apply_elementwise(lax.eq.primitive, promote("sinc", x, 0))
     angle = multiply(x, np.pi)
-    safe = apply_select(is_zero, angle.dtype.type(1), angle)
-    ratio = apply_select(is_zero, angle.dtype.type(1), true_divide(sin(safe), safe))
+    is_small = apply_elementwise(lax.lt.primitive, promote("sinc", absolute(angle), 0.0625))
+    safe = apply_select(is_small, angle.dtype.type(1), angle)
+    ratio = apply_select(is_small, _sinc_near_zero(angle), true_divide(sin(safe), safe))
     return convert_dtype(ratio, x.dtype, x.weak_type)
+
+
+def _sinc_near_zero(angle):
+    """The series of sin(a) / a in a**2: so that derivatives of each order are right at 0 and beside it."""
+    square_of_angle, total = square(angle), 0.0
+    for k in reversed(range(6)):
+        total = add(multiply(total, square_of_angle), (-1.0) ** k / math.factorial(2 * k + 1))
+    return total
 
 
 # -- complex parts

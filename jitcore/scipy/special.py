@@ -181,7 +181,12 @@ def i0e(x) -> Array:
 def i0(x) -> Array:
     """Modified Bessel function of order 0."""
     (x,) = _to_floats("i0", x)
-    return jnp.exp(jnp.abs(x)) * i0e(x)
+    return jnp.exp(_magnitude(x)) * i0e(x)
+
+
+def _magnitude(x) -> Array:
+    """|x|, whose derivative at 0 is 0, as those of the scaled functions take it to be."""
+    return x * jnp.sign(x)
 
 
 def i1e(x) -> Array:
@@ -192,7 +197,7 @@ def i1e(x) -> Array:
 def i1(x) -> Array:
     """Modified Bessel function of order 1."""
     (x,) = _to_floats("i1", x)
-    return jnp.exp(jnp.abs(x)) * i1e(x)
+    return jnp.exp(_magnitude(x)) * i1e(x)
 
 
 # -- entropy ----------------------------------------------------------------------------------------------

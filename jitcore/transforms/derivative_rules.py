@@ -9,11 +9,16 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
+import numpy as np
+
+from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import registry
 from jitcore.transforms.tangents import (
-    Masked,
+    Sparse,
     add_derivatives,
+    as_masked,
+    has_zeros,
     instantiate,
     is_zero,
     unmask,
@@ -79,14 +84,17 @@ def jvp_multilinear(*places: int) -> Callable:
 
 
 # -- transpose ----------------------------------------------------------------------------------------------
-def transpose_unary(transposed: Callable) -> Callable:
+def transpose_unary(transposed: Callable, zeros: str | None = None) -> Callable:
     """The rule of a primitive that is linear in its first operand: `transposed(ct, operand, **params)`, where
-    the operand is a `Linear` and tells its aval. Other operands are indices and the like: `*rest`."""
+    the operand is a `Linear` and tells its aval. Other operands are indices and the like: `*rest`.
+
+    zeros: see `transpose.py`."""
 
     def rule(primitive, ct, operands, /, **params):
         operand, *rest = operands
         return [transposed(ct, operand, *rest, **params), *[None] * len(rest)]
 
+    rule.zeros = zeros
     return rule
 
 
@@ -99,17 +107,24 @@ def transpose_elementwise(*transposed: Callable | None) -> Callable:
     """
 
     def rule(primitive, ct, operands, /, **params):
-        value, masks = ct if isinstance(ct, Masked) else (ct, None)
+        if isinstance(ct, Sparse) and any(_may_be_infinite(x) for x in operands):
+            ct = as_masked(ct)
+        value = ct.value if has_zeros(ct) else ct
 
         def pull_back(f, x):
             found = f(value, *operands, **params)
-            return unbroadcast(found if masks is None else Masked(found, masks), x.aval)
+            return unbroadcast(ct._replace(value=found) if has_zeros(ct) else found, x.aval)
 
         return [pull_back(f, x) if f is not None and is_linear(x) else None
                 for f, x in zip(transposed, operands)]  # fmt: skip
 
     rule.takes_masks = True
     return rule
+
+
+def _may_be_infinite(x) -> bool:
+    """Whether an operand is a value that is not known to be finite."""
+    return not is_linear(x) and (isinstance(x, Array) or not np.all(np.isfinite(x)))
 
 
 def transpose_multilinear(*transposed: Callable | None) -> Callable:
@@ -133,8 +148,9 @@ def broadcast_to(x, aval: ShapedArray):
 
 def unbroadcast(ct, aval: ShapedArray):
     """The cotangent of an operand of this type that was broadcast as a scalar."""
-    shape = aval.shape if is_zero(ct) else aval_of(ct.value if isinstance(ct, Masked) else ct).shape
+    shape = aval.shape if is_zero(ct) else aval_of(ct.value if has_zeros(ct) else ct).shape
     if shape == aval.shape:
         return ct
-    return registry["reduce_sum"].bind(unmask(ct), axes=tuple(range(len(shape))))
+    total = registry["reduce_sum"].bind(unmask(ct), axes=tuple(range(len(shape))))
+    return Sparse(total) if has_zeros(ct) else total
 

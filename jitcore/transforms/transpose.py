@@ -7,7 +7,8 @@ The rule of a primitive is `rule(primitive, cotangents, operands, **params)`. An
 `Linear` where its cotangent is asked for. A primitive with one result gets its cotangent, one with several a
 list in which some may be `Zero`. The rule returns one entry for each operand: a cotangent of its type, a
 `Zero`, or None (for operands that are no `Linear`). A rule with the attribute `takes_masks` may get and
-return `Masked` cotangents.
+return `Masked` and `Sparse` cotangents. Rules of primitives that move elements say in the attribute `zeros`
+where zeros come from: "made" where elements are left out, "kept" where they are those of the cotangent.
 """
 
 from __future__ import annotations
@@ -22,7 +23,16 @@ from jitcore.core import source
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 from jitcore.core.trace import trace_to_jaxpr
-from jitcore.transforms.tangents import Zero, add_derivatives, instantiate, is_zero, tangent_aval, unmask
+from jitcore.transforms.tangents import (
+    Sparse,
+    Zero,
+    add_derivatives,
+    has_zeros,
+    instantiate,
+    is_zero,
+    tangent_aval,
+    unmask,
+)  # fmt: skip
 
 Flags = Sequence[bool]
 
@@ -82,14 +92,26 @@ def transpose(jaxpr: Jaxpr, consts: Sequence, operands: Sequence, cotangents: Se
         if eqn.primitive.transpose is None:
             where = source.format_snippet(eqn.source_info)
             raise derivative_errors.missing_transpose_error(str(eqn.primitive), where)
+        is_sparse = _makes_sparse(eqn.primitive.transpose, given)
         if not getattr(eqn.primitive.transpose, "takes_masks", False):
             given = list(map(unmask, given))
         one_or_all = given if eqn.primitive.multiple_results else given[0]
         for atom, cotangent in zip(eqn.invars, eqn.primitive.transpose(
                 eqn.primitive, one_or_all, args, **eqn.params)):  # fmt: skip
-            accumulate(atom, cotangent)
+            is_value = cotangent is not None and not is_zero(cotangent)
+            accumulate(atom, Sparse(cotangent) if is_sparse and is_value else cotangent)
     return [unmask(found.get(var, Zero(tangent_aval(var.aval)))) if is_linear(x) else None
             for var, x in zip(jaxpr.invars, operands)]  # fmt: skip
+
+
+def _makes_sparse(rule, cotangents: Sequence) -> bool:
+    zeros = getattr(rule, "zeros", None)
+    return zeros == "made" or (zeros == "kept" and any(map(has_zeros, cotangents)))
+
+
+def leaves_out(jaxpr: Jaxpr) -> bool:
+    """Whether some equation of a jaxpr leaves elements out, so that cotangents are zero there."""
+    return any(getattr(eqn.primitive.transpose, "zeros", None) == "made" for eqn in jaxpr.eqns)
 
 
 def is_elementwise(jaxpr: Jaxpr, in_linear: Flags) -> bool:

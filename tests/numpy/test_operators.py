@@ -208,8 +208,12 @@ def test_scalar_types_make_arrays():
 
 def test_aliasing_of_ndarrays():
     data = np.ones(3, np.float64)
-    assert np.shares_memory(jnp.asarray(data).data, data) and jnp.asarray(data).dtype == np.float64
-    assert not np.shares_memory(jnp.array(data).data, data)
+    for copy in (True, None):
+        assert not np.shares_memory(jnp.array(data, copy=copy).data, data)
+        assert not np.shares_memory(jnp.asarray(data, copy=copy).data, data)
+    lent = jnp.asarray(data, copy=False)
+    assert np.shares_memory(lent.data, data) and lent.dtype == np.float64
+    assert jnp.asarray(lent) is lent and jnp.array(lent).data is not lent.data
 
 
 def test_arrays_are_not_hashable():
