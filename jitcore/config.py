@@ -204,6 +204,9 @@ class Config(threading.local):
             _subscribers.setdefault(flag.name, []).append(function)
         function(getattr(self, flag.name))
 
+    def __reduce__(self):
+        return "config"  # each process has its own
+
     def values(self) -> dict[str, bool | int | str]:
         """All flags and their values in this thread, in the order of the table."""
         return {name: getattr(self, name) for name in FLAGS}
