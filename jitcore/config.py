@@ -72,7 +72,8 @@ _ROWS = (
     Flag("debug_nans", bool, False, True,
          "Raise FloatingPointError as soon as an operation or a compiled function produces a NaN."),
     Flag("num_threads", int, 0, False,
-         "Threads of a parallel kernel; 0 means one for each core this process may use.", process_wide=True),
+         "Threads of a parallel kernel; 0: OMP_NUM_THREADS, else one for each core this process may use.",
+         process_wide=True),
     Flag("default_backend", str, "", True,
          "Backend of calls that name none; empty means the best one found.", aliases=("platform_name",)),
     Flag("cache_size", int, 4096, False,
@@ -202,6 +203,9 @@ class Config(threading.local):
         with _lock:
             _subscribers.setdefault(flag.name, []).append(function)
         function(getattr(self, flag.name))
+
+    def __reduce__(self):
+        return "config"  # each process has its own
 
     def values(self) -> dict[str, bool | int | str]:
         """All flags and their values in this thread, in the order of the table."""

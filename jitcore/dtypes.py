@@ -194,6 +194,14 @@ def canonicalize(dtype) -> np.dtype:
     return dtype
 
 
+def canonicalize_for(dtype, given) -> np.dtype:
+    """`canonicalize` for what is made from an array of dtype `given`: Python's `int`, `float`, `complex` keep
+    the 64 bits of its numbers."""
+    if is_python_type(dtype) and given in (int64, uint64, float64, complex128):
+        return {int: int64, float: float64, complex: complex128}[dtype]
+    return canonicalize(dtype)
+
+
 @functools.cache
 def real_dtype(dtype) -> np.dtype:
     """float32 for complex64, float64 for complex128, the dtype itself otherwise."""

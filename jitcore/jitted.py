@@ -6,7 +6,6 @@ signature and attributes are those of the wrapped function.
 
 from __future__ import annotations
 
-import sys
 import types
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
@@ -18,6 +17,7 @@ from jitcore.dispatch.fast_call import FastCallable
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import CallSignature, read_call
+from jitcore.pickling import find_global_name
 from jitcore.stages import Lowered, Traced, describe_stages, make_out_info
 
 P = ParamSpec("P")
@@ -53,10 +53,7 @@ class JitWrapped(FastCallable[P, R]):
 
     def __reduce__(self):
         # A decorated function hides the one that it wraps, so that pickle must look up this object instead.
-        found = sys.modules.get(self.__module__)
-        for name in getattr(self.__wrapped__, "__qualname__", "").split("."):
-            found = getattr(found, name, None)
-        return self.__qualname__ if found is self else (_restore, (self.__wrapped__, self._function.options))
+        return find_global_name(self) or (_restore, (self.__wrapped__, self._function.options))
 
     # -- ahead of time ---------------------------------------------------------------------------------------
     @api_boundary

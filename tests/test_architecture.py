@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 
 #: The layers, lowest first; the names in one row may import each other.
 LAYERS = (
-    ("concurrency",),
+    ("concurrency", "pickling", "processors"),
     ("errors", "argument_errors", "derivative_errors", "leak_errors"),
     ("config",),
     ("dtypes",),

@@ -3,6 +3,7 @@
 import configparser
 import shutil
 import subprocess
+import sys
 from importlib import metadata
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 import jitcore
 
 ROOT = Path(__file__).parents[1]
-PACKAGE_OF_FOLDER = {"jitcore": "jitcore", "backends": "jitcore.backends"}
+PACKAGE_OF_FOLDER = {"jitcore": "jitcore", "backends": "jitcore.backends"}  # linked to by jitcore/backends
 
 
 def read_setup():
@@ -65,5 +66,18 @@ def test_source_distribution_has_what_the_tests_read():
 
 def test_only_modules_and_the_typing_marker_stand_in_package_folders():
     # Anything else would need a line in setup.cfg's package_data to be installed.
-    inside = [path for path in list_tracked_files() if path.parts[0] in PACKAGE_OF_FOLDER]
+    tracked = [path for path in list_tracked_files() if not (ROOT / path).is_symlink()]
+    inside = [path for path in tracked if path.parts[0] in PACKAGE_OF_FOLDER]
     assert {path.name for path in inside if path.suffix != ".py"} == {"py.typed"}
+
+
+def test_a_clone_in_a_folder_of_the_packages_name(tmp_path):
+    """From the folder around such a clone, and from inside of it, the package is found, backends included: it
+    stands on the path, as an editable install puts it there."""
+    assert read_setup()["options"]["package_dir"].strip() == "= ."  # by which setuptools makes it so
+    (tmp_path / "jitcore").symlink_to(ROOT)
+    code = "import sys; sys.path.append(sys.argv[1]); import jitcore.backends.cpu as cpu; print(cpu.__file__)"
+    for folder in (tmp_path, tmp_path / "jitcore"):
+        printed = subprocess.run([sys.executable, "-c", code, tmp_path / "jitcore"], cwd=folder, capture_output=True,
+                                 text=True, check=True).stdout  # fmt: skip
+        assert Path(printed.strip()).resolve() == ROOT / "backends" / "cpu" / "__init__.py"

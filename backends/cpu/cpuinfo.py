@@ -8,7 +8,6 @@ that it may use now.
 from __future__ import annotations
 
 import functools
-import os
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -17,8 +16,8 @@ import numpy as np
 
 from jitcore.backends.cpu import host
 
-__all__ = ["CacheSizes", "available_cores", "cache_sizes", "cpu_features", "cpu_name",
-           "list_fused_operations", "native_vector_bytes"]  # fmt: skip
+__all__ = ["CacheSizes", "cache_sizes", "cpu_features", "cpu_name", "list_fused_operations",
+           "native_vector_bytes"]  # fmt: skip
 
 _CACHE_FOLDER = Path("/sys/devices/system/cpu/cpu0/cache")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -92,10 +91,3 @@ def read_cache_sizes(folder: Path) -> CacheSizes:
         if match and kind in ("Data", "Unified"):
             found[f"l{level}"] = int(match[1]) * _UNITS[match[2]]
     return _DEFAULT_SIZES._replace(**{level: found[level] for level in CacheSizes._fields if level in found})
-
-
-def available_cores() -> int:
-    """Cores this process may use, by its affinity where the system has one."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

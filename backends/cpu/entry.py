@@ -21,10 +21,11 @@ from jitcore.backends.cpu.scan import count_in_round, render_shifted
 from jitcore.backends.cpu.sharing import Share, encode_number, find_shared
 from jitcore.backends.cpu.sizes import is_static
 from jitcore.backends.cpu.stores import emit_store
-from jitcore.backends.cpu.threads import SWEEP_SYMBOL, available_cores
+from jitcore.backends.cpu.threads import SWEEP_SYMBOL
 from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_SYMBOL
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Reduce, Scan, Switch, While, find_split
+from jitcore.processors import available_cores
 from jitcore.schedule.buffers import loads_of, statements_of
 from jitcore.schedule.nest import work_of
 from jitcore.schedule.statements import stores_of

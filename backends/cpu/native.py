@@ -23,7 +23,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from jitcore.backends.cpu import ahead, host, objects, symbols
-from jitcore.backends.cpu.cpuinfo import available_cores
 from jitcore.backends.cpu.images import Image, LoadedImage
 from jitcore.backends.cpu.translate import (
     NativeCodeError,
@@ -38,6 +37,7 @@ from jitcore.backends.cpu.translate import (
 from jitcore.config import config
 from jitcore.dispatch import disk_cache
 from jitcore.dispatch.progress import announce_slow
+from jitcore.processors import available_cores
 
 if TYPE_CHECKING:
     import llvmlite.ir

@@ -44,11 +44,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from jitcore.backends.cpu import native, symbols
-from jitcore.backends.cpu.cpuinfo import available_cores
 from jitcore.backends.cpu.pool import CELLS_SYMBOL, PoolCells, render_pool, reset_pool
 from jitcore.config import config
+from jitcore.processors import available_cores, default_threads
 
-__all__ = ["LAYERS", "SWEEP_SYMBOL", "SYMBOL", "available_cores", "describe", "get_num_threads", "open_pool",
+__all__ = ["LAYERS", "SWEEP_SYMBOL", "SYMBOL", "describe", "get_num_threads", "open_pool",
            "set_layer", "set_num_threads"]  # fmt: skip
 
 SYMBOL = "jitcore_parallel_for"
@@ -92,17 +92,17 @@ _may_start_tbb = True  # until it was tried; never in a forked child
 
 def get_num_threads() -> int:
     """Threads a parallel kernel may use, the calling one included."""
-    return _cells.num_threads or config.num_threads or available_cores()
+    return _cells.num_threads or config.num_threads or default_threads()
 
 
 def set_num_threads(count: int) -> None:
-    """Let parallel kernels of all Python threads use `count` threads; 0: as many as there are cores now.
+    """Let parallel kernels of all Python threads use `count` threads; 0: the default, as it is now.
 
     Raises: ValueError for a count that is not an int of at least 0.
     """
     if not isinstance(count, int) or count < 0:
         raise ValueError(f"number of threads is an int of at least 0, not {count!r}")
-    _cells.num_threads = count or available_cores()
+    _cells.num_threads = count or default_threads()
 
 
 def open_pool() -> str:

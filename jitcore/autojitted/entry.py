@@ -21,8 +21,16 @@ from jitcore.dispatch.program import Program
 from jitcore.dispatch.tree_code import Constants, compile_function
 from jitcore.rewriter.printing import PRINT
 
+
+class _Miss:
+    """The class of what there is one of: where it was pickled with a dispatcher, it is found by name."""
+
+    def __reduce__(self):
+        return "MISS"
+
+
 #: What the code of an entry returns for a call that it does not serve.
-MISS = object()
+MISS = _Miss()
 #: Work that `np.shares_memory` may spend on two arrays whose bounds overlap.
 _OVERLAP_WORK = 10_000
 

@@ -86,6 +86,16 @@ def clear_functions() -> None:
         function.clear()
 
 
+class RecentCalls(list):
+    """The calls that the dispatcher of a function tries first."""
+
+    def __init__(self, owner: AutojitFunction):
+        self._owner = owner
+
+    def __reduce__(self):
+        return getattr, (self._owner, "_recent")
+
+
 class AutojitFunction:
     """Args: a plain function; options; what finds the loops of a function that cannot be traced (`Loops`).
 
@@ -103,7 +113,7 @@ class AutojitFunction:
     def __init__(self, function: types.FunctionType, options: Options, outline: Callable | None = None):
         self.function, self.options = function, options
         self.first_line = function.__code__.co_firstlineno
-        self._outline, self.loops = outline, None
+        self._outline, self.loops, self._given_outline = outline, None, outline
         self.parameters = Parameters(function.__code__)
         self.policy = NumberPolicy(options.static_argnames)
         self.served: dict[tuple, list[Served]] = {}
@@ -111,7 +121,7 @@ class AutojitFunction:
         self.unrolled: dict[tuple[str, int], Reason] = {}
         self.is_left = False
         self.last_entry: Entry | None = None
-        self._recent: list[Callable] = []
+        self._recent = RecentCalls(self)
         self._lock = Lock()
         self._warned: set[Tier] = set()
         self._python_calls = self._misses = self._traces = self._compiles = self._hits = 0
@@ -120,6 +130,14 @@ class AutojitFunction:
         self.dispatch = self._make_dispatch()
         self.wrapper = make_wrapper(function, self.parameters, self.dispatch)
         _all_functions.add(self)
+
+    # What libraries pickle of a wrapper, its code and so its dispatcher, leads here. The object comes first,
+    # as the function may know its wrapper; then what it is made of. What was compiled is found on disk.
+    def __reduce__(self):
+        return object.__new__, (type(self),), (self.function, self.options, self._given_outline)
+
+    def __setstate__(self, made_of: tuple) -> None:
+        self.__init__(*made_of)
 
     def _make_dispatch(self) -> Callable:
         values = ", ".join(f"p{i}" for i in range(len(self.parameters.names)))

@@ -218,4 +218,5 @@ from jitcore.lax.window import (
 # An exception leaves a public function without frames of the inside.
 for _name, _value in list(globals().items()):
     if isinstance(_value, FunctionType) and not _name.startswith("_"):
-        globals()[_name] = api_boundary(_value)
+        globals()[_name] = _public = api_boundary(_value)
+        _public.__module__, _public.__qualname__ = __name__, _name  # by which it is pickled

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import enum
 import operator
-import os
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,6 +20,7 @@ from jitcore.lax.define import define
 from jitcore.lax.elementwise import conj, convert_element_type, mul
 from jitcore.lax.lazy import LazyModule
 from jitcore.lax.shape import broadcast_in_dim
+from jitcore.processors import default_threads
 from jitcore.transforms.batch_rules import rebind
 from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
 
@@ -93,7 +93,7 @@ _SHARED_SIZE = 1 << 15
 def _count_workers(size: int, length: int) -> int:
     if size < _SHARED_SIZE or size < 2 * length:
         return 1
-    return config.num_threads or os.cpu_count() or 1
+    return config.num_threads or default_threads()
 
 
 def _fft(x, *, fft_type: FftType, fft_lengths):

@@ -104,4 +104,5 @@ for _chapter in (
 # An exception leaves a public function without frames of the inside; the chapters call one another unwrapped.
 for _name, _value in [(name, globals()[name]) for name in __all__]:
     if isinstance(_value, FunctionType):
-        globals()[_name] = api_boundary(_value)
+        globals()[_name] = _public = api_boundary(_value)
+        _public.__module__, _public.__qualname__ = __name__, _name  # by which it is pickled

@@ -45,7 +45,8 @@ def array(  # noqa: A002
     Raises: TypeError for objects that are no numbers; ValueError for None and for ragged lists."""
     if order not in ("K", "A", "C", None):
         raise NotImplementedError(f"Only order='K' is supported, got {order!r}")
-    dtype = None if dtype is None else dtypes.canonicalize(_dtype_like(dtype))
+    if dtype is not None:
+        dtype = dtypes.canonicalize_for(_dtype_like(dtype), getattr(object, "dtype", dtypes.bool_))
     if isinstance(object, Array):
         result = object if dtype is None else convert_dtype(object, dtype)
         if copy and result is object and isinstance(object, ConcreteArray):
@@ -241,8 +242,10 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None):
     """`full` with the shape and dtype of a. Same as: `numpy.full_like`."""
     a = ensure_array("full_like", a)
     shape = a.shape if shape is None else shape
-    filled = full(shape, fill_value, a.dtype if dtype is None else dtype)
-    return convert_dtype(filled, filled.dtype, a.weak_type) if dtype is None else filled
+    if dtype is not None:
+        return full(shape, fill_value, dtypes.canonicalize_for(_dtype_like(dtype), a.dtype))
+    filled = full(shape, fill_value, a.dtype)
+    return convert_dtype(filled, filled.dtype, a.weak_type)
 
 
 def zeros_like(a, dtype=None, shape=None, *, device=None):

@@ -31,7 +31,7 @@ def _accumulate(name: str, function, a, axis, dtype, out) -> Array:
     a = ensure_array(name, a)
     if axis is None or a.ndim == 0:
         a, axis = ravel(a), 0
-    a = convert_dtype(a, _widen_bool(a.dtype) if dtype is None else dtypes.canonicalize(dtype))
+    a = convert_dtype(a, _widen_bool(a.dtype) if dtype is None else dtypes.canonicalize_for(dtype, a.dtype))
     return function(a, canonicalize_axis(axis, a.ndim))
 
 
@@ -57,7 +57,7 @@ def _cumulative(name: str, function, x, axis, dtype, include_initial: bool, iden
         axis = 0
     axis = canonicalize_axis(axis, max(x.ndim, 1))
     x = x if x.ndim else ravel(x)
-    dtype = reductions.widen_integer(x.dtype) if dtype is None else dtypes.canonicalize(dtype)
+    dtype = reductions.widen_integer(x.dtype) if dtype is None else dtypes.canonicalize_for(dtype, x.dtype)
     out = function(convert_dtype(x, dtype), axis)
     if include_initial:
         first = lax.full((*x.shape[:axis], 1, *x.shape[axis + 1 :]), identity, dtype)

@@ -48,7 +48,7 @@ def concatenate(arrays, axis: int | None = 0, dtype=None):
     axis = canonicalize_axis(axis, arrays[0].ndim)
     arrays = promote_arrays("concatenate", *arrays)
     if dtype is not None:
-        arrays = [convert_dtype(x, dtypes.canonicalize(dtype)) for x in arrays]
+        arrays = [convert_dtype(x, dtypes.canonicalize_for(dtype, x.dtype)) for x in arrays]
     return arrays[0] if len(arrays) == 1 else lax.concatenate(arrays, axis)
 
 

@@ -1,8 +1,9 @@
-"""NumPy's own functions on our arrays: `np.sin(x)`, `np.concatenate([x, y])`, `np.add.outer(x, y)` reach
-`jitcore.numpy`.
+"""NumPy's own functions on our arrays: `np.sin(x)`, `np.concatenate([x, y])`, `np.add.outer(x, y)`.
 
-In: a NumPy function and arguments with an Array among them. Out: what the namesake here gives. A function
-without namesake runs in NumPy on the data of concrete arrays, and raises on a tracer.
+In: a NumPy function and arguments with an Array among them. Out: with a tracer among them, what the namesake
+in `jitcore.numpy` gives; a function without namesake raises. On concrete arrays NumPy runs and gives its own
+arrays, which SciPy's C code, for one, asks for. An operator with an ndarray on its left gives an Array, as
+one with an Array there does.
 """
 
 from __future__ import annotations
@@ -22,6 +23,13 @@ _ARRAY_PARAMETERS = frozenset(
     "a a1 a2 a_max a_min append ar1 ar2 arr array ary aweights b condition element fp fweights m max "
     "mask min p prepend q seq_of_zeros test_elements u v values vals w weights where x x1 x2 xp y z".split()
 )
+
+# What Python's binary operators of ndarrays call.
+_OPERATORS = frozenset((
+    np.add, np.subtract, np.multiply, np.matmul, np.true_divide, np.floor_divide, np.remainder, np.divmod,
+    np.power, np.left_shift, np.right_shift, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.less,
+    np.less_equal, np.equal, np.not_equal, np.greater, np.greater_equal,
+))  # fmt: skip
 
 # NumPy functions whose namesake here has another name.
 _RENAMED = {"ndarray": None, "fix": "trunc", "in1d": "isin", "trapz": "trapezoid", "row_stack": "vstack"}
@@ -108,12 +116,22 @@ def _run_in_numpy(function, args, kwargs, name: str):
     return function(*_to_ndarrays(args), **_to_ndarrays(kwargs))
 
 
+def _is_operator(ufunc, method: str, inputs, kwargs: dict) -> bool:
+    """Whether this may be Python's operator, which comes here from an ndarray on its left."""
+    is_call = ufunc in _OPERATORS and method == "__call__" and not kwargs
+    return is_call and isinstance(inputs[0], (np.ndarray, np.generic))
+
+
 def apply_ufunc(self, ufunc, method: str, *inputs, **kwargs):
     """`Array.__array_ufunc__`: a NumPy ufunc, or its method, with an Array among its operands."""
     name = f"numpy.{ufunc.__name__}"
     out = kwargs.pop("out", None)
     if out is not None and any(target is not None for target in out):
         return _write_to_out(ufunc, method, inputs, kwargs, out, name)
+    if not _is_operator(ufunc, method, inputs, kwargs) and _find_tracer((inputs, kwargs)) is None:
+        if method == "at" and isinstance(inputs[0], Array):
+            raise errors.item_assignment_error(user_snippet())
+        return _run_in_numpy(ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs, name)
     kwargs = {key: value for key, value in kwargs.items() if not _is_default(key, value)}
     namesake = _namesakes().get(ufunc)
     if namesake is None:
@@ -158,7 +176,7 @@ def apply_function(self, function, types, args, kwargs):
     target = kwargs.get("out")
     if isinstance(target, Array):
         raise errors.item_assignment_error(user_snippet())
-    if namesake is None or target is not None:
+    if namesake is None or target is not None or _find_tracer((args, kwargs)) is None:
         return _run_in_numpy(function, args, kwargs, name)
     kwargs = {key: value for key, value in kwargs.items() if not (key in ("out", "like") and value is None)}
     args, kwargs = _accept_sequences(namesake, args, kwargs)

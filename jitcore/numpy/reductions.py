@@ -60,7 +60,8 @@ def _mask(where) -> Array:
 def _prepare(name: str, a, dtype, out, widen: bool) -> Array:
     reject_out(name, out)
     a = borrow_array(name, a)
-    target = dtypes.canonicalize(dtype) if dtype is not None else widen_integer(a.dtype) if widen else a.dtype
+    target = widen_integer(a.dtype) if widen else a.dtype
+    target = target if dtype is None else dtypes.canonicalize_for(dtype, a.dtype)
     return convert_dtype(a, target, a.weak_type and target == a.dtype)
 
 
@@ -194,7 +195,7 @@ def _count(a, axis, where, keepdims=False):
 
 def _to_inexact(a, dtype) -> tuple[Array, np.dtype]:
     """a in the dtype in which means are computed (float32 for halves), and the dtype of the result."""
-    target = dtypes.inexact_dtype(a.dtype) if dtype is None else dtypes.canonicalize(dtype)
+    target = dtypes.inexact_dtype(a.dtype) if dtype is None else dtypes.canonicalize_for(dtype, a.dtype)
     work = dtypes.float32 if dtypes.is_floating(target) and target.itemsize == 2 else target
     return convert_dtype(a, work if dtypes.is_inexact(work) else a.dtype), target
 

@@ -347,10 +347,8 @@ def _repeat_to_length(a, repeats, axis: int, length: int) -> Array:
 
 def astype(x, dtype, /, *, copy: bool = False, device=None):
     """x with another dtype; complex to real drops the imaginary part. Same as: `numpy.astype`."""
-    dtype = (
-        dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(dtype)
-    )
-    return convert_dtype(ensure_array("astype", x), dtype)
+    x = ensure_array("astype", x)
+    return convert_dtype(x, dtypes.canonicalize_for(float if dtype is None else dtype, x.dtype))
 
 
 __all__ = [

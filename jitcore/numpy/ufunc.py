@@ -32,6 +32,9 @@ class Ufunc:
     def __call__(self, x, y, /):
         return self._function(x, y)
 
+    def __reduce__(self):
+        return self.__qualname__  # found there by name
+
     def __repr__(self) -> str:
         return f"<jnp.ufunc '{self.__name__}'>"
 

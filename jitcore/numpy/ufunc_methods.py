@@ -39,7 +39,7 @@ def reduce_ufunc(ufunc, a, axis, dtype, out, keepdims: bool, initial, where) -> 
     reject_out(f"{name}.reduce", out)
     a = ensure_array(name, a)
     if dtype is not None:
-        a = convert_dtype(a, dtypes.canonicalize(dtype))
+        a = convert_dtype(a, dtypes.canonicalize_for(dtype, a.dtype))
     if name in _REDUCTIONS:
         options = {} if initial is None else {"initial": initial}
         return _REDUCTIONS[name](a, axis, keepdims=keepdims, where=where, **options)
@@ -71,7 +71,7 @@ def accumulate_ufunc(ufunc, a, axis: int, dtype, out) -> Array:
     name = ufunc.__name__
     reject_out(f"{name}.accumulate", out)
     a = ensure_array(name, a)
-    a = a if dtype is None else convert_dtype(a, dtypes.canonicalize(dtype))
+    a = a if dtype is None else convert_dtype(a, dtypes.canonicalize_for(dtype, a.dtype))
     axis = canonicalize_axis(axis, a.ndim)
     if name in _ACCUMULATIONS and a.dtype != dtypes.bool_:
         return _ACCUMULATIONS[name](a, axis)
@@ -104,7 +104,7 @@ def reduceat_ufunc(ufunc, a, indices, axis: int, dtype, out) -> Array:
     reject_out(f"{ufunc.__name__}.reduceat", out)
     a = ensure_array(ufunc.__name__, a)
     axis = canonicalize_axis(axis, a.ndim)
-    a = moveaxis(a if dtype is None else convert_dtype(a, dtypes.canonicalize(dtype)), axis, 0)
+    a = moveaxis(a if dtype is None else convert_dtype(a, dtypes.canonicalize_for(dtype, a.dtype)), axis, 0)
     bounds = [int(i) for i in indices]
     parts = []
     for start, stop in zip(bounds, [*bounds[1:], a.shape[0]]):

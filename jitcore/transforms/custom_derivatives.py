@@ -16,6 +16,7 @@ from jitcore.core import source
 from jitcore.core.aval import aval_of
 from jitcore.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
 from jitcore.core.trace import Tracer, trace_to_jaxpr
+from jitcore.pickling import find_global_name
 from jitcore.transforms.batching import BatchTracer
 from jitcore.transforms.custom_calls import JvpCall, Labels, VjpCall
 from jitcore.transforms.custom_rule_checks import (
@@ -126,6 +127,9 @@ class _CustomFunction(Generic[R]):
         self.nondiff_argnums = _read_positions(fun, nondiff_argnums, nondiff_argnames)
         self.symbolic_zeros = False
         self._signature = _read_signature(fun)
+
+    def __reduce_ex__(self, protocol):
+        return find_global_name(self) or super().__reduce_ex__(protocol)
 
     def _read_arguments(self, args: tuple, kwargs: dict) -> _Arguments:
         """Raises: TypeError for keyword arguments that have no position, or a call that does not fit."""

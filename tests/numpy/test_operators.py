@@ -122,16 +122,17 @@ LISTS = [("add", (F, [1, 2, 3])), ("where", (B, F, [1.0, 2.0, 3.0])), ("dot", (F
 
 @pytest.mark.parametrize("name, args", LISTS, ids=lambda x: x if isinstance(x, str) else "")
 def test_numpy_functions_take_lists_for_arrays(name, args):
-    """Where NumPy's own function is called with an Array, a list beside it is an array, as NumPy has it."""
+    """Where NumPy's own function is called with a traced value, a list beside it is an array, as NumPy has it.
+    On concrete Arrays NumPy gives its own arrays."""
     position = next(i for i, arg in enumerate(args) if arg is F)
 
     def call(x):
         return getattr(np, name)(*args[:position], x, *args[position + 1 :])
 
-    for got in (call(jnp.asarray(F)), jit(call)(F)):
+    for got, kind in ((call(jnp.asarray(F)), (np.ndarray, np.generic)), (jit(call)(F), Array)):
         leaves, expected = (got, call(F)) if isinstance(got, list) else ([got], [call(F)])
         for mine, value in zip(leaves, expected, strict=True):
-            assert isinstance(mine, Array)
+            assert isinstance(mine, kind)
             np.testing.assert_allclose(np.asarray(mine), value, rtol=1e-6)
 
 
@@ -223,12 +224,39 @@ def test_arrays_are_not_hashable():
 
 # -- NumPy's own functions ------------------------------------------------------------------------------------
 def test_ufunc_methods_reach_us():
+    for call in (np.add.reduce, lambda x: np.add.outer(x, x), np.multiply.accumulate, lambda x: np.add.reduceat(x, [0, 2]),
+                 np.subtract.reduce, lambda x: np.add(x, 1, dtype=np.float64)):  # fmt: skip
+        expected = call(F)
+        for got, kind in ((call(jnp.asarray(F)), type(expected)), (jit(call)(F), Array)):
+            assert isinstance(got, kind) and got.dtype == expected.dtype
+            np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-6)
+
+
+def test_operators_give_arrays_wherever_the_array_stands():
     x = jnp.asarray(F)
-    for got, expected in [(np.add.reduce(x), F.sum()), (np.add.outer(x, x), np.add.outer(F, F)),
-                          (np.multiply.accumulate(x), np.multiply.accumulate(F)), (np.add.reduceat(x, [0, 2]), np.add.reduceat(F, [0, 2])),
-                          (np.subtract.reduce(x), np.subtract.reduce(F)), (np.add(x, 1, dtype=np.float64), F + np.float64(1))]:  # fmt: skip
-        assert isinstance(got, Array)
-        np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-6)
+    for left in (F, F[0]):
+        for got, expected in [(left + x, left + F), (left @ x if left is F else left * x, left @ F if left is F else left * F),
+                              (left < x, left < F), (divmod(left, x)[1], divmod(left, F)[1]), (x - left, F - left)]:  # fmt: skip
+            assert isinstance(got, Array)
+            np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-6)
+    assert type(np.add(x, F)) is type(np.maximum(F, x)) is np.ndarray
+
+
+@pytest.mark.parametrize("dtype, kept", [(np.float64, np.float64), (np.int64, np.float64), (np.complex128, None), (np.float32, np.float32), (np.uint8, np.float32)])
+def test_pythons_types_keep_64_bits(dtype, kept):
+    """`dtype=float` of an array of 64 bits has 64 bits; of a narrower one the default width."""
+    data = np.arange(1, 4).astype(dtype)
+    wide = data.dtype in (np.float64, np.int64, np.complex128)
+
+    def calls(x, kind):
+        return [x.astype(kind), jnp.sum(x, dtype=kind), x.cumsum(dtype=kind), jnp.empty_like(x, dtype=kind), jnp.full_like(x, 2, dtype=kind),
+                jnp.asarray(x, dtype=kind), jnp.concatenate([x, x], dtype=kind), jnp.add.reduce(x, dtype=kind)]  # fmt: skip
+
+    for kind, expected in ((float, kept), (int, np.int64 if wide else np.int32), (complex, np.complex128 if wide else np.complex64)):
+        if expected is not None and not (kind is int and data.dtype.kind == "c"):
+            eager, traced = calls(jnp.asarray(data), kind), jit(lambda x: calls(x, kind))(data)  # noqa: B023
+            assert {x.dtype for x in [*eager, *traced]} == {np.dtype(expected)}
+    assert jnp.asarray([1.5], dtype=float).dtype == np.float32  # nothing says 64 bits
 
 
 def test_out_is_written_or_refused():

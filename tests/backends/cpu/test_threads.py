@@ -13,6 +13,7 @@ import threading
 import numpy as np
 import pytest
 
+from jitcore import processors
 from jitcore.backends.cpu import launch, native, threads
 
 # increment: adds 1 to dims[0] doubles with grain dims[1]. visit: the same, and writes each interval's length
@@ -247,7 +248,7 @@ def test_set_num_threads_zero_means_all(kernels):
     threads.set_num_threads(3)
     assert threads.get_num_threads() == 3
     threads.set_num_threads(0)
-    assert threads.get_num_threads() == threads.available_cores()
+    assert threads.get_num_threads() == processors.default_threads()
 
 
 PRELUDE = """
@@ -467,7 +468,7 @@ print(len(os.listdir("/proc/self/task")) - before, "numba" in sys.modules)
 @needs_linux
 def test_respects_affinity():
     core = min(os.sched_getaffinity(0))
-    body = "print(threads.available_cores(), threads.get_num_threads(), works(Kernels()))"
+    body = "print(threads.describe()['cores'], threads.get_num_threads(), works(Kernels()))"
     pinned = f"import os; os.sched_setaffinity(0, {{{core}}})\n"
     assert run_process(body, prelude=pinned + PRELUDE) == ["1", "1", "True"]
 
@@ -475,3 +476,5 @@ def test_respects_affinity():
 def test_environment_sets_the_number_of_threads():
     body = "kernels = Kernels(); print(threads.get_num_threads(), works(kernels))"
     assert run_process(body, JITCORE_NUM_THREADS="3") == ["3", "True"]
+    assert run_process(body, JITCORE_NUM_THREADS="3", OMP_NUM_THREADS="5") == ["3", "True"]
+    assert run_process(body, OMP_NUM_THREADS="5") == ["5", "True"]
