@@ -45,6 +45,8 @@ def emit_operation(b: ir.IRBuilder, name: str, operand_dtypes: list, result_dtyp
         return choose(b, *args)
     if name == "convert":
         return convert(b, args[0], dtype, np.dtype(result_dtype))
+    if name == "cast":
+        return _cast(b, args[0], dtype, np.dtype(result_dtype))
     if name == "bitcast":
         return _bitcast(b, args[0], dtype, np.dtype(result_dtype))
     if dtype.kind == "c" or name == "complex":
@@ -72,7 +74,7 @@ def count_math_calls(name: str, dtype) -> int:
 
 def list_operations() -> dict[str, set[str]]:
     """The operations that there is code for, by the kind of their operands' dtype."""
-    of_all = {"select", "convert", "bitcast"}
+    of_all = {"select", "convert", "cast", "bitcast"}
     return {
         "f": of_all | _FLOAT.keys() | mathlib.FUNCTIONS.keys() | {"complex"},
         "i": of_all | _SIGNED.keys(),
@@ -297,6 +299,21 @@ def _saturate_lanes(b, x, target, into):
     if limits.min:
         whole = b.select(b.fcmp_ordered("ord", x, x), whole, constant(into, 0))
     return whole
+
+
+def _cast(b, x, source, target):
+    """A float as a whole number, as x86 converts it: what the type does not hold is its least number. LLVM
+    leaves that undefined; it is chosen before."""
+    into = like(x, element_type(target))
+    if source.itemsize == 2:  # has no number above all of the integers
+        x = convert(b, x, source, dtypes.float32)
+    least = np.iinfo(target).min
+    size = call_intrinsic(b, "fabs", [x], x.type, [x.type])
+    if isinstance(x.type, ir.VectorType):
+        is_inside = b.fcmp_ordered("<", size, constant(x.type, -float(least)))
+        return b.fptosi(b.select(is_inside, x, constant(x.type, float(least))), into)
+    is_outside = b.fcmp_unordered(">=", size, constant(x.type, -float(least)))
+    return choose_rarely(b, is_outside, lambda: constant(into, least), lambda: b.fptosi(x, into))
 
 
 def _from_bfloat16(b, x):

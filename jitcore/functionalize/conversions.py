@@ -17,6 +17,7 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.functionalize import arithmetic, mixed
 from jitcore.functionalize.arithmetic import fail, to_float, to_int
+from jitcore.functionalize.contents import to_item
 from jitcore.functionalize.errors import needs_value, not_traceable
 from jitcore.functionalize.lists import TracedList
 from jitcore.functionalize.ndarray import NDArray
@@ -393,7 +394,7 @@ def _define_dtype_call(kind: type) -> Callable:
         x = args[0]
         if isinstance(x, (list, tuple)) or isinstance(x, NDArray) and x.ndim:
             return np.asarray(x, kind) if isinstance(x, (list, tuple)) else x.astype(kind)
-        return Scalar(to_raw(x, np.dtype(kind)))
+        return Scalar(to_item(x, np.dtype(kind)))
 
     call.__name__ = kind.__name__
     return call

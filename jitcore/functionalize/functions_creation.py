@@ -14,6 +14,7 @@ import numpy as np
 
 from jitcore import lax
 from jitcore.functionalize.calls import as_shape, dtype_of, to_common
+from jitcore.functionalize.contents import to_item
 from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.layouts import Order, find_own_order, name_order
 from jitcore.functionalize.ndarray import NDArray, new_array, wrap_result
@@ -76,7 +77,11 @@ def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, d
 
 
 def _fill(shape: tuple, fill_value, dtype, order: str | None, like: Any = None) -> NDArray:
-    raw = to_raw(as_operand(fill_value), check_dtype(dtype))
+    dtype = check_dtype(dtype)
+    if is_python_number(fill_value) and not isinstance(fill_value, Handle):
+        with np.errstate(all="ignore"):
+            fill_value = np.full((), fill_value, dtype)
+    raw = to_raw(as_operand(fill_value), dtype)
     extra = len(shape) - len(raw.shape)
     if extra < 0 or any(own not in (1, extent) for own, extent in zip(raw.shape, shape[extra:])):
         raise ValueError(f"could not broadcast input array from shape {tuple(raw.shape)} into shape {shape}")
@@ -99,8 +104,8 @@ def _read(value: Any, dtype: Any, order: str | None) -> NDArray:
     """A new array with the contents of something array-like."""
     if isinstance(value, (list, tuple)) and not _has_handle(value):
         value = np.array(value, dtype)
-    value = stack_sequence(value) if isinstance(value, (list, tuple)) else as_operand(value)
-    raw = to_raw(value, None if dtype is None else check_dtype(dtype))
+    value = stack_sequence(value, dtype) if isinstance(value, (list, tuple)) else as_operand(value)
+    raw = to_raw(value) if dtype is None else to_item(value, check_dtype(dtype))
     return new_array(raw, _find_order(raw.ndim, order, value))
 
 

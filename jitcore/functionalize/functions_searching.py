@@ -19,6 +19,7 @@ from jitcore.functionalize.calls import (
     to_inexact,
     unpack,
 )
+from jitcore.functionalize.contents import to_item
 from jitcore.functionalize.dispatch import run_source
 from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.functions_shaping import as_array
@@ -120,14 +121,14 @@ def put_along_axis(arr, indices, values, axis):
     raw, index = arr.read(), to_raw(as_operand(indices))
     extent = raw.size if axis is None else raw.shape[axis]
     _check_inside(index, extent, f"index is out of bounds for axis {axis} with size {extent}")
-    values = to_raw(as_operand(values), raw.dtype)
+    values = to_item(as_operand(values), raw.dtype)
     arr.write(jnp.put_along_axis(raw, index, values, axis, inplace=False))
 
 
 @implements(np.put, method="put")
 def put(a, ind, v, mode="raise"):
     raw, index = a.read(), to_raw(as_operand(ind))
-    values = to_raw(as_operand(v), raw.dtype)
+    values = to_item(as_operand(v), raw.dtype)
     if mode == "raise":
         _check_inside(index, raw.size, f"index is out of bounds for axis 0 with size {raw.size}")
         mode = "wrap"
@@ -137,7 +138,7 @@ def put(a, ind, v, mode="raise"):
 @implements(np.putmask)
 def putmask(a, /, mask, values):
     raw, mask = a.read(), to_raw(as_operand(mask), dtypes.bool_)
-    values = to_raw(as_operand(values), raw.dtype)
+    values = to_item(as_operand(values), raw.dtype)
     if tuple(values.shape) != tuple(raw.shape):
         values = jnp.resize(values, raw.shape)
     a.write(jnp.where(mask.reshape(raw.shape), values, raw))
@@ -147,14 +148,14 @@ def putmask(a, /, mask, values):
 def place(arr, mask, vals):
     raw = arr.read()
     flags = to_raw(as_operand(mask), dtypes.bool_)
-    a_place = jnp.place(raw, flags, to_raw(as_operand(vals), raw.dtype), inplace=False)
+    a_place = jnp.place(raw, flags, to_item(as_operand(vals), raw.dtype), inplace=False)
     arr.write(a_place)
 
 
 @implements(np.fill_diagonal)
 def fill_diagonal(a, val, wrap=False):  # noqa: A002  NumPy's name
     raw = a.read()
-    a.write(jnp.fill_diagonal(raw, to_raw(as_operand(val), raw.dtype), wrap=wrap, inplace=False))
+    a.write(jnp.fill_diagonal(raw, to_item(as_operand(val), raw.dtype), wrap=wrap, inplace=False))
 
 
 # -- sorting ------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from jitcore.functionalize.ndarray import NDArray, drop_leading_ones, new_array,
 from jitcore.functionalize.numbers import Number, as_int, form_of, interval_of, is_at_most, make_int
 from jitcore.functionalize.promotion import adopt_array, as_operand, int_of_scalar, to_raw
 from jitcore.functionalize.scalars import Scalar
-from jitcore.functionalize.sequences import has_handle
+from jitcore.functionalize.sequences import has_handle, stack_sequence
 from jitcore.functionalize.views import Axis, Window, broadcast_raw
 from jitcore.functionalize.visibility import is_current
 from jitcore.numpy.index_plan import Entry, plan_index
@@ -95,10 +95,10 @@ def set_item(array: NDArray, index: Any, value: Any) -> None:
         if not has_handle(value):
             value = np.array(value, array.dtype)
         else:
-            value = [Scalar(to_item(x, array.dtype)) if isinstance(x, Number) else x for x in value]
+            value = stack_sequence(value, array.dtype)
     value, index = as_operand(value), _read_lists(index)
     if type(value) is Mixed:
-        value = distribute(lambda number: Scalar(to_item(number, array.dtype)), value)
+        value = distribute(lambda number: Scalar(to_item(number, array.dtype, is_packed=True)), value)
     try:
         items = parse_index(array.shape, index)
     except TracedExtent:

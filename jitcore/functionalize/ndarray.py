@@ -117,7 +117,8 @@ class NDArray(WithoutValue, Handle):
         value = as_operand(value)
         if isinstance(value, NDArray) and self.is_same(value):
             return
-        self.write(broadcast_raw(drop_leading_ones(to_item(value, self.dtype), self.ndim), self._shape))
+        raw = drop_leading_ones(to_item(value, self.dtype, is_packed=True), self.ndim)
+        self.write(broadcast_raw(raw, self._shape))
 
     def is_same(self, other: Handle) -> bool:
         if self is other:
@@ -270,7 +271,7 @@ class NDArray(WithoutValue, Handle):
 
     @flat.setter
     def flat(self, value) -> None:
-        value = to_item(as_operand(value), self.dtype)
+        value = to_item(as_operand(value), self.dtype, is_packed=True)
         self.flat.write(repeat_elements(lax.reshape(value, (math.prod(value.shape),)), self.size))
 
     # -- views and copies -----------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from jitcore.core.aval import ShapedArray
 from jitcore.functionalize.arithmetic import fail
 from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.numbers import Number
+from jitcore.lax.elementwise import cast_to_integer
 from jitcore.rewriter.handles import CompoundHandle, Handle, current
 
 #: Dtypes that handles have.
@@ -150,17 +151,53 @@ def cast_raw(raw: Array, dtype: Any) -> Array:
         raw = lax.real(raw)
     if dtype.kind == "b":
         return lax.ne(raw, raw.dtype.type(0))
-    if raw.dtype.kind == "f" and dtype in _WRAPPING:
-        raw = lax.convert_element_type.primitive.bind(raw, new_dtype=_WRAPPING[dtype], weak_type=False)
+    if raw.dtype.kind == "f" and dtype.kind in "iu":
+        raw = _truncate(raw, dtype)
+    return _convert(raw, dtype)
+
+
+def _convert(raw: Array, dtype: np.dtype) -> Array:
+    if raw.dtype == dtype:
+        return raw
     return lax.convert_element_type.primitive.bind(raw, new_dtype=dtype, weak_type=False)
 
 
-#: Small integers keep the low bits of a float that they do not hold, as NumPy's loops do: what the float is
+#: Narrow integers keep the low bits of a float that they do not hold, as NumPy's loops do: what the float is
 #: converted to first.
-_WRAPPING = {
+_WIDE = {
     **dict.fromkeys((dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16), dtypes.int32),
     dtypes.uint32: dtypes.int64,
 }
+with np.errstate(invalid="ignore"):
+    #: Whether NumPy's C casts give the least number for what an integer does not hold: x86. Others saturate.
+    _CASTS_TO_LEAST = np.array([np.inf]).astype(np.int64)[0] == np.iinfo(np.int64).min
+
+
+def _truncate(raw: Array, dtype: np.dtype) -> Array:
+    """Floats as integers of a width from which NumPy's C cast to the dtype goes on with the low bits."""
+    wide = _WIDE.get(dtype, dtype)
+    if not _CASTS_TO_LEAST:
+        return _convert(raw, wide)
+    if dtype == dtypes.uint64:
+        return _truncate_unsigned(raw)
+    if dtype == dtypes.uint32 and raw.dtype != dtypes.float16 and math.prod(raw.shape) != 1:
+        # What is outside of both 32-bit types depends on where in its vectors NumPy's loop meets it.
+        low, high = raw.dtype.type(-(2.0**31)), raw.dtype.type(2.0**32)
+        outside = lax.bitwise_not(lax.bitwise_and(lax.gt(raw, low), lax.lt(raw, high)))
+        outside = lax.reduce_or(outside, tuple(range(raw.ndim)))
+        fail(Number(bool, outside), ValueError("a float that uint32 does not hold"))
+    return cast_to_integer(raw, wide)
+
+
+def _truncate_unsigned(raw: Array) -> Array:
+    """Floats as uint64: from 2**63 on, the rest is converted and the top bit is set."""
+    if raw.dtype == dtypes.float16:
+        raw = _convert(raw, dtypes.float32)
+    top = raw.dtype.type(2.0**63)
+    is_large = lax.ge(raw, lax.full_like(raw, top))
+    low = cast_to_integer(lax.select(is_large, lax.sub(raw, top), raw), dtypes.int64)
+    bits = lax.shift_left(_convert(is_large, dtypes.uint64), np.uint64(63))
+    return lax.bitwise_xor(_convert(low, dtypes.uint64), bits)
 
 
 def int_of_scalar(raw: Array) -> Number:

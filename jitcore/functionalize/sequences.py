@@ -41,7 +41,7 @@ def stack_sequence(values: Any, dtype: Any = None) -> NDArray:
 def _read_run(leaves: list, run: Run, dtype: np.dtype) -> Array:
     """Elements of a sequence as rows of an array."""
     if run.stop - run.start == 1:
-        return lax.expand_dims(to_item(leaves[run.start], dtype), (0,))
+        return lax.expand_dims(to_item(leaves[run.start], dtype, is_packed=True), (0,))
     rows = lax.slice_in_dim(run.stack, run.first, run.first + run.stop - run.start)
     return to_item(new_array(rows), dtype)
 

@@ -13,8 +13,11 @@ import pkgutil
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.layouts import leaves_order_open
+from jitcore.functionalize.rehearsal import rehearsed
 
 FUNCTIONS: dict[Any, Callable] = {}
 CREATION: dict[Any, Callable] = {}
@@ -34,9 +37,9 @@ def implements(
     def register(implementation: Callable) -> Callable:
         entry = implementation if knows_order else leaves_order_open(implementation)
         for function in functions:
-            FUNCTIONS[function] = entry
+            FUNCTIONS[function] = rehearsed(function, entry) if callable(function) else entry
         if method is not None:
-            METHODS[method] = entry
+            METHODS[method] = rehearsed(getattr(np.ndarray, method), entry)
         return implementation
 
     return register

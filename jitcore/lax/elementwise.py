@@ -346,6 +346,22 @@ def convert_element_type(x, new_dtype):
     return convert_element_type.primitive.bind(x, new_dtype=new_dtype, weak_type=weak)
 
 
+def _cast(x: np.ndarray, new_dtype) -> np.ndarray:
+    with np.errstate(invalid="ignore"):
+        return x.astype(new_dtype)
+
+
+@define("cast", impl=lambda x, *, new_dtype: _cast(x, new_dtype),
+        aval=lambda x, *, new_dtype: ShapedArray(x.shape, new_dtype),
+        jvp=jvp_elementwise(lambda t, ans, x, **_: zero_like(ans)),
+        lower=lambda builder, x, *, new_dtype: builder.cast(x, new_dtype), hlo="convert",
+        batch=batch_elementwise, family="elementwise", arity=1)  # fmt: skip
+def cast_to_integer(x, new_dtype):
+    """Floats as int32 or int64, as x86 converts them: what the type does not hold, NaN included, is its least
+    number. NumPy's `astype` gives this there."""
+    return cast_to_integer.primitive.bind(x, new_dtype=np.dtype(new_dtype))
+
+
 def _bitcast_aval(x, *, new_dtype):
     if x.dtype.itemsize != np.dtype(new_dtype).itemsize:
         raise TypeError(f"bitcast_convert_type needs dtypes of one width, got {x.dtype.name} and {new_dtype}")

@@ -85,6 +85,9 @@ class Builder:
         dtype = np.dtype(dtype)
         return x if x.dtype == dtype else self.pointwise([x], dtype, lambda e: self.graph.convert(e, dtype))
 
+    def cast(self, x: Value, dtype) -> Value:
+        return self.pointwise([x], dtype, lambda e: self.graph.op("cast", e, dtype=dtype))
+
     def bitcast(self, x: Value, dtype) -> Value:
         return self.pointwise([x], dtype, lambda e: self.graph.op("bitcast", e, dtype=dtype))
 

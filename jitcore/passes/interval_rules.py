@@ -210,7 +210,7 @@ _RULES: dict[str, Callable] = {
     "min": lambda x, y: (min(x[0], y[0]), min(x[1], y[1])),
     "clamp": lambda low, x, high: (min(max(low[0], x[0]), high[0]), min(max(low[1], x[1]), high[1])),
     "shift_right_arithmetic": _shift_right, "and": _and, "or": lambda x, y: None, "not": lambda x: None,
-    "convert_element_type": lambda x: x,
+    "convert_element_type": lambda x: x, "cast": lambda x: x,
     "lt": _compare(_is_below, _is_at_least), "le": _compare(_is_at_most, _is_above),
     "gt": _compare(_is_above, _is_at_most), "ge": _compare(_is_at_least, _is_below),
     "eq": _compare(_is_one, _is_apart), "ne": _compare(_is_apart, _is_one),

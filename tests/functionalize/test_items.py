@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -247,6 +249,36 @@ def test_errors():
     check_error(store, A, 1j)
     check_error(lambda a: a[0][0][0], A)
     check_error(lambda a: len(a[0, 0]), A)
+
+
+STORES = {
+    "element": lambda x, v: x.__setitem__(0, v), "slice": lambda x, v: x.__setitem__(slice(2), v),
+    "all": lambda x, v: x.__setitem__(..., v), "list": lambda x, v: x.__setitem__(slice(2), [v, 1]),
+    "places": lambda x, v: x.__setitem__([0, 1], v), "mask": lambda x, v: x.__setitem__(x == 0, v),
+    "fill": lambda x, v: x.fill(v), "put": lambda x, v: np.put(x, [0], v),
+    "full": lambda x, v: x.__setitem__(slice(None), np.full(3, v, x.dtype)),
+    "type": lambda x, v: x.__setitem__(0, x.dtype.type(v)),
+    "array": lambda x, v: x.__setitem__(slice(1), np.array([v], x.dtype))}  # fmt: skip
+NUMBERS = [math.nan, 1e30, 300.0, -1.5, np.float64(math.nan), np.float64(math.inf), np.float64(3e9), np.float32(300),
+           np.float16(-1.5), np.array(math.nan), np.int64(300), np.int64(-1), np.uint64(2**63 + 5), 300]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i4", "u4", "i8", "u8"])
+@pytest.mark.parametrize("how", STORES)
+def test_numbers_that_an_integer_dtype_does_not_hold(how, dtype):
+    def store(x, v):
+        STORES[how](x, v)
+        return x
+
+    for number in NUMBERS:
+        for argument in (number, Static(number)):
+            try:
+                store(np.zeros(3, dtype), number)
+            except (ValueError, OverflowError):
+                check_error(store, np.zeros(3, dtype), argument)
+            else:
+                check(store, np.zeros(3, dtype), argument)
 
 
 def test_complex_into_real_is_left_to_numpy():

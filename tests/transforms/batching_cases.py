@@ -20,6 +20,7 @@ from jitcore.lax import linalg
 from jitcore.lax.callback import VMAP_METHODS, io_callback, pure_callback
 from jitcore.lax.compress import compress
 from jitcore.lax.dimension_numbers import GatherDimensionNumbers, ScatterDimensionNumbers
+from jitcore.lax.elementwise import cast_to_integer
 
 
 class Operand(NamedTuple):
@@ -255,6 +256,7 @@ _STRUCTURED: dict[str, list[Case]] = {
         case(lax.select_n, i32(4, low=0, high=2), f32(4), f32(4), f32(4)),
     ],
     "convert_element_type": [case(lambda x: lax.convert_element_type(x, np.int32), f32(2, 3))],
+    "cast": [case(lambda x: cast_to_integer(x, np.int32), f32(2, 3))],
     "bitcast_convert_type": [case(lambda x: lax.bitcast_convert_type(x, np.int32), f32(2, 3))],
     "reduce_precision": [case(lambda x: lax.reduce_precision(x, 5, 10), f32(2, 3))],
     # folds, order
