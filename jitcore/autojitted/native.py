@@ -52,7 +52,7 @@ def find_obstacle(function: types.FunctionType) -> str:
             return effect
         for name in current.__code__.co_names:
             value = current.__globals__.get(name)
-            kind = type(value)  # `isinstance` asks an object for its `__class__`, which may be the user's code
+            kind = type(value)  # `isinstance` asks for `__class__`, which may be the user's code
             if issubclass(kind, (np.ndarray, int, float, complex, tuple)) and kind is not bool:
                 return f"{current.__name__} reads the global variable {name}, which Numba would freeze"
             is_known = value is None or issubclass(kind, (bool, str, types.ModuleType)) or callable(value)

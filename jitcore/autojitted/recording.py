@@ -88,7 +88,8 @@ class AutojitMode(NumpyMode):
     def __init__(self, session: Session):
         super().__init__()
         self.captures = captures = session.captures
-        self.is_given = session.builder.has_made
+        self._given: dict[int, Any] = {}
+        self._has_made = session.builder.has_made
         self.found_unrolled: dict[tuple[str, int], Reason] = {}
         self._attributes = Attributes(captures, resolve)
         self._callables = Callables(super().redirects, captures, self._attributes)
@@ -115,6 +116,12 @@ class AutojitMode(NumpyMode):
 
     def delete_attribute(self, owner: Any, name: str) -> None:
         self._attributes.delete(owner, name)
+
+    def is_given(self, container: Any) -> bool:
+        return id(container) in self._given or self._has_made(container)
+
+    def mark_given(self, container: Any) -> None:
+        self._given[id(container)] = container
 
     def refuse_unhooked(self, function: types.FunctionType, reason: str) -> None:
         raise not_traceable(f"{function.__qualname__}() is called, which has {reason}")

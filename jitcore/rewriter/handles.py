@@ -247,8 +247,11 @@ class Mode:
         delattr(owner, name)
 
     def is_given(self, container: Any) -> bool:
-        """Whether a list or dict stands for one of the caller's, who sees it under names of his own."""
+        """Whether a list or dict stands for one that others see under names of their own."""
         return False
+
+    def mark_given(self, container: Any) -> None:
+        """From now on a list or dict stands for such a one."""
 
     def refuse_unhooked(self, function: FunctionType, reason: str) -> None:
         """Raises: where a function of the user's must not run as it is, and no other form of it can be

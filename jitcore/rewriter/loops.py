@@ -240,6 +240,7 @@ class _LoopTracer(CarriedState):
         state = dict(self.state)
         for key, carry in self.carries.items():
             self.values[key] = self.make_value(key, carry, trace.new_arg)
+            self.mark_containers(key, carry)
             self._assign(state, key, self.values[key])
         self.predicate = trace.new_arg(_PREDICATE) if self.has_predicate else None
         return self.growth.enter(state, self.values.values())

@@ -101,7 +101,9 @@ def is_refusal(error: BaseException | None) -> bool:
 #: What code of jitcore raises where it meets what it does not know.
 _DOUBTFUL = (AttributeError, TypeError, NotImplementedError, AssertionError)
 #: Modules that do what Python does.
-_ON_BEHALF = frozenset({"jitcore.rewriter.hooks", "jitcore.rewriter.special", "jitcore.autojitted.attributes"})
+_ON_BEHALF = frozenset(
+    {"jitcore.rewriter.hooks", "jitcore.rewriter.special", "jitcore.autojitted.attributes"}
+)
 
 
 def is_doubtful(error: BaseException) -> bool:

@@ -182,13 +182,23 @@ class CarriedState:
         behind = self._count_lists(arm)
         if any(behind[id(container)] > 1 for container in list_containers(flat.value)):
             return False
-        outer = count_containers([*self.state.values(), *self.driver.list_outer()])
-        if any(outer[id(container)] > 1 or current.mode.is_given(container)
-               for container in list_containers(carry.initial)):  # fmt: skip
+        if self._has_known_containers(carry):
             self.replaced.add(key)
             carried = list_containers(self.values[key])
             return key not in self.stored and not any(behind[id(container)] for container in carried)
         return True
+
+    def _has_known_containers(self, carry: Carry) -> bool:
+        """Whether lists and dicts of a carry have other names before the loop."""
+        found = list_containers(carry.initial)
+        outer = count_containers([*self.state.values(), *self.driver.list_outer()]) if found else {}
+        return any(outer[id(one)] > 1 or current.mode.is_given(one) for one in found)
+
+    def mark_containers(self, key: Key, carry: Carry) -> None:
+        """Marks what stands for such lists and dicts at the beginning of an iteration."""
+        if current.mode is not None and self._has_known_containers(carry):
+            for container in list_containers(self.values[key]):
+                current.mode.mark_given(container)
 
     def _count_lists(self, arm: Arm) -> Counter[int]:
         """From how many places each list and dict is seen behind an iteration."""

@@ -153,7 +153,7 @@ def compare(source: str, patience: float = PATIENCE - 2, decorate=autojit) -> Di
 def _compare_calls(source: str, name: str, patience: float, decorate) -> Difference | None:
     """Plain Python runs first: surroundings, such as os.environ, are set anew when a program is loaded."""
     try:
-        with limit_seconds(2):
+        with limit_seconds(10):
             plain = Run(source, name, lambda function: function)
             calls = plain.space["CALLS"]
             all_expected = [plain.call(change, arguments) for change, arguments in calls]
