@@ -19,6 +19,7 @@ import numpy as np
 
 from jitcore.autojitted.captures import Captures, Namespace
 from jitcore.autojitted.specs import ABSENT
+from jitcore.functionalize.conversions import type_of
 from jitcore.functionalize.errors import not_traceable
 from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.journal import AttributeLocation, record
@@ -55,6 +56,9 @@ class Attributes:
         return self._read_object(owner, kind, name) if is_user_class(kind) else getattr(owner, name)
 
     def has(self, owner: Any, name: str) -> bool:
+        """`hasattr(owner, name)`."""
+        if isinstance(owner, Handle):
+            return hasattr(type_of(owner), name)
         try:
             self.read(owner, name)
         except AttributeError:

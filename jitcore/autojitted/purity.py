@@ -73,6 +73,7 @@ _HIGHER_ORDER = frozenset([
 ])  # fmt: skip
 
 
+#: Functions of Python's that do what a special method of their argument says; what that has to give.
 _OF_SPECIAL_METHODS = {
     len: "__len__", abs: "__abs__", iter: "__iter__", next: "__next__", reversed: "__reversed__",
     round: "__round__", bool: "__bool__", int: "__int__", float: "__float__", complex: "__complex__",
@@ -175,14 +176,16 @@ class Callables(Mapping):
 
     def _call_with_functions(self, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Calls one that gets functions, with their traced form."""
-        if any(map(may_enter, (*args, *kwargs.values()))):
-            self._captures.sentry.arm()
         given = {name: self._enter(value) for name, value in kwargs.items()}
         return callee(*map(self._enter, args), **given)
 
     def _enter(self, value: Any) -> Any:
-        is_function = isinstance(value, (types.FunctionType, types.MethodType, functools.partial))
-        return self._resolve(value) if is_function else value
+        """The traced form of a function; the sentry looks after all else in which code of the user's is."""
+        if isinstance(value, (types.FunctionType, types.MethodType)):
+            return self._resolve(value)
+        if may_enter(value):
+            self._captures.sentry.arm()
+        return self._resolve(value) if isinstance(value, functools.partial) else value
 
     def _call_on_arrays(self, callee: Callable, /, *args: Any, **kwargs: Any) -> Any:
         """Calls a function of jitcore's, which takes Arrays where NumPy's arrays are traced."""
