@@ -148,7 +148,7 @@ def make_call(MISS, ABSENT, np, read_state, silent, is_silent, new, overlaps, se
 
     def call({parameters}):
         try:
-{checks}        except ValueError:
+{checks}        except Exception:
             return MISS
         if read_state() is not silent[0] and not is_silent(): return plain({parameters})
 {body}        return {value}

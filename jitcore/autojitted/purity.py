@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import functools
+import os
 import sys
 import types
 from collections.abc import Callable, Mapping
@@ -30,7 +31,7 @@ ORIGINAL = "__jitcore_autojit__"
 #: Packages and modules whose functions have no effect but their result.
 _PURE = frozenset(
     """_abc _bisect _collections _collections_abc _functools _heapq _operator _statistics abc array bisect
-    builtins cmath collections copy dataclasses decimal enum fractions functools heapq itertools jitcore math
+    builtins cmath collections copy dataclasses enum fractions functools heapq itertools jitcore math
     numbers numba numpy operator re scipy statistics string types typing""".split()
 )
 _IMPURE_BUILTINS = frozenset(
@@ -44,6 +45,18 @@ _IMPURE_NUMPY = frozenset(
     """fromfile fromregex genfromtxt load loadtxt memmap save savetxt savez savez_compressed set_printoptions
     seterr seterrcall setbufsize""".split()
 )
+
+
+#: Functions whose result depends on what was set before.
+_STATE_READERS = frozenset((np.get_printoptions, np.geterr, np.getbufsize, os.getenv))
+
+
+def find_original(function: types.FunctionType) -> types.FunctionType:
+    """The function that `autojit` was given, for one that it returned."""
+    state = function.__dict__.get("__jitcore_autojit_state__")
+    if state is None or all(function.__code__ is not code for code in state.wrapper_codes):
+        return function  # its code was exchanged
+    return state.function
 
 
 class Callables(Mapping):
@@ -69,11 +82,15 @@ class Callables(Mapping):
         if kind is types.FunctionType:
             if isinstance(callee.__globals__, Namespace):
                 return default
-            original = callee.__dict__.get(ORIGINAL, callee)
+            original = find_original(callee)
+            if callee in _STATE_READERS:
+                return functools.partial(self._captures.call, callee)
             if not is_library_file(original.__code__.co_filename):
-                return self._rewrite(self._captures.enter(original))
+                return self._rewrite(self._captures.enter(original, callee))
         elif kind is type and _has_own_initializer(callee):
             return functools.partial(self._construct, callee)
+        elif kind is functools._lru_cache_wrapper and not is_library_module(callee.__module__):
+            return functools.partial(self._captures.call, callee)
         elif kind is np.vectorize:
             return find_vectorized(callee)
         elif kind.__module__.startswith("numba.") and hasattr(callee, "py_func"):

@@ -226,7 +226,7 @@ def record_call(
             session.captures.capture_class_variables()
             try:
                 with refuse_output(mode.refuse):
-                    result = call(rewrite_function(session.captures.enter(function)), arguments)
+                    result = call(rewrite_function(session.captures.enter_first(function)), arguments)
             finally:
                 session.captures.settle_attributes()
             writer = ResultWriter(session)
