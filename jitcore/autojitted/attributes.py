@@ -51,7 +51,9 @@ class Attributes:
             return self._read_function(owner, name)
         if issubclass(kind, type):
             return self._read_class(owner, name) if is_user_class(owner) else getattr(owner, name)
-        if kind is types.ModuleType or issubclass(kind, enum.Enum):
+        if kind is types.ModuleType:  # that the code has imported itself
+            return getattr(self.captures.view(owner), name)
+        if issubclass(kind, enum.Enum):
             return _check_constant(getattr(owner, name), owner, name)
         return self._read_object(owner, kind, name) if is_user_class(kind) else getattr(owner, name)
 

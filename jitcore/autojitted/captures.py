@@ -7,20 +7,25 @@ anew.
 
 from __future__ import annotations
 
+import builtins
+import enum
+import functools
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping, MutableSequence, MutableSet
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jitcore.array import ConcreteArray
+from jitcore.autojitted.guards import Guards
 from jitcore.autojitted.sentry import Sentry
-from jitcore.autojitted.specs import ABSENT, Spec, Unreadable
-from jitcore.autojitted.watching import Watch
+from jitcore.autojitted.specs import ABSENT, IdentitySpec, Spec, Unreadable
+from jitcore.autojitted.watching import Watch, list_names
 from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.functions_joining import has_part, join_parts
 from jitcore.functionalize.ndarray import new_array
+from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.snapshots import note_captured
 from jitcore.rewriter.user_code import is_library_file
 
@@ -60,10 +65,12 @@ class Captures:
         self.cells: dict[int, tuple[types.CellType, types.CellType, Any]] = {}
         self._functions: dict[types.FunctionType, types.FunctionType] = {}
         self._modules: dict[types.ModuleType, ModuleView] = {}
+        self._builtins: dict[int, BuiltinNamespace] = {}
         self._arrays: dict[int, tuple[np.ndarray, Any]] = {}
         self._variables: dict[tuple[int, str], Any] = {}
         self._watch = Watch()
         self.sentry = Sentry(lambda names: isinstance(names, Namespace))
+        self._guards = Guards()
 
     def capture(self, source: Source, value: Any, path: tuple) -> Any:
         """The stand-in of a variable's value."""
@@ -75,6 +82,17 @@ class Captures:
         self.stand_ins.append(stand_in)
         note_captured(stand_in)
         return stand_in
+
+    def guard(self, owner: Any, read: str, value: Any) -> None:
+        """Programs serve only while code with {owner} gives this object."""
+        self.found.append(Capture(Source(owner, read), IdentitySpec(value)))
+
+    def call(self, function: Callable, *args: Any, **kwargs: Any) -> Any:
+        """Calls a function whose result depends on more than its arguments: each later call asks it again."""
+        if any(isinstance(value, Handle) for value in (*args, *kwargs.values())):
+            raise not_traceable(f"{describe_callable(function)}() is called with a traced value")
+        asked = functools.partial(function, *args, **kwargs)
+        return self.capture(Source(asked, "{owner}()"), asked(), (f"{describe_callable(function)}()",))
 
     def adopt(self, array: np.ndarray) -> Any:
         """The stand-in of an array that came up in another way: as an attribute, as an item."""
@@ -91,6 +109,7 @@ class Captures:
         """An object of a user's class."""
         self._watch.add_class_of(stand_in)
         self.sentry.meet_class(type(stand_in))
+        self._guards.add_class(type(stand_in))
 
     def capture_variable(self, owner: Any, name: str, value: Any) -> Any:
         """The stand-in of what a class or function has under a name; ABSENT where it has nothing."""
@@ -104,32 +123,53 @@ class Captures:
         """Captures what traced code may have read of classes and functions by their names.
 
         Raises: NotTraceable where it has changed that; it is what it was again."""
-        for owner, name, spec in self._watch.settle(self._functions):
+        functions = [self._first, *self._functions]
+        for owner, name, spec in self._watch.settle(functions):
             if (id(owner), name) not in self._variables:
                 source = Source(owner, f"{{owner}}.__dict__.get({name!r}, ABSENT)")
                 self.found.append(Capture(source, spec))
+        names = {name for function in functions for name in list_names(function.__code__)}
+        for owner, read, spec in self._guards.settle(names):
+            self.found.append(Capture(Source(owner, read), spec))
 
     # -- functions -------------------------------------------------------------------------------------------
-    def enter(self, function: types.FunctionType) -> types.FunctionType:
-        """The function over captured variables; itself if it was made by traced code."""
+    def enter_first(self, function: types.FunctionType) -> types.FunctionType:
+        """The function that is compiled, which gets all its arguments, over captured variables."""
+        self._first = function
+        self._guards.add_code(function)
+        return self._make(function)
+
+    def enter(
+        self, function: types.FunctionType, called: types.FunctionType | None = None
+    ) -> types.FunctionType:
+        """A function that it calls, over captured variables; itself if it was made by traced code.
+
+        called: under which it is called, a wrapper with defaults of its own."""
         if isinstance(function.__globals__, Namespace):
             return function
-        made = self._functions.get(function)
+        called = called or function
+        made = self._functions.get(called)
         if made is None:
-            name = function.__qualname__
-            closure = tuple([self._enter_cell(cell, variable) for cell, variable in
-                             zip(function.__closure__ or (), function.__code__.co_freevars)])  # fmt: skip
-            made = types.FunctionType(function.__code__, self.find_namespace(function.__globals__),
-                                      function.__name__, None, closure or None)  # fmt: skip
-            made.__qualname__, made.__module__ = name, function.__module__
-            made.__defaults__ = self._enter_defaults(function)
-            made.__kwdefaults__ = self._enter_keyword_defaults(function)
-            self._functions[function] = made
+            self._guards.add_code(function)
+            self._guards.add_code(called)
+            made = self._make(function)
+            made.__defaults__ = self._enter_defaults(called)
+            made.__kwdefaults__ = self._enter_keyword_defaults(called)
+            self._functions[called] = made
+        return made
+
+    def _make(self, function: types.FunctionType) -> types.FunctionType:
+        closure = tuple([self._enter_cell(cell, variable) for cell, variable in
+                         zip(function.__closure__ or (), function.__code__.co_freevars)])  # fmt: skip
+        made = types.FunctionType(function.__code__, self.find_namespace(function.__globals__),
+                                  function.__name__, None, closure or None)  # fmt: skip
+        made.__qualname__, made.__module__ = function.__qualname__, function.__module__
         return made
 
     def _enter_defaults(self, function: types.FunctionType) -> tuple | None:
         if function.__defaults__ is None:
-            return None
+            return None  # with defaults, a call that is correct now would be the same
+        self.guard(function, f"(len({{owner}}.__defaults__) == {len(function.__defaults__)})", True)
         path = f"a default of {function.__qualname__}"
         return tuple([self.capture(Source(function, f"{{owner}}.__defaults__[{i}]"), value, (path, i))
                       for i, value in enumerate(function.__defaults__)])  # fmt: skip
@@ -137,6 +177,7 @@ class Captures:
     def _enter_keyword_defaults(self, function: types.FunctionType) -> dict | None:
         if function.__kwdefaults__ is None:
             return None
+        self.guard(function, f"(list({{owner}}.__kwdefaults__) == {list(function.__kwdefaults__)})", True)
         path = f"a default of {function.__qualname__}"
         return {key: self.capture(Source(function, f"{{owner}}.__kwdefaults__[{key!r}]"), value, (path, key))
                 for key, value in function.__kwdefaults__.items()}  # fmt: skip
@@ -154,8 +195,8 @@ class Captures:
             made, stand_in = types.CellType(), ABSENT
             try:
                 value = cell.cell_contents
-            except ValueError:
-                pass  # not assigned yet: code that reads it raises
+            except ValueError:  # not assigned yet: code that reads it raises
+                self.guard(functools.partial(is_empty, cell), "{owner}()", True)
             else:
                 source = Source(cell, "{owner}.cell_contents", "{owner}.cell_contents = {value}")
                 made.cell_contents = stand_in = self.capture(source, value, (name,))
@@ -167,17 +208,55 @@ class Captures:
         """What stands for an object that is known by its identity."""
         self._watch.add(value)
         self.sentry.meet_class(value if isinstance(value, type) else type(value))
-        if value is np:
-            return NUMPY_VIEW
+        self._guards.add(value)
+        if isinstance(value, enum.Enum):
+            self._guards.add_class(type(value))
+        if type(value) is types.ModuleType:
+            if value not in self._modules:
+                of_library = is_library_file(getattr(value, "__file__", "?"))
+                self._modules[value] = (LibraryView if of_library else ModuleView)(self, value)
+            return self._modules[value]
         if any(value is grid for grid in _GRIDS.values()):
             return GridView(value)
-        if type(value) is types.ModuleType and not is_library_file(getattr(value, "__file__", "?")):
-            if value not in self._modules:
-                self._modules[value] = ModuleView(self, value)
-            return self._modules[value]
         return value
 
+    def read_library(self, module: types.ModuleType, name: str) -> Any:
+        """A variable of a module that is no code of the user: numbers are constants."""
+        value = getattr(module, name)
+        variables = vars(module)
+        if variables.get(name, ABSENT) is not value:  # made by the module's `__getattr__`
+            self.guard(module, f"{{owner}}.{name}", value)
+        elif type(value) in (list, dict, set, np.ndarray):
+            return self.find_namespace(variables)[name]
+        else:
+            self.guard(variables, f"{{owner}}[{name!r}]", value)
+        if isinstance(value, _MUTABLE):
+            raise not_traceable(f"{module.__name__}.{name} is read, which may change")
+        return self.view(value)
 
+    def find_builtins(self, builtins: Any) -> dict:
+        """The namespace of builtins, as traced code sees it."""
+        variables = vars(builtins) if isinstance(builtins, types.ModuleType) else builtins
+        if id(variables) not in self._builtins:
+            self._builtins[id(variables)] = BuiltinNamespace(self, variables)
+        return self._builtins[id(variables)]
+
+
+def is_empty(cell: types.CellType) -> bool:
+    """Whether a closure variable has no value."""
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return True
+    return False
+
+
+def describe_callable(function: Callable) -> str:
+    return getattr(function, "__qualname__", type(function).__qualname__)
+
+
+#: What libraries keep that changes while programs run.
+_MUTABLE = (MutableMapping, MutableSequence, MutableSet)
 #: Objects of NumPy that make arrays of their items.
 _GRIDS = {name: getattr(np, name) for name in ("mgrid", "ogrid", "r_", "c_")}
 
@@ -205,16 +284,6 @@ def _make_array(values: np.ndarray) -> Any:
     return new_array(ConcreteArray(np.array(values, order="C")))
 
 
-class NumpyView(types.ModuleType):
-    """The module numpy, as traced code sees it."""
-
-    def __getattribute__(self, name: str) -> Any:
-        return GridView(_GRIDS[name]) if name in _GRIDS else getattr(np, name)
-
-
-NUMPY_VIEW = NumpyView("numpy")
-
-
 class Namespace(dict):
     """The global variables of a module, as traced code sees them. CPython asks `__getitem__` of a subclass.
 
@@ -225,8 +294,8 @@ class Namespace(dict):
 
     def __init__(self, captures: Captures, variables: dict):
         # What CPython and jitcore read past __getitem__.
-        super().__init__({name: variables[name] for name in ("__builtins__", "__name__", "__file__")
-                          if name in variables})  # fmt: skip
+        super().__init__({name: variables[name] for name in ("__name__", "__file__") if name in variables})
+        super().__setitem__("__builtins__", captures.find_builtins(variables.get("__builtins__", builtins)))
         self.captures, self.variables = captures, variables
         self.given: dict[str, Any] = {}
         self.initial: dict[str, Any] = {}
@@ -236,9 +305,8 @@ class Namespace(dict):
             return dict.__getitem__(self, name)
         if name not in self.given:
             value = self.variables.get(name, ABSENT)
-            source = Source(
-                self.variables, f"{{owner}}.get({name!r}, ABSENT)", f"{{owner}}[{name!r}] = {{value}}"
-            )
+            read = f"{{owner}}.get({name!r}, ABSENT)" if value is ABSENT else f"{{owner}}[{name!r}]"
+            source = Source(self.variables, read, f"{{owner}}[{name!r}] = {{value}}")
             self.given[name] = self.initial[name] = self.captures.capture(source, value, (name,))
         if self.given[name] is ABSENT:
             raise KeyError(name)
@@ -265,6 +333,36 @@ class Namespace(dict):
             return default
 
 
+class BuiltinNamespace(dict):
+    """The builtins, as traced code sees them: which ones it uses is checked at each call."""
+
+    def __init__(self, captures: Captures, variables: dict):
+        super().__init__(variables)
+        super().__setitem__("__import__", self._import)
+        self.captures, self.variables = captures, variables
+        self._known: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        if name == "__import__":
+            return self._import
+        value = self.variables[name]
+        if name not in self._known:
+            self._known.add(name)
+            self.captures.guard(self.variables, f"{{owner}}[{name!r}]", value)
+        return value
+
+    def _import(self, *args: Any, **kwargs: Any) -> Any:
+        """What an import statement in traced code gives. A module that is loaded anew has effects."""
+        before = len(sys.modules)
+        found = self.variables["__import__"](*args, **kwargs)
+        if len(sys.modules) > before:
+            raise not_traceable(f"module {args[0]} is loaded")
+        for name in (args[0], found.__name__):
+            if name in sys.modules:
+                self.captures.guard(sys.modules, f"{{owner}}[{name!r}]", sys.modules[name])
+        return self.captures.view(found)
+
+
 class ModuleView(types.ModuleType):
     """A module of the user, as traced code sees it: its variables are captured when they are read."""
 
@@ -276,12 +374,26 @@ class ModuleView(types.ModuleType):
         captures, module = object.__getattribute__(self, "__dict__")["_jitcore_view"]
         if name.startswith("__") or module is sys and name in _STREAMS:
             return getattr(module, name)
+        variables = captures.find_namespace(vars(module))
         try:
-            return captures.find_namespace(vars(module))[name]
+            return variables[name]
         except KeyError:
-            return getattr(module, name)  # a module's __getattr__, or the true error
+            if variables.get("__getattr__") is not None:
+                text = f"a variable of module {module.__name__} is made by its __getattr__"
+                raise not_traceable(text) from None
+            return getattr(module, name)  # the true error
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise not_traceable(f"a variable of module {self.__name__} is set")
 
     __hash__ = object.__hash__
+
+
+class LibraryView(ModuleView):
+    """A module of Python or of a package, as traced code sees it."""
+
+    def __getattribute__(self, name: str) -> Any:
+        captures, module = object.__getattribute__(self, "__dict__")["_jitcore_view"]
+        if name.startswith("__") or module is sys and name in _STREAMS:
+            return getattr(module, name)
+        return captures.read_library(module, name)

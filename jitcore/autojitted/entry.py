@@ -33,6 +33,8 @@ class _Miss:
 MISS = _Miss()
 #: Work that `np.shares_memory` may spend on two arrays whose bounds overlap.
 _OVERLAP_WORK = 10_000
+#: Strides of an argument for which it is remembered whether its elements share memory.
+_MAX_STRIDES = 100
 
 
 class Entry:
@@ -157,7 +159,7 @@ def make_call(MISS, ABSENT, np, read_state, silent, is_silent, new, overlaps, se
 
     def call({parameters}):
         try:
-{checks}        except ValueError:
+{checks}        except Exception:
             return MISS
         if read_state() is not silent[0] and not is_silent(): return plain({parameters})
 {body}        return {value}
@@ -174,7 +176,8 @@ def _write_inputs(recording: Recording, parameters: str) -> list[str]:
     for place in written:
         spec = recording.places[place]
         if not (spec.is_contiguous or spec.is_fortran):
-            lines.append(f"if 0 in x{place}.strides: return plain({parameters})")
+            meets = recording.effects.constants.add(SelfOverlaps(spec.shape, spec.dtype.itemsize))
+            lines.append(f"if {meets}[x{place}.strides]: return plain({parameters})")
         others = [other for other in arrays if other != place and (other not in written or other < place)]
         for other in others:
             lines.append(f"if (x{place}.base is not None or x{other}.base is not None) "
@@ -204,6 +207,25 @@ def _write_arrays(recording: Recording, donated: set[int]) -> list[str]:
             turn = ".T" if recording.places[place].is_fortran else ""
             lines.append(f"copyto(x{place}{turn}, outs[{output}])")
     return lines
+
+
+class SelfOverlaps(dict):
+    """Strides -> whether elements of an array of one shape may share memory with each other: whether some
+    axis steps over less than the axes inside of it take."""
+
+    def __init__(self, shape: tuple[int, ...], itemsize: int):
+        super().__init__()
+        self.shape, self.itemsize = shape, itemsize
+
+    def __missing__(self, strides: tuple[int, ...]) -> bool:
+        taken, found = self.itemsize, False
+        for stride, extent in sorted((abs(stride), n) for stride, n in zip(strides, self.shape) if n > 1):
+            found |= stride < taken
+            taken += stride * (extent - 1)
+        if len(self) >= _MAX_STRIDES:
+            self.clear()
+        self[strides] = found
+        return found
 
 
 def overlaps(one: np.ndarray, other: np.ndarray) -> bool:

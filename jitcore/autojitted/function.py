@@ -102,6 +102,7 @@ class AutojitFunction:
     Attributes:
         wrapper: what the user calls in its place.
         first_line: where messages say that it begins.
+        wrapper_codes: that the wrapper was given here.
         loops: of a function that could not be traced, or None.
         served: the known signatures, by the specs of their arguments.
         unrolled: why loops are none in a program, by file and line.
@@ -129,6 +130,7 @@ class AutojitFunction:
         self._numba_obstacle: str | None = None
         self.dispatch = self._make_dispatch()
         self.wrapper = make_wrapper(function, self.parameters, self.dispatch)
+        self.wrapper_codes = [self.wrapper.__code__]
         _all_functions.add(self)
 
     # What libraries pickle of a wrapper, its code and so its dispatcher, leads here. The object comes first,
@@ -364,6 +366,7 @@ class AutojitFunction:
         if self.is_left:
             has_loops = self.loops is not None and self.loops.is_open
             unwrap(self.wrapper, self.loops.function if has_loops else self.function)
+            self.wrapper_codes.append(self.wrapper.__code__)
 
     # -- the table of signatures -----------------------------------------------------------------------------
     def _add(self, served: Served) -> None:

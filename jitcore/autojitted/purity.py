@@ -16,6 +16,7 @@ import heapq
 import itertools
 import math
 import operator
+import os
 import re
 import sys
 import types
@@ -48,7 +49,7 @@ ORIGINAL = "__jitcore_autojit__"
 #: Packages and modules whose functions have no effect but their result.
 _PURE = frozenset(
     """_abc _bisect _collections _collections_abc _functools _heapq _operator _statistics abc array bisect
-    builtins cmath collections copy dataclasses decimal enum fractions functools heapq itertools jitcore math
+    builtins cmath collections copy dataclasses enum fractions functools heapq itertools jitcore math
     numbers numba numpy operator re scipy statistics string types typing""".split()
 )
 _IMPURE_BUILTINS = frozenset(
@@ -80,6 +81,17 @@ _OF_SPECIAL_METHODS = {
     math.floor: "__floor__", math.ceil: "__ceil__", operator.index: "__index__",
 }  # fmt: skip
 _GIVEN_TYPES = {len: int, bool: bool, int: int, float: float, complex: complex, operator.index: int}
+
+#: Functions whose result depends on what was set before.
+_STATE_READERS = frozenset((np.get_printoptions, np.geterr, np.getbufsize, os.getenv))
+
+
+def find_original(function: types.FunctionType) -> types.FunctionType:
+    """The function that `autojit` was given, for one that it returned."""
+    state = function.__dict__.get("__jitcore_autojit_state__")
+    if state is None or all(function.__code__ is not code for code in state.wrapper_codes):
+        return function  # its code was exchanged
+    return state.function
 
 
 class Callables(Mapping):
@@ -116,9 +128,11 @@ class Callables(Mapping):
         if kind is types.FunctionType:
             if isinstance(callee.__globals__, Namespace):
                 return default
-            original = callee.__dict__.get(ORIGINAL, callee)
+            original = find_original(callee)
+            if callee in _STATE_READERS:
+                return functools.partial(self._captures.call, callee)
             if not is_library_file(original.__code__.co_filename):
-                return rewrite_function(self._captures.enter(original))
+                return rewrite_function(self._captures.enter(original, callee))
         elif issubclass(kind, type) and is_user_class(callee):
             return functools.partial(self._construct, callee)
         elif kind is np.vectorize:

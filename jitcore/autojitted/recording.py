@@ -250,7 +250,7 @@ def record_call(
                 arguments = [session.build(spec) for spec in specs]
                 try:
                     with refuse_output(mode.refuse):
-                        result = call(rewrite_function(session.captures.enter(function)), arguments)
+                        result = call(rewrite_function(session.captures.enter_first(function)), arguments)
                 finally:
                     session.captures.settle_attributes()
             writer = ResultWriter(session)

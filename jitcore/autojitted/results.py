@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from jitcore.array import Array, ConcreteArray
-from jitcore.autojitted.captures import ModuleView, Namespace, NumpyView
+from jitcore.autojitted.captures import ModuleView, Namespace
 from jitcore.autojitted.specs import ABSENT
 from jitcore.core.trace import Tracer
 from jitcore.dispatch.tree_code import Constants
@@ -134,9 +134,7 @@ class ResultWriter:
         kind = type(value)
         if kind is Poison:
             value.raise_reason()
-        if kind is NumpyView:
-            return self.constants.add(np)
-        if kind is ModuleView:
+        if isinstance(value, ModuleView):
             return self.constants.add(object.__getattribute__(value, "__dict__")["_jitcore_view"][1])
         if isinstance(value, Tracer):
             made = self.constants.add(ConcreteArray)

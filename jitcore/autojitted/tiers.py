@@ -71,7 +71,10 @@ def find_loop_reason(position: SourcePosition, error: Exception) -> Reason:
 
 def _split_message(error: BaseException) -> tuple[str, str]:
     """The first line of a message, with the exception's type where that says more, and the rest."""
-    text, _, details = str(error).strip().partition("\n")
+    try:
+        text, _, details = str(error).strip().partition("\n")
+    except NotTraceable:  # the user's own, with a traced value in it
+        text = details = ""
     if not isinstance(error, NotTraceable):
         text = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return text, details

@@ -40,19 +40,25 @@ class Watch:
         for part in _list_owners(owner):
             if id(part) not in self._watched:
                 self._watched[id(part)] = self._of_instances.pop(id(part), None) or _note(part)
+                for inner in vars(part).values():
+                    if isinstance(inner, type):
+                        self.add(inner)
 
     def add_class_of(self, instance: Any) -> None:
         """The class of an object: traced code can name it by `type(x)` and `x.__class__`."""
         for part in _list_owners(type(instance)):
             if id(part) not in self._watched and id(part) not in self._of_instances:
                 self._of_instances[id(part)] = _note(part)
+                for inner in vars(part).values():
+                    if isinstance(inner, type):
+                        self.add(inner)
 
     def settle(self, functions: Iterable[types.FunctionType]) -> list[tuple[Any, str, Spec]]:
         """What has to be checked at each call: (owner, name, spec). functions: whose code was traced.
 
         Raises: NotTraceable where that code has changed a variable; it is what it was again."""
         found, changed = [], []
-        names = {name for function in functions for name in _list_names(function.__code__)}
+        names = {name for function in functions for name in list_names(function.__code__)}
         watched, of_instances = [*self._watched.values()], [*self._of_instances.values()]
         found += _list_shadows([*watched, *of_instances], names)
         if names & {"type", "__class__"}:
@@ -103,14 +109,14 @@ def _list_variables(owner: Any) -> dict[str, Any]:
     return {name: value for name, value in vars(owner).items() if not name.startswith("__")}
 
 
-def _list_names(code: types.CodeType) -> Iterator[str]:
+def list_names(code: types.CodeType) -> Iterator[str]:
     """Names of attributes, and texts that may be such, in code and in the functions that it makes."""
     yield from code.co_names
     for const in code.co_consts:
         if isinstance(const, str):
             yield const
         elif isinstance(const, types.CodeType):
-            yield from _list_names(const)
+            yield from list_names(const)
 
 
 def _take_back(watched: Watched, name: str, now: Any) -> bool:

@@ -323,14 +323,10 @@ def _int_power(x, y):
     if interval_of(y)[0] < 0:
         fail(y < 0, ValueError("an int to a negative power is a float"))
     base, exponent = as_arrays(to_raw(x, int), to_raw(y, int))
-    sizes = (
-        lax.abs(lax.convert_element_type(base, dtypes.float64)),
-        lax.convert_element_type(exponent, dtypes.float64),
-    )
-    fail(
-        Number(bool, lax.ge(lax.pow(*sizes), np.float64(_INT_LIMIT))),
-        OverflowError("the int does not fit 64 bits"),
-    )
+    size = lax.abs(lax.convert_element_type(base, dtypes.float64))
+    sizes = size, lax.convert_element_type(exponent, dtypes.float64)
+    is_lost = lax.ge(lax.pow(*sizes), np.float64(_INT_LIMIT))
+    fail(Number(bool, is_lost), OverflowError("the int does not fit 64 bits"))
     return Number(int, integer_power(base, exponent))
 
 
@@ -342,14 +338,16 @@ def integer_power(base: Array, exponent: Array) -> Array:
 
 
 # -- bits ---------------------------------------------------------------------------------------------------
-def _define_bits(operation: Callable) -> Callable:
+def _check_ints(symbol: str, x: Any, y: Any) -> None:
+    """Raises: TypeError unless both operands are ints or bools."""
+    if not {kind_of(x), kind_of(y)} <= {bool, int}:
+        raise TypeError(f"unsupported operand types for {symbol}: {kind_of(x)} and {kind_of(y)}")
+
+
+def _define_bits(symbol: str, operation: Callable) -> Callable:
     def operate(x, y):
-        kinds = {kind_of(x), kind_of(y)}
-        if not kinds <= {bool, int}:
-            raise TypeError(
-                f"unsupported operand type(s): '{kind_of(x).__name__}' and '{kind_of(y).__name__}'"
-            )
-        kind = bool if kinds == {bool} else int
+        _check_ints(symbol, x, y)
+        kind = bool if {kind_of(x), kind_of(y)} == {bool} else int
         x, y = (value if kind is bool else as_int(value) for value in (x, y))
         interval = UNKNOWN
         if kind is int and operation is lax.bitwise_and:
@@ -361,7 +359,8 @@ def _define_bits(operation: Callable) -> Callable:
 
 
 def shift_left(x, y):
-    _check_shift(y)
+    _check_ints("<<", x, y)
+    _check_places(y)
     if type(y) is not Number and y < 62:
         return multiply(as_int(x), 1 << int(y))
     raw, places = as_arrays(to_raw(as_int(x), int), _limit_places(y))
@@ -382,15 +381,14 @@ def _limit_places(y) -> Any:
 
 
 def shift_right(x, y):
-    _check_shift(y)
+    _check_ints(">>", x, y)
+    _check_places(y)
     if type(y) is not Number and y < 62:
         return _int_divmod(as_int(x), 1 << int(y))[0]
     return Number(int, lax.shift_right_arithmetic(*as_arrays(to_raw(as_int(x), int), _limit_places(y))))
 
 
-def _check_shift(y) -> None:
-    if kind_of(y) not in (bool, int):
-        raise TypeError(f"unsupported operand type(s) for shifts: '{kind_of(y).__name__}'")
+def _check_places(y: Any) -> None:
     if interval_of(y)[0] < 0:
         fail(as_int(y) < 0, ValueError("negative shift count"))
 
@@ -466,9 +464,7 @@ def to_float(x):
 def to_int(x, rounding: Callable = lambda raw: raw):
     """int(x) of a plain or traced real number, rounded before that."""
     if kind_of(x) is complex:
-        raise TypeError(
-            "int() argument must be a string, a bytes-like object or a real number, not 'complex'"
-        )
+        raise TypeError("int() argument must be a string or a real number, not 'complex'")
     if kind_of(x) is not float:
         return as_int(x)
     raw = rounding(to_raw(x, float))
@@ -492,8 +488,8 @@ def round_number(x, digits=None):
 BINARY: dict[str, Callable] = {
     "add": add, "sub": subtract, "mul": multiply, "truediv": true_divide, "divmod": divide_modulo,
     "floordiv": lambda x, y: divide_modulo(x, y)[0], "mod": lambda x, y: divide_modulo(x, y)[1], "pow": power,
-    "and": _define_bits(lax.bitwise_and), "or": _define_bits(lax.bitwise_or),
-    "xor": _define_bits(lax.bitwise_xor), "lshift": shift_left, "rshift": shift_right,
+    "and": _define_bits("&", lax.bitwise_and), "or": _define_bits("|", lax.bitwise_or),
+    "xor": _define_bits("^", lax.bitwise_xor), "lshift": shift_left, "rshift": shift_right,
     **{name: _define_comparison(name, getattr(lax, name)) for name in ("lt", "le", "gt", "ge", "eq", "ne")},
 }  # fmt: skip
 UNARY: dict[str, Callable] = {

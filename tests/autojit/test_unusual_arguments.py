@@ -1,0 +1,241 @@
+"""Arguments that are no plain arrays or numbers of the expected kind: what Python and NumPy do with them."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.lib.stride_tricks import as_strided
+
+import jitcore
+
+LOG: list = []
+
+
+class Tagged(np.ndarray):
+    """Keeps a tag, and has an addition of its own."""
+
+    def __array_finalize__(self, other):
+        self.tag = getattr(other, "tag", 0)
+
+    def __add__(self, other):
+        return np.asarray(self) * 100
+
+
+class Unit(np.ndarray):
+    """All its ufuncs are ten times as large."""
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        return getattr(ufunc, method)(*map(np.asarray, inputs), **options) * 10
+
+
+def make_tagged() -> Tagged:
+    made = np.arange(1.0, 4.0).view(Tagged)
+    made.tag = 7
+    return made
+
+
+SUBCLASSES = {
+    "masked": lambda: np.ma.masked_array([1.0, 2.0, 3.0], mask=[0, 1, 0]),
+    "matrix": lambda: np.matrix([[1.0, 2.0, 3.0]]),
+    "records": lambda: np.arange(3.0).view(np.recarray),
+    "tagged": make_tagged,
+    "unit": lambda: np.arange(1.0, 4.0).view(Unit),
+    "memory map": lambda: np.ndarray.__new__(np.memmap, (3,), float, np.array([1.0, 2.0, 3.0]).data),
+}
+
+
+def add(x):
+    return x + 1
+
+
+def average(x):
+    return x.mean(), x * x, x[0]
+
+
+def write(x):
+    x[0] = 5.0
+    return x
+
+
+def total(x):
+    t = 0.0
+    for i in range(len(x)):
+        t = t + x[i]
+    return t
+
+
+def call_numpy(x):
+    return np.sin(x).sum(), np.concatenate([x, x]), np.where(x > 1, x, 0), np.asarray(x) + 1
+
+
+def make_masked(x):
+    m = np.ma.masked_array(x.ravel(), mask=[1, 0, 1])
+    return m.sum(), m + 1, np.ma.masked_where(x > 1, x).mean()
+
+
+def make_views(x):
+    return x.view(Tagged) + 1, np.asmatrix(x) * 2, x.view(np.recarray) + 1
+
+
+def describe(value):
+    if isinstance(value, (tuple, list)):
+        return [describe(part) for part in value]
+    return type(value), repr(value), getattr(value, "tag", None), repr(getattr(value, "mask", None))
+
+
+def run(function, make, calls=4):
+    """What calls return, and what they leave of their argument."""
+    found = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(calls):
+            x = make()
+            try:
+                found.append(describe(function(x)))
+            except Exception as error:
+                found.append((type(error), str(error)))
+            found.append(describe(x))
+    return found
+
+
+@pytest.mark.parametrize("name", SUBCLASSES)
+def test_subclasses_of_ndarray(name):
+    make = SUBCLASSES[name]
+    for function in (add, average, write, total, call_numpy):
+        assert run(function, make) == run(jitcore.autojit(function), make), function
+
+    def read_captured(y):
+        return captured + y, captured * y, y + captured
+
+    captured = make()
+    plain = lambda: np.ones(3)  # noqa: E731
+    assert run(read_captured, plain) == run(jitcore.autojit(read_captured), plain)
+
+
+def test_subclasses_that_are_made():
+    for function in (make_masked, make_views):
+        make = lambda: np.arange(3.0)  # noqa: E731
+        assert run(function, make) == run(jitcore.autojit(function), make), function
+
+
+#: Of eight floats. The last three have no element twice.
+OVERLAPPING = {
+    "windows": lambda b: as_strided(b, (4, 5), (8, 8)),
+    "equal rows": lambda b: as_strided(b, (3, 4), (0, 8)),
+    "equal columns": lambda b: as_strided(b, (3, 4), (8, 0)),
+    "crossing": lambda b: as_strided(b, (3, 2), (8, 16)),
+    "backwards": lambda b: as_strided(b[4:], (3, 2), (-8, 8)),
+    "two steps": lambda b: as_strided(b, (3, 4), (16, 8)),
+    "halves of elements": lambda b: as_strided(b, (3, 4), (4, 8)),
+    "columns": lambda b: b.reshape(4, 2).T,
+    "one row": lambda b: as_strided(b, (1, 4), (0, 16)),
+    "apart": lambda b: as_strided(b, (2, 2), (32, 16)),
+}
+
+
+def shift_rows(x):
+    x[1:] = x[:-1] * 2 + 1
+    return x.sum()
+
+
+def add_in_place(x):
+    x += 1
+    return x.copy()
+
+
+def write_each(x):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            x[i, j] = x[i, j] * 2 + i
+    return x.sum()
+
+
+def write_row(x):
+    x[0] = 7.0
+    return x.sum(), x * 2
+
+
+def write_masked(x):
+    x[x > 2] = 0
+    x.T[0] = 3
+    return x * 1
+
+
+@pytest.mark.parametrize("name", OVERLAPPING)
+def test_arrays_that_overlap_themselves(name):
+    for function in (shift_rows, add_in_place, write_each, write_row, write_masked):
+        memories = []
+
+        def make():
+            memories.append(np.arange(8.0))
+            return OVERLAPPING[name](memories[-1])
+
+        compiled = jitcore.autojit(function)
+        assert run(function, make) == run(compiled, make), function
+        for memory in memories[:4]:
+            np.testing.assert_array_equal(memory, memories[4])
+
+
+def test_which_strides_overlap():
+    from jitcore.autojitted.entry import SelfOverlaps
+
+    for shape, strides, meets in [((4, 5), (8, 8), True), ((4, 5), (40, 8), False), ((4, 5), (8, 32), False),
+                                  ((3, 2), (-8, 8), True), ((3, 2), (-16, 8), False), ((3, 2), (8, 24), False),
+                                  ((1, 2), (0, 8), False), ((3, 2), (0, 8), True), ((), (), False)]:  # fmt: skip
+        assert SelfOverlaps(shape, 8)[strides] is meets, (shape, strides)
+
+
+def shift_right(k):
+    return (7 - k) >> 2
+
+
+def shift_left_in_loop(k):
+    t = 0
+    for _ in range(20):
+        t += (k * 2) << 1
+    return t
+
+
+def combine_bits(k):
+    return (k + 1) & 3, (k - 1) | 1, k ^ 2, ~(k + 1)
+
+
+def raise_and_finish(k):
+    try:
+        raise ValueError(k)
+    finally:
+        LOG.append(1)
+
+
+def raise_two_values(k):
+    try:
+        raise ValueError(k, "a")
+    except KeyError:
+        LOG.append(2)
+    finally:
+        LOG.append(3)
+
+
+def raise_and_keep(k):
+    try:
+        try:
+            raise ValueError(k + 1)
+        finally:
+            LOG.append(4)
+    except ValueError as error:
+        LOG.append(error.args[0])
+    return k
+
+
+@pytest.mark.parametrize("function", [shift_right, shift_left_in_loop, combine_bits, raise_and_finish,
+                                      raise_two_values, raise_and_keep])  # fmt: skip
+def test_numbers_of_another_type(function):
+    """Operations of ints with floats, and numbers that exceptions carry."""
+    found = []
+    for one in (function, jitcore.autojit(function)):
+        LOG.clear()
+        values = iter((3.5, 3.5, 2, 5, 6.5, True, 8, 9, 0, 2.5))
+        found.append((run(one, lambda: next(values), 10), list(LOG)))
+    assert found[0] == found[1]
