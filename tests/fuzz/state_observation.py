@@ -117,7 +117,8 @@ class Observer:
         attributes = self._note_names({name: one for name, one in vars(function).items() if name not in _OF_DECORATORS})
         inner = inspect.unwrap(function)
         cells = [self.note(cell) for cell in inner.__closure__ or ()]
-        return "function", function.__name__, attributes, self.note(inner.__defaults__), self.note(inner.__kwdefaults__), cells
+        defaults = self.note(function.__defaults__), self.note(function.__kwdefaults__)
+        return "function", function.__name__, attributes, *defaults, cells
 
     def _note_type(self, kind: type) -> tuple:
         if kind.__module__ != self.module:
