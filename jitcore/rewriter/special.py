@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from jitcore.rewriter.handles import current
+from jitcore.rewriter.handles import Handle, current
 from jitcore.rewriter.raising import is_doubtful, is_refusal
 from jitcore.rewriter.user_code import LIBRARY_CLASSES, find_in_class, find_special, is_user_class
 
@@ -108,12 +108,14 @@ class SpecialMethods:
     # -- truth -----------------------------------------------------------------------------------------------
     def read_truth(self, value: Any) -> Any:
         """The value that `if` and `while` read: an object's truth where the user's code decides it."""
-        if not is_user_class(type(value)):
+        if type(value) in LIBRARY_CLASSES or not is_user_class(type(value)):
             return value
         found = self.call(value, "bool")
         if found is NotImplemented:
             found = self.call(value, "len")
             return value if found is NotImplemented else found > 0
+        if not isinstance(found, (bool, Handle)):
+            raise TypeError(f"__bool__ should return bool, returned {type(found).__name__}")
         return found
 
     # -- with ------------------------------------------------------------------------------------------------
