@@ -10,6 +10,7 @@ import numpy as np
 
 import jitcore.numpy as jnp
 from jitcore import dtypes, lax
+from jitcore.array import Array
 from jitcore.functionalize.arithmetic import fail
 from jitcore.functionalize.calls import finish, given, is_given, to_common, to_inexact
 from jitcore.functionalize.errors import not_traceable
@@ -72,7 +73,9 @@ def _view_by_einsum(operands: tuple) -> NDArray | None:
         return None
     names, arrow, wanted = operands[0].replace(" ", "").partition("->")
     array = operands[1]
-    if not arrow or not (names + wanted).isalpha() or len(names) != array.ndim or set(names) != set(wanted):
+    if not arrow:
+        wanted = "".join(sorted(name for name in names if names.count(name) == 1))
+    if not (names + wanted).isalpha() or len(names) != array.ndim or set(names) != set(wanted):
         return None
     if len(set(names)) == len(names) == len(wanted):
         return array.transpose([names.index(name) for name in wanted])
@@ -113,12 +116,35 @@ def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
 
 @implements(np.convolve)
 def convolve(a, v, mode="full"):
-    return wrap_result(jnp.convolve(*to_common(a, v), mode=mode))
+    one, other = to_common(a, v)
+    if one.dtype.kind not in "biu" or one.ndim != 1 or other.ndim != 1 or not (one.size and other.size):
+        return wrap_result(jnp.convolve(one, other, mode=mode))
+    return wrap_result(_correlate_whole(one, other[::-1], mode))
 
 
 @implements(np.correlate)
 def correlate(a, v, mode="valid"):
-    return wrap_result(jnp.correlate(*to_common(a, v), mode=mode))
+    one, other = to_common(a, v)
+    if one.dtype.kind not in "biu" or one.ndim != 1 or other.ndim != 1 or not (one.size and other.size):
+        return wrap_result(jnp.correlate(one, other, mode=mode))
+    if one.size < other.size:
+        return wrap_result(_correlate_whole(other, one, mode)[::-1])
+    return wrap_result(_correlate_whole(one, other, mode))
+
+
+def _correlate_whole(one: Array, other: Array, mode: Any) -> Array:
+    """A correlation of integers or bools in their own dtype: sums wrap around, those of bools are `or`."""
+    if one.size < other.size:  # a convolution commutes
+        one, other = other[::-1], one[::-1]
+    count, width = one.size, other.size
+    kind = {0: "valid", 1: "same", 2: "full"}.get(mode, mode)
+    before = {"valid": 0, "same": width // 2, "full": width - 1}[kind]
+    length = {"valid": count - width + 1, "same": count, "full": count + width - 1}[kind]
+    padded = jnp.pad(one, (before, length + width - 1 - before - count))
+    places = np.arange(length)[:, None] + np.arange(width)
+    if one.dtype == np.bool_:
+        return jnp.any(padded[places] & other, axis=1)
+    return jnp.sum(padded[places] * other, axis=1, dtype=one.dtype)
 
 
 # -- linalg -------------------------------------------------------------------------------------------------
