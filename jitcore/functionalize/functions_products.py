@@ -71,7 +71,7 @@ def _view_by_einsum(operands: tuple) -> NDArray | None:
     """The view that `einsum` gives for one array of which nothing is summed: its axes in another order, and
     diagonals; None for what it computes."""
     array, names, wanted = _spell(operands)
-    if array is None or len(names) != array.ndim or set(names) != set(wanted) or len(set(wanted)) < len(wanted):
+    if array is None or len(names) != array.ndim or sorted(set(names)) != sorted(wanted):
         return None
     for name in set(names):
         while names.count(name) > 1:
@@ -90,7 +90,8 @@ def _spell(operands: tuple) -> tuple[NDArray | None, str, str]:
     if isinstance(operands[0], str):
         array, text = operands[1] if len(operands) == 2 else None, operands[0].replace(" ", "")
     else:
-        array, text = operands[0] if len(operands) in (2, 3) else None, "->".join(map(_spell_axes, operands[1:3]))
+        array = operands[0] if len(operands) in (2, 3) else None
+        text = "->".join(map(_spell_axes, operands[1:3]))
     if not isinstance(array, NDArray):
         return None, "", ""
     names, arrow, wanted = text.partition("->")
