@@ -8,7 +8,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 import jitcore.numpy as jnp
-from jitcore import dtypes
+from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray
 from jitcore.functionalize.arithmetic import fail
 from jitcore.functionalize.calls import (
@@ -263,11 +263,40 @@ def argpartition(a, kth, axis=-1, kind="introselect", order=None):
     return argsort(a, axis)
 
 
+#: Places for each key up to which it is checked whether a vector is sorted.
+_FEW = 8
+
+
+def _bisect(places: Array, key: Array, side: str) -> Array:
+    """Where one key belongs, by the very steps of NumPy: in vectors that are not sorted they decide."""
+
+    def halve(_, carry):
+        low, length = carry
+        half = length >> 1
+        at = jnp.minimum(low + half, np.int64(places.size - 1))
+        before = lax.dynamic_index_in_dim(places, at, keepdims=False)
+        right = before < key if side == "left" else before <= key
+        if places.dtype.kind == "f":
+            right = right | (jnp.isnan(key) & (~jnp.isnan(before) if side == "left" else True))
+        right = right & (length > 0)
+        return jnp.where(right, low + half + 1, low), jnp.where(right, length - half - 1, half)
+
+    start = lax.full((), 0, dtypes.int64), lax.full((), places.size, dtypes.int64)
+    return lax.fori_loop(0, int(places.size).bit_length(), halve, start)[0]
+
+
 @implements(np.searchsorted, method="searchsorted")
 def searchsorted(a, v, side="left", sorter=None):
     one, other = to_common(a, v)
     if sorter is not None:
         one = jnp.take(one, to_raw(as_operand(sorter)))
+    if one.ndim == 1 and one.size and side in ("left", "right") and one.dtype.kind != "c":
+        if not other.shape:
+            return wrap_result(_bisect(one, other, side))
+        if other.size * _FEW >= one.size:  # what NumPy finds in others depends on the keys before
+            rises = one[:-1] <= one[1:]
+            rises = rises | jnp.isnan(one[1:]) if one.dtype.kind == "f" else rises
+            fail(Number(bool, ~jnp.all(rises)), ValueError("a vector that is not sorted"))
     return wrap_result(cast_raw(jnp.searchsorted(one, other, side=side), dtypes.int64))
 
 

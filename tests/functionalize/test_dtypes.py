@@ -92,3 +92,17 @@ def test_slices_that_end_before_they_begin():
             assert_same(run_traced(cut, [x, k])[0], cut(x, k), 1e-12)
         except Deoptimized:
             assert k >= 1
+
+
+def test_bisection_of_what_is_not_sorted():
+    generator = np.random.default_rng(0)
+    for side in ("left", "right"):
+        for size in (1, 2, 5, 17):
+            a = generator.integers(0, 6, size).astype(float)
+            a[generator.integers(size)] = np.nan
+            for key in (0.0, 2.5, 3.0, np.nan, np.float64(9)):
+                assert_same(run_traced(np.searchsorted, [a, key])[0], np.searchsorted(a, key), 0)
+                found, _ = run_traced(lambda a, v, s=side: np.searchsorted(a, v, s), [np.sort(a), key])
+                assert_same(found, np.searchsorted(np.sort(a), key, side), 0)
+    with pytest.raises(Deoptimized):
+        run_traced(np.searchsorted, [np.array([1.0, np.nan, 2.0]), np.arange(3.0)])
