@@ -8,6 +8,8 @@ from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
+import numpy as np
+
 from jitcore.autojitted.function import AutojitFunction, Options
 from jitcore.autojitted.loops import outline_loops
 from jitcore.autojitted.purity import ORIGINAL
@@ -30,6 +32,8 @@ def decorate(fun: Callable, options: Options) -> Callable:
         return types.MethodType(decorate(fun.__func__, options), fun.__self__)
     if isinstance(fun, functools.partial):
         return functools.partial(decorate(fun.func, options), *fun.args, **fun.keywords)
+    if type(fun) is np.vectorize and hasattr(fun, "pyfunc"):
+        return _decorate_function(_call_vectorized(fun), options)
     if isinstance(fun, type) or not callable(fun):
         raise TypeError(f"autojit: expected a function, got {fun!r}")
     if not isinstance(fun, types.FunctionType) and isinstance(type(fun).__call__, types.FunctionType):
@@ -43,6 +47,23 @@ def decorate(fun: Callable, options: Options) -> Callable:
         raise reason.as_error()
     warn_of(reason, name, Tier.PYTHON)
     return fun
+
+
+def _call_vectorized(vectorized: np.vectorize) -> types.FunctionType:
+    """The function that calls an object of `np.vectorize`, with its name and attributes."""
+
+    def call(*args, **kwargs):
+        return vectorized(*args, **kwargs)
+
+    call.__name__ = call.__qualname__ = getattr(vectorized.pyfunc, "__name__", "vectorized")
+    call.__doc__ = vectorized.__doc__
+    code = getattr(vectorized.pyfunc, "__code__", None)
+    if code is not None:  # reports name the user's place
+        place = {"co_filename": code.co_filename, "co_firstlineno": code.co_firstlineno}
+        call.__code__ = call.__code__.replace(**place)
+    for name in ("pyfunc", "otypes", "excluded", "signature"):
+        setattr(call, name, getattr(vectorized, name))
+    return call
 
 
 def _decorate_function(fun: types.FunctionType, options: Options) -> Callable:

@@ -398,7 +398,8 @@ _REPLAYS = {
     Window: _replay_window,
     Reshape: lambda step, array: array.reshape(step.shape),
     Broadcast: lambda step, array: _replay_broadcast(step, array),
-    Diagonal: lambda step, array: array.diagonal(step.offset, -2, -1),
+    Diagonal: lambda step, array: (array.diagonal(step.offset, -2, -1) if step.is_read_only
+                                   else np.einsum("...ii->...i", array)),
     Part: lambda step, array: array.real if step.is_real else array.imag,
     Bits: lambda step, array: array.view(step.dtype),
     Sliding: lambda step, array: sliding_window_view(array, step.extents, step.axes),

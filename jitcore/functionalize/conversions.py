@@ -87,9 +87,10 @@ def _complex_of(*args, **kwargs):
 
 def round_handle(x: Any, digits: Any = None) -> Any:
     """`round(x)` and `round(x, digits)` of a NumPy scalar or array."""
-    if isinstance(x, NDArray) or digits is not None or x.dtype.kind not in "fbiu":
-        if isinstance(x, NDArray) and digits is None:
-            raise TypeError("type numpy.ndarray doesn't define __round__ method")
+    if isinstance(x, NDArray) or x.dtype.kind not in "fiu":
+        name = "ndarray" if isinstance(x, NDArray) else x.dtype.type.__name__
+        raise TypeError(f"type numpy.{name} doesn't define __round__ method")
+    if digits is not None:
         return np.round(x, digits)
     return arithmetic.round_number(to_python(x))
 
@@ -197,7 +198,7 @@ def _sum(iterable: Any, /, start: Any = 0) -> Any:
         and iterable.ndim == 1
         and iterable.dtype.kind in "fc"
     ):
-        return np.sum(iterable) + start
+        return np.sum(iterable) + start if iterable.size else start
     return sum(iterable, start)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 import jitcore.numpy as jnp
 from jitcore import dtypes
-from jitcore.array import Array
+from jitcore.array import Array, ConcreteArray
 from jitcore.functionalize.arithmetic import fail
 from jitcore.functionalize.calls import dtype_of, to_common
 from jitcore.functionalize.errors import not_traceable
@@ -27,7 +27,16 @@ from jitcore.rewriter.handles import Handle
 @implements(np.digitize)
 def digitize(x, bins, right=False):
     values, edges = to_common(x, bins)
-    return wrap_result(cast_raw(jnp.digitize(values, edges, right=right), dtypes.int64))
+    rises, falls = jnp.all(edges[:-1] <= edges[1:]), jnp.all(edges[:-1] >= edges[1:])
+    fail(Number(bool, ~(rises | falls)), ValueError("bins must be monotonically increasing or decreasing"))
+    side, count = "left" if right else "right", np.int64(edges.size)
+    if isinstance(rises, ConcreteArray):
+        turned = not bool(rises.data)
+        found = cast_raw(jnp.searchsorted(edges[::-1] if turned else edges, values, side=side), dtypes.int64)
+        return wrap_result(count - found if turned else found)
+    rising = jnp.where(rises, edges, edges[::-1])
+    found = cast_raw(jnp.searchsorted(rising, values, side=side), dtypes.int64)
+    return wrap_result(jnp.where(rises, found, count - found))
 
 
 @implements(np.histogram)
@@ -35,10 +44,14 @@ def histogram(a, bins=10, range=None, density=None, weights=None):  # noqa: A002
     if isinstance(bins, str) or isinstance(bins, Handle) and not isinstance(bins, NDArray):
         raise not_traceable("np.histogram() whose number of bins depends on values")
     own = dtype_of(a)
+    if "c" in (own.kind, "" if isinstance(bins, (int, np.integer)) else dtype_of(bins).kind):
+        raise not_traceable("np.histogram() of complex numbers")
     values = to_raw(as_operand(a), own if own.kind == "f" else dtypes.float64).reshape(-1)
     edges_dtype = np.result_type(own, np.float32 if own.kind == "f" else np.float64)
     known_edges = None if isinstance(bins, (int, np.integer)) else to_raw(as_operand(bins))
     found_weights = None if weights is None else to_raw(as_operand(weights)).reshape(-1)
+    if known_edges is not None:
+        _check_rise(known_edges)
     if range is None and known_edges is None:
         _check_range(values)
     counts, edges = jnp.histogram(values, bins if known_edges is None else known_edges, range,
@@ -58,6 +71,11 @@ def _check_range(values: Array) -> None:
     if values.size:
         is_finite = jnp.isfinite(jnp.min(values)) & jnp.isfinite(jnp.max(values))
         fail(Number(bool, ~is_finite), ValueError("autodetected range of [nan, nan] is not finite"))
+
+
+def _check_rise(edges: Array) -> None:
+    error = ValueError("`bins` must increase monotonically, when an array")
+    fail(Number(bool, jnp.any(edges[:-1] > edges[1:])), error)
 
 
 _RANGE = range
@@ -123,8 +141,7 @@ def _check_bins(raw: Array, bins: Any, limits: Any) -> Any:
     if edges.ndim != 1 or edges.size < 2 or edges.dtype.kind not in "iuf":
         raise not_traceable("np.histogramdd with such edges")
     found = to_raw(edges, dtypes.float64)
-    error = ValueError("`bins` must be monotonically increasing, when an array")
-    fail(Number(bool, jnp.any(found[:-1] > found[1:])), error)
+    _check_rise(found)
     return found
 
 

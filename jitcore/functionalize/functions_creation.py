@@ -204,16 +204,18 @@ def arange(*bounds, dtype=None, device=None, like=None, **named):
 @implements(np.linspace)
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *, device=None):
     num = operator.index(num)
+    if num < 0:
+        raise ValueError(f"Number of samples, {num}, must be non-negative.")
     if _is_known(start, stop):
         found = np.linspace(start, stop, num, endpoint, retstep, dtype, axis)
         if not retstep:
             return new_array(to_raw(found))
         return new_array(to_raw(found[0])), found[1]
-    first, last = to_common(start, stop, inexact=True)
+    first, last = to_common(start, stop, inexact=True, is_strong=False)
     import jitcore.numpy as jnp
 
     intervals = num - 1 if endpoint else num
-    step = (last - first) / first.dtype.type(intervals) if intervals else None
+    step = (last - first) / first.dtype.type(intervals) if intervals > 0 else None
     places = np.arange(num).reshape((-1,) + (1,) * max(first.ndim, last.ndim)).astype(first.dtype)
     raw = places * (step if step is not None else last - first) + first
     if endpoint and num > 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import string
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 import jitcore.numpy as jnp
 from jitcore import dtypes, lax
+from jitcore.array import Array
 from jitcore.functionalize.arithmetic import fail
 from jitcore.functionalize.calls import finish, given, is_given, to_common, to_inexact
 from jitcore.functionalize.errors import not_traceable
@@ -66,19 +68,43 @@ def linalg_vecdot(x1, x2, /, *, axis=-1):
 
 
 def _view_by_einsum(operands: tuple) -> NDArray | None:
-    """The view that `einsum` gives for one array whose axes are put into another order, or of which the
-    diagonal is taken; None for what it computes."""
-    if len(operands) != 2 or not isinstance(operands[0], str) or not isinstance(operands[1], NDArray):
+    """The view that `einsum` gives for one array of which nothing is summed: its axes in another order, and
+    diagonals; None for what it computes."""
+    array, names, wanted = _spell(operands)
+    if array is None or len(names) != array.ndim or sorted(set(names)) != sorted(wanted):
         return None
-    names, arrow, wanted = operands[0].replace(" ", "").partition("->")
-    array = operands[1]
-    if not arrow or not (names + wanted).isalpha() or len(names) != array.ndim or set(names) != set(wanted):
-        return None
-    if len(set(names)) == len(names) == len(wanted):
-        return array.transpose([names.index(name) for name in wanted])
-    if array.ndim == 2 and len(wanted) == 1 and array.shape[0] == array.shape[1]:
-        return array.add_view(Diagonal(array.shape, is_read_only=False))
-    return None
+    for name in set(names):
+        while names.count(name) > 1:
+            first, second = names.index(name), names.rindex(name)
+            if array.shape[first] != array.shape[second]:
+                return None
+            rest = [i for i in range(array.ndim) if i not in (first, second)]
+            moved = array.transpose([*rest, first, second])
+            array = moved.add_view(Diagonal(moved.shape, is_read_only=False))
+            names = "".join(names[i] for i in rest) + name
+    return array.transpose([names.index(name) for name in wanted])
+
+
+def _spell(operands: tuple) -> tuple[NDArray | None, str, str]:
+    """The array of an `einsum` of one array, and its axes and those of the result as letters."""
+    if isinstance(operands[0], str):
+        array, text = operands[1] if len(operands) == 2 else None, operands[0].replace(" ", "")
+    else:
+        array = operands[0] if len(operands) in (2, 3) else None
+        text = "->".join(map(_spell_axes, operands[1:3]))
+    if not isinstance(array, NDArray):
+        return None, "", ""
+    names, arrow, wanted = text.partition("->")
+    if not arrow:
+        wanted = "".join(sorted(name for name in names if name != "." and names.count(name) == 1))
+        wanted = "..." * ("..." in names) + wanted
+    others = [letter for letter in string.ascii_letters if letter not in text]
+    ellipsis = "".join(others[: max(array.ndim - len(names.replace("...", "")), 0)])
+    return array, names.replace("...", ellipsis), wanted.replace("...", ellipsis)
+
+
+def _spell_axes(axes: Any) -> str:
+    return "".join("..." if axis is Ellipsis else string.ascii_letters[axis] for axis in axes)
 
 
 @implements(np.einsum)
@@ -113,12 +139,35 @@ def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
 
 @implements(np.convolve)
 def convolve(a, v, mode="full"):
-    return wrap_result(jnp.convolve(*to_common(a, v), mode=mode))
+    one, other = to_common(a, v)
+    if one.dtype.kind not in "biu" or one.ndim != 1 or other.ndim != 1 or not (one.size and other.size):
+        return wrap_result(jnp.convolve(one, other, mode=mode))
+    return wrap_result(_correlate_whole(one, other[::-1], mode))
 
 
 @implements(np.correlate)
 def correlate(a, v, mode="valid"):
-    return wrap_result(jnp.correlate(*to_common(a, v), mode=mode))
+    one, other = to_common(a, v)
+    if one.dtype.kind not in "biu" or one.ndim != 1 or other.ndim != 1 or not (one.size and other.size):
+        return wrap_result(jnp.correlate(one, other, mode=mode))
+    if one.size < other.size:
+        return wrap_result(_correlate_whole(other, one, mode)[::-1])
+    return wrap_result(_correlate_whole(one, other, mode))
+
+
+def _correlate_whole(one: Array, other: Array, mode: Any) -> Array:
+    """A correlation of integers or bools in their own dtype: sums wrap around, those of bools are `or`."""
+    if one.size < other.size:  # a convolution commutes
+        one, other = other[::-1], one[::-1]
+    count, width = one.size, other.size
+    kind = {0: "valid", 1: "same", 2: "full"}.get(mode, mode)
+    before = {"valid": 0, "same": width // 2, "full": width - 1}[kind]
+    length = {"valid": count - width + 1, "same": count, "full": count + width - 1}[kind]
+    padded = jnp.pad(one, (before, length + width - 1 - before - count))
+    places = np.arange(length)[:, None] + np.arange(width)
+    if one.dtype == np.bool_:
+        return jnp.any(padded[places] & other, axis=1)
+    return jnp.sum(padded[places] * other, axis=1, dtype=one.dtype)
 
 
 # -- linalg -------------------------------------------------------------------------------------------------

@@ -5,15 +5,18 @@ Each takes NumPy's parameters and gives NumPy's dtype, which NumPy itself is ask
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 import jitcore.numpy as jnp
 from jitcore import dtypes
 from jitcore.array import Array
+from jitcore.functionalize.arithmetic import fail
 from jitcore.functionalize.calls import (
     NO_VALUE,
     ask_numpy,
@@ -24,9 +27,12 @@ from jitcore.functionalize.calls import (
     to_inexact,
     to_mask,
 )
-from jitcore.functionalize.ndarray import wrap_result
+from jitcore.functionalize.errors import not_traceable
+from jitcore.functionalize.ndarray import new_array, wrap_result
+from jitcore.functionalize.numbers import Number
 from jitcore.functionalize.promotion import as_operand, cast_raw, is_python_number, to_raw
 from jitcore.functionalize.tables import implements
+from jitcore.rewriter.handles import Handle
 
 
 def _axis(axis: Any) -> Any:
@@ -158,6 +164,11 @@ _define_mean(np.mean, jnp.mean, "mean")
 _define_mean(np.nanmean, jnp.nanmean)
 
 
+def _count(shape: tuple, axis: Any) -> int:
+    """Elements along axes."""
+    return math.prod(shape if axis is None else [shape[i] for i in normalize_axis_tuple(axis, len(shape))])
+
+
 def _define_spread(function: Callable, compute: Callable, method: str | None = None) -> None:
     def reduce(a, axis=None, dtype=None, out=None, ddof=0, keepdims=NO_VALUE, *, where=NO_VALUE,
                mean=NO_VALUE, correction=NO_VALUE):  # fmt: skip
@@ -167,6 +178,10 @@ def _define_spread(function: Callable, compute: Callable, method: str | None = N
         if is_given(mean):
             options["mean"] = to_raw(mean)
         ddof = correction if is_given(correction) else ddof
+        if dtype_of(a).kind == "c" and is_given(dtype) and np.dtype(dtype).kind != "c":
+            raise not_traceable(f"np.{function.__name__} of complex numbers as {found}")
+        if not isinstance(ddof, Handle) and ddof >= _count(a.shape, _axis(axis)):
+            raise not_traceable(f"np.{function.__name__} without degrees of freedom")
         raw = compute(_widen(a, dtype, found), axis=_axis(axis), ddof=ddof, **options)
         return finish(cast_raw(raw, found), out)
 
@@ -183,19 +198,22 @@ _define_spread(np.nanstd, jnp.nanstd)
 def average(a, axis=None, weights=None, returned=False, *, keepdims=NO_VALUE):
     options = given(keepdims=keepdims)
     if weights is None:
-        found = jnp.average(to_inexact(a), axis=_axis(axis), returned=returned, **options)
+        found = jnp.average(to_inexact(a), axis=_axis(axis), returned=True, **options)
     else:
         dtype = np.result_type(dtype_of(a), dtype_of(weights))
         dtype = np.result_type(dtype, np.float64) if dtype_of(a).kind in "biu" else dtype
-        found = jnp.average(to_raw(as_operand(a), dtype), axis=_axis(axis), returned=returned,
+        found = jnp.average(to_raw(as_operand(a), dtype), axis=_axis(axis), returned=True,
                             weights=to_raw(as_operand(weights), dtype), **options)  # fmt: skip
-    return tuple(map(wrap_result, found)) if returned else wrap_result(found)
+        error = ZeroDivisionError("Weights sum to zero, can't be normalized")
+        fail(Number(bool, jnp.any(found[1] == 0)), error)
+    return tuple(map(wrap_result, found)) if returned else wrap_result(found[0])
 
 
 # -- quantiles ----------------------------------------------------------------------------------------------
 def _define_median(function: Callable, compute: Callable) -> None:
     def reduce(a, axis=None, out=None, overwrite_input=False, keepdims=False):
-        return finish(compute(to_inexact(a), axis=_axis(axis), **given(keepdims=keepdims)), out)
+        found = compute(to_inexact(a), axis=_axis(axis), **given(keepdims=keepdims))
+        return finish(found + found.dtype.type(0), out)  # a mean of elements, of which -0.0 is 0.0
 
     implements(function)(reduce)
 
@@ -204,10 +222,53 @@ _define_median(np.median, jnp.median)
 _define_median(np.nanmedian, jnp.nanmedian)
 
 
+#: How methods that take an element round its place.
+_PLACES = {"lower": jnp.floor, "higher": jnp.ceil, "nearest": jnp.rint}
+
+
+def _check_portions(q: Any, whole: int) -> None:
+    """Leaves portions outside of all to NumPy, which raises."""
+    if is_python_number(q) and not isinstance(q, Handle):
+        if not 0 <= q <= whole:
+            raise ValueError(f"portions must be in the range [0, {whole}]")
+        return
+    raw = to_raw(q)
+    if raw.dtype.kind not in "c":
+        inside = jnp.all((raw >= 0) & (raw <= raw.dtype.type(whole)))
+        fail(Number(bool, ~inside), ValueError("portions must be in their range"))
+
+
+def _pick(a: Any, q: Any, factor: float, axis: Any, method: str, keepdims: Any, *, skips_nan: bool) -> Array:
+    """The elements at portions of the sorted ones, in their own dtype."""
+    raw = to_raw(a)
+    dtype = raw.dtype if is_python_number(q) and raw.dtype.kind == "f" else None
+    portions = to_raw(q, dtype)
+    if factor != 1:
+        portions = np.true_divide(new_array(portions), dtype.type(factor) if dtype else factor).read()
+    axes = range(raw.ndim) if axis is None else normalize_axis_tuple(axis, raw.ndim)
+    rest = [i for i in range(raw.ndim) if i not in axes]
+    kept = [1 if i in axes else extent for i, extent in enumerate(raw.shape)]
+    columns = jnp.transpose(raw, (*axes, *rest)).reshape((-1, *(raw.shape[i] for i in rest)))
+    if not columns.shape[0] or skips_nan and raw.dtype.kind == "f":
+        raise not_traceable("np.quantile() of such elements by place")
+    places = _PLACES[method](portions * np.float64(columns.shape[0] - 1)
+                             if dtype is None else portions * dtype.type(columns.shape[0] - 1))  # fmt: skip
+    found = jnp.sort(columns, axis=0)
+    picked = jnp.take(found, cast_raw(places, dtypes.int64), axis=0)
+    if raw.dtype.kind == "f":
+        picked = jnp.where(jnp.isnan(found[-1]), found[-1], picked)
+    return picked.reshape((*portions.shape, *kept)) if is_given(keepdims) and keepdims else picked
+
+
 def _define_quantile(function: Callable, compute: Callable, factor: float) -> None:
     def reduce(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
                weights=None):  # fmt: skip
-        raw, q = to_inexact(a), as_operand(q)
+        q = as_operand(q)
+        _check_portions(q, 100 if factor != 1 else 1)
+        if method in _PLACES and weights is None:
+            find = function in (np.nanquantile, np.nanpercentile)
+            return finish(_pick(as_operand(a), q, factor, _axis(axis), method, keepdims, skips_nan=find), out)
+        raw = to_inexact(a)
         if not is_python_number(q):
             raw = cast_raw(raw, np.result_type(raw.dtype, dtype_of(q), np.float16))
         portions = to_raw(q, raw.dtype)

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 import jitcore.numpy as jnp
-from jitcore import dtypes
+from jitcore import dtypes, lax
+from jitcore.array import Array, ConcreteArray
 from jitcore.functionalize.arithmetic import fail
 from jitcore.functionalize.calls import (
     dtype_of,
@@ -26,7 +27,7 @@ from jitcore.functionalize.functions_shaping import as_array
 from jitcore.functionalize.layouts import find_joint_order, find_own_order
 from jitcore.functionalize.ndarray import NDArray, new_array, wrap_result
 from jitcore.functionalize.numbers import Number
-from jitcore.functionalize.promotion import as_operand, cast_raw, result_dtype, to_raw
+from jitcore.functionalize.promotion import as_operand, cast_raw, result_dtype, shape_of, to_raw
 from jitcore.functionalize.sequences import has_handle
 from jitcore.functionalize.tables import implements
 from jitcore.rewriter.handles import Handle
@@ -72,11 +73,28 @@ def clip(a, a_min=np._NoValue, a_max=np._NoValue, out=None, *, min=np._NoValue, 
     if not is_given(low) and not is_given(high):
         return np.positive(as_operand(a)) if out is None else np.copyto(out, a)
     a = as_operand(a)
+    if is_given(low) and is_given(high) and _is_float_clip(a, low, high):
+        return finish(_clip_floats(*to_common(a, low, high, is_strong=False)), out)
     if is_given(low):
         a = np.maximum(a, as_operand(low), **({} if is_given(high) or out is None else {"out": out}))
     if is_given(high):
         a = np.minimum(a, as_operand(high), **({} if out is None else {"out": out}))
     return a
+
+
+def _is_float_clip(a: Any, low: Any, high: Any) -> bool:
+    bounds = as_operand(low), as_operand(high)
+    return isinstance(a, NDArray) and not any(map(shape_of, bounds)) and result_dtype(a, *bounds).kind == "f"
+
+
+def _clip_floats(raw: Array, low: Array, high: Array) -> Array:
+    """As NumPy's loop for single bounds: what is equal to a bound stays, a zero of either sign too."""
+    found = jnp.where(raw < low, low, raw)
+    found = jnp.where(found > high, high, found)
+    are_known = isinstance(low, ConcreteArray) and isinstance(high, ConcreteArray)
+    if are_known and not np.isnan([low.data, high.data]).any():
+        return found
+    return jnp.where(jnp.isnan(low) | jnp.isnan(high), found.dtype.type(np.nan), found)
 
 
 @implements(np.nan_to_num)
@@ -90,7 +108,12 @@ def round_(a, decimals=0, out=None):
     raw = to_raw(as_operand(a))
     if raw.dtype == np.bool_:
         raw = cast_raw(raw, np.float16)
-    return finish(cast_raw(jnp.round(raw, decimals), raw.dtype), out)
+    if raw.dtype != np.float16 and (raw.dtype.kind not in "iu" or decimals >= 0):
+        return finish(cast_raw(jnp.round(raw, decimals), raw.dtype), out)
+    wide = raw if raw.dtype.kind == "f" else cast_raw(raw, dtypes.float64)
+    power = wide.dtype.type(10.0 ** abs(decimals))
+    found = jnp.rint(wide * power) / power if decimals > 0 else jnp.rint(wide / power) * power
+    return finish(cast_raw(found, raw.dtype), out)
 
 
 # -- taking -------------------------------------------------------------------------------------------------
@@ -105,6 +128,7 @@ def take(a, indices, axis=None, out=None, mode="raise"):
         extent = raw.size if axis is None else raw.shape[axis]
         _check_inside(index, extent, f"index is out of bounds for axis 0 with size {extent}")
         return finish(jnp.take(raw, index, axis=axis, mode="wrap"), out)
+    index = cast_raw(index, dtypes.int64)
     return finish(jnp.take(raw, index, axis=axis, mode=mode), out)
 
 
@@ -148,6 +172,9 @@ def putmask(a, /, mask, values):
 def place(arr, mask, vals):
     raw = arr.read()
     flags = to_raw(as_operand(mask), dtypes.bool_)
+    if not as_array(vals).size:
+        fail(Number(bool, jnp.any(flags)), ValueError("Cannot insert from an empty array!"))
+        return
     a_place = jnp.place(raw, flags, to_item(as_operand(vals), raw.dtype), inplace=False)
     arr.write(a_place)
 
@@ -236,11 +263,40 @@ def argpartition(a, kth, axis=-1, kind="introselect", order=None):
     return argsort(a, axis)
 
 
+#: Places for each key up to which it is checked whether a vector is sorted.
+_FEW = 8
+
+
+def _bisect(places: Array, key: Array, side: str) -> Array:
+    """Where one key belongs, by the very steps of NumPy: in vectors that are not sorted they decide."""
+
+    def halve(_, carry):
+        low, length = carry
+        half = length >> 1
+        at = jnp.minimum(low + half, np.int64(places.size - 1))
+        before = lax.dynamic_index_in_dim(places, at, keepdims=False)
+        right = before < key if side == "left" else before <= key
+        if places.dtype.kind == "f":
+            right = right | (jnp.isnan(key) & (~jnp.isnan(before) if side == "left" else True))
+        right = right & (length > 0)
+        return jnp.where(right, low + half + 1, low), jnp.where(right, length - half - 1, half)
+
+    start = lax.full((), 0, dtypes.int64), lax.full((), places.size, dtypes.int64)
+    return lax.fori_loop(0, int(places.size).bit_length(), halve, start)[0]
+
+
 @implements(np.searchsorted, method="searchsorted")
 def searchsorted(a, v, side="left", sorter=None):
     one, other = to_common(a, v)
     if sorter is not None:
         one = jnp.take(one, to_raw(as_operand(sorter)))
+    if one.ndim == 1 and one.size and side in ("left", "right") and one.dtype.kind != "c":
+        if not other.shape:
+            return wrap_result(_bisect(one, other, side))
+        if other.size * _FEW >= one.size:  # what NumPy finds in others depends on the keys before
+            rises = one[:-1] <= one[1:]
+            rises = rises | jnp.isnan(one[1:]) if one.dtype.kind == "f" else rises
+            fail(Number(bool, ~jnp.all(rises)), ValueError("a vector that is not sorted"))
     return wrap_result(cast_raw(jnp.searchsorted(one, other, side=side), dtypes.int64))
 
 
@@ -293,11 +349,16 @@ def sinc(x):
 
 @implements(np.angle)
 def angle(z, deg=False):
+    if dtype_of(z).kind in "iu":
+        found = np.arctan2(0, as_operand(z))
+        return found * (180 / np.pi) if deg else found
     return wrap_result(jnp.angle(to_inexact(z), deg))
 
 
 @implements(np.unwrap)
 def unwrap(p, discont=None, axis=-1, *, period=2 * np.pi):
+    if dtype_of(p).kind != "f":  # differences wrap around
+        return run_source(np.unwrap, (p, discont, axis), {"period": period})
     return new_array(jnp.unwrap(to_inexact(p), discont, axis, period))
 
 
@@ -344,6 +405,8 @@ def gradient(f, *varargs, axis=None, edge_order=1):
 
 @implements(np.trapezoid)
 def trapezoid(y, x=None, dx=1.0, axis=-1):
+    if any(dtype_of(operand).kind not in "fc" for operand in (y, y if x is None else x)):  # sums wrap around
+        return run_source(np.trapezoid, (y, x, dx, axis), {})
     places = None if x is None else to_inexact(x)
     step = to_raw(dx) if isinstance(dx, Handle) else dx
     return wrap_result(jnp.trapezoid(to_inexact(y), places, step, axis=axis))

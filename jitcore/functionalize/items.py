@@ -345,6 +345,8 @@ def parse_slice(index: slice, extent: int) -> Axis:
     size = max(-(-size // step), 0)
     low, high = interval_of(start)
     if size == 0:
+        if not is_at_most(stop, start) or not (is_at_most(0, stop) or is_at_most(start, -1)):
+            fail(stop < 0, IndexError("a slice that ends as many elements before the end"))
         return Axis(0, 0)
     if not (is_at_most(0, start) and is_at_most(stop, extent)):
         if high < 0 or low > extent or size > extent:

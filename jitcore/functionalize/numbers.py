@@ -117,7 +117,7 @@ class Number(WithoutValue, Handle):
 
     def read(self) -> Array:
         """Its value: bool, int64, float64 or complex128, without axes."""
-        if self._raw is None or not is_visible(self._raw):
+        if self._raw is None or self.form is not None and not is_visible(self._raw):
             self._raw = _evaluate(self.form)
         return self._raw
 

@@ -51,8 +51,8 @@ class _Example:
 
 
 def rehearsed(function: Callable, implementation: Callable) -> Callable:
-    """An implementation of a function of NumPy that raises what NumPy raises about types and options, and whose
-    results have NumPy's types.
+    """An implementation of a function of NumPy that raises what NumPy raises about types and options, and
+    whose results have NumPy's types.
 
     Raises: what NumPy raises; NotTraceable for a result of another type."""
 
@@ -87,8 +87,8 @@ def _rehearse(function: Callable, args: Sequence, kwargs: dict) -> Any:
 
 
 def _ask(function: Callable, outlines: Sequence, names: tuple, is_cut: bool) -> Any:
-    """What NumPy gives for ones. Raises: TypeError as NumPy; other errors if they come for other numbers too and
-    shapes are those of the call."""
+    """What NumPy gives for ones. Raises: TypeError as NumPy; other errors if they come for other numbers too
+    and shapes are those of the call."""
     first = None
     for fill in (1, 0, -1):
         values = [_fill(outline, fill) for outline in outlines]
@@ -155,7 +155,7 @@ def _name(outline: Any) -> Any:
 
 # -- results ------------------------------------------------------------------------------------------------
 def _describe(value: Any) -> Any:
-    """The types of a result: (type, dtype, rank) of arrays and numbers, lists of these; () for other values."""
+    """The types of a result: (type, dtype, rank) of arrays and numbers, lists of these; else ()."""
     if isinstance(value, (np.ndarray, np.generic)):
         return type(value) if isinstance(value, np.ndarray) else np.generic, value.dtype, value.ndim
     if isinstance(value, (list, tuple)):

@@ -143,7 +143,23 @@ def square(x):
     """`x * x`."""
 
 
-@elementwise(impl=np.nextafter, accepts="f", domain=(-10, 10), compute_half_in_float32=False)
+def _lower_nextafter(builder, x, y):
+    """In half precision by the bits, as operations in float32 have other neighbours."""
+    if x.dtype.itemsize != 2:
+        return builder.map("nextafter", x, y)
+    zero, one = builder.constant(0, x.dtype), builder.constant(1, dtypes.int16)
+    away = builder.map("xor", builder.map("gt", y, x), builder.map("lt", x, zero))
+    step = builder.select(away, builder.constant(-1, dtypes.int16), one)
+    stepped = builder.bitcast(builder.map("add", builder.bitcast(x, dtypes.int16), step), x.dtype)
+    least = builder.constant(np.asarray(1, np.int16).view(np.float16) if x.dtype == dtypes.float16
+                             else 2.0**-133, x.dtype)  # fmt: skip
+    found = builder.select(builder.map("eq", x, zero), stepped, builder.map("copysign", least, y))
+    found = builder.select(builder.map("eq", x, y), found, y)
+    found = builder.select(builder.map("ne", x, x), found, x)
+    return builder.select(builder.map("ne", y, y), found, y)
+
+
+@elementwise(impl=np.nextafter, accepts="f", domain=(-10, 10), lower=_lower_nextafter)
 def nextafter(x, y):
     """The next representable value after x in the direction of y."""
 

@@ -252,6 +252,8 @@ class Builder:
         def combine(index, *terms):
             if waits and dtypes.is_floating(x.dtype) and any(term.op == "mul" for term in terms):
                 return self._add_products(terms, x.dtype)
+            if op == "add" and dtypes.is_floating(x.dtype) and not any(term.op == "mul" for term in terms):
+                terms = (self.graph.const(0.0, x.dtype), *terms)  # a sum of -0.0 is 0.0
             return functools.reduce(lambda y, z: self.graph.op(op, y, z, dtype=x.dtype), terms)
 
         work = (len(positions) - 1) * (1 + x.work)

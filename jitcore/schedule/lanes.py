@@ -22,7 +22,7 @@ from jitcore.loopir.builder import Builder
 from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, Result
 from jitcore.loopir.index import Axis, Index, constant, linearize
 from jitcore.loopir.program import Kernel, Repeat, Store
-from jitcore.loopir.values import Reduction, Regions, Running, Value
+from jitcore.loopir.values import Packed, Reduction, Regions, Running, Value
 from jitcore.schedule.in_place import is_scalar
 from jitcore.schedule.nest import MIN_VECTOR_EXTENT, shape_kernel
 
@@ -155,6 +155,8 @@ class LaneBuilder(Builder):
             elements = self.patch(value)
         elif isinstance(value, Running):
             elements = self.accumulate(value)
+        elif isinstance(value, Packed):  # where an element goes depends on all others
+            raise NotLanewiseError
         else:
             return value
         return LaneValue(self, value.shape, value.dtype, elements)

@@ -3,13 +3,16 @@ calls are Python's after all."""
 
 from __future__ import annotations
 
+import itertools
 import math
+import warnings
 
 import numpy as np
 import pytest
 
 import jitcore
-from jitcore.errors import NotTraceable
+from jitcore import autojit
+from jitcore.errors import AutojitWarning, NotTraceable
 from tests.autojit.checking import check
 
 VECTOR = np.array([3.0, 1.0, 2.0, 5.0, 4.0, 0.5])
@@ -144,3 +147,102 @@ def test_errors_are_numpys(name):
 @pytest.mark.filterwarnings("ignore:Polyfit")
 def test_what_a_program_cannot_hold_is_pythons(function, argument):
     check(function, argument, strict=False)
+
+
+# -- grids ----------------------------------------------------------------------------------------------------
+def over_places(a):
+    total = 0.0
+    for i, j in np.ndindex(*a.shape):
+        if a[i, j] > 0:
+            total += a[i, j] * (i - j)
+    return total
+
+
+def over_elements(a):
+    b = np.zeros_like(a)
+    for (i, j), value in np.ndenumerate(a):
+        b[i, j] = value + j
+        if i + 1 < len(a):
+            a[i + 1, j] += value
+    return b
+
+
+def over_products(a):
+    total = 0.0
+    for i, j, k in itertools.product(range(1, 9, 2), range(5, 0, -1), range(2)):
+        total += a[i, j] * k
+    for i, j in itertools.product(range(3), repeat=2):
+        total -= a[i, j]
+    return total
+
+
+def as_lists(a):
+    return list(np.ndindex(2, 3)), list(np.ndenumerate(a[:2, :2])), [a[k] for k in itertools.product([0, 1], (1, 2))]
+
+
+@pytest.mark.parametrize("function", [over_places, over_elements, over_products, as_lists])
+def test_grids_are_one_loop(function):
+    compiled = check(function, np.random.default_rng(0).normal(size=(9, 7)))
+    assert function is as_lists or len(compiled.inspect("loop program").splitlines()) < 150
+
+
+def test_a_grid_is_gone_through_once():
+    def twice(a):
+        places, total = np.ndindex(a.shape), 0.0
+        for k in places:
+            total += a[k]
+        for _ in places:
+            total += 1
+        return total
+
+    a = np.arange(30.0).reshape(5, 6)
+    compiled = autojit(twice)
+    with pytest.warns(AutojitWarning):
+        assert compiled(a) == twice(a)
+
+
+# -- np.vectorize ---------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("options", [{}, {"otypes": [float]}])
+def test_objects_of_vectorize(options):
+    def choose(x, y=2.0):
+        return x * 2 + y if x > y else x - y
+
+    vectorized = np.vectorize(choose, **options)
+    compiled = autojit(vectorized, strict=True)
+    x = np.random.default_rng(0).normal(size=40)
+    for arguments in ((x, x[::-1]), (x, 1.5), (x,), (np.arange(6).reshape(2, 3), np.arange(3))):
+        for _ in range(2):
+            expected, found = vectorized(*arguments), compiled(*arguments)
+            assert found.dtype == expected.dtype
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert compiled.cache_info().compiles and compiled.__name__ == "choose" and compiled.pyfunc is choose
+
+
+# -- what once was an error of ours ---------------------------------------------------------------------------
+def first_above(d):
+    total = 0.0
+    for k in range(len(d) - 3):
+        part = d[k : k + 3]
+        above = part[part > 0]
+        if len(above):
+            total += above[0]
+    return total
+
+
+def test_masked_parts_of_a_window_in_a_loop():
+    check(first_above, np.random.default_rng(0).normal(size=50))
+
+
+def test_a_number_that_math_needs_in_a_while():
+    def series(x):
+        k, total, term = 0.0, 0.0, 1.0
+        while abs(term) > 1e-12:
+            term = x**k / math.gamma(k + 1.0)
+            total, k = total + term, k + 1.0
+        return total
+
+    compiled = autojit(series)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert compiled(3.5) == pytest.approx(series(3.5))
+    assert not any("has no attribute" in str(warning.message) for warning in caught)

@@ -118,3 +118,24 @@ def test_attributes_of_classes_and_functions_are_read_anew():
             programs.Special.scale = special
         np.testing.assert_array_equal(compiled(x), programs.read_scale(x))
     programs.set_back()
+
+
+# -- einsum of one array --------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "text", ["ij", "ji", "ii->i", "ij->j", "ii", "...->...", "...ij->...ji", "i...->...i"]
+)
+def test_einsum_of_one_array_is_a_view_where_nothing_is_summed(text):
+    def store(x):
+        y = np.einsum(text, x)
+        if y.ndim:
+            y[0] = 77
+        return y
+
+    compiled = autojit(store, strict=True)
+    ours, theirs = np.arange(9.0).reshape(3, 3), np.arange(9.0).reshape(3, 3)
+    for _ in range(2):
+        expected, found = store(theirs), compiled(ours)
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(ours, theirs)
+        assert np.shares_memory(found, ours) == np.shares_memory(expected, theirs)
+        assert found.flags.writeable == expected.flags.writeable and found.strides == expected.strides
