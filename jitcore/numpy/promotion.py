@@ -239,7 +239,7 @@ def canonicalize_axes(axis, rank: int) -> tuple[int, ...]:
     axis."""
     if axis is None:
         return tuple(range(rank))
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = axis if isinstance(axis, Sequence) else (axis,)
     axes = tuple(canonicalize_axis(a, rank) for a in axes)
     if len(set(axes)) != len(axes):
         raise ValueError(f"duplicate value in 'axis': {axes}")
