@@ -272,6 +272,8 @@ def reduce(operands, init_values, computation: Callable, dimensions: Sequence[in
     if any(aval_of(leaf).shape != aval_of(leaves[0]).shape for leaf in leaves):
         raise TypeError("lax.reduce got operands of several shapes: "
                         f"{', '.join(aval_of(leaf).long() for leaf in leaves)}.")  # fmt: skip
+    if not dimensions:
+        return operands
     return tree.unflatten(_fold(tree, leaves, initial, computation, tuple(map(operator.index, dimensions))))
 
 

@@ -33,6 +33,7 @@ def operand_type(name: str, position: int, x) -> tuple[np.dtype, bool]:
     if isinstance(x, Array):
         return x.dtype, x.weak_type
     if isinstance(x, (np.ndarray, np.generic)):
+        dtypes.reject_mask(x)
         return dtypes.canonicalize(x.dtype), False
     if isinstance(x, dtypes.PYTHON_SCALARS):
         return dtypes.of_python_scalar(x), not isinstance(x, bool)
