@@ -83,7 +83,8 @@ _WITHOUT_MASK = "use x.filled(value), or x.data and x.mask as two arrays; the ma
 
 def masked_array_error() -> Exception:
     """A masked array of NumPy is an operand."""
-    return build_error(JitcoreTypeError, "numpy masked arrays are not supported as operands.", fix=_WITHOUT_MASK)
+    headline = "numpy masked arrays are not supported as operands."
+    return build_error(JitcoreTypeError, headline, fix=_WITHOUT_MASK)
 
 
 def argument_type_error(fun_text: str, type_text: str, path: str, is_masked: bool = False) -> Exception:

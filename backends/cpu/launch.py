@@ -55,8 +55,8 @@ class Launchers(NamedTuple):
 
 
 def open_launchers(count: int = 0) -> Launchers:
-    """The process's launchers of calls with so many arrays; the first call loads them. Cost: 0.4 ms; 15 ms when
-    they must be compiled."""
+    """The process's launchers of calls with so many arrays; the first call loads them. Cost: 0.4 ms; 15 ms
+    when they must be compiled."""
     with symbols.link_lock:
         return _make_launchers(count <= MAX_ARRAYS)
 

@@ -19,7 +19,7 @@ from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.jaxpr import Jaxpr
 from jitcore.core.primitive import registry
-from jitcore.core.trace import trace_to_jaxpr
+from jitcore.core.trace import to_array, trace_to_jaxpr
 from jitcore.lax import bits, elementwise
 from jitcore.lax.arguments import product
 from jitcore.lax.define import cast, define
@@ -273,7 +273,7 @@ def reduce(operands, init_values, computation: Callable, dimensions: Sequence[in
         raise TypeError("lax.reduce got operands of several shapes: "
                         f"{', '.join(aval_of(leaf).long() for leaf in leaves)}.")  # fmt: skip
     if not dimensions:
-        return operands
+        return tree.unflatten(map(to_array, leaves))
     return tree.unflatten(_fold(tree, leaves, initial, computation, tuple(map(operator.index, dimensions))))
 
 
