@@ -1,4 +1,4 @@
-"""The parts of SciPy that trace (`jitcore.scipy`): special functions, normal distribution, linear algebra,
+"""The parts of SciPy that trace (`jitcore.scipy`): special functions, distributions, linear algebra,
 iterative solvers.
 
 In: arrays and numbers. Out: Arrays or tracers, with the promotion of `jitcore.numpy`.

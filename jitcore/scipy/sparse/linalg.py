@@ -1,8 +1,8 @@
 """Linear systems solved by products with vectors: conjugate gradients, BiCGSTAB, GMRES.
 
 In: a matrix or a linear function of pytrees of arrays, and a right-hand side. Out: the solution, a pytree
-like the right-hand side, and None (where SciPy tells whether it converged). Derivatives by the right-hand side
-and by what the function reads are those of the exact solution: each is one more system. Iterations are
+like the right-hand side, and None (where SciPy tells whether it converged). Derivatives by the right-hand
+side and by what the function reads are those of the exact solution: each is one more system. Iterations are
 `while_loop`s.
 """
 
@@ -103,7 +103,7 @@ def _divide(x, y):
     return jnp.where(y == 0, 0, x / jnp.where(y == 0, 1, y)).astype(jnp.result_type(x, y))
 
 
-# -- the methods ----------------------------------------------------------------------------------------------
+# -- the methods -------------------------------------------------------------------------------------------
 def _run_cg(matvec, precondition, b, x, _, tolerance, rounds) -> Array:
     r = b - matvec(x)
     z = precondition(r)
