@@ -77,18 +77,25 @@ def argnames_overlap_error(names: Collection[str]) -> Exception:
     )
 
 
-def argument_type_error(fun_text: str, type_text: str, path: str) -> Exception:
+#: What to do instead of passing a masked array.
+_WITHOUT_MASK = "use x.filled(value), or x.data and x.mask as two arrays; the mask would be lost."
+
+
+def masked_array_error() -> Exception:
+    """A masked array of NumPy is an operand."""
+    headline = "numpy masked arrays are not supported as operands."
+    return build_error(JitcoreTypeError, headline, fix=_WITHOUT_MASK)
+
+
+def argument_type_error(fun_text: str, type_text: str, path: str, is_masked: bool = False) -> Exception:
     """A string or another non-array was passed. fun_text: the function's repr; path: "x", "x['k']"."""
     headline = (
         f"Error interpreting argument to {fun_text} as an abstract array. The problematic value is of "
         f"type {type_text} and was passed to the function at path {path}."
     )
     root = re.split(r"[\[.]", path, maxsplit=1)[0]
-    return build_error(
-        JitcoreTypeError,
-        headline,
-        fix=f"pass numbers or arrays, or mark the argument static with static_argnames={root!r}.",
-    )
+    remedy = f"pass numbers or arrays, or mark the argument static with static_argnames={root!r}."
+    return build_error(JitcoreTypeError, headline, fix=_WITHOUT_MASK if is_masked else remedy)
 
 
 def result_type_error(origin: Origin, type_text: str, path: str = "") -> Exception:

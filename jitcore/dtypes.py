@@ -13,7 +13,7 @@ import functools
 import ml_dtypes
 import numpy as np
 
-from jitcore import errors
+from jitcore import argument_errors, errors
 from jitcore.config import config
 
 bfloat16 = np.dtype(ml_dtypes.bfloat16)
@@ -270,6 +270,7 @@ def type_of(x) -> tuple[np.dtype, bool]:
     if isinstance(x, PYTHON_SCALARS) and not isinstance(x, np.generic):
         return of_python_scalar(x), not isinstance(x, bool)
     dtype = getattr(x, "dtype", None)
+    reject_mask(x)
     if dtype is not None and not isinstance(x, type):
         return canonicalize(dtype), bool(getattr(x, "weak_type", False))
     return canonicalize(x), is_python_type(x)
@@ -281,6 +282,17 @@ def result_type(*args, return_weak_type_flag: bool = False):
         raise ValueError("at least one array or dtype is required")
     dtype, weak = join_types(*map(type_of, args))
     return (dtype, weak) if return_weak_type_flag else dtype
+
+
+def is_masked(x) -> bool:
+    """Whether this is one of NumPy's masked arrays, of which the mask would be lost."""
+    return x.__class__ is not np.ndarray and isinstance(x, np.ndarray) and hasattr(x, "mask")
+
+
+def reject_mask(x) -> None:
+    """Raises: TypeError for a masked array."""
+    if is_masked(x):
+        raise argument_errors.masked_array_error()
 
 
 def check_integer_fits(value: int, dtype) -> None:

@@ -164,7 +164,7 @@ def _foresee(program: Program) -> None:
 
 def _write_steps(program, compiled, layout, plan: CallPlan, offsets) -> Run:
     """The function for a program that calls Python between or within its native steps."""
-    launchers = open_launchers()
+    launchers = open_launchers(len(layout.given) + 2)
     launch = launchers.releasing if plan.releases else launchers.holding
     if layout.host_calls and launchers.kind == "ctypes":
         launch = launchers.holding  # the only one of its kind that sees exceptions of callbacks
@@ -175,7 +175,7 @@ def _write_steps(program, compiled, layout, plan: CallPlan, offsets) -> Run:
 def _write_call(plan: CallPlan, compiled: NativeProgram) -> Run:
     """The function for a program of one native step, written out for its numbers of inputs and outputs: it
     allocates outputs and arena, and calls."""
-    launchers = open_launchers()
+    launchers = open_launchers(plan.num_inputs + len(plan.outputs) + 1)
     dims = np.array(plan.dims, dtype=np.int64)
     launch = launchers.releasing if plan.releases else launchers.holding
     names = {"launch": launch, "dims": dims, "keep": (compiled, plan.owners), "__name__": __name__}

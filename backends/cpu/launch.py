@@ -22,7 +22,7 @@ from jitcore.backends.cpu import native, symbols
 
 __all__ = ["MAX_ARRAYS", "RAISED", "Launchers", "make_builtin", "open_launchers"]
 
-#: Arrays one call may pass; their table lies on the stack.
+#: Arrays that one call of a native launcher may pass; their table lies on the stack.
 MAX_ARRAYS = 4096
 
 #: The status of an entry point that left a Python exception set: it is raised.
@@ -41,12 +41,12 @@ class Launchers(NamedTuple):
     about them is the caller's to check, and so is that both addresses are valid.
 
     Raises: TypeError for fewer than two arguments, an address that is not an int, an argument that is not an
-        ndarray, or more than MAX_ARRAYS of them; ValueError for entry address 0.
+        ndarray, or more than MAX_ARRAYS of them where the kind is native; ValueError for entry address 0.
 
     Attributes:
         holding: keeps the GIL; for programs of a few microseconds.
         releasing: lets other Python threads run meanwhile (10 ns more when none waits).
-        kind: "native", or "ctypes" where the object layout is unknown.
+        kind: "native", or "ctypes" where the object layout is unknown or arrays are many.
     """
 
     holding: Callable[..., int]
@@ -54,15 +54,16 @@ class Launchers(NamedTuple):
     kind: str
 
 
-def open_launchers() -> Launchers:
-    """The process's launchers; the first call loads them. Cost: 0.4 ms; 15 ms when they must be compiled."""
+def open_launchers(count: int = 0) -> Launchers:
+    """The process's launchers of calls with so many arrays; the first call loads them. Cost: 0.4 ms; 15 ms
+    when they must be compiled."""
     with symbols.link_lock:
-        return _make_launchers()
+        return _make_launchers(count <= MAX_ARRAYS)
 
 
 @functools.cache
-def _make_launchers() -> Launchers:
-    if _layout_is_known():
+def _make_launchers(has_few: bool) -> Launchers:
+    if has_few and _layout_is_known():
         return _make_native_launchers()
     return Launchers(
         _make_ctypes_launcher(ctypes.PYFUNCTYPE), _make_ctypes_launcher(ctypes.CFUNCTYPE), "ctypes"
@@ -250,7 +251,7 @@ def _make_ctypes_launcher(function_type) -> Callable[..., int]:
 
     def launch(*arguments):
         count = len(arguments) - 2
-        if not 0 <= count <= MAX_ARRAYS:
+        if count < 0:
             raise TypeError(_COUNT_TEXT.replace("%zd", str(len(arguments))))
         address, dims_address, *arrays = arguments
         for given in (address, dims_address):

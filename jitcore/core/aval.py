@@ -105,6 +105,7 @@ def aval_of(x) -> ShapedArray:
         return x.aval
     if isinstance(x, (np.ndarray, np.generic)):
         dtype = x.dtype
+        dtypes.reject_mask(x)
         return ShapedArray(x.shape, dtype if dtype == dtypes.float0 else dtypes.canonicalize(dtype))
     if isinstance(x, dtypes.PYTHON_SCALARS):
         return ShapedArray((), *dtypes.type_of(x))
@@ -116,5 +117,5 @@ def aval_of(x) -> ShapedArray:
 def is_array_like(x) -> bool:
     """Whether x can be an operand: Array, ndarray or scalar of a supported dtype, Python scalar."""
     if isinstance(x, (np.ndarray, np.generic)):
-        return x.dtype in dtypes.SHORT_NAMES
+        return x.dtype in dtypes.SHORT_NAMES and not dtypes.is_masked(x)
     return isinstance(x, (Array, *dtypes.PYTHON_SCALARS))

@@ -21,7 +21,7 @@ from jitcore.dispatch.tracing import SINGLE, TracedFunction
 from jitcore.transforms.batching import Unmapped, batch_jaxpr
 from jitcore.transforms.jvp import jvp_jaxpr, split_outputs
 from jitcore.transforms.partial_eval import split_jaxpr
-from jitcore.transforms.tangents import Masked, Sparse, is_zero, split_masks, unmask
+from jitcore.transforms.tangents import Masked, is_zero, split_masks, unmask
 from jitcore.transforms.transpose import is_elementwise, is_linear, leaves_out, transpose_jaxpr
 
 
@@ -88,7 +88,7 @@ def _transpose(primitive, cotangents, operands, *, jaxpr, name):
     outs = iter(primitive.bind(*values, *given, jaxpr=transposed, name=name))
     found = iter([next(outs) if flag else None for flag in nonzero])
     if masks or is_sparse:
-        found = (ct if ct is None else Masked(ct, masks) if masks else Sparse(ct) for ct in found)
+        found = (ct if ct is None else Masked(ct, masks, is_sparse) for ct in found)
     return [next(found) if flag else None for flag in in_linear]
 
 

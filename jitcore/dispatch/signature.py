@@ -161,6 +161,8 @@ def read_leaf(leaf: Any, abstract: bool = False) -> Part | None:
     if leaf.__class__ is ConcreteArray:
         return leaf.shape, leaf.dtype, leaf.weak_type
     if isinstance(leaf, (np.ndarray, np.generic)):
+        if dtypes.is_masked(leaf):
+            return None
         if leaf.dtype in dtypes.SHORT_NAMES:
             return leaf.shape, leaf.dtype, False
         native = leaf.dtype.newbyteorder("=")
@@ -190,7 +192,7 @@ def _argument_error(fun: Callable, call: CallSignature, position: int) -> Except
     kind = f"{type(leaf)}" + (f" with dtype {leaf.dtype}" if isinstance(leaf, np.ndarray) else "")
     names = call.name_leaves(fun)
     path = names[position] if position < len(names) else f"args[{position}]"
-    return argument_errors.argument_type_error(repr(fun), kind, path)
+    return argument_errors.argument_type_error(repr(fun), kind, path, dtypes.is_masked(leaf))
 
 
 def _find_donated(plan: ArgumentPlan, call: CallSignature, static_nums, args, kwargs) -> tuple[bool, ...]:

@@ -7,6 +7,7 @@ only the chosen one runs.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -107,11 +108,14 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands: Any, operand:
         pred: scalar of bool or number; a number counts as `pred != 0`.
         true_fun, false_fun: functions of the operands; they may use traced values from outside.
         operands: pytrees of arrays. operand: the older spelling of one operand.
+        Older still is `cond(pred, x, true_fun, y, false_fun)`: each function has an operand of its own.
 
     Returns: the output of the chosen function. Where one branch's output is strongly typed, the result is.
     Raises: TypeError when the outputs differ in structure, shape or dtype, or pred is no scalar.
     Cost: both functions are traced, one runs.
     """
+    if len(operands) == 2 and callable(false_fun) and callable(operands[1]):
+        true_fun, false_fun, operands = _share_operands(true_fun, false_fun, *operands)
     operands = _merge_operand(operands, operand)
     message = "lax.cond: true_fun and false_fun arguments should be callable."
     control.check_callable(message, true_fun, false_fun)
@@ -124,6 +128,13 @@ def cond(pred, true_fun: Callable, false_fun: Callable, *operands: Any, operand:
         pred = elementwise.ne(pred, aval.dtype.type(0))
     index = _to_index(pred)
     return _choose("cond", ("true_fun", "false_fun"), index, (false_fun, true_fun), operands)
+
+
+def _share_operands(true_operand, true_fun: Callable, false_operand, false_fun: Callable) -> tuple:
+    """Functions of both operands, of which each takes its own, and the operands."""
+    take_first = functools.wraps(true_fun)(lambda first, _: true_fun(first))
+    take_second = functools.wraps(false_fun)(lambda _, second: false_fun(second))
+    return take_first, take_second, (true_operand, false_operand)
 
 
 def switch(index, branches: Sequence[Callable], *operands: Any, operand: Any = _NO_OPERAND):

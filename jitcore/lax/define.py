@@ -53,6 +53,7 @@ def elementwise(
     compute_half_in_float32: bool = False,
     jvp: Callable | tuple[Callable | None, ...] | str | None = None,
     transpose: Callable | tuple[Callable | None, ...] | None = None,
+    transpose_sparse: tuple[Callable | None, ...] = (),
     lower: Callable | None = None,
 ):
     """A primitive that works on each element. The decorated function only carries the docstring and the
@@ -70,6 +71,7 @@ def elementwise(
             wherever it has a derivative; LINEAR for an operation that is linear in its operands together.
         transpose: of a linear operation, for each operand `f(ct, *operands)`, its cotangent; None for an
             operand in which it is not linear. One function for one operand.
+        transpose_sparse: `sparse` of `transpose_elementwise`.
         lower: rule of lowering; by default, `scalar_op` of each element.
     """
 
@@ -80,7 +82,8 @@ def elementwise(
             prim_name, impl=run, aval=functools.partial(_elementwise_aval, prim_name, accepts, result),
             lower=lower or functools.partial(_elementwise_lower, scalar_op or prim_name),
             jvp=None if jvp is None else jvp_linear() if jvp == LINEAR else jvp_elementwise(*_as_tuple(jvp)),
-            transpose=None if transpose is None else transpose_elementwise(*_as_tuple(transpose)),
+            transpose=None if transpose is None
+            else transpose_elementwise(*_as_tuple(transpose), sparse=transpose_sparse),
             batch=batch_elementwise,
             hlo=hlo,
             scalar_op=scalar_op or prim_name, accepts=accepts, domain=domain,

@@ -85,9 +85,24 @@ def sub(x, y):
 
 @elementwise(impl=np.multiply, hlo="multiply", accepts="biufc", domain=(-10, 10),
              jvp=(lambda t, ans, x, y: mul(t, y), lambda t, ans, x, y: mul(x, t)),
-             transpose=(lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct)))  # fmt: skip
+             transpose=(lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct)),
+             transpose_sparse=(lambda ct, x, y: mul_sparse(ct, y),
+                               lambda ct, x, y: mul_sparse(ct, x)))  # fmt: skip
 def mul(x, y):
     """`x * y`; logical and for bools."""
+
+
+@elementwise(impl=lambda x, y: np.where(x == 0, x.dtype.type(0), x * y), scalar_op="mul", accepts="fc",
+             domain=(0.5, 3), lower=lambda builder, x, y: builder.select(
+                 builder.map("eq", x, builder.constant(0, x.dtype)), builder.map("mul", x, y),
+                 builder.constant(0, x.dtype)),
+             jvp=(lambda t, ans, x, y: mul_sparse(t, y), lambda t, ans, x, y: mul_sparse(x, t)),
+             transpose=(lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul_sparse(x, ct)),
+             transpose_sparse=(lambda ct, x, y: mul_sparse(ct, y),
+                               lambda ct, x, y: mul_sparse(x, ct)))  # fmt: skip
+def mul_sparse(x, y):
+    """`x * y`, and 0 where x is 0, whatever y is: the product of a derivative with a slope, where zeros say
+    that the element was not taken."""
 
 
 def _divide(x, y):
@@ -106,7 +121,8 @@ def _remainder(x, y):
 
 @elementwise(impl=_divide, hlo="divide", accepts="iufc", domain=(-10, 10),
              jvp=(lambda t, ans, x, y: div(t, y), lambda t, ans, x, y: mul(t, neg(div(ans, y)))),
-             transpose=(lambda ct, x, y: div(ct, y), None))  # fmt: skip
+             transpose=(lambda ct, x, y: div(ct, y), None),
+             transpose_sparse=(lambda ct, x, y: mul_sparse(ct, div(_constant(1.0, y), y)), None))  # fmt: skip
 def div(x, y):
     """`x / y`; integers divide towards zero."""
 

@@ -367,7 +367,7 @@ def normalize_start_indices(name: str, operand, start_indices, allow_negative) -
     return [
         convert_element_type(index, target)
         if isinstance(index, Tracer)
-        else np.asarray(index).astype(target)[()]
+        else np.asarray(min(int(index), int(np.iinfo(target).max))).astype(target)[()]  # clamped anyway
         for index in indices
     ]
 

@@ -17,14 +17,17 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.jaxpr import Jaxpr
 from jitcore.core.primitive import registry
-from jitcore.core.trace import trace_to_jaxpr
+from jitcore.core.trace import to_array, trace_to_jaxpr
 from jitcore.lax import bits, elementwise
+from jitcore.lax.arguments import product
 from jitcore.lax.define import cast, define
 from jitcore.lax.shape import broadcast_in_dim, reshape, transpose
 from jitcore.transforms.batch_rules import rebind, shift
 from jitcore.transforms.derivative_rules import jvp_linear, jvp_zero, transpose_unary
 from jitcore.transforms.tangents import fill
+from jitcore.tree_util import tree_flatten, tree_leaves, treedef_is_leaf
 
 
 # -- monoids --------------------------------------------------------------------------------------------
@@ -214,10 +217,9 @@ REDUCTIONS = {"add": reduce_sum, "mul": reduce_prod, "max": reduce_max, "min": r
               "or": reduce_or, "xor": reduce_xor}  # fmt: skip
 
 
-def recognize_monoid(name: str, computation: Callable, dtype) -> str:
-    """The key in MONOIDS of a two-argument function on scalars, found by tracing it.
-
-    Raises: NotImplementedError for a function that is more than one such operation."""
+def find_monoid(computation: Callable, dtype) -> tuple[str | None, Jaxpr]:
+    """The key in MONOIDS of a two-argument function on scalars, found by tracing it, and what was traced;
+    None for a function that is more than one such operation."""
     scalar = ShapedArray((), np.dtype(dtype))
     jaxpr, _ = trace_to_jaxpr(lambda x, y: [computation(x, y)], [scalar, scalar])
     if len(jaxpr.eqns) == 1:
@@ -227,7 +229,15 @@ def recognize_monoid(name: str, computation: Callable, dtype) -> str:
             and set(eqn.invars) == set(jaxpr.invars)
             and jaxpr.outvars == eqn.outvars
         ):
-            return eqn.primitive.name
+            return eqn.primitive.name, jaxpr
+    return None, jaxpr
+
+
+def recognize_monoid(name: str, computation: Callable, dtype) -> str:
+    """The key of `find_monoid`. Raises: NotImplementedError where there is none."""
+    key, jaxpr = find_monoid(computation, dtype)
+    if key is not None:
+        return key
     raise NotImplementedError(
         f"{name} needs a computation that is one of {', '.join(MONOIDS)} of its two arguments; got\n{jaxpr}"
     )
@@ -241,17 +251,58 @@ def combine_with_initial(key: str, result, init_value, dtype) -> Array:
     return MONOIDS[key].combine(result, cast(init_value, aval, dtype, weak=False))
 
 
-def reduce(operands, init_values, computation: Callable, dimensions: Sequence[int]) -> Array:
-    """Folds operand over `dimensions` with a two-argument function on scalars, beginning with init_values.
+def reduce(operands, init_values, computation: Callable, dimensions: Sequence[int]):
+    """Folds arrays over `dimensions` with a function of two scalars (or of two pytrees of them), beginning
+    with init_values.
 
     Args:
-        operands: one array.
-        init_values: one scalar of its dtype.
-        computation: add, mul, max, min, and, or or xor of its two arguments, in any spelling.
-    Raises: NotImplementedError for another computation."""
-    aval = aval_of(operands)
-    key = recognize_monoid("lax.reduce", computation, aval.dtype)
-    return combine_with_initial(key, REDUCTIONS[key](operands, dimensions), init_values, aval.dtype)
+        operands: an array, or a pytree of arrays of one shape.
+        init_values: a scalar of its dtype for each.
+        computation: (value so far, element) -> value; associative.
+    Cost: one pass for add, mul, max, min, and, or, xor in any spelling; else a loop over the dimensions."""
+    leaves, tree = tree_flatten(operands)
+    if treedef_is_leaf(tree):
+        dtype = aval_of(operands).dtype
+        key, _ = find_monoid(computation, dtype)
+        if key is not None:
+            return combine_with_initial(key, REDUCTIONS[key](operands, dimensions), init_values, dtype)
+    initial, initial_tree = tree_flatten(init_values)
+    if initial_tree != tree:
+        raise TypeError(f"lax.reduce got operands {tree} and init_values {initial_tree} of other structure.")
+    if any(aval_of(leaf).shape != aval_of(leaves[0]).shape for leaf in leaves):
+        raise TypeError("lax.reduce got operands of several shapes: "
+                        f"{', '.join(aval_of(leaf).long() for leaf in leaves)}.")  # fmt: skip
+    if not dimensions:
+        return tree.unflatten(map(to_array, leaves))
+    return tree.unflatten(_fold(tree, leaves, initial, computation, tuple(map(operator.index, dimensions))))
+
+
+def _fold(tree, leaves: list, initial: list, computation: Callable, axes: tuple[int, ...]) -> list:
+    """The fold as a loop over the elements along the axes, for all others at once."""
+    from jitcore.lax.scan import scan
+    from jitcore.transforms.vmap import vmap
+
+    check_axes(aval_of(leaves[0]), axes)
+    shape = aval_of(leaves[0]).shape
+    kept = tuple(axis for axis in range(len(shape)) if axis not in axes)
+    sides = [[shape[axis] for axis in part] for part in (axes, kept)]
+    flat = (product(sides[0]), product(sides[1]))
+    rows = [reshape(transpose(leaf, (*axes, *kept)), flat) for leaf in leaves]
+    start = [_spread(value, aval_of(leaf).dtype, flat[1]) for value, leaf in zip(initial, leaves)]
+
+    @vmap
+    def combine(so_far, elements):
+        return tree_leaves(computation(tree.unflatten(so_far), tree.unflatten(elements)))
+
+    def step(so_far, elements):
+        return combine(so_far, elements), None
+
+    return [reshape(out, tuple(sides[1])) for out in scan(step, start, rows)[0]]
+
+
+def _spread(value, dtype, count):
+    """A scalar in this dtype, so many times."""
+    return broadcast_in_dim(cast(value, aval_of(value), dtype, weak=False), (count,), ())
 
 
 # -- positions of extrema -------------------------------------------------------------------------------

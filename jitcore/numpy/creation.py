@@ -83,6 +83,7 @@ def _scalar_to_numpy(value, dtype) -> np.ndarray:
 
 
 def _from_ndarray(x, dtype, copy: bool | None) -> ConcreteArray:
+    dtypes.reject_mask(x)
     x = np.asarray(x)
     if copy is not False and (dtype is None or dtype == x.dtype):
         return own_ndarray(x)

@@ -5,6 +5,8 @@ In: an array and an axis. Out: an array of the same extent along it (`diff` and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.numpy import logic, reductions, ufuncs
@@ -142,7 +144,7 @@ def gradient(f, *varargs, axis=None, edge_order: int | None = None):
     if edge_order not in (None, 1):
         raise NotImplementedError("The 'edge_order' argument to jnp.gradient is not supported.")
     (f,) = promote_arrays("gradient", f, to=dtypes.inexact_dtype)
-    axes = range(f.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = range(f.ndim) if axis is None else axis if isinstance(axis, Sequence) else (axis,)
     axes = [canonicalize_axis(i, f.ndim) for i in axes]
     spacings = list(varargs) if len(varargs) == len(axes) else list(varargs or (1,)) * len(axes)
     if len(varargs) not in (0, 1, len(axes)):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 import operator
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -187,7 +188,7 @@ def ifftshift(x, axes=None):
 
 def _shift(x, axes, sign: int) -> Array:
     x = ensure_array("fftshift", x)
-    axes = range(x.ndim) if axes is None else axes if isinstance(axes, (tuple, list)) else (axes,)
+    axes = range(x.ndim) if axes is None else axes if isinstance(axes, Sequence) else (axes,)
     axes = tuple(canonicalize_axis(i, x.ndim) for i in axes)
     return shaping.roll(x, [sign * (x.shape[i] // 2) for i in axes], axes)
 

@@ -131,7 +131,7 @@ def tensordot(a, b, axes=2, *, precision=None, preferred_element_type=None, out_
     """Sum of products over `axes`: that many last and first axes, or two sequences of axes. Same as:
     `numpy.tensordot`."""
     a, b, dtype = _prepare("tensordot", a, b, preferred_element_type)
-    if isinstance(axes, (tuple, list)):
+    if isinstance(axes, Sequence):
         a_axes, b_axes = ((x,) if not isinstance(x, (tuple, list)) else tuple(x) for x in axes)
     else:
         count = operator.index(axes)

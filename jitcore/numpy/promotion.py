@@ -33,6 +33,7 @@ def operand_type(name: str, position: int, x) -> tuple[np.dtype, bool]:
     if isinstance(x, Array):
         return x.dtype, x.weak_type
     if isinstance(x, (np.ndarray, np.generic)):
+        dtypes.reject_mask(x)
         return dtypes.canonicalize(x.dtype), False
     if isinstance(x, dtypes.PYTHON_SCALARS):
         return dtypes.of_python_scalar(x), not isinstance(x, bool)
@@ -239,7 +240,7 @@ def canonicalize_axes(axis, rank: int) -> tuple[int, ...]:
     axis."""
     if axis is None:
         return tuple(range(rank))
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = axis if isinstance(axis, Sequence) else (axis,)
     axes = tuple(canonicalize_axis(a, rank) for a in axes)
     if len(set(axes)) != len(axes):
         raise ValueError(f"duplicate value in 'axis': {axes}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import operator
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -174,7 +175,7 @@ def squeeze(a, axis=None):
 def expand_dims(a, axis):
     """a with new axes of extent 1 at these positions of the result. Same as: `numpy.expand_dims`."""
     a = ensure_array("expand_dims", a)
-    return lax.expand_dims(a, tuple(axis) if isinstance(axis, (tuple, list)) else (operator.index(axis),))
+    return lax.expand_dims(a, tuple(axis) if isinstance(axis, Sequence) else (operator.index(axis),))
 
 
 def atleast_1d(*arys):
@@ -268,10 +269,10 @@ def roll(a, shift, axis=None):
     a = ensure_array("roll", a)
     if axis is None:
         return reshape(roll(ravel(a), shift, 0), a.shape)
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = tuple(axis) if isinstance(axis, Sequence) else (axis,)
     shifts = (
         list(shift)
-        if isinstance(shift, (tuple, list, np.ndarray)) and np.ndim(shift)
+        if isinstance(shift, (Sequence, np.ndarray)) and np.ndim(shift)
         else [shift] * len(axes)
     )
     axes = axes * len(shifts) if len(axes) == 1 else axes

@@ -24,7 +24,7 @@ from jitcore.rewriter.hooks import make_hooks
 from jitcore.rewriter.instructions import Unsupported, is_generator
 from jitcore.rewriter.redirects import REDIRECTS
 from jitcore.rewriter.texts import find_method
-from jitcore.rewriter.user_code import find_special, is_user_class, is_user_code
+from jitcore.rewriter.user_code import find_special, is_user_class, is_user_code, is_wrapper
 from jitcore.rewriter.versions import SUPPORTED, VERSION
 
 _KEPT = "__jitcore_rewritten__"
@@ -42,7 +42,8 @@ def rewrite_function(fun: Callable) -> Callable:
     if resolved is fun and isinstance(fun, types.FunctionType) and not {_KEPT, _MARK} & fun.__dict__.keys():
         reason = _find_template(fun.__code__)
         name, place = locate_function(fun)
-        warnings.warn(f"{name} at {place} is not rewritten: {reason}", RuntimeWarning, stacklevel=2)
+        if isinstance(reason, str):
+            warnings.warn(f"{name} at {place} is not rewritten: {reason}", RuntimeWarning, stacklevel=2)
     return resolved
 
 
@@ -56,7 +57,7 @@ def resolve(callee: Any, *, is_asked_for: bool = False) -> Any:
         if found is not None:
             return found
     if kind is types.FunctionType:
-        return _rewrite(callee, is_asked_for)
+        return _rewrite_wrapped(callee) if is_wrapper(callee) else _rewrite(callee, is_asked_for)
     if kind is types.MethodType:
         function = resolve(callee.__func__, is_asked_for=is_asked_for)
         return callee if function is callee.__func__ else types.MethodType(function, callee.__self__)
@@ -137,6 +138,21 @@ def _hook(function: types.FunctionType) -> types.FunctionType:
                               function.__closure__)  # fmt: skip
     made.__kwdefaults__ = function.__kwdefaults__
     return functools.update_wrapper(made, function)
+
+
+def _rewrite_wrapped(wrapper: types.FunctionType) -> types.FunctionType:
+    """What a transformation such as `vmap` or `grad` made of a function: the same of its rewritten form,
+    which stands in the closure. Under a mode it stays as it is: there, operands have other types."""
+    if current.mode is not None or _MARK in wrapper.__dict__:
+        return wrapper
+    held = [cell.cell_contents for cell in wrapper.__closure__]
+    found = [resolve(x) if type(x) is types.FunctionType else x for x in held]
+    if all(new is old for new, old in zip(found, held)):
+        return wrapper
+    made = types.FunctionType(wrapper.__code__, wrapper.__globals__, wrapper.__name__, wrapper.__defaults__,
+                              tuple(map(types.CellType, found)))  # fmt: skip
+    made.__kwdefaults__ = wrapper.__kwdefaults__
+    return functools.update_wrapper(made, wrapper)
 
 
 class _Kept:

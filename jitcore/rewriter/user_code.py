@@ -15,6 +15,8 @@ from typing import Any
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _FOLDERS = {sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+#: Where transformations are, and what keeps our frames out of tracebacks.
+_WRAPPERS = (_PACKAGE + "transforms" + os.sep, _PACKAGE + os.path.join("core", "source.py"))
 _OF_OTHERS = (_PACKAGE, *_FOLDERS, "<frozen", "<jitcore")
 _HEAP_TYPE = 1 << 9
 
@@ -22,6 +24,11 @@ _HEAP_TYPE = 1 << 9
 def is_library_file(path: str | None) -> bool:
     """Whether a file belongs to Python, to jitcore or to an installed package; so do builtins."""
     return not path or path.startswith(_OF_OTHERS)
+
+
+def is_wrapper(function: FunctionType) -> bool:
+    """Whether this is what a transformation of ours made of a function, which is in its closure."""
+    return bool(function.__closure__) and function.__code__.co_filename.startswith(_WRAPPERS)
 
 
 def is_user_code(code: CodeType) -> bool:

@@ -15,12 +15,11 @@ from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import registry
 from jitcore.transforms.tangents import (
-    Sparse,
+    Masked,
     add_derivatives,
-    as_masked,
-    has_zeros,
     instantiate,
     is_zero,
+    make_sparse,
     unmask,
     zero_like,
 )  # fmt: skip
@@ -98,25 +97,25 @@ def transpose_unary(transposed: Callable, zeros: str | None = None) -> Callable:
     return rule
 
 
-def transpose_elementwise(*transposed: Callable | None) -> Callable:
+def transpose_elementwise(*transposed: Callable | None, sparse: tuple = ()) -> Callable:
     """The rule of an elementwise primitive that is linear in some operands together.
 
     Args:
         transposed: for each operand `f(ct, *operands, **params)`, its cotangent before the sum over elements
             that a scalar operand was broadcast to; None where the primitive is not linear.
+        sparse: the same for a cotangent that is sparse, where factors may be infinite.
     """
 
     def rule(primitive, ct, operands, /, **params):
-        if isinstance(ct, Sparse) and any(_may_be_infinite(x) for x in operands):
-            ct = as_masked(ct)
-        value = ct.value if has_zeros(ct) else ct
+        masked = ct if isinstance(ct, Masked) else Masked(ct)
+        protects = sparse and masked.is_sparse and any(map(_may_be_infinite, operands))
 
         def pull_back(f, x):
-            found = f(value, *operands, **params)
-            return unbroadcast(ct._replace(value=found) if has_zeros(ct) else found, x.aval)
+            found = f(masked.value, *operands, **params)
+            return unbroadcast(found if masked is not ct else masked._replace(value=found), x.aval)
 
         return [pull_back(f, x) if f is not None and is_linear(x) else None
-                for f, x in zip(transposed, operands)]  # fmt: skip
+                for f, x in zip(sparse if protects else transposed, operands)]  # fmt: skip
 
     rule.takes_masks = True
     return rule
@@ -148,9 +147,9 @@ def broadcast_to(x, aval: ShapedArray):
 
 def unbroadcast(ct, aval: ShapedArray):
     """The cotangent of an operand of this type that was broadcast as a scalar."""
-    shape = aval.shape if is_zero(ct) else aval_of(ct.value if has_zeros(ct) else ct).shape
+    shape = aval.shape if is_zero(ct) else aval_of(ct.value if isinstance(ct, Masked) else ct).shape
     if shape == aval.shape:
         return ct
     total = registry["reduce_sum"].bind(unmask(ct), axes=tuple(range(len(shape))))
-    return Sparse(total) if has_zeros(ct) else total
+    return make_sparse(total) if isinstance(ct, Masked) else total
 

@@ -3,8 +3,8 @@
 In: avals of primals, derivatives that may be known to be zero. Out: avals and values of derivatives. A
 derivative of an inexact array has its shape and dtype; one of integers or bools has no information, its dtype
 is `float0`. What is known to be zero is a `Zero`, and costs no operation. A cotangent that a selection makes
-zero in places is a `Masked` until something needs its elements; where it is zero because an element was not
-taken (by an index, a sort, an update), it is `Sparse`.
+zero in places, or an index, a sort, an update that does not take elements, is a `Masked` until something
+needs its elements.
 """
 
 from __future__ import annotations
@@ -74,8 +74,7 @@ def add_derivatives(a, b) -> Any:
         return a
     if isinstance(a, Masked) and isinstance(b, Masked):
         return _add_masked(a, b)
-    total = registry["add_any"].bind(unmask(a), unmask(b))
-    return Sparse(total) if has_zeros(a) and has_zeros(b) else total
+    return registry["add_any"].bind(unmask(a), unmask(b))
 
 
 # -- masks --------------------------------------------------------------------------------------------------
@@ -97,58 +96,45 @@ class Masked(NamedTuple):
     """A cotangent that is `value` where all masks hold, and zero elsewhere.
 
     A linear elementwise operation maps zeros to zeros, so that masks can wait behind it. Then they also cover
-    what is not finite: the cotangent of x in `where(x > 0, sqrt(x), 0)` is zero at 0, not 0 * inf."""
+    what is not finite: the cotangent of x in `where(x > 0, sqrt(x), 0)` is zero at 0, not 0 * inf.
+
+    is_sparse: zeros of the value say that nothing depends on these elements, which were not taken: products
+        are made by `mul_sparse`, which keeps them. There may be no masks then."""
 
     value: Any
-    masks: tuple[Mask, ...]
+    masks: tuple[Mask, ...] = ()
+    is_sparse: bool = False
 
 
-class Sparse(NamedTuple):
-    """A cotangent that is zero where nothing depends on the element: such zeros stay, whatever multiplies
-    them, so that an infinite slope at an element that was not taken is not 0 * inf."""
-
-    value: Any
-
-
-def has_zeros(cotangent) -> bool:
-    return isinstance(cotangent, (Masked, Sparse))
-
-
-def as_masked(cotangent) -> Masked:
-    """A cotangent with the masks that it has; one that is sparse with a mask of its zeros."""
-    if isinstance(cotangent, Masked):
-        return cotangent
-    if not isinstance(cotangent, Sparse):
-        return Masked(cotangent, ())
-    zero = np.zeros((), aval_of(cotangent.value).dtype)[()]
-    return Masked(cotangent.value, (Mask(registry["ne"].bind(cotangent.value, zero), 1, 2),))
+def make_sparse(cotangent) -> Masked:
+    """A cotangent (no `Zero`) whose zeros stay."""
+    return Masked(unmask(cotangent), (), True)
 
 
 def mask(cotangent, which, case: int, count: int) -> Masked:
     """The cotangent where `which` selects this case of `count` cases."""
-    value, masks = as_masked(cotangent)
-    return Masked(value, (*masks, Mask(which, case, count)))
+    found = cotangent if isinstance(cotangent, Masked) else Masked(cotangent)
+    return found._replace(masks=(*found.masks, Mask(which, case, count)))
 
 
 def _add_masked(a: Masked, b: Masked):
     """The sum stays masked where the masks agree; what two cases of a selection get is one selection."""
     apart = [(p, q) for p, q in zip(a.masks, b.masks) if p.which is not q.which or p.case != q.case]
-    if len(a.masks) != len(b.masks) or len(apart) > 1:
-        return Sparse(add_derivatives(unmask(a), unmask(b)))
-    if not apart:
-        return Masked(add_derivatives(a.value, b.value), a.masks)
-    ((p, q),) = apart
-    if p.which is not q.which or p.count != 2:
-        return Sparse(add_derivatives(unmask(a), unmask(b)))
-    cases = (a.value, b.value) if p.case == 0 else (b.value, a.value)
-    value = registry["select_n"].bind(p.which, *cases)
-    common = tuple(mask for mask in a.masks if mask is not p)
-    return Masked(value, common) if common else value
+    is_sparse = a.is_sparse and b.is_sparse
+    if len(a.masks) == len(b.masks) and not apart:
+        return Masked(add_derivatives(a.value, b.value), a.masks, is_sparse)
+    if len(a.masks) == len(b.masks) and len(apart) == 1:
+        ((p, q),) = apart
+        if p.which is q.which and p.count == 2:
+            cases = (a.value, b.value) if p.case == 0 else (b.value, a.value)
+            value = registry["select_n"].bind(p.which, *cases)
+            common = tuple(mask for mask in a.masks if mask is not p)
+            return Masked(value, common, is_sparse) if common or is_sparse else value
+    return make_sparse(add_derivatives(unmask(a), unmask(b)))
 
 
 def split_masks(cotangents: Sequence) -> tuple[list, tuple[Mask, ...]]:
     """Cotangents without the masks that all of them have, and those masks. There may be `Zero`s."""
-    cotangents = [as_masked(ct) if isinstance(ct, Sparse) else ct for ct in cotangents]
     first, *others = (ct for ct in cotangents if not isinstance(ct, Zero))
     common = first.masks if isinstance(first, Masked) else ()
     for other in others:
@@ -161,8 +147,6 @@ def split_masks(cotangents: Sequence) -> tuple[list, tuple[Mask, ...]]:
 
 def unmask(cotangent):
     """The cotangent as an array (or a `Zero`)."""
-    if isinstance(cotangent, Sparse):
-        return cotangent.value
     if not isinstance(cotangent, Masked):
         return cotangent
     return functools.reduce(lambda x, mask: mask.apply(x), cotangent.masks, cotangent.value)

@@ -7,7 +7,7 @@ The rule of a primitive is `rule(primitive, cotangents, operands, **params)`. An
 `Linear` where its cotangent is asked for. A primitive with one result gets its cotangent, one with several a
 list in which some may be `Zero`. The rule returns one entry for each operand: a cotangent of its type, a
 `Zero`, or None (for operands that are no `Linear`). A rule with the attribute `takes_masks` may get and
-return `Masked` and `Sparse` cotangents. Rules of primitives that move elements say in the attribute `zeros`
+return `Masked` cotangents. Rules of primitives that move elements say in the attribute `zeros`
 where zeros come from: "made" where elements are left out, "kept" where they are those of the cotangent.
 """
 
@@ -24,12 +24,12 @@ from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 from jitcore.core.trace import trace_to_jaxpr
 from jitcore.transforms.tangents import (
-    Sparse,
+    Masked,
     Zero,
     add_derivatives,
-    has_zeros,
     instantiate,
     is_zero,
+    make_sparse,
     tangent_aval,
     unmask,
 )  # fmt: skip
@@ -99,14 +99,14 @@ def transpose(jaxpr: Jaxpr, consts: Sequence, operands: Sequence, cotangents: Se
         for atom, cotangent in zip(eqn.invars, eqn.primitive.transpose(
                 eqn.primitive, one_or_all, args, **eqn.params)):  # fmt: skip
             is_value = cotangent is not None and not is_zero(cotangent)
-            accumulate(atom, Sparse(cotangent) if is_sparse and is_value else cotangent)
+            accumulate(atom, make_sparse(cotangent) if is_sparse and is_value else cotangent)
     return [unmask(found.get(var, Zero(tangent_aval(var.aval)))) if is_linear(x) else None
             for var, x in zip(jaxpr.invars, operands)]  # fmt: skip
 
 
 def _makes_sparse(rule, cotangents: Sequence) -> bool:
     zeros = getattr(rule, "zeros", None)
-    return zeros == "made" or (zeros == "kept" and any(map(has_zeros, cotangents)))
+    return zeros == "made" or (zeros == "kept" and any(isinstance(ct, Masked) for ct in cotangents))
 
 
 def leaves_out(jaxpr: Jaxpr) -> bool:

@@ -318,3 +318,13 @@ def test_a_promoted_carry_is_strongly_typed(init, body):
 
 def test_a_python_float_as_predicate():
     assert int(jitcore_lax.cond(0.5, lambda: 1, lambda: 2)) == 1
+
+
+def test_cond_with_an_operand_for_each_function():
+    from jitcore import grad, jit, lax
+
+    choose = lambda p, x, y: lax.cond(p, x, lambda v: v + 1, y, lambda v: v - 1)  # noqa: E731
+    for run in (choose, jit(choose)):
+        assert run(True, 1.0, 2.0) == 2 and run(False, 1.0, 2.0) == 1
+    assert grad(lambda x: choose(True, x, 2.0))(1.0) == 1
+    assert lax.cond(False, {"a": 1.0}, lambda d: d["a"], (2.0, 3.0), lambda t: t[0] * t[1]) == 6

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from jax import lax as jax_lax
 
-from jitcore import jit, lax
+from jitcore import grad, jit, lax
 from tests.lax.oracle import check_against_jax, random_array
 
 RNG = np.random.default_rng(1)
@@ -109,11 +109,28 @@ def test_generic_reduce(initial, ours, theirs):
     )
 
 
-def test_generic_reduce_of_another_function():
-    with pytest.raises(NotImplementedError, match="one of add, mul, max, min, and, or, xor"):
-        lax.reduce(np.ones(3, np.float32), 0.0, lambda x, y: lax.add(lax.mul(x, y), y), (0,))
-    with pytest.raises(NotImplementedError):
-        lax.reduce(np.ones(3, np.float32), 0.0, lambda x, y: lax.add(x, x), (0,))
+@pytest.mark.parametrize("axes", [(0,), (2,), (0, 2), (0, 1, 2), ()])
+def test_generic_reduce_of_another_function(axes):
+    x, zero = random_array(RNG, (2, 3, 4)), np.float32(0)
+    hypot = lambda m: lambda a, b: m.sqrt(m.add(m.mul(a, a), m.mul(b, b)))  # noqa: E731
+    check_against_jax(lambda x: lax.reduce(x, zero, hypot(lax), axes),
+                      lambda x: jax_lax.reduce(x, zero, hypot(jax_lax), axes), x)  # fmt: skip
+
+
+def test_generic_reduce_of_pairs():
+    x, places = random_array(RNG, (3, 5)), np.broadcast_to(np.arange(5, dtype=np.int32), (3, 5))
+    larger = lambda m: lambda a, b: tuple(m.select(m.gt(b[0], a[0]), q, p) for p, q in zip(a, b))  # noqa: E731
+    initial = np.float32(-np.inf), np.int32(-1)
+    best, place = jit(lambda x: lax.reduce((x, places), initial, larger(lax), (1,)))(x)
+    assert np.array_equal(best, x.max(1)) and np.array_equal(place, x.argmax(1))
+    slopes = grad(lambda x: lax.reduce(x, np.float32(1), lambda a, b: a * b + 0, (0,)))(np.array([2.0, 3, 4], np.float32))
+    assert slopes.tolist() == [12, 8, 6]
+    empty = lax.reduce(np.zeros((0, 3), np.float32), np.float32(7), lambda a, b: a * b + a, (0,))
+    assert empty.tolist() == [7, 7, 7]
+    with pytest.raises(TypeError, match="several shapes"):
+        lax.reduce((x, x[0]), (zero := np.float32(0), zero), lambda a, b: a, (0,))
+    with pytest.raises(TypeError, match="other structure"):
+        lax.reduce((x, x), zero, lambda a, b: a, (0,))
 
 
 @pytest.mark.parametrize("bits", [(5, 10), (8, 7), (8, 23), (5, 2), (4, 3)])

@@ -7,6 +7,7 @@ import io
 import numpy as np
 import pytest
 
+import jitcore
 import jitcore.numpy as jnp
 from jitcore import errors, grad, jit, make_jaxpr, vmap
 from jitcore.core.interpret import run_jaxpr_numpy
@@ -331,3 +332,15 @@ def test_iterators_with_a_name_are_never_at_two_places():
 
     with pytest.raises(ControlFlowError, match="'rest' is <list_iterator .* where the condition holds"):
         jit(leave, rewrite=True)(2)
+
+
+def test_transformations_of_a_branch():
+    """What `vmap`, `grad` and their like made of a function with a branch is rewritten with it."""
+    branch = lambda v: v * 2 if v > 0 else v - 1  # noqa: E731
+    x = np.array([1.0, -1.0], np.float32)
+    assert jit(vmap(branch), rewrite=True)(x).tolist() == rewrite_function(vmap(branch))(x).tolist() == [2, -2]
+    assert jit(vmap(grad(branch)), rewrite=True)(x).tolist() == [2, 1]
+    assert jit(lambda x: vmap(branch, in_axes=0)(x), rewrite=True)(x).tolist() == [2, -2]
+    for derivative in (grad(branch), jitcore.jacfwd(branch), jitcore.checkpoint(grad(branch))):
+        assert jit(derivative, rewrite=True)(np.float32(1)) == 2
+    assert jit(jitcore.value_and_grad(branch), rewrite=True)(np.float32(-1)) == (-2, 1)

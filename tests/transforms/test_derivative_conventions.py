@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from jax import lax as jax_lax
 
-from jitcore import grad, jit, jvp, lax, nn, ops, vjp, vmap
+from jitcore import grad, hessian, jit, jvp, lax, nn, ops, vjp, vmap
 from jitcore import numpy as jnp
 from jitcore.scipy import special
 
@@ -363,12 +363,22 @@ def test_infinite_slope_of_what_is_not_taken(name):
             np.testing.assert_allclose(float(jvp(total, (x,), (direction,))[1]), slope, rtol=1e-6)
 
 
-def test_mask_of_what_is_not_taken_is_free_where_nothing_multiplies():
-    """A compare and a selection come only behind a factor that may be infinite."""
+def test_second_derivative_where_the_first_is_zero():
+    """A cotangent that is zero by its value alone still has a derivative, also behind what leaves elements out."""
+    for take in (lambda v: v[1:], lambda v: v[np.array([1, 2])], lambda v: jnp.sort(v)[:2], lambda v: v.at[0].set(1.0)):
+        total = lambda x: jnp.sum(take(jnp.sin(x)) ** 2)  # noqa: E731, B023
+        found = np.asarray(jit(hessian(total))(np.zeros(3)))
+        assert np.array_equal(found, np.diag(np.diag(found))) and np.diag(found).sum() == 4
+    z = np.array([1 + 2j, 0, 2j])
+    np.testing.assert_allclose(jit(grad(lambda v: jnp.sqrt(v)[::2].real.sum()))(z)[1], 0)
+
+
+def test_products_keep_zeros_only_behind_what_leaves_elements_out():
+    """And only where a factor may be infinite."""
     for function, count in ((lambda x: jnp.sum(2 * x[1:]), 0), (lambda x: jnp.sum(jnp.sqrt(x)[1:]), 1)):
         derivative = jit(grad(function))
         derivative(np.ones(10))
-        assert derivative.inspect("optimized jaxpr").count("select_n") == count
+        assert derivative.inspect("optimized jaxpr").count("mul_sparse") == count
 
 
 def test_gradient_of_two_cases_is_one_selection():

@@ -1,0 +1,33 @@
+"""The beta distribution of shapes a and b.
+
+In: points, which broadcast against the parameters. Out: floats.
+"""
+
+from __future__ import annotations
+
+from jitcore import numpy as jnp
+from jitcore.array import Array
+from jitcore.scipy import special
+from jitcore.scipy.stats.support import promote, within
+
+__all__ = ["cdf", "logpdf", "pdf"]
+
+
+def logpdf(x, a, b, loc=0, scale=1) -> Array:
+    """Logarithm of the density at x."""
+    x, a, b, loc, scale = promote("beta.logpdf", x, a, b, loc, scale)
+    y = (x - loc) / scale
+    logarithm = special.xlogy(a - 1, y) + special.xlog1py(b - 1, -y) - special.betaln(a, b) - jnp.log(scale)
+    return within((y >= 0) & (y <= 1), logarithm)
+
+
+def pdf(x, a, b, loc=0, scale=1) -> Array:
+    """Density at x."""
+    return jnp.exp(logpdf(x, a, b, loc, scale))
+
+
+def cdf(x, a, b, loc=0, scale=1) -> Array:
+    """Probability of a number up to x."""
+    x, a, b, loc, scale = promote("beta.cdf", x, a, b, loc, scale)
+    y = (x - loc) / scale
+    return special.betainc(a, b, jnp.clip(y, 0, 1))

@@ -1,0 +1,33 @@
+"""The chi-square distribution of df degrees of freedom.
+
+In: points, which broadcast against the parameters. Out: floats.
+"""
+
+from __future__ import annotations
+
+from jitcore import numpy as jnp
+from jitcore.array import Array
+from jitcore.scipy import special
+from jitcore.scipy.stats.support import promote, within
+
+__all__ = ["cdf", "logpdf", "pdf"]
+
+
+def logpdf(x, df, loc=0, scale=1) -> Array:
+    """Logarithm of the density at x."""
+    x, df, loc, scale = promote("chi2.logpdf", x, df, loc, scale)
+    y = (x - loc) / scale
+    logarithm = special.xlogy(df / 2 - 1, y / 2) - y / 2 - special.gammaln(df / 2) - jnp.log(2 * scale)
+    return within(y >= 0, logarithm)
+
+
+def pdf(x, df, loc=0, scale=1) -> Array:
+    """Density at x."""
+    return jnp.exp(logpdf(x, df, loc, scale))
+
+
+def cdf(x, df, loc=0, scale=1) -> Array:
+    """Probability of a number up to x."""
+    x, df, loc, scale = promote("chi2.cdf", x, df, loc, scale)
+    y = (x - loc) / scale
+    return special.gammainc(df / 2, jnp.maximum(y, 0) / 2)

@@ -1,0 +1,31 @@
+"""The exponential distribution.
+
+In: points, which broadcast against the parameters. Out: floats.
+"""
+
+from __future__ import annotations
+
+from jitcore import numpy as jnp
+from jitcore.array import Array
+from jitcore.scipy.stats.support import promote, within
+
+__all__ = ["cdf", "logpdf", "pdf"]
+
+
+def logpdf(x, loc=0, scale=1) -> Array:
+    """Logarithm of the density at x."""
+    x, loc, scale = promote("expon.logpdf", x, loc, scale)
+    y = (x - loc) / scale
+    return within(y >= 0, -y - jnp.log(scale))
+
+
+def pdf(x, loc=0, scale=1) -> Array:
+    """Density at x."""
+    return jnp.exp(logpdf(x, loc, scale))
+
+
+def cdf(x, loc=0, scale=1) -> Array:
+    """Probability of a number up to x."""
+    x, loc, scale = promote("expon.cdf", x, loc, scale)
+    y = (x - loc) / scale
+    return -jnp.expm1(-jnp.maximum(y, 0))

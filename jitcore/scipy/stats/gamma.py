@@ -1,0 +1,32 @@
+"""The gamma distribution of shape a.
+
+In: points, which broadcast against the parameters. Out: floats.
+"""
+
+from __future__ import annotations
+
+from jitcore import numpy as jnp
+from jitcore.array import Array
+from jitcore.scipy import special
+from jitcore.scipy.stats.support import promote, within
+
+__all__ = ["cdf", "logpdf", "pdf"]
+
+
+def logpdf(x, a, loc=0, scale=1) -> Array:
+    """Logarithm of the density at x."""
+    x, a, loc, scale = promote("gamma.logpdf", x, a, loc, scale)
+    y = (x - loc) / scale
+    return within(y >= 0, special.xlogy(a - 1, y) - y - special.gammaln(a) - jnp.log(scale))
+
+
+def pdf(x, a, loc=0, scale=1) -> Array:
+    """Density at x."""
+    return jnp.exp(logpdf(x, a, loc, scale))
+
+
+def cdf(x, a, loc=0, scale=1) -> Array:
+    """Probability of a number up to x."""
+    x, a, loc, scale = promote("gamma.cdf", x, a, loc, scale)
+    y = (x - loc) / scale
+    return special.gammainc(a, jnp.maximum(y, 0))

@@ -1,0 +1,25 @@
+"""The geometric distribution: the first success, of probability p, is at the k-th try.
+
+In: points, which broadcast against the parameters. Out: floats.
+"""
+
+from __future__ import annotations
+
+from jitcore import numpy as jnp
+from jitcore.array import Array
+from jitcore.scipy import special
+from jitcore.scipy.stats.support import promote, within
+
+__all__ = ["logpmf", "pmf"]
+
+
+def logpmf(k, p, loc=0) -> Array:
+    """Logarithm of the probability of k."""
+    k, p, loc = promote("geom.logpmf", k, p, loc)
+    y = k - loc
+    return within((y >= 1) & (y == jnp.floor(y)), special.xlog1py(y - 1, -p) + jnp.log(p))
+
+
+def pmf(k, p, loc=0) -> Array:
+    """Probability of k."""
+    return jnp.exp(logpmf(k, p, loc))

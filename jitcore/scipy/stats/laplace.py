@@ -1,0 +1,31 @@
+"""The Laplace distribution.
+
+In: points, which broadcast against the parameters. Out: floats.
+"""
+
+from __future__ import annotations
+
+from jitcore import numpy as jnp
+from jitcore.array import Array
+from jitcore.scipy.stats.support import promote
+
+__all__ = ["cdf", "logpdf", "pdf"]
+
+
+def logpdf(x, loc=0, scale=1) -> Array:
+    """Logarithm of the density at x."""
+    x, loc, scale = promote("laplace.logpdf", x, loc, scale)
+    y = (x - loc) / scale
+    return -jnp.abs(y) - jnp.log(2 * scale)
+
+
+def pdf(x, loc=0, scale=1) -> Array:
+    """Density at x."""
+    return jnp.exp(logpdf(x, loc, scale))
+
+
+def cdf(x, loc=0, scale=1) -> Array:
+    """Probability of a number up to x."""
+    x, loc, scale = promote("laplace.cdf", x, loc, scale)
+    y = (x - loc) / scale
+    return jnp.where(y < 0, jnp.exp(-jnp.abs(y)) / 2, 1 - jnp.exp(-jnp.abs(y)) / 2)

@@ -1,0 +1,32 @@
+"""The logistic distribution.
+
+In: points, which broadcast against the parameters. Out: floats.
+"""
+
+from __future__ import annotations
+
+from jitcore import numpy as jnp
+from jitcore.array import Array
+from jitcore.scipy import special
+from jitcore.scipy.stats.support import promote
+
+__all__ = ["cdf", "logpdf", "pdf"]
+
+
+def logpdf(x, loc=0, scale=1) -> Array:
+    """Logarithm of the density at x."""
+    x, loc, scale = promote("logistic.logpdf", x, loc, scale)
+    y = (x - loc) / scale
+    return -jnp.abs(y) - 2 * jnp.log1p(jnp.exp(-jnp.abs(y))) - jnp.log(scale)
+
+
+def pdf(x, loc=0, scale=1) -> Array:
+    """Density at x."""
+    return jnp.exp(logpdf(x, loc, scale))
+
+
+def cdf(x, loc=0, scale=1) -> Array:
+    """Probability of a number up to x."""
+    x, loc, scale = promote("logistic.cdf", x, loc, scale)
+    y = (x - loc) / scale
+    return special.expit(y)

@@ -1,0 +1,20 @@
+"""What distributions are made of: operands of one dtype, densities that are zero outside of the support.
+
+In: points and parameters, which broadcast. Out: Arrays of one floating dtype; logarithms are -inf outside.
+"""
+
+from __future__ import annotations
+
+from jitcore import dtypes
+from jitcore import numpy as jnp
+from jitcore.array import Array
+from jitcore.numpy.promotion import promote_arrays
+
+
+def promote(name: str, *args) -> list[Array]:
+    return promote_arrays(name, *args, to=dtypes.inexact_dtype)
+
+
+def within(inside, logarithm) -> Array:
+    """A logarithm of a density inside of the support, minus infinity outside."""
+    return jnp.where(inside, logarithm, -jnp.inf)

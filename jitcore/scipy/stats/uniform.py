@@ -1,0 +1,29 @@
+"""The uniform distribution on [loc, loc + scale].
+
+In: points, which broadcast against the parameters. Out: floats.
+"""
+
+from __future__ import annotations
+
+from jitcore import numpy as jnp
+from jitcore.array import Array
+from jitcore.scipy.stats.support import promote, within
+
+__all__ = ["cdf", "logpdf", "pdf"]
+
+
+def logpdf(x, loc=0, scale=1) -> Array:
+    """Logarithm of the density at x."""
+    x, loc, scale = promote("uniform.logpdf", x, loc, scale)
+    return within((x >= loc) & (x <= loc + scale), -jnp.log(scale) + 0 * x)
+
+
+def pdf(x, loc=0, scale=1) -> Array:
+    """Density at x."""
+    return jnp.exp(logpdf(x, loc, scale))
+
+
+def cdf(x, loc=0, scale=1) -> Array:
+    """Probability of a number up to x."""
+    x, loc, scale = promote("uniform.cdf", x, loc, scale)
+    return jnp.clip((x - loc) / scale, 0, 1)
