@@ -66,7 +66,7 @@ class Accumulator:
         self.run, lanes = length_of_run(self.expr), self.spread
         if self.along_lanes:
             lanes = min(lanes, max(kernel.vector_bytes // part_size(self.dtype), 1))
-        return Total(self.e, self.dtype, self._zero(lanes))
+        return Total(self.e, self._zero(lanes))
 
     def _zero(self, lanes: int) -> ir.Value | Pair:
         return element_constant(self.dtype, IDENTITIES[self.op](self.dtype), lanes)

@@ -132,7 +132,7 @@ class RunningTotal:
         self.slot = e.stack_slot(self.identity)
         self.total = self.base = None
         if scan.is_long:
-            self.total, self.base = Total(e, self.dtype, self.identity), e.stack_slot(self.identity)
+            self.total, self.base = Total(e, self.identity), e.stack_slot(self.identity)
             self.run, self.goes_on = length_of_run(scan.value, is_scan=True), True
 
     def settle(self) -> None:

@@ -13,9 +13,8 @@ from llvmlite import ir
 
 from jitcore.backends.cpu.lanes import I64, Pair, lane_count, map_parts
 from jitcore.backends.cpu.long_sums import part_size
-from jitcore.backends.cpu.mathlib.emitter import name_type
 from jitcore.backends.cpu.scalar_ops import count_math_calls
-from jitcore.backends.cpu.strides import register_lanes, split_registers
+from jitcore.backends.cpu.strides import split_registers
 from jitcore.loopir.expr import Expr, walk
 
 # Additions of a run of numbers of so many bytes: as many as NumPy's have, more where each takes long by
@@ -31,22 +30,11 @@ def length_of_run(expr: Expr, is_scan: bool = False) -> int:
 
 class Total:
     """A sum and what its additions have rounded off, in stack slots. e: the `FunctionEmitter`. zero: what it
-    begins with, a number of a dtype in as many lanes as the sum has.
+    begins with, in as many lanes as it has."""
 
-    Many registers, such as columns have, are added by a function of the module: this happens seldom, and code
-    for each place would take long to compile."""
-
-    def __init__(self, e, dtype, zero: ir.Value | Pair):
+    def __init__(self, e, zero: ir.Value | Pair):
         self.e, self.lanes = e, lane_count(zero)
-        is_wide = self.lanes > 1 and e.places is None
-        self.width = register_lanes(e, self.lanes, dtype) if is_wide else self.lanes
-        if self.width == self.lanes:
-            self.sum, self.rest, self.given = e.stack_slot(zero), e.stack_slot(zero), None
-            return
-        self.sum, self.rest, self.given = (map_parts(lambda part: e.prologue.alloca(part.type), zero)
-                                           for _ in range(3))  # fmt: skip
-        e.write_slot(self.given, zero)
-        self._call(_begin)
+        self.sum, self.rest = e.stack_slot(zero), e.stack_slot(zero)
 
     def add(self, value: ir.Value | Pair) -> None:
         """Adds numbers in as many lanes, or in a multiple of them."""
@@ -54,14 +42,11 @@ class Total:
         pieces = split_registers(b, value, self.lanes) if lane_count(value) > self.lanes else [value]
         while len(pieces) > 1:
             pieces = [map_parts(b.fadd, x, y) for x, y in zip(pieces[::2], pieces[1::2])]
-        if self.given is None:
-            slots = (e.read_slot(self.sum), e.read_slot(self.rest), pieces[0])
-            new = map_parts(lambda *parts: _add(b, *parts)[0], *slots)
-            e.write_slot(self.rest, map_parts(lambda *parts: _add(b, *parts)[1], *slots))
-            e.write_slot(self.sum, new)
-            return
-        e.write_slot(self.given, pieces[0])
-        self._call(_add)
+        old, (value,) = e.read_slot(self.sum), pieces
+        new = map_parts(b.fadd, old, value)
+        lacking = map_parts(lambda x, y, total: b.fsub(y, b.fsub(total, x)), old, value, new)
+        e.write_slot(self.sum, new)
+        e.write_slot(self.rest, map_parts(b.fadd, e.read_slot(self.rest), lacking))
 
     def absorb(self, other: Total) -> None:
         """Adds another total, of as many lanes or a multiple of them."""
@@ -73,62 +58,13 @@ class Total:
             e.write_slot(self.rest, map_parts(b.fadd, e.read_slot(self.rest), rest))
 
     def read(self) -> ir.Value | Pair:
-        b, e = self.e.b, self.e
-        if self.given is None:
-            slots = e.read_slot(self.sum), e.read_slot(self.rest)
-            return map_parts(lambda *parts: _read(b, *parts)[2], *slots)
-        self._call(_read)
-        return e.read_slot(self.given)
+        """The total, rounded; it stays as it is."""
+        return map_parts(self._round, self.e.read_slot(self.sum), self.e.read_slot(self.rest))
 
-    def _call(self, build: Callable) -> None:
-        """Does something to each register of the slots."""
-        b, count = self.e.b, I64(self.lanes // self.width)
-
-        def call(*slots):
-            register = ir.VectorType(slots[0].type.pointee.element, self.width).as_pointer()
-            function = _define(b.module, build, register)
-            b.call(function, [*(b.bitcast(slot, register) for slot in slots), count])
-
-        map_parts(call, self.sum, self.rest, self.given)
-
-
-def _begin(b, total: ir.Value, rest: ir.Value, zero: ir.Value) -> tuple[ir.Value, ...]:
-    return zero, zero, zero
-
-
-def _add(b, total: ir.Value, rest: ir.Value, value: ir.Value) -> tuple[ir.Value, ...]:
-    """The total and its rest with a value, which stays."""
-    new = b.fadd(total, value)
-    return new, b.fadd(rest, b.fsub(value, b.fsub(new, total))), value
-
-
-def _read(b, total: ir.Value, rest: ir.Value, _: ir.Value | None = None) -> tuple[ir.Value, ...]:
-    """In the place of a value the rounded total, which stays too."""
-    is_number = b.fcmp_ordered("ord", rest, rest)  # it is none where the sum is infinite
-    return total, rest, b.select(is_number, b.fadd(total, rest), total)
-
-
-def _define(module: ir.Module, build: Callable, register: ir.PointerType) -> ir.Function:
-    """The function that does to registers at three places, as many as it is told, what `build` emits."""
-    name = f"jitcore.total.{build.__name__.strip('_')}.{name_type(register.pointee)}"
-    if name in module.globals:
-        return module.globals[name]
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [*[register] * 3, I64]), name)
-    function.linkage = "internal"
-    function.attributes.add("noinline")
-    before, loop, after = (function.append_basic_block(part) for part in ("before", "loop", "after"))
-    ir.IRBuilder(before).branch(loop)
-    b = ir.IRBuilder(loop)
-    number = b.phi(I64)
-    number.add_incoming(I64(0), before)
-    places = [b.gep(place, [number]) for place in function.args[:3]]
-    for place, value in zip(places, build(b, *map(b.load, places))):
-        b.store(value, place)
-    following = b.add(number, I64(1))
-    number.add_incoming(following, loop)
-    b.cbranch(b.icmp_signed("<", following, function.args[3]), loop, after)
-    ir.IRBuilder(after).ret_void()
-    return function
+    def _round(self, total: ir.Value, rest: ir.Value) -> ir.Value:
+        b = self.e.b
+        is_number = b.fcmp_ordered("ord", rest, rest)  # it is none where the sum is infinite
+        return b.select(is_number, b.fadd(total, rest), total)
 
 
 class Runs:

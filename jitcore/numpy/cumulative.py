@@ -154,7 +154,8 @@ def gradient(f, *varargs, axis=None, edge_order: int | None = None):
             raise ValueError(
                 "Shape of array too small to calculate a numerical gradient, at least 2 elements needed"
             )
-    out = [_gradient_axis(f, asarray(h), i) for h, i in zip(spacings, axes)]
+    spacings = [asarray(h, f.dtype) if isinstance(h, (int, float)) else asarray(h) for h in spacings]
+    out = [_gradient_axis(f, h, i) for h, i in zip(spacings, axes)]
     return out[0] if len(out) == 1 else out
 
 
@@ -176,13 +177,13 @@ def _gradient_axis(f, h, axis: int) -> Array:
         left, right = _slice_axis(widths, 0, n - 2, 0), _slice_axis(widths, 1, n - 1, 0)
         total = ufuncs.add(left, right)
         terms = [
-            ufuncs.multiply(ufuncs.divide(left, ufuncs.multiply(right, total)), ahead),
+            ufuncs.multiply(ufuncs.divide(right, ufuncs.multiply(left, total)), behind),
             ufuncs.multiply(
                 ufuncs.divide(ufuncs.subtract(right, left), ufuncs.multiply(left, right)), middle
             ),
-            ufuncs.multiply(ufuncs.divide(right, ufuncs.multiply(left, total)), behind),
+            ufuncs.multiply(ufuncs.divide(left, ufuncs.multiply(right, total)), ahead),
         ]
-        inside = ufuncs.subtract(ufuncs.add(terms[0], terms[1]), terms[2])
+        inside = ufuncs.add(ufuncs.subtract(terms[1], terms[0]), terms[2])
         parts = [ufuncs.divide(first, _slice_axis(widths, 0, 1, 0)), inside,
                  ufuncs.divide(last, _slice_axis(widths, n - 2, n - 1, 0))]  # fmt: skip
     return moveaxis(lax.concatenate(parts, 0), 0, axis)

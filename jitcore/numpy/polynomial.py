@@ -223,8 +223,8 @@ def interp(x, xp, fp, left=None, right=None, period=None):
         ufuncs.subtract(x, x0),
     )
     is_step = logic.less_equal(ufuncs.absolute(dx), float(np.spacing(np.finfo(xp.dtype).eps)))
-    slope = ufuncs.divide(offset, apply_select(is_step, dx.dtype.type(1), dx))
-    out = apply_select(is_step, f0, ufuncs.add(f0, ufuncs.multiply(slope, df)))
+    slope = ufuncs.divide(df, apply_select(is_step, dx.dtype.type(1), dx))
+    out = apply_select(is_step, f0, ufuncs.add(ufuncs.multiply(slope, offset), f0))
     if period is not None:
         return out
     for side, beyond, edge in (

@@ -122,6 +122,25 @@ def test_what_cancels_is_zero():
         assert_same_bits(space, (a, b, 11))
 
 
+#: Functions of NumPy whose formulas are of such operations.
+COMPOSED = {
+    "interp": lambda x, y: np.interp(x * 1.2, np.sort(y), x),
+    "gradient": lambda x, y: np.gradient(x),
+    "gradient by a step": lambda x, y: np.gradient(x, 0.3),
+    "gradient by places": lambda x, y: np.gradient(x, np.sort(y)),
+    "cross": lambda x, y: np.cross(x.reshape(-1, 17, 1)[:, :3, 0], y.reshape(-1, 17, 1)[:, :3, 0]),
+    "polyval": lambda x, y: np.polyval(y[:6], x),
+    "remainder": lambda x, y: np.mod(x, y) + np.fmod(x, y) + x // y,
+    "round": lambda x, y: np.round(x, 2) + np.trunc(y * 7) / 7,
+    "angle": lambda x, y: np.deg2rad(x) + np.degrees(y),
+}
+
+
+@pytest.mark.parametrize("name", COMPOSED)
+def test_composed_functions(name):
+    assert_same_bits(lambda x, y: (COMPOSED[name](x, y),), (A.copy(), B.copy()), strict=True)
+
+
 def test_contraction_is_asked_for():
     def subtract(a, b):
         return a * a - b * b
