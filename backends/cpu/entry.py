@@ -12,10 +12,21 @@ from llvmlite import ir
 from jitcore.backends.cpu.counts import list_counts
 from jitcore.backends.cpu.function import FunctionEmitter
 from jitcore.backends.cpu.host_calls import SYMBOL as HOST_SYMBOL
-from jitcore.backends.cpu.kernel import RANGE_TYPE, KernelRenderer
+from jitcore.backends.cpu.kernel import RANGE_TYPE, KernelRenderer, has_rounds
 from jitcore.backends.cpu.lanes import I8, I32, I64, POINTER, SIZES, TABLE, memory_type
+from jitcore.backends.cpu.launch import RAISED
 from jitcore.backends.cpu.layout import ProgramLayout, RenderOptions
 from jitcore.backends.cpu.loop_functions import LoopFunction, find_scalar_loops, is_inline, outside_kernels
+from jitcore.backends.cpu.polls import (
+    Limit,
+    Poll,
+    check_stopped,
+    count_rounds,
+    end_stop,
+    find_limit,
+    find_poll,
+    is_scalar_code,
+)
 from jitcore.backends.cpu.reading import goes_to_and_fro
 from jitcore.backends.cpu.scan import count_in_round, render_shifted
 from jitcore.backends.cpu.sharing import Share, encode_number, find_shared
@@ -152,6 +163,7 @@ class EntryRenderer:
             elif isinstance(statement, Call):
                 self.e.values = {}
                 statement.routine.emit(self, statement)
+                check_stopped(self.e, self._leave)
             elif isinstance(statement, LibraryCall):
                 self._call_host(statement)
             elif is_inline(statement):
@@ -164,6 +176,15 @@ class EntryRenderer:
     def _call_loop(self, loop: While) -> None:
         number = self.loops.index(loop)
         LoopFunction(self, loop, self.private[number]).emit(f"{self.name}_{number}")
+        check_stopped(self.e, self._leave)
+
+    def _leave(self) -> None:
+        """Ends the entry point; or the function of a loop, whose caller looks for itself."""
+        if self.inside is not None:
+            self.e.b.ret_void()
+            return
+        end_stop(self.e)
+        self.e.b.ret(I64(RAISED))
 
     def _call_kernel(self, kernel: Kernel) -> None:
         if self.inside is None:
@@ -186,6 +207,8 @@ class EntryRenderer:
             return
         for function, count in zip(functions, counts):
             self._call_range(kernel, function, given, count(e))
+            if has_rounds(kernel):  # what follows may rely on what it would have computed
+                check_stopped(e, self._leave)
 
     def _call_range(self, kernel: Kernel, function: ir.Function, given: tuple, extent: ir.Value) -> None:
         if kernel.parallel and self.options.max_threads != 1 and not _is_one(extent):
@@ -267,6 +290,7 @@ class EntryRenderer:
         b.position_at_end(shared)
         symbol = SWEEP_SYMBOL if goes_to_and_fro(kernel) else PARALLEL_SYMBOL
         b.call(self.declare(symbol, PARALLEL_TYPE), [function, *given, extent, grain])
+        check_stopped(e, self._leave)
         b.branch(after)
         b.position_at_end(after)
 
@@ -324,23 +348,67 @@ class EntryRenderer:
         e.values = {}
 
     def emit_loop(self, loop: While) -> None:
+        """A loop, which polls. One of scalar code that goes up to a limit goes up to the end of a strip, and
+        is tested with the limit itself again behind it."""
         e = self.e
+        poll, limit = find_poll(e, self._leave), find_limit(loop)
         homes = [(first, self.address_of(first), self.address_of(second)) for first, second in loop.swaps]
-        test, run, after = (e.function.append_basic_block(name) for name in ("test", "run", "ended"))
+        test, after = e.function.append_basic_block("test"), e.function.append_basic_block("ended")
         e.b.branch(test)
         e.b.position_at_end(test)
-        self._body(loop.cond)
-        flag = e.b.load(e.b.bitcast(e.pointer_of(loop.predicate), I8.as_pointer()))
-        e.b.cbranch(e.b.icmp_unsigned("!=", flag, I8(0)), run, after)
-        e.b.position_at_end(run)
+        self._test(loop, after)
+        if limit is not None and not limit.is_near:
+            return self._emit_strip(loop, poll, limit, test, after)
         self._body(loop.body)
         for first, second in loop.swaps:
             self._move_to(first, self.address_of(second), second, self.address_of(first))
+        if not is_scalar_code(loop):
+            poll.emit()
+        elif limit is None:
+            rounds = count_rounds(loop)
+            for _ in range(rounds - 1):
+                self._test(loop, after)
+                self._body(loop.body)
+            poll.count(I64(rounds))
         e.b.branch(test)
         e.b.position_at_end(after)
         e.values = {}
         for (first, second), (_, home, other) in zip(loop.swaps, homes):
             self._bring_home(first, second, home, other)
+
+    def _test(self, loop: While, after: ir.Block) -> None:
+        """Goes on where another round begins, or to `after`."""
+        run = self.e.function.append_basic_block("run")
+        self._body(loop.cond)
+        self.e.b.cbranch(self._read_predicate(loop), run, after)
+        self.e.b.position_at_end(run)
+
+    def _read_predicate(self, loop: While) -> ir.Value:
+        flag = self.e.b.load(self.e.b.bitcast(self.e.pointer_of(loop.predicate), I8.as_pointer()))
+        return self.e.b.icmp_unsigned("!=", flag, I8(0))
+
+    def _emit_strip(self, loop: While, poll: Poll, limit: Limit, around: ir.Block, after: ir.Block) -> None:
+        """The rounds of a strip. around: where the loop is tested before and behind them."""
+        e = self.e
+        test, run, ended = (e.function.append_basic_block(name) for name in ("in_strip", "round", "behind"))
+        e.values = {}
+        first = e.expr(limit.counter)
+        end = poll.cut_strip(first, e.expr(limit.bound))
+        e.b.branch(test)
+        e.b.position_at_end(test)
+        e.values = {id(limit.bound): end}
+        for store in limit.test:
+            emit_store(e, store)
+        e.b.cbranch(self._read_predicate(loop), run, ended)
+        e.b.position_at_end(run)
+        self._body(loop.body)
+        e.b.branch(test)
+        e.b.position_at_end(ended)
+        rounds = e.b.sub(end, first)
+        poll.count(rounds if rounds.type == I64 else e.b.sext(rounds, I64))
+        e.b.branch(around)
+        e.b.position_at_end(after)
+        e.values = {}
 
     def _move_to(self, first: Buffer, place: ir.Value, second: Buffer, other: ir.Value) -> None:
         """Changes where two buffers are."""

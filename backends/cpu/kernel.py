@@ -455,6 +455,11 @@ class KernelRenderer:
         self.emit_statements(e, body[1:])
 
 
+def has_rounds(kernel: Kernel) -> bool:
+    """Whether a kernel has loops in registers, which poll."""
+    return any(isinstance(statement, Repeat) for statement in _flatten(kernel.body))
+
+
 class _Root:
     """An expression standing for a statement, for hoisting."""
 

@@ -20,6 +20,8 @@ from __future__ import annotations
 import ctypes
 import platform
 
+from jitcore.backends.cpu import interrupts
+
 __all__ = ["CELLS_SYMBOL", "PoolCells", "render_pool", "reset_pool"]
 
 CELLS_SYMBOL = "jitcore_pool_cells"
@@ -65,7 +67,9 @@ def reset_pool(cells: PoolCells) -> None:
 
 def render_pool() -> str:
     """LLVM text of `void share_by_pool(%Job *job, i64 pieces, i64 threads)`. It calls `run_pieces`."""
-    text = _TEXT
+    text = _TEXT.replace("$MAX_WORKERS", str(interrupts.MAX_WORKERS))
+    for name in ("level", "main", "workers"):
+        text = text.replace(f"${name.upper()}", interrupts.locate_cell(name))
     for name in ("mutex", "work", "done", "started", "sleeping", "epoch", "slots"):
         address = f"getelementptr (i8, ptr @{CELLS_SYMBOL}, i64 {getattr(PoolCells, name).offset})"
         text = text.replace(f"${name.upper()}", address)
@@ -73,16 +77,24 @@ def render_pool() -> str:
     text = text.replace("$PAUSE", f"call {called}" if called else "")
     for name, number in (("$COUNT", _SLOTS), ("$SPINS", _SPINS), ("$YIELDS", _YIELDS)):
         text = text.replace(name, str(number))
-    return f"@{CELLS_SYMBOL} = external global i8\n" + (f"declare {declared}\n" if declared else "") + text
+    head = f"@{CELLS_SYMBOL} = external global i8\n{interrupts.CELLS_TEXT}\n"
+    return head + (f"declare {declared}\n" if declared else "") + text
 
 
 _TEXT = """
 %Slot = type [8 x i64]
 ; A job as the pool sees it: the job, its pieces, the shares they are cut into, how many of each are taken.
-%Shared = type { ptr, i64, i64, [$COUNT x i64] }
+; The level that it works for, see `interrupts`.
+%Shared = type { ptr, i64, i64, [$COUNT x i64], i64 }
+%Worker = type { i64, i64 }
 
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_detach(ptr)
+declare i32 @pthread_cond_timedwait(ptr, ptr, ptr)
+declare i32 @clock_gettime(i32, ptr)
+declare i64 @jitcore_begin_loops()
+declare i64 @jitcore_look()
+declare preserve_mostcc i64 @jitcore_poll(ptr)
 declare i32 @sched_yield()
 declare i32 @pthread_mutex_lock(ptr)
 declare i32 @pthread_mutex_unlock(ptr)
@@ -93,6 +105,9 @@ declare i32 @pthread_cond_broadcast(ptr)
 ; The pieces of share `me`, counted around, then those of the shares behind it.
 define internal void @take_pieces(ptr %shared, i64 %me) {
 enter:
+  %seen.at = alloca i64
+  %tick = call i64 @jitcore_begin_loops()
+  store i64 %tick, ptr %seen.at
   %job = load ptr, ptr %shared
   %pieces.at = getelementptr %Shared, ptr %shared, i32 0, i32 1
   %pieces = load i64, ptr %pieces.at
@@ -122,13 +137,23 @@ take:
 run:
   %past = add i64 %first, 1
   call void @run_pieces(ptr %job, i64 %first, i64 %past)
-  br label %take
+  %looked = call preserve_mostcc i64 @jitcore_poll(ptr %seen.at)
+  %stops = icmp ne i64 %looked, 0
+  br i1 %stops, label %done, label %take
 next:
   %turn_1 = add i64 %turn, 1
   %more = icmp slt i64 %turn_1, %shares
   br i1 %more, label %choose, label %done
 done:
   ret void
+}
+
+; Where a thread of the pool says what it works for.
+define internal ptr @find_worker(i64 %me) {
+  %place = sub i64 %me, 1
+  %known = call i64 @llvm.smin.i64(i64 %place, i64 $MAX_WORKERS)
+  %worker = getelementptr %Worker, ptr $WORKERS, i64 %known
+  ret ptr %worker
 }
 
 ; Work at the job of a slot, if it is still there and lets one more thread in. Returns whether it did.
@@ -146,7 +171,13 @@ compare:
   %is_room = icmp slt i64 %others, %limit
   br i1 %is_room, label %run, label %leave
 run:
+  %level.at = getelementptr %Shared, ptr %job, i32 0, i32 4
+  %level = load i64, ptr %level.at
+  %worker = call ptr @find_worker(i64 %me)
+  %served.at = getelementptr %Worker, ptr %worker, i32 0, i32 1
+  store atomic i64 %level, ptr %served.at monotonic, align 8
   call void @take_pieces(ptr %job, i64 %me)
+  store atomic i64 -1, ptr %served.at monotonic, align 8
   %taken_out = cmpxchg ptr %slot, ptr %job, ptr null seq_cst seq_cst
   br label %leave
 leave:
@@ -170,6 +201,9 @@ done:
 define internal ptr @serve(ptr %number) {
 enter:
   %me = ptrtoint ptr %number to i64
+  %worker = call ptr @find_worker(i64 %me)
+  %self = call i64 @pthread_self()
+  store atomic i64 %self, ptr %worker monotonic, align 8
   br label %scan
 scan:
   %epoch = load atomic i64, ptr $EPOCH seq_cst, align 8
@@ -270,6 +304,7 @@ done:
 ; Wait until nobody uses a slot whose job is taken out.
 define internal void @wait_for_users(ptr %slot) {
 enter:
+  %until = alloca [2 x i64]
   %users.at = getelementptr i64, ptr %slot, i64 1
   %asleep.at = getelementptr i64, ptr %slot, i64 4
   br label %spin
@@ -292,7 +327,24 @@ check:
   %is_over = icmp eq i64 %left, 0
   br i1 %is_over, label %rise, label %sleep
 sleep:
-  %slept = call i32 @pthread_cond_wait(ptr $DONE, ptr $MUTEX)
+  ; The handlers of signals may have to run meanwhile.
+  %clock = call i32 @clock_gettime(i32 0, ptr %until)
+  %nanoseconds.at = getelementptr i64, ptr %until, i64 1
+  %nanoseconds = load i64, ptr %nanoseconds.at
+  %later = add i64 %nanoseconds, 100000000
+  %seconds = load i64, ptr %until
+  %carry = udiv i64 %later, 1000000000
+  %later_seconds = add i64 %seconds, %carry
+  %later_nanoseconds = urem i64 %later, 1000000000
+  store i64 %later_seconds, ptr %until
+  store i64 %later_nanoseconds, ptr %nanoseconds.at
+  %slept = call i32 @pthread_cond_timedwait(ptr $DONE, ptr $MUTEX, ptr %until)
+  %is_woken = icmp eq i32 %slept, 0
+  br i1 %is_woken, label %check, label %look
+look:
+  %let_go = call i32 @pthread_mutex_unlock(ptr $MUTEX)
+  %looked = call i64 @jitcore_look()
+  %taken = call i32 @pthread_mutex_lock(ptr $MUTEX)
   br label %check
 rise:
   store atomic i64 0, ptr %asleep.at seq_cst, align 8
@@ -310,7 +362,13 @@ enter:
   %shared.0 = insertvalue %Shared zeroinitializer, ptr %job, 0
   %shared.1 = insertvalue %Shared %shared.0, i64 %pieces, 1
   %shared.2 = insertvalue %Shared %shared.1, i64 %shares, 2
-  store %Shared %shared.2, ptr %shared
+  %self = call i64 @pthread_self()
+  %main = load i64, ptr $MAIN
+  %is_main = icmp eq i64 %self, %main
+  %its_level = load i64, ptr $LEVEL
+  %level = select i1 %is_main, i64 %its_level, i64 -1
+  %shared.3 = insertvalue %Shared %shared.2, i64 %level, 4
+  store %Shared %shared.3, ptr %shared
   %wanted = sub i64 %most, 1
   %started = load atomic i64, ptr $STARTED monotonic, align 8
   %are_few = icmp slt i64 %started, %wanted

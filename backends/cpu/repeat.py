@@ -9,6 +9,7 @@ from __future__ import annotations
 from llvmlite import ir
 
 from jitcore.backends.cpu.lanes import choose
+from jitcore.backends.cpu.polls import find_poll
 from jitcore.loopir.program import Repeat
 
 
@@ -39,6 +40,7 @@ def emit_repeat(kernel, e, repeat: Repeat) -> None:
     for register, slot, new in zip(repeat.registers, slots, updates):
         old = e.results[register]
         e.write_slot(slot, choose(e.b, going, new, old) if in_lanes and e.is_vector(register.axes) else new)
+    find_poll(e, lambda: e.b.ret_void()).emit()
     e.b.branch(test)
     e.b.position_at_end(after)
     e.values, e.active = outside, around
