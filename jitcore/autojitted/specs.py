@@ -22,6 +22,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.dispatch.tree_code import Constants
+from jitcore.rewriter.user_code import is_user_code
 
 #: Flags of an ndarray that decide how it is used: C-contiguous (1), Fortran-contiguous (2), aligned (256),
 #: writeable (1024).
@@ -242,6 +243,43 @@ class InstanceSpec(Spec):
         return made
 
 
+@dataclass(frozen=True, slots=True)
+class MethodSpec(Spec):
+    """A method of the user's, bound to an object."""
+
+    function: Spec
+    owner: Spec
+
+    def write(self, matcher, value):
+        x = matcher.temporary(value)
+        matcher.check(f"{x}.__class__ is {matcher.constants.add(types.MethodType)}")
+        self.function.write(matcher, f"{x}.__func__")
+        self.owner.write(matcher, f"{x}.__self__")
+
+    def build(self, builder):
+        return types.MethodType(self.function.build(builder), self.owner.build(builder))
+
+
+@dataclass(frozen=True, slots=True)
+class PartialSpec(Spec):
+    """A `functools.partial`."""
+
+    function: Spec
+    arguments: Spec
+    keywords: Spec
+
+    def write(self, matcher, value):
+        x = matcher.temporary(value)
+        matcher.check(f"{x}.__class__ is {matcher.constants.add(functools.partial)}")
+        self.function.write(matcher, f"{x}.func")
+        self.arguments.write(matcher, f"{x}.args")
+        self.keywords.write(matcher, f"{x}.keywords")
+
+    def build(self, builder):
+        function, arguments = self.function.build(builder), self.arguments.build(builder)
+        return functools.partial(function, *arguments, **self.keywords.build(builder))
+
+
 class _Absent:
     """What there is where a variable is not defined."""
 
@@ -263,13 +301,14 @@ _STATICS = (type(None), bool, str, bytes, type(Ellipsis), np.dtype, slice, range
 
 def _is_wrapper(value: Any) -> bool:
     """Whether an object is one function and nothing else: jitted, cached, an operator with its operands."""
-    if isinstance(value, functools.partial):
-        return all(isinstance(part, (*_IDENTITIES, *_STATICS, int, float)) for part in
-                   (value.func, *value.args, *value.keywords.values()))  # fmt: skip
     module = type(value).__module__
     if module.startswith("numpy.lib._index_tricks"):  # np.mgrid
         return True
     return callable(value) and module.startswith(("numba.", "jitcore.", "functools", "operator"))
+
+
+def _is_of_user(function: Any) -> bool:
+    return isinstance(function, types.FunctionType) and is_user_code(function.__code__)
 
 
 class Reader:
@@ -313,6 +352,12 @@ class Reader:
                 return StaticSpec(kind, value, repr(value))
             self._add(value, path)
             return ScalarSpec(kind)
+        if kind is functools.partial:
+            parts = (value.func, ".func"), (value.args, ".args"), (value.keywords, ".keywords")
+            return PartialSpec(*[self.read(part, (*path, name)) for part, name in parts])
+        if kind is types.MethodType and _is_of_user(value.__func__):
+            parts = (value.__func__, ".__func__"), (value.__self__, ".__self__")
+            return MethodSpec(*[self.read(part, (*path, name)) for part, name in parts])
         if (
             isinstance(value, _IDENTITIES)
             or value is ABSENT

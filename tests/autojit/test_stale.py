@@ -235,6 +235,97 @@ ROWS = {
                              "        if len(x) == 3: raise KEPT\n    except ValueError: return x\n"
                              "    except Exception: return -x\n    return x + 1",
                              "builtins.ValueError = KeyError", "builtins.ValueError = KEPT"),
+    # what is found on the way
+    "state of a bound method": Row(METHODS + "BOUND = BOX.go\ndef read(x): return BOUND(x)", "BOX.v = 9.0",
+                                   "BOX.v = 3.0", None),
+    "state of a partial method": Row(METHODS + "PART = functools.partial(BOX.go)\ndef read(x): return PART(x)",
+                                     "BOX.v = 9.0", "BOX.v = 3.0", None),
+    "keywords of a partial": Row("def helper(x, k): return x * k\nPART = functools.partial(helper, k=2.0)\n"
+                                 "def read(x): return PART(x)", "PART.keywords['k'] = 5.0",
+                                 "PART.keywords['k'] = 2.0", None),
+    "function in a dict": Row(CODE + "T = {'a': helper}\ndef read(x): return T['a'](x)", "T['a'] = other",
+                              "T['a'] = helper"),
+    "code of a function in a list": Row(CODE + "T = [helper]\ndef read(x): return T[0](x)",
+                                        "helper.__code__ = other.__code__", "helper.__code__ = KEPT"),
+    "object in a class": Row(METHODS + "Box.part = Box(4.0)\ndef read(x): return x * BOX.part.v",
+                             "Box.part.v = 9.0", "Box.part.v = 4.0", None),
+    "object in a class by name": Row(METHODS + "Box.part = Box(4.0)\ndef read(x): return x * Box.part.v",
+                                     "Box.part.v = 9.0", "Box.part.v = 4.0", None),
+    "object of a function": Row(METHODS + "def a(x): return x\na.part = Box(4.0)\ndef read(x): return x * a.part.v",
+                                "a.part.v = 9.0", "a.part.v = 4.0", None),
+    "array scalar of a class": Row(METHODS + "Box.scale = np.float64(2.0)\ndef read(x): return x * Box.scale",
+                                   "Box.scale = np.float64(5.0)", "Box.scale = np.float64(2.0)"),
+    "class by type": Row(METHODS + "def read(x): return x * type(BOX).rate", "Box.rate = 9.0", "Box.rate = 2.0"),
+    "name of an attribute": Row(METHODS + "NAME = 'v'\ndef read(x): return x * getattr(BOX, NAME)",
+                                "NAME = 'rate'", "NAME = 'v'"),
+    "variables of an object": Row(METHODS + "def read(x): return x * vars(BOX)['v'] + BOX.__dict__['v']",
+                                  "BOX.v = 9.0", "BOX.v = 3.0", None),
+    "module by its name": Row("def read(x): return x * sys.modules['stale_settings'].rate", "MODULE.rate = 5.0",
+                              "MODULE.rate = 2.0", None),
+    "name of a function": Row(CODE + "def read(x): return x * len(helper.__name__)", "helper.__name__ = 'h'",
+                              "helper.__name__ = 'helper'", None),
+    "name of a class": Row(METHODS + "def read(x): return x * len(Box.__name__)", "Box.__name__ = 'B'",
+                           "Box.__name__ = 'Box'", None),
+    "text of a class": Row(METHODS + "Box.__doc__ = 'abc'\ndef read(x): return x * len(Box.__doc__)",
+                           "Box.__doc__ = 'a'", "Box.__doc__ = 'abc'", None),
+    "context variable": Row("import contextvars\nVAR = contextvars.ContextVar('v', default=2.0)\n"
+                            "def read(x): return x * VAR.get()", "VAR.set(5.0)", "VAR.set(2.0)", None),
+    "hash": Row(METHODS + "Box.__hash__ = lambda self: 3\ndef read(x): return x * hash(BOX)",
+                "Box.__hash__ = lambda self: 5", "Box.__hash__ = lambda self: 3", None),
+    "text of an object": Row(METHODS + "Box.__repr__ = lambda self: 'box'\ndef read(x): return str(BOX), x + 1",
+                             "Box.__repr__ = lambda self: 'b'", "Box.__repr__ = lambda self: 'box'", None),
+    "global in an operator": Row(METHODS + "K = 2.0\nBox.__add__ = lambda self, x: x * K\n"
+                                 "def read(x): return BOX + x", "K = 5.0", "K = 2.0", None),
+    "global in a property": Row(METHODS + "K = 2.0\nBox.prop = property(lambda self: K)\n"
+                                "def read(x): return BOX.prop * x", "K = 5.0", "K = 2.0", None),
+    "code in a property": Row(CODE + METHODS + "Box.prop = property(lambda self: helper(1.0))\n"
+                              "def read(x): return BOX.prop * x", "helper.__code__ = other.__code__",
+                              "helper.__code__ = KEPT", None),
+    "cached property": Row(METHODS + "class Lazy:\n    @functools.cached_property\n    def v(self): return K\nK = 2.0\n"
+                           "L = Lazy()\ndef read(x): return L.v * x", "K = 5.0; del L.__dict__['v']",
+                           "K = 2.0; del L.__dict__['v']", None),
+    "key of a sort": Row("K = 1\ndef key(v): return v * K\ndef read(x): return sorted([3, 1, 2], key=key), x + 1",
+                         "K = -1", "K = 1", None),
+    "mapped function": Row("K = 2.0\ndef g(v): return v * K\ndef read(x): return x * sum(map(g, [1.0, 2.0]))",
+                           "K = 5.0", "K = 2.0", None),
+    "dispatch by type": Row("@functools.singledispatch\ndef go(v): return 2.0\nK = go.register(int, lambda v: 3.0)\n"
+                            "def read(x): return x * go(3)", "go.register(int, lambda v: 7.0)",
+                            "go.register(int, lambda v: 3.0)", None),
+    "wrapped function": Row("def deco(f):\n    @functools.wraps(f)\n    def w(*a): return f(*a) + 1\n    return w\n"
+                            "@deco\ndef go(x): return x * 2\ndef other(x): return x * 7\n"
+                            "KEPT = go.__wrapped__.__code__\ndef read(x): return go(x)",
+                            "go.__wrapped__.__code__ = other.__code__", "go.__wrapped__.__code__ = KEPT"),
+    "autojitted helper": Row("from jitcore import autojit\n@autojit\ndef go(x, k=2.0): return x * k\n"
+                             "def other(x, k=2.0): return x - k\nKEPT = go.__code__\ndef read(x): return go(x)",
+                             "go.__code__ = other.__code__", "go.__code__ = KEPT"),
+    "original of an autojitted helper": Row(
+        "from jitcore import autojit\n@autojit\ndef go(x, k=2.0): return x * k\n"
+        "def other(x, k=2.0): return x - k\nKEPT = go.__wrapped__.__code__\ndef read(x): return go(x)",
+        "go.__wrapped__.__code__ = other.__code__", "go.__wrapped__.__code__ = KEPT"),
+    "defaults of an autojitted helper": Row(
+        "from jitcore import autojit\n@autojit\ndef go(x, k=2.0): return x * k\ndef read(x): return go(x)",
+        "go.__defaults__ = (5.0,)", "go.__defaults__ = (2.0,)"),
+    "protocol": Row(METHODS + "import typing\n@typing.runtime_checkable\nclass Goes(typing.Protocol):\n"
+                    "    def swim(self): ...\ndef read(x): return x if isinstance(BOX, Goes) else -x",
+                    "Box.swim = lambda self: 1", "del Box.swim", None),
+    "comprehension": Row("K = 2.0\ndef go(v): return v * K\ndef read(x): return x * sum([go(v) for v in (1.0, 2.0)])",
+                         "K = 5.0", "K = 2.0"),
+    "generator expression": Row("K = 2.0\ndef go(v): return v * K\n"
+                                "def read(x): return x * sum(go(v) for v in (1.0, 2.0))", "K = 5.0", "K = 2.0", None),
+    "generator": Row("K = 2.0\ndef go():\n    yield K\n    yield 1.0\ndef read(x): return x * sum(go())",
+                     "K = 5.0", "K = 2.0", None),
+    "code of a generator": Row("def go():\n    yield 1.0\ndef other():\n    yield 5.0\nKEPT = go.__code__\n"
+                               "def read(x): return x * sum(go())", "go.__code__ = other.__code__",
+                               "go.__code__ = KEPT", None),
+    "code in a loop": Row(CODE + "def read(x):\n    y = x\n    for i in range(40): y = helper(y)\n    return y",
+                          "helper.__code__ = other.__code__", "helper.__code__ = KEPT"),
+    "code in a loop by itself": Row(CODE + "import time\ndef read(x):\n    time.time()\n    y = x.copy()\n"
+                                    "    for i in range(40): y = helper(y)\n    return y",
+                                    "helper.__code__ = other.__code__", "helper.__code__ = KEPT", None),
+    "own code with a loop by itself": Row(
+        "import time\ndef read(x):\n    time.time()\n    y = x.copy()\n    for i in range(40): y = y * 2\n    return y\n"
+        "def other(x):\n    time.time()\n    y = x.copy()\n    for i in range(40): y = y - 2\n    return y\n"
+        "KEPT = read.__code__", "read.__code__ = other.__code__", "read.__code__ = KEPT", None),
     # values
     "named tuple": Row("P = collections.namedtuple('P', 'a b')\nVALUE = P(1.0, 2.0)\n"
                        "def read(x): return x * VALUE.b", "VALUE = P(1.0, 5.0)", "VALUE = P(1.0, 2.0)"),
@@ -298,7 +389,16 @@ def run_row(row: Row, depth: int, name: str, decorate) -> tuple[list, types.Modu
     return found, made
 
 
-@pytest.mark.parametrize("name", ROWS)
+#: Code that C code or an operator enters, which is run and not traced.
+ENTERED_BY_C = {
+    "global in an operator", "global in a property", "code in a property", "cached property", "key of a sort",
+    "mapped function", "dispatch by type", "generator expression",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=pytest.mark.xfail(strict=False)) if name in ENTERED_BY_C else name for name in ROWS
+])  # fmt: skip
 def test_changes_are_seen(name):
     row = ROWS[name]
     for depth in range(4):
@@ -311,5 +411,5 @@ def test_changes_are_seen(name):
         for one, other in zip(expected, found):
             assert_same(one, other)
         info = made.f.cache_info()
-        assert (info.traces > 0) == row.compiled, (depth, made.f.report())
+        assert row.compiled is None or (info.traces > 0) == row.compiled, (depth, made.f.report())
         assert info.traces <= 4
