@@ -413,3 +413,74 @@ def test_changes_are_seen(name):
         info = made.f.cache_info()
         assert row.compiled is None or (info.traces > 0) == row.compiled, (depth, made.f.report())
         assert info.traces <= 4
+
+
+def test_programs_are_used_again():
+    """What was there before is not traced again, with as many states as are kept."""
+    made = make_module(ROWS["code"], 2, "stale_again", lambda f: jitcore.autojit(f, strict=True))
+    codes = [made.KEPT, made.other.__code__, (lambda x: x * 3).__code__, (lambda x: x - 7).__code__]
+    for _ in range(5):
+        for code in codes:
+            made.helper.__code__ = code
+            assert_same(made.read(np.ones(3)), made.f(np.ones(3)))
+    assert made.f.cache_info().traces == len(codes)
+
+
+def test_changes_without_end():
+    """A helper that is another one in each call: a limited number of programs."""
+    made = make_module(ROWS["code"], 1, "stale_always", jitcore.autojit)
+    for k in range(100):
+        made.helper = lambda x, k=k: x * k
+        assert_same(made.read(np.ones(3)), made.f(np.ones(3)))
+    assert made.f.cache_info().traces <= 34
+
+
+def test_data_of_classes_cost_no_programs():
+    """A class that counts its objects has another version in each call."""
+    made = make_module(Row(METHODS + "def read(x): return BOX.go(x) * BOX.rate", "", ""), 1, "stale_data",
+                       lambda f: jitcore.autojit(f, strict=True))  # fmt: skip
+    for k in range(20):
+        made.Box.count = k
+        made.Box.rate = float(k)
+        assert_same(made.read(np.ones(3)), made.f(np.ones(3)))
+    assert made.f.cache_info().traces == 1
+
+
+def test_versions_of_classes():
+    """The fast check works in this Python; without it, variables are compared."""
+    from jitcore.autojitted import guards
+
+    assert guards.HAS_VERSIONS
+
+    class Base:
+        def go(self):
+            return 1
+
+    class Derived(Base):
+        rate = 1
+
+    guard = guards.ClassGuard(Derived)
+    assert guard.known[0] == guard.version.value != 0
+    kept = Base.go
+    for change, same in [(lambda: setattr(Derived, "rate", 2), True), (lambda: setattr(Base, "go", len), False),
+                         (lambda: setattr(Base, "go", kept), True), (lambda: setattr(Derived, "go", 1), False),
+                         (lambda: delattr(Derived, "go"), True)]:  # fmt: skip
+        change()
+        assert guard.version.value != guard.known[0]
+        assert guard.check() is same
+
+
+def test_numba_code_of_another_state():
+    """What Numba's code keeps is compared."""
+    from jitcore.autojitted.native import Frozen
+
+    made = make_module(ROWS["code"], 2, "stale_numba", lambda f: f)
+    frozen = Frozen(made.call2)
+    assert frozen.holds()
+    for change, back in [("helper.__code__ = other.__code__", "helper.__code__ = KEPT"),
+                         ("helper.__defaults__ = (1,)", "helper.__defaults__ = None"),
+                         ("first, helper = helper, other", "helper = first"), ("call1.__code__ = other.__code__", "")]:
+        exec(change, vars(made))
+        assert not frozen.holds(), change
+        exec(back, vars(made))
+        assert frozen.holds() is bool(back)
