@@ -440,8 +440,8 @@ def test_data_of_classes_cost_no_programs():
     made = make_module(Row(METHODS + "def read(x): return BOX.go(x) * BOX.rate", "", ""), 1, "stale_data",
                        lambda f: jitcore.autojit(f, strict=True))  # fmt: skip
     for k in range(20):
-        made.Box.count = k
-        made.Box.rate = float(k)
+        made.Box.count = float(k)
+        made.Box.rate = 2.0 * k
         assert_same(made.read(np.ones(3)), made.f(np.ones(3)))
     assert made.f.cache_info().traces == 1
 
