@@ -232,8 +232,8 @@ class Guards:
             self.add_class(value)
         elif isinstance(value, types.MethodType):
             self.add(value.__func__)
-        elif isinstance(value, types.FunctionType) and value not in self._functions:
-            self._functions[value] = dict(vars(value))
+        elif isinstance(value, types.FunctionType) and is_user_code(value.__code__):
+            self._functions.setdefault(value, dict(vars(value)))
 
     def add_class(self, kind: type) -> None:
         """A class, or that of an object."""
@@ -275,7 +275,7 @@ class Guards:
         for value in values:  # to which more are added
             self.add(value)
             if isinstance(value, types.FunctionType):
-                variables = self._functions[value].items()
+                variables = self._functions.get(value, {}).items()
                 held = [one for name, one in variables if name in names and type(one) not in DATA]
             elif isinstance(value, type):
                 held = self._classes[id(value)].list_values(names) if id(value) in self._classes else ()

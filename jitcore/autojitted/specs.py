@@ -198,7 +198,7 @@ class SequenceSpec(Spec):
             made.extend(child.build(builder) for child in self.children)
             return made
         items = [child.build(builder) for child in self.children]
-        return tuple(items) if self.kind is tuple else self.kind(*items)
+        return tuple(items) if self.kind is tuple else builder.make_object(self.kind)(*items)
 
 
 @dataclass(frozen=True, slots=True)

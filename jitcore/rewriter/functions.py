@@ -67,9 +67,9 @@ def resolve(callee: Any, *, is_asked_for: bool = False) -> Any:
     found = _find_redirect(callee)
     if found is not None:
         return found
-    call = kind.__dict__.get("__call__")
+    call = next((vars(base)["__call__"] for base in kind.__mro__ if "__call__" in vars(base)), None)
     if kind is not type and isinstance(call, types.FunctionType) and is_user_code(call.__code__):
-        return types.MethodType(_rewrite(call, is_asked_for), callee)
+        return types.MethodType(resolve(call, is_asked_for=is_asked_for), callee)
     return callee
 
 

@@ -326,6 +326,61 @@ ROWS = {
         "import time\ndef read(x):\n    time.time()\n    y = x.copy()\n    for i in range(40): y = y * 2\n    return y\n"
         "def other(x):\n    time.time()\n    y = x.copy()\n    for i in range(40): y = y - 2\n    return y\n"
         "KEPT = read.__code__", "read.__code__ = other.__code__", "read.__code__ = KEPT", None),
+    "inherited call": change_method("__call__", "lambda self, x: x * 9", "return SUB(x)"),
+    "global in a call": Row(METHODS + "K = 2.0\nclass Go:\n    def __call__(self, x): return x * K\nGO = Go()\n"
+                            "def read(x): return GO(x)", "K = 5.0", "K = 2.0"),
+    "global in an inherited call": Row(METHODS + "K = 2.0\nclass Go:\n    def __call__(self, x): return x * K\n"
+                                       "class Low(Go): pass\nGO = Low()\ndef read(x): return GO(x)",
+                                       "K = 5.0", "K = 2.0", None),
+    "default of a call": Row(METHODS + "class Go:\n    def __call__(self, x, k=2.0): return x * k\nGO = Go()\n"
+                             "def read(x): return GO(x)", "Go.__call__.__defaults__ = (5.0,)",
+                             "Go.__call__.__defaults__ = (2.0,)", None),
+    "cell of a call": Row("def make(k):\n    class Go:\n        def __call__(self, x): return x * k\n    return Go\n"
+                          "Go = make(2.0)\nGO = Go()\ndef read(x): return GO(x)",
+                          "Go.__call__.__closure__[0].cell_contents = 5.0",
+                          "Go.__call__.__closure__[0].cell_contents = 2.0", None),
+    "default of a method": Row(METHODS + "Box.go2 = lambda self, x, k=2.0: x * k\ndef read(x): return BOX.go2(x)",
+                               "Box.go2.__defaults__ = (5.0,)", "Box.go2.__defaults__ = (2.0,)"),
+    "method of a named tuple": Row("class P(collections.namedtuple('P', 'a')):\n    __slots__ = ()\n"
+                                   "    def go(self, x): return x * self.a\nVALUE, KEPT = P(2.0), P.go\n"
+                                   "def read(x): return VALUE.go(x)", "P.go = lambda self, x: x - 1", "P.go = KEPT"),
+    "property of a named tuple": Row("class P(collections.namedtuple('P', 'a')):\n    __slots__ = ()\n"
+                                     "    @property\n    def b(self): return self.a * 2\nVALUE, KEPT = P(2.0), P.b\n"
+                                     "def read(x): return x * VALUE.b",
+                                     "P.b = property(lambda self: 7.0)", "P.b = KEPT", None),
+    "metaclass call": Row("class M(type):\n    def __call__(cls, v):\n        one = object.__new__(cls)\n"
+                          "        one.v = v\n        return one\nclass C(metaclass=M): pass\nKEPT = M.__call__\n"
+                          "def new(cls, v):\n    one = object.__new__(cls)\n    one.v = v * 5\n    return one\n"
+                          "def read(x): return x * C(2.0).v", "M.__call__ = new", "M.__call__ = KEPT", None),
+    "inner function": Row(CODE + "def read(x):\n    def inner(y): return helper(y)\n    return inner(x)",
+                          "helper.__code__ = other.__code__", "helper.__code__ = KEPT"),
+    "function as an argument": Row(CODE + "def run(f, x): return f(x)\ndef read(x): return run(helper, x)",
+                                   "helper.__code__ = other.__code__", "helper.__code__ = KEPT"),
+    "function of a vectorize": Row("def g(v): return v * 2 if v > 1 else v\ndef other(v): return v - 9 if v > 1 else v\n"
+                                   "KEPT = g.__code__\nG = np.vectorize(g)\ndef read(x): return G(x)",
+                                   "g.__code__ = other.__code__", "g.__code__ = KEPT", None),
+    "reduced function": Row(CODE + "def add(a, b): return a + b\ndef sub(a, b): return a - b\nOLD = add.__code__\n"
+                            "def read(x): return functools.reduce(add, [x, x, x])",
+                            "add.__code__ = sub.__code__", "add.__code__ = OLD", None),
+    "function along an axis": Row("def g(v): return v * 2\ndef other(v): return v - 9\nKEPT = g.__code__\n"
+                                  "def read(x): return np.apply_along_axis(g, 0, x)",
+                                  "g.__code__ = other.__code__", "g.__code__ = KEPT", None),
+    "function of scipy": Row("from scipy import special\nKEPT = special.erf\ndef read(x): return special.erf(x)",
+                             "special.erf = special.erfc", "special.erf = KEPT"),
+    "function by its name": Row("from math import sqrt\nKEPT = sqrt\ndef read(x): return x * sqrt(2.0)",
+                                "sqrt = math.exp", "sqrt = KEPT"),
+    "method of arrays by name": Row("NAME = 'sum'\ndef read(x): return getattr(x, NAME)()", "NAME = 'max'",
+                                    "NAME = 'sum'"),
+    "nested data of modules": Row("import stale_settings as m\nm.table = {'a': [1.0, 2.0]}\n"
+                                  "def read(x): return x * m.table['a'][1]", "m.table['a'][1] = 5.0",
+                                  "m.table['a'][1] = 2.0"),
+    "slots": Row("class S:\n    __slots__ = ('v',)\nONE = S(); ONE.v = 2.0\ndef read(x): return x * ONE.v",
+                 "ONE.v = 5.0", "ONE.v = 2.0", False),
+    "object in a default": Row(METHODS + "def helper(x, b=BOX): return x * b.v\ndef read(x): return helper(x)",
+                               "BOX.v = 9.0", "BOX.v = 3.0"),
+    "exception class": Row("class E(Exception): pass\nclass F(Exception): pass\nKEPT = E\ndef helper(x): raise KEPT('a')\n"
+                           "def read(x):\n    try: helper(x)\n    except E: return x\n    except Exception: return -x",
+                           "E = F", "E = KEPT"),
     # values
     "named tuple": Row("P = collections.namedtuple('P', 'a b')\nVALUE = P(1.0, 2.0)\n"
                        "def read(x): return x * VALUE.b", "VALUE = P(1.0, 5.0)", "VALUE = P(1.0, 2.0)"),
@@ -392,7 +447,7 @@ def run_row(row: Row, depth: int, name: str, decorate) -> tuple[list, types.Modu
 #: Code that C code or an operator enters, which is run and not traced.
 ENTERED_BY_C = {
     "global in an operator", "global in a property", "code in a property", "cached property", "key of a sort",
-    "mapped function", "dispatch by type", "generator expression",
+    "mapped function", "dispatch by type", "generator expression", "reduced function",
 }  # fmt: skip
 
 
