@@ -101,8 +101,7 @@ def _make_template(code: types.CodeType, path: str) -> tuple[Template, Entry] | 
 
 def _rewrite(function: types.FunctionType, is_asked_for: bool) -> types.FunctionType:
     kept = function.__dict__.get(_KEPT)
-    if kept is not None and (function is kept.original and function.__code__ is kept.code
-                             or function is kept.made):  # fmt: skip
+    if kept is not None and (function is kept.original and kept.is_current() or function is kept.made):
         return kept.made
     if _MARK in function.__dict__ or not (is_asked_for or is_user_code(function.__code__)):
         return function
@@ -131,6 +130,10 @@ class _Kept:
     def __init__(self, original: types.FunctionType | None = None):
         self.original, self.made, self.function = original, None, None
         self.code = None if original is None else original.__code__
+
+    def is_current(self) -> bool:
+        """Whether the function has the code that it had, or that of its rewritten form."""
+        return self.original.__code__ is self.code or self.original.__code__ is self.made.__code__
 
     def __reduce__(self):
         return _Kept, ()

@@ -539,3 +539,43 @@ def test_numba_code_of_another_state():
         assert not frozen.holds(), change
         exec(back, vars(made))
         assert frozen.holds() is bool(back)
+
+
+def test_modules_that_are_loaded_while_tracing(tmp_path, monkeypatch):
+    """Those of libraries are; one of the user has effects, which Python has once."""
+    (tmp_path / "stale_loaded.py").write_text("print('loaded')\nrate = 3.0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+
+    def of_library(x):
+        import colorsys
+
+        return x * colorsys.ONE_THIRD
+
+    def of_user(x):
+        import stale_loaded
+
+        return x * stale_loaded.rate
+
+    compiled = jitcore.autojit(of_library, strict=True)
+    for _ in range(3):
+        assert_same(of_library(np.ones(3)), compiled(np.ones(3)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compiled = jitcore.autojit(of_user)
+        for rate in (3.0, 4.0, 3.0):
+            assert_same(rate * np.ones(3), compiled(np.ones(3)))
+            sys.modules["stale_loaded"].rate = 7.0 - rate
+    del sys.modules["stale_loaded"]
+
+
+def test_rewritten_functions_of_other_code():
+    """`jit(rewrite=True)` traces the code that a helper has now."""
+    made = make_module(Row("def helper(x): return x if x.sum() > 9 else x * 2\n"
+                           "def other(x): return x if x.sum() > 9 else x * 5\ndef read(x): return helper(x)",
+                           "", ""), 1, "stale_rewritten", lambda f: f)  # fmt: skip
+    x = np.ones(3, np.float32)
+    for code, factor in [(made.helper.__code__, 2), (made.other.__code__, 5)]:
+        made.helper.__code__ = code
+        found = jitcore.jit(lambda x: made.f(x), rewrite=True)(x)
+        np.testing.assert_array_equal(found, factor * x)
