@@ -352,10 +352,10 @@ class BuiltinNamespace(dict):
         return value
 
     def _import(self, *args: Any, **kwargs: Any) -> Any:
-        """What an import statement in traced code gives. A module that is loaded anew has effects."""
+        """What an import statement in traced code gives. Loading a module of the user has effects."""
         before = len(sys.modules)
         found = self.variables["__import__"](*args, **kwargs)
-        if len(sys.modules) > before:
+        if len(sys.modules) > before and not is_library_file(getattr(found, "__file__", None)):
             raise not_traceable(f"module {args[0]} is loaded")
         for name in (args[0], found.__name__):
             if name in sys.modules:

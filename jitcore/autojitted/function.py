@@ -114,7 +114,7 @@ class AutojitFunction:
     def __init__(self, function: types.FunctionType, options: Options, outline: Callable | None = None):
         self.function, self.options = function, options
         self.first_line = function.__code__.co_firstlineno
-        self._outline, self.loops, self._given_outline = outline, None, outline
+        self._outline, self._outlined, self.loops = outline, None, None
         self.parameters = Parameters(function.__code__)
         self.policy = NumberPolicy(options.static_argnames)
         self.served: dict[tuple, list[Served]] = {}
@@ -136,7 +136,7 @@ class AutojitFunction:
     # What libraries pickle of a wrapper, its code and so its dispatcher, leads here. The object comes first,
     # as the function may know its wrapper; then what it is made of. What was compiled is found on disk.
     def __reduce__(self):
-        return object.__new__, (type(self),), (self.function, self.options, self._given_outline)
+        return object.__new__, (type(self),), (self.function, self.options, self._outline)
 
     def __setstate__(self, made_of: tuple) -> None:
         self.__init__(*made_of)
@@ -195,6 +195,8 @@ class AutojitFunction:
             text = f"{describe_path(exhausted)} has to be known and had more than {MAX_STATIC_VALUES} values"
             reason = self.describe(text)
             return self._fall(values, specs, reason.as_error(), reason)
+        if not self.policy.may_make_version(specs):
+            return self._run_loops(values)
         refused = None
         try:
             entry, specs = self._trace(values, reader, specs)
@@ -274,8 +276,9 @@ class AutojitFunction:
 
     def _run_loops(self, values: tuple) -> Any:
         """Plain Python, with the loops compiled that can be."""
-        if self.loops is None and self._outline is not None:
-            self.loops, self._outline = self._outline(self), None
+        if self._outlined is not self.function.__code__:  # not yet, or its code was exchanged
+            self._outlined = self.function.__code__
+            self.loops = None if self._outline is None else self._outline(self)
         if self.loops is None or not (self.loops.is_open or self.loops.is_waiting):
             return self.plain(*values)
         return self.loops.call(*values)
@@ -284,7 +287,7 @@ class AutojitFunction:
         """Serves a call of a signature that could not be traced."""
         self._count_python()
         if self.loops is not None and self.loops.has_compiled:
-            return self.loops.call(*values)
+            return self._run_loops(values)
         if self._numba_obstacle is None:
             self._numba_obstacle = native.find_obstacle(self.function)
         if self._numba_obstacle:
@@ -319,8 +322,8 @@ class AutojitFunction:
         if trial.compiled is None:
             self._numba_obstacle = trial.reason
         else:
-            compiled = trial.compiled
-            run = lambda *given: self.parameters.call(compiled, given)  # noqa: E731
+            compiled, holds, call = trial.compiled, trial.frozen.holds, self.parameters.call
+            run = lambda *given: call(compiled, given) if holds() else self.plain(*given)  # noqa: E731
             self._replace(served, Served(self._write_python(specs, run), Tier.NUMBA, specs, served.reason))
             self._say("compiled by Numba", specs)
         return trial.result

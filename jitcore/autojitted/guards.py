@@ -9,7 +9,9 @@ compared. Its data are no part of this: they are read where traced code reads th
 from __future__ import annotations
 
 import abc
+import collections
 import ctypes
+import enum
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -17,6 +19,8 @@ from typing import Any
 import numpy as np
 
 from jitcore.autojitted.specs import IdentitySpec, Spec
+from jitcore.functionalize.errors import not_traceable
+from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.user_code import is_user_code
 
 _HEAP_TYPE = 1 << 9
@@ -96,10 +100,9 @@ class ClassGuard:
                 if name in names or name.startswith("__") and name != "__init__":
                     yield from [one for one in _list_functions(part) if is_user_code(one.__code__)]
 
-    def list_values(self, names: set[str]) -> Iterator[Any]:
+    def list_values(self, names: set[str]) -> list[Any]:
         """What code with these names finds."""
-        for _, _, parts in self.found:
-            yield from [part for name, part in parts.items() if name in names]
+        return [part for _, _, parts in self.found for name, part in parts.items() if name in names]
 
 
 def is_changeable(kind: type) -> bool:
@@ -125,19 +128,81 @@ def _list_functions(part: Any) -> Iterator[types.FunctionType]:
             yield from _list_functions(accessor)
 
 
-class ClassSpec(Spec):
-    """A class that does what it did."""
+class ContentGuard:
+    """Whether an object holds what it held when this was made: containers and objects in it too, not the
+    elements of arrays, which are read in each call."""
+
+    def __init__(self, value: Any):
+        self.value, self.found = value, _flatten(value, [])
+
+    def check(self) -> bool:
+        """Compares the contents."""
+        now = _flatten(self.value, [])
+        return len(now) == len(self.found) and all(map(_is_alike, self.found, now))
+
+
+#: Containers, and the types of values that are what their texts say.
+_CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque)
+_TEXTS = (int, float, complex, str, bytes)
+#: Values that one object holds; objects that hold more are left to Python.
+_MAX_CONTENT = 1000
+
+
+def _flatten(value: Any, found: list, seen: set[int] | None = None) -> list:
+    """An object and what it holds, in order; what holds itself, once."""
+    seen = set() if seen is None else seen
+    found.append(value)
+    if len(found) > _MAX_CONTENT:
+        raise not_traceable(f"an attribute of a class or function holds more than {_MAX_CONTENT} values")
+    if id(value) in seen:
+        return found
+    seen.add(id(value))
+    parts: Any = ()
+    if holds_variables(value):
+        parts = vars(value).items()
+    elif isinstance(value, _CONTAINERS):
+        parts = value.items() if isinstance(value, dict) else value
+    for part in parts:
+        _flatten(part, found, seen)
+    return found
+
+
+def holds_variables(value: Any) -> bool:
+    """Whether it is an object of a class of the user."""
+    return (is_changeable(type(value)) and not isinstance(value, (type, enum.Enum, Handle))
+            and hasattr(value, "__dict__"))  # fmt: skip
+
+
+def _is_alike(one: Any, other: Any) -> bool:
+    """Of two things that were found at one place, whose contents follow them."""
+    if one is other:
+        return True
+    kind = type(one)
+    return kind is type(other) and (kind is tuple or kind in _TEXTS and repr(one) == repr(other))
+
+
+class CheckSpec(Spec):
+    """What a guard looks at is what it was."""
 
     __slots__ = ("guard",)
 
-    def __init__(self, guard: ClassGuard):
+    def __init__(self, guard: Any):
         object.__setattr__(self, "guard", guard)
 
     def __eq__(self, other):
-        return isinstance(other, ClassSpec) and self.guard is other.guard
+        return type(other) is type(self) and self.guard is other.guard
 
     def __hash__(self):
         return id(self.guard)
+
+    def write(self, matcher, value):
+        matcher.check(f"{matcher.constants.add(self.guard.check)}()")
+
+
+class ClassSpec(CheckSpec):
+    """A class that does what it did."""
+
+    __slots__ = ()
 
     def write(self, matcher, value):
         add, guard = matcher.constants.add, self.guard
@@ -147,6 +212,8 @@ class ClassSpec(Spec):
 #: What the code of a guard reads: (owner, expression with {owner}, spec).
 Guarded = tuple[Any, str, Spec]
 _TESTS = {"isinstance", "issubclass"}
+#: What functions and classes say of themselves, beside their variables.
+_TITLES = ("__name__", "__qualname__", "__doc__", "__module__")
 _LOOKUPS = {"hasattr", "getattr", "vars", "__dict__"}
 
 
@@ -165,8 +232,8 @@ class Guards:
             self.add_class(value)
         elif isinstance(value, types.MethodType):
             self.add(value.__func__)
-        elif isinstance(value, types.FunctionType) and value not in self._functions:
-            self._functions[value] = dict(vars(value))
+        elif isinstance(value, types.FunctionType) and is_user_code(value.__code__):
+            self._functions.setdefault(value, dict(vars(value)))
 
     def add_class(self, kind: type) -> None:
         """A class, or that of an object."""
@@ -182,32 +249,43 @@ class Guards:
     def settle(self, names: set[str]) -> list[Guarded]:
         """What has to be checked at each call. names: in the traced code."""
         found: list[Guarded] = []
-        waiting, done = [*self._classes.values()], 0
-        values = [*self._functions]
-        while waiting or done < len(values):
-            if waiting:
-                values += waiting.pop().list_values(names)
-            else:
-                value, known = values[done], {*self._classes}
-                done += 1
-                if isinstance(value, types.FunctionType):
-                    variables = self._functions.setdefault(value, dict(vars(value)))
-                    values += [other for name, other in variables.items()
-                               if name in names and isinstance(other, (type, types.FunctionType))
-                               and other not in values]  # fmt: skip
-                self.add(value)
-                waiting += [guard for key, guard in self._classes.items() if key not in known]
+        for value in self._reach(names):
+            if holds_variables(value) or isinstance(value, _CONTAINERS):
+                found.append((value, "{owner}", CheckSpec(ContentGuard(value))))
         for guard in self._classes.values():
             found.append((guard.kind, "{owner}", ClassSpec(guard)))
             for function in guard.list_functions(names):
                 self.add_code(function)
         for function, code in self._codes.items():
             found.append((function, "{owner}.__code__", IdentitySpec(code)))
+        for owner in (*self._functions, *(guard.kind for guard in self._classes.values())):
+            for name in names.intersection(_TITLES):
+                found.append((owner, f"{{owner}}.{name}", IdentitySpec(getattr(owner, name))))
         for function, variables in self._functions.items():
             found += _list_attributes(function, variables, names)
         if names & _TESTS and any(isinstance(guard.kind, abc.ABCMeta) for guard in self._classes.values()):
             found.append((abc.get_cache_token, "{owner}()", _TokenSpec(self._token)))
         return found
+
+
+    def _reach(self, names: set[str]) -> list[Any]:
+        """What traced code with these names may have found: classes and functions, and what these hold."""
+        values: list[Any] = [*self._functions, *(guard.kind for guard in self._classes.values())]
+        known = set(map(id, values))
+        for value in values:  # to which more are added
+            self.add(value)
+            if isinstance(value, types.FunctionType):
+                variables = self._functions.get(value, {}).items()
+                held = [one for name, one in variables if name in names and type(one) not in DATA]
+            elif isinstance(value, type):
+                held = self._classes[id(value)].list_values(names) if id(value) in self._classes else ()
+            else:
+                held = [type(value)] if holds_variables(value) else ()
+            for one in held:
+                if id(one) not in known:
+                    known.add(id(one))
+                    values.append(one)
+        return values
 
 
 def _list_attributes(function: types.FunctionType, variables: dict, names: set[str]) -> Iterator[Guarded]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from jitcore.autojitted.copies import copy_values, is_alike
 from jitcore.autojitted.purity import find_effect
-from jitcore.rewriter.user_code import is_library_file, is_user_class
+from jitcore.rewriter.user_code import is_user_class, is_user_code
 
 #: Seconds that calls have taken in plain Python before Numba's compiler, which needs seconds itself, is
 #: asked.
@@ -26,11 +26,12 @@ PATIENCE = 1.0
 
 
 class Trial(NamedTuple):
-    """What plain Python returned, and the compiled function, or None with the reason."""
+    """What plain Python returned, and the compiled function with what it keeps, or None with the reason."""
 
     result: Any
     compiled: Callable | None
     reason: str
+    frozen: Frozen | None = None
 
 
 def find_obstacle(function: types.FunctionType) -> str:
@@ -58,7 +59,7 @@ def find_obstacle(function: types.FunctionType) -> str:
             is_known = value is None or issubclass(kind, (bool, str, types.ModuleType)) or callable(value)
             if not is_known or is_user_class(kind):
                 return f"{current.__name__} reads the global variable {name}, which Numba does not know"
-            if kind is types.FunctionType and not is_library_file(value.__code__.co_filename):
+            if kind is types.FunctionType and is_user_code(value.__code__):
                 waiting.append(value)
     return ""
 
@@ -78,7 +79,7 @@ def find_called_effect(function: types.FunctionType) -> str:
             continue
         else:
             found = None
-        is_users = type(found) is types.FunctionType and not is_library_file(found.__code__.co_filename)
+        is_users = type(found) is types.FunctionType and is_user_code(found.__code__)
         if callable(found) and not is_users and not is_user_class(type(found)):
             effect = find_effect(found)
             if effect:
@@ -99,7 +100,7 @@ def try_numba(function: types.FunctionType, call: Callable, values: tuple) -> Tr
     result = call(function, values)
     seconds = perf_counter() - start
     try:
-        compiled = compile_by_numba(function)
+        frozen, compiled = Frozen(function), compile_by_numba(function)
         found = call(compiled, spare)  # compiles
         start = perf_counter()
         again = call(compiled, copies)
@@ -114,7 +115,45 @@ def try_numba(function: types.FunctionType, call: Callable, values: tuple) -> Tr
         return Trial(result, None, "Numba's writes differ from those of plain Python")
     if own > seconds:
         return Trial(result, None, "Numba's code is slower than plain Python")
-    return Trial(result, compiled, "")
+    return Trial(result, compiled, "", frozen)
+
+
+class Frozen:
+    """What Numba's form of a function keeps as it was: code, defaults, and what code finds by its names."""
+
+    def __init__(self, function: types.FunctionType):
+        self.functions: dict[types.FunctionType, tuple] = {}
+        self.variables: list[tuple[dict, str, Any]] = []
+        waiting = [function]
+        while waiting:
+            current = waiting.pop()
+            if current not in self.functions:
+                self.functions[current] = current.__code__, current.__defaults__, current.__kwdefaults__
+                waiting += self._add_variables(current)
+
+    def _add_variables(self, function: types.FunctionType) -> list[types.FunctionType]:
+        names, waiting = function.__code__.co_names, [function.__globals__]
+        found: list[types.FunctionType] = []
+        for variables in waiting:
+            for name in names:
+                value = variables.get(name, _MISSING)
+                self.variables.append((variables, name, value))
+                if isinstance(value, types.ModuleType):
+                    if not any(vars(value) is known for known in waiting):
+                        waiting.append(vars(value))
+                elif isinstance(value, types.FunctionType) and is_user_code(value.__code__):
+                    found.append(value)
+        return found
+
+    def holds(self) -> bool:
+        """Whether it still is what it was."""
+        for one, parts in self.functions.items():
+            if (one.__code__, one.__defaults__, one.__kwdefaults__) != parts:
+                return False
+        return all(variables.get(name, _MISSING) is value for variables, name, value in self.variables)
+
+
+_MISSING = object()
 
 
 def compile_by_numba(function: types.FunctionType) -> Callable:
@@ -132,7 +171,7 @@ def compile_by_numba(function: types.FunctionType) -> Callable:
         known[current] = dispatcher = numba.njit(boundscheck=True)(fresh)
         for name in current.__code__.co_names:
             value = namespace.get(name)
-            if isinstance(value, types.FunctionType) and not is_library_file(value.__code__.co_filename):
+            if isinstance(value, types.FunctionType) and is_user_code(value.__code__):
                 namespace[name] = convert(value)
         return dispatcher
 

@@ -7,13 +7,18 @@ for good.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any
+
+from jitcore.config import drop_oldest
 
 #: Values of an int after which it is traced, if that works.
 VALUES_BEFORE_TRACING = 3
 #: Values of a number that has to be static for which programs are made.
 MAX_STATIC_VALUES = 16
+#: Programs that are made for arguments of the same kinds, because code or variables are not what they were;
+#: when there were more, the calls for each other one.
+MAX_VERSIONS, CALLS_PER_VERSION = 32, 64
 #: Seconds that may go into tracing loops of a function in vain, and into programs of its loops, whatever its
 #: calls take.
 FREE_LOSS, FREE_SECONDS = 0.5, 5.0
@@ -32,6 +37,7 @@ class NumberPolicy:
         self._pinned: set[Path] = set()
         self._traced: set[Path] = set()
         self._values: dict[Path, set] = {}
+        self._versions: dict[Hashable, int] = {}
 
     def is_static(self, path: Path, value: Any) -> bool:
         if path[0] in self._names:
@@ -50,6 +56,12 @@ class NumberPolicy:
         if len(values) <= MAX_STATIC_VALUES:
             values.add(value)
         return len(values)
+
+    def may_make_version(self, specs: Hashable) -> bool:
+        """Whether one more program is made for arguments of the same kinds; of many, one in some calls."""
+        self._versions[specs] = count = self._versions.get(specs, 0) + 1
+        drop_oldest(self._versions)
+        return count <= MAX_VERSIONS or count % CALLS_PER_VERSION == 0
 
     def pin(self, paths: Iterable[Path]) -> None:
         """Numbers whose value is needed while tracing."""

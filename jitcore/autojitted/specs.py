@@ -22,7 +22,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.dispatch.tree_code import Constants
-from jitcore.rewriter.user_code import find_in_class, is_user_class
+from jitcore.rewriter.user_code import find_in_class, is_user_code
 
 #: Flags of an ndarray that decide how it is used: C-contiguous (1), Fortran-contiguous (2), aligned (256),
 #: writeable (1024).
@@ -198,7 +198,7 @@ class SequenceSpec(Spec):
             made.extend(child.build(builder) for child in self.children)
             return made
         items = [child.build(builder) for child in self.children]
-        return tuple(items) if self.kind is tuple else self.kind(*items)
+        return tuple(items) if self.kind is tuple else builder.make_object(self.kind)(*items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,22 +245,41 @@ class InstanceSpec(Spec):
 
 @dataclass(frozen=True, slots=True)
 class MethodSpec(Spec):
-    """A method bound to an object of a class of the user."""
+    """A method of the user's, bound to an object."""
 
-    function: types.FunctionType
+    function: Spec
     owner: Spec
 
     def write(self, matcher, value):
         x = matcher.name(value, self)
-        function = matcher.constants.add(self.function)
-        kind = matcher.constants.add(types.MethodType)
-        matcher.check(f"{x}.__class__ is {kind} and {x}.__func__ is {function}")
+        matcher.check(f"{x}.__class__ is {matcher.constants.add(types.MethodType)}")
+        self.function.write(matcher, f"{x}.__func__")
         self.owner.write(matcher, f"{x}.__self__")
 
     def build(self, builder):
         place = builder.reserve(self)
-        made = types.MethodType(builder.make_object(self.function), self.owner.build(builder))
+        made = types.MethodType(self.function.build(builder), self.owner.build(builder))
         return builder.fill(place, made)
+
+
+@dataclass(frozen=True, slots=True)
+class PartialSpec(Spec):
+    """A `functools.partial`."""
+
+    function: Spec
+    arguments: Spec
+    keywords: Spec
+
+    def write(self, matcher, value):
+        x = matcher.temporary(value)
+        matcher.check(f"{x}.__class__ is {matcher.constants.add(functools.partial)}")
+        self.function.write(matcher, f"{x}.func")
+        self.arguments.write(matcher, f"{x}.args")
+        self.keywords.write(matcher, f"{x}.keywords")
+
+    def build(self, builder):
+        function, arguments = self.function.build(builder), self.arguments.build(builder)
+        return functools.partial(function, *arguments, **self.keywords.build(builder))
 
 
 class _Absent:
@@ -284,13 +303,14 @@ _STATICS = (type(None), bool, str, bytes, type(Ellipsis), np.dtype, slice, range
 
 def _is_wrapper(value: Any) -> bool:
     """Whether an object is one function and nothing else: jitted, cached, an operator with its operands."""
-    if isinstance(value, functools.partial):
-        return all(isinstance(part, (*_IDENTITIES, *_STATICS, int, float)) for part in
-                   (value.func, *value.args, *value.keywords.values()))  # fmt: skip
     module = type(value).__module__
     if module.startswith("numpy.lib._index_tricks"):  # np.mgrid
         return True
     return callable(value) and module.startswith(("numba.", "jitcore.", "functools", "operator"))
+
+
+def _is_of_user(function: Any) -> bool:
+    return isinstance(function, types.FunctionType) and is_user_code(function.__code__)
 
 
 class Reader:
@@ -336,14 +356,16 @@ class Reader:
                 return StaticSpec(kind, value, repr(value))
             self._add(value, path)
             return ScalarSpec(kind)
-        if kind is types.MethodType and not isinstance(value.__self__, type) and is_user_class(
-            type(value.__self__)
-        ):
+        if kind is functools.partial:
+            parts = (value.func, ".func"), (value.args, ".args"), (value.keywords, ".keywords")
+            return PartialSpec(*[self.read(part, (*path, name)) for part, name in parts])
+        if kind is types.MethodType and _is_of_user(value.__func__):
             place = self._seen.get(id(value))
             if place is not None:
                 return RepeatSpec(place)
             self._add(value, path)
-            return MethodSpec(value.__func__, self.read(value.__self__, (*path, ".__self__")))
+            parts = (value.__func__, ".__func__"), (value.__self__, ".__self__")
+            return MethodSpec(*[self.read(part, (*path, name)) for part, name in parts])
         if (
             isinstance(value, _IDENTITIES)
             or value is ABSENT

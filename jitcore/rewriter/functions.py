@@ -103,7 +103,7 @@ def _make_template(code: types.CodeType, path: str) -> tuple[Template, Entry] | 
 
 def _rewrite(function: types.FunctionType, is_asked_for: bool) -> types.FunctionType:
     kept = function.__dict__.get(_KEPT)
-    if kept is not None and (function is kept.original or function is kept.made):
+    if kept is not None and (function is kept.original and kept.is_current() or function is kept.made):
         return kept.made
     if _MARK in function.__dict__ or not (is_asked_for or is_user_code(function.__code__)):
         return function
@@ -156,14 +156,19 @@ def _rewrite_wrapped(wrapper: types.FunctionType) -> types.FunctionType:
 
 
 class _Kept:
-    """A function, its rewritten form, and the function with many entries that this runs. It is an attribute
-    of the first two, so that all live as long as each other; `functools.wraps` copies it to other functions,
-    for which it says nothing."""
+    """A function, the code that it had, its rewritten form, and the function with many entries that this
+    runs. It is an attribute of the first two, so that all live as long as each other; `functools.wraps`
+    copies it to other functions, for which it says nothing."""
 
-    __slots__ = ("original", "made", "function", "__weakref__")
+    __slots__ = ("original", "code", "made", "function", "__weakref__")
 
     def __init__(self, original: types.FunctionType | None = None):
         self.original, self.made, self.function = original, None, None
+        self.code = None if original is None else original.__code__
+
+    def is_current(self) -> bool:
+        """Whether the function has the code that it had, or that of its rewritten form."""
+        return self.original.__code__ is self.code or self.original.__code__ is self.made.__code__
 
     def __reduce__(self):
         return _Kept, ()

@@ -235,6 +235,152 @@ ROWS = {
                              "        if len(x) == 3: raise KEPT\n    except ValueError: return x\n"
                              "    except Exception: return -x\n    return x + 1",
                              "builtins.ValueError = KeyError", "builtins.ValueError = KEPT"),
+    # what is found on the way
+    "state of a bound method": Row(METHODS + "BOUND = BOX.go\ndef read(x): return BOUND(x)", "BOX.v = 9.0",
+                                   "BOX.v = 3.0", None),
+    "state of a partial method": Row(METHODS + "PART = functools.partial(BOX.go)\ndef read(x): return PART(x)",
+                                     "BOX.v = 9.0", "BOX.v = 3.0", None),
+    "keywords of a partial": Row("def helper(x, k): return x * k\nPART = functools.partial(helper, k=2.0)\n"
+                                 "def read(x): return PART(x)", "PART.keywords['k'] = 5.0",
+                                 "PART.keywords['k'] = 2.0", None),
+    "function in a dict": Row(CODE + "T = {'a': helper}\ndef read(x): return T['a'](x)", "T['a'] = other",
+                              "T['a'] = helper"),
+    "code of a function in a list": Row(CODE + "T = [helper]\ndef read(x): return T[0](x)",
+                                        "helper.__code__ = other.__code__", "helper.__code__ = KEPT"),
+    "object in a class": Row(METHODS + "Box.part = Box(4.0)\ndef read(x): return x * BOX.part.v",
+                             "Box.part.v = 9.0", "Box.part.v = 4.0", None),
+    "object in a class by name": Row(METHODS + "Box.part = Box(4.0)\ndef read(x): return x * Box.part.v",
+                                     "Box.part.v = 9.0", "Box.part.v = 4.0", None),
+    "object of a function": Row(METHODS + "def a(x): return x\na.part = Box(4.0)\ndef read(x): return x * a.part.v",
+                                "a.part.v = 9.0", "a.part.v = 4.0", None),
+    "array scalar of a class": Row(METHODS + "Box.scale = np.float64(2.0)\ndef read(x): return x * Box.scale",
+                                   "Box.scale = np.float64(5.0)", "Box.scale = np.float64(2.0)"),
+    "class by type": Row(METHODS + "def read(x): return x * type(BOX).rate", "Box.rate = 9.0", "Box.rate = 2.0"),
+    "name of an attribute": Row(METHODS + "NAME = 'v'\ndef read(x): return x * getattr(BOX, NAME)",
+                                "NAME = 'rate'", "NAME = 'v'"),
+    "variables of an object": Row(METHODS + "def read(x): return x * vars(BOX)['v'] + BOX.__dict__['v']",
+                                  "BOX.v = 9.0", "BOX.v = 3.0", None),
+    "module by its name": Row("def read(x): return x * sys.modules['stale_settings'].rate", "MODULE.rate = 5.0",
+                              "MODULE.rate = 2.0", None),
+    "name of a function": Row(CODE + "def read(x): return x * len(helper.__name__)", "helper.__name__ = 'h'",
+                              "helper.__name__ = 'helper'", None),
+    "name of a class": Row(METHODS + "def read(x): return x * len(Box.__name__)", "Box.__name__ = 'B'",
+                           "Box.__name__ = 'Box'", None),
+    "text of a class": Row(METHODS + "Box.__doc__ = 'abc'\ndef read(x): return x * len(Box.__doc__)",
+                           "Box.__doc__ = 'a'", "Box.__doc__ = 'abc'", None),
+    "context variable": Row("import contextvars\nVAR = contextvars.ContextVar('v', default=2.0)\n"
+                            "def read(x): return x * VAR.get()", "VAR.set(5.0)", "VAR.set(2.0)", None),
+    "hash": Row(METHODS + "Box.__hash__ = lambda self: 3\ndef read(x): return x * hash(BOX)",
+                "Box.__hash__ = lambda self: 5", "Box.__hash__ = lambda self: 3", None),
+    "text of an object": Row(METHODS + "Box.__repr__ = lambda self: 'box'\ndef read(x): return str(BOX), x + 1",
+                             "Box.__repr__ = lambda self: 'b'", "Box.__repr__ = lambda self: 'box'", None),
+    "global in an operator": Row(METHODS + "K = 2.0\nBox.__add__ = lambda self, x: x * K\n"
+                                 "def read(x): return BOX + x", "K = 5.0", "K = 2.0", None),
+    "global in a property": Row(METHODS + "K = 2.0\nBox.prop = property(lambda self: K)\n"
+                                "def read(x): return BOX.prop * x", "K = 5.0", "K = 2.0", None),
+    "code in a property": Row(CODE + METHODS + "Box.prop = property(lambda self: helper(1.0))\n"
+                              "def read(x): return BOX.prop * x", "helper.__code__ = other.__code__",
+                              "helper.__code__ = KEPT", None),
+    "cached property": Row(METHODS + "class Lazy:\n    @functools.cached_property\n    def v(self): return K\nK = 2.0\n"
+                           "L = Lazy()\ndef read(x): return L.v * x", "K = 5.0; del L.__dict__['v']",
+                           "K = 2.0; del L.__dict__['v']", None),
+    "key of a sort": Row("K = 1\ndef key(v): return v * K\ndef read(x): return sorted([3, 1, 2], key=key), x + 1",
+                         "K = -1", "K = 1", None),
+    "mapped function": Row("K = 2.0\ndef g(v): return v * K\ndef read(x): return x * sum(map(g, [1.0, 2.0]))",
+                           "K = 5.0", "K = 2.0", None),
+    "dispatch by type": Row("@functools.singledispatch\ndef go(v): return 2.0\nK = go.register(int, lambda v: 3.0)\n"
+                            "def read(x): return x * go(3)", "go.register(int, lambda v: 7.0)",
+                            "go.register(int, lambda v: 3.0)", None),
+    "wrapped function": Row("def deco(f):\n    @functools.wraps(f)\n    def w(*a): return f(*a) + 1\n    return w\n"
+                            "@deco\ndef go(x): return x * 2\ndef other(x): return x * 7\n"
+                            "KEPT = go.__wrapped__.__code__\ndef read(x): return go(x)",
+                            "go.__wrapped__.__code__ = other.__code__", "go.__wrapped__.__code__ = KEPT"),
+    "autojitted helper": Row("from jitcore import autojit\n@autojit\ndef go(x, k=2.0): return x * k\n"
+                             "def other(x, k=2.0): return x - k\nKEPT = go.__code__\ndef read(x): return go(x)",
+                             "go.__code__ = other.__code__", "go.__code__ = KEPT"),
+    "original of an autojitted helper": Row(
+        "from jitcore import autojit\n@autojit\ndef go(x, k=2.0): return x * k\n"
+        "def other(x, k=2.0): return x - k\nKEPT = go.__wrapped__.__code__\ndef read(x): return go(x)",
+        "go.__wrapped__.__code__ = other.__code__", "go.__wrapped__.__code__ = KEPT"),
+    "defaults of an autojitted helper": Row(
+        "from jitcore import autojit\n@autojit\ndef go(x, k=2.0): return x * k\ndef read(x): return go(x)",
+        "go.__defaults__ = (5.0,)", "go.__defaults__ = (2.0,)"),
+    "protocol": Row(METHODS + "import typing\n@typing.runtime_checkable\nclass Goes(typing.Protocol):\n"
+                    "    def swim(self): ...\ndef read(x): return x if isinstance(BOX, Goes) else -x",
+                    "Box.swim = lambda self: 1", "del Box.swim", None),
+    "comprehension": Row("K = 2.0\ndef go(v): return v * K\ndef read(x): return x * sum([go(v) for v in (1.0, 2.0)])",
+                         "K = 5.0", "K = 2.0"),
+    "generator expression": Row("K = 2.0\ndef go(v): return v * K\n"
+                                "def read(x): return x * sum(go(v) for v in (1.0, 2.0))", "K = 5.0", "K = 2.0", None),
+    "generator": Row("K = 2.0\ndef go():\n    yield K\n    yield 1.0\ndef read(x): return x * sum(go())",
+                     "K = 5.0", "K = 2.0", None),
+    "code of a generator": Row("def go():\n    yield 1.0\ndef other():\n    yield 5.0\nKEPT = go.__code__\n"
+                               "def read(x): return x * sum(go())", "go.__code__ = other.__code__",
+                               "go.__code__ = KEPT", None),
+    "code in a loop": Row(CODE + "def read(x):\n    y = x\n    for i in range(40): y = helper(y)\n    return y",
+                          "helper.__code__ = other.__code__", "helper.__code__ = KEPT"),
+    "code in a loop by itself": Row(CODE + "import time\ndef read(x):\n    time.time()\n    y = x.copy()\n"
+                                    "    for i in range(40): y = helper(y)\n    return y",
+                                    "helper.__code__ = other.__code__", "helper.__code__ = KEPT", None),
+    "own code with a loop by itself": Row(
+        "import time\ndef read(x):\n    time.time()\n    y = x.copy()\n    for i in range(40): y = y * 2\n    return y\n"
+        "def other(x):\n    time.time()\n    y = x.copy()\n    for i in range(40): y = y - 2\n    return y\n"
+        "KEPT = read.__code__", "read.__code__ = other.__code__", "read.__code__ = KEPT", None),
+    "inherited call": change_method("__call__", "lambda self, x: x * 9", "return SUB(x)"),
+    "global in a call": Row(METHODS + "K = 2.0\nclass Go:\n    def __call__(self, x): return x * K\nGO = Go()\n"
+                            "def read(x): return GO(x)", "K = 5.0", "K = 2.0"),
+    "global in an inherited call": Row(METHODS + "K = 2.0\nclass Go:\n    def __call__(self, x): return x * K\n"
+                                       "class Low(Go): pass\nGO = Low()\ndef read(x): return GO(x)",
+                                       "K = 5.0", "K = 2.0", None),
+    "default of a call": Row(METHODS + "class Go:\n    def __call__(self, x, k=2.0): return x * k\nGO = Go()\n"
+                             "def read(x): return GO(x)", "Go.__call__.__defaults__ = (5.0,)",
+                             "Go.__call__.__defaults__ = (2.0,)", None),
+    "cell of a call": Row("def make(k):\n    class Go:\n        def __call__(self, x): return x * k\n    return Go\n"
+                          "Go = make(2.0)\nGO = Go()\ndef read(x): return GO(x)",
+                          "Go.__call__.__closure__[0].cell_contents = 5.0",
+                          "Go.__call__.__closure__[0].cell_contents = 2.0", None),
+    "default of a method": Row(METHODS + "Box.go2 = lambda self, x, k=2.0: x * k\ndef read(x): return BOX.go2(x)",
+                               "Box.go2.__defaults__ = (5.0,)", "Box.go2.__defaults__ = (2.0,)"),
+    "method of a named tuple": Row("class P(collections.namedtuple('P', 'a')):\n    __slots__ = ()\n"
+                                   "    def go(self, x): return x * self.a\nVALUE, KEPT = P(2.0), P.go\n"
+                                   "def read(x): return VALUE.go(x)", "P.go = lambda self, x: x - 1", "P.go = KEPT"),
+    "property of a named tuple": Row("class P(collections.namedtuple('P', 'a')):\n    __slots__ = ()\n"
+                                     "    @property\n    def b(self): return self.a * 2\nVALUE, KEPT = P(2.0), P.b\n"
+                                     "def read(x): return x * VALUE.b",
+                                     "P.b = property(lambda self: 7.0)", "P.b = KEPT", None),
+    "metaclass call": Row("class M(type):\n    def __call__(cls, v):\n        one = object.__new__(cls)\n"
+                          "        one.v = v\n        return one\nclass C(metaclass=M): pass\nKEPT = M.__call__\n"
+                          "def new(cls, v):\n    one = object.__new__(cls)\n    one.v = v * 5\n    return one\n"
+                          "def read(x): return x * C(2.0).v", "M.__call__ = new", "M.__call__ = KEPT", None),
+    "inner function": Row(CODE + "def read(x):\n    def inner(y): return helper(y)\n    return inner(x)",
+                          "helper.__code__ = other.__code__", "helper.__code__ = KEPT"),
+    "function as an argument": Row(CODE + "def run(f, x): return f(x)\ndef read(x): return run(helper, x)",
+                                   "helper.__code__ = other.__code__", "helper.__code__ = KEPT"),
+    "function of a vectorize": Row("def g(v): return v * 2 if v > 1 else v\ndef other(v): return v - 9 if v > 1 else v\n"
+                                   "KEPT = g.__code__\nG = np.vectorize(g)\ndef read(x): return G(x)",
+                                   "g.__code__ = other.__code__", "g.__code__ = KEPT", None),
+    "reduced function": Row(CODE + "def add(a, b): return a + b\ndef sub(a, b): return a - b\nOLD = add.__code__\n"
+                            "def read(x): return functools.reduce(add, [x, x, x])",
+                            "add.__code__ = sub.__code__", "add.__code__ = OLD", None),
+    "function along an axis": Row("def g(v): return v * 2\ndef other(v): return v - 9\nKEPT = g.__code__\n"
+                                  "def read(x): return np.apply_along_axis(g, 0, x)",
+                                  "g.__code__ = other.__code__", "g.__code__ = KEPT", None),
+    "function of scipy": Row("from scipy import special\nKEPT = special.erf\ndef read(x): return special.erf(x)",
+                             "special.erf = special.erfc", "special.erf = KEPT"),
+    "function by its name": Row("from math import sqrt\nKEPT = sqrt\ndef read(x): return x * sqrt(2.0)",
+                                "sqrt = math.exp", "sqrt = KEPT"),
+    "method of arrays by name": Row("NAME = 'sum'\ndef read(x): return getattr(x, NAME)()", "NAME = 'max'",
+                                    "NAME = 'sum'"),
+    "nested data of modules": Row("import stale_settings as m\nm.table = {'a': [1.0, 2.0]}\n"
+                                  "def read(x): return x * m.table['a'][1]", "m.table['a'][1] = 5.0",
+                                  "m.table['a'][1] = 2.0"),
+    "slots": Row("class S:\n    __slots__ = ('v',)\nONE = S(); ONE.v = 2.0\ndef read(x): return x * ONE.v",
+                 "ONE.v = 5.0", "ONE.v = 2.0", False),
+    "object in a default": Row(METHODS + "def helper(x, b=BOX): return x * b.v\ndef read(x): return helper(x)",
+                               "BOX.v = 9.0", "BOX.v = 3.0"),
+    "exception class": Row("class E(Exception): pass\nclass F(Exception): pass\nKEPT = E\ndef helper(x): raise KEPT('a')\n"
+                           "def read(x):\n    try: helper(x)\n    except E: return x\n    except Exception: return -x",
+                           "E = F", "E = KEPT"),
     # values
     "named tuple": Row("P = collections.namedtuple('P', 'a b')\nVALUE = P(1.0, 2.0)\n"
                        "def read(x): return x * VALUE.b", "VALUE = P(1.0, 5.0)", "VALUE = P(1.0, 2.0)"),
@@ -298,7 +444,16 @@ def run_row(row: Row, depth: int, name: str, decorate) -> tuple[list, types.Modu
     return found, made
 
 
-@pytest.mark.parametrize("name", ROWS)
+#: Code that C code or an operator enters, which is run and not traced.
+ENTERED_BY_C = {
+    "global in an operator", "global in a property", "code in a property", "cached property", "key of a sort",
+    "mapped function", "dispatch by type", "generator expression", "reduced function",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=pytest.mark.xfail(strict=False)) if name in ENTERED_BY_C else name for name in ROWS
+])  # fmt: skip
 def test_changes_are_seen(name):
     row = ROWS[name]
     for depth in range(4):
@@ -311,5 +466,116 @@ def test_changes_are_seen(name):
         for one, other in zip(expected, found):
             assert_same(one, other)
         info = made.f.cache_info()
-        assert (info.traces > 0) == row.compiled, (depth, made.f.report())
+        assert row.compiled is None or (info.traces > 0) == row.compiled, (depth, made.f.report())
         assert info.traces <= 4
+
+
+def test_programs_are_used_again():
+    """What was there before is not traced again, with as many states as are kept."""
+    made = make_module(ROWS["code"], 2, "stale_again", lambda f: jitcore.autojit(f, strict=True))
+    codes = [made.KEPT, made.other.__code__, (lambda x: x * 3).__code__, (lambda x: x - 7).__code__]
+    for _ in range(5):
+        for code in codes:
+            made.helper.__code__ = code
+            assert_same(made.read(np.ones(3)), made.f(np.ones(3)))
+    assert made.f.cache_info().traces == len(codes)
+
+
+def test_changes_without_end():
+    """A helper that is another one in each call: a limited number of programs."""
+    made = make_module(ROWS["code"], 1, "stale_always", jitcore.autojit)
+    for k in range(100):
+        made.helper = lambda x, k=k: x * k
+        assert_same(made.read(np.ones(3)), made.f(np.ones(3)))
+    assert made.f.cache_info().traces <= 34
+
+
+def test_data_of_classes_cost_no_programs():
+    """A class that counts its objects has another version in each call."""
+    made = make_module(Row(METHODS + "def read(x): return BOX.go(x) * BOX.rate", "", ""), 1, "stale_data",
+                       lambda f: jitcore.autojit(f, strict=True))  # fmt: skip
+    for k in range(20):
+        made.Box.count = float(k)
+        made.Box.rate = 2.0 * k
+        assert_same(made.read(np.ones(3)), made.f(np.ones(3)))
+    assert made.f.cache_info().traces == 1
+
+
+def test_versions_of_classes():
+    """The fast check works in this Python; without it, variables are compared."""
+    from jitcore.autojitted import guards
+
+    assert guards.HAS_VERSIONS
+
+    class Base:
+        def go(self):
+            return 1
+
+    class Derived(Base):
+        rate = 1
+
+    guard = guards.ClassGuard(Derived)
+    assert guard.known[0] == guard.version.value != 0
+    kept = Base.go
+    for change, same in [(lambda: setattr(Derived, "rate", 2), True), (lambda: setattr(Base, "go", len), False),
+                         (lambda: setattr(Base, "go", kept), True), (lambda: setattr(Derived, "go", 1), False),
+                         (lambda: delattr(Derived, "go"), True)]:  # fmt: skip
+        change()
+        assert guard.version.value != guard.known[0]
+        assert guard.check() is same
+
+
+def test_numba_code_of_another_state():
+    """What Numba's code keeps is compared."""
+    from jitcore.autojitted.native import Frozen
+
+    made = make_module(ROWS["code"], 2, "stale_numba", lambda f: f)
+    frozen = Frozen(made.call2)
+    assert frozen.holds()
+    for change, back in [("helper.__code__ = other.__code__", "helper.__code__ = KEPT"),
+                         ("helper.__defaults__ = (1,)", "helper.__defaults__ = None"),
+                         ("first, helper = helper, other", "helper = first"), ("call1.__code__ = other.__code__", "")]:
+        exec(change, vars(made))
+        assert not frozen.holds(), change
+        exec(back, vars(made))
+        assert frozen.holds() is bool(back)
+
+
+def test_modules_that_are_loaded_while_tracing(tmp_path, monkeypatch):
+    """Those of libraries are; one of the user has effects, which Python has once."""
+    (tmp_path / "stale_loaded.py").write_text("print('loaded')\nrate = 3.0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+
+    def of_library(x):
+        import colorsys
+
+        return x * colorsys.ONE_THIRD
+
+    def of_user(x):
+        import stale_loaded
+
+        return x * stale_loaded.rate
+
+    compiled = jitcore.autojit(of_library, strict=True)
+    for _ in range(3):
+        assert_same(of_library(np.ones(3)), compiled(np.ones(3)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compiled = jitcore.autojit(of_user)
+        for rate in (3.0, 4.0, 3.0):
+            assert_same(rate * np.ones(3), compiled(np.ones(3)))
+            sys.modules["stale_loaded"].rate = 7.0 - rate
+    del sys.modules["stale_loaded"]
+
+
+def test_rewritten_functions_of_other_code():
+    """`jit(rewrite=True)` traces the code that a helper has now."""
+    made = make_module(Row("def helper(x): return x if x.sum() > 9 else x * 2\n"
+                           "def other(x): return x if x.sum() > 9 else x * 5\ndef read(x): return helper(x)",
+                           "", ""), 1, "stale_rewritten", lambda f: f)  # fmt: skip
+    x = np.ones(3, np.float32)
+    for code, factor in [(made.helper.__code__, 2), (made.other.__code__, 5)]:
+        made.helper.__code__ = code
+        found = jitcore.jit(lambda x: made.f(x), rewrite=True)(x)
+        np.testing.assert_array_equal(found, factor * x)
