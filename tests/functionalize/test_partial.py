@@ -493,3 +493,15 @@ REFUSALS = {
 def test_what_is_not_supported_says_so(name):
     with pytest.raises(NotTraceable):
         run_traced(REFUSALS[name], [np.linspace(-1, 1, 7), np.array([4, 5])])
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_moments_without_nan(dtype):
+    def measure(a, n):
+        part = a[1:n]
+        moments = np.nanmean(part), np.nanvar(part), np.nanstd(part, ddof=1)
+        return *moments, np.nansum(part), np.nanmax(part), np.nanmin(part)
+
+    a = np.array([np.nan, 1, np.nan, 4, 2, 7, np.nan, 5], dtype)
+    for n in (2, 4, 6, 8):
+        check(measure, a, n)

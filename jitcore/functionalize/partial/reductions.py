@@ -197,6 +197,66 @@ def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, **options):
     return out
 
 
+def _split_nan(a: PartialArray, dtype: Any) -> tuple[PartialArray, PartialArray]:
+    """Real floats with 0 for NaN, and where they are numbers."""
+    if a.dtype.kind != "f" or a.dtype == np.float16 or dtype is not None:
+        raise not_traceable("a reduction without NaN of an array whose extent is traced, and of this dtype")
+    is_number = np.logical_not(np.isnan(a.frame))
+    return (PartialArray(np.where(is_number, a.frame, a.dtype.type(0)), a.items),
+            PartialArray(is_number, a.items))  # fmt: skip
+
+
+@accepts_partial(np.nansum)
+def nansum(a, axis=None, dtype=None, out=None, keepdims=False, **options):
+    if out is not None or options:
+        raise not_traceable("np.nansum with out= or where= of an array whose extent is traced")
+    return np.sum(_split_nan(a, dtype)[0], axis=axis, keepdims=keepdims)
+
+
+def _define_nan_extremum(function: Callable, reduce: Callable, worst: float) -> None:
+    def implementation(a, axis=None, out=None, keepdims=False, **options):
+        if out is not None or options:
+            raise not_traceable(f"np.{function.__name__} with out= or where= and an extent that is traced")
+        is_number = _split_nan(a, None)[1]
+        numbers = PartialArray(np.where(is_number.frame, a.frame, a.dtype.type(worst)), a.items)
+        found = reduce(numbers, axis=axis, keepdims=keepdims)
+        has_number = np.any(is_number, axis=axis, keepdims=keepdims)
+        return np.where(has_number, found, a.dtype.type(np.nan))[()]
+
+    accepts_partial(function)(implementation)
+
+
+_define_nan_extremum(np.nanmax, np.max, -np.inf)
+_define_nan_extremum(np.nanmin, np.min, np.inf)
+
+
+@accepts_partial(np.nanmean)
+def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=_NOTHING):
+    if out is not None or where is not _NOTHING:
+        raise not_traceable("np.nanmean with out= or where= of an array whose extent is traced")
+    numbers, is_number = _split_nan(a, dtype)
+    count = np.sum(is_number, axis=axis, dtype=a.dtype, keepdims=keepdims)
+    return np.sum(numbers, axis=axis, keepdims=keepdims) / count
+
+
+@accepts_partial(np.nanvar)
+def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=_NOTHING, mean=_NOTHING,
+           correction=_NOTHING):  # fmt: skip
+    given = [value for value in (where, mean, correction) if value is not _NOTHING]
+    if out is not None or given or axis is not None:
+        raise not_traceable("np.nanvar with where= or axes of an array whose extent is traced")
+    numbers, is_number = _split_nan(a, dtype)
+    count = np.sum(is_number, dtype=a.dtype)
+    distances = np.where(is_number.frame, numbers.frame - np.sum(numbers) / count, a.dtype.type(0))
+    total = np.sum(PartialArray(distances * distances, a.items), keepdims=keepdims)
+    return np.where(count > ddof, total / (count - a.dtype.type(ddof)), a.dtype.type(np.nan))[()]
+
+
+@accepts_partial(np.nanstd)
+def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, **options):
+    return np.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, **options))
+
+
 @accepts_partial(np.ptp)
 def ptp(a, axis=None, out=None, keepdims=False):
     return np.subtract(
