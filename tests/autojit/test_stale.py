@@ -444,16 +444,7 @@ def run_row(row: Row, depth: int, name: str, decorate) -> tuple[list, types.Modu
     return found, made
 
 
-#: Code that C code or an operator enters, which is run and not traced.
-ENTERED_BY_C = {
-    "global in an operator", "global in a property", "code in a property", "cached property", "key of a sort",
-    "mapped function", "dispatch by type", "generator expression", "reduced function",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", [
-    pytest.param(name, marks=pytest.mark.xfail(strict=False)) if name in ENTERED_BY_C else name for name in ROWS
-])  # fmt: skip
+@pytest.mark.parametrize("name", ROWS)
 def test_changes_are_seen(name):
     row = ROWS[name]
     for depth in range(4):
