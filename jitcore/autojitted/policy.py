@@ -14,11 +14,8 @@ from typing import Any
 VALUES_BEFORE_TRACING = 3
 #: Values of a number that has to be static for which programs are made.
 MAX_STATIC_VALUES = 16
-#: Seconds that may go into tracing loops of a function in vain, and into programs of its loops, whatever its
-#: calls take.
-FREE_LOSS, FREE_SECONDS = 0.5, 5.0
-#: Programs that are made of one loop: the first ones at once, others if that takes less time than the calls.
-FREE_PROGRAMS, MAX_PROGRAMS = 6, 32
+#: Programs that are made of one loop.
+MAX_PROGRAMS = 32
 
 Path = tuple
 

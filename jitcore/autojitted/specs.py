@@ -28,8 +28,8 @@ from jitcore.dispatch.tree_code import Constants
 FLAGS = 0x503
 CONTIGUOUS, FORTRAN, WRITEABLE = 0x101, 0x102, 0x400
 
-#: Elements of a container, values below an argument: more make a call's overhead larger than its work.
-MAX_PLACES = 1000
+#: Values that are passed, those in containers among them: more make a call's overhead larger than its work.
+MAX_VALUES = 1000
 #: Sums with small numbers are not checked: what is traced begins far from the ends of 64 bits.
 _TRACED_INTS = range(-(1 << 62), 1 << 62)
 
@@ -285,20 +285,22 @@ class Reader:
         self.paths: list[tuple] = []
         self.number_paths: list[tuple] = []
         self._seen: dict[int, int] = {}
+        self._count = 0
 
     def release(self) -> None:
         """Lets go of the values: nothing more is read."""
         self.values, self._seen = [], {}
 
     def _add(self, value: Any, path: tuple) -> None:
-        if len(self.values) >= MAX_PLACES:
-            raise Unreadable(f"more than {MAX_PLACES} values are passed")
         self._seen[id(value)] = len(self.values)
         self.values.append(value)
         self.paths.append(path)
 
     def read(self, value: Any, path: tuple) -> Spec:
         """Raises: Unreadable."""
+        self._count += 1
+        if self._count > MAX_VALUES:
+            raise Unreadable(f"more than {MAX_VALUES} values are passed")
         kind = value.__class__
         if kind is np.ndarray:
             return self._read_array(value, path)

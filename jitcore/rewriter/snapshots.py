@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from jitcore.effort import spend
 from jitcore.rewriter.emission import UNDEFINED
 from jitcore.rewriter.handles import current
 from jitcore.rewriter.iterators import SharedIterator, TracedIterator
@@ -29,6 +30,8 @@ from jitcore.rewriter.user_code import is_user_code
 _MAX_DEPTH, _MAX_ITEMS = 16, 20_000
 #: Bytes of arrays that are copied; of the arrays beyond, so many elements are compared.
 _MAX_BYTES, _MAX_SAMPLES = 1 << 20, 1 << 12
+#: Steps that each object of a snapshot costs.
+_OBJECT = 1
 #: Each with the methods of its own, so that those of subclasses are not called.
 _CONTAINERS = (OrderedDict, dict, list, set, deque, bytearray, array.array)
 
@@ -136,6 +139,7 @@ class Snapshot:
             count += len(children)
             if depth < _MAX_DEPTH:
                 waiting += [(child, depth + 1) for child in children]
+        spend(_OBJECT * (count + len(self.reached)))
 
     def _note(self, value: Any) -> list | None:
         """Notes what a value is now. Returns: what can be reached from it; None for what holds nothing."""
