@@ -28,6 +28,11 @@ EXTRA_OUTPUTS = 1.0
 REWRITTEN_BRANCHES, REWRITTEN_NUMPY = 2.5, 1.05
 #: Seconds for rewriting a function of 50 instructions; longer ones in proportion.
 REWRITE_SECONDS = 1e-3
+#: Seconds that a plain program may take under `autojit`, of those in Python: in a first call, in later ones.
+PLAIN_FIRST = lambda seconds: 1.5 * seconds + 0.3  # noqa: E731
+PLAIN_LATER = lambda seconds: 1.2 * seconds + 0.05  # noqa: E731
+#: The same of a process that runs a whole script.
+SCRIPT = lambda seconds: 1.25 * seconds + 0.3  # noqa: E731
 _BEST_PEER = "the best of them"
 
 

@@ -1,5 +1,5 @@
-"""The command: `python -m benchmarks [run|compile|dispatch|scaling|memory|rewriting|all] [--quick]
-[--rows a,b] [--peers a,b] [--list] [--save]`.
+"""The command: `python -m benchmarks [run|compile|dispatch|scaling|memory|rewriting|plain|scripts|all]
+[--quick] [--rows a,b] [--peers a,b] [--list] [--save]`.
 
 In: arguments. Out: tables, geometric means and bars on the screen; 1 as exit code when jitcore failed or gave
 a wrong result.
@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from benchmarks import compile_time, dispatch_time, memory, rewriting, run_time, scaling
+from benchmarks import compile_time, dispatch_time, memory, plain, rewriting, run_time, scaling, scripts
 from benchmarks.machine import describe_limits, describe_machine
 from benchmarks.measured import Section
 from benchmarks.peers import find_peers, find_tracing_peers
@@ -46,6 +46,8 @@ KINDS = {
     "scaling": Kind(scaling.list_names, _trace_only(scaling)),
     "memory": Kind(memory.list_names, _trace_only(memory)),
     "rewriting": Kind(rewriting.list_names, rewriting.run_section),
+    "plain": Kind(plain.list_names, plain.run_section),
+    "scripts": Kind(scripts.list_names, scripts.run_section),
 }
 
 

@@ -7,22 +7,24 @@ something wrong, 2 for arguments that make no sense.
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 from collections.abc import Sequence
 
 from jitcore import __version__
-from jitcore.cli import cache, demo, doctor, run
 
-#: Each has HELP, add_arguments(parser) and execute(options) -> exit code.
-COMMANDS = {"cache": cache, "demo": demo, "doctor": doctor, "run": run}
+#: Modules of `jitcore.cli`. Each has HELP, add_arguments(parser) and execute(options) -> exit code.
+COMMANDS = ("cache", "demo", "doctor", "run")
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
+    """names: of the commands that it knows; only their modules are loaded."""
     about = "A tracing just-in-time compiler for NumPy programs."
     parser = argparse.ArgumentParser("jitcore", description=about)
     parser.add_argument("--version", action="version", version=f"jitcore {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name, module in COMMANDS.items():
+    for name in names:
+        module = importlib.import_module(f"jitcore.cli.{name}")
         command = commands.add_parser(name, help=module.HELP, description=module.__doc__.split("\n", 1)[0])
         module.add_arguments(command)
         command.set_defaults(execute=module.execute)
@@ -31,7 +33,8 @@ def make_parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command; `arguments` are those of the process by default. Returns: the exit code."""
-    options = make_parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    options = make_parser(given[:1] if given and given[0] in COMMANDS else COMMANDS).parse_args(given)
     return options.execute(options)
 
 

@@ -7,6 +7,8 @@ Data flows through the modules in this order:
     guards.py      code of functions and classes that has to be what it was
     captures.py    global, closure and module variables that traced code reads and sets
     purity.py      which functions of libraries traced code may call
+    prospects.py   what bytecode and arguments say about whether compiling can pay
+    budget.py      what compiling may cost, and when it is tried
     recording.py   specs -> jaxpr, and what is returned and written
     error_state.py what NumPy does about floating-point errors around a call
     results.py     what is returned and written -> code that does it
@@ -18,15 +20,17 @@ Data flows through the modules in this order:
     native.py      the function compiled by Numba
     inline.py      a call with traced arguments
     tiers.py       traced, Numba, plain Python; the warning
+    probing.py     whether a new program takes less time than plain Python
     wrapper.py     a function of the same parameters that hands its arguments on
+    served.py      what is known of one signature
     function.py    the signatures of one function and the tier of each
     loops.py       the loops of a function that cannot be traced, each a function
     report.py      what was compiled and what was not, for people
     decorate.py    methods, partials and all else that is callable
 """
 
-from jitcore.autojitted.decorate import decorate
+from jitcore.autojitted.decorate import adopt, decorate
 from jitcore.autojitted.function import Options
 from jitcore.autojitted.tiers import AutojitWarning
 
-__all__ = ["AutojitWarning", "Options", "decorate"]
+__all__ = ["AutojitWarning", "Options", "adopt", "decorate"]

@@ -10,14 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from jitcore.autojitted.budget import Account
 from jitcore.autojitted.function import AutojitFunction, Options
 from jitcore.autojitted.loops import outline_loops
+from jitcore.autojitted.policy import NumberPolicy
 from jitcore.autojitted.purity import ORIGINAL
 from jitcore.autojitted.report import Report, make_report
 from jitcore.autojitted.tiers import Reason, Tier, warn_of
 from jitcore.autojitted.wrapper import is_plain_function
 from jitcore.dispatch.counters import CacheInfo
 from jitcore.stages import describe_stages
+from jitcore.watched import Pool
 
 
 def decorate(fun: Callable, options: Options) -> Callable:
@@ -66,8 +69,25 @@ def _call_vectorized(vectorized: np.vectorize) -> types.FunctionType:
     return call
 
 
+def adopt(fun: types.FunctionType, wrapper: types.FunctionType, pool: Pool, seconds: float) -> None:
+    """Compiles a function that ran in plain Python so far, behind the wrapper that it has.
+
+    pool: what attempts draw from, together with others; seconds: that the calls have taken."""
+    account = Account(0.0, 1.0, pool)
+    account.note_call(seconds)
+    owner = AutojitFunction(fun, Options(), outline_loops, account)
+    # Each program has to be paid for: ints are inputs.
+    owner.policy = NumberPolicy((), owner.parameters.names)
+    wrapper.__code__, owner.wrapper = owner.wrapper.__code__, wrapper
+    _furnish(owner, fun)
+
+
 def _decorate_function(fun: types.FunctionType, options: Options) -> Callable:
-    owner = AutojitFunction(fun, options, outline_loops)
+    return _furnish(AutojitFunction(fun, options, outline_loops), fun)
+
+
+def _furnish(owner: AutojitFunction, fun: types.FunctionType) -> Callable:
+    """The wrapper of a function, with what it can be asked."""
     made: Any = owner.wrapper
     made.__dict__[ORIGINAL] = made.__dict__["__jitcore_original__"] = fun  # the second: for the rewriter
     made.__dict__["__jitcore_autojit_state__"] = owner

@@ -49,7 +49,8 @@ class Entry:
         program: with its stages as text.
         failures: calls that had to be run in plain Python.
         is_local: whether all it does is to change arrays among the arguments, and to print.
-        prints: whether it prints; declines: whether `plain` leaves the call to the caller.
+        loops, prints: whether there is a loop in it, whether it prints.
+        declines: whether `plain` leaves the call to the caller.
         on_failure: called with the entry when a call had to be run in plain Python.
     """
 
@@ -65,6 +66,7 @@ class Entry:
         self.run = self.program.bind(recording.traced.jaxpr.in_avals)
         done = recording.traced.jaxpr.effects
         self.prints = PRINT in done
+        self.loops = any(eqn.primitive.name in ("scan", "while") for eqn in recording.traced.jaxpr.eqns)
         if self.prints:
             self.run = count_writes(self.run)
         self.call = _write_call(self, recording, specs)

@@ -15,33 +15,37 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from jitcore.autojitted import native
-from jitcore.autojitted.copies import copy_values
-from jitcore.autojitted.entry import MISS, Entry, write_checks
+from jitcore.autojitted.budget import FREE, FREE_WITH_ARRAYS, Account
+from jitcore.autojitted.entry import MISS, Entry
 from jitcore.autojitted.inline import call_inline, is_traced_call
 from jitcore.autojitted.policy import MAX_STATIC_VALUES, NumberPolicy
-from jitcore.autojitted.printed import silence
-from jitcore.autojitted.recording import has_grown, record_call
-from jitcore.autojitted.specs import Matcher, Reader, Spec, Unreadable, describe_path
+from jitcore.autojitted.probing import SURE_SECONDS, Probe, is_comparing
+from jitcore.autojitted.prospects import find_hindrance, may_vary, uses_arrays
+from jitcore.autojitted.recording import Recording, has_grown, record_call
+from jitcore.autojitted.served import Served, make_dispatch, write_checked_call
+from jitcore.autojitted.specs import Reader, Spec, Unreadable, describe_path
 from jitcore.autojitted.tiers import Reason, Tier, find_reason, warn_of
-from jitcore.autojitted.wrapper import Parameters, make_wrapper, unwrap
+from jitcore.autojitted.wrapper import make_dispatching_code, make_wrapper, unwrap
 from jitcore.concurrency import Lock
 from jitcore.config import config, drop_oldest
-from jitcore.core.source import filter_traceback
 from jitcore.dispatch.counters import CacheInfo
 from jitcore.dispatch.options import JitOptions, read_compiler_options
-from jitcore.dispatch.tree_code import Constants, compile_function
+from jitcore.effort import TooMuchEffort
 from jitcore.functionalize.errors import NotTraceable
+from jitcore.watched import Parameters, make_watching_code
 
 #: Signatures that a call tries one after the other before its arguments are read in general.
 MAX_RECENT = 8
-#: Calls of a new program that are timed; one that takes longer than `PROBED_SECONDS` is not compared.
-PROBED_CALLS, PROBED_SECONDS = 4, 200e-6
-#: The same of programs that print, which may take longer than Python's loop if they hardly do anything else.
-PROBED_PRINTING = 20e-3
 #: Calls in plain Python, with nothing compiled, after which the function is left alone.
 CALLS_BEFORE_LEAVING = {True: 50, False: 1000}  # whether nothing could be traced
 #: Seconds of a call for which Numba is not asked.
 SHORT_CALL = 50e-6
+#: Seconds that may go into a function that has to be compiled.
+UNLIMITED = 1e9
+#: Seconds of calls after which it is asked again whether compiling can be afforded.
+BETWEEN_QUESTIONS = 2e-3
+#: A call in plain Python is long when it takes so many times what a program that gave way to it takes.
+LONG_CALLS = 4
 
 
 class Options(NamedTuple):
@@ -59,22 +63,6 @@ class Options(NamedTuple):
         """What compiles a traced program."""
         given = {"contract": self.contract or self.fastmath, "fastmath": self.fastmath}
         return JitOptions(compiler_options=read_compiler_options(given))
-
-
-class Served:
-    """A signature that is known.
-
-    Attributes:
-        call: function of the values, giving MISS for another signature.
-        tier, reason: how it is served, and why not better.
-        entry: of a traced one.
-    """
-
-    __slots__ = ("call", "tier", "reason", "entry", "specs")
-
-    def __init__(self, call: Callable, tier: Tier, specs: Sequence[Spec], reason: Reason | None = None,
-                 entry: Entry | None = None):  # fmt: skip
-        self.call, self.tier, self.specs, self.reason, self.entry = call, tier, tuple(specs), reason, entry
 
 
 _all_functions: weakref.WeakSet[AutojitFunction] = weakref.WeakSet()
@@ -104,6 +92,8 @@ class AutojitFunction:
         first_line: where messages say that it begins.
         wrapper_codes: that the wrapper was given here.
         loops: of a function that could not be traced, or None.
+        account: what attempts have cost and may cost.
+        long_call: seconds of a call in plain Python that were too many for programs given up as slower.
         served: the known signatures, by the specs of their arguments.
         unrolled: why loops are none in a program, by file and line.
     """
@@ -111,8 +101,12 @@ class AutojitFunction:
     #: Whether `plain` leaves a call to the code around it.
     declines = False
 
-    def __init__(self, function: types.FunctionType, options: Options, outline: Callable | None = None):
+    def __init__(self, function: types.FunctionType, options: Options, outline: Callable | None = None,
+                 account: Account | None = None):  # fmt: skip
         self.function, self.options = function, options
+        self.account = Account(UNLIMITED if options.strict else FREE) if account is None else account
+        self.has_arrays = options.strict
+        self.long_call = 0.0
         self.first_line = function.__code__.co_firstlineno
         self._outline, self._outlined, self.loops = outline, None, None
         self.parameters = Parameters(function.__code__)
@@ -125,10 +119,10 @@ class AutojitFunction:
         self._recent = RecentCalls(self)
         self._lock = Lock()
         self._warned: set[Tier] = set()
+        self._waiting_calls, self._unasked = 0, 0.0
         self._python_calls = self._misses = self._traces = self._compiles = self._hits = 0
-        self._python_seconds = 0.0
         self._numba_obstacle: str | None = None
-        self.dispatch = self._make_dispatch()
+        self.dispatch = make_dispatch(len(self.parameters.names), self._recent, self.serve)
         self.wrapper = make_wrapper(function, self.parameters, self.dispatch)
         self.wrapper_codes = [self.wrapper.__code__]
         _all_functions.add(self)
@@ -141,13 +135,6 @@ class AutojitFunction:
     def __setstate__(self, made_of: tuple) -> None:
         self.__init__(*made_of)
 
-    def _make_dispatch(self) -> Callable:
-        values = ", ".join(f"p{i}" for i in range(len(self.parameters.names)))
-        source = _DISPATCH.format(values=values, tuple=f"({values},)" if values else "()")
-        return compile_function(source, "make_dispatch", __name__)(
-            self._recent, MISS, self.serve, filter_traceback
-        )
-
     def plain(self, *values: Any) -> Any:
         """Runs a call in plain Python."""
         return self.parameters.call(self.function, values)
@@ -159,7 +146,7 @@ class AutojitFunction:
     # -- a call that no recent signature serves --------------------------------------------------------------
     def serve(self, values: tuple) -> Any:
         """Raises: what the function raises; with `strict` also NotTraceable."""
-        if config.disable_jit:
+        if config.disable_jit or is_comparing():
             return self.plain(*values)
         if is_traced_call(values):
             return call_inline(self, values)
@@ -197,13 +184,20 @@ class AutojitFunction:
             return self._fall(values, specs, reason.as_error(), reason)
         if not self.policy.may_make_version(specs):
             return self._run_loops(values)
-        refused = None
+        hindrance = "" if self._suits(specs) else find_hindrance(self.function, specs)
+        if hindrance:
+            self._numba_obstacle = hindrance
+            return self._fall(values, specs, None, self.describe(hindrance))
+        if not self.account.can_afford():
+            return self._postpone(values, specs)
+        refused, waits = None, False
         try:
             entry, specs = self._trace(values, reader, specs)
         except Exception as error:  # what tracing cannot do may raise anything; plain Python decides
+            waits = isinstance(error, TooMuchEffort)
             refused = error if self.options.strict else None, find_reason(error, self.function)
         if refused is not None:
-            return self._fall(values, specs, *refused)
+            return self._fall(values, specs, *refused, waits)
         self.last_entry = entry
         served = Served(entry.call, Tier.TRACED, specs, entry=entry)
         self._add(served)
@@ -214,19 +208,44 @@ class AutojitFunction:
         self._remember(served)
         return result
 
+    def _suits(self, specs: tuple[Spec, ...]) -> bool:
+        """Whether arrays occur, for which more is spent, and which nothing else speaks against."""
+        if not self.has_arrays and uses_arrays(self.function, specs):
+            self.has_arrays = True
+            if self.account.free == FREE:
+                self.account.free = FREE_WITH_ARRAYS
+        return self.has_arrays
+
     def _trace(
         self, values: tuple, reader: Reader, specs: tuple[Spec, ...]
     ) -> tuple[Entry, tuple[Spec, ...]]:
+        """An attempt. Raises: TooMuchEffort; whatever tracing raises."""
+        start = perf_counter()
+        with self.account.attempt() as attempt:
+            recording, specs = self._record(values, reader, specs)
+            attempt.note_traced(recording.traced.jaxpr)
+            self.unrolled |= recording.unrolled
+            options = self.options.of_program
+            entry = Entry(recording, specs, options, self.plain, self._note_failure, self.declines)
+        self._compiles += entry.program.take_compiles()
+        self._say(f"traced and compiled in {1e3 * (perf_counter() - start):.0f} ms", specs)
+        return entry, specs
+
+    def _record(
+        self, values: tuple, reader: Reader, specs: tuple[Spec, ...]
+    ) -> tuple[Recording, tuple[Spec, ...]]:
         """Traces, with more and more numbers as constants where their values are needed."""
         before, first, grows = self.policy.pinned, None, True
         while True:
-            start = perf_counter()
             try:
                 origins: list[tuple] = []
                 call = self.parameters.call
                 recording = record_call(self.function, call, specs, reader, origins, grows=grows)
                 self._traces += 1
-                break
+                return recording, specs
+            except TooMuchEffort:
+                self.policy.unpin(self.policy.pinned - before)
+                raise
             except Exception as error:
                 grows = not has_grown(error)
                 if first is None and grows:
@@ -241,38 +260,38 @@ class AutojitFunction:
                     self.policy.pin(origins)
                 reader = Reader(self.policy.is_static)
                 specs = tuple([reader.read(v, (name,)) for name, v in zip(self.parameters.names, values)])
-        self.unrolled |= recording.unrolled
-        options = self.options.of_program
-        entry = Entry(recording, specs, options, self.plain, self._note_failure, self.declines)
-        self._compiles += entry.program.take_compiles()
-        self._say(f"traced and compiled in {1e3 * (perf_counter() - start):.0f} ms", specs)
-        return entry, specs
 
     # -- lower tiers -----------------------------------------------------------------------------------------
-    def _fall(self, values: tuple, specs: tuple[Spec, ...], error: Exception | None, reason: Reason) -> Any:
-        """Serves a call that was not traced. error: what tracing met, for `strict`."""
+    def _fall(self, values: tuple, specs: tuple[Spec, ...], error: Exception | None, reason: Reason,
+              waits: bool = False) -> Any:  # fmt: skip
+        """Serves a call that was not traced. error: what tracing met, for `strict`; waits: whether it is
+        tried again when calls have taken longer."""
         if self.options.strict and isinstance(error, NotTraceable):
             raise NotTraceable(str(error)).with_traceback(error.__traceback__) from None
         result = self._run_loops(values)  # raises where the call itself is at fault
         if self.options.strict and error is not None:
             raise error
         self._note_fall(reason, Tier.PYTHON)
-        served = Served(self._write_python(specs), Tier.PYTHON, specs, reason)
+        self._add_python(specs, reason, waits)
+        return result
+
+    def _postpone(self, values: tuple, specs: tuple[Spec, ...]) -> Any:
+        """Serves a call for which compiling cannot be afforded yet."""
+        reason = self.describe("compiling it again waits until its calls have taken longer")
+        result = self._run_loops(values)
+        self._add_python(specs, reason, waits=True)
+        return result
+
+    def _add_python(self, specs: tuple[Spec, ...], reason: Reason, waits: bool) -> None:
+        run = self._run_waiting if waits else None
+        served = Served(self._write_python(specs, run), Tier.PYTHON, specs, reason, waits=waits)
         self._add(served)
         self._remember(served)
         self._count_python()
-        return result
 
     def _write_python(self, specs: Sequence[Spec], plain: Callable | None = None) -> Callable:
         """A call of this signature in plain Python, or by another function of the values."""
-        matcher = Matcher(Constants())
-        checks = "".join(f"        {line}\n" for line in write_checks(matcher, specs))
-        values = ", ".join(f"p{i}" for i in range(len(specs)))
-        source = _PLAIN.format(constants=matcher.constants.names, values=values, checks=checks)
-        make = compile_function(source, "make_call", __name__)
-        if plain is None:
-            plain = self._run_refused
-        return make(MISS, plain, *matcher.constants.values)
+        return write_checked_call(specs, self._run_refused if plain is None else plain)
 
     def _run_loops(self, values: tuple) -> Any:
         """Plain Python, with the loops compiled that can be."""
@@ -280,8 +299,28 @@ class AutojitFunction:
             self._outlined = self.function.__code__
             self.loops = None if self._outline is None else self._outline(self)
         if self.loops is None or not (self.loops.is_open or self.loops.is_waiting):
-            return self.plain(*values)
+            return self.account.time_call(self.plain, *values)
         return self.loops.call(*values)
+
+    def _run_waiting(self, *values: Any) -> Any:
+        """Serves a call of a signature that waits."""
+        if self.account.can_afford():
+            self._forget_waiting()
+            return self.serve(values)
+        self._waiting_calls += 1
+        if self._waiting_calls >= CALLS_BEFORE_LEAVING[True]:
+            self.is_left = True
+            self.leave_again()
+        return self._run_refused(*values)
+
+    def _forget_waiting(self) -> None:
+        with self._lock:
+            for specs, of_key in list(self.served.items()):
+                for served in [one for one in of_key if one.waits]:
+                    of_key.remove(served)
+                    self._forget(served)
+                if not of_key:
+                    del self.served[specs]
 
     def _run_refused(self, *values: Any) -> Any:
         """Serves a call of a signature that could not be traced."""
@@ -297,18 +336,20 @@ class AutojitFunction:
     def _run_small(self, *values: Any) -> Any:
         """Serves a call that takes less time in plain Python."""
         self._count_python()
-        return self.plain(*values)
+        start = perf_counter()
+        result = self.plain(*values)
+        seconds = perf_counter() - start
+        if seconds > self.long_call:
+            self.take_up_again(seconds)
+        return result
 
     def _run_patiently(self, values: tuple) -> Any:
         """Plain Python, until it has taken so long that Numba is tried."""
-        if self._python_seconds >= native.PATIENCE:
+        if self.account.seconds >= native.PATIENCE:
             found = self._find_refused(values)
             if found is not None:
                 return self._run_trial(found, found.specs, values)
-        start = perf_counter()
-        result = self._run_loops(values)
-        self._python_seconds += perf_counter() - start
-        return result
+        return self._run_loops(values)
 
     def _find_refused(self, values: tuple) -> Served | None:
         """The signature of a call that plain Python serves."""
@@ -333,6 +374,53 @@ class AutojitFunction:
         call = self._write_python(served.specs, run)
         self._replace(served, Served(call, Tier.PYTHON, served.specs, reason))
 
+    def give_way(self, served: Served, seconds: float) -> None:
+        """Serves a signature in plain Python, which takes less time than the `seconds` of its program; but
+        for the time being: other arguments may make more work."""
+        reason = self.describe("plain Python takes less time than compiled code for these small arguments")
+        self.long_call = min(max(LONG_CALLS * seconds, 2 * self.long_call), SURE_SECONDS)
+        call = self._write_python(served.specs, self._run_small)
+        self._replace(served, Served(call, Tier.PYTHON, served.specs, reason, served.entry))
+
+    def take_up_again(self, seconds: float) -> None:
+        """Behind a call in plain Python that took long: programs that had given way serve again. Short of
+        `SURE_SECONDS`, which no chance makes of a short call, they are compared with plain Python again."""
+        with self._lock:
+            given_way = [one for of_key in self.served.values() for one in of_key
+                         if one.tier is Tier.PYTHON and one.entry is not None]  # fmt: skip
+        for old in given_way:
+            new = Served(old.entry.call, Tier.TRACED, old.specs, entry=old.entry)
+            if seconds < SURE_SECONDS:
+                new.call = Probe(self, new, old.entry)
+            self._replace(old, new)
+        if self.loops is not None:
+            self.loops.take_up_again()
+        self._return()
+
+    def _return(self) -> None:
+        """Serves calls again, behind a time in which the function was left alone."""
+        self._python_calls = self._waiting_calls = 0
+        self.is_left = False
+        code = make_dispatching_code(self.function, self.parameters, self.dispatch)
+        if self.wrapper.__code__ != code:
+            self.wrapper.__code__ = code
+
+    def _note_watched(self, seconds: float) -> None:
+        """Told of calls while the function is left alone."""
+        self.account.note_call(seconds)
+        self._unasked += seconds
+        if self.long_call and seconds > self.long_call:
+            self.take_up_again(seconds)
+        elif self._unasked > BETWEEN_QUESTIONS:
+            self._unasked = 0.0
+            if self._waits and self.account.can_afford():
+                self._forget_waiting()
+                self._return()
+
+    @property
+    def _waits(self) -> bool:
+        return any(one.waits for of_key in self.served.values() for one in of_key)
+
     def _note_failure(self, entry: Entry) -> None:
         if entry.failures >= 3:
             for served in self.served.get(entry.specs, ()):
@@ -345,7 +433,7 @@ class AutojitFunction:
     def _note_fall(self, reason: Reason, tier: Tier) -> None:
         if reason not in self.reasons:
             self.reasons.append(reason)
-        if tier not in self._warned:
+        if tier not in self._warned and self.account.pool is None:
             self._warned.add(tier)
             lines = [] if self.loops is None else self.loops.list_compiled()
             warn_of(reason, self.function.__qualname__, tier, lines)
@@ -356,7 +444,7 @@ class AutojitFunction:
         if self._python_calls < CALLS_BEFORE_LEAVING[True]:
             return
         tiers = {served.tier for of_key in self.served.values() for served in of_key}
-        if self._numba_obstacle == "" and self._python_seconds < SHORT_CALL * self._python_calls:
+        if self._numba_obstacle == "" and self.account.seconds < SHORT_CALL * self._python_calls:
             self._numba_obstacle = "its calls are short"
         if tiers <= {Tier.PYTHON} and (self._numba_obstacle or self._numba_obstacle is None):
             is_hopeless = all(s.reason is not None for of_key in self.served.values() for s in of_key)
@@ -365,11 +453,24 @@ class AutojitFunction:
                 self.leave_again()
 
     def leave_again(self) -> None:
-        """Lets calls run the function itself, or that with gates, if it is left alone."""
-        if self.is_left:
-            has_loops = self.loops is not None and self.loops.is_open
-            unwrap(self.wrapper, self.loops.function if has_loops else self.function)
-            self.wrapper_codes.append(self.wrapper.__code__)
+        """Lets calls run the function itself, or that with gates, if it is left alone. They are watched where
+        something waits for them to take longer."""
+        if not self.is_left:
+            return
+        has_loops = self.loops is not None and self.loops.is_open
+        run = self.loops.function if has_loops else self.function
+        waits = self._waits
+        gave_way = any(one.tier is Tier.PYTHON and one.entry is not None
+                       for of_key in self.served.values() for one in of_key)  # fmt: skip
+        if self.loops is not None and self.loops.gave_way:
+            gave_way, self.long_call = True, self.long_call or SURE_SECONDS
+        if waits or gave_way and may_vary(self.function):
+            limit = 0.0 if waits else self.long_call
+            self.wrapper.__code__ = make_watching_code(self.function, self.parameters, run, limit,
+                                                       self._note_watched)  # fmt: skip
+        else:
+            unwrap(self.wrapper, run)
+        self.wrapper_codes.append(self.wrapper.__code__)
 
     # -- the table of signatures -----------------------------------------------------------------------------
     def _add(self, served: Served) -> None:
@@ -425,81 +526,3 @@ class AutojitFunction:
     def _say(self, text: str, specs: Sequence[Spec]) -> None:
         if self.options.verbose:
             print(f"jitcore autojit: {self.function.__qualname__}: {text}", file=sys.stderr)
-
-
-class Probe:
-    """The first calls of a program: they are timed, and the last of them is compared with plain Python."""
-
-    def __init__(self, owner: AutojitFunction, served: Served, entry: Entry):
-        self.owner, self.served, self.entry = owner, served, entry
-        self.count, self.best = 0, float("inf")
-
-    def __call__(self, *values: Any) -> Any:
-        limit = PROBED_PRINTING if self.entry.prints else PROBED_SECONDS
-        compares = self.count == PROBED_CALLS - 1 and self.best < limit and self.entry.is_local
-        copies = copy_values(values) if compares else ()
-        start = perf_counter()
-        result = self.entry.call(*values)
-        seconds = perf_counter() - start
-        if result is MISS:
-            return MISS
-        self.count += 1
-        self.best = min(self.best, seconds)
-        if self.count >= PROBED_CALLS or self.best >= limit and self.count > 1:
-            self.owner.settle(self.served, self.entry.call)
-            if compares and self._is_slower(copies):
-                text = "plain Python takes less time than compiled code for these small arguments"
-                self.owner.demote(self.served, self.owner.describe(text), self.owner._run_small)
-        return result
-
-    def _is_slower(self, copies: Sequence[Any]) -> bool:
-        """Whether plain Python takes less time than the program does; both run in turns on the copies."""
-        if self.entry.prints:
-            with silence():
-                return self._is_slower_silently(copies, float("inf"))
-        return self._is_slower_silently(copies, self.best)
-
-    def _is_slower_silently(self, copies: Sequence[Any], own: float) -> bool:
-        """own: seconds that the program takes at most."""
-        plain = float("inf")
-        for _ in range(4):
-            failures = self.entry.failures
-            start = perf_counter()
-            try:
-                self.owner.parameters.call(self.owner.function, copies)
-                middle = perf_counter()
-                self.entry.call(*copies)
-            except Exception:  # on arguments that an earlier call changed
-                return False
-            if self.entry.failures > failures:
-                self.entry.failures = failures
-                return False
-            plain, own = min(plain, middle - start), min(own, perf_counter() - middle)
-            if plain > max(10 * own, 1e-3):
-                break
-        return plain < own
-
-
-_DISPATCH = """\
-def make_dispatch(recent, MISS, serve, filter_traceback):
-    def dispatch({values}):
-        try:
-            for call in recent:
-                result = call({values})
-                if result is not MISS:
-                    return result
-            return serve({tuple})
-        except Exception as error:
-            filter_traceback(error)
-            raise
-
-    return dispatch
-"""
-
-_PLAIN = """\
-def make_call(MISS, plain, {constants}):
-    def call({values}):
-{checks}        return plain({values})
-
-    return call
-"""

@@ -16,9 +16,11 @@ from time import perf_counter
 from typing import Any
 
 from jitcore.autojitted import native
-from jitcore.autojitted.function import AutojitFunction, Served
+from jitcore.autojitted.function import AutojitFunction
 from jitcore.autojitted.inline import is_traced_call
-from jitcore.autojitted.policy import FREE_LOSS, FREE_PROGRAMS, FREE_SECONDS, MAX_PROGRAMS, NumberPolicy
+from jitcore.autojitted.policy import MAX_PROGRAMS, NumberPolicy
+from jitcore.autojitted.probing import SURE_SECONDS
+from jitcore.autojitted.served import Served
 from jitcore.autojitted.specs import ABSENT, Reader, Spec
 from jitcore.autojitted.tiers import Reason, Tier
 from jitcore.config import config
@@ -31,6 +33,8 @@ from jitcore.rewriter.versions import SUPPORTED, VERSION
 DECLINED = object()
 #: Calls that a loop declines, with nothing compiled, before its gate is closed.
 CALLS_BEFORE_CLOSING = 50
+#: For so many more counts a call whose values cannot be read: they are read each time, which takes longer.
+READING_COUNTS = 9
 #: Seconds between two declined calls that leave its gate open for Numba.
 LONG_CALL = 1e-3
 
@@ -53,11 +57,13 @@ class Loops:
         function: with gates.
         loops: in the order of the outline.
         gates: of the loops.
-        spent, lost: seconds that went into programs, and into loops that were refused.
+        account: of the function.
+        gave_way: loops whose programs took longer than plain Python.
     """
 
     def __init__(self, owner: AutojitFunction, outline: Outline):
         self.outline, original = outline, owner.function
+        self.account = owner.account
         self.gates = [Gate() for _ in outline.loops]
         self.loops = [LoopFunction(self, owner, loop) for loop in outline.loops]
         calls = [loop.dispatch for loop in self.loops]
@@ -67,9 +73,8 @@ class Loops:
         self.function.__kwdefaults__ = original.__kwdefaults__
         self.function.__qualname__ = original.__qualname__
         self.function.__module__ = original.__module__
-        self.spent = self.lost = self._seconds = 0.0
         self._waiting: set[int] = set()  # loops that are not tried yet
-        self._started: float | None = None
+        self.gave_way: set[int] = set()
         self._owner, self._call = owner, owner.parameters.call
         self._open(None)
 
@@ -86,29 +91,30 @@ class Loops:
 
     def call(self, *values: Any) -> Any:
         """Runs a call of the function, its loops compiled as far as they can be."""
-        if self._started is not None:  # recursion, another thread: the time is that of the call around
-            return self._call(self.function, values)
         if self._waiting and self.may_try():
             for number in self._waiting:
                 self.gates[number].is_open = True
             self._waiting.clear()
-        self._started = start = perf_counter()
-        try:
-            return self._call(self.function, values)
-        finally:
-            self._seconds += perf_counter() - start
-            self._started = None
-
-    @property
-    def seconds(self) -> float:
-        """That calls have taken up to now, apart from tracing and compiling."""
-        running = self._started
-        return self._seconds - self.spent + (0.0 if running is None else perf_counter() - running)
+        start = perf_counter()
+        result = self.account.time_call(self._call, self.function, values)
+        if self.gave_way and perf_counter() - start > SURE_SECONDS:
+            self.take_up_again()
+        return result
 
     def may_try(self) -> bool:
-        """Whether another loop may be traced: what others took does not exceed what calls take."""
-        seconds = self.seconds
-        return self.lost < max(FREE_LOSS, seconds) and self.spent < max(FREE_SECONDS, seconds)
+        """Whether another loop may be traced."""
+        return self.account.can_afford()
+
+    def note_way(self, loop: OutlinedLoop) -> None:
+        """The program of a loop gave way to plain Python."""
+        self.gave_way.add(loop.number)
+
+    def take_up_again(self) -> None:
+        """Behind a call that took long."""
+        for number in self.gave_way:
+            self.loops[number].take_up_again(SURE_SECONDS)
+            self.gates[number].is_open = True
+        self.gave_way.clear()
 
     @property
     def is_waiting(self) -> bool:
@@ -185,7 +191,7 @@ class Loops:
         for gate in self.gates:
             gate.is_open = False
         self._open(None)
-        self.spent = self.lost = self._seconds = 0.0
+        self.gave_way.clear()
 
 
 class LoopFunction(AutojitFunction):
@@ -206,10 +212,10 @@ class LoopFunction(AutojitFunction):
         function = types.FunctionType(code, original.__globals__, original.__name__, None, closure)
         function.__qualname__ = f"{original.__qualname__} (loop at line {loop.line})"
         function.__module__ = original.__module__
-        super().__init__(function, owner.options._replace(strict=False))
+        super().__init__(function, owner.options._replace(strict=False), account=owner.account)
+        self.has_arrays = owner.has_arrays
         self.first_line = loop.line
         self.policy = NumberPolicy(owner.options.static_argnames, loop.varying)
-        self._spent = 0.0
 
     @property
     def tiers(self) -> set[Tier]:
@@ -243,26 +249,29 @@ class LoopFunction(AutojitFunction):
             return DECLINED
         return super()._serve_new(values, reader, specs)
 
-    def _may_trace(self) -> bool:
-        if self._traces < FREE_PROGRAMS:
-            return self.loops_around.may_try()
-        return self._traces < MAX_PROGRAMS and self._spent < self.loops_around.seconds
+    def _run_unreadable(self, values: tuple, problem: str) -> Any:
+        self._numba_obstacle = problem
+        self._python_calls += READING_COUNTS
+        return super()._run_unreadable(values, problem)
 
-    def _fall(self, values: tuple, specs: tuple[Spec, ...], error: Exception | None, reason: Reason) -> Any:
+    def _may_trace(self) -> bool:
+        return self._traces < MAX_PROGRAMS and self.loops_around.may_try()
+
+    def _fall(self, values: tuple, specs: tuple[Spec, ...], error: Exception | None, reason: Reason,
+              waits: bool = False) -> Any:  # fmt: skip
         self.loops_around.enter(self.loop)
+        if waits:
+            self._note_fall(reason, Tier.PYTHON)
+            self.loops_around.postpone(self.loop)
+            return DECLINED
         return super()._fall(values, specs, error, reason)
 
-    def _trace(self, values: tuple, reader: Reader, specs: tuple[Spec, ...]) -> Any:
-        start, is_traced = perf_counter(), False
-        try:
-            found = super()._trace(values, reader, specs)
-            is_traced = True
-            return found
-        finally:
-            seconds = perf_counter() - start
-            self._spent += seconds
-            self.loops_around.spent += seconds
-            self.loops_around.lost += 0.0 if is_traced else seconds
+    def _run_loops(self, values: tuple) -> Any:
+        return DECLINED
+
+    def _return(self) -> None:
+        self._python_calls = 0
+        self.is_left = False
 
     def _note_fall(self, reason: Reason, tier: Tier) -> None:
         self.loops_around.enter(self.loop)
@@ -280,7 +289,7 @@ class LoopFunction(AutojitFunction):
         self._python_calls += 1
         if self._python_calls < CALLS_BEFORE_CLOSING or self.is_compiled:
             return
-        if self._find_numba_obstacle() or self.loops_around.seconds < LONG_CALL * self._python_calls:
+        if self._find_numba_obstacle() or self.account.seconds < LONG_CALL * self._python_calls:
             self.is_left = True
             self.loops_around.close(self.loop)
 
@@ -288,7 +297,7 @@ class LoopFunction(AutojitFunction):
     def _is_for_numba(self) -> bool:
         """Whether Numba is asked: when calls have taken long, and no loop in this one is compiled."""
         around = self.loops_around
-        if around.seconds < native.PATIENCE or self._find_numba_obstacle():
+        if self.account.seconds < native.PATIENCE or self._find_numba_obstacle():
             return False
         inside = [one for one in around.outline.loops if one.loop.body < self.loop.loop.body]
         return not any(around.loops[one.number].is_compiled for one in inside)
@@ -305,6 +314,13 @@ class LoopFunction(AutojitFunction):
 
     def demote(self, served: Served, reason: Reason, run: Callable | None = None) -> None:
         super().demote(served, reason, self._decline)
+
+    def give_way(self, served: Served, seconds: float) -> None:
+        super().give_way(served, seconds)
+        self.loops_around.note_way(self.loop)
+
+    def _run_small(self, *values: Any) -> Any:
+        return self._decline(*values)
 
     def _decline(self, *values: Any) -> Any:
         self._count_python()

@@ -22,7 +22,7 @@ from jitcore.rewriter.user_code import is_user_class, is_user_code
 
 #: Seconds that calls have taken in plain Python before Numba's compiler, which needs seconds itself, is
 #: asked.
-PATIENCE = 1.0
+PATIENCE = 20.0
 
 
 class Trial(NamedTuple):

@@ -19,11 +19,8 @@ MAX_STATIC_VALUES = 16
 #: Programs that are made for arguments of the same kinds, because code or variables are not what they were;
 #: when there were more, the calls for each other one.
 MAX_VERSIONS, CALLS_PER_VERSION = 32, 64
-#: Seconds that may go into tracing loops of a function in vain, and into programs of its loops, whatever its
-#: calls take.
-FREE_LOSS, FREE_SECONDS = 0.5, 5.0
-#: Programs that are made of one loop: the first ones at once, others if that takes less time than the calls.
-FREE_PROGRAMS, MAX_PROGRAMS = 6, 32
+#: Programs that are made of one loop.
+MAX_PROGRAMS = 32
 
 Path = tuple
 

@@ -27,6 +27,7 @@ from jitcore.core.source import SourcePosition, locate_function
 from jitcore.core.trace import JaxprTrace, Trace, Tracer, open_trace
 from jitcore.dispatch.counters import counters
 from jitcore.dispatch.tracing import TracedFunction
+from jitcore.effort import spend
 from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.mode import NumpyMode
 from jitcore.functionalize.ndarray import NDArray
@@ -63,6 +64,8 @@ class Recording(NamedTuple):
 #: that Python goes through. And all that are recorded, those of attempts that came to nothing with them: so
 #: many take some seconds.
 MAX_EQUATIONS, MAX_RECORDED = 3_000, 30_000
+#: Steps of recording one.
+EQUATION_STEPS = 80
 
 
 class LimitedTrace(JaxprTrace):
@@ -75,6 +78,7 @@ class LimitedTrace(JaxprTrace):
 
     def record(self, primitive, atoms, out_avals, params):
         self.work[0] += 1
+        spend(EQUATION_STEPS)
         if len(self.eqns) >= MAX_EQUATIONS or self.work[0] > MAX_RECORDED:
             raise not_traceable(
                 f"the program has more than {MAX_EQUATIONS} operations: a loop cannot be compiled as a loop"

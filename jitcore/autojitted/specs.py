@@ -22,15 +22,15 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.dispatch.tree_code import Constants
-from jitcore.rewriter.user_code import find_in_class, is_user_code
+from jitcore.rewriter.user_code import find_in_class, is_user_class, is_user_code
 
 #: Flags of an ndarray that decide how it is used: C-contiguous (1), Fortran-contiguous (2), aligned (256),
 #: writeable (1024).
 FLAGS = 0x503
 CONTIGUOUS, FORTRAN, WRITEABLE = 0x101, 0x102, 0x400
 
-#: Elements of a container, values below an argument: more make a call's overhead larger than its work.
-MAX_PLACES = 1000
+#: Values that are passed, those in containers among them: more make a call's overhead larger than its work.
+MAX_VALUES = 1000
 #: Sums with small numbers are not checked: what is traced begins far from the ends of 64 bits.
 _TRACED_INTS = range(-(1 << 62), 1 << 62)
 
@@ -328,22 +328,24 @@ class Reader:
         self.paths: list[tuple] = []
         self.number_paths: list[tuple] = []
         self._seen: dict[int, int] = {}
+        self._count = 0
 
     def release(self) -> None:
         """Lets go of the values: nothing more is read."""
         self.values, self._seen = [], {}
 
     def _add(self, value: Any, path: tuple) -> None:
-        if len(self.values) >= MAX_PLACES:
-            raise Unreadable(f"more than {MAX_PLACES} values are passed")
         self._seen[id(value)] = len(self.values)
         self.values.append(value)
         self.paths.append(path)
 
     def read(self, value: Any, path: tuple) -> Spec:
         """Raises: Unreadable."""
+        self._count += 1
+        if self._count > MAX_VALUES:
+            raise Unreadable(f"more than {MAX_VALUES} values are passed")
         kind = type(value)
-        if isinstance(find_in_class(kind, "__getattribute__")[1], types.FunctionType):
+        if is_user_class(kind) and isinstance(find_in_class(kind, "__getattribute__")[1], types.FunctionType):
             raise Unreadable(f"{describe_path(path)} is of type {kind.__module__}.{kind.__qualname__}")
         if kind is np.ndarray:
             return self._read_array(value, path)

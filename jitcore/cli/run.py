@@ -1,8 +1,8 @@
 """Runs a Python script as `python SCRIPT` would, some or all of its functions under `autojit`.
 
-In: the path of a script and its arguments. Out: whatever the script does; its exit code. With `--all`,
-functions of the script that loop or name NumPy are compiled as they are defined; with `--functions`, those of
-these names.
+In: the path of a script and its arguments. Out: whatever the script does; its exit code. With `--functions`,
+functions of these names are compiled as they are called; with `--all`, those that loop or name NumPy, once
+their calls have taken so long that this can pay.
 """
 
 from __future__ import annotations
@@ -14,6 +14,10 @@ import os
 import sys
 import types
 from collections.abc import Callable, Collection
+from typing import Any
+
+from jitcore.cli.patience import FREE, SHARE, PatientFunction
+from jitcore.watched import Pool, drop_watching
 
 HELP = "run a Python script"
 
@@ -43,13 +47,12 @@ def execute(options: argparse.Namespace) -> int:
     names = [name for name in options.functions.split(",") if name]
     if not names and not options.all:
         return run_source(source, options.script, options.arguments)
-    compiled: list[Callable] = []
-    selection = Selection(None if options.all else names, compiled)
+    selection = Selection(None if options.all else names)
     try:
         return run_source(source, options.script, options.arguments, selection)
     finally:
         if options.report:
-            for function in compiled:
+            for function in selection.compiled:
                 print(function.report(), file=sys.stderr)
 
 
@@ -58,15 +61,17 @@ class Selection(ast.NodeTransformer):
 
     Args:
         names: of functions, or None for those that loop or use NumPy and have no decorator yet.
-        compiled: where the compiled functions are put.
 
     Attributes:
         found: the names that the script defines.
+        compiled: what has a `report` of each function that was decorated.
     """
 
-    def __init__(self, names: Collection[str] | None, compiled: list[Callable]):
-        self.names, self.compiled = names, compiled
+    def __init__(self, names: Collection[str] | None):
+        self.names = names
+        self.compiled: list[Any] = []
         self.found: set[str] = set()
+        self._pool = Pool(FREE, SHARE)
         self._numpy: set[str] = set()
 
     def visit_Import(self, node: ast.Import) -> ast.Import:
@@ -92,11 +97,15 @@ class Selection(ast.NodeTransformer):
         inner = list(ast.walk(node))
         if node.decorator_list or any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in inner):
             return False
-        if any(isinstance(part, (ast.For, ast.While)) for part in inner):
+        named = {part.id for part in inner if isinstance(part, ast.Name)}
+        if not named.isdisjoint(self._numpy):
             return True
-        return any(isinstance(part, ast.Name) and part.id in self._numpy for part in inner)
+        return node.name not in named and any(isinstance(part, (ast.For, ast.While)) for part in inner)
 
     def decorate(self, function: Callable) -> Callable:
+        if self.names is None and isinstance(function, types.FunctionType):
+            self.compiled.append(PatientFunction(function, self._pool))
+            return self.compiled[-1].wrapper
         import jitcore
 
         made = jitcore.autojit(function)
@@ -125,7 +134,7 @@ def run_source(source: bytes, path: str, arguments: list[str], selection: Select
         exec(compile(program, path, "exec", dont_inherit=True), module.__dict__)
     except Exception as error:
         # The first frame is this function's, which the user did not write.
-        trace = error.__traceback__.tb_next
+        trace = drop_watching(error.__traceback__.tb_next)
         sys.excepthook(type(error), error.with_traceback(trace), trace)
         return 1
     finally:

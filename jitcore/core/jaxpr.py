@@ -167,6 +167,12 @@ def sub_jaxprs(params: dict) -> list[ClosedJaxpr]:
     return found
 
 
+def count_equations(jaxpr: Jaxpr) -> int:
+    """The equations of a jaxpr, those in the jaxprs among their parameters too."""
+    inner = (count_equations(sub.jaxpr) for eqn in jaxpr.eqns for sub in sub_jaxprs(eqn.params))
+    return len(jaxpr.eqns) + sum(inner)
+
+
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:
     """Runs a jaxpr on values or tracers by binding each equation's primitive in order."""
     env: dict[Var, Any] = {}

@@ -19,7 +19,7 @@ from jitcore.array import ConcreteArray
 from jitcore.concurrency import Lock, cached_attribute
 from jitcore.config import config
 from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Var
+from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Var, count_equations
 from jitcore.core.trace import Tracer, close_over_consts, unexpected_tracer_error
 from jitcore.dispatch.abstracted import has_symbolic_shapes
 from jitcore.dispatch.backend import Backend, CompileOptions, Executable
@@ -30,7 +30,12 @@ from jitcore.dispatch.progress import name_compile
 from jitcore.dispatch.signature import read_leaf, read_value
 from jitcore.dispatch.tracing import SINGLE, TracedFunction
 from jitcore.dispatch.tree_code import make_rebuilder
+from jitcore.effort import STEPS_PER_SECOND, spend
 from jitcore.passes.canonical import program_key
+
+#: Steps of generating code: whatever the program is, for each of its equations, and more for the first one in
+#: a process, for which the compiler is loaded.
+_PROGRAM, _EQUATION, _FIRST_PROGRAM = 10_000, 600, 0.14 * STEPS_PER_SECOND
 
 
 class Program:
@@ -129,6 +134,8 @@ class Program:
             return executables.find_or_build(key, self._compile)
 
     def _compile(self) -> Executable:
+        is_first = counters.compiles == 0
+        spend(_PROGRAM + _EQUATION * count_equations(self.compiled_jaxpr.jaxpr) + _FIRST_PROGRAM * is_first)
         executable = self.backend.compile(self.compiled_jaxpr, self.compile_options)
         self._count_compiles(executable.compiles)
         return executable

@@ -17,6 +17,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray
+from jitcore.effort import spend
 from jitcore.rewriter.handles import ConflictError, Kind, LeafType
 
 Order = tuple[int, ...]
@@ -139,6 +140,10 @@ class ArrayKind(Kind):
         return new_array(raw, self.order)
 
 
+#: Steps of looking at an item of an operand.
+_ITEM = 0.3
+
+
 # -- functions that do not say in which order their results are ---------------------------------------------
 def leaves_order_open(implementation: Callable) -> Callable:
     """The implementation of a function whose results are in C order if its operands are."""
@@ -161,6 +166,7 @@ def _list_arrays(values: Iterable[Any]) -> Iterable[Any]:
     """The traced arrays among some values, and in lists and tuples among them."""
     for value in values:
         if type(value) in (list, tuple):
+            spend(_ITEM * len(value))
             yield from _list_arrays(value)
         elif hasattr(type(value), "is_in_order") and not value.is_partial:
             yield value

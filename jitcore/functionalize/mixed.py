@@ -15,6 +15,7 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray
+from jitcore.effort import spend
 from jitcore.functionalize import arithmetic
 from jitcore.functionalize.arithmetic import fail
 from jitcore.functionalize.errors import NotTraceable, not_traceable
@@ -262,6 +263,8 @@ def see_through_ufunc(ufunc: np.ufunc, inputs: Sequence, resolve: Callable) -> l
 
 
 _WIDE = (dtypes.float64, dtypes.complex128)
+#: Steps of looking at an item of an operand.
+_ITEM = 0.1
 
 
 def find_mixed(values: Any) -> Mixed | None:
@@ -270,6 +273,7 @@ def find_mixed(values: Any) -> Mixed | None:
         if type(x) is Mixed:
             return x
         if type(x) in (list, tuple):
+            spend(_ITEM * len(x))
             found = find_mixed(x)
             if found is not None:
                 return found

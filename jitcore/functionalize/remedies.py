@@ -25,6 +25,12 @@ _NOT_THERE = "It has no traced form."
 _PASSED = "call it before or behind the compiled function, and pass its result as an argument"
 
 _ROWS = (
+    # -- effort ----------------------------------------------------------------------------------------------
+    Remedy(
+        r"takes more work than|waits until its calls|calls itself|is a generator|works on|which works on",
+        "It runs well as it is, and compiling it would take longer than its calls.",
+        "nothing, or use arrays and loops over numbers where it should be faster",
+    ),
     # -- effects ---------------------------------------------------------------------------------------------
     Remedy(
         r"^print\(\)",

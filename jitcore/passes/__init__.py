@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from jitcore.config import config
 from jitcore.core.check import JaxprTypeError, check_jaxpr
-from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, count_equations
+from jitcore.effort import spend
 from jitcore.passes.canonical import program_key
 from jitcore.passes.contractions import normalize_contractions
 from jitcore.passes.cse import merge_common_subexpressions
@@ -29,6 +30,10 @@ from jitcore.passes.sweeps import join_sweeps
 from jitcore.passes.variances import block_variances
 
 __all__ = ["PIPELINE", "Pass", "program_key", "run_pipeline"]
+
+
+#: Steps that a pass needs for an equation.
+_EQUATION = 4
 
 
 class Pass(NamedTuple):
@@ -66,6 +71,7 @@ def run_pipeline(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
     if config.check_jaxprs:
         check_jaxpr(closed_jaxpr)
     for step in PIPELINE:
+        spend(_EQUATION * count_equations(closed_jaxpr.jaxpr))
         before, closed_jaxpr = closed_jaxpr, step.run(closed_jaxpr)
         if config.check_jaxprs:
             _check_step(step.name, before, closed_jaxpr)

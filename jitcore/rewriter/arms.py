@@ -17,6 +17,7 @@ from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.jaxpr import DebugInfo, Jaxpr
 from jitcore.core.trace import JaxprTrace, context, set_current_trace
+from jitcore.effort import spend
 from jitcore.lax.cond import cond, join_consts
 from jitcore.lax.control import TracedFunction
 from jitcore.lax.define import cast
@@ -40,6 +41,8 @@ from jitcore.rewriter.values import (
 
 #: The variable that holds what a function returns.
 RESULT = "$result"
+#: Steps of a side, apart from what is done in it.
+_ARM = 100
 
 KIND = LeafType(ShapedArray((), dtypes.int32))
 
@@ -112,6 +115,7 @@ class Arm:
 
 def run_arm(run: Callable[[JaxprTrace], Outcome], roots: Iterable[Any], info: DebugInfo) -> Arm:
     """Traces `run(trace)` in a sub-trace, which stays open for the arm's outputs."""
+    spend(_ARM)
     captured = () if current.mode is None else current.mode.list_captured()  # other arms may have added some
     snapshot, log = Snapshot([*roots, *captured]), {}
     make_trace = JaxprTrace if current.mode is None else current.mode.make_trace

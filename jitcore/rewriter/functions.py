@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jitcore.core.source import locate_function
+from jitcore.effort import spend, spend_on_call
 from jitcore.rewriter.driver import Driver
 from jitcore.rewriter.emission import UNDEFINED, Suspended, Template
 from jitcore.rewriter.entry import Entry
@@ -30,6 +31,8 @@ from jitcore.rewriter.versions import SUPPORTED, VERSION
 _KEPT = "__jitcore_rewritten__"
 #: A function with this attribute is never rewritten.
 _MARK = "__jitcore_original__"
+#: Steps of finding what is called, and of a call of rewritten code.
+_CALL, _ACTIVATION = 8, 20
 
 
 def rewrite_function(fun: Callable) -> Callable:
@@ -49,6 +52,7 @@ def rewrite_function(fun: Callable) -> Callable:
 
 def resolve(callee: Any, *, is_asked_for: bool = False) -> Any:
     """What a rewritten function calls instead of a callable: its rewritten form, a redirect, or itself."""
+    spend_on_call(_CALL)
     kind = type(callee)
     if kind is types.BuiltinFunctionType and type(callee.__self__) is str:
         return find_method(callee) or callee
@@ -194,6 +198,7 @@ class _Runner:
         self.template, self.kept = template, weakref.ref(kept)
 
     def __call__(self, arguments: tuple) -> Any:
+        spend(_ACTIVATION)
         template, kept = self.template, self.kept()
         function = kept.function
         if function is None or current.mode is not None:  # a mode has global names and cells of its own

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitcore.core.trace import JaxprTrace, context
+from jitcore.effort import spend
 from jitcore.rewriter.handles import Handle, current
 from jitcore.rewriter.iterators import TracedIterator, as_traced_iterator
 from jitcore.rewriter.journal import (
@@ -46,6 +47,9 @@ from jitcore.rewriter.values import (
 from jitcore.rewriter.versions import REMAINDER, REMAINDER_IN_PLACE
 from jitcore.transforms.partial_eval import PartialTrace
 
+#: Steps of asking a hook.
+_HOOK = 0.5
+
 
 class _Apply:
     """A function that is called by `self @ operand`."""
@@ -56,6 +60,7 @@ class _Apply:
         self.function = function
 
     def __matmul__(self, operand):
+        spend(_HOOK)
         return self.function(operand)
 
 
@@ -68,6 +73,7 @@ class _Guard:
         self.test = test
 
     def __contains__(self, value) -> bool:
+        spend(_HOOK)
         return self.test(value)
 
 

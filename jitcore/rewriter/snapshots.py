@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from jitcore.effort import spend
 from jitcore.rewriter.emission import UNDEFINED
 from jitcore.rewriter.handles import current
 from jitcore.rewriter.iterators import SharedIterator, TracedIterator
@@ -31,6 +32,8 @@ from jitcore.rewriter.user_code import is_user_code
 _MAX_DEPTH, _MAX_ITEMS = 16, 20_000
 #: Bytes of arrays that are copied; of the arrays beyond, so many elements are compared.
 _MAX_BYTES, _MAX_SAMPLES = 1 << 20, 1 << 12
+#: Steps that each object of a snapshot costs.
+_OBJECT = 1
 #: Each with the methods of its own, so that those of subclasses are not called.
 _CONTAINERS = (OrderedDict, dict, list, set, deque, bytearray, array.array)
 
@@ -132,7 +135,7 @@ class Snapshot:
 
     def add(self, roots: Iterable[Any]) -> None:
         """Adds what can be reached from further values, as it is now."""
-        waiting = [(root, 0) for root in roots]
+        waiting, before = [(root, 0) for root in roots], self._count + len(self.reached)
         while waiting and self._count < _MAX_ITEMS:
             value, depth = waiting.pop()
             if value is None or type(value) in _ATOMS or id(value) in self.reached:
@@ -147,6 +150,7 @@ class Snapshot:
             else:
                 self.is_complete &= not children
         self.is_complete &= not waiting
+        spend(_OBJECT * (self._count + len(self.reached) - before))
 
     def _note(self, value: Any) -> list | None:
         """Notes what a value is now. Returns: what can be reached from it; None for what holds nothing."""

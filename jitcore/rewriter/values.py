@@ -14,6 +14,7 @@ from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of, is_array_like
 from jitcore.core.trace import JaxprTrace, Tracer, to_array, user_snippet
+from jitcore.effort import spend
 from jitcore.errors import bool_conversion_error
 from jitcore.lax import elementwise
 from jitcore.lax.define import cast
@@ -189,6 +190,10 @@ def list_containers(value: Any) -> list:
     return inner if type(value) is tuple else [value, *inner]
 
 
+#: Steps that a leaf costs wherever values are taken apart.
+_LEAF = 4
+
+
 # -- leaves -------------------------------------------------------------------------------------------------
 class Flat:
     """A value taken apart: lists, tuples, dicts and traced iterators have leaves, all else is one.
@@ -266,6 +271,7 @@ def have_other_kinds(types: Sequence, leaves: Sequence) -> bool:
 
 
 def _flatten_sequence(values: list, name: str, make: Callable) -> Parts:
+    spend(_LEAF * len(values))
     parts = list(map(_flatten, values))
 
     def rebuild(leaves: Sequence):

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from jitcore import dtypes
 from jitcore.config import config
 from jitcore.core.jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var, sub_jaxprs
+from jitcore.effort import spend
 from jitcore.loopir.builder import Builder
 from jitcore.loopir.check import check_program
 from jitcore.loopir.expr import Buffer, Expr, Graph
@@ -47,6 +48,8 @@ from jitcore.schedule.uses import Uses
 
 # Groups that stay open for more members; programs rarely alternate between more kernels.
 MAX_OPEN_GROUPS = 4
+#: Steps that an equation costs.
+_EQUATION = 150
 
 
 def lower_program(closed: ClosedJaxpr, target: Target, donated: Sequence[bool] = ()) -> Program:
@@ -107,6 +110,7 @@ class Lowering(Builder):
             if var not in target and var not in env and uses.updated[var] not in env:
                 self.aim(var, self.new_temp(var.aval.shape, var.aval.dtype), uses, env, target)
         for number, eqn in enumerate(jaxpr.eqns):
+            spend(_EQUATION)
             protect_readers(self, eqn, number, uses, env, target)
             operands = [self.value_of(atom, env) for atom in eqn.invars]
             goals = [target.get(var) for var in eqn.outvars]

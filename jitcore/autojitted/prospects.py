@@ -1,0 +1,150 @@
+"""Prospects: what bytecode and arguments say about whether compiling can pay, before anything is traced.
+
+In: a function and the specs of its arguments. Out: whether arrays occur in it; and what speaks against a
+trace: functions that call themselves would be written out call by call, and what Python does with texts,
+large ints, heaps and generators would be done once, by code that takes many times as long, for this one call.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import inspect
+import types
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitcore.autojitted.captures import is_library_file
+from jitcore.autojitted.purity import ORIGINAL
+from jitcore.autojitted.specs import (
+    ArraySpec,
+    DictSpec,
+    InstanceSpec,
+    ScalarSpec,
+    SequenceSpec,
+    Spec,
+    StaticSpec,
+)
+
+#: Packages whose functions work on arrays.
+_ARRAYS = frozenset({"numpy", "scipy", "jitcore", "numba"})
+#: Modules whose functions work on Python's own objects.
+_OBJECTS = frozenset(
+    "heapq _heapq collections _collections bisect _bisect re string json csv decimal fractions queue".split()
+)
+#: Values in arguments, letters of texts: more say that it is they what the function works on.
+MAX_VALUES, MAX_LETTERS = 128, 64
+
+
+def uses_arrays(function: types.FunctionType, specs: Sequence[Spec]) -> bool:
+    """Whether arrays or NumPy's numbers are passed, or a function of NumPy is named."""
+    if any(isinstance(spec, ArraySpec) or isinstance(spec, ScalarSpec) and not spec.is_number
+           for spec in _walk_specs(specs)):  # fmt: skip
+        return True
+    methods = [method for spec in _walk_specs(specs) if isinstance(spec, InstanceSpec)
+               for method in _list_methods(spec.kind)]  # fmt: skip
+    return any(isinstance(value, np.ndarray) or _find_package(value) in _ARRAYS
+               for one in _walk_functions([function, *methods]) for value in _list_named(one))  # fmt: skip
+
+
+def find_hindrance(function: types.FunctionType, specs: Sequence[Spec]) -> str:
+    """What speaks against a trace of a function without arrays, in words; "" if nothing does."""
+    values = list(_walk_specs(specs))
+    if len(values) > MAX_VALUES:
+        return "it works on many Python values"
+    for spec in values:
+        if isinstance(spec, StaticSpec) and spec.kind in (str, bytes) and len(spec.value) > MAX_LETTERS:
+            return "it works on a text"
+        if isinstance(spec, StaticSpec) and spec.kind is int and abs(spec.value) >= 1 << 62:
+            return "it works on ints of more than 64 bits"
+    for one in _walk_functions([function]):
+        if one in _walk_functions(_list_functions(one)):
+            return f"{one.__name__} calls itself"
+        if one.__code__.co_flags & inspect.CO_GENERATOR:
+            return f"{one.__name__} is a generator"
+        for value in _list_named(one):
+            if _find_package(value) in _OBJECTS:
+                return f"it calls {_find_package(value)}, which works on Python's own objects"
+    return ""
+
+
+def may_vary(function: types.FunctionType) -> bool:
+    """Whether the work of a call may depend on its arguments: it loops, or calls what may do so."""
+    code = function.__code__
+    known = {"LOAD_GLOBAL", "LOAD_DEREF"}
+    before = ""
+    for instruction in dis.get_instructions(code):
+        name = instruction.opname
+        if "JUMP_BACKWARD" in name or name == "LOAD_METHOD":
+            return True
+        if name in known:
+            before = instruction.argval
+            value = function.__globals__.get(before)
+            if isinstance(value, (types.FunctionType, types.MethodType)):
+                return True
+    return any(isinstance(const, types.CodeType) for const in code.co_consts)
+
+
+def _walk_specs(specs: Sequence[Spec]) -> Iterator[Spec]:
+    waiting = list(specs)
+    while waiting:
+        spec = waiting.pop()
+        yield spec
+        if isinstance(spec, (SequenceSpec, DictSpec, InstanceSpec)):
+            waiting += spec.children
+
+
+def _walk_functions(functions: Sequence[types.FunctionType]) -> Iterator[types.FunctionType]:
+    """Functions of the user, and those that they name, each once."""
+    waiting, seen = list(functions), set()
+    while waiting:
+        function = waiting.pop()
+        if function not in seen:
+            seen.add(function)
+            yield function
+            waiting += _list_functions(function)
+
+
+def _list_functions(function: types.FunctionType) -> list[types.FunctionType]:
+    """The functions of the user that a function names, and the methods of classes that it names."""
+    found: list[types.FunctionType] = []
+    for value in _list_named(function):
+        if isinstance(value, type):
+            found += _list_methods(value)
+        elif isinstance(value, types.FunctionType):
+            found.append(value.__dict__.get(ORIGINAL, value))
+    return [one for one in found if not is_library_file(one.__code__.co_filename)]
+
+
+def _list_methods(kind: type) -> list[types.FunctionType]:
+    return [value for value in vars(kind).values() if isinstance(value, types.FunctionType)]
+
+
+def _list_named(function: types.FunctionType) -> list[Any]:
+    """What a function finds under the global names and in the cells that its code mentions."""
+    variables = function.__globals__
+    found = [variables[name] for name in _list_names(function.__code__) if name in variables]
+    for cell in function.__closure__ or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:
+            pass  # not assigned yet
+    return found
+
+
+@functools.lru_cache(maxsize=1000)
+def _list_names(code: types.CodeType) -> tuple[str, ...]:
+    inner = [const for const in code.co_consts if isinstance(const, types.CodeType)]
+    return tuple(dict.fromkeys([*code.co_names, *[name for one in inner for name in _list_names(one)]]))
+
+
+def _find_package(value: Any) -> str:
+    """The package that a module, function or class belongs to; "" for other values."""
+    if isinstance(value, types.ModuleType):
+        return value.__name__.partition(".")[0]
+    if isinstance(value, (type, types.FunctionType, types.BuiltinFunctionType)) or callable(value):
+        name = getattr(value, "__module__", None)
+        return name.partition(".")[0] if isinstance(name, str) else ""
+    return ""

@@ -1,0 +1,140 @@
+"""Functions that time their calls, at the cost of two readings of the clock.
+
+In: a function, what runs in its place, and how many seconds a call may take without being noticed. Out: code
+of the same parameters. Nothing but Python is imported: a script that is run with its functions watched loads
+the compiler when the first of them is compiled.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+import warnings
+from collections.abc import Callable
+from time import perf_counter, process_time
+from typing import Any
+
+_VARIADIC, _OPTIONS = 4, 8  # CO_VARARGS, CO_VARKEYWORDS
+
+
+class Parameters:
+    """The parameters of a code object.
+
+    Attributes:
+        names: in the order in which values are handed on: those by position, then keywords, *args, **kwargs.
+        header, passed: source of the parameter list, and of the arguments of a call that passes them on.
+    """
+
+    def __init__(self, code: types.CodeType):
+        n_by_position, n_keywords = code.co_argcount, code.co_kwonlyargcount
+        plain = code.co_varnames[:n_by_position]
+        keywords = code.co_varnames[n_by_position : n_by_position + n_keywords]
+        rest = list(code.co_varnames[n_by_position + n_keywords :])
+        variadic = rest.pop(0) if code.co_flags & _VARIADIC else ""
+        options = rest.pop(0) if code.co_flags & _OPTIONS else ""
+        self.names = (*plain, *keywords, *filter(None, (variadic, options)))
+        header = list(plain)
+        if code.co_posonlyargcount:
+            header.insert(code.co_posonlyargcount, "/")
+        if variadic or keywords:
+            header.append(f"*{variadic}")
+        header += [*keywords, f"**{options}"] if options else keywords
+        self.header = ", ".join(header)
+        self._variadic, self._options = variadic, options
+        self._plain, self._keywords = plain, keywords
+        self.passed = self._pass({name: name for name in self.names})
+
+    def _pass(self, values: dict[str, str]) -> str:
+        given = [values[name] for name in self._plain]
+        given += [f"*{values[self._variadic]}"] if self._variadic else []
+        given += [f"{name}={values[name]}" for name in self._keywords]
+        given += [f"**{values[self._options]}"] if self._options else []
+        return ", ".join(given)
+
+    @functools.cached_property
+    def call(self) -> Callable:
+        """(function, values) -> its result."""
+        passed = self._pass({name: f"values[{i}]" for i, name in enumerate(self.names)})
+        made: dict[str, Any] = {"__name__": __name__}
+        source = f"def call(function, values):\n    return function({passed})\n"
+        exec(compile(source, f"<{__name__}>", "exec"), made)
+        return made["call"]
+
+
+def make_code(function: types.FunctionType, parameters: Parameters, body: str, constants: dict[str, Any]):
+    """A code object that may take the place of the function's own, with other instructions.
+
+    Args:
+        body: its source, indented by 8; what is to be a constant stands in it as 'name'.
+        constants: by name."""
+    own = function.__code__
+    # It has the free variables of the function's, so that either may be the code of one function object.
+    names = "".join(f"{name}, " for name in own.co_freevars)
+    source = _CODE.format(header=parameters.header, body=body, names=names or "()",
+                          variables="".join(f"{name} = " for name in own.co_freevars))  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)  # constants that are called are replaced below
+        code = compile(source, "<jitcore autojit>", "exec")
+    for _ in range(2):
+        code = next(const for const in code.co_consts if isinstance(const, types.CodeType))
+    consts = [constants.get(const, const) if type(const) is str else const for const in code.co_consts]
+    return code.replace(co_consts=tuple(consts), co_name=own.co_name, co_qualname=own.co_qualname,
+                        co_filename=own.co_filename, co_firstlineno=own.co_firstlineno)  # fmt: skip
+
+
+_CODE = """\
+def outer():
+    {variables}None
+
+    def wrapper({header}):
+{body}
+        {names}
+"""
+
+
+def make_watching_code(
+    function: types.FunctionType,
+    parameters: Parameters,
+    run: Callable,
+    limit: float,
+    note: Callable[[float], None],
+) -> types.CodeType:
+    """Code that runs `run` in place of the function, and tells `note` the seconds of a call that takes longer
+    than the limit. A call that raises is not noted."""
+    constants = {"clock of jitcore": perf_counter, "run of jitcore": run, "note of jitcore": note,
+                 "limit of jitcore": limit}  # fmt: skip
+    return make_code(function, parameters, _WATCHING.format(passed=parameters.passed), constants)
+
+
+def drop_watching(trace: types.TracebackType | None) -> types.TracebackType | None:
+    """A traceback without the frames of such code."""
+    if trace is None:
+        return None
+    trace.tb_next = drop_watching(trace.tb_next)
+    return trace.tb_next if "__jitcore_start" in trace.tb_frame.f_code.co_varnames else trace
+
+
+# The names of its variables are no parameters' names.
+_WATCHING = """\
+        __jitcore_start = 'clock of jitcore'()
+        __jitcore_result = 'run of jitcore'({passed})
+        __jitcore_start = 'clock of jitcore'() - __jitcore_start
+        if __jitcore_start > 'limit of jitcore':
+            'note of jitcore'(__jitcore_start)
+        return __jitcore_result"""
+
+
+class Pool:
+    """What all functions of a process may cost together: seconds that are free, and a share of its time.
+
+    spent: seconds of the processor that were measured."""
+
+    def __init__(self, free: float, share: float):
+        self.free, self.share, self._start = free, share, perf_counter()
+        self.spent = 0.0
+
+    @property
+    def funds(self) -> float:
+        # Another process may have the processor, another thread work too: what is less counts.
+        elapsed = min(perf_counter() - self._start, process_time())
+        return self.free + self.share * (elapsed - self.spent) - self.spent
