@@ -27,7 +27,7 @@ _PASSED = "call it before or behind the compiled function, and pass its result a
 _ROWS = (
     # -- effort ----------------------------------------------------------------------------------------------
     Remedy(
-        r"takes more work than|waits until its calls|calls itself|is a generator|works on|which works on",
+        r"takes more work than|waits until its calls|calls itself|is a generator$|works on|which works on",
         "It runs well as it is, and compiling it would take longer than its calls.",
         "nothing, or use arrays and loops over numbers where it should be faster",
     ),
