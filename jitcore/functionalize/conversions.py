@@ -135,6 +135,8 @@ def _define_extremum(plain: Callable, is_better: Callable) -> Callable:
         if len(values) == 1 and type(values[0]) is TracedList and not options:
             reduce = np.min if plain is builtins.min else np.max
             return _reduce_list(values[0], reduce, plain.__name__)
+        if len(values) == 1 and isinstance(values[0], Iterator) and not isinstance(values[0], TracedIterator):
+            values = (list(values[0]),)
         items = values
         if len(values) == 1:
             items = tuple(values[0]) if isinstance(values[0], (list, tuple, NDArray)) else values[0]

@@ -193,7 +193,7 @@ def rows(x):
         SEEN.append(i)
         yield scale(x[i])
 def f(x):
-    return sum(rows(x)), sorted([3, 1, 2], key=lambda v: -scale(v)), [v for v in map(scale, x)], any(scale(v) > 3 for v in x)
+    return sum(rows(x)), max(scale(v) for v in x), sorted([3, 1, 2], key=lambda v: -scale(v)), [v for v in map(scale, x)], any(scale(v) > 3 for v in x)
 """, *BOTH, "!K[0] = -1.", *BOTH[:2], compiled=True)  # fmt: skip
 define("compiled: bound methods", """
 class Counter:
