@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.autojitted.captures import is_library_file
 from jitcore.autojitted.purity import ORIGINAL
 from jitcore.autojitted.specs import (
     ArraySpec,
@@ -27,6 +26,7 @@ from jitcore.autojitted.specs import (
     Spec,
     StaticSpec,
 )
+from jitcore.rewriter.user_code import is_library_file, is_user_class
 
 #: Packages whose functions work on arrays.
 _ARRAYS = frozenset({"numpy", "scipy", "jitcore", "numba"})
@@ -123,7 +123,8 @@ def _list_methods(kind: type) -> list[types.FunctionType]:
 
 
 def _list_named(function: types.FunctionType) -> list[Any]:
-    """What a function finds under the global names and in the cells that its code mentions."""
+    """What a function finds under the global names and in the cells that its code mentions, without objects
+    of the user's classes: looking at one may run code of the user's."""
     variables = function.__globals__
     found = [variables[name] for name in _list_names(function.__code__) if name in variables]
     for cell in function.__closure__ or ():
@@ -131,7 +132,7 @@ def _list_named(function: types.FunctionType) -> list[Any]:
             found.append(cell.cell_contents)
         except ValueError:
             pass  # not assigned yet
-    return found
+    return [value for value in found if not is_user_class(type(value))]
 
 
 @functools.lru_cache(maxsize=1000)
