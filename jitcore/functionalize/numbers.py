@@ -112,6 +112,10 @@ class Number(WithoutValue, Handle):
         return NUMBER_DTYPES[self.python_type]
 
     @property
+    def defers(self) -> bool:
+        return True
+
+    @property
     def leaf_type(self) -> LeafType:
         return number_type(self.python_type)
 

@@ -72,6 +72,7 @@ _ROWS = (
     Remedy(r"is read(, which may change)?$", "Later calls may find another value.", "pass it as an argument"),
     Remedy(r"descriptor of type", "It may do more than give a value.", "write a property instead"),
     Remedy(r"\(\) gives a value of type", "Python raises then.", "return what it has to give"),
+    Remedy(r"is an operand of NumPy's", "NumPy makes an array of it.", "put your object on the left"),
     Remedy(r"of a class .* holds more", "Each call would compare them.", "pass it as an argument"),
     Remedy(r"^module .* is loaded$", "Loading runs its code, once.", "import it before the call"),
     Remedy(r"is called, which keeps", "It may return what it made before.", _PASSED),

@@ -96,6 +96,11 @@ class Handle:
         return self
 
     @property
+    def defers(self) -> bool:
+        """Whether its operators leave an operand that they do not know to that, as Python's numbers do."""
+        return False
+
+    @property
     def is_shared(self) -> bool:
         """Whether the memory may be that of another handle."""
         return False

@@ -11,6 +11,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from jitcore.rewriter.handles import Handle, current
 from jitcore.rewriter.raising import is_doubtful, is_refusal
 from jitcore.rewriter.user_code import LIBRARY_CLASSES, find_in_class, find_special, is_user_class
@@ -145,5 +147,9 @@ def _has_users(pair: tuple) -> bool:
 
 
 def _ask_library(value: Any, name: str, other: Any) -> Any:
+    """What a library's class says. Raises: where NumPy would make an array of an object of the user's."""
+    is_numpy = isinstance(value, (np.ndarray, np.generic)) or isinstance(value, Handle) and not value.defers
+    if is_numpy and current.mode is not None and getattr(type(other), "__array_ufunc__", value) is not None:
+        raise current.mode.refuse(f"an object of type {type(other).__qualname__} is an operand of NumPy's")
     method = getattr(type(value), f"__{name}__", None)
     return NotImplemented if method is None else method(value, other)
