@@ -75,6 +75,9 @@ class HookedWriter:
             if instruction.op == "POP_TOP" and place and block.instructions[place - 1].op == "PUSH_EXC_INFO":
                 self.out.apply(self.hooks.pass_refusal, instruction.position)  # `except:`
             self._write_instruction(instruction)
+            following = block.instructions[place + 1].op if place + 1 < len(block.instructions) else None
+            if instruction.op == "PUSH_EXC_INFO" and following != "WITH_EXCEPT_START":
+                self.out.apply(self.hooks.enter_handler, instruction.position)
             if instruction.op == "LOAD_FAST" and instruction.arg not in bound:
                 self.out.apply(self.hooks.read_variable(instruction.arg), instruction.position)
             elif instruction.op == "STORE_FAST":

@@ -29,6 +29,7 @@ from jitcore.rewriter.journal import (
 from jitcore.rewriter.raising import (
     choose_caught,
     choose_suppressed,
+    enter_handler,
     negate,
     pass_refusal,
     read_variable,
@@ -110,6 +111,7 @@ class Hooks(NamedTuple):
     format_value: Callable[[int], _Apply] = functools.cache(lambda kind: _Apply(find_formatter(kind)))
     convert_value: Callable[[int], _Apply] = functools.cache(lambda kind: _Apply(find_converter(kind)))
     choose_caught: _Apply = _Apply(choose_caught)
+    enter_handler: _Apply = _Apply(enter_handler)
     pass_refusal: _Apply = _Apply(pass_refusal)
     choose_suppressed: _Apply = _Apply(choose_suppressed)
     join_parts: _Apply = _Apply(join_parts)
@@ -299,7 +301,7 @@ def make_hooks(resolve: Callable[[Any], Any]) -> Hooks:
         value, container = pair
         if find_special(container, "__contains__"):
             found = special.call(container, "contains", value)
-            return found if is_traced(found) else bool(found)
+            return wrap_predicate(as_predicate(found)) if is_traced(found) else bool(found)
         return _contains(pair)
 
     def define_remainder(number: int) -> _Apply:

@@ -135,6 +135,12 @@ def pass_refusal(error: BaseException) -> BaseException:
     return error
 
 
+def enter_handler(error: BaseException) -> BaseException:
+    """At the beginning of a handler, of a `finally` clause too. Raises: under a mode, a refusal: who runs the
+    code instead has no such error to clean up behind."""
+    return error if current.mode is None else pass_refusal(error)
+
+
 def choose_suppressed(is_suppressed: Any) -> Any:
     """Whether a `with` statement goes on behind an exception, of what its `__exit__` returns."""
     error = sys.exception()
