@@ -82,8 +82,8 @@ class ResultWriter:
 
     def write(self, result: Any, mode: Any) -> Effects:
         """Raises: NotTraceable for a result that cannot be made again in later calls."""
+        writes = self._write_changes()  # first: a part of what it stores shares its memory
         value = self._express(result)
-        writes = self._write_changes()
         written = {}
         for place, storage in self.session.storages.items():
             if storage.value is not self.session.initial[place]:
