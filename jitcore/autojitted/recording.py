@@ -157,7 +157,7 @@ class Session:
 
     def stand_in(self, value: Any, path: tuple) -> tuple[Spec, Any]:
         """(spec, stand-in) of a value that the traced code met."""
-        spec = self.reader.read(value, path)
+        spec = self.reader.read_whole(value, path)
         return spec, self.build(spec)
 
     def build(self, spec: Spec) -> Any:

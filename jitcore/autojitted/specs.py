@@ -339,6 +339,17 @@ class Reader:
         self.values.append(value)
         self.paths.append(path)
 
+    def read_whole(self, value: Any, path: tuple) -> Spec:
+        """As `read`; what was met of a value that is unreadable is forgotten. Raises: Unreadable."""
+        count = len(self.values)
+        try:
+            return self.read(value, path)
+        except Unreadable:
+            for lists in (self.values, self.paths):
+                del lists[count:]
+            self._seen = {key: place for key, place in self._seen.items() if place < count}
+            raise
+
     def read(self, value: Any, path: tuple) -> Spec:
         """Raises: Unreadable."""
         self._count += 1

@@ -108,13 +108,15 @@ _ON_BEHALF = frozenset(
 
 def is_doubtful(error: BaseException) -> bool:
     """Whether, under a mode, an error comes from code of jitcore, and Python may not have raised it."""
-    if current.mode is None or not isinstance(error, _DOUBTFUL):
+    if current.mode is None or error is None:
         return False
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     name = "" if trace is None else trace.tb_frame.f_globals.get("__name__", "")
-    return name.startswith("jitcore.") and name not in _ON_BEHALF
+    if not name.startswith("jitcore.") or name in _ON_BEHALF:
+        return False
+    return isinstance(error, _DOUBTFUL) or name.startswith("jitcore.autojitted.")
 
 
 def choose_caught(kinds: Any) -> Any:
