@@ -34,6 +34,7 @@ class Sentry:
         self._is_entered = is_entered
         self.error: Exception | None = None
         self._is_armed = False
+        self._hook = self._notice  # CPython frees one that it alone knows while it runs
 
     def meet_class(self, kind: type) -> None:
         """A class whose objects traced code has."""
@@ -47,14 +48,13 @@ class Sentry:
         if sys.getprofile() is not None:
             raise not_traceable("code that is not traced may call code of yours, and a profiler is active")
         self._is_armed = True
-        sys.setprofile(self._notice)
+        sys.setprofile(self._hook)
 
     def _notice(self, frame: types.FrameType, event: str, _: Any) -> None:
         if event != "call" or self._is_entered(frame.f_globals) or not is_user_code(frame.f_code):
             return
         if frame.f_code.co_filename[0] == "<" and _is_made(frame.f_globals):
             return
-        sys.setprofile(None)
         name = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)
         self.error = not_traceable(f"{name}() is called by code that is not traced")
         make_final(self.error)  # nothing looks any more, so that no other way may be tried
