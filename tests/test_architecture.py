@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS = (
     ("concurrency", "pickling", "processors"),
     ("errors", "argument_errors", "derivative_errors", "leak_errors"),
-    ("effort", "watched"),
+    ("effort", "garbage", "watched"),
     ("config",),
     ("dtypes",),
     ("tree_nodes", "tree_util", "tree"),

@@ -32,6 +32,7 @@ from jitcore.dispatch.counters import CacheInfo
 from jitcore.dispatch.options import JitOptions, read_compiler_options
 from jitcore.effort import TooMuchEffort
 from jitcore.functionalize.errors import NotTraceable
+from jitcore.garbage import collect_rarely
 from jitcore.watched import Parameters, make_watching_code
 
 #: Signatures that a call tries one after the other before its arguments are read in general.
@@ -221,7 +222,7 @@ class AutojitFunction:
     ) -> tuple[Entry, tuple[Spec, ...]]:
         """An attempt. Raises: TooMuchEffort; whatever tracing raises."""
         start = perf_counter()
-        with self.account.attempt() as attempt:
+        with collect_rarely(), self.account.attempt() as attempt:
             recording, specs = self._record(values, reader, specs)
             attempt.note_traced(recording.traced.jaxpr)
             self.unrolled |= recording.unrolled

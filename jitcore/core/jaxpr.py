@@ -169,8 +169,12 @@ def sub_jaxprs(params: dict) -> list[ClosedJaxpr]:
 
 def count_equations(jaxpr: Jaxpr) -> int:
     """The equations of a jaxpr, those in the jaxprs among their parameters too."""
-    inner = (count_equations(sub.jaxpr) for eqn in jaxpr.eqns for sub in sub_jaxprs(eqn.params))
-    return len(jaxpr.eqns) + sum(inner)
+    count, waiting = 0, [jaxpr]
+    while waiting:
+        eqns = waiting.pop().eqns
+        count += len(eqns)
+        waiting += [sub.jaxpr for eqn in eqns if eqn.params for sub in sub_jaxprs(eqn.params)]
+    return count
 
 
 def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence, args: Sequence) -> list:

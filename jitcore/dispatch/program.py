@@ -31,6 +31,7 @@ from jitcore.dispatch.signature import read_leaf, read_value
 from jitcore.dispatch.tracing import SINGLE, TracedFunction
 from jitcore.dispatch.tree_code import make_rebuilder
 from jitcore.effort import STEPS_PER_SECOND, spend
+from jitcore.garbage import collect_rarely
 from jitcore.passes.canonical import program_key
 
 #: Steps of generating code: whatever the program is, for each of its equations, and more for the first one in
@@ -128,7 +129,7 @@ class Program:
 
     @cached_attribute
     def _shared(self) -> SharedExecutable:
-        with name_compile(self.traced.fun_name):
+        with name_compile(self.traced.fun_name), collect_rarely():
             computed = program_key(self.compiled_jaxpr)
             key = (computed, self.backend.name, self.compile_options, config.check_bounds)
             return executables.find_or_build(key, self._compile)
@@ -155,7 +156,7 @@ class Program:
         """A function of the ndarrays of all leaves, which have these concrete shapes."""
         n_consts = len(self.traced.consts)
         all_avals = [*[var.aval for var in self.traced.jaxpr.constvars], *avals]
-        with name_compile(self.traced.fun_name):
+        with name_compile(self.traced.fun_name), collect_rarely():
             shared = self._shared
             with self._bind_lock:
                 before = self.executable.compiles

@@ -18,6 +18,7 @@ from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from jitcore.core.trace import close_over_consts, trace_to_jaxpr
 from jitcore.dispatch.counters import counters
 from jitcore.dispatch.signature import CallSignature, hide_float0
+from jitcore.garbage import collect_rarely
 
 #: Structure of a result that is one array, which needs no treedef.
 SINGLE = None
@@ -99,7 +100,8 @@ def trace_call(
         return leaves
 
     counters.add(traces=1)
-    jaxpr, consts = trace_to_jaxpr(run_flat, call.avals if avals is None else avals, info)
+    with collect_rarely():
+        jaxpr, consts = trace_to_jaxpr(run_flat, call.avals if avals is None else avals, info)
     jaxpr.debug_info = info.freeze()
     return TracedFunction(jaxpr, consts, structure[0], info.fun_name)
 
