@@ -16,17 +16,14 @@ from jitcore.backends.cpu.kernel import RANGE_TYPE, KernelRenderer, has_rounds
 from jitcore.backends.cpu.lanes import I8, I32, I64, POINTER, SIZES, TABLE, memory_type
 from jitcore.backends.cpu.launch import RAISED
 from jitcore.backends.cpu.layout import ProgramLayout, RenderOptions
-from jitcore.backends.cpu.loop_functions import LoopFunction, find_scalar_loops, is_inline, outside_kernels
-from jitcore.backends.cpu.polls import (
-    Limit,
-    Poll,
-    check_stopped,
-    count_rounds,
-    end_stop,
-    find_limit,
-    find_poll,
+from jitcore.backends.cpu.loop_functions import (
+    LoopFunction,
+    find_scalar_loops,
+    is_inline,
     is_scalar_code,
+    outside_kernels,
 )
+from jitcore.backends.cpu.polls import Poll, check_stopped, end_stop, find_poll
 from jitcore.backends.cpu.reading import goes_to_and_fro
 from jitcore.backends.cpu.scan import count_in_round, render_shifted
 from jitcore.backends.cpu.sharing import Share, encode_number, find_shared
@@ -175,8 +172,9 @@ class EntryRenderer:
 
     def _call_loop(self, loop: While) -> None:
         number = self.loops.index(loop)
-        LoopFunction(self, loop, self.private[number]).emit(f"{self.name}_{number}")
-        check_stopped(self.e, self._leave)
+        LoopFunction(self, loop, self.private[number]).emit(f"{self.name}_{number}", self._leave)
+        if not is_scalar_code(loop):
+            check_stopped(self.e, self._leave)
 
     def _leave(self) -> None:
         """Ends the entry point; or the function of a loop, whose caller looks for itself."""
@@ -348,67 +346,34 @@ class EntryRenderer:
         e.values = {}
 
     def emit_loop(self, loop: While) -> None:
-        """A loop, which polls. One of scalar code that goes up to a limit goes up to the end of a strip, and
-        is tested with the limit itself again behind it."""
+        """A loop. It polls, or, where all its rounds are scalar code, may be left at any instruction."""
+        if self.inside is not None and is_scalar_code(loop):
+            with self.inside.interruptible():
+                self._emit_rounds(loop)
+        else:
+            self._emit_rounds(loop, find_poll(self.e, self._leave))
+
+    def _emit_rounds(self, loop: While, poll: Poll | None = None) -> None:
         e = self.e
-        poll, limit = find_poll(e, self._leave), find_limit(loop)
         homes = [(first, self.address_of(first), self.address_of(second)) for first, second in loop.swaps]
         test, after = e.function.append_basic_block("test"), e.function.append_basic_block("ended")
         e.b.branch(test)
         e.b.position_at_end(test)
-        self._test(loop, after)
-        if limit is not None and not limit.is_near:
-            return self._emit_strip(loop, poll, limit, test, after)
+        self._body(loop.cond)
+        flag = e.b.load(e.b.bitcast(e.pointer_of(loop.predicate), I8.as_pointer()))
+        run = e.function.append_basic_block("run")
+        e.b.cbranch(e.b.icmp_unsigned("!=", flag, I8(0)), run, after)
+        e.b.position_at_end(run)
         self._body(loop.body)
         for first, second in loop.swaps:
             self._move_to(first, self.address_of(second), second, self.address_of(first))
-        if not is_scalar_code(loop):
+        if poll is not None:
             poll.emit()
-        elif limit is None:
-            rounds = count_rounds(loop)
-            for _ in range(rounds - 1):
-                self._test(loop, after)
-                self._body(loop.body)
-            poll.count(I64(rounds))
         e.b.branch(test)
         e.b.position_at_end(after)
         e.values = {}
         for (first, second), (_, home, other) in zip(loop.swaps, homes):
             self._bring_home(first, second, home, other)
-
-    def _test(self, loop: While, after: ir.Block) -> None:
-        """Goes on where another round begins, or to `after`."""
-        run = self.e.function.append_basic_block("run")
-        self._body(loop.cond)
-        self.e.b.cbranch(self._read_predicate(loop), run, after)
-        self.e.b.position_at_end(run)
-
-    def _read_predicate(self, loop: While) -> ir.Value:
-        flag = self.e.b.load(self.e.b.bitcast(self.e.pointer_of(loop.predicate), I8.as_pointer()))
-        return self.e.b.icmp_unsigned("!=", flag, I8(0))
-
-    def _emit_strip(self, loop: While, poll: Poll, limit: Limit, around: ir.Block, after: ir.Block) -> None:
-        """The rounds of a strip. around: where the loop is tested before and behind them."""
-        e = self.e
-        test, run, ended = (e.function.append_basic_block(name) for name in ("in_strip", "round", "behind"))
-        e.values = {}
-        first = e.expr(limit.counter)
-        end = poll.cut_strip(first, e.expr(limit.bound))
-        e.b.branch(test)
-        e.b.position_at_end(test)
-        e.values = {id(limit.bound): end}
-        for store in limit.test:
-            emit_store(e, store)
-        e.b.cbranch(self._read_predicate(loop), run, ended)
-        e.b.position_at_end(run)
-        self._body(loop.body)
-        e.b.branch(test)
-        e.b.position_at_end(ended)
-        rounds = e.b.sub(end, first)
-        poll.count(rounds if rounds.type == I64 else e.b.sext(rounds, I64))
-        e.b.branch(around)
-        e.b.position_at_end(after)
-        e.values = {}
 
     def _move_to(self, first: Buffer, place: ir.Value, second: Buffer, other: ir.Value) -> None:
         """Changes where two buffers are."""

@@ -1,7 +1,8 @@
 """How native loops that run for long hear of signals: Ctrl-C ends them as it ends Python's.
 
-In: loops that ask, in their rounds, whether time has passed (`polls`). Out: where a signal's handler has
-raised, native code that returns `RAISED`, with the exception set. Stage: run time.
+In: loops that ask in their rounds whether time has passed, and loops of scalar code, whose rounds are too
+short to ask anything (`polls` renders both). Out: where a signal's handler has raised, native code that
+returns `RAISED`, with the exception set. Stage: run time.
 
 A thread of its own, the ticker, counts: a tick is a word in memory that loops compare with what they saw
 last. It counts only while somebody listens: who looks asks for one more tick. At a tick the main thread lets
@@ -9,12 +10,14 @@ Python run the handlers of signals, whoever has installed them, as only it may. 
 that stops is published, and threads that work for the main thread leave their loops too. Levels count
 handlers that call native code themselves: what they interrupt is not what they were called from.
 
+Loops of scalar code are told by a signal: see `frames`, whose code stands in the same library.
+
     i64 jitcore_begin_loops()   the tick as it is; there will be another one
     i64 jitcore_look()          run handlers; whether what this thread works for stops
     i64 jitcore_poll(i64 *seen) look, if there was a tick that was not seen
 
 The entry point that ends takes the level back: by then all threads have left.
-Other threads are not interrupted, as none of Python's is.
+Other threads are not interrupted, as none of Python's is; those that keep the GIL give it to others.
 """
 
 from __future__ import annotations
@@ -25,10 +28,10 @@ import os
 import threading
 from collections.abc import Callable
 
-from jitcore.backends.cpu import native, symbols
+from jitcore.backends.cpu import frames, native, symbols
 
-__all__ = ["BEGIN_SYMBOL", "CELLS_SYMBOL", "CELLS_TEXT", "LOOK_SYMBOL", "MAX_WORKERS", "POLL_SYMBOL",
-           "find_offset", "locate_cell"]  # fmt: skip
+__all__ = ["BEGIN_SYMBOL", "CELLS_SYMBOL", "CELLS_TEXT", "LOOK_SYMBOL", "MAX_WORKERS", "find_offset",
+           "has_ticker", "locate_cell"]  # fmt: skip
 
 BEGIN_SYMBOL, LOOK_SYMBOL, POLL_SYMBOL = "jitcore_begin_loops", "jitcore_look", "jitcore_poll"
 CELLS_SYMBOL = "jitcore_interrupt_cells"
@@ -60,6 +63,7 @@ class _Cells(ctypes.Structure):
         ("mutex", ctypes.c_int64 * 16),
         ("condition", ctypes.c_int64 * 16),
         ("workers", _Worker * (MAX_WORKERS + 1)),  # the last one is of all that have none
+        ("threads", frames.Thread * frames.MAX_THREADS),
     )
 
 
@@ -84,13 +88,14 @@ def _reset() -> None:
     library.pthread_cond_init(ctypes.byref(_cells, _Cells.condition.offset), None)
 
 
-def _has_ticker() -> bool:
+def has_ticker() -> bool:
+    """Whether this system has the signals and threads that all of this takes."""
     return hasattr(os, "fork")
 
 
 @functools.cache
 def _open_library() -> native.Library:
-    if _has_ticker():
+    if has_ticker():
         _reset()
         os.register_at_fork(after_in_child=_reset)
     library = native.find_or_compile(*_describe_library())[0]
@@ -100,7 +105,7 @@ def _open_library() -> native.Library:
 
 
 def _describe_library() -> tuple[str, str, Callable[[], str]]:
-    return "interrupts", f"ticker: {_has_ticker()}", _render_library
+    return "interrupts", f"ticker: {has_ticker()}", _render_library
 
 
 def _open_symbol(symbol: str) -> int:
@@ -111,17 +116,17 @@ def _foresee_symbol(symbol: str) -> None:
     native.compile_ahead(*_describe_library())
 
 
-for _symbol in (BEGIN_SYMBOL, LOOK_SYMBOL, POLL_SYMBOL):
+for _symbol in (BEGIN_SYMBOL, LOOK_SYMBOL, POLL_SYMBOL, frames.ENTER_SYMBOL, frames.LEAVE_SYMBOL):
     symbols.provide(_symbol, _open_symbol, _foresee_symbol)
 symbols.provide(CELLS_SYMBOL, lambda _: ctypes.addressof(_cells))
 
 
 # -- native code --------------------------------------------------------------------------------------------
 def _render_library() -> str:
-    if not _has_ticker():
-        heads = f"i64 @{BEGIN_SYMBOL}()", f"i64 @{LOOK_SYMBOL}()", f"preserve_mostcc i64 @{POLL_SYMBOL}(ptr)"
+    if not has_ticker():
+        heads = f"i64 @{BEGIN_SYMBOL}()", f"i64 @{LOOK_SYMBOL}()", f"i64 @{POLL_SYMBOL}(ptr)"
         return "\n".join(f"define {head} {{\n  ret i64 0\n}}" for head in heads)
-    text = _TEXT
+    text = _TEXT + frames.render()
     for name, _ in _Cells._fields_:
         text = text.replace(f"${name.upper()}", locate_cell(name))
     for name, value in (("INTERVAL", _INTERVAL), ("BEGIN", BEGIN_SYMBOL), ("LOOK", LOOK_SYMBOL),
@@ -163,6 +168,7 @@ wait:
   %waited = call i32 @usleep(i32 %%INTERVAL%%)
   store atomic i64 0, ptr $ARMED seq_cst, align 8
   %before = atomicrmw add ptr $TICK, i64 1 seq_cst
+  call void @tell_threads()
   %locked_again = call i32 @pthread_mutex_lock(ptr $MUTEX)
   br label %check
 }
@@ -276,7 +282,7 @@ stay:
   ret i64 0
 }
 
-define preserve_mostcc i64 @%%POLL%%(ptr %seen.at) {
+define i64 @%%POLL%%(ptr %seen.at) {
 enter:
   %seen = load i64, ptr %seen.at
   %tick = load atomic i64, ptr $TICK monotonic, align 8

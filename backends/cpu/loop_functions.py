@@ -1,21 +1,23 @@
 """Loops of scalar code: each is a function of its own, which LLVM's passes over loops work on.
 
 In: a `While` of a native step in which scalars are computed one by one, elements of arrays read and written.
-Out: an internal function `void(i8** table, i64* dims, i8* arrays...)`, whose scalars are registers. In a
-module it is marked by its name, see `loop_modules`.
+Out: an internal function `void(i8** table, i64* dims, i8* frame, i8* arrays...)`, whose scalars are
+registers. In a module it is marked by its name, see `loop_modules`; for its frame see `frames`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from llvmlite import ir
 
 from jitcore.backends.cpu.function import FunctionEmitter
 from jitcore.backends.cpu.lanes import I64, POINTER, SIZES, TABLE, memory_type
 from jitcore.backends.cpu.loop_modules import SUFFIX
+from jitcore.backends.cpu.polls import call_in_frame, set_inside
 from jitcore.loopir.expr import Buffer, Expr, children
 from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Store, Switch, While
 from jitcore.schedule.buffers import loads_of, statements_of, step_writes
@@ -57,8 +59,13 @@ def _is_scalar(loop: While) -> bool:
     inside = list(outside_kernels([loop]))
     if any(isinstance(s, (Call, LibraryCall)) or isinstance(s, While) and s.swaps for s in inside):
         return False
-    return any(isinstance(s, While) and all(is_inline(inner) or isinstance(inner, (While, Switch))
-               for inner in outside_kernels(s.body)) for s in inside)  # fmt: skip
+    return any(isinstance(s, While) and is_scalar_code(s) for s in inside)
+
+
+def is_scalar_code(loop: While) -> bool:
+    """Whether a loop calls no kernel: all that it does are rounds of scalar code."""
+    inside = outside_kernels([loop])
+    return all(is_inline(s) if isinstance(s, Kernel) else isinstance(s, (Switch, While)) for s in inside)
 
 
 class Chains:
@@ -156,20 +163,23 @@ class LoopFunction:
         self.private = {slot_of[buffer] for buffer in private}
         self.written = self._list_written([loop])
         self.homes: dict[int, ir.Value] = {}
+        self.is_told = False  # where it is, the loop may be left at any instruction
 
     def _list_written(self, body: list) -> set[int]:
         return {self.slot_of[buffer] for buffer in step_writes(Native(body))}
 
-    def emit(self, name: str) -> None:
-        """Emits the function, and the call of it where the renderer is."""
+    def emit(self, name: str, leave: Callable[[], None]) -> None:
+        """Emits the function, and the call of it where the renderer is. leave: emits how that one returns
+        when the loop has to end."""
         r = self.renderer
         outer, table, dims = r.e, r.table, r.dims
-        kind = ir.FunctionType(ir.VoidType(), [TABLE, SIZES, *[POINTER] * len(self.arrays)])
+        kind = ir.FunctionType(ir.VoidType(), [TABLE, SIZES, POINTER, *[POINTER] * len(self.arrays)])
         function = ir.Function(r.module, kind, name + SUFFIX)
         function.linkage = "internal"
-        outer.b.call(function, [table, dims, *map(r.address_of, self.arrays.values())])
+        arrays = [r.address_of(buffer) for buffer in self.arrays.values()]
+        call_in_frame(outer, leave, lambda frame: outer.b.call(function, [table, dims, frame, *arrays]))
         outer.values = {}
-        r.table, r.dims, *addresses = function.args
+        r.table, r.dims, self.frame, *addresses = function.args
         r.e = e = FunctionEmitter(function, r.dims, r.layout.sizes, len(r.layout.arena), r.options)
         r.inside = self
         self._open(dict(zip(self.arrays, addresses)))
@@ -180,6 +190,18 @@ class LoopFunction:
         e.b.ret_void()
         e.finish()
         r.e, r.table, r.dims, r.inside = outer, table, dims, None
+
+    @contextlib.contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Around a loop of nothing but scalar code."""
+        if self.is_told:
+            yield
+            return
+        self.is_told = True
+        set_inside(self.renderer.e, self.frame, True)
+        yield
+        set_inside(self.renderer.e, self.frame, False)
+        self.is_told = False
 
     def _open(self, addresses: dict[int, ir.Value]) -> None:
         """Addresses of arrays are arguments, of which LLVM is told where no other way leads to the memory;

@@ -94,7 +94,7 @@ declare i32 @pthread_cond_timedwait(ptr, ptr, ptr)
 declare i32 @clock_gettime(i32, ptr)
 declare i64 @jitcore_begin_loops()
 declare i64 @jitcore_look()
-declare preserve_mostcc i64 @jitcore_poll(ptr)
+declare i64 @jitcore_poll(ptr)
 declare i32 @sched_yield()
 declare i32 @pthread_mutex_lock(ptr)
 declare i32 @pthread_mutex_unlock(ptr)
@@ -137,7 +137,7 @@ take:
 run:
   %past = add i64 %first, 1
   call void @run_pieces(ptr %job, i64 %first, i64 %past)
-  %looked = call preserve_mostcc i64 @jitcore_poll(ptr %seen.at)
+  %looked = call i64 @jitcore_poll(ptr %seen.at)
   %stops = icmp ne i64 %looked, 0
   br i1 %stops, label %done, label %take
 next:

@@ -15,6 +15,7 @@ from jitcore.autojitted.error_state import is_silent, read_state, silent
 from jitcore.autojitted.printed import count_writes, without_repetition
 from jitcore.autojitted.recording import Recording
 from jitcore.autojitted.specs import ABSENT, ArraySpec, Matcher, ScalarSpec, Spec
+from jitcore.core.source import raise_interruption
 from jitcore.dispatch.backend import find_backend
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.program import Program
@@ -124,7 +125,8 @@ def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Ca
     values = ", ".join(f"v{place}" for place in recording.inputs)
     run = [f"outs = run({values})"]
     if not entry.donated:  # nothing was written yet: plain Python gives the result or the true error
-        run = ["try:", f"    outs = run({values})", "except Exception:", "    outs = None",
+        run = ["try:", f"    outs = run({values})", "except Exception as error:",
+               "    raise_interruption(error)", "    outs = None",
                f"if outs is None: return fail({parameters})"]  # fmt: skip
     lines += run
     if effects.failed is not None:
@@ -145,6 +147,7 @@ def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Ca
         silent,
         is_silent,
         object.__new__,
+        raise_interruption,
         overlaps,
         settle,
         entry.run,
@@ -155,13 +158,14 @@ def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Ca
 
 
 _CALL = """\
-def make_call(MISS, ABSENT, np, read_state, silent, is_silent, new, overlaps, settle, run, fail, plain,
-              {constants}):
+def make_call(MISS, ABSENT, np, read_state, silent, is_silent, new, raise_interruption, overlaps, settle,
+              run, fail, plain, {constants}):
     copyto = np.copyto
 
     def call({parameters}):
         try:
-{checks}        except Exception:
+{checks}        except Exception as error:
+            raise_interruption(error)
             return MISS
         if read_state() is not silent[0] and not is_silent(): return plain({parameters})
 {body}        return {value}

@@ -28,6 +28,7 @@ from jitcore.autojitted.tiers import Reason, Tier, find_reason, warn_of
 from jitcore.autojitted.wrapper import make_dispatching_code, make_wrapper, unwrap
 from jitcore.concurrency import Lock
 from jitcore.config import config, drop_oldest
+from jitcore.core.source import raise_interruption
 from jitcore.dispatch.counters import CacheInfo
 from jitcore.dispatch.options import JitOptions, read_compiler_options
 from jitcore.effort import TooMuchEffort
@@ -195,6 +196,7 @@ class AutojitFunction:
         try:
             entry, specs = self._trace(values, reader, specs)
         except Exception as error:  # what tracing cannot do may raise anything; plain Python decides
+            raise_interruption(error)
             waits = isinstance(error, TooMuchEffort)
             refused = error if self.options.strict else None, find_reason(error, self.function)
         if refused is not None:
@@ -248,6 +250,7 @@ class AutojitFunction:
                 self.policy.unpin(self.policy.pinned - before)
                 raise
             except Exception as error:
+                raise_interruption(error)
                 grows = not has_grown(error)
                 if first is None and grows:
                     first = error

@@ -18,6 +18,7 @@ import numpy as np
 
 from jitcore.autojitted.copies import copy_values, is_alike
 from jitcore.autojitted.purity import find_effect
+from jitcore.core.source import raise_interruption
 from jitcore.rewriter.user_code import is_user_class, is_user_code
 
 #: Seconds that calls have taken in plain Python before Numba's compiler, which needs seconds itself, is
@@ -106,6 +107,7 @@ def try_numba(function: types.FunctionType, call: Callable, values: tuple) -> Tr
         again = call(compiled, copies)
         own = perf_counter() - start
     except Exception as error:  # whatever Numba cannot do, it says in its own ways
+        raise_interruption(error)
         return Trial(
             result, None, f"Numba: {str(error).strip().splitlines()[0] if str(error).strip() else error!r}"
         )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from jitcore.autojitted.copies import copy_values
 from jitcore.autojitted.entry import MISS, Entry
 from jitcore.autojitted.printed import silence
+from jitcore.core.source import raise_interruption
 
 if TYPE_CHECKING:
     from jitcore.autojitted.function import AutojitFunction
@@ -92,7 +93,8 @@ class Probe:
                 self.owner.parameters.call(self.owner.function, copies)
                 middle = perf_counter()
                 self.entry.call(*copies)
-            except Exception:  # on arguments that an earlier call changed
+            except Exception as error:  # on arguments that an earlier call changed
+                raise_interruption(error)
                 return False
             if self.entry.failures > failures:
                 self.entry.failures = failures

@@ -11,6 +11,7 @@ File, line and column are looked up when somebody asks.
 from __future__ import annotations
 
 import functools
+import inspect
 import linecache
 import os
 import sys
@@ -280,8 +281,36 @@ def _drop_hidden(traceback: TracebackType | None) -> TracebackType | None:
         traceback = traceback.tb_next
     rebuilt: TracebackType | None = None
     for entry in reversed(kept):
-        rebuilt = TracebackType(rebuilt, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+        line = entry.tb_lineno or entry.tb_frame.f_code.co_firstlineno  # instructions may be of no line
+        rebuilt = TracebackType(rebuilt, entry.tb_frame, entry.tb_lasti, line)
     return rebuilt
+
+
+def raise_interruption(exc: BaseException) -> None:
+    """Raises what a signal's handler has raised, if that is the exception or one that it is chained to.
+
+    For code that takes any exception as a sign that something cannot be done: Python runs handlers between
+    any two instructions, and where native code lets it."""
+    seen: set[int] = set()
+    current: BaseException | None = exc
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        around, entry = None, current.__traceback__
+        while entry is not None:
+            if around is not None and _is_handler(entry.tb_frame, around):
+                raise current
+            around, entry = entry.tb_frame, entry.tb_next
+        current = current.__cause__ or current.__context__
+
+
+def _is_handler(frame: FrameType, around: FrameType) -> bool:
+    """Whether a call is one of a signal's handler: its last argument is the frame that was interrupted."""
+    code = frame.f_code
+    names = code.co_varnames
+    if not code.co_flags & inspect.CO_VARARGS:
+        return code.co_argcount >= 2 and frame.f_locals.get(names[code.co_argcount - 1]) is around
+    rest = frame.f_locals.get(names[code.co_argcount + code.co_kwonlyargcount])
+    return isinstance(rest, tuple) and len(rest) > 0 and rest[-1] is around
 
 
 def _note_defect(exc: BaseException) -> None:

@@ -19,7 +19,7 @@ from jitcore import dtypes
 from jitcore.array import ConcreteArray
 from jitcore.concurrency import Lock
 from jitcore.config import config, drop_oldest
-from jitcore.core.source import filter_traceback
+from jitcore.core.source import filter_traceback, raise_interruption
 from jitcore.core.trace import context, eval_trace
 from jitcore.dispatch.signature import READABLE_FLAGS, CallSignature
 from jitcore.dispatch.tree_code import Constants, compile_function, is_small, write_taking_apart
@@ -159,7 +159,8 @@ class FastCalls:
         if variant is None and may_write and has_room and is_small(call.make_in_tree()):
             table: dict[tuple, tuple] = {}
             make, constants = _write_dispatcher(call, classes, keywords)
-            given = (table, self.dispatchers.get(form, miss), MISS, context, eval_trace, config, *constants)
+            given = (table, self.dispatchers.get(form, miss), MISS, context, eval_trace, config,
+                     raise_interruption, *constants)  # fmt: skip
             self.dispatchers[form], read_hits = make(*given)
             variant = known[call.structure, classes] = _Variant(table, read_hits)
             self._variants[form] = known
@@ -214,7 +215,7 @@ def _order_dynamic(name_of: dict[int | str, str]) -> list[str]:
 # no shape, a dict not this key, a static value no hash, an integer may not fit, and methods of registered
 # types may raise anything. The general path raises what the user should see. Errors of the program stay.
 _DISPATCHER = """\
-def make_dispatcher(table, otherwise, MISS, context, eval_trace, config, {constants}):
+def make_dispatcher(table, otherwise, MISS, context, eval_trace, config, raise_interruption, {constants}):
     new = object.__new__
     hits = 0
 
@@ -224,7 +225,8 @@ def make_dispatcher(table, otherwise, MISS, context, eval_trace, config, {consta
             return MISS
         while True:
             try:
-{body}            except Exception:
+{body}            except Exception as error:
+                raise_interruption(error)
                 break
             hits += 1
 {finish}        return otherwise({arguments})
