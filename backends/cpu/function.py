@@ -95,7 +95,7 @@ class FunctionEmitter:
         self.kept: dict[tuple[Buffer, Index], tuple[ir.Value, Axis]] = {}
         self.told: dict[tuple[int, int], int] = {}
         self.load_address: Callable[[Buffer], ir.Value] = lambda buffer: self.pointers[buffer]
-        self.poll = None  # see `polls`
+        self.poll = self.exit = None  # see `polls`
 
     def finish(self) -> None:
         """Closes the prologue, where sizes, addresses and stack slots were put."""

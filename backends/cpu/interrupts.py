@@ -15,8 +15,10 @@ Loops of scalar code are told by a signal: see `frames`, whose code stands in th
     i64 jitcore_begin_loops()   the tick as it is; there will be another one
     i64 jitcore_look()          run handlers; whether what this thread works for stops
     i64 jitcore_poll(i64 *seen) look, if there was a tick that was not seen
+    i64 jitcore_is_stopped()    whether what this thread works for was stopped
+    void jitcore_end_stop()     takes the level back
 
-The entry point that ends takes the level back: by then all threads have left.
+The entry point that ends does the last: by then all threads have left.
 Other threads are not interrupted, as none of Python's is; those that keep the GIL give it to others.
 """
 
@@ -30,10 +32,11 @@ from collections.abc import Callable
 
 from jitcore.backends.cpu import frames, native, symbols
 
-__all__ = ["BEGIN_SYMBOL", "CELLS_SYMBOL", "CELLS_TEXT", "LOOK_SYMBOL", "MAX_WORKERS", "find_offset",
-           "has_ticker", "locate_cell"]  # fmt: skip
+__all__ = ["BEGIN_SYMBOL", "CELLS_SYMBOL", "CELLS_TEXT", "END_SYMBOL", "LOOK_SYMBOL", "MAX_WORKERS",
+           "STOPPED_SYMBOL", "has_ticker", "locate_cell"]  # fmt: skip
 
 BEGIN_SYMBOL, LOOK_SYMBOL, POLL_SYMBOL = "jitcore_begin_loops", "jitcore_look", "jitcore_poll"
+STOPPED_SYMBOL, END_SYMBOL = "jitcore_is_stopped", "jitcore_end_stop"
 CELLS_SYMBOL = "jitcore_interrupt_cells"
 CELLS_TEXT = f"@{CELLS_SYMBOL} = external global i8"
 
@@ -54,7 +57,7 @@ class _Cells(ctypes.Structure):
     """What native code reads and writes; it lives as long as the process."""
 
     _fields_ = (
-        ("tick", ctypes.c_int64),
+        ("tick", ctypes.c_int64),  # where the cells begin: loops read it there
         ("armed", ctypes.c_int64),  # whether there will be another tick
         ("stop", ctypes.c_int64),  # the level that stops, 0: none
         ("level", ctypes.c_int64),  # of what the main thread runs: 1, and more in handlers
@@ -70,13 +73,9 @@ class _Cells(ctypes.Structure):
 _cells = _Cells()
 
 
-def find_offset(name: str) -> int:
-    return getattr(_Cells, name).offset
-
-
 def locate_cell(name: str) -> str:
     """A field of the cells as an LLVM constant."""
-    return f"getelementptr (i8, ptr @{CELLS_SYMBOL}, i64 {find_offset(name)})"
+    return f"getelementptr (i8, ptr @{CELLS_SYMBOL}, i64 {getattr(_Cells, name).offset})"
 
 
 def _reset() -> None:
@@ -116,7 +115,7 @@ def _foresee_symbol(symbol: str) -> None:
     native.compile_ahead(*_describe_library())
 
 
-for _symbol in (BEGIN_SYMBOL, LOOK_SYMBOL, POLL_SYMBOL, frames.ENTER_SYMBOL, frames.LEAVE_SYMBOL):
+for _symbol in (BEGIN_SYMBOL, LOOK_SYMBOL, POLL_SYMBOL, STOPPED_SYMBOL, END_SYMBOL, frames.ENTER_SYMBOL, frames.LEAVE_SYMBOL):
     symbols.provide(_symbol, _open_symbol, _foresee_symbol)
 symbols.provide(CELLS_SYMBOL, lambda _: ctypes.addressof(_cells))
 
@@ -124,13 +123,15 @@ symbols.provide(CELLS_SYMBOL, lambda _: ctypes.addressof(_cells))
 # -- native code --------------------------------------------------------------------------------------------
 def _render_library() -> str:
     if not has_ticker():
-        heads = f"i64 @{BEGIN_SYMBOL}()", f"i64 @{LOOK_SYMBOL}()", f"i64 @{POLL_SYMBOL}(ptr)"
-        return "\n".join(f"define {head} {{\n  ret i64 0\n}}" for head in heads)
+        heads = f"{BEGIN_SYMBOL}()", f"{LOOK_SYMBOL}()", f"{STOPPED_SYMBOL}()", f"{POLL_SYMBOL}(ptr)"
+        answers = "\n".join(f"define i64 @{head} {{\n  ret i64 0\n}}" for head in heads)
+        return f"{answers}\ndefine void @{END_SYMBOL}() {{\n  ret void\n}}"
     text = _TEXT + frames.render()
     for name, _ in _Cells._fields_:
         text = text.replace(f"${name.upper()}", locate_cell(name))
     for name, value in (("INTERVAL", _INTERVAL), ("BEGIN", BEGIN_SYMBOL), ("LOOK", LOOK_SYMBOL),
-                        ("POLL", POLL_SYMBOL), ("COUNT", MAX_WORKERS)):  # fmt: skip
+                        ("POLL", POLL_SYMBOL), ("STOPPED", STOPPED_SYMBOL), ("END", END_SYMBOL),
+                        ("COUNT", MAX_WORKERS)):  # fmt: skip
         text = text.replace(f"%%{name}%%", str(value))
     return f"{CELLS_TEXT}\n{text}"
 
@@ -280,6 +281,24 @@ leave:
   ret i64 1
 stay:
   ret i64 0
+}
+
+define i64 @%%STOPPED%%() {
+enter:
+  %stop = load atomic i64, ptr $STOP monotonic, align 8
+  %is_none = icmp eq i64 %stop, 0
+  br i1 %is_none, label %go_on, label %look
+look:
+  %stops = call i64 @%%LOOK%%()
+  ret i64 %stops
+go_on:
+  ret i64 0
+}
+
+define void @%%END%%() {
+enter:
+  store atomic i64 0, ptr $STOP seq_cst, align 8
+  ret void
 }
 
 define i64 @%%POLL%%(ptr %seen.at) {

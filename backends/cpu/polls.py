@@ -27,20 +27,22 @@ def _declare(module: ir.Module, symbol: str, result: ir.Type, *arguments: ir.Typ
     return found
 
 
-def _find_cell(module: ir.Module, name: str) -> ir.Value:
+def _find_tick(module: ir.Module) -> ir.Value:
     cells = module.globals.get(interrupts.CELLS_SYMBOL)
     if cells is None:
-        cells = ir.GlobalVariable(module, ir.ArrayType(I64, 4), interrupts.CELLS_SYMBOL)
-    return cells.gep([I64(0), I64(interrupts.find_offset(name) // 8)])
-
-
-def _load_cell(e, name: str) -> ir.Value:
-    return e.b.load_atomic(_find_cell(e.function.module, name), "monotonic", 8)
+        cells = ir.GlobalVariable(module, I64, interrupts.CELLS_SYMBOL)
+    return cells
 
 
 def _leave_if(e, stops: ir.Value, leave: Callable[[], None]) -> None:
-    with e.b.if_then(e.b.icmp_signed("!=", stops, stops.type(0)), likely=False):
-        leave()
+    """All places of a function leave it by one block."""
+    if e.exit is None:
+        e.exit = e.function.append_basic_block("leave")
+        with e.b.goto_block(e.exit):
+            leave()
+    following = e.function.append_basic_block("goes_on")
+    e.b.cbranch(e.b.icmp_signed("!=", stops, stops.type(0)), e.exit, following)
+    e.b.position_at_end(following)
 
 
 class Poll:
@@ -48,6 +50,7 @@ class Poll:
 
     def __init__(self, e, leave: Callable[[], None]):
         self.e, self.leave = e, leave
+        self.tick = _find_tick(e.function.module)
         self.seen = e.prologue.alloca(I64)
         begin = _declare(e.function.module, interrupts.BEGIN_SYMBOL, I64)
         e.prologue.store(e.prologue.call(begin, []), self.seen)
@@ -55,7 +58,7 @@ class Poll:
     def emit(self) -> None:
         """In a round that takes its time."""
         e = self.e
-        tick = _load_cell(e, "tick")
+        tick = e.b.load_atomic(self.tick, "monotonic", 8)
         with e.b.if_then(e.b.icmp_signed("!=", tick, e.b.load(self.seen)), likely=False):
             e.b.store(tick, self.seen)
             look = _declare(e.function.module, interrupts.LOOK_SYMBOL, I64)
@@ -71,14 +74,14 @@ def find_poll(e, leave: Callable[[], None]) -> Poll:
 
 def check_stopped(e, leave: Callable[[], None]) -> None:
     """Behind what may have been left early, in the function that has to end then."""
-    with e.b.if_then(e.b.icmp_signed("!=", _load_cell(e, "stop"), I64(0)), likely=False):
-        look = _declare(e.function.module, interrupts.LOOK_SYMBOL, I64)
-        _leave_if(e, e.b.call(look, []), leave)
+    _leave_if(e, e.b.call(_declare(e.function.module, interrupts.STOPPED_SYMBOL, I64), []), leave)
 
 
 def end_stop(e) -> None:
     """In the entry point that ends."""
-    e.b.store_atomic(I64(0), _find_cell(e.function.module, "stop"), "seq_cst", 8)
+    end = _declare(e.function.module, interrupts.END_SYMBOL, ir.VoidType())
+    end.attributes.add("cold")
+    e.b.call(end, [])
 
 
 # -- loops of scalar code -----------------------------------------------------------------------------------
