@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 __all__ = ["available_cores", "default_threads", "read_group_limit"]
 
@@ -32,38 +31,38 @@ def read_group_limit(root: str = "/") -> int | None:
     """Processors' worth of time that this process's control group may use, rounded up; None: no limit.
 
     root: the folder in which proc and sys are found."""
-    try:
-        lines = Path(root, "proc/self/cgroup").read_text().splitlines()
-    except OSError:
-        return None
-    shares = [share for line in lines for share in _read_shares(Path(root, "sys/fs/cgroup"), line)]
+    groups = _read(os.path.join(root, "proc/self/cgroup")).splitlines()
+    mount = os.path.join(root, "sys/fs/cgroup")
+    shares = [share for group in groups for share in _read_shares(mount, group)]
     return max(-int(-min(shares) // 1), 1) if shares else None
 
 
-def _read_shares(mount: Path, line: str) -> Iterator[float]:
+def _read_shares(mount: str, line: str) -> Iterator[float]:
     """The limits, in processors, that one line `number:controllers:path` leads to: of the group and of those
     around it."""
     _, controllers, path = line.split(":", 2)
     if not controllers:  # version 2
         for folder in _list_folders(mount, path):
-            yield from _divide(*_read_words(folder / "cpu.max"))
+            yield from _divide(*_read(f"{folder}/cpu.max").split())
     elif "cpu" in controllers.split(","):  # version 1, whose controllers have mounts of their own
-        for folder in _list_folders(mount / controllers, path):
-            quota, period = (_read_words(folder / f"cpu.cfs_{name}_us") for name in ("quota", "period"))
+        for folder in _list_folders(f"{mount}/{controllers}", path):
+            quota, period = (_read(f"{folder}/cpu.cfs_{name}_us").split() for name in ("quota", "period"))
             yield from _divide(*quota, *period)
 
 
-def _list_folders(mount: Path, path: str) -> Iterator[Path]:
+def _list_folders(mount: str, path: str) -> Iterator[str]:
     """A group's folder and those around it; in a container the mount itself may be the group's."""
-    inside = Path(path.strip("/"))
-    yield from (mount / folder for folder in (inside, *inside.parents))
+    names = [name for name in path.split("/") if name]
+    yield from ("/".join((mount, *names[:depth])) for depth in range(len(names), -1, -1))
 
 
-def _read_words(file: Path) -> list[str]:
+def _read(path: str) -> str:
+    """What a file holds; nothing where there is none that may be read."""
     try:
-        return file.read_text().split()
+        with open(path, encoding="utf-8") as file:
+            return file.read()
     except OSError:
-        return []
+        return ""
 
 
 def _divide(*words: str) -> Iterator[float]:

@@ -115,7 +115,7 @@ def key_of_plan(closed_jaxpr: ClosedJaxpr, options: CompileOptions) -> bytes | N
     computed = program_key(closed_jaxpr)
     if computed.startswith(LOCAL):
         return None
-    fused = cpuinfo.list_fused_operations()  # part of the key of its code
+    fused = () if options.contract else cpuinfo.list_fused_operations()  # part of the key of its code
     return host.make_key("plan", _stamp_scheduler(), computed, repr((options, fused)))
 
 

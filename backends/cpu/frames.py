@@ -19,9 +19,10 @@ import ctypes
 import signal
 
 __all__ = ["ENTER_SYMBOL", "FRAME_SIZE", "INSIDE_OFFSET", "LEAVE_SYMBOL", "MAX_THREADS", "PLACE_OFFSET",
-           "Thread", "render"]  # fmt: skip
+           "SYMBOLS", "Thread", "render"]  # fmt: skip
 
 ENTER_SYMBOL, LEAVE_SYMBOL = "jitcore_enter_frame", "jitcore_leave_frame"
+SYMBOLS = ENTER_SYMBOL, LEAVE_SYMBOL
 #: Threads that are told.
 MAX_THREADS = 256
 #: A frame: the one around it, whether its thread is inside of a loop, where `setjmp` notes the place.

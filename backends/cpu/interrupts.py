@@ -10,7 +10,7 @@ Python run the handlers of signals, whoever has installed them, as only it may. 
 that stops is published, and threads that work for the main thread leave their loops too. Levels count
 handlers that call native code themselves: what they interrupt is not what they were called from.
 
-Loops of scalar code are told by a signal: see `frames`, whose code stands in the same library.
+Loops of scalar code are told by a signal: see `frames`. The code of both stands in the library of `threads`.
 
     i64 jitcore_begin_loops()   the tick as it is; there will be another one
     i64 jitcore_look()          run handlers; whether what this thread works for stops
@@ -25,18 +25,17 @@ Other threads are not interrupted, as none of Python's is; those that keep the G
 from __future__ import annotations
 
 import ctypes
-import functools
 import os
 import threading
-from collections.abc import Callable
 
-from jitcore.backends.cpu import frames, native, symbols
+from jitcore.backends.cpu import frames, symbols
 
 __all__ = ["BEGIN_SYMBOL", "CELLS_SYMBOL", "CELLS_TEXT", "END_SYMBOL", "LOOK_SYMBOL", "MAX_WORKERS",
-           "STOPPED_SYMBOL", "has_ticker", "locate_cell"]  # fmt: skip
+           "STOPPED_SYMBOL", "SYMBOLS", "cells", "has_ticker", "locate_cell", "render", "reset"]  # fmt: skip
 
 BEGIN_SYMBOL, LOOK_SYMBOL, POLL_SYMBOL = "jitcore_begin_loops", "jitcore_look", "jitcore_poll"
 STOPPED_SYMBOL, END_SYMBOL = "jitcore_is_stopped", "jitcore_end_stop"
+SYMBOLS = BEGIN_SYMBOL, LOOK_SYMBOL, POLL_SYMBOL, STOPPED_SYMBOL, END_SYMBOL, *frames.SYMBOLS
 CELLS_SYMBOL = "jitcore_interrupt_cells"
 CELLS_TEXT = f"@{CELLS_SYMBOL} = external global i8"
 
@@ -70,7 +69,7 @@ class _Cells(ctypes.Structure):
     )
 
 
-_cells = _Cells()
+cells = _Cells()
 
 
 def locate_cell(name: str) -> str:
@@ -78,13 +77,13 @@ def locate_cell(name: str) -> str:
     return f"getelementptr (i8, ptr @{CELLS_SYMBOL}, i64 {getattr(_Cells, name).offset})"
 
 
-def _reset() -> None:
+def reset() -> None:
     """Makes the cells those of a process without a ticker, whose main thread is the one that forked."""
-    ctypes.memset(ctypes.addressof(_cells), 0, ctypes.sizeof(_cells))
-    _cells.level, _cells.main = 1, threading.main_thread().ident
+    ctypes.memset(ctypes.addressof(cells), 0, ctypes.sizeof(cells))
+    cells.level, cells.main = 1, threading.main_thread().ident
     library = ctypes.CDLL(None)
-    library.pthread_mutex_init(ctypes.byref(_cells, _Cells.mutex.offset), None)
-    library.pthread_cond_init(ctypes.byref(_cells, _Cells.condition.offset), None)
+    library.pthread_mutex_init(ctypes.byref(cells, _Cells.mutex.offset), None)
+    library.pthread_cond_init(ctypes.byref(cells, _Cells.condition.offset), None)
 
 
 def has_ticker() -> bool:
@@ -92,36 +91,12 @@ def has_ticker() -> bool:
     return hasattr(os, "fork")
 
 
-@functools.cache
-def _open_library() -> native.Library:
-    if has_ticker():
-        _reset()
-        os.register_at_fork(after_in_child=_reset)
-    library = native.find_or_compile(*_describe_library())[0]
-    for kept in (library, _cells):  # the ticker goes on when the interpreter has ended
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
-    return library
-
-
-def _describe_library() -> tuple[str, str, Callable[[], str]]:
-    return "interrupts", f"ticker: {has_ticker()}", _render_library
-
-
-def _open_symbol(symbol: str) -> int:
-    return _open_library().address(symbol)
-
-
-def _foresee_symbol(symbol: str) -> None:
-    native.compile_ahead(*_describe_library())
-
-
-for _symbol in (BEGIN_SYMBOL, LOOK_SYMBOL, POLL_SYMBOL, STOPPED_SYMBOL, END_SYMBOL, frames.ENTER_SYMBOL, frames.LEAVE_SYMBOL):
-    symbols.provide(_symbol, _open_symbol, _foresee_symbol)
-symbols.provide(CELLS_SYMBOL, lambda _: ctypes.addressof(_cells))
+symbols.provide(CELLS_SYMBOL, lambda _: ctypes.addressof(cells))
 
 
 # -- native code --------------------------------------------------------------------------------------------
-def _render_library() -> str:
+def render() -> str:
+    """LLVM text of the functions. They stand in one library with those of `threads`."""
     if not has_ticker():
         heads = f"{BEGIN_SYMBOL}()", f"{LOOK_SYMBOL}()", f"{STOPPED_SYMBOL}()", f"{POLL_SYMBOL}(ptr)"
         answers = "\n".join(f"define i64 @{head} {{\n  ret i64 0\n}}" for head in heads)
@@ -153,7 +128,7 @@ declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 
 ; The ticker: a tick some time after each that was asked for.
-define internal ptr @serve(ptr %ignored) {
+define internal ptr @count_ticks(ptr %ignored) {
 enter:
   %locked = call i32 @pthread_mutex_lock(ptr $MUTEX)
   br label %check
@@ -186,7 +161,7 @@ lock:
   %is_started = icmp ne i64 %started, 0
   br i1 %is_started, label %wake, label %start
 start:
-  %failure = call i32 @pthread_create(ptr %handle, ptr null, ptr @serve, ptr null)
+  %failure = call i32 @pthread_create(ptr %handle, ptr null, ptr @count_ticks, ptr null)
   %is_made = icmp eq i32 %failure, 0
   br i1 %is_made, label %detach, label %wake
 detach:

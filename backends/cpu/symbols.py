@@ -45,7 +45,10 @@ def provide(
 
 
 def _find_provider(symbol: str) -> _Provider | None:
-    return next((_providers[prefix] for prefix in _providers if symbol.startswith(prefix)), None)
+    provider = _providers.get(symbol)
+    if provider is None:
+        provider = next((_providers[prefix] for prefix in _providers if symbol.startswith(prefix)), None)
+    return provider
 
 
 def address_of(symbol: str) -> int | None:

@@ -38,12 +38,13 @@ import importlib.machinery
 import importlib.metadata
 import importlib.util
 import os
+import re
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from jitcore.backends.cpu import native, symbols
+from jitcore.backends.cpu import interrupts, native, symbols
 from jitcore.backends.cpu.pool import CELLS_SYMBOL, PoolCells, render_pool, reset_pool
 from jitcore.config import config
 from jitcore.processors import available_cores, default_threads
@@ -149,13 +150,14 @@ def _open_symbol() -> native.Library:
     config.subscribe("num_threads", set_num_threads)
     if _has_pool():
         reset_pool(_pool_cells)
+        interrupts.reset()
         _cells.layer, _cells.tbb_user = _POOL, threading.main_thread().ident
         os.register_at_fork(after_in_child=_reset_after_fork)
     else:
         _start_tbb()
         _cells.layer = _TBB if _cells.tbb_parallel_for else _SERIAL
     library = native.find_or_compile(*_describe_adapter())[0]
-    _keep_for_ever(library, _cells, _pool_cells)
+    _keep_for_ever(library, _cells, _pool_cells, interrupts.cells)
     return library
 
 
@@ -171,7 +173,7 @@ def _foresee_parallel_for(symbol: str) -> None:
     native.compile_ahead(*_describe_adapter())
 
 
-for _symbol in (SYMBOL, SWEEP_SYMBOL):
+for _symbol in (SYMBOL, SWEEP_SYMBOL, *interrupts.SYMBOLS):
     symbols.provide(_symbol, _open_parallel_for, _foresee_parallel_for)
 symbols.provide(_CELLS_SYMBOL, lambda _: ctypes.addressof(_cells))
 symbols.provide(CELLS_SYMBOL, lambda _: ctypes.addressof(_pool_cells))
@@ -195,6 +197,7 @@ def _reset_after_fork() -> None:
     _cells.tbb_parallel_for = None
     _cells.layer = min(_cells.layer, _POOL)
     reset_pool(_pool_cells)
+    interrupts.reset()
 
 
 def _start_tbb() -> None:
@@ -280,15 +283,34 @@ def locate_count() -> tuple[str, str]:
 
 
 def _render_adapter() -> str:
-    """LLVM text of the front end and of all layers this system can have."""
-    return "\n".join((
+    """LLVM text of the front end, of all layers this system can have, and of what ends loops."""
+    return _join_texts((
         _CELLS_DECLARATION,
         _JOB_TEXT,
         _USER_TEXT if _has_pool() else _ANY_USER_TEXT,
         _render_front(),
         _TBB_TEXT.replace("$PARALLEL_FOR", _field_address("tbb_parallel_for")),
         render_pool() if _has_pool() else _NO_POOL_TEXT,
+        interrupts.render(),
     ))
+
+
+def _join_texts(texts: Iterable[str]) -> str:
+    """One module: what several texts declare is declared once, and what one of them defines is not."""
+    lines = "\n".join(texts).split("\n")
+    known = {found[1] for line in lines if (found := _DEFINED.match(line))}
+    kept = []
+    for line in lines:
+        found = _DECLARED.match(line)
+        if found is None or found[1] not in known:
+            kept.append(line)
+        if found is not None:
+            known.add(found[1])
+    return "\n".join(kept)
+
+
+_DEFINED = re.compile(r"define [^@]*@([\w.]+)\(")
+_DECLARED = re.compile(r"(?:declare [^@]*)?@([\w.]+)(?:\(| = external)")
 
 
 # One call in progress, on its caller's stack: what to run, how it is cut, and whether its pieces are run from
