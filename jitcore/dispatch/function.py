@@ -29,6 +29,7 @@ from jitcore.dispatch.parameters import plan_arguments
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import CallSignature, read_call, read_value
 from jitcore.dispatch.tracing import SINGLE, TracedFunction, trace_call
+from jitcore.garbage import collect_rarely
 from jitcore.transforms.batching import list_named_axes
 
 
@@ -118,8 +119,9 @@ class JitFunction:
 
     def _add_entry(self, fun: Callable, call: CallSignature, key: tuple) -> Entry:
         self._note_miss(call)
-        program = self.make_program(fun, call)
-        entry = Entry(program, call.avals)
+        with collect_rarely():
+            program = self.make_program(fun, call)
+            entry = Entry(program, call.avals)
         with self._lock:
             self._n_compiles += program.take_compiles()
             self._entries[key] = entry
