@@ -34,6 +34,7 @@ from jitcore.functionalize.functions_mapping import find_vectorized
 from jitcore.functionalize.numbers import Number
 from jitcore.rewriter import rewrite_function
 from jitcore.rewriter.handles import Handle, current
+from jitcore.rewriter.journal import BOUND_METHODS, OWNERLESS
 from jitcore.rewriter.redirects import REDIRECTS
 from jitcore.rewriter.user_code import (
     find_in_class,
@@ -108,6 +109,7 @@ class Callables(Mapping):
         self._own = {
             getattr: functools.partial(_get_attribute, attributes), hasattr: attributes.has,
             setattr: attributes.store, delattr: attributes.delete,
+            vars: functools.partial(_read_variables, attributes), hash: self._call_hash,
             **{function: functools.partial(self._call_special, function, name)
                for function, name in _OF_SPECIAL_METHODS.items()},
         }  # fmt: skip
@@ -164,6 +166,11 @@ class Callables(Mapping):
             return found
         function = self._redirects.get(function) or REDIRECTS.get(function) or function
         return self._call_with_functions(function, *args, **kwargs)  # `iter(function, sentinel)`
+
+    def _call_hash(self, value: Any, /) -> Any:
+        if _hashes_place(value):
+            raise not_traceable("hash() of an object depends on its place in memory")
+        return self._call_special(hash, "__hash__", value)
 
     def _construct(self, kind: type, /, *args: Any, **kwargs: Any) -> Any:
         """What `type.__call__` does, where the methods are those of a class of the user's."""
@@ -262,6 +269,19 @@ def _get_attribute(attributes: Attributes, owner: Any, name: str, *default: Any)
         if not default:
             raise
         return default[0]
+
+
+def _hashes_place(value: Any) -> bool:
+    """Whether a hash depends on which object it is, which traced code does not have."""
+    if isinstance(value, (tuple, frozenset)):
+        return any(map(_hashes_place, value))
+    if isinstance(value, BOUND_METHODS):
+        return not isinstance(value.__self__, OWNERLESS)
+    return type(value).__hash__ is object.__hash__ and is_user_class(type(value))
+
+
+def _read_variables(attributes: Attributes, *owner: Any) -> Any:
+    return attributes.read(*owner, "__dict__") if len(owner) == 1 else vars(*owner)
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import re
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.dispatch.tree_code import Constants
+from jitcore.rewriter.journal import BOUND_METHODS, OWNERLESS
 from jitcore.rewriter.user_code import find_in_class, is_user_class, is_user_code
 
 #: Flags of an ndarray that decide how it is used: C-contiguous (1), Fortran-contiguous (2), aligned (256),
@@ -203,14 +205,18 @@ class SequenceSpec(Spec):
 
 @dataclass(frozen=True, slots=True)
 class DictSpec(Spec):
-    """A dict; its keys in order."""
+    """A dict; its keys in order. key_types: what tells apart keys that are equal (1 and 1.0)."""
 
     keys: tuple
     children: tuple[Spec, ...]
+    key_types: tuple = ()
 
     def write(self, matcher, value):
-        x = matcher.name(value, self)
-        matcher.check(f"{x}.__class__ is dict and tuple({x}) == {matcher.constants.add(self.keys)}")
+        x, add = matcher.name(value, self), matcher.constants.add
+        matcher.variables.append(x)
+        matcher.check(f"{x}.__class__ is dict and tuple({x}) == {add(self.keys)}")
+        if self.key_types:
+            matcher.check(f"{add(_list_key_types)}({x}) == {add(self.key_types)}")
         for key, child in zip(self.keys, self.children):
             child.write(matcher, f"{x}[{matcher.constants.add(key)}]")
 
@@ -232,6 +238,7 @@ class InstanceSpec(Spec):
         x = matcher.name(value, self)
         matcher.check(f"{x}.__class__ is {matcher.constants.add(self.kind)}")
         d = matcher.temporary(f"{x}.__dict__")
+        matcher.variables.append(d)
         matcher.check(f"tuple({d}) == {matcher.constants.add(self.names)}")
         for name, child in zip(self.names, self.children):
             child.write(matcher, f"{d}[{name!r}]")
@@ -245,7 +252,7 @@ class InstanceSpec(Spec):
 
 @dataclass(frozen=True, slots=True)
 class MethodSpec(Spec):
-    """A method of the user's, bound to an object."""
+    """A Python function, bound to an object."""
 
     function: Spec
     owner: Spec
@@ -260,6 +267,25 @@ class MethodSpec(Spec):
         place = builder.reserve(self)
         made = types.MethodType(self.function.build(builder), self.owner.build(builder))
         return builder.fill(place, made)
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltinMethodSpec(Spec):
+    """A method of an object of Python's or NumPy's, bound to it: `values.append`, `x.sum`."""
+
+    kind: type
+    name: str
+    owner: Spec
+
+    def write(self, matcher, value):
+        x = matcher.name(value, self)
+        kind = matcher.constants.add(self.kind)
+        matcher.check(f"{x}.__class__ is {kind} and {x}.__name__ == {self.name!r}")
+        self.owner.write(matcher, f"{x}.__self__")
+
+    def build(self, builder):
+        place = builder.reserve(self)
+        return builder.fill(place, getattr(self.owner.build(builder), self.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +335,23 @@ def _is_wrapper(value: Any) -> bool:
     return callable(value) and module.startswith(("numba.", "jitcore.", "functools", "operator"))
 
 
+#: Objects that do not change: their methods are known by themselves.
+_UNCHANGING_OWNERS = (*OWNERLESS, bytes, frozenset, range, re.Pattern, np.ufunc)
+
+
+def _list_key_types(keys: Any) -> tuple:
+    """The types of keys, and of what is in those that are tuples; () where all are strings."""
+    if all([type(key) is str for key in keys]):
+        return ()
+    return tuple([_list_key_types(key) or tuple if type(key) is tuple else type(key) for key in keys])
+
+
+def is_constant_key(key: Any) -> bool:
+    """Whether a key is what its type and its text say."""
+    kind = type(key)
+    return kind in (str, int, bool, float, type(None)) or kind is tuple and all(map(is_constant_key, key))
+
+
 def _is_of_user(function: Any) -> bool:
     return isinstance(function, types.FunctionType) and is_user_code(function.__code__)
 
@@ -328,11 +371,12 @@ class Reader:
         self.paths: list[tuple] = []
         self.number_paths: list[tuple] = []
         self._seen: dict[int, int] = {}
+        self._variables: dict[int, int] = {}  # id of a dict of attributes -> place of its object
         self._count = 0
 
     def release(self) -> None:
         """Lets go of the values: nothing more is read."""
-        self.values, self._seen = [], {}
+        self.values, self._seen, self._variables = [], {}, {}
 
     def _add(self, value: Any, path: tuple) -> None:
         self._seen[id(value)] = len(self.values)
@@ -347,7 +391,8 @@ class Reader:
         except Unreadable:
             for lists in (self.values, self.paths):
                 del lists[count:]
-            self._seen = {key: place for key, place in self._seen.items() if place < count}
+            self._seen, self._variables = ({key: place for key, place in known.items() if place < count}
+                                           for known in (self._seen, self._variables))  # fmt: skip
             raise
 
     def read(self, value: Any, path: tuple) -> Spec:
@@ -372,13 +417,9 @@ class Reader:
         if kind is functools.partial:
             parts = (value.func, ".func"), (value.args, ".args"), (value.keywords, ".keywords")
             return PartialSpec(*[self.read(part, (*path, name)) for part, name in parts])
-        if kind is types.MethodType and _is_of_user(value.__func__):
-            place = self._seen.get(id(value))
-            if place is not None:
-                return RepeatSpec(place)
-            self._add(value, path)
-            parts = (value.__func__, ".__func__"), (value.__self__, ".__self__")
-            return MethodSpec(*[self.read(part, (*path, name)) for part, name in parts])
+        of_user = kind is types.MethodType and _is_of_user(value.__func__)
+        if of_user or kind in BOUND_METHODS and not isinstance(value.__self__, _UNCHANGING_OWNERS):
+            return self._read_method(value, path)
         if (
             isinstance(value, _IDENTITIES)
             or value is ABSENT
@@ -386,14 +427,44 @@ class Reader:
             or _is_wrapper(value)
         ):
             return IdentitySpec(value)
+        if kind is slice and not is_constant_key((value.start, value.stop, value.step)):
+            raise Unreadable(f"{describe_path(path)} is a slice of objects")
         if kind in _STATICS or isinstance(value, np.dtype):
-            return StaticSpec(kind, value, repr(value) if kind is slice else "")
+            return StaticSpec(kind, value, repr(value) if kind in (slice, range) else "")
         if kind in (list, dict) or self._is_instance(kind):
             place = self._seen.get(id(value))
             if place is not None:
                 return RepeatSpec(place)
-            self._add(value, path)
+            self._add_container(value, kind, path)
         return self._read_container(value, kind, path)
+
+    def _add_container(self, value: Any, kind: type, path: tuple) -> None:
+        """Raises: Unreadable for a dict of attributes that was met already in another way."""
+        if kind is not list:
+            key = id(value if kind is dict else value.__dict__)
+            other = self._variables.get(key)
+            if other is not None:
+                shown = describe_path(self.paths[other])
+                raise Unreadable(f"{describe_path(path)} has the same __dict__ as {shown}")
+            self._variables[key] = len(self.values)
+        self._add(value, path)
+
+    def _read_method(self, value: Any, path: tuple) -> Spec:
+        place = self._seen.get(id(value))
+        if place is not None:
+            return RepeatSpec(place)
+        self._add(value, path)
+        function = getattr(value, "__func__", None)
+        known = None if function is None else self.read(function, (*path, ".__func__"))
+        try:
+            owner = self.read(value.__self__, (*path, ".__self__"))
+        except Unreadable:
+            if _is_of_user(function):
+                raise
+            kind, name = type(value.__self__), describe_path(path)
+            text = f"{name} is a method of an object of type {kind.__module__}.{kind.__qualname__}"
+            raise Unreadable(text) from None
+        return MethodSpec(known, owner) if known else BuiltinMethodSpec(type(value), value.__name__, owner)
 
     def _read_array(self, value: np.ndarray, path: tuple) -> Spec:
         place = self._seen.get(id(value))
@@ -418,9 +489,10 @@ class Reader:
                 raise Unreadable(f"{describe_path(path)} is of type {kind.__name__}")
             return SequenceSpec(kind, tuple([self.read(item, (*path, i)) for i, item in enumerate(value)]))
         if kind is dict:
-            if not all(key.__class__ in (str, int, tuple) for key in value):
+            if not all(key.__class__ in (str, int, tuple) and is_constant_key(key) for key in value):
                 raise Unreadable(f"{describe_path(path)} is a dict with keys that are no strings")
-            return DictSpec(tuple(value), tuple([self.read(value[key], (*path, key)) for key in value]))
+            children = tuple([self.read(value[key], (*path, key)) for key in value])
+            return DictSpec(tuple(value), children, _list_key_types(value))
         if self._is_instance(kind):
             names = tuple(value.__dict__)
             children = [self.read(value.__dict__[name], (*path, f".{name}")) for name in names]
@@ -456,12 +528,14 @@ class Matcher:
 
     Attributes:
         places: the spec at each place.
+        variables: names of dicts, those of attributes among them.
     """
 
     def __init__(self, constants: Constants):
         self.constants = constants
         self.lines: list[str] = []
         self.places: list[Spec] = []
+        self.variables: list[str] = []
         self._temporaries = 0
 
     def name(self, value: str, spec: Spec) -> str:
@@ -479,8 +553,12 @@ class Matcher:
         self.lines.append(f"if not ({condition}): return MISS")
 
     def check_distinct(self) -> None:
-        """No object stands at two places."""
-        names = [f"x{i}" for i, spec in enumerate(self.places) if not isinstance(spec, ScalarSpec)]
+        """No object stands at two places, and no dict of attributes is that of two objects."""
+        self._check_names(self.variables)
+        self._check_names([f"x{i}" for i, spec in enumerate(self.places)
+                           if not isinstance(spec, (ScalarSpec, DictSpec))])  # fmt: skip
+
+    def _check_names(self, names: list[str]) -> None:
         if len(names) > 4:
             self.check(f"len({{{', '.join(f'id({x})' for x in names)}}}) == {len(names)}")
             return

@@ -59,7 +59,9 @@ def describe_reason(reason: str, where: list[str], remedy: str = "", variables: 
     )
 
 
-_VERB = re.compile(r"\b(is|are|was|has|have|had|may|needs?|depends|cannot|does|computes|loses?|met|writes)\b")
+_VERB = re.compile(
+    r"\b(is|are|was|has|have|had|may|needs?|depends|cannot|does|computes|keeps|loses?|met|writes)\b"
+)
 _CLAUSE = re.compile(r"\b(that|whose|which|where)\b(?!=)")
 
 

@@ -180,6 +180,9 @@ def attempt() -> Iterator[None]:
 # -- containers ---------------------------------------------------------------------------------------------
 #: How deep containers are searched.
 MAX_DEPTH = 4
+#: Methods that know their object; and what those know that are functions of modules, classes and texts.
+BOUND_METHODS = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
+OWNERLESS = (types.NoneType, types.ModuleType, type, str)
 
 
 def list_children(value: Any) -> list | None:
@@ -192,8 +195,8 @@ def list_children(value: Any) -> list | None:
         return []
     if isinstance(value, types.CellType):
         return [value.cell_contents] if value != types.CellType() else []
-    if isinstance(value, types.MethodType):
-        return [value.__self__]
+    if isinstance(value, BOUND_METHODS):
+        return None if isinstance(value.__self__, OWNERLESS) else [value.__self__]
     if isinstance(value, functools.partial):
         return [value.func, *value.args, *value.keywords.values()]
     if isinstance(value, (Handle, type, types.ModuleType, types.FunctionType)):

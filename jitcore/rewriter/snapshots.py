@@ -261,7 +261,7 @@ def refuse_changes(values: Iterable[Any], reason: str) -> Iterator[None]:
         raise current.mode.refuse(reason)
 
 
-_ATOMS = frozenset([int, float, complex, bool, str, bytes, type, types.ModuleType, types.BuiltinFunctionType])
+_ATOMS = frozenset([int, float, complex, bool, str, bytes, type, types.ModuleType])
 
 
 def _list_captured(function: types.FunctionType) -> list | None:

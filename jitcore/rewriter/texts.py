@@ -361,7 +361,7 @@ def find_formatter(conversion: int) -> Callable[[Sequence], Any]:
             return resolve(method)(value, spec)
         if holds_traced(value) or type(spec) is Text:
             return make_text(format, value, spec)
-        return format(value, spec)
+        return make_now(format, value, spec)
 
     return format_value
 
@@ -374,7 +374,25 @@ def find_converter(conversion: int) -> Callable[[Any], Any]:
 
 def show_value(function: Callable[[Any], str], value: Any) -> Any:
     """`str(value)`, `repr(value)` or `ascii(value)`."""
-    return make_text(function, value) if holds_traced(value) else function(value)
+    return make_text(function, value) if holds_traced(value) else make_now(function, value)
+
+
+def make_now(function: Callable[..., str], *values: Any) -> Any:
+    """What a function gives of values of which nothing is traced.
+
+    Raises: under a mode, where the text says at which place in memory an object is, which is a stand-in."""
+    text = function(*values)
+    if current.mode is not None and type(text) is str and _PLACE in text:
+        for value in values:
+            if type(value) not in _PLAIN:
+                shown = type(value).__qualname__
+                text = f"the text of an object of type {shown} depends on its place in memory"
+                raise current.mode.refuse(text)
+    return text
+
+
+#: What stands in texts of objects that have no text of their own.
+_PLACE = " at 0x"
 
 
 def join_parts(parts: Sequence) -> Any:
@@ -390,7 +408,7 @@ def remainder(pair: Sequence, operate: Callable = operator.mod) -> Any:
     """`text % values`, and any other `%`."""
     one, other = pair
     if not isinstance(one, (str, Text)) or not (type(one) is Text or holds_traced(other)):
-        return operate(one, other)
+        return make_now(operate, one, other)
     if type(one) is Text:
         return make_text(operator.mod, one, other)
     if type(other) is tuple:
@@ -416,7 +434,7 @@ def find_method(method: types.BuiltinMethodType) -> Callable | None:
 def _define_format(method: Callable) -> Callable:
     def call(*values: Any, **named: Any) -> Any:
         if not any(map(holds_traced, (*values, *named.values()))):
-            return method(*values, **named)
+            return make_now(lambda *_: method(*values, **named), *values, *named.values())
         for value in (*values, *named.values()):
             if holds_traced(value) and _find_own_format(value) is not None:
                 raise _needs_value(value, f"str.format() of a {type(value).__name__}")

@@ -270,3 +270,79 @@ def f(x):
 {lines}
     return x + 1
 """, "np.ones(3)", "np.ones(8)", "-np.ones(3)", "np.ones(3)")  # fmt: skip
+
+# -- objects that other objects know -------------------------------------------------------------------------
+for name, body in {
+    "list": "PUSH(v)", "dict": "PUT(len(D), v)", "array": "FILL(v)", "read": "COUNT(1) + TOTAL()", "library": "ADD('ab')",
+    "in an object": "O.push(v); O.push(O.count(v))", "of a class": "O.put(v)", "given away": "O.kept = L.append; O.kept(v)",
+    "of a new list": "l = []; O.all.append(l.append); [add(v) for add in O.all]",
+    "of an object of yours": "O.all.append(O.note); O.all[0](v)", "in a loop": "add = L.append; [add(i) for i in range(n)]",
+    "as a callback": "list(map(PUSH, [v, 1]))", "in a traced loop": "add = L.append\n    for i in range(n): add(v * i)",
+    "of a list in a traced loop": "l = []; add = l.append\n    for i in range(n): add(v * i)\n    O.l = l",
+    "under a condition": "add = L.append\n    if v > 1: add(v)",
+}.items():
+    define(f"methods: {name}", f"""
+import collections
+L, D, A, C = [1], {{}}, np.zeros(2), collections.Counter()
+PUSH, PUT, FILL, COUNT, TOTAL, ADD = L.append, D.setdefault, A.fill, L.count, A.sum, C.update
+class Box:
+    put = L.append
+    def __init__(self): self.l, self.all = [], []
+    def note(self, v): self.l.append(v)
+O = Box()
+O.push, O.count = O.l.append, O.l.count
+def f(v, n):
+    {body}
+    return v, len(L), COUNT(1), TOTAL(), C['a'], len(O.l)
+""", "1, 1", "2, 2", "3.0, 3", "!L.append(1); A[0] = 5", "4.0, 20", "0.5, 0", "np.ones(2)[0], 40", "1.5, 3")  # fmt: skip
+for name, body in {
+    "vars": "D['n'] = v; A.m = D['n']", "two objects": "A.n = v; C.m = C.n", "borg": "b = Borg(); b.n = v; v = Borg().n",
+    "returned": "v = A.__dict__, vars(B)", "kept": "KEPT.append(vars(A)); A.n = v", "exchanged": "B.__dict__ = {'n': v}; v = B.n",
+    "of a new object": "b = Box(); d = vars(b); d['n'] = v; KEPT.append(b); v = d, b.n",
+}.items():
+    define(f"attributes in a dict: {name}", f"""
+class Box: pass
+class Borg:
+    shared = {{'n': 1}}
+    def __init__(self): self.__dict__ = self.shared
+A, B, C, KEPT = Box(), Box(), Box(), []
+A.n, B.n = 1, 2
+C.__dict__, D = A.__dict__, vars(A)
+def f(v):
+    {body}
+    return v, A.n, C.n, D
+""", "1", "2", "3.0", "!A.n = 7", "4.0", "0")  # fmt: skip
+define("attributes in a dict: shared later", """
+class Box: pass
+A, B = Box(), Box()
+A.n, B.n = 1, 2
+def f(v):
+    A.n = v
+    return B.n
+""", "1.0", "2.0", "!B.__dict__ = A.__dict__", "3.0", "4.0", "!B.__dict__ = dict(n=1)", "5.0")  # fmt: skip
+for name, body in {
+    "new dict": "return {A: v, (B, 1): 2}", "captured dict": "D[A] = v; return D", "frozenset": "r = O.s is None or A in O.s; O.s = frozenset([A, B]); return r",
+    "slice": "r = O.s is None or O.s.start is A; O.s = slice(A, B); return r", "hash": "return hash(A) == _HASH, hash((A, 1)) == hash((A, 1)), A.__hash__() == _HASH",
+    "repr": "return repr(A) == _TEXT", "str": "return str(A) == _TEXT", "f-string": "return f'{A}' == _TEXT", "percent": "return '%s' % A == _TEXT",
+    "format": "return '{}'.format(A) == _TEXT", "in a list": "return str([A]) == f'[{_TEXT}]'", "method": "return A.__repr__() == _TEXT", "enum": "return {Kind.A: v}, Kind.B",
+    "slots": "r = O.s is None or O.s.x; O.s = Part(); O.s.x = O.s.y = v; return r", "class": "class P: k = v\n    O.s = P; return P.k",
+    "type": "P = type('P', (), {}); O.all.append(P()); return type(O.all[0]) is P", "class of the object": "A.__class__ = Part; r = type(A) is Part; A.__class__ = Box; return r",
+    "named tuple": "P = collections.namedtuple('P', 'x'); O.all.append(P(v)); return type(O.all[0]) is P",
+}.items():
+    define(f"the object itself: {name}", f"""
+import collections, enum
+class Kind(enum.Enum): A, B = 1, 2
+class Box: pass
+class Slots: __slots__ = ('x',)
+class Part(Slots): pass
+A, B, O, D = Box(), Box(), Box(), {{}}
+O.all, O.s = [], None
+_HASH, _TEXT = hash(A), repr(A)
+def f(v):
+    A.v = v
+    {body}
+""", *("1.0", "2.0", "3", "!D.clear()", "4.0", "0.0"))  # fmt: skip
+define("equal keys and ranges", """
+D, T, R = {1: 5.0}, {(1, 'a'): 1.0}, range(0, 3, 2)
+def f(x): return list(D), [k[0] for k in T], R.stop, x
+""", *ONES, "!D = {1.0: 5.0}", *ONES[:2], "!T = {(True, 'a'): 1.0}; R = range(0, 4, 2)", *ONES[:2], "!D = {True: 5.0}; T = {(1.0, 'a'): 1.0}", *ONES[:2])  # fmt: skip

@@ -162,10 +162,30 @@ _BYTES = Kind(
     ("E[0] = 1", "E[1] = 2", "E[n] = 1"),
     (),
 )  # fmt: skip
+#: What knows another object: a method, the dict of its attributes, a dict in which it is a key.
+_METHOD = Kind(
+    ("(lambda w: (w, w.append, w.count))([1, 2.5])", "(lambda w: (w, w.append, w.count))([])"),
+    ("len(E[0])", "E[2](1)", "sum(E[0])", "len(E[1].__self__)"),
+    ("E[1](V)", "E[1](V)", "E[0].append(V)", "E[1](1)", "if E[0]: E[0].pop()", "for w in (1, V): E[1](w)", "E[0].clear()", "t = t + E[2](1)", "w = E[1]\nw(V)", "list(map(E[1], (1, V)))",
+     "E[0].append(E[2](1))"),
+    ("E = (E[0], E[0].append, E[2])", "E = (lambda w: (w, w.append, w.count))([V])"),
+)  # fmt: skip
+_VARIABLES = Kind(
+    ("(lambda w: (w, vars(w)))(Box(1))", "(lambda w: (w, w.__dict__))(Box(0.5))"),
+    ("E[0].m", "E[1]['m']", "len(E[1])", "len(E[0].items)", "getattr(E[0], 'new', 0)", "E[1].get('new', 0)"),
+    ("E[0].m = V", "E[1]['m'] = V", "E[1]['new'] = V", "E[0].new = V", "E[1].pop('new', None)", "E[0].items.append(V)", "E[1]['m'] += V", "E[1].update(m=V)", "vars(E[0])['m'] = V"),
+    ("E = (E[0], vars(E[0]))", "E = (lambda w: (w, vars(w)))(Box(V))"),
+)  # fmt: skip
+_KEYED = Kind(
+    ("({}, Box(1))", "(lambda w: ({w: 1}, w))(Box(1))"),
+    ("len(E[0])", "E[0].get(E[1], 0)", "E[1].m", "(E[1] in E[0])", "sum(E[0].values())"),
+    ("E[0][E[1]] = V", "E[0].pop(E[1], None)", "E[0][E[1]] = E[1].m", "E[1].m = V", "E[0].clear()", "E[0].setdefault(E[1], V)", "E[0]['a'] = V", "for w in E[0]: t = t + E[0][w]"),
+    ("E = ({E[1]: V}, E[1])", "E = ({}, E[1])"),
+)  # fmt: skip
 
 KINDS: dict[str, Kind] = {
     "list": _LIST, "dict": _DICT, "set": _SET, "deque": _DEQUE, "counting dict": _COUNTS, "grouping dict": _GROUPS, "ordered dict": _ORDERED,
     "counter": _COUNTER, "array": _ARRAY, "object": _OBJECT, "int": _INT, "float": _FLOAT, "text": _TEXT, "none": _NONE, "list of arrays": _ARRAYS,
-    "dict of objects": _OBJECTS, "list of lists": _NESTED, "dict of lists": _LISTS, "pair": _PAIR, "iterator": _ITERATOR, "bytes": _BYTES}  # fmt: skip
+    "dict of objects": _OBJECTS, "list of lists": _NESTED, "dict of lists": _LISTS, "pair": _PAIR, "iterator": _ITERATOR, "bytes": _BYTES, "method": _METHOD, "variables": _VARIABLES, "keyed dict": _KEYED}  # fmt: skip
 #: How often each kind is taken.
 WEIGHTS = {"list": 8, "dict": 6, "array": 5, "object": 5, "int": 4, "none": 3, "iterator": 0.7, "bytes": 0.4, "float": 2.5}
