@@ -28,7 +28,7 @@ from jitcore.core.trace import JaxprTrace, Trace, Tracer, open_trace
 from jitcore.dispatch.counters import counters
 from jitcore.dispatch.tracing import TracedFunction
 from jitcore.effort import spend
-from jitcore.functionalize.errors import not_traceable
+from jitcore.functionalize.errors import NeedsIdentity, not_traceable
 from jitcore.functionalize.mode import NumpyMode
 from jitcore.functionalize.ndarray import NDArray
 from jitcore.functionalize.numbers import Number
@@ -185,6 +185,8 @@ class Session:
         numbers = [place for place, spec in enumerate(self.builder.places)
                    if isinstance(spec, ScalarSpec) and spec.kind in _PYTHON_NUMBERS + (np.bool_,)
                    or isinstance(spec, ScalarSpec) and issubclass(spec.kind, np.integer)]  # fmt: skip
+        if isinstance(error, NeedsIdentity):
+            return []
         needed = self._find_inputs(getattr(error, "handle", None))
         found = numbers if needed is None else [place for place in numbers if place in needed]
         return [self.reader.paths[place] for place in found]

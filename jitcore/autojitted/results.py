@@ -243,12 +243,12 @@ class ResultWriter:
         return f"outs[{self._add_output(values)}][{', '.join(slices)}].copy()"
 
     def _express_tuple(self, value: tuple, kind: type) -> str:
-        items = "".join(f"{self._express(item)}, " for item in value)
+        items = "".join([f"{self._express(item)}, " for item in value])
         if kind is tuple:
             return f"({items})"
         if not hasattr(kind, "_fields") or not self.session.captures.is_old(kind):
             raise not_traceable(f"an object of type {kind.__qualname__} is returned")
-        return f"{self.constants.add(kind)}({items})"
+        return f"{self.constants.add(tuple.__new__)}({self.constants.add(kind)}, ({items}))"
 
     def _express_object(self, value: Any, kind: type) -> str:
         if id(value) in self.session.captures.owners:
@@ -374,9 +374,10 @@ class ResultWriter:
         if before is None:
             return []
         if type(stand_in) is list:
-            if len(before) == len(stand_in) and all(map(_is, before, stand_in)):
-                return []
-            return self._fill(name, stand_in)
+            changed = [i for i, pair in enumerate(zip(before, stand_in)) if pair[0] is not pair[1]]
+            if len(before) != len(stand_in) or 2 * len(changed) > len(stand_in):
+                return self._fill(name, stand_in)
+            return [f"{name}[{i}] = {self._express(stand_in[i])}" for i in changed]
         now = stand_in if type(stand_in) is dict else vars(stand_in)
         target = name if type(stand_in) is dict else f"{name}.__dict__"
         kept = [*(key for key in before if key in now), *(key for key in now if key not in before)]
@@ -440,7 +441,3 @@ _REPLAYS = {
     Bits: lambda step, array: array.view(step.dtype),
     Sliding: lambda step, array: sliding_window_view(array, step.extents, step.axes),
 }
-
-
-def _is(one: Any, other: Any) -> bool:
-    return one is other

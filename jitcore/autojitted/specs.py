@@ -181,13 +181,13 @@ class RepeatSpec(Spec):
 
 @dataclass(frozen=True, slots=True)
 class SequenceSpec(Spec):
-    """A list, tuple or named tuple."""
+    """A list, tuple or named tuple. Tuples have places, but may be met again under another one."""
 
     kind: type
     children: tuple[Spec, ...]
 
     def write(self, matcher, value):
-        x = matcher.name(value, self) if self.kind is list else matcher.temporary(value)
+        x = matcher.name(value, self)
         matcher.check(
             f"{x}.__class__ is {matcher.constants.add(self.kind)} and len({x}) == {len(self.children)}"
         )
@@ -199,8 +199,11 @@ class SequenceSpec(Spec):
             made = builder.add(self, [])
             made.extend(child.build(builder) for child in self.children)
             return made
+        place = builder.reserve(self)
         items = [child.build(builder) for child in self.children]
-        return tuple(items) if self.kind is tuple else builder.make_object(self.kind)(*items)
+        if self.kind is tuple:
+            return builder.fill(place, tuple(items))
+        return builder.fill(place, tuple.__new__(builder.make_object(self.kind), items))
 
 
 @dataclass(frozen=True, slots=True)
@@ -485,8 +488,11 @@ class Reader:
 
     def _read_container(self, value: Any, kind: type, path: tuple) -> Spec:
         if kind is list or isinstance(value, tuple):
-            if kind not in (list, tuple) and not hasattr(kind, "_fields"):
+            if kind not in (list, tuple) and not hasattr(kind, "_fields") or getattr(value, "__dict__", None):
                 raise Unreadable(f"{describe_path(path)} is of type {kind.__name__}")
+            if kind is not list:
+                self.values.append(value)
+                self.paths.append(path)
             return SequenceSpec(kind, tuple([self.read(item, (*path, i)) for i, item in enumerate(value)]))
         if kind is dict:
             if not all(key.__class__ in (str, int, tuple) and is_constant_key(key) for key in value):
@@ -556,7 +562,8 @@ class Matcher:
         """No object stands at two places, and no dict of attributes is that of two objects."""
         self._check_names(self.variables)
         self._check_names([f"x{i}" for i, spec in enumerate(self.places)
-                           if not isinstance(spec, (ScalarSpec, DictSpec))])  # fmt: skip
+                           if not (isinstance(spec, (ScalarSpec, DictSpec))
+                                   or isinstance(spec, SequenceSpec) and spec.kind is not list)])  # fmt: skip
 
     def _check_names(self, names: list[str]) -> None:
         if len(names) > 4:

@@ -33,7 +33,7 @@ from jitcore.rewriter.journal import (
     logs,
 )
 from jitcore.rewriter.raising import check_callers, fail, is_explicit, note_place
-from jitcore.rewriter.snapshots import Snapshot, watch_captures
+from jitcore.rewriter.snapshots import Snapshot, find_container, watch_captures
 from jitcore.rewriter.values import (
     Flat,
     is_made_in,
@@ -141,8 +141,10 @@ def run_arm(run: Callable[[JaxprTrace], Outcome], roots: Iterable[Any], info: De
     finally:
         logs.stack.pop()
         contents = snapshot.read_contents()
+        rearranged = snapshot.find_rearranged(contents, [location for location, _ in log.values()])
         for location, old in reversed(log.values()):
-            if not _is_new(location, old, trace, snapshot):
+            is_part = isinstance(location, ItemLocation) and id(location.owner) in rearranged
+            if not is_part and not _is_new(location, old, trace, snapshot):
                 location.write(old)
         changes, attributes = snapshot.roll_back(contents)
         is_rewound = snapshot.rewind()
@@ -154,7 +156,7 @@ def run_arm(run: Callable[[JaxprTrace], Outcome], roots: Iterable[Any], info: De
     if arm.error is None:
         arm.changes = {id(container): (container, Flat(contents)) for container, contents in changes}
         arm.stores = {key: store for key, store in arm.stores.items()
-                      if id(getattr(store[0], "owner", None)) not in arm.changes}  # fmt: skip
+                      if id(find_container(store[0])) not in arm.changes}  # fmt: skip
         arm.stores |= {location.key: (location, Flat(value)) for location, value in attributes}
     return arm
 

@@ -28,8 +28,8 @@ from jitcore.rewriter.iterators import SharedIterator, TracedIterator
 from jitcore.rewriter.journal import ItemLocation, Location, list_children, logs
 from jitcore.rewriter.user_code import is_user_code
 
-#: How deep values are searched, and how many.
-_MAX_DEPTH, _MAX_ITEMS = 16, 20_000
+#: How many values are looked at.
+_MAX_ITEMS = 20_000
 #: Bytes of arrays that are copied; of the arrays beyond, so many elements are compared.
 _MAX_BYTES, _MAX_SAMPLES = 1 << 20, 1 << 12
 #: Steps that each object of a snapshot costs.
@@ -61,6 +61,11 @@ class ContainerLocation(Location):
         else:
             kind.clear(container)
         (kind.update if kind in (dict, set, OrderedDict) else kind.extend)(container, contents)
+
+
+def find_container(location: Location) -> Any:
+    """The container of which a location is the whole, or an item; None for other places."""
+    return location.container if isinstance(location, ContainerLocation) else getattr(location, "owner", None)
 
 
 def copy_contents(container: Any) -> Any:
@@ -114,7 +119,7 @@ class VariableLocation(ItemLocation):
 
     def __init__(self, variables: dict, name: str):
         super().__init__(variables, name)
-        self.key, self.name = ("variable", id(variables), name), name
+        self.name = name
 
 
 class Snapshot:
@@ -135,9 +140,9 @@ class Snapshot:
 
     def add(self, roots: Iterable[Any]) -> None:
         """Adds what can be reached from further values, as it is now."""
-        waiting, before = [(root, 0) for root in roots], self._count + len(self.reached)
+        waiting, before = list(roots), self._count + len(self.reached)
         while waiting and self._count < _MAX_ITEMS:
-            value, depth = waiting.pop()
+            value = waiting.pop()
             if value is None or type(value) in _ATOMS or id(value) in self.reached:
                 continue
             children = self._note(value)
@@ -145,10 +150,7 @@ class Snapshot:
                 continue
             self.reached[id(value)] = value
             self._count += len(children)
-            if depth < _MAX_DEPTH:
-                waiting += [(child, depth + 1) for child in children]
-            else:
-                self.is_complete &= not children
+            waiting += children
         self.is_complete &= not waiting
         spend(_OBJECT * (self._count + len(self.reached) - before))
 
@@ -195,6 +197,27 @@ class Snapshot:
         copies = (*self._copies, *self._variables)
         return {id(container): copy_contents(container) for container, copy in copies
                 if _has_changed(container, copy)}  # fmt: skip
+
+    def find_rearranged(self, contents: dict[int, Any], stores: Iterable[Location]) -> set[int]:
+        """The ids of containers that hold something else than stores have put there: these say nothing."""
+        places: dict[int, list[ItemLocation]] = {}
+        for location in stores:
+            if isinstance(location, ItemLocation):
+                places.setdefault(id(location.owner), []).append(location)
+        copies = {id(container): copy for container, copy in self._copies if id(container) in places}
+        found = set()
+        for key, copy in copies.items():
+            expected = copy.copy()
+            for location in places[key]:
+                value = location.read()
+                is_there = value is not UNDEFINED and (isinstance(copy, dict) or location.index < len(copy))
+                if is_there:
+                    expected[location.index] = value
+                elif value is not UNDEFINED or isinstance(copy, list) or location.index in copy:
+                    found.add(key)
+            if key in contents and _has_changed(contents[key], expected):
+                found.add(key)
+        return found
 
     def roll_back(self, contents: dict[int, Any]) -> tuple[list[tuple[Any, Any]], list[tuple[Location, Any]]]:
         """Gives everything its old contents, when stores have been rolled back.

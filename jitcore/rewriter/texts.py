@@ -19,7 +19,7 @@ import numpy as np
 from jitcore.array import Array, ConcreteArray
 from jitcore.rewriter import errors
 from jitcore.rewriter.handles import CompoundHandle, Handle, current
-from jitcore.rewriter.journal import MAX_DEPTH, list_children
+from jitcore.rewriter.journal import list_children
 from jitcore.rewriter.values import Poison, is_traced
 
 # -- recipes ------------------------------------------------------------------------------------------------
@@ -124,14 +124,18 @@ def prepare(recipe: Any) -> Callable:
 
 
 # -- what values are made of --------------------------------------------------------------------------------
-def holds_traced(value: Any, depth: int = MAX_DEPTH) -> bool:
+def holds_traced(value: Any) -> bool:
     """Whether a value is traced, or something in it."""
-    if type(value) in _PLAIN:
-        return False
-    if is_traced(value) or type(value) is Poison:
-        return True
-    children = list_children(value) if depth and not isinstance(value, np.ndarray) else None
-    return children is not None and any(holds_traced(child, depth - 1) for child in children)
+    waiting, seen = [value], {}
+    while waiting:
+        value = waiting.pop()
+        if type(value) in _PLAIN or id(value) in seen:
+            continue
+        if is_traced(value) or type(value) is Poison:
+            return True
+        seen[id(value)] = value
+        waiting += () if isinstance(value, np.ndarray) else list_children(value) or ()
+    return False
 
 
 def express(value: Any, operands: list[Array], *, is_item: bool = False) -> Any:

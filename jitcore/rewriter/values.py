@@ -148,17 +148,17 @@ for _name in _USES.split():
 def count_memory(values: Iterable[Any]) -> Counter[int]:
     """How many handles see each memory (by id) that can be reached from some values."""
     found: Counter[int] = Counter()
-    waiting, seen = [(value, 0) for value in values], {}
+    waiting, seen = list(values), {}
     while waiting:
-        value, depth = waiting.pop()
+        value = waiting.pop()
         if id(value) in seen:
             continue
         seen[id(value)] = value
         memory = memory_of(value)
         if memory is not None:
             found[id(memory)] += 1
-        elif depth < MAX_DEPTH:
-            waiting += [(child, depth + 1) for child in list_children(value) or ()]
+        else:
+            waiting += list_children(value) or ()
     return found
 
 
@@ -173,7 +173,7 @@ def count_containers(values: Iterable[Any]) -> Counter[int]:
         is_known = id(value) in seen
         if type(value) in (list, dict):
             found[id(value)] += 1
-        if depth < MAX_DEPTH and (type(value) is tuple or not is_known):
+        if not is_known or type(value) is tuple and depth < MAX_DEPTH:
             seen[id(value)] = value
             waiting += [(child, depth + 1) for child in list_children(value) or ()]
     return found

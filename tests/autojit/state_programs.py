@@ -248,6 +248,44 @@ def f(x, n):
     return x
 """, *COUNTS, "!O.l, M['a'], A = KEPT[2:]", *COUNTS[::-1])  # fmt: skip
 
+# -- the sides of a decision change one thing in several ways ------------------------------------------------
+WAYS = {
+    "item": "D['a'] = 1.", "update": "D.update(a=x[1])", "union": "globals()['D'].__ior__({'a': 3.})", "attribute": "O.m = 1.", "variable": "vars(O)['m'] = 2.",
+    "variables": "O.__dict__.update(m=x[1])", "last": "L[-1] = 4.", "place": "L[1] = 5.", "turned": "L.reverse()", "slice": "L[:] = [x[0], 6.]",
+    "store and turn": "L[0] = 7.; L.reverse()", "store and pop": "L[1] = 8.; L.pop(); L.append(9.)", "clear": "D['a'] = 5.; D.clear(); D['a'] = x[0]",
+    "two keys": "D['p'] = 1.; D['q'] = 2.", "two keys, turned": "D['q'] = 3.; D['p'] = 4.", "nested": "if x[1] > s: L.reverse(); D.update(a=6.)", "nothing": "pass",
+}  # fmt: skip
+for number, (one, other) in enumerate((one, other) for one in WAYS for other in WAYS if one != other):
+    if number % 5 == 0 or one in ("nested", "two keys"):
+        define(f"both sides: {one}; {other}", f"""
+class Box: pass
+D, O, L, DEEP = {{'a': 0., 'b': 1.}}, Box(), [1., 2.], [[[[[[[[3.]]]]]]]]
+O.m = 0.
+def f(x, s):
+    if x[0] > 0:
+        {WAYS[one]}
+    else:
+        {WAYS[other]}
+        DEEP[0][0][0][0][0][0][0][0] = x[1]
+    return list(D), list(vars(O)), f'{{DEEP}}', x
+""", "np.ones(2), 0.", "-np.ones(2), 2.", "np.ones(2), 3.", "!D.clear(); D['a'] = 0.", "-np.ones(2), -3.", "np.ones(2), -1.")  # fmt: skip
+
+# -- one object or two --------------------------------------------------------------------------------------
+for name, body in {
+    "tuples": "T is U, T is V", "in a list": "L[0] is L[1], L[0] is T", "default": "get({}) is T", "bools": "(y > 1) is True, (x[0] > 0) is True, (y > 1) is (y > 2)",
+    "floats": "O.a is O.b, y is y", "items": "[v is y for v in L]", "ints": "[n is k for k in (1, 2)]", "none": "y is None, T is None, () is L[2]",
+}.items():
+    define(f"is: {name}", f"""
+class Box: pass
+T, V, O = (1, 'u'), (1, 'v'), Box()
+U, L = T, [T, T, (), 1.5]
+O.a = O.b = 2.5
+def get(d, default=T): return d.get('k', default)
+def f(x, y, n):
+    L[3] = y
+    return {body}
+""", "np.ones(2), 2.5, 1", "np.ones(2), 0.5, 2", "np.ones(2), 1.5, 3", "!L[1] = (1, 'u'); U = L[1]; O.b = 1.5 + 1", "np.ones(2), 4.5, 1", "np.ones(2), 3, 2")  # fmt: skip
+
 # -- an attempt that is given up -----------------------------------------------------------------------------
 for name, lines in {
     "exit suppresses": "    with Calm() as k: y = x[k]", "half a generator": "    g = rows(); y = next(g) + next(g)",
