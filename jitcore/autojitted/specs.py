@@ -300,15 +300,16 @@ class PartialSpec(Spec):
     keywords: Spec
 
     def write(self, matcher, value):
-        x = matcher.temporary(value)
+        x = matcher.name(value, self)
         matcher.check(f"{x}.__class__ is {matcher.constants.add(functools.partial)}")
         self.function.write(matcher, f"{x}.func")
         self.arguments.write(matcher, f"{x}.args")
         self.keywords.write(matcher, f"{x}.keywords")
 
     def build(self, builder):
+        place = builder.reserve(self)
         function, arguments = self.function.build(builder), self.arguments.build(builder)
-        return functools.partial(function, *arguments, **self.keywords.build(builder))
+        return builder.fill(place, functools.partial(function, *arguments, **self.keywords.build(builder)))
 
 
 class _Absent:
@@ -418,6 +419,10 @@ class Reader:
             self._add(value, path)
             return ScalarSpec(kind)
         if kind is functools.partial:
+            place = self._seen.get(id(value))
+            if place is not None:
+                return RepeatSpec(place)
+            self._add(value, path)
             parts = (value.func, ".func"), (value.args, ".args"), (value.keywords, ".keywords")
             return PartialSpec(*[self.read(part, (*path, name)) for part, name in parts])
         of_user = kind is types.MethodType and _is_of_user(value.__func__)

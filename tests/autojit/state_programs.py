@@ -273,12 +273,14 @@ def f(x, s):
 # -- one object or two --------------------------------------------------------------------------------------
 for name, body in {
     "tuples": "T is U, T is V", "in a list": "L[0] is L[1], L[0] is T", "default": "get({}) is T", "bools": "(y > 1) is True, (x[0] > 0) is True, (y > 1) is (y > 2)",
-    "floats": "O.a is O.b, y is y", "items": "[v is y for v in L]", "ints": "[n is k for k in (1, 2)]", "none": "y is None, T is None, () is L[2]",
+    "floats": "O.a is O.b, y is y", "items": "[v is y for v in L]", "ints": "[n is k for k in (1, 2)]", "none": "y is None, T is None", "partials": "L[4] is O.p, O.p(y)",
 }.items():
     define(f"is: {name}", f"""
 class Box: pass
+import functools
 T, V, O = (1, 'u'), (1, 'v'), Box()
-U, L = T, [T, T, (), 1.5]
+O.p = functools.partial(max, 2.0)
+U, L = T, [T, T, (), 1.5, O.p]
 O.a = O.b = 2.5
 def get(d, default=T): return d.get('k', default)
 def f(x, y, n):
