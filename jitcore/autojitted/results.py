@@ -145,8 +145,10 @@ class ResultWriter:
             return self._assign(value, f"{made}(outs[{self._add_output(value)}], {value.weak_type})")
         if value is None or kind in (bool, int, float, complex, str, bytes) or value is Ellipsis:
             return self.constants.add(value)
+        if kind is tuple and is_constant_key(value):
+            return self.constants.add(value)
         if isinstance(value, tuple):
-            return self._express_tuple(value, kind)
+            return self._assign(value, self._express_tuple(value, kind))
         return self._express_object(value, kind)
 
     def _express_list(self, values: TracedList) -> str:

@@ -40,6 +40,7 @@ from jitcore.rewriter.values import (
     find_joint,
     is_same_leaf,
     join_types,
+    list_containers,
     make_zeros,
     memory_of,
     type_of,
@@ -125,6 +126,11 @@ class _Merge:
         for arm, value in zip(self.arms, (one, other)):
             with arm.resume():
                 flats.append(Flat(convert_both(value)))
+        for pair, made in zip(*(zip(*map(list_containers, values))
+                                for values in ((one, other), [flat.value for flat in flats]))):  # fmt: skip
+            is_kept = pair[0] is made[0] and pair[1] is made[1]
+            if not is_kept and self._is_found_elsewhere(*pair):
+                return self._conflict(errors.branch_containers_error, name, pair[0])
         return self.merge(*flats, name)
 
     def _merge_single(self, one, other) -> Read:

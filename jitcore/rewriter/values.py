@@ -230,6 +230,8 @@ def _flatten(value: Any) -> Parts:
 
 def find_joint(one: Any, other: Any) -> Callable[[Any], Any] | None:
     """What gives two values of other structures a common one, or None."""
+    if one is other:
+        return None
     if isinstance(one, CompoundHandle):
         return one.join_structure(other)
     if isinstance(other, CompoundHandle):
@@ -239,7 +241,7 @@ def find_joint(one: Any, other: Any) -> Callable[[Any], Any] | None:
         return convert and (lambda value: MaybeUnbound(convert(value.value), value.is_unbound))
     if type(one) is type(other) and type(one) in (tuple, list, dict):
         return _find_joint_items(one, other)
-    return None if current.mode is None or one is other else current.mode.find_joint(one, other)
+    return None if current.mode is None else current.mode.find_joint(one, other)
 
 
 def _find_joint_items(one: Any, other: Any) -> Callable[[Any], Any] | None:

@@ -270,6 +270,21 @@ def f(x, s):
     return list(D), list(vars(O)), f'{{DEEP}}', x
 """, "np.ones(2), 0.", "-np.ones(2), 2.", "np.ones(2), 3.", "!D.clear(); D['a'] = 0.", "-np.ones(2), -3.", "np.ones(2), -1.")  # fmt: skip
 
+for name, body in {
+    "in turns": "if x[0] > 1: T = (L, x[0])\n        if x[0] > 1: L[1] += x[1]", "caught": "try:\n            if x[0] > 1: raise ValueError\n        except ValueError: T = (L, x[0])\n        if x[0] > 1: L[1] += x[1]",
+    "in a list": "if x[0] > 1: K[0] = L\n        if x[1] > 0: L[0] = x[0]\n        else: K[1] = [L[0], 1.]", "in an object": "if x[0] > 1: O.l = L\n        else: O.l = O.k\n        L[0] = x[1]; O.k[1] = x[0]",
+}.items():
+    define(f"a list of other numbers on one side: {name}", f"""
+class Box: pass
+L, O = [1., 2.], Box()
+T, K, O.l, O.k = (L, 1.), [L, L], L, [5., 6.]
+def f(x, n):
+    global T
+    for i in range(n):
+        {body}
+    return T, K, O.l
+""", "np.array([-1., .5]), 2", "np.array([2., -.5]), 2", "np.array([2., .5]), 3", "np.array([0., 1.]), 20")  # fmt: skip
+
 # -- one object or two --------------------------------------------------------------------------------------
 for name, body in {
     "tuples": "T is U, T is V", "in a list": "L[0] is L[1], L[0] is T", "default": "get({}) is T", "bools": "(y > 1) is True, (x[0] > 0) is True, (y > 1) is (y > 2)",
