@@ -141,12 +141,13 @@ def run_arm(run: Callable[[JaxprTrace], Outcome], roots: Iterable[Any], info: De
     finally:
         logs.stack.pop()
         contents = snapshot.read_contents()
-        rearranged = snapshot.find_rearranged(contents, [location for location, _ in log.values()])
-        for location, old in reversed(log.values()):
-            is_part = isinstance(location, ItemLocation) and id(location.owner) in rearranged
-            if not is_part and not _is_new(location, old, trace, snapshot):
+        described = snapshot.find_described(contents, [location for location, _ in log.values()])
+        known = snapshot.list_known()
+        for location, old in reversed(log.values()):  # what is known is put back as a whole
+            is_known = location.key[0] in ("item", "container") and location.key[1] in known
+            if not is_known and not _is_new(location, old, trace, snapshot):
                 location.write(old)
-        changes, attributes = snapshot.roll_back(contents)
+        changes, attributes = snapshot.roll_back(contents, described)
         is_rewound = snapshot.rewind()
         if failure is not None and not is_rewound:
             make_final(failure)

@@ -198,39 +198,39 @@ class Snapshot:
         return {id(container): copy_contents(container) for container, copy in copies
                 if _has_changed(container, copy)}  # fmt: skip
 
-    def find_rearranged(self, contents: dict[int, Any], stores: Iterable[Location]) -> set[int]:
-        """The ids of containers that hold something else than stores have put there: these say nothing."""
+    def find_described(self, contents: dict[int, Any], stores: Iterable[Location]) -> set[int]:
+        """The ids of containers that hold what stores have put there, and else what they held."""
         places: dict[int, list[ItemLocation]] = {}
+        described = set()
         for location in stores:
-            if isinstance(location, ItemLocation):
+            if isinstance(location, ContainerLocation):
+                described.add(id(location.container))
+            elif isinstance(location, ItemLocation):
                 places.setdefault(id(location.owner), []).append(location)
-        copies = {id(container): copy for container, copy in self._copies if id(container) in places}
-        found = set()
-        for key, copy in copies.items():
-            expected = copy.copy()
-            for location in places[key]:
-                value = location.read()
-                is_there = value is not UNDEFINED and (isinstance(copy, dict) or location.index < len(copy))
-                if is_there:
-                    expected[location.index] = value
-                elif value is not UNDEFINED or isinstance(copy, list) or location.index in copy:
-                    found.add(key)
-            if key in contents and _has_changed(contents[key], expected):
-                found.add(key)
-        return found
+        for container, copy in self._copies:
+            stored = places.get(id(container))
+            if stored and _is_described(contents.get(id(container), copy), copy, stored):
+                described.add(id(container))
+        return described
 
-    def roll_back(self, contents: dict[int, Any]) -> tuple[list[tuple[Any, Any]], list[tuple[Location, Any]]]:
-        """Gives everything its old contents, when stores have been rolled back.
+    def list_known(self) -> set[int]:
+        """The ids of the containers, and dicts of attributes, of which there are copies."""
+        return {id(container) for container, _ in (*self._copies, *self._variables)}
 
-        Returns: containers that were changed in other ways than by stores, and attributes; and what these
-            held before that."""
+    def roll_back(self, contents: dict[int, Any], described: set[int]
+                  ) -> tuple[list[tuple[Any, Any]], list[tuple[Location, Any]]]:  # fmt: skip
+        """Gives everything its old contents.
+
+        Returns: containers that were changed in other ways than by stores, which are not `described`, and
+            attributes; and what these held before that."""
         for copy in self._arrays:
             if copy.has_changed():
                 copy.restore()
         changes, attributes = [], []
         for container, copy in self._copies:
             if _has_changed(container, copy):
-                changes.append((container, contents[id(container)]))
+                if id(container) not in described:
+                    changes.append((container, contents[id(container)]))
                 ContainerLocation(container).write(copy)
         for variables, copy in self._variables:
             if _has_changed(variables, copy):
@@ -240,6 +240,20 @@ class Snapshot:
                         attributes.append((VariableLocation(variables, name), new.get(name, UNDEFINED)))
                 ContainerLocation(variables).write(copy)
         return changes, attributes
+
+
+def _is_described(contents: Any, copy: Any, stores: list[ItemLocation]) -> bool:
+    """Whether a container holds what was in its copy, apart from stores of items."""
+    expected = copy.copy()
+    for location in stores:
+        value = location.read()
+        if value is UNDEFINED and (isinstance(copy, list) or location.index in copy):
+            return False
+        if value is not UNDEFINED:
+            if isinstance(copy, list) and location.index >= len(copy):
+                return False
+            expected[location.index] = value
+    return not _has_changed(contents, expected)
 
 
 class _Open(threading.local):

@@ -271,6 +271,20 @@ def f(x, s):
 """, "np.ones(2), 0.", "-np.ones(2), 2.", "np.ones(2), 3.", "!D.clear(); D['a'] = 0.", "-np.ones(2), -3.", "np.ones(2), -1.")  # fmt: skip
 
 for name, body in {
+    "reverse": "L.reverse(); L[0], L[1] = L[1], L[0]", "rotate": "L.insert(0, L.pop()); L[0] = L[1]; L[1] = x[0]", "dict": "D.update(a=x[0]); D['a'] = D['b']; D.update(b=1.)",
+    "attributes": "vars(O).update(a=x[0]); O.a = O.b; vars(O)['b'] = 2.", "nothing": "L.reverse(); L[0] += 0 * n; L.reverse()",
+}.items():
+    for head in ("for i in range(n)", "if x[0] > 0"):
+        define(f"stores behind methods: {head} {name}", f"""
+class Box: pass
+L, D, O = [1., 2.], {{'a': 1., 'b': 2.}}, Box()
+O.a, O.b = 3., 4.
+def f(x, n):
+    {head}:
+        {body}
+    return x
+""", "np.array([1., 2.]), 2", "np.array([-1., 2.]), 1", "np.array([2., 1.]), 3", "np.array([3., 1.]), 20", "np.array([4., 1.]), 21", "np.array([4., 1.]), 0")  # fmt: skip
+for name, body in {
     "in turns": "if x[0] > 1: T = (L, x[0])\n        if x[0] > 1: L[1] += x[1]", "caught": "try:\n            if x[0] > 1: raise ValueError\n        except ValueError: T = (L, x[0])\n        if x[0] > 1: L[1] += x[1]",
     "in a list": "if x[0] > 1: K[0] = L\n        if x[1] > 0: L[0] = x[0]\n        else: K[1] = [L[0], 1.]", "in an object": "if x[0] > 1: O.l = L\n        else: O.l = O.k\n        L[0] = x[1]; O.k[1] = x[0]",
 }.items():

@@ -26,7 +26,7 @@ _LIST = Kind(
     ("E.append(V)", "E.append(V)", "E.append(1)", "E.extend([V, 1])", "E.extend(w for w in (1, V))", "E.insert(0, V)", "E[:0] = [V]", "E[1:] = [V]", "del E[:1]",
      "E.pop()", "if E: E.pop()", "E.clear()", "E.reverse()", "E.sort()", "if E: E[0] = V", "E[0] = V", "if len(E) > 2: del E[0]", "del E[-1]",
      "if 1 in E: E.remove(1)", "t = t + (E.pop() if E else 0)", "if len(E) < 6: E.extend(E)", "if E: E[-1] += V", "for w in E[:2]: t = t + w",
-     "for w in list(E): E.append(w)\nE[4:] = []", "E[n] = V", "E.append(len(E))", "while len(E) > 3: E.pop(0)"),
+     "for w in list(E): E.append(w)\nE[4:] = []", "E[n] = V", "E.append(len(E))", "while len(E) > 3: E.pop(0)", "E.reverse()\nif len(E) > 1: E[0], E[1] = E[1], E[0]", "if len(E) > 1: E[-1] = V\nE.reverse()"),
     ("E += [V]", "E = E + [V]", "E = [V]", "E = E[:2]", "E = sorted(E)", "E = []", "E = [w + 1 for w in E]", "E += (1, V)", "E = list(E)"),
 )  # fmt: skip
 _DICT = Kind(
@@ -36,7 +36,8 @@ _DICT = Kind(
     ("E['a'] = V", "E['new'] = V", "E['b'] = E.get('b', 0) + 1", "E[len(E)] = V", "E.update(c=V)", "E.update({'a': V})", "E.setdefault('d', V)",
      "E.pop('a', None)", "if E: E.popitem()", "E.clear()", "if 'a' in E: del E['a']", "del E['a']", "E['a'] += V", "E[n] = V",
      "if 'k' not in E: E['k'] = V", "for w in list(E): E[w] = V", "for w in E.values(): t = t + w", "E['n'] = len(E)", "t = t + E.setdefault('e', 1)",
-     "if 'a' in E: E['a'] += 1", "try: t = t + E['k']\nexcept KeyError: E['k'] = V"),
+     "if 'a' in E: E['a'] += 1", "try: t = t + E['k']\nexcept KeyError: E['k'] = V",
+     "E.update(a=V)\nE['a'] = 1\nE.update(b=V)", "E['a'] = V\nE.clear()\nE['a'] = 1"),
     ("E |= {'e': V}", "E = {'a': V}", "E = {**E, 'f': V}", "E = {}", "E = dict(E)", "E = {k: 1 for k in E}"),
 )  # fmt: skip
 _SET = Kind(
@@ -89,7 +90,7 @@ _OBJECT = Kind(
     ("E.m", "len(E.items)", "getattr(E, 'new', 0)", "hasattr(E, 'new')", "(E.m > 1)", "sum(E.items)", "E.missing", "getattr(E, 'm')"),
     ("E.m = V", "E.m += V", "E.m += 1", "E.new = V", "setattr(E, 'new', V)", "E.items.append(V)", "E.items.append(1)", "if hasattr(E, 'new'): del E.new", "del E.new",
      "E.items = [V]", "E.items += [V]", "E.m, E.new = V, E.m", "vars(E)['new'] = V", "E.__dict__.update(m=V)", "delattr(E, 'new')", "if not hasattr(E, 'new'): E.new = V",
-     "E.items.clear()", "if E.items: E.items.pop()", "E.array = x", "E.m = E.m * 0.5", "E.other = E"),
+     "E.items.clear()", "if E.items: E.items.pop()", "E.array = x", "E.m = E.m * 0.5", "E.other = E", "vars(E).update(m=V)\nE.m = E.m + 1", "E.m = V\nvars(E)['m'] = 1"),
     ("E = Box(V)", "E = E", "E = copy.copy(E)"),
 )  # fmt: skip
 _INT = Kind(
