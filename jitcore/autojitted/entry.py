@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from jitcore.autojitted.error_state import is_silent, read_state, silent
+from jitcore.autojitted.matching import Matcher
 from jitcore.autojitted.printed import count_writes, without_repetition
 from jitcore.autojitted.recording import Recording
-from jitcore.autojitted.specs import ABSENT, ArraySpec, Matcher, ScalarSpec, Spec
+from jitcore.autojitted.specs import ABSENT, ArraySpec, ScalarSpec, Spec
 from jitcore.dispatch.backend import find_backend
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.program import Program

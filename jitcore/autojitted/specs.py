@@ -2,7 +2,7 @@
 
 In: arguments and captured variables. Out: for each a `Spec`, hashable, with three rules: `read` makes it from
 a value (`Reader`), `write` writes code that checks whether another value has it and takes that value apart
-(`Matcher`), `build` makes the stand-in that is traced in its place (`Builder`).
+(`matching.Matcher`), `build` makes the stand-in that is traced in its place (`matching.Builder`).
 
 Places: arrays, scalars, traced numbers and mutable containers are numbered in the order in which they are
 met, arguments first. An object that is met again is a `RepeatSpec` of its place, so that aliases stay
@@ -17,14 +17,16 @@ import re
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.dispatch.tree_code import Constants
 from jitcore.rewriter.journal import BOUND_METHODS, OWNERLESS
 from jitcore.rewriter.user_code import find_in_class, is_user_class, is_user_code
+
+if TYPE_CHECKING:
+    from jitcore.autojitted.matching import Builder, Matcher
 
 #: Flags of an ndarray that decide how it is used: C-contiguous (1), Fortran-contiguous (2), aligned (256),
 #: writeable (1024).
@@ -531,88 +533,3 @@ def describe_path(path: tuple) -> str:
     for part in path[1:]:
         text += part if isinstance(part, str) and part.startswith(".") else f"[{part!r}]"
     return text
-
-
-# -- from specs to code ------------------------------------------------------------------------------------
-class Matcher:
-    """Writes the part of a call that checks values. In the code, `x3` is the value at place 3.
-
-    Attributes:
-        places: the spec at each place.
-        variables: names of dicts, those of attributes among them.
-    """
-
-    def __init__(self, constants: Constants):
-        self.constants = constants
-        self.lines: list[str] = []
-        self.places: list[Spec] = []
-        self.variables: list[str] = []
-        self._temporaries = 0
-
-    def name(self, value: str, spec: Spec) -> str:
-        x = f"x{len(self.places)}"
-        self.places.append(spec)
-        self.lines.append(f"{x} = {value}")
-        return x
-
-    def temporary(self, value: str) -> str:
-        self._temporaries += 1
-        self.lines.append(f"t{self._temporaries} = {value}")
-        return f"t{self._temporaries}"
-
-    def check(self, condition: str) -> None:
-        self.lines.append(f"if not ({condition}): return MISS")
-
-    def check_distinct(self) -> None:
-        """No object stands at two places, and no dict of attributes is that of two objects."""
-        self._check_names(self.variables)
-        self._check_names([f"x{i}" for i, spec in enumerate(self.places)
-                           if not (isinstance(spec, (ScalarSpec, DictSpec))
-                                   or isinstance(spec, SequenceSpec) and spec.kind is not list)])  # fmt: skip
-
-    def _check_names(self, names: list[str]) -> None:
-        if len(names) > 4:
-            self.check(f"len({{{', '.join(f'id({x})' for x in names)}}}) == {len(names)}")
-            return
-        for i, x in enumerate(names):
-            for y in names[:i]:
-                self.lines.append(f"if {x} is {y}: return MISS")
-
-
-# -- from specs to what is traced --------------------------------------------------------------------------
-class Builder:
-    """Makes the stand-ins.
-
-    Args:
-        make_leaf: of an array or scalar; make_object: of what is taken as it is.
-        note_instance: is told of the stand-in of an object of a user's class.
-
-    Attributes:
-        places, stand_ins: spec and stand-in of each place.
-    """
-
-    def __init__(self, make_leaf: Callable[[Spec], Any], make_object: Callable[[Any], Any],
-                 note_instance: Callable[[Any], None]):  # fmt: skip
-        self.make_leaf, self.make_object, self.note_instance = make_leaf, make_object, note_instance
-        self.places: list[Spec] = []
-        self.stand_ins: list[Any] = []
-        self._ids: set[int] = set()
-
-    def add(self, spec: Spec, stand_in: Any) -> Any:
-        self.places.append(spec)
-        self.stand_ins.append(stand_in)
-        self._ids.add(id(stand_in))
-        return stand_in
-
-    def has_made(self, value: Any) -> bool:
-        """Whether a value is a stand-in."""
-        return id(value) in self._ids
-
-    def reserve(self, spec: Spec) -> int:
-        """The place of what is made of others, whose places follow."""
-        self.add(spec, None)
-        return len(self.places) - 1
-
-    def fill(self, place: int, stand_in: Any) -> Any:
-        self.stand_ins[place] = stand_in
-        return stand_in
