@@ -21,7 +21,7 @@ from jitcore.functionalize.errors import needs_identity, needs_value, not_tracea
 from jitcore.functionalize.forms import UNKNOWN, Form, Interval, Term
 from jitcore.functionalize.operators import WithoutValue
 from jitcore.functionalize.visibility import is_visible
-from jitcore.rewriter.handles import ConflictError, Handle, Kind, LeafType
+from jitcore.rewriter.handles import CompoundHandle, ConflictError, Handle, Kind, LeafType
 
 #: Dtypes of traced Python numbers, in the order in which arithmetic goes from one to the next.
 NUMBER_DTYPES = {
@@ -132,6 +132,8 @@ class Number(WithoutValue, Handle):
 
     def is_object(self, other: Any) -> Any:
         """Of bools, and of ints that Python keeps, there is one object for each value."""
+        if isinstance(other, CompoundHandle):  # of several types
+            return other.is_object(self)
         other_type = other.python_type if type(other) is Number else type(other)
         if self is other or other_type is not self.python_type:
             return self is other

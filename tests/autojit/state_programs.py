@@ -302,7 +302,7 @@ def f(x, n):
 # -- one object or two --------------------------------------------------------------------------------------
 for name, body in {
     "tuples": "T is U, T is V", "in a list": "L[0] is L[1], L[0] is T", "default": "get({}) is T", "bools": "(y > 1) is True, (x[0] > 0) is True, (y > 1) is (y > 2)",
-    "floats": "O.a is O.b, y is y", "items": "[v is y for v in L]", "ints": "[n is k for k in (1, 2)]", "none": "y is None, T is None", "partials": "L[4] is O.p, O.p(y)",
+    "floats": "O.a is O.b, y is y", "items": "[v is y for v in L]", "ints": "[n is k for k in (1, 2)]", "none": "y is None, T is None", "flags": "flag(x, y)", "partials": "L[4] is O.p, O.p(y)",
 }.items():
     define(f"is: {name}", f"""
 class Box: pass
@@ -312,6 +312,11 @@ O.p = functools.partial(max, 2.0)
 U, L = T, [T, T, (), 1.5, O.p]
 O.a = O.b = 2.5
 def get(d, default=T): return d.get('k', default)
+def flag(x, y):
+    on = y > 1
+    for v in x:
+        if v > y: on = v > 2
+    return on is True, on is False, True is on, on is (y > 1) or on is None
 def f(x, y, n):
     L[3] = y
     return {body}
