@@ -119,6 +119,8 @@ class Callables(Mapping):
         kind = type(callee)
         if is_user_class(kind):
             return default  # the traced form of its `__call__` is called
+        if _is_made_of_python(callee):
+            return functools.partial(_refuse, f"a ufunc of a Python function is called: {callee.__name__}")
         try:
             found = self._own.get(callee) or self._redirects.get(callee)
             if callee in _HIGHER_ORDER:
@@ -138,7 +140,7 @@ class Callables(Mapping):
         elif issubclass(kind, type) and is_user_class(callee):
             return functools.partial(self._construct, callee)
         elif kind is np.vectorize:
-            return find_vectorized(callee)
+            return functools.partial(self._call_vectorized, callee)
         elif kind.__module__.startswith("numba.") and hasattr(callee, "py_func"):
             return self.get(callee.py_func, default)
         module = getattr(callee, "__module__", None) if kind is types.FunctionType else kind.__module__
@@ -189,6 +191,11 @@ class Callables(Mapping):
             (self._resolve(initialize) if has_initializer else initialize)(made, *args, **kwargs)
         return made
 
+    def _call_vectorized(self, callee: np.vectorize, /, *args: Any, **kwargs: Any) -> Any:
+        if may_enter(callee.pyfunc):
+            self._captures.sentry.arm()
+        return find_vectorized(callee)(*args, **kwargs)
+
     def _call_watched(self, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Calls code that is not traced; what it is given it may call."""
         if may_enter(callee) or any(map(may_enter, (*args, *kwargs.values()))):
@@ -230,6 +237,12 @@ class Callables(Mapping):
 
     def __len__(self) -> int:
         return len(self._redirects)
+
+
+def _is_made_of_python(callee: Any) -> bool:
+    """Whether it is what `np.frompyfunc` makes, or a method of that."""
+    owner = getattr(callee, "__self__", None) if type(callee) is types.BuiltinMethodType else callee
+    return type(owner) is np.ufunc and all(set(kinds) <= set("O->") for kinds in owner.types)
 
 
 def _may_call_back(callee: Any) -> bool:

@@ -533,3 +533,12 @@ def describe_path(path: tuple) -> str:
     for part in path[1:]:
         text += part if isinstance(part, str) and part.startswith(".") else f"[{part!r}]"
     return text
+
+
+def meets_place(spec: Spec, count: int) -> bool:
+    """Whether a spec stands for one of the objects at the first places, or holds one."""
+    if isinstance(spec, RepeatSpec):
+        return spec.place < count
+    parts = [getattr(spec, name) for name in getattr(spec, "__dataclass_fields__", ())]
+    children = [part for value in parts for part in (value if isinstance(value, tuple) else (value,))]
+    return any(meets_place(child, count) for child in children if isinstance(child, Spec))

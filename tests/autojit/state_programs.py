@@ -299,6 +299,27 @@ def f(x, n):
     return T, K, O.l
 """, "np.array([-1., .5]), 2", "np.array([2., -.5]), 2", "np.array([2., .5]), 3", "np.array([0., 1.]), 20")  # fmt: skip
 
+# -- calls that are compared with plain Python ---------------------------------------------------------------
+for name, reach in {"array": "A", "list": "K[0]", "object": "O.a", "default": "own()"}.items():
+    define(f"compared: the argument is reached as {name}", f"""
+class Box: pass
+A, O = np.zeros(4), Box()
+K, O.a = [A], A
+def own(a=A): return a
+def f(x):
+    x[1] += 1
+    {reach}[0] = x[1] * 2
+    return x[0]
+""", *["A"] * 6, *["np.ones(4)"] * 3, "A")  # fmt: skip
+define("compared: ufuncs of Python functions", """
+SEEN = []
+def g(v):
+    SEEN.append(v)
+    return v * 2
+U = np.frompyfunc(g, 1, 1)
+def f(x): return U(x), U(2.0), len(SEEN)
+""", *["1.5"] * 6, "np.ones(2)", "np.ones(2)")
+
 # -- one object or two --------------------------------------------------------------------------------------
 for name, body in {
     "tuples": "T is U, T is V", "in a list": "L[0] is L[1], L[0] is T", "default": "get({}) is T", "bools": "(y > 1) is True, (x[0] > 0) is True, (y > 1) is (y > 2)",
