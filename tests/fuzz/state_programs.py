@@ -449,6 +449,7 @@ class _Writer:
             given = ", ".join(f"{name}={name}" for name in ["f", "peek", *names])
             parts = ["def make():", *(indent("\n".join([*parts, "def peek():", f"    return {seen},", f"return dict({given})"]).splitlines())), "globals().update(make())"]
         text = "\n".join([f"A0 = {self.choose(*ARRAYS)}", *parts, f"CALLS = {self.calls()!r}"])
+        text += "\nREPEATS = 4" if self.chance(0.12) else ""
         if "range(n)" in text or "< n" in text:
             text = text.replace(f"{2**62}, ", "4, ")
         return declare_names(text)
