@@ -358,6 +358,16 @@ def is_constant_key(key: Any) -> bool:
     return kind in (str, int, bool, float, type(None)) or kind is tuple and all(map(is_constant_key, key))
 
 
+#: What makes an object more than its `__dict__` says.
+_RULES = ("__slots__", "__new__", "__getattr__", "__setattr__", "__del__")
+
+
+def _describe_rule(kind: type) -> str:
+    """Why an object of a class of the user's cannot be taken apart, as the end of a sentence."""
+    own = [name for base in kind.__mro__ if is_user_class(base) for name in _RULES if vars(base).get(name)]
+    return f", which has {own[0]}" if own else ""
+
+
 def _is_of_user(function: Any) -> bool:
     return isinstance(function, types.FunctionType) and is_user_code(function.__code__)
 
@@ -510,7 +520,8 @@ class Reader:
             names = tuple(value.__dict__)
             children = [self.read(value.__dict__[name], (*path, f".{name}")) for name in names]
             return InstanceSpec(kind, names, tuple(children))
-        raise Unreadable(f"{describe_path(path)} is of type {kind.__module__}.{kind.__qualname__}")
+        shown = f"{describe_path(path)} is of type {kind.__module__}.{kind.__qualname__}"
+        raise Unreadable(shown + _describe_rule(kind))
 
     @staticmethod
     def _is_instance(kind: type) -> bool:

@@ -186,8 +186,9 @@ def _express_object(value: Any, operands: list[Array], is_item: bool) -> Any:
 
         text = resolve(method)(value)
         return Call(Shown, (express(text, operands),))
-    is_known_by_place = method is object.__repr__ and not isinstance(value, type)
-    if holds_traced(value) or is_known_by_place and current.mode is not None:
+    if method is object.__repr__ and not isinstance(value, type) and current.mode is not None:
+        raise _needs_place(kind)
+    if holds_traced(value):
         raise _needs_value(value, f"str() of a {kind.__name__}")
     return Constant(Shown(repr(value) if is_item else str(value)))
 
@@ -389,10 +390,13 @@ def make_now(function: Callable[..., str], *values: Any) -> Any:
     if current.mode is not None and type(text) is str and _PLACE in text:
         for value in values:
             if type(value) not in _PLAIN:
-                shown = type(value).__qualname__
-                text = f"the text of an object of type {shown} depends on its place in memory"
-                raise current.mode.refuse(text)
+                raise _needs_place(type(value))
     return text
+
+
+def _needs_place(kind: type) -> Exception:
+    text = f"the text of an object of type {kind.__qualname__} depends on its place in memory"
+    return current.mode.refuse(text)
 
 
 #: What stands in texts of objects that have no text of their own.
