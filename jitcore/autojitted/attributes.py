@@ -27,9 +27,11 @@ from jitcore.rewriter.user_code import find_in_class, is_user_class, is_user_cod
 
 #: What of a function is the same for as long as it is that function.
 _OF_FUNCTIONS = frozenset("__name__ __qualname__ __doc__ __module__ __class__ __call__ __get__".split())
+#: Methods of all objects that say at which place in memory one is.
+_OF_PLACES = frozenset("__hash__ __repr__ __str__ __format__".split())
 #: What a variable of a class is when it is code, or a rule, and not data.
 _RULES = (
-    types.FunctionType, types.BuiltinFunctionType, staticmethod, classmethod, property, type,
+    types.FunctionType, staticmethod, classmethod, property, type,
     types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodDescriptorType,
     types.WrapperDescriptorType, types.MethodWrapperType,
 )  # fmt: skip
@@ -104,6 +106,8 @@ class Attributes:
         kind = type(owner)
         if kind is types.FunctionType and not isinstance(owner.__globals__, Namespace):
             raise not_traceable(f"the attribute {owner.__qualname__}.{name} is changed")
+        if name in ("__class__", "__dict__"):
+            raise not_traceable(f"{name} of an object of type {kind.__qualname__} is changed")
         if issubclass(kind, (type, types.ModuleType, enum.Enum)):
             shown = getattr(owner, "__qualname__", owner)
             raise not_traceable(f"the attribute {shown}.{name} is changed")
@@ -136,11 +140,15 @@ class Attributes:
         return value if getter is None else self.resolve(getter)(value, None, owner)
 
     def _read_object(self, owner: Any, kind: type, name: str) -> Any:
-        if name == "__class__" or name == "__dict__":
-            return getattr(owner, name)
+        if name == "__dict__":
+            return self.captures.read_variables(owner)
+        if name == "__class__":
+            return kind
         if isinstance(find_in_class(kind, "__getattribute__")[1], types.FunctionType):
             raise not_traceable(f"{kind.__qualname__}.__getattribute__() is called")
         base, found = find_in_class(kind, name)
+        if base is object and name in _OF_PLACES:
+            raise not_traceable(f"{name} of an object of type {kind.__qualname__} is read")
         own = getattr(owner, "__dict__", {})
         if isinstance(found, property):
             if found.fget is None or not isinstance(found.fget, types.FunctionType):

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitcore.array import ConcreteArray
-from jitcore.autojitted.guards import Guards
+from jitcore.autojitted.guards import Guards, is_changeable
 from jitcore.autojitted.sentry import Sentry
 from jitcore.autojitted.specs import ABSENT, IdentitySpec, Spec, Unreadable
 from jitcore.autojitted.watching import Watch, list_names
@@ -55,6 +55,7 @@ class Captures:
 
     Attributes:
         found: in the order in which they were met; stand_ins: of their values.
+        owners: dicts of attributes that traced code has, and their objects, by id of the dict.
     """
 
     def __init__(self, stand_in: Callable[[Any, tuple], tuple[Spec, Any]]):
@@ -66,6 +67,7 @@ class Captures:
         self._functions: dict[types.FunctionType, types.FunctionType] = {}
         self._modules: dict[types.ModuleType, ModuleView] = {}
         self._builtins: dict[int, BuiltinNamespace] = {}
+        self.owners: dict[int, tuple[dict, Any]] = {}
         self._arrays: dict[int, tuple[np.ndarray, Any]] = {}
         self._variables: dict[tuple[int, str], Any] = {}
         self._watch = Watch()
@@ -104,12 +106,27 @@ class Captures:
             )
         return known[1]
 
+    def read_variables(self, owner: Any) -> dict:
+        """`owner.__dict__`, for an object of a user's class."""
+        variables = owner.__dict__
+        self.owners[id(variables)] = variables, owner
+        return variables
+
     # -- variables of classes and functions ------------------------------------------------------------------
     def note_instance(self, stand_in: Any) -> None:
         """An object of a user's class."""
         self._watch.add_class_of(stand_in)
         self.sentry.meet_class(type(stand_in))
         self._guards.add_class(type(stand_in))
+
+    def is_old(self, kind: type) -> bool:
+        """Whether a class was there before the traced code ran: it was met, or it is found under its name."""
+        if self._guards.knows_class(kind) or not is_changeable(kind):
+            return True
+        found: Any = sys.modules.get(kind.__module__)
+        for name in kind.__qualname__.split("."):
+            found = vars(found).get(name) if isinstance(found, (type, types.ModuleType)) else None
+        return found is kind
 
     def capture_variable(self, owner: Any, name: str, value: Any) -> Any:
         """The stand-in of what a class or function has under a name; ABSENT where it has nothing."""

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from jitcore.autojitted.error_state import is_silent, read_state, silent
+from jitcore.autojitted.matching import Matcher
 from jitcore.autojitted.printed import count_writes, without_repetition
 from jitcore.autojitted.recording import Recording
-from jitcore.autojitted.specs import ABSENT, ArraySpec, Matcher, ScalarSpec, Spec
+from jitcore.autojitted.specs import ABSENT, ArraySpec, ScalarSpec, Spec, meets_place
 from jitcore.core.source import raise_interruption
 from jitcore.dispatch.backend import find_backend
 from jitcore.dispatch.options import JitOptions
@@ -49,7 +50,8 @@ class Entry:
         call: function of the arguments.
         program: with its stages as text.
         failures: calls that had to be run in plain Python.
-        is_local: whether all it does is to change arrays among the arguments, and to print.
+        is_local: whether all it does is to change arrays among the arguments, which it reaches in no other
+            way, and to print: then it may be tried on copies.
         loops, prints: whether there is a loop in it, whether it prints.
         declines: whether `plain` leaves the call to the caller.
         on_failure: called with the entry when a call had to be run in plain Python.
@@ -74,7 +76,8 @@ class Entry:
         self.place_count = len(places)
         n_arguments = _count_places(specs)
         is_limited = all(place < n_arguments for place in effects.written)
-        self.is_local = is_limited and not effects.writes and done <= {PRINT}
+        is_reached = any(meets_place(capture.spec, n_arguments) for capture in recording.captures)
+        self.is_local = is_limited and not is_reached and not effects.writes and done <= {PRINT}
 
     def fail(self, *args: Any) -> Any:
         """Serves a call whose program met what only plain Python can do."""

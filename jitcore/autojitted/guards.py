@@ -242,6 +242,9 @@ class Guards:
         if type(kind) is not type and type(kind) is not kind:
             self.add_class(type(kind))
 
+    def knows_class(self, kind: type) -> bool:
+        return id(kind) in self._classes
+
     def add_code(self, function: types.FunctionType) -> None:
         """A function whose code is traced."""
         self._codes.setdefault(function, function.__code__)

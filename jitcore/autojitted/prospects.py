@@ -11,8 +11,8 @@ import dis
 import functools
 import inspect
 import types
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,7 +60,7 @@ def find_hindrance(function: types.FunctionType, specs: Sequence[Spec]) -> str:
         if isinstance(spec, StaticSpec) and spec.kind is int and abs(spec.value) >= 1 << 62:
             return "it works on ints of more than 64 bits"
     for one in _walk_functions([function]):
-        if one in _walk_functions(_list_functions(one)):
+        if one in _walk_functions(_list_called(one), _list_called):
             return f"{one.__name__} calls itself"
         if one.__code__.co_flags & inspect.CO_GENERATOR:
             return f"{one.__name__} is a generator"
@@ -96,15 +96,17 @@ def _walk_specs(specs: Sequence[Spec]) -> Iterator[Spec]:
             waiting += spec.children
 
 
-def _walk_functions(functions: Sequence[types.FunctionType]) -> Iterator[types.FunctionType]:
+def _walk_functions(functions: Sequence[types.FunctionType],
+                    list_functions: Callable | None = None) -> Iterator[types.FunctionType]:  # fmt: skip
     """Functions of the user, and those that they name, each once."""
+    list_functions = list_functions or _list_functions
     waiting, seen = list(functions), set()
     while waiting:
         function = waiting.pop()
         if function not in seen:
             seen.add(function)
             yield function
-            waiting += _list_functions(function)
+            waiting += list_functions(function)
 
 
 def _list_functions(function: types.FunctionType) -> list[types.FunctionType]:
@@ -118,27 +120,86 @@ def _list_functions(function: types.FunctionType) -> list[types.FunctionType]:
     return [one for one in found if not is_library_file(one.__code__.co_filename)]
 
 
+def _list_called(function: types.FunctionType) -> list[types.FunctionType]:
+    """Those of `_list_functions` that the function may call: methods of a class of which it mentions the
+    names, and the initializer, where it makes objects of the class; else what it names as `Class.method`."""
+    names, found = _list_names(function.__code__), []
+    for name, value in _find_named(function):
+        if isinstance(value, types.FunctionType):
+            found.append(value.__dict__.get(ORIGINAL, value))
+        elif isinstance(value, type):
+            attributes = names.attributes | _MAKERS if name in names.used else names.owned.get(name, ())
+            found += [method for method in _list_methods(value) if method.__name__ in attributes]
+    return [one for one in found if not is_library_file(one.__code__.co_filename)]
+
+
+#: Methods that run where an object is made.
+_MAKERS = frozenset(("__init__", "__new__", "__post_init__"))
+
+
 def _list_methods(kind: type) -> list[types.FunctionType]:
     return [value for value in vars(kind).values() if isinstance(value, types.FunctionType)]
 
 
 def _list_named(function: types.FunctionType) -> list[Any]:
+    return [value for _, value in _find_named(function)]
+
+
+def _find_named(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
     """What a function finds under the global names and in the cells that its code mentions, without objects
     of the user's classes: looking at one may run code of the user's."""
-    variables = function.__globals__
-    found = [variables[name] for name in _list_names(function.__code__) if name in variables]
-    for cell in function.__closure__ or ():
+    variables, found = function.__globals__, []
+    names = _list_names(function.__code__).variables
+    found += [(name, variables[name]) for name in names if name in variables]
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         try:
-            found.append(cell.cell_contents)
+            found.append((name, cell.cell_contents))
         except ValueError:
             pass  # not assigned yet
-    return [value for value in found if not is_user_class(type(value))]
+    for name, value in found:  # `super()` calls what other classes define
+        if name != "__class__" and not is_user_class(type(value)):
+            yield name, value
+
+
+class _Names(NamedTuple):
+    """What code mentions: variables that are not its own; those of them that are more than the owner of an
+    attribute; attributes, and of which variables."""
+
+    variables: tuple[str, ...]
+    used: frozenset[str]
+    attributes: frozenset[str]
+    owned: dict[str, set[str]]
 
 
 @functools.lru_cache(maxsize=1000)
-def _list_names(code: types.CodeType) -> tuple[str, ...]:
-    inner = [const for const in code.co_consts if isinstance(const, types.CodeType)]
-    return tuple(dict.fromkeys([*code.co_names, *[name for one in inner for name in _list_names(one)]]))
+def _list_names(code: types.CodeType) -> _Names:
+    variables: list[str] = []
+    used: set[str] = set()
+    attributes: set[str] = set()
+    owned: dict[str, set[str]] = {}
+    before = ""
+    for instruction in dis.get_instructions(code):
+        name, is_attribute = instruction.argval, instruction.opname in _ATTRIBUTES
+        if before and instruction.opname == "COPY":  # `owner.name += 1`
+            continue
+        if before and is_attribute:
+            owned.setdefault(before, set()).add(name)
+        elif before:
+            used.add(before)
+        before = name if instruction.opname in _VARIABLES else ""
+        variables += [before] if before else []
+        attributes |= {name} if is_attribute else set()
+    for inner in [_list_names(const) for const in code.co_consts if isinstance(const, types.CodeType)]:
+        variables += inner.variables
+        used |= inner.used
+        attributes |= inner.attributes
+        for name, found in inner.owned.items():
+            owned.setdefault(name, set()).update(found)
+    return _Names(tuple(dict.fromkeys(variables)), frozenset(used), frozenset(attributes), owned)
+
+
+_VARIABLES = frozenset("LOAD_GLOBAL LOAD_NAME LOAD_DEREF LOAD_CLASSDEREF LOAD_FROM_DICT_OR_DEREF".split())
+_ATTRIBUTES = frozenset("LOAD_ATTR LOAD_METHOD STORE_ATTR DELETE_ATTR".split())
 
 
 def _find_package(value: Any) -> str:

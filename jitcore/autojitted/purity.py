@@ -34,6 +34,7 @@ from jitcore.functionalize.functions_mapping import find_vectorized
 from jitcore.functionalize.numbers import Number
 from jitcore.rewriter import rewrite_function
 from jitcore.rewriter.handles import Handle, current
+from jitcore.rewriter.journal import BOUND_METHODS, OWNERLESS
 from jitcore.rewriter.redirects import REDIRECTS
 from jitcore.rewriter.user_code import (
     find_in_class,
@@ -108,6 +109,7 @@ class Callables(Mapping):
         self._own = {
             getattr: functools.partial(_get_attribute, attributes), hasattr: attributes.has,
             setattr: attributes.store, delattr: attributes.delete,
+            vars: functools.partial(_read_variables, attributes), hash: self._call_hash,
             **{function: functools.partial(self._call_special, function, name)
                for function, name in _OF_SPECIAL_METHODS.items()},
         }  # fmt: skip
@@ -117,6 +119,8 @@ class Callables(Mapping):
         kind = type(callee)
         if is_user_class(kind):
             return default  # the traced form of its `__call__` is called
+        if _is_made_of_python(callee):
+            return functools.partial(_refuse, f"a ufunc of a Python function is called: {callee.__name__}")
         try:
             found = self._own.get(callee) or self._redirects.get(callee)
             if callee in _HIGHER_ORDER:
@@ -136,7 +140,7 @@ class Callables(Mapping):
         elif issubclass(kind, type) and is_user_class(callee):
             return functools.partial(self._construct, callee)
         elif kind is np.vectorize:
-            return find_vectorized(callee)
+            return functools.partial(self._call_vectorized, callee)
         elif kind.__module__.startswith("numba.") and hasattr(callee, "py_func"):
             return self.get(callee.py_func, default)
         module = getattr(callee, "__module__", None) if kind is types.FunctionType else kind.__module__
@@ -165,6 +169,11 @@ class Callables(Mapping):
         function = self._redirects.get(function) or REDIRECTS.get(function) or function
         return self._call_with_functions(function, *args, **kwargs)  # `iter(function, sentinel)`
 
+    def _call_hash(self, value: Any, /) -> Any:
+        if _hashes_place(value):
+            raise not_traceable("hash() of an object depends on its place in memory")
+        return self._call_special(hash, "__hash__", value)
+
     def _construct(self, kind: type, /, *args: Any, **kwargs: Any) -> Any:
         """What `type.__call__` does, where the methods are those of a class of the user's."""
         self._captures.sentry.meet_class(kind)
@@ -181,6 +190,11 @@ class Callables(Mapping):
         if isinstance(made, kind):
             (self._resolve(initialize) if has_initializer else initialize)(made, *args, **kwargs)
         return made
+
+    def _call_vectorized(self, callee: np.vectorize, /, *args: Any, **kwargs: Any) -> Any:
+        if may_enter(callee.pyfunc):
+            self._captures.sentry.arm()
+        return find_vectorized(callee)(*args, **kwargs)
 
     def _call_watched(self, callee: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Calls code that is not traced; what it is given it may call."""
@@ -225,6 +239,12 @@ class Callables(Mapping):
         return len(self._redirects)
 
 
+def _is_made_of_python(callee: Any) -> bool:
+    """Whether it is what `np.frompyfunc` makes, or a method of that."""
+    owner = getattr(callee, "__self__", None) if type(callee) is types.BuiltinMethodType else callee
+    return type(owner) is np.ufunc and all(set(kinds) <= set("O->") for kinds in owner.types)
+
+
 def _may_call_back(callee: Any) -> bool:
     """Whether code that is not traced may call what it is given, or what it holds."""
     kind = type(callee)
@@ -262,6 +282,19 @@ def _get_attribute(attributes: Attributes, owner: Any, name: str, *default: Any)
         if not default:
             raise
         return default[0]
+
+
+def _hashes_place(value: Any) -> bool:
+    """Whether a hash depends on which object it is, which traced code does not have."""
+    if isinstance(value, (tuple, frozenset)):
+        return any(map(_hashes_place, value))
+    if isinstance(value, BOUND_METHODS):
+        return not isinstance(value.__self__, OWNERLESS)
+    return type(value).__hash__ is object.__hash__ and is_user_class(type(value))
+
+
+def _read_variables(attributes: Attributes, *owner: Any) -> Any:
+    return attributes.read(*owner, "__dict__") if len(owner) == 1 else vars(*owner)
 
 
 @contextlib.contextmanager

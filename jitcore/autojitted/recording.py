@@ -16,10 +16,11 @@ import numpy as np
 import jitcore.numpy  # noqa: F401  gives arrays and tracers their operators
 from jitcore.autojitted.attributes import Attributes
 from jitcore.autojitted.captures import Capture, Captures
+from jitcore.autojitted.matching import Builder
 from jitcore.autojitted.printed import refuse_output
 from jitcore.autojitted.purity import Callables
 from jitcore.autojitted.results import Effects, ResultWriter
-from jitcore.autojitted.specs import ArraySpec, Builder, Reader, ScalarSpec, Spec
+from jitcore.autojitted.specs import ArraySpec, Reader, ScalarSpec, Spec
 from jitcore.autojitted.tiers import Reason, find_loop_reason
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import DebugInfo, Var
@@ -28,7 +29,7 @@ from jitcore.core.trace import JaxprTrace, Trace, Tracer, open_trace
 from jitcore.dispatch.counters import counters
 from jitcore.dispatch.tracing import TracedFunction
 from jitcore.effort import spend
-from jitcore.functionalize.errors import not_traceable
+from jitcore.functionalize.errors import NeedsIdentity, not_traceable
 from jitcore.functionalize.mode import NumpyMode
 from jitcore.functionalize.ndarray import NDArray
 from jitcore.functionalize.numbers import Number
@@ -185,6 +186,8 @@ class Session:
         numbers = [place for place, spec in enumerate(self.builder.places)
                    if isinstance(spec, ScalarSpec) and spec.kind in _PYTHON_NUMBERS + (np.bool_,)
                    or isinstance(spec, ScalarSpec) and issubclass(spec.kind, np.integer)]  # fmt: skip
+        if isinstance(error, NeedsIdentity):
+            return []
         needed = self._find_inputs(getattr(error, "handle", None))
         found = numbers if needed is None else [place for place in numbers if place in needed]
         return [self.reader.paths[place] for place in found]

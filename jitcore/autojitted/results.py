@@ -7,6 +7,7 @@ is the value at place 3 and `outs` holds the outputs.
 
 from __future__ import annotations
 
+import enum
 import types
 from typing import Any, NamedTuple
 
@@ -15,7 +16,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from jitcore.array import Array, ConcreteArray
 from jitcore.autojitted.captures import ModuleView, Namespace
-from jitcore.autojitted.specs import ABSENT
+from jitcore.autojitted.guards import is_changeable
+from jitcore.autojitted.specs import ABSENT, is_constant_key
 from jitcore.core.trace import Tracer
 from jitcore.dispatch.tree_code import Constants
 from jitcore.functionalize.errors import not_traceable
@@ -28,6 +30,8 @@ from jitcore.functionalize.scalars import Scalar
 from jitcore.functionalize.stacks import Run, find_runs
 from jitcore.functionalize.views import Axis, Broadcast, Diagonal, Part, Reshape, Window, is_same_view
 from jitcore.functionalize.visibility import is_visible
+from jitcore.rewriter.handles import Handle
+from jitcore.rewriter.journal import BOUND_METHODS, OWNERLESS
 from jitcore.rewriter.texts import Text, prepare
 from jitcore.rewriter.values import Poison
 
@@ -54,8 +58,8 @@ class Effects(NamedTuple):
 
 #: Types of objects that are returned as they are.
 _UNCHANGING = (
-    type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, np.dtype, np.ufunc, range, slice,
-    frozenset,
+    type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, np.dtype, np.ufunc, range,
+    enum.Enum,
 )  # fmt: skip
 
 
@@ -141,8 +145,10 @@ class ResultWriter:
             return self._assign(value, f"{made}(outs[{self._add_output(value)}], {value.weak_type})")
         if value is None or kind in (bool, int, float, complex, str, bytes) or value is Ellipsis:
             return self.constants.add(value)
+        if kind is tuple and is_constant_key(value):
+            return self.constants.add(value)
         if isinstance(value, tuple):
-            return self._express_tuple(value, kind)
+            return self._assign(value, self._express_tuple(value, kind))
         return self._express_object(value, kind)
 
     def _express_list(self, values: TracedList) -> str:
@@ -239,20 +245,30 @@ class ResultWriter:
         return f"outs[{self._add_output(values)}][{', '.join(slices)}].copy()"
 
     def _express_tuple(self, value: tuple, kind: type) -> str:
-        items = "".join(f"{self._express(item)}, " for item in value)
+        items = "".join([f"{self._express(item)}, " for item in value])
         if kind is tuple:
             return f"({items})"
-        if not hasattr(kind, "_fields"):
+        if not hasattr(kind, "_fields") or not self.session.captures.is_old(kind):
             raise not_traceable(f"an object of type {kind.__qualname__} is returned")
-        return f"{self.constants.add(kind)}({items})"
+        return f"{self.constants.add(tuple.__new__)}({self.constants.add(kind)}, ({items}))"
 
     def _express_object(self, value: Any, kind: type) -> str:
+        if id(value) in self.session.captures.owners:
+            owner = self._express(self.session.captures.owners[id(value)][1])
+            return self._assign(value, f"{owner}.__dict__")
         if kind in (list, dict, set):
             name = self._assign(value, f"{kind.__name__}()")
             self.lines += self._fill(name, value)
             return name
         if isinstance(value, types.FunctionType) and isinstance(value.__globals__, Namespace):
             raise not_traceable("a function that is made in the traced code is returned")
+        if kind in (slice, frozenset):
+            return self._express_hidden(value, kind)
+        if isinstance(value, BOUND_METHODS) and not isinstance(value.__self__, OWNERLESS):
+            return self._assign(value, self._express_method(value))
+        if not self.session.captures.is_old(value if isinstance(value, type) else kind):
+            raise not_traceable(f"the class {value.__name__ if isinstance(value, type) else kind.__name__}, "
+                                "which is made in the traced code, is returned")  # fmt: skip
         if isinstance(value, _UNCHANGING) or value is ABSENT:
             self._keep.append(value)
             return self.constants.add(value)
@@ -260,11 +276,30 @@ class ResultWriter:
             return self.constants.add(value)
         if isinstance(value, np.ndarray):
             return self._assign(value, f"{self.constants.add(value)}.copy()")
-        if kind.__new__ is object.__new__ and hasattr(value, "__dict__") and kind.__flags__ & (1 << 9):
+        is_plain = kind.__new__ is object.__new__ and is_changeable(kind)
+        has_slots = any(vars(base).get("__slots__") for base in kind.__mro__)
+        if is_plain and hasattr(value, "__dict__") and not has_slots:
             name = self._assign(value, f"new({self.constants.add(kind)})")
             self.lines += self._fill(name, value)
             return name
         raise not_traceable(f"an object of type {kind.__module__}.{kind.__qualname__} is returned")
+
+    def _express_hidden(self, value: slice | frozenset, kind: type) -> str:
+        """What cannot change itself; what it holds may."""
+        parts = [value.start, value.stop, value.step] if kind is slice else list(value)
+        if all(map(is_constant_key, parts)):
+            self._keep.append(value)
+            return self.constants.add(value)
+        items = ", ".join(map(self._express, parts))
+        return self._assign(value, f"slice({items})" if kind is slice else f"frozenset([{items}])")
+
+    def _express_method(self, method: Any) -> str:
+        owner, function = self._express(method.__self__), getattr(method, "__func__", None)
+        if isinstance(method.__self__, Handle) or function is None:
+            return f"{owner}.{method.__name__}"
+        if not isinstance(function, types.FunctionType) or isinstance(function.__globals__, Namespace):
+            raise not_traceable("a method that is made in the traced code is returned")
+        return f"{self.constants.add(types.MethodType)}({self.constants.add(function)}, {owner})"
 
     def _express_run(self, items: list, run: Run) -> str:
         """Elements of a list, which lie side by side in one array if there are several."""
@@ -301,8 +336,11 @@ class ResultWriter:
             return [f"{name}.update([{', '.join([self._express(item) for item in value])}])"]
         items = value if type(value) is dict else vars(value)
         target = name if type(value) is dict else f"{name}.__dict__"
-        pairs = [f"{self.constants.add(key)}: {self._express(item)}" for key, item in items.items()]
+        pairs = [f"{self._express_key(key)}: {self._express(item)}" for key, item in items.items()]
         return [f"{target}.update({{{', '.join(pairs)}}})"]
+
+    def _express_key(self, key: Any) -> str:
+        return self.constants.add(key) if is_constant_key(key) else self._express(key)
 
     # -- what was changed ----------------------------------------------------------------------------------
     def _write_changes(self) -> list[str]:
@@ -338,18 +376,19 @@ class ResultWriter:
         if before is None:
             return []
         if type(stand_in) is list:
-            if len(before) == len(stand_in) and all(map(_is, before, stand_in)):
-                return []
-            return self._fill(name, stand_in)
+            changed = [i for i, pair in enumerate(zip(before, stand_in)) if pair[0] is not pair[1]]
+            if len(before) != len(stand_in) or 2 * len(changed) > len(stand_in):
+                return self._fill(name, stand_in)
+            return [f"{name}[{i}] = {self._express(stand_in[i])}" for i in changed]
         now = stand_in if type(stand_in) is dict else vars(stand_in)
         target = name if type(stand_in) is dict else f"{name}.__dict__"
         kept = [*(key for key in before if key in now), *(key for key in now if key not in before)]
         if kept != list(now):  # a key that was taken out and set again is the last one
             return [f"{target}.clear()", *self._fill(name, stand_in)]
-        lines = [f"del {target}[{self.constants.add(key)}]" for key in before if key not in now]
+        lines = [f"del {target}[{self._express_key(key)}]" for key in before if key not in now]
         for key, value in now.items():
             if key not in before or before[key] is not value:
-                lines.append(f"{target}[{self.constants.add(key)}] = {self._express(value)}")
+                lines.append(f"{target}[{self._express_key(key)}] = {self._express(value)}")
         return lines
 
 
@@ -404,7 +443,3 @@ _REPLAYS = {
     Bits: lambda step, array: array.view(step.dtype),
     Sliding: lambda step, array: sliding_window_view(array, step.extents, step.axes),
 }
-
-
-def _is(one: Any, other: Any) -> bool:
-    return one is other

@@ -2,7 +2,7 @@
 
 In: arguments and captured variables. Out: for each a `Spec`, hashable, with three rules: `read` makes it from
 a value (`Reader`), `write` writes code that checks whether another value has it and takes that value apart
-(`Matcher`), `build` makes the stand-in that is traced in its place (`Builder`).
+(`matching.Matcher`), `build` makes the stand-in that is traced in its place (`matching.Builder`).
 
 Places: arrays, scalars, traced numbers and mutable containers are numbered in the order in which they are
 met, arguments first. An object that is met again is a `RepeatSpec` of its place, so that aliases stay
@@ -13,16 +13,20 @@ from __future__ import annotations
 
 import enum
 import functools
+import re
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.dispatch.tree_code import Constants
+from jitcore.rewriter.journal import BOUND_METHODS, OWNERLESS
 from jitcore.rewriter.user_code import find_in_class, is_user_class, is_user_code
+
+if TYPE_CHECKING:
+    from jitcore.autojitted.matching import Builder, Matcher
 
 #: Flags of an ndarray that decide how it is used: C-contiguous (1), Fortran-contiguous (2), aligned (256),
 #: writeable (1024).
@@ -179,13 +183,13 @@ class RepeatSpec(Spec):
 
 @dataclass(frozen=True, slots=True)
 class SequenceSpec(Spec):
-    """A list, tuple or named tuple."""
+    """A list, tuple or named tuple. Tuples have places, but may be met again under another one."""
 
     kind: type
     children: tuple[Spec, ...]
 
     def write(self, matcher, value):
-        x = matcher.name(value, self) if self.kind is list else matcher.temporary(value)
+        x = matcher.name(value, self)
         matcher.check(
             f"{x}.__class__ is {matcher.constants.add(self.kind)} and len({x}) == {len(self.children)}"
         )
@@ -197,20 +201,27 @@ class SequenceSpec(Spec):
             made = builder.add(self, [])
             made.extend(child.build(builder) for child in self.children)
             return made
+        place = builder.reserve(self)
         items = [child.build(builder) for child in self.children]
-        return tuple(items) if self.kind is tuple else builder.make_object(self.kind)(*items)
+        if self.kind is tuple:
+            return builder.fill(place, tuple(items))
+        return builder.fill(place, tuple.__new__(builder.make_object(self.kind), items))
 
 
 @dataclass(frozen=True, slots=True)
 class DictSpec(Spec):
-    """A dict; its keys in order."""
+    """A dict; its keys in order. key_types: what tells apart keys that are equal (1 and 1.0)."""
 
     keys: tuple
     children: tuple[Spec, ...]
+    key_types: tuple = ()
 
     def write(self, matcher, value):
-        x = matcher.name(value, self)
-        matcher.check(f"{x}.__class__ is dict and tuple({x}) == {matcher.constants.add(self.keys)}")
+        x, add = matcher.name(value, self), matcher.constants.add
+        matcher.variables.append(x)
+        matcher.check(f"{x}.__class__ is dict and tuple({x}) == {add(self.keys)}")
+        if self.key_types:
+            matcher.check(f"{add(_list_key_types)}({x}) == {add(self.key_types)}")
         for key, child in zip(self.keys, self.children):
             child.write(matcher, f"{x}[{matcher.constants.add(key)}]")
 
@@ -232,6 +243,7 @@ class InstanceSpec(Spec):
         x = matcher.name(value, self)
         matcher.check(f"{x}.__class__ is {matcher.constants.add(self.kind)}")
         d = matcher.temporary(f"{x}.__dict__")
+        matcher.variables.append(d)
         matcher.check(f"tuple({d}) == {matcher.constants.add(self.names)}")
         for name, child in zip(self.names, self.children):
             child.write(matcher, f"{d}[{name!r}]")
@@ -245,7 +257,7 @@ class InstanceSpec(Spec):
 
 @dataclass(frozen=True, slots=True)
 class MethodSpec(Spec):
-    """A method of the user's, bound to an object."""
+    """A Python function, bound to an object."""
 
     function: Spec
     owner: Spec
@@ -263,6 +275,25 @@ class MethodSpec(Spec):
 
 
 @dataclass(frozen=True, slots=True)
+class BuiltinMethodSpec(Spec):
+    """A method of an object of Python's or NumPy's, bound to it: `values.append`, `x.sum`."""
+
+    kind: type
+    name: str
+    owner: Spec
+
+    def write(self, matcher, value):
+        x = matcher.name(value, self)
+        kind = matcher.constants.add(self.kind)
+        matcher.check(f"{x}.__class__ is {kind} and {x}.__name__ == {self.name!r}")
+        self.owner.write(matcher, f"{x}.__self__")
+
+    def build(self, builder):
+        place = builder.reserve(self)
+        return builder.fill(place, getattr(self.owner.build(builder), self.name))
+
+
+@dataclass(frozen=True, slots=True)
 class PartialSpec(Spec):
     """A `functools.partial`."""
 
@@ -271,15 +302,16 @@ class PartialSpec(Spec):
     keywords: Spec
 
     def write(self, matcher, value):
-        x = matcher.temporary(value)
+        x = matcher.name(value, self)
         matcher.check(f"{x}.__class__ is {matcher.constants.add(functools.partial)}")
         self.function.write(matcher, f"{x}.func")
         self.arguments.write(matcher, f"{x}.args")
         self.keywords.write(matcher, f"{x}.keywords")
 
     def build(self, builder):
+        place = builder.reserve(self)
         function, arguments = self.function.build(builder), self.arguments.build(builder)
-        return functools.partial(function, *arguments, **self.keywords.build(builder))
+        return builder.fill(place, functools.partial(function, *arguments, **self.keywords.build(builder)))
 
 
 class _Absent:
@@ -309,6 +341,33 @@ def _is_wrapper(value: Any) -> bool:
     return callable(value) and module.startswith(("numba.", "jitcore.", "functools", "operator"))
 
 
+#: Objects that do not change: their methods are known by themselves.
+_UNCHANGING_OWNERS = (*OWNERLESS, bytes, frozenset, range, re.Pattern, np.ufunc)
+
+
+def _list_key_types(keys: Any) -> tuple:
+    """The types of keys, and of what is in those that are tuples; () where all are strings."""
+    if all([type(key) is str for key in keys]):
+        return ()
+    return tuple([_list_key_types(key) or tuple if type(key) is tuple else type(key) for key in keys])
+
+
+def is_constant_key(key: Any) -> bool:
+    """Whether a key is what its type and its text say."""
+    kind = type(key)
+    return kind in (str, int, bool, float, type(None)) or kind is tuple and all(map(is_constant_key, key))
+
+
+#: What makes an object more than its `__dict__` says.
+_RULES = ("__slots__", "__new__", "__getattr__", "__setattr__", "__del__")
+
+
+def _describe_rule(kind: type) -> str:
+    """Why an object of a class of the user's cannot be taken apart, as the end of a sentence."""
+    own = [name for base in kind.__mro__ if is_user_class(base) for name in _RULES if vars(base).get(name)]
+    return f", which has {own[0]}" if own else ""
+
+
 def _is_of_user(function: Any) -> bool:
     return isinstance(function, types.FunctionType) and is_user_code(function.__code__)
 
@@ -328,11 +387,12 @@ class Reader:
         self.paths: list[tuple] = []
         self.number_paths: list[tuple] = []
         self._seen: dict[int, int] = {}
+        self._variables: dict[int, int] = {}  # id of a dict of attributes -> place of its object
         self._count = 0
 
     def release(self) -> None:
         """Lets go of the values: nothing more is read."""
-        self.values, self._seen = [], {}
+        self.values, self._seen, self._variables = [], {}, {}
 
     def _add(self, value: Any, path: tuple) -> None:
         self._seen[id(value)] = len(self.values)
@@ -347,7 +407,8 @@ class Reader:
         except Unreadable:
             for lists in (self.values, self.paths):
                 del lists[count:]
-            self._seen = {key: place for key, place in self._seen.items() if place < count}
+            self._seen, self._variables = ({key: place for key, place in known.items() if place < count}
+                                           for known in (self._seen, self._variables))  # fmt: skip
             raise
 
     def read(self, value: Any, path: tuple) -> Spec:
@@ -370,15 +431,15 @@ class Reader:
             self._add(value, path)
             return ScalarSpec(kind)
         if kind is functools.partial:
-            parts = (value.func, ".func"), (value.args, ".args"), (value.keywords, ".keywords")
-            return PartialSpec(*[self.read(part, (*path, name)) for part, name in parts])
-        if kind is types.MethodType and _is_of_user(value.__func__):
             place = self._seen.get(id(value))
             if place is not None:
                 return RepeatSpec(place)
             self._add(value, path)
-            parts = (value.__func__, ".__func__"), (value.__self__, ".__self__")
-            return MethodSpec(*[self.read(part, (*path, name)) for part, name in parts])
+            parts = (value.func, ".func"), (value.args, ".args"), (value.keywords, ".keywords")
+            return PartialSpec(*[self.read(part, (*path, name)) for part, name in parts])
+        of_user = kind is types.MethodType and _is_of_user(value.__func__)
+        if of_user or kind in BOUND_METHODS and not isinstance(value.__self__, _UNCHANGING_OWNERS):
+            return self._read_method(value, path)
         if (
             isinstance(value, _IDENTITIES)
             or value is ABSENT
@@ -386,14 +447,44 @@ class Reader:
             or _is_wrapper(value)
         ):
             return IdentitySpec(value)
+        if kind is slice and not is_constant_key((value.start, value.stop, value.step)):
+            raise Unreadable(f"{describe_path(path)} is a slice of objects")
         if kind in _STATICS or isinstance(value, np.dtype):
-            return StaticSpec(kind, value, repr(value) if kind is slice else "")
+            return StaticSpec(kind, value, repr(value) if kind in (slice, range) else "")
         if kind in (list, dict) or self._is_instance(kind):
             place = self._seen.get(id(value))
             if place is not None:
                 return RepeatSpec(place)
-            self._add(value, path)
+            self._add_container(value, kind, path)
         return self._read_container(value, kind, path)
+
+    def _add_container(self, value: Any, kind: type, path: tuple) -> None:
+        """Raises: Unreadable for a dict of attributes that was met already in another way."""
+        if kind is not list:
+            key = id(value if kind is dict else value.__dict__)
+            other = self._variables.get(key)
+            if other is not None:
+                shown = describe_path(self.paths[other])
+                raise Unreadable(f"{describe_path(path)} has the same __dict__ as {shown}")
+            self._variables[key] = len(self.values)
+        self._add(value, path)
+
+    def _read_method(self, value: Any, path: tuple) -> Spec:
+        place = self._seen.get(id(value))
+        if place is not None:
+            return RepeatSpec(place)
+        self._add(value, path)
+        function = getattr(value, "__func__", None)
+        known = None if function is None else self.read(function, (*path, ".__func__"))
+        try:
+            owner = self.read(value.__self__, (*path, ".__self__"))
+        except Unreadable:
+            if _is_of_user(function):
+                raise
+            kind, name = type(value.__self__), describe_path(path)
+            text = f"{name} is a method of an object of type {kind.__module__}.{kind.__qualname__}"
+            raise Unreadable(text) from None
+        return MethodSpec(known, owner) if known else BuiltinMethodSpec(type(value), value.__name__, owner)
 
     def _read_array(self, value: np.ndarray, path: tuple) -> Spec:
         place = self._seen.get(id(value))
@@ -414,18 +505,23 @@ class Reader:
 
     def _read_container(self, value: Any, kind: type, path: tuple) -> Spec:
         if kind is list or isinstance(value, tuple):
-            if kind not in (list, tuple) and not hasattr(kind, "_fields"):
+            if kind not in (list, tuple) and not hasattr(kind, "_fields") or getattr(value, "__dict__", None):
                 raise Unreadable(f"{describe_path(path)} is of type {kind.__name__}")
+            if kind is not list:
+                self.values.append(value)
+                self.paths.append(path)
             return SequenceSpec(kind, tuple([self.read(item, (*path, i)) for i, item in enumerate(value)]))
         if kind is dict:
-            if not all(key.__class__ in (str, int, tuple) for key in value):
+            if not all(key.__class__ in (str, int, tuple) and is_constant_key(key) for key in value):
                 raise Unreadable(f"{describe_path(path)} is a dict with keys that are no strings")
-            return DictSpec(tuple(value), tuple([self.read(value[key], (*path, key)) for key in value]))
+            children = tuple([self.read(value[key], (*path, key)) for key in value])
+            return DictSpec(tuple(value), children, _list_key_types(value))
         if self._is_instance(kind):
             names = tuple(value.__dict__)
             children = [self.read(value.__dict__[name], (*path, f".{name}")) for name in names]
             return InstanceSpec(kind, names, tuple(children))
-        raise Unreadable(f"{describe_path(path)} is of type {kind.__module__}.{kind.__qualname__}")
+        shown = f"{describe_path(path)} is of type {kind.__module__}.{kind.__qualname__}"
+        raise Unreadable(shown + _describe_rule(kind))
 
     @staticmethod
     def _is_instance(kind: type) -> bool:
@@ -450,79 +546,10 @@ def describe_path(path: tuple) -> str:
     return text
 
 
-# -- from specs to code ------------------------------------------------------------------------------------
-class Matcher:
-    """Writes the part of a call that checks values. In the code, `x3` is the value at place 3.
-
-    Attributes:
-        places: the spec at each place.
-    """
-
-    def __init__(self, constants: Constants):
-        self.constants = constants
-        self.lines: list[str] = []
-        self.places: list[Spec] = []
-        self._temporaries = 0
-
-    def name(self, value: str, spec: Spec) -> str:
-        x = f"x{len(self.places)}"
-        self.places.append(spec)
-        self.lines.append(f"{x} = {value}")
-        return x
-
-    def temporary(self, value: str) -> str:
-        self._temporaries += 1
-        self.lines.append(f"t{self._temporaries} = {value}")
-        return f"t{self._temporaries}"
-
-    def check(self, condition: str) -> None:
-        self.lines.append(f"if not ({condition}): return MISS")
-
-    def check_distinct(self) -> None:
-        """No object stands at two places."""
-        names = [f"x{i}" for i, spec in enumerate(self.places) if not isinstance(spec, ScalarSpec)]
-        if len(names) > 4:
-            self.check(f"len({{{', '.join(f'id({x})' for x in names)}}}) == {len(names)}")
-            return
-        for i, x in enumerate(names):
-            for y in names[:i]:
-                self.lines.append(f"if {x} is {y}: return MISS")
-
-
-# -- from specs to what is traced --------------------------------------------------------------------------
-class Builder:
-    """Makes the stand-ins.
-
-    Args:
-        make_leaf: of an array or scalar; make_object: of what is taken as it is.
-        note_instance: is told of the stand-in of an object of a user's class.
-
-    Attributes:
-        places, stand_ins: spec and stand-in of each place.
-    """
-
-    def __init__(self, make_leaf: Callable[[Spec], Any], make_object: Callable[[Any], Any],
-                 note_instance: Callable[[Any], None]):  # fmt: skip
-        self.make_leaf, self.make_object, self.note_instance = make_leaf, make_object, note_instance
-        self.places: list[Spec] = []
-        self.stand_ins: list[Any] = []
-        self._ids: set[int] = set()
-
-    def add(self, spec: Spec, stand_in: Any) -> Any:
-        self.places.append(spec)
-        self.stand_ins.append(stand_in)
-        self._ids.add(id(stand_in))
-        return stand_in
-
-    def has_made(self, value: Any) -> bool:
-        """Whether a value is a stand-in."""
-        return id(value) in self._ids
-
-    def reserve(self, spec: Spec) -> int:
-        """The place of what is made of others, whose places follow."""
-        self.add(spec, None)
-        return len(self.places) - 1
-
-    def fill(self, place: int, stand_in: Any) -> Any:
-        self.stand_ins[place] = stand_in
-        return stand_in
+def meets_place(spec: Spec, count: int) -> bool:
+    """Whether a spec stands for one of the objects at the first places, or holds one."""
+    if isinstance(spec, RepeatSpec):
+        return spec.place < count
+    parts = [getattr(spec, name) for name in getattr(spec, "__dataclass_fields__", ())]
+    children = [part for value in parts for part in (value if isinstance(value, tuple) else (value,))]
+    return any(meets_place(child, count) for child in children if isinstance(child, Spec))

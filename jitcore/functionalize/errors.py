@@ -21,7 +21,10 @@ from jitcore.functionalize.remedies import find_remedy
 from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.texts import Text
 
-__all__ = ["NeedsValue", "NotTraceable", "describe_reason", "needs_value", "not_traceable"]
+__all__ = [
+    "NeedsIdentity", "NeedsValue", "NotTraceable", "describe_reason", "needs_identity", "needs_value",
+    "not_traceable",
+]  # fmt: skip
 
 
 class NeedsValue(NotTraceable, errors.ConcretizationTypeError):
@@ -30,6 +33,15 @@ class NeedsValue(NotTraceable, errors.ConcretizationTypeError):
     def __init__(self, text: str, handle=None):
         super().__init__(text)
         self.handle = handle
+
+
+class NeedsIdentity(NotTraceable):
+    """It matters which of several equal numbers or tuples the caller has: values do not tell that."""
+
+
+def needs_identity(kind: type) -> NeedsIdentity:
+    reason = f"whether two values of type {kind.__name__} are one object depends on the caller"
+    return NeedsIdentity(str(not_traceable(reason)))
 
 
 def not_traceable(reason: str, remedy: str = "") -> NotTraceable:
@@ -59,7 +71,9 @@ def describe_reason(reason: str, where: list[str], remedy: str = "", variables: 
     )
 
 
-_VERB = re.compile(r"\b(is|are|was|has|have|had|may|needs?|depends|cannot|does|computes|loses?|met|writes)\b")
+_VERB = re.compile(
+    r"\b(is|are|was|has|have|had|may|needs?|depends|cannot|does|computes|keeps|loses?|met|writes)\b"
+)
 _CLAUSE = re.compile(r"\b(that|whose|which|where)\b(?!=)")
 
 

@@ -18,7 +18,7 @@ from jitcore.array import Array, ConcreteArray
 from jitcore.effort import spend
 from jitcore.functionalize import arithmetic
 from jitcore.functionalize.arithmetic import fail
-from jitcore.functionalize.errors import NotTraceable, not_traceable
+from jitcore.functionalize.errors import NotTraceable, needs_identity, not_traceable
 from jitcore.functionalize.numbers import RANKS, Number, NumberKind
 from jitcore.functionalize.operators import OPERATORS, WithoutValue
 from jitcore.functionalize.promotion import cast_raw, to_raw
@@ -134,6 +134,19 @@ class Mixed(WithoutValue, CompoundHandle):
     def read(self) -> Array:
         """The value in the common dtype."""
         return self.raw
+
+    def is_object(self, other: Any) -> Any:
+        kinds = other.kinds if type(other) is Mixed else (type_of(other),)
+        places = [place for place, kind in enumerate(self.kinds) if kind in kinds]
+        if self is other or not places:
+            return self is other
+        if type(other) is Mixed:
+            raise needs_identity(float)
+        found: Any = np.False_
+        for place in places:
+            is_one = to_raw(self.value(place).is_object(other))
+            found = lax.bitwise_or(found, lax.bitwise_and(self.is_kind(place), is_one))
+        return found
 
     def is_same(self, other: Handle) -> bool:
         return type(other) is Mixed and self.structure() == other.structure() and all(

@@ -21,7 +21,7 @@ from jitcore.functionalize import sequences, tables
 from jitcore.functionalize.arithmetic import fail
 from jitcore.functionalize.conversions import REDIRECTS
 from jitcore.functionalize.equality import is_equal
-from jitcore.functionalize.errors import NeedsValue, not_traceable
+from jitcore.functionalize.errors import NeedsValue, needs_identity, not_traceable
 from jitcore.functionalize.kernels import KERNELS
 from jitcore.functionalize.lists import make_list
 from jitcore.functionalize.mixed import distributing, join_kinds
@@ -102,6 +102,9 @@ class NumpyMode(Mode):
 
     def refuse(self, reason: str, value: Any = None) -> Exception:
         return not_traceable(reason) if value is None else NeedsValue(str(not_traceable(reason)), value)
+
+    def refuse_identity(self, kind: type) -> Exception:
+        return needs_identity(kind)
 
     def find_failed(self) -> Array | None:
         return self.flag.value if self.can_fail else None

@@ -17,11 +17,11 @@ from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray
 from jitcore.core.trace import context
-from jitcore.functionalize.errors import not_traceable
+from jitcore.functionalize.errors import needs_identity, needs_value, not_traceable
 from jitcore.functionalize.forms import UNKNOWN, Form, Interval, Term
 from jitcore.functionalize.operators import WithoutValue
 from jitcore.functionalize.visibility import is_visible
-from jitcore.rewriter.handles import ConflictError, Handle, Kind, LeafType
+from jitcore.rewriter.handles import CompoundHandle, ConflictError, Handle, Kind, LeafType
 
 #: Dtypes of traced Python numbers, in the order in which arithmetic goes from one to the next.
 NUMBER_DTYPES = {
@@ -129,6 +129,21 @@ class Number(WithoutValue, Handle):
         if type(other) is not Number or other.python_type is not self.python_type:
             return False
         return self.form.key == other.form.key if self.form is not None else self._raw is other._raw
+
+    def is_object(self, other: Any) -> Any:
+        """Of bools, and of ints that Python keeps, there is one object for each value."""
+        if isinstance(other, CompoundHandle):  # of several types
+            return other.is_object(self)
+        other_type = other.python_type if type(other) is Number else type(other)
+        if self is other or other_type is not self.python_type:
+            return self is other
+        if self.python_type is bool:
+            return lax.eq(self.read(), other.read() if type(other) is Number else np.bool_(other))
+        if type(other) is Number and self.is_same(other):
+            return True
+        if self.python_type is int:
+            raise needs_value(self, "`is`")
+        raise needs_identity(self.python_type)
 
     def is_made_in(self, trace) -> bool:
         if self.form is None:

@@ -33,7 +33,7 @@ from jitcore.rewriter.journal import (
     logs,
 )
 from jitcore.rewriter.raising import check_callers, fail, is_explicit, note_place
-from jitcore.rewriter.snapshots import Snapshot, watch_captures
+from jitcore.rewriter.snapshots import Snapshot, find_container, watch_captures
 from jitcore.rewriter.values import (
     Flat,
     is_made_in,
@@ -141,10 +141,13 @@ def run_arm(run: Callable[[JaxprTrace], Outcome], roots: Iterable[Any], info: De
     finally:
         logs.stack.pop()
         contents = snapshot.read_contents()
-        for location, old in reversed(log.values()):
-            if not _is_new(location, old, trace, snapshot):
+        described = snapshot.find_described(contents, [location for location, _ in log.values()])
+        known = snapshot.list_known()
+        for location, old in reversed(log.values()):  # what is known is put back as a whole
+            is_known = location.key[0] in ("item", "container") and location.key[1] in known
+            if not is_known and not _is_new(location, old, trace, snapshot):
                 location.write(old)
-        changes, attributes = snapshot.roll_back(contents)
+        changes, attributes = snapshot.roll_back(contents, described)
         is_rewound = snapshot.rewind()
         if failure is not None and not is_rewound:
             make_final(failure)
@@ -154,7 +157,7 @@ def run_arm(run: Callable[[JaxprTrace], Outcome], roots: Iterable[Any], info: De
     if arm.error is None:
         arm.changes = {id(container): (container, Flat(contents)) for container, contents in changes}
         arm.stores = {key: store for key, store in arm.stores.items()
-                      if id(getattr(store[0], "owner", None)) not in arm.changes}  # fmt: skip
+                      if id(find_container(store[0])) not in arm.changes}  # fmt: skip
         arm.stores |= {location.key: (location, Flat(value)) for location, value in attributes}
     return arm
 

@@ -15,7 +15,7 @@ from jitcore.core.source import SourcePosition, format_snippet
 from jitcore.core.trace import user_snippet
 from jitcore.errors import ConcretizationTypeError, ControlFlowError, build_error
 from jitcore.rewriter.handles import current
-from jitcore.rewriter.journal import MAX_DEPTH, list_children
+from jitcore.rewriter.journal import list_children
 
 #: The variable that holds what a function returns.
 RESULT = "$result"
@@ -58,14 +58,19 @@ def name_container(container: Any, names: Mapping[str, Any]) -> str:
         if value is container and name[0] != "$":
             return f"The {kind} '{name}'"
     for name, value in names.items():
-        if name[0] != "$" and _is_inside(container, value, 0):
+        if name[0] != "$" and _is_inside(container, value):
             return f"A {kind} in '{name}'"
     return f"A {kind}"
 
 
-def _is_inside(container: Any, value: Any, depth: int) -> bool:
-    children = list_children(value) if depth < MAX_DEPTH else None
-    return any(child is container or _is_inside(container, child, depth + 1) for child in children or ())
+def _is_inside(container: Any, value: Any) -> bool:
+    waiting, seen = [value], {}
+    while waiting:
+        value = waiting.pop()
+        if id(value) not in seen:
+            seen[id(value)] = value
+            waiting += list_children(value) or ()
+    return id(container) in seen
 
 
 def describe_value(value: Any) -> str:

@@ -116,9 +116,9 @@ class Handle:
         written."""
         return False
 
-    def is_object(self, other: Handle) -> Any:
-        """Whether both stand for one Python object: a bool, or a traced predicate. Raises: where that is
-        not known."""
+    def is_object(self, other: Any) -> Any:
+        """Whether it and another value stand for one Python object: a bool, or a traced predicate. Raises:
+        where that is not known."""
         return self is other
 
     def mark_shared(self, alias: Alias | None = None) -> None:
@@ -186,6 +186,10 @@ class Mode:
 
     def refuse(self, reason: str, value: Any = None) -> Exception:
         """The error for what cannot be traced. value: that of which Python needs the value, if that is it."""
+        raise NotImplementedError
+
+    def refuse_identity(self, kind: type) -> Exception:
+        """The error where it matters which of several equal values of a type the caller has."""
         raise NotImplementedError
 
     def find_failed(self) -> Array | None:

@@ -171,9 +171,24 @@ def _is_same(pair):
             value.raise_reason()
     one, other = pair
     # their types, as `__class__` may be the user's code
-    if issubclass(type(one), Handle) and issubclass(type(other), Handle):
+    if issubclass(type(one), Handle):
         return wrap_predicate(one.is_object(other))
+    if issubclass(type(other), Handle):
+        return wrap_predicate(other.is_object(one))
+    if current.mode is not None and one is not other and _may_be_one(one, other):
+        raise current.mode.refuse_identity(type(one))
     return one is other
+
+
+def _may_be_one(one, other) -> bool:
+    """Whether two values that cannot change stand for what may be one object of the caller's."""
+    if one is other or type(one) is not type(other):
+        return one is other
+    if issubclass(type(one), tuple):
+        return len(one) == len(other) and all(map(_may_be_one, one, other))
+    if issubclass(type(one), Handle):
+        return one.leaf_type == other.leaf_type
+    return type(one) in (int, float, complex, str, bytes) and repr(one) == repr(other)
 
 
 @functools.cache

@@ -29,7 +29,7 @@ from jitcore.rewriter.handles import Alias, CompoundHandle, ConflictError, Handl
 from jitcore.rewriter.iterators import join_iterators
 from jitcore.rewriter.journal import ArrayLocation, ItemLocation, Location, record
 from jitcore.rewriter.raising import MaybeUnbound, negate
-from jitcore.rewriter.snapshots import ContainerLocation, copy_contents
+from jitcore.rewriter.snapshots import ContainerLocation, copy_contents, find_container
 from jitcore.rewriter.values import (
     Flat,
     Poison,
@@ -40,6 +40,7 @@ from jitcore.rewriter.values import (
     find_joint,
     is_same_leaf,
     join_types,
+    list_containers,
     make_zeros,
     memory_of,
     type_of,
@@ -125,6 +126,11 @@ class _Merge:
         for arm, value in zip(self.arms, (one, other)):
             with arm.resume():
                 flats.append(Flat(convert_both(value)))
+        for pair, made in zip(*(zip(*map(list_containers, values))
+                                for values in ((one, other), [flat.value for flat in flats]))):  # fmt: skip
+            is_kept = pair[0] is made[0] and pair[1] is made[1]
+            if not is_kept and self._is_found_elsewhere(*pair):
+                return self._conflict(errors.branch_containers_error, name, pair[0])
         return self.merge(*flats, name)
 
     def _merge_single(self, one, other) -> Read:
@@ -352,7 +358,9 @@ def merge_arms(predicate, first: Arm, second: Arm, scope: Scope, *, strict: bool
     if strict and merge.has_conflict:
         merge.abandon()
         return None
-    stores = [*_merge_stores(merge, first, second, scope), *_merge_changes(merge, first, second, scope)]
+    changed = _find_changed(first, second, scope)
+    stores = [*_merge_stores(merge, first, second, changed, scope),
+              *_merge_changes(merge, first, second, changed, scope)]  # fmt: skip
     kinds = tuple(dict.fromkeys(first.kinds + second.kinds))
     read_kind = None
     if len(kinds) > 1:
@@ -404,10 +412,37 @@ def _enter(arm: Arm, predicate, scope: Scope) -> Outcome:
     return Outcome(arm.kinds, state, None if read_kind is None else read_kind(values))
 
 
-def _merge_stores(merge: _Merge, first: Arm, second: Arm, scope: Scope) -> list[tuple[Location, Read]]:
+def _find_changed(first: Arm, second: Arm, scope: Scope) -> dict[int, Any]:
+    """By id the containers that an arm changed in another way than by stores of items: what both leave there
+    is merged as a whole. Raises: ControlFlowError where stores put keys in two orders into a dict."""
+    found = {}
+    for arm in (first, second):
+        found |= {key: container for key, (container, _) in arm.changes.items()}
+        found |= {id(location.container): location.container for location, _ in arm.stores.values()
+                  if isinstance(location, ContainerLocation)}  # fmt: skip
+    for arm in (first, second):
+        for location, _ in arm.stores.values():
+            owner = find_container(location)
+            variables = owner if type(owner) is dict else getattr(owner, "__dict__", None)
+            if type(variables) is dict and id(owner) not in found:
+                one, other = (_list_keys(each, variables) for each in (first, second))
+                if list(one) != list(other) and one == other:
+                    name = errors.name_container(variables, scope.names)
+                    raise errors.branch_container_error(name, one, other, scope.place)
+    return found
+
+
+def _list_keys(arm: Arm, variables: dict) -> dict:
+    return dict.fromkeys(arm.contents.get(id(variables), variables))
+
+
+def _merge_stores(merge: _Merge, first: Arm, second: Arm, changed: Mapping[int, Any],
+                  scope: Scope) -> list[tuple[Location, Read]]:  # fmt: skip
     found = []
     for key in dict.fromkeys([*first.stores, *second.stores]):
         location = (first.stores.get(key) or second.stores[key])[0]
+        if id(find_container(location)) in changed:
+            continue
         flats = [arm.stores[key][1] if key in arm.stores else Flat(location.read())
                  for arm in (first, second)]  # fmt: skip
         read = location.merge_parts(merge.arms, [flat.value for flat in flats], merge.add_output)
@@ -432,12 +467,12 @@ def _name_place(location: Location, names: Mapping[str, Any]) -> str:
     return location.name
 
 
-def _merge_changes(merge: _Merge, first: Arm, second: Arm, scope: Scope) -> list[tuple[Location, Read]]:
+def _merge_changes(merge: _Merge, first: Arm, second: Arm, changed: Mapping[int, Any],
+                   scope: Scope) -> list[tuple[Location, Read]]:  # fmt: skip
     """Containers that an arm changed without a store. Raises: ControlFlowError where their lengths differ."""
     found = []
-    for key in dict.fromkeys([*first.changes, *second.changes]):
-        container = (first.changes.get(key) or second.changes[key])[0]
-        one, other = (arm.changes[key][1] if key in arm.changes else Flat(copy_contents(container))
+    for key, container in changed.items():
+        one, other = (Flat(arm.contents[key] if key in arm.contents else copy_contents(container))
                       for arm in (first, second))  # fmt: skip
         name = errors.name_container(container, scope.names)
         if isinstance(container, set):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import array
 import contextlib
 import functools
+import operator
 import threading
 import types
 from collections import deque
@@ -69,7 +70,10 @@ class CellLocation(Location):
 
 class AttributeLocation(Location):
     def __init__(self, owner: Any, name: str):
-        self.owner, self.name, self.key = owner, name, ("attribute", id(owner), name)
+        self.owner, self.name = owner, name
+        variables = getattr(owner, "__dict__", None)
+        is_slot = type(variables) is not dict or type(find_in_class(type(owner), name)[1]) is _Slot
+        self.key = ("attribute", id(owner), name) if is_slot else ("item", id(variables), name)
 
     def read(self):
         """What the object itself holds: what its class has is there all the same."""
@@ -89,9 +93,12 @@ _Slot = types.MemberDescriptorType
 
 
 class ItemLocation(Location):
-    """An item of a list or dict."""
+    """An item of a list or dict; what is in the dict of an object is an attribute too."""
 
     def __init__(self, owner: list | dict, index: Any):
+        if type(owner) is list and hasattr(index, "__index__"):
+            index = operator.index(index)
+            index += len(owner) if index < 0 else 0
         self.owner, self.index, self.key = owner, index, ("item", id(owner), index)
         self.name = f"[{index!r}]"
 
@@ -178,8 +185,11 @@ def attempt() -> Iterator[None]:
 
 
 # -- containers ---------------------------------------------------------------------------------------------
-#: How deep containers are searched.
-MAX_DEPTH = 4
+#: How deep containers are searched where one may be come to again and again.
+MAX_DEPTH = 16
+#: Methods that know their object; and what those know that are functions of modules, classes and texts.
+BOUND_METHODS = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
+OWNERLESS = (types.NoneType, types.ModuleType, type, str)
 
 
 def list_children(value: Any) -> list | None:
@@ -192,8 +202,8 @@ def list_children(value: Any) -> list | None:
         return []
     if isinstance(value, types.CellType):
         return [value.cell_contents] if value != types.CellType() else []
-    if isinstance(value, types.MethodType):
-        return [value.__self__]
+    if isinstance(value, BOUND_METHODS):
+        return None if isinstance(value.__self__, OWNERLESS) else [value.__self__]
     if isinstance(value, functools.partial):
         return [value.func, *value.args, *value.keywords.values()]
     if isinstance(value, (Handle, type, types.ModuleType, types.FunctionType)):

@@ -112,7 +112,7 @@ def trace_test(driver: Driver, test: Test, state: dict[str, Any],
         contents = snapshot.read_contents()
         for location, old in reversed(log.values()):
             location.write(old)
-        changes = any(snapshot.roll_back(contents))
+        changes = any(snapshot.roll_back(contents, set()))
     if holds is None or not is_pure or changes or any(eqn.effects for eqn in context.trace.eqns):
         raise ImpureTest
     return holds

@@ -23,7 +23,7 @@ from jitcore.rewriter.iterators import (
     as_traced_iterator,
 )
 from jitcore.rewriter.printing import print_values
-from jitcore.rewriter.texts import Text, find_formatter, holds_traced, make_text
+from jitcore.rewriter.texts import Text, find_formatter, holds_traced, make_now, make_text
 from jitcore.rewriter.values import as_predicate, is_traced, type_of, wrap_predicate
 
 
@@ -140,7 +140,7 @@ def _show(function: Callable) -> Callable:
     def show(*args, **options):
         if len(args) == 1 and not options and holds_traced(args[0]):
             return make_text(function, *args)
-        return function(*args, **options)
+        return make_now(function, *args) if not options else function(*args, **options)
 
     return show
 

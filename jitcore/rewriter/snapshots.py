@@ -28,8 +28,8 @@ from jitcore.rewriter.iterators import SharedIterator, TracedIterator
 from jitcore.rewriter.journal import ItemLocation, Location, list_children, logs
 from jitcore.rewriter.user_code import is_user_code
 
-#: How deep values are searched, and how many.
-_MAX_DEPTH, _MAX_ITEMS = 16, 20_000
+#: How many values are looked at.
+_MAX_ITEMS = 20_000
 #: Bytes of arrays that are copied; of the arrays beyond, so many elements are compared.
 _MAX_BYTES, _MAX_SAMPLES = 1 << 20, 1 << 12
 #: Steps that each object of a snapshot costs.
@@ -61,6 +61,11 @@ class ContainerLocation(Location):
         else:
             kind.clear(container)
         (kind.update if kind in (dict, set, OrderedDict) else kind.extend)(container, contents)
+
+
+def find_container(location: Location) -> Any:
+    """The container of which a location is the whole, or an item; None for other places."""
+    return location.container if isinstance(location, ContainerLocation) else getattr(location, "owner", None)
 
 
 def copy_contents(container: Any) -> Any:
@@ -114,7 +119,7 @@ class VariableLocation(ItemLocation):
 
     def __init__(self, variables: dict, name: str):
         super().__init__(variables, name)
-        self.key, self.name = ("variable", id(variables), name), name
+        self.name = name
 
 
 class Snapshot:
@@ -135,9 +140,9 @@ class Snapshot:
 
     def add(self, roots: Iterable[Any]) -> None:
         """Adds what can be reached from further values, as it is now."""
-        waiting, before = [(root, 0) for root in roots], self._count + len(self.reached)
+        waiting, before = list(roots), self._count + len(self.reached)
         while waiting and self._count < _MAX_ITEMS:
-            value, depth = waiting.pop()
+            value = waiting.pop()
             if value is None or type(value) in _ATOMS or id(value) in self.reached:
                 continue
             children = self._note(value)
@@ -145,10 +150,7 @@ class Snapshot:
                 continue
             self.reached[id(value)] = value
             self._count += len(children)
-            if depth < _MAX_DEPTH:
-                waiting += [(child, depth + 1) for child in children]
-            else:
-                self.is_complete &= not children
+            waiting += children
         self.is_complete &= not waiting
         spend(_OBJECT * (self._count + len(self.reached) - before))
 
@@ -196,18 +198,39 @@ class Snapshot:
         return {id(container): copy_contents(container) for container, copy in copies
                 if _has_changed(container, copy)}  # fmt: skip
 
-    def roll_back(self, contents: dict[int, Any]) -> tuple[list[tuple[Any, Any]], list[tuple[Location, Any]]]:
-        """Gives everything its old contents, when stores have been rolled back.
+    def find_described(self, contents: dict[int, Any], stores: Iterable[Location]) -> set[int]:
+        """The ids of containers that hold what stores have put there, and else what they held."""
+        places: dict[int, list[ItemLocation]] = {}
+        described = set()
+        for location in stores:
+            if isinstance(location, ContainerLocation):
+                described.add(id(location.container))
+            elif isinstance(location, ItemLocation):
+                places.setdefault(id(location.owner), []).append(location)
+        for container, copy in self._copies:
+            stored = places.get(id(container))
+            if stored and _is_described(contents.get(id(container), copy), copy, stored):
+                described.add(id(container))
+        return described
 
-        Returns: containers that were changed in other ways than by stores, and attributes; and what these
-            held before that."""
+    def list_known(self) -> set[int]:
+        """The ids of the containers, and dicts of attributes, of which there are copies."""
+        return {id(container) for container, _ in (*self._copies, *self._variables)}
+
+    def roll_back(self, contents: dict[int, Any], described: set[int]
+                  ) -> tuple[list[tuple[Any, Any]], list[tuple[Location, Any]]]:  # fmt: skip
+        """Gives everything its old contents.
+
+        Returns: containers that were changed in other ways than by stores, which are not `described`, and
+            attributes; and what these held before that."""
         for copy in self._arrays:
             if copy.has_changed():
                 copy.restore()
         changes, attributes = [], []
         for container, copy in self._copies:
             if _has_changed(container, copy):
-                changes.append((container, contents[id(container)]))
+                if id(container) not in described:
+                    changes.append((container, contents[id(container)]))
                 ContainerLocation(container).write(copy)
         for variables, copy in self._variables:
             if _has_changed(variables, copy):
@@ -217,6 +240,20 @@ class Snapshot:
                         attributes.append((VariableLocation(variables, name), new.get(name, UNDEFINED)))
                 ContainerLocation(variables).write(copy)
         return changes, attributes
+
+
+def _is_described(contents: Any, copy: Any, stores: list[ItemLocation]) -> bool:
+    """Whether a container holds what was in its copy, apart from stores of items."""
+    expected = copy.copy()
+    for location in stores:
+        value = location.read()
+        if value is UNDEFINED and (isinstance(copy, list) or location.index in copy):
+            return False
+        if value is not UNDEFINED:
+            if isinstance(copy, list) and location.index >= len(copy):
+                return False
+            expected[location.index] = value
+    return not _has_changed(contents, expected)
 
 
 class _Open(threading.local):
@@ -261,7 +298,7 @@ def refuse_changes(values: Iterable[Any], reason: str) -> Iterator[None]:
         raise current.mode.refuse(reason)
 
 
-_ATOMS = frozenset([int, float, complex, bool, str, bytes, type, types.ModuleType, types.BuiltinFunctionType])
+_ATOMS = frozenset([int, float, complex, bool, str, bytes, type, types.ModuleType])
 
 
 def _list_captured(function: types.FunctionType) -> list | None:

@@ -19,7 +19,7 @@ import numpy as np
 from jitcore.array import Array, ConcreteArray
 from jitcore.rewriter import errors
 from jitcore.rewriter.handles import CompoundHandle, Handle, current
-from jitcore.rewriter.journal import MAX_DEPTH, list_children
+from jitcore.rewriter.journal import list_children
 from jitcore.rewriter.values import Poison, is_traced
 
 # -- recipes ------------------------------------------------------------------------------------------------
@@ -124,14 +124,18 @@ def prepare(recipe: Any) -> Callable:
 
 
 # -- what values are made of --------------------------------------------------------------------------------
-def holds_traced(value: Any, depth: int = MAX_DEPTH) -> bool:
+def holds_traced(value: Any) -> bool:
     """Whether a value is traced, or something in it."""
-    if type(value) in _PLAIN:
-        return False
-    if is_traced(value) or type(value) is Poison:
-        return True
-    children = list_children(value) if depth and not isinstance(value, np.ndarray) else None
-    return children is not None and any(holds_traced(child, depth - 1) for child in children)
+    waiting, seen = [value], {}
+    while waiting:
+        value = waiting.pop()
+        if type(value) in _PLAIN or id(value) in seen:
+            continue
+        if is_traced(value) or type(value) is Poison:
+            return True
+        seen[id(value)] = value
+        waiting += () if isinstance(value, np.ndarray) else list_children(value) or ()
+    return False
 
 
 def express(value: Any, operands: list[Array], *, is_item: bool = False) -> Any:
@@ -182,8 +186,9 @@ def _express_object(value: Any, operands: list[Array], is_item: bool) -> Any:
 
         text = resolve(method)(value)
         return Call(Shown, (express(text, operands),))
-    is_known_by_place = method is object.__repr__ and not isinstance(value, type)
-    if holds_traced(value) or is_known_by_place and current.mode is not None:
+    if method is object.__repr__ and not isinstance(value, type) and current.mode is not None:
+        raise _needs_place(kind)
+    if holds_traced(value):
         raise _needs_value(value, f"str() of a {kind.__name__}")
     return Constant(Shown(repr(value) if is_item else str(value)))
 
@@ -361,7 +366,7 @@ def find_formatter(conversion: int) -> Callable[[Sequence], Any]:
             return resolve(method)(value, spec)
         if holds_traced(value) or type(spec) is Text:
             return make_text(format, value, spec)
-        return format(value, spec)
+        return make_now(format, value, spec)
 
     return format_value
 
@@ -374,7 +379,28 @@ def find_converter(conversion: int) -> Callable[[Any], Any]:
 
 def show_value(function: Callable[[Any], str], value: Any) -> Any:
     """`str(value)`, `repr(value)` or `ascii(value)`."""
-    return make_text(function, value) if holds_traced(value) else function(value)
+    return make_text(function, value) if holds_traced(value) else make_now(function, value)
+
+
+def make_now(function: Callable[..., str], *values: Any) -> Any:
+    """What a function gives of values of which nothing is traced.
+
+    Raises: under a mode, where the text says at which place in memory an object is, which is a stand-in."""
+    text = function(*values)
+    if current.mode is not None and type(text) is str and _PLACE in text:
+        for value in values:
+            if type(value) not in _PLAIN:
+                raise _needs_place(type(value))
+    return text
+
+
+def _needs_place(kind: type) -> Exception:
+    text = f"the text of an object of type {kind.__qualname__} depends on its place in memory"
+    return current.mode.refuse(text)
+
+
+#: What stands in texts of objects that have no text of their own.
+_PLACE = " at 0x"
 
 
 def join_parts(parts: Sequence) -> Any:
@@ -390,7 +416,7 @@ def remainder(pair: Sequence, operate: Callable = operator.mod) -> Any:
     """`text % values`, and any other `%`."""
     one, other = pair
     if not isinstance(one, (str, Text)) or not (type(one) is Text or holds_traced(other)):
-        return operate(one, other)
+        return make_now(operate, one, other)
     if type(one) is Text:
         return make_text(operator.mod, one, other)
     if type(other) is tuple:
@@ -416,7 +442,7 @@ def find_method(method: types.BuiltinMethodType) -> Callable | None:
 def _define_format(method: Callable) -> Callable:
     def call(*values: Any, **named: Any) -> Any:
         if not any(map(holds_traced, (*values, *named.values()))):
-            return method(*values, **named)
+            return make_now(lambda *_: method(*values, **named), *values, *named.values())
         for value in (*values, *named.values()):
             if holds_traced(value) and _find_own_format(value) is not None:
                 raise _needs_value(value, f"str.format() of a {type(value).__name__}")

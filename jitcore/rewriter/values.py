@@ -148,17 +148,17 @@ for _name in _USES.split():
 def count_memory(values: Iterable[Any]) -> Counter[int]:
     """How many handles see each memory (by id) that can be reached from some values."""
     found: Counter[int] = Counter()
-    waiting, seen = [(value, 0) for value in values], {}
+    waiting, seen = list(values), {}
     while waiting:
-        value, depth = waiting.pop()
+        value = waiting.pop()
         if id(value) in seen:
             continue
         seen[id(value)] = value
         memory = memory_of(value)
         if memory is not None:
             found[id(memory)] += 1
-        elif depth < MAX_DEPTH:
-            waiting += [(child, depth + 1) for child in list_children(value) or ()]
+        else:
+            waiting += list_children(value) or ()
     return found
 
 
@@ -173,7 +173,7 @@ def count_containers(values: Iterable[Any]) -> Counter[int]:
         is_known = id(value) in seen
         if type(value) in (list, dict):
             found[id(value)] += 1
-        if depth < MAX_DEPTH and (type(value) is tuple or not is_known):
+        if not is_known or type(value) is tuple and depth < MAX_DEPTH:
             seen[id(value)] = value
             waiting += [(child, depth + 1) for child in list_children(value) or ()]
     return found
@@ -230,6 +230,8 @@ def _flatten(value: Any) -> Parts:
 
 def find_joint(one: Any, other: Any) -> Callable[[Any], Any] | None:
     """What gives two values of other structures a common one, or None."""
+    if one is other:
+        return None
     if isinstance(one, CompoundHandle):
         return one.join_structure(other)
     if isinstance(other, CompoundHandle):
@@ -239,7 +241,7 @@ def find_joint(one: Any, other: Any) -> Callable[[Any], Any] | None:
         return convert and (lambda value: MaybeUnbound(convert(value.value), value.is_unbound))
     if type(one) is type(other) and type(one) in (tuple, list, dict):
         return _find_joint_items(one, other)
-    return None if current.mode is None or one is other else current.mode.find_joint(one, other)
+    return None if current.mode is None else current.mode.find_joint(one, other)
 
 
 def _find_joint_items(one: Any, other: Any) -> Callable[[Any], Any] | None:

@@ -248,6 +248,101 @@ def f(x, n):
     return x
 """, *COUNTS, "!O.l, M['a'], A = KEPT[2:]", *COUNTS[::-1])  # fmt: skip
 
+# -- the sides of a decision change one thing in several ways ------------------------------------------------
+WAYS = {
+    "item": "D['a'] = 1.", "update": "D.update(a=x[1])", "union": "globals()['D'].__ior__({'a': 3.})", "attribute": "O.m = 1.", "variable": "vars(O)['m'] = 2.",
+    "variables": "O.__dict__.update(m=x[1])", "last": "L[-1] = 4.", "place": "L[1] = 5.", "turned": "L.reverse()", "slice": "L[:] = [x[0], 6.]",
+    "store and turn": "L[0] = 7.; L.reverse()", "store and pop": "L[1] = 8.; L.pop(); L.append(9.)", "clear": "D['a'] = 5.; D.clear(); D['a'] = x[0]",
+    "two keys": "D['p'] = 1.; D['q'] = 2.", "two keys, turned": "D['q'] = 3.; D['p'] = 4.", "nested": "if x[1] > s: L.reverse(); D.update(a=6.)", "nothing": "pass",
+}  # fmt: skip
+for number, (one, other) in enumerate((one, other) for one in WAYS for other in WAYS if one != other):
+    if number % 5 == 0 or one in ("nested", "two keys"):
+        define(f"both sides: {one}; {other}", f"""
+class Box: pass
+D, O, L, DEEP = {{'a': 0., 'b': 1.}}, Box(), [1., 2.], [[[[[[[[3.]]]]]]]]
+O.m = 0.
+def f(x, s):
+    if x[0] > 0:
+        {WAYS[one]}
+    else:
+        {WAYS[other]}
+        DEEP[0][0][0][0][0][0][0][0] = x[1]
+    return list(D), list(vars(O)), f'{{DEEP}}', x
+""", "np.ones(2), 0.", "-np.ones(2), 2.", "np.ones(2), 3.", "!D.clear(); D['a'] = 0.", "-np.ones(2), -3.", "np.ones(2), -1.")  # fmt: skip
+
+for name, body in {
+    "reverse": "L.reverse(); L[0], L[1] = L[1], L[0]", "rotate": "L.insert(0, L.pop()); L[0] = L[1]; L[1] = x[0]", "dict": "D.update(a=x[0]); D['a'] = D['b']; D.update(b=1.)",
+    "attributes": "vars(O).update(a=x[0]); O.a = O.b; vars(O)['b'] = 2.", "nothing": "L.reverse(); L[0] += 0 * n; L.reverse()",
+}.items():
+    for head in ("for i in range(n)", "if x[0] > 0"):
+        define(f"stores behind methods: {head} {name}", f"""
+class Box: pass
+L, D, O = [1., 2.], {{'a': 1., 'b': 2.}}, Box()
+O.a, O.b = 3., 4.
+def f(x, n):
+    {head}:
+        {body}
+    return x
+""", "np.array([1., 2.]), 2", "np.array([-1., 2.]), 1", "np.array([2., 1.]), 3", "np.array([3., 1.]), 20", "np.array([4., 1.]), 21", "np.array([4., 1.]), 0")  # fmt: skip
+for name, body in {
+    "in turns": "if x[0] > 1: T = (L, x[0])\n        if x[0] > 1: L[1] += x[1]", "caught": "try:\n            if x[0] > 1: raise ValueError\n        except ValueError: T = (L, x[0])\n        if x[0] > 1: L[1] += x[1]",
+    "in a list": "if x[0] > 1: K[0] = L\n        if x[1] > 0: L[0] = x[0]\n        else: K[1] = [L[0], 1.]", "in an object": "if x[0] > 1: O.l = L\n        else: O.l = O.k\n        L[0] = x[1]; O.k[1] = x[0]",
+}.items():
+    define(f"a list of other numbers on one side: {name}", f"""
+class Box: pass
+L, O = [1., 2.], Box()
+T, K, O.l, O.k = (L, 1.), [L, L], L, [5., 6.]
+def f(x, n):
+    global T
+    for i in range(n):
+        {body}
+    return T, K, O.l
+""", "np.array([-1., .5]), 2", "np.array([2., -.5]), 2", "np.array([2., .5]), 3", "np.array([0., 1.]), 20")  # fmt: skip
+
+# -- calls that are compared with plain Python ---------------------------------------------------------------
+for name, reach in {"array": "A", "list": "K[0]", "object": "O.a", "default": "own()"}.items():
+    define(f"compared: the argument is reached as {name}", f"""
+class Box: pass
+A, O = np.zeros(4), Box()
+K, O.a = [A], A
+def own(a=A): return a
+def f(x):
+    x[1] += 1
+    {reach}[0] = x[1] * 2
+    return x[0]
+""", *["A"] * 6, *["np.ones(4)"] * 3, "A")  # fmt: skip
+define("compared: ufuncs of Python functions", """
+SEEN = []
+def g(v):
+    SEEN.append(v)
+    return v * 2
+U = np.frompyfunc(g, 1, 1)
+def f(x): return U(x), U(2.0), len(SEEN)
+""", *["1.5"] * 6, "np.ones(2)", "np.ones(2)")
+
+# -- one object or two --------------------------------------------------------------------------------------
+for name, body in {
+    "tuples": "T is U, T is V", "in a list": "L[0] is L[1], L[0] is T", "default": "get({}) is T", "bools": "(y > 1) is True, (x[0] > 0) is True, (y > 1) is (y > 2)",
+    "floats": "O.a is O.b, y is y", "items": "[v is y for v in L]", "ints": "[n is k for k in (1, 2)]", "none": "y is None, T is None", "flags": "flag(x, y)", "partials": "L[4] is O.p, O.p(y)",
+}.items():
+    define(f"is: {name}", f"""
+class Box: pass
+import functools
+T, V, O = (1, 'u'), (1, 'v'), Box()
+O.p = functools.partial(max, 2.0)
+U, L = T, [T, T, (), 1.5, O.p]
+O.a = O.b = 2.5
+def get(d, default=T): return d.get('k', default)
+def flag(x, y):
+    on = y > 1
+    for v in x:
+        if v > y: on = v > 2
+    return on is True, on is False, True is on, on is (y > 1) or on is None
+def f(x, y, n):
+    L[3] = y
+    return {body}
+""", "np.ones(2), 2.5, 1", "np.ones(2), 0.5, 2", "np.ones(2), 1.5, 3", "!L[1] = (1, 'u'); U = L[1]; O.b = 1.5 + 1", "np.ones(2), 4.5, 1", "np.ones(2), 3, 2")  # fmt: skip
+
 # -- an attempt that is given up -----------------------------------------------------------------------------
 for name, lines in {
     "exit suppresses": "    with Calm() as k: y = x[k]", "half a generator": "    g = rows(); y = next(g) + next(g)",
@@ -270,3 +365,79 @@ def f(x):
 {lines}
     return x + 1
 """, "np.ones(3)", "np.ones(8)", "-np.ones(3)", "np.ones(3)")  # fmt: skip
+
+# -- objects that other objects know -------------------------------------------------------------------------
+for name, body in {
+    "list": "PUSH(v)", "dict": "PUT(len(D), v)", "array": "FILL(v)", "read": "COUNT(1) + TOTAL()", "library": "ADD('ab')",
+    "in an object": "O.push(v); O.push(O.count(v))", "of a class": "O.put(v)", "given away": "O.kept = L.append; O.kept(v)",
+    "of a new list": "l = []; O.all.append(l.append); [add(v) for add in O.all]",
+    "of an object of yours": "O.all.append(O.note); O.all[0](v)", "in a loop": "add = L.append; [add(i) for i in range(n)]",
+    "as a callback": "list(map(PUSH, [v, 1]))", "in a traced loop": "add = L.append\n    for i in range(n): add(v * i)",
+    "of a list in a traced loop": "l = []; add = l.append\n    for i in range(n): add(v * i)\n    O.l = l",
+    "under a condition": "add = L.append\n    if v > 1: add(v)",
+}.items():
+    define(f"methods: {name}", f"""
+import collections
+L, D, A, C = [1], {{}}, np.zeros(2), collections.Counter()
+PUSH, PUT, FILL, COUNT, TOTAL, ADD = L.append, D.setdefault, A.fill, L.count, A.sum, C.update
+class Box:
+    put = L.append
+    def __init__(self): self.l, self.all = [], []
+    def note(self, v): self.l.append(v)
+O = Box()
+O.push, O.count = O.l.append, O.l.count
+def f(v, n):
+    {body}
+    return v, len(L), COUNT(1), TOTAL(), C['a'], len(O.l)
+""", "1, 1", "2, 2", "3.0, 3", "!L.append(1); A[0] = 5", "4.0, 20", "0.5, 0", "np.ones(2)[0], 40", "1.5, 3")  # fmt: skip
+for name, body in {
+    "vars": "D['n'] = v; A.m = D['n']", "two objects": "A.n = v; C.m = C.n", "borg": "b = Borg(); b.n = v; v = Borg().n",
+    "returned": "v = A.__dict__, vars(B)", "kept": "KEPT.append(vars(A)); A.n = v", "exchanged": "B.__dict__ = {'n': v}; v = B.n",
+    "of a new object": "b = Box(); d = vars(b); d['n'] = v; KEPT.append(b); v = d, b.n",
+}.items():
+    define(f"attributes in a dict: {name}", f"""
+class Box: pass
+class Borg:
+    shared = {{'n': 1}}
+    def __init__(self): self.__dict__ = self.shared
+A, B, C, KEPT = Box(), Box(), Box(), []
+A.n, B.n = 1, 2
+C.__dict__, D = A.__dict__, vars(A)
+def f(v):
+    {body}
+    return v, A.n, C.n, D
+""", "1", "2", "3.0", "!A.n = 7", "4.0", "0")  # fmt: skip
+define("attributes in a dict: shared later", """
+class Box: pass
+A, B = Box(), Box()
+A.n, B.n = 1, 2
+def f(v):
+    A.n = v
+    return B.n
+""", "1.0", "2.0", "!B.__dict__ = A.__dict__", "3.0", "4.0", "!B.__dict__ = dict(n=1)", "5.0")  # fmt: skip
+for name, body in {
+    "new dict": "return {A: v, (B, 1): 2}", "captured dict": "D[A] = v; return D", "frozenset": "r = O.s is None or A in O.s; O.s = frozenset([A, B]); return r",
+    "slice": "r = O.s is None or O.s.start is A; O.s = slice(A, B); return r", "hash": "return hash(A) == _HASH, hash((A, 1)) == hash((A, 1)), A.__hash__() == _HASH",
+    "repr": "return repr(A) == _TEXT", "str": "return str(A) == _TEXT", "f-string": "return f'{A}' == _TEXT", "percent": "return '%s' % A == _TEXT",
+    "format": "return '{}'.format(A) == _TEXT", "in a list": "return str([A]) == f'[{_TEXT}]'", "method": "return A.__repr__() == _TEXT", "enum": "return {Kind.A: v}, Kind.B",
+    "slots": "r = O.s is None or O.s.x; O.s = Part(); O.s.x = O.s.y = v; return r", "class": "class P: k = v\n    O.s = P; return P.k",
+    "type": "P = type('P', (), {}); O.all.append(P()); return type(O.all[0]) is P", "class of the object": "A.__class__ = Part; r = type(A) is Part; A.__class__ = Box; return r",
+    "named tuple": "P = collections.namedtuple('P', 'x'); O.all.append(P(v)); return type(O.all[0]) is P",
+}.items():
+    define(f"the object itself: {name}", f"""
+import collections, enum
+class Kind(enum.Enum): A, B = 1, 2
+class Box: pass
+class Slots: __slots__ = ('x',)
+class Part(Slots): pass
+A, B, O, D = Box(), Box(), Box(), {{}}
+O.all, O.s = [], None
+_HASH, _TEXT = hash(A), repr(A)
+def f(v):
+    A.v = v
+    {body}
+""", *("1.0", "2.0", "3", "!D.clear()", "4.0", "0.0"))  # fmt: skip
+define("equal keys and ranges", """
+D, T, R = {1: 5.0}, {(1, 'a'): 1.0}, range(0, 3, 2)
+def f(x): return list(D), [k[0] for k in T], R.stop, x
+""", *ONES, "!D = {1.0: 5.0}", *ONES[:2], "!T = {(True, 'a'): 1.0}; R = range(0, 4, 2)", *ONES[:2], "!D = {True: 5.0}; T = {(1.0, 'a'): 1.0}", *ONES[:2])  # fmt: skip

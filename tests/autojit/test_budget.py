@@ -196,6 +196,33 @@ def test_a_look_is_enough(plain, arguments, reason):
     assert account.spent == 0 and reason in str(made.report())
 
 
+class Tally:
+    made, limit = [], 3
+
+    def __init__(self, count):
+        self.count = min(count, Tally.limit)
+        Tally.made.append(count)
+
+    def own_name(self):
+        return self.count
+
+
+class DerivedTally(Tally):
+    def own_name(self):
+        return super().own_name() + DerivedTally.limit
+
+
+def own_name(n):
+    tally = DerivedTally(n)
+    return tally.own_name() + Tally(n).count
+
+
+def test_names_of_attributes_and_of_own_classes_are_no_recursion():
+    made, _ = compile_quietly(own_name)
+    assert made(5) == own_name(5)
+    assert "calls itself" not in str(made.report()) and made.cache_info().traces == 1
+
+
 def test_functions_of_arrays_are_not_judged_by_their_looks():
     def first(x, names):
         return x * len(names)

@@ -71,3 +71,31 @@ def test_state_is_that_of_python(name):
     for number, step in enumerate(steps):
         expected, found = observe(modules[0], modules[0].f, step), observe(modules[1], compiled, step)
         assert expected == found, f"call {number}: {step}"
+
+
+class Slotted:
+    __slots__ = ("v",)
+
+    def __init__(self):
+        self.v = 1.0
+
+
+class Plain:
+    def __init__(self):
+        self.v = 1.0
+
+
+SLOTTED, PLAIN = Slotted(), Plain()
+
+
+@pytest.mark.parametrize("function, text", [
+    (lambda x: x * SLOTTED.v, "SLOTTED is of type tests.autojit.test_state.Slotted, which has __slots__"),
+    (lambda x: f"{PLAIN}", "the text of an object of type Plain depends on its place in memory"),
+    (lambda x: hash(PLAIN) * x, "hash() of an object depends on its place in memory"),
+    (lambda x: PLAIN.v is x, "whether two values of type float are one object depends on the caller"),
+])  # fmt: skip
+def test_why_state_is_left_to_python(function, text):
+    made = jitcore.autojit(function, strict=True)
+    with pytest.raises(jitcore.errors.NotTraceable) as raised:
+        made(2.0)
+    assert text in str(raised.value)

@@ -26,7 +26,7 @@ _LIST = Kind(
     ("E.append(V)", "E.append(V)", "E.append(1)", "E.extend([V, 1])", "E.extend(w for w in (1, V))", "E.insert(0, V)", "E[:0] = [V]", "E[1:] = [V]", "del E[:1]",
      "E.pop()", "if E: E.pop()", "E.clear()", "E.reverse()", "E.sort()", "if E: E[0] = V", "E[0] = V", "if len(E) > 2: del E[0]", "del E[-1]",
      "if 1 in E: E.remove(1)", "t = t + (E.pop() if E else 0)", "if len(E) < 6: E.extend(E)", "if E: E[-1] += V", "for w in E[:2]: t = t + w",
-     "for w in list(E): E.append(w)\nE[4:] = []", "E[n] = V", "E.append(len(E))", "while len(E) > 3: E.pop(0)"),
+     "for w in list(E): E.append(w)\nE[4:] = []", "E[n] = V", "E.append(len(E))", "while len(E) > 3: E.pop(0)", "E.reverse()\nif len(E) > 1: E[0], E[1] = E[1], E[0]", "if len(E) > 1: E[-1] = V\nE.reverse()"),
     ("E += [V]", "E = E + [V]", "E = [V]", "E = E[:2]", "E = sorted(E)", "E = []", "E = [w + 1 for w in E]", "E += (1, V)", "E = list(E)"),
 )  # fmt: skip
 _DICT = Kind(
@@ -36,7 +36,8 @@ _DICT = Kind(
     ("E['a'] = V", "E['new'] = V", "E['b'] = E.get('b', 0) + 1", "E[len(E)] = V", "E.update(c=V)", "E.update({'a': V})", "E.setdefault('d', V)",
      "E.pop('a', None)", "if E: E.popitem()", "E.clear()", "if 'a' in E: del E['a']", "del E['a']", "E['a'] += V", "E[n] = V",
      "if 'k' not in E: E['k'] = V", "for w in list(E): E[w] = V", "for w in E.values(): t = t + w", "E['n'] = len(E)", "t = t + E.setdefault('e', 1)",
-     "if 'a' in E: E['a'] += 1", "try: t = t + E['k']\nexcept KeyError: E['k'] = V"),
+     "if 'a' in E: E['a'] += 1", "try: t = t + E['k']\nexcept KeyError: E['k'] = V",
+     "E.update(a=V)\nE['a'] = 1\nE.update(b=V)", "E['a'] = V\nE.clear()\nE['a'] = 1"),
     ("E |= {'e': V}", "E = {'a': V}", "E = {**E, 'f': V}", "E = {}", "E = dict(E)", "E = {k: 1 for k in E}"),
 )  # fmt: skip
 _SET = Kind(
@@ -89,7 +90,7 @@ _OBJECT = Kind(
     ("E.m", "len(E.items)", "getattr(E, 'new', 0)", "hasattr(E, 'new')", "(E.m > 1)", "sum(E.items)", "E.missing", "getattr(E, 'm')"),
     ("E.m = V", "E.m += V", "E.m += 1", "E.new = V", "setattr(E, 'new', V)", "E.items.append(V)", "E.items.append(1)", "if hasattr(E, 'new'): del E.new", "del E.new",
      "E.items = [V]", "E.items += [V]", "E.m, E.new = V, E.m", "vars(E)['new'] = V", "E.__dict__.update(m=V)", "delattr(E, 'new')", "if not hasattr(E, 'new'): E.new = V",
-     "E.items.clear()", "if E.items: E.items.pop()", "E.array = x", "E.m = E.m * 0.5", "E.other = E"),
+     "E.items.clear()", "if E.items: E.items.pop()", "E.array = x", "E.m = E.m * 0.5", "E.other = E", "vars(E).update(m=V)\nE.m = E.m + 1", "E.m = V\nvars(E)['m'] = 1"),
     ("E = Box(V)", "E = E", "E = copy.copy(E)"),
 )  # fmt: skip
 _INT = Kind(
@@ -162,10 +163,30 @@ _BYTES = Kind(
     ("E[0] = 1", "E[1] = 2", "E[n] = 1"),
     (),
 )  # fmt: skip
+#: What knows another object: a method, the dict of its attributes, a dict in which it is a key.
+_METHOD = Kind(
+    ("(lambda w: (w, w.append, w.count))([1, 2.5])", "(lambda w: (w, w.append, w.count))([])"),
+    ("len(E[0])", "E[2](1)", "sum(E[0])", "len(E[1].__self__)"),
+    ("E[1](V)", "E[1](V)", "E[0].append(V)", "E[1](1)", "if E[0]: E[0].pop()", "for w in (1, V): E[1](w)", "E[0].clear()", "t = t + E[2](1)", "w = E[1]\nw(V)", "list(map(E[1], (1, V)))",
+     "E[0].append(E[2](1))"),
+    ("E = (E[0], E[0].append, E[2])", "E = (lambda w: (w, w.append, w.count))([V])"),
+)  # fmt: skip
+_VARIABLES = Kind(
+    ("(lambda w: (w, vars(w)))(Box(1))", "(lambda w: (w, w.__dict__))(Box(0.5))"),
+    ("E[0].m", "E[1]['m']", "len(E[1])", "len(E[0].items)", "getattr(E[0], 'new', 0)", "E[1].get('new', 0)"),
+    ("E[0].m = V", "E[1]['m'] = V", "E[1]['new'] = V", "E[0].new = V", "E[1].pop('new', None)", "E[0].items.append(V)", "E[1]['m'] += V", "E[1].update(m=V)", "vars(E[0])['m'] = V"),
+    ("E = (E[0], vars(E[0]))", "E = (lambda w: (w, vars(w)))(Box(V))"),
+)  # fmt: skip
+_KEYED = Kind(
+    ("({}, Box(1))", "(lambda w: ({w: 1}, w))(Box(1))"),
+    ("len(E[0])", "E[0].get(E[1], 0)", "E[1].m", "(E[1] in E[0])", "sum(E[0].values())"),
+    ("E[0][E[1]] = V", "E[0].pop(E[1], None)", "E[0][E[1]] = E[1].m", "E[1].m = V", "E[0].clear()", "E[0].setdefault(E[1], V)", "E[0]['a'] = V", "for w in E[0]: t = t + E[0][w]"),
+    ("E = ({E[1]: V}, E[1])", "E = ({}, E[1])"),
+)  # fmt: skip
 
 KINDS: dict[str, Kind] = {
     "list": _LIST, "dict": _DICT, "set": _SET, "deque": _DEQUE, "counting dict": _COUNTS, "grouping dict": _GROUPS, "ordered dict": _ORDERED,
     "counter": _COUNTER, "array": _ARRAY, "object": _OBJECT, "int": _INT, "float": _FLOAT, "text": _TEXT, "none": _NONE, "list of arrays": _ARRAYS,
-    "dict of objects": _OBJECTS, "list of lists": _NESTED, "dict of lists": _LISTS, "pair": _PAIR, "iterator": _ITERATOR, "bytes": _BYTES}  # fmt: skip
+    "dict of objects": _OBJECTS, "list of lists": _NESTED, "dict of lists": _LISTS, "pair": _PAIR, "iterator": _ITERATOR, "bytes": _BYTES, "method": _METHOD, "variables": _VARIABLES, "keyed dict": _KEYED}  # fmt: skip
 #: How often each kind is taken.
 WEIGHTS = {"list": 8, "dict": 6, "array": 5, "object": 5, "int": 4, "none": 3, "iterator": 0.7, "bytes": 0.4, "float": 2.5}

@@ -75,6 +75,8 @@ class Observer:
             return "module", value.__name__, self._note_names(seen)
         if issubclass(kind, types.MethodType):
             return "method", value.__func__.__name__, self.note(value.__self__)
+        if issubclass(kind, types.BuiltinMethodType):
+            return "method", value.__name__, self.note(value.__self__) if type(value.__self__).__hash__ is None else ()
         if issubclass(kind, functools.partial):
             return "partial", self.note(value.func), self.note(value.args), self.note(value.keywords)
         if issubclass(kind, functools._lru_cache_wrapper):

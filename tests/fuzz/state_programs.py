@@ -210,6 +210,13 @@ class _Writer:
             return [f"{name}({state.place}, {self.value()})"]
         return self.fill(template, self.reach(state)).splitlines()
 
+    def write_on_both_sides(self) -> list[str]:
+        """One object is changed in several ways, another way on each side of a decision."""
+        state = self.state()
+        sides = [[line for _ in range(self.random.choice((1, 1, 2, 3)))
+                  for line in self.fill(self.choose(*state.kind.writes), state.place).splitlines()] for _ in range(2)]  # fmt: skip
+        return [f"if {self.condition()}:", *indent(sides[0]), "else:", *indent(sides[1])]
+
     def enter(self) -> list[str]:
         """Code of the user's is entered."""
         if not self.entered or (len(self.entered) < 3 and self.chance(0.4)):
@@ -327,6 +334,8 @@ class _Writer:
     def surround(self, depth: int) -> list[str]:
         """A decision, a loop or a clause with statements in it."""
         kind = self.random.random()
+        if self.chance(0.15):
+            return self.write_on_both_sides()
         if kind < 0.42:
             lines = [f"if {self.condition()}:", *indent(self.block(depth - 1))]
             if self.chance(0.15):
@@ -440,6 +449,7 @@ class _Writer:
             given = ", ".join(f"{name}={name}" for name in ["f", "peek", *names])
             parts = ["def make():", *(indent("\n".join([*parts, "def peek():", f"    return {seen},", f"return dict({given})"]).splitlines())), "globals().update(make())"]
         text = "\n".join([f"A0 = {self.choose(*ARRAYS)}", *parts, f"CALLS = {self.calls()!r}"])
+        text += "\nREPEATS = 4" if self.chance(0.12) else ""
         if "range(n)" in text or "< n" in text:
             text = text.replace(f"{2**62}, ", "4, ")
         return declare_names(text)
