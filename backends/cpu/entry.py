@@ -7,6 +7,8 @@ i64* dims)`.
 
 from __future__ import annotations
 
+import functools
+
 from llvmlite import ir
 
 from jitcore.backends.cpu.counts import list_counts
@@ -35,7 +37,18 @@ from jitcore.backends.cpu.stores import emit_store
 from jitcore.backends.cpu.threads import SWEEP_SYMBOL
 from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_SYMBOL
 from jitcore.loopir.expr import Buffer
-from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Reduce, Scan, Switch, While, find_split
+from jitcore.loopir.program import (
+    Call,
+    Kernel,
+    LibraryCall,
+    Native,
+    Reduce,
+    Repeat,
+    Scan,
+    Switch,
+    While,
+    find_split,
+)
 from jitcore.processors import available_cores
 from jitcore.schedule.buffers import loads_of, statements_of
 from jitcore.schedule.nest import work_of
@@ -43,6 +56,8 @@ from jitcore.schedule.statements import stores_of
 
 # Kernels after this many calls of mathematical functions keep them as calls: copies take long to compile.
 MAX_INLINED_CALLS = 8
+# More pointers than these are copied together: LLVM's scheduler compares each store with each load.
+MAX_SINGLE_STORES = 16
 
 ENTRY_TYPE = ir.FunctionType(I64, [TABLE, SIZES])
 HOST_TYPE = ir.FunctionType(I64, [POINTER, I64, TABLE, I64])
@@ -70,6 +85,7 @@ class EntryRenderer:
         self.inside: LoopFunction | None = None  # the function of a loop that is being emitted
         kernels = [s for s in outside_kernels(step.body) if isinstance(s, Kernel) and not is_inline(s)]
         self.shared = find_shared(kernels, layout.table)
+        self.own: dict[FunctionEmitter, tuple[ir.Value, ir.Value]] = {}
         self.functions: dict[Kernel, list[ir.Function]] = {}  # by the kernel that shared code is made from
 
     def render(self) -> ir.Function:
@@ -78,6 +94,7 @@ class EntryRenderer:
         first_size = len(self.layout.arena)
         e = self.e = FunctionEmitter(function, dims, self.layout.sizes, first_size, self.options)
         self.given, self.dims = given, dims
+        e.loads_late = True  # of hundreds, none would stay in a register
         self._make_table(given, dims)
         self._body(self.step.body)
         e.b.ret(I64(0))
@@ -93,13 +110,13 @@ class EntryRenderer:
         e, p, layout = self.e, self.e.prologue, self.layout
         table = self.table = p.alloca(POINTER, size=I32(max(len(layout.table), 1)))
         for k, buffer in enumerate(layout.given):
-            e.pointers[buffer] = p.load(p.gep(given, [I64(k)]))
+            e.homes[buffer] = functools.partial(self._load_given, k)
         for output, source in layout.aliases.items():
-            e.pointers[output] = e.pointers[source]
+            e.homes[output] = e.homes[source]
         if layout.arena:
             arena = p.load(p.gep(given, [I64(len(layout.given))]))
             for k, buffer in enumerate(layout.arena):
-                e.pointers[buffer] = p.gep(arena, [p.load(p.gep(dims, [I64(k)]))])
+                e.homes[buffer] = functools.partial(self._find_in_arena, arena, k)
         closed = frozenset(self.loops)
         mine = self.touched(self.step.body, in_kernels=False, closed=closed)
         shared = self._find_private(mine)
@@ -109,12 +126,22 @@ class EntryRenderer:
                 e.pointers[buffer] = p.bitcast(slot, POINTER)
         loops = [s for s in outside_kernels(self.step.body) if isinstance(s, While)]
         moving = {buffer for loop in loops for pair in loop.swaps for buffer in pair}
-        for buffer in {**dict.fromkeys(shared), **dict.fromkeys(self._sorted(moving))}:
-            p.store(e.pointers[buffer], p.gep(table, [I64(layout.table[buffer])]))
-        for buffer in moving:
-            del e.pointers[buffer]
+        tabled = {**dict.fromkeys(self._find_tabled(shared)), **dict.fromkeys(self._sorted(moving))}
+        first = [buffer for buffer in tabled if layout.table[buffer] < len(layout.given)]
+        if len(first) > MAX_SINGLE_STORES:  # these stand there in the same order
+            self.run("memcpy", table, given, 8 * len(layout.given))
+        for buffer in tabled:
+            if len(first) <= MAX_SINGLE_STORES or layout.table[buffer] >= len(layout.given):
+                e.b.store(self.address_of(buffer), e.b.gep(table, [I64(layout.table[buffer])]))
         e.moving = moving
         e.load_address = lambda buffer: e.b.load(e.b.gep(table, [I64(layout.table[buffer])]))
+
+    def _load_given(self, place: int) -> ir.Value:
+        return self.e.b.load(self.e.b.gep(self.given, [I64(place)]))
+
+    def _find_in_arena(self, arena: ir.Value, place: int) -> ir.Value:
+        b = self.e.b
+        return b.gep(arena, [b.load(b.gep(self.dims, [I64(place)]))])
 
     def _find_private(self, mine: list[Buffer]) -> list[Buffer]:
         """Finds the scalars that one function of a loop has to itself. Returns: those on the stack that more
@@ -126,6 +153,16 @@ class EntryRenderer:
             others = shared.union(mine, *touched[:number], *touched[number + 1 :])
             self.private.append({buffer for buffer in inside - others if buffer.kind == "scalar"})
         return self._sorted(shared.union(*touched).difference(*self.private))
+
+    def _find_tabled(self, shared: list[Buffer]) -> list[Buffer]:
+        """Of what kernels and functions of loops touch, what they look for in the table: kernels that share
+        code have tables of their own."""
+        outside = list(outside_kernels(self.step.body, frozenset(self.loops)))
+        epilogues = {s.epilogue for s in outside if isinstance(s, Call)}
+        others = [s for s in outside if s in epilogues or s not in self.shared and isinstance(s, Kernel)]
+        loops = [buffer for flag in (True, False) for buffer in self.touched(self.loops, flag)]
+        found = {*self.touched(others, True), *loops}
+        return [buffer for buffer in shared if buffer in found]
 
     def touched(self, body: list, in_kernels: bool, closed: frozenset = frozenset()) -> list[Buffer]:
         """Buffers that outlined kernels touch, or those that statements outside of them touch themselves; in
@@ -211,7 +248,7 @@ class EntryRenderer:
                 check_stopped(e, self._leave)
 
     def _call_range(self, kernel: Kernel, function: ir.Function, given: tuple, extent: ir.Value) -> None:
-        if kernel.parallel and self.options.max_threads != 1 and not _is_one(extent):
+        if kernel.parallel and self.options.max_threads != 1 and not _is_little(kernel, extent):
             self._call_parallel(function, given, extent, kernel)
         else:
             self.e.b.call(function, [*given, I64(0), extent])
@@ -246,17 +283,25 @@ class EntryRenderer:
             self.functions[first] = renderer.render()
         return self.functions[first]
 
+    def _find_own(self) -> tuple[ir.Value, ir.Value]:
+        """Where the function under construction puts what it passes to kernels that share code, one after
+        the other."""
+        if self.e not in self.own:
+            shares, p = self.shared.values(), self.e.prologue
+            pointers = max(len(share.form.buffers) for share in shares)
+            numbers = max(len(share.form.sizes.slots) + len(share.told) for share in shares)
+            self.own[self.e] = p.alloca(POINTER, size=I32(pointers)), p.alloca(I64, size=I32(max(numbers, 1)))
+        return self.own[self.e]
+
     def _pass_own(self, share: Share) -> tuple[ir.Value, ir.Value]:
         """The table of pointers and the array of sizes for one of the kernels that share code."""
-        form, e, p = share.form, self.e, self.e.prologue
-        table = p.alloca(POINTER, size=I32(len(form.buffers)))
+        form, e = share.form, self.e
+        table, dims = self._find_own()
         for buffer, slot in form.buffers.items():
             home = None if self.inside is None else self.inside.find_home(buffer)
             e.b.store(home or self.address_of(buffer), e.b.gep(table, [I64(slot)]))
         told = [I64(encode_number(form.value(position))) for position in share.told]
-        values = [*map(e.size, form.sizes.slots), *told]
-        dims = p.alloca(I64, size=I32(max(len(values), 1)))
-        for slot, value in enumerate(values):
+        for slot, value in enumerate([*map(e.size, form.sizes.slots), *told]):
             e.b.store(value, e.b.gep(dims, [I64(slot)]))
         return table, dims
 
@@ -436,11 +481,18 @@ class EntryRenderer:
             if number:
                 choice.add_case(I32(number), block)
             e.b.position_at_end(block)
+            e.values = {}
             self._body(branch)
             e.b.branch(after)
         e.b.position_at_end(after)
         e.values = {}
 
 
-def _is_one(count: ir.Value) -> bool:
-    return isinstance(count, ir.Constant) and count.constant == 1
+def _is_little(kernel: Kernel, count: ir.Value) -> bool:
+    """Whether a kernel is too little work to share, whatever its strides: all of its extents are few."""
+    if not isinstance(count, ir.Constant):
+        return False
+    inside = list(statements_of([kernel]))
+    axes = [axis for s in inside for axis in (*getattr(s, "axes", ()), *[getattr(s, "axis", None)]) if axis]
+    is_known = all(is_static(axis.extent) for axis in axes) and not any(isinstance(s, Repeat) for s in inside)
+    return count.constant == 1 or is_known and count.constant <= int(kernel.grain)

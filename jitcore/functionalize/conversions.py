@@ -133,7 +133,11 @@ def select(condition: Any, one: Any, other: Any) -> Any:
 def _define_extremum(plain: Callable, is_better: Callable) -> Callable:
     def choose(*values, **options):
         if len(values) == 1 and type(values[0]) is TracedList and not options:
-            reduce = np.min if plain is builtins.min else np.max
+            find = np.min if plain is builtins.min else np.max
+
+            def reduce(array):
+                return find(array) if array.dtype.kind == "i" else _find_first(array, find(array))
+
             return _reduce_list(values[0], reduce, plain.__name__)
         if len(values) == 1 and isinstance(values[0], Iterator) and not isinstance(values[0], TracedIterator):
             values = (list(values[0]),)
@@ -162,8 +166,13 @@ def _extremum_of_array(plain: Callable, array: NDArray) -> Any:
     if array.dtype.kind != "f":
         return (np.min if plain is min else np.max)(array)
     first = array[0]
-    found = (np.fmin if plain is min else np.fmax).reduce(array)
+    found = _find_first(array, (np.fmin if plain is min else np.fmax).reduce(array))
     return select(first != first, first, found)
+
+
+def _find_first(array: NDArray, value: Any) -> Any:
+    """The first element that is equal to a value: of 0.0 and -0.0 Python takes the one that it meets first."""
+    return array[np.argmax(array == value)]
 
 
 def _as_truth(x: Any) -> Any:
