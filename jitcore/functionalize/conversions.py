@@ -29,6 +29,7 @@ from jitcore.rewriter.iterators import TracedIterator
 from jitcore.rewriter.snapshots import refuse_changes
 from jitcore.rewriter.texts import Text
 
+_BOOL = np.dtype(bool)
 _PYTHON_OF_KIND = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 
 
@@ -55,6 +56,8 @@ def _define_conversion(kind: type, convert: Callable) -> Callable:
             raise not_traceable(f"{kind.__name__}() of traced values with several arguments")
         if isinstance(args[0], NDArray) and args[0].ndim:
             raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+        if type(args[0]) is not Number and getattr(args[0], "dtype", _BOOL).kind == "c":
+            raise not_traceable("complex numbers lose their imaginary part, of which NumPy warns")
         return convert(to_python(args[0]))
 
     call.__name__ = kind.__name__
@@ -171,7 +174,7 @@ def _extremum_of_array(plain: Callable, array: NDArray) -> Any:
 
 
 def _find_first(array: NDArray, value: Any) -> Any:
-    """The first element that is equal to a value: of 0.0 and -0.0 Python takes the one that it meets first."""
+    """The first element that is equal to a value: of 0.0 and -0.0 Python takes what it meets first."""
     return array[np.argmax(array == value)]
 
 
