@@ -14,7 +14,7 @@ from llvmlite import ir
 from jitcore.backends.cpu.counts import list_counts
 from jitcore.backends.cpu.function import FunctionEmitter
 from jitcore.backends.cpu.host_calls import SYMBOL as HOST_SYMBOL
-from jitcore.backends.cpu.kernel import RANGE_TYPE, KernelRenderer, has_rounds
+from jitcore.backends.cpu.kernel import RANGE_TYPE, KernelRenderer, count_calls, has_rounds
 from jitcore.backends.cpu.lanes import I8, I32, I64, POINTER, SIZES, TABLE, memory_type
 from jitcore.backends.cpu.launch import RAISED
 from jitcore.backends.cpu.layout import ProgramLayout, RenderOptions
@@ -36,7 +36,7 @@ from jitcore.backends.cpu.sizes import is_static
 from jitcore.backends.cpu.stores import emit_store
 from jitcore.backends.cpu.threads import SWEEP_SYMBOL
 from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_SYMBOL
-from jitcore.loopir.expr import Buffer
+from jitcore.loopir.expr import Buffer, walk
 from jitcore.loopir.program import (
     Call,
     Kernel,
@@ -52,10 +52,12 @@ from jitcore.loopir.program import (
 from jitcore.processors import available_cores
 from jitcore.schedule.buffers import loads_of, statements_of
 from jitcore.schedule.nest import work_of
-from jitcore.schedule.statements import stores_of
+from jitcore.schedule.statements import roots_of, stores_of
 
 # Kernels after this many calls of mathematical functions keep them as calls: copies take long to compile.
 MAX_INLINED_CALLS = 8
+# The same of scalar code in the entry point.
+MAX_INLINED_STRAIGHT = 32
 # More pointers than these are copied together: LLVM's scheduler compares each store with each load.
 MAX_SINGLE_STORES = 16
 
@@ -96,6 +98,9 @@ class EntryRenderer:
         self.given, self.dims = given, dims
         e.loads_late = True  # of hundreds, none would stay in a register
         self._make_table(given, dims)
+        inline = filter(is_inline, outside_kernels(self.step.body, frozenset(self.loops)))
+        roots = [root for kernel in inline for store in kernel.body for root in roots_of(store)]
+        e.inlines_math = count_calls(walk(roots)) <= MAX_INLINED_STRAIGHT
         self._body(self.step.body)
         e.b.ret(I64(0))
         e.finish()

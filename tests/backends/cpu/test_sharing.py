@@ -136,3 +136,14 @@ def test_little_work_is_not_offered_to_threads():
     assert "parallel" not in f.inspect("llvm")
     f(np.ones(600, np.float32))
     assert "parallel" in f.inspect("llvm")
+
+
+def test_long_scalar_code_has_one_copy_of_a_function():
+    def compute(np, x):
+        for k in range(60):
+            x = np.sin(x) + x * k
+        return x
+
+    f = jit(lambda x: compute(jnp, x))
+    np.testing.assert_allclose(f(np.float64(0.3)), compute(np, 0.3), rtol=1e-9)
+    assert f.inspect("llvm").count("\n") < 1000
