@@ -8,10 +8,11 @@ i64* dims)`.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.counts import list_counts
+from jitcore.backends.cpu.counts import is_little, list_counts
 from jitcore.backends.cpu.function import FunctionEmitter
 from jitcore.backends.cpu.host_calls import SYMBOL as HOST_SYMBOL
 from jitcore.backends.cpu.kernel import RANGE_TYPE, KernelRenderer, count_calls, has_rounds
@@ -34,6 +35,7 @@ from jitcore.backends.cpu.scan import count_in_round, render_shifted
 from jitcore.backends.cpu.sharing import Share, encode_number, find_shared
 from jitcore.backends.cpu.sizes import is_static
 from jitcore.backends.cpu.stores import emit_store
+from jitcore.backends.cpu.tellers import make_teller
 from jitcore.backends.cpu.threads import SWEEP_SYMBOL
 from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_SYMBOL
 from jitcore.loopir.expr import Buffer, walk
@@ -43,7 +45,6 @@ from jitcore.loopir.program import (
     LibraryCall,
     Native,
     Reduce,
-    Repeat,
     Scan,
     Switch,
     While,
@@ -87,6 +88,7 @@ class EntryRenderer:
         self.inside: LoopFunction | None = None  # the function of a loop that is being emitted
         kernels = [s for s in outside_kernels(step.body) if isinstance(s, Kernel) and not is_inline(s)]
         self.shared = find_shared(kernels, layout.table)
+        self.tellers: dict[str, ir.Function] = {}
         self.own: dict[FunctionEmitter, tuple[ir.Value, ir.Value]] = {}
         self.functions: dict[Kernel, list[ir.Function]] = {}  # by the kernel that shared code is made from
 
@@ -105,8 +107,9 @@ class EntryRenderer:
         e.b.ret(I64(0))
         e.finish()
         if all(isinstance(s, Call) and s.epilogue is None for s in self.step.body):
-            function.attributes.add("noinline")
-            function.attributes.add("optnone")  # it only calls routines: what matters is to make it quickly
+            for made in (function, *self.tellers.values()):
+                made.attributes.add("noinline")
+                made.attributes.add("optnone")  # it only calls routines: what matters is to make it quickly
         return function
 
     def _make_table(self, given: ir.Value, dims: ir.Value) -> None:
@@ -253,7 +256,7 @@ class EntryRenderer:
                 check_stopped(e, self._leave)
 
     def _call_range(self, kernel: Kernel, function: ir.Function, given: tuple, extent: ir.Value) -> None:
-        if kernel.parallel and self.options.max_threads != 1 and not _is_little(kernel, extent):
+        if kernel.parallel and self.options.max_threads != 1 and not is_little(kernel, extent):
             self._call_parallel(function, given, extent, kernel)
         else:
             self.e.b.call(function, [*given, I64(0), extent])
@@ -355,6 +358,20 @@ class EntryRenderer:
         values = [I64(argument) if isinstance(argument, int) else argument for argument in arguments]
         kind = ir.FunctionType(ir.VoidType(), [value.type for value in values])
         self.e.b.call(self.declare(symbol, kind), values)
+
+    def run_told(self, symbol: str, *arguments, sizes: Sequence) -> None:
+        """`run` with sizes behind the other arguments. They stand side by side in the array of sizes, where a
+        function of its own looks for them: calls are short code."""
+        slots = list(map(self.layout.sizes.slot, sizes))
+        values = [I64(argument) if isinstance(argument, int) else argument for argument in arguments]
+        if slots != list(range(slots[0], slots[0] + len(slots))):
+            self.run(symbol, *values, *map(self.e.size, sizes))
+            return
+        name = f"{self.name}_{symbol}_{len(sizes)}"
+        if name not in self.tellers:
+            self.tellers[name] = make_teller(self, name, symbol, [value.type for value in values], len(sizes))
+        first = I64(len(self.layout.arena) + slots[0])
+        self.e.b.call(self.tellers[name], [*values, self.e.b.gep(self.dims, [first])])
 
     def epilogue_of(self, call: Call) -> list:
         """What a routine is told of its epilogue: `void function(table, dims, rows' start and stop, columns'
@@ -491,13 +508,3 @@ class EntryRenderer:
             e.b.branch(after)
         e.b.position_at_end(after)
         e.values = {}
-
-
-def _is_little(kernel: Kernel, count: ir.Value) -> bool:
-    """Whether a kernel is too little work to share, whatever its strides: all of its extents are few."""
-    if not isinstance(count, ir.Constant):
-        return False
-    inside = list(statements_of([kernel]))
-    axes = [axis for s in inside for axis in (*getattr(s, "axes", ()), *[getattr(s, "axis", None)]) if axis]
-    is_known = all(is_static(axis.extent) for axis in axes) and not any(isinstance(s, Repeat) for s in inside)
-    return count.constant == 1 or is_known and count.constant <= int(kernel.grain)

@@ -147,3 +147,14 @@ def test_long_scalar_code_has_one_copy_of_a_function():
     f = jit(lambda x: compute(jnp, x))
     np.testing.assert_allclose(f(np.float64(0.3)), compute(np, 0.3), rtol=1e-9)
     assert f.inspect("llvm").count("\n") < 1000
+
+
+def test_calls_of_routines_are_short_code():
+    f = jit(lambda x, ws: [x := x @ w for w in ws][-1])
+    x, ws = RNG.random((20, 20)), [RNG.random((20, 20)) / 9 for _ in range(30)]
+    expected = x
+    for w in ws:
+        expected = expected @ w
+    np.testing.assert_allclose(f(x, ws), expected, rtol=1e-10)
+    entry = re.search(r"^define i64 @.*?^}", f.inspect("llvm"), re.MULTILINE | re.DOTALL).group()
+    assert entry.count("\n") < 30 * 40
