@@ -117,6 +117,12 @@ def _identify(value) -> Any:
     return id(value) if isinstance(value, (Array, Handle)) else value
 
 
+def iterate_elements(array: Array | Handle, first: int = 0) -> Iterator:
+    """The elements along the first axis of an array, each read when it is reached: of an iterator that can be
+    copied and put back, so that no side of a condition gets what another one has read."""
+    return map(array.__getitem__, iter(list(range(first, array.shape[0]))))
+
+
 class SequenceIterator(TracedIterator):
     """The elements along the first axis of an array."""
 
@@ -130,7 +136,7 @@ class SequenceIterator(TracedIterator):
 
     def read(self) -> Iterator:
         """The ordinary iterator over the rest."""
-        return (self.array[i] for i in range(self.position, self.array.shape[0]))
+        return iterate_elements(self.array, self.position)
 
     def children(self) -> list:
         return [self.position]
@@ -280,12 +286,6 @@ def copy_iterator(iterator):
     if isinstance(iterator, TracedIterator) or not isinstance(iterator, Iterator):
         return iterator
     return SharedIterator(iterator, [])
-
-
-def is_copyable(value) -> bool:
-    """Whether a value is an ordinary iterator of which `copy_iterator` makes another, without sharing."""
-    return isinstance(value, _PLAIN) or isinstance(value, _COMPOUND) and all(
-        map(is_copyable, value.__reduce__()[1]))  # fmt: skip
 
 
 def is_same_position(one, other) -> bool:
