@@ -25,7 +25,7 @@ from jitcore.functionalize.numbers import NUMBER_DTYPES, Number
 from jitcore.functionalize.promotion import SUPPORTED, as_operand, cast_raw, int_of_scalar, to_raw
 from jitcore.functionalize.scalars import Scalar
 from jitcore.rewriter.handles import Handle
-from jitcore.rewriter.iterators import TracedIterator
+from jitcore.rewriter.iterators import TracedIterable, TracedIterator
 from jitcore.rewriter.snapshots import refuse_changes
 from jitcore.rewriter.texts import Text
 
@@ -105,6 +105,8 @@ def type_of(x: Any) -> type:
         return str if type(x) is Text else np.ndarray
     if type(x) is TracedList:
         return list
+    if isinstance(x, TracedIterable):
+        return x.kind
     return x.dtype.type if isinstance(x, Scalar) else x.python_type if type(x) is Number else type(x)
 
 
@@ -113,7 +115,7 @@ def _type(*args, **kwargs):
 
 
 def _isinstance(x: Any, kinds: Any) -> bool:
-    if not _is_handle(x):
+    if not _is_handle(x) and not isinstance(x, TracedIterable):
         return isinstance(x, kinds)
     return issubclass(type_of(x), kinds)
 

@@ -220,13 +220,33 @@ class JointIterator(TracedIterator):
 
 
 class TracedIterable:
-    """What `range`, `enumerate` and `zip` of traced values return: each `iter` of it begins anew."""
+    """What `range`, `enumerate` and `zip` of traced values return: each `iter` of it begins anew. All else that
+    Python could ask it is refused. kind: what it is in Python."""
 
-    def __init__(self, make: Callable[[], TracedIterator]):
-        self._make = make
+    def __init__(self, kind: type, make: Callable[[], TracedIterator]):
+        self.kind, self._make = kind, make
 
     def __iter__(self) -> TracedIterator:
         return self._make()
+
+    def __eq__(self, other):
+        return True if self is other else self._refuse()
+
+    def __ne__(self, other):
+        return not self == other
+
+    __hash__ = object.__hash__
+
+    def _refuse(self, *args):
+        from jitcore.rewriter.errors import traced_iterable_error
+
+        if current.mode is not None:
+            bool(self._make().has_next())  # raises where that is traced, for that value
+            raise current.mode.refuse(f"a {self.kind.__name__}() of traced values that is no loop's")
+        raise traced_iterable_error(self.kind.__name__)
+
+    __len__ = __getitem__ = __bool__ = __reversed__ = __str__ = __repr__ = __format__ = _refuse
+    start = stop = step = index = count = property(_refuse)
 
 
 def as_traced_iterator(value) -> TracedIterator | None:
