@@ -54,6 +54,8 @@ def _define_conversion(kind: type, convert: Callable) -> Callable:
             return kind(*args, **kwargs)
         if len(args) != 1 or kwargs:
             raise not_traceable(f"{kind.__name__}() of traced values with several arguments")
+        if type(args[0]) is Text:
+            raise not_traceable(f"a number made of a text by {kind.__name__}()")
         if isinstance(args[0], NDArray) and args[0].ndim:
             raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
         if type(args[0]) is not Number and getattr(args[0], "dtype", _BOOL).kind == "c":

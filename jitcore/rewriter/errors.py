@@ -274,8 +274,8 @@ def traced_length_error() -> Exception:
 
 def traced_iterable_error(name: str) -> Exception:
     return build_error(
-        ControlFlowError, f"Something else than a loop uses a {name}() of traced values.", where=user_snippet(),
-        detail="What it holds is known when the program runs.",
+        ControlFlowError, f"Something else than a loop uses a {name}() of traced values.",
+        where=user_snippet(), detail="What it holds is known when the program runs.",
         fix="let a `for` loop go through it, or compute from its bounds.")  # fmt: skip
 
 

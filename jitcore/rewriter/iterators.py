@@ -220,8 +220,8 @@ class JointIterator(TracedIterator):
 
 
 class TracedIterable:
-    """What `range`, `enumerate` and `zip` of traced values return: each `iter` of it begins anew. All else that
-    Python could ask it is refused. kind: what it is in Python."""
+    """What `range`, `enumerate` and `zip` of traced values return: each `iter` of it begins anew. All else
+    that Python could ask it is refused. kind: what it is in Python."""
 
     def __init__(self, kind: type, make: Callable[[], TracedIterator]):
         self.kind, self._make = kind, make
