@@ -1,7 +1,8 @@
 """Over how many iterations the functions of a kernel run.
 
 In: a kernel, and the emitter of the function that calls its own (e, a `FunctionEmitter`). Out: instructions
-that count the iterations of its outermost loop, or the blocks of a sweep.
+that count the iterations of its outermost loop, or the blocks of a sweep; whether they are known to be too
+few for threads.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from jitcore.backends.cpu.lanes import I64
-from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Scan, bounds_of, find_split
+from jitcore.backends.cpu.sizes import is_static
+from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan, bounds_of, find_split
+from jitcore.schedule.buffers import statements_of
 
 
 def outermost_loop(kernel: Kernel) -> Loop | None:
@@ -48,3 +51,13 @@ def count_blocks(e, statement: Reduce | Scan) -> ir.Value:
     block = e.size(statement.block)
     extent = _count_iterations(e, statement, statement.axes[0])
     return e.b.sdiv(e.b.add(extent, e.b.sub(block, I64(1))), block)
+
+
+def is_little(kernel: Kernel, count: ir.Value) -> bool:
+    """Whether a kernel is too little work to share, whatever its strides: all of its extents are few."""
+    if not isinstance(count, ir.Constant):
+        return False
+    inside = list(statements_of([kernel]))
+    axes = [axis for s in inside for axis in (*getattr(s, "axes", ()), *[getattr(s, "axis", None)]) if axis]
+    is_known = all(is_static(axis.extent) for axis in axes) and not any(isinstance(s, Repeat) for s in inside)
+    return count.constant == 1 or is_known and count.constant <= int(kernel.grain)

@@ -7,12 +7,15 @@ i64* dims)`.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
+
 from llvmlite import ir
 
-from jitcore.backends.cpu.counts import list_counts
+from jitcore.backends.cpu.counts import is_little, list_counts
 from jitcore.backends.cpu.function import FunctionEmitter
 from jitcore.backends.cpu.host_calls import SYMBOL as HOST_SYMBOL
-from jitcore.backends.cpu.kernel import RANGE_TYPE, KernelRenderer, has_rounds
+from jitcore.backends.cpu.kernel import RANGE_TYPE, KernelRenderer, count_calls, has_rounds
 from jitcore.backends.cpu.lanes import I8, I32, I64, POINTER, SIZES, TABLE, memory_type
 from jitcore.backends.cpu.launch import RAISED
 from jitcore.backends.cpu.layout import ProgramLayout, RenderOptions
@@ -29,17 +32,32 @@ from jitcore.backends.cpu.scan import count_in_round, render_shifted
 from jitcore.backends.cpu.sharing import Share, encode_number, find_shared
 from jitcore.backends.cpu.sizes import is_static
 from jitcore.backends.cpu.stores import emit_store
+from jitcore.backends.cpu.tellers import make_teller
 from jitcore.backends.cpu.threads import SWEEP_SYMBOL
 from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_SYMBOL
-from jitcore.loopir.expr import Buffer
-from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Reduce, Scan, Switch, While, find_split
+from jitcore.loopir.expr import Buffer, walk
+from jitcore.loopir.program import (
+    Call,
+    Kernel,
+    LibraryCall,
+    Native,
+    Reduce,
+    Scan,
+    Switch,
+    While,
+    find_split,
+)
 from jitcore.processors import available_cores
 from jitcore.schedule.buffers import loads_of, statements_of
 from jitcore.schedule.nest import work_of
-from jitcore.schedule.statements import stores_of
+from jitcore.schedule.statements import roots_of, stores_of
 
 # Kernels after this many calls of mathematical functions keep them as calls: copies take long to compile.
 MAX_INLINED_CALLS = 8
+# The same of scalar code in the entry point.
+MAX_INLINED_STRAIGHT = 32
+# More pointers than these are copied together: LLVM's scheduler compares each store with each load.
+MAX_SINGLE_STORES = 16
 
 ENTRY_TYPE = ir.FunctionType(I64, [TABLE, SIZES])
 HOST_TYPE = ir.FunctionType(I64, [POINTER, I64, TABLE, I64])
@@ -67,6 +85,8 @@ class EntryRenderer:
         self.inside: LoopFunction | None = None  # the function of a loop that is being emitted
         kernels = [s for s in outside_kernels(step.body) if isinstance(s, Kernel) and not is_inline(s)]
         self.shared = find_shared(kernels, layout.table)
+        self.tellers: dict[str, ir.Function] = {}
+        self.own: dict[FunctionEmitter, tuple[ir.Value, ir.Value]] = {}
         self.functions: dict[Kernel, list[ir.Function]] = {}  # by the kernel that shared code is made from
 
     def render(self) -> ir.Function:
@@ -75,13 +95,18 @@ class EntryRenderer:
         first_size = len(self.layout.arena)
         e = self.e = FunctionEmitter(function, dims, self.layout.sizes, first_size, self.options)
         self.given, self.dims = given, dims
+        e.loads_late = True  # of hundreds, none would stay in a register
         self._make_table(given, dims)
+        inline = filter(is_inline, outside_kernels(self.step.body, frozenset(self.loops)))
+        roots = [root for kernel in inline for store in kernel.body for root in roots_of(store)]
+        e.inlines_math = count_calls(walk(roots)) <= MAX_INLINED_STRAIGHT
         self._body(self.step.body)
         e.b.ret(I64(0))
         e.finish()
         if all(isinstance(s, Call) and s.epilogue is None for s in self.step.body):
-            function.attributes.add("noinline")
-            function.attributes.add("optnone")  # it only calls routines: what matters is to make it quickly
+            for made in (function, *self.tellers.values()):
+                made.attributes.add("noinline")
+                made.attributes.add("optnone")  # it only calls routines: what matters is to make it quickly
         return function
 
     def _make_table(self, given: ir.Value, dims: ir.Value) -> None:
@@ -90,13 +115,13 @@ class EntryRenderer:
         e, p, layout = self.e, self.e.prologue, self.layout
         table = self.table = p.alloca(POINTER, size=I32(max(len(layout.table), 1)))
         for k, buffer in enumerate(layout.given):
-            e.pointers[buffer] = p.load(p.gep(given, [I64(k)]))
+            e.homes[buffer] = functools.partial(self._load_given, k)
         for output, source in layout.aliases.items():
-            e.pointers[output] = e.pointers[source]
+            e.homes[output] = e.homes[source]
         if layout.arena:
             arena = p.load(p.gep(given, [I64(len(layout.given))]))
             for k, buffer in enumerate(layout.arena):
-                e.pointers[buffer] = p.gep(arena, [p.load(p.gep(dims, [I64(k)]))])
+                e.homes[buffer] = functools.partial(self._find_in_arena, arena, k)
         closed = frozenset(self.loops)
         mine = self.touched(self.step.body, in_kernels=False, closed=closed)
         shared = self._find_private(mine)
@@ -106,12 +131,22 @@ class EntryRenderer:
                 e.pointers[buffer] = p.bitcast(slot, POINTER)
         loops = [s for s in outside_kernels(self.step.body) if isinstance(s, While)]
         moving = {buffer for loop in loops for pair in loop.swaps for buffer in pair}
-        for buffer in {**dict.fromkeys(shared), **dict.fromkeys(self._sorted(moving))}:
-            p.store(e.pointers[buffer], p.gep(table, [I64(layout.table[buffer])]))
-        for buffer in moving:
-            del e.pointers[buffer]
+        tabled = {**dict.fromkeys(self._find_tabled(shared)), **dict.fromkeys(self._sorted(moving))}
+        first = [buffer for buffer in tabled if layout.table[buffer] < len(layout.given)]
+        if len(first) > MAX_SINGLE_STORES:  # these stand there in the same order
+            self.run("memcpy", table, given, 8 * len(layout.given))
+        for buffer in tabled:
+            if len(first) <= MAX_SINGLE_STORES or layout.table[buffer] >= len(layout.given):
+                e.b.store(self.address_of(buffer), e.b.gep(table, [I64(layout.table[buffer])]))
         e.moving = moving
         e.load_address = lambda buffer: e.b.load(e.b.gep(table, [I64(layout.table[buffer])]))
+
+    def _load_given(self, place: int) -> ir.Value:
+        return self.e.b.load(self.e.b.gep(self.given, [I64(place)]))
+
+    def _find_in_arena(self, arena: ir.Value, place: int) -> ir.Value:
+        b = self.e.b
+        return b.gep(arena, [b.load(b.gep(self.dims, [I64(place)]))])
 
     def _find_private(self, mine: list[Buffer]) -> list[Buffer]:
         """Finds the scalars that one function of a loop has to itself. Returns: those on the stack that more
@@ -123,6 +158,16 @@ class EntryRenderer:
             others = shared.union(mine, *touched[:number], *touched[number + 1 :])
             self.private.append({buffer for buffer in inside - others if buffer.kind == "scalar"})
         return self._sorted(shared.union(*touched).difference(*self.private))
+
+    def _find_tabled(self, shared: list[Buffer]) -> list[Buffer]:
+        """Of what kernels and functions of loops touch, what they look for in the table: kernels that share
+        code have tables of their own."""
+        outside = list(outside_kernels(self.step.body, frozenset(self.loops)))
+        epilogues = {s.epilogue for s in outside if isinstance(s, Call)}
+        others = [s for s in outside if s in epilogues or s not in self.shared and isinstance(s, Kernel)]
+        loops = [buffer for flag in (True, False) for buffer in self.touched(self.loops, flag)]
+        found = {*self.touched(others, True), *loops}
+        return [buffer for buffer in shared if buffer in found]
 
     def touched(self, body: list, in_kernels: bool, closed: frozenset = frozenset()) -> list[Buffer]:
         """Buffers that outlined kernels touch, or those that statements outside of them touch themselves; in
@@ -209,7 +254,7 @@ class EntryRenderer:
                 check_stopped(e, self._leave)
 
     def _call_range(self, kernel: Kernel, function: ir.Function, given: tuple, extent: ir.Value) -> None:
-        if kernel.parallel and self.options.max_threads != 1 and not _is_one(extent):
+        if kernel.parallel and self.options.max_threads != 1 and not is_little(kernel, extent):
             self._call_parallel(function, given, extent, kernel)
         else:
             self.e.b.call(function, [*given, I64(0), extent])
@@ -244,17 +289,25 @@ class EntryRenderer:
             self.functions[first] = renderer.render()
         return self.functions[first]
 
+    def _find_own(self) -> tuple[ir.Value, ir.Value]:
+        """Where the function under construction puts what it passes to kernels that share code, one after
+        the other."""
+        if self.e not in self.own:
+            shares, p = self.shared.values(), self.e.prologue
+            pointers = max(len(share.form.buffers) for share in shares)
+            numbers = max(len(share.form.sizes.slots) + len(share.told) for share in shares)
+            self.own[self.e] = p.alloca(POINTER, size=I32(pointers)), p.alloca(I64, size=I32(max(numbers, 1)))
+        return self.own[self.e]
+
     def _pass_own(self, share: Share) -> tuple[ir.Value, ir.Value]:
         """The table of pointers and the array of sizes for one of the kernels that share code."""
-        form, e, p = share.form, self.e, self.e.prologue
-        table = p.alloca(POINTER, size=I32(len(form.buffers)))
+        form, e = share.form, self.e
+        table, dims = self._find_own()
         for buffer, slot in form.buffers.items():
             home = None if self.inside is None else self.inside.find_home(buffer)
             e.b.store(home or self.address_of(buffer), e.b.gep(table, [I64(slot)]))
         told = [I64(encode_number(form.value(position))) for position in share.told]
-        values = [*map(e.size, form.sizes.slots), *told]
-        dims = p.alloca(I64, size=I32(max(len(values), 1)))
-        for slot, value in enumerate(values):
+        for slot, value in enumerate([*map(e.size, form.sizes.slots), *told]):
             e.b.store(value, e.b.gep(dims, [I64(slot)]))
         return table, dims
 
@@ -303,6 +356,20 @@ class EntryRenderer:
         values = [I64(argument) if isinstance(argument, int) else argument for argument in arguments]
         kind = ir.FunctionType(ir.VoidType(), [value.type for value in values])
         self.e.b.call(self.declare(symbol, kind), values)
+
+    def run_told(self, symbol: str, *arguments, sizes: Sequence) -> None:
+        """`run` with sizes behind the other arguments. They stand side by side in the array of sizes, where a
+        function of its own looks for them: calls are short code."""
+        slots = list(map(self.layout.sizes.slot, sizes))
+        values = [I64(argument) if isinstance(argument, int) else argument for argument in arguments]
+        if slots != list(range(slots[0], slots[0] + len(slots))):
+            self.run(symbol, *values, *map(self.e.size, sizes))
+            return
+        name = f"{self.name}_{symbol}_{len(sizes)}"
+        if name not in self.tellers:
+            self.tellers[name] = make_teller(self, name, symbol, [value.type for value in values], len(sizes))
+        first = I64(len(self.layout.arena) + slots[0])
+        self.e.b.call(self.tellers[name], [*values, self.e.b.gep(self.dims, [first])])
 
     def epilogue_of(self, call: Call) -> list:
         """What a routine is told of its epilogue: `void function(table, dims, rows' start and stop, columns'
@@ -401,11 +468,8 @@ class EntryRenderer:
             if number:
                 choice.add_case(I32(number), block)
             e.b.position_at_end(block)
+            e.values = {}
             self._body(branch)
             e.b.branch(after)
         e.b.position_at_end(after)
         e.values = {}
-
-
-def _is_one(count: ir.Value) -> bool:
-    return isinstance(count, ir.Constant) and count.constant == 1

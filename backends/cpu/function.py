@@ -83,6 +83,8 @@ class FunctionEmitter:
         self.lanes, self.vector_axis, self.mask, self.active = 1, None, None, None
         self.inlines_math, self.root_share, self.row = True, Share.NONE, 0
         self.moving: set[Buffer] = set()  # buffers whose address is not the same everywhere in the function
+        self.loads_late = False  # whether sizes, and what has a home, are loaded where they are needed
+        self.homes: dict[Buffer, Callable[[], ir.Value]] = {}  # what loads addresses
         self.chains = None  # of a loop, see `loop_functions.Chains`
         self.vector_bytes, self.written = 16, frozenset()
         self.unrolled: dict[Axis, int] = {}
@@ -105,11 +107,13 @@ class FunctionEmitter:
     def size(self, size) -> ir.Value:
         if is_static(size):
             return I64(int(size))
-        if size not in self.size_values:
+        builder, values, key = self.prologue, self.size_values, size
+        if self.loads_late:
+            builder, values, key = self.b, self.values, ~self.sizes.slot(size)
+        if key not in values:
             slot = self.first_size + self.sizes.slot(size)
-            address = self.prologue.gep(self.dims, [I64(slot)])
-            self.size_values[size] = self.prologue.load(address)
-        return self.size_values[size]
+            values[key] = builder.load(builder.gep(self.dims, [I64(slot)]))
+        return values[key]
 
     def _read_told(self, node: Expr, known: ir.Value | Pair) -> ir.Value | Pair:
         """A constant of which parts may be told at each call."""
@@ -125,6 +129,10 @@ class FunctionEmitter:
     def pointer_of(self, buffer: Buffer) -> ir.Value:
         if buffer in self.moving:
             return self.load_address(buffer)
+        if buffer in self.homes:
+            if id(buffer) not in self.values:
+                self.values[id(buffer)] = self.homes[buffer]()
+            return self.values[id(buffer)]
         if buffer not in self.pointers:
             self.pointers[buffer] = self.load_address(buffer)
         return self.pointers[buffer]

@@ -6,7 +6,7 @@ range of the outermost loop, which the entry point calls directly or hands to th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from llvmlite import ir
 
@@ -96,7 +96,7 @@ class KernelRenderer:
         roots = _all_roots(list(_flatten(kernel.body)))
         fuses = options.contract and not options.fastmath
         self.contraction = Contraction(_list_uses(kernel.body), kernel.vector) if fuses else Contraction()
-        self.math_calls = sum(map(_count_calls, walk(roots)))
+        self.math_calls = count_calls(walk(roots))
         self.inlines_math, self.root_share = True, share_roots(kernel)
         self.told: dict[tuple[int, int], int] = {}  # see `FunctionEmitter`
         self.grouped: set[Loop | Reduce] = set()  # sweeps whose rows go side by side
@@ -168,9 +168,9 @@ class KernelRenderer:
         widest, parts, has_math, is_short = 1, 1, False, False
         for inner in _flatten([statement]):
             nodes = walk(roots_of(inner))
+            has_math = has_math or count_calls(nodes) > 0
             is_short = isinstance(inner, Repeat) and len(nodes) <= MAX_ROUND_NODES or is_short
             for node in nodes:
-                has_math = has_math or _count_calls(node) > 0
                 parts = 2 if node.dtype.kind == "c" else parts
                 if isinstance(inner, Repeat) and self.kernel.vector not in node.axes:
                     continue  # one for all lanes, as counters of rounds are
@@ -467,8 +467,9 @@ class _Root:
         self.value, self.mask, self.offset = expr, None, None
 
 
-def _count_calls(node: Expr) -> int:
-    return count_math_calls(node.op, node.args[0].dtype) if node.args else 0
+def count_calls(nodes: Iterable[Expr]) -> int:
+    """How many of some expressions call mathematical functions."""
+    return sum(count_math_calls(node.op, node.args[0].dtype) for node in nodes if node.args)
 
 
 def _flatten(body: list):

@@ -22,6 +22,7 @@ from jitcore.autojitted.specs import ABSENT
 from jitcore.functionalize.conversions import type_of
 from jitcore.functionalize.errors import not_traceable
 from jitcore.rewriter.handles import Handle
+from jitcore.rewriter.iterators import TracedIterable
 from jitcore.rewriter.journal import AttributeLocation, record
 from jitcore.rewriter.user_code import find_in_class, is_user_class, is_user_code
 
@@ -47,6 +48,8 @@ class Attributes:
     def read(self, owner: Any, name: str) -> Any:
         """`owner.name`. Raises: AttributeError; NotTraceable for what can be neither an input nor a guard."""
         kind = type(owner)
+        if name == "__class__" and issubclass(kind, (Handle, TracedIterable)):
+            return type_of(owner)
         if issubclass(kind, (Handle, np.ndarray)):
             return getattr(owner, name)
         if kind is types.FunctionType:

@@ -274,7 +274,8 @@ class AutojitFunction:
             raise NotTraceable(str(error)).with_traceback(error.__traceback__) from None
         result = self._run_loops(values)  # raises where the call itself is at fault
         if self.options.strict and error is not None:
-            raise error
+            is_own = type(error).__module__.partition(".")[0] == "jitcore"
+            raise error if is_own else reason.as_error() from None  # Python did not raise it
         self._note_fall(reason, Tier.PYTHON)
         self._add_python(specs, reason, waits)
         return result

@@ -25,10 +25,11 @@ from jitcore.functionalize.numbers import NUMBER_DTYPES, Number
 from jitcore.functionalize.promotion import SUPPORTED, as_operand, cast_raw, int_of_scalar, to_raw
 from jitcore.functionalize.scalars import Scalar
 from jitcore.rewriter.handles import Handle
-from jitcore.rewriter.iterators import TracedIterator
+from jitcore.rewriter.iterators import TracedIterable, TracedIterator
 from jitcore.rewriter.snapshots import refuse_changes
 from jitcore.rewriter.texts import Text
 
+_BOOL = np.dtype(bool)
 _PYTHON_OF_KIND = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 
 
@@ -53,8 +54,12 @@ def _define_conversion(kind: type, convert: Callable) -> Callable:
             return kind(*args, **kwargs)
         if len(args) != 1 or kwargs:
             raise not_traceable(f"{kind.__name__}() of traced values with several arguments")
+        if type(args[0]) is Text:
+            raise not_traceable(f"a number made of a text by {kind.__name__}()")
         if isinstance(args[0], NDArray) and args[0].ndim:
             raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+        if type(args[0]) is not Number and getattr(args[0], "dtype", _BOOL).kind == "c":
+            raise not_traceable("complex numbers lose their imaginary part, of which NumPy warns")
         return convert(to_python(args[0]))
 
     call.__name__ = kind.__name__
@@ -102,6 +107,8 @@ def type_of(x: Any) -> type:
         return str if type(x) is Text else np.ndarray
     if type(x) is TracedList:
         return list
+    if isinstance(x, TracedIterable):
+        return x.kind
     return x.dtype.type if isinstance(x, Scalar) else x.python_type if type(x) is Number else type(x)
 
 
@@ -110,7 +117,7 @@ def _type(*args, **kwargs):
 
 
 def _isinstance(x: Any, kinds: Any) -> bool:
-    if not _is_handle(x):
+    if not _is_handle(x) and not isinstance(x, TracedIterable):
         return isinstance(x, kinds)
     return issubclass(type_of(x), kinds)
 
@@ -133,7 +140,11 @@ def select(condition: Any, one: Any, other: Any) -> Any:
 def _define_extremum(plain: Callable, is_better: Callable) -> Callable:
     def choose(*values, **options):
         if len(values) == 1 and type(values[0]) is TracedList and not options:
-            reduce = np.min if plain is builtins.min else np.max
+            find = np.min if plain is builtins.min else np.max
+
+            def reduce(array):
+                return find(array) if array.dtype.kind == "i" else _find_first(array, find(array))
+
             return _reduce_list(values[0], reduce, plain.__name__)
         if len(values) == 1 and isinstance(values[0], Iterator) and not isinstance(values[0], TracedIterator):
             values = (list(values[0]),)
@@ -162,8 +173,13 @@ def _extremum_of_array(plain: Callable, array: NDArray) -> Any:
     if array.dtype.kind != "f":
         return (np.min if plain is min else np.max)(array)
     first = array[0]
-    found = (np.fmin if plain is min else np.fmax).reduce(array)
+    found = _find_first(array, (np.fmin if plain is min else np.fmax).reduce(array))
     return select(first != first, first, found)
+
+
+def _find_first(array: NDArray, value: Any) -> Any:
+    """The first element that is equal to a value: of 0.0 and -0.0 Python takes what it meets first."""
+    return array[np.argmax(array == value)]
 
 
 def _as_truth(x: Any) -> Any:

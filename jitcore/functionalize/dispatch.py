@@ -33,7 +33,7 @@ def apply_function(function: Any, args: Sequence, kwargs: dict) -> Any:
 
 def run_source(function: Any, args: Sequence, kwargs: dict) -> Any:
     """Traces through NumPy's own source, where a function is written in Python."""
-    from jitcore.rewriter.functions import resolve
+    from jitcore.rewriter.functions import rewrite_source
 
     module = (getattr(function, "__module__", None) or "numpy").removeprefix("numpy._core.")
     reason = f"{module}.{getattr(function, '__name__', function)} of a traced array is not supported"
@@ -41,7 +41,7 @@ def run_source(function: Any, args: Sequence, kwargs: dict) -> Any:
     if not isinstance(source, FunctionType):
         raise not_traceable(reason)
     try:
-        return resolve(source, is_asked_for=True)(*args, **kwargs)
+        return rewrite_source(source)(*args, **kwargs)
     except (TypeError, AttributeError) as error:  # asks for something that only an ndarray has
         raise not_traceable(f"{reason}: {error}") from error
 

@@ -21,6 +21,7 @@ from jitcore.functionalize.ndarray import NDArray, new_array, wrap_result
 from jitcore.functionalize.numbers import Number
 from jitcore.functionalize.promotion import as_operand, cast_raw, to_raw
 from jitcore.functionalize.tables import implements
+from jitcore.numpy.statistics import count_between, count_in_bins
 from jitcore.rewriter.handles import Handle
 
 
@@ -48,17 +49,34 @@ def histogram(a, bins=10, range=None, density=None, weights=None):  # noqa: A002
         raise not_traceable("np.histogram() of complex numbers")
     values = to_raw(as_operand(a), own if own.kind == "f" else dtypes.float64).reshape(-1)
     edges_dtype = np.result_type(own, np.float32 if own.kind == "f" else np.float64)
-    known_edges = None if isinstance(bins, (int, np.integer)) else to_raw(as_operand(bins))
     found_weights = None if weights is None else to_raw(as_operand(weights)).reshape(-1)
-    if known_edges is not None:
-        _check_rise(known_edges)
-    if range is None and known_edges is None:
+    is_equal = isinstance(bins, (int, np.integer))
+    if is_equal:
+        edges = cast_raw(_make_edges(values, bins, range).read(), edges_dtype)
+    else:
+        edges = to_raw(as_operand(bins))
+        _check_rise(edges)
+    counts = count_between(values, edges, found_weights, is_equal)
+    counts = new_array(cast_raw(counts, dtypes.int64 if weights is None else found_weights.dtype))
+    if density:
+        counts = counts / np.diff(new_array(edges)).astype(float) / counts.sum()
+    return counts, new_array(edges) if is_equal else as_array(bins)
+
+
+def _make_edges(values: Array, count: int, limits: Any) -> NDArray:
+    """Those of equal bins, with NumPy's bits."""
+    if limits is not None and not any(isinstance(limit, Handle) for limit in limits):
+        return new_array(to_raw(np.histogram_bin_edges(np.empty(0, values.dtype), count, limits)))
+    if limits is None and not values.size:
+        return new_array(to_raw(np.linspace(0, 1, count + 1)))
+    if limits is None:
         _check_range(values)
-    counts, edges = jnp.histogram(values, bins if known_edges is None else known_edges, range,
-                                  weights=found_weights, density=density)  # fmt: skip
-    counts_dtype = dtypes.float64 if density else dtypes.int64 if weights is None else found_weights.dtype
-    return new_array(cast_raw(counts, counts_dtype)), (
-        new_array(cast_raw(edges, edges_dtype)) if known_edges is None else as_array(bins))  # fmt: skip
+        limits = wrap_result(jnp.min(values)), wrap_result(jnp.max(values))
+    low, high = limits
+    is_falling = to_raw(high < low)
+    fail(Number(bool, is_falling), ValueError("max must be larger than min in range parameter."))
+    is_point = low == high
+    return np.linspace(np.where(is_point, low - 0.5, low), np.where(is_point, high + 0.5, high), count + 1)
 
 
 @implements(np.histogram_bin_edges)
@@ -100,15 +118,16 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):  # noq
         if dtype_of(weights).kind not in "biuf":
             raise not_traceable("np.histogramdd with such weights")
         found_weights = to_raw(as_operand(weights), dtypes.float64)
-    counts, found = jnp.histogramdd(raws, edges, ranges, found_weights)
-    counts = cast_raw(counts, dtypes.float64)
+    weights = jnp.ones(raws[0].shape, dtypes.int64) if found_weights is None else found_weights
+    are_equal = [isinstance(one, (int, np.integer)) for one in bins]
+    counts = cast_raw(count_in_bins(raws, edges, are_equal, weights), dtypes.float64)
     if density:
         total = jnp.sum(counts)
-        for i, own in enumerate(found):
+        for i, own in enumerate(edges):
             counts = counts / jnp.diff(own).reshape([-1 if k == i else 1 for k in _RANGE(count)])
         counts = counts / total
-    returned = [new_array(raw) if isinstance(one, int) else as_array(given)
-                for raw, one, given in zip(found, edges, bins)]  # fmt: skip
+    returned = [new_array(raw) if is_equal else as_array(given)
+                for raw, is_equal, given in zip(edges, are_equal, bins)]  # fmt: skip
     return new_array(counts), returned
 
 
@@ -127,16 +146,14 @@ def _list_columns(sample: Any) -> list[NDArray]:
     return columns
 
 
-def _check_bins(raw: Array, bins: Any, limits: Any) -> Any:
-    """A number of bins, or their edges."""
+def _check_bins(raw: Array, bins: Any, limits: Any) -> Array:
+    """The edges of bins."""
     if isinstance(bins, (int, np.integer)):
-        if limits is None:
-            _check_range(raw)
-        elif any(isinstance(limit, Handle) for limit in limits):
+        if limits is not None and any(isinstance(limit, Handle) for limit in limits):
             raise not_traceable("np.histogramdd between limits that are traced")
-        else:
+        if limits is not None:
             np.histogramdd(np.zeros((1, 1)), [int(bins)], [limits])  # NumPy's errors
-        return int(bins)
+        return _make_edges(raw, int(bins), limits).read()
     edges = as_array(bins)
     if edges.ndim != 1 or edges.size < 2 or edges.dtype.kind not in "iuf":
         raise not_traceable("np.histogramdd with such edges")

@@ -141,6 +141,7 @@ def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
 def convolve(a, v, mode="full"):
     one, other = to_common(a, v)
     if one.dtype.kind not in "biu" or one.ndim != 1 or other.ndim != 1 or not (one.size and other.size):
+        _check_window(one, other, mode)
         return wrap_result(jnp.convolve(one, other, mode=mode))
     return wrap_result(_correlate_whole(one, other[::-1], mode))
 
@@ -149,10 +150,18 @@ def convolve(a, v, mode="full"):
 def correlate(a, v, mode="valid"):
     one, other = to_common(a, v)
     if one.dtype.kind not in "biu" or one.ndim != 1 or other.ndim != 1 or not (one.size and other.size):
+        _check_window(one, other, mode)
         return wrap_result(jnp.correlate(one, other, mode=mode))
     if one.size < other.size:
         return wrap_result(_correlate_whole(other, one, mode)[::-1])
     return wrap_result(_correlate_whole(one, other, mode))
+
+
+def _check_window(one: Array, other: Array, mode: Any) -> None:
+    """Leaves a window that is not finite to Python: zeros around the longer operand would meet it."""
+    if mode not in ("valid", 0):
+        window = other if other.size <= one.size else one
+        fail(Number(bool, ~jnp.all(jnp.isfinite(window))), ValueError("a window that is not finite"))
 
 
 def _correlate_whole(one: Array, other: Array, mode: Any) -> Array:

@@ -32,6 +32,7 @@ from jitcore.functionalize.ndarray import new_array, wrap_result
 from jitcore.functionalize.numbers import Number
 from jitcore.functionalize.promotion import as_operand, cast_raw, is_python_number, to_raw
 from jitcore.functionalize.tables import implements
+from jitcore.numpy.statistics import pick_quantiles
 from jitcore.rewriter.handles import Handle
 
 
@@ -260,29 +261,38 @@ def _pick(a: Any, q: Any, factor: float, axis: Any, method: str, keepdims: Any, 
     return picked.reshape((*portions.shape, *kept)) if is_given(keepdims) and keepdims else picked
 
 
-def _define_quantile(function: Callable, compute: Callable, factor: float) -> None:
+def _lerp(below: Array, above: Array, share: Array) -> Array:
+    """Between two elements, with NumPy's bits: the step is rounded as they are."""
+    dtype = np.result_type(below.dtype, share.dtype)
+    step, low, high = (cast_raw(x, dtype) for x in (above - below, below, above))
+    share = cast_raw(share, dtype)
+    return jnp.where(share >= 0.5, high - step * (1 - share), low + step * share)
+
+
+def _define_quantile(function: Callable, factor: float, skips_nan: bool = False) -> None:
     def reduce(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
                weights=None):  # fmt: skip
         q = as_operand(q)
-        _check_portions(q, 100 if factor != 1 else 1)
-        if method in _PLACES and weights is None:
-            find = function in (np.nanquantile, np.nanpercentile)
-            return finish(_pick(as_operand(a), q, factor, _axis(axis), method, keepdims, skips_nan=find), out)
+        _check_portions(q, factor)
+        if weights is not None or method not in (*_PLACES, "linear", "midpoint"):
+            raise not_traceable(f"np.{function.__name__}() with method={method!r}")
+        if method in _PLACES:
+            found = _pick(as_operand(a), q, factor, _axis(axis), method, keepdims, skips_nan=skips_nan)
+            return finish(found, out)
         raw = to_inexact(a)
-        if not is_python_number(q):
-            raw = cast_raw(raw, np.result_type(raw.dtype, dtype_of(q), np.float16))
-        portions = to_raw(q, raw.dtype)
-        options = given(keepdims=keepdims)
-        if weights is not None:
-            options["weights"] = to_raw(as_operand(weights), raw.dtype)
-        if factor != 1:
-            portions = portions / raw.dtype.type(factor)
-        return finish(compute(raw, portions, axis=_axis(axis), method=method, **options), out)
+        portions = np.true_divide(q, factor) if factor != 1 or dtype_of(q).kind != "f" else q
+
+        def find_between(below, above, share):
+            share = jnp.where(share == 0, share, share.dtype.type(0.5)) if method == "midpoint" else share
+            return _lerp(below, above, cast_raw(share, raw.dtype) if is_python_number(q) else share)
+
+        keeps = is_given(keepdims) and bool(keepdims)
+        return finish(pick_quantiles(raw, to_raw(portions), _axis(axis), keeps, find_between, skips_nan), out)
 
     implements(function)(reduce)
 
 
-_define_quantile(np.quantile, jnp.quantile, 1)
-_define_quantile(np.percentile, jnp.quantile, 100)
-_define_quantile(np.nanquantile, jnp.nanquantile, 1)
-_define_quantile(np.nanpercentile, jnp.nanquantile, 100)
+_define_quantile(np.quantile, 1)
+_define_quantile(np.percentile, 100)
+_define_quantile(np.nanquantile, 1, skips_nan=True)
+_define_quantile(np.nanpercentile, 100, skips_nan=True)

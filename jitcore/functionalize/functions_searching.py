@@ -328,7 +328,26 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     if period is not None:
         options["period"] = period if not isinstance(period, Handle) else to_raw(period, dtypes.float64)
     places, known = to_raw(as_operand(x), dtypes.float64), to_raw(as_operand(xp), dtypes.float64)
-    return wrap_result(jnp.interp(places, known, to_raw(as_operand(fp), dtype), **options))
+    values = to_raw(as_operand(fp), dtype)
+    is_table = known.ndim == 1 and values.shape == known.shape and known.size > 0
+    if dtype == np.complex128 or period is not None or not is_table:
+        return wrap_result(jnp.interp(places, known, values, **options))
+    return wrap_result(_interpolate(places, known, values, **options))
+
+
+def _interpolate(x: Array, known: Array, values: Array, left: Any = None, right: Any = None) -> Array:
+    """As NumPy computes it: at known places the values themselves, of equal ones the last."""
+    before = jnp.clip(jnp.searchsorted(known, x, side="right") - 1, 0, max(known.size - 2, 0))
+    behind = jnp.minimum(before + 1, known.size - 1)
+    x0, x1, y0, y1 = known[before], known[behind], values[before], values[behind]
+    slope = (y1 - y0) / (x1 - x0)
+    found, other = slope * (x - x0) + y0, slope * (x - x1) + y1
+    other = jnp.where(jnp.isnan(other) & (y0 == y1), y0, other)
+    found = jnp.where(x0 == x, y0, jnp.where(jnp.isnan(found), other, found))
+    found = jnp.where(x >= known[-1], values[-1], found)
+    found = jnp.where(x < known[0], values[0] if left is None else left, found)
+    found = jnp.where(x > known[-1], values[-1] if right is None else right, found)
+    return jnp.where(jnp.isnan(x), x, found)
 
 
 @implements(np.polyval)

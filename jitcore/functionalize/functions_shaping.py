@@ -128,6 +128,8 @@ def squeeze(a, axis=None):
         dropped = normalize_axis_tuple(axis, a.ndim)
         if any(a.shape[i] != 1 for i in dropped):
             raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+    if not dropped:
+        return a
     return view_axes(a, [i for i in range(a.ndim) if i not in dropped])
 
 

@@ -130,7 +130,11 @@ def power(x, y):
         exponent = int(y.real)
         if abs(exponent) <= _MAX_PRODUCTS and (_kind(x) == "f" or exponent >= 0):
             return jnp.power(x, exponent) if isinstance(x, Array) else np.power(x, y)
-    return _bind(lax.pow, *_as_arrays(x, y))
+    found = _bind(lax.pow, *_as_arrays(x, y))
+    if _kind(x) == "f" and isinstance(y, Array) and not y.shape and x.shape:  # NumPy's way for one exponent
+        roots = _bind(lax.sqrt, x) if isinstance(x, Array) else np.sqrt(x)
+        found = apply_select(_is(lax.eq, y, y.dtype.type(0.5)), roots, found)
+    return found
 
 
 # -- comparisons --------------------------------------------------------------------------------------------

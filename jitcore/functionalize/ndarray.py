@@ -51,6 +51,7 @@ from jitcore.functionalize.views import (
 )
 from jitcore.functionalize.visibility import is_visible
 from jitcore.rewriter.handles import Alias, Handle, LeafType
+from jitcore.rewriter.iterators import iterate_elements
 
 
 class NDArray(WithoutValue, Handle):
@@ -407,7 +408,7 @@ class NDArray(WithoutValue, Handle):
     def __iter__(self):
         if not self._shape:
             raise TypeError("iteration over a 0-d array")
-        return (self[i] for i in range(self._shape[0]))
+        return iterate_elements(self)
 
     def __getattr__(self, name: str):
         if not name.startswith("__"):

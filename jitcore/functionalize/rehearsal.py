@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.functionalize.errors import not_traceable
+from jitcore.functionalize.errors import NotTraceable, not_traceable
 from jitcore.rewriter.handles import Handle
 
 #: Elements up to which an example has the shape of what it stands for. Larger axes are cut.
@@ -23,6 +23,7 @@ _MAX_SIZE, _MAX_EXTENT = 64, 3
 _MAX_KNOWN = 4096
 _known: dict[tuple, Any] = {}
 #: Functions whose results are real or complex by values; what their implementations do not give, Python does.
+_OF_ARGUMENTS = TypeError, ValueError, IndexError, OverflowError, NotImplementedError
 _BY_VALUE = frozenset([np.roots, np.poly, np.linalg.eig, np.linalg.eigvals, np.real_if_close])
 
 
@@ -54,12 +55,18 @@ def rehearsed(function: Callable, implementation: Callable) -> Callable:
     """An implementation of a function of NumPy that raises what NumPy raises about types and options, and
     whose results have NumPy's types.
 
-    Raises: what NumPy raises; NotTraceable for a result of another type."""
+    Raises: what NumPy raises; NotTraceable for a result of another type, and for errors that NumPy does not
+    raise."""
 
     @functools.wraps(implementation)
     def call(*args: Any, **kwargs: Any) -> Any:
-        expected = _rehearse(function, args, kwargs)
-        found = implementation(*args, **kwargs)
+        expected, is_whole = _rehearse(function, args, kwargs)
+        try:
+            found = implementation(*args, **kwargs)
+        except _OF_ARGUMENTS as error:
+            if not is_whole or expected is None or isinstance(error, NotTraceable):
+                raise
+            raise not_traceable(f"np.{function.__name__} of such operands is not supported") from error
         if expected is not None and function not in _BY_VALUE and not _is_alike(expected, found):
             raise not_traceable(f"np.{function.__name__} of operands of these types is not supported")
         return found
@@ -67,23 +74,24 @@ def rehearsed(function: Callable, implementation: Callable) -> Callable:
     return call
 
 
-def _rehearse(function: Callable, args: Sequence, kwargs: dict) -> Any:
-    """The types of NumPy's result, as `_describe` has them; None where they are not known."""
+def _rehearse(function: Callable, args: Sequence, kwargs: dict) -> tuple[Any, bool]:
+    """The types of NumPy's result, as `_describe` has them, None where they are not known; whether the
+    operands had their own shapes."""
     try:
         is_cut: list[bool] = []
         outlines = [_outline(x, is_cut) for x in (*args, *kwargs.values())]
     except _Unknown:
-        return None
+        return None, False
     key = (function, tuple(map(_name, outlines)), tuple(kwargs))
     try:
         hash(key)
     except TypeError:
-        return _ask(function, outlines, tuple(kwargs), bool(is_cut))
+        return _ask(function, outlines, tuple(kwargs), bool(is_cut)), not is_cut
     if key not in _known:
         if len(_known) >= _MAX_KNOWN:
             _known.clear()
         _known[key] = _ask(function, outlines, tuple(kwargs), bool(is_cut))
-    return _known[key]
+    return _known[key], not is_cut
 
 
 def _ask(function: Callable, outlines: Sequence, names: tuple, is_cut: bool) -> Any:

@@ -31,6 +31,11 @@ _ROWS = (
         "It runs well as it is, and compiling it would take longer than its calls.",
         "nothing, or use arrays and loops over numbers where it should be faster",
     ),
+    Remedy(
+        r"that is no loop's$",
+        "What it holds is known when the program runs.",
+        "let a `for` loop or a comprehension go through it, or compute from its bounds",
+    ),
     # -- effects ---------------------------------------------------------------------------------------------
     Remedy(
         r"^print\(\)",

@@ -14,7 +14,7 @@ from jitcore import lax
 from jitcore.functionalize import tables
 from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.ndarray import NDArray, new_array, wrap_result
-from jitcore.functionalize.promotion import as_operand, check_aval, promotion_type, shape_of, to_raw
+from jitcore.functionalize.promotion import as_operand, cast_raw, check_aval, promotion_type, shape_of, to_raw
 
 #: The functions that fold and accumulate as these ufuncs do, with the same dtypes.
 _REDUCTIONS = {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min,
@@ -97,7 +97,9 @@ def accumulate(ufunc, array, axis=0, dtype=None, out=None):
     if dtype is not None or ufunc not in (np.maximum, np.minimum) or promotion_type(array).kind == "c":
         raise not_traceable(f"np.{ufunc.__name__}.accumulate")
     raw = to_raw(array)
-    found = new_array(check_aval((lax.cummax if ufunc is np.maximum else lax.cummin)(raw, axis % raw.ndim)))
+    wide = cast_raw(raw, np.dtype(np.uint8)) if raw.dtype == np.bool_ else raw
+    found = (lax.cummax if ufunc is np.maximum else lax.cummin)(wide, axis % raw.ndim)
+    found = new_array(check_aval(cast_raw(found, raw.dtype)))
     return found if out is None else _put(out, found)
 
 

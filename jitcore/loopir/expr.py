@@ -91,10 +91,11 @@ class Expr:
 
     op: "const" (attr: value), "load" (attr: (Buffer, Index)), "index" (attr: Index), "result" (attr: the
     statement variable that holds it), or a scalar operation's name with `args`.
-    axes: the loop axes it depends on. variables: statement results it depends on.
+    axes: the loop axes it depends on. variables: statement results it depends on. inner: the operands, or the
+    expressions inside the index of a load.
     """
 
-    __slots__ = ("op", "args", "dtype", "attr", "axes", "serial")
+    __slots__ = ("op", "args", "dtype", "attr", "axes", "serial", "inner")
 
     def __init__(self, op, args, dtype, attr, axes, serial):
         self.op, self.args, self.dtype, self.attr, self.axes, self.serial = (
@@ -105,6 +106,9 @@ class Expr:
             axes,
             serial,
         )
+        self.inner = args
+        if op in ("load", "index"):
+            self.inner = tuple(index_exprs(attr[1] if op == "load" else attr))
 
     def __repr__(self) -> str:
         return f"%{self.serial}"
@@ -213,25 +217,24 @@ def number_of(node: Expr):
 
 def walk(roots) -> list[Expr]:
     """Every expression under the roots, operands first."""
-    order, seen, stack = [], set(), [(root, False) for root in roots]
+    order, seen, stack = [], set(), list(roots)
     while stack:
-        node, ready = stack.pop()
-        if ready:
-            order.append(node)
-        elif id(node) not in seen:
-            seen.add(id(node))
-            stack.append((node, True))
-            stack.extend((child, False) for child in children(node))
+        node = stack.pop()
+        if type(node) is tuple:
+            order.append(node[0])  # behind its operands
+        elif node not in seen:
+            seen.add(node)
+            if node.inner:
+                stack.append((node,))
+                stack.extend(node.inner)
+            else:
+                order.append(node)
     return order
 
 
-def children(node: Expr) -> list[Expr]:
+def children(node: Expr) -> tuple[Expr, ...]:
     """Operands, and the expressions inside index terms of loads."""
-    if node.op == "load":
-        return index_exprs(node.attr[1])
-    if node.op == "index":
-        return index_exprs(node.attr)
-    return list(node.args)
+    return node.inner
 
 
 def index_exprs(index: Index) -> list[Expr]:

@@ -133,7 +133,8 @@ def finfo(dtype):
 
 def iinfo(int_type):
     """Limits of an integer dtype: `max`, `min`, `bits`. Same as: `numpy.iinfo`."""
-    return np.iinfo(dtypes.canonicalize(getattr(int_type, "dtype", int_type)))
+    is_value = not isinstance(int_type, type)  # NumPy's scalar types have attributes of that name
+    return np.iinfo(dtypes.canonicalize(getattr(int_type, "dtype", int_type) if is_value else int_type))
 
 
 __all__ = [

@@ -85,18 +85,23 @@ def histogram(a, bins=10, range=None, weights=None, density=None):  # noqa: A002
 
     density: divide by the total and the widths of the bins."""
     a = ravel(ensure_array("histogram", asarray(a)))
-    dtype, is_counted = dtypes.inexact_dtype(a.dtype), weights is None
-    if is_counted:
-        weights = _ones_to_count(a.shape)
-    else:
-        a, weights = promote_arrays("histogram", a, ravel(asarray(weights)))
-    edges = histogram_bin_edges(a, bins, range)
-    (a,) = promote_arrays("histogram", a, to=dtypes.inexact_dtype)
-    counts = _count_in_bins([a], [edges], [isinstance(bins, int)], weights)
-    counts = convert_dtype(counts, dtype) if is_counted else counts
+    dtype, edges = dtypes.inexact_dtype(a.dtype), histogram_bin_edges(a, bins, range)
+    counts = count_between(a, edges, weights, isinstance(bins, int))
+    counts = convert_dtype(counts, dtype) if weights is None else counts
     if density:
         counts = ufuncs.divide(ufuncs.divide(counts, cumulative.diff(edges)), reductions.sum(counts))
     return counts, edges
+
+
+def count_between(a, edges, weights, is_equal: bool) -> Array:
+    """How many elements lie in each bin, an int, or their weights summed. is_equal: whether all bins are
+    equally wide."""
+    if weights is None:
+        weights = _ones_to_count(a.shape)
+    else:
+        a, weights = promote_arrays("histogram", a, ravel(asarray(weights)))
+    (a,) = promote_arrays("histogram", a, to=dtypes.inexact_dtype)
+    return count_in_bins([a], [edges], [is_equal], weights)
 
 
 def _ones_to_count(shape: tuple) -> Array:
@@ -135,7 +140,7 @@ def _find_in_equal_bins(edges, x) -> Array:
     return apply_select(is_clear, guess, ufuncs.subtract(ufuncs.add(guess, up), down))
 
 
-def _count_in_bins(coordinates: Sequence, edges: Sequence, are_equal: Sequence[bool], weights) -> Array:
+def count_in_bins(coordinates: Sequence, edges: Sequence, are_equal: Sequence[bool], weights) -> Array:
     """Weights summed by bin; points outside the edges are left out. are_equal: whether the edges of a
     coordinate are equally spaced."""
     index, valid = None, None
@@ -176,7 +181,7 @@ def histogramdd(sample, bins=10, range=None, weights=None, density=None):  # noq
         weights = lax.full(coordinates[0].shape, 1, dtypes.default_dtype("i"))
     else:
         weights = asarray(weights, coordinates[0].dtype)
-    counts = _count_in_bins(coordinates, edges, [isinstance(b, int) for b in bins], weights)
+    counts = count_in_bins(coordinates, edges, [isinstance(b, int) for b in bins], weights)
     if density:
         counts = ufuncs.divide(counts, reductions.sum(counts))
         for i, e in enumerate(edges):
@@ -216,18 +221,21 @@ def quantile(
     NaN.
 
     method: between two elements "linear", "lower", "higher", "nearest" or "midpoint"."""
+    _reject_weights("quantile", weights)
     return _quantile("quantile", a, q, axis, out, overwrite_input, method, keepdims, False)
 
 
 def nanquantile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear",
                 keepdims: bool = False, *, weights=None):  # fmt: skip
     """`quantile` of the elements that are not NaN. Same as: `numpy.nanquantile`."""
+    _reject_weights("nanquantile", weights)
     return _quantile("nanquantile", a, q, axis, out, overwrite_input, method, keepdims, True)
 
 
 def percentile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear",
                keepdims: bool = False, *, weights=None):  # fmt: skip
     """`quantile` with q in [0, 100]. Same as: `numpy.percentile`."""
+    _reject_weights("percentile", weights)
     a, q = promote_arrays("percentile", a, _to_operand(q), to=dtypes.inexact_dtype)
     return quantile(a, ufuncs.divide(q, 100), axis, out, overwrite_input, method, keepdims)
 
@@ -235,6 +243,7 @@ def percentile(a, q, axis=None, out=None, overwrite_input: bool = False, method:
 def nanpercentile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear",
                   keepdims: bool = False, *, weights=None):  # fmt: skip
     """`percentile` of the elements that are not NaN. Same as: `numpy.nanpercentile`."""
+    _reject_weights("nanpercentile", weights)
     a, q = promote_arrays("nanpercentile", a, _to_operand(q), to=dtypes.inexact_dtype)
     return nanquantile(a, ufuncs.divide(q, 100), axis, out, overwrite_input, method, keepdims)
 
@@ -247,6 +256,11 @@ def median(a, axis=None, out=None, overwrite_input: bool = False, keepdims: bool
 def nanmedian(a, axis=None, out=None, overwrite_input: bool = False, keepdims: bool = False):
     """`median` of the elements that are not NaN. Same as: `numpy.nanmedian`."""
     return nanquantile(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
+
+
+def _reject_weights(name: str, weights) -> None:
+    if weights is not None:
+        raise NotImplementedError(f"jnp.{name} does not support weights.")
 
 
 def _to_operand(q):
@@ -265,6 +279,11 @@ def _quantile(name: str, a, q, axis, out, overwrite_input, method, keepdims, ski
         raise ValueError(f"{name} does not support complex input, as the operation is poorly defined.")
     if q.ndim > 1:
         raise ValueError(f"q must be have rank <= 1, got shape {q.shape}")
+    return pick_quantiles(a, q, axis, keepdims, method, skips_nan)
+
+
+def pick_quantiles(a, q, axis, keepdims: bool, method, skips_nan: bool) -> Array:
+    """Quantiles of samples and shares of any float dtypes. method: as for `_pick_between`."""
     axes = canonicalize_axes(axis, a.ndim)
     kept = [i for i in _range(a.ndim) if i not in axes]
     a = moveaxis(a, axes, tuple(_range(a.ndim - len(axes), a.ndim)))
@@ -275,23 +294,25 @@ def _quantile(name: str, a, q, axis, out, overwrite_input, method, keepdims, ski
     ordered = lax.sort(lax.reshape(a, (*shape, count)), len(shape), True)
     if skips_nan:
         total = reductions.sum(logic.logical_not(logic.isnan(ordered)), -1)
-        result = _pick_between(ordered, q, ufuncs.subtract(convert_dtype(total, a.dtype), 1), method)
+        result = _pick_between(ordered, q, ufuncs.subtract(convert_dtype(total, q.dtype), 1), method)
     else:
-        result = _pick_between(ordered, q, a.dtype.type(count - 1), method)
+        result = _pick_between(ordered, q, q.dtype.type(count - 1), method)
         has_nan = logic.isnan(get_item(ordered, (Ellipsis, -1)))
-        result = apply_select(has_nan, a.dtype.type(np.nan), result)
+        result = apply_select(has_nan, result.dtype.type(np.nan), result)
     if keepdims:
         result = lax.expand_dims(result, tuple(i + q.ndim for i in axes))
     return result
 
 
-def _pick_between(ordered, q, last, method: str) -> Array:
-    """Elements of the sorted last axis at the positions q * last; q's axis comes first."""
+def _pick_between(ordered, q, last, method) -> Array:
+    """Elements of the sorted last axis at the positions q * last; q's axis comes first. method: a name, or
+    what is made of (element at a place, the next one, share of the latter)."""
     rank = ordered.ndim - 1
     if q.ndim:
         q = lax.reshape(q, (q.shape[0], *[1] * rank))
     position = ufuncs.multiply(q, last)
-    low, high = (lax.floor(position), lax.ceil(position))
+    low = lax.floor(position)
+    high = ufuncs.add(low, 1) if callable(method) else lax.ceil(position)
     share = ufuncs.subtract(position, low)
     shape = position.shape if len(position.shape) >= rank else ordered.shape[:-1]
     elements = []
@@ -299,6 +320,8 @@ def _pick_between(ordered, q, last, method: str) -> Array:
         index = convert_dtype(ufuncs.maximum(ufuncs.minimum(bound, last), 0), dtypes.int32)
         elements.append(_take_last(ordered, index, shape))
     below, above = elements
+    if callable(method):
+        return method(below, above, share)
     if method == "linear":
         result = ufuncs.add(ufuncs.multiply(below, ufuncs.subtract(1, share)), ufuncs.multiply(above, share))
         return apply_select(logic.equal(share, 0), below, result)

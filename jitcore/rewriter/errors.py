@@ -277,6 +277,13 @@ def traced_length_error() -> Exception:
         fix="compute it, n = (stop - start) // step, or use it as bound of the loop itself.")  # fmt: skip
 
 
+def traced_iterable_error(name: str) -> Exception:
+    return build_error(
+        ControlFlowError, f"Something else than a loop uses a {name}() of traced values.",
+        where=user_snippet(), detail="What it holds is known when the program runs.",
+        fix="let a `for` loop go through it, or compute from its bounds.")  # fmt: skip
+
+
 def recursion_error(code: CodeType) -> Exception:
     return _build(
         f"{code.co_qualname}() calls itself under a traced condition.",

@@ -50,6 +50,11 @@ def rewrite_function(fun: Callable) -> Callable:
     return resolved
 
 
+def rewrite_source(function: types.FunctionType) -> types.FunctionType:
+    """The rewritten form of a function of a library, whatever the mode calls instead of it."""
+    return _rewrite(function, True)
+
+
 def resolve(callee: Any, *, is_asked_for: bool = False) -> Any:
     """What a rewritten function calls instead of a callable: its rewritten form, a redirect, or itself."""
     spend_on_call(_CALL)

@@ -117,6 +117,12 @@ def _identify(value) -> Any:
     return id(value) if isinstance(value, (Array, Handle)) else value
 
 
+def iterate_elements(array: Array | Handle, first: int = 0) -> Iterator:
+    """The elements along the first axis of an array, each read when it is reached: of an iterator that can be
+    copied and put back, so that no side of a condition gets what another one has read."""
+    return map(array.__getitem__, iter(list(range(first, array.shape[0]))))
+
+
 class SequenceIterator(TracedIterator):
     """The elements along the first axis of an array."""
 
@@ -130,7 +136,7 @@ class SequenceIterator(TracedIterator):
 
     def read(self) -> Iterator:
         """The ordinary iterator over the rest."""
-        return (self.array[i] for i in range(self.position, self.array.shape[0]))
+        return iterate_elements(self.array, self.position)
 
     def children(self) -> list:
         return [self.position]
@@ -214,13 +220,33 @@ class JointIterator(TracedIterator):
 
 
 class TracedIterable:
-    """What `range`, `enumerate` and `zip` of traced values return: each `iter` of it begins anew."""
+    """What `range`, `enumerate` and `zip` of traced values return: each `iter` of it begins anew. All else
+    that Python could ask it is refused. kind: what it is in Python."""
 
-    def __init__(self, make: Callable[[], TracedIterator]):
-        self._make = make
+    def __init__(self, kind: type, make: Callable[[], TracedIterator]):
+        self.kind, self._make = kind, make
 
     def __iter__(self) -> TracedIterator:
         return self._make()
+
+    def __eq__(self, other):
+        return True if self is other else self._refuse()
+
+    def __ne__(self, other):
+        return not self == other
+
+    __hash__ = object.__hash__
+
+    def _refuse(self, *args):
+        from jitcore.rewriter.errors import traced_iterable_error
+
+        if current.mode is not None:
+            bool(self._make().has_next())  # raises where that is traced, for that value
+            raise current.mode.refuse(f"a {self.kind.__name__}() of traced values that is no loop's")
+        raise traced_iterable_error(self.kind.__name__)
+
+    __len__ = __getitem__ = __bool__ = __reversed__ = __str__ = __repr__ = __format__ = _refuse
+    start = stop = step = index = count = property(_refuse)
 
 
 def as_traced_iterator(value) -> TracedIterator | None:
@@ -280,12 +306,6 @@ def copy_iterator(iterator):
     if isinstance(iterator, TracedIterator) or not isinstance(iterator, Iterator):
         return iterator
     return SharedIterator(iterator, [])
-
-
-def is_copyable(value) -> bool:
-    """Whether a value is an ordinary iterator of which `copy_iterator` makes another, without sharing."""
-    return isinstance(value, _PLAIN) or isinstance(value, _COMPOUND) and all(
-        map(is_copyable, value.__reduce__()[1]))  # fmt: skip
 
 
 def is_same_position(one, other) -> bool:

@@ -48,7 +48,7 @@ def _range(*bounds):
         raise ValueError("range() arg 3 must not be zero")
     else:
         count = (stop - start + (step - 1 if step > 0 else step + 1)) // step
-    return TracedIterable(lambda: CountIterator(start, step, count, 0, stop))
+    return TracedIterable(range, lambda: CountIterator(start, step, count, 0, stop))
 
 
 def _find_sign(is_positive):
@@ -70,14 +70,14 @@ def _enumerate(iterable, start=0):
     if not (_is_traced_iterable(iterable) or is_traced(start)):
         return enumerate(iterable, start)
     count = CountIterator(start, 1, None)
-    return TracedIterable(lambda: JointIterator([count, as_traced_iterator(iterable)]))
+    return TracedIterable(enumerate, lambda: JointIterator([count, as_traced_iterator(iterable)]))
 
 
 def _zip(*iterables, strict: bool = False):
     if any(map(_is_traced_iterable, iterables)):
         parts = list(map(as_traced_iterator, iterables))
         if all(part is not None for part in parts):
-            return TracedIterable(lambda: JointIterator(list(map(as_traced_iterator, iterables))))
+            return TracedIterable(zip, lambda: JointIterator(list(map(as_traced_iterator, iterables))))
     return zip(*iterables, strict=strict)
 
 
@@ -121,15 +121,15 @@ def _bool(value=False):
 
 
 def _len(value):
-    if isinstance(value, TracedIterable):
+    if isinstance(value, TracedIterable) and current.mode is None:
         raise traced_length_error()
     return len(value)
 
 
 def _isinstance(value, kinds):
     """A traced scalar counts as an int, float or bool where its dtype is one."""
-    if type(value) is Text:
-        return issubclass(str, kinds)
+    if type(value) is Text or isinstance(value, TracedIterable):
+        return issubclass(str if type(value) is Text else value.kind, kinds)
     if not is_traced(value) or isinstance(value, kinds):
         return isinstance(value, kinds)
     python = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[dtypes.kind_of(value.dtype)]

@@ -44,16 +44,17 @@ def _find_call(stores: list[Store], body: list) -> Call | None:
     """The latest call whose result the stores read, if nothing after it stands in the way of them."""
     read = {buffer for store in stores for buffer, _ in loads_of(store)}
     written = {store.buffer for store in stores}
+    behind: list = []
     for statement in reversed(body):
         if isinstance(statement, Call):
             is_ready = getattr(statement.routine, "result_columns", None) and statement.epilogue is None
             if is_ready and not read.isdisjoint(statement.outputs):
                 used = {*statement.inputs, *statement.outputs, *statement.scratch}
-                return statement if written.isdisjoint(used) else None
+                is_free = all((read | written).isdisjoint(step_buffers(other)) for other in behind)
+                return statement if is_free and written.isdisjoint(used) else None
         elif not isinstance(statement, Kernel):
             return None
-        if not (read | written).isdisjoint(step_buffers(statement)):
-            return None
+        behind.append(statement)
     return None
 
 

@@ -84,6 +84,7 @@ class Lowering(Builder):
         super().__init__(Graph())
         self.target = target
         self.routines: dict[int, Routine | None] = {}
+        self.uses_inside: dict[Jaxpr, Uses] = {}  # of bodies whose results may take the memory of inputs
         self.goals: Sequence[Buffer | None] = ()  # where the results of the equation being lowered shall be
         self.spare: set[Buffer] = set()  # memory of its operands that nothing else reads any more
         self.temps: list[Buffer] = []
@@ -101,7 +102,7 @@ class Lowering(Builder):
         uses: Uses | None = None,
     ) -> None:
         """Emits the equations and stores the outputs into the given buffers; None for one not wanted."""
-        uses = uses or Uses(jaxpr, self.is_call)
+        uses = uses or self.find_uses(jaxpr, False)
         target: dict[Var, Buffer] = {}
         for atom, buffer in zip(jaxpr.outvars, outputs):
             if isinstance(atom, Var) and buffer is not None:
@@ -138,6 +139,13 @@ class Lowering(Builder):
             if uses.replaced_by(var) is None:
                 break
             var = uses.replaced_by(var)
+
+    def find_uses(self, jaxpr: Jaxpr, in_place: bool) -> Uses:
+        if not in_place:
+            return Uses(jaxpr, self.is_call, False, self.uses_inside)
+        if jaxpr not in self.uses_inside:
+            self.uses_inside[jaxpr] = Uses(jaxpr, self.is_call, True, self.uses_inside)
+        return self.uses_inside[jaxpr]
 
     def value_of(self, atom, env) -> Value:
         if isinstance(atom, Literal):
@@ -357,7 +365,7 @@ class Lowering(Builder):
     ) -> None:
         if closed.consts:
             raise AssertionError("inner jaxprs carry no constants")
-        uses = uses or Uses(closed.jaxpr, self.is_call, in_place=True)
+        uses = uses or self.find_uses(closed.jaxpr, True)
         self.lower_jaxpr(closed.jaxpr, dict(zip(closed.jaxpr.invars, operands)), outputs, uses=uses)
 
     def advance(
@@ -374,7 +382,7 @@ class Lowering(Builder):
         dimensions; the carry of the others stays as it is. Returns: arrays that are not moved, pairs of the
         carry's buffer and the one that holds its next value, whose memory is to change places."""
         slot_of = {var: operand for var, operand in zip(closed.jaxpr.invars, operands)}
-        uses = Uses(closed.jaxpr, self.is_call, in_place=running is None)
+        uses = self.find_uses(closed.jaxpr, running is None)
         outputs, moves, swaps = [], [], []
         for atom, slot in zip(closed.jaxpr.outvars, carry):
             if slot_of.get(atom) is slot:

@@ -33,6 +33,7 @@ PART = 16
 # What walks through operands in the order of its result, or places them whole: there arrays can be joined.
 _WALKING = ("slice", "split", "squeeze", "expand_dims", "copy", "copy_p", "stop_gradient", "broadcast_in_dim",
             "rev", "pad", "concatenate", "dynamic_update_slice")  # fmt: skip
+_POINTWISE = ("pointwise",)
 _TRANSPARENT = ("reshape", "squeeze", "expand_dims", "copy", "copy_p", "stop_gradient")
 
 
@@ -40,9 +41,9 @@ class Uses:
     """Consumers of each variable of one jaxpr (not of those inside its control flow).
 
     is_call: whether an equation reads its operands from memory, whole. in_place: whether results may take the
-    memory of inputs."""
+    memory of inputs. inner: uses that are known of jaxprs inside of control flow, with in_place."""
 
-    def __init__(self, jaxpr: Jaxpr, is_call, in_place: bool = False):
+    def __init__(self, jaxpr: Jaxpr, is_call, in_place: bool = False, inner: dict[Jaxpr, Uses] | None = None):
         self.kinds: dict[Var, set] = {}
         self.little: dict[Var, set] = {}  # of the kinds, those that read a small part
         self.forced: set[Var] = set()
@@ -55,6 +56,7 @@ class Uses:
         self.outputs = {atom for atom in jaxpr.outvars if isinstance(atom, Var)}
         self.inputs = {*jaxpr.constvars, *jaxpr.invars}
         self.last: dict[Var, int] = {}  # number of the last equation that reads a variable
+        passes = _Passes(jaxpr, is_call)
         for number, eqn in enumerate(jaxpr.eqns):
             force = is_call(eqn)
             if eqn.primitive.name == "and" and eqn.outvars[0].aval.dtype == dtypes.bool_:
@@ -63,6 +65,8 @@ class Uses:
                 if isinstance(atom, Literal):
                     continue
                 kind = _kind_of(eqn, number, position)
+                if kind == _POINTWISE:
+                    kind = passes.kind_of(atom, eqn)
                 self.kinds.setdefault(atom, set()).add(kind)
                 if _reads_little(eqn, atom):
                     self.little.setdefault(atom, set()).add(kind)
@@ -82,14 +86,14 @@ class Uses:
         self._scattered = self._find_scattered(jaxpr)
         self.replaced: dict[Var, Var] = {}  # as `updated`, of other equations
         self.updated = self._find_updates(jaxpr)
-        self._find_replaced(jaxpr, is_call, in_place)
+        self._find_replaced(jaxpr, is_call, in_place, {} if inner is None else inner)
 
     def _find_sweeps(self, jaxpr: Jaxpr) -> dict[Var, set]:
         """By variable, the kinds of loops that read it, or what is computed from it where it is read. Updates
         in order and packed elements have loops of their own."""
         found: dict[Var, set] = {}
         for number, eqn in reversed(list(enumerate(jaxpr.eqns))):
-            later = {("pointwise",)} if any(map(self.is_kept, eqn.outvars)) else set().union(
+            later = {_POINTWISE} if any(map(self.is_kept, eqn.outvars)) else set().union(
                 *(found.get(var, ()) for var in eqn.outvars))  # fmt: skip
             own = _list_own_sweeps(eqn, number)
             for position, atom in enumerate(eqn.invars):
@@ -173,14 +177,13 @@ class Uses:
         again = self._count_repeats(var)
         return not self.is_kept(var) and var not in self._scattered and again * work <= BROADCAST_LIMIT
 
-    def _find_replaced(self, jaxpr: Jaxpr, is_call, in_place: bool) -> None:
+    def _find_replaced(self, jaxpr: Jaxpr, is_call, in_place: bool, inner: dict[Jaxpr, Uses]) -> None:
         """Result -> operand of each loop's carry, of what branches hand on, and of each choice between an
         input and something else, where nothing reads the operand later."""
-        inner: dict[Jaxpr, Uses] = {}
 
         def find_origin(branch: Jaxpr, atom):
             if branch not in inner:
-                inner[branch] = Uses(branch, is_call, in_place=True)
+                inner[branch] = Uses(branch, is_call, True, inner)
             return inner[branch].origin(atom)
 
         found = self.replaced
@@ -249,6 +252,45 @@ class Uses:
         return len(sweeps) > 1 and any(kind[0] == "in order" for kind in sweeps)
 
 
+class _Passes:
+    """Which readers of a variable have to wait for totals of it: `y * (1 + y.sum())` goes through y twice,
+    and so does what is computed from it on the way.
+
+    Sets of equations that make such totals are ints with a bit for each."""
+
+    def __init__(self, jaxpr: Jaxpr, is_call):
+        self._before: dict[Var, int] = {}  # those that a variable is made of
+        self._behind: dict[Var, int] = {}  # those that are made of a variable
+        self._depth: dict[Var, int] = {}  # how many of them, one after the other, a variable needs
+        totals: dict[int, int] = {}
+        for eqn in jaxpr.eqns:
+            operands = [atom for atom in eqn.invars if isinstance(atom, Var)]
+            before, depth = 0, 0
+            for atom in operands:
+                before |= self._before.get(atom, 0)
+                depth = max(depth, self._depth.get(atom, 0))
+            if eqn.primitive.traits.get("family") == "reduction" or is_call(eqn):
+                totals[id(eqn)] = 1 << len(totals)
+                before, depth = before | totals[id(eqn)], depth + 1
+            if before:
+                self._before |= dict.fromkeys(eqn.outvars, before)
+                self._depth |= dict.fromkeys(eqn.outvars, depth)
+        for eqn in reversed(jaxpr.eqns) if totals else ():
+            behind = totals.get(id(eqn), 0)
+            for var in eqn.outvars:
+                behind |= self._behind.get(var, 0)
+            if behind:
+                for atom in eqn.invars:
+                    if isinstance(atom, Var):
+                        self._behind[atom] = self._behind.get(atom, 0) | behind
+
+    def kind_of(self, operand: Var, eqn) -> tuple:
+        """How an equation reads an operand, whose elements it takes one by one."""
+        out = eqn.outvars[0]
+        waits = self._before.get(out, 0) & self._behind.get(operand, 0)
+        return ("pointwise", self._depth[out]) if waits else _POINTWISE
+
+
 def _reads_little(eqn, operand: Var) -> bool:
     """Whether an equation reads so little of an array that computing this much again costs nothing."""
     shapes = (*operand.aval.shape, *eqn.outvars[0].aval.shape) if eqn.primitive.name == "slice" else (None,)
@@ -306,13 +348,13 @@ def _kind_of(eqn, number: int, position: int) -> tuple:
     """How an equation reads one of its operands. Equal kinds can share one evaluation of each element."""
     name, traits = eqn.primitive.name, eqn.primitive.traits
     if traits.get("family") == "elementwise" or name in _TRANSPARENT:
-        return ("pointwise",)
+        return _POINTWISE
     if name in ("while", "scan", "cond") or position in traits.get("stored_operands", ()) and (
             not _sets_edge(eqn)):  # fmt: skip
         return ("stored", number)
     reads_once = traits.get("reads_once")
     if reads_once is not None and position in reads_once(**eqn.params):
-        return ("pointwise",)
+        return _POINTWISE
     return (name, number)
 
 

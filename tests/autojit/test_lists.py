@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jitcore
+from jitcore.errors import AutojitWarning, ControlFlowError
 from tests.autojit.checking import check
 from tests.autojit.programs import load
 
@@ -87,3 +88,17 @@ def test_an_array_of_an_iterator():
     check(collect, np.arange(5.0))
     with pytest.raises(ValueError, match="iterator too short"):
         jitcore.autojit(lambda x: np.fromiter([x[0]], float, count=3))(np.ones(2))
+
+
+@pytest.mark.parametrize("size", [3, 10])
+def test_words_chosen_for_each_element_are_refused_by_name(size):
+    """Each side of the first choice goes through the rest of the array by itself."""
+
+    def name_signs(x):
+        return ["more" if v > 0 else "less" for v in x]
+
+    x = np.arange(size) - 1.5
+    with pytest.raises(ControlFlowError, match="'more'"):
+        jitcore.autojit(name_signs, strict=True)(x)
+    with pytest.warns(AutojitWarning, match="'more'"):
+        assert jitcore.autojit(name_signs)(x) == name_signs(x)

@@ -246,3 +246,28 @@ def test_a_number_that_math_needs_in_a_while():
         warnings.simplefilter("always")
         assert compiled(3.5) == pytest.approx(series(3.5))
     assert not any("has no attribute" in str(warning.message) for warning in caught)
+
+
+THROUGH_SOURCE = {
+    "piecewise": lambda a, b: np.piecewise(a, [a < 2, a > 4], [lambda v: -v, lambda v: v * 2, 0.5]),
+    "polyfit": lambda a, b: np.polyfit(a, b, 2),
+    "trapezoid": lambda a, b: np.trapezoid((a * 9).astype(np.int8)),
+    "gradient": lambda a, b: np.gradient(a, edge_order=2),
+}
+
+
+@pytest.mark.parametrize("name", THROUGH_SOURCE)
+def test_sources_of_numpy_are_traced(name):
+    check(THROUGH_SOURCE[name], VECTOR, OTHER)
+
+
+@pytest.mark.parametrize("function", [
+    np.triu, lambda a: np.compress([True], a, axis=0), lambda a: np.delete(a, []), lambda a: np.quantile(a, 0.3, method="hazen"),
+    lambda a: np.argmax(a * 1j), lambda a: np.median(a * 1j), lambda a: int(a[0] * 1j)], ids=str)  # fmt: skip
+def test_errors_that_numpy_does_not_raise_are_refusals(function):
+    """Where an implementation has a limit of its own."""
+    with pytest.raises(NotTraceable):
+        autojit(function, strict=True)(VECTOR)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        np.testing.assert_array_equal(autojit(function)(VECTOR), function(VECTOR))

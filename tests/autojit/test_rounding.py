@@ -162,3 +162,39 @@ def walk(x, y, n):
 def test_loops_that_are_compiled_alone_and_exported_functions_keep_the_options():
     assert autojit(walk)(0.7, 0.4, 30) == walk(0.7, 0.4, 30)
     assert autojit(walk).as_njit(0.7, 0.4, 30)(0.7, 0.4, 30) == walk(0.7, 0.4, 30)
+
+
+NARROW = A[:50].astype(np.float32)
+COUNTS = RNG.integers(0, 9, 50)
+WITH_NAN = np.where(A[:40] > 1, np.nan, A[:40])
+#: Functions of NumPy that are made of `+ - * /`, a root and comparisons.
+SPECIAL = {
+    "histogram": (lambda x: (*np.histogram(x), *np.histogram(x, 7, (-1, 1), weights=x * x)), A[:50]),
+    "histogram of narrow": (lambda x: (*np.histogram(x, density=True), np.histogram_bin_edges(x, 3)), NARROW),
+    "histogram of ints": (lambda x: (*np.histogram(x, 4), *np.histogram(x[:1], 3), *np.histogram(x[:0], 2)), COUNTS),
+    "histogram between traced limits": (lambda x: np.histogram(x, 5, (x.min() - 1, x[0] + 9)), A[:50]),
+    "histogram of pairs": (lambda x, y: np.histogram2d(x, y, [[-1, 0, 2], 3]), A[:50], B[:50]),
+    "quantile": (lambda x: (np.quantile(x, [0.1, 0.77]), np.percentile(x, 31), np.median(x)), A[:51]),
+    "quantile of narrow": (lambda x: (np.percentile(x, 30), np.quantile(x, 0.3, method="midpoint")), NARROW),
+    "quantile, array of shares": (lambda x, q: (np.quantile(x, q), np.percentile(x, q * 50)), NARROW, A[:3] ** 2 % 1),
+    "quantile of rows": (lambda x: (np.percentile(x, [5, 60], axis=0), np.quantile(x, 0.4, axis=1)), A[:60].reshape(6, 10)),
+    "quantile without NaN": (lambda x: (np.nanpercentile(x, [12, 50]), np.nanquantile(x, 0.9)), WITH_NAN),
+    "quantile beside infinity": (lambda x: (np.quantile(x, 0.5), np.quantile(x, 1.0)), np.array([np.inf, 1.0, -np.inf])),
+    "interp": (lambda x, p, f: (np.interp(x, p, f), np.interp(x, p, f, left=7.0)), A[:40], np.sort(B[:9]), A[:9]),
+    "interp at equal places": (lambda x, p, f: (np.interp(x, p, f),), np.array([0.0, 1.0, 0.5, np.nan]),
+                               np.array([0.0, 1.0, 1.0]), np.array([4.0, 5.0, 6.0])),
+    "interp beside infinity": (lambda x, p, f: (np.interp(x, p, f),), np.array([0.0, 0.5, 1.0]),
+                               np.array([-np.inf, 0.0, 1.0]), np.array([0.0, 1.0, -np.inf])),
+    "power that is a root": (lambda x, p: (x**p, np.power(x, p), x[0] ** p), np.array([-np.inf, -0.0, 2.0, 3.0]), 0.5),
+    "least of signed zeros": (lambda x: (min(x), max(x), min(list(x))), np.array([0.0, -0.0, 0.0])),
+    "accumulated bools": (lambda x: (np.maximum.accumulate(x > 0), np.minimum.accumulate(x > 0)), A[:9]),
+    "window that is not finite": (lambda x: (np.convolve(x, x), np.correlate(x, x, "full")), np.array([0.0, np.inf, 1])),
+    "squeezed": (lambda x: (np.squeeze(x) is x, x.squeeze()), A[:4]),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", SPECIAL)
+def test_functions_of_special_operands(name):
+    function, *arguments = SPECIAL[name]
+    assert_same_bits(function, arguments, strict=True)

@@ -65,3 +65,8 @@ def test_ranges_are_axes():
     assert jnp.expand_dims(x, range(2)).shape == (1, 1, 2, 3) and jnp.flip(x, range(2))[0, 0] == 5
     np.testing.assert_allclose(jnp.fft.fftn(x, axes=range(2)), np.fft.fftn(x), atol=1e-12)
     np.testing.assert_allclose(jnp.gradient(x, axis=range(2))[1], 1)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.dtype("int8"), "int8", jnp.int8, np.int8(3)])
+def test_limits_of_integers(kind):
+    assert (jnp.iinfo(kind).min, jnp.iinfo(kind).max, jnp.iinfo(kind).bits) == (-128, 127, 8)

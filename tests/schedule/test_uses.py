@@ -83,3 +83,30 @@ def test_cheap_elements_that_become_one_number_are_not():
     norm = jit(lambda x: jnp.sqrt((x * x).sum()))
     assert norm(np.arange(8.0)) == np.sqrt(140.0)
     assert norm.inspect("loop program").count("kernel") == 1
+
+
+@pytest.mark.parametrize("shape", [(4, 8), (5, 300)])
+def test_what_is_read_before_and_behind_totals_of_it_is_stored(shape):
+    """Otherwise each stage would compute all the earlier ones again."""
+
+    def count_exponentials(stages):
+        def compute(x):
+            for _ in range(stages):
+                scaled = jnp.exp(x * 2)
+                x = scaled / scaled.sum(-1, keepdims=True) + x
+            return x
+
+        function = jit(compute)
+        x = RNG.random(shape)
+        np.testing.assert_allclose(function(x), compute(x), rtol=1e-12)
+        return function.inspect("loop program").count("exp(")
+
+    one, two, four = map(count_exponentials, (1, 2, 4))  # not with the square
+    assert four <= 2 * two <= 6 * one
+
+
+def test_what_waits_for_totals_of_something_else_is_read_in_one_sweep():
+    x, y = RNG.random(1000), RNG.random(1000)
+    f = jit(lambda x, y: (lambda z: (z * 2, z + y.sum()))(jnp.exp(x) * jnp.sin(x) * jnp.tanh(x)))
+    f(x, y)
+    assert not temporaries(f) or all(not t.endswith("[1000]") for t in temporaries(f))

@@ -5,8 +5,8 @@ A primitive's room is found by its name and imported when a program contains it:
 
 A routine has `__str__` (its name with all parameters but sizes: part of the key of compiled programs),
 `scratch()` (temporaries it needs), and `emit(renderer, call)`, which writes into the entry point of a program
-with `renderer.run(symbol, *arguments)`, `address_of(buffer)` and `count(extents)`. Code that many programs
-share is a module of its own (`CODE`), compiled once per process at the first use.
+with `renderer.run(symbol, *arguments)`, `run_told`, `address_of(buffer)` and `count(extents)`. Code that many
+programs share is a module of its own (`CODE`), compiled once per process at the first use.
 """
 
 from __future__ import annotations

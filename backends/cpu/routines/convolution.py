@@ -74,7 +74,7 @@ class ConvolutionRoutine:
         buffers = map(renderer.address_of, [*self.order(*call.inputs), *call.outputs, *call.scratch])
         symbol = f"jitcore_product_windows_f{8 * self.dtype.itemsize}"
         epilogue = renderer.epilogue_of(call)
-        renderer.run(symbol, *buffers, *epilogue, *(renderer.count([size]) for size in self.sizes))
+        renderer.run_told(symbol, *buffers, *epilogue, sizes=self.sizes)
 
     @staticmethod
     def order(images: Buffer, filters: Buffer) -> tuple[Buffer, Buffer]:

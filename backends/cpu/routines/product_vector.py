@@ -39,7 +39,7 @@ class RowsRoutine:
         operands = call.inputs[::-1] if self.is_swapped else call.inputs
         buffers = map(renderer.address_of, [*operands, *call.outputs])
         symbol = f"jitcore_product_rows_f{8 * self.dtype.itemsize}"
-        renderer.run(symbol, *buffers, *(renderer.count([size]) for size in self.sizes))
+        renderer.run_told(symbol, *buffers, sizes=self.sizes)
 
 
 class ColumnsRoutine:
@@ -69,7 +69,7 @@ class ColumnsRoutine:
         buffers = map(renderer.address_of, [*operands, *call.outputs, *call.scratch])
         symbol = f"jitcore_product_columns_f{8 * self.dtype.itemsize}"
         epilogue = renderer.epilogue_of(call)
-        renderer.run(symbol, *buffers, *epilogue, *(renderer.count([size]) for size in self.sizes))
+        renderer.run_told(symbol, *buffers, *epilogue, sizes=self.sizes)
 
 
 def choose_width(columns: int, itemsize: int) -> int:

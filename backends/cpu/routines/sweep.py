@@ -41,7 +41,7 @@ class SweepRoutine:
         row_sums, column_sums, work = map(renderer.address_of, [*call.outputs, *call.scratch])
         operands = [matrix, right, *(left or [row_sums]), row_sums, column_sums, work]
         symbol = f"jitcore_product_{self.kind}_f{8 * self.dtype.itemsize}"
-        renderer.run(symbol, *operands, *(renderer.count([size]) for size in self.sizes))
+        renderer.run_told(symbol, *operands, sizes=self.sizes)
 
 
 def find_routine(eqn: Equation) -> SweepRoutine | None:

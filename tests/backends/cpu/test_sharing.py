@@ -115,3 +115,46 @@ def test_donated_arrays_and_threads():
     expected = [np.asarray(part) for part in jit(compute, compiler_options={"parallel": False})(x, y)]
     for got, want in zip(jit(compute, donate_argnums=0)(x.copy(), y), expected):
         np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("count, size", [(3, 5), (40, 5), (200, 5), (200, 50)])
+def test_addresses_are_loaded_where_they_are_needed(count, size):
+    """LLVM compares every store with every load of one stretch of code: of hundreds of addresses in the
+    beginning of an entry point, its time grows with the square."""
+    f = jit(lambda arrays: [x * 2 + k for k, x in enumerate(arrays)])
+    arrays = [np.full(size, k, np.float32) for k in range(count)]
+    for k, got in enumerate(f(arrays)):
+        np.testing.assert_array_equal(got, np.full(size, 3 * k))
+    entry = re.search(r"^define i64 @.*?^}", f.inspect("llvm"), re.MULTILINE | re.DOTALL).group()
+    stretches = re.split(r"\bcall\b", entry)
+    assert max(len(re.findall(r"\b(?:load|store)\b", stretch)) for stretch in stretches) < 160
+
+
+def test_little_work_is_not_offered_to_threads():
+    f = jit(jnp.sin)
+    f(np.ones(6, np.float32))
+    assert "parallel" not in f.inspect("llvm")
+    f(np.ones(600, np.float32))
+    assert "parallel" in f.inspect("llvm")
+
+
+def test_long_scalar_code_has_one_copy_of_a_function():
+    def compute(np, x):
+        for k in range(60):
+            x = np.sin(x) + x * k
+        return x
+
+    f = jit(lambda x: compute(jnp, x))
+    np.testing.assert_allclose(f(np.float64(0.3)), compute(np, 0.3), rtol=1e-9)
+    assert f.inspect("llvm").count("\n") < 1000
+
+
+def test_calls_of_routines_are_short_code():
+    f = jit(lambda x, ws: [x := x @ w for w in ws][-1])
+    x, ws = RNG.random((20, 20)), [RNG.random((20, 20)) / 9 for _ in range(30)]
+    expected = x
+    for w in ws:
+        expected = expected @ w
+    np.testing.assert_allclose(f(x, ws), expected, rtol=1e-10)
+    entry = re.search(r"^define i64 @.*?^}", f.inspect("llvm"), re.MULTILINE | re.DOTALL).group()
+    assert entry.count("\n") < 30 * 40

@@ -1,0 +1,64 @@
+"""`range`, `enumerate` and `zip` of traced values, used otherwise than by a loop, and the types of traced values
+are what Python has there."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from jitcore import autojit, jit
+from jitcore.errors import AutojitWarning, ControlFlowError, NotTraceable
+
+X = np.arange(6.0)
+
+
+def lengths(x, n):
+    r = range(n)
+    try:
+        length = len(r)
+    except TypeError:
+        length = -1
+    total = sum([x[i] for i in r])
+    for i in r:
+        total += x[i]
+    return length, total
+
+
+USES = {
+    "length": lengths,
+    "text": lambda x, n: (str(range(n)), f"{range(n)}", x[0]),
+    "comparison": lambda x, n: (range(n) == range(3), range(n) != range(3), x[0]),
+    "truth": lambda x, n: (range(n) or "empty", x[0] if range(n) else x[1]),
+    "items": lambda x, n: (range(n + 1)[-1], range(n + 4)[1:3], range(n).stop, range(n + 1).index(0), x[0]),
+    "type": lambda x, n: (isinstance(range(n), range), type(range(n)).__name__, range(n).__class__, x[0]),
+    "types of numbers": lambda x, n: (x.__class__, x[0].__class__.__name__, int(x[n]).__class__, n.__class__),
+    "text that becomes a number": lambda x, n: (int(str(int(x[0]) + n)), float(f"{x[0]:.2f}")),
+    "error where it is not met": lambda x, n: x[0] if x[0] < 1 else x[7],
+    "contents": lambda x, n: (list(range(n)), tuple(reversed(range(n))), 2 in range(n), sorted(range(n)), x[0]),
+    "zip": lambda x, n: (list(zip(x, range(n))), dict(enumerate(range(n)))),
+    "number of the program": lambda x, n: str(range(int(x[3]) + n)),
+}
+
+
+@pytest.mark.parametrize("name", USES)
+def test_answers_are_those_of_python(name):
+    function, compiled = USES[name], autojit(USES[name])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AutojitWarning)
+        for n in (2, 3, 4, 5, 0, 1):
+            assert compiled(X.copy(), n) == function(X, n)
+
+
+@pytest.mark.parametrize("name", ["text that becomes a number", "error where it is not met"])
+def test_what_python_does_not_raise_is_a_refusal(name):
+    with pytest.raises(NotTraceable):
+        autojit(USES[name], strict=True)(X.copy(), 2)
+
+
+@pytest.mark.parametrize("use", [str, bool, lambda r: r == 3, lambda r: r[0], lambda r: r.stop])
+def test_refused_without_numpys_semantics(use):
+    with pytest.raises(ControlFlowError, match=r"uses a range\(\) of traced values|its length|test of"):
+        jit(lambda n: use(range(n)), rewrite=True)(3)
+    assert jit(lambda n: isinstance(range(n), range), rewrite=True)(3)
