@@ -231,10 +231,11 @@ ROWS = {
     "builtin": Row("import builtins\nKEPT = ord\ndef read(x): return x * ord('a')",
                    "builtins.ord = lambda s: 9", "builtins.ord = KEPT"),
     "builtin that is shadowed": Row("def read(x): return x * len('abc')", "len = lambda s: 9", "del len"),
-    "builtin exception": Row("import builtins\nKEPT = ValueError\ndef read(x):\n    try:\n"
-                             "        if len(x) == 3: raise KEPT\n    except ValueError: return x\n"
+    # one that no library has to do with meanwhile
+    "builtin exception": Row("import builtins\nKEPT = BufferError\ndef read(x):\n    try:\n"
+                             "        if len(x) == 3: raise KEPT\n    except BufferError: return x\n"
                              "    except Exception: return -x\n    return x + 1",
-                             "builtins.ValueError = KeyError", "builtins.ValueError = KEPT"),
+                             "builtins.BufferError = KeyError", "builtins.BufferError = KEPT"),
     # what is found on the way
     "state of a bound method": Row(METHODS + "BOUND = BOX.go\ndef read(x): return BOUND(x)", "BOX.v = 9.0",
                                    "BOX.v = 3.0", None),
