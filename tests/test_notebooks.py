@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.own_files import shows_own_file
+
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
@@ -57,7 +59,7 @@ def test_errors_are_those_shown_and_hide_the_inside(notebook):
         assert bool(read_errors(executed)) == ("raises-exception" in read_tags(stored)), stored.source
         for output in executed.outputs:
             if output.output_type == "error":
-                assert not [frame for frame in output.traceback if "jitcore/" in frame], stored.source
+                assert not list(filter(shows_own_file, output.traceback)), stored.source
 
 
 def test_there_is_a_plot(notebook):

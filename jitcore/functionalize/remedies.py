@@ -78,6 +78,11 @@ _ROWS = (
     Remedy(r"descriptor of type", "It may do more than give a value.", "write a property instead"),
     Remedy(r"\(\) gives a value of type", "Python raises then.", "return what it has to give"),
     Remedy(r"is an operand of NumPy's", "NumPy makes an array of it.", "put your object on the left"),
+    Remedy(
+        r"has the same __dict__ as|is a slice of objects|depends on its place in memory",
+        "Each call would have to compare which object it is.",
+        "use the object's attributes, numbers or texts in its place",
+    ),
     Remedy(r"of a class .* holds more", "Each call would compare them.", "pass it as an argument"),
     Remedy(r"^module .* is loaded$", "Loading runs its code, once.", "import it before the call"),
     Remedy(r"is called, which keeps", "It may return what it made before.", _PASSED),
@@ -89,7 +94,7 @@ _ROWS = (
         "return the value, and set the variable behind the call",
     ),
     Remedy(
-        r"^the attribute .* is changed|changes something",
+        r"^the attribute .* is changed|of an object of type .* is changed|changes something",
         _EFFECT,
         "return the value, and set the attribute behind the call; attributes of objects may be set",
     ),

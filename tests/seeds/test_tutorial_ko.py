@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.own_files import is_own_file
 from tests.seeds import cells
 from tests.seeds.behaviour import check_compiles_once, check_selu
 from tests.seeds.replay import Cell, Notebook, check_cell
@@ -63,7 +64,7 @@ def test_traceback_ends_in_the_condition_and_shows_no_internals(name):
         step = step.tb_next
     cell = "<tutorial in Korean cell %d>" % index
     assert frames[-2:] == [(cell, "<module>"), (cell, name)]
-    assert not any("jitcore" in file for file, _ in frames)
+    assert not any(is_own_file(file) for file, _ in frames)
 
 
 @pytest.mark.parametrize("form, traces", [("partial", 20), ("lambda", 20), ("normal", 1)])

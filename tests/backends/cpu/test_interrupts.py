@@ -15,6 +15,8 @@ import numpy as np
 import jitcore.numpy as jnp
 from jitcore import autojit, jit, lax, vmap
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # of processes in the background it is ignored
+
 def after(seconds, number=signal.SIGINT):
     timer = threading.Timer(seconds, os.kill, (os.getpid(), number))
     timer.start()
