@@ -4,6 +4,7 @@ In: a function and calls of it. Out: what Python and NumPy would give, arrays ch
 Data flows through the modules in this order:
 
     specs.py       what a call depends on: arguments and captured variables, as keys, code and stand-ins
+    reading.py     from values to specs
     matching.py    what specs write and build: the checks of a call, and the stand-ins
     guards.py      code of functions and classes that has to be what it was
     captures.py    global, closure and module variables that traced code reads and sets

@@ -19,8 +19,9 @@ import numpy as np
 
 from jitcore.array import ConcreteArray
 from jitcore.autojitted.guards import Guards, is_changeable
+from jitcore.autojitted.reading import Unreadable
 from jitcore.autojitted.sentry import Sentry
-from jitcore.autojitted.specs import ABSENT, IdentitySpec, Spec, Unreadable
+from jitcore.autojitted.specs import ABSENT, IdentitySpec, Spec
 from jitcore.autojitted.watching import Watch, list_names
 from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.functions_joining import has_part, join_parts

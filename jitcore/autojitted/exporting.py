@@ -15,16 +15,15 @@ from typing import Any
 import numpy as np
 
 from jitcore.autojitted.policy import NumberPolicy
+from jitcore.autojitted.reading import Reader, Unreadable
 from jitcore.autojitted.recording import Recording, record_call
 from jitcore.autojitted.specs import (
     ABSENT,
     ArraySpec,
     IdentitySpec,
-    Reader,
     ScalarSpec,
     Spec,
     StaticSpec,
-    Unreadable,
 )
 from jitcore.dispatch.backend import find_backend
 from jitcore.dispatch.program import Program

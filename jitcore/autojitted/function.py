@@ -21,9 +21,10 @@ from jitcore.autojitted.inline import call_inline, is_traced_call
 from jitcore.autojitted.policy import MAX_STATIC_VALUES, NumberPolicy
 from jitcore.autojitted.probing import SURE_SECONDS, Probe, is_comparing
 from jitcore.autojitted.prospects import find_hindrance, may_vary, uses_arrays
+from jitcore.autojitted.reading import Reader, Unreadable, describe_path
 from jitcore.autojitted.recording import Recording, has_grown, record_call
 from jitcore.autojitted.served import Served, make_dispatch, write_checked_call
-from jitcore.autojitted.specs import Reader, Spec, Unreadable, describe_path
+from jitcore.autojitted.specs import Spec
 from jitcore.autojitted.tiers import Reason, Tier, find_reason, warn_of
 from jitcore.autojitted.wrapper import make_dispatching_code, make_wrapper, unwrap
 from jitcore.concurrency import Lock

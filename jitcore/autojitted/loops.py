@@ -20,8 +20,9 @@ from jitcore.autojitted.function import AutojitFunction
 from jitcore.autojitted.inline import is_traced_call
 from jitcore.autojitted.policy import MAX_PROGRAMS, NumberPolicy
 from jitcore.autojitted.probing import SURE_SECONDS
+from jitcore.autojitted.reading import Reader
 from jitcore.autojitted.served import Served
-from jitcore.autojitted.specs import ABSENT, Reader, Spec
+from jitcore.autojitted.specs import ABSENT, Spec
 from jitcore.autojitted.tiers import Reason, Tier
 from jitcore.config import config
 from jitcore.rewriter.instructions import Unsupported

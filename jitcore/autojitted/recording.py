@@ -19,8 +19,9 @@ from jitcore.autojitted.captures import Capture, Captures
 from jitcore.autojitted.matching import Builder
 from jitcore.autojitted.printed import refuse_output
 from jitcore.autojitted.purity import Callables
+from jitcore.autojitted.reading import Reader
 from jitcore.autojitted.results import Effects, ResultWriter
-from jitcore.autojitted.specs import ArraySpec, Reader, ScalarSpec, Spec
+from jitcore.autojitted.specs import ArraySpec, ScalarSpec, Spec
 from jitcore.autojitted.tiers import Reason, find_loop_reason
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import DebugInfo, Var

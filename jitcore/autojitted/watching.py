@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitcore.autojitted.specs import ABSENT, IdentitySpec, Reader, Spec, StaticSpec, Unreadable
+from jitcore.autojitted.reading import Reader, Unreadable
+from jitcore.autojitted.specs import ABSENT, IdentitySpec, Spec, StaticSpec
 from jitcore.functionalize.errors import not_traceable
 from jitcore.rewriter.user_code import is_user_class
 
