@@ -16,7 +16,7 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cpu.lanes import call_intrinsic
-from jitcore.loopir.expr import Expr, children, walk
+from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis
 
 _DTYPES = (dtypes.float32, dtypes.float64)
@@ -54,7 +54,7 @@ class Contraction:
         # a product that is needed for itself too is rounded: t - t is 0
         self._uses = Counter(map(id, roots))
         for node in nodes:
-            self._uses.update(map(id, children(node)))
+            self._uses.update(map(id, node.inner))
         found = ((node, self._find_fused(node, vector)) for node in nodes)
         self.sums: dict[int, Fused] = {id(node): fused for node, fused in found if fused is not None}
 

@@ -48,7 +48,7 @@ from jitcore.backends.cpu.strides import (
     steps_evenly,
     store_strided,
 )
-from jitcore.loopir.expr import Buffer, Expr, children
+from jitcore.loopir.expr import Buffer, Expr
 from jitcore.loopir.index import Axis, Dynamic, Index, Mod
 from jitcore.loopir.program import bounds_of
 
@@ -97,7 +97,7 @@ class FunctionEmitter:
         self.kept: dict[tuple[Buffer, Index], tuple[ir.Value, Axis]] = {}
         self.told: dict[tuple[int, int], int] = {}
         self.load_address: Callable[[Buffer], ir.Value] = lambda buffer: self.pointers[buffer]
-        self.poll = self.exit = None  # see `polls`
+        self.poll = self.exit = self.frame = None  # see `polls`
 
     def finish(self) -> None:
         """Closes the prologue, where sizes, addresses and stack slots were put."""
@@ -367,7 +367,7 @@ class FunctionEmitter:
         if fused is not None:
             return fused.operands
         guarded = find_guarded(self, node)
-        return children(node) if guarded is None else [arg for arg in node.args if arg is not guarded]
+        return node.inner if guarded is None else [arg for arg in node.args if arg is not guarded]
 
     def _emit(self, node: Expr) -> ir.Value:
         guarded = find_guarded(self, node)

@@ -16,7 +16,7 @@ from llvmlite import ir
 from jitcore import dtypes
 from jitcore.backends.cpu.lanes import I1, choose_rarely
 from jitcore.backends.cpu.scalar_ops import count_math_calls, emit_operation
-from jitcore.loopir.expr import Expr, children, number_of, walk
+from jitcore.loopir.expr import Expr, number_of, walk
 from jitcore.loopir.index import Dynamic
 
 # Expressions behind a branch; what is shared with other code may be computed twice.
@@ -107,12 +107,12 @@ def _reads_places(e, root: Expr) -> bool:
     known, stack = e.guardable, [root]
     while stack:
         node = stack[-1]
-        missing = [child for child in children(node) if id(child) not in known]
+        missing = [child for child in node.inner if id(child) not in known]
         if id(node) not in known and missing:
             stack.extend(missing)
             continue
         stack.pop()
-        known[id(node)] = _is_gather(e, node) or any(known[id(child)] for child in children(node))
+        known[id(node)] = _is_gather(e, node) or any(known[id(child)] for child in node.inner)
     return known[id(root)]
 
 

@@ -31,7 +31,7 @@ import threading
 from jitcore.backends.cpu import frames, symbols
 
 __all__ = ["BEGIN_SYMBOL", "CELLS_SYMBOL", "CELLS_TEXT", "END_SYMBOL", "LOOK_SYMBOL", "MAX_WORKERS",
-           "STOPPED_SYMBOL", "SYMBOLS", "cells", "has_ticker", "locate_cell", "render", "reset"]  # fmt: skip
+           "STOPPED_SYMBOL", "SYMBOLS", "cells", "has_threads", "locate_cell", "render", "reset"]  # fmt: skip
 
 BEGIN_SYMBOL, LOOK_SYMBOL, POLL_SYMBOL = "jitcore_begin_loops", "jitcore_look", "jitcore_poll"
 STOPPED_SYMBOL, END_SYMBOL = "jitcore_is_stopped", "jitcore_end_stop"
@@ -86,8 +86,8 @@ def reset() -> None:
     library.pthread_cond_init(ctypes.byref(cells, _Cells.condition.offset), None)
 
 
-def has_ticker() -> bool:
-    """Whether this system has the signals and threads that all of this takes."""
+def has_threads() -> bool:
+    """Whether this system has POSIX threads, and signals for them: those that can fork do."""
     return hasattr(os, "fork")
 
 
@@ -97,7 +97,7 @@ symbols.provide(CELLS_SYMBOL, lambda _: ctypes.addressof(cells))
 # -- native code --------------------------------------------------------------------------------------------
 def render() -> str:
     """LLVM text of the functions. They stand in one library with those of `threads`."""
-    if not has_ticker():
+    if not has_threads():
         heads = f"{BEGIN_SYMBOL}()", f"{LOOK_SYMBOL}()", f"{STOPPED_SYMBOL}()", f"{POLL_SYMBOL}(ptr)"
         answers = "\n".join(f"define i64 @{head} {{\n  ret i64 0\n}}" for head in heads)
         return f"{answers}\ndefine void @{END_SYMBOL}() {{\n  ret void\n}}"

@@ -47,7 +47,7 @@ from jitcore.backends.cpu.strides import shares_registers
 from jitcore.backends.cpu.tiles import emit_tiles
 from jitcore.backends.cpu.totals import Runs
 from jitcore.backends.cpu.vectors import vector_loop
-from jitcore.loopir.expr import Buffer, Expr, children, walk
+from jitcore.loopir.expr import Buffer, Expr, walk
 from jitcore.loopir.index import Axis
 from jitcore.loopir.program import (
     Choice,
@@ -311,7 +311,7 @@ class KernelRenderer:
                     or (all(axis in e.axis_values and axis not in inside for axis in node.axes)
                         and (node.op != "result" or node.attr in e.results)
                         and not (node.op == "load" and node.attr[0] in self.written)
-                        and all(ready[id(child)] for child in children(node))))  # fmt: skip
+                        and all(ready[id(child)] for child in node.inner)))  # fmt: skip
                 if ready[id(node)]:
                     e.expr(node)
         for node in find_divisions(roots, self.kernel.vector):

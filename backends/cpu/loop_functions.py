@@ -18,7 +18,7 @@ from jitcore.backends.cpu.function import FunctionEmitter
 from jitcore.backends.cpu.lanes import I64, POINTER, SIZES, TABLE, memory_type
 from jitcore.backends.cpu.loop_modules import SUFFIX
 from jitcore.backends.cpu.polls import call_in_frame, set_inside
-from jitcore.loopir.expr import Buffer, Expr, children
+from jitcore.loopir.expr import Buffer, Expr
 from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Store, Switch, While
 from jitcore.schedule.buffers import loads_of, statements_of, step_writes
 from jitcore.schedule.in_place import is_scalar
@@ -103,7 +103,7 @@ class Chains:
         read, stack = self._read, [root]
         while stack:
             node = stack[-1]
-            inner = children(node)
+            inner = node.inner
             missing = [child for child in inner if id(child) not in read]
             if missing:
                 stack += missing

@@ -85,17 +85,22 @@ def end_stop(e) -> None:
 
 
 # -- loops of scalar code -----------------------------------------------------------------------------------
+def _find_frame(e) -> ir.Value:
+    """That of the calls of a function, which follow each other."""
+    if e.frame is None:
+        slot = e.prologue.alloca(ir.ArrayType(I64, frames.FRAME_SIZE // 8))
+        slot.align = 16
+        e.frame = e.prologue.bitcast(slot, POINTER)
+    return e.frame
+
+
 def call_in_frame(e, leave: Callable[[], None], call: Callable[[ir.Value], None]) -> None:
     """Calls a function that may be left at any instruction at which it says that it is inside of a loop.
 
     call: emits the call, and hands the function the frame. leave: emits how the caller returns then; it uses
     no value that was computed before."""
-    module = e.function.module
-    size = ir.ArrayType(I64, frames.FRAME_SIZE // 8)
-    frame = e.prologue.alloca(size)
-    frame.align = 16
-    frame = e.prologue.bitcast(frame, POINTER)
-    if not interrupts.has_ticker():
+    module, frame = e.function.module, _find_frame(e)
+    if not interrupts.has_threads():
         return call(frame)
     thread = e.b.call(_declare(module, frames.ENTER_SYMBOL, POINTER, POINTER), [frame])
     note = _declare(module, "_setjmp", I32, POINTER)

@@ -128,7 +128,7 @@ def set_layer(name: str) -> None:
     wanted = LAYERS.index(name)
     if wanted == _TBB:
         _start_tbb()
-    if (wanted == _TBB and not _cells.tbb_parallel_for) or (wanted == _POOL and not _has_pool()):
+    if (wanted == _TBB and not _cells.tbb_parallel_for) or (wanted == _POOL and not interrupts.has_threads()):
         raise RuntimeError(f"threading layer {name} is not available; this process has {describe()['layer']}")
     _cells.layer = wanted
 
@@ -148,7 +148,7 @@ def describe() -> dict[str, object]:
 def _open_symbol() -> native.Library:
     """Load the adapter and arrange for forks."""
     config.subscribe("num_threads", set_num_threads)
-    if _has_pool():
+    if interrupts.has_threads():
         reset_pool(_pool_cells)
         interrupts.reset()
         _cells.layer, _cells.tbb_user = _POOL, threading.main_thread().ident
@@ -162,7 +162,7 @@ def _open_symbol() -> native.Library:
 
 
 def _describe_adapter() -> tuple[str, str, Callable[[], str]]:
-    return "threads", f"pool: {_has_pool()}", _render_adapter
+    return "threads", f"pool: {interrupts.has_threads()}", _render_adapter
 
 
 def _open_parallel_for(symbol: str) -> int:
@@ -185,11 +185,6 @@ def _keep_for_ever(*objects: object) -> None:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
 
 
-def _has_pool() -> bool:
-    """Whether this system has POSIX threads: those that can fork do."""
-    return hasattr(os, "fork")
-
-
 def _reset_after_fork() -> None:
     """In a forked child only the forking thread lives, and no thread of a pool."""
     global _may_start_tbb
@@ -204,7 +199,7 @@ def _start_tbb() -> None:
     """Start Numba's TBB pool if this thread may and this process can have it."""
     global _may_start_tbb
     is_main = threading.current_thread() is threading.main_thread()
-    if not _may_start_tbb or (_has_pool() and not is_main):
+    if not _may_start_tbb or (interrupts.has_threads() and not is_main):
         return
     _may_start_tbb = False
     pool = None if _load_tbb() is None else _load_tbb_pool()
@@ -287,10 +282,10 @@ def _render_adapter() -> str:
     return _join_texts((
         _CELLS_DECLARATION,
         _JOB_TEXT,
-        _USER_TEXT if _has_pool() else _ANY_USER_TEXT,
+        _USER_TEXT if interrupts.has_threads() else _ANY_USER_TEXT,
         _render_front(),
         _TBB_TEXT.replace("$PARALLEL_FOR", _field_address("tbb_parallel_for")),
-        render_pool() if _has_pool() else _NO_POOL_TEXT,
+        render_pool() if interrupts.has_threads() else _NO_POOL_TEXT,
         interrupts.render(),
     ))
 

@@ -232,11 +232,6 @@ def walk(roots) -> list[Expr]:
     return order
 
 
-def children(node: Expr) -> tuple[Expr, ...]:
-    """Operands, and the expressions inside index terms of loads."""
-    return node.inner
-
-
 def index_exprs(index: Index) -> list[Expr]:
     """The dynamic expressions that an index reads."""
     found = []

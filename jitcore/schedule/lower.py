@@ -44,7 +44,7 @@ from jitcore.schedule.regions import copy_around, join_kernels
 from jitcore.schedule.scatters import regions_kernels
 from jitcore.schedule.stacks import store_rows
 from jitcore.schedule.target import Routine, Target
-from jitcore.schedule.uses import Uses
+from jitcore.schedule.uses import Uses, find_inner_uses
 
 # Groups that stay open for more members; programs rarely alternate between more kernels.
 MAX_OPEN_GROUPS = 4
@@ -141,11 +141,9 @@ class Lowering(Builder):
             var = uses.replaced_by(var)
 
     def find_uses(self, jaxpr: Jaxpr, in_place: bool) -> Uses:
-        if not in_place:
-            return Uses(jaxpr, self.is_call, False, self.uses_inside)
-        if jaxpr not in self.uses_inside:
-            self.uses_inside[jaxpr] = Uses(jaxpr, self.is_call, True, self.uses_inside)
-        return self.uses_inside[jaxpr]
+        if in_place:
+            return find_inner_uses(jaxpr, self.is_call, self.uses_inside)
+        return Uses(jaxpr, self.is_call, False, self.uses_inside)
 
     def value_of(self, atom, env) -> Value:
         if isinstance(atom, Literal):

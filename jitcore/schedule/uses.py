@@ -182,9 +182,7 @@ class Uses:
         input and something else, where nothing reads the operand later."""
 
         def find_origin(branch: Jaxpr, atom):
-            if branch not in inner:
-                inner[branch] = Uses(branch, is_call, True, inner)
-            return inner[branch].origin(atom)
+            return find_inner_uses(branch, is_call, inner).origin(atom)
 
         found = self.replaced
         for number, eqn in enumerate(jaxpr.eqns):
@@ -250,6 +248,13 @@ class Uses:
         """Whether several loops, which cannot be one, need a variable."""
         sweeps = self.sweeps.get(var, ())
         return len(sweeps) > 1 and any(kind[0] == "in order" for kind in sweeps)
+
+
+def find_inner_uses(jaxpr: Jaxpr, is_call, known: dict[Jaxpr, Uses]) -> Uses:
+    """Those of a jaxpr inside of control flow, whose results may take the memory of its inputs; made once."""
+    if jaxpr not in known:
+        known[jaxpr] = Uses(jaxpr, is_call, True, known)
+    return known[jaxpr]
 
 
 class _Passes:
