@@ -134,7 +134,7 @@ class EntryRenderer:
         tabled = {**dict.fromkeys(self._find_tabled(shared)), **dict.fromkeys(self._sorted(moving))}
         first = [buffer for buffer in tabled if layout.table[buffer] < len(layout.given)]
         if len(first) > MAX_SINGLE_STORES:  # these stand there in the same order
-            self.run("memcpy", table, given, 8 * len(layout.given))
+            self.run("memcpy", *(e.b.bitcast(x, POINTER) for x in (table, given)), 8 * len(layout.given))
         for buffer in tabled:
             if len(first) <= MAX_SINGLE_STORES or layout.table[buffer] >= len(layout.given):
                 e.b.store(self.address_of(buffer), e.b.gep(table, [I64(layout.table[buffer])]))

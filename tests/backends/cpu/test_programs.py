@@ -328,3 +328,21 @@ def test_what_an_inner_loop_reads_is_not_read_before_the_outer_one():
     found = jitcore.jit(lambda x, y: (x.var(), jnp.tanh(x * x) + y))(x, y)
     for value, expected in zip(found, (x.var(), np.tanh(x * x) + y)):
         np.testing.assert_allclose(value, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("count", [20, 40, 200])
+@pytest.mark.parametrize("steps", [0, 1, 4])
+def test_loops_may_carry_many_arrays(count, steps):
+    """Their places stand in a table, which is copied where it is long."""
+
+    def run(x, n, rows):
+        return lax.fori_loop(0, n, lambda _, rows: [row[::-1] + x for row in rows], rows)
+
+    def scan(x, rows):
+        return lax.scan(lambda rows, v: ([row * v for row in rows[1:]] + rows[:1], rows[0].sum()), rows, x)
+
+    rows, x = [np.arange(3.0) + k for k in range(count)], np.array([1.0, 2.0, 0.5])
+    for function, args in ((run, (x, steps, rows)), (scan, (x[:steps], rows))):
+        found, expected = jitcore.jit(function)(*args), jitcore.jit(function, backend="reference")(*args)
+        for one, other in zip(jitcore.tree.leaves(found), jitcore.tree.leaves(expected)):
+            np.testing.assert_allclose(one, other)
