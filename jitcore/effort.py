@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
-from time import thread_time
+from time import perf_counter, thread_time
 
 from jitcore.errors import NotTraceable
 
@@ -28,17 +28,22 @@ class TooMuchEffort(NotTraceable):
 class Meter:
     """What one attempt may cost and has cost, in steps."""
 
-    __slots__ = ("limit", "left", "around", "_stop")
+    __slots__ = ("limit", "left", "_began", "_began_working")
 
-    def __init__(self, limit: float, around: Meter | None = None):
+    def __init__(self, limit: float):
         self.limit = self.left = limit
-        self.around = around
-        self._stop = thread_time() + SLACK * (limit / STEPS_PER_SECOND) + SPARE
+        self._began, self._began_working = perf_counter(), thread_time()
 
     def is_late(self) -> bool:
         """Whether the thread has worked for so much longer than was counted that something is not counted:
         what the user's code does in C, in library code."""
-        return thread_time() > self._stop
+        most = SLACK * (self.limit / STEPS_PER_SECOND) + SPARE
+        # the clock of all threads is fast, and a thread cannot have worked for longer
+        return perf_counter() - self._began > most and self.seconds_of_work > most
+
+    @property
+    def seconds_of_work(self) -> float:
+        return thread_time() - self._began_working
 
     @property
     def spent(self) -> float:
@@ -79,7 +84,7 @@ def spend_on_call(steps: float) -> None:
 def metered(limit: float) -> Iterator[Meter]:
     """Within, an attempt is counted. One inside of another counts for both, and has no more than that."""
     around = _current.meter
-    meter = _current.meter = Meter(limit if around is None else min(limit, max(around.left, 0)), around)
+    meter = _current.meter = Meter(limit if around is None else min(limit, max(around.left, 0)))
     try:
         yield meter
     finally:

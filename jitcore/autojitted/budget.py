@@ -14,7 +14,7 @@ from time import perf_counter, process_time
 from typing import Any
 
 from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, sub_jaxprs
-from jitcore.effort import STEPS_PER_SECOND, Meter, TooMuchEffort, metered
+from jitcore.effort import SLACK, STEPS_PER_SECOND, Meter, TooMuchEffort, metered
 from jitcore.watched import Pool
 
 #: Seconds of work that are free for a function without arrays, which plain Python runs well as long as it is
@@ -33,7 +33,7 @@ class Account:
     """Args: seconds that are free; the share of the calls' seconds; what other functions draw from too.
 
     Attributes:
-        seconds: that calls have taken in plain Python; spent: that attempts have cost.
+        seconds: that calls have taken in plain Python; spent: that attempts have cost, by their steps.
         price: seconds that have to be there before the next attempt.
     """
 
@@ -52,15 +52,14 @@ class Account:
         self._ended += seconds
 
     def time_call(self, function: Callable, *args: Any) -> Any:
-        """Runs a call in plain Python. What attempts cost meanwhile is not the call's."""
+        """Runs a call in plain Python. What attempts take meanwhile is not the call's."""
         if self._started is not None:  # recursion, another thread: the time is that of the call around
             return function(*args)
-        self._started, spent = perf_counter(), self.spent
+        self._started = perf_counter()
         try:
             return function(*args)
         finally:
-            seconds, self._started = perf_counter() - self._started, None
-            self._ended += max(seconds - (self.spent - spent), 0.0)
+            self._ended, self._started = self.seconds, None
 
     @property
     def funds(self) -> float:
@@ -74,7 +73,7 @@ class Account:
     @contextlib.contextmanager
     def attempt(self) -> Iterator[Attempt]:
         """Within, work is counted. Raises: TooMuchEffort where it exceeds the limit."""
-        start = process_time()
+        start, processor = perf_counter(), process_time()
         with metered(self.funds / 2 * STEPS_PER_SECOND) as meter:
             attempt = Attempt(self, meter)
             try:
@@ -85,9 +84,12 @@ class Account:
                 self.share = max(self.share, SHARE_WHEN_TRACED) if attempt.is_traced else self.share
                 raise
             finally:
-                self.spent += min(meter.spent, meter.limit) / STEPS_PER_SECOND
+                counted = min(meter.spent, meter.limit) / STEPS_PER_SECOND
+                self.spent += max(counted, meter.seconds_of_work / SLACK)  # not everything is counted
+                if self._started is not None:
+                    self._started += perf_counter() - start  # no time of the call's
                 if self.pool is not None:
-                    self.pool.spent += process_time() - start
+                    self.pool.spent += process_time() - processor
 
 
 class Attempt:

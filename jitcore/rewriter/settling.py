@@ -13,6 +13,7 @@ from typing import Any
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray
 from jitcore.core.trace import Tracer
+from jitcore.effort import spend
 from jitcore.rewriter import errors
 from jitcore.rewriter.arms import Arm
 from jitcore.rewriter.carries import (
@@ -21,6 +22,7 @@ from jitcore.rewriter.carries import (
     Carry,
     Key,
     count_entries,
+    count_names,
     has_other_names,
     is_same,
     make_unbound,
@@ -34,6 +36,7 @@ from jitcore.rewriter.journal import CellLocation, Location
 from jitcore.rewriter.raising import MaybeUnbound, negate
 from jitcore.rewriter.rotation import Cycle, assign_memory, choose_memory, find_cycles
 from jitcore.rewriter.values import (
+    LEAF,
     Flat,
     Poison,
     count_containers,
@@ -64,7 +67,8 @@ class CarriedState:
         stored: carries into whose lists or dicts the body stores; replaced: those whose lists before the loop
             have other names, and are not these in any iteration but the first.
         expected: carries that are guessed, and not needed as far as is known.
-        leaders, followed, distinct: leaves that are equal before the loop and behind each iteration are one.
+        leaders, followed, distinct: leaves that are equal before the loop and behind each iteration are one:
+            the slots and Arrays of the first ones, by type and `equality_key`.
     """
 
     driver: Driver
@@ -91,7 +95,7 @@ class CarriedState:
     def begin_iteration(self) -> None:
         """Forgets what was found in the iteration before."""
         self.values: dict[Key, Any] = {}
-        self.leaders: list[tuple] = []
+        self.leaders: dict[tuple, list[tuple]] = {}
         self.followed: dict[tuple, tuple] = {}
         self.stored: set[Key] = set()
         self.replaced: set[Key] = set()
@@ -115,6 +119,7 @@ class CarriedState:
         """A carry's value at the beginning of an iteration."""
         if carry.is_poisoned:
             return self._make_poison(self._name(key), *carry.changed)
+        spend(LEAF * len(carry.types))
         raws = [new_arg(leaf_type.aval) for leaf_type in carry.types if leaf_type is not None]
         # Memory is written, so what it holds is not that of other memory for long.
         is_memory = carry.location is not None and isinstance(carry.flat.value, Array)
@@ -126,17 +131,17 @@ class CarriedState:
         places = [place for place, leaf_type in enumerate(carry.types) if leaf_type is not None]
         found = []
         for place, raw in zip(places, raws):
-            initial, slot, leaf_type = carry.flat.leaves[place], (key, place), carry.types[place]
+            slot, leaf_type = (key, place), carry.types[place]
             found.append(raw)
-            if not isinstance(initial, (Array, Handle)):
+            known = current.mode.equality_key(carry.flat.leaves[place])
+            if known is None:
                 continue
-            for leader, value, joint_type, arg in self.leaders:
-                if joint_type == leaf_type and (slot, leader) not in self.distinct and (
-                        current.mode.is_equal(value, initial)):  # fmt: skip
-                    self.followed[slot], found[-1] = leader, arg
-                    break
+            leaders = self.leaders.setdefault((leaf_type, known), [])
+            leader = next((one for one in leaders if (slot, one[0]) not in self.distinct), None)
+            if leader is None:
+                leaders.append((slot, raw))
             else:
-                self.leaders.append((slot, initial, leaf_type, raw))
+                self.followed[slot], found[-1] = leader
         return found
 
     # -- settling -------------------------------------------------------------------------------------------
@@ -185,7 +190,9 @@ class CarriedState:
         if self._has_known_containers(carry):
             self.replaced.add(key)
             carried = list_containers(self.values[key])
-            return key not in self.stored and not any(behind[id(container)] for container in carried)
+            is_changed = any(id(container) in arm.contents for container in list_containers(carry.initial))
+            return not is_changed and key not in self.stored and not any(
+                behind[id(container)] for container in carried)  # fmt: skip
         return True
 
     def _has_known_containers(self, carry: Carry) -> bool:
@@ -301,7 +308,7 @@ class CarriedState:
 
     def _count_holders(self, arm: Arm) -> tuple[Counter[int], Counter[int]]:
         """From how many places each memory is seen before the loop, and behind an iteration."""
-        outer = count_memory(self.driver.list_outer())
+        outer = count_names(self.driver.list_outer())
         return count_entries([*self.state.values()]) + outer, count_entries(arm.list_values()) + outer
 
     def _name(self, key: Key) -> str:
@@ -339,7 +346,7 @@ class CarriedState:
         self.written: dict[Any, Flat] = {}
         self.fixed: dict[str, Any] = {}
         for key, (location, behind) in arm.stores.items():
-            if current.mode is not None and _binds_cell(location, behind):
+            if current.mode is not None and binds_cell(location, behind):
                 self.written[location] = behind
             elif ("location", key) not in self.carries and not is_same(behind, Flat(location.read())):
                 self.carries["location", key] = Carry(Flat(location.read()), location)
@@ -407,7 +414,7 @@ class CarriedState:
         return flat.rebuild(leaves)
 
 
-def _binds_cell(location: Location, behind: Flat) -> bool:
+def binds_cell(location: Location, behind: Flat) -> bool:
     """Whether the body binds a variable that inner functions share, and that has no value before: the body
     reads what it has bound itself, as another iteration's is not there."""
     return (isinstance(location, CellLocation) and location.read() is UNDEFINED

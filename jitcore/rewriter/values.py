@@ -145,6 +145,10 @@ for _name in _USES.split():
     setattr(Poison, f"__{_name}__", Poison.raise_reason)
 
 
+#: Steps that a leaf costs wherever values are taken apart, or an object where they are searched.
+LEAF = 4
+
+
 def count_memory(values: Iterable[Any]) -> Counter[int]:
     """How many handles see each memory (by id) that can be reached from some values."""
     found: Counter[int] = Counter()
@@ -159,6 +163,7 @@ def count_memory(values: Iterable[Any]) -> Counter[int]:
             found[id(memory)] += 1
         else:
             waiting += list_children(value) or ()
+    spend(LEAF * len(seen))
     return found
 
 
@@ -176,6 +181,7 @@ def count_containers(values: Iterable[Any]) -> Counter[int]:
         if not is_known or type(value) is tuple and depth < MAX_DEPTH:
             seen[id(value)] = value
             waiting += [(child, depth + 1) for child in list_children(value) or ()]
+    spend(LEAF * len(seen))
     return found
 
 
@@ -189,9 +195,6 @@ def list_containers(value: Any) -> list:
     inner = [container for item in items for container in list_containers(item)]
     return inner if type(value) is tuple else [value, *inner]
 
-
-#: Steps that a leaf costs wherever values are taken apart.
-_LEAF = 4
 
 
 # -- leaves -------------------------------------------------------------------------------------------------
@@ -273,7 +276,7 @@ def have_other_kinds(types: Sequence, leaves: Sequence) -> bool:
 
 
 def _flatten_sequence(values: list, name: str, make: Callable) -> Parts:
-    spend(_LEAF * len(values))
+    spend(LEAF * len(values))
     parts = list(map(_flatten, values))
 
     def rebuild(leaves: Sequence):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import time
 import warnings
 
 import numpy as np
@@ -15,6 +16,7 @@ from jitcore import effort
 from jitcore.autojitted import budget, function, prospects
 from jitcore.autojitted.tiers import Tier
 from jitcore.cli import patience
+from jitcore.rewriter.handles import Mode
 from jitcore.watched import Pool, drop_watching
 from tests.autojit.checking import assert_same
 
@@ -330,3 +332,55 @@ def test_tracebacks_show_no_watching():
         trace = trace.tb_next
     assert names == ["test_tracebacks_show_no_watching", "fails"]
     assert copy.copy(one.wrapper) is one.wrapper
+
+
+def test_what_an_attempt_takes_is_no_time_of_the_call():
+    account = budget.Account()
+
+    def call():
+        with account.attempt():
+            deadline = time.perf_counter() + 0.02
+            while time.perf_counter() < deadline:
+                pass
+
+    start = time.perf_counter()
+    account.time_call(call)
+    assert account.seconds <= time.perf_counter() - start - 0.02
+    assert account.spent >= 0.01 / effort.SLACK  # counted or not, it was work
+
+
+def test_state_that_grows_is_traced_for_as_long_as_that_can_be_afforded():
+    rows = [np.arange(4.0)]
+
+    def f(x, n):
+        for _ in range(n):
+            rows.append(x * 2)
+        total = 0.0
+        for row in rows:
+            for _ in range(3):
+                total += row[0]
+        return total
+
+    made, account = compile_quietly(f)
+    for n in range(5, 25):
+        made(np.ones(4), n)
+    assert account.spent <= account.free + budget.SHARE_WHEN_TRACED * account.seconds
+    assert len(rows) == 1 + sum(range(5, 25))
+
+
+def test_carried_leaves_are_compared_by_their_keys(monkeypatch):
+    """Many leaves that a loop carries cost in proportion to their number."""
+    asked = []
+    original = Mode.is_equal
+    monkeypatch.setattr(Mode, "is_equal", lambda self, *pair: asked.append(pair) or original(self, *pair))
+    boxes = [np.full(3, float(k)) for k in range(60)]
+
+    def f(x, n):
+        held = list(boxes)
+        for i in range(n):
+            held = [one + x[0] for one in held]
+        return held
+
+    made = jitcore.autojit(f, strict=True)
+    assert_same(made(np.ones(3), np.int64(4)), f(np.ones(3), 4))
+    assert len(asked) < 60 * 10
