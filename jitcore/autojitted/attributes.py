@@ -22,6 +22,7 @@ from jitcore.autojitted.specs import ABSENT
 from jitcore.functionalize.conversions import type_of
 from jitcore.functionalize.errors import not_traceable
 from jitcore.rewriter.handles import Handle
+from jitcore.rewriter.hooks import check_there
 from jitcore.rewriter.iterators import TracedIterable
 from jitcore.rewriter.journal import AttributeLocation, record
 from jitcore.rewriter.user_code import find_in_class, is_user_class, is_user_code
@@ -102,6 +103,7 @@ class Attributes:
             has_rule = not is_slot and find_in_class(type(found), "__delete__")[0]
             if has_rule or isinstance(own, types.FunctionType):
                 raise not_traceable(f"the attribute {type(owner).__qualname__}.{name} is changed")
+        check_there(AttributeLocation(owner, name))
         delattr(owner, name)
 
     def _check_store(self, owner: Any, name: str) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import types
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
+from jitcore.rewriter.journal import BOUND_METHODS, list_children
 
 #: Relative difference of floating-point results that another order of operations explains.
 _TOLERANCE = {"f": 1e-7, "c": 1e-7}
@@ -14,10 +17,31 @@ _SHARED = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType
            np.vectorize)  # fmt: skip
 
 
-def copy_values(values: Sequence[Any]) -> list[Any]:
-    """The values with arrays and containers of their own; what was one object is one object."""
+def copy_values(values: Sequence[Any]) -> list[Any] | None:
+    """The values with arrays and containers of their own; what was one object is one object. None where
+    functions or methods among them know what would be copied: they would change it, and not the copy."""
     known: dict[int, Any] = {}
-    return [_copy(value, known) for value in values]
+    found = [_copy(value, known) for value in values]
+    return None if any(_knows(value, known) for value in values) else found
+
+
+def _knows(value: Any, copied: Mapping[int, Any]) -> bool:
+    """Whether a function or method that can be reached from a value knows an object that was copied."""
+    waiting, seen = [(value, False)], set()
+    while waiting:
+        value, is_known = waiting.pop()
+        if is_known and id(value) in copied:
+            return True
+        if (id(value), is_known) in seen:
+            continue
+        seen.add((id(value), is_known))
+        if isinstance(value, types.FunctionType):
+            inner, is_known = [*(value.__closure__ or ()), *(value.__defaults__ or ())], True
+        else:
+            inner = [] if isinstance(value, np.ndarray) else list_children(value) or ()
+            is_known |= isinstance(value, (*BOUND_METHODS, functools.partial))
+        waiting += [(one, is_known) for one in inner]
+    return False
 
 
 def _copy(value: Any, known: dict[int, Any]) -> Any:

@@ -100,6 +100,8 @@ def try_numba(function: types.FunctionType, call: Callable, values: tuple) -> Tr
     start = perf_counter()
     result = call(function, values)
     seconds = perf_counter() - start
+    if copies is None or spare is None:
+        return Trial(result, None, "what its arguments know of each other cannot be copied")
     try:
         frozen, compiled = Frozen(function), compile_by_numba(function)
         found = call(compiled, spare)  # compiles

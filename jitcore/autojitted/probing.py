@@ -61,17 +61,19 @@ class Probe:
     def __call__(self, *values: Any) -> Any:
         limit = PROBED_PRINTING if self.entry.prints else PROBED_SECONDS / (5 if self.entry.loops else 1)
         compares = self.count == PROBED_CALLS - 1 and self.best < limit and self.entry.is_local
-        copies = copy_values(values) if compares else ()
-        start = perf_counter()
+        copies = copy_values(values) if compares else None
+        failures, start = self.entry.failures, perf_counter()
         result = self.entry.call(*values)
         seconds = perf_counter() - start
+        if self.entry.failures > failures:  # plain Python ran, which may do what the program does not
+            copies = None
         if result is MISS:
             return MISS
         self.count += 1
         self.best = min(self.best, seconds)
         if self.count >= PROBED_CALLS or self.best >= limit and self.count > 1:
             self.owner.settle(self.served, self.entry.call)
-            if compares and self._is_slower(copies):
+            if copies is not None and self._is_slower(copies):
                 self.owner.give_way(self.served, self.best)
         return result
 

@@ -135,7 +135,8 @@ class AutojitMode(NumpyMode):
     def list_captured(self) -> list:
         namespaces = self.captures.namespaces.values()
         assigned = [value for namespace in namespaces for value in namespace.given.values()]
-        return [*self.captures.stand_ins, *assigned]
+        cells = [made for _, made, _ in self.captures.cells.values()]
+        return [*self.captures.stand_ins, *assigned, *cells]
 
     def namespace_of(self, function: types.FunctionType) -> Any:
         return self.captures.find_namespace(function.__globals__)

@@ -172,7 +172,7 @@ class ResultWriter:
         steps, base = array.steps, self._bases.get(id(storage))
         is_fixed = not any(step.list_values() for step in steps)
         aliases = self._find_aliases(storage) if base is None else []
-        if base is None and not is_fixed:  # nothing else can be seen of this memory
+        if base is None and not is_fixed and not aliases:  # nothing else can be seen of this memory
             return f"outs[{self._add_output(array.read())}]"
         if not is_fixed:
             raise not_traceable("a part of an argument at a position that is not known is returned")
@@ -237,7 +237,8 @@ class ResultWriter:
     def _express_partial(self, array: NDArray) -> str:
         from jitcore.functionalize.partial.packing import pack
 
-        if id(array.frame.storage) in self._bases:
+        storage = array.frame.storage
+        if id(storage) in self._bases or self._find_aliases(storage):
             raise not_traceable("a part of an argument whose extent is not known is returned")
         values, extents = pack(array)
         slices = [f":outs[{self._add_output(extent.read())}]" if isinstance(extent, Number) else f":{extent}"

@@ -20,17 +20,20 @@ from jitcore.functionalize.complex_numbers import as_arrays, divide_parts, multi
 from jitcore.functionalize.errors import not_traceable
 from jitcore.functionalize.forms import UNKNOWN, Form, Interval
 from jitcore.functionalize.numbers import (
+    LARGE,
+    LARGEST_INT,
     NUMBER_DTYPES,
     RANKS,
     Number,
     as_int,
     form_of,
     interval_of,
+    is_large,
     make_int,
 )
 from jitcore.rewriter.handles import current
 
-_INT_LIMIT, _EXACT_FLOAT = 2.0**63 * (1 - 2.0**-50), 2.0**53
+_EXACT_FLOAT = 2.0**53
 #: Sums with a number of this size are not checked: it would take too many of them to leave 64 bits.
 _SMALL = 2**24
 
@@ -103,7 +106,7 @@ def _check_overflow(compute: Callable, x: Any, y: Any) -> None:
     operands = [value if isinstance(value, float) else lax.convert_element_type(value.read(), dtypes.float64)
                 if type(value) is Number else np.float64(value) for value in (x, y)]  # fmt: skip
     size = lax.abs(compute(*operands))
-    fail(Number(bool, lax.ge(size, np.float64(_INT_LIMIT))), OverflowError("the int does not fit 64 bits"))
+    fail(Number(bool, lax.ge(size, np.float64(LARGEST_INT))), OverflowError("the int does not fit 64 bits"))
 
 
 def _define_sum(factor: int, compute: Callable) -> Callable:
@@ -114,18 +117,40 @@ def _define_sum(factor: int, compute: Callable) -> Callable:
         form = form_of(x).add(form_of(y), factor)
         (low, high), other = interval_of(x), interval_of(y)
         interval = (low + other[0], high + other[1]) if factor == 1 else (low - other[1], high - other[0])
-        is_step = len(form.parts) == 1 and type(x) is type(y)  # two multiples of one scalar
-        if not (_is_bounded(interval) or _is_small((low, high)) or _is_small(other) or is_step):
+        interval = max(interval[0], form.minimum()), min(interval[1], form.maximum())
+        is_short = _is_small((low, high)) or _is_small(other) or _is_step(form, form_of(x), form_of(y))
+        is_free = is_short and not is_large((low, high)) and not is_large(other)
+        if not (is_free or _is_bounded(interval)):
             _check_overflow(compute, x, y)
         return make_int(form, interval if _is_bounded(interval) else _one_sided(interval))
 
     return operate
 
 
+def _is_step(form: Form, *operands: Form) -> bool:
+    """Whether a sum of two multiples of one scalar is no larger than these."""
+
+    def largest(one: Form) -> int:
+        return max((abs(coefficient) for coefficient, _ in one.parts.values()), default=0)
+
+    names = {name for one in operands for name in one.parts}
+    are_multiples = len(names) == 1 and all(one.parts for one in operands)
+    return are_multiples and largest(form) <= max(map(largest, operands))
+
+
+def bound_size(x: Any) -> Any:
+    """What bounds a count: more than 2**62 is left to Python, once, and sums with it are not checked."""
+    if type(x) is not Number or x.python_type is not int or not is_large(interval_of(x)):
+        return x
+    size = lax.abs(lax.convert_element_type(x.read(), dtypes.float64))
+    fail(Number(bool, lax.ge(size, np.float64(LARGEST_INT))), OverflowError("too many iterations"))
+    return Number(int, x.read(), interval=_one_sided(interval_of(x)))
+
+
 def _one_sided(interval: Interval) -> Interval:
-    """An interval with infinity for what 64 bits do not hold."""
+    """The interval of a number whose size is limited: infinity where it says less."""
     low, high = interval
-    return (low if low >= -(2**62) else -math.inf), (high if high <= 2**62 else math.inf)
+    return (low if low >= -LARGEST_INT else -math.inf), (high if high <= LARGEST_INT else math.inf)
 
 
 def multiply(x, y):
@@ -137,12 +162,14 @@ def multiply(x, y):
     interval = multiply_intervals(interval_of(x), interval_of(y))
     one, other = form_of(x), form_of(y)
     is_unit = any(not form.parts and abs(form.constant) <= 1 for form in (one, other))
-    if not (_is_bounded(interval) or is_unit):
+    are_free = not is_large(interval_of(x)) and not is_large(interval_of(y))
+    if not (_is_bounded(interval) or are_free and is_unit):
         _check_overflow(lax.mul, x, y)
+    interval = interval if _is_bounded(interval) else _one_sided(interval)
     if not one.parts or not other.parts:
         form, factor = (other, one.constant) if not one.parts else (one, other.constant)
-        return make_int(form.scale(factor), _one_sided(interval))
-    return Number(int, lax.mul(to_raw(x, int), to_raw(y, int)), interval=_one_sided(interval))
+        return make_int(form.scale(factor), interval)
+    return Number(int, lax.mul(to_raw(x, int), to_raw(y, int)), interval=interval)
 
 
 def multiply_intervals(one: Interval, other: Interval) -> Interval:
@@ -151,6 +178,13 @@ def multiply_intervals(one: Interval, other: Interval) -> Interval:
 
 
 add, subtract = _define_sum(1, lax.add), _define_sum(-1, lax.sub)
+
+
+def _check_negated(x: Any) -> None:
+    """Notes a failure where the negative of an int leaves 64 bits."""
+    if type(x) is Number and interval_of(x)[0] == LARGE[0]:
+        is_least = Number(bool, lax.eq(x.read(), np.int64(LARGE[0])))
+        fail(is_least, OverflowError("the int does not fit 64 bits"))
 
 
 # -- division -----------------------------------------------------------------------------------------------
@@ -185,6 +219,8 @@ def true_divide(x, y):
 def _int_divmod(x, y) -> tuple[Any, Any]:
     text = "integer division or modulo by zero"
     divisor = as_int(y)
+    if interval_of(divisor)[0] <= -1 <= interval_of(divisor)[1]:
+        _check_negated(x)
     if type(divisor) is int and divisor:
         exact = _divide_form(form_of(x), divisor)
         if exact is not None:
@@ -325,7 +361,7 @@ def _int_power(x, y):
     base, exponent = as_arrays(to_raw(x, int), to_raw(y, int))
     size = lax.abs(lax.convert_element_type(base, dtypes.float64))
     sizes = size, lax.convert_element_type(exponent, dtypes.float64)
-    is_lost = lax.ge(lax.pow(*sizes), np.float64(_INT_LIMIT))
+    is_lost = lax.ge(lax.pow(*sizes), np.float64(LARGEST_INT))
     fail(Number(bool, is_lost), OverflowError("the int does not fit 64 bits"))
     return Number(int, integer_power(base, exponent))
 
@@ -350,9 +386,11 @@ def _define_bits(symbol: str, operation: Callable) -> Callable:
         kind = bool if {kind_of(x), kind_of(y)} == {bool} else int
         x, y = (value if kind is bool else as_int(value) for value in (x, y))
         interval = UNKNOWN
+        if kind is int:
+            interval = LARGE if any(is_large(interval_of(v)) for v in (x, y)) else UNKNOWN
         if kind is int and operation is lax.bitwise_and:
             tops = [interval_of(v)[1] for v in (x, y) if interval_of(v)[0] >= 0]
-            interval = (0, min(tops)) if tops else UNKNOWN
+            interval = (0, min(tops)) if tops else interval
         return Number(kind, operation(to_raw(x, kind), to_raw(y, kind)), interval=interval)
 
     return operate
@@ -370,7 +408,7 @@ def shift_left(x, y):
         beyond = lax.ne(to_raw(as_int(y), int), places) if type(y) is Number else np.bool_(True)
         is_lost = lax.bitwise_or(is_lost, lax.bitwise_and(beyond, lax.ne(raw, np.int64(0))))
     fail(Number(bool, is_lost), OverflowError("the int does not fit 64 bits"))
-    return Number(int, shifted)
+    return Number(int, shifted, interval=LARGE)
 
 
 def _limit_places(y) -> Any:
@@ -385,7 +423,8 @@ def shift_right(x, y):
     _check_places(y)
     if type(y) is not Number and y < 62:
         return _int_divmod(as_int(x), 1 << int(y))[0]
-    return Number(int, lax.shift_right_arithmetic(*as_arrays(to_raw(as_int(x), int), _limit_places(y))))
+    shifted = lax.shift_right_arithmetic(*as_arrays(to_raw(as_int(x), int), _limit_places(y)))
+    return Number(int, shifted, interval=LARGE if is_large(interval_of(x)) else UNKNOWN)
 
 
 def _check_places(y: Any) -> None:
@@ -443,7 +482,9 @@ def absolute(x):
         return x
     if high <= 0:
         return negate(x)
-    return Number(int, lax.abs(x.read()), interval=(0, max(-low, high)))
+    _check_negated(x)
+    high = LARGE[1] if is_large((low, high)) else max(-low, high)
+    return Number(int, lax.abs(x.read()), interval=(0, high))
 
 
 def invert(x):
@@ -468,7 +509,7 @@ def to_int(x, rounding: Callable = lambda raw: raw):
     if kind_of(x) is not float:
         return as_int(x)
     raw = rounding(to_raw(x, float))
-    outside = lax.bitwise_not(lax.lt(lax.abs(raw), np.float64(2.0**63)))
+    outside = lax.bitwise_not(lax.lt(lax.abs(raw), np.float64(LARGEST_INT)))
     fail(Number(bool, outside), OverflowError("cannot convert float infinity to integer"))
     return Number(int, lax.convert_element_type(raw, dtypes.int64))
 

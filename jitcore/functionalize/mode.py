@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,14 +18,14 @@ from jitcore.array import Array, ConcreteArray
 from jitcore.core.aval import ShapedArray
 from jitcore.core.trace import context
 from jitcore.functionalize import sequences, tables
-from jitcore.functionalize.arithmetic import fail
+from jitcore.functionalize.arithmetic import bound_size, fail
 from jitcore.functionalize.conversions import REDIRECTS
-from jitcore.functionalize.equality import is_equal
+from jitcore.functionalize.equality import find_first
 from jitcore.functionalize.errors import NeedsValue, needs_identity, not_traceable
 from jitcore.functionalize.kernels import KERNELS
 from jitcore.functionalize.lists import make_list
 from jitcore.functionalize.mixed import distributing, join_kinds
-from jitcore.functionalize.numbers import Number, bound_int, number_type
+from jitcore.functionalize.numbers import LARGEST_INT, Number, bound_int, number_type
 from jitcore.functionalize.partial import extents
 from jitcore.functionalize.printed import express_handle
 from jitcore.functionalize.promotion import SUPPORTED, cast_raw, is_python_number, to_raw
@@ -80,7 +80,9 @@ class NumpyMode(Mode):
             return LeafType(leaf.aval, None)
         if is_python_number(leaf):
             kind = next(kind for kind in (bool, int, float, complex) if isinstance(leaf, kind))
-            return number_type(kind) if kind is not int or -(2**63) <= leaf < 2**63 else None
+            if kind is int:
+                return number_type(int, abs(leaf) > LARGEST_INT) if -(2**63) <= leaf < 2**63 else None
+            return number_type(kind)
         if isinstance(leaf, np.generic) and leaf.dtype in SUPPORTED:
             return LeafType(ShapedArray((), leaf.dtype), SCALAR)
         return None
@@ -109,11 +111,11 @@ class NumpyMode(Mode):
     def find_failed(self) -> Array | None:
         return self.flag.value if self.can_fail else None
 
-    def is_equal(self, one: Any, other: Any) -> bool:
-        if isinstance(one, Array) and isinstance(other, Array):
-            return is_equal(one, other)
-        are_ints = all(type(number) is Number and number.python_type is int for number in (one, other))
-        return are_ints and extents.is_equal(one, other)
+    def equality_key(self, value: Any) -> Hashable | None:
+        if isinstance(value, Array):
+            return id(find_first(value))
+        is_int = type(value) is Number and value.python_type is int
+        return extents.unify(value).form.key if is_int else None
 
     def find_joint(self, one: Any, other: Any) -> Callable[[Any], Any] | None:
         return join_kinds(one, other)
@@ -125,6 +127,9 @@ class NumpyMode(Mode):
 
     def make_list(self, items: Sequence, item: Any, capacity: int) -> Any:
         return make_list(items, item, capacity)
+
+    def as_bound(self, value: Any) -> Any:
+        return bound_size(self.redirects.get(int, int)(value))
 
     def bound_index(self, element: Any, low: Any, high: Any) -> Any:
         return bound_int(element, low, high)

@@ -30,38 +30,52 @@ NUMBER_DTYPES = {
 RANKS = {kind: rank for rank, kind in enumerate(NUMBER_DTYPES)}
 
 
+#: Of ints that may be anywhere in 64 bits: sums with them are checked. All others are below `LARGEST_INT` in
+#: size, or were at some time, and sums with small numbers, such as counts, are not checked: it would take too
+#: many of them to leave 64 bits.
+LARGE: Interval = (-(2**63), 2**63 - 1)
+LARGEST_INT = 2**62
+
+
+def is_large(interval: Interval) -> bool:
+    """Whether an int may have any size, by the bounds that are known of it: infinite ones say nothing."""
+    return any(math.isfinite(bound) and abs(bound) > LARGEST_INT for bound in interval)
+
+
 class NumberKind(Kind):
-    """What a carried Python number is. Numbers of two kinds are carried with their kind (`mixed`)."""
+    """What a carried Python number is. Numbers of two kinds are carried with their kind (`mixed`).
+    is_large: of an int, see `LARGE`."""
 
-    __slots__ = ("python_type",)
+    __slots__ = ("python_type", "is_large")
 
-    def __init__(self, python_type: type):
-        self.python_type = python_type
+    def __init__(self, python_type: type, is_large: bool = False):
+        self.python_type, self.is_large = python_type, is_large
 
     def __eq__(self, other) -> bool:
-        return type(other) is NumberKind and other.python_type is self.python_type
+        return (type(other) is NumberKind and other.python_type is self.python_type
+                and other.is_large == self.is_large)  # fmt: skip
 
     def __hash__(self) -> int:
-        return hash(self.python_type)
+        return hash((self.python_type, self.is_large))
 
     def __repr__(self) -> str:
         return f"Python {self.python_type.__name__}"
 
     def join(self, aval: ShapedArray, other: LeafType) -> LeafType:
         if type(other.kind) is NumberKind:
-            if self != other.kind:
+            if self.python_type is not other.kind.python_type:
                 raise ConflictError(f"a {self!r} and a {other.kind!r}")
-            return number_type(self.python_type)
+            return number_type(self.python_type, self.is_large or other.kind.is_large)
         if other.kind is None or type(other.kind).__name__ != "ScalarKind":
             raise ConflictError(f"a {self!r} and {other.kind!r}")
         return other.kind.join(other.aval, LeafType(aval, self))
 
     def wrap(self, raw: Array, aval: ShapedArray) -> Number:
-        return Number(self.python_type, raw)
+        return Number(self.python_type, raw, interval=LARGE if self.is_large else UNKNOWN)
 
 
-def number_type(python_type: type) -> LeafType:
-    return LeafType(ShapedArray((), NUMBER_DTYPES[python_type]), NumberKind(python_type))
+def number_type(python_type: type, is_large: bool = False) -> LeafType:
+    return LeafType(ShapedArray((), NUMBER_DTYPES[python_type]), NumberKind(python_type, is_large))
 
 
 def _delegate(name: str, *, swapped: bool = False):
@@ -117,7 +131,7 @@ class Number(WithoutValue, Handle):
 
     @property
     def leaf_type(self) -> LeafType:
-        return number_type(self.python_type)
+        return number_type(self.python_type, self.python_type is int and is_large((self.low, self.high)))
 
     def read(self) -> Array:
         """Its value: bool, int64, float64 or complex128, without axes."""

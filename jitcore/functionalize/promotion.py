@@ -204,11 +204,9 @@ def int_of_scalar(raw: Array) -> Number:
     """The Python int of an integer scalar, with its dtype's bounds. One beyond 64 bits is left to Python."""
     info = np.iinfo(raw.dtype)
     low, high = info.min, info.max
-    if raw.dtype == dtypes.int64:
-        low, high = -math.inf, math.inf
-    elif raw.dtype == dtypes.uint64:
+    if raw.dtype == dtypes.uint64:
         fail(Number(bool, lax.ge(raw, np.uint64(2**63))), OverflowError("an int beyond 64 bits"))
-        high = math.inf
+        high = 2**63 - 1
     return Number(int, cast_raw(raw, dtypes.int64), interval=(low, high))
 
 

@@ -22,7 +22,7 @@ from jitcore.lax.cond import cond, join_consts
 from jitcore.lax.control import TracedFunction
 from jitcore.lax.define import cast
 from jitcore.rewriter.emission import UNDEFINED, Point
-from jitcore.rewriter.errors import Place, iterator_error, name_container
+from jitcore.rewriter.errors import Place, iterator_error, name_container, reordered_error
 from jitcore.rewriter.handles import LeafType, current
 from jitcore.rewriter.journal import (
     ArrayLocation,
@@ -32,8 +32,8 @@ from jitcore.rewriter.journal import (
     Location,
     logs,
 )
-from jitcore.rewriter.raising import check_callers, fail, is_explicit, note_place
-from jitcore.rewriter.snapshots import Snapshot, find_container, watch_captures
+from jitcore.rewriter.raising import check_callers, fail, is_explicit, make_conditional, note_place
+from jitcore.rewriter.snapshots import ContainerLocation, Snapshot, find_container, watch_captures
 from jitcore.rewriter.values import (
     Flat,
     is_made_in,
@@ -133,6 +133,7 @@ def run_arm(run: Callable[[JaxprTrace], Outcome], roots: Iterable[Any], info: De
                 arm.stores[written.key] = (written, Flat(None))
     except Exception as error:
         if not is_explicit(error):
+            make_conditional(error)
             failure = error
             raise
         check_callers(error)
@@ -180,6 +181,25 @@ def refuse_advanced(arm: Arm, names: Mapping[str, Any], place: Place, *, in_loop
         raise error
 
 
+def refuse_reordered(arm: Arm, names: Mapping[str, Any], place: Place) -> None:
+    """Raises: ControlFlowError for an arm behind which keys of a dict, or attributes of an object, stand in
+    another order than stores put them: one was deleted and set again."""
+    stored: dict[int, tuple[dict, list]] = {}
+    for location, flat in arm.stores.values():
+        if isinstance(location, AttributeLocation):
+            variables, key = getattr(location.owner, "__dict__", None), location.name
+        elif isinstance(location, ItemLocation):
+            variables, key = location.owner, location.index
+        else:
+            continue
+        if type(variables) is dict and id(variables) in arm.contents and flat.value is not UNDEFINED:
+            stored.setdefault(id(variables), (variables, []))[1].append(key)
+    for variables, keys in stored.values():
+        behind = arm.contents[id(variables)]
+        if list(behind) != [key for key in dict.fromkeys([*variables, *keys]) if key in behind]:
+            raise reordered_error(name_container(variables, names), place)
+
+
 def raise_where(predicate: Array | bool, arm: Arm) -> None:
     """Records that an arm, which raises, runs where a predicate holds."""
     effects = arm.close([])
@@ -203,6 +223,8 @@ def _is_new(location: Location, old: Any, trace: JaxprTrace, snapshot: Snapshot)
         return owner.base is None and not {id(owner), id(location.array)} & snapshot.reached.keys()
     if isinstance(location, GlobalLocation):
         return False
+    if isinstance(location, ContainerLocation):
+        return snapshot.is_complete and id(location.container) not in snapshot.reached
     is_part = isinstance(location, (AttributeLocation, ItemLocation))
     if not is_part or old is not UNDEFINED and current.mode is None:
         return is_made_in(old, trace)

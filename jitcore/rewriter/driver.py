@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from types import FunctionType
+from types import CellType, FunctionType
 from typing import Any, NamedTuple
 
 from jitcore import dtypes
@@ -28,7 +28,7 @@ from jitcore.rewriter.handles import current
 from jitcore.rewriter.instructions import Branch, ForIter, Return
 from jitcore.rewriter.iterators import TracedIterator, copy_iterator, lift_iterator
 from jitcore.rewriter.joining import Scope, merge_arms
-from jitcore.rewriter.journal import CellLocation, attempt
+from jitcore.rewriter.journal import attempt
 from jitcore.rewriter.raising import MaybeUnbound, assume, fail, negate
 from jitcore.rewriter.rolling import is_due
 from jitcore.rewriter.values import as_predicate
@@ -126,9 +126,9 @@ class Driver:
                      if name[0] != "$" or not hasattr(type(value), "__next__")]  # fmt: skip
         return [*variables, *self._list_cells(), *(self._list_globals() if current.mode is None else ())]
 
-    def _list_cells(self) -> list:
-        cells = map(CellLocation, self.function.__closure__ or ())
-        return [value for value in (cell.read() for cell in cells) if value is not UNDEFINED]
+    def _list_cells(self) -> tuple[CellType, ...]:
+        """Those of variables that inner or outer functions share."""
+        return self.function.__closure__ or ()
 
     def _list_globals(self) -> list:
         """What the code reads from global names."""

@@ -156,6 +156,13 @@ def branch_container_error(name: str, one: Any, other: Any, place: Place) -> Exc
     return _build(headline, "A container has one length and one set of keys in a program.", place, fix)
 
 
+def reordered_error(name: str, place: Place) -> Exception:
+    """A key was deleted and set again."""
+    return _build(f"{name} gets its keys in another order.",
+                  "A condition or loop of a program changes the values of keys only.", place,
+                  "set table[key] without deleting it before.")  # fmt: skip
+
+
 def _find_queue_fix(name: str) -> str:
     """What helps for a queue; "" for other containers."""
     if " deque" not in name:

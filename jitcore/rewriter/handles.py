@@ -8,7 +8,7 @@ semantics: what is traced is an `Array`. A mode gives others (`jitcore.functiona
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import CellType, FunctionType
 from typing import Any, NamedTuple
 
@@ -204,14 +204,24 @@ class Mode:
         """A plain value or a Handle as an Array of this type."""
         raise NotImplementedError
 
+    def equality_key(self, value: Any) -> Hashable | None:
+        """The same for Arrays or Handles that are known to be equal and cannot change, as long as they live;
+        None for what can, and for plain values."""
+        return id(value) if isinstance(value, Array) else None
+
     def is_equal(self, one: Any, other: Any) -> bool:
-        """Whether two Arrays or Handles that others are made of are known to be equal, and cannot change."""
-        return one is other
+        """Whether two values are known to be equal, and cannot change."""
+        key = self.equality_key(one)
+        return one is other or key is not None and key == self.equality_key(other)
 
     def find_joint(self, one: Any, other: Any) -> Callable[[Any], Any] | None:
         """What gives two leaves of other types a common form that says which type it has; None where there is
         none."""
         return None
+
+    def as_bound(self, value: Any) -> Any:
+        """What bounds a range, as an int."""
+        return value
 
     def bound_index(self, element: Any, low: Any, high: Any) -> Any:
         """An element of a range, of which it is known that low <= element <= high."""

@@ -74,6 +74,10 @@ class HookedWriter:
                 is_resolved = False
             if instruction.op == "POP_TOP" and place and block.instructions[place - 1].op == "PUSH_EXC_INFO":
                 self.out.apply(self.hooks.pass_refusal, instruction.position)  # `except:`
+            if instruction.op == "DELETE_FAST" and instruction.arg not in bound:
+                self.out.add(Instruction("LOAD_FAST", instruction.arg, instruction.position))
+                self.out.apply(self.hooks.read_variable(instruction.arg), instruction.position)
+                self.out.emit("POP_TOP", 0, instruction.position)
             self._write_instruction(instruction)
             following = block.instructions[place + 1].op if place + 1 < len(block.instructions) else None
             if instruction.op == "PUSH_EXC_INFO" and following != "WITH_EXCEPT_START":
@@ -155,6 +159,11 @@ class HookedWriter:
         elif op == "STORE_DEREF":
             self.out.add(Instruction("LOAD_CELL", arg, position))
             self._store(2, hooks.store_cell, position)
+        elif op == "DELETE_DEREF":
+            self.out.add(Instruction("LOAD_CELL", arg, position))
+            self.out.apply(hooks.note_deleted, position)
+            self.out.emit("POP_TOP", 0, position)
+            self.out.add(instruction)
         elif op == "STORE_GLOBAL":
             self.out.load_const(names[arg], position)
             self._store(2, hooks.store_global, position)

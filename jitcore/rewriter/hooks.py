@@ -23,6 +23,7 @@ from jitcore.rewriter.journal import (
     CellLocation,
     GlobalLocation,
     ItemLocation,
+    Location,
     logs,
     record,
 )
@@ -89,6 +90,7 @@ class Hooks(NamedTuple):
     is_same: _Apply
     is_not: _Apply
     store_cell: _Apply
+    note_deleted: _Apply
     store_global: _Apply
     delete_global: _Apply
     read_attribute: _Apply
@@ -218,6 +220,13 @@ def _store_cell(pair):
     cell.cell_contents = value
 
 
+def _note_deleted(cell):
+    """Before a variable in a cell is deleted."""
+    location = CellLocation(cell)
+    check_there(location)
+    record(location)
+
+
 def _store_global(pair):
     value, name = pair
     namespace = sys._getframe(2).f_globals
@@ -244,6 +253,7 @@ def _delete_attribute(pair):
     if current.mode is not None:
         current.mode.delete_attribute(*pair)
     else:
+        check_there(AttributeLocation(*pair))
         delattr(*pair)
 
 
@@ -255,8 +265,17 @@ def _append_item(pair):
 
 def _delete_global(name):
     namespace = sys._getframe(2).f_globals
-    record(GlobalLocation(namespace, name))
+    location = GlobalLocation(namespace, name)
+    check_there(location)
+    record(location)
     del namespace[name]
+
+
+def check_there(location: Location) -> None:
+    """Before something is deleted. Raises: ControlFlowError where it is there on one way only."""
+    found = location.read()
+    if isinstance(found, Poison):
+        found.raise_reason()
 
 
 class _Items:
@@ -327,7 +346,8 @@ def make_hooks(resolve: Callable[[Any], Any]) -> Hooks:
         resolve=_Apply(resolve), logical_not=_Apply(_logical_not), make_iterator=_Apply(make_iterator),
         contains=_Apply(contains), not_contains=_Apply(lambda pair: _logical_not(contains(pair))),
         is_same=_Apply(_is_same), is_not=_Apply(lambda pair: _logical_not(_is_same(pair))),
-        store_cell=_Apply(_store_cell), store_global=_Apply(_store_global),
+        store_cell=_Apply(_store_cell), note_deleted=_Apply(_note_deleted),
+        store_global=_Apply(_store_global),
         delete_global=_Apply(_delete_global), read_attribute=_Apply(_read_attribute),
         store_attribute=_Apply(_store_attribute), delete_attribute=_Apply(_delete_attribute),
         read_item=_Apply(items.read),

@@ -21,7 +21,7 @@ from jitcore.lax.cond import cond, join_consts
 from jitcore.lax.control import TracedFunction
 from jitcore.lax.define import cast
 from jitcore.rewriter import errors
-from jitcore.rewriter.arms import KIND, RESULT, Arm, Outcome, raise_where, refuse_advanced
+from jitcore.rewriter.arms import KIND, RESULT, Arm, Outcome, raise_where, refuse_advanced, refuse_reordered
 from jitcore.rewriter.emission import UNDEFINED
 from jitcore.rewriter.errors import Place
 from jitcore.rewriter.growing import note_growth
@@ -345,6 +345,7 @@ def merge_arms(predicate, first: Arm, second: Arm, scope: Scope, *, strict: bool
     strict: returns None where a live Python value differs, instead of a value that raises when it is used."""
     for arm in (first, second):
         refuse_advanced(arm, scope.names, scope.place)
+        refuse_reordered(arm, scope.names, scope.place)
         for location, _ in arm.stores.values():
             if isinstance(location, ArrayLocation):
                 name = errors.name_container(location.array, scope.names)
@@ -455,7 +456,9 @@ def _merge_stores(merge: _Merge, first: Arm, second: Arm, changed: Mapping[int, 
             found.append((location, lambda values, poison=poison: poison))
         elif read is not None:
             found.append((location, read))
-        elif one is not None or other is not None:
+        elif one is None and other is None:  # deleted on both sides, or made and deleted
+            found.append((location, lambda values: UNDEFINED))
+        else:
             found.append((location, merge.merge(one, other, location.name)))
     return found
 

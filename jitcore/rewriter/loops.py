@@ -23,7 +23,7 @@ from jitcore.lax import elementwise
 from jitcore.lax.scan import scan
 from jitcore.lax.while_loop import while_loop
 from jitcore.rewriter import errors
-from jitcore.rewriter.arms import KIND, Arm, Outcome, refuse_advanced
+from jitcore.rewriter.arms import KIND, Arm, Outcome, refuse_advanced, refuse_reordered
 from jitcore.rewriter.blocks import is_site
 from jitcore.rewriter.carries import NO_ALIASES, Key, bind_if
 from jitcore.rewriter.driver import Driver, Region, lift_slot
@@ -50,7 +50,7 @@ from jitcore.rewriter.loop_tests import (
 )
 from jitcore.rewriter.raising import fail, negate, note_place
 from jitcore.rewriter.rotation import advance, lend
-from jitcore.rewriter.settling import CarriedState
+from jitcore.rewriter.settling import CarriedState, binds_cell
 from jitcore.rewriter.snapshots import copy_contents
 from jitcore.rewriter.values import (
     Flat,
@@ -201,13 +201,15 @@ class _LoopTracer(CarriedState):
         with self._lend_memory():
             arm = self.driver.trace_arm(self._run_body, roots, f"the body of the traced loop at {self.place}")
         refuse_advanced(arm, self.state, self.place, in_loop=True)
+        refuse_reordered(arm, self.state, self.place)
         for location, _ in arm.stores.values():
             if isinstance(location, ArrayLocation):
                 name = errors.name_container(location.array, self.state)
                 raise errors.numpy_array_error(name, self.place, in_loop=True)
         for location, behind in arm.stores.values():
-            is_variable = isinstance(location, (AttributeLocation, ItemLocation))
-            if is_variable and (location.read() is UNDEFINED or behind.value is UNDEFINED):
+            is_new = location.read() is UNDEFINED
+            is_changed = is_new != (behind.value is UNDEFINED) and not binds_cell(location, behind)
+            if is_changed and isinstance(location, (AttributeLocation, ItemLocation, CellLocation)):
                 arm.trace.abandon()
                 raise errors.loop_attribute_error(location.name, self.place)
         if arm.changes and self.growth.accepts(arm):

@@ -7,10 +7,11 @@ is bound. Out: a check in the program that is being recorded: `lax.raise_if`, or
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 import threading
 from collections.abc import Iterator
-from types import CodeType, FrameType
+from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 from jitcore import errors
@@ -98,25 +99,49 @@ def is_refusal(error: BaseException | None) -> bool:
     return False
 
 
-#: What code of jitcore raises where it meets what it does not know.
-_DOUBTFUL = (AttributeError, TypeError, NotImplementedError, AssertionError)
-#: Modules that do what Python does.
+#: Modules that do what Python does, or call what does it.
 _ON_BEHALF = frozenset(
-    {"jitcore.rewriter.hooks", "jitcore.rewriter.special", "jitcore.autojitted.attributes"}
-)
+    {"jitcore.rewriter.hooks", "jitcore.rewriter.special", "jitcore.rewriter.redirects",
+     "jitcore.functionalize.conversions", "jitcore.autojitted.attributes"}
+)  # fmt: skip
+
+
+def make_conditional(error: BaseException) -> None:
+    """Marks an error that ended a side of a traced condition: it is not known whether Python would come
+    there."""
+    if not is_refusal(error):
+        error.__dict__["jitcore_is_conditional"] = True
 
 
 def is_doubtful(error: BaseException) -> bool:
-    """Whether, under a mode, an error comes from code of jitcore, and Python may not have raised it."""
+    """Whether Python may not have raised an error: it ended a side of a traced condition, or, under a mode,
+    comes from code of jitcore."""
+    if error is not None and error.__dict__.get("jitcore_is_conditional", False):
+        return True
     if current.mode is None or error is None:
         return False
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    name = "" if trace is None else trace.tb_frame.f_globals.get("__name__", "")
-    if not name.startswith("jitcore.") or name in _ON_BEHALF:
+    frame = _find_raising(error.__traceback__)
+    if frame is None or frame.f_code.co_name == fail.__name__:  # what Python raises for certain
         return False
-    return isinstance(error, _DOUBTFUL) or name.startswith("jitcore.autojitted.")
+    name = frame.f_globals.get("__name__", "")
+    if name in _ON_BEHALF:
+        return isinstance(error, TypeError) and _NAMED.search(str(error)) is not None
+    return name.startswith("jitcore.")
+
+
+#: What messages call a type, and no type of Python's or NumPy's is called: that of a stand-in.
+_NAMED = re.compile(r"\b(NDArray|Scalar|Number|Mixed|Text|Traced\w+|Array)\b")
+
+
+def _find_raising(trace: TracebackType | None) -> FrameType | None:
+    """The innermost frame of the user's code or of ours: libraries raise for those that call them."""
+    found = None
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        is_ours = trace.tb_frame.f_globals.get("__name__", "").startswith("jitcore.")
+        found = trace.tb_frame if is_ours or is_user_code(code) else found
+        trace = trace.tb_next
+    return found
 
 
 def choose_caught(kinds: Any) -> Any:

@@ -37,8 +37,7 @@ def _range(*bounds):
         if aval is not None and (aval.shape or not dtypes.is_integer(aval.dtype)):
             raise TypeError(f"'{aval.long()}' object cannot be interpreted as an integer")
     if current.mode is not None:  # the elements are Python's ints, whatever the bounds are
-        as_int = current.mode.redirects.get(int, lambda bound: bound)
-        start, stop, step = map(as_int, (start, stop, step))
+        start, stop, step = map(current.mode.as_bound, (start, stop, step))
     if not is_traced(step) and step in (1, -1):
         count = stop - start if step == 1 else start - stop
     elif is_traced(step):

@@ -21,11 +21,13 @@ from typing import Any
 
 import numpy as np
 
+from jitcore.core.trace import context
 from jitcore.effort import spend
 from jitcore.rewriter.emission import UNDEFINED
 from jitcore.rewriter.handles import current
 from jitcore.rewriter.iterators import SharedIterator, TracedIterator
 from jitcore.rewriter.journal import ItemLocation, Location, list_children, logs
+from jitcore.rewriter.raising import make_conditional
 from jitcore.rewriter.user_code import is_user_code
 
 #: How many values are looked at.
@@ -286,15 +288,22 @@ def note_captured(value: Any) -> None:
 @contextlib.contextmanager
 def refuse_changes(values: Iterable[Any], reason: str) -> Iterator[None]:
     """Within, code is traced that Python may not come to: it must change nothing that can be reached from
-    these values or is captured. Raises: what the mode makes of the reason."""
+    these values or is captured, and print nothing; what it raises no handler may catch. Raises: what the mode
+    makes of the reason."""
     snapshot, log = Snapshot([*values, *current.mode.list_captured()]), {}
+    eqns = getattr(context.trace, "eqns", [])
+    before = len(eqns)
     logs.stack.append(log)
     try:
         with watch_captures(snapshot):
             yield
+    except Exception as error:
+        make_conditional(error)
+        raise
     finally:
         logs.stack.pop()
-    if log or snapshot.read_contents() or snapshot.find_written():
+    has_effects = any(eqn.effects for eqn in eqns[before:])
+    if log or has_effects or snapshot.read_contents() or snapshot.find_written():
         raise current.mode.refuse(reason)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import operator
+import re
 import types
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -185,6 +186,8 @@ def _express_object(value: Any, operands: list[Array], is_item: bool) -> Any:
         from jitcore.rewriter.functions import resolve
 
         text = resolve(method)(value)
+        if not isinstance(text, (str, Text)):
+            raise TypeError(f"{names[0]} returned non-string (type {type(text).__name__})")
         return Call(Shown, (express(text, operands),))
     if method is object.__repr__ and not isinstance(value, type) and current.mode is not None:
         raise _needs_place(kind)
@@ -365,7 +368,9 @@ def find_formatter(conversion: int) -> Callable[[Sequence], Any]:
 
             return resolve(method)(value, spec)
         if holds_traced(value) or type(spec) is Text:
-            return make_text(format, value, spec)
+            if current.mode is not None and (type(spec) is Text or spec.endswith("c")):
+                raise current.mode.refuse("whether a number can be formatted depends on values")
+            return rehearse(make_text(format, value, spec))
         return make_now(format, value, spec)
 
     return format_value
@@ -417,11 +422,27 @@ def remainder(pair: Sequence, operate: Callable = operator.mod) -> Any:
     one, other = pair
     if not isinstance(one, (str, Text)) or not (type(one) is Text or holds_traced(other)):
         return make_now(operate, one, other)
+    if current.mode is not None and (type(one) is Text or _CHARACTERS.search(one)):
+        raise current.mode.refuse("whether a number can be formatted depends on values")
     if type(one) is Text:
         return make_text(operator.mod, one, other)
     if type(other) is tuple:
-        return _make_text_of(Fill(one), other, {})
-    return make_text(operator.mod, one, other)
+        return rehearse(_make_text_of(Fill(one), other, {}))
+    return rehearse(make_text(operator.mod, one, other))
+
+
+#: What stands for a character of a number, or a width that is one of the values.
+_CHARACTERS = re.compile(r"%[^%a-zA-Z]*[c*]|:[^{}]*c\}|:[^}]*\{")
+
+
+def rehearse(text: Text) -> Text:
+    """The text, once it was made of ones: formats that do not fit the types of values raise here what they
+    raise in Python, and not while the program runs."""
+    if current.mode is not None:
+        ones = [np.ones((), raw.dtype) for raw in text.operands]
+        prepare(text.recipe)(*[one if not raw.shape else np.broadcast_to(one, raw.shape)
+                               for one, raw in zip(ones, text.operands)])  # fmt: skip
+    return text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -446,7 +467,9 @@ def _define_format(method: Callable) -> Callable:
         for value in (*values, *named.values()):
             if holds_traced(value) and _find_own_format(value) is not None:
                 raise _needs_value(value, f"str.format() of a {type(value).__name__}")
-        return _make_text_of(Format(method.__self__), values, named)
+        if current.mode is not None and _CHARACTERS.search(method.__self__):
+            raise current.mode.refuse("whether a number can be formatted depends on values")
+        return rehearse(_make_text_of(Format(method.__self__), values, named))
 
     return call
 

@@ -441,3 +441,270 @@ define("equal keys and ranges", """
 D, T, R = {1: 5.0}, {(1, 'a'): 1.0}, range(0, 3, 2)
 def f(x): return list(D), [k[0] for k in T], R.stop, x
 """, *ONES, "!D = {1.0: 5.0}", *ONES[:2], "!T = {(True, 'a'): 1.0}; R = range(0, 4, 2)", *ONES[:2], "!D = {True: 5.0}; T = {(1.0, 'a'): 1.0}", *ONES[:2])  # fmt: skip
+for name, body in {
+    "in a comprehension": "g = [g * w for w in (2,)][-1]", "in an inner function": "g = double()[0]",
+    "in a function made in the loop": "h = lambda: [g * 2]; g = h()[0]", "by itself": "g = g * 2",
+}.items():
+    define(f"a variable in a cell, made anew in a loop: {name}", f"""
+class Box: pass
+O, G = Box(), np.ones(2)
+O.a = np.ones(2)
+def f(x):
+    global G
+    O.a, G = O.a * 0.5, G * 0.5
+    for g in (O.a, G):
+        def double(): return [g * 2]
+        while not x[0] > 0:
+            {body}
+            x = x + 1
+        g += 1
+    return O.a
+""", "np.ones(2)", "-np.ones(2)", "np.ones(2)")  # fmt: skip
+define("a parameter in a cell, made anew in a loop", """
+def f(x):
+    x = np.sort(x)
+    def inner():
+        g = x
+        while x.sum() > 1:
+            g = sum([g for w in (2,)])
+        g += 1
+    inner()
+    return x
+""", "-np.ones(2)", "np.zeros(2)")  # fmt: skip
+for name, body in {
+    "a name without a value": "h(v)", "a missing key": "{}[v]", "a division": "1 // 0", "an index": "[1][1]",
+    "an attribute": "None.x", "a conversion": "int('x')", "a raise": "(_ for _ in ()).throw(KeyError(1))",
+}.items():
+    define(f"an error in a helper's branch, caught by the caller: {name}", f"""
+def make():
+    def helper(v):
+        if v > 0.5: return {body}
+        return v
+    def f(x):
+        seen, t = [], 0
+        try: t = helper(x[0] * 2)
+        except Exception as error: seen.append(type(error).__name__)
+        finally: t += 1
+        return t, seen
+    if 0: h = None
+    return f
+f = make()
+""", *BOTH)  # fmt: skip
+define("a cell assigned before it is reached in a branch", """
+def make():
+    G, L = {}, []
+    def note(v):
+        G['k'] = [v]
+        L.append(v)
+        return v
+    def choose(v):
+        if v > 0.5: return note(v)
+        return 0
+    def f(x):
+        nonlocal G, L
+        G, L = {'k': [0.5]}, [1]
+        t = choose(x[0] * 2)
+        return t, G, L
+    return f
+f = make()
+""", *BOTH)  # fmt: skip
+for name, change in {
+    "attribute": "del O.new", "delattr": "delattr(O, 'new')", "item": "del D['new']", "global": "del G",
+    "class attribute": "del K.new", "list item": "del L[0]", "made and deleted": "O.p = x[0]; del O.p",
+    "through vars": "del vars(O)['new']", "pop": "D.pop('new')",
+}.items():
+    define(f"deleted on every way: {name}", f"""
+class Box: pass
+class K: new = 1
+O, G = Box(), 1
+D, L = {{}}, []
+def f(x, s):
+    global G
+    if x.max() > 2 and s > 0: pass
+    else: {change}
+    return O, D, L
+""", *("!O.m = 1; O.new = 2; K.new = 1; G = 5; D.update(m=1, new=2); L[:] = [4, 5]", "np.ones(2), -1.0") * 3,
+           "!O.m = 1; O.new = 2; K.new = 1; G = 5; D.update(m=1, new=2); L[:] = [4, 5]", "np.full(2, 3.), 1.0")  # fmt: skip
+for name, change in {
+    "both sides": "if x.sum() > 0:\n        del O.new; O.new = 1\n        v = D.pop('new'); D['new'] = v\n"
+                  "    else:\n        del O.new; O.new = 2\n        v = D.pop('new'); D['new'] = 1",
+    "a known loop": "for i in range(3):\n        del O.new; O.new = i; v = D.pop('new'); D['new'] = v + 1",
+    "a traced loop": "while x.sum() > 0:\n        v = O.new; del O.new; O.new = v + 1\n        x = x - 1",
+    "new ones": "if x.sum() > 0:\n        O.a = 1; O.b = 2; del O.a; O.a = 3\n    else:\n        O.b = 1; O.a = 2",
+}.items():
+    define(f"deleted and set again: {name}", f"""
+class Box: pass
+O, D = Box(), {{'m': 1, 'new': 2, 'end': 3}}
+O.m, O.new, O.end = 1, 2, 3
+def f(x):
+    {change}
+    return list(D), list(vars(O))
+""", *[step for call in BOTH for step in (call, "!del O.end, D['end']; O.end = D['end'] = 4")])  # fmt: skip
+for name, deleted, there in (("attribute", "O.new", "hasattr(O, 'new')"), ("delattr", "", ""), ("global", "G", "'G' in globals()"),
+                             ("variable", "v", ""), ("variable in a cell", "c", "")):  # fmt: skip
+    delete = f"del {deleted}" if deleted else "delattr(O, 'new')"
+    define(f"deleted on one way and once more: {name}", f"""
+class Box: pass
+O, G = Box(), 1
+def f(x):
+    global G
+    O.new = G = v = c = 1
+    h = lambda: c
+    if x.sum() > 0: {delete}
+    try: {delete}
+    except (NameError, AttributeError): return 'not there', vars(O)
+    return 'there', vars(O)
+""", *BOTH)  # fmt: skip
+    define(f"deleted in a loop: {name}", f"""
+class Box: pass
+O, G = Box(), 1
+def f(x):
+    global G
+    O.new = G = v = c = 1
+    h = lambda: c
+    while x.sum() > 0:
+        {delete}
+        x = x - 3
+    try: return O.new, G, v, c
+    except (NameError, AttributeError): return 'not there', vars(O)
+""", *BOTH, "np.full(3, 9.)")  # fmt: skip
+for name, body in {"print": "print(H)", "str": "t = str(H)", "f-string": "t = f'{H}'", "repr": "t = f'{H!r}'", "percent": "t = '%s' % H"}.items():
+    define(f"a text that is none: {name}", f"""
+class Half:
+    def __str__(self): return TEXTS[-1]
+    def __repr__(self): return 3
+H, TEXTS = Half(), [None]
+def f(x):
+    try: {body}
+    except Exception as error: return str(error)
+    return x + 1
+""", *ONES[:3], "!TEXTS.append('a')", *ONES[:2], "!TEXTS.append(1)", *ONES[:2])  # fmt: skip
+for name, body in {
+    "any": "any(shown(w) > 1 for w in x)", "all": "all(shown(w) > 1 for w in x)", "in": "4 in (shown(w) for w in x)",
+    "next": "next((w for w in x if shown(w) > 1), 5)", "or": "shown(x[0]) > 1 or shown(x[1])", "first raises": "any(raising(w) > 1 for w in x)",
+    "caught": "caught(x)", "zip": "any(a > 1 for a, b in zip(map(shown, x), x))", "chain": "any(w > 1 for w in itertools.chain(map(shown, x), [2]))",
+}.items():
+    define(f"what ends early: {name}", f"""
+import itertools
+COUNT = [0]
+def shown(v):
+    print('shown', len(COUNT))
+    return v
+def raising(v):
+    COUNT[0] += 1
+    if COUNT[0] > 1: raise ValueError('second')
+    return v
+def caught(x):
+    try: return any(raising(w) > 1 for w in x)
+    except ValueError as error: return str(error)
+def f(x):
+    COUNT[0] = 0
+    return {body}
+""", "[4.0, 1.0]", "[0.0, 1.0]", "[0.0, 4.0]", "np.array([4.0, 1.0])", "np.array([0.0, 1.0])", "[1.0, 2.0]")  # fmt: skip
+for name, text in {
+    "f-string": "f'{t:.2f}'", "percent": "'%.2f' % t", "format": "'{:.2f}'.format(t)", "precision": "f'{x.sum():.{int(x.sum() * 0 + 2)}f}'",
+    "character": "'%c' % int(x.sum() * 0 + 2e9)", "too few": "'%d' % (x.sum(), 1)", "unknown": "f'{x.sum():q}'", "missing": "'{1}'.format(x.sum())",
+}.items():
+    define(f"a format that does not fit: {name}", f"""
+def f(x):
+    t = x[:2]
+    x += 1
+    try: print({text})
+    except ValueError as error: return str(error)
+    finally: x *= 2
+    return x
+""", *ONES)  # fmt: skip
+for name, body in {
+    "a sum": "for i in range(3): t = t + i", "a large one": "for i in range(3): t = t + S", "doubled": "for i in range(int(x.sum())): t = t + t",
+    "steps": "for i in range(int(x.sum())): t = 3 * t - t", "of an array": "t = int(A[0]) + 1, -int(A[1]), abs(int(A[1])), int(A[0]) - 1",
+    "a sum of an array": "t = int(A.sum()) + 1", "the smallest": "best = S + S - 1\n    for v in A[2:]:\n        if best + 1 < 0: t = 1\n        if v < best: best = v\n    t = best",
+    "shifted": "for i in range(int(x.sum())): t = (t << 1) + 1", "negated": "for i in range(3): t = -t - 1 if t > 0 else -t",
+    "divided": "t = int(A[1]) // -1, int(A[1]) % -1", "bits": "t = (int(A[0]) | 1) + 1, (int(A[0]) & -2) + 1, ~int(A[1])",
+}.items():
+    define(f"ints near the ends of 64 bits: {name}", f"""
+S = 2 ** 62
+A = np.array([2 ** 63 - 1, -2 ** 63, 5, 7])
+def f(x, t):
+    {body}
+    return t
+""", *(f"np.full(2, {n / 2}), {t}" for n in (3, 61, 62, 63, 70) for t in (1, 2 ** 62 - 3, 2 ** 63 - 2, 2 ** 62)))  # fmt: skip
+for name, given in {
+    "a method": "L, L.append", "a method in a tuple": "L, (L.append,)[0]", "a closure": "L, (lambda l: lambda v: l.append(v))(L)",
+    "a default": "L, lambda v, l=L: l.append(v)", "a partial": "L, functools.partial(list.append, L)", "an object": "L, Box(L).put",
+}.items():
+    define(f"arguments that know each other: {name}", """
+import functools
+L = [1]
+class Box:
+    def __init__(self, l): self.l = l
+    def put(self, v): self.l.append(v)
+def f(given, put):
+    before = len(given)
+    put(5)
+    after = len(given)
+    del given[-1:]
+    return before, after, given
+""", *([given] * 12))  # fmt: skip
+define("a list that loops replace, if they run", """
+class G: state = [2.5]
+def f(x, n):
+    g = G.state
+    for i in range(n):
+        g = g[::-1]
+    g.extend([2])
+    return len(g)
+""", *(("np.ones(2), 2", "np.ones(2), 0", "np.ones(2), 0", "np.ones(2), 1") * 5))
+for name, choose in {
+    "a branch": "if n > 1: pass\n    else: o = o * 0.5", "a loop": "for i in range(n): o = o * 0.5", "a while": "while n < 2: o, n = o * 0.5, n + 1",
+    "an expression": "o = o if n > 1 else o * 0.5",
+}.items():
+    define(f"a part of what may be an argument: {name}", f"""
+def f(n, o):
+    {choose}
+    return o[n % 2], o[n % 2:], o[1], o
+""", *(f"{n}, np.ones((2, 2))" for n in (2, 1, 0, 4, 3, 7, 0, 1, 2)))  # fmt: skip
+for name, change in {
+    "rebound": "g3.state = [list(w) for w in g3.state]", "by a helper": "renew()", "shallow": "g3.state = list(g3.state)",
+    "a local name": "p = [list(w) for w in p]",
+}.items():
+    define(f"a list under two names, made anew in a loop: {name}", f"""
+class Box: pass
+g3 = Box()
+g3.state = [[2], [3]]
+def renew(): g3.state = [list(w) for w in g3.state]
+def f(x, s, o):
+    p = o
+    for i in range(len(x)):
+        o[0] = [s + i]
+        {change}
+    return p, o
+""", *[step for k in range(4) for step in ("!g3.state = [[2], [3]]", f"np.ones(4), {k}.0, g3.state")])  # fmt: skip
+for name, change in {"by a loop": "for w in g: g[w] = t", "by items": "g['a'] = g['b'] = t", "by update": "g.update(a=t, b=t)"}.items():
+    define(f"a dict made on each way, and changed in one of them: {name}", f"""
+G = {{'a': .5, 'b': 2}}
+def f(x, s):
+    global G
+    t = object
+    if x[0] > s: g = dict(G)
+    else:
+        g = dict(G)
+        if not x[0] > 0: g.update(b=1)
+        else:
+            {change}
+    G = g
+    return g
+""", *(f"np.array([{v}]), 1.0" for v in (.5, -.5, 2., .5, -.5)))  # fmt: skip
+for name, change in {
+    "cast before shapes": "a -= np.arange(3.)", "shapes": "a += np.arange(3)", "out": "np.add(a, np.arange(3.), out=a)", "a part": "a[:2] -= np.arange(3.)",
+    "matmul": "a @= np.ones((3, 3))", "text": "a += 'x'", "None": "a = a - None", "one text": "a[0] -= 'x'", "bools": "b -= b",
+    "an output": "np.less(a, a, out=np.zeros(3, bool))", "rows": "a = np.concatenate([a, np.ones((2, 2))])", "reshape": "a = a.reshape(3, 3)",
+    "index": "a = a[9]", "axis": "a = a.sum(axis=3)", "stack": "a = np.stack([a, a[:2]])", "solve": "a = np.linalg.solve(a, a)",
+}.items():
+    define(f"an error of NumPy that is caught: {name}", f"""
+def f(a, b):
+    try: {change}
+    except ValueError as error: return 'value', str(error)
+    except TypeError as error: return type(error).__name__, str(error)
+    except Exception as error: return type(error).__name__, str(error)
+    return a, b
+""", *(("np.array([3, 1, 2, 0]), np.array([True, False])",) * 3))  # fmt: skip

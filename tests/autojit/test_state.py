@@ -47,7 +47,7 @@ def note(value, seen: dict):
 
 
 def observe(module: types.ModuleType, function, step: str):
-    """What a call returns, prints and raises, and what its module holds then."""
+    """What a call returns, prints and raises, what its module holds then, and which arrays share memory."""
     if step[0] == "!":
         exec(step[1:], vars(module))
         return None
@@ -60,7 +60,10 @@ def observe(module: types.ModuleType, function, step: str):
         except Exception as error:
             result = type(error), str(error)
     variables = {key: value for key, value in vars(module).items() if key not in ("f", "np") and key[0] != "_"}
-    return result, note(arguments, seen), note(variables, seen), printed.getvalue()
+    notes = result, note(arguments, seen), note(variables, seen)
+    arrays = [entry for entry in seen.values() if isinstance(entry[1], np.ndarray)]
+    shared = [(i, j) for i, one in arrays for j, other in arrays if i < j and np.shares_memory(one, other)]
+    return *notes, shared, printed.getvalue()
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
