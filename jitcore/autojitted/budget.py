@@ -33,7 +33,8 @@ class Account:
     """Args: seconds that are free; the share of the calls' seconds; what other functions draw from too.
 
     Attributes:
-        seconds: that calls have taken in plain Python; spent: that attempts have cost, by their steps.
+        seconds: that calls have taken in plain Python; spent: that attempts have cost, as counted, and at
+            least a share of what they took.
         price: seconds that have to be there before the next attempt.
     """
 

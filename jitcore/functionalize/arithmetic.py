@@ -105,8 +105,13 @@ def _check_overflow(compute: Callable, x: Any, y: Any) -> None:
     """Notes a failure where the float form of an int operation leaves 64 bits."""
     operands = [value if isinstance(value, float) else lax.convert_element_type(value.read(), dtypes.float64)
                 if type(value) is Number else np.float64(value) for value in (x, y)]  # fmt: skip
-    size = lax.abs(compute(*operands))
-    fail(Number(bool, lax.ge(size, np.float64(LARGEST_INT))), OverflowError("the int does not fit 64 bits"))
+    _limit_size(compute(*operands))
+
+
+def _limit_size(value: Array) -> None:
+    """Notes a failure where a whole number, as a float, is larger than is checked in sums."""
+    is_lost = lax.ge(lax.abs(value), np.float64(LARGEST_INT))
+    fail(Number(bool, is_lost), OverflowError("the int does not fit 64 bits"))
 
 
 def _define_sum(factor: int, compute: Callable) -> Callable:
@@ -142,8 +147,7 @@ def bound_size(x: Any) -> Any:
     """What bounds a count: more than 2**62 is left to Python, once, and sums with it are not checked."""
     if type(x) is not Number or x.python_type is not int or not is_large(interval_of(x)):
         return x
-    size = lax.abs(lax.convert_element_type(x.read(), dtypes.float64))
-    fail(Number(bool, lax.ge(size, np.float64(LARGEST_INT))), OverflowError("too many iterations"))
+    _limit_size(lax.convert_element_type(x.read(), dtypes.float64))
     return Number(int, x.read(), interval=_one_sided(interval_of(x)))
 
 

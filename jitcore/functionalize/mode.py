@@ -25,7 +25,7 @@ from jitcore.functionalize.errors import NeedsValue, needs_identity, not_traceab
 from jitcore.functionalize.kernels import KERNELS
 from jitcore.functionalize.lists import make_list
 from jitcore.functionalize.mixed import distributing, join_kinds
-from jitcore.functionalize.numbers import LARGEST_INT, Number, bound_int, number_type
+from jitcore.functionalize.numbers import Number, bound_int, is_large, number_type
 from jitcore.functionalize.partial import extents
 from jitcore.functionalize.printed import express_handle
 from jitcore.functionalize.promotion import SUPPORTED, cast_raw, is_python_number, to_raw
@@ -81,7 +81,7 @@ class NumpyMode(Mode):
         if is_python_number(leaf):
             kind = next(kind for kind in (bool, int, float, complex) if isinstance(leaf, kind))
             if kind is int:
-                return number_type(int, abs(leaf) > LARGEST_INT) if -(2**63) <= leaf < 2**63 else None
+                return number_type(int, is_large((leaf, leaf))) if -(2**63) <= leaf < 2**63 else None
             return number_type(kind)
         if isinstance(leaf, np.generic) and leaf.dtype in SUPPORTED:
             return LeafType(ShapedArray((), leaf.dtype), SCALAR)

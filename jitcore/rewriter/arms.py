@@ -33,7 +33,13 @@ from jitcore.rewriter.journal import (
     logs,
 )
 from jitcore.rewriter.raising import check_callers, fail, is_explicit, make_conditional, note_place
-from jitcore.rewriter.snapshots import ContainerLocation, Snapshot, find_container, watch_captures
+from jitcore.rewriter.snapshots import (
+    ContainerLocation,
+    Snapshot,
+    find_container,
+    find_variables,
+    watch_captures,
+)
 from jitcore.rewriter.values import (
     Flat,
     is_made_in,
@@ -186,14 +192,9 @@ def refuse_reordered(arm: Arm, names: Mapping[str, Any], place: Place) -> None:
     another order than stores put them: one was deleted and set again."""
     stored: dict[int, tuple[dict, list]] = {}
     for location, flat in arm.stores.values():
-        if isinstance(location, AttributeLocation):
-            variables, key = getattr(location.owner, "__dict__", None), location.name
-        elif isinstance(location, ItemLocation):
-            variables, key = location.owner, location.index
-        else:
-            continue
-        if type(variables) is dict and id(variables) in arm.contents and flat.value is not UNDEFINED:
-            stored.setdefault(id(variables), (variables, []))[1].append(key)
+        variables = find_variables(location) if location.key[0] == "item" else None
+        if variables is not None and id(variables) in arm.contents and flat.value is not UNDEFINED:
+            stored.setdefault(id(variables), (variables, []))[1].append(location.key[2])
     for variables, keys in stored.values():
         behind = arm.contents[id(variables)]
         if list(behind) != [key for key in dict.fromkeys([*variables, *keys]) if key in behind]:

@@ -13,12 +13,10 @@ from types import MappingProxyType
 from typing import Any
 
 from jitcore.array import Array
-from jitcore.effort import spend
 from jitcore.rewriter.handles import Alias, Handle, current
-from jitcore.rewriter.journal import Location, list_children
+from jitcore.rewriter.journal import Location
 from jitcore.rewriter.raising import MaybeUnbound, negate
 from jitcore.rewriter.values import (
-    LEAF,
     Flat,
     as_flag,
     count_memory,
@@ -83,22 +81,6 @@ def count_entries(values: list) -> Counter[int]:
     found: Counter[int] = Counter()
     for value in values:
         found.update(count_memory([value]).keys())
-    return found
-
-
-def count_names(values: list) -> Counter[int]:
-    """From how many places each memory can be reached: values, elements of containers, attributes."""
-    found: Counter[int] = Counter()
-    waiting, seen = list(values), {}
-    while waiting:
-        value = waiting.pop()
-        memory = memory_of(value)
-        if memory is not None:
-            found[id(memory)] += 1
-        elif id(value) not in seen:
-            seen[id(value)] = value
-            waiting += list_children(value) or ()
-    spend(LEAF * len(seen))
     return found
 
 

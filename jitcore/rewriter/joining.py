@@ -29,7 +29,7 @@ from jitcore.rewriter.handles import Alias, CompoundHandle, ConflictError, Handl
 from jitcore.rewriter.iterators import join_iterators
 from jitcore.rewriter.journal import ArrayLocation, ItemLocation, Location, record
 from jitcore.rewriter.raising import MaybeUnbound, negate
-from jitcore.rewriter.snapshots import ContainerLocation, copy_contents, find_container
+from jitcore.rewriter.snapshots import ContainerLocation, copy_contents, find_container, find_variables
 from jitcore.rewriter.values import (
     Flat,
     Poison,
@@ -423,9 +423,8 @@ def _find_changed(first: Arm, second: Arm, scope: Scope) -> dict[int, Any]:
                   if isinstance(location, ContainerLocation)}  # fmt: skip
     for arm in (first, second):
         for location, _ in arm.stores.values():
-            owner = find_container(location)
-            variables = owner if type(owner) is dict else getattr(owner, "__dict__", None)
-            if type(variables) is dict and id(owner) not in found:
+            variables = find_variables(location)
+            if variables is not None and id(find_container(location)) not in found:
                 one, other = (_list_keys(each, variables) for each in (first, second))
                 if list(one) != list(other) and one == other:
                     name = errors.name_container(variables, scope.names)

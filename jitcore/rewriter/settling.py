@@ -22,7 +22,6 @@ from jitcore.rewriter.carries import (
     Carry,
     Key,
     count_entries,
-    count_names,
     has_other_names,
     is_same,
     make_unbound,
@@ -308,7 +307,7 @@ class CarriedState:
 
     def _count_holders(self, arm: Arm) -> tuple[Counter[int], Counter[int]]:
         """From how many places each memory is seen before the loop, and behind an iteration."""
-        outer = count_names(self.driver.list_outer())
+        outer = count_memory(self.driver.list_outer(), by_place=True)
         return count_entries([*self.state.values()]) + outer, count_entries(arm.list_values()) + outer
 
     def _name(self, key: Key) -> str:

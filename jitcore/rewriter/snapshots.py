@@ -70,6 +70,13 @@ def find_container(location: Location) -> Any:
     return location.container if isinstance(location, ContainerLocation) else getattr(location, "owner", None)
 
 
+def find_variables(location: Location) -> dict | None:
+    """The dict in which a location is an item, or an attribute stands; None for other places."""
+    owner = find_container(location)
+    variables = owner if type(owner) is dict else getattr(owner, "__dict__", None)
+    return variables if type(variables) is dict else None
+
+
 def copy_contents(container: Any) -> Any:
     """A copy as a plain dict, list or set; of a buffer as a buffer."""
     kind = kind_of(container)

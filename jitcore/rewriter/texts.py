@@ -368,8 +368,7 @@ def find_formatter(conversion: int) -> Callable[[Sequence], Any]:
 
             return resolve(method)(value, spec)
         if holds_traced(value) or type(spec) is Text:
-            if current.mode is not None and (type(spec) is Text or spec.endswith("c")):
-                raise current.mode.refuse("whether a number can be formatted depends on values")
+            _check_format(type(spec) is Text or spec.endswith("c"))
             return rehearse(make_text(format, value, spec))
         return make_now(format, value, spec)
 
@@ -422,8 +421,7 @@ def remainder(pair: Sequence, operate: Callable = operator.mod) -> Any:
     one, other = pair
     if not isinstance(one, (str, Text)) or not (type(one) is Text or holds_traced(other)):
         return make_now(operate, one, other)
-    if current.mode is not None and (type(one) is Text or _CHARACTERS.search(one)):
-        raise current.mode.refuse("whether a number can be formatted depends on values")
+    _check_format(type(one) is Text or _CHARACTERS.search(one))
     if type(one) is Text:
         return make_text(operator.mod, one, other)
     if type(other) is tuple:
@@ -433,6 +431,12 @@ def remainder(pair: Sequence, operate: Callable = operator.mod) -> Any:
 
 #: What stands for a character of a number, or a width that is one of the values.
 _CHARACTERS = re.compile(r"%[^%a-zA-Z]*[c*]|:[^{}]*c\}|:[^}]*\{")
+
+
+def _check_format(needs_values: Any) -> None:
+    """Raises: under a mode, where only values can tell whether a format fits."""
+    if needs_values and current.mode is not None:
+        raise current.mode.refuse("whether a number can be formatted depends on values")
 
 
 def rehearse(text: Text) -> Text:
@@ -467,8 +471,7 @@ def _define_format(method: Callable) -> Callable:
         for value in (*values, *named.values()):
             if holds_traced(value) and _find_own_format(value) is not None:
                 raise _needs_value(value, f"str.format() of a {type(value).__name__}")
-        if current.mode is not None and _CHARACTERS.search(method.__self__):
-            raise current.mode.refuse("whether a number can be formatted depends on values")
+        _check_format(_CHARACTERS.search(method.__self__))
         return rehearse(_make_text_of(Format(method.__self__), values, named))
 
     return call

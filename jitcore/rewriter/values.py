@@ -149,16 +149,17 @@ for _name in _USES.split():
 LEAF = 4
 
 
-def count_memory(values: Iterable[Any]) -> Counter[int]:
-    """How many handles see each memory (by id) that can be reached from some values."""
+def count_memory(values: Iterable[Any], *, by_place: bool = False) -> Counter[int]:
+    """How many handles see each memory (by id) that can be reached from some values. by_place: from how many
+    places it is reached, values, elements and attributes: a handle under two names counts twice."""
     found: Counter[int] = Counter()
     waiting, seen = list(values), {}
     while waiting:
         value = waiting.pop()
-        if id(value) in seen:
+        memory = memory_of(value)
+        if id(value) in seen and not (by_place and memory is not None):
             continue
         seen[id(value)] = value
-        memory = memory_of(value)
         if memory is not None:
             found[id(memory)] += 1
         else:
@@ -194,7 +195,6 @@ def list_containers(value: Any) -> list:
     items = value.values() if type(value) is dict else value
     inner = [container for item in items for container in list_containers(item)]
     return inner if type(value) is tuple else [value, *inner]
-
 
 
 # -- leaves -------------------------------------------------------------------------------------------------

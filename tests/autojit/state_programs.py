@@ -540,29 +540,23 @@ def f(x):
     {change}
     return list(D), list(vars(O))
 """, *[step for call in BOTH for step in (call, "!del O.end, D['end']; O.end = D['end'] = 4")])  # fmt: skip
-for name, deleted, there in (("attribute", "O.new", "hasattr(O, 'new')"), ("delattr", "", ""), ("global", "G", "'G' in globals()"),
-                             ("variable", "v", ""), ("variable in a cell", "c", "")):  # fmt: skip
-    delete = f"del {deleted}" if deleted else "delattr(O, 'new')"
-    define(f"deleted on one way and once more: {name}", f"""
+for name, delete in {
+    "attribute": "del O.new", "delattr": "delattr(O, 'new')", "global": "del G", "variable": "del v", "variable in a cell": "del c",
+}.items():
+    head = """
 class Box: pass
 O, G = Box(), 1
 def f(x):
     global G
     O.new = G = v = c = 1
     h = lambda: c
-    if x.sum() > 0: {delete}
+"""
+    define(f"deleted on one way and once more: {name}", f"""{head}    if x.sum() > 0: {delete}
     try: {delete}
     except (NameError, AttributeError): return 'not there', vars(O)
     return 'there', vars(O)
 """, *BOTH)  # fmt: skip
-    define(f"deleted in a loop: {name}", f"""
-class Box: pass
-O, G = Box(), 1
-def f(x):
-    global G
-    O.new = G = v = c = 1
-    h = lambda: c
-    while x.sum() > 0:
+    define(f"deleted in a loop: {name}", f"""{head}    while x.sum() > 0:
         {delete}
         x = x - 3
     try: return O.new, G, v, c
