@@ -1,4 +1,4 @@
-"""The command: `python -m benchmarks [run|compile|dispatch|scaling|memory|rewriting|plain|scripts|all]
+"""The command: `python -m benchmarks [run|compile|dispatch|scaling|memory|rewriting|plain|numba|scripts|all]
 [--quick] [--rows a,b] [--peers a,b] [--list] [--save]`.
 
 In: arguments. Out: tables, geometric means and bars on the screen; 1 as exit code when jitcore failed or gave
@@ -13,7 +13,17 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from benchmarks import compile_time, dispatch_time, memory, plain, rewriting, run_time, scaling, scripts
+from benchmarks import (
+    compile_time,
+    dispatch_time,
+    memory,
+    numba_form,
+    plain,
+    rewriting,
+    run_time,
+    scaling,
+    scripts,
+)
 from benchmarks.machine import describe_limits, describe_machine
 from benchmarks.measured import Section
 from benchmarks.peers import find_peers, find_tracing_peers
@@ -47,6 +57,7 @@ KINDS = {
     "memory": Kind(memory.list_names, _trace_only(memory)),
     "rewriting": Kind(rewriting.list_names, rewriting.run_section),
     "plain": Kind(plain.list_names, plain.run_section),
+    "numba": Kind(numba_form.list_names, numba_form.run_section),
     "scripts": Kind(scripts.list_names, scripts.run_section),
 }
 

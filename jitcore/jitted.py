@@ -18,7 +18,7 @@ from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import CallSignature, read_call
 from jitcore.pickling import find_global_name
-from jitcore.stages import Lowered, Traced, describe_stages, make_out_info
+from jitcore.stages import Lowered, Traced, make_out_info, show_stages
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
@@ -106,18 +106,14 @@ class JitWrapped(FastCallable[P, R]):
 
     def inspect(self, stage: str | None = None) -> str | dict[str, str]:
         """Stages of the signature that was compiled last, as text: 'jaxpr', 'optimized jaxpr', then those of
-        the backend ('loop program', 'kernel', 'llvm', 'assembly'); all of them in a dict without a name.
+        the backend ('loop program', 'numba', 'kernel', 'llvm', 'assembly'); all of them in a dict without a
+        name. 'numba' is a file with a Numba kernel that computes the same, to read and to run.
 
         Raises: ValueError before the first call, or for a stage that the backend does not have."""
         program = self._function.last_program
         if program is None:
             raise ValueError(f"{self.__name__} has not been compiled yet: call it first")
-        texts = describe_stages(program)
-        if stage is None:
-            return texts
-        if stage not in texts:
-            raise ValueError(f"unknown stage {stage!r}: the stages are {', '.join(texts)}")
-        return texts[stage]
+        return show_stages(program, stage)
 
 
 def _restore(fun: Callable, options: JitOptions) -> JitWrapped:

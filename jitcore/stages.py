@@ -21,7 +21,7 @@ from jitcore.dispatch.parameters import NOTHING_SPECIAL
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import CallSignature, read_call
 
-__all__ = ["Compiled", "Lowered", "Traced", "describe_stages"]
+__all__ = ["Compiled", "Lowered", "Traced", "show_stages"]
 
 
 class Stage:
@@ -128,7 +128,7 @@ class Compiled(FastCallable, Stage):
 
     def as_text(self) -> str:
         """The most detailed text that the backend keeps, else the optimized jaxpr."""
-        return list(describe_stages(self._program).values())[-1]
+        return list(show_stages(self._program).values())[-1]
 
     def cost_analysis(self) -> dict[str, float]:
         """Estimated 'flops' and 'bytes accessed', as far as the backend tells."""
@@ -166,7 +166,17 @@ def make_out_info(program: Program) -> Any:
     return program.traced.unflatten(infos)
 
 
-def describe_stages(program: Program) -> dict[str, str]:
-    """Each stage of a program as text, in the order of the data flow."""
-    return {"jaxpr": str(program.closed_jaxpr), "optimized jaxpr": str(program.compiled_jaxpr),
-            **program.executable.texts()}  # fmt: skip
+def show_stages(program: Program, stage: str | None = None) -> Any:
+    """A stage of a program as text, or all of them in a dict, in the order of the data flow.
+
+    Raises: ValueError for a stage that there is none of."""
+    texts = {
+        "jaxpr": lambda: str(program.closed_jaxpr),
+        "optimized jaxpr": lambda: str(program.compiled_jaxpr),
+        **program.executable.texts(program.argument_names),
+    }
+    if stage is None:
+        return {name: make() for name, make in texts.items()}
+    if stage not in texts:
+        raise ValueError(f"unknown stage {stage!r}: the stages are {', '.join(texts)}")
+    return texts[stage]()

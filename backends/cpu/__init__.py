@@ -12,9 +12,10 @@ from jitcore.backends.cpu import cpuinfo, threads
 from jitcore.backends.cpu.compiler import code_cache
 from jitcore.backends.cpu.executable import CpuExecutable
 from jitcore.backends.cpu.memory import choose_allocator, drop_blocks
+from jitcore.backends.cpu.target import CpuTarget
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.device import Device
-from jitcore.dispatch.backend import CompileOptions
+from jitcore.dispatch.backend import CompileOptions, Executable
 
 __all__ = ["CpuBackend"]
 
@@ -31,10 +32,14 @@ class CpuBackend:
     def devices(self) -> list[Device]:
         return [Device("cpu", device_kind="cpu", backend="cpu")]
 
-    def compile(self, closed_jaxpr: ClosedJaxpr, options: CompileOptions) -> CpuExecutable:
+    def compile(self, closed_jaxpr: ClosedJaxpr, options: CompileOptions) -> Executable:
         """The native program of a jaxpr; kernels that differ in sizes only are shared.
 
         Raises: NativeCodeError where LLVM refuses what was rendered (a defect of jitcore)."""
+        if options.codegen != "llvm":
+            from jitcore.backends.python import SourceExecutable
+
+            return SourceExecutable(closed_jaxpr, options, CpuTarget)
         return CpuExecutable(closed_jaxpr, options)
 
     def describe(self) -> dict[str, str]:

@@ -26,8 +26,9 @@ from jitcore.backends.cpu.lanes import (
 )  # fmt: skip
 from jitcore.backends.cpu.long_sums import is_summed, part_size
 from jitcore.backends.cpu.mathlib.emitter import make_numbers
-from jitcore.backends.cpu.scalar_ops import IDENTITIES, emit_operation
+from jitcore.backends.cpu.scalar_ops import emit_operation
 from jitcore.backends.cpu.totals import Total, length_of_run
+from jitcore.loopir.monoids import identity_of
 from jitcore.loopir.program import Reduce
 
 
@@ -69,7 +70,7 @@ class Accumulator:
         return Total(self.e, self._zero(lanes))
 
     def _zero(self, lanes: int) -> ir.Value | Pair:
-        return element_constant(self.dtype, IDENTITIES[self.op](self.dtype), lanes)
+        return element_constant(self.dtype, identity_of(self.op, self.dtype), lanes)
 
     def settle(self) -> None:
         """Ends a run of additions."""

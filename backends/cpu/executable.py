@@ -63,15 +63,17 @@ class CpuExecutable:
         prepared = self._fixed or self._prepare(specialize_jaxpr(self.closed_jaxpr, in_avals))
         return prepared.native_call()
 
-    def texts(self) -> dict[str, str]:
+    def texts(self, arguments: Sequence[str] = ()) -> dict[str, Callable[[], str]]:
         """Stages of the program, of the latest signature where shapes are symbolic."""
-        if self._latest is None:
+        latest = self._latest
+        if latest is None:
             return {}
-        found = {"loop program": format_program(self._latest.read_program())}
-        library = self._latest.compiled.library
+        found = {"loop program": lambda: format_program(latest.read_program()),
+                 "numba": lambda: _write_numba(latest.read_program(), arguments)}  # fmt: skip
+        library = latest.compiled.library
         if library is not None:
-            found |= {"kernel": library.llvm_ir, "llvm": library.optimized_ir(),
-                      "assembly": library.assembly()}  # fmt: skip
+            found |= {"kernel": lambda: library.llvm_ir, "llvm": library.optimized_ir,
+                      "assembly": library.assembly}  # fmt: skip
         return found
 
     def cost(self) -> dict[str, float]:
@@ -80,6 +82,12 @@ class CpuExecutable:
         program = self._latest.read_program()
         moved = sum(map(_count_bytes, {*program.inputs, *program.outputs}))
         return {"bytes accessed": float(moved)}
+
+
+def _write_numba(program: Program, arguments: Sequence[str]) -> str:
+    from jitcore.backends.python import write_file, write_function
+
+    return write_file(write_function(program, arguments=arguments))
 
 
 def _count_bytes(buffer: Buffer) -> int:

@@ -340,38 +340,3 @@ def _bitcast(b, x, source, target):
         return x if source.kind == "c" else complex_ops.bits_to_pair(b, x, target)
     whole = like(x, element_type(target))
     return b.bitcast(complex_ops.interleave(b, *x) if source.kind == "c" else x, whole)
-
-
-def lowest(dtype):
-    """The identity of `max`."""
-    dtype = np.dtype(dtype)
-    if dtype == dtypes.bool_:
-        return False
-    if dtype.kind == "c":
-        return complex(-np.inf, -np.inf)
-    return -np.inf if dtypes.is_floating(dtype) else int(np.iinfo(dtype).min)
-
-
-def highest(dtype):
-    """The identity of `min`."""
-    dtype = np.dtype(dtype)
-    if dtype == dtypes.bool_:
-        return True
-    if dtype.kind == "c":
-        return complex(np.inf, np.inf)
-    return np.inf if dtypes.is_floating(dtype) else int(np.iinfo(dtype).max)
-
-
-# The monoids that reductions and scans combine with: their identities by dtype.
-IDENTITIES = {
-    "add": lambda dtype: 0,
-    "mul": lambda dtype: 1,
-    "max": lowest,
-    "min": highest,
-    "logaddexp": lowest,
-    "argmax": lowest,
-    "argmin": highest,
-    "or": lambda dtype: 0,
-    "xor": lambda dtype: 0,
-    "and": lambda dtype: True if np.dtype(dtype) == dtypes.bool_ else -1,
-}

@@ -11,19 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
 from llvmlite import ir
 
-from jitcore import dtypes
 from jitcore.backends.cpu import cpuinfo
 from jitcore.backends.cpu.lanes import I32, I64, SIZES, choose, element_constant, lane_count, map_parts, splat
 from jitcore.backends.cpu.partials import Partials
-from jitcore.backends.cpu.scalar_ops import IDENTITIES, count_math_calls, emit_operation
+from jitcore.backends.cpu.scalar_ops import count_math_calls, emit_operation
 from jitcore.backends.cpu.strides import join_registers, register_lanes, shuffle, split_registers
 from jitcore.backends.cpu.totals import Runs, Total, length_of_run
 from jitcore.backends.cpu.vectors import emit_first, emit_vector, end_of_vectors
 from jitcore.loopir.expr import Result
 from jitcore.loopir.index import Axis
+from jitcore.loopir.monoids import scan_start_of
 from jitcore.loopir.program import Reduce, Scan
 from jitcore.schedule.buffers import loads_of
 from jitcore.schedule.nest import BLOCK_WORK, GRAIN_BLOCKS
@@ -110,13 +109,6 @@ def emit_blocks(kernel, e, scan: Scan, first, past, parts: Partials) -> None:
     e.loop(first, past, I64(1), run)
 
 
-def _neutral(op: str, dtype: np.dtype):
-    """What a running total begins with: combined with anything, -0.0 too, it gives just that."""
-    if op == "add" and dtype.kind == "c":
-        return complex(-0.0, -0.0)
-    return -0.0 if op == "add" and dtypes.is_floating(dtype) else IDENTITIES[op](dtype)
-
-
 class RunningTotal:
     """The combination of all that was met, in a stack slot: in every lane the same along the vector axis,
     else one for each lane. Of a long sum the slot holds the run, and `base` what came before it."""
@@ -128,7 +120,7 @@ class RunningTotal:
         is_dear = count_math_calls(scan.op, self.dtype) > 0
         self.width = e.lanes if self.lanes == 1 else self.lanes if is_dear else (
             register_lanes(e, self.lanes, self.dtype))  # fmt: skip
-        self.identity = element_constant(self.dtype, _neutral(scan.op, self.dtype), self.width)
+        self.identity = element_constant(self.dtype, scan_start_of(scan.op, self.dtype), self.width)
         self.slot = e.stack_slot(self.identity)
         self.total = self.base = None
         if scan.is_long:
@@ -211,7 +203,7 @@ class RunningTotal:
         e, b, scan = self.e, self.e.b, self.scan
         value = e.expr_in_lanes(scan.value)
         if e.mask is not None:
-            identity = element_constant(self.dtype, _neutral(scan.op, self.dtype), self.lanes)
+            identity = element_constant(self.dtype, scan_start_of(scan.op, self.dtype), self.lanes)
             value = choose(b, e.mask, value, identity)
         registers = split_registers(b, value, self.width)
         last, before, found = 0 if scan.reverse else self.width - 1, None, []

@@ -1,7 +1,7 @@
 """The reference backend: runs a jaxpr equation by equation through each primitive's NumPy implementation.
 
-In: a `ClosedJaxpr`. Out: an executable that compiles nothing. It is the oracle that the other backends are
-tested against, and the last one that is tried.
+In: a `ClosedJaxpr`, as it was recorded. Out: an executable that compiles nothing. It is the oracle that
+passes, scheduling and the other backends are tested against, and the last one that is tried.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ __all__ = ["ReferenceBackend", "ReferenceExecutable"]
 class ReferenceBackend:
     name = "reference"
     platform = "cpu"
+    #: None but what gives meaning to equations without an implementation.
+    passes = ()
 
     def devices(self) -> list[Device]:
         return [Device("cpu", backend="reference")]
@@ -50,7 +52,7 @@ class ReferenceExecutable:
 
         return run
 
-    def texts(self) -> dict[str, str]:
+    def texts(self, arguments=()) -> dict:
         return {}
 
     def cost(self) -> dict[str, float]:

@@ -19,7 +19,7 @@ from jitcore.autojitted.report import Report, make_report
 from jitcore.autojitted.tiers import Reason, Tier, warn_of
 from jitcore.autojitted.wrapper import is_plain_function
 from jitcore.dispatch.counters import CacheInfo
-from jitcore.stages import describe_stages
+from jitcore.stages import show_stages
 from jitcore.watched import Pool
 
 
@@ -115,10 +115,7 @@ def _furnish(owner: AutojitFunction, fun: types.FunctionType) -> Callable:
             entry = owner.loops.last_entry
         if entry is None:
             raise ValueError(f"{fun.__qualname__} has not been compiled: call it, and see its report()")
-        texts = describe_stages(entry.program)
-        if stage is not None and stage not in texts:
-            raise ValueError(f"unknown stage {stage!r}: the stages are {', '.join(texts)}")
-        return texts if stage is None else texts[stage]
+        return show_stages(entry.program, stage)
 
     def as_njit(*args: Any, **kwargs: Any) -> Callable:
         """The function as one that Numba's nopython code may call, for arguments of these types and shapes.

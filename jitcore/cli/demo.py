@@ -97,8 +97,8 @@ def show_stages(compiled: jitcore.api.JitWrapped) -> None:
     stages = compiled.inspect()
     show("Traced: the jaxpr", stages["jaxpr"])
     show("Optimized jaxpr", stages["optimized jaxpr"])
-    if "loop program" in stages:
-        show("Loop program: all operations in one loop", stages["loop program"])
+    if "numba" in stages:
+        show("The kernel: all operations in one loop, as Numba would compile it", stages["numba"])
     for stage, pattern in _VECTOR_ARITHMETIC.items():
         if stage in stages:
             lines = stages[stage].splitlines()

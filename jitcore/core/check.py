@@ -34,7 +34,7 @@ def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
 
 def _check_equation(eqn: Equation, bound: set[Var]) -> None:
     for atom in eqn.invars:
-        _check_read(atom, bound, repr(eqn))
+        _check_read(atom, bound, eqn)
     for inner in sub_jaxprs(eqn.params):
         check_jaxpr(inner)
     expected = eqn.primitive.aval(*[atom.aval for atom in eqn.invars], **eqn.params)
@@ -45,16 +45,17 @@ def _check_equation(eqn: Equation, bound: set[Var]) -> None:
         if (var.aval.shape, var.aval.dtype) != (aval.shape, aval.dtype):
             raise JaxprTypeError(f"{eqn!r}: output {var.aval.short()} where the rule gives {aval.short()}")
         if not isinstance(var, DropVar):
-            _bind(var, bound, repr(eqn))
+            _bind(var, bound, eqn)
 
 
-def _bind(var, bound: set[Var], where: str) -> None:
+def _bind(var, bound: set[Var], where: Equation | str) -> None:
+    """where: is shown in errors only, for it takes long."""
     if not isinstance(var, Var) or var in bound:
         raise JaxprTypeError(f"{where}: {var!r} is bound twice or is not a variable")
     bound.add(var)
 
 
-def _check_read(atom, bound: set[Var], where: str) -> None:
+def _check_read(atom, bound: set[Var], where: Equation | str) -> None:
     if isinstance(atom, Literal):
         if atom.aval.shape:
             raise JaxprTypeError(f"{where}: literal {atom!r} is not a scalar")

@@ -19,6 +19,7 @@ from jitcore.config import config
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.errors import BackendNotFoundError
+from jitcore.passes import Pass
 
 ENTRY_POINT_GROUP = "jitcore.backends"
 
@@ -41,6 +42,9 @@ class CompileOptions:
         parallel: whether kernels may use several threads; None is the backend's choice.
         num_threads: threads of one kernel; None is `config.num_threads`.
         contract: a product may stay unrounded on its way into a sum.
+        codegen: what makes code of the loop program: "llvm", explicit-vector IR; "numba", a function that
+            people can read, compiled by `numba.njit`; "python", the same function as it stands, slow and
+            checked.
     """
 
     donated: tuple[bool, ...] = ()
@@ -49,6 +53,7 @@ class CompileOptions:
     parallel: bool | None = None
     num_threads: int | None = None
     contract: bool = True
+    codegen: str = "llvm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +93,21 @@ class Executable(Protocol):
     def native_call(self, in_avals: Sequence[ShapedArray]) -> NativeCall | None:
         """The same for callers in native code; None where there is no such entry point. Optional."""
 
-    def texts(self) -> dict[str, str]:
-        """Its stages as text: 'loop program', 'kernel', 'llvm', 'assembly', as far as it has them."""
+    def texts(self, arguments: Sequence[str] = ()) -> dict[str, Callable[[], str]]:
+        """What makes its stages as text: 'loop program', 'numba', 'kernel', 'llvm', 'assembly', as far as it
+        has them. arguments: names of the inputs, as far as they have some."""
 
     def cost(self) -> dict[str, float]:
         """Estimates: 'flops', 'bytes accessed', as far as it has them."""
 
 
 class Backend(Protocol):
-    """name: of the entry point; platform: 'cpu', 'gpu' or 'tpu'."""
+    """name: of the entry point; platform: 'cpu', 'gpu' or 'tpu'. passes: what runs on a jaxpr before the
+    backend gets it; all of `passes.PIPELINE` where it has none of its own."""
 
     name: str
     platform: str
+    passes: Sequence[Pass]
 
     def devices(self) -> list: ...
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
 
 from jitcore import argument_errors, tree_util
+from jitcore.config import FLAGS
 
 
 class _UnspecifiedValue:
@@ -78,6 +79,7 @@ COMPILER_OPTIONS = {
     "contract": _OptionRow(_is_bool, "True or False"),
     "opt_level": _OptionRow(lambda value: _is_integer(value) and 0 <= value <= 3, "an integer from 0 to 3"),
     "parallel": _OptionRow(_is_bool, "True or False"),
+    "codegen": _OptionRow(FLAGS["codegen"].choices.__contains__, FLAGS["codegen"].describe_accepted()),
     "num_threads": _OptionRow(lambda value: _is_integer(value) and value >= 1, "an integer of at least 1"),
 }
 

@@ -74,9 +74,9 @@ class Program:
 
     @cached_attribute
     def optimized(self) -> ClosedJaxpr:
-        """After the passes; captured values are its leading inputs. All inputs are still there."""
+        """After the backend's passes; captured values are its leading inputs. All inputs are still there."""
         closed, _ = close_over_consts(self.traced.jaxpr, self.traced.consts)
-        return passes.run_pipeline(closed)
+        return passes.run_pipeline(closed, getattr(self.backend, "passes", None))
 
     @cached_attribute
     def kept(self) -> tuple[int, ...]:
@@ -87,6 +87,13 @@ class Program:
             return tuple(range(len(jaxpr.invars)))
         read = find_read_vars(jaxpr)
         return tuple(i for i, var in enumerate(jaxpr.invars) if var in read)
+
+    @property
+    def argument_names(self) -> list[str]:
+        """Of the executable's inputs; "" for captured values, and for what has none."""
+        info = self.traced.jaxpr.debug_info
+        names = [*[""] * len(self.traced.consts), *(info.arg_names or ())] if info is not None else []
+        return [names[i] or "" if i < len(names) else "" for i in self.kept]
 
     @cached_attribute
     def compiled_jaxpr(self) -> ClosedJaxpr:
@@ -121,7 +128,7 @@ class Program:
     def compile_options(self) -> CompileOptions:
         n_consts = len(self.traced.consts)
         donated = tuple(i >= n_consts and self.reused[i - n_consts] for i in self.kept)
-        return CompileOptions(donated, **dict(self.options.compiler_options))
+        return CompileOptions(donated, **{"codegen": config.codegen, **dict(self.options.compiler_options)})
 
     @cached_attribute
     def executable(self) -> Executable:

@@ -53,6 +53,10 @@ class TracedFunction:
         return leaves[0] if self.out_structure is SINGLE else self.out_structure.unflatten(leaves)
 
 
+#: Leaves of calls whose names are kept for the texts of programs.
+MAX_NAMED = 64
+
+
 class CallDebugInfo(DebugInfo):
     """Debug information whose argument names are looked up when a message asks for them."""
 
@@ -71,7 +75,8 @@ class CallDebugInfo(DebugInfo):
 
     def freeze(self) -> DebugInfo:
         """The same without function and arguments, so that a cached jaxpr keeps neither alive."""
-        return DebugInfo(self.fun_name, self.location, self.transform, None)
+        names = self.arg_names if len(self._call.avals) <= MAX_NAMED else None
+        return DebugInfo(self.fun_name, self.location, self.transform, names)
 
 
 def trace_call(

@@ -7,7 +7,7 @@ In: a `Program`. Out: nothing, or `LoopProgramError` naming the statement. Runs 
 from __future__ import annotations
 
 from jitcore import dtypes
-from jitcore.loopir.expr import Buffer, Expr, walk
+from jitcore.loopir.expr import Buffer, Expr, index_exprs, walk
 from jitcore.loopir.index import Axis, Dynamic, Index
 from jitcore.loopir.program import (
     Call,
@@ -51,8 +51,9 @@ class _Checker:
             raise LoopProgramError(f"buffer {buffer!r} is not declared")
 
     def check_body(self, body: list, axes: frozenset, results: set) -> None:
-        results = set(results)
+        results, written, known = set(results), {}, set()
         for statement in body:
+            self.check_reads(statement, written, known)
             if isinstance(statement, Kernel):
                 self.check_tile(statement)
                 self.check_body(statement.body, axes, set())
@@ -104,6 +105,21 @@ class _Checker:
                     self.check_body(branch, axes, set())
             else:
                 raise LoopProgramError(f"{statement!r} is not a statement")
+
+    def check_reads(self, statement, written: dict[Buffer, set[Index]], known: set[Expr]) -> None:
+        """What a store reads for the first time in its body no store before it in the body has written.
+
+        written: elements, known: loads of the statements before; both are added to."""
+        if not isinstance(statement, Store):
+            return
+        read = [statement.value, *index_exprs(statement.offset)]
+        for node in walk(read if statement.mask is None else [*read, statement.mask]):
+            if node.op == "load" and node not in known:
+                known.add(node)
+                buffer, offset = node.attr
+                if offset in written.get(buffer, ()):
+                    raise LoopProgramError(f"{buffer!r} is read behind a store to the element in one body")
+        written.setdefault(statement.buffer, set()).add(statement.offset)
 
     def check_bounds(self, statement: Loop | Reduce, inner: tuple, axes: frozenset, results: set) -> None:
         """The ends of a range are numbers that are known where its loop begins."""

@@ -5,6 +5,11 @@ Statements:
 `Kernel` (a fused nest) with `Loop`, `Reduce`, `Scan`, `Repeat`, `Choice` and `Store` inside; `Call` of a
 routine;
 `While` and `Switch` around them, where a `LibraryCall` may stand too.
+
+Statements run one after the other. In one body an expression is evaluated where it is first needed, once for
+all of the body's statements: a load gives what the element held then, also behind a store to it. No element
+is first read behind a store to it in the same body (`check`); the loops that follow may read it. Only the
+marks about speed let iterations change places.
 """
 
 from __future__ import annotations
@@ -176,15 +181,18 @@ class Call:
 
     routine: the backend's object; its text names it with all parameters but sizes. Numbers that it has to
     be told at each call and that buffers' extents do not give are its `sizes`.
+    function: what it computes, of ndarrays: the inputs, as they lie there, to the outputs in any shape.
     scratch: temporaries that hold nothing before and after.
     epilogue: None, or what is done to the result while it is computed: a `Kernel` of a loop over rows around
     one over columns, run on ranges of both as soon as they are finished.
     """
 
-    __slots__ = ("routine", "inputs", "outputs", "scratch", "epilogue")
+    __slots__ = ("routine", "function", "inputs", "outputs", "scratch", "epilogue")
 
-    def __init__(self, routine, inputs: list[Buffer], outputs: list[Buffer], scratch: list[Buffer]):
-        self.routine, self.inputs, self.outputs, self.scratch = routine, inputs, outputs, scratch
+    def __init__(self, routine, function: Callable, inputs: list[Buffer], outputs: list[Buffer],
+                 scratch: list[Buffer]):  # fmt: skip
+        self.routine, self.function = routine, function
+        self.inputs, self.outputs, self.scratch = inputs, outputs, scratch
         self.epilogue: Kernel | None = None
 
 

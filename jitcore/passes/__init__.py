@@ -7,7 +7,7 @@ the list of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from jitcore.config import config
@@ -61,8 +61,9 @@ PIPELINE = (
 )
 
 
-def run_pipeline(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
-    """All passes in order. Under `config.check_jaxprs` the jaxpr is checked before and after each.
+def run_pipeline(closed_jaxpr: ClosedJaxpr, pipeline: Sequence[Pass] | None = None) -> ClosedJaxpr:
+    """Passes in order, `PIPELINE` unless others are given. Under `config.check_jaxprs` the jaxpr is checked
+    before and after each.
 
     Returns: a jaxpr with the same in_avals and out_avals, weak types included, and the same effects but for
         those of branches that are never taken.
@@ -70,7 +71,7 @@ def run_pipeline(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
     """
     if config.check_jaxprs:
         check_jaxpr(closed_jaxpr)
-    for step in PIPELINE:
+    for step in PIPELINE if pipeline is None else pipeline:
         spend(_EQUATION * count_equations(closed_jaxpr.jaxpr))
         before, closed_jaxpr = closed_jaxpr, step.run(closed_jaxpr)
         if config.check_jaxprs:

@@ -43,7 +43,7 @@ from jitcore.schedule.ranges import narrow_producers
 from jitcore.schedule.regions import copy_around, join_kernels
 from jitcore.schedule.scatters import regions_kernels
 from jitcore.schedule.stacks import store_rows
-from jitcore.schedule.target import Routine, Target
+from jitcore.schedule.target import Routine, Target, find_function
 from jitcore.schedule.uses import Uses, find_inner_uses
 
 # Groups that stay open for more members; programs rarely alternate between more kernels.
@@ -202,7 +202,7 @@ class Lowering(Builder):
         self.end_group()
         outputs = self.output_buffers(eqn, goals)
         scratch = [self.new_temp(shape, dtype) for shape, dtype in routine.scratch()]
-        self.emit(Call(routine, inputs, outputs, scratch))
+        self.emit(Call(routine, find_function(routine, eqn), inputs, outputs, scratch))
         return [self.stored(buffer) for buffer in outputs]
 
     def output_buffers(self, eqn: Equation, goals: list) -> list[Buffer]:

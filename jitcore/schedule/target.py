@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -25,7 +26,18 @@ class Routine(Protocol):
 
     A routine may have `sizes`, a tuple of `RunTimeSize`s that its machine code is told at each call, and
     `result_columns`: then it runs an epilogue on ranges of rows of so many elements, see `epilogues`. With
-    `prepare(builder, *operands)` it says what it reads instead of the equation's operands."""
+    `prepare(builder, *operands)` it says what it reads instead of the equation's operands, and with
+    `reference(*arrays)` what it computes of that."""
 
     def scratch(self) -> Sequence[tuple[tuple, np.dtype]]:
         """Shapes and dtypes of the temporaries it works with."""
+
+
+def find_function(routine: Routine, eqn: Equation) -> Callable:
+    """What a routine computes of ndarrays: its equation's implementation, on operands that lie in memory as
+    the equation's do."""
+    if hasattr(routine, "reference"):
+        return routine.reference
+    impl = functools.partial(eqn.primitive.impl, **eqn.params)
+    shapes = [atom.aval.shape for atom in eqn.invars]
+    return lambda *arrays: impl(*[array.reshape(shape) for array, shape in zip(arrays, shapes)])

@@ -154,7 +154,7 @@ class ComplexProductRoutine(ProductRoutine):
         batch, m, n, k = sizes
         left, right = Operand(2 * m * k, 2 * k, 1), Operand(4 * k * n, 1, 2 * n)
         super().__init__(dtype, Sizes(batch, m, 2 * n, 2 * k), left, right)
-        self.numbers, self.result_columns = numbers, None
+        self.numbers, self.extents, self.result_columns = numbers, sizes, None
 
     def __str__(self) -> str:
         return f"complex_{super().__str__()}"
@@ -167,6 +167,14 @@ class ComplexProductRoutine(ProductRoutine):
         left = _reorder(builder, lhs, [*batch[0], *left_free, *contract[0]])
         right = _reorder(builder, rhs, [*batch[1], *contract[1], *right_free])
         return left, _follow_by_turned(builder, right, len(batch[1]) + len(contract[1]))
+
+
+    def reference(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """The product, of what `prepare` gives."""
+        axis = len(self.numbers[1][1]) + len(self.numbers[0][1])
+        batch, m, n, k = self.extents
+        numbers = np.take(right, 0, axis).reshape(batch, k, n)
+        return left.reshape(batch, m, k) @ numbers
 
 
 def _reorder(builder, value: Value, order: Sequence[int]) -> Value:

@@ -1,0 +1,121 @@
+"""Functions made of written source.
+
+In: `Source`. Out: a function of ndarrays, as Python or compiled by Numba; the text of a file that a person
+can copy and run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import numpy as np
+
+from jitcore.backends.python.operations import HALF_DTYPES
+from jitcore.backends.python.writer import Source
+from jitcore.loopir.program import Program
+
+_DECORATOR = '@njit(error_model="numpy")'
+
+
+def load_python(source: Source, program: Program) -> Callable[..., list[np.ndarray]]:
+    """The function as it stands. Places outside of arrays raise IndexError; new memory holds NaN, or numbers
+    that stand out."""
+    namespace = {"np": _CheckedNumpy(), "objmode": _NoCompiler, **source.library}
+    function = _execute(source, "", namespace)
+
+    def run(*inputs: np.ndarray) -> list[np.ndarray]:
+        with np.errstate(all="ignore"):
+            return list(map(np.asarray, _run_words(function, program, [x.view(_Checked) for x in inputs])))
+
+    return run
+
+
+def load_numba(source: Source, program: Program) -> Callable[..., list[np.ndarray]]:
+    """The function compiled by Numba at its first call."""
+    import numba
+
+    namespace = {"np": np, "njit": numba.njit, "objmode": numba.objmode, **source.library}
+    function = _execute(source, f"{_DECORATOR}\n", namespace)
+    return lambda *inputs: _run_words(function, program, inputs)
+
+
+def _execute(source: Source, decorator: str, namespace: dict) -> Callable:
+    parts = [*(decorator + helper for helper in source.helpers), *source.constants, decorator + source.text]
+    text, namespace["math"] = "\n\n".join(parts), math
+    if "special." in text:
+        import scipy.special
+
+        namespace["special"] = scipy.special
+    exec(compile(text, f"<jitcore {source.name}>", "exec"), namespace)
+    return namespace[source.name]
+
+
+def _run_words(function: Callable, program: Program, inputs) -> list[np.ndarray]:
+    """A call whose 16-bit floats come and go as words."""
+    given = [x.view(np.uint16) if x.dtype in HALF_DTYPES else x for x in inputs]
+    results = function(*given)
+    results = results if isinstance(results, tuple) else (results,)
+    return [result.view(buffer.dtype) if buffer.dtype in HALF_DTYPES else result
+            for result, buffer in zip(results, program.outputs)]  # fmt: skip
+
+
+def write_file(source: Source) -> str:
+    """The function and all that it needs, decorated by `njit`; what library functions do is told in words."""
+    text = "\n".join([*source.helpers, source.text])
+    imports = ["import math"] * ("math." in text) + ["import numpy as np"]
+    imports += ["from numba import njit" + ", objmode" * ("objmode" in text)]
+    imports += ["from scipy import special"] * ("special." in text)
+    notes = [f"# {name}(inputs..., outputs...): computed by NumPy or SciPy" for name in source.library]
+    named = "\n".join([*notes, *source.constants])
+    head = "\n".join(imports) + (f"\n\n{named}" if named else "")
+    functions = [f"{_DECORATOR}\n{function}" for function in (*source.helpers, source.text)]
+    return "\n\n\n".join([head, *functions]) + "\n"
+
+
+# -- checked memory ------------------------------------------------------------------------------------------
+class _Checked(np.ndarray):
+    """Memory whose places are not counted from the end."""
+
+    def _check(self, key) -> None:
+        for place in key if isinstance(key, tuple) else (key,):
+            if place is not Ellipsis and place < 0:
+                raise IndexError(f"place {key} of an array of shape {self.shape}")
+
+    def __getitem__(self, key):
+        self._check(key)
+        found = super().__getitem__(key)
+        return found[()] if key.__class__ is tuple and not key else found
+
+    def __setitem__(self, key, value) -> None:
+        self._check(key)
+        super().__setitem__(key, value)
+
+
+class _CheckedNumpy(SimpleNamespace):
+    """NumPy, whose `empty` makes memory that is checked, and shows where it was not written."""
+
+    def __getattr__(self, name: str):
+        found = getattr(np, name)
+        setattr(self, name, found)
+        return found
+
+    @staticmethod
+    def empty(shape, dtype) -> np.ndarray:
+        memory = np.empty(shape, dtype)
+        memory[...] = np.nan if memory.dtype.kind in "fc" else 77 if memory.dtype.kind in "iu" else True
+        return memory.view(_Checked)
+
+
+class _NoCompiler:
+    """`objmode` where all is Python."""
+
+    def __init__(self, **types):
+        pass
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error) -> None:
+        pass

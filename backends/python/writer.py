@@ -1,0 +1,452 @@
+"""From the loop program to a function of NumPy arrays, as a person would write it.
+
+In: a `loopir` program. Out: `Source`: the text of a Python function, which runs as it stands and under
+`numba.njit`. Marks about speed are ignored (`Kernel`'s, `Repeat.trips`, `Store.turns`), and so are the
+blocks of sums: these decide rounding.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from jitcore import dtypes
+from jitcore.backends.python.expressions import Expressions, Names, Root, count_uses
+from jitcore.backends.python.operations import HALF_DTYPES, NOT, TERNARY, Text, word_name
+from jitcore.loopir.expr import Buffer, Expr, index_exprs, number_of
+from jitcore.loopir.index import Axis, Index
+from jitcore.loopir.monoids import identity_of, scan_start_of
+from jitcore.loopir.program import (
+    Call,
+    Choice,
+    Kernel,
+    LibraryCall,
+    Loop,
+    Native,
+    Program,
+    Reduce,
+    Repeat,
+    Scan,
+    Store,
+    Switch,
+    While,
+)
+from jitcore.schedule.buffers import loads_of, statements_of
+from jitcore.schedule.statements import stores_of
+
+#: Names that a function uses, or that mean something to readers.
+RESERVED = (
+    "np",
+    "math",
+    "special",
+    "objmode",
+    "njit",
+    "range",
+    "abs",
+    "min",
+    "max",
+    "complex",
+    "float",
+    "int",
+    "print",
+    "empty",
+)
+_STEMS = {"add": "total", "mul": "product", "max": "largest", "min": "least", "and": "all_", "or": "any_"}
+
+
+class Source(NamedTuple):
+    """A function as text.
+
+    Attributes:
+        helpers: functions that it calls; constants: lines that name numbers.
+        library: by name, functions of ndarrays that it calls, which write their results into the last ones.
+        name, text: of the function itself.
+    """
+
+    name: str
+    helpers: tuple[str, ...]
+    constants: tuple[str, ...]
+    text: str
+    library: dict[str, Callable]
+
+
+def write_function(program: Program, name: str = "kernel", arguments: Sequence[str] = ()) -> Source:
+    """A function of the program's inputs that returns its outputs, in a tuple unless it is one.
+
+    arguments: names for the inputs, as far as they are identifiers."""
+    return _Writer(program, name, arguments).write()
+
+
+class _Writer(Expressions):
+    """The statements, one method for each."""
+
+    def __init__(self, program: Program, name: str, arguments: Sequence[str]):
+        names = Names((*RESERVED, name))
+        super().__init__(names)
+        self.program, self.name = program, name
+        self.library: dict[str, Callable] = {}
+        self.body = [s for step in program.steps for s in (step.body if isinstance(step, Native) else [step])]
+        statements = list(statements_of(self.body))
+        shown = {
+            buffer
+            for s in statements
+            if isinstance(s, (Call, LibraryCall))
+            for buffer in (*s.inputs, *s.outputs)
+        }
+        shown |= {*program.aliases, *program.aliases.values()}
+        self.moving = {
+            buffer for s in statements if isinstance(s, While) for pair in s.swaps for buffer in pair
+        }
+        self.counters = _find_counters(statements)
+        for buffer, title in self._title_buffers(arguments):
+            is_number = buffer.kind == "scalar" or not buffer.shape
+            taken = names.take(title, first=not title[-1].isdigit() and title not in ("in", "tmp", "out"))
+            (self.variables if is_number and buffer not in shown else self.arrays)[buffer] = taken
+
+    def _title_buffers(self, arguments: Sequence[str]):
+        """(buffer, what it is called)."""
+        inputs, outputs = self.program.inputs, self.program.outputs
+        for number, buffer in enumerate(inputs):
+            given = re.sub(r"\W+", "_", arguments[number]).strip("_") if number < len(arguments) else ""
+            yield buffer, given if given and not given[0].isdigit() else "const"
+        for buffer in outputs:
+            yield buffer, "out" if len(outputs) > 1 else "result"
+        for buffer in self.program.temps:
+            yield buffer, "s" if buffer.kind == "scalar" else "tmp"
+
+    # -- the function ----------------------------------------------------------------------------------------
+    def write(self) -> Source:
+        self.block(self.body)
+        body, self.lines = self.lines, []
+        inputs = [self.variables.get(b) or self.arrays[b] for b in self.program.inputs]
+        for buffer, name in zip(self.program.inputs, inputs):
+            if buffer in self.variables:
+                value = Text(f"{name}[()]")
+                value = (
+                    self.operations.from_word(value, buffer.dtype) if buffer.dtype in HALF_DTYPES else value
+                )
+                self.line(f"{name} = {value.text}")
+        for buffer in [*self.program.outputs, *self.program.temps]:
+            if buffer in self.arrays:
+                source = self.program.aliases.get(buffer)
+                self.line(
+                    f"{self.arrays[buffer]} = {_allocate(buffer) if source is None else self.arrays[source]}"
+                )
+        for buffer, flat in self.flat.items():
+            self.line(f"{flat} = {self.arrays[buffer]}.reshape(-1)")
+        head = f"def {self.name}({', '.join(inputs)}):"
+        results = ", ".join(map(self._give_back, self.program.outputs)) or "()"
+        text = "\n".join([head, *self.lines, *body, f"    return {results}"])
+        constants = [f"{name} = {value}" for name, value in self.constants.values()]
+        return Source(self.name, tuple(self.helpers.values()), tuple(constants), text, self.library)
+
+    def _give_back(self, buffer: Buffer) -> str:
+        if buffer in self.arrays:
+            return self.arrays[buffer]
+        name = self.variables[buffer]
+        is_word = buffer.dtype in HALF_DTYPES
+        return f"np.asarray({self.operations.to_word(Text(name), buffer.dtype) if is_word else name})"
+
+    # -- statements ------------------------------------------------------------------------------------------
+    def block(self, body: Sequence) -> None:
+        for statement in body:
+            _WRITERS[type(statement)](self, statement)
+
+    def write_kernel(self, kernel: Kernel) -> None:
+        saved, self.known, self.uses = self.known, {}, count_uses(kernel.body)
+        inner = list(statements_of(kernel.body))
+        self.written = {store.buffer for s in inner for store in stores_of(s)}
+        self.written |= {s.buffer for s in inner if isinstance(s, Scan)}
+        self.block(kernel.body)
+        self.known, self.written = saved, set()
+
+    def write_store(self, s: Store) -> None:
+        if s.mask is None:
+            return self.store(s)
+        test = self.text(s.mask)
+        if test == "True":
+            return self.store(s)
+        with self.suite(f"if {test}:"):
+            self.store(s)
+
+    def store(self, s: Store, shift: str = "") -> None:
+        """shift: of a packed store, how many elements stand before this one."""
+        value = self.expr(s.value)
+        for expr in index_exprs(s.offset):
+            self.expr(expr)
+        if s.combine is not None:
+            value = self.combine(s.combine, s.buffer.dtype, self.load(s.buffer, s.offset, shift), value)
+        self.assign(s.buffer, s.offset, value, shift)
+
+    def combine(self, op: str, dtype, old: Text, new: Text) -> Text:
+        return self.operations.write(op, dtype, [dtype, dtype], [old, new], [None, None])
+
+    def range(self, axis: Axis, bounds: dict, *, is_reversed: bool = False) -> str:
+        low, high = (None if end is None else self.text(end) for end in bounds.get(axis, (None, None)))
+        extent = int(axis.extent)
+        name = self.name_axis(axis)
+        if is_reversed:
+            return f"for {name} in range({extent - 1}, -1, -1):"
+        ends = [] if low in (None, "0") else [low]
+        return f"for {name} in range({', '.join([*ends, str(extent) if high is None else high])}):"
+
+    def write_loop(self, s: Loop) -> None:
+        self.hoist(s.body, [s.axis])
+        with self.suite(self.range(s.axis, s.bounds), s.body):
+            self.block(s.body)
+        del self.axes[s.axis]
+
+    def write_choice(self, s: Choice) -> None:
+        for head, body in ((f"if {self.text(s.condition)}:", s.body), ("else:", s.other)):
+            with self.suite(head, body):
+                self.block(body)
+
+    # -- reductions, scans -----------------------------------------------------------------------------------
+    def begin(self, dtype, value, stem: str, result=None) -> str:
+        """A running value, begun. result: what reads it."""
+        name = self.results.get(result) or self.names.take(stem, first=True)
+        self.line(f"{name} = {self.number(value, dtype).text}")
+        return name
+
+    def write_reduce(self, s: Reduce) -> None:
+        running = []
+        for result, op, expr in s.parts:
+            best = None
+            if op.startswith("arg"):
+                best = self.begin(expr.dtype, identity_of(op, expr.dtype), "best")
+            start = 0 if best else identity_of(op, result.dtype)
+            stem = "place" if best else _STEMS.get(op, op)
+            running.append((op, expr, self.begin(result.dtype, start, stem, result), best, result.dtype))
+        counts = {s.mask: self.begin(dtypes.int64, 0, "n") for s in s.stores if s.packed}
+        self._sweep(s, s.axes, running, counts)
+        self.results |= {result: name for (result, _, _), (_, _, name, *_) in zip(s.parts, running)}
+
+    def _sweep(self, s: Reduce, axes: Sequence[Axis], running: list, counts: dict) -> None:
+        body = [Root(*(expr for _, _, expr in s.parts)), *s.stores]
+        if axes:
+            self.hoist(body, axes)
+            with self.suite(self.range(axes[0], s.bounds), body if len(axes) == 1 else [s]):
+                self._sweep(s, axes[1:], running, counts)
+            del self.axes[axes[0]]
+            return
+        for op, expr, name, best, dtype in running:
+            if best is not None:
+                place = self.operations.convert(Text(self.axes[s.axes[-1]]), dtypes.int64, dtype)
+                self._note_extreme(op, expr, name, best, place.text)
+                continue
+            value = self.expr(expr)
+            text = self.combine(op, expr.dtype, Text(name), value).text
+            sign = {"add": "+", "mul": "*"}.get(op)
+            is_short = sign and text == f"{name} {sign} {value.at(TERNARY)}"
+            self.line(f"{name} {sign}= {value.text}" if is_short else f"{name} = {text}")
+        for store in s.stores:
+            if not store.packed:
+                self.write_store(store)
+                continue
+            with self.suite(f"if {self.text(store.mask)}:"):
+                self.store(store, counts[store.mask])
+        for mask, count in counts.items():
+            self.line(f"{count} += {self.text(mask)}")
+
+    def _note_extreme(self, op: str, expr: Expr, name: str, best: str, position: str) -> None:
+        """The first place of an extreme; NaN is the most extreme."""
+        value = self.expr(expr)
+        text = value.text if value.text.isidentifier() else self.give_name(value).text
+        better = f"{text} {'>' if op == 'argmax' else '<'} {best}"
+        if dtypes.kind_of(expr.dtype) in "fc":
+            better = f"({better} or {text} != {text}) and {best} == {best}"
+        with self.suite(f"if {better}:"):
+            self.line(f"{best}, {name} = {text}, {position}")
+
+    def write_scan(self, s: Scan) -> None:
+        total = self.begin(s.value.dtype, scan_start_of(s.op, s.value.dtype), _STEMS.get(s.op, s.op))
+        self.hoist([s], [s.axis])
+        with self.suite(self.range(s.axis, {}, is_reversed=s.reverse), [s]):
+            self.line(f"{total} = {self.combine(s.op, s.value.dtype, Text(total), self.expr(s.value)).text}")
+            self.assign(s.buffer, s.offset, Text(total))
+        del self.axes[s.axis]
+
+    # -- loops until something holds -----------------------------------------------------------------------
+    def write_repeat(self, s: Repeat) -> None:
+        values = [self.text(expr) for expr in s.initial]
+        for register in s.registers:
+            self.results.setdefault(register, self.names.take("s"))
+        names = ", ".join(self.results[register] for register in s.registers)
+        if s.registers:
+            self.line(f"{names} = {', '.join(values)}")
+        inner = [Root(s.condition, *s.updates), *s.body]
+        self.hoist(inner, (), s.registers)
+        with self.suite("while True:", inner):
+            head, first = len(self.lines) - 1, len(self.lines)
+            self._test(self.expr(s.condition), head, first)
+            self.block(s.body)
+            if s.registers:
+                self.line(f"{names} = {', '.join(self.text(expr) for expr in s.updates)}")
+
+    def _test(self, condition: Text, head: int, first: int) -> None:
+        """The test of a loop: in its first line where nothing has to be computed before."""
+        if len(self.lines) == first:
+            self.lines[head] = self.lines[head].replace("True", condition.text)
+        else:
+            self.line(f"if not {condition.at(NOT)}:")
+            self.line("    break")
+
+    def write_while(self, s: While) -> None:
+        counted = _find_counted(s)
+        if counted is not None and self._is_private(counted[0], s):
+            return self._write_counted(s, *counted)
+        with self.suite("while True:"):
+            head, first = len(self.lines) - 1, len(self.lines)
+            *before, last = s.cond
+            self.block(before)
+            value = _find_single_store(last, s.predicate)
+            if value is not None and s.predicate in self.variables:
+                self.known, self.uses = {}, count_uses(last.body)
+                self._test(self.expr(value), head, first)
+                self.known = {}
+            else:
+                self.block([last])
+                self._test(Text(self.place(s.predicate, Index())), head, first)
+            self.block(s.body)
+            self._swap(s)
+
+    def _is_private(self, counter: Buffer, s: While) -> bool:
+        """Whether only a loop reads the variable that counts its rounds."""
+        inside = {id(inner) for inner in statements_of([s])}
+        others = [inner for inner in statements_of(self.body) if id(inner) not in inside]
+        read = {buffer for inner in others for buffer, _ in loads_of(inner)}
+        return counter in self.variables and counter not in read and counter not in self.program.outputs
+
+    def _write_counted(self, s: While, counter: Buffer, limit: Expr, body: list) -> None:
+        name = self.variables[counter]
+        start = "" if self._take_back(name, "0") else f"{name}, "
+        with self.suite(f"for {name} in range({start}{self.text(limit)}):"):
+            self.block(body)
+            self._swap(s)
+
+    def _take_back(self, name: str, value: str) -> bool:
+        """Removes the line before here that gives a variable a value, if nothing uses that."""
+        for number in range(len(self.lines) - 1, -1, -1):
+            line = self.lines[number]
+            if line == f"{'    ' * self.depth}{name} = {value}":
+                del self.lines[number]
+                return True
+            if re.search(rf"\b{name}\b", line) or line.endswith(":"):
+                return False
+        return False
+
+    def _swap(self, s: While) -> None:
+        for first, second in s.swaps:
+            names = self.arrays[first], self.arrays[second]
+            self.line(f"{', '.join(names)} = {', '.join(reversed(names))}")
+
+    def write_switch(self, s: Switch) -> None:
+        selector = self.place(s.selector, Index())
+        for number, branch in enumerate(s.branches):
+            word = "if" if number == 0 else "elif"
+            is_last = number and number == len(s.branches) - 1
+            with self.suite("else:" if is_last else f"{word} {selector} == {number}:"):
+                self.block(branch)
+
+    # -- calls -----------------------------------------------------------------------------------------------
+    def write_call(self, s: Call) -> None:
+        self._write_library(str(s.routine), s.function, s.inputs, s.outputs)
+        if s.epilogue is not None:
+            self.block([s.epilogue])
+
+    def write_library_call(self, s: LibraryCall) -> None:
+        self._write_library(s.name, s.function, s.inputs, s.outputs)
+
+    def _write_library(self, name: str, function: Callable, inputs: Sequence, outputs: Sequence) -> None:
+        name = self.names.take(re.sub(r"\W+", "_", name).strip("_"), first=True)
+        self.library[name] = _write_results(function, inputs, outputs)
+        with self.suite("with objmode():"):
+            self.line(f"{name}({', '.join(self.arrays[buffer] for buffer in (*inputs, *outputs))})")
+
+
+_WRITERS = {
+    Kernel: _Writer.write_kernel,
+    Loop: _Writer.write_loop,
+    Choice: _Writer.write_choice,
+    Store: _Writer.write_store,
+    Reduce: _Writer.write_reduce,
+    Scan: _Writer.write_scan,
+    Repeat: _Writer.write_repeat,
+    While: _Writer.write_while,
+    Switch: _Writer.write_switch,
+    Call: _Writer.write_call,
+    LibraryCall: _Writer.write_library_call,
+}
+
+
+def _allocate(buffer: Buffer) -> str:
+    shape = ", ".join(str(int(extent)) for extent in buffer.shape) + ("," if len(buffer.shape) == 1 else "")
+    return f"np.empty(({shape}), {word_name(buffer.dtype)})"
+
+
+def _find_single_store(statement, buffer: Buffer) -> Expr | None:
+    """The value of a kernel that is one store to a buffer."""
+    if not isinstance(statement, Kernel) or len(statement.body) != 1:
+        return None
+    (store,) = statement.body
+    is_plain = (
+        isinstance(store, Store) and store.buffer is buffer and not store.is_update and store.mask is None
+    )
+    return store.value if is_plain else None
+
+
+def _is_step(store: Store) -> bool:
+    """Whether a store counts one on."""
+    value = store.value
+    return (value.op == "add" and value.args[0].op == "load" and value.args[0].attr[0] is store.buffer
+            and number_of(value.args[1]) == 1)  # fmt: skip
+
+
+def _find_counters(statements: Sequence) -> set[Buffer]:
+    """int64 scalars that get literals and are counted on: they do not overflow."""
+    stores = [store for s in statements for store in stores_of(s) if store.buffer.dtype == dtypes.int64]
+    others = {store.buffer for store in stores if number_of(store.value) is None and not _is_step(store)}
+    return {store.buffer for store in stores} - others
+
+
+def _find_counted(s: While) -> tuple[Buffer, Expr, list] | None:
+    """(counter, limit, body without the counting) of a loop that counts its rounds up to a number."""
+    if len(s.cond) != 1:
+        return None
+    test = _find_single_store(s.cond[0], s.predicate)
+    if test is None or test.op != "lt" or test.args[0].op != "load" or number_of(test.args[1]) is None:
+        return None
+    counter = test.args[0].attr[0]
+    inner = list(statements_of(s.body))
+    changed = [store for each in inner for store in stores_of(each) if store.buffer is counter]
+    last = s.body[-1] if s.body else None
+    if (
+        len(changed) != 1
+        or not isinstance(last, Kernel)
+        or last.body[-1] is not changed[0]
+        or not _is_step(changed[0])
+    ):
+        return None
+    rest = last.body[:-1]
+    return counter, test.args[1], [*s.body[:-1], *([Kernel(rest)] if rest else [])]
+
+
+def _write_results(function: Callable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Callable:
+    """`function` on arrays, writing its results into those that follow; 16-bit floats come as words."""
+    kinds = [buffer.dtype for buffer in (*inputs, *outputs)]
+
+    def run(*arrays) -> None:
+        arrays = [
+            np.asarray(a).view(kind) if kind in HALF_DTYPES else np.asarray(a)
+            for a, kind in zip(arrays, kinds)
+        ]
+        with np.errstate(all="ignore"):
+            results = function(*arrays[: len(inputs)])
+        results = (results,) if isinstance(results, (np.ndarray, np.generic)) else results
+        for goal, result in zip(arrays[len(inputs) :], results):
+            goal[...] = np.asarray(result).reshape(goal.shape)
+
+    return run
