@@ -39,7 +39,7 @@ def list_seeds(start: int, step: int) -> list[tuple[int, bool]]:
     return [(seed, bool(more)) for more, count in enumerate(COUNTS) for seed in range(start, count, step)]
 
 
-@pytest.mark.parametrize(("seed", "more"), list_seeds(0, 1))
+@pytest.mark.parametrize(("seed", "more"), list_seeds(0, 2))
 def test_nest(seed, more):
     nest = make_nest(seed, more)
     check_close(run_ours(nest), STORED[more][seed], 1e-10, nest)
@@ -51,7 +51,7 @@ def test_nest_compiled_as_a_whole(seed, more):
     check_close(run_ours(nest, transform=jitcore.jit), STORED[more][seed], 1e-10, nest)
 
 
-@pytest.mark.parametrize(("seed", "more"), list_seeds(0, 1))
+@pytest.mark.parametrize(("seed", "more"), list_seeds(0, 3))
 def test_nest_in_single_precision(seed, more):
     nest = make_nest(seed, more)
     function = build_nest(nest, OURS)
@@ -67,6 +67,13 @@ def test_nest_in_single_precision(seed, more):
 @pytest.mark.parametrize(("seed", "more"), [(3, False), (4, True)])
 def test_stored_results_are_those_of_jax(seed, more):
     check_close(run_jax(seed, more), STORED[more][seed], 1e-12, make_nest(seed, more))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "more"), sorted({*list_seeds(0, 1)} - {*list_seeds(0, 3)}))
+def test_more_nests(seed, more):
+    test_nest(seed, more)
+    test_nest_in_single_precision(seed, more)
 
 
 @needs_jax
