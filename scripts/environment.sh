@@ -27,6 +27,6 @@ prepare_environment() {
             "$python" -m pip --python "$folder/bin/python" install --quiet pip
         }
     fi
-    "$folder/bin/python" -m pip install --quiet --editable ".[$extra]"
+    "$folder/bin/python" -m pip install --quiet --editable ".[$extra]" || return
     touch "$stamp"
 }

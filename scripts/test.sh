@@ -1,19 +1,42 @@
 #!/usr/bin/env bash
-# Lint and test, in an environment that is made on the first run. Arguments go to pytest.
-set -euo pipefail
+# Lint and test, in environments that are made on the first run: all steps, whatever one of them says.
+# --changed [BASE]: only tests that the difference to BASE (HEAD, unless given) can touch. Other arguments go to pytest.
+set -uo pipefail
 cd "$(dirname "$0")/.."
 . scripts/environment.sh
+# Dozens of processes that tests start would compile all modules of jitcore anew.
+unset PYTHONDONTWRITEBYTECODE
 
-prepare_environment .venv test "${PYTHON:-$(find_python 3.11 3.12 3.13 3)}"
-.venv/bin/python -m ruff check .
-.venv/bin/python -m pytest --numprocesses 2 "$@"
+summary="" failed=0
+# run_step NAME COMMAND...: runs it, and notes what came of it for the summary.
+run_step() {
+    local name=$1 start=$SECONDS result="passed"
+    shift
+    echo "== $name"
+    "$@" || { result="FAILED" failed=1; }
+    summary+="${summary:+, }$name $result ($((SECONDS - start)) s)"
+}
 
-# Bytecode differs between Python versions, so the rewriter is tested on every one that is installed.
-if [ -d tests/rewrite ]; then
+prepare_environment .venv test "${PYTHON:-$(find_python 3.11 3.12 3.13 3)}" || exit 1
+python=.venv/bin/python
+run_step lint "$python" -m ruff check .
+
+if [ "${1:-}" = --changed ]; then
+    shift
+    base=HEAD
+    case "${1:-}" in "" | -*) ;; *) base=$1 && shift ;; esac
+    tests=$("$python" -m tests.changed "$base") || exit 1
+    # shellcheck disable=SC2086
+    if [ -n "$tests" ]; then run_step tests "$python" -m pytest --numprocesses 2 $tests "$@"; fi
+else
+    run_step tests "$python" -m pytest --numprocesses 2 "$@"
+    # Bytecode differs between Python versions, so the rewriter is tested on every one that is installed.
     for version in 3.12 3.13; do
-        if python=$(find_python "$version"); then
-            prepare_environment ".venv-$version" test "$python"
-            ".venv-$version/bin/python" -m pytest --numprocesses 2 tests/rewrite
+        if other=$(find_python "$version"); then
+            prepare_environment ".venv-$version" test "$other" || { failed=1; continue; }
+            run_step "rewriter on $version" ".venv-$version/bin/python" -m pytest --numprocesses 2 tests/rewrite
         fi
     done
 fi
+echo "$summary"
+exit $failed

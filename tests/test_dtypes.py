@@ -7,26 +7,25 @@ import pytest
 
 import jitcore.numpy as jnp
 from jitcore import config, dtypes, errors, jit
-
-jax = pytest.importorskip("jax")
+from tests.jax_answers import ask
 
 SCALARS = {"int": 1, "float": 1.0, "complex": 1j, "bool": True}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def jax_with_64_bits():
-    previous = jax.config.jax_enable_x64
-    jax.config.update("jax_enable_x64", True)
-    yield
-    jax.config.update("jax_enable_x64", previous)
+def ask_with_64_bits(question):
+    def wide(jax):
+        with jax.enable_x64(True):
+            return question(jax.numpy)
+
+    return ask(wide)
 
 
 @pytest.mark.parametrize("a, b", list(itertools.product(dtypes.SUPPORTED, repeat=2)), ids=lambda d: d.name)
 def test_promotion_of_every_pair(a, b):
-    expected = jax.numpy.promote_types(a, b)
+    expected = ask_with_64_bits(lambda numpy: numpy.promote_types(a, b))
     assert dtypes.promote_types(a, b) == expected
     ours = jnp.zeros(2, a) + jnp.zeros(2, b)
-    theirs = jax.numpy.zeros(2, a) + jax.numpy.zeros(2, b)
+    theirs = ask_with_64_bits(lambda numpy: numpy.zeros(2, a) + numpy.zeros(2, b))
     assert (ours.dtype, ours.weak_type) == (theirs.dtype, theirs.weak_type)
 
 
@@ -35,7 +34,7 @@ def test_promotion_of_every_pair(a, b):
 def test_python_scalar_meets_array(dtype, scalar):
     with config.override(enable_x64=True):
         ours = jnp.zeros(2, dtype) * SCALARS[scalar]
-    theirs = jax.numpy.zeros(2, dtype) * SCALARS[scalar]
+    theirs = ask_with_64_bits(lambda numpy: numpy.zeros(2, dtype) * SCALARS[scalar])
     assert (ours.dtype, ours.weak_type) == (theirs.dtype, theirs.weak_type)
 
 
@@ -43,7 +42,7 @@ def test_python_scalar_meets_array(dtype, scalar):
 def test_python_scalars_meet(first, second):
     with config.override(enable_x64=True):
         ours = dtypes.result_type(SCALARS[first], SCALARS[second], return_weak_type_flag=True)
-    theirs = jax.numpy.asarray(SCALARS[first]) + jax.numpy.asarray(SCALARS[second])
+    theirs = ask_with_64_bits(lambda numpy: numpy.asarray(SCALARS[first]) + numpy.asarray(SCALARS[second]))
     assert ours == (theirs.dtype, theirs.weak_type)
 
 

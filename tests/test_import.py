@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -84,16 +83,3 @@ def test_type_checkers_see_the_same_names():
 def test_unknown_names():
     with pytest.raises(AttributeError, match="module 'jitcore' has no attribute 'no_such_name'"):
         _ = jitcore.no_such_name
-
-
-@pytest.mark.slow
-def test_import_is_not_slower_than_that_of_numba():
-    def measure(module: str) -> float:
-        times = []
-        for _ in range(5):
-            start = time.perf_counter()
-            run_python(f"import {module}")
-            times.append(time.perf_counter() - start)
-        return min(times)
-
-    assert measure("jitcore, jitcore.numpy") <= 1.2 * measure("numba")

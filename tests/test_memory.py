@@ -125,8 +125,8 @@ KINDS = [call_new_program, call_with_new_static, call_with_new_shape, call_with_
 
 @pytest.mark.parametrize("call", KINDS, ids=lambda call: call.__name__)
 def test_full_caches_do_not_grow(small_caches, call):
-    count, held = 30, []
-    for number in range(30):
+    count, held = 10, []
+    for number in range(count):
         call(number)
     tracemalloc.start()
     try:

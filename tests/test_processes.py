@@ -200,11 +200,14 @@ def test_the_interpreter_ends_while_threads_compile_and_compute(tmp_path):
         f, x = jitcore.jit(lambda x: jnp.sin(x) + 1), np.ones(300_000, np.float32)
         f(x)
 
+        calls = threading.Semaphore(0)
+
         def work(number):
             for k in range(10**9):
                 f(x)
                 if number % 2:
                     jitcore.jit(lambda y: jnp.cos(y) + k)(x[:10])
+                calls.release()
 
         class CallsAtItsEnd:
             def __del__(self):
@@ -214,7 +217,8 @@ def test_the_interpreter_ends_while_threads_compile_and_compute(tmp_path):
         atexit.register(f, x)
         for number in range(4):
             threading.Thread(target=work, args=(number,), daemon=True).start()
-        time.sleep(0.2)
+        for _ in range(100):
+            calls.acquire()
         """,
         tmp_path,
     )

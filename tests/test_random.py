@@ -12,9 +12,8 @@ from jitcore import random
 from jitcore.config import config
 from jitcore.core.check import check_jaxpr
 from jitcore.lax.random import threefry2x32
+from tests.jax_answers import jax
 
-jax = pytest.importorskip("jax")
-jax.config.update("jax_platforms", "cpu")
 SHAPES = [(), (0,), (1,), (7,), (2, 5)]
 PROBABILITIES = np.array([0.1, 0.2, 0.3, 0.4], np.float32)
 MATRIX = np.arange(24, dtype=np.float32).reshape(4, 6)

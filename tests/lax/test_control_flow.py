@@ -17,6 +17,7 @@ from jitcore.core.interpret import run_jaxpr_numpy
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.core.trace import to_numpy, trace_to_jaxpr
 from jitcore.errors import ConcretizationTypeError
+from tests.jax_answers import jax
 
 # What both libraries call alike. The shorter name of the conversion keeps the cases on one line.
 NAMES = ("add sub mul sin cos neg lt gt eq select cond switch while_loop fori_loop scan map "
@@ -32,7 +33,7 @@ OURS = choose_names(jitcore_lax)
 
 
 def jax_lax():
-    return choose_names(pytest.importorskip("jax").lax)
+    return choose_names(jax.lax)
 
 
 F, I32 = np.float32, np.int32
@@ -161,7 +162,7 @@ def test_eager_agrees_with_jax(name):
 @pytest.mark.parametrize("name", CASES)
 def test_traced_agrees_with_jax_under_jit(name):
     fun, args = CASES[name]
-    jax, lax = pytest.importorskip("jax"), jax_lax()
+    lax = jax_lax()
     check_same(run_traced(lambda *xs: fun(OURS, *xs), args), jax.jit(lambda *xs: fun(lax, *xs))(*args))
 
 

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
-from jax import lax as jax_lax
 
 from jitcore import lax
+from tests.jax_answers import jax
 from tests.lax.oracle import check_against_jax, random_array
+
+jax_lax = jax.lax
 
 RNG = np.random.default_rng(8)
 

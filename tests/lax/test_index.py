@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jax import lax as jax_lax
 
 from jitcore import lax
 from jitcore.core.aval import ShapedArray
 from jitcore.core.trace import trace_to_jaxpr
+from tests.jax_answers import jax
 from tests.lax.oracle import check_against_jax, random_array
+
+jax_lax = jax.lax
 
 RNG = np.random.default_rng(2)
 DTYPES = ["bool", "int8", "bfloat16", "float32", "complex64", "float64"]

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
-from jax import lax as jax_lax
 
 from jitcore.lax import linalg as lax
+from tests.jax_answers import jax
 from tests.lax.oracle import as_list, check_against_jax, random_array
+
+jax_lax = jax.lax
 
 jax_linalg = jax_lax.linalg
 RNG = np.random.default_rng(10)

@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jax import lax as jax_lax
 
 from jitcore import lax
 from jitcore.array import ConcreteArray
 from jitcore.core.aval import ShapedArray
 from jitcore.core.trace import trace_to_jaxpr
+from tests.jax_answers import jax
 from tests.lax.oracle import check_against_jax, random_array
+
+jax_lax = jax.lax
 
 RNG = np.random.default_rng(0)
 DTYPES = ["bool", "uint16", "bfloat16", "float32", "complex64", "int64"]

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jax import lax as jax_lax
 
 from jitcore import lax
+from tests.jax_answers import jax
 from tests.lax.oracle import check_against_jax, random_array
+
+jax_lax = jax.lax
 
 RNG = np.random.default_rng(7)
 DTYPES = ["bool", "int8", "uint32", "float16", "bfloat16", "float32", "complex64", "int64", "float64"]

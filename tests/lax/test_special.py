@@ -5,11 +5,13 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from jax import lax as jax_lax
 
 from jitcore import jit, lax
 from jitcore.core.primitive import registry
+from tests.jax_answers import jax
 from tests.lax.oracle import check_against_jax
+
+jax_lax = jax.lax
 
 RNG = np.random.default_rng(9)
 

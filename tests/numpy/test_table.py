@@ -3,8 +3,6 @@ namesake traced."""
 
 import inspect
 
-import jax
-import jax.numpy as jax_numpy
 import numpy as np
 import pytest
 
@@ -14,7 +12,10 @@ from jitcore.config import config
 from jitcore.core.check import check_jaxpr
 from jitcore.core.jaxpr import eval_jaxpr
 from jitcore.core.trace import Tracer, trace_to_jaxpr
+from tests.jax_answers import jax
 from tests.numpy.table import CASES, EAGER_CASES
+
+jax_numpy = jax.numpy
 
 WIDE = {"float32": "float64", "int32": "int64", "complex64": "complex128"}
 

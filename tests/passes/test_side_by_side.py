@@ -165,7 +165,7 @@ def count_in_blocks(program, count: int) -> int:
 def test_lanes_that_wait_for_few_others_give_up():
     def program(count, often):
         def body(i, total):
-            rounds = jnp.where(i & often == 0, 3000, 4)
+            rounds = jnp.where(i & often == 0, 800, 4)
             return total + lax.while_loop(lambda s: s[0] < rounds, lambda s: (s[0] + 1, s[1] ^ s[0]), (0, i))[1]
 
         return lax.fori_loop(0, count, body, 0)
@@ -174,7 +174,7 @@ def test_lanes_that_wait_for_few_others_give_up():
         chosen = partial(program, often=often)
         assert is_side_by_side(chosen, np.int32(5))
         assert count_in_blocks(chosen, 20 * BLOCK + 3) == expected
-        rounds = [3000 if i & often == 0 else 4 for i in range(20 * BLOCK + 3)]
+        rounds = [800 if i & often == 0 else 4 for i in range(20 * BLOCK + 3)]
         total = sum(i ^ functools.reduce(operator.xor, range(n)) for i, n in enumerate(rounds))
         assert int(jit(chosen)(np.int32(20 * BLOCK + 3))) == total
 

@@ -11,6 +11,7 @@ from jitcore import grad, jit, make_jaxpr
 from jitcore.config import config
 from jitcore.core.check import check_jaxpr
 from jitcore.passes import run_pipeline, variances
+from tests.loop_program import show_loop_program
 
 BLOCK = 16  # float64 numbers in a block of these tests
 
@@ -121,6 +122,7 @@ def test_derivatives(short_blocks):
     np.testing.assert_allclose(found, 2 * (x - x.mean()) / x.size, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.machine_code
 def test_the_same_bits_for_any_number_of_threads():
     x = np.random.default_rng(1).random((3, 200_001), np.float32)
     options = ({"parallel": False}, {"num_threads": 2}, {"num_threads": 3})
@@ -131,8 +133,6 @@ def test_the_same_bits_for_any_number_of_threads():
 def test_one_reading():
     """Sums and squares of blocks are one kernel."""
     for count in (1_000_000, 1 << 20):
-        f = jit(lambda x: x.var())
-        f(np.ones(count, np.float32))
-        text = f.inspect("loop program")
+        text = show_loop_program(lambda x: x.var(), np.ones(count, np.float32))
         assert text.count("in range(4096)") == 2 and text.count("in0[4096*") == 2
         assert text.count("in range(1000000)") == text.count("of 32768") == 0

@@ -153,6 +153,7 @@ def test_loops_and_memory_that_is_reused():
     np.testing.assert_allclose(donated(given, a), np.tanh(a @ a), rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.machine_code
 def test_threads_do_not_change_bits():
     x, w, b = draw(500, 90), draw(90, 600), draw(600)
     layer, before, results = jit(lambda x, w, b: jnp.tanh(x @ w + b)), threads.get_num_threads(), []

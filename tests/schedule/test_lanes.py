@@ -144,6 +144,7 @@ def test_loops_across_lanes_are_lowered_the_general_way(name):
     assert "repeat:" not in compiled.inspect("loop program")
 
 
+@pytest.mark.machine_code
 def test_another_length_and_another_number_of_lanes_compile_nothing():
     f = jitcore.jit(lambda s, xs: lax.scan(lambda s, x: (s * 0.5 + x, s), s, xs))
     for length, lanes in ((20, 30), (300, 50), (41, 1000)):
@@ -152,6 +153,7 @@ def test_another_length_and_another_number_of_lanes_compile_nothing():
     assert f.cache_info().compiles == 1
 
 
+@pytest.mark.machine_code
 def test_lanes_do_not_depend_on_threads():
     real, imag = normal(300, 300), normal(300, 300, seed=1)
     many = jitcore.jit(iterate_quadratic)(real, imag)

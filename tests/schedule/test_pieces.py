@@ -200,6 +200,7 @@ def test_inputs_are_not_overwritten_before_they_are_read():
     np.testing.assert_array_equal(jit(loop)(u), jit(loop, backend="reference")(u))
 
 
+@pytest.mark.machine_code
 def test_any_number_of_threads():
     u = RNG.standard_normal((70, 80, 90)).astype(np.float32)
     step, results = STEPS["roll of a cube"][1], []
@@ -222,6 +223,7 @@ def test_batches():
         np.testing.assert_array_equal(last, jnp.stack([step(one) for one in u], 2))
 
 
+@pytest.mark.machine_code
 def test_new_sizes_compile_nothing():
     f = jit(lambda u: STEPS["roll"][1](u))
     for side in (50, 77, 120):

@@ -77,7 +77,7 @@ def union(x, k, out, limits):
     return put_column(out, k, (places_ >= limits[2]) & (places_ < limits[3]), values * 2)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.lists(LIMIT, min_size=4, max_size=4))
 def test_union_of_ranges(limits):
     def expected(out, k, limits):
@@ -98,7 +98,7 @@ def open_end(x, k, out, limits):
     return put_column(out, k, places_ >= limits[2], values)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.lists(LIMIT, min_size=3, max_size=3))
 def test_an_end_that_one_reader_does_not_have(limits):
     def expected(out, k, limits):
@@ -167,7 +167,7 @@ def window(x, k, out, limits):
     return jnp.where((r < limits[0]) & (c >= limits[1]) & (c < k), table.T, out)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(st.lists(LIMIT, min_size=2, max_size=2))
 def test_windows_of_matrices(limits):
     def expected(out, k, limits):
@@ -217,6 +217,7 @@ def test_kernels_that_stay_whole(step):
     assert all(found == f"range({COLUMNS})" for found in ranges_of_reductions(run))
 
 
+@pytest.mark.machine_code
 # -- columns of a product ---------------------------------------------------------------------------------
 @pytest.mark.parametrize("columns", [9, 64, 71, 300])
 def test_products_sweep_many_columns(columns):

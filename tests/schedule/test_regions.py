@@ -61,6 +61,7 @@ def test_strips_share_the_windows_sweep(name):
     assert f.inspect("loop program").count("kernel") == kernels
 
 
+@pytest.mark.machine_code
 def test_large_grids_on_any_number_of_threads():
     shape = (70, 80, 90)
     u = np.random.default_rng(2).normal(size=shape).astype(np.float32)

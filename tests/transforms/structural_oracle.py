@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import jax
 import numpy as np
 
 import jitcore
 from jitcore import dtypes
+from tests.jax_answers import jax
 
 
 def draw(rng, shape, dtype=np.float64) -> np.ndarray:

@@ -3,15 +3,16 @@ and gradients through selections that stay finite where JAX's do not."""
 
 from __future__ import annotations
 
-import jax
 import ml_dtypes
 import numpy as np
 import pytest
-from jax import lax as jax_lax
 
 from jitcore import grad, hessian, jit, jvp, lax, nn, ops, vjp, vmap
 from jitcore import numpy as jnp
 from jitcore.scipy import special
+from tests.jax_answers import jax
+
+jax_lax = jax.lax
 
 POINTS = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, -2.5, 7.0, np.inf, -np.inf, np.nan)
 PAIRS = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -3.0, np.inf, -np.inf, np.nan)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import functools
 
-import jax
-import jax.numpy as jax_np
-import jax.scipy.linalg as jax_sp_linalg
 import numpy as np
 import pytest
-from jax import lax as jax_lax
 
 import jitcore
 from jitcore import lax
 from jitcore import numpy as jnp
 from jitcore.lax import linalg
 from jitcore.scipy import linalg as sp_linalg
+from tests.jax_answers import jax
+
+jax_np = jax.numpy
+jax_sp_linalg = jax.scipy.linalg
+jax_lax = jax.lax
 
 RNG = np.random.default_rng(30)
 DTYPES = ["float32", "float64", "complex64", "complex128"]

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import jax
-import jax.nn as jax_nn
-import jax.numpy as jax_np
-import jax.scipy.special as jax_special
 import numpy as np
 import pytest
 
@@ -13,6 +9,11 @@ import jitcore
 from jitcore import nn
 from jitcore import numpy as jnp
 from jitcore.scipy import special
+from tests.jax_answers import jax
+
+jax_nn = jax.nn
+jax_np = jax.numpy
+jax_special = jax.scipy.special
 
 POINTS = np.array([-2.5, -1.0, -0.5, -0.0, 0.0, 0.3, 0.5, 1.0, 1.5, 3.0, 6.0, 50.0])
 UNIT = np.array([0.1, 0.5, 0.9, 0.3])

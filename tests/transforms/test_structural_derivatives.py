@@ -3,8 +3,6 @@ parameters."""
 
 from __future__ import annotations
 
-import jax
-import jax.numpy as jax_np
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,12 +16,15 @@ from jitcore.core.check import check_jaxpr
 from jitcore.core.trace import trace_to_jaxpr
 from jitcore.debug import callback
 from jitcore.lax.callback import io_callback, pure_callback
+from tests.jax_answers import jax
 from tests.lax.test_conv import Problem as Convolution
 from tests.lax.test_dot import random_contraction
 from tests.lax.test_gather_scatter import Problem as Selection
 from tests.lax.test_symbolic_shapes import CASES as SYMBOLIC_CASES
 from tests.lax.test_symbolic_shapes import N
 from tests.transforms.structural_oracle import compare, draw
+
+jax_np = jax.numpy
 
 FEW = settings(max_examples=8, deadline=None)
 RNG = np.random.default_rng(0)

@@ -222,7 +222,7 @@ def test_children_forked_while_modules_are_compiled_ahead():
         thread.start()
         statuses = []
         for k in range(20):
-            time.sleep(0.003)
+            sum(range(100_000))  # each at another time
             child = os.fork()
             if child == 0:
                 signal.alarm(60)

@@ -11,6 +11,7 @@ import jitcore.numpy as jnp
 from jitcore import jit, lax, nn
 from jitcore.backends.cpu import cpuinfo, reading
 from jitcore.config import config
+from tests.combinations import pairwise
 
 COUNTS = [9, 15, 16, 31, 33, 63, 64, 65, 127, 128, 129, 1000, 4099]
 BLOCKS = 200_003  # elements that are reduced in blocks
@@ -149,9 +150,7 @@ DOWN_COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("name", DOWN_COLUMNS)
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("rows", [16, 21, 64])
+@pytest.mark.parametrize("name, dtype, rows", pairwise(list(DOWN_COLUMNS), ["float32", "float64"], [16, 21, 64]))
 def test_row_by_row(all_rows_are_wide, name, dtype, rows):
     program, reference = DOWN_COLUMNS[name]
     f = jit(program)

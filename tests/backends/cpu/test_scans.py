@@ -7,6 +7,7 @@ import jitcore
 from jitcore import lax
 from jitcore.backends.cpu import cpuinfo
 from jitcore.config import config
+from tests.combinations import spread
 
 UFUNCS = {"cumsum": np.add, "cumprod": np.multiply, "cummax": np.maximum, "cummin": np.minimum,
           "cumlogsumexp": np.logaddexp}  # fmt: skip
@@ -31,9 +32,9 @@ def accumulate(name, x, axis, reverse):
     return np.flip(result, axis) if reverse else result
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("name, dtype", CASES)
-def test_every_shape_and_axis(name, dtype, reverse):
+@pytest.mark.parametrize("case, reverse", spread(CASES, [False, True], times=1))
+def test_every_shape_and_axis(case, reverse):
+    name, dtype = case
     for shape in SHAPES:
         x = draw(name, shape, dtype)
         for axis in range(len(shape)):

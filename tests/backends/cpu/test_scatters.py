@@ -6,6 +6,7 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore.backends.cpu.compiler import code_cache
+from tests.combinations import spread
 
 UFUNCS = {"set": None, "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "min": np.minimum,
           "max": np.maximum}  # fmt: skip
@@ -39,9 +40,9 @@ def agree(got, wanted):
     np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance * scale)
 
 
-@pytest.mark.parametrize("index_dtype", ["int32", "int64"])
-@pytest.mark.parametrize("op, dtype", CASES)
-def test_repeated_indices(op, dtype, index_dtype):
+@pytest.mark.parametrize("case, index_dtype", spread(CASES, ["int32", "int64"], times=1))
+def test_repeated_indices(case, index_dtype):
+    op, dtype = case
     for count, size in SIZES:
         x, values = draw(size, dtype, 1), draw(count, dtype, 2)
         if op == "multiply" and values.dtype.kind == "f":

@@ -5,6 +5,7 @@ import pytest
 
 import jitcore
 import jitcore.numpy as jnp
+from tests.combinations import spread
 
 DTYPES = ["bool", "int8", "uint8", "int16", "float16", "int32", "float32", "int64", "float64", "complex64"]
 SIZES = (1, 5, 31, 32, 33, 100, 257)
@@ -35,8 +36,7 @@ def test_all_pairs(rows, count, width, dtype):
         np.testing.assert_allclose(np.asarray(got), right, rtol=2e-5 if dtype == "float32" else 1e-12)
 
 
-@pytest.mark.parametrize("step", [2, 3, 4, 5, 8, 9, -1, -2, -3, -8])
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype, step", spread(DTYPES, [2, 3, 4, 5, 8, 9, -1, -2, -3, -8], times=3))
 def test_read_every_kth(dtype, step):
     for size in SIZES:
         x = draw(size * 9 + 20, dtype)
@@ -45,8 +45,7 @@ def test_read_every_kth(dtype, step):
                  np.where(x[start:][::step] == 0, x[0], x[start:][::step]))  # fmt: skip
 
 
-@pytest.mark.parametrize("step", [1, 2, 3, 4, 8, 9])
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype, step", spread(DTYPES, [1, 2, 3, 4, 8, 9], times=2))
 def test_write_every_kth(dtype, step):
     for size in SIZES:
         x = draw(size, dtype)
@@ -56,8 +55,7 @@ def test_write_every_kth(dtype, step):
             same(jitcore.jit(lambda x, way=way: jnp.zeros(x.size * step, x.dtype).at[::way].set(x))(x), wanted)
 
 
-@pytest.mark.parametrize("width", range(1, 10))
-@pytest.mark.parametrize("dtype", ["int16", "int32", "float32", "float64"])
+@pytest.mark.parametrize("dtype, width", spread(["int16", "int32", "float32", "float64"], range(1, 10), times=2))
 def test_short_rows(dtype, width):
     for size in SIZES:
         x = draw(size * width, dtype).reshape(size, width)

@@ -389,10 +389,10 @@ def test_threads_start_with_the_first_loop_that_is_shared():
     body = """
 count = lambda: len(os.listdir("/proc/self/task")) - before
 kernels, x = Kernels(), np.zeros(1000)
-import time
 for thread in set(threading.enumerate()) - {threading.main_thread()}:  # what compiles ahead
     thread.join()
-    time.sleep(0.1)
+    while os.path.exists(f"/proc/self/task/{thread.native_id}"):
+        os.sched_yield()
 before = len(os.listdir("/proc/self/task"))
 kernels.run("increment", (1000, 1000), x)
 print(count(), end=" ")

@@ -4,11 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
-from jax import lax as jax_lax
 
 import jitcore.numpy as jnp
 from jitcore import jit, lax
 from jitcore.backends.cpu import threads
+from tests.jax_answers import jax
+
+jax_lax = jax.lax
 
 RNG = np.random.default_rng(23)
 

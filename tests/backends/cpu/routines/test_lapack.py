@@ -1,6 +1,7 @@
 """LAPACK from native code: values against definitions and NumPy in double precision, parameters, failures."""
 
 import functools
+import itertools
 import threading
 
 import jax
@@ -13,6 +14,7 @@ from jitcore import jit, lax
 from jitcore.backends.cpu import symbols
 from jitcore.backends.cpu.routines import lapack, lapack_symbols
 from jitcore.lax import linalg
+from tests.combinations import pairwise, spread
 
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
 BATCHES = [(), (2, 5), (40,)]
@@ -53,9 +55,7 @@ def assert_unitary(q) -> None:
 
 
 # -- factorisations -----------------------------------------------------------------------------------------
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("batch", BATCHES)
-@pytest.mark.parametrize("n", [1, 3, 33, 66])
+@pytest.mark.parametrize("n, batch, dtype", pairwise([1, 3, 33, 66], BATCHES, DTYPES))
 def test_cholesky(n, batch, dtype):
     x = make_positive((*batch, n, n), dtype)
     (factor,) = run(linalg.cholesky, x)
@@ -66,9 +66,7 @@ def test_cholesky(n, batch, dtype):
     assert_close(lower_only, factor)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("batch", BATCHES)
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape, batch, dtype", pairwise(SHAPES, BATCHES, DTYPES))
 def test_lu(shape, batch, dtype):
     x = make((*batch, *shape), dtype)
     factors, pivots, permutation = run(lambda x: tuple(linalg.lu(x)), x)
@@ -84,10 +82,7 @@ def test_lu(shape, batch, dtype):
     np.testing.assert_array_equal(again, permutation)
 
 
-@pytest.mark.parametrize("full", [False, True])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("batch", BATCHES)
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape, batch, dtype, full", pairwise(SHAPES, BATCHES, DTYPES, [False, True]))
 def test_qr(shape, batch, dtype, full):
     x = make((*batch, *shape), dtype)
     q, r = run(functools.partial(linalg.qr, full_matrices=full), x)
@@ -103,9 +98,7 @@ def test_qr(shape, batch, dtype, full):
     assert (sizes[..., 1:] <= sizes[..., :-1] * 1.001).all()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("batch", BATCHES)
-@pytest.mark.parametrize("n", [1, 9, 66])
+@pytest.mark.parametrize("n, batch, dtype", pairwise([1, 9, 66], BATCHES, DTYPES))
 def test_eigh(n, batch, dtype):
     x = make((*batch, n, n), dtype)
     symmetric = ((x + adjoint(x)) / 2).astype(dtype)
@@ -123,9 +116,7 @@ def test_eigh(n, batch, dtype):
     assert_close(values, expected.astype(values.dtype))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("batch", BATCHES)
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape, batch, dtype", pairwise(SHAPES, BATCHES, DTYPES))
 def test_svd(shape, batch, dtype):
     x = make((*batch, *shape), dtype)
     expected = np.linalg.svd(x.astype(np.result_type(dtype, np.float64)), compute_uv=False)
@@ -160,12 +151,11 @@ def test_signs_are_those_of_jax(dtype):
 
 
 # -- solvers ------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("conjugate", [False, True])
-@pytest.mark.parametrize("transpose", [False, True])
-@pytest.mark.parametrize("lower", [False, True])
-@pytest.mark.parametrize("left", [False, True])
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_triangular_solve(dtype, left, lower, transpose, conjugate):
+@pytest.mark.parametrize(
+    "dtype, options", spread(DTYPES, list(itertools.product([False, True], repeat=4)), times=2), ids=str
+)
+def test_triangular_solve(dtype, options):
+    left, lower, transpose, conjugate = options
     for batch, n, others in (((), 1, 1), ((3,), 4, 1), ((2, 2), 5, 7), ((), 40, 30), ((40,), 12, 2),
                              ((3,), 40, 1)):
         a = make((*batch, n, n), dtype) / n + 2 * np.eye(n, dtype=dtype)
