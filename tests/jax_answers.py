@@ -128,9 +128,9 @@ def _pack(answer: Any, blob: bytearray, module: _Module) -> Any:
 # -- answers -------------------------------------------------------------------------------------------------------
 def _encode(value: Any) -> Any:
     """A value as JSON, with arrays as they are; {"asked": ...} for what is asked by calls."""
-    if value is None or isinstance(value, (bool, str)) or type(value) in (int, float):
+    if value is None or isinstance(value, (bool, str)):
         return {"value": value}
-    if isinstance(value, (int, float)) and not isinstance(value, np.generic):  # of a class of JAX's
+    if isinstance(value, (int, float)) and not isinstance(value, np.generic):  # also of a class of JAX's
         return {"value": (int if isinstance(value, int) else float)(value)}
     if isinstance(value, complex):
         return {"complex": [value.real, value.imag]}

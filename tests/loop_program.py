@@ -1,13 +1,17 @@
 """The loop program of a function, which is neither compiled nor run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import jitcore
 from jitcore.backends.cpu.target import CpuTarget
-from jitcore.loopir.program import format_program
+from jitcore.loopir.program import Program, format_program
 from jitcore.schedule import lower_program
 
 
-def show_loop_program(function: Callable, *args) -> str:
+def schedule(function: Callable, args: Sequence, donated: Sequence[bool] = ()) -> Program:
     """args: arrays, or what has a shape and a dtype."""
-    return format_program(lower_program(jitcore.jit(function).trace(*args)._program.compiled_jaxpr, CpuTarget))
+    return lower_program(jitcore.jit(function).trace(*args)._program.compiled_jaxpr, CpuTarget, donated)
+
+
+def show_loop_program(function: Callable, *args) -> str:
+    return format_program(schedule(function, args))

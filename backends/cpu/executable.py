@@ -85,9 +85,9 @@ class CpuExecutable:
 
 
 def _write_numba(program: Program, arguments: Sequence[str]) -> str:
-    from jitcore.backends.python import write_file, write_function
+    from jitcore.backends.python import write_numba
 
-    return write_file(write_function(program, arguments=arguments))
+    return write_numba(program, arguments)
 
 
 def _count_bytes(buffer: Buffer) -> int:

@@ -6,7 +6,7 @@ each place and needs no compiler, or under `numba.njit`. `executable` makes whol
 """
 
 from jitcore.backends.python.executable import SourceExecutable
-from jitcore.backends.python.running import load_numba, load_python, write_file
+from jitcore.backends.python.running import load_numba, load_python, write_numba
 from jitcore.backends.python.writer import Source, write_function
 
-__all__ = ["Source", "SourceExecutable", "load_numba", "load_python", "write_file", "write_function"]
+__all__ = ["Source", "SourceExecutable", "load_numba", "load_python", "write_function", "write_numba"]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from jitcore.backends.python.running import load_numba, load_python, write_file
+from jitcore.backends.python.running import load_numba, load_python, write_numba
 from jitcore.backends.python.writer import write_function
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
@@ -46,7 +46,7 @@ class SourceExecutable:
         if program is None:
             return {}
         return {"loop program": lambda: format_program(program),
-                "numba": lambda: write_file(write_function(program, arguments=arguments))}  # fmt: skip
+                "numba": lambda: write_numba(program, arguments)}  # fmt: skip
 
     def cost(self) -> dict[str, float]:
         return {}

@@ -125,11 +125,11 @@ def to_float16(x):  # to nearest, halves to even
     return np.uint16(sign | ((size - 0x38000000 + 0xFFF + ((size >> 13) & 1)) >> 13))
 """)
 for _name, _function in SPECIAL.items():
-    _args = "x, q" if _name == "zeta" else "m, x" if _name == "polygamma" else "x"
-    _call = f"special.{_function}({_args})" + " if m >= 0 else np.nan" * (_name == "polygamma")
+    _args = {"zeta": "x, q", "polygamma": "m, x"}.get(_name, "x")
+    _domain = " if m >= 0 else np.nan" if _name == "polygamma" else ""
     _helper(f"""
 def {_name}({_args}):  # Numba has no code for it, and calls Python
     with objmode(found="float64"):
-        found = float({_call})
+        found = float(special.{_function}({_args}){_domain})
     return found
 """)

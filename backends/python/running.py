@@ -7,13 +7,13 @@ can copy and run.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 
 import numpy as np
 
 from jitcore.backends.python.operations import HALF_DTYPES
-from jitcore.backends.python.writer import Source
+from jitcore.backends.python.writer import Source, write_function
 from jitcore.loopir.program import Program
 
 _DECORATOR = '@njit(error_model="numpy")'
@@ -61,8 +61,10 @@ def _run_words(function: Callable, program: Program, inputs) -> list[np.ndarray]
             for result, buffer in zip(results, program.outputs)]  # fmt: skip
 
 
-def write_file(source: Source) -> str:
-    """The function and all that it needs, decorated by `njit`; what library functions do is told in words."""
+def write_numba(program: Program, arguments: Sequence[str] = ()) -> str:
+    """A file with the function and all that it needs, decorated by `njit`; what library functions do is told
+    in words. arguments: as for `write_function`."""
+    source = write_function(program, arguments=arguments)
     text = "\n".join([*source.helpers, source.text])
     imports = ["import math"] * ("math." in text) + ["import numpy as np"]
     imports += ["from numba import njit" + ", objmode" * ("objmode" in text)]

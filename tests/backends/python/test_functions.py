@@ -11,14 +11,13 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import lax, tree_util
-from jitcore.backends.cpu.target import CpuTarget
-from jitcore.backends.python import load_python, write_file, write_function
+from jitcore.backends.python import load_python, write_function, write_numba
 from jitcore.loopir import program as loopir
 from jitcore.loopir.expr import Buffer, Graph
 from jitcore.loopir.index import Axis, Index
-from jitcore.schedule import lower_program
 from jitcore.schedule.buffers import statements_of
 from tests.backends.python.programs import PROGRAMS
+from tests.loop_program import schedule
 
 #: Relative and, of the largest element, absolute difference, by the bytes of a real number.
 TOLERANCES = {2: 2e-2, 4: 3e-5, 8: 1e-11}
@@ -68,11 +67,6 @@ def test_orders_of_polygamma_that_there_are_not(codegen):
     np.testing.assert_allclose(compile_with(lax.polygamma, codegen)(m, x), jitcore.jit(lax.polygamma)(m, x), rtol=1e-12)
 
 
-def lower(function, args, donated=()):
-    traced = jitcore.jit(function).trace(*args)
-    return lower_program(traced._program.compiled_jaxpr, CpuTarget, donated)
-
-
 def list_statements(program):
     steps = program.steps
     return list(
@@ -105,7 +99,7 @@ def list_features(statement) -> list[str]:
 def test_the_programs_have_every_statement():
     found = collections.Counter()
     for function, args in PROGRAMS.values():
-        for statement in list_statements(lower(function, args)):
+        for statement in list_statements(schedule(function, args)):
             found.update(list_features(statement))
     expected = {"Kernel", "Loop", "Reduce", "Reduce bounds", "Reduce partials", "Reduce stores", "Scan", "Scan reverse",
                 "Scan partials", "Store", "Store mask", "Store combine", "Store in_order", "Store packed", "Repeat", "While",
@@ -211,11 +205,11 @@ def test_what_is_not_written_shows():
 
 
 def test_donated_memory_is_written():
-    program = lower(lambda x: x + 1, (np.zeros(5),), (True,))
+    program = schedule(lambda x: x + 1, (np.zeros(5),), (True,))
     assert program.aliases
     (found,) = load_python(write_function(program), program)(np.zeros(5))
     np.testing.assert_array_equal(found, 1)
-    assert "result = x" in write_file(write_function(program, arguments=["x"]))
+    assert "result = x" in write_numba(program, ["x"])
 
 
 def test_it_serves_as_codegen():
