@@ -244,8 +244,7 @@ def _store_attribute(triple):
     if current.mode is not None:
         current.mode.store_attribute(owner, name, value)
         return
-    if logs.stack:
-        record(AttributeLocation(owner, name))
+    record(AttributeLocation(owner, name))
     setattr(owner, name, value)
 
 

@@ -33,6 +33,7 @@ from jitcore.rewriter.snapshots import ContainerLocation, copy_contents, find_co
 from jitcore.rewriter.values import (
     Flat,
     Poison,
+    PoisonedAttribute,
     as_flag,
     convert,
     count_containers,
@@ -451,7 +452,7 @@ def _merge_stores(merge: _Merge, first: Arm, second: Arm, changed: Mapping[int, 
             name = _name_place(location, scope.names)
             if type(location) is ItemLocation:
                 raise errors.one_sided_error(name, merge.place)
-            poison = Poison(functools.partial(errors.one_sided_error, name, merge.place))
+            poison = PoisonedAttribute(functools.partial(errors.one_sided_error, name, merge.place))
             found.append((location, lambda values, poison=poison: poison))
         elif read is not None:
             found.append((location, read))

@@ -71,16 +71,17 @@ class CellLocation(Location):
 class AttributeLocation(Location):
     def __init__(self, owner: Any, name: str):
         self.owner, self.name = owner, name
-        variables = getattr(owner, "__dict__", None)
+        variables = read_variables(owner)
         is_slot = type(variables) is not dict or type(find_in_class(type(owner), name)[1]) is _Slot
         self.key = ("attribute", id(owner), name) if is_slot else ("item", id(variables), name)
 
     def read(self):
         """What the object itself holds: what its class has is there all the same."""
-        held = getattr(self.owner, "__dict__", {})
-        if self.name in held or type(find_in_class(type(self.owner), self.name)[1]) is not _Slot:
+        held = read_variables(self.owner) or {}
+        base, found = find_in_class(type(self.owner), self.name)
+        if self.name in held or type(found) is not _Slot:
             return held.get(self.name, UNDEFINED)
-        return getattr(self.owner, self.name, UNDEFINED)
+        return read_slot(self.owner, base, self.name)
 
     def write(self, value):
         if value is not UNDEFINED:
@@ -144,10 +145,20 @@ class _Logs(threading.local):
 logs = _Logs()
 
 
+class Unknown:
+    """What stands at a location whose value is not known."""
+
+    def note_store(self, location: Location) -> None:
+        """Is told before something is put there. Raises: what says that this cannot be done."""
+
+
 def record(location: Location) -> None:
-    """Notes a location that is about to be changed, once for each side."""
+    """Notes a location that is about to be changed, once for each side. Raises: as `Unknown.note_store`."""
+    old = location.read()
+    if is_a(old, Unknown):
+        old.note_store(location)
     if logs.stack and location.key not in logs.stack[-1]:
-        logs.stack[-1][location.key] = (location, location.read())
+        logs.stack[-1][location.key] = (location, old)
 
 
 class _Attempts(threading.local):
@@ -192,31 +203,58 @@ BOUND_METHODS = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperT
 OWNERLESS = (types.NoneType, types.ModuleType, type, str)
 
 
+def is_a(value: Any, kinds: Any) -> bool:
+    """`isinstance` that does not ask for `value.__class__`, which may be code of the user."""
+    return issubclass(type(value), kinds)
+
+
+def read_variables(value: Any) -> Any:
+    """The `__dict__` of an object, None where it has none; no code of its class is called."""
+    try:
+        return object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+
+
+def read_slot(value: Any, kind: type, name: str) -> Any:
+    """What an object holds in a slot of its class; no code of the class is called."""
+    try:
+        return kind.__dict__[name].__get__(value)
+    except AttributeError:
+        return UNDEFINED
+
+
 def list_children(value: Any) -> list | None:
-    """What a container or an object of a Python class holds; None for all else."""
-    if isinstance(value, (list, tuple, set, deque)):
-        return [*value, *getattr(value, "__dict__", {}).values()]
-    if isinstance(value, dict):
-        return [*dict.values(value), *getattr(value, "__dict__", {}).values()]
-    if isinstance(value, (bytearray, array.array)):
+    """What a container or an object of a Python class holds; None for all else. No code of its class is
+    called."""
+    kind = type(value)
+    variables = read_variables(value)
+    own = list(variables.values()) if type(variables) is dict else []
+    base = next((one for one in _CONTAINERS if issubclass(kind, one)), None)
+    if base is not None:
+        return [*(dict.values(value) if base is dict else base.__iter__(value)), *own]
+    if issubclass(kind, (bytearray, array.array)):
         return []
-    if isinstance(value, types.CellType):
+    if kind is types.CellType:
         return [value.cell_contents] if value != types.CellType() else []
-    if isinstance(value, BOUND_METHODS):
-        return None if isinstance(value.__self__, OWNERLESS) else [value.__self__]
-    if isinstance(value, functools.partial):
+    if kind in BOUND_METHODS:
+        return None if is_a(value.__self__, OWNERLESS) else [value.__self__]
+    if issubclass(kind, functools.partial):
         return [value.func, *value.args, *value.keywords.values()]
-    if isinstance(value, (Handle, type, types.ModuleType, types.FunctionType)):
+    if issubclass(kind, (Handle, type, types.ModuleType, types.FunctionType)):
         return None
-    if isinstance(value, types.GeneratorType):
+    if kind is types.GeneratorType:
         return [] if value.gi_frame is None else list(value.gi_frame.f_locals.values())
-    if type(value).__module__.startswith("jitcore."):
+    if kind.__module__.startswith("jitcore."):
         return None
-    slots = [name for kind in type(value).__mro__ for name in _list_slots(kind)]
-    if hasattr(value, "__dict__") or slots:
-        held = [getattr(value, name) for name in slots if hasattr(value, name)]
-        return [*getattr(value, "__dict__", {}).values(), *held]
-    return None
+    slots = [(base, name) for base in kind.__mro__ for name in _list_slots(base)]
+    if variables is None and not slots:
+        return None
+    held = [read_slot(value, base, name) for base, name in slots]
+    return [*own, *[one for one in held if one is not UNDEFINED]]
+
+
+_CONTAINERS = (list, tuple, set, deque, dict)
 
 
 def _list_slots(kind: type) -> list[str]:

@@ -26,7 +26,7 @@ from jitcore.effort import spend
 from jitcore.rewriter.emission import UNDEFINED
 from jitcore.rewriter.handles import current
 from jitcore.rewriter.iterators import SharedIterator, TracedIterator
-from jitcore.rewriter.journal import ItemLocation, Location, list_children, logs
+from jitcore.rewriter.journal import ItemLocation, Location, is_a, list_children, logs, read_variables
 from jitcore.rewriter.raising import make_conditional
 from jitcore.rewriter.user_code import is_user_code
 
@@ -42,7 +42,7 @@ _CONTAINERS = (OrderedDict, dict, list, set, deque, bytearray, array.array)
 
 def kind_of(value: Any) -> type | None:
     """Which container it is, or is a subclass of."""
-    return next((kind for kind in _CONTAINERS if isinstance(value, kind)), None)
+    return next((kind for kind in _CONTAINERS if is_a(value, kind)), None)
 
 
 class ContainerLocation(Location):
@@ -73,7 +73,7 @@ def find_container(location: Location) -> Any:
 def find_variables(location: Location) -> dict | None:
     """The dict in which a location is an item, or an attribute stands; None for other places."""
     owner = find_container(location)
-    variables = owner if type(owner) is dict else getattr(owner, "__dict__", None)
+    variables = owner if type(owner) is dict else read_variables(owner)
     return variables if type(variables) is dict else None
 
 
@@ -165,7 +165,7 @@ class Snapshot:
 
     def _note(self, value: Any) -> list | None:
         """Notes what a value is now. Returns: what can be reached from it; None for what holds nothing."""
-        if isinstance(value, np.ndarray):
+        if is_a(value, np.ndarray):
             self._n_bytes += value.nbytes
             self._arrays.append(_ArrayCopy(value, self._n_bytes <= _MAX_BYTES))
             return []
@@ -179,8 +179,8 @@ class Snapshot:
             return None
         if kind_of(value) is not None:
             self._copies.append((value, copy_contents(value)))
-        variables = getattr(value, "__dict__", None)
-        if type(variables) is dict and not isinstance(value, (TracedIterator, SharedIterator)):
+        variables = read_variables(value)
+        if type(variables) is dict and not is_a(value, (TracedIterator, SharedIterator)):
             self._variables.append((variables, dict(variables)))
             self.reached[id(variables)] = variables
         return children
@@ -195,7 +195,7 @@ class Snapshot:
         for iterator, saved in moved:
             if saved is not None:
                 _restore(iterator, saved)
-        return all(isinstance(one, _REWOUND) for one, _ in moved) and self.find_advanced() is None
+        return all(is_a(one, _REWOUND) for one, _ in moved) and self.find_advanced() is None
 
     def find_written(self) -> list[np.ndarray]:
         """The arrays that have changed."""
@@ -359,11 +359,11 @@ def _is_one(one: Any, other: Any) -> bool:
 
 def find_position(iterator: Any) -> _Items:
     """How far an iterator has come: unequal behind a `next`, as far as that can be seen."""
-    if isinstance(iterator, TracedIterator):
+    if is_a(iterator, TracedIterator):
         return _Items(iterator.children())
-    if isinstance(iterator, SharedIterator):
+    if is_a(iterator, SharedIterator):
         return _Items([iterator.position])
-    if isinstance(iterator, types.GeneratorType):
+    if is_a(iterator, types.GeneratorType):
         frame = iterator.gi_frame
         if frame is None:
             return _Items()
@@ -372,7 +372,7 @@ def find_position(iterator: Any) -> _Items:
         return _Items([frame.f_lasti, *held, *nested])
     if type(iterator).__module__ not in ("builtins", "itertools", "collections"):
         return _Items()  # an object of the user's: what it holds is looked at
-    if isinstance(iterator, (itertools.count, itertools.repeat)):
+    if is_a(iterator, (itertools.count, itertools.repeat)):
         return _Items([repr(iterator)])
     nested = [find_position(value) for value in _list_sources(iterator)]
     return _Items([operator.length_hint(iterator, -1), *nested])
@@ -385,20 +385,20 @@ _REWOUND = (TracedIterator, SharedIterator, *_SEQUENCES, zip, map, filter)
 
 def _save(iterator: Any) -> Any:
     """What `_restore` needs; None for iterators that only go on."""
-    if isinstance(iterator, TracedIterator):
+    if is_a(iterator, TracedIterator):
         return dict(vars(iterator))
-    if isinstance(iterator, SharedIterator):
+    if is_a(iterator, SharedIterator):
         return iterator.position
-    if isinstance(iterator, _SEQUENCES):
+    if is_a(iterator, _SEQUENCES):
         place = iterator.__reduce__()[2:]
         return place[0] if place else None  # nothing: it has ended
     return None
 
 
 def _restore(iterator: Any, saved: Any) -> None:
-    if isinstance(iterator, TracedIterator):
+    if is_a(iterator, TracedIterator):
         vars(iterator).update(saved)
-    elif isinstance(iterator, SharedIterator):
+    elif is_a(iterator, SharedIterator):
         iterator.position = saved
     else:
         iterator.__setstate__(saved)  # of no effect behind its end

@@ -22,7 +22,7 @@ from jitcore.rewriter.emission import UNDEFINED
 from jitcore.rewriter.errors import Place
 from jitcore.rewriter.handles import CompoundHandle, ConflictError, Handle, LeafType, current
 from jitcore.rewriter.iterators import TracedIterator, is_same_position
-from jitcore.rewriter.journal import MAX_DEPTH, list_children
+from jitcore.rewriter.journal import MAX_DEPTH, Location, Unknown, list_children, read_variables
 from jitcore.rewriter.raising import MaybeUnbound
 from jitcore.transforms.jvp import JvpTracer
 from jitcore.transforms.tangents import fill
@@ -126,7 +126,7 @@ def memory_of(leaf) -> Any:
     return leaf.memory if isinstance(leaf, Handle) else None
 
 
-class Poison:
+class Poison(Unknown):
     """Stands for a value that cannot be known; every use of it raises what `make_error` returns."""
 
     def __init__(self, make_error: Callable[[], Exception]):
@@ -143,6 +143,16 @@ _USES = """getattr setattr call iter next bool len getitem setitem contains inde
     matmul rmatmul neg pos abs and rand or ror xor rxor invert"""
 for _name in _USES.split():
     setattr(Poison, f"__{_name}__", Poison.raise_reason)
+
+
+class PoisonedAttribute(Poison):
+    """An attribute that is there if one way was taken. Behind it stand attributes that were made later."""
+
+    def note_store(self, location: Location) -> None:
+        """Raises: as a use, where the order of the object's attributes would not be known."""
+        variables = read_variables(location.owner) if hasattr(location, "owner") else None
+        if type(variables) is dict and next(reversed(variables), None) != location.name:
+            self.raise_reason()
 
 
 #: Steps that a leaf costs wherever values are taken apart, or an object where they are searched.

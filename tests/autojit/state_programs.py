@@ -52,6 +52,42 @@ def f(x):
            f"{head}    for i in range(2):\n        for j in range(2):\n            if x[i] > j:\n                {change}\n"
            "    return x", "np.arange(3.)", "-np.ones(3)", "np.full(3, 2.)")  # fmt: skip
 
+define("order of attributes that one side sets", """
+class Box: pass
+B = Box()
+def f(x):
+    B.__dict__.clear()
+    if x[0] < 0:
+        B.new = 1
+    B.other = 2.0
+    B.new = x.sum()
+    return x
+""", *BOTH)
+define("a last attribute that one side sets", """
+class Box: pass
+B = Box()
+def f(x):
+    B.__dict__.clear()
+    B.other = 2.0
+    if x[0] < 0:
+        B.new = 1
+    B.new = x.sum()
+    return x
+""", *BOTH)
+define("asking an object for its class", """
+class Box:
+    def __getattribute__(self, name):
+        f.asked[name] = f.asked.get(name, 0) + 1
+        return 2.0
+_B = Box()
+def f(x, n):
+    _B.rate
+    for i in range(n):
+        f.seen.setdefault('s', []).append(i)
+    return x * _B.rate
+f.asked, f.seen = {}, {}
+""", *COUNTS)
+
 # -- code of the user's that C code or an operator enters ----------------------------------------------------
 for name, body in {
     "sorted": "sorted([3, 1, 2], key=cb)", "sort": "L.sort(key=cb)", "map": "list(map(cb, [1, 2]))",
