@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, TypeVar, Unpack, overload
 import numpy as np
 
 from jitcore import tree_util
-from jitcore.array import Array, ConcreteArray, copy_data
+from jitcore.array import Array, ConcreteArray, DeviceArray, copy_data
 from jitcore.core.aval import ShapedArray, ShapeDtypeStruct, aval_of
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.core.source import api_boundary, locate_function
@@ -23,7 +23,7 @@ from jitcore.core.trace import Tracer
 from jitcore.device import Device, SingleDeviceSharding
 from jitcore.dispatch import function as functions
 from jitcore.dispatch.abstracted import abstract_avals
-from jitcore.dispatch.backend import clear_backends, preload_backend
+from jitcore.dispatch.backend import clear_backends, find_backend, preload_backend
 from jitcore.dispatch.executables import executables
 from jitcore.dispatch.options import (
     DEFAULT_OPTIONS,
@@ -32,7 +32,7 @@ from jitcore.dispatch.options import (
     JitOptions,
     read_argnames,
     read_argnums,
-    read_backend,
+    read_placement,
     read_compiler_options,
 )
 from jitcore.dispatch.parameters import plan_arguments
@@ -124,7 +124,7 @@ def jit(
     return JitWrapped(fun, JitOptions(
         read_argnums(static_argnums), read_argnames(static_argnames, "static_argnames"),
         read_argnums(donate_argnums), read_argnames(donate_argnames, "donate_argnames"),
-        bool(keep_unused), read_backend(device, backend, in_shardings, out_shardings), bool(inline),
+        bool(keep_unused), *read_placement(device, backend, in_shardings, out_shardings), bool(inline),
         abstracted_axes, read_compiler_options(compiler_options), bool(rewrite)))  # fmt: skip
 
 
@@ -300,19 +300,25 @@ def clear_caches() -> None:
 def device_put(x: Any, device: Device | SingleDeviceSharding | None = None, **options: Any) -> Any:
     """The pytree with its leaves as Arrays on a device. ndarrays are copied.
 
-    Raises: ValueError for a device that is not a CPU; TypeError for what is not an array."""
-    device = device.device if isinstance(device, SingleDeviceSharding) else device
-    if device is not None and device.platform != "cpu":
-        raise ValueError(f"device_put: arrays live on the CPU, not on {device}")
-    return tree_util.tree_map(_put_leaf, x)
+    Args:
+        device: a device or sharding; None is the default backend's choice, and leaves Arrays where they are.
+    Raises: BackendNotFoundError for a device that is not there; TypeError for what is not an array."""
+    backend = find_backend(None if device is None else device.backend)
+    return tree_util.tree_map(lambda leaf: _put_leaf(leaf, device, backend), x)
 
 
-def _put_leaf(leaf: Any) -> Array:
-    if isinstance(leaf, Array):
+def _put_leaf(leaf: Any, device: Any, backend: Any) -> Array:
+    if isinstance(leaf, Tracer) or isinstance(leaf, Array) and device is None:
         return leaf
     part = read_leaf(leaf)
     if part is None:
         raise TypeError(f"Value {leaf!r} with type {type(leaf)} is not a valid jitcore type")
+    if hasattr(backend, "put"):
+        is_own = isinstance(leaf, DeviceArray) and leaf.sharding.backend == backend.name
+        value = leaf.buffer if is_own else read_value(leaf, part[1])
+        return backend.wrap(backend.put(value, device, isinstance(leaf, Array)), part[2])
+    if leaf.__class__ is ConcreteArray:
+        return leaf
     value = read_value(leaf, part[1])
     return ConcreteArray(copy_data(value) if value is leaf else value, part[2])
 

@@ -43,6 +43,18 @@ def unhashable_static_error(type_text: str, value_text: str, reason: str, name: 
     )
 
 
+def devices_differ_error(names: Sequence[str], parts: Sequence, first: int, sharding: Any, second: int,
+                         other: Any) -> Exception:  # fmt: skip
+    """Two arguments of one call lie on different devices."""
+    told = [f"{names[i]} of shape {parts[i][0]} and dtype {parts[i][1].name} on {', '.join(sorted(map(str, where.device_set)))}"
+            for i, where in ((first, sharding), (second, other))]  # fmt: skip
+    return build_error(
+        ValueError,
+        f"Received incompatible devices for jitted computation. Got argument {told[0]}, and argument {told[1]}.",
+        fix="bring them together with jitcore.device_put(x, device), or say jit(..., device=...).",
+    )
+
+
 def argnums_range_error(option: str, argnums: Sequence[int], accepted: int) -> Exception:
     """`static_argnums=3` for a function of one argument. accepted: how many positional parameters it has."""
     headline = (

@@ -243,6 +243,119 @@ class ConcreteArray(Array):
         return str(self.data)
 
 
+class DeviceForm:
+    """What arrays on devices have in common that look alike and lie alike. There is one object for each form,
+    which says by its identity what an aval and a sharding would have to be compared for."""
+
+    __slots__ = ("shape", "dtype", "weak_type", "sharding")
+
+    def __init__(self, shape: tuple, dtype: np.dtype, weak_type: bool, sharding):
+        self.shape, self.dtype, self.weak_type, self.sharding = shape, dtype, weak_type, sharding
+
+
+_forms: dict[tuple, DeviceForm] = {}
+
+
+def find_form(shape: tuple, dtype: np.dtype, weak_type: bool, sharding) -> DeviceForm:
+    key = shape, dtype, weak_type, sharding
+    return _forms.get(key) or _forms.setdefault(key, DeviceForm(*key))
+
+
+class DeviceArray(ConcreteArray):
+    """A value in the memory of a backend's device. It comes to the host when something there reads it.
+
+    Args:
+        buffer: what the backend's runtime has; with `delete()`, `block_until_ready()`, `copy_to_host_async()`,
+            and for NumPy `__array__`.
+        form: shape, dtype, weak type and sharding. `sharding.backend` is the name of the backend that computes
+            with the array.
+    """
+
+    __slots__ = ("_buffer", "_form", "_host")
+
+    def __init__(self, buffer, form: DeviceForm):
+        self._buffer, self._form = buffer, form
+
+    @property
+    def buffer(self):
+        """Raises: DonatedArrayError after donation or `delete()`."""
+        if self._buffer is None:
+            raise argument_errors.deleted_array_error(self.aval.long())
+        return self._buffer
+
+    @property
+    def _data(self):
+        if self._buffer is None:
+            return self._form.shape, self._form.dtype
+        try:
+            return self._host
+        except AttributeError:
+            self._host = np.ascontiguousarray(np.asarray(self._buffer)).reshape(self._form.shape)
+            return self._host
+
+    @property
+    def _weak_type(self) -> bool:
+        return self._form.weak_type
+
+    weak_type = _weak_type
+
+    @property
+    def shape(self) -> tuple:
+        return self._form.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self._form.dtype
+
+    def delete(self) -> None:
+        if self._buffer is not None:
+            self._buffer.delete()
+            form = self._form
+            # a form of its own: nothing that knew the array finds it again
+            self._buffer, self._form = None, DeviceForm(form.shape, form.dtype, form.weak_type, form.sharding)
+
+    def is_deleted(self) -> bool:
+        return self._buffer is None
+
+    @property
+    def aval(self):
+        try:
+            return self._aval
+        except AttributeError:
+            self._aval = _make_aval(self._form.shape, self._form.dtype, self._form.weak_type)
+            return self._aval
+
+    def block_until_ready(self):
+        """Waits until the value is computed; returns the array itself."""
+        self.buffer.block_until_ready()
+        return self
+
+    def copy_to_host_async(self) -> None:
+        """Begins to bring the value to the host."""
+        self.buffer.copy_to_host_async()
+
+    def __copy__(self):
+        return DeviceArray(self.buffer, self._form)
+
+    def __iter__(self):
+        if not self.shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(self.shape[0]))
+
+    @property
+    def sharding(self):
+        return self._form.sharding
+
+    @property
+    def device(self):
+        """The device; of an array on several ones its sharding."""
+        found = self._form.sharding.device_set
+        return next(iter(found)) if len(found) == 1 else self._form.sharding
+
+    def devices(self):
+        return set(self._form.sharding.device_set)
+
+
 def copy_data(data: np.ndarray) -> np.ndarray:
     """A C-contiguous copy with memory of its own."""
     copy = choose_allocator(data.nbytes)(data.shape, data.dtype)

@@ -44,6 +44,11 @@ class SingleDeviceSharding:
         return {self.device}
 
     @property
+    def backend(self) -> str:
+        """The entry-point name of the backend that runs programs on it."""
+        return self.device.backend
+
+    @property
     def is_fully_replicated(self) -> bool:
         return True
 

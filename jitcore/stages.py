@@ -117,7 +117,7 @@ class Compiled(FastCallable, Stage):
         call.donated = self._call.donated
         self._entry.slow_calls += 1
         self._fast.learn(call, kwargs, self._entry)
-        return self._entry.call(call.leaves, read_values(self._fun, call))
+        return self._entry.call(call.leaves, read_values(self._fun, call, self._entry.backend))
 
     def _list_mismatches(self, call: CallSignature) -> str:
         names = self._call.name_leaves(self._fun)

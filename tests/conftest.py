@@ -26,6 +26,16 @@ _RISE = 1_000_000_000  # bytes by which a test process may grow before it drops 
 _most_resident = 1_500_000_000
 
 
+def pytest_addoption(parser):
+    parser.addoption("--backend", default="", help="the default backend of all tests, such as xla")
+
+
+def pytest_configure(config):
+    name = config.getoption("--backend")
+    if name:
+        os.environ["JITCORE_DEFAULT_BACKEND"] = name
+
+
 def pytest_collection_finish():
     freeze()
     for module in [module for name, module in sys.modules.items() if name.startswith("tests.")]:

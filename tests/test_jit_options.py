@@ -230,7 +230,7 @@ def test_compiler_options_reach_the_backend():
 def test_every_option_is_a_field_of_compile_options():
     from jitcore.dispatch.options import COMPILER_OPTIONS
 
-    assert {"donated", *COMPILER_OPTIONS} == set(inspect.signature(CompileOptions).parameters)
+    assert {"donated", "sharding", *COMPILER_OPTIONS} == set(inspect.signature(CompileOptions).parameters)
 
 
 @pytest.mark.parametrize(

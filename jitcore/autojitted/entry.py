@@ -66,7 +66,7 @@ class Entry:
         self.donated = _choose_donated(recording)
         donated = tuple(place in self.donated for place in recording.inputs)
         self.program = Program(recording.traced, donated, options, find_backend())
-        self.run = self.program.bind(recording.traced.jaxpr.in_avals)
+        self.run = self.program.bind_to_host(recording.traced.jaxpr.in_avals)
         done = recording.traced.jaxpr.effects
         self.prints = PRINT in done
         self.loops = any(eqn.primitive.name in ("scan", "while") for eqn in recording.traced.jaxpr.eqns)

@@ -19,7 +19,7 @@ from typing import TypeVar
 import numpy as np
 
 from jitcore import dtypes, errors, leak_errors
-from jitcore.array import Array, ConcreteArray, copy_data
+from jitcore.array import Array, ConcreteArray, DeviceArray, copy_data
 from jitcore.config import config
 from jitcore.core import source
 from jitcore.core.aval import ShapedArray, aval_of
@@ -60,8 +60,10 @@ class EvalTrace(Trace):
     def process_primitive(self, primitive, args, params):
         avals, values, lent = [], [], []
         for arg in args:
-            if isinstance(arg, Tracer):
-                raise unexpected_tracer_error(arg)
+            if isinstance(arg, NOT_HERE):
+                if isinstance(arg, Tracer):
+                    raise unexpected_tracer_error(arg)
+                return run_on_device(primitive, args, params)
             avals.append(aval_of(arg))
             values.append(to_numpy(arg))
             if arg.__class__ is np.ndarray:
@@ -72,6 +74,11 @@ class EvalTrace(Trace):
         if primitive.multiple_results:
             return [wrap_result(out, aval, lent) for out, aval in zip(outs, out_avals)]
         return wrap_result(outs, out_avals, lent)
+
+
+def run_on_device(primitive, args, params):
+    """Applies a primitive to arrays of which some lie on a device. The layers above put themselves here."""
+    raise NotImplementedError
 
 
 def to_numpy(x) -> np.ndarray:
@@ -236,6 +243,10 @@ class Tracer(Array):
 
     def __repr__(self) -> str:
         return f"Traced<{self._aval!r}>with<{self.trace!r}>"
+
+
+#: Arrays that an implementation in NumPy does not take.
+NOT_HERE = (Tracer, DeviceArray)
 
 
 class JaxprTrace(Trace):

@@ -15,6 +15,7 @@ Stage: the last but one; `api` puts the public names on top. Data flows through 
     tree_code.py   source that takes pytrees apart and puts them together
     function.py    the caches of one function; what a call does when it meets a new signature
     fast_call.py   what a call does when its signature is known
+    eager.py       an operation on arrays of a device, outside of every program
     inner.py       a jitted function called while another is traced
     misses.py      why a call was not served from the cache
     counters.py    how often all this traced and compiled

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from jitcore import argument_errors
+from jitcore.array import DeviceArray, DeviceForm
 from jitcore.concurrency import Lock
 from jitcore.config import config
 from jitcore.core.aval import ShapedArray
@@ -24,11 +25,11 @@ from jitcore.passes import Pass
 ENTRY_POINT_GROUP = "jitcore.backends"
 
 #: Names a user may give, and the entry points that serve them, best first.
-_SERVED_BY = {"gpu": ("gpu", "cuda", "rocm"), "cuda": ("cuda", "gpu"), "tpu": ("tpu", "xla")}
+_SERVED_BY = {"gpu": ("gpu", "cuda", "rocm"), "cuda": ("cuda", "gpu")}
 #: Entry points tried, in order, when nobody names one.
 _PREFERENCE = ("cpu", "reference")
 _INSTALL = {"gpu": 'pip install "jitcore[cuda]"', "cuda": 'pip install "jitcore[cuda]"',
-            "tpu": 'pip install "jax[tpu]"', "cpu": "pip install --force-reinstall jitcore"}  # fmt: skip
+            "tpu": 'pip install "jitcore[tpu]"', "xla": 'pip install "jitcore[xla]"', "cpu": "pip install --force-reinstall jitcore"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class CompileOptions:
         codegen: what makes code of the loop program: "llvm", explicit-vector IR; "numba", a function that
             people can read, compiled by `numba.njit`; "python", the same function as it stands, slow and
             checked.
+        sharding: where the program runs; None is the backend's choice.
     """
 
     donated: tuple[bool, ...] = ()
@@ -54,6 +56,7 @@ class CompileOptions:
     num_threads: int | None = None
     contract: bool = True
     codegen: str = "llvm"
+    sharding: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,17 @@ class Backend(Protocol):
 
     def clear(self) -> None:
         """Forgets code that executables share; those in use keep theirs."""
+
+    # -- of backends whose arrays lie in memory of their own; optional ---------------------------------------
+    def wrap(self, buffer: Any, weak_type: bool) -> DeviceArray:
+        """What an executable returned as an Array. Where a backend has this rule, its executables return
+        buffers, and take them beside ndarrays."""
+
+    def find_forms(self, avals: Sequence[ShapedArray], sharding: Any) -> list[DeviceForm] | None:
+        """The forms of the outputs of a program of this sharding, as far as they are known before it runs."""
+
+    def put(self, value: np.ndarray, sharding: Any) -> Any:
+        """A buffer with the elements of an ndarray, where a sharding says."""
 
 
 @dataclass

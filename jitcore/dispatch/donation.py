@@ -31,6 +31,8 @@ def claim_donated(positions: Sequence[int], leaves: Sequence[Any], values: list[
     if len(set(map(id, values))) < len(values):
         _refuse_repetition(positions, values)
     for i in positions:
+        if not isinstance(values[i], np.ndarray):  # a buffer, which its runtime takes over or copies
+            continue
         if leaves[i].__class__ is not ConcreteArray or _has_other_users(values, i):
             values[i] = copy_data(values[i])
 
@@ -54,7 +56,7 @@ def _has_other_users(values: list[np.ndarray], i: int) -> bool:
 def delete_donated(positions: Sequence[int], leaves: Sequence[Any]) -> None:
     """Marks the Arrays whose memory was given away as deleted."""
     for i in positions:
-        if leaves[i].__class__ is ConcreteArray:
+        if isinstance(leaves[i], ConcreteArray):
             leaves[i].delete()
 
 

@@ -16,7 +16,7 @@ from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.array import ConcreteArray
+from jitcore.array import ConcreteArray, DeviceArray
 from jitcore.concurrency import Lock
 from jitcore.config import config, drop_oldest
 from jitcore.core.source import filter_traceback, raise_interruption
@@ -72,7 +72,8 @@ class _LeafCode(NamedTuple):
 
     Attributes:
         check: holds when the leaf cannot be read so; {kind} is its class.
-        key: what the key says of the leaf: the first members of its `signature.Part`.
+        key: what the key says of the leaf: the first members of its `signature.Part`; of one on a device its
+            form.
         read: statement before the look-up, or "".
         convert: statement after the look-up, which finds the dtype t{i} of a scalar, or "".
     """
@@ -98,6 +99,13 @@ _SCALAR_CODE = _LeafCode(_IS_OTHER, (), convert="v{i} = array(x{i}, t{i})")
 _CODE_OF_CLASS |= dict.fromkeys(
     (*dtypes.PYTHON_SCALARS, *(dtype.type for dtype in dtypes.SUPPORTED)), _SCALAR_CODE
 )
+
+
+_DEVICE_CODE = _LeafCode(_IS_OTHER, ("x{i}._form",), read="v{i} = x{i}._buffer")
+
+
+def _find_code(kind: type) -> _LeafCode | None:
+    return _DEVICE_CODE if issubclass(kind, DeviceArray) else _CODE_OF_CLASS.get(kind)
 
 
 class _Variant(NamedTuple):
@@ -136,7 +144,7 @@ class FastCalls:
     def learn(self, call: CallSignature, kwargs: dict, entry) -> None:
         """Serves later calls like this one, if code can read all its leaves. kwargs: with the static ones."""
         classes = tuple([leaf.__class__ for leaf in call.leaves])
-        if not _CODE_OF_CLASS.keys() >= {*classes}:
+        if not all(map(_find_code, {*classes})) or any(place.backend != entry.backend for _, place in call.shardings):
             return
         form = (call.n_args, *kwargs) if kwargs else call.n_args
         with self._lock:
@@ -144,7 +152,7 @@ class FastCalls:
             variant = self._find_variant(form, call, classes, tuple(kwargs), may_write=pays)
             if variant is not None:
                 scalar_dtypes = tuple(
-                    part[1] for part, kind in zip(call.parts, classes) if _CODE_OF_CLASS[kind].convert
+                    part[1] for part, kind in zip(call.parts, classes) if _find_code(kind).convert
                 )
                 run = entry.call if call.donated else entry.run
                 found = run, entry.weak_type, entry.finish, scalar_dtypes
@@ -172,8 +180,8 @@ def _make_key(call: CallSignature, classes: Sequence[type]) -> tuple:
     key: list = [config.trace_key]
     for _, kind, value in call.statics:
         key += (kind, value)
-    for kind, part in zip(classes, call.parts):
-        key += part[: len(_CODE_OF_CLASS[kind].key)]
+    for leaf, kind, part in zip(call.leaves, classes, call.parts):
+        key += [leaf._form] if issubclass(kind, DeviceArray) else part[: len(_find_code(kind).key)]
     return tuple(key)
 
 
@@ -191,7 +199,7 @@ def _write_dispatcher(call: CallSignature, classes: Sequence[type], keywords: Se
         lines += write_taking_apart(spec, name, list(islice(unread, spec.num_leaves)), constants)
     converted, found = [], []
     for i, kind in enumerate(classes):
-        code = _CODE_OF_CLASS[kind]
+        code = _find_code(kind)
         lines.append(f"if {code.check.format(i=i, kind=constants.add(kind))}: break")
         lines.append(code.read.format(i=i))
         key += [part.format(i=i) for part in code.key]

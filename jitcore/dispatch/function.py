@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 
 import jitcore.numpy  # noqa: F401  gives arrays and tracers their operators
+from jitcore import argument_errors
+from jitcore.array import DeviceArray
 from jitcore.concurrency import Lock
 from jitcore.config import config, drop_oldest
 from jitcore.core.aval import ShapedArray
 from jitcore.core.trace import Tracer, context, eval_trace, unexpected_tracer_error
 from jitcore.dispatch.abstracted import abstract_avals
-from jitcore.dispatch.backend import find_backend
+from jitcore.dispatch.backend import Backend, find_backend
 from jitcore.dispatch.counters import CacheInfo
 from jitcore.dispatch.donation import claim_donated, delete_donated, warn_unusable
 from jitcore.dispatch.fast_call import FastCalls
@@ -42,13 +44,16 @@ class Entry:
         finish: makes the result of the output ndarrays.
         reused: indices of the leaves whose memory `run` may overwrite; () nearly always.
         slow_calls: calls that came here by the general path.
+        backend: whose buffers `run` takes and gives; "" for ndarrays.
     """
 
-    __slots__ = ("run", "weak_type", "finish", "reused", "slow_calls")
+    __slots__ = ("run", "weak_type", "finish", "reused", "slow_calls", "backend")
 
     def __init__(self, program: Program, avals: list[ShapedArray]):
         self.run = program.bind(avals)
-        self.weak_type = program.weak_types[0] if program.traced.out_structure is SINGLE else None
+        self.backend = program.backend.name if program.has_buffers else ""
+        is_plain = program.traced.out_structure is SINGLE and not program.has_buffers
+        self.weak_type = program.weak_types[0] if is_plain else None
         self.finish = program.make_finish()
         self.reused = tuple(i for i, reused in enumerate(program.reused) if reused)
         self.slow_calls = 0
@@ -115,7 +120,7 @@ class JitFunction:
             self._slow_hits += 1
         entry.slow_calls += 1
         self.fast.learn(call, kwargs, entry)
-        return entry.call(call.leaves, read_values(fun, call))
+        return entry.call(call.leaves, read_values(fun, call, entry.backend))
 
     def _add_entry(self, fun: Callable, call: CallSignature, key: tuple) -> Entry:
         self._note_miss(call)
@@ -138,11 +143,12 @@ class JitFunction:
         """The program for this call, traced now unless it is known."""
         avals = abstract_avals(call, self.options.abstracted_axes)
         parts = tuple((aval.shape, aval.dtype, aval.weak_type) for aval in avals)
-        key = (config.trace_key, call.structure, call.n_args, call.statics, parts)
+        backend, sharding = self._place(fun, call)
+        key = (config.trace_key, call.structure, call.n_args, call.statics, parts, backend.name, sharding)
         program = self._programs.get(key)
         if program is None:
             traced = trace_call(fun, call, avals, rewrite=self.options.rewrite)
-            program = Program(traced, call.donated, self.options, find_backend(self.options.backend))
+            program = Program(traced, call.donated, self.options, backend, sharding)
             if any(call.donated):
                 warn_unusable(program)
             with self._lock:
@@ -150,6 +156,20 @@ class JitFunction:
                 self._programs[key] = program
                 drop_oldest(self._programs)
         return program
+
+    def _place(self, fun: Callable, call: CallSignature) -> tuple[Backend, Any]:
+        """Where a call runs: where the options say, else where its arrays lie, else on the default backend.
+
+        Raises: ValueError naming two arrays that lie on different devices."""
+        if self.options.backend is not None or not call.shardings:
+            backend = find_backend(self.options.backend)
+            return backend, self.options.sharding if hasattr(backend, "wrap") else None
+        (first, sharding), *others = call.shardings
+        for position, other in others:
+            if other.device_set != sharding.device_set:
+                raise argument_errors.devices_differ_error(call.name_leaves(fun), call.parts, first, sharding,
+                                                           position, other)  # fmt: skip
+        return find_backend(sharding.backend), sharding
 
     # -- a call inside the tracing of another function -------------------------------------------------------
     def _call_inner(self, fun: Callable, call: CallSignature) -> Any:
@@ -169,10 +189,13 @@ class JitFunction:
         return traced.unflatten(bind_inner(traced, call.leaves, inline=self.options.inline))
 
 
-def read_values(fun: Callable, call: CallSignature) -> list[np.ndarray]:
-    """The leaves as ndarrays. Raises: OverflowError naming the argument whose Python int is too large."""
+def read_values(fun: Callable, call: CallSignature, backend: str = "") -> list[Any]:
+    """The leaves as ndarrays, and as buffers where they are those of a backend that takes its own.
+
+    Raises: OverflowError naming the argument whose Python int is too large."""
     try:
-        return [read_value(leaf, part[1]) for leaf, part in zip(call.leaves, call.parts)]
+        return [leaf.buffer if isinstance(leaf, DeviceArray) and leaf.sharding.backend == backend
+                else read_value(leaf, part[1]) for leaf, part in zip(call.leaves, call.parts)]  # fmt: skip
     except OverflowError:
         for name, leaf, part in zip(call.name_leaves(fun), call.leaves, call.parts):
             if isinstance(leaf, int) and not np.iinfo(part[1]).min <= leaf <= np.iinfo(part[1]).max:

@@ -39,7 +39,7 @@ def _run_compiled(*values, jaxpr, name):
     if run is None:
         traced = TracedFunction(jaxpr.jaxpr, jaxpr.consts, SINGLE, name)
         program = Program(traced, (), DEFAULT_OPTIONS, find_backend(DEFAULT_OPTIONS.backend))
-        run = _compiled[jaxpr] = program.bind(jaxpr.in_avals)
+        run = _compiled[jaxpr] = program.bind_to_host(jaxpr.in_avals)
     return run(*[read_value(value, aval.dtype) for value, aval in zip(values, jaxpr.in_avals)])
 
 

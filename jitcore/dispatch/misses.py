@@ -23,6 +23,7 @@ class _Miss(NamedTuple):
     n_args: int
     statics: tuple
     parts: tuple[Part, ...]
+    shardings: tuple
     flags: dict[str, Any]
 
     def restore_call(self) -> CallSignature:
@@ -66,6 +67,8 @@ def _compare(fun: Callable, old: _Miss, new: _Miss) -> list[str]:
     names = new.restore_call().name_leaves(fun)
     for name, before, after in zip(names, old.parts, new.parts):
         lines += _compare_parts(name, before, after)
+    lines += [f"argument {names[i]}: sharding was {dict(old.shardings).get(i)}, is {sharding}"
+              for i, sharding in new.shardings if (i, sharding) not in old.shardings]  # fmt: skip
     return lines + _compare_statics(fun, old, new)
 
 

@@ -51,6 +51,7 @@ class JitOptions(NamedTuple):
     donate_argnames: tuple[str, ...] | None = None
     keep_unused: bool = False
     backend: str | None = None
+    sharding: Any = None
     inline: bool = False
     abstracted_axes: Any = None
     compiler_options: tuple[tuple[str, Any], ...] = ()
@@ -117,8 +118,9 @@ def read_argnames(given: str | Iterable[str] | None, option: str) -> tuple[str, 
     return names
 
 
-def read_backend(device: Any, backend: str | None, in_shardings: Any, out_shardings: Any) -> str | None:
-    """The backend that `device`, `backend` and the shardings ask for, None when they say nothing.
+def read_placement(device: Any, backend: str | None, in_shardings: Any,
+                   out_shardings: Any) -> tuple[str | None, Any]:  # fmt: skip
+    """The backend and the device that `device`, `backend` and the shardings ask for, None when they say nothing.
 
     Raises: ValueError when they contradict each other or span several devices."""
     if device is not None and backend is not None:
@@ -130,7 +132,7 @@ def read_backend(device: Any, backend: str | None, in_shardings: Any, out_shardi
         raise ValueError(f"jit runs on a single device, but its shardings name several: {devices}")
     if backend is not None and not isinstance(backend, str):
         raise TypeError(f"backend must be a string such as 'cpu', got {backend!r}")
-    return devices[0].backend if devices else backend
+    return (devices[0].backend, devices[0]) if devices else (backend, None)
 
 
 def _devices_of_shardings(option: str, shardings: Any) -> list[Any]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from jitcore import passes
-from jitcore.array import ConcreteArray
+from jitcore.array import ConcreteArray, DeviceArray, DeviceForm
 from jitcore.concurrency import Lock, cached_attribute
 from jitcore.config import config
 from jitcore.core.aval import ShapedArray
@@ -47,12 +47,16 @@ class Program:
         donated: for each leaf, whether the caller gives it away; () when none is.
         options: of `jit`.
         backend: that compiles it.
+        sharding: where it runs, if arguments or the user say so.
+
+    Attributes:
+        has_buffers: whether its outputs are buffers of the backend, which its inputs may be too.
     """
 
-    def __init__(
-        self, traced: TracedFunction, donated: tuple[bool, ...], options: JitOptions, backend: Backend
-    ):
-        self.traced, self.options, self.backend = traced, options, backend
+    def __init__(self, traced: TracedFunction, donated: tuple[bool, ...], options: JitOptions, backend: Backend,
+                 sharding: Any = None):  # fmt: skip
+        self.traced, self.options, self.backend, self.sharding = traced, options, backend, sharding
+        self.has_buffers = hasattr(backend, "wrap")
         self.donated = donated or (False,) * len(traced.jaxpr.invars)
         self._lock, self._bind_lock = Lock(), Lock()
         # done for this program and not yet taken; none for an executable found in the cache
@@ -128,7 +132,8 @@ class Program:
     def compile_options(self) -> CompileOptions:
         n_consts = len(self.traced.consts)
         donated = tuple(i >= n_consts and self.reused[i - n_consts] for i in self.kept)
-        return CompileOptions(donated, **{"codegen": config.codegen, **dict(self.options.compiler_options)})
+        given = {"codegen": config.codegen, **dict(self.options.compiler_options)}
+        return CompileOptions(donated, sharding=self.sharding, **given)
 
     @cached_attribute
     def executable(self) -> Executable:
@@ -177,6 +182,11 @@ class Program:
             run = _select_arguments(run, kept_leaves)
         return _check_nans(run, self.traced.fun_name) if config.debug_nans else run
 
+    def bind_to_host(self, avals: Sequence[ShapedArray]) -> Callable[..., list[np.ndarray]]:
+        """As `bind`, with ndarrays as outputs wherever the program runs."""
+        run = self.bind(avals)
+        return (lambda *values: [np.array(out) for out in run(*values)]) if self.has_buffers else run
+
     @cached_attribute
     def weak_types(self) -> tuple[bool, ...]:
         return tuple(aval.weak_type for aval in self.traced.jaxpr.out_avals)
@@ -184,9 +194,29 @@ class Program:
     def make_finish(self) -> Callable[[Sequence[np.ndarray]], Any]:
         """A function that makes what the user gets from the output ndarrays."""
         weak_types, structure = self.weak_types, self.traced.out_structure
-        if structure is SINGLE:
-            return lambda outs: ConcreteArray(outs[0], weak_types[0])
-        return make_rebuilder(structure, weak_types)
+        if not self.has_buffers:
+            return make_rebuilder(structure, weak_types) if structure is not SINGLE else (
+                lambda outs: ConcreteArray(outs[0], weak_types[0]))  # fmt: skip
+        is_open = has_symbolic_shapes(self.traced.jaxpr)
+        forms = None if is_open else self.backend.find_forms(self.traced.jaxpr.out_avals, self.sharding)
+        if forms is None:
+            wrap = self.backend.wrap
+            return make_rebuilder(structure, weak_types, wrap) if structure is not SINGLE else (
+                lambda outs: wrap(outs[0], weak_types[0]))  # fmt: skip
+        return _make_single(forms[0]) if structure is SINGLE else make_rebuilder(structure, forms, DeviceArray)
+
+
+def _make_single(form: DeviceForm) -> Callable:
+    """Makes an Array of a single output. What counts here is Python's overhead."""
+    new, kind = object.__new__, DeviceArray
+
+    def make(outs):
+        result = new(kind)
+        (result._buffer,) = outs
+        result._form = form
+        return result
+
+    return make
 
 
 def find_read_vars(jaxpr: Jaxpr) -> set[Var]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from jitcore import argument_errors, dtypes, tree_util
-from jitcore.array import Array, ConcreteArray
+from jitcore.array import Array, ConcreteArray, DeviceArray
 from jitcore.core.aval import ShapedArray, ShapeDtypeStruct
 from jitcore.dispatch.parameters import ArgumentPlan, name_leaves
 
@@ -34,17 +34,20 @@ class CallSignature:
         statics: ((position or name, class, value), ...).
         parts: the avals as tuples.
         donated: for each leaf, whether the user donates it.
+        shardings: where leaves lie that are on devices: (position, sharding), ...
     """
 
-    __slots__ = ("leaves", "structure", "n_args", "statics", "parts", "donated")
+    __slots__ = ("leaves", "structure", "n_args", "statics", "parts", "donated", "shardings")
 
     def __init__(self, leaves, structure, n_args, statics, parts, donated):
         self.leaves, self.structure, self.n_args = leaves, structure, n_args
         self.statics, self.parts, self.donated = statics, parts, donated
+        self.shardings = tuple([(i, leaf.sharding) for i, leaf in enumerate(leaves)
+                                if isinstance(leaf, DeviceArray)])  # fmt: skip
 
     @property
     def key(self) -> tuple:
-        return self.structure, self.n_args, self.statics, self.parts
+        return self.structure, self.n_args, self.statics, self.parts, self.shardings
 
     @property
     def avals(self) -> list[ShapedArray]:
@@ -176,7 +179,7 @@ def read_leaf(leaf: Any, abstract: bool = False) -> Part | None:
 
 def read_value(leaf: Any, dtype: np.dtype) -> np.ndarray:
     """The leaf as an ndarray that kernels can read: a copy when layout, alignment or byte order differ."""
-    if leaf.__class__ is ConcreteArray:
+    if isinstance(leaf, ConcreteArray):
         return leaf.data
     if isinstance(leaf, np.ndarray):
         if leaf.dtype == dtype and leaf.flags.num & READABLE_FLAGS == READABLE_FLAGS:

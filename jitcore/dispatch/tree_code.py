@@ -99,10 +99,12 @@ def _find_handler(kind: type) -> Any:
     return optree.register_pytree_node.get(kind, namespace=NAMESPACE)
 
 
-def make_rebuilder(structure: PyTreeDef, weak_types: Sequence[bool]) -> Callable[[Sequence[np.ndarray]], Any]:
-    """A function that puts Arrays of these ndarrays into the structure. weak_types: one for each leaf."""
+def make_rebuilder(structure: PyTreeDef, weak_types: Sequence[bool],
+                   wrap: Callable = ConcreteArray) -> Callable[[Sequence], Any]:  # fmt: skip
+    """A function that puts Arrays of these ndarrays into the structure. weak_types: one for each leaf; wrap:
+    makes an Array of a value and its weak type, or of what stands there in the place of that."""
     if not is_small(structure):
-        return lambda values: structure.unflatten(map(ConcreteArray, values, weak_types))
+        return lambda values: structure.unflatten(map(wrap, values, weak_types))
     constants = Constants()
     lines: list[str] = []
 
@@ -117,13 +119,13 @@ def make_rebuilder(structure: PyTreeDef, weak_types: Sequence[bool]) -> Callable
     body = "".join(f"        {line}\n" for line in lines)
     targets = "".join(f"{leaf}, " for leaf in leaves) or "()"
     source = _REBUILDER.format(constants=constants.names, targets=targets, body=body, top=top)
-    return compile_function(source, "make_rebuilder", __name__)(weak_types, *constants.values)
+    return compile_function(source, "make_rebuilder", __name__)(weak_types, wrap, *constants.values)
 
 
 _REBUILDER = """\
-def make_rebuilder(weak_types, {constants}):
+def make_rebuilder(weak_types, wrap, {constants}):
     def rebuild(values):
-        {targets} = map(ConcreteArray, values, weak_types)
+        {targets} = map(wrap, values, weak_types)
 {body}        return {top}
 
     return rebuild

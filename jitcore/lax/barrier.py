@@ -14,6 +14,10 @@ def _lower_barrier(builder, *values):
     return list(values)
 
 
+def _hlo_barrier(b, *values):
+    return b.ops("optimization_barrier", values, [(value.shape, value.dtype) for value in values])
+
+
 def _jvp_barrier(primitive, primals, tangents):
     given = [t for t in tangents if not is_zero(t)]
     found = iter(primitive.bind(*given))
@@ -33,7 +37,7 @@ def _batch_barrier(primitive, axis, values, batched):
 
 @define("optimization_barrier", impl=lambda *values: list(values), aval=lambda *avals: list(avals),
         jvp=_jvp_barrier, transpose=_transpose_barrier, batch=_batch_barrier, lower=_lower_barrier,
-        multiple_results=True)  # fmt: skip
+        hlo=_hlo_barrier, multiple_results=True)  # fmt: skip
 def optimization_barrier(operand: Any, /) -> Any:
     """The operand, a pytree of arrays, unchanged. What is computed from it is never merged with what is
     computed from the operand itself."""

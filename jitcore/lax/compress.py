@@ -40,6 +40,15 @@ def _lower_compress(builder, x, mask):
     return builder.compress(x, mask)
 
 
+def _hlo_compress(b, x, mask):
+    """A stable sort by the mask."""
+    keys = [b.map("not", mask), x]
+    kinds = [((), value.dtype) for value in keys for _ in range(2)]
+    body = b.region(kinds, lambda one, other, *_: [b.map("and", b.map("not", one), other)], is_closed=True)
+    return b.ops("sort", keys, [(x.shape, value.dtype) for value in keys], [body], dimension=x.ndim - 1,
+                 is_stable=True)[1]  # fmt: skip
+
+
 def _transpose_compress(ct, x, mask):
     """Each element's cotangent lies where the element went."""
     dims = tuple(range(len(x.aval.shape) - 1))
@@ -53,6 +62,7 @@ def _transpose_compress(ct, x, mask):
 
 @define("compress", impl=_run_compress, aval=_compress_aval, jvp=jvp_linear(0),
         transpose=transpose_unary(_transpose_compress, zeros="made"), batch=rebind(), lower=_lower_compress,
+        hlo=_hlo_compress,
         reads_once=lambda: (0, 1), updates_operand=True)  # fmt: skip
 def compress(operand, mask) -> Array:
     """operand's elements where a mask holds, first in each row along the last axis, in their order.

@@ -58,6 +58,13 @@ def _join_outputs(avals: Sequence[ShapedArray]) -> ShapedArray:
     return avals[0].update(weak_type=all(aval.weak_type for aval in avals))
 
 
+def _hlo_cond(b, index, *operands, branches, **_):
+    last = b.constant(len(branches) - 1, index.dtype)
+    index = b.op("clamp", b.constant(0, index.dtype), index, last, shape=())
+    regions = [b.region([], lambda branch=branch: b.inline(branch, operands)) for branch in branches]
+    return b.ops("case", [index], [(aval.shape, aval.dtype) for aval in branches[0].out_avals], regions)
+
+
 def _lower_cond(builder, index, *operands, branches, **_):
     return builder.switch(index, branches, operands)
 
@@ -96,7 +103,7 @@ def _spread(which, like):
 
 
 @define("cond", impl=_run_cond, aval=_cond_aval, jvp=jvp_cond, transpose=transpose_cond, partial=split_cond,
-        batch=_batch_cond, lower=_lower_cond, multiple_results=True,
+        batch=_batch_cond, lower=_lower_cond, hlo=_hlo_cond, multiple_results=True,
         effects=control.effects_of_jaxprs)  # fmt: skip
 def cond(pred, true_fun: Callable, false_fun: Callable, *operands: Any, operand: Any = _NO_OPERAND):
     """`true_fun(*operands)` if pred, else `false_fun(*operands)`.

@@ -59,6 +59,29 @@ def _lower_running(op: str, builder, x, *, axis: int, reverse: bool):
     return builder.convert(builder.store(wide), x.dtype)
 
 
+def _hlo_running(op: str, b, x, *, axis: int, reverse: bool):
+    """Doubling: element k is combined with the one 1, 2, 4, ... before it."""
+    if is_half(x.dtype):
+        return b.convert(_hlo_running(op, b, b.convert(x, np.float32), axis=axis, reverse=reverse), x.dtype)
+    distance, extent = 1, x.shape[axis]
+
+    def part(value, start, limit):
+        starts, limits = [0] * x.ndim, list(x.shape)
+        starts[axis], limits[axis] = start, limit
+        return b.slice(value, starts, limits)
+
+    while distance < extent:
+        if reverse:
+            kept, moved = part(x, extent - distance, extent), part(x, distance, extent)
+            parts = [b.map(op, part(x, 0, extent - distance), moved), kept]
+        else:
+            kept, moved = part(x, 0, distance), part(x, 0, extent - distance)
+            parts = [kept, b.map(op, moved, part(x, distance, extent))]
+        x = b.op("concatenate", *parts, shape=x.shape, dimension=axis)
+        distance *= 2
+    return x
+
+
 # -- derivatives ----------------------------------------------------------------------------------------
 def _jvp_by_recurrence(weigh, times=mul):
     """The rule of a fold y[k] = combine(y[k - 1], x[k]), whose tangent is u[k] * dy[k - 1] + v[k] * dx[k].
@@ -133,7 +156,7 @@ def _cumulative(name: str, ufunc: np.ufunc, accepts: str, jvp, transpose=None):
     def attach(function):
         op = _RUNNING_OPS[name]
         define(name, impl=functools.partial(_accumulate, ufunc), family="cumulative", accepts=accepts,
-               jvp=jvp, lower=functools.partial(_lower_running, op),
+               jvp=jvp, lower=functools.partial(_lower_running, op), hlo=functools.partial(_hlo_running, op),
                aval=functools.partial(_cumulative_aval, name, accepts), transpose=transpose,
                batch=rebind(lambda size, *, axis, **_: {"axis": axis + 1}))(function)  # fmt: skip
 

@@ -207,6 +207,27 @@ def _lower_dot_general(builder, lhs, rhs, *, dimension_numbers, precision=None, 
     return builder.convert(builder.store(total) if has_producer or work != out_dtype else total, out_dtype)
 
 
+def _hlo_dot_general(b, lhs, rhs, *, dimension_numbers, precision=None, preferred_element_type=None):
+    """Operands of half precision are multiplied as they are, and summed in float32."""
+    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+    out_dtype = np.dtype(preferred_element_type or dtypes.result_type(lhs.dtype, rhs.dtype))
+    work = accumulation_dtype(lhs.dtype, rhs.dtype, out_dtype)
+    if work == dtypes.bool_:
+        parts = [b.convert(x, dtypes.int32) for x in (lhs, rhs)]
+        counts = _hlo_dot_general(b, *parts, dimension_numbers=dimension_numbers)
+        return b.convert(counts, dtypes.bool_)
+    if not (lhs.dtype == rhs.dtype and is_half(lhs.dtype) and b.target == "tpu"):
+        lhs, rhs = b.convert(lhs, work), b.convert(rhs, work)
+    numbers = b.join_fields("dot", lhs_batching_dimensions=lhs_batch, rhs_batching_dimensions=rhs_batch,
+                            lhs_contracting_dimensions=lhs_contract,
+                            rhs_contracting_dimensions=rhs_contract)  # fmt: skip
+    shape = (*_extents(lhs, lhs_batch), *_extents(lhs, free_dims(lhs.ndim, lhs_contract, lhs_batch)),
+             *_extents(rhs, free_dims(rhs.ndim, rhs_contract, rhs_batch)))  # fmt: skip
+    product = b.op("dot_general", lhs, rhs, shape=shape, dtype=work, dot_dimension_numbers=numbers,
+                   precision_config=b.join_precisions(precision))  # fmt: skip
+    return b.convert(product, out_dtype)
+
+
 def _batch_dot_general(primitive, axis, values, batched, *, dimension_numbers, **params):
     (lhs, rhs), (lhs_batched, rhs_batched) = values, batched
     pairs = [(shift(left) if lhs_batched else left, shift(right) if rhs_batched else right)
@@ -260,7 +281,7 @@ def _contract_cotangent(ct, aval: ShapedArray, other, contract, batch, is_left: 
 
 @define("dot_general", impl=_dot_general, aval=_dot_general_aval, jvp=jvp_multilinear(),
         transpose=_transpose_dot_general, batch=_batch_dot_general, lower=_lower_dot_general,
-        hlo="dot_general", prefers_library=_prefers_library)  # fmt: skip
+        hlo=_hlo_dot_general, prefers_library=_prefers_library)  # fmt: skip
 def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None) -> Array:
     """Sums products over pairs of axes, for each element of paired batch axes.
 
@@ -312,6 +333,12 @@ def _lower_two_sided_dot(builder, matrix, right, left=None):
     return [product, _lower_dot_general(builder, left, matrix, dimension_numbers=(((0,), (0,)), ((), ())))]
 
 
+def _hlo_two_sided_dot(b, matrix, right, left=None):
+    product = _hlo_dot_general(b, matrix, right, dimension_numbers=(((1,), (0,)), ((), ())))
+    left = product if left is None else left
+    return [product, _hlo_dot_general(b, left, matrix, dimension_numbers=(((0,), (0,)), ((), ())))]
+
+
 def _jvp_two_sided_dot(primitive, primals, tangents):
     matrix, right, *left = primals
     d_matrix, d_right, *d_left = map(instantiate, tangents)
@@ -329,7 +356,8 @@ def _batch_two_sided_dot(primitive, axis, values, batched):
 
 
 @define("two_sided_dot", impl=_two_sided_dot, aval=_two_sided_dot_aval, jvp=_jvp_two_sided_dot,
-        batch=_batch_two_sided_dot, lower=_lower_two_sided_dot, multiple_results=True)  # fmt: skip
+        batch=_batch_two_sided_dot, lower=_lower_two_sided_dot, hlo=_hlo_two_sided_dot,
+        multiple_results=True)  # fmt: skip
 def two_sided_dot(matrix, right, left=None) -> list[Array]:
     """`[matrix @ right, left @ matrix]`, the matrix being read once; `left` may be `matrix @ right`: None.
 

@@ -107,6 +107,33 @@ def _fft(x, *, fft_type: FftType, fft_lengths):
     return several(x, s=fft_lengths, axes=range(x.ndim - len(fft_lengths), x.ndim), workers=workers)
 
 
+def _hlo_fft(b, x, *, fft_type: FftType, fft_lengths):
+    """Up to three axes are one operation; of more, the others are transformed in a second one."""
+    aval = _fft_aval(ShapedArray(x.shape, x.dtype), fft_type=fft_type, fft_lengths=fft_lengths)
+    if 0 in (*x.shape, *fft_lengths):
+        return b.full(0, aval.shape, aval.dtype)
+    if len(fft_lengths) > _MAX_AXES:
+        outer = fft_lengths[:-_MAX_AXES]
+        kind = FftType.FFT if fft_type in (FftType.FFT, FftType.RFFT) else FftType.IFFT
+        order = [*range(x.ndim - _MAX_AXES - len(outer)), *range(x.ndim - _MAX_AXES, x.ndim),
+                 *range(x.ndim - _MAX_AXES - len(outer), x.ndim - _MAX_AXES)]  # fmt: skip
+        back = [order.index(dim) for dim in range(x.ndim)]
+
+        def transform_outer(value):
+            moved = _hlo_fft(b, b.transpose(value, order), fft_type=kind, fft_lengths=outer)
+            return b.transpose(moved, back)
+
+        x = transform_outer(x) if fft_type is FftType.IRFFT else x
+        x = _hlo_fft(b, x, fft_type=fft_type, fft_lengths=fft_lengths[-_MAX_AXES:])
+        return x if fft_type is FftType.IRFFT else transform_outer(x)
+    return b.op("fft", x, shape=aval.shape, dtype=aval.dtype, fft_length=tuple(fft_lengths),
+                fft_type=f"#stablehlo<fft_type {fft_type.name}>")  # fmt: skip
+
+
+# Of one transform of XLA's.
+_MAX_AXES = 3
+
+
 def _transpose_fft(ct, x, *, fft_type: FftType, fft_lengths):
     """The matrices of FFT and IFFT are symmetric; a half spectrum stands for two elements but at its ends."""
     if fft_type in (FftType.FFT, FftType.IFFT):
@@ -124,7 +151,7 @@ def _transpose_fft(ct, x, *, fft_type: FftType, fft_lengths):
 
 
 @define("fft", impl=_fft, aval=_fft_aval, jvp=jvp_linear(), transpose=transpose_unary(_transpose_fft),
-        batch=rebind(), hlo="fft")  # fmt: skip
+        batch=rebind(), hlo=_hlo_fft)  # fmt: skip
 def fft(x, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     """Discrete Fourier transform over the last `len(fft_lengths)` axes.
 

@@ -116,6 +116,60 @@ def _lower_scatter(op, builder, x, indices, updates, *, dimension_numbers, mode,
     return builder.regions(x.shape, x.dtype, x, [region])
 
 
+# -- StableHLO ------------------------------------------------------------------------------------------
+def _hlo_inside(b, indices, shape, index_map, sizes):
+    """Whether the slice that each index vector names lies inside of an operand of this shape."""
+    limits = [shape[dim] - sizes[dim] for dim in index_map]
+    last = np.minimum(np.asarray(limits, np.int64), np.iinfo(indices.dtype).max).astype(indices.dtype)
+    bounds = [b.broadcast(b.constant(bound), indices.shape, (indices.ndim - 1,)) for bound in (np.zeros_like(last), last)]
+    inside = b.map("and", b.compare("GE", indices, bounds[0]), b.compare("LE", indices, bounds[1]))
+    return b.reduce("and", inside, (indices.ndim - 1,))
+
+
+def _hlo_gather(b, x, indices, *, dimension_numbers, slice_sizes, mode, fill_value, indices_are_sorted,
+                **_):  # fmt: skip
+    dnums = dimension_numbers
+    dropped = {*dnums.collapsed_slice_dims, *dnums.operand_batching_dims}
+    window = iter([size for dim, size in enumerate(slice_sizes) if dim not in dropped])
+    batch_extents = iter(indices.shape[:-1])
+    ndim = len(indices.shape) - 1 + len(dnums.offset_dims)
+    shape = [next(window if dim in dnums.offset_dims else batch_extents) for dim in range(ndim)]
+    numbers = b.join_fields("gather", offset_dims=dnums.offset_dims, collapsed_slice_dims=dnums.collapsed_slice_dims,
+                            operand_batching_dims=dnums.operand_batching_dims,
+                            start_indices_batching_dims=dnums.start_indices_batching_dims,
+                            start_index_map=dnums.start_index_map, index_vector_dim=indices.ndim - 1)  # fmt: skip
+    found = b.op("gather", x, b.index(indices), shape=shape, dimension_numbers=numbers,
+                 slice_sizes=slice_sizes, indices_are_sorted=bool(indices_are_sorted))  # fmt: skip
+    if mode is not GatherScatterMode.FILL_OR_DROP:
+        return found
+    inside = _hlo_inside(b, indices, x.shape, dnums.start_index_map, slice_sizes)
+    batch_dims = [dim for dim in range(ndim) if dim not in dnums.offset_dims]
+    return b.choose(b.broadcast(inside, shape, batch_dims), found, b.constant(fill_value, x.dtype))
+
+
+def _hlo_scatter(op, b, x, indices, updates, *, dimension_numbers, mode, indices_are_sorted, unique_indices):
+    dnums, places = dimension_numbers, b.index(indices)
+    if mode is GatherScatterMode.CLIP:
+        sizes = dnums.slice_sizes(x.ndim, updates.shape)
+        limits = [x.shape[dim] - sizes[dim] for dim in dnums.scatter_dims_to_operand_dims]
+        last = b.constant(np.asarray(limits, np.int64), places.dtype)
+        zero = b.full(0, places.shape, places.dtype)
+        places = b.op("clamp", zero, places, b.broadcast(last, places.shape, (places.ndim - 1,)), shape=places.shape)
+    if op == "sub":
+        op, updates = "add", b.map("neg", updates)
+    numbers = b.join_fields("scatter", update_window_dims=dnums.update_window_dims,
+                            inserted_window_dims=dnums.inserted_window_dims,
+                            input_batching_dims=dnums.operand_batching_dims,
+                            scatter_indices_batching_dims=dnums.scatter_indices_batching_dims,
+                            scatter_dims_to_operand_dims=dnums.scatter_dims_to_operand_dims,
+                            index_vector_dim=indices.ndim - 1)  # fmt: skip
+    scalar = ((), x.dtype)
+    body = b.region([scalar, scalar], lambda old, new: [new if op is None else b.map(op, old, new)], is_closed=True)
+    return b.ops("scatter", [x, places, updates], [(x.shape, x.dtype)], [body],
+                 scatter_dimension_numbers=numbers, indices_are_sorted=bool(indices_are_sorted),
+                 unique_indices=bool(unique_indices))[0]  # fmt: skip
+
+
 # -- gather ---------------------------------------------------------------------------------------------
 def _needs_check(*, mode, **_) -> bool:
     return mode is GatherScatterMode.CHECK
@@ -166,7 +220,7 @@ def _transpose_gather(ct, x, indices, *, dimension_numbers, slice_sizes, fill_va
     transpose=transpose_unary(_transpose_gather, zeros="made"),
     batch=_batch_gather,
     lower=_lower_gather,
-    hlo="gather",
+    hlo=_hlo_gather,
     needs_library=_needs_check,
     stored_operands=(0,),
     reads_once=lambda dimension_numbers, **_: () if dimension_numbers.offset_dims else (1,),
@@ -360,7 +414,7 @@ def _scatter_family(name: str, combine: np.ufunc | None, accepts: str, *, jvp: C
             stored_operands=(0,),
             reads_once=lambda dimension_numbers, **_: (1, 2)[bool(dimension_numbers.update_window_dims) :],
             updates_operand=True,
-            hlo="scatter",
+            hlo=functools.partial(_hlo_scatter, _COMBINE_OPS[name]),
             needs_library=_needs_check,
             family="scatter",
             accepts=accepts,

@@ -97,6 +97,19 @@ def _clamped_starts(builder, starts, extents, sizes, in_bounds) -> list:
             starts, extents, sizes, in_bounds or (False,) * len(extents))]  # fmt: skip
 
 
+def _hlo_slice(b, x, *, start_indices, limit_indices, strides):
+    return b.slice(x, start_indices, limit_indices, strides)
+
+
+def _hlo_dynamic_slice(b, x, *starts, slice_sizes, in_bounds=None):
+    starts = map(b.index, starts)
+    return b.op("dynamic_slice", x, *starts, shape=slice_sizes, slice_sizes=slice_sizes)
+
+
+def _hlo_dynamic_update_slice(b, x, update, *starts, in_bounds=None):
+    return b.op("dynamic_update_slice", x, update, *map(b.index, starts))
+
+
 def _lower_dynamic_slice(builder, x, *starts, slice_sizes, in_bounds=None):
     starts = list(map(builder.store, starts))
     in_bounds = None if builder.speculates else in_bounds
@@ -139,7 +152,7 @@ def _spread(count, step):
     return count if step == 1 else (count - 1) * step + 1 if count != 0 else 0
 
 
-@define("slice", impl=own_result(_slice), aval=_slice_aval, jvp=jvp_linear(), hlo="slice",
+@define("slice", impl=own_result(_slice), aval=_slice_aval, jvp=jvp_linear(), hlo=_hlo_slice,
         transpose=transpose_unary(_transpose_slice, zeros="made"), batch=rebind(_keep_batch),
         lower=_lower_slice)  # fmt: skip
 def slice(operand, start_indices: Sequence[int], limit_indices: Sequence[int],
@@ -255,7 +268,7 @@ def _transpose_dynamic_slice(ct, x, *starts, slice_sizes, in_bounds=None):
     transpose=transpose_unary(_transpose_dynamic_slice, zeros="made"),
     batch=_batch_dynamic_slice,
     lower=_lower_dynamic_slice,
-    hlo="dynamic_slice",
+    hlo=_hlo_dynamic_slice,
 )
 def dynamic_slice(
     operand, start_indices, slice_sizes, *, allow_negative_indices: bool | Sequence[bool] = True
@@ -328,7 +341,7 @@ _transpose_dynamic_update_slice.zeros = "made"  # type: ignore[attr-defined]
     lower=_lower_dynamic_update_slice,
     stored_operands=(0,),
     updates_operand=True,
-    hlo="dynamic_update_slice",
+    hlo=_hlo_dynamic_update_slice,
 )
 def dynamic_update_slice(operand, update, start_indices, *,
                          allow_negative_indices: bool | Sequence[bool] = True) -> Array:  # fmt: skip

@@ -51,6 +51,28 @@ def _lower_tile(builder, x, *, reps):
     return builder.view(x, shape, lambda index: tuple(i.mod(extent) for i, extent in zip(index, x.shape)))
 
 
+def _hlo_concatenate(b, *xs, dimension):
+    shape = list(xs[0].shape)
+    shape[dimension] = sum(x.shape[dimension] for x in xs)
+    return b.op("concatenate", *xs, shape=shape, dimension=dimension)
+
+
+def _hlo_split(b, x, *, sizes, axis):
+    parts, start = [], 0
+    for size in sizes:
+        starts, limits = [0] * x.ndim, list(x.shape)
+        starts[axis], limits[axis] = start, start + size
+        parts.append(b.slice(x, starts, limits))
+        start += size
+    return parts
+
+
+def _hlo_tile(b, x, *, reps):
+    pairs = [extent for pair in zip(reps, x.shape) for extent in pair]
+    wide = b.broadcast(x, pairs, range(1, 2 * x.ndim, 2))
+    return b.reshape(wide, [extent * count for extent, count in zip(x.shape, reps)])
+
+
 def _concatenate_aval(*avals: ShapedArray, dimension: int) -> ShapedArray:
     first, shapes = avals[0], ", ".join(str(aval.shape) for aval in avals)
     if len({aval.dtype for aval in avals}) > 1:
@@ -88,7 +110,7 @@ _transpose_concatenate.zeros = "kept"  # type: ignore[attr-defined]
     transpose=_transpose_concatenate,
     batch=rebind(lambda size, *, dimension: {"dimension": dimension + 1}),
     lower=_lower_concatenate,
-    hlo="concatenate",
+    hlo=_hlo_concatenate,
 )
 def concatenate(operands: Sequence, dimension: int) -> Array:
     """Joins arrays along an axis that they have.
@@ -134,7 +156,7 @@ _transpose_split.zeros = "made"  # type: ignore[attr-defined]
 
 @define("split", impl=_split, aval=_split_aval, jvp=jvp_linear(), transpose=_transpose_split,
         batch=rebind(lambda size, *, axis, **_: {"axis": axis + 1}), lower=_lower_split,
-        multiple_results=True)  # fmt: skip
+        hlo=_hlo_split, multiple_results=True)  # fmt: skip
 def split(operand, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     """Consecutive parts of operand along an axis. Raises: ValueError when the sizes do not add up."""
     axis = canonicalize_axis(axis, aval_of(operand).ndim)
@@ -156,7 +178,7 @@ def _transpose_tile(ct, x, *, reps):
 
 @define("tile", impl=lambda x, *, reps: np.tile(x, reps), aval=_tile_aval, jvp=jvp_linear(),
         transpose=transpose_unary(_transpose_tile, zeros="kept"),
-        batch=rebind(lambda size, *, reps: {"reps": (1, *reps)}), lower=_lower_tile)  # fmt: skip
+        batch=rebind(lambda size, *, reps: {"reps": (1, *reps)}), lower=_lower_tile, hlo=_hlo_tile)  # fmt: skip
 def tile(operand, reps: Sequence[int]) -> Array:
     """Repeats operand `reps[i]` times along axis i."""
     return tile.primitive.bind(operand, reps=canonicalize_shape(reps))

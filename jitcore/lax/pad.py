@@ -80,6 +80,13 @@ def _lower_pad(builder, x, value, *, padding_config):
                            [builder.region(x, place, mask if trims else None)])  # fmt: skip
 
 
+def _hlo_pad(b, x, value, *, padding_config):
+    shape = [_padded_extent(extent, *config) for extent, config in zip(x.shape, padding_config)]
+    low, high, interior = zip(*padding_config) if padding_config else ((), (), ())
+    return b.op("pad", x, value, shape=shape, edge_padding_low=low, edge_padding_high=high,
+                interior_padding=interior)  # fmt: skip
+
+
 def _batch_pad(primitive, axis, values, batched, *, padding_config):
     (x, padding), (x_batched, padding_batched) = values, batched
     config = ((0, 0, 0), *padding_config)
@@ -129,7 +136,7 @@ def _sum_padding(ct, shape, padding_config):
     transpose=_transpose_pad,
     batch=_batch_pad,
     lower=_lower_pad,
-    hlo="pad",
+    hlo=_hlo_pad,
 )
 def pad(operand, padding_value, padding_config: Sequence[tuple[int, int, int]]) -> Array:
     """Puts padding_value around and between the elements of operand.

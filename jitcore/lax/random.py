@@ -83,7 +83,7 @@ def _lower_threefry(builder, k1, k2, x0, x1) -> list:
 
 
 @define("threefry2x32", impl=_threefry, aval=_threefry_aval, batch=batch_elementwise,
-        lower=_lower_threefry, multiple_results=True)  # fmt: skip
+        lower=_lower_threefry, hlo=_lower_threefry, multiple_results=True)  # fmt: skip
 def threefry2x32(k1, k2, x0, x1) -> list[Array]:
     """Hashes the counter (x0, x1) under the key (k1, k2), element by element.
 

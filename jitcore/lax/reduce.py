@@ -115,7 +115,8 @@ def _reduction(name: str, combine: str, accepts: str, jvp=None, transpose=None):
     monoid = MONOIDS[combine]
 
     def attach(function):
-        define(name, impl=lambda x, *, axes: reduce_ndarray(monoid, x, axes), hlo="reduce", monoid=combine,
+        define(name, impl=lambda x, *, axes: reduce_ndarray(monoid, x, axes), hlo=lambda b, x, *, axes: b.reduce(combine, x, axes),
+               monoid=combine,
                lower=lambda builder, x, *, axes: builder.reduce(combine, x, axes),
                aval=functools.partial(_reduction_aval, name, accepts), jvp=jvp, transpose=transpose,
                batch=_batch_axes, family="reduction", accepts=accepts)(function)  # fmt: skip
@@ -332,6 +333,25 @@ def _lower_arg_extremum(op: str, builder, x, *, axes, index_dtype):
     return builder.arg_reduce(op, x, axes[0], index_dtype)
 
 
+def _hlo_arg_extremum(extremum: str, b, x, *, axes, index_dtype):
+    """A fold of pairs (element, position). NaN wins; of equal elements, the one that comes first."""
+    direction = "GT" if extremum == "max" else "LT"
+
+    def combine(best, place, value, other):
+        wins = b.map("or", b.compare(direction, best, value), b.compare("NE", best, best))
+        ties = b.map("or", b.compare("EQ", best, value), b.map("and", *(b.compare("NE", v, v) for v in (best, value))))
+        first = b.map("and", ties, b.compare("LT", place, other))
+        loses = b.map("and", b.compare("NE", value, value), b.compare("EQ", best, best))
+        kept = b.map("or", first, b.map("and", wins, b.map("not", b.map("or", ties, loses))))
+        return [b.choose(kept, best, value), b.choose(kept, place, other)]
+
+    shape, kinds = _drop_axes(x.shape, axes), [((), x.dtype), ((), index_dtype)]
+    starts = [b.constant(MONOIDS[extremum].identity(x.dtype)), b.constant(0, index_dtype)]
+    operands = [x, b.iota(x.shape, index_dtype, axes[0]), *starts]
+    body = b.region([*kinds, *kinds], combine, is_closed=True)
+    return b.ops("reduce", operands, [(shape, kind) for _, kind in kinds], [body], dimensions=tuple(axes))[1]
+
+
 def _bind_arg_extremum(primitive, operand, axis: int, index_dtype) -> Array:
     axis, index_dtype = operator.index(axis), dtypes.canonicalize(index_dtype)
     if not _holds_positions(aval_of(operand), axis, index_dtype):  # they are found before they are cut
@@ -347,14 +367,16 @@ def _holds_positions(x: ShapedArray, axis: int, index_dtype) -> bool:
 
 
 @define("argmax", impl=functools.partial(_arg_extremum, np.argmax), aval=_arg_extremum_aval, jvp=jvp_zero,
-        lower=functools.partial(_lower_arg_extremum, "argmax"), batch=_batch_axes)  # fmt: skip
+        lower=functools.partial(_lower_arg_extremum, "argmax"), batch=_batch_axes,
+        hlo=functools.partial(_hlo_arg_extremum, "max"))  # fmt: skip
 def argmax(operand, axis: int, index_dtype) -> Array:
     """Index of the first largest element (or NaN) along an axis. index_dtype: integer dtype of it."""
     return _bind_arg_extremum(argmax.primitive, operand, axis, index_dtype)
 
 
 @define("argmin", impl=functools.partial(_arg_extremum, np.argmin), aval=_arg_extremum_aval, jvp=jvp_zero,
-        lower=functools.partial(_lower_arg_extremum, "argmin"), batch=_batch_axes)  # fmt: skip
+        lower=functools.partial(_lower_arg_extremum, "argmin"), batch=_batch_axes,
+        hlo=functools.partial(_hlo_arg_extremum, "min"))  # fmt: skip
 def argmin(operand, axis: int, index_dtype) -> Array:
     """Index of the first smallest element (or NaN) along an axis. index_dtype: integer dtype of it."""
     return _bind_arg_extremum(argmin.primitive, operand, axis, index_dtype)
@@ -374,6 +396,11 @@ def _reduce_precision(x, *, exponent_bits: int, mantissa_bits: int):
     return np.where(np.isfinite(wide), rounded, wide).astype(x.dtype)
 
 
+def _hlo_reduce_precision(b, x, *, exponent_bits: int, mantissa_bits: int):
+    return b.op("reduce_precision", x, exponent_bits=f"{exponent_bits} : i32",
+                mantissa_bits=f"{mantissa_bits} : i32")  # fmt: skip
+
+
 def _reduce_precision_aval(x: ShapedArray, *, exponent_bits: int, mantissa_bits: int) -> ShapedArray:
     if not dtypes.is_floating(x.dtype):
         raise TypeError(
@@ -385,7 +412,7 @@ def _reduce_precision_aval(x: ShapedArray, *, exponent_bits: int, mantissa_bits:
 
 @define("reduce_precision", impl=_reduce_precision, aval=_reduce_precision_aval, jvp=jvp_linear(),
         transpose=transpose_unary(lambda ct, x, **format: reduce_precision(ct, **format)),
-        batch=rebind(), hlo="reduce_precision")  # fmt: skip
+        batch=rebind(), hlo=_hlo_reduce_precision)  # fmt: skip
 def reduce_precision(operand, exponent_bits: int, mantissa_bits: int) -> Array:
     """operand rounded to a format with that many bits, in its own dtype; the format's subnormals become 0."""
     return reduce_precision.primitive.bind(operand, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)

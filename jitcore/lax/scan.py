@@ -57,6 +57,31 @@ def _lower_scan(builder, *operands, jaxpr, length, reverse, num_consts, num_carr
     return builder.scan(jaxpr, length, reverse, *split_operands(operands, num_consts, num_carry))
 
 
+def _hlo_scan(b, *operands, jaxpr, length, reverse, num_consts, num_carry, unroll):
+    """A `while` that counts, reads the elements and writes the outputs of each iteration."""
+    consts, init, xs = split_operands(operands, num_consts, num_carry)
+    outs = [((length, *aval.shape), aval.dtype) for aval in jaxpr.out_avals[num_carry:]]
+
+    def at(count, ndim):
+        place = b.map("sub", b.constant(length - 1, dtypes.int32), count) if reverse else count
+        return [place, *[b.constant(0, dtypes.int32)] * (ndim - 1)]
+
+    def take(x, count):
+        sizes = (1, *x.shape[1:])
+        row = b.op("dynamic_slice", x, *at(count, x.ndim), shape=sizes, slice_sizes=sizes)
+        return b.reshape(row, x.shape[1:])
+
+    def step(count, *state):
+        carry, stacks = state[:num_carry], state[num_carry:]
+        found = b.inline(jaxpr, [*consts, *carry, *[take(x, count) for x in xs]])
+        rows = [b.reshape(y, (1, *y.shape)) for y in found[num_carry:]]
+        stacks = [b.op("dynamic_update_slice", stack, row, *at(count, row.ndim)) for stack, row in zip(stacks, rows)]
+        return [b.map("add", count, b.constant(1, dtypes.int32)), *found[:num_carry], *stacks]
+
+    start = [b.constant(0, dtypes.int32), *init, *[b.full(0, *kind) for kind in outs]]
+    return b.loop(lambda count, *_: b.compare("LT", count, b.constant(length, dtypes.int32)), step, start)[1:]
+
+
 def _batch_scan(primitive, axis, values, batched, *, jaxpr, num_consts, num_carry, **params):
     const_flags, init_flags, x_flags = split_operands(batched, num_consts, num_carry)
     jaxpr, carry_flags, y_flags = control.batch_loop_body(jaxpr, axis, const_flags, init_flags, x_flags)
@@ -72,7 +97,7 @@ def _batch_scan(primitive, axis, values, batched, *, jaxpr, num_consts, num_carr
 
 
 @define("scan", impl=_run_scan, aval=_scan_aval, jvp=jvp_scan, transpose=transpose_scan, partial=split_scan,
-        batch=_batch_scan, lower=_lower_scan, multiple_results=True,
+        batch=_batch_scan, lower=_lower_scan, hlo=_hlo_scan, multiple_results=True,
         effects=control.effects_of_jaxprs)  # fmt: skip
 def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
          unroll: int | bool = 1):  # fmt: skip

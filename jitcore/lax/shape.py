@@ -132,7 +132,7 @@ def _transpose_broadcast(ct, x, *, shape, broadcast_dimensions):
         }
     ),
     lower=_lower_broadcast_in_dim,
-    hlo="broadcast_in_dim",
+    hlo=lambda b, x, *, shape, broadcast_dimensions: b.broadcast(x, shape, broadcast_dimensions),
 )
 def broadcast_in_dim(operand, shape, broadcast_dimensions: Sequence[int]) -> Array:
     """Repeats operand to a larger shape: its axis i becomes axis `broadcast_dimensions[i]` of the result.
@@ -202,6 +202,10 @@ def _reshape(x, *, new_sizes, dimensions):
     return (x if dimensions is None else x.transpose(dimensions)).reshape(new_sizes)
 
 
+def _hlo_reshape(b, x, *, new_sizes, dimensions):
+    return b.reshape(x if dimensions is None else b.transpose(x, dimensions), new_sizes)
+
+
 def _add_batch_size(size, *, new_sizes, dimensions) -> dict:
     dimensions = None if dimensions is None else (0, *shift(dimensions))
     return {"new_sizes": (size, *new_sizes), "dimensions": dimensions}
@@ -216,7 +220,7 @@ def _transpose_reshape(ct, x, *, new_sizes, dimensions):
 
 @define("reshape", impl=own_result(_reshape), aval=_reshape_aval, jvp=jvp_linear(),
         transpose=transpose_unary(_transpose_reshape, zeros="kept"), batch=rebind(_add_batch_size),
-        lower=_lower_reshape, hlo="reshape")  # fmt: skip
+        lower=_lower_reshape, hlo=_hlo_reshape)  # fmt: skip
 def reshape(operand, new_sizes, dimensions: Sequence[int] | None = None) -> Array:
     """The same elements, in row-major order, with another shape.
 
@@ -255,7 +259,7 @@ def invert_permutation(permutation: Sequence[int]) -> tuple[int, ...]:
     ),
     batch=rebind(lambda size, *, permutation: {"permutation": (0, *shift(permutation))}),
     lower=_lower_transpose,
-    hlo="transpose",
+    hlo=lambda b, x, *, permutation: b.transpose(x, permutation),
 )
 def transpose(operand, permutation: Sequence[int]) -> Array:
     """Axis i of the result is axis `permutation[i]` of operand."""
@@ -280,7 +284,9 @@ def _squeeze_aval(x: ShapedArray, *, dimensions) -> ShapedArray:
     transpose=transpose_unary(lambda ct, x, *, dimensions: reshape(ct, x.aval.shape), zeros="kept"),
     batch=rebind(lambda size, *, dimensions: {"dimensions": shift(dimensions)}),
     lower=_lower_squeeze,
-    hlo="reshape",
+    hlo=lambda b, x, *, dimensions: b.reshape(
+        x, [extent for dim, extent in enumerate(x.shape) if dim not in dimensions]
+    ),
 )
 def squeeze(array, dimensions: Sequence[int]) -> Array:
     """Drops these axes, each of extent 1. Raises: ValueError when one is larger or given twice."""
@@ -315,7 +321,7 @@ def _rev_aval(x: ShapedArray, *, dimensions) -> ShapedArray:
     transpose=transpose_unary(lambda ct, x, *, dimensions: rev(ct, dimensions), zeros="kept"),
     batch=rebind(lambda size, *, dimensions: {"dimensions": shift(dimensions)}),
     lower=_lower_rev,
-    hlo="reverse",
+    hlo=lambda b, x, *, dimensions: b.op("reverse", x, dimensions=dimensions),
 )
 def rev(operand, dimensions: Sequence[int]) -> Array:
     """Reverses the order of the elements along these axes."""
@@ -324,14 +330,14 @@ def rev(operand, dimensions: Sequence[int]) -> Array:
 
 @define("copy", impl=lambda x: x.copy(), aval=lambda x: x, jvp=jvp_linear(),
         transpose=transpose_unary(lambda ct, x: ct, zeros="kept"), batch=rebind(),
-        lower=lambda builder, x: x)  # fmt: skip
+        lower=lambda builder, x: x, hlo=lambda b, x: x)  # fmt: skip
 def copy(x) -> Array:
     """The same values in memory of their own."""
     return copy.primitive.bind(x)
 
 
 @define("stop_gradient", impl=lambda x: x.copy(), aval=lambda x: x, jvp=jvp_zero, batch=rebind(),
-        lower=lambda builder, x: x)  # fmt: skip
+        lower=lambda builder, x: x, hlo=lambda b, x: x)  # fmt: skip
 def stop_gradient(x):
     """x itself, as a constant for every derivative.
 
@@ -371,7 +377,7 @@ def _iota(*, dtype, shape, dimension):
     lower=lambda builder, *, dtype, shape, dimension, **_: builder.iota(shape, dtype, dimension),
     impl=own_result(_iota),
     aval=_iota_aval,
-    hlo="iota",
+    hlo=lambda b, *, dtype, shape, dimension, **_: b.iota(shape, dtype, dimension),
 )
 def broadcasted_iota(dtype, shape, dimension: int) -> Array:
     """Each element is its index along one axis. dtype: of the result, a number type."""
@@ -428,6 +434,7 @@ def _lower_dimension_size(builder, *, dim):
 
 
 @define("dimension_size", impl=lambda *, dim: np.asarray(int(dim)), lower=_lower_dimension_size,
+        hlo=_lower_dimension_size,
         aval=lambda *, dim: ShapedArray((), dtypes.default_dtype("i"), True))  # fmt: skip
 def dimension_size(dim) -> Array:
     """A symbolic dimension as a number: an integer scalar of weak type, known when sizes are."""

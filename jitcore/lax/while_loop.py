@@ -81,6 +81,26 @@ def _lower_while(builder, *operands, cond_nconsts, cond_jaxpr, body_nconsts, bod
     return builder.while_loop(cond_jaxpr, cond_consts, body_jaxpr, body_consts, init)
 
 
+def _hlo_while(b, *operands, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
+    cond_consts, body_consts, init = split_operands(operands, cond_nconsts, body_nconsts)
+    lanes = cond_jaxpr.out_avals[0].shape
+
+    def test(carry):
+        return b.inline(cond_jaxpr, [*cond_consts, *carry])[0]
+
+    def step(carry):
+        return b.inline(body_jaxpr, [*body_consts, *carry])
+
+    def step_lanes(active, *carry):
+        stepped = [b.choose(b.broadcast(active, old.shape, range(active.ndim)), new, old)
+                   for new, old in zip(step(carry), carry)]  # fmt: skip
+        return [b.map("and", active, test(stepped)), *stepped]
+
+    if not lanes:
+        return b.loop(lambda *carry: test(carry), lambda *carry: step(carry), init)
+    return b.loop(lambda active, *_: b.reduce("or", active, range(len(lanes))), step_lanes, [test(init), *init])[1:]
+
+
 def _batch_while(primitive, axis, values, batched, *, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
     loop = Loop(cond_jaxpr, cond_nconsts, body_jaxpr, body_nconsts)
     cond_flags, body_flags, init_flags = loop.split(batched)
@@ -91,7 +111,7 @@ def _batch_while(primitive, axis, values, batched, *, cond_nconsts, cond_jaxpr, 
 
 
 @define("while", impl=_run_while, aval=_while_aval, jvp=jvp_while, transpose=transpose_while,
-        partial=split_while, batch=_batch_while, lower=_lower_while, multiple_results=True,
+        partial=split_while, batch=_batch_while, lower=_lower_while, hlo=_hlo_while, multiple_results=True,
         effects=control.effects_of_jaxprs)  # fmt: skip
 def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any):
     """Applies body_fun to the carry for as long as cond_fun holds.

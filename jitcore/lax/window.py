@@ -157,6 +157,45 @@ def _lower_reduce_window(combine: str, builder, x, **geometry):
     return builder.reduce(combine, windows, range(x.ndim, 2 * x.ndim))
 
 
+def _hlo_windows(b, operands, starts, combine, *, window_dimensions, window_strides, padding, base_dilation,
+                 window_dilation):  # fmt: skip
+    """The folds of the windows of arrays by a function of what was folded and of an element."""
+    geometry = {"window_dimensions": window_dimensions, "window_strides": window_strides,
+                "base_dilation": base_dilation, "window_dilation": window_dilation}  # fmt: skip
+    shape = _count_all_windows(operands[0], padding=padding, **geometry)
+    kinds = [((), value.dtype) for value in operands]
+    body = b.region([*kinds, *kinds], combine, is_closed=True)
+    return b.ops("reduce_window", [*operands, *starts], [(shape, kind) for _, kind in kinds], [body],
+                 window_dimensions=window_dimensions, window_strides=window_strides,
+                 base_dilations=base_dilation, window_dilations=window_dilation,
+                 padding=b.join_pairs(padding))  # fmt: skip
+
+
+def _hlo_reduce_window(combine: str, b, x, **geometry):
+    monoid = MONOIDS[combine]
+    if monoid.accumulates and is_half(x.dtype):
+        wide = _hlo_reduce_window(combine, b, b.convert(x, dtypes.float32), **geometry)
+        return b.convert(wide, x.dtype)
+    starts = [b.constant(monoid.identity(x.dtype))]
+    return _hlo_windows(b, [x], starts, lambda one, other: [b.map(combine, one, other)], **geometry)[0]
+
+
+def _hlo_places(b, x, *, extremum: str, **geometry):
+    """A fold of pairs (element, place); of equal elements the one that comes first, padding before all."""
+    direction, dtype = "GT" if extremum == "max" else "LT", _place_dtype(x.shape)
+    flat = b.iota((math.prod(x.shape),), dtype, 0)
+
+    def combine(best, place, value, other):
+        is_nan, was_nan = (b.compare("NE", v, v) for v in (value, best))
+        ties = b.map("or", b.compare("EQ", value, best), b.map("and", is_nan, was_nan))
+        wins = b.map("or", b.compare(direction, value, best), b.map("and", is_nan, b.map("not", was_nan)))
+        wins = b.map("or", wins, b.map("and", ties, b.compare("LT", other, place)))
+        return [b.choose(wins, value, best), b.choose(wins, other, place)]
+
+    starts = [b.constant(MONOIDS[extremum].identity(x.dtype)), b.constant(-1, dtype)]
+    return _hlo_windows(b, [x, b.reshape(flat, x.shape)], starts, combine, **geometry)[1]
+
+
 def _add_single_window(size, *, padding, **geometry) -> dict:
     return {"padding": ((0, 0), *padding)} | {name: (1, *values) for name, values in geometry.items()}
 
@@ -236,6 +275,7 @@ def _lower_places(builder, x, *, extremum: str, **geometry):
 
 
 define("reduce_window_places", impl=_find_extrema, jvp=jvp_zero, batch=_batch_places, lower=_lower_places,
+       hlo=_hlo_places,
        aval=lambda x, *, extremum, **geometry: ShapedArray(
            _count_all_windows(x, **geometry), _place_dtype(x.shape)))(_find_extrema)  # fmt: skip
 
@@ -262,7 +302,8 @@ def _window_reduction(name: str, combine: str, accepts: str, jvp: Callable, tran
     accepts: dtype kinds; jvp, transpose: rules."""
 
     def attach(function):
-        define(name, impl=functools.partial(_reduce_window, combine), hlo="reduce_window", monoid=combine,
+        define(name, impl=functools.partial(_reduce_window, combine), hlo=functools.partial(_hlo_reduce_window, combine),
+               monoid=combine,
                lower=functools.partial(_lower_reduce_window, combine),
                family="window reduction", aval=functools.partial(_reduce_window_aval, name, accepts),
                jvp=jvp, transpose=transpose, accepts=accepts,

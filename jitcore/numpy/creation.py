@@ -49,7 +49,7 @@ def array(  # noqa: A002
         dtype = dtypes.canonicalize_for(_dtype_like(dtype), getattr(object, "dtype", dtypes.bool_))
     if isinstance(object, Array):
         result = object if dtype is None else convert_dtype(object, dtype)
-        if copy and result is object and isinstance(object, ConcreteArray):
+        if copy and result is object and object.__class__ is ConcreteArray:
             result = ConcreteArray(copy_data(object.data), object.weak_type)
     elif isinstance(object, (np.ndarray, np.generic)):
         result = _from_ndarray(object, dtype, copy)
@@ -211,7 +211,7 @@ def full(shape, fill_value, dtype=None, *, device=None):
     fill_value = array(fill_value, dtype, False)
     if fill_value.ndim:
         return broadcast_array(fill_value, shape)
-    if context.trace is eval_trace and isinstance(fill_value, ConcreteArray):
+    if context.trace is eval_trace and fill_value.__class__ is ConcreteArray:
         return ConcreteArray(np.full(shape, fill_value.data), fill_value.weak_type)
     return broadcast_array(fill_value, shape)
 

@@ -155,10 +155,10 @@ def update_item(
 
 def _set_now(x, index, values) -> ConcreteArray | None:
     """Outside a trace: a copy that NumPy writes to; None where dtypes or shapes need the general rules."""
-    if isinstance(values, ConcreteArray):
+    if values.__class__ is ConcreteArray:
         values = values.data
     same_dtype = isinstance(values, (np.ndarray, np.generic)) and values.dtype == x.dtype
-    if not isinstance(x, ConcreteArray) or not (
+    if x.__class__ is not ConcreteArray or not (
         same_dtype or (values.__class__ is float and x.dtype.kind in "fc")
     ):
         return None

@@ -18,7 +18,7 @@ from jitcore.array import Array, ConcreteArray
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import Primitive
 from jitcore.core.symbolic import is_symbolic
-from jitcore.core.trace import Tracer, context, eval_trace, origin_of, own_ndarray, to_numpy, user_snippet
+from jitcore.core.trace import NOT_HERE, Tracer, context, eval_trace, origin_of, own_ndarray, to_numpy, user_snippet
 from jitcore.lax.define import cast
 from jitcore.lax.elementwise import convert_dtype as convert_ndarray
 
@@ -114,7 +114,7 @@ def convert_dtype(x, dtype, weak: bool = False):
     """x as an Array of this dtype; the same object where nothing changes."""
     if x.dtype == dtype and x.weak_type == weak:
         return x
-    if isinstance(x, ConcreteArray) and context.trace is eval_trace:
+    if x.__class__ is ConcreteArray and context.trace is eval_trace:
         data = x.data if x.dtype == dtype else convert_ndarray(x.data, dtype)
         return ConcreteArray(np.asarray(data), weak)
     return lax.convert_element_type.primitive.bind(x, new_dtype=np.dtype(dtype), weak_type=weak)
@@ -179,7 +179,7 @@ def apply_elementwise(primitive: Primitive, operands: Sequence):
 
     Outside a trace NumPy broadcasts, without intermediate arrays; inside one the arrays get one shape
     first."""
-    if context.trace is eval_trace and not any(isinstance(x, Tracer) for x in operands):
+    if context.trace is eval_trace and not any(isinstance(x, NOT_HERE) for x in operands):
         return _apply_now(primitive, operands)
     return primitive.bind(*broadcast_operands(*operands))
 
@@ -215,7 +215,7 @@ def apply_select(condition, on_true, on_false):
     """`on_true` where the condition (of bools) holds, else `on_false`; all three broadcast, one
     `select_n`."""
     operands = condition, on_true, on_false
-    if context.trace is eval_trace and not any(isinstance(x, Tracer) for x in operands):
+    if context.trace is eval_trace and not any(isinstance(x, NOT_HERE) for x in operands):
         which, yes, no = map(to_numpy, operands)
         if yes.dtype == no.dtype:  # else `select_n` tells what is wrong
             shape = broadcast_shapes(which.shape, yes.shape, no.shape)

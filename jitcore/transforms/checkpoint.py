@@ -257,7 +257,7 @@ name_primitive = Primitive(
     "name", impl=lambda x, *, name: x, aval=lambda x, *, name: x, jvp=jvp_linear(),
     transpose=transpose_unary(lambda ct, x, *, name: ct),
     batch=lambda primitive, axis, values, batched, *, name: primitive.bind(*values, name=name),
-    lower=lambda builder, x, *, name: x)  # fmt: skip
+    lower=lambda builder, x, *, name: x, hlo=lambda b, x, *, name: x)  # fmt: skip
 
 
 @source.api_boundary

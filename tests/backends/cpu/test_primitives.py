@@ -4,12 +4,14 @@ accepts."""
 import numpy as np
 import pytest
 
-from jitcore import dtypes, jit, lax
+from jitcore import config, dtypes, jit, lax
 from jitcore.backends.cpu.target import can_render
 from jitcore.core import aval
 from jitcore.core.primitive import registry
 from jitcore.lax import control  # noqa: F401  registers every primitive
 
+#: The one that all tests run on, which an option of the test run names.
+BACKEND = config.default_backend or "cpu"
 # Functions of mathematical physics that SciPy computes, as library calls.
 LIBRARY_ONLY = {"igamma", "igammac", "igamma_grad_a", "regularized_incomplete_beta"}
 
@@ -68,7 +70,7 @@ def assert_close(actual, expected, dtype):
 @pytest.mark.parametrize("primitive, dtype", list(elementwise_cases()))
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_elementwise_primitive(primitive, dtype):
-    run = jit(primitive.bind, backend="cpu")
+    run = jit(primitive.bind, backend=BACKEND)
     for size in SIZES.get(dtype.name, (101,)):
         operands = sample(primitive, dtype, size, seed=size)
         with np.errstate(all="ignore"):
@@ -89,7 +91,7 @@ def test_special_values_are_bitwise_numpys(name, dtype):
     operands = [np.ascontiguousarray(grid[:, k]) for k in range(primitive.traits["arity"])]
     with np.errstate(all="ignore"):
         expected = primitive.impl(*operands)
-    actual = np.asarray(jit(primitive.bind, backend="cpu")(*operands))
+    actual = np.asarray(jit(primitive.bind, backend=BACKEND)(*operands))
     np.testing.assert_array_equal(actual, expected)
     if actual.dtype == dtype and name not in ("max", "min"):  # which zero wins is open there, as in C
         comparable = ~np.isnan(expected)
@@ -111,7 +113,7 @@ def test_conversion(source, target):
         ).astype(source)
     with np.errstate(all="ignore"):
         expected = np.asarray(convert_element_type(values, target))
-    actual = np.asarray(jit(lambda x: convert_element_type(x, target), backend="cpu")(values))
+    actual = np.asarray(jit(lambda x: convert_element_type(x, target), backend=BACKEND)(values))
     assert actual.dtype == target
     if dtypes.kind_of(target) in "fc":
         np.testing.assert_array_equal(actual.astype(np.complex128), expected.astype(np.complex128))

@@ -1,0 +1,60 @@
+"""The XLA bridge: programs as StableHLO, compiled and run by XLA's clients for CPUs and TPUs.
+
+In: a `ClosedJaxpr`. Out: an executable. The runtime is JAX's (extra `jitcore[xla]`): its compiler, its devices,
+its arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import jitcore.dispatch.eager  # noqa: F401  runs eager operations on arrays of devices
+from jitcore.array import DeviceArray, DeviceForm
+from jitcore.backends.xla import devices
+from jitcore.backends.xla.client import list_devices
+from jitcore.core.aval import ShapedArray
+from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.device import Device
+from jitcore.dispatch.backend import CompileOptions
+from jitcore.passes import PIPELINE
+
+__all__ = ["TpuBackend", "XlaBackend"]
+
+#: Passes that serve every compiler; the others prepare loops for the CPU backend.
+_PASSES = ("expand", "inline", "fold", "simplify", "cse", "dce")
+
+
+class XlaBackend:
+    """XLA's client for CPUs."""
+
+    name, platform = "xla", "cpu"
+    passes = tuple([step for step in PIPELINE if step.name in _PASSES])
+
+    def devices(self) -> list[Device]:
+        return [devices.to_device(device) for device in list_devices(self.platform)]
+
+    def compile(self, closed_jaxpr: ClosedJaxpr, options: CompileOptions):
+        from jitcore.backends.xla.executable import XlaExecutable
+
+        return XlaExecutable(closed_jaxpr, options, self.platform)
+
+    def clear(self) -> None:
+        """Nothing is shared."""
+
+    def wrap(self, buffer: Any, weak_type: bool) -> DeviceArray:
+        return devices.wrap(buffer, weak_type)
+
+    def find_forms(self, avals: Sequence[ShapedArray], sharding: Any) -> list[DeviceForm] | None:
+        return devices.find_forms(avals, sharding, self.platform)
+
+    def put(self, value: np.ndarray, sharding: Any, is_immutable: bool = False) -> Any:
+        return devices.put_array(value, sharding, is_immutable)
+
+
+class TpuBackend(XlaBackend):
+    """XLA's client for TPUs."""
+
+    name, platform = "tpu", "tpu"

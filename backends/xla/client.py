@@ -1,0 +1,72 @@
+"""JAX, as far as this backend needs it: its version, its devices, 64-bit types, arrays in and out.
+
+In: names of platforms, ndarrays. Out: JAX's devices and arrays. JAX is imported at the first use, and only its
+public interface is used; what differs between its versions is here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+#: The oldest version that this was made for.
+OLDEST = (0, 6, 2)
+
+
+@functools.cache
+def load_jax() -> Any:
+    """The module. Raises: ImportError naming what to install, for none and for one that is too old."""
+    try:
+        import jax
+        import jax.export
+    except ImportError as error:
+        raise ImportError(f'the XLA bridge needs JAX: pip install "jitcore[xla]" ({error})') from None
+    if jax.__version_info__ < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise ImportError(f"the XLA bridge needs JAX {oldest} or later, this is {jax.__version__}: "
+                          'pip install --upgrade "jitcore[xla]"')  # fmt: skip
+    return jax
+
+
+def allow_64_bits() -> contextlib.AbstractContextManager:
+    """Within, JAX keeps 64-bit types, whatever its own configuration says."""
+    jax = load_jax()
+    if hasattr(jax, "enable_x64"):
+        return jax.enable_x64(True)
+    from jax.experimental import enable_x64
+
+    return enable_x64()
+
+
+def list_devices(platform: str) -> list[Any]:
+    """JAX's devices of a platform. Raises: RuntimeError where there is none."""
+    return load_jax().devices(platform)
+
+
+@functools.cache
+def find_default_device() -> Any:
+    """The device on which JAX runs what nothing else is said about."""
+    return load_jax().devices()[0]
+
+
+def put(value: Any, device: Any = None) -> Any:
+    """An array on a device, or with a sharding; its type stays as it is."""
+    with allow_64_bits():
+        return load_jax().device_put(value, device)
+
+
+def is_64_bits(dtype: Any) -> bool:
+    """Whether JAX would narrow a type."""
+    dtype = np.dtype(dtype)
+    return dtype.itemsize == (16 if dtype.kind == "c" else 8) and dtype.kind in "iufc"
+
+
+def list_avals(avals: Sequence[Any]) -> list[Any]:
+    """jitcore's avals as JAX's types."""
+    jax = load_jax()
+    with allow_64_bits():
+        return [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]

@@ -1,0 +1,232 @@
+"""Equations that JAX runs: what has no rule in StableHLO.
+
+In: an equation. Out: a function of JAX's arrays, to be traced. Decompositions and a few special functions are
+JAX's own; what is left, Python functions among it, runs through its NumPy implementation on the host, on the
+CPU client alone. Loops and branches that hold such equations are loops and branches of JAX.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitcore.backends.xla.client import is_64_bits, load_jax
+from jitcore.backends.xla.lower import has_rule
+from jitcore.core.jaxpr import ClosedJaxpr, Equation, sub_jaxprs
+from jitcore.core.source import summarize_source
+from jitcore.lax.scan_derivatives import split_operands as split_scan
+from jitcore.lax.while_loop import split_operands as split_while
+
+
+def find_rule(eqn: Equation, target: str, make_function: Callable) -> Callable[..., Sequence]:
+    """A function of the operands, giving the results. make_function: of a jaxpr.
+
+    Raises: NotImplementedError where the target cannot run it."""
+    name = eqn.primitive.name
+    if sub_jaxprs(eqn.params) and name in _CONTROL_FLOW:
+        return functools.partial(_CONTROL_FLOW[name], make_function, **eqn.params)
+    rule = _LIBRARY.get(name)
+    if rule is not None and not (target == "tpu" and name in _HOST_ONLY):
+        return lambda *values: _as_list(rule(*values, **eqn.params))
+    if target == "cpu":
+        return functools.partial(_call_host, eqn)
+    where = summarize_source(eqn.source_info)
+    raise NotImplementedError(f"{name} runs on the host, which {target} cannot call{f' ({where})' if where else ''}: "
+                              'use backend="cpu" or backend="xla" for this function.')  # fmt: skip
+
+
+def list_equations(closed_jaxpr: ClosedJaxpr) -> Iterator[Equation]:
+    """All equations, those of loops and branches among them."""
+    for eqn in closed_jaxpr.eqns:
+        yield eqn
+        for inner in sub_jaxprs(eqn.params):
+            yield from list_equations(inner)
+
+
+def calls_host(closed_jaxpr: ClosedJaxpr) -> bool:
+    """Whether a program calls Python functions."""
+    return any(not sub_jaxprs(eqn.params) and not has_rule(eqn) and eqn.primitive.name not in _LIBRARY
+               for eqn in list_equations(closed_jaxpr))  # fmt: skip
+
+
+def has_long_inside(closed_jaxpr: ClosedJaxpr) -> bool:
+    """Whether an equation has a result of 64 bits."""
+    return any(is_64_bits(var.aval.dtype) for eqn in list_equations(closed_jaxpr) for var in eqn.outvars)
+
+
+def _as_list(outs: Any) -> list:
+    return list(outs) if isinstance(outs, (tuple, list)) else [outs]
+
+
+# -- loops and branches -------------------------------------------------------------------------------------
+def _cond(make_function, index, *operands, branches, **_):
+    return load_jax().lax.switch(index, [make_function(branch) for branch in branches], *operands)
+
+
+def _while(make_function, *operands, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
+    jax = load_jax()
+    cond_consts, body_consts, init = split_while(operands, cond_nconsts, body_nconsts)
+    holds, step = make_function(cond_jaxpr), make_function(body_jaxpr)
+    lanes = cond_jaxpr.out_avals[0].ndim
+
+    def test(carry):
+        return holds(*cond_consts, *carry)[0]
+
+    def keep_stopped(active, stepped, carry):
+        masks = [active.reshape(active.shape + (1,) * (old.ndim - lanes)) for old in carry]
+        return tuple([jax.numpy.where(mask, new, old) for mask, new, old in zip(masks, stepped, carry)])
+
+    def step_lanes(state):
+        active, carry = state
+        carry = keep_stopped(active, step(*body_consts, *carry), carry)
+        return active & test(carry), carry
+
+    if not lanes:
+        return jax.lax.while_loop(test, lambda carry: step(*body_consts, *carry), tuple(init))
+    return jax.lax.while_loop(lambda state: state[0].any(), step_lanes, (test(init), tuple(init)))[1]
+
+
+def _scan(make_function, *operands, jaxpr, length, reverse, num_consts, num_carry, unroll):
+    consts, init, xs = split_scan(operands, num_consts, num_carry)
+    step = make_function(jaxpr)
+
+    def run(carry, elements):
+        outs = step(*consts, *carry, *elements)
+        return tuple(outs[:num_carry]), tuple(outs[num_carry:])
+
+    carry, ys = load_jax().lax.scan(run, tuple(init), tuple(xs), length, reverse)
+    return [*carry, *ys]
+
+
+_CONTROL_FLOW = {"cond": _cond, "while": _while, "scan": _scan}
+
+
+# -- what JAX has -------------------------------------------------------------------------------------------
+def _linalg() -> Any:
+    return load_jax().lax.linalg
+
+
+def _svd(x, *, full_matrices, compute_uv):
+    outs = _linalg().svd(x, full_matrices=full_matrices, compute_uv=compute_uv)
+    return outs if not compute_uv else (outs[1], outs[0], outs[2])
+
+
+def _qr(x, *, pivoting, full_matrices):
+    if not pivoting:
+        return _linalg().qr(x, full_matrices=full_matrices)
+    return _linalg().qr(x, pivoting=True, full_matrices=full_matrices)
+
+
+def _eigh(x, *, lower, sort_eigenvalues, subset_by_index):
+    vectors, values = _linalg().eigh(x, lower=lower, symmetrize_input=False, sort_eigenvalues=True)
+    start, stop = subset_by_index or (0, x.shape[-1])
+    return [vectors[..., start:stop], values[..., start:stop]]
+
+
+def _in_float32(name: str) -> Callable:
+    def run(*values):
+        jax, dtype = load_jax(), values[0].dtype
+        shape = np.broadcast_shapes(*(value.shape for value in values))
+        wide = [jax.numpy.broadcast_to(value, shape).astype("float32" if dtype.itemsize == 2 else dtype) for value in values]
+        return getattr(jax.lax, name)(*wide).astype(dtype)
+
+    return run
+
+
+_LIBRARY: dict[str, Callable] = {
+    "lu": lambda x: _linalg().lu(x), "qr": _qr, "eigh": _eigh, "svd": _svd,
+    "lu_pivots_to_permutation": lambda pivots, *, permutation_size: _linalg().lu_pivots_to_permutation(
+        pivots, permutation_size),
+    **{name: _in_float32(name) for name in ("igamma", "igammac")},
+    "regularized_incomplete_beta": _in_float32("betainc"),
+}  # fmt: skip
+_HOST_ONLY: frozenset[str] = frozenset()
+
+
+# -- calls of the host --------------------------------------------------------------------------------------
+def _call_host(eqn: Equation, *values: Any) -> list:
+    """The implementation of a primitive, called with ndarrays. Numbers of 64 bits travel as pairs of 32:
+    where JAX calls Python, its own configuration holds."""
+    jax = load_jax()
+    avals = [var.aval for var in eqn.outvars]
+    kinds = [(value.shape, np.dtype(value.dtype)) for value in values]
+
+    def call(*parts):
+        arrays = [np.ascontiguousarray(part).view(dtype).reshape(shape) for part, (shape, dtype) in zip(parts, kinds)]
+        outs = eqn.primitive.impl(*arrays, **eqn.params)
+        outs = outs if eqn.primitive.multiple_results else [outs]
+        return [_to_words(np.ascontiguousarray(np.asarray(out, aval.dtype))) for out, aval in zip(outs, avals)]
+
+    results = [jax.ShapeDtypeStruct((*aval.shape, *_count_words(aval.dtype)), _word_of(aval.dtype)) for aval in avals]
+    words = [_split_words(jax, value) for value in values]
+    if eqn.effects:
+        from jax.experimental import io_callback
+
+        outs = io_callback(_Guarded(call), results, *words, ordered=True)
+    else:
+        outs = jax.pure_callback(_Guarded(call), results, *words)
+    return [_join_words(jax, out, aval.dtype) for out, aval in zip(outs, avals)]
+
+
+class Failures:
+    """The first error of a Python function that a program called, for the call that runs the program."""
+
+    def __init__(self):
+        self.error: BaseException | None = None
+
+    def take(self) -> BaseException | None:
+        error, self.error = self.error, None
+        return error
+
+
+failures = Failures()
+
+
+class _Guarded:
+    """A function whose error is kept: what XLA makes of it is a text."""
+
+    def __init__(self, function: Callable):
+        self._function = function
+
+    def __call__(self, *values: Any) -> Any:
+        try:
+            return self._function(*map(np.asarray, values))
+        except BaseException as error:
+            if failures.error is None:
+                failures.error = error
+            raise
+
+
+def _word_of(dtype: np.dtype) -> np.dtype:
+    return np.dtype(np.uint32) if is_64_bits(dtype) or dtype.kind == "c" else np.dtype(dtype)
+
+
+def _count_words(dtype: np.dtype) -> tuple[int, ...]:
+    return (dtype.itemsize // 4,) if _word_of(dtype) != dtype else ()
+
+
+def _to_words(array: np.ndarray) -> np.ndarray:
+    count = _count_words(array.dtype)
+    return array.reshape(-1).view(np.uint32).reshape(*array.shape, *count) if count else array
+
+
+def _split_words(jax: Any, value: Any) -> Any:
+    dtype = np.dtype(value.dtype)
+    if dtype.kind == "c":
+        parts = jax.numpy.stack([value.real, value.imag], -1)
+        words = jax.lax.bitcast_convert_type(parts, np.uint32)
+        return words.reshape(*value.shape, dtype.itemsize // 4)
+    return jax.lax.bitcast_convert_type(value, np.uint32) if is_64_bits(dtype) else value
+
+
+def _join_words(jax: Any, words: Any, dtype: np.dtype) -> Any:
+    dtype = np.dtype(dtype)
+    if dtype.kind == "c":
+        part = np.dtype(f"f{dtype.itemsize // 2}")
+        pairs = words.reshape(*words.shape[:-1], 2, -1) if part.itemsize == 8 else words
+        parts = jax.lax.bitcast_convert_type(pairs, part)
+        return jax.lax.complex(parts[..., 0], parts[..., 1])
+    return jax.lax.bitcast_convert_type(words, dtype) if is_64_bits(dtype) else words

@@ -1,0 +1,118 @@
+"""Programs that XLA compiles and runs.
+
+In: a jaxpr, options, the platform. Out: an executable: functions that `jax.jit` compiles, one for each
+combination of sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitcore.backends.xla.bridge import make_function
+from jitcore.backends.xla.client import (
+    allow_64_bits,
+    find_default_device,
+    is_64_bits,
+    list_avals,
+    list_devices,
+    load_jax,
+)
+from jitcore.backends.xla.devices import to_jax_sharding
+from jitcore.backends.xla.equations import calls_host, failures, has_long_inside
+from jitcore.core.aval import ShapedArray
+from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.source import raise_interruption
+from jitcore.dispatch.abstracted import specialize_jaxpr
+from jitcore.dispatch.backend import CompileOptions
+
+
+class XlaExecutable:
+    """Args: the jaxpr of the program; what `jit` was told; the platform, "cpu" or "tpu"."""
+
+    def __init__(self, closed_jaxpr: ClosedJaxpr, options: CompileOptions, platform: str):
+        self.closed_jaxpr, self.options, self.platform = closed_jaxpr, options, platform
+        self.compiles = 0
+        self._last: tuple[Any, Sequence[ShapedArray]] | None = None
+
+    def bind(self, in_avals: Sequence[ShapedArray]) -> Callable[..., Sequence]:
+        """A function of ndarrays and JAX's arrays, giving JAX's arrays. What JAX calls is what it returns:
+        nothing of ours stands between a call and the program unless types or errors ask for it."""
+        closed_jaxpr = specialize_jaxpr(self.closed_jaxpr, in_avals)
+        donated = tuple(i for i, given in enumerate(self.options.donated) if given)
+        placed = _place_all(self.options.sharding, self.platform, len(in_avals), len(closed_jaxpr.out_avals))
+        with allow_64_bits():
+            run = load_jax().jit(make_function(closed_jaxpr, self.platform), donate_argnums=donated, **placed)
+        self.compiles += 1
+        self._last = run, in_avals
+        if any(is_64_bits(aval.dtype) for aval in (*in_avals, *closed_jaxpr.out_avals)) or has_long_inside(closed_jaxpr):
+            run = _keep_64_bits(run)
+        return _surface_errors(run) if calls_host(closed_jaxpr) else run
+
+    def texts(self, arguments: Sequence[str] = ()) -> dict[str, Callable[[], str]]:
+        return {"stablehlo": lambda: self._lower().as_text("stablehlo"),
+                "hlo": lambda: self._lower().compile().as_text()}  # fmt: skip
+
+    def cost(self) -> dict[str, float]:
+        found = self._lower().compile().cost_analysis() or {}
+        return {name: found[name] for name in ("flops", "bytes accessed") if name in found}
+
+    def _lower(self) -> Any:
+        run, in_avals = self._last or (None, ())
+        if run is None:
+            self.bind(self.closed_jaxpr.in_avals)
+            return self._lower()
+        with allow_64_bits():
+            return run.lower(*list_avals(in_avals))
+
+
+def _place_all(sharding: Any, platform: str, n_ins: int, n_outs: int) -> dict[str, Any]:
+    """What tells `jax.jit` where a program runs, unless it would run there anyway."""
+    if sharding is None:
+        device = list_devices(platform)[0]
+        if device is find_default_device():
+            return {}
+        target = load_jax().sharding.SingleDeviceSharding(device)
+    else:
+        target = to_jax_sharding(sharding)
+        if target.device_set == {find_default_device()}:
+            return {}
+    return {"in_shardings": (target,) * n_ins, "out_shardings": (target,) * n_outs}
+
+
+def _keep_64_bits(run: Callable) -> Callable:
+    """A program with types that JAX narrows unless it is told not to: while it is traced, and where ndarrays
+    are among the arguments."""
+    is_traced = False
+
+    def run_wide(*values):
+        nonlocal is_traced
+        if is_traced and not any(value.__class__ is np.ndarray for value in values):
+            return run(*values)
+        with allow_64_bits():
+            outs = run(*values)
+        is_traced = True
+        return outs
+
+    return run_wide
+
+
+def _surface_errors(run: Callable) -> Callable:
+    """A program that calls Python functions, which may raise: it has ended when its call returns."""
+
+    def run_to_the_end(*values):
+        jax = load_jax()
+        try:
+            outs = jax.block_until_ready(run(*values))
+            jax.effects_barrier()
+        except Exception as error:
+            raise_interruption(error)
+            raised = failures.take()
+            if raised is None:
+                raise
+            raise raised from None
+        return outs
+
+    return run_to_the_end
