@@ -82,8 +82,23 @@ def count_resident() -> int:
 
 
 # -- JAX's answers ----------------------------------------------------------------------------------------------
-def pytest_collection_modifyitems(items):
+#: Folders with tests of the CPU backend, and of what it alone gets.
+_OF_CPU = ("tests/backends", "tests/schedule", "tests/loopir", "tests/passes", "tests/autojit", "tests/functionalize")
+
+
+def _is_left_out(item) -> bool:
+    """Whether a test is one of the CPU backend, and another one is tested."""
+    path = item.nodeid.partition("::")[0]
+    is_of_cpu = path.startswith(_OF_CPU) and not path.endswith("test_primitives.py")
+    return bool(item.config.getoption("--backend")) and (is_of_cpu or item.get_closest_marker("cpu") is not None)
+
+
+def pytest_collection_modifyitems(config, items):
     """Tests that ask JAX by `tests.jax_answers` are marked: `-m jax` asks it anew."""
+    left_out = [item for item in items if _is_left_out(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not _is_left_out(item)]
     known: dict[object, bool] = {}
     for item in items:
         module = getattr(item, "module", None)

@@ -311,7 +311,7 @@ def test_jit_draws_the_same(draw, make_key):
     key = make_key(11)
     expected = draw(key)
     got = jitcore.jit(draw)(key)
-    assert type(got) is type(expected)
+    assert isinstance(got, type(expected))
     got, expected = (jitcore.tree.leaves(value)[0].data for value in (got, expected))
     if got.dtype.kind == "f":
         np.testing.assert_allclose(got, expected, rtol=1e-5)

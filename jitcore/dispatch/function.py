@@ -169,7 +169,8 @@ class JitFunction:
             if other.device_set != sharding.device_set:
                 raise argument_errors.devices_differ_error(call.name_leaves(fun), call.parts, first, sharding,
                                                            position, other)  # fmt: skip
-        return find_backend(sharding.backend), sharding
+        backend = find_backend(sharding.backend)
+        return backend, None if sharding.device_set == {backend.devices()[0]} else sharding
 
     # -- a call inside the tracing of another function -------------------------------------------------------
     def _call_inner(self, fun: Callable, call: CallSignature) -> Any:

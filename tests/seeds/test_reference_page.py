@@ -53,6 +53,7 @@ def test_selu_prints_the_published_digits():
     assert [number[: len(digits)] for number, digits in zip(printed, SELU_DIGITS, strict=True)] == SELU_DIGITS
 
 
+@pytest.mark.cpu
 def test_selu_is_one_fused_kernel():
     NOTEBOOK.run(0)
     program = NOTEBOOK.namespace["selu"].inspect("loop program")
@@ -124,6 +125,7 @@ def test_the_function_is_held_weakly():
     assert reference() is None
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("options", [{"donate_argnums": 0}, {"donate_argnames": "x"}])
 def test_donated_buffer_is_reused_and_using_it_raises(options):
     x = jnp.arange(1000.0)

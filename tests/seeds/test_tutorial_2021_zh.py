@@ -126,6 +126,7 @@ def test_selu_values():
     check_selu(NOTEBOOK)
 
 
+@pytest.mark.cpu
 def test_jit_in_a_loop_compiles_and_traces_once():
     NOTEBOOK.run(NOTEBOOK.find("g_inner_jitted_poorly"))
     check_compiles_once(NOTEBOOK.namespace["g_inner_jitted_poorly"], traces=1)

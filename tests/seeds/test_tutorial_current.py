@@ -53,6 +53,7 @@ def test_selu_values():
     check_selu(NOTEBOOK)
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("form, traces", [("partial", 20), ("lambda", 20), ("normal", 1)])
 def test_jit_in_a_loop_compiles_once(form, traces):
     NOTEBOOK.run(NOTEBOOK.find("g_inner_jitted_normal"))

@@ -67,6 +67,7 @@ def test_traceback_ends_in_the_condition_and_shows_no_internals(name):
     assert not any(is_own_file(file) for file, _ in frames)
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("form, traces", [("partial", 20), ("lambda", 20), ("normal", 1)])
 def test_jit_in_a_loop_compiles_once(form, traces):
     NOTEBOOK.run(NOTEBOOK.find("g_inner_jitted_normal"))
