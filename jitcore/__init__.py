@@ -29,6 +29,7 @@ _EXPORTS = {
                     "value_and_grad", "vjp", "vmap"),
     "jitcore.array": ("Array",),
     "jitcore.autojitted": ("AutojitWarning",),
+    "jitcore.comparison": ("compare",),
     "jitcore.config": ("check_tracer_leaks", "checking_leaks", "debug_nans", "disable_jit", "enable_checks",
                        "enable_x64", "threefry_partitionable"),
     "jitcore.core.aval": ("ShapeDtypeStruct",),
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     )
     from jitcore.array import Array as Array
     from jitcore.autojitted import AutojitWarning as AutojitWarning
+    from jitcore.comparison import compare as compare
     from jitcore.config import (
         check_tracer_leaks as check_tracer_leaks, checking_leaks as checking_leaks,
         debug_nans as debug_nans, disable_jit as disable_jit, enable_checks as enable_checks,

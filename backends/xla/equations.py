@@ -158,7 +158,7 @@ def _call_host(eqn: Equation, *values: Any) -> list:
         arrays = [np.ascontiguousarray(part).view(dtype).reshape(shape) for part, (shape, dtype) in zip(parts, kinds)]
         outs = eqn.primitive.impl(*arrays, **eqn.params)
         outs = outs if eqn.primitive.multiple_results else [outs]
-        return [_to_words(np.ascontiguousarray(np.asarray(out, aval.dtype))) for out, aval in zip(outs, avals)]
+        return [_to_words(np.asarray(out, aval.dtype, order="C")) for out, aval in zip(outs, avals)]
 
     results = [jax.ShapeDtypeStruct((*aval.shape, *_count_words(aval.dtype)), _word_of(aval.dtype)) for aval in avals]
     words = [_split_words(jax, value) for value in values]

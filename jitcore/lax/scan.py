@@ -61,6 +61,8 @@ def _hlo_scan(b, *operands, jaxpr, length, reverse, num_consts, num_carry, unrol
     """A `while` that counts, reads the elements and writes the outputs of each iteration."""
     consts, init, xs = split_operands(operands, num_consts, num_carry)
     outs = [((length, *aval.shape), aval.dtype) for aval in jaxpr.out_avals[num_carry:]]
+    if length == 0:
+        return [*init, *[b.full(0, *kind) for kind in outs]]
 
     def at(count, ndim):
         place = b.map("sub", b.constant(length - 1, dtypes.int32), count) if reverse else count
