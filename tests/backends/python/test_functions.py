@@ -67,6 +67,54 @@ def test_orders_of_polygamma_that_there_are_not(codegen):
     np.testing.assert_allclose(compile_with(lax.polygamma, codegen)(m, x), jitcore.jit(lax.polygamma)(m, x), rtol=1e-12)
 
 
+#: Sums of many numbers: name -> shape, function, numbers.
+LONG_SUMS = {
+    "all": ((60_000,), lambda x: x.sum(), 60_000),
+    "no whole blocks": ((9_999,), lambda x: x.sum(), 9_999),
+    "pairs": ((200,), lambda x: (x[:, None] + 0 * x).sum(), 40_000),
+    "rows of blocks": ((30, 2000), lambda x: x.sum(), 60_000),
+    "short rows": ((20_000, 3), lambda x: (x * x[0, 0] / x[:, :1]).sum(), 60_000),
+    "beside an extreme": ((60_000,), lambda x: jnp.stack([x.sum(), x.sum() + x.max() - x.min()]), 60_000),
+    "up to a place": ((60_000,), lambda x: jnp.where(jnp.arange(60_000) < 50_000 * x[0] / x[1], x, 0).sum(), 50_000),
+    "running": ((60_000,), lambda x: jnp.cumsum(x)[-1], 60_000),
+    "running back": ((9_999,), lambda x: jnp.cumsum(x[::-1])[-1], 9_999),
+    "running to the first": ((9_999,), lambda x: lax.cumsum(x, reverse=True)[0], 9_999),
+}
+
+
+@pytest.mark.parametrize(("name", "dtype"), [
+    (name, dtype) for name in LONG_SUMS for dtype in ("float32", "complex64", "float64")
+    if dtype != "complex64" or name not in ("beside an extreme", "up to a place")])  # fmt: skip
+def test_long_sums_are_in_blocks(name, dtype):
+    """Of numbers that all round in one direction."""
+    shape, function, count = LONG_SUMS[name]
+    x = np.full(shape, 0.1, dtype)
+    jitted = compile_with(function, "python")
+    error = np.max(abs(np.asarray(jitted(x)).astype("complex128") / (count * complex(x.flat[0])) - 1))
+    assert error < (5e-6 if np.finfo(dtype).eps > 1e-9 else 1e-14)
+    text = jitted.inspect("numba")
+    assert "+= part" in text
+    assert ("wide_total" in text) == (dtype != "float64")
+
+
+def test_short_sums_are_not():
+    for function, shape in ((lambda x: x.sum(), (1000,)), (lambda x: x.sum(1), (500, 70)), (jnp.cumsum, (100,))):
+        jitted = jitcore.jit(function)
+        jitted(np.ones(shape, np.float32))
+        assert "part" not in jitted.inspect("numba")
+    jitted = jitcore.jit(lambda x: x.sum())
+    jitted(np.ones(60_000, np.int32))
+    assert "part" not in jitted.inspect("numba")
+
+
+@pytest.mark.parametrize("name", ["up to a place", "running to the first"])
+def test_long_sums_by_numba(name):
+    shape, function, _ = LONG_SUMS[name]
+    x = np.random.default_rng(0).random(shape, np.float32)
+    results = [compile_with(function, codegen)(x) for codegen in ("python", "numba")]
+    np.testing.assert_array_equal(*results)
+
+
 def list_statements(program):
     steps = program.steps
     return list(
