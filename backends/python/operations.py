@@ -70,7 +70,7 @@ _NUMPY = {name: name for name in (
     "max": "maximum", "min": "minimum", "conj": "conj"}  # fmt: skip
 _MATH = ("erf", "erfc", "lgamma")
 #: Functions of SciPy, which Numba does not compile: it calls Python for each number. Names of their helpers
-#: begin with `special_`: Numba asks all modules for what has such a name, and some of SciPy's warn when asked.
+#: begin with `special_`: Numba asks all modules for such a name, and some of SciPy's warn when asked.
 SPECIAL = {"erf_inv": "erfinv", "digamma": "digamma", "bessel_i0e": "i0e", "bessel_i1e": "i1e",
            "ndtri": "ndtri", "log_ndtr": "log_ndtr", "zeta": "zeta", "polygamma": "polygamma"}  # fmt: skip
 
