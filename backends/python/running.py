@@ -27,7 +27,7 @@ def load_python(source: Source, program: Program) -> Callable[..., list[np.ndarr
 
     def run(*inputs: np.ndarray) -> list[np.ndarray]:
         with np.errstate(all="ignore"):
-            return list(map(np.asarray, _run_words(function, program, [x.view(_Checked) for x in inputs])))
+            return _run_words(lambda *words: function(*(x.view(_Checked) for x in words)), program, inputs)
 
     return run
 
@@ -53,12 +53,21 @@ def _execute(source: Source, decorator: str, namespace: dict) -> Callable:
 
 
 def _run_words(function: Callable, program: Program, inputs) -> list[np.ndarray]:
-    """A call whose 16-bit floats come and go as words."""
+    """A call whose 16-bit floats come and go as words. What lies in an input's memory is that input."""
     given = [x.view(np.uint16) if x.dtype in HALF_DTYPES else x for x in inputs]
     results = function(*given)
-    results = results if isinstance(results, tuple) else (results,)
-    return [result.view(buffer.dtype) if buffer.dtype in HALF_DTYPES else result
-            for result, buffer in zip(results, program.outputs)]  # fmt: skip
+    results = map(np.asarray, results if isinstance(results, tuple) else (results,))
+    results = [result.view(buffer.dtype) if buffer.dtype in HALF_DTYPES else result
+               for result, buffer in zip(results, program.outputs)]  # fmt: skip
+    if not program.aliases:
+        return results
+    donated = {_address(x): x for x, b in zip(inputs, program.inputs) if b in program.aliases.values()}
+    return [donated.get(_address(result), result) for result in results]
+
+
+def _address(x: np.ndarray) -> int:
+    """Where an array lies. Loops may have swapped the memory of outputs."""
+    return x.__array_interface__["data"][0]
 
 
 def write_numba(program: Program, arguments: Sequence[str] = ()) -> str:

@@ -11,7 +11,7 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import lax, tree_util
-from jitcore.backends.python import load_python, write_function, write_numba
+from jitcore.backends.python import load_numba, load_python, write_function, write_numba
 from jitcore.loopir import program as loopir
 from jitcore.loopir.expr import Buffer, Graph
 from jitcore.loopir.index import Axis, Index
@@ -256,11 +256,16 @@ def test_what_is_not_written_shows():
     assert list(np.isnan(found)) == [False] * 4 + [True]
 
 
-def test_donated_memory_is_written():
-    program = schedule(lambda x: x + 1, (np.zeros(5),), (True,))
+@pytest.mark.parametrize("loader", [load_python, load_numba])
+@pytest.mark.parametrize("dtype", ["float64", "float16"])
+def test_donated_memory_is_written(dtype, loader):
+    """What lies there is the very array: callers look for it."""
+    x = np.zeros(5, dtype)
+    program = schedule(lambda x: x + 1, (x,), (True,))
     assert program.aliases
-    (found,) = load_python(write_function(program), program)(np.zeros(5))
-    np.testing.assert_array_equal(found, 1)
+    (found,) = loader(write_function(program), program)(x)
+    assert found is x
+    np.testing.assert_array_equal(x, 1)
     assert "result = x" in write_numba(program, ["x"])
 
 
