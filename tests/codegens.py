@@ -14,8 +14,8 @@ from jitcore.config import config
 
 def pytest_generate_tests(metafunc):
     if not metafunc.definition.get_closest_marker("machine_code"):
-        codegens = ["python", pytest.param("llvm", marks=pytest.mark.slow)]
-        metafunc.parametrize("codegen", codegens, indirect=True)
+        slow = [pytest.param("llvm", marks=pytest.mark.slow)] * ("not slow" not in metafunc.config.option.markexpr)
+        metafunc.parametrize("codegen", ["python", *slow], indirect=True)
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,6 @@ from jitcore import jit, lax, vmap
 from jitcore.core.jaxpr import DropVar, sub_jaxprs
 from jitcore.lax.reverse_loop import MAX_SLOTS, _find_slot
 from jitcore.transforms.autodiff import grad, jvp, vjp
-from tests.codegens import codegen, pytest_generate_tests  # noqa: F401
 from tests.jax_answers import jax
 
 X = np.array([0.3, 0.7, 1.1])
