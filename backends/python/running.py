@@ -22,7 +22,7 @@ _DECORATOR = '@njit(error_model="numpy")'
 def load_python(source: Source, program: Program) -> Callable[..., list[np.ndarray]]:
     """The function as it stands. Places outside of arrays raise IndexError; new memory holds NaN, or numbers
     that stand out."""
-    namespace = {"np": _CheckedNumpy(), "objmode": _NoCompiler, **source.library}
+    namespace = {"np": _CheckedNumpy(), "math": _Math, "objmode": _NoCompiler, **source.library}
     function = _execute(source, "", namespace)
 
     def run(*inputs: np.ndarray) -> list[np.ndarray]:
@@ -36,14 +36,14 @@ def load_numba(source: Source, program: Program) -> Callable[..., list[np.ndarra
     """The function compiled by Numba at its first call."""
     import numba
 
-    namespace = {"np": np, "njit": numba.njit, "objmode": numba.objmode, **source.library}
+    namespace = {"np": np, "math": math, "njit": numba.njit, "objmode": numba.objmode, **source.library}
     function = _execute(source, f"{_DECORATOR}\n", namespace)
     return lambda *inputs: _run_words(function, program, inputs)
 
 
 def _execute(source: Source, decorator: str, namespace: dict) -> Callable:
     parts = [*(decorator + helper for helper in source.helpers), *source.constants, decorator + source.text]
-    text, namespace["math"] = "\n\n".join(parts), math
+    text = "\n\n".join(parts)
     if "special." in text:
         import scipy.special
 
@@ -117,6 +117,19 @@ class _CheckedNumpy(SimpleNamespace):
         memory = np.empty(shape, dtype)
         memory[...] = np.nan if memory.dtype.kind in "fc" else 77 if memory.dtype.kind in "iu" else True
         return memory.view(_Checked)
+
+
+class _Math:
+    """`math` as Numba has it: no error says where a function is infinite."""
+
+    erf, erfc = staticmethod(math.erf), staticmethod(math.erfc)
+
+    @staticmethod
+    def lgamma(x: float) -> float:
+        try:
+            return math.lgamma(x)
+        except (ValueError, OverflowError):
+            return math.inf
 
 
 class _NoCompiler:

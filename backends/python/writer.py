@@ -100,6 +100,8 @@ class _Writer(Sweeps):
             buffer for s in statements if isinstance(s, While) for pair in s.swaps for buffer in pair
         }
         self.counters = _find_counters(statements)
+        buffers = (*program.inputs, *program.outputs, *program.temps)
+        self.empty = {buffer for buffer in buffers if 0 in map(int, buffer.shape)}
         shared = {buffer for s in statements for buffer in getattr(s, "partials", None) or ()}
         self.temps = [buffer for buffer in program.temps if buffer not in shared]
         for buffer, title in self._title_buffers(arguments):
