@@ -1,5 +1,5 @@
-"""The command: `python -m benchmarks [run|compile|dispatch|scaling|memory|rewriting|plain|numba|scripts|all]
-[--quick] [--rows a,b] [--peers a,b] [--list] [--save]`.
+"""The command: `python -m benchmarks [run|compile|dispatch|scaling|memory|rewriting|plain|numba|scripts|
+import|all] [--quick] [--rows a,b] [--peers a,b] [--list] [--save]`.
 
 In: arguments. Out: tables, geometric means and bars on the screen; 1 as exit code when jitcore failed or gave
 a wrong result.
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from benchmarks import (
     compile_time,
     dispatch_time,
+    imports,
     memory,
     numba_form,
     plain,
@@ -59,6 +60,7 @@ KINDS = {
     "plain": Kind(plain.list_names, plain.run_section),
     "numba": Kind(numba_form.list_names, numba_form.run_section),
     "scripts": Kind(scripts.list_names, scripts.run_section),
+    "import": Kind(imports.list_names, imports.run_section),
 }
 
 

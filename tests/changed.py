@@ -92,10 +92,13 @@ def _list_imports_by_name(module: str, modules: frozenset[str]) -> Iterator[str]
 
 
 def _find_owner(name: str, modules: frozenset[str]) -> str | None:
-    """The module that has what `jitcore.name` stands for: itself, or the one that it is loaded from."""
-    if not name.startswith("jitcore."):
-        return None
-    return name if name in modules else jitcore._MODULE_OF_NAME.get(name.removeprefix("jitcore."))
+    """The module that has what `jitcore.name.attribute` stands for: itself, or the one that it is loaded from."""
+    while name.startswith("jitcore."):
+        owner = name if name in modules else jitcore._MODULE_OF_NAME.get(name.removeprefix("jitcore."))
+        if owner is not None:
+            return owner
+        name = name.rpartition(".")[0]
+    return None
 
 
 def find_tests(changed: list[str]) -> set[str]:

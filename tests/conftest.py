@@ -125,12 +125,19 @@ def pytest_runtest_protocol(item, nextitem):
 
     module = Path(item.nodeid.partition("::")[0]).with_suffix("").as_posix().replace("/", ".")
     is_drawn = getattr(item.obj, "is_hypothesis_test", False)  # what is asked differs from run to run
-    test = "" if is_drawn else item.nodeid.partition("::")[2]
+    test = "" if is_drawn else _name_test(item)
     asked.begin(module.removeprefix("tests."), test, is_drawn or _asks_jax(item.config))
     try:
         return (yield)
     finally:
         asked.end()
+
+
+def _name_test(item) -> str:
+    """A test without the file, and without what `tests.codegens` adds: JAX is asked the same."""
+    name, params = item.nodeid.partition("::")[2], getattr(getattr(item, "callspec", None), "params", {})
+    codegen = params.get("codegen", "")
+    return name.replace(f"[{codegen}-", "[").replace(f"[{codegen}]", "") if codegen else name
 
 
 def _asks_jax(config) -> bool:

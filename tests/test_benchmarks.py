@@ -20,6 +20,7 @@ from benchmarks import (
     command,
     compile_time,
     first_calls,
+    imports,
     machine,
     measured,
     memory,
@@ -331,7 +332,7 @@ def test_command_dispatches(capsys, without_limits):
 
 @pytest.mark.parametrize("section, name", [
     ("run", "softmax 1000x1000 axis 1 f32"), ("compile", "in a second process: selu"), ("dispatch", "4 arrays"),
-    ("scaling", "matmul"), ("memory", "10,000 shapes"), ("rewriting", "collatz"), ("plain", "towers of Hanoi"), ("scripts", "game_of_life"), ("all", "eager x*2+1"),
+    ("scaling", "matmul"), ("memory", "10,000 shapes"), ("rewriting", "collatz"), ("plain", "towers of Hanoi"), ("scripts", "game_of_life"), ("import", "jitcore"), ("all", "eager x*2+1"),
 ])
 def test_command_lists_rows(section, name, capsys):
     assert command.main([section, "--list"]) == 0
@@ -346,6 +347,16 @@ def test_command_refuses(arguments, capsys):
         command.main(arguments)
     assert raised.value.code == 2
     assert capsys.readouterr().err
+
+
+def test_imports_take_turns(monkeypatch):
+    asked = []
+    monkeypatch.setattr(imports, "IMPORTS", {"Python": "", "numba": "no_such_module", "jitcore": "sys", "numpy": "os"})
+    monkeypatch.setattr(imports.importlib.util, "find_spec", lambda name: None if name == "numba" else name)
+    monkeypatch.setattr(imports.subprocess, "run", lambda command, **_: asked.append(command[2]))
+    section = imports.run_section(list(imports.IMPORTS), [], BRIEF, lambda name: None)
+    assert asked == ["", "import sys", "import os"] * (len(asked) // 3)
+    assert "not installed" in section.text and "is not there" in section.text and not section.failed
 
 
 def test_tracing_peers():

@@ -2,7 +2,7 @@
 
 In: a loop program. Out: `Source` (`writer`), and functions made of it (`running`): as it stands, which checks
 each place and needs no compiler, or under `numba.njit`. `executable` makes whole programs of them. Written by
-`writer` (statements), `expressions`, `operations` and `helpers`.
+`writer` and `sweeps` (statements), `expressions`, `operations` and `helpers`.
 """
 
 from jitcore.backends.python.executable import SourceExecutable

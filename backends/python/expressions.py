@@ -65,6 +65,7 @@ class Expressions:
         variables: by 0-d buffer, the name of the variable that stands for it; all others are arrays.
         arrays: names of buffers; moving: those whose names change places.
         written: by the kernel at hand; results: names of what reductions and registers hold.
+        empty: what has no elements, which only loops that never run read.
     """
 
     def __init__(self, names: Names):
@@ -83,6 +84,7 @@ class Expressions:
         self.uses: Counter = Counter()
         self.results: dict = {}
         self.written: set[Buffer] = set()
+        self.empty: set[Buffer] = set()
 
     # -- lines -----------------------------------------------------------------------------------------------
     def line(self, text: str) -> None:
@@ -125,8 +127,9 @@ class Expressions:
             return Text(repr(float(value)), UNARY if np.signbit(value) else ATOM)
         key = value.tobytes(), dtype
         if key not in self.constants:
-            text = str(value.item() if dtype.kind == "c" else value)
-            text = text.replace("inf", "np.inf").replace("nan", "np.nan")
+            parts = [value.real, value.imag] if dtype.kind == "c" else [value]
+            text = ", ".join(map(str, parts)).replace("inf", "np.inf").replace("nan", "np.nan")
+            text = f"complex({text})" if dtype.kind == "c" else text
             self.constants[key] = self.names.take("C"), f"{type_name(dtype)}({text})"
         return Text(self.constants[key][0])
 
@@ -285,7 +288,7 @@ class Expressions:
             ready[id(node)] = id(node) in self.known or (
                 node.axes.isdisjoint(inside) and node.axes <= self.axes.keys()
                 and not (node.op == "result" and (node.attr in defined or node.attr not in self.results))
-                and not (node.op == "load" and node.attr[0] in self.written)
+                and not (node.op == "load" and (node.attr[0] in self.written or node.attr[0] in self.empty))
                 and all(ready[id(x)] for x in operands_of(node)))  # fmt: skip
         roots = {id(root): root for s in inner for root in roots_and_bounds(s)}
         largest = [*roots.values(), *(x for node in order if not ready[id(node)] for x in operands_of(node))]

@@ -124,12 +124,20 @@ def to_float16(x):  # to nearest, halves to even
         return np.uint16(sign | np.int64(np.rint(np.float64(abs(x)) * 2.0**24)))
     return np.uint16(sign | ((size - 0x38000000 + 0xFFF + ((size >> 13) & 1)) >> 13))
 """)
-for _name, _function in SPECIAL.items():
-    _args = {"zeta": "x, q", "polygamma": "m, x"}.get(_name, "x")
-    _domain = " if m >= 0 else np.nan" if _name == "polygamma" else ""
+for _name, _function in SPECIAL.items():  # but polygamma, below
+    _args = "x, q" if _name == "zeta" else "x"
     _helper(f"""
-def {_name}({_args}):  # Numba has no code for it, and calls Python
+def special_{_name}({_args}):  # Numba has no code for it, and calls Python
     with objmode(found="float64"):
-        found = float(special.{_function}({_args}){_domain})
+        found = float(special.{_function}({_args}))
+    return found
+""")
+_helper("""
+def special_polygamma(m, x):  # as SciPy's, which warns of orders that there are not
+    if m < 0 or m != np.floor(m):
+        return np.nan
+    with objmode(found="float64"):
+        size = 1.0 if m == 0 else float(special.gamma(m + 1)) * float(special.zeta(m + 1, x))
+        found = float(special.digamma(x)) if m == 0 else size if m % 2 else -size
     return found
 """)

@@ -69,7 +69,8 @@ _NUMPY = {name: name for name in (
     "acosh": "arccosh", "atanh": "arctanh", "round_half_even": "rint", "is_finite": "isfinite", "rem": "fmod",
     "max": "maximum", "min": "minimum", "conj": "conj"}  # fmt: skip
 _MATH = ("erf", "erfc", "lgamma")
-#: Functions of SciPy, which Numba does not compile: it calls Python for each number.
+#: Functions of SciPy, which Numba does not compile: it calls Python for each number. Names of their helpers
+#: begin with `special_`: Numba asks all modules for such a name, and some of SciPy's warn when asked.
 SPECIAL = {"erf_inv": "erfinv", "digamma": "digamma", "bessel_i0e": "i0e", "bessel_i1e": "i1e",
            "ndtri": "ndtri", "log_ndtr": "log_ndtr", "zeta": "zeta", "polygamma": "polygamma"}  # fmt: skip
 
@@ -138,7 +139,8 @@ class Operations:
             return Text(f"np.{_NUMPY[op]}({texts})")
         if op in _MATH:
             return self._typed(dtype, f"math.{op}({texts})")
-        return self._typed(dtype, f"{self._helper(op)}({texts})")
+        name = f"special_{op}" if op in SPECIAL else op
+        return self._typed(dtype, f"{self._helper(name)}({texts})")
 
     # -- integers -------------------------------------------------------------------------------------------
     def _integer(self, op: str, dtype: np.dtype, args: Sequence[Text], numbers: Sequence) -> Text:

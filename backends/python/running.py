@@ -22,12 +22,12 @@ _DECORATOR = '@njit(error_model="numpy")'
 def load_python(source: Source, program: Program) -> Callable[..., list[np.ndarray]]:
     """The function as it stands. Places outside of arrays raise IndexError; new memory holds NaN, or numbers
     that stand out."""
-    namespace = {"np": _CheckedNumpy(), "objmode": _NoCompiler, **source.library}
+    namespace = {"np": _CheckedNumpy(), "math": _Math, "objmode": _NoCompiler, **source.library}
     function = _execute(source, "", namespace)
 
     def run(*inputs: np.ndarray) -> list[np.ndarray]:
         with np.errstate(all="ignore"):
-            return list(map(np.asarray, _run_words(function, program, [x.view(_Checked) for x in inputs])))
+            return _run_words(lambda *words: function(*(x.view(_Checked) for x in words)), program, inputs)
 
     return run
 
@@ -36,14 +36,14 @@ def load_numba(source: Source, program: Program) -> Callable[..., list[np.ndarra
     """The function compiled by Numba at its first call."""
     import numba
 
-    namespace = {"np": np, "njit": numba.njit, "objmode": numba.objmode, **source.library}
+    namespace = {"np": np, "math": math, "njit": numba.njit, "objmode": numba.objmode, **source.library}
     function = _execute(source, f"{_DECORATOR}\n", namespace)
     return lambda *inputs: _run_words(function, program, inputs)
 
 
 def _execute(source: Source, decorator: str, namespace: dict) -> Callable:
     parts = [*(decorator + helper for helper in source.helpers), *source.constants, decorator + source.text]
-    text, namespace["math"] = "\n\n".join(parts), math
+    text = "\n\n".join(parts)
     if "special." in text:
         import scipy.special
 
@@ -53,12 +53,21 @@ def _execute(source: Source, decorator: str, namespace: dict) -> Callable:
 
 
 def _run_words(function: Callable, program: Program, inputs) -> list[np.ndarray]:
-    """A call whose 16-bit floats come and go as words."""
+    """A call whose 16-bit floats come and go as words. What lies in an input's memory is that input."""
     given = [x.view(np.uint16) if x.dtype in HALF_DTYPES else x for x in inputs]
     results = function(*given)
-    results = results if isinstance(results, tuple) else (results,)
-    return [result.view(buffer.dtype) if buffer.dtype in HALF_DTYPES else result
-            for result, buffer in zip(results, program.outputs)]  # fmt: skip
+    results = map(np.asarray, results if isinstance(results, tuple) else (results,))
+    results = [result.view(buffer.dtype) if buffer.dtype in HALF_DTYPES else result
+               for result, buffer in zip(results, program.outputs)]  # fmt: skip
+    if not program.aliases:
+        return results
+    donated = {_address(x): x for x, b in zip(inputs, program.inputs) if b in program.aliases.values()}
+    return [donated.get(_address(result), result) for result in results]
+
+
+def _address(x: np.ndarray) -> int:
+    """Where an array lies. Loops may have swapped the memory of outputs."""
+    return x.__array_interface__["data"][0]
 
 
 def write_numba(program: Program, arguments: Sequence[str] = ()) -> str:
@@ -108,6 +117,19 @@ class _CheckedNumpy(SimpleNamespace):
         memory = np.empty(shape, dtype)
         memory[...] = np.nan if memory.dtype.kind in "fc" else 77 if memory.dtype.kind in "iu" else True
         return memory.view(_Checked)
+
+
+class _Math:
+    """`math` as Numba has it: no error says where a function is infinite."""
+
+    erf, erfc = staticmethod(math.erf), staticmethod(math.erfc)
+
+    @staticmethod
+    def lgamma(x: float) -> float:
+        try:
+            return math.lgamma(x)
+        except (ValueError, OverflowError):
+            return math.inf
 
 
 class _NoCompiler:

@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.backends.python.expressions import Expressions, Names, Root, count_uses
-from jitcore.backends.python.operations import HALF_DTYPES, NOT, TERNARY, Text, word_name
-from jitcore.loopir.expr import Buffer, Expr, index_exprs, number_of
-from jitcore.loopir.index import Axis, Index
-from jitcore.loopir.monoids import identity_of, scan_start_of
+from jitcore.backends.python.expressions import Names, Root, count_uses
+from jitcore.backends.python.operations import HALF_DTYPES, NOT, Text, word_name
+from jitcore.backends.python.sweeps import Sweeps
+from jitcore.loopir.expr import Buffer, Expr, number_of
+from jitcore.loopir.index import Index
 from jitcore.loopir.program import (
     Call,
     Choice,
@@ -54,7 +54,6 @@ RESERVED = (
     "print",
     "empty",
 )
-_STEMS = {"add": "total", "mul": "product", "max": "largest", "min": "least", "and": "all_", "or": "any_"}
 
 
 class Source(NamedTuple):
@@ -80,7 +79,7 @@ def write_function(program: Program, name: str = "kernel", arguments: Sequence[s
     return _Writer(program, name, arguments).write()
 
 
-class _Writer(Expressions):
+class _Writer(Sweeps):
     """The statements, one method for each."""
 
     def __init__(self, program: Program, name: str, arguments: Sequence[str]):
@@ -101,6 +100,10 @@ class _Writer(Expressions):
             buffer for s in statements if isinstance(s, While) for pair in s.swaps for buffer in pair
         }
         self.counters = _find_counters(statements)
+        buffers = (*program.inputs, *program.outputs, *program.temps)
+        self.empty = {buffer for buffer in buffers if 0 in map(int, buffer.shape)}
+        shared = {buffer for s in statements for buffer in getattr(s, "partials", None) or ()}
+        self.temps = [buffer for buffer in program.temps if buffer not in shared]
         for buffer, title in self._title_buffers(arguments):
             is_number = buffer.kind == "scalar" or not buffer.shape
             taken = names.take(title, first=not title[-1].isdigit() and title not in ("in", "tmp", "out"))
@@ -114,7 +117,7 @@ class _Writer(Expressions):
             yield buffer, given if given and not given[0].isdigit() else "const"
         for buffer in outputs:
             yield buffer, "out" if len(outputs) > 1 else "result"
-        for buffer in self.program.temps:
+        for buffer in self.temps:
             yield buffer, "s" if buffer.kind == "scalar" else "tmp"
 
     # -- the function ----------------------------------------------------------------------------------------
@@ -129,7 +132,7 @@ class _Writer(Expressions):
                     self.operations.from_word(value, buffer.dtype) if buffer.dtype in HALF_DTYPES else value
                 )
                 self.line(f"{name} = {value.text}")
-        for buffer in [*self.program.outputs, *self.program.temps]:
+        for buffer in [*self.program.outputs, *self.temps]:
             if buffer in self.arrays:
                 source = self.program.aliases.get(buffer)
                 self.line(
@@ -163,39 +166,9 @@ class _Writer(Expressions):
         self.block(kernel.body)
         self.known, self.written = saved, set()
 
-    def write_store(self, s: Store) -> None:
-        if s.mask is None:
-            return self.store(s)
-        test = self.text(s.mask)
-        if test == "True":
-            return self.store(s)
-        with self.suite(f"if {test}:"):
-            self.store(s)
-
-    def store(self, s: Store, shift: str = "") -> None:
-        """shift: of a packed store, how many elements stand before this one."""
-        value = self.expr(s.value)
-        for expr in index_exprs(s.offset):
-            self.expr(expr)
-        if s.combine is not None:
-            value = self.combine(s.combine, s.buffer.dtype, self.load(s.buffer, s.offset, shift), value)
-        self.assign(s.buffer, s.offset, value, shift)
-
-    def combine(self, op: str, dtype, old: Text, new: Text) -> Text:
-        return self.operations.write(op, dtype, [dtype, dtype], [old, new], [None, None])
-
-    def range(self, axis: Axis, bounds: dict, *, is_reversed: bool = False) -> str:
-        low, high = (None if end is None else self.text(end) for end in bounds.get(axis, (None, None)))
-        extent = int(axis.extent)
-        name = self.name_axis(axis)
-        if is_reversed:
-            return f"for {name} in range({extent - 1}, -1, -1):"
-        ends = [] if low in (None, "0") else [low]
-        return f"for {name} in range({', '.join([*ends, str(extent) if high is None else high])}):"
-
     def write_loop(self, s: Loop) -> None:
         self.hoist(s.body, [s.axis])
-        with self.suite(self.range(s.axis, s.bounds), s.body):
+        with self.suite(self.range(s.axis, self.ends(s.axis, s.bounds)), s.body):
             self.block(s.body)
         del self.axes[s.axis]
 
@@ -203,71 +176,6 @@ class _Writer(Expressions):
         for head, body in ((f"if {self.text(s.condition)}:", s.body), ("else:", s.other)):
             with self.suite(head, body):
                 self.block(body)
-
-    # -- reductions, scans -----------------------------------------------------------------------------------
-    def begin(self, dtype, value, stem: str, result=None) -> str:
-        """A running value, begun. result: what reads it."""
-        name = self.results.get(result) or self.names.take(stem, first=True)
-        self.line(f"{name} = {self.number(value, dtype).text}")
-        return name
-
-    def write_reduce(self, s: Reduce) -> None:
-        running = []
-        for result, op, expr in s.parts:
-            best = None
-            if op.startswith("arg"):
-                best = self.begin(expr.dtype, identity_of(op, expr.dtype), "best")
-            start = 0 if best else identity_of(op, result.dtype)
-            stem = "place" if best else _STEMS.get(op, op)
-            running.append((op, expr, self.begin(result.dtype, start, stem, result), best, result.dtype))
-        counts = {s.mask: self.begin(dtypes.int64, 0, "n") for s in s.stores if s.packed}
-        self._sweep(s, s.axes, running, counts)
-        self.results |= {result: name for (result, _, _), (_, _, name, *_) in zip(s.parts, running)}
-
-    def _sweep(self, s: Reduce, axes: Sequence[Axis], running: list, counts: dict) -> None:
-        body = [Root(*(expr for _, _, expr in s.parts)), *s.stores]
-        if axes:
-            self.hoist(body, axes)
-            with self.suite(self.range(axes[0], s.bounds), body if len(axes) == 1 else [s]):
-                self._sweep(s, axes[1:], running, counts)
-            del self.axes[axes[0]]
-            return
-        for op, expr, name, best, dtype in running:
-            if best is not None:
-                place = self.operations.convert(Text(self.axes[s.axes[-1]]), dtypes.int64, dtype)
-                self._note_extreme(op, expr, name, best, place.text)
-                continue
-            value = self.expr(expr)
-            text = self.combine(op, expr.dtype, Text(name), value).text
-            sign = {"add": "+", "mul": "*"}.get(op)
-            is_short = sign and text == f"{name} {sign} {value.at(TERNARY)}"
-            self.line(f"{name} {sign}= {value.text}" if is_short else f"{name} = {text}")
-        for store in s.stores:
-            if not store.packed:
-                self.write_store(store)
-                continue
-            with self.suite(f"if {self.text(store.mask)}:"):
-                self.store(store, counts[store.mask])
-        for mask, count in counts.items():
-            self.line(f"{count} += {self.text(mask)}")
-
-    def _note_extreme(self, op: str, expr: Expr, name: str, best: str, position: str) -> None:
-        """The first place of an extreme; NaN is the most extreme."""
-        value = self.expr(expr)
-        text = value.text if value.text.isidentifier() else self.give_name(value).text
-        better = f"{text} {'>' if op == 'argmax' else '<'} {best}"
-        if dtypes.kind_of(expr.dtype) in "fc":
-            better = f"({better} or {text} != {text}) and {best} == {best}"
-        with self.suite(f"if {better}:"):
-            self.line(f"{best}, {name} = {text}, {position}")
-
-    def write_scan(self, s: Scan) -> None:
-        total = self.begin(s.value.dtype, scan_start_of(s.op, s.value.dtype), _STEMS.get(s.op, s.op))
-        self.hoist([s], [s.axis])
-        with self.suite(self.range(s.axis, {}, is_reversed=s.reverse), [s]):
-            self.line(f"{total} = {self.combine(s.op, s.value.dtype, Text(total), self.expr(s.value)).text}")
-            self.assign(s.buffer, s.offset, Text(total))
-        del self.axes[s.axis]
 
     # -- loops until something holds -----------------------------------------------------------------------
     def write_repeat(self, s: Repeat) -> None:

@@ -90,7 +90,8 @@ class Executable(Protocol):
 
         Inputs are C-contiguous, aligned and of the dtypes of the avals; those not donated are only read.
         Outputs are C-contiguous ndarrays of the avals' dtypes that share no memory with anything but donated
-        inputs. The function may be called by several threads at once. This is the hot path.
+        inputs; one in the memory of such an input is that ndarray. The function may be called by several
+        threads at once. This is the hot path.
         """
 
     def native_call(self, in_avals: Sequence[ShapedArray]) -> NativeCall | None:

@@ -10,6 +10,7 @@ import pytest
 
 import jitcore
 from tests.autojit.checking import assert_same, check
+from tests.codegens import codegen, pytest_generate_tests  # noqa: F401
 
 LENGTHS = (0, 1, 2, 3, 4, 7)
 

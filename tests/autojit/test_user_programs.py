@@ -18,15 +18,32 @@ from tests.autojit.programs import (
     read_variables,
     run,
 )
+from tests.codegens import codegen, pytest_generate_tests  # noqa: F401
 from tests.own_files import is_own_file
 
 FILES = sorted(Path(__file__).parent.glob("user_programs_*.py"))
-CASES = [pytest.param(path, name, id=f"{path.stem.removeprefix('user_programs_')}-{name}")
-         for path in FILES for name in list_programs(path)]  # fmt: skip
+#: Files of programs that compute much; of the others the machine code says nothing more.
+COMPUTING = ("arrays", "loops", "science")
 
 
-@pytest.mark.parametrize("path, name", CASES)
+def list_cases(is_computing: bool) -> list:
+    kinds = [(path.stem.removeprefix("user_programs_"), path) for path in FILES]
+    return [pytest.param(path, name, id=f"{kind}-{name}")
+            for kind, path in kinds if (kind in COMPUTING) == is_computing for name in list_programs(path)]  # fmt: skip
+
+
+@pytest.mark.parametrize("path, name", list_cases(False))
 def test_program(path, name, monkeypatch):
+    check_program(path, name, monkeypatch)
+
+
+@pytest.mark.machine_code
+@pytest.mark.parametrize("path, name", list_cases(True))
+def test_computing_program(path, name, monkeypatch):
+    check_program(path, name, monkeypatch)
+
+
+def check_program(path, name, monkeypatch):
     monkeypatch.setattr(autojit_function.Probe, "_is_slower", lambda self, copies: False)
     modules = load(path), load(path)
     inputs = zip(*(getattr(module, name).inputs for module in modules))

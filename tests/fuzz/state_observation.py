@@ -56,7 +56,8 @@ class Observer:
         """Asks the type only: `isinstance` may enter code of the user's."""
         if issubclass(kind, np.ndarray):
             self.arrays.append(value)
-            return kind.__name__, value.dtype.str, value.shape, value.flags.writeable, value.tolist()
+            items = value.tolist() if value.dtype != object else [self.note(one) for one in value.flat]
+            return kind.__name__, value.dtype.str, value.shape, value.flags.writeable, items
         if issubclass(kind, (tuple, list, collections.deque)):
             limit = (value.maxlen,) if issubclass(kind, collections.deque) else ()
             items = list.__iter__(value) if issubclass(kind, list) else iter(value)

@@ -11,6 +11,7 @@ import pytest
 
 import jitcore
 import jitcore.numpy as jnp
+from tests.codegens import codegen, pytest_generate_tests  # noqa: F401
 from tests.fuzz.nests import Library, Nest, build_nest, make_nest, make_point
 from tests.fuzz.programs import make_inputs, make_program, run_program
 from tests.fuzz.render_nests import COUNTS, read_stored, run_jax

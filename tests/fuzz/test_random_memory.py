@@ -15,6 +15,7 @@ from jitcore.autojitted import function as autojit_function
 from jitcore.autojitted.tiers import Tier
 from jitcore.errors import ControlFlowError
 from jitcore.rewriter import rewrite_function
+from tests.codegens import codegen, pytest_generate_tests  # noqa: F401
 from tests.fuzz.memory_programs import (
     LAYOUTS,
     NUMBERS,

@@ -41,7 +41,7 @@ def check_program(seed: int) -> None:
     compare(compiled, exact, 2e-4, label)
 
 
-@settings(max_examples=120, **COMMON)
+@settings(max_examples=80, **COMMON)
 @given(st.integers(0, 2**32 - 1))
 def test_random_programs(seed):
     check_program(seed)

@@ -1,3 +1,3 @@
-"""As in the tests of scheduling: loop programs are run as Python."""
+"""What a pass computes is seen without machine code."""
 
-from tests.schedule.conftest import codegen, pytest_generate_tests  # noqa: F401
+from tests.codegens import codegen, pytest_generate_tests  # noqa: F401

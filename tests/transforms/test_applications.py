@@ -12,6 +12,8 @@ import jitcore
 import jitcore.numpy as jnp
 from jitcore import grad, hessian, jacfwd, jit, jvp, lax, random, value_and_grad, vmap
 
+pytestmark = pytest.mark.machine_code  # hundreds of steps
+
 
 # -- logistic regression by Newton's method -----------------------------------------------------------------
 def make_classes(count=200):

@@ -190,7 +190,8 @@ def test_equals_jax(program):
         expected = np.asarray(jax.grad(theirs)(X))
         second = np.asarray(jax.grad(lambda x: (jax.grad(theirs)(x) * x).sum())(X))
         slope = np.asarray(jax.jvp(theirs, (X,), (X,))[1])
-        batch = np.stack([X, 2 * X])
+        # Not 2 * X: there an ulp of x moves the derivative of `loop_over_rows` by 3e-7.
+        batch = np.stack([X, X / 2])
         mapped = np.asarray(jax.vmap(jax.grad(theirs))(batch))
     f = program(jnp, lax)
     for ours in (grad(f), jit(grad(f)), grad(jit(f))):

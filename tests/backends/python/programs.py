@@ -182,5 +182,10 @@ PROGRAMS = {
     "grad of a loop": (jitcore.grad(lambda x: lax.scan(lambda c, v: (jnp.sin(c * v), c), x, jnp.arange(1.0, 5.0))[0]), (0.4,)),
     "called in a loop": (called_in_a_loop, (f64(4, 4),)),
     "nothing": (lambda x: (x, jnp.zeros((0, 3)), x[:0]), (f32(3),)),
+    "no elements": (lambda x: (x.reshape(-1) + 1, jnp.cumsum(x), lax.sin(x).reshape(0, 5).T, x.sum(0)), (np.zeros((0, 3)),)),
+    "edges of functions": (lambda x: (lax.lgamma(x), lax.digamma(x), lax.erf_inv(x)), (
+        np.array([0, -1, -2.5, -0.0, 1, np.inf, np.nan, 1e308]),)),
+    "complex constants": (lambda z: (jnp.where(z.real > 0, z, np.complex128(complex(np.nan, -np.inf))), z * (2 - 3j)), (
+        np.array([1 + 2j, -1, 3j - 0.5]),)),
     "scalars": (lambda a, b: (a + b, a * b, jnp.where(a > b, a, b)), (1.5, np.float32(2))),
 }  # fmt: skip

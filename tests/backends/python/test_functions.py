@@ -11,7 +11,7 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import lax, tree_util
-from jitcore.backends.python import load_python, write_function, write_numba
+from jitcore.backends.python import load_numba, load_python, write_function, write_numba
 from jitcore.loopir import program as loopir
 from jitcore.loopir.expr import Buffer, Graph
 from jitcore.loopir.index import Axis, Index
@@ -55,16 +55,68 @@ def test_as_python(name):
     check_program(name, "python")
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (place % 2))
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (place % 3 > 0))
                                   for place, name in enumerate(PROGRAMS)])  # fmt: skip
 def test_by_numba(name):
     check_program(name, "numba")
 
 
 @pytest.mark.parametrize("codegen", ["python", "numba"])
+@pytest.mark.filterwarnings("error")
 def test_orders_of_polygamma_that_there_are_not(codegen):
-    m, x = np.array([1.0, 2.5, -1.0, 0.0]), np.array([0.5, 1.5, 2.5, 1.2])
-    np.testing.assert_allclose(compile_with(lax.polygamma, codegen)(m, x), jitcore.jit(lax.polygamma)(m, x), rtol=1e-12)
+    import scipy.special.basic  # noqa: F401  (warns of being asked for what it has)
+
+    m, x = np.array([1.0, 2.5, -1.0, 0.0, 300, 300, 3, 2]), np.array([0.5, 1.5, 2.5, 1.2, 0.1, 100, -1.5, 0])
+    found = compile_with(lax.polygamma, codegen)(m, x)
+    np.testing.assert_allclose(found, jitcore.jit(lax.polygamma, backend="reference")(m, x), rtol=1e-12)
+
+
+#: Sums of many numbers: name -> shape, function, numbers.
+LONG_SUMS = {
+    "all": ((60_000,), lambda x: x.sum(), 60_000),
+    "no whole blocks": ((9_999,), lambda x: x.sum(), 9_999),
+    "pairs": ((200,), lambda x: (x[:, None] + 0 * x).sum(), 40_000),
+    "rows of blocks": ((30, 2000), lambda x: x.sum(), 60_000),
+    "short rows": ((20_000, 3), lambda x: (x * x[0, 0] / x[:, :1]).sum(), 60_000),
+    "beside an extreme": ((60_000,), lambda x: jnp.stack([x.sum(), x.sum() + x.max() - x.min()]), 60_000),
+    "up to a place": ((60_000,), lambda x: jnp.where(jnp.arange(60_000) < 50_000 * x[0] / x[1], x, 0).sum(), 50_000),
+    "running": ((60_000,), lambda x: jnp.cumsum(x)[-1], 60_000),
+    "running back": ((9_999,), lambda x: jnp.cumsum(x[::-1])[-1], 9_999),
+    "running to the first": ((9_999,), lambda x: lax.cumsum(x, reverse=True)[0], 9_999),
+}
+
+
+@pytest.mark.parametrize(("name", "dtype"), [
+    (name, dtype) for name in LONG_SUMS for dtype in ("float32", "complex64", "float64")
+    if dtype != "complex64" or name not in ("beside an extreme", "up to a place")])  # fmt: skip
+def test_long_sums_are_in_blocks(name, dtype):
+    """Of numbers that all round in one direction."""
+    shape, function, count = LONG_SUMS[name]
+    x = np.full(shape, 0.1, dtype)
+    jitted = compile_with(function, "python")
+    error = np.max(abs(np.asarray(jitted(x)).astype("complex128") / (count * complex(x.flat[0])) - 1))
+    assert error < (5e-6 if np.finfo(dtype).eps > 1e-9 else 1e-14)
+    text = jitted.inspect("numba")
+    assert "+= part" in text
+    assert ("wide_total" in text) == (dtype != "float64")
+
+
+def test_short_sums_are_not():
+    for function, shape in ((lambda x: x.sum(), (1000,)), (lambda x: x.sum(1), (500, 70)), (jnp.cumsum, (100,))):
+        jitted = jitcore.jit(function)
+        jitted(np.ones(shape, np.float32))
+        assert "part" not in jitted.inspect("numba")
+    jitted = jitcore.jit(lambda x: x.sum())
+    jitted(np.ones(60_000, np.int32))
+    assert "part" not in jitted.inspect("numba")
+
+
+@pytest.mark.parametrize("name", ["up to a place", "running to the first"])
+def test_long_sums_by_numba(name):
+    shape, function, _ = LONG_SUMS[name]
+    x = np.random.default_rng(0).random(shape, np.float32)
+    results = [compile_with(function, codegen)(x) for codegen in ("python", "numba")]
+    np.testing.assert_array_equal(*results)
 
 
 def list_statements(program):
@@ -204,11 +256,16 @@ def test_what_is_not_written_shows():
     assert list(np.isnan(found)) == [False] * 4 + [True]
 
 
-def test_donated_memory_is_written():
-    program = schedule(lambda x: x + 1, (np.zeros(5),), (True,))
+@pytest.mark.parametrize("loader", [load_python, load_numba])
+@pytest.mark.parametrize("dtype", ["float64", "float16"])
+def test_donated_memory_is_written(dtype, loader):
+    """What lies there is the very array: callers look for it."""
+    x = np.zeros(5, dtype)
+    program = schedule(lambda x: x + 1, (x,), (True,))
     assert program.aliases
-    (found,) = load_python(write_function(program), program)(np.zeros(5))
-    np.testing.assert_array_equal(found, 1)
+    (found,) = loader(write_function(program), program)(x)
+    assert found is x
+    np.testing.assert_array_equal(x, 1)
     assert "result = x" in write_numba(program, ["x"])
 
 
