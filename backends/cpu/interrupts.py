@@ -12,7 +12,8 @@ handlers that call native code themselves: what they interrupt is not what they 
 
 Loops of scalar code are told by a signal: see `frames`. The code of both stands in the library of `threads`.
 
-    i64 jitcore_begin_loops()   the tick as it is; there will be another one
+    i64 jitcore_begin_loops()   the tick as it is, there will be another one; where something stops, one that is
+                                past, so that the first round looks: pieces of a loop begin one after the other
     i64 jitcore_look()          run handlers; whether what this thread works for stops
     i64 jitcore_poll(i64 *seen) look, if there was a tick that was not seen
     i64 jitcore_is_stopped()    whether what this thread works for was stopped
@@ -187,7 +188,11 @@ ask:
   call void @arm()
   br label %done
 done:
-  ret i64 %tick
+  %stop = load atomic i64, ptr $STOP monotonic, align 8
+  %stops = icmp ne i64 %stop, 0
+  %passed = zext i1 %stops to i64
+  %seen = sub i64 %tick, %passed
+  ret i64 %seen
 }
 
 ; Short programs keep the GIL, and a loop may make them long.

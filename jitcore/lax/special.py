@@ -44,7 +44,11 @@ def erf_inv(x):
     """Inverse of the error function."""
 
 
-@elementwise(impl=special.gammaln, accepts="f", domain=(0.1, 10), compute_half_in_float32=True,
+def _lgamma(x):
+    return np.where(np.isneginf(x), -x, special.gammaln(x))  # SciPy's is -inf there
+
+
+@elementwise(impl=_lgamma, accepts="f", domain=(0.1, 10), compute_half_in_float32=True,
              jvp=lambda t, ans, x: mul(t, digamma(x)))  # fmt: skip
 def lgamma(x):
     """Logarithm of the magnitude of the gamma function."""

@@ -14,6 +14,7 @@ import os, signal, threading
 import numpy as np
 import jitcore.numpy as jnp
 from jitcore import autojit, jit, lax, vmap
+from jitcore.backends.cpu.interrupts import cells
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # of processes in the background it is ignored
 
@@ -32,9 +33,17 @@ def interrupt(function, *args, error=KeyboardInterrupt):
     raise AssertionError("it was not interrupted")
 
 def show(name):
+    ticks = []
+
+    def note(*_):
+        ticks.append(cells.tick)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, note)
     assert check(), name
     for _ in range(2):
         assert type(interrupt(run)) is KeyboardInterrupt and check(), name
+        assert cells.tick - ticks[-1] <= 3, (name, "goes on behind its handler")
 
 BIG = np.int64(1 << 60)
 """
