@@ -33,7 +33,10 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     name = config.getoption("--backend")
     if name:
-        os.environ["JITCORE_DEFAULT_BACKEND"] = name
+        from jitcore.config import config as settings
+
+        os.environ["JITCORE_DEFAULT_BACKEND"] = name  # of processes that tests start
+        settings.update("default_backend", name)
 
 
 def pytest_collection_finish():

@@ -4,7 +4,8 @@ accepts."""
 import numpy as np
 import pytest
 
-from jitcore import config, dtypes, jit, lax
+from jitcore import dtypes, jit, lax
+from jitcore.config import config
 from jitcore.backends.cpu.target import can_render
 from jitcore.core import aval
 from jitcore.core.primitive import registry
