@@ -1,5 +1,5 @@
 """The command: `python -m benchmarks [run|compile|dispatch|scaling|memory|rewriting|plain|numba|scripts|
-import|all] [--quick] [--rows a,b] [--peers a,b] [--list] [--save]`.
+xla|import|all] [--quick] [--rows a,b] [--peers a,b] [--list] [--save]`.
 
 In: arguments. Out: tables, geometric means and bars on the screen; 1 as exit code when jitcore failed or gave
 a wrong result.
@@ -24,6 +24,7 @@ from benchmarks import (
     run_time,
     scaling,
     scripts,
+    xla,
 )
 from benchmarks.machine import describe_limits, describe_machine
 from benchmarks.measured import Section
@@ -60,6 +61,7 @@ KINDS = {
     "plain": Kind(plain.list_names, plain.run_section),
     "numba": Kind(numba_form.list_names, numba_form.run_section),
     "scripts": Kind(scripts.list_names, scripts.run_section),
+    "xla": Kind(xla.list_names, xla.run_section),
     "import": Kind(imports.list_names, imports.run_section),
 }
 

@@ -5,9 +5,9 @@ the CPU backend's math library, complex ones the formulas of `loopir.complex_mat
 an arithmetic that a backend provides, and here that arithmetic is StableHLO. float16 and bfloat16 are computed
 in float32.
 
-StableHLO has no fused multiply-add. Polynomials do without; where a formula needs the product unrounded,
-float32 goes through float64, or the product is split into exact parts (Dekker, "A floating-point technique for
-extending the available precision", 1971).
+StableHLO has no fused multiply-add, but XLA's CPU client makes them of products that one sum reads. Where a formula asks for
+what a product has lost, float32 goes through float64, or the product is split into exact parts (Dekker, "A
+floating-point technique for extending the available precision", 1971).
 """
 
 from __future__ import annotations
@@ -117,6 +117,8 @@ def _apply_complex(b: HloBuilder, name: str, values: tuple[HloValue, ...]) -> Hl
 # -- real functions -----------------------------------------------------------------------------------------
 _FLOAT, _DOUBLE = ir.FloatType(), ir.DoubleType()
 _FLOATS = {dtypes.float32: _FLOAT, dtypes.float64: _DOUBLE}
+#: Units in the last place of numbers that are added to round to them.
+_LEAST_UNIT, _MOST_UNIT = 2.0**-8, 2.0**8
 _SPLITTERS = {dtypes.float32: 2.0**12 + 1, dtypes.float64: 2.0**27 + 1}
 _INTRINSICS = {"fabs": "abs", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "roundeven": "round_nearest_even",
                "round": "round_nearest_afz"}  # fmt: skip
@@ -130,12 +132,13 @@ def _to_dtype(kind: ir.Type) -> np.dtype:
 
 
 class _Register:
-    """A value with the LLVM type of its elements."""
+    """A value with the LLVM type of its elements, and whether it is a product, or one with its sign changed."""
 
-    __slots__ = ("value", "type")
+    __slots__ = ("value", "type", "is_product", "is_minus_product")
 
-    def __init__(self, value: HloValue, kind: ir.Type):
+    def __init__(self, value: HloValue, kind: ir.Type, operation: str = "", of_product: bool = False):
         self.value, self.type = value, kind
+        self.is_product, self.is_minus_product = operation == "multiply", operation == "negate" and of_product
 
 
 class _Function:
@@ -170,7 +173,18 @@ class _Instructions:
     def emit(self, name: str, *operands: Any, kind: ir.Type | None = None) -> _Register:
         kind = operands[0].type if kind is None else kind
         values = map(self.read, operands)
-        return _Register(self.b.op(name, *values, dtype=_to_dtype(kind)), kind)
+        of_product = getattr(operands[0], "is_product", False)
+        return _Register(self.b.op(name, *values, dtype=_to_dtype(kind)), kind, name, of_product)
+
+    def fadd(self, x: Any, y: Any) -> _Register:
+        """XLA takes (x + c) - c for x. Where adding c, a large number, is there to round x, it is rounded first."""
+        if isinstance(y, ir.Constant) and isinstance(x, _Register):
+            unit = float(np.spacing(np.asarray(abs(y.constant), _to_dtype(y.type))))
+            if _LEAST_UNIT <= unit < _MOST_UNIT:
+                scaled = x if unit == 1 else self.emit("multiply", x, ir.Constant(x.type, 1 / unit))
+                x = self.emit("round_nearest_even", scaled)
+                x = x if unit == 1 else self.emit("multiply", x, ir.Constant(x.type, unit))
+        return self.emit("add", x, y)
 
     def _compare(self, sign: str, x: Any, y: Any, unsigned: bool = False) -> _Register:
         values = [self.read(operand) for operand in (x, y)]
@@ -198,7 +212,7 @@ class _Instructions:
         return FUNCTIONS[function.name].build(emitter, *map(emitter.lanes, arguments)).value
 
 
-for _name, _operation in {"fadd": "add", "fsub": "subtract", "fmul": "multiply", "fdiv": "divide", "add": "add",
+for _name, _operation in {"fsub": "subtract", "fmul": "multiply", "fdiv": "divide", "add": "add",
                           "sub": "subtract", "mul": "multiply", "sdiv": "divide", "and_": "and", "or_": "or", "xor": "xor",
                           "shl": "shift_left", "ashr": "shift_right_arithmetic", "lshr": "shift_right_logical",
                           "fneg": "negate", "neg": "negate", "not_": "not"}.items():  # fmt: skip
@@ -229,14 +243,12 @@ class HloEmitter(Emitter):
                                                  args[0].value, args[0].coerce(args[1])))  # fmt: skip
         return Lanes(self, self.builder.emit(_INTRINSICS[name], args[0].value))
 
-    def horner(self, x, coefficients):
-        total = self.const(coefficients[-1])
-        for c in reversed(coefficients[:-1]):
-            total = total * x + c
-        return total
-
     def fma(self, a, b, c):
+        """XLA's CPU client fuses a product with the sum that alone reads it. Where the sum is what a product has
+        lost, it is read twice."""
         a, b, c = map(self.as_lanes, (a, b, c))
+        if not getattr(c.value, "is_minus_product", False):
+            return a * b + c
         if self.element == _FLOAT and self.builder.b.target != "tpu":
             a, b, c = map(self.widen, (a, b, c))
             return self.narrow(a * b + c)

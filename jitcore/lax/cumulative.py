@@ -60,26 +60,43 @@ def _lower_running(op: str, builder, x, *, axis: int, reverse: bool):
 
 
 def _hlo_running(op: str, b, x, *, axis: int, reverse: bool):
-    """Doubling: element k is combined with the one 1, 2, 4, ... before it."""
+    """Pairs are combined, their prefixes found in the same way, and the elements between them made of these:
+    two combinations an element. Source: G. Blelloch, "Prefix sums and their applications" (1990)."""
     if is_half(x.dtype):
         return b.convert(_hlo_running(op, b, b.convert(x, np.float32), axis=axis, reverse=reverse), x.dtype)
-    distance, extent = 1, x.shape[axis]
 
-    def part(value, start, limit):
-        starts, limits = [0] * x.ndim, list(x.shape)
-        starts[axis], limits[axis] = start, limit
-        return b.slice(value, starts, limits)
+    def take(value, start, stride=1, stop=None):
+        starts, limits, strides = [0] * x.ndim, list(value.shape), [1] * x.ndim
+        starts[axis], limits[axis], strides[axis] = start, limits[axis] if stop is None else stop, stride
+        return b.slice(value, starts, limits, strides)
 
-    while distance < extent:
-        if reverse:
-            kept, moved = part(x, extent - distance, extent), part(x, distance, extent)
-            parts = [b.map(op, part(x, 0, extent - distance), moved), kept]
-        else:
-            kept, moved = part(x, 0, distance), part(x, 0, extent - distance)
-            parts = [kept, b.map(op, moved, part(x, distance, extent))]
-        x = b.op("concatenate", *parts, shape=x.shape, dimension=axis)
-        distance *= 2
-    return x
+    def join(first, second):
+        """The elements of two arrays in turn."""
+        extents = [part.shape[axis] for part in (first, second)]
+        zero = b.constant(0, x.dtype)
+        padded = []
+        for offset, (part, extent) in enumerate(zip((first, second), extents)):
+            config = [(0, 0, 0)] * x.ndim
+            config[axis] = (offset, sum(extents) - offset - (2 * extent - 1), 1)
+            padded.append(registry["pad"].hlo(b, part, zero, padding_config=config))
+        return b.map("or" if x.dtype == np.bool_ else "add", *padded)
+
+    def run(value):
+        extent = value.shape[axis]
+        if extent < 2:
+            return value
+        pairs = run(b.map(op, take(value, 0, 2, extent - extent % 2), take(value, 1, 2)))
+        behind = take(pairs, 0, 1, (extent - 1) // 2)
+        between = b.map(op, behind, take(value, 2, 2)) if extent > 2 else None
+        first = take(value, 0, 1, 1)
+        evens = first if between is None else b.op(
+            "concatenate", first, between, dimension=axis,
+            shape=[size + between.shape[axis] if dim == axis else size for dim, size in enumerate(first.shape)])  # fmt: skip
+        return join(evens, pairs)
+
+    turned = b.op("reverse", x, dimensions=(axis,)) if reverse else x
+    found = run(turned)
+    return b.op("reverse", found, dimensions=(axis,)) if reverse else found
 
 
 # -- derivatives ----------------------------------------------------------------------------------------
