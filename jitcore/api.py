@@ -32,8 +32,8 @@ from jitcore.dispatch.options import (
     JitOptions,
     read_argnames,
     read_argnums,
-    read_placement,
     read_compiler_options,
+    read_placement,
 )
 from jitcore.dispatch.parameters import plan_arguments
 from jitcore.dispatch.signature import read_call, read_leaf, read_value

@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from jitcore.errors import (
     BackendNotFoundError,
@@ -46,11 +47,13 @@ def unhashable_static_error(type_text: str, value_text: str, reason: str, name: 
 def devices_differ_error(names: Sequence[str], parts: Sequence, first: int, sharding: Any, second: int,
                          other: Any) -> Exception:  # fmt: skip
     """Two arguments of one call lie on different devices."""
-    told = [f"{names[i]} of shape {parts[i][0]} and dtype {parts[i][1].name} on {', '.join(sorted(map(str, where.device_set)))}"
+    told = [f"{names[i]} of shape {parts[i][0]} and dtype {parts[i][1].name} on "
+            f"{', '.join(sorted(map(str, where.device_set)))}"
             for i, where in ((first, sharding), (second, other))]  # fmt: skip
     return build_error(
         ValueError,
-        f"Received incompatible devices for jitted computation. Got argument {told[0]}, and argument {told[1]}.",
+        f"Received incompatible devices for jitted computation. Got argument {told[0]}, and argument "
+        f"{told[1]}.",
         fix="bring them together with jitcore.device_put(x, device), or say jit(..., device=...).",
     )
 

@@ -265,10 +265,10 @@ class DeviceArray(ConcreteArray):
     """A value in the memory of a backend's device. It comes to the host when something there reads it.
 
     Args:
-        buffer: what the backend's runtime has; with `delete()`, `block_until_ready()`, `copy_to_host_async()`,
-            and for NumPy `__array__`.
-        form: shape, dtype, weak type and sharding. `sharding.backend` is the name of the backend that computes
-            with the array.
+        buffer: what the backend's runtime has; with `delete()`, `block_until_ready()`,
+            `copy_to_host_async()`, and for NumPy `__array__`.
+        form: shape, dtype, weak type and sharding. `sharding.backend` is the name of the backend that
+            computes with the array.
     """
 
     __slots__ = ("_buffer", "_form", "_host")

@@ -34,8 +34,8 @@ class Row(NamedTuple):
     ulp: largest distance of its results from those of the first row, in units in the last place; of integers
         and bools, in ones; inf where types, shapes or NaNs differ.
     first, warm: seconds of the first call and of the fastest later one.
-    kernels: loops or fusions that the program is made of, bytes: read and written by it, as far as the backend
-        tells, else None.
+    kernels: loops or fusions that the program is made of, bytes: read and written by it, as far as the
+        backend tells, else None.
     error: what a call raised, or "".
     """
 
@@ -68,18 +68,22 @@ class Comparison:
 
     def __repr__(self) -> str:
         cells = self._list_cells()
-        widths = [max(len(row[i]) for row in cells if i < len(row) - 1 or len(row) == len(cells[0])) for i in range(len(cells[0]))]
-        lines = ["  ".join(f"{cell:{'<' if i == 0 else '>'}{width}}" for i, (cell, width) in enumerate(zip(row, widths)))
-                 if len(row) == len(cells[0]) else f"{row[0]:<{widths[0]}}  {row[1]}" for row in cells]  # fmt: skip
-        return "\n".join([self.name, *map(str.rstrip, lines)])
+        count = len(cells[0])
+        full = [row for row in cells if len(row) == count]
+        widths = [max(len(row[i]) for row in (cells if i == 0 else full)) for i in range(count)]
+        lines = []
+        for first, *rest in cells:
+            rest = [cell.rjust(width) for cell, width in zip(rest, widths[1:])] if len(rest) > 1 else rest
+            lines.append("  ".join([first.ljust(widths[0]), *rest]).rstrip())
+        return "\n".join([self.name, *lines])
 
     def _repr_html_(self) -> str:
         head, *rows = self._list_cells()
         lines = ["".join(f"<th>{html.escape(cell)}</th>" for cell in head)]
         for row in rows:
             span = len(head) - 1 if len(row) < len(head) else 1
-            cells = [f"<td>{html.escape(row[0])}</td>", *[f'<td colspan="{span}">{html.escape(cell)}</td>' for cell in row[1:]]]
-            lines.append("".join(cells))
+            cells = [f'<td colspan="{span}">{html.escape(cell)}</td>' for cell in row[1:]]
+            lines.append("".join([f"<td>{html.escape(row[0])}</td>", *cells]))
         table = "".join(f"<tr>{line}</tr>" for line in lines)
         return f"<table><caption>{html.escape(self.name)}</caption>{table}</table>"
 
@@ -87,8 +91,10 @@ class Comparison:
 def _format_row(row: Row) -> tuple[str, ...]:
     if row.error:
         return row.backend, row.error
-    return (row.backend, _format_ulp(row.ulp), _format_seconds(row.first), _format_seconds(row.warm),
-            "-" if row.kernels is None else str(row.kernels), "-" if row.bytes is None else f"{row.bytes:,.0f}")  # fmt: skip
+    kernels = "-" if row.kernels is None else str(row.kernels)
+    count = "-" if row.bytes is None else f"{row.bytes:,.0f}"
+    times = map(_format_seconds, (row.first, row.warm))
+    return (row.backend, _format_ulp(row.ulp), *times, kernels, count)
 
 
 def _format_ulp(ulp: float) -> str:
@@ -116,14 +122,16 @@ def compare(fun: Callable, *args: Any, backends: Sequence[str] | None = None, **
     options = fun._function.options if isinstance(fun, JitWrapped) else DEFAULT_OPTIONS
     plain = fun.__wrapped__ if isinstance(fun, JitWrapped) else fun
     present, _ = list_backends()
-    names = sorted(present, key=_ORDER.index) if backends is None else list(backends)
+    known = [name for name in _ORDER if name in present]
+    names = [*known, *sorted(present.keys() - set(known))] if backends is None else list(backends)
     rows, results, expected = [], {}, None
     for name in names:
         jitted = JitWrapped(plain, options._replace(backend=name, sharding=None))
         try:
             row, result = _run(jitted, name, args, kwargs)
         except Exception as error:
-            rows.append(Row(name, error=f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"))
+            text = str(error).partition("\n")[0]
+            rows.append(Row(name, error=f"{type(error).__name__}: {text}"))
             continue
         expected = result if expected is None else expected
         rows.append(row._replace(ulp=measure_distance(expected, result)))
@@ -153,7 +161,10 @@ def _run(jitted: JitWrapped, name: str, args: tuple, kwargs: dict) -> tuple[Row,
 
 
 #: By stage: what begins a kernel in its text.
-_KERNELS = {"loop program": r"^\s*kernel\b", "hlo": r"^\s*(?:ROOT )?\S+ = .* (?:fusion|custom-call|dot|convolution)\("}
+_KERNELS = {
+    "loop program": r"^\s*kernel\b",
+    "hlo": r"^\s*(?:ROOT )?\S+ = .* (?:fusion|custom-call|dot|convolution)\(",
+}
 
 
 def _count_kernels(texts: dict[str, Callable[[], str]]) -> int | None:

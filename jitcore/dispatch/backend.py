@@ -29,7 +29,8 @@ _SERVED_BY = {"gpu": ("gpu", "cuda", "rocm"), "cuda": ("cuda", "gpu")}
 #: Entry points tried, in order, when nobody names one.
 _PREFERENCE = ("cpu", "reference")
 _INSTALL = {"gpu": 'pip install "jitcore[cuda]"', "cuda": 'pip install "jitcore[cuda]"',
-            "tpu": 'pip install "jitcore[tpu]"', "xla": 'pip install "jitcore[xla]"', "cpu": "pip install --force-reinstall jitcore"}  # fmt: skip
+            "tpu": 'pip install "jitcore[tpu]"', "xla": 'pip install "jitcore[xla]"',
+            "cpu": "pip install --force-reinstall jitcore"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,8 +53,14 @@ class Program:
         has_buffers: whether its outputs are buffers of the backend, which its inputs may be too.
     """
 
-    def __init__(self, traced: TracedFunction, donated: tuple[bool, ...], options: JitOptions, backend: Backend,
-                 sharding: Any = None):  # fmt: skip
+    def __init__(
+        self,
+        traced: TracedFunction,
+        donated: tuple[bool, ...],
+        options: JitOptions,
+        backend: Backend,
+        sharding: Any = None,
+    ):
         self.traced, self.options, self.backend, self.sharding = traced, options, backend, sharding
         self.has_buffers = hasattr(backend, "wrap")
         self.donated = donated or (False,) * len(traced.jaxpr.invars)
@@ -203,7 +209,9 @@ class Program:
             wrap = self.backend.wrap
             return make_rebuilder(structure, weak_types, wrap) if structure is not SINGLE else (
                 lambda outs: wrap(outs[0], weak_types[0]))  # fmt: skip
-        return _make_single(forms[0]) if structure is SINGLE else make_rebuilder(structure, forms, DeviceArray)
+        return (
+            _make_single(forms[0]) if structure is SINGLE else make_rebuilder(structure, forms, DeviceArray)
+        )
 
 
 def _make_single(form: DeviceForm) -> Callable:

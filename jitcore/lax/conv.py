@@ -284,20 +284,37 @@ def _lower_conv(builder, lhs, rhs, *, window_strides, rhs_dilation, dimension_nu
     return builder.reshape(builder.store(total), outer_shape)
 
 
-def _hlo_conv(b, lhs, rhs, *, window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers,
-              feature_group_count, batch_group_count, precision=None, preferred_element_type=None):  # fmt: skip
+def _hlo_conv(
+    b,
+    lhs,
+    rhs,
+    *,
+    window_strides,
+    padding,
+    lhs_dilation,
+    rhs_dilation,
+    dimension_numbers,
+    feature_group_count,
+    batch_group_count,
+    precision=None,
+    preferred_element_type=None,
+):
     out_dtype = np.dtype(preferred_element_type or lhs.dtype)
     work = accumulation_dtype(lhs.dtype, rhs.dtype, out_dtype)
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     extents = [[x.shape[dim] for dim in spec[2:]] for x, spec in ((lhs, lhs_spec), (rhs, rhs_spec))]
     positions = _output_extents(*extents, window_strides, padding, lhs_dilation, rhs_dilation)
     shape = [0] * len(out_spec)
-    for dim, extent in zip(out_spec, (lhs.shape[lhs_spec[0]] // batch_group_count, rhs.shape[rhs_spec[0]], *positions)):
+    for dim, extent in zip(
+        out_spec, (lhs.shape[lhs_spec[0]] // batch_group_count, rhs.shape[rhs_spec[0]], *positions)
+    ):
         shape[dim] = extent
-    layouts = [b.join_layout(spec, letters) for spec, letters in zip(dimension_numbers, ("bf", "oi", "bf"))]
+    left, right, result = (
+        b.join_layout(spec, letters) for spec, letters in zip(dimension_numbers, ("bf", "oi", "bf"))
+    )
     out = b.op("convolution", b.convert(lhs, work), b.convert(rhs, work), shape=shape, dtype=work,
                window_strides=window_strides, padding=b.join_pairs(padding), lhs_dilation=lhs_dilation,
-               rhs_dilation=rhs_dilation, dimension_numbers=f"#stablehlo.conv<{layouts[0]}x{layouts[1]}->{layouts[2]}>",
+               rhs_dilation=rhs_dilation, dimension_numbers=f"#stablehlo.conv<{left}x{right}->{result}>",
                feature_group_count=feature_group_count, batch_group_count=batch_group_count,
                precision_config=b.join_precisions(precision))  # fmt: skip
     return b.convert(out, out_dtype)

@@ -89,10 +89,11 @@ def _hlo_running(op: str, b, x, *, axis: int, reverse: bool):
         behind = take(pairs, 0, 1, (extent - 1) // 2)
         between = b.map(op, behind, take(value, 2, 2)) if extent > 2 else None
         first = take(value, 0, 1, 1)
-        evens = first if between is None else b.op(
-            "concatenate", first, between, dimension=axis,
-            shape=[size + between.shape[axis] if dim == axis else size for dim, size in enumerate(first.shape)])  # fmt: skip
-        return join(evens, pairs)
+        if between is None:
+            return join(first, pairs)
+        shape = list(x.shape)
+        shape[axis] = between.shape[axis] + 1
+        return join(b.op("concatenate", first, between, shape=shape, dimension=axis), pairs)
 
     turned = b.op("reverse", x, dimensions=(axis,)) if reverse else x
     found = run(turned)

@@ -121,7 +121,10 @@ def _hlo_inside(b, indices, shape, index_map, sizes):
     """Whether the slice that each index vector names lies inside of an operand of this shape."""
     limits = [shape[dim] - sizes[dim] for dim in index_map]
     last = np.minimum(np.asarray(limits, np.int64), np.iinfo(indices.dtype).max).astype(indices.dtype)
-    bounds = [b.broadcast(b.constant(bound), indices.shape, (indices.ndim - 1,)) for bound in (np.zeros_like(last), last)]
+    bounds = [
+        b.broadcast(b.constant(bound), indices.shape, (indices.ndim - 1,))
+        for bound in (np.zeros_like(last), last)
+    ]
     inside = b.map("and", b.compare("GE", indices, bounds[0]), b.compare("LE", indices, bounds[1]))
     return b.reduce("and", inside, (indices.ndim - 1,))
 
@@ -134,10 +137,15 @@ def _hlo_gather(b, x, indices, *, dimension_numbers, slice_sizes, mode, fill_val
     batch_extents = iter(indices.shape[:-1])
     ndim = len(indices.shape) - 1 + len(dnums.offset_dims)
     shape = [next(window if dim in dnums.offset_dims else batch_extents) for dim in range(ndim)]
-    numbers = b.join_fields("gather", offset_dims=dnums.offset_dims, collapsed_slice_dims=dnums.collapsed_slice_dims,
-                            operand_batching_dims=dnums.operand_batching_dims,
-                            start_indices_batching_dims=dnums.start_indices_batching_dims,
-                            start_index_map=dnums.start_index_map, index_vector_dim=indices.ndim - 1)  # fmt: skip
+    numbers = b.join_fields(
+        "gather",
+        offset_dims=dnums.offset_dims,
+        collapsed_slice_dims=dnums.collapsed_slice_dims,
+        operand_batching_dims=dnums.operand_batching_dims,
+        start_indices_batching_dims=dnums.start_indices_batching_dims,
+        start_index_map=dnums.start_index_map,
+        index_vector_dim=indices.ndim - 1,
+    )
     found = b.op("gather", x, b.index(indices), shape=shape, dimension_numbers=numbers,
                  slice_sizes=slice_sizes, indices_are_sorted=bool(indices_are_sorted))  # fmt: skip
     if mode is not GatherScatterMode.FILL_OR_DROP:
@@ -154,7 +162,9 @@ def _hlo_scatter(op, b, x, indices, updates, *, dimension_numbers, mode, indices
         limits = [x.shape[dim] - sizes[dim] for dim in dnums.scatter_dims_to_operand_dims]
         last = b.constant(np.asarray(limits, np.int64), places.dtype)
         zero = b.full(0, places.shape, places.dtype)
-        places = b.op("clamp", zero, places, b.broadcast(last, places.shape, (places.ndim - 1,)), shape=places.shape)
+        places = b.op(
+            "clamp", zero, places, b.broadcast(last, places.shape, (places.ndim - 1,)), shape=places.shape
+        )
     if op == "sub":
         op, updates = "add", b.map("neg", updates)
     numbers = b.join_fields("scatter", update_window_dims=dnums.update_window_dims,
@@ -164,7 +174,9 @@ def _hlo_scatter(op, b, x, indices, updates, *, dimension_numbers, mode, indices
                             scatter_dims_to_operand_dims=dnums.scatter_dims_to_operand_dims,
                             index_vector_dim=indices.ndim - 1)  # fmt: skip
     scalar = ((), x.dtype)
-    body = b.region([scalar, scalar], lambda old, new: [new if op is None else b.map(op, old, new)], is_closed=True)
+    body = b.region(
+        [scalar, scalar], lambda old, new: [new if op is None else b.map(op, old, new)], is_closed=True
+    )
     return b.ops("scatter", [x, places, updates], [(x.shape, x.dtype)], [body],
                  scatter_dimension_numbers=numbers, indices_are_sorted=bool(indices_are_sorted),
                  unique_indices=bool(unique_indices))[0]  # fmt: skip

@@ -178,7 +178,8 @@ def _transpose_tile(ct, x, *, reps):
 
 @define("tile", impl=lambda x, *, reps: np.tile(x, reps), aval=_tile_aval, jvp=jvp_linear(),
         transpose=transpose_unary(_transpose_tile, zeros="kept"),
-        batch=rebind(lambda size, *, reps: {"reps": (1, *reps)}), lower=_lower_tile, hlo=_hlo_tile)  # fmt: skip
+        batch=rebind(lambda size, *, reps: {"reps": (1, *reps)}), lower=_lower_tile,
+        hlo=_hlo_tile)  # fmt: skip
 def tile(operand, reps: Sequence[int]) -> Array:
     """Repeats operand `reps[i]` times along axis i."""
     return tile.primitive.bind(operand, reps=canonicalize_shape(reps))

@@ -101,7 +101,9 @@ def _hlo_cholesky(b, x):
     factor = b.choose(b.compare("GE", rows, columns), factor, b.full(0, x.shape, x.dtype))
     fails = b.reduce("or", b.compare("NE", factor, factor), (x.ndim - 2, x.ndim - 1))
     fails = b.broadcast(fails, x.shape, range(x.ndim - 2))
-    kept = b.choose(b.compare("GE", rows, columns), b.full(np.nan, x.shape, x.dtype), b.full(0, x.shape, x.dtype))
+    kept = b.choose(
+        b.compare("GE", rows, columns), b.full(np.nan, x.shape, x.dtype), b.full(0, x.shape, x.dtype)
+    )
     return b.choose(fails, kept, factor)
 
 
@@ -431,7 +433,8 @@ def _hlo_triangular_solve(b, a, right, *, left_side: bool, lower: bool, transpos
     if conjugate_a and not transpose_a:
         a = b.map("conj", a)
     kind = ("ADJOINT" if conjugate_a else "TRANSPOSE") if transpose_a else "NO_TRANSPOSE"
-    return b.ops("triangular_solve", [a, right], [(right.shape, right.dtype)], left_side=left_side, lower=lower,
+    types = [(right.shape, right.dtype)]
+    return b.ops("triangular_solve", [a, right], types, left_side=left_side, lower=lower,
                  unit_diagonal=unit_diagonal, transpose_a=f"#stablehlo<transpose {kind}>")[0]  # fmt: skip
 
 

@@ -115,9 +115,9 @@ def _reduction(name: str, combine: str, accepts: str, jvp=None, transpose=None):
     monoid = MONOIDS[combine]
 
     def attach(function):
-        define(name, impl=lambda x, *, axes: reduce_ndarray(monoid, x, axes), hlo=lambda b, x, *, axes: b.reduce(combine, x, axes),
-               monoid=combine,
+        define(name, impl=lambda x, *, axes: reduce_ndarray(monoid, x, axes), monoid=combine,
                lower=lambda builder, x, *, axes: builder.reduce(combine, x, axes),
+               hlo=lambda builder, x, *, axes: builder.reduce(combine, x, axes),
                aval=functools.partial(_reduction_aval, name, accepts), jvp=jvp, transpose=transpose,
                batch=_batch_axes, family="reduction", accepts=accepts)(function)  # fmt: skip
 
@@ -339,7 +339,9 @@ def _hlo_arg_extremum(extremum: str, b, x, *, axes, index_dtype):
 
     def combine(best, place, value, other):
         wins = b.map("or", b.compare(direction, best, value), b.compare("NE", best, best))
-        ties = b.map("or", b.compare("EQ", best, value), b.map("and", *(b.compare("NE", v, v) for v in (best, value))))
+        ties = b.map(
+            "or", b.compare("EQ", best, value), b.map("and", *(b.compare("NE", v, v) for v in (best, value)))
+        )
         first = b.map("and", ties, b.compare("LT", place, other))
         loses = b.map("and", b.compare("NE", value, value), b.compare("EQ", best, best))
         kept = b.map("or", first, b.map("and", wins, b.map("not", b.map("or", ties, loses))))

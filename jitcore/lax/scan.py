@@ -77,7 +77,9 @@ def _hlo_scan(b, *operands, jaxpr, length, reverse, num_consts, num_carry, unrol
         carry, stacks = state[:num_carry], state[num_carry:]
         found = b.inline(jaxpr, [*consts, *carry, *[take(x, count) for x in xs]])
         rows = [b.reshape(y, (1, *y.shape)) for y in found[num_carry:]]
-        stacks = [b.op("dynamic_update_slice", stack, row, *at(count, row.ndim)) for stack, row in zip(stacks, rows)]
+        stacks = [
+            b.op("dynamic_update_slice", stack, row, *at(count, row.ndim)) for stack, row in zip(stacks, rows)
+        ]
         return [b.map("add", count, b.constant(1, dtypes.int32)), *found[:num_carry], *stacks]
 
     start = [b.constant(0, dtypes.int32), *init, *[b.full(0, *kind) for kind in outs]]

@@ -106,7 +106,9 @@ def _hlo_key(b, key, *, signed_zeros: bool = False) -> list:
 def _hlo_sorted(b, xs, dimension: int, is_stable: bool, comes_first) -> list:
     """Arrays in the order of `comes_first`, of pairs of their elements."""
     kinds = [((), x.dtype) for x in xs for _ in range(2)]
-    body = b.region(kinds, lambda *values: [comes_first(list(zip(values[::2], values[1::2])))], is_closed=True)
+    body = b.region(
+        kinds, lambda *values: [comes_first(list(zip(values[::2], values[1::2])))], is_closed=True
+    )
     return b.ops("sort", xs, [(x.shape, x.dtype) for x in xs], [body], dimension=dimension,
                  is_stable=is_stable)  # fmt: skip
 
@@ -133,7 +135,9 @@ def _hlo_top_k(b, x, *, k: int, axis: int):
         return b.compare_in_total_order("GT", one, other)
 
     limits = [k if dim == axis else extent for dim, extent in enumerate(x.shape)]
-    return [b.slice(part, [0] * x.ndim, limits) for part in _hlo_sorted(b, [x, places], axis, True, comes_first)]
+    return [
+        b.slice(part, [0] * x.ndim, limits) for part in _hlo_sorted(b, [x, places], axis, True, comes_first)
+    ]
 
 
 def _jvp_sort(primitive, primals, tangents, *, dimension: int, **params):

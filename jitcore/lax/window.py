@@ -302,8 +302,8 @@ def _window_reduction(name: str, combine: str, accepts: str, jvp: Callable, tran
     accepts: dtype kinds; jvp, transpose: rules."""
 
     def attach(function):
-        define(name, impl=functools.partial(_reduce_window, combine), hlo=functools.partial(_hlo_reduce_window, combine),
-               monoid=combine,
+        define(name, impl=functools.partial(_reduce_window, combine), monoid=combine,
+               hlo=functools.partial(_hlo_reduce_window, combine),
                lower=functools.partial(_lower_reduce_window, combine),
                family="window reduction", aval=functools.partial(_reduce_window_aval, name, accepts),
                jvp=jvp, transpose=transpose, accepts=accepts,

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from jitcore import dtypes, jit, lax
-from jitcore.config import config
 from jitcore.backends.cpu.target import can_render
+from jitcore.config import config
 from jitcore.core import aval
 from jitcore.core.primitive import registry
 from jitcore.lax import control  # noqa: F401  registers every primitive
