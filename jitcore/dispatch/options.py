@@ -120,7 +120,7 @@ def read_argnames(given: str | Iterable[str] | None, option: str) -> tuple[str, 
 
 def read_placement(device: Any, backend: str | None, in_shardings: Any,
                    out_shardings: Any) -> tuple[str | None, Any]:  # fmt: skip
-    """The backend and the device that `device`, `backend` and the shardings ask for; None for what is not said.
+    """The backend and the device that `device`, `backend` and the shardings ask for, None where they do not.
 
     Raises: ValueError when they contradict each other or span several devices."""
     if device is not None and backend is not None:
