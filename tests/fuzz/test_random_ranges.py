@@ -69,7 +69,8 @@ class Program:
         place = r.choice(values)
         total = lax.cond(self.test(values), lambda p, s: s + read(X, p), lambda p, s: s * 0.5, place, total)
         goes_on = self.test(values) & (self.test(values) | goes_on)
-        k = k + self.dtype.type(1) if r.random() < 0.5 else values[-1]
+        steps = [self.dtype.type(r.choice((1, 1, 2) if self.dtype.kind == "u" else (1, 1, 2, -1, -2))) for _ in range(2)]
+        k = k + (jnp.where(self.test(values), *steps) if r.random() < 0.3 else steps[0]) if r.random() < 0.6 else values[-1]
         return r.choice(values[3:]), r.choice(values), k, goes_on, rounds + 1, total
 
     def holds(self, carry):
@@ -79,7 +80,10 @@ class Program:
             found = found & goes_on
         if r.random() < 0.7:
             found = found & r.choice(COMPARISONS)(i, self.number(1, 14))
-        return found & (k < self.number(1, 14)) if r.random() < 0.4 else found
+        if r.random() < 0.3:
+            found = found & ((k < self.number(1, 14)) | goes_on)
+        found = found & (k < self.number(1, 14)) if r.random() < 0.4 else found
+        return (rounds < r.randint(1, 9)) | found if r.random() < 0.2 else found
 
     def __call__(self, n):
         self.random.setstate(self.state)
