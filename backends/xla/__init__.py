@@ -44,6 +44,11 @@ class XlaBackend:
     def clear(self) -> None:
         """Nothing is shared."""
 
+    def lower_text(self, closed_jaxpr: ClosedJaxpr) -> str:
+        from jitcore.backends.xla import exporting
+
+        return exporting.lower_text(closed_jaxpr, self.platform)
+
     def wrap(self, buffer: Any, weak_type: bool) -> DeviceArray:
         return devices.wrap(buffer, weak_type)
 
@@ -55,6 +60,22 @@ class XlaBackend:
 
 
 class TpuBackend(XlaBackend):
-    """XLA's client for TPUs."""
+    """XLA's client for TPUs. Compiling for one asks for none."""
 
     name, platform = "tpu", "tpu"
+
+    def devices(self) -> list[Device]:
+        try:
+            return super().devices()
+        except RuntimeError:
+            raise RuntimeError("JAX finds no TPU here") from None
+
+    def check(self, closed_jaxpr: ClosedJaxpr, arguments: Sequence[str]) -> None:
+        from jitcore.backends.xla.limits import check_tpu
+
+        check_tpu(closed_jaxpr, arguments)
+
+    def compile_for(self, machine: str):
+        from jitcore.backends.xla.aot import AheadBackend
+
+        return AheadBackend(machine, self)

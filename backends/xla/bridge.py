@@ -21,9 +21,7 @@ from jitcore.core.trace import to_numpy
 
 
 def make_function(closed_jaxpr: ClosedJaxpr, target: str) -> Callable[..., tuple]:
-    """A function of one JAX array for each input, giving a tuple of the outputs.
-
-    Raises: NotImplementedError naming an equation that the target cannot run."""
+    """A function of one JAX array for each input, giving a tuple of the outputs."""
     stretches = _split(closed_jaxpr.jaxpr)
     if len(stretches) == 1 and isinstance(stretches[0], ClosedJaxpr) and not closed_jaxpr.consts:
         return make_module_call(closed_jaxpr, target)
@@ -38,7 +36,7 @@ class _Evaluation:
         self._steps: list[tuple[Callable, Sequence, Sequence]] = []
         for part in _split(self.jaxpr, target):
             if isinstance(part, Equation):
-                run = find_rule(part, target, functools.partial(make_function, target=target))
+                run = find_rule(part, functools.partial(make_function, target=target))
                 self._steps.append((run, part.invars, part.outvars))
             else:
                 self._steps.append((make_module_call(part, target), part.jaxpr.invars, part.jaxpr.outvars))

@@ -16,26 +16,23 @@ import numpy as np
 from jitcore.backends.xla.client import is_64_bits, load_jax
 from jitcore.backends.xla.lower import has_rule
 from jitcore.core.jaxpr import ClosedJaxpr, Equation, sub_jaxprs
-from jitcore.core.source import summarize_source
 from jitcore.lax.scan_derivatives import split_operands as split_scan
 from jitcore.lax.while_loop import split_operands as split_while
 
 
-def find_rule(eqn: Equation, target: str, make_function: Callable) -> Callable[..., Sequence]:
-    """A function of the operands, giving the results. make_function: of a jaxpr.
-
-    Raises: NotImplementedError where the target cannot run it."""
+def find_rule(eqn: Equation, make_function: Callable) -> Callable[..., Sequence]:
+    """A function of the operands, giving the results. make_function: of a jaxpr."""
     name = eqn.primitive.name
     if sub_jaxprs(eqn.params) and name in _CONTROL_FLOW:
         return functools.partial(_CONTROL_FLOW[name], make_function, **eqn.params)
-    rule = _LIBRARY.get(name)
-    if rule is not None and not (target == "tpu" and name in _HOST_ONLY):
-        return lambda *values: _as_list(rule(*values, **eqn.params))
-    if target == "cpu":
+    if needs_host(eqn):
         return functools.partial(_call_host, eqn)
-    where = summarize_source(eqn.source_info)
-    raise NotImplementedError(f"{name} runs on the host, which {target} cannot call{f' ({where})' if where else ''}: "
-                              'use backend="cpu" or backend="xla" for this function.')  # fmt: skip
+    return lambda *values: _as_list(_LIBRARY[name](*values, **eqn.params))
+
+
+def needs_host(eqn: Equation) -> bool:
+    """Whether an equation is done by its NumPy implementation, on the host."""
+    return not sub_jaxprs(eqn.params) and not has_rule(eqn) and eqn.primitive.name not in _LIBRARY
 
 
 def list_equations(closed_jaxpr: ClosedJaxpr) -> Iterator[Equation]:
@@ -48,8 +45,7 @@ def list_equations(closed_jaxpr: ClosedJaxpr) -> Iterator[Equation]:
 
 def calls_host(closed_jaxpr: ClosedJaxpr) -> bool:
     """Whether a program calls Python functions."""
-    return any(not sub_jaxprs(eqn.params) and not has_rule(eqn) and eqn.primitive.name not in _LIBRARY
-               for eqn in list_equations(closed_jaxpr))  # fmt: skip
+    return any(map(needs_host, list_equations(closed_jaxpr)))
 
 
 def has_long_inside(closed_jaxpr: ClosedJaxpr) -> bool:
@@ -143,7 +139,6 @@ _LIBRARY: dict[str, Callable] = {
     **{name: _in_float32(name) for name in ("igamma", "igammac")},
     "regularized_incomplete_beta": _in_float32("betainc"),
 }  # fmt: skip
-_HOST_ONLY: frozenset[str] = frozenset()
 
 
 # -- calls of the host --------------------------------------------------------------------------------------

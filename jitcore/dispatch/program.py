@@ -149,6 +149,8 @@ class Program:
     def _compile(self) -> Executable:
         is_first = counters.compiles == 0
         spend(_PROGRAM + _EQUATION * count_equations(self.compiled_jaxpr.jaxpr) + _FIRST_PROGRAM * is_first)
+        if hasattr(self.backend, "check"):
+            self.backend.check(self.compiled_jaxpr, self.argument_names)
         executable = self.backend.compile(self.compiled_jaxpr, self.compile_options)
         self._count_compiles(executable.compiles)
         return executable
