@@ -7,6 +7,7 @@ its arrays.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.device import Device
 from jitcore.dispatch.backend import CompileOptions
 from jitcore.passes import PIPELINE
+from jitcore.passes.expand import expand_derivatives
 
 __all__ = ["TpuBackend", "XlaBackend"]
 
@@ -63,6 +65,9 @@ class TpuBackend(XlaBackend):
     """XLA's client for TPUs. Compiling for one asks for none."""
 
     name, platform = "tpu", "tpu"
+    # the loops of this derivative are of float64
+    passes = tuple([step._replace(run=partial(expand_derivatives, kept=("igamma_grad_a",)))
+                    if step.name == "expand" else step for step in XlaBackend.passes])  # fmt: skip
 
     def devices(self) -> list[Device]:
         try:

@@ -22,7 +22,7 @@ from jitcore.core.trace import to_numpy
 
 def make_function(closed_jaxpr: ClosedJaxpr, target: str) -> Callable[..., tuple]:
     """A function of one JAX array for each input, giving a tuple of the outputs."""
-    stretches = _split(closed_jaxpr.jaxpr)
+    stretches = _split(closed_jaxpr.jaxpr, target)
     if len(stretches) == 1 and isinstance(stretches[0], ClosedJaxpr) and not closed_jaxpr.consts:
         return make_module_call(closed_jaxpr, target)
     return _Evaluation(closed_jaxpr, target)
@@ -54,11 +54,11 @@ class _Evaluation:
         return tuple(map(read, self.jaxpr.outvars))
 
 
-def _split(jaxpr: Jaxpr, target: str = "") -> list[Equation | ClosedJaxpr]:
+def _split(jaxpr: Jaxpr, target: str) -> list[Equation | ClosedJaxpr]:
     """The equations without a rule, and the stretches between them as jaxprs."""
     parts: list[Equation | list[Equation]] = []
     for eqn in jaxpr.eqns:
-        if not has_rule(eqn):
+        if not has_rule(eqn, target):
             parts.append(eqn)
         elif parts and isinstance(parts[-1], list):
             parts[-1].append(eqn)

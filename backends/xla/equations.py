@@ -25,14 +25,19 @@ def find_rule(eqn: Equation, make_function: Callable) -> Callable[..., Sequence]
     name = eqn.primitive.name
     if sub_jaxprs(eqn.params) and name in _CONTROL_FLOW:
         return functools.partial(_CONTROL_FLOW[name], make_function, **eqn.params)
-    if needs_host(eqn):
+    if not is_library(eqn):
         return functools.partial(_call_host, eqn)
     return lambda *values: _as_list(_LIBRARY[name](*values, **eqn.params))
 
 
-def needs_host(eqn: Equation) -> bool:
+def is_library(eqn: Equation) -> bool:
+    """Whether JAX has a function for an equation."""
+    return eqn.primitive.name in _LIBRARY
+
+
+def needs_host(eqn: Equation, target: str = "cpu") -> bool:
     """Whether an equation is done by its NumPy implementation, on the host."""
-    return not sub_jaxprs(eqn.params) and not has_rule(eqn) and eqn.primitive.name not in _LIBRARY
+    return not sub_jaxprs(eqn.params) and not has_rule(eqn, target) and not is_library(eqn)
 
 
 def list_equations(closed_jaxpr: ClosedJaxpr) -> Iterator[Equation]:
@@ -136,7 +141,8 @@ _LIBRARY: dict[str, Callable] = {
     "lu": lambda x: _linalg().lu(x), "qr": _qr, "eigh": _eigh, "svd": _svd,
     "lu_pivots_to_permutation": lambda pivots, *, permutation_size: _linalg().lu_pivots_to_permutation(
         pivots, permutation_size),
-    **{name: _in_float32(name) for name in ("igamma", "igammac")},
+    **{name: _in_float32(name) for name in (
+        "igamma", "igammac", "igamma_grad_a", "digamma", "lgamma", "polygamma", "zeta")},
     "regularized_incomplete_beta": _in_float32("betainc"),
 }  # fmt: skip
 

@@ -27,7 +27,7 @@ def check_tpu(closed_jaxpr: ClosedJaxpr, arguments: Sequence[str]) -> None:
         if wide is not None:
             raise argument_errors.double_precision_error(
                 wide.dtype.name, f"{eqn.primitive} gives {wide.long()}", format_snippet(eqn.source_info))
-        if needs_host(eqn):
+        if needs_host(eqn, "tpu"):
             where = summarize_source(eqn.source_info)
             raise NotImplementedError(
                 f"{eqn.primitive} runs on the host, which a TPU program cannot call{f' ({where})' if where else ''}: "

@@ -62,8 +62,14 @@ def is_elementwise(primitive: Primitive) -> bool:
     return primitive.traits.get("family") == "elementwise" and primitive.lower is not None
 
 
-def has_rule(eqn: Equation) -> bool:
-    """Whether an equation can be written as StableHLO, with all that it holds."""
+#: Functions whose formulas go through float64, which TPUs lack.
+_IN_DOUBLE = frozenset(("digamma", "lgamma", "polygamma", "zeta"))
+
+
+def has_rule(eqn: Equation, target: str) -> bool:
+    """Whether an equation can be written as StableHLO for a target, with all that it holds."""
     if not callable(eqn.primitive.hlo) and not is_elementwise(eqn.primitive):
         return False
-    return all(has_rule(inner) for jaxpr in sub_jaxprs(eqn.params) for inner in jaxpr.eqns)
+    if target == "tpu" and eqn.primitive.name in _IN_DOUBLE:
+        return False
+    return all(has_rule(inner, target) for jaxpr in sub_jaxprs(eqn.params) for inner in jaxpr.eqns)

@@ -260,8 +260,6 @@ class HloEmitter(Emitter):
 
     def widen(self, x):
         wide = HloEmitter(self.builder, _DOUBLE)
-        if self.builder.b.target == "tpu":  # which has no float64: its coefficients, in float32
-            wide = _LongCoefficients(self.builder, _FLOAT)
         return Lanes(wide, self.builder.fpext(x.value, wide.type))
 
     def call(self, build, *args, cold=False):
@@ -284,14 +282,6 @@ class HloEmitter(Emitter):
         factorials = np.cumprod([1.0, *range(1, zeta.LARGEST_ORDER + 1)]).astype(_to_dtype(self.element))
         b = self.builder.b
         return self.take(b.apply(_take, b.constant(factorials), self.builder.read(place.value))[0])
-
-
-class _LongCoefficients(HloEmitter):
-    """Formulas of float64 in float32."""
-
-    def __init__(self, builder: _Instructions, value_type: ir.Type):
-        super().__init__(builder, value_type)
-        self.bits = 64
 
 
 def _take(table: Any, places: Any) -> Any:
