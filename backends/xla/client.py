@@ -23,6 +23,7 @@ def load_jax() -> Any:
     try:
         import jax
         import jax.export
+        import jax.scipy.special
     except ImportError as error:
         raise ImportError(f'the XLA bridge needs JAX: pip install "jitcore[xla]" ({error})') from None
     if jax.__version_info__ < OLDEST:

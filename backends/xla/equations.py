@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from jitcore.backends.xla.client import is_64_bits, load_jax
-from jitcore.backends.xla.lower import has_rule
+from jitcore.backends.xla.lower import TPU_FUNCTIONS, has_rule
 from jitcore.core.jaxpr import ClosedJaxpr, Equation, sub_jaxprs
 from jitcore.lax.scan_derivatives import split_operands as split_scan
 from jitcore.lax.while_loop import split_operands as split_while
@@ -128,11 +128,14 @@ def _eigh(x, *, lower, sort_eigenvalues, subset_by_index):
 
 
 def _in_float32(name: str) -> Callable:
+    """A function of JAX's of this name, of arrays and scalars; half precision is computed in float32."""
+
     def run(*values):
         jax, dtype = load_jax(), values[0].dtype
         shape = np.broadcast_shapes(*(value.shape for value in values))
         wide = [jax.numpy.broadcast_to(value, shape).astype("float32" if dtype.itemsize == 2 else dtype) for value in values]
-        return getattr(jax.lax, name)(*wide).astype(dtype)
+        homes = (jax.lax, jax.numpy, jax.scipy.special)
+        return next(getattr(home, name) for home in homes if hasattr(home, name))(*wide).astype(dtype)
 
     return run
 
@@ -142,7 +145,7 @@ _LIBRARY: dict[str, Callable] = {
     "lu_pivots_to_permutation": lambda pivots, *, permutation_size: _linalg().lu_pivots_to_permutation(
         pivots, permutation_size),
     **{name: _in_float32(name) for name in (
-        "igamma", "igammac", "igamma_grad_a", "digamma", "lgamma", "polygamma", "zeta")},
+        "igamma", "igammac", "igamma_grad_a", *TPU_FUNCTIONS)},
     "regularized_incomplete_beta": _in_float32("betainc"),
 }  # fmt: skip
 

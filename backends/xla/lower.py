@@ -62,14 +62,17 @@ def is_elementwise(primitive: Primitive) -> bool:
     return primitive.traits.get("family") == "elementwise" and primitive.lower is not None
 
 
-#: Functions whose formulas go through float64, which TPUs lack.
-_IN_DOUBLE = frozenset(("digamma", "lgamma", "polygamma", "zeta"))
+#: Functions that XLA has for TPUs. The formulas of `scalars` need float64 there or, for products without rounding,
+#: so many operations that the compiler, which repeats them for each use, does not come to an end.
+TPU_FUNCTIONS = frozenset((
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i0e", "bessel_i1e", "cosh", "digamma", "erf", "erf_inv",
+    "erfc", "exp2", "lgamma", "log10", "log2", "log_ndtr", "ndtri", "polygamma", "sinh", "tan", "zeta"))  # fmt: skip
 
 
 def has_rule(eqn: Equation, target: str) -> bool:
     """Whether an equation can be written as StableHLO for a target, with all that it holds."""
     if not callable(eqn.primitive.hlo) and not is_elementwise(eqn.primitive):
         return False
-    if target == "tpu" and eqn.primitive.name in _IN_DOUBLE:
+    if target == "tpu" and eqn.primitive.name in TPU_FUNCTIONS:
         return False
     return all(has_rule(inner, target) for jaxpr in sub_jaxprs(eqn.params) for inner in jaxpr.eqns)

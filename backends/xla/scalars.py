@@ -7,7 +7,7 @@ in float32.
 
 StableHLO has no fused multiply-add. Polynomials do without; where a formula needs the product unrounded,
 float32 goes through float64, or the product is split into exact parts (Dekker, "A floating-point technique for
-extending the available precision", 1971).
+extending the available precision", 1971). On TPUs products are rounded.
 """
 
 from __future__ import annotations
@@ -70,11 +70,20 @@ def _apply_real(b: HloBuilder, name: str, values: tuple[HloValue, ...]) -> HloVa
     if name == "signbit":
         bits = b.op("bitcast_convert", x, dtype=np.dtype(f"i{dtype.itemsize}"))
         return b.compare("LT", bits, b.full(0, x.shape, bits.dtype))
+    if name == "logaddexp" and b.target == "tpu":
+        return _add_in_logarithms(b, *values)
     if name in _NAMES:
         return b.op(_NAMES[name], *values, dtype=dtypes.bool_ if name in _PREDICATES else None)
     function = FUNCTIONS[name]
     emitter = HloEmitter(_Instructions(b, x.shape), _FLOATS[dtype])
     return emitter.builder.read(function.build(emitter, *map(emitter.take, values)).value)
+
+
+def _add_in_logarithms(b: HloBuilder, x: HloValue, y: HloValue) -> HloValue:
+    """log(exp(x) + exp(y)): the larger one and log1p of a quotient; equal infinities differ by 0."""
+    distance = b.choose(b.compare("EQ", x, y), b.full(0, x.shape, x.dtype), b.op("subtract", x, y))
+    quotient = b.op("exponential", b.op("negate", b.op("abs", distance)))
+    return b.op("add", b.op("maximum", x, y), b.op("log_plus_one", quotient))
 
 
 # -- complex numbers ----------------------------------------------------------------------------------------
@@ -237,7 +246,9 @@ class HloEmitter(Emitter):
 
     def fma(self, a, b, c):
         a, b, c = map(self.as_lanes, (a, b, c))
-        if self.element == _FLOAT and self.builder.b.target != "tpu":
+        if self.builder.b.target == "tpu":  # see `lower.TPU_FUNCTIONS`
+            return a * b + c
+        if self.element == _FLOAT:
             a, b, c = map(self.widen, (a, b, c))
             return self.narrow(a * b + c)
         product, rest = self._split_product(a, b)
