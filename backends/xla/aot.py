@@ -18,6 +18,7 @@ from typing import Any
 
 from jitcore.backends.xla.bridge import make_function
 from jitcore.backends.xla.client import allow_64_bits, list_devices, load_jax
+from jitcore.backends.xla.equations import has_long
 from jitcore.backends.xla.executable import read_cost, read_memory
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
@@ -121,7 +122,8 @@ class AheadExecutable:
         closed_jaxpr = specialize_jaxpr(self.closed_jaxpr, in_avals)
         target = jax.sharding.SingleDeviceSharding(find_devices(self.machine)[0])
         donated = tuple(i for i, given in enumerate(self.options.donated) if given)
-        with allow_64_bits():
+        # Where a program has none, JAX's own decompositions are to have none: with indices of 64 bits libtpu crashes.
+        with allow_64_bits(has_long(closed_jaxpr)):
             avals = [jax.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=target) for aval in in_avals]
             run = jax.jit(make_function(closed_jaxpr, "tpu"), donate_argnums=donated, out_shardings=target,
                           keep_unused=True)  # fmt: skip

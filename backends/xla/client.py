@@ -33,14 +33,14 @@ def load_jax() -> Any:
     return jax
 
 
-def allow_64_bits() -> contextlib.AbstractContextManager:
-    """Within, JAX keeps 64-bit types, whatever its own configuration says."""
+def allow_64_bits(is_allowed: bool = True) -> contextlib.AbstractContextManager:
+    """Within, JAX keeps 64-bit types, or does not, whatever its own configuration says."""
     jax = load_jax()
     if hasattr(jax, "enable_x64"):
-        return jax.enable_x64(True)
+        return jax.enable_x64(is_allowed)
     from jax.experimental import enable_x64
 
-    return enable_x64()
+    return enable_x64(is_allowed)
 
 
 def list_devices(platform: str) -> list[Any]:
