@@ -1,4 +1,4 @@
-"""The command: `python -m benchmarks [run|compile|dispatch|scaling|memory|rewriting|plain|numba|scripts|all]
+"""The command: `python -m benchmarks [run|compile|dispatch|scaling|memory|rewriting|plain|numba|scripts|tpu|all]
 [--quick] [--rows a,b] [--peers a,b] [--list] [--save]`.
 
 In: arguments. Out: tables, geometric means and bars on the screen; 1 as exit code when jitcore failed or gave
@@ -23,6 +23,7 @@ from benchmarks import (
     run_time,
     scaling,
     scripts,
+    tpu,
 )
 from benchmarks.machine import describe_limits, describe_machine
 from benchmarks.measured import Section
@@ -59,6 +60,7 @@ KINDS = {
     "plain": Kind(plain.list_names, plain.run_section),
     "numba": Kind(numba_form.list_names, numba_form.run_section),
     "scripts": Kind(scripts.list_names, scripts.run_section),
+    "tpu": Kind(tpu.list_names, tpu.run_section),
 }
 
 
@@ -87,7 +89,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sections.append(KINDS[kind].run(names, split_texts(options.peers), effort, Progress(len(names))))
             print(f"\r\x1b[K\n## {sections[-1].title}\n\n{sections[-1].text}", flush=True)
     if options.save:
-        print(f"\nwritten to {save_sections(sections)}")
+        pages = [tpu.write_page(section) for section in sections if section.title == tpu.TITLE]
+        timed = [section for section in sections if section.title != tpu.TITLE]
+        print(f"\nwritten to {', '.join(map(str, [*pages, *([save_sections(timed)] if timed else [])]))}")
     return int(any(section.failed for section in sections))
 
 
