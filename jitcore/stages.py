@@ -14,7 +14,7 @@ from jitcore.core.aval import ShapedArray, ShapeDtypeStruct
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.core.source import api_boundary
 from jitcore.core.trace import Tracer
-from jitcore.dispatch.backend import find_backend, find_compiler, find_lowering
+from jitcore.dispatch.backend import Backend, find_backend, find_compiler, find_lowering
 from jitcore.dispatch.fast_call import FastCallable, FastCalls
 from jitcore.dispatch.function import Entry, JitFunction, read_values
 from jitcore.dispatch.options import read_compiler_options
@@ -87,10 +87,16 @@ class Lowered(Stage):
         return str(self._program.compiled_jaxpr)
 
     def _lower_to_stablehlo(self) -> str:
-        program = self._program
-        if not hasattr(program.backend, "lower_text"):
-            program = Program(program.traced, program.donated, program.options, find_lowering("xla"))
+        backend = self._program.backend
+        program = self.make_program(backend if hasattr(backend, "lower_text") else find_lowering("xla"))
         return program.backend.lower_text(program.compiled_jaxpr)
+
+    def make_program(self, backend: Backend) -> Program:
+        """The same function for a backend."""
+        program = self._program
+        if backend is program.backend:
+            return program
+        return Program(program.traced, program.donated, program.options, backend)
 
     @api_boundary
     def compile(self, compiler_options: Mapping[str, Any] | None = None, *, target: str | None = None) -> Compiled:
@@ -100,13 +106,12 @@ class Lowered(Stage):
         called.
 
         Raises: ValueError for an unknown target; ImportError naming what to install for it."""
-        program = self._program
-        backend = find_backend(program.backend.name) if target is None else find_compiler(target)
-        if compiler_options or backend is not program.backend:
+        name = self._program.backend.name
+        program = self.make_program(find_backend(name) if target is None else find_compiler(target))
+        if compiler_options:
             merged = dict(program.options.compiler_options) | dict(read_compiler_options(compiler_options))
             options = program.options._replace(compiler_options=tuple(sorted(merged.items())))
-            sharding = program.sharding if backend is program.backend else None
-            program = Program(program.traced, program.donated, options, backend, sharding)
+            program = Program(program.traced, program.donated, options, program.backend, program.sharding)
         return Compiled(self._fun, self._function, self._call, program)
 
 

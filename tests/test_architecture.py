@@ -35,6 +35,7 @@ LAYERS = (
     ("stages",),
     ("numba_export",),
     ("jitted",),
+    ("export",),
     ("autojitted",),
     ("api",),
     ("cli", "__main__"),

@@ -6,7 +6,7 @@ its arrays.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -50,6 +50,16 @@ class XlaBackend:
         from jitcore.backends.xla import exporting
 
         return exporting.lower_text(closed_jaxpr, self.platform)
+
+    def export(self, programs: Mapping[str, Any], *facts: Any) -> Any:
+        from jitcore.backends.xla import exporting
+
+        return exporting.export_programs(programs, *facts)
+
+    def load_exported(self, blob: bytes) -> Any:
+        from jitcore.backends.xla import exporting
+
+        return exporting.load_artifact(blob)
 
     def wrap(self, buffer: Any, weak_type: bool) -> DeviceArray:
         return devices.wrap(buffer, weak_type)

@@ -20,26 +20,27 @@ from jitcore.core.jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, V
 from jitcore.core.trace import to_numpy
 
 
-def make_function(closed_jaxpr: ClosedJaxpr, target: str) -> Callable[..., tuple]:
-    """A function of one JAX array for each input, giving a tuple of the outputs."""
+def make_function(closed_jaxpr: ClosedJaxpr, target: str, platforms: Sequence[str] = ()) -> Callable[..., tuple]:
+    """A function of one JAX array for each input, giving a tuple of the outputs. platforms: of the program that it is a
+    branch of, where those are several."""
     stretches = _split(closed_jaxpr.jaxpr, target)
     if len(stretches) == 1 and isinstance(stretches[0], ClosedJaxpr) and not closed_jaxpr.consts:
-        return make_module_call(closed_jaxpr, target)
-    return _Evaluation(closed_jaxpr, target)
+        return make_module_call(closed_jaxpr, target, platforms)
+    return _Evaluation(closed_jaxpr, target, platforms)
 
 
 class _Evaluation:
     """The equations of a jaxpr one after the other, and modules of many of them."""
 
-    def __init__(self, closed_jaxpr: ClosedJaxpr, target: str):
+    def __init__(self, closed_jaxpr: ClosedJaxpr, target: str, platforms: Sequence[str]):
         self.jaxpr, self.consts = closed_jaxpr.jaxpr, list(map(to_numpy, closed_jaxpr.consts))
         self._steps: list[tuple[Callable, Sequence, Sequence]] = []
         for part in _split(self.jaxpr, target):
             if isinstance(part, Equation):
-                run = find_rule(part, functools.partial(make_function, target=target))
+                run = find_rule(part, functools.partial(make_function, target=target, platforms=platforms))
                 self._steps.append((run, part.invars, part.outvars))
             else:
-                self._steps.append((make_module_call(part, target), part.jaxpr.invars, part.jaxpr.outvars))
+                self._steps.append((make_module_call(part, target, platforms), part.jaxpr.invars, part.jaxpr.outvars))
 
     def __call__(self, *values: Any) -> tuple:
         jnp = load_jax().numpy
@@ -82,14 +83,16 @@ def _extract(eqns: list[Equation], read: set[Var]) -> ClosedJaxpr:
 
 
 # -- modules ------------------------------------------------------------------------------------------------
-def make_module_call(closed_jaxpr: ClosedJaxpr, target: str) -> Callable[..., tuple]:
+def make_module_call(closed_jaxpr: ClosedJaxpr, target: str, platforms: Sequence[str] = ()) -> Callable[..., tuple]:
     """A jaxpr as a module, and a function that calls it. Raises: RuntimeError where XLA refuses the text."""
-    text = lower_module(closed_jaxpr, target)
-    return make_exported(text, closed_jaxpr.in_avals, closed_jaxpr.out_avals, target).call
+    platforms = tuple(platforms) or (target,)
+    text = lower_module(closed_jaxpr, target, takes_platform=len(platforms) > 1)
+    return make_exported(text, closed_jaxpr.in_avals, closed_jaxpr.out_avals, platforms).call
 
 
-def make_exported(text: str, in_avals: Sequence, out_avals: Sequence, target: str) -> Any:
-    """A module as a `jax.export.Exported`. Raises: RuntimeError with XLA's words and the text's line."""
+def make_exported(text: str, in_avals: Sequence, out_avals: Sequence, platforms: tuple[str, ...]) -> Any:
+    """A module as a `jax.export.Exported`. One for several platforms is told first which one it runs on.
+ Raises: RuntimeError with XLA's words and the text's line."""
     jax = load_jax()
     from jax.extend.mlir.dialects import stablehlo
 
@@ -99,7 +102,7 @@ def make_exported(text: str, in_avals: Sequence, out_avals: Sequence, target: st
     with allow_64_bits():
         ins, outs = ([jax.core.ShapedArray(aval.shape, aval.dtype) for aval in avals] for avals in (in_avals, out_avals))
     return dataclasses.replace(
-        skeleton, fun_name="jitcore", platforms=(target,), in_avals=tuple(ins), out_avals=tuple(outs),
+        skeleton, fun_name="jitcore", platforms=platforms, in_avals=tuple(ins), out_avals=tuple(outs),
         mlir_module_serialized=artifact, module_kept_var_idx=tuple(range(len(ins))), _get_vjp=None)  # fmt: skip
 
 

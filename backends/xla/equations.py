@@ -189,6 +189,7 @@ _LIBRARY: dict[str, Callable] = {
         pivots, permutation_size),
     **{name: _in_float32(name) for name in (
         "igamma", "igammac", "igamma_grad_a", *TPU_FUNCTIONS)},
+    "call_exported": lambda *values, exported: exported.call_flat(*values),
     "regularized_incomplete_beta": _in_float32("betainc"),
 }  # fmt: skip
 

@@ -7,7 +7,7 @@ In: the name of a backend or platform, or nothing. Out: a `Backend`. Backends co
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -137,8 +137,8 @@ class Backend(Protocol):
     def lower_text(self, closed_jaxpr: ClosedJaxpr) -> str:
         """A program as StableHLO. Asks for no device."""
 
-    def export(self, closed_jaxpr: ClosedJaxpr, **facts: Any) -> Any:
-        """A program as what `jax.export` makes of a function; `jitcore.export` says which facts."""
+    def export(self, programs: Mapping[str, Any], *facts: Any) -> Any:
+        """What `jax.export` makes of a function: its `Program` by platform, and what `jitcore.export` tells."""
 
     def load_exported(self, blob: bytes) -> Any:
         """What `jax.export` wrote."""
