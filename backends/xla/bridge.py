@@ -92,7 +92,8 @@ def make_module_call(closed_jaxpr: ClosedJaxpr, target: str, platforms: Sequence
 
 def make_exported(text: str, in_avals: Sequence, out_avals: Sequence, platforms: tuple[str, ...]) -> Any:
     """A module as a `jax.export.Exported`. One for several platforms is told first which one it runs on.
- Raises: RuntimeError with XLA's words and the text's line."""
+
+    Raises: RuntimeError with XLA's words and the text's line."""
     jax = load_jax()
     from jax.extend.mlir.dialects import stablehlo
 
