@@ -13,7 +13,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitcore.backends.xla.client import allow_64_bits, list_avals, load_jax
+from jitcore.backends.xla.client import allow_64_bits, list_avals, load_jax, make_registry
 from jitcore.backends.xla.equations import find_rule
 from jitcore.backends.xla.lower import has_rule, lower_module
 from jitcore.core.jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var
@@ -128,23 +128,13 @@ def check_module(text: str) -> None:
     from jaxlib.mlir.dialects import stablehlo
 
     with ir.Context() as context:
-        context.append_dialect_registry(_make_registry())
+        context.append_dialect_registry(make_registry())
         context.load_all_available_dialects()
         stablehlo.register_dialect(context)
         try:
             ir.Module.parse(text)
         except Exception as error:
             raise RuntimeError(f"a rule wrote a module that XLA does not accept: {error}") from None
-
-
-@functools.cache
-def _make_registry() -> Any:
-    from jaxlib.mlir import ir
-    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
-
-    registry = ir.DialectRegistry()
-    _jax_mlir_ext.register_dialects(registry)
-    return registry
 
 
 __all__ = ["list_avals", "make_exported", "make_function"]

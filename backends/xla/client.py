@@ -71,3 +71,18 @@ def list_avals(avals: Sequence[Any]) -> list[Any]:
     jax = load_jax()
     with allow_64_bits():
         return [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
+
+
+@functools.cache
+def make_registry() -> Any:
+    """MLIR's dialects, with which texts are parsed."""
+    from jaxlib.mlir import ir
+
+    try:
+        from jaxlib.mlir._mlir_libs import _jax_mlir_ext as dialects
+    except ImportError:  # before 0.7
+        from jaxlib.mlir._mlir_libs import register_jax_dialects as dialects
+
+    registry = ir.DialectRegistry()
+    dialects.register_dialects(registry)
+    return registry
