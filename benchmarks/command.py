@@ -1,5 +1,5 @@
 """The command: `python -m benchmarks [run|compile|dispatch|scaling|memory|rewriting|plain|numba|scripts|
-xla|import|all] [--quick] [--rows a,b] [--peers a,b] [--list] [--save]`.
+xla|tpu|import|all] [--quick] [--rows a,b] [--peers a,b] [--list] [--save]`.
 
 In: arguments. Out: tables, geometric means and bars on the screen; 1 as exit code when jitcore failed or gave
 a wrong result.
@@ -24,6 +24,7 @@ from benchmarks import (
     run_time,
     scaling,
     scripts,
+    tpu,
     xla,
 )
 from benchmarks.machine import describe_limits, describe_machine
@@ -62,6 +63,7 @@ KINDS = {
     "numba": Kind(numba_form.list_names, numba_form.run_section),
     "scripts": Kind(scripts.list_names, scripts.run_section),
     "xla": Kind(xla.list_names, xla.run_section),
+    "tpu": Kind(tpu.list_names, tpu.run_section),
     "import": Kind(imports.list_names, imports.run_section),
 }
 
@@ -91,7 +93,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sections.append(KINDS[kind].run(names, split_texts(options.peers), effort, Progress(len(names))))
             print(f"\r\x1b[K\n## {sections[-1].title}\n\n{sections[-1].text}", flush=True)
     if options.save:
-        print(f"\nwritten to {save_sections(sections)}")
+        pages = [tpu.write_page(section) for section in sections if section.title == tpu.TITLE]
+        timed = [section for section in sections if section.title != tpu.TITLE]
+        print(f"\nwritten to {', '.join(map(str, [*pages, *([save_sections(timed)] if timed else [])]))}")
     return int(any(section.failed for section in sections))
 
 

@@ -16,7 +16,7 @@ __version__ = "0.1.0"
 
 #: Modules that are attributes of the package.
 _MODULES = ("ad_checkpoint", "api", "custom_derivatives", "debug", "dtypes", "errors", "experimental",
-            "flatten_util", "lax", "nn", "numpy", "ops", "random", "scipy", "stages", "test_util", "tree",
+            "export", "flatten_util", "lax", "nn", "numpy", "ops", "random", "scipy", "stages", "test_util", "tree",
             "tree_util")  # fmt: skip
 
 #: Module -> the public names that it defines.

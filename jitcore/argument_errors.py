@@ -213,6 +213,13 @@ def backend_not_found_error(
     )
 
 
+def double_precision_error(dtype: str, what: str, where: Lines = ()) -> Exception:
+    """A program for a TPU has a value in double precision. what: which one."""
+    narrow = {"float64": "float32", "complex128": "complex64"}[dtype]
+    return build_error(JitcoreTypeError, f"TPUs do not compute in {dtype}: {what}.", where=where,
+                       fix=f'convert to {narrow}, `x.astype("{narrow}")`, or use backend="cpu" or backend="xla".')  # fmt: skip
+
+
 def compiler_option_error(option: str, known: Sequence[str]) -> Exception:
     """`compiler_options` has a key that no stage reads. known: all keys that are read."""
     close = difflib.get_close_matches(option, known, n=1)

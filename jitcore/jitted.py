@@ -12,6 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from jitcore.core.source import api_boundary
 from jitcore.dispatch import function as functions
+from jitcore.dispatch.backend import find_lowering
 from jitcore.dispatch.counters import CacheInfo
 from jitcore.dispatch.fast_call import FastCallable
 from jitcore.dispatch.options import JitOptions
@@ -89,7 +90,7 @@ class JitWrapped(FastCallable[P, R]):
 
     def _read_program(self, args, kwargs) -> tuple[CallSignature, Program]:
         call = read_call(self.__wrapped__, self._function.plan, args, kwargs, abstract=True)
-        return call, self._function.make_program(self.__wrapped__, call)
+        return call, self._function.make_program(self.__wrapped__, call, find_lowering)
 
     # -- the cache -------------------------------------------------------------------------------------------
     def clear_cache(self) -> None:

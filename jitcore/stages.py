@@ -14,6 +14,7 @@ from jitcore.core.aval import ShapedArray, ShapeDtypeStruct
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.core.source import api_boundary
 from jitcore.core.trace import Tracer
+from jitcore.dispatch.backend import Backend, find_backend, find_compiler, find_lowering
 from jitcore.dispatch.fast_call import FastCallable, FastCalls
 from jitcore.dispatch.function import Entry, JitFunction, read_values
 from jitcore.dispatch.options import read_compiler_options
@@ -76,19 +77,41 @@ class Lowered(Stage):
     """A traced function after the passes, ready to be compiled."""
 
     def as_text(self, dialect: str | None = None) -> str:
-        """The optimized jaxpr. Raises: ValueError for any dialect but None and 'jaxpr'."""
+        """The optimized jaxpr; 'stablehlo': the module that XLA gets.
+
+        Raises: ValueError for any dialect but None, 'jaxpr' and 'stablehlo'."""
+        if dialect == "stablehlo":
+            return self._lower_to_stablehlo()
         if dialect not in (None, "jaxpr"):
-            raise ValueError(f"unknown dialect {dialect!r}: lowered programs are printed as 'jaxpr'")
+            raise ValueError(f"unknown dialect {dialect!r}: lowered programs are printed as 'jaxpr' or 'stablehlo'")
         return str(self._program.compiled_jaxpr)
 
-    @api_boundary
-    def compile(self, compiler_options: Mapping[str, Any] | None = None) -> Compiled:
-        """compiler_options: as those of `jit`, which they override key by key."""
+    def _lower_to_stablehlo(self) -> str:
+        backend = self._program.backend
+        program = self.make_program(backend if hasattr(backend, "lower_text") else find_lowering("xla"))
+        return program.backend.lower_text(program.compiled_jaxpr)
+
+    def make_program(self, backend: Backend) -> Program:
+        """The same function for a backend."""
         program = self._program
+        if backend is program.backend:
+            return program
+        return Program(program.traced, program.donated, program.options, backend)
+
+    @api_boundary
+    def compile(self, compiler_options: Mapping[str, Any] | None = None, *, target: str | None = None) -> Compiled:
+        """compiler_options: as those of `jit`, which they override key by key. target: what to compile for instead of
+        the backend of the function: another backend, "cpu" or "xla", or a TPU that need not be there, "tpu:v5e",
+        "tpu:v6e", "tpu:v5p", with a topology "tpu:v5e:2x2". What is compiled for such a one can be looked at, not
+        called.
+
+        Raises: ValueError for an unknown target; ImportError naming what to install for it."""
+        name = self._program.backend.name
+        program = self.make_program(find_backend(name) if target is None else find_compiler(target))
         if compiler_options:
             merged = dict(program.options.compiler_options) | dict(read_compiler_options(compiler_options))
             options = program.options._replace(compiler_options=tuple(sorted(merged.items())))
-            program = Program(program.traced, program.donated, options, program.backend)
+            program = Program(program.traced, program.donated, options, program.backend, program.sharding)
         return Compiled(self._fun, self._function, self._call, program)
 
 
@@ -131,7 +154,7 @@ class Compiled(FastCallable, Stage):
         return list(show_stages(self._program).values())[-1]
 
     def cost_analysis(self) -> dict[str, float]:
-        """Estimated 'flops' and 'bytes accessed', as far as the backend tells."""
+        """Estimated 'flops', 'bytes accessed' and 'optimal_seconds', as far as the backend tells."""
         return dict(self._program.executable.cost())
 
     def memory_analysis(self) -> MemoryStats:
@@ -142,7 +165,8 @@ class Compiled(FastCallable, Stage):
 
 
 class MemoryStats:
-    """Bytes of arguments, results, and results that take over the memory of arguments."""
+    """Bytes of arguments, results, and results that take over the memory of arguments; what else the backend
+    knows: `temp_size_in_bytes`, `generated_code_size_in_bytes`."""
 
     def __init__(self, program: Program):
         jaxpr = program.traced.jaxpr
@@ -150,6 +174,8 @@ class MemoryStats:
         self.output_size_in_bytes = sum(map(_count_bytes, jaxpr.out_avals))
         reused = [aval for aval, is_reused in zip(jaxpr.in_avals, program.reused) if is_reused]
         self.alias_size_in_bytes = sum(map(_count_bytes, reused))
+        if hasattr(program.executable, "memory"):
+            vars(self).update(program.executable.memory())
 
     def __repr__(self) -> str:
         return "MemoryStats(" + ", ".join(f"{name}={value}" for name, value in vars(self).items()) + ")"

@@ -36,6 +36,7 @@ LAYERS = (
     ("numba_export",),
     ("jitted",),
     ("comparison",),
+    ("export",),
     ("autojitted",),
     ("api",),
     ("cli", "__main__"),

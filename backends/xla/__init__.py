@@ -6,7 +6,8 @@ its arrays.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.device import Device
 from jitcore.dispatch.backend import CompileOptions
 from jitcore.passes import PIPELINE
+from jitcore.passes.expand import expand_derivatives
 
 __all__ = ["TpuBackend", "XlaBackend"]
 
@@ -44,6 +46,21 @@ class XlaBackend:
     def clear(self) -> None:
         """Nothing is shared."""
 
+    def lower_text(self, closed_jaxpr: ClosedJaxpr) -> str:
+        from jitcore.backends.xla import exporting
+
+        return exporting.lower_text(closed_jaxpr, self.platform)
+
+    def export(self, programs: Mapping[str, Any], *facts: Any) -> Any:
+        from jitcore.backends.xla import exporting
+
+        return exporting.export_programs(programs, *facts)
+
+    def load_exported(self, blob: bytes) -> Any:
+        from jitcore.backends.xla import exporting
+
+        return exporting.load_artifact(blob)
+
     def wrap(self, buffer: Any, weak_type: bool) -> DeviceArray:
         return devices.wrap(buffer, weak_type)
 
@@ -55,6 +72,25 @@ class XlaBackend:
 
 
 class TpuBackend(XlaBackend):
-    """XLA's client for TPUs."""
+    """XLA's client for TPUs. Compiling for one asks for none."""
 
     name, platform = "tpu", "tpu"
+    # the loops of this derivative are of float64
+    passes = tuple([step._replace(run=partial(expand_derivatives, kept=("igamma_grad_a",)))
+                    if step.name == "expand" else step for step in XlaBackend.passes])  # fmt: skip
+
+    def devices(self) -> list[Device]:
+        try:
+            return super().devices()
+        except RuntimeError:
+            raise RuntimeError("JAX finds no TPU here") from None
+
+    def check(self, closed_jaxpr: ClosedJaxpr, arguments: Sequence[str]) -> None:
+        from jitcore.backends.xla.limits import check_tpu
+
+        check_tpu(closed_jaxpr, arguments)
+
+    def compile_for(self, machine: str):
+        from jitcore.backends.xla.aot import AheadBackend
+
+        return AheadBackend(machine, self)

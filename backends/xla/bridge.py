@@ -13,35 +13,34 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitcore.backends.xla.client import allow_64_bits, list_avals, load_jax
+from jitcore.backends.xla.client import allow_64_bits, list_avals, load_jax, make_registry
 from jitcore.backends.xla.equations import find_rule
 from jitcore.backends.xla.lower import has_rule, lower_module
 from jitcore.core.jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var
 from jitcore.core.trace import to_numpy
 
 
-def make_function(closed_jaxpr: ClosedJaxpr, target: str) -> Callable[..., tuple]:
-    """A function of one JAX array for each input, giving a tuple of the outputs.
-
-    Raises: NotImplementedError naming an equation that the target cannot run."""
-    stretches = _split(closed_jaxpr.jaxpr)
+def make_function(closed_jaxpr: ClosedJaxpr, target: str, platforms: Sequence[str] = ()) -> Callable[..., tuple]:
+    """A function of one JAX array for each input, giving a tuple of the outputs. platforms: of the program that it is a
+    branch of, where those are several."""
+    stretches = _split(closed_jaxpr.jaxpr, target)
     if len(stretches) == 1 and isinstance(stretches[0], ClosedJaxpr) and not closed_jaxpr.consts:
-        return make_module_call(closed_jaxpr, target)
-    return _Evaluation(closed_jaxpr, target)
+        return make_module_call(closed_jaxpr, target, platforms)
+    return _Evaluation(closed_jaxpr, target, platforms)
 
 
 class _Evaluation:
     """The equations of a jaxpr one after the other, and modules of many of them."""
 
-    def __init__(self, closed_jaxpr: ClosedJaxpr, target: str):
+    def __init__(self, closed_jaxpr: ClosedJaxpr, target: str, platforms: Sequence[str]):
         self.jaxpr, self.consts = closed_jaxpr.jaxpr, list(map(to_numpy, closed_jaxpr.consts))
         self._steps: list[tuple[Callable, Sequence, Sequence]] = []
         for part in _split(self.jaxpr, target):
             if isinstance(part, Equation):
-                run = find_rule(part, target, functools.partial(make_function, target=target))
+                run = find_rule(part, functools.partial(make_function, target=target, platforms=platforms))
                 self._steps.append((run, part.invars, part.outvars))
             else:
-                self._steps.append((make_module_call(part, target), part.jaxpr.invars, part.jaxpr.outvars))
+                self._steps.append((make_module_call(part, target, platforms), part.jaxpr.invars, part.jaxpr.outvars))
 
     def __call__(self, *values: Any) -> tuple:
         jnp = load_jax().numpy
@@ -56,11 +55,11 @@ class _Evaluation:
         return tuple(map(read, self.jaxpr.outvars))
 
 
-def _split(jaxpr: Jaxpr, target: str = "") -> list[Equation | ClosedJaxpr]:
+def _split(jaxpr: Jaxpr, target: str) -> list[Equation | ClosedJaxpr]:
     """The equations without a rule, and the stretches between them as jaxprs."""
     parts: list[Equation | list[Equation]] = []
     for eqn in jaxpr.eqns:
-        if not has_rule(eqn):
+        if not has_rule(eqn, target):
             parts.append(eqn)
         elif parts and isinstance(parts[-1], list):
             parts[-1].append(eqn)
@@ -84,14 +83,17 @@ def _extract(eqns: list[Equation], read: set[Var]) -> ClosedJaxpr:
 
 
 # -- modules ------------------------------------------------------------------------------------------------
-def make_module_call(closed_jaxpr: ClosedJaxpr, target: str) -> Callable[..., tuple]:
+def make_module_call(closed_jaxpr: ClosedJaxpr, target: str, platforms: Sequence[str] = ()) -> Callable[..., tuple]:
     """A jaxpr as a module, and a function that calls it. Raises: RuntimeError where XLA refuses the text."""
-    text = lower_module(closed_jaxpr, target)
-    return make_exported(text, closed_jaxpr.in_avals, closed_jaxpr.out_avals, target).call
+    platforms = tuple(platforms) or (target,)
+    text = lower_module(closed_jaxpr, target, takes_platform=len(platforms) > 1)
+    return make_exported(text, closed_jaxpr.in_avals, closed_jaxpr.out_avals, platforms).call
 
 
-def make_exported(text: str, in_avals: Sequence, out_avals: Sequence, target: str) -> Any:
-    """A module as a `jax.export.Exported`. Raises: RuntimeError with XLA's words and the text's line."""
+def make_exported(text: str, in_avals: Sequence, out_avals: Sequence, platforms: tuple[str, ...]) -> Any:
+    """A module as a `jax.export.Exported`. One for several platforms is told first which one it runs on.
+
+    Raises: RuntimeError with XLA's words and the text's line."""
     jax = load_jax()
     from jax.extend.mlir.dialects import stablehlo
 
@@ -101,7 +103,7 @@ def make_exported(text: str, in_avals: Sequence, out_avals: Sequence, target: st
     with allow_64_bits():
         ins, outs = ([jax.core.ShapedArray(aval.shape, aval.dtype) for aval in avals] for avals in (in_avals, out_avals))
     return dataclasses.replace(
-        skeleton, fun_name="jitcore", platforms=(target,), in_avals=tuple(ins), out_avals=tuple(outs),
+        skeleton, fun_name="jitcore", platforms=platforms, in_avals=tuple(ins), out_avals=tuple(outs),
         mlir_module_serialized=artifact, module_kept_var_idx=tuple(range(len(ins))), _get_vjp=None)  # fmt: skip
 
 
@@ -126,23 +128,13 @@ def check_module(text: str) -> None:
     from jaxlib.mlir.dialects import stablehlo
 
     with ir.Context() as context:
-        context.append_dialect_registry(_make_registry())
+        context.append_dialect_registry(make_registry())
         context.load_all_available_dialects()
         stablehlo.register_dialect(context)
         try:
             ir.Module.parse(text)
         except Exception as error:
             raise RuntimeError(f"a rule wrote a module that XLA does not accept: {error}") from None
-
-
-@functools.cache
-def _make_registry() -> Any:
-    from jaxlib.mlir import ir
-    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
-
-    registry = ir.DialectRegistry()
-    _jax_mlir_ext.register_dialects(registry)
-    return registry
 
 
 __all__ = ["list_avals", "make_exported", "make_function"]

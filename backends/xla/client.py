@@ -23,6 +23,7 @@ def load_jax() -> Any:
     try:
         import jax
         import jax.export
+        import jax.scipy.special
     except ImportError as error:
         raise ImportError(f'the XLA bridge needs JAX: pip install "jitcore[xla]" ({error})') from None
     if jax.__version_info__ < OLDEST:
@@ -32,14 +33,14 @@ def load_jax() -> Any:
     return jax
 
 
-def allow_64_bits() -> contextlib.AbstractContextManager:
-    """Within, JAX keeps 64-bit types, whatever its own configuration says."""
+def allow_64_bits(is_allowed: bool = True) -> contextlib.AbstractContextManager:
+    """Within, JAX keeps 64-bit types, or does not, whatever its own configuration says."""
     jax = load_jax()
     if hasattr(jax, "enable_x64"):
-        return jax.enable_x64(True)
+        return jax.enable_x64(is_allowed)
     from jax.experimental import enable_x64
 
-    return enable_x64()
+    return enable_x64(is_allowed)
 
 
 def list_devices(platform: str) -> list[Any]:
@@ -70,3 +71,18 @@ def list_avals(avals: Sequence[Any]) -> list[Any]:
     jax = load_jax()
     with allow_64_bits():
         return [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
+
+
+@functools.cache
+def make_registry() -> Any:
+    """MLIR's dialects, with which texts are parsed."""
+    from jaxlib.mlir import ir
+
+    try:
+        from jaxlib.mlir._mlir_libs import _jax_mlir_ext as dialects
+    except ImportError:  # before 0.7
+        from jaxlib.mlir._mlir_libs import register_jax_dialects as dialects
+
+    registry = ir.DialectRegistry()
+    dialects.register_dialects(registry)
+    return registry

@@ -13,29 +13,37 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.backends.xla.client import is_64_bits, load_jax
-from jitcore.backends.xla.lower import has_rule
+from jitcore.backends.xla.client import allow_64_bits, is_64_bits, load_jax
+from jitcore.backends.xla.lower import TPU_FUNCTIONS, has_rule
 from jitcore.core.jaxpr import ClosedJaxpr, Equation, sub_jaxprs
-from jitcore.core.source import summarize_source
 from jitcore.lax.scan_derivatives import split_operands as split_scan
 from jitcore.lax.while_loop import split_operands as split_while
 
 
-def find_rule(eqn: Equation, target: str, make_function: Callable) -> Callable[..., Sequence]:
-    """A function of the operands, giving the results. make_function: of a jaxpr.
-
-    Raises: NotImplementedError where the target cannot run it."""
+def find_rule(eqn: Equation, make_function: Callable) -> Callable[..., Sequence]:
+    """A function of the operands, giving the results. make_function: of a jaxpr."""
     name = eqn.primitive.name
     if sub_jaxprs(eqn.params) and name in _CONTROL_FLOW:
         return functools.partial(_CONTROL_FLOW[name], make_function, **eqn.params)
-    rule = _LIBRARY.get(name)
-    if rule is not None and not (target == "tpu" and name in _HOST_ONLY):
-        return lambda *values: _as_list(rule(*values, **eqn.params))
-    if target == "cpu":
+    if not is_library(eqn):
         return functools.partial(_call_host, eqn)
-    where = summarize_source(eqn.source_info)
-    raise NotImplementedError(f"{name} runs on the host, which {target} cannot call{f' ({where})' if where else ''}: "
-                              'use backend="cpu" or backend="xla" for this function.')  # fmt: skip
+    is_long = any(is_64_bits(atom.aval.dtype) for atom in (*eqn.invars, *eqn.outvars))
+
+    def run(*values: Any) -> list:
+        with allow_64_bits(is_long):  # or else indices have 64 bits, with which the compiler for TPUs may crash
+            return _as_list(_LIBRARY[name](*values, **eqn.params))
+
+    return run
+
+
+def is_library(eqn: Equation) -> bool:
+    """Whether JAX has a function for an equation."""
+    return eqn.primitive.name in _LIBRARY
+
+
+def needs_host(eqn: Equation, target: str = "cpu") -> bool:
+    """Whether an equation is done by its NumPy implementation, on the host."""
+    return not sub_jaxprs(eqn.params) and not has_rule(eqn, target) and not is_library(eqn)
 
 
 def list_equations(closed_jaxpr: ClosedJaxpr) -> Iterator[Equation]:
@@ -48,13 +56,17 @@ def list_equations(closed_jaxpr: ClosedJaxpr) -> Iterator[Equation]:
 
 def calls_host(closed_jaxpr: ClosedJaxpr) -> bool:
     """Whether a program calls Python functions."""
-    return any(not sub_jaxprs(eqn.params) and not has_rule(eqn) and eqn.primitive.name not in _LIBRARY
-               for eqn in list_equations(closed_jaxpr))  # fmt: skip
+    return any(map(needs_host, list_equations(closed_jaxpr)))
 
 
 def has_long_inside(closed_jaxpr: ClosedJaxpr) -> bool:
     """Whether an equation has a result of 64 bits."""
     return any(is_64_bits(var.aval.dtype) for eqn in list_equations(closed_jaxpr) for var in eqn.outvars)
+
+
+def has_long(closed_jaxpr: ClosedJaxpr) -> bool:
+    """Whether an input or a result of an equation has 64 bits."""
+    return any(is_64_bits(aval.dtype) for aval in closed_jaxpr.in_avals) or has_long_inside(closed_jaxpr)
 
 
 def _as_list(outs: Any) -> list:
@@ -117,7 +129,39 @@ def _svd(x, *, full_matrices, compute_uv):
 def _qr(x, *, pivoting, full_matrices):
     if not pivoting:
         return _linalg().qr(x, full_matrices=full_matrices)
-    return _linalg().qr(x, pivoting=True, full_matrices=full_matrices)
+    return load_jax().lax.platform_dependent(
+        x, tpu=functools.partial(_qr_by_reflections, full_matrices=full_matrices),
+        default=lambda x: _linalg().qr(x, pivoting=True, full_matrices=full_matrices))  # fmt: skip
+
+
+def _qr_by_reflections(x, full_matrices):
+    """Householder's reflections, of the longest column that is left each: for platforms that have no routine.
+
+    Source: LAPACK, xGEQP3 and xLARFG, whose signs these are."""
+    jax = load_jax()
+    jnp = jax.numpy
+    if x.ndim > 2:
+        return jax.vmap(functools.partial(_qr_by_reflections, full_matrices=full_matrices))(x)
+    m, n = x.shape
+    rows, columns = jnp.arange(m), jnp.arange(n, dtype=np.int32)
+
+    def reflect(j, state):
+        q, r, order = state
+        lengths = jnp.where(columns >= j, jnp.sum(jnp.where(rows[:, None] >= j, abs(r) ** 2, 0), 0), -1)
+        swap = columns.at[j].set(jnp.argmax(lengths).astype(np.int32)).at[jnp.argmax(lengths)].set(j)
+        r, order = r[:, swap], order[swap]
+        below = jnp.where(rows >= j, r[:, j], 0)
+        length, head = jnp.sqrt(jnp.sum(abs(below) ** 2)), below[j]
+        beta = jnp.where(head.real < 0, length, -length)
+        stays = (abs(head) == length) & (head.imag == 0)
+        tau = jnp.where(stays, 0, (beta - head) / jnp.where(stays, 1, beta))
+        v = (below / jnp.where(stays, 1, head - beta)).at[j].set(1)
+        return q - tau * jnp.outer(q @ v, v.conj()), r - tau.conj() * jnp.outer(v, v.conj() @ r), order
+
+    with jax.default_matmul_precision("highest"):
+        q, r, order = jax.lax.fori_loop(0, min(m, n), reflect, (jnp.eye(m, dtype=x.dtype), x, columns))
+    kept = m if full_matrices else min(m, n)
+    return q[:, :kept], jnp.triu(r)[:kept], order
 
 
 def _eigh(x, *, lower, sort_eigenvalues, subset_by_index):
@@ -127,11 +171,14 @@ def _eigh(x, *, lower, sort_eigenvalues, subset_by_index):
 
 
 def _in_float32(name: str) -> Callable:
+    """A function of JAX's of this name, of arrays and scalars; half precision is computed in float32."""
+
     def run(*values):
         jax, dtype = load_jax(), values[0].dtype
         shape = np.broadcast_shapes(*(value.shape for value in values))
         wide = [jax.numpy.broadcast_to(value, shape).astype("float32" if dtype.itemsize == 2 else dtype) for value in values]
-        return getattr(jax.lax, name)(*wide).astype(dtype)
+        homes = (jax.lax, jax.numpy, jax.scipy.special)
+        return next(getattr(home, name) for home in homes if hasattr(home, name))(*wide).astype(dtype)
 
     return run
 
@@ -140,10 +187,11 @@ _LIBRARY: dict[str, Callable] = {
     "lu": lambda x: _linalg().lu(x), "qr": _qr, "eigh": _eigh, "svd": _svd,
     "lu_pivots_to_permutation": lambda pivots, *, permutation_size: _linalg().lu_pivots_to_permutation(
         pivots, permutation_size),
-    **{name: _in_float32(name) for name in ("igamma", "igammac")},
+    **{name: _in_float32(name) for name in (
+        "igamma", "igammac", "igamma_grad_a", *TPU_FUNCTIONS)},
+    "call_exported": lambda *values, exported: exported.call_flat(*values),
     "regularized_incomplete_beta": _in_float32("betainc"),
 }  # fmt: skip
-_HOST_ONLY: frozenset[str] = frozenset()
 
 
 # -- calls of the host --------------------------------------------------------------------------------------

@@ -56,8 +56,10 @@ class XlaExecutable:
                 "hlo": lambda: self._lower().compile().as_text()}  # fmt: skip
 
     def cost(self) -> dict[str, float]:
-        found = self._lower().compile().cost_analysis() or {}
-        return {name: found[name] for name in ("flops", "bytes accessed") if name in found}
+        return read_cost(self._lower().compile())
+
+    def memory(self) -> dict[str, int]:
+        return read_memory(self._lower().compile())
 
     def _lower(self) -> Any:
         run, in_avals = self._last or (None, ())
@@ -66,6 +68,21 @@ class XlaExecutable:
             return self._lower()
         with allow_64_bits():
             return run.lower(*list_avals(in_avals))
+
+
+def read_cost(compiled: Any) -> dict[str, float]:
+    """What XLA says of a program that `jax.jit` has compiled: operations, bytes, seconds where it knows them."""
+    found = compiled.cost_analysis() or {}
+    found = found[0] if isinstance(found, list) else found
+    return {name: found[name] for name in ("flops", "transcendentals", "bytes accessed", "optimal_seconds")
+            if found.get(name, -1) >= 0}  # fmt: skip
+
+
+def read_memory(compiled: Any) -> dict[str, int]:
+    """Bytes of arguments, outputs, what is needed in between, and code; {} where XLA does not tell."""
+    found = compiled.memory_analysis()
+    names = [f"{part}_size_in_bytes" for part in ("argument", "output", "alias", "temp", "generated_code")]
+    return {name: getattr(found, name) for name in names if hasattr(found, name)}
 
 
 def _place_all(sharding: Any, platform: str, n_ins: int, n_outs: int) -> dict[str, Any]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-
-
+from jitcore import dtypes
 from jitcore.backends.xla.builder import HloBuilder, HloValue
 from jitcore.backends.xla.scalars import apply_scalar
 from jitcore.core.jaxpr import ClosedJaxpr, DropVar, Equation, Literal, sub_jaxprs
@@ -18,13 +17,15 @@ from jitcore.core.primitive import Primitive
 from jitcore.core.trace import to_numpy
 
 
-def lower_module(closed_jaxpr: ClosedJaxpr, target: str, name: str = "jitcore") -> str:
-    """A module whose function `main` computes the outputs of the jaxpr from its inputs."""
+def lower_module(closed_jaxpr: ClosedJaxpr, target: str, name: str = "jitcore", takes_platform: bool = False) -> str:
+    """A module whose function `main` computes the outputs of the jaxpr from its inputs, behind the number of a platform
+    where it is given one."""
     b = HloBuilder(lower_jaxpr, apply_scalar, target)
     arguments = [b.argument(aval.shape, aval.dtype) for aval in closed_jaxpr.in_avals]
     outs = lower_jaxpr(b, closed_jaxpr, arguments)
     names, kinds = (", ".join(getattr(out, part) for out in outs) for part in ("name", "type"))
-    listed = ", ".join(f"{value.name}: {value.type}" for value in arguments)
+    platform = [b.argument((), dtypes.int32)] if takes_platform else []
+    listed = ", ".join(f"{value.name}: {value.type}" for value in platform + arguments)
     body = "".join(f"    {line}\n" for line in b.lines)
     end = f"    func.return {names} : {kinds}\n" if outs else "    func.return\n"
     return f"module @{name} {{\n  func.func public @main({listed}) -> ({kinds}) {{\n{body}{end}  }}\n}}\n"
@@ -62,8 +63,17 @@ def is_elementwise(primitive: Primitive) -> bool:
     return primitive.traits.get("family") == "elementwise" and primitive.lower is not None
 
 
-def has_rule(eqn: Equation) -> bool:
-    """Whether an equation can be written as StableHLO, with all that it holds."""
+#: Functions that XLA has for TPUs. The formulas of `scalars` need float64 there or, for products without rounding,
+#: so many operations that the compiler, which repeats them for each use, does not come to an end.
+TPU_FUNCTIONS = frozenset((
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i0e", "bessel_i1e", "cosh", "digamma", "erf", "erf_inv",
+    "erfc", "exp2", "lgamma", "log10", "log2", "log_ndtr", "ndtri", "polygamma", "sinh", "tan", "zeta"))  # fmt: skip
+
+
+def has_rule(eqn: Equation, target: str) -> bool:
+    """Whether an equation can be written as StableHLO for a target, with all that it holds."""
     if not callable(eqn.primitive.hlo) and not is_elementwise(eqn.primitive):
         return False
-    return all(has_rule(inner) for jaxpr in sub_jaxprs(eqn.params) for inner in jaxpr.eqns)
+    if target == "tpu" and eqn.primitive.name in TPU_FUNCTIONS:
+        return False
+    return all(has_rule(inner, target) for jaxpr in sub_jaxprs(eqn.params) for inner in jaxpr.eqns)

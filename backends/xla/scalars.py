@@ -70,11 +70,20 @@ def _apply_real(b: HloBuilder, name: str, values: tuple[HloValue, ...]) -> HloVa
     if name == "signbit":
         bits = b.op("bitcast_convert", x, dtype=np.dtype(f"i{dtype.itemsize}"))
         return b.compare("LT", bits, b.full(0, x.shape, bits.dtype))
+    if name == "logaddexp" and b.target == "tpu":
+        return _add_in_logarithms(b, *values)
     if name in _NAMES:
         return b.op(_NAMES[name], *values, dtype=dtypes.bool_ if name in _PREDICATES else None)
     function = FUNCTIONS[name]
     emitter = HloEmitter(_Instructions(b, x.shape), _FLOATS[dtype])
     return emitter.builder.read(function.build(emitter, *map(emitter.take, values)).value)
+
+
+def _add_in_logarithms(b: HloBuilder, x: HloValue, y: HloValue) -> HloValue:
+    """log(exp(x) + exp(y)): the larger one and log1p of a quotient; equal infinities differ by 0."""
+    distance = b.choose(b.compare("EQ", x, y), b.full(0, x.shape, x.dtype), b.op("subtract", x, y))
+    quotient = b.op("exponential", b.op("negate", b.op("abs", distance)))
+    return b.op("add", b.op("maximum", x, y), b.op("log_plus_one", quotient))
 
 
 # -- complex numbers ----------------------------------------------------------------------------------------
@@ -247,9 +256,9 @@ class HloEmitter(Emitter):
         """XLA's CPU client fuses a product with the sum that alone reads it. Where the sum is what a product has
         lost, it is read twice."""
         a, b, c = map(self.as_lanes, (a, b, c))
-        if not getattr(c.value, "is_minus_product", False):
-            return a * b + c
-        if self.element == _FLOAT and self.builder.b.target != "tpu":
+        if self.builder.b.target == "tpu" or not getattr(c.value, "is_minus_product", False):
+            return a * b + c  # on TPUs products are rounded: see `lower.TPU_FUNCTIONS`
+        if self.element == _FLOAT:
             a, b, c = map(self.widen, (a, b, c))
             return self.narrow(a * b + c)
         product, rest = self._split_product(a, b)
@@ -272,8 +281,6 @@ class HloEmitter(Emitter):
 
     def widen(self, x):
         wide = HloEmitter(self.builder, _DOUBLE)
-        if self.builder.b.target == "tpu":  # which has no float64: its coefficients, in float32
-            wide = _LongCoefficients(self.builder, _FLOAT)
         return Lanes(wide, self.builder.fpext(x.value, wide.type))
 
     def call(self, build, *args, cold=False):
@@ -296,14 +303,6 @@ class HloEmitter(Emitter):
         factorials = np.cumprod([1.0, *range(1, zeta.LARGEST_ORDER + 1)]).astype(_to_dtype(self.element))
         b = self.builder.b
         return self.take(b.apply(_take, b.constant(factorials), self.builder.read(place.value))[0])
-
-
-class _LongCoefficients(HloEmitter):
-    """Formulas of float64 in float32."""
-
-    def __init__(self, builder: _Instructions, value_type: ir.Type):
-        super().__init__(builder, value_type)
-        self.bits = 64
 
 
 def _take(table: Any, places: Any) -> Any:

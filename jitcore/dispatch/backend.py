@@ -7,7 +7,7 @@ In: the name of a backend or platform, or nothing. Out: a `Backend`. Backends co
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -29,8 +29,9 @@ _SERVED_BY = {"gpu": ("gpu", "cuda", "rocm"), "cuda": ("cuda", "gpu")}
 #: Entry points tried, in order, when nobody names one.
 _PREFERENCE = ("cpu", "reference")
 _INSTALL = {"gpu": 'pip install "jitcore[cuda]"', "cuda": 'pip install "jitcore[cuda]"',
-            "tpu": 'pip install "jitcore[tpu]"', "xla": 'pip install "jitcore[xla]"',
-            "cpu": "pip install --force-reinstall jitcore"}  # fmt: skip
+            "tpu": 'where a TPU is, pip install "jitcore[tpu]"; to compile for one without it, '
+                   '.lower(...).compile(target="tpu:v5e")',
+            "xla": 'pip install "jitcore[xla]"', "cpu": "pip install --force-reinstall jitcore"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,11 @@ class Executable(Protocol):
         has them. arguments: names of the inputs, as far as they have some."""
 
     def cost(self) -> dict[str, float]:
-        """Estimates: 'flops', 'bytes accessed', as far as it has them."""
+        """Estimates: 'flops', 'bytes accessed', 'optimal_seconds', as far as it has them."""
+
+    def memory(self) -> dict[str, int]:
+        """Bytes: 'argument_size_in_bytes', 'output_...', 'alias_...', 'temp_...', 'generated_code_...', as far as
+        it knows them. Optional."""
 
 
 class Backend(Protocol):
@@ -122,6 +127,24 @@ class Backend(Protocol):
     def clear(self) -> None:
         """Forgets code that executables share; those in use keep theirs."""
 
+    def check(self, closed_jaxpr: ClosedJaxpr, arguments: Sequence[str]) -> None:
+        """Raises what a program cannot be compiled for, before it is. arguments: names of the inputs, ""
+        for those without. Optional."""
+
+    # -- of backends that compile for machines that are not there; optional ----------------------------------
+    def compile_for(self, machine: str) -> Backend:
+        """A backend that compiles for a machine of this name, and runs nothing. Raises: ValueError for an unknown
+        one. A backend with this rule is there for lowering where it has no device."""
+
+    def lower_text(self, closed_jaxpr: ClosedJaxpr) -> str:
+        """A program as StableHLO. Asks for no device."""
+
+    def export(self, programs: Mapping[str, Any], *facts: Any) -> Any:
+        """What `jax.export` makes of a function: its `Program` by platform, and what `jitcore.export` tells."""
+
+    def load_exported(self, blob: bytes) -> Any:
+        """What `jax.export` wrote."""
+
     # -- of backends whose arrays lie in memory of their own; optional ---------------------------------------
     def wrap(self, buffer: Any, weak_type: bool) -> DeviceArray:
         """What an executable returned as an Array. Where a backend has this rule, its executables return
@@ -139,6 +162,7 @@ class _Installed:
     """The entry points of this environment and what became of those that were loaded."""
 
     entry_points: dict[str, Any]
+    made: dict[str, Backend] = field(default_factory=dict)
     loaded: dict[str, Backend] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
 
@@ -167,7 +191,9 @@ def _load_backend(name: str) -> Backend | None:
             return installed.loaded.get(name)
         # A backend of a third party may fail in any way; the others must stay usable.
         try:
-            backend = installed.entry_points[name].load()()
+            backend = installed.made.get(name)
+            if backend is None:
+                backend = installed.made[name] = installed.entry_points[name].load()()
             if not backend.devices():
                 raise RuntimeError("it found no device")
         except Exception as error:
@@ -189,6 +215,30 @@ def find_backend(name: str | None = None) -> Backend:
         if backend is not None:
             return backend
     raise _describe_absence(name or _PREFERENCE[0])
+
+
+def find_lowering(name: str | None = None) -> Backend:
+    """As `find_backend`; a backend that compiles for machines that are not there is found without a device."""
+    try:
+        return find_backend(name)
+    except BackendNotFoundError:
+        made = _read_entry_points().made.get(name or config.default_backend)
+        if made is None or not hasattr(made, "compile_for"):
+            raise
+        return made
+
+
+def find_compiler(target: str) -> Backend:
+    """What compiles for a target: the name of a backend, or one with a machine, "tpu:v5e", which need not be there.
+
+    Raises: ValueError for an unknown target; BackendNotFoundError."""
+    name, _, machine = target.partition(":")
+    if not machine:
+        return find_backend(name)
+    backend = find_lowering(name)
+    if not hasattr(backend, "compile_for"):
+        raise ValueError(f"unknown target {target!r}: {name} compiles for no machine but the one that it runs on")
+    return backend.compile_for(machine)
 
 
 def preload_backend() -> None:

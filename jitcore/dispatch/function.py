@@ -139,11 +139,11 @@ class JitFunction:
             self._n_misses += 1
             self.misses.add(call)
 
-    def make_program(self, fun: Callable, call: CallSignature) -> Program:
-        """The program for this call, traced now unless it is known."""
+    def make_program(self, fun: Callable, call: CallSignature, find: Callable = find_backend) -> Program:
+        """The program for this call, traced now unless it is known. find: the backend of a name."""
         avals = abstract_avals(call, self.options.abstracted_axes)
         parts = tuple((aval.shape, aval.dtype, aval.weak_type) for aval in avals)
-        backend, sharding = self._place(fun, call)
+        backend, sharding = self._place(fun, call, find)
         key = (config.trace_key, call.structure, call.n_args, call.statics, parts, backend.name, sharding)
         program = self._programs.get(key)
         if program is None:
@@ -157,12 +157,12 @@ class JitFunction:
                 drop_oldest(self._programs)
         return program
 
-    def _place(self, fun: Callable, call: CallSignature) -> tuple[Backend, Any]:
+    def _place(self, fun: Callable, call: CallSignature, find: Callable) -> tuple[Backend, Any]:
         """Where a call runs: where the options say, else where its arrays lie, else on the default backend.
 
         Raises: ValueError naming two arrays that lie on different devices."""
         if self.options.backend is not None or not call.shardings:
-            backend = find_backend(self.options.backend)
+            backend = find(self.options.backend)
             return backend, self.options.sharding if hasattr(backend, "wrap") else None
         (first, sharding), *others = call.shardings
         for position, other in others:

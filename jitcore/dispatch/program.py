@@ -155,9 +155,15 @@ class Program:
     def _compile(self) -> Executable:
         is_first = counters.compiles == 0
         spend(_PROGRAM + _EQUATION * count_equations(self.compiled_jaxpr.jaxpr) + _FIRST_PROGRAM * is_first)
+        self.check()
         executable = self.backend.compile(self.compiled_jaxpr, self.compile_options)
         self._count_compiles(executable.compiles)
         return executable
+
+    def check(self) -> None:
+        """Raises what the backend says before it compiles."""
+        if hasattr(self.backend, "check"):
+            self.backend.check(self.compiled_jaxpr, self.argument_names)
 
     def _count_compiles(self, number: int) -> None:
         with self._lock:

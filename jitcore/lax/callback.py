@@ -140,7 +140,7 @@ def reject_io(primitive: str, *jaxprs: ClosedJaxpr) -> None:
         raise NotImplementedError(f"IO effect not supported in vmap-of-{primitive}.")
 
 
-def _call_for_each(primitive, axis: BatchAxis, values: Sequence, batched: Flags, **params) -> list:
+def call_for_each(primitive, axis: BatchAxis, values: Sequence, batched: Flags, **params) -> list:
     """One call for each element of a batch, in their order."""
 
     def call(_, elements):
@@ -160,7 +160,7 @@ def _batch_pure_callback(primitive, axis, values, batched, *, callback, result_a
             f"{methods}, or {VMAP_METHODS[-1]!r}. Got vmap_method=None."
         )
     if vmap_method.startswith("sequential"):
-        return _call_for_each(primitive, axis, values, batched, result_avals=result_avals, **params)
+        return call_for_each(primitive, axis, values, batched, result_avals=result_avals, **params)
     if vmap_method == "broadcast_all":
         values = batch_values(axis, values, batched)
     elif vmap_method == "expand_dims":
@@ -172,7 +172,7 @@ def _batch_pure_callback(primitive, axis, values, batched, *, callback, result_a
 def _batch_io_callback(primitive, axis, values, batched, *, ordered, **params):
     if ordered:
         raise ValueError("Cannot `vmap` ordered IO callback.")
-    return _call_for_each(primitive, axis, values, batched, ordered=ordered, **params)
+    return call_for_each(primitive, axis, values, batched, ordered=ordered, **params)
 
 
 # -- derivatives --------------------------------------------------------------------------------------------
@@ -247,7 +247,7 @@ def _run_debug(*values: np.ndarray, callback: FlatCallback, effect: Effect) -> l
 
 
 @define("debug_callback", impl=_run_debug, aval=lambda *avals, callback, effect: [], jvp=_jvp_debug,
-        batch=_call_for_each, multiple_results=True,
+        batch=call_for_each, multiple_results=True,
         effects=lambda *, effect, **_: frozenset((effect,)))  # fmt: skip
 def debug_callback(callback: Callable, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
     """Calls a Python function for its side effect and ignores what it returns.

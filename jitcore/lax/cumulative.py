@@ -19,7 +19,7 @@ from jitcore.lax.bits import and_
 from jitcore.lax.define import define
 from jitcore.lax.elementary import exp
 from jitcore.lax.elementwise import add, convert_element_type, eq, mul, ne, select_n, sub
-from jitcore.lax.reduce import is_half
+from jitcore.lax.reduce import MONOIDS, is_half
 from jitcore.lax.shape import transpose
 from jitcore.transforms.batch_rules import rebind
 from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
@@ -60,10 +60,13 @@ def _lower_running(op: str, builder, x, *, axis: int, reverse: bool):
 
 
 def _hlo_running(op: str, b, x, *, axis: int, reverse: bool):
-    """Pairs are combined, their prefixes found in the same way, and the elements between them made of these:
-    two combinations an element. Source: G. Blelloch, "Prefix sums and their applications" (1990)."""
+    """The fold of a window of all that is before, which XLA makes of a few levels of blocks. Of other operations
+    pairs are combined, their prefixes found in the same way, and the elements between them made of these.
+    Source: G. Blelloch, "Prefix sums and their applications" (1990)."""
     if is_half(x.dtype):
         return b.convert(_hlo_running(op, b, b.convert(x, np.float32), axis=axis, reverse=reverse), x.dtype)
+    if op in MONOIDS and not dtypes.is_complex(x.dtype):
+        return _hlo_full_windows(op, b, x, axis=axis, reverse=reverse)
 
     def take(value, start, stride=1, stop=None):
         starts, limits, strides = [0] * x.ndim, list(value.shape), [1] * x.ndim
@@ -98,6 +101,15 @@ def _hlo_running(op: str, b, x, *, axis: int, reverse: bool):
     turned = b.op("reverse", x, dimensions=(axis,)) if reverse else x
     found = run(turned)
     return b.op("reverse", found, dimensions=(axis,)) if reverse else found
+
+
+def _hlo_full_windows(op: str, b, x, *, axis: int, reverse: bool):
+    size, padding, rest = [1] * x.ndim, [(0, 0)] * x.ndim, max(x.shape[axis] - 1, 0)
+    size[axis], padding[axis] = rest + 1, (0, rest) if reverse else (rest, 0)
+    body = b.region([((), x.dtype)] * 2, lambda *pair: [b.map(op, *pair)], is_closed=True)
+    start = b.constant(MONOIDS[op].identity(x.dtype))
+    return b.ops("reduce_window", [x, start], [(x.shape, x.dtype)], [body], window_dimensions=tuple(size),
+                 padding=b.join_pairs(padding))[0]  # fmt: skip
 
 
 # -- derivatives ----------------------------------------------------------------------------------------

@@ -7,28 +7,34 @@ Outermost first: what an expansion differentiates still has the derivative rules
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, sub_jaxprs
 from jitcore.passes.forward import Walk, map_inner_jaxprs
 
 
-def expand_derivatives(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
-    """Replaces each equation whose primitive has the trait `expand`."""
-    return _Expander().expand(closed_jaxpr)
+def expand_derivatives(closed_jaxpr: ClosedJaxpr, kept: Collection[str] = ()) -> ClosedJaxpr:
+    """Replaces each equation whose primitive has the trait `expand`, but those of these names."""
+    return _Expander(kept).expand(closed_jaxpr)
 
 
 class _Expander:
     """Expands each jaxpr object once, however many equations share it."""
 
-    def __init__(self):
+    def __init__(self, kept: Collection[str]):
+        self._kept = kept
         self._done: dict[ClosedJaxpr, ClosedJaxpr] = {}
         self._known: dict[ClosedJaxpr, bool] = {}
 
     def has_any(self, closed_jaxpr: ClosedJaxpr) -> bool:
         if closed_jaxpr not in self._known:
             self._known[closed_jaxpr] = any(
-                "expand" in eqn.primitive.traits or any(map(self.has_any, sub_jaxprs(eqn.params)))
+                self._find_rule(eqn) is not None or any(map(self.has_any, sub_jaxprs(eqn.params)))
                 for eqn in closed_jaxpr.eqns)  # fmt: skip
         return self._known[closed_jaxpr]
+
+    def _find_rule(self, eqn: Equation) -> Callable | None:
+        return None if eqn.primitive.name in self._kept else eqn.primitive.traits.get("expand")
 
     def expand(self, closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
         if not self.has_any(closed_jaxpr):
@@ -42,7 +48,7 @@ class _Expander:
         return self._done[closed_jaxpr]
 
     def _expand_equation(self, walk: Walk, eqn: Equation) -> list[Atom] | None:
-        expand = eqn.primitive.traits.get("expand")
+        expand = self._find_rule(eqn)
         if expand is None:
             walk.emit(map_inner_jaxprs(eqn, self.expand))
             return eqn.outvars

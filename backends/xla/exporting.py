@@ -1,0 +1,138 @@
+"""Programs as portable artifacts: what `jax.export` makes of functions, and what it wrote.
+
+In: jaxprs, or bytes. Out: StableHLO as text; `Artifact`, which another process, or another version of JAX, loads.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitcore.backends.xla.bridge import make_function
+from jitcore.backends.xla.client import allow_64_bits, is_64_bits, list_avals, load_jax, put
+from jitcore.backends.xla.equations import calls_host, has_long
+from jitcore.core.aval import ShapedArray
+from jitcore.core.jaxpr import ClosedJaxpr
+
+
+def lower_text(closed_jaxpr: ClosedJaxpr, platform: str) -> str:
+    """The module of a program. No device of the platform is asked for."""
+    with allow_64_bits(has_long(closed_jaxpr)):
+        run = load_jax().jit(make_function(closed_jaxpr, platform), keep_unused=True)
+        lowered = run.trace(*list_avals(closed_jaxpr.in_avals)).lower(lowering_platforms=(platform,))
+        return lowered.as_text("stablehlo")
+
+
+def export_programs(programs: Mapping[str, Any], name: str, leaves: Any, avals: Sequence[ShapedArray],
+                    unflatten: Callable[[Sequence], Any]) -> Artifact:  # fmt: skip
+    """A function for platforms. programs: the `Program` of each, of the same function. leaves: (args, kwargs) with the
+    number of a leaf in place of each. unflatten: makes the result of flat outputs.
+
+    Raises: TypeError for containers that JAX does not know, and what the backends of the programs refuse."""
+    jax = load_jax()
+    order = jax.tree.leaves(leaves)
+    if sorted(map(str, order)) != sorted(map(str, range(len(avals)))):
+        raise TypeError("an argument is a container that JAX does not know: register its class with jax.tree_util too, "
+                        "or pass tuples, lists and dicts")  # fmt: skip
+    is_long = _has_long(avals) or any(has_long(program.compiled_jaxpr) for program in programs.values())
+    with allow_64_bits(is_long):
+        platforms = tuple(programs) if len(programs) > 1 else ()
+        functions = {name: _make_function(program, name, platforms) for name, program in programs.items()}
+
+        def run(*args, **kwargs):
+            by_number = dict(zip(order, jax.tree.leaves((args, kwargs))))
+            values = [by_number[number] for number in range(len(avals))]
+            first, *others = functions.values()
+            return unflatten(jax.lax.platform_dependent(*values, **functions) if others else first(*values))
+
+        run.__name__ = run.__qualname__ = name
+        structs = list_avals(avals)
+        args, kwargs = jax.tree.map(lambda number: structs[number], leaves)
+        return Artifact(jax.export.export(jax.jit(run), platforms=tuple(functions))(*args, **kwargs))
+
+
+def _make_function(program: Any, platform: str, platforms: Sequence[str]) -> Callable[..., tuple]:
+    """A program as a function of all leaves of a call. Raises: what the platform cannot do."""
+    closed_jaxpr = program.compiled_jaxpr
+    program.check()
+    if calls_host(closed_jaxpr):
+        raise NotImplementedError(f"{program.traced.fun_name} calls Python while it runs: it cannot be exported")
+    n_consts = len(program.traced.consts)
+    consts = [program.const_values[i] for i in program.kept if i < n_consts]
+    kept = [i - n_consts for i in program.kept if i >= n_consts]
+    function = make_function(closed_jaxpr, "tpu" if platform == "tpu" else "cpu", platforms or (platform,))
+    return lambda *leaves: tuple(function(*consts, *(leaves[i] for i in kept)))
+
+
+def _has_long(avals: Sequence[Any]) -> bool:
+    return any(is_64_bits(aval.dtype) for aval in avals)
+
+
+def load_artifact(blob: bytes | bytearray) -> Artifact:
+    """Raises: ValueError for what `jax.export` did not write, or wrote in a version that this one does not read."""
+    jax = load_jax()
+    try:
+        loaded = jax.export.deserialize(bytearray(blob))
+    except Exception as error:  # whatever goes wrong in reading bytes that anybody may have written
+        raise ValueError(f"these {len(blob)} bytes are no program that JAX {jax.__version__} reads: "
+                         f"{type(error).__name__}: {error}") from None  # fmt: skip
+    lowest, highest = (getattr(jax.export, f"{end}_supported_calling_convention_version") for end in ("minimum", "maximum"))
+    if not lowest <= loaded.calling_convention_version <= highest:
+        raise ValueError(f"the program {loaded.fun_name} has version {loaded.calling_convention_version} of the calling "
+                         f"convention, and JAX {jax.__version__} knows {lowest} to {highest}: export it by an older "
+                         "version, or install a newer one here")  # fmt: skip
+    try:
+        loaded.mlir_module()
+    except Exception as error:
+        raise ValueError(f"the program {loaded.fun_name} is in a version of StableHLO that JAX {jax.__version__} does not "
+                         f"read: {error}") from None  # fmt: skip
+    return Artifact(loaded)
+
+
+class Artifact:
+    """A `jax.export.Exported` as programs call it: flat operands, flat results."""
+
+    def __init__(self, exported: Any):
+        self.exported = exported
+
+    def __repr__(self) -> str:
+        return f"<{self.exported.fun_name}>"
+
+    def flatten(self, args: tuple, kwargs: dict) -> list:
+        """The leaves of a call. Raises: ValueError when the structure is another one."""
+        leaves, tree = load_jax().tree.flatten((args, kwargs))
+        if tree != self.exported.in_tree:
+            raise ValueError(f"{self.exported.fun_name} was exported for arguments of the structure "
+                             f"{self.exported.in_tree}, and is called with {tree}")  # fmt: skip
+        return leaves
+
+    def unflatten(self, leaves: Sequence[Any]) -> Any:
+        return load_jax().tree.unflatten(self.exported.out_tree, leaves)
+
+    def call_flat(self, *values: Any) -> list:
+        """Traces or runs it by JAX."""
+        jax = load_jax()
+        args, kwargs = jax.tree.unflatten(self.exported.in_tree, values)
+        return jax.tree.leaves(self.exported.call(*args, **kwargs))
+
+    def infer(self, avals: Sequence[ShapedArray]) -> list[ShapedArray]:
+        with allow_64_bits():
+            outs = load_jax().eval_shape(self.call_flat, *list_avals(avals))
+        return [ShapedArray(out.shape, np.dtype(out.dtype)) for out in outs]
+
+    def run(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
+        device = load_jax().devices("cpu")[0]
+        with allow_64_bits():
+            return [np.asarray(out) for out in self._compiled(*(put(value, device) for value in values))]
+
+    @functools.cached_property
+    def _compiled(self) -> Callable:
+        return load_jax().jit(self.call_flat)
+
+    def list_types(self, which: str) -> list[Any]:
+        """Of "in_avals" or "out_avals"; JAX's own where extents are symbols."""
+        return [ShapedArray(aval.shape, np.dtype(aval.dtype)) if all(isinstance(n, int) for n in aval.shape) else aval
+                for aval in getattr(self.exported, which)]  # fmt: skip
