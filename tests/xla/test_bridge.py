@@ -159,7 +159,7 @@ def test_an_exception_under_a_traced_condition():
 #: What JAX or the host runs.
 WITHOUT_RULE = {
     "lu", "qr", "eigh", "eig", "schur", "svd", "lu_pivots_to_permutation", "igamma", "igammac", "igamma_grad_a",
-    "regularized_incomplete_beta", "pure_callback", "io_callback", "debug_callback",
+    "regularized_incomplete_beta", "pure_callback", "io_callback", "debug_callback", "call_exported",
 }  # fmt: skip
 
 
