@@ -48,6 +48,7 @@ def test_each_row_by_itself(rows, columns, seed):
         np.testing.assert_array_equal(row[: held.sum()], own[held])
 
 
+@pytest.mark.cpu
 def test_arrays_of_one_mask_move_in_one_sweep():
     @jit
     def function(x, y, z, mask):
@@ -61,6 +62,7 @@ def test_arrays_of_one_mask_move_in_one_sweep():
     assert count_sweeps(function) == 1
 
 
+@pytest.mark.cpu
 def test_memory_is_that_of_the_operand():
     @jit
     def function(x, limit):

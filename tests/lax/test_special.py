@@ -96,6 +96,7 @@ def test_derivative_of_igamma_at_the_edges():
     np.testing.assert_array_equal(lax.igamma_grad_a(a, x), [0, 0, *[np.nan] * 4])
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("shapes", [((), ()), ((3, 40), (3, 40)), ((), (40,)), ((40,), ())])
 def test_derivative_of_igamma_is_loops(shapes):
     a, x = (np.asarray(RNG.uniform(0.1, 30, shape)) for shape in shapes)

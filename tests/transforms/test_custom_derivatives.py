@@ -165,6 +165,7 @@ def test_python_decides_by_values_when_nothing_is_traced():
         jit(grad(f))(1.0)
 
 
+@pytest.mark.cpu
 def test_calls_vanish_in_programs():
     many = np.linspace(0.1, 2, 20)  # the elements of few are stored before they become one number
     compiled = jit(lambda x: (forward(x) * reverse(x)).sum())

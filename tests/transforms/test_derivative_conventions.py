@@ -382,6 +382,7 @@ def test_products_keep_zeros_only_behind_what_leaves_elements_out():
         assert derivative.inspect("optimized jaxpr").count("mul_sparse") == count
 
 
+@pytest.mark.cpu
 def test_gradient_of_two_cases_is_one_selection():
     selu = lambda x: jnp.sum(jnp.where(x > 0, x, 1.67 * (jnp.exp(x) - 1)))  # noqa: E731
     derivative = jit(grad(selu))
@@ -390,6 +391,7 @@ def test_gradient_of_two_cases_is_one_selection():
     assert text.count("kernel") == 1 and text.count("select(") == 1
 
 
+@pytest.mark.cpu
 def test_backward_of_an_elementwise_chain_is_one_kernel():
     chain = lambda x: jnp.sum(jnp.tanh(x) * jnp.log(x + 2) / jnp.sqrt(1 + x * x))  # noqa: E731
     derivative = jit(grad(chain))

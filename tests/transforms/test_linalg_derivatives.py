@@ -382,6 +382,7 @@ def negative_log_likelihood(package, sp, parameters, x, y):
     return 0.5 * y @ weights + package.sum(package.log(package.diag(factor)))
 
 
+@pytest.mark.cpu
 def test_gradient_of_a_gaussian_process():
     x = np.linspace(0, 3, 40)
     y = np.sin(2 * x) + 0.1 * RNG.standard_normal(40)

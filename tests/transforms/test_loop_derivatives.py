@@ -249,6 +249,7 @@ def test_a_row_is_added_in_its_place():
     assert whole == ["dynamic_update_slice"]
 
 
+@pytest.mark.cpu
 def test_a_stencil_is_padded_once():
     f = jit(grad(stencil(jnp, lax)))
     f(np.linspace(0, 1, 50))
@@ -257,6 +258,7 @@ def test_a_stencil_is_padded_once():
     assert text[text.rindex("scan[") :].count("= pad[") == 1
 
 
+@pytest.mark.cpu
 def test_both_directions_are_native_loops():
     for program in (scan_with_elements(jnp, lax), stencil(jnp, lax), newton):
         f = jit(grad(program))

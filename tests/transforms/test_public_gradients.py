@@ -117,6 +117,7 @@ def test_gradient(ours, theirs, name, operands):
         np.testing.assert_allclose(found, value, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("name", NN)
 def test_activations_of_single_precision_are_compiled(name):
     """Nothing in the gradient of an activation calls Python, and it is that of double precision."""
