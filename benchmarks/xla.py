@@ -1,8 +1,8 @@
 """Section of the XLA bridge: the same programs through the bridge and by JAX itself, on XLA's CPU client.
 
-In: names of rows of the run-time section. Out: their table: seconds of first and of warm calls, which take turns, and whether
-results agree with the reference; then what a call costs that computes nothing. Both sides get arrays that lie on the
-device, and wait for the result.
+In: names of rows of the run-time section. Out: their table: seconds of first and of warm calls, which take
+turns, and whether results agree with the reference; then what a call costs that computes nothing. Both sides
+get arrays that lie on the device, and wait for the result.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ def run_section(
             continue
         failed |= bool(row["problem"])
         found.append(row)
-        cells = [cell for k in range(2) for cell in (format_seconds(row["bridge"][k]), format_seconds(row["jax"][k]),
-                                                     format_ratio(row["bridge"][k] / row["jax"][k]))]  # fmt: skip
+        cells = []
+        for ours, theirs in zip(row["bridge"], row["jax"]):
+            cells += [format_seconds(ours), format_seconds(theirs), format_ratio(ours / theirs)]
         lines.append([name, *cells, row["problem"] or "right"])
     show("calls")
     calls = run_fresh(measure_calls, environment=environment)
@@ -108,8 +109,12 @@ def measure_calls() -> dict[str, list[float]]:
     x = np.ones(4, np.float32)
     on_xla, on_jax = jitcore.device_put(x, jitcore.devices("xla")[0]), jax.device_put(x)
     found = {}
-    for name, count, ours, theirs in (("1 array of the device", 1, on_xla, on_jax), ("4 arrays of the device", 4, on_xla, on_jax),
-                                      ("1 ndarray", 1, x, x)):  # fmt: skip
+    kinds = (
+        ("1 array of the device", 1, on_xla, on_jax),
+        ("4 arrays of the device", 4, on_xla, on_jax),
+        ("1 ndarray", 1, x, x),
+    )
+    for name, count, ours, theirs in kinds:
         functions = [jit(lambda *values: values[0] * 2 + 1, **options) for jit, options in
                      ((jitcore.jit, {"backend": "xla"}), (jax.jit, {}))]  # fmt: skip
         calls = {str(k): Call(lambda f=f, given=(given,) * count: f(*given)) for k, (f, given) in

@@ -2,12 +2,12 @@
 
 In: the name of a scalar operation of the loop program and values. Out: a value. Real functions are those of
 the CPU backend's math library, complex ones the formulas of `loopir.complex_math`: each is written once, over
-an arithmetic that a backend provides, and here that arithmetic is StableHLO. float16 and bfloat16 are computed
-in float32.
+an arithmetic that a backend provides, and here that arithmetic is StableHLO. float16 and bfloat16 are
+computed in float32.
 
-StableHLO has no fused multiply-add, but XLA's CPU client makes them of products that one sum reads. Where a formula asks for
-what a product has lost, float32 goes through float64, or the product is split into exact parts (Dekker, "A
-floating-point technique for extending the available precision", 1971).
+StableHLO has no fused multiply-add, but XLA's CPU client makes them of products that one sum reads. Where a
+formula asks for what a product has lost, float32 goes through float64, or the product is split into exact
+parts (Dekker, "A floating-point technique for extending the available precision", 1971).
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from jitcore.loopir.complex_math import OPERATIONS, Complex, Real, Reals
 _COMPARISONS = {"<": "LT", "<=": "LE", ">": "GT", ">=": "GE", "==": "EQ", "!=": "NE"}
 #: By the name of the scalar operation: that of StableHLO, as the primitives name it.
 _NAMES = {primitive.traits["scalar_op"]: primitive.hlo for primitive in registry.values()
-          if isinstance(primitive.hlo, str) and "scalar_op" in primitive.traits and primitive.hlo != "compare"}  # fmt: skip
+          if isinstance(primitive.hlo, str) and "scalar_op" in primitive.traits
+          and primitive.hlo != "compare"}  # fmt: skip
 _PREDICATES = frozenset(("is_finite", "signbit", "lt", "le", "gt", "ge", "eq", "ne"))
 #: Operations on complex numbers that StableHLO's do as NumPy does.
 _EXACT_OF_COMPLEX = frozenset(("add", "sub", "neg", "real", "imag", "complex", "eq", "ne"))
@@ -111,7 +112,9 @@ def _apply_complex(b: HloBuilder, name: str, values: tuple[HloValue, ...]) -> Hl
         if name in ("eq", "ne"):
             return b.compare(name.upper(), *values)
         kinds = {"complex": dtypes.complex_dtype, "real": dtypes.real_dtype, "imag": dtypes.real_dtype}
-        return b.op(_NAMES.get(name, name), *values, dtype=kinds.get(name, lambda dtype: dtype)(values[0].dtype))
+        return b.op(
+            _NAMES.get(name, name), *values, dtype=kinds.get(name, lambda dtype: dtype)(values[0].dtype)
+        )
     part = dtypes.real_dtype(values[0].dtype)
     reals = _HloReals(b, values[0].shape, part)
     numbers = [Complex(*(Real(reals, b.op(side, value, dtype=part), part) for side in ("real", "imag")))
@@ -129,7 +132,8 @@ _FLOATS = {dtypes.float32: _FLOAT, dtypes.float64: _DOUBLE}
 #: Units in the last place of numbers that are added to round to them.
 _LEAST_UNIT, _MOST_UNIT = 2.0**-8, 2.0**8
 _SPLITTERS = {dtypes.float32: 2.0**12 + 1, dtypes.float64: 2.0**27 + 1}
-_INTRINSICS = {"fabs": "abs", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "roundeven": "round_nearest_even",
+_INTRINSICS = {"fabs": "abs", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil",
+               "roundeven": "round_nearest_even",
                "round": "round_nearest_afz"}  # fmt: skip
 
 
@@ -141,7 +145,7 @@ def _to_dtype(kind: ir.Type) -> np.dtype:
 
 
 class _Register:
-    """A value with the LLVM type of its elements, and whether it is a product, or one with its sign changed."""
+    """A value with the LLVM type of its elements, and whether it is a product, or minus one."""
 
     __slots__ = ("value", "type", "is_product", "is_minus_product")
 
@@ -186,7 +190,7 @@ class _Instructions:
         return _Register(self.b.op(name, *values, dtype=_to_dtype(kind)), kind, name, of_product)
 
     def fadd(self, x: Any, y: Any) -> _Register:
-        """XLA takes (x + c) - c for x. Where adding c, a large number, is there to round x, it is rounded first."""
+        """XLA takes (x + c) - c for x. Where a large c is added to round x, that is done first."""
         if isinstance(y, ir.Constant) and isinstance(x, _Register):
             unit = float(np.spacing(np.asarray(abs(y.constant), _to_dtype(y.type))))
             if _LEAST_UNIT <= unit < _MOST_UNIT:
@@ -221,10 +225,13 @@ class _Instructions:
         return FUNCTIONS[function.name].build(emitter, *map(emitter.lanes, arguments)).value
 
 
-for _name, _operation in {"fsub": "subtract", "fmul": "multiply", "fdiv": "divide", "add": "add",
-                          "sub": "subtract", "mul": "multiply", "sdiv": "divide", "and_": "and", "or_": "or", "xor": "xor",
-                          "shl": "shift_left", "ashr": "shift_right_arithmetic", "lshr": "shift_right_logical",
-                          "fneg": "negate", "neg": "negate", "not_": "not"}.items():  # fmt: skip
+_OPERATIONS = {
+    "fsub": "subtract", "fmul": "multiply", "fdiv": "divide", "fneg": "negate", "add": "add",
+    "sub": "subtract", "mul": "multiply", "sdiv": "divide", "neg": "negate", "and_": "and", "or_": "or",
+    "xor": "xor", "not_": "not",
+    "shl": "shift_left", "ashr": "shift_right_arithmetic", "lshr": "shift_right_logical",
+}  # fmt: skip
+for _name, _operation in _OPERATIONS.items():
     setattr(_Instructions, _name, functools.partialmethod(_Instructions.emit, _operation))
 
 
@@ -253,8 +260,8 @@ class HloEmitter(Emitter):
         return Lanes(self, self.builder.emit(_INTRINSICS[name], args[0].value))
 
     def fma(self, a, b, c):
-        """XLA's CPU client fuses a product with the sum that alone reads it. Where the sum is what a product has
-        lost, it is read twice."""
+        """XLA's CPU client fuses a product with the sum that alone reads it. Where the sum is what a product
+        has lost, it is read twice."""
         a, b, c = map(self.as_lanes, (a, b, c))
         if self.builder.b.target == "tpu" or not getattr(c.value, "is_minus_product", False):
             return a * b + c  # on TPUs products are rounded: see `lower.TPU_FUNCTIONS`

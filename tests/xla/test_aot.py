@@ -18,7 +18,9 @@ from tests.transforms.batching_cases import CASES
 jax = pytest.importorskip("jax")
 
 has_libtpu = importlib.util.find_spec("libtpu") is not None
-needs_libtpu = pytest.mark.skipif(not has_libtpu, reason='libtpu is not installed: pip install "jitcore[tpu]"')
+needs_libtpu = pytest.mark.skipif(
+    not has_libtpu, reason='libtpu is not installed: pip install "jitcore[tpu]"'
+)
 no_tpu = pytest.mark.skipif(
     any(device.platform == "tpu" for device in jax.devices()), reason="this machine has a TPU")  # fmt: skip
 
@@ -141,7 +143,9 @@ def test_running_folds(name, reverse):
     for axis in (0, 1):
         function = getattr(lax, name)
         (got,) = run_tpu_form(lambda x, a=axis: function(x, a, reverse), x)
-        np.testing.assert_allclose(np.asarray(got), np.asarray(function(x, axis, reverse)), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(
+            np.asarray(got), np.asarray(function(x, axis, reverse)), rtol=1e-5, atol=1e-6
+        )
 
 
 @pytest.mark.parametrize("dtype", ["float32", "complex64"])
@@ -200,7 +204,11 @@ def test_programs_compile(name, target):
     assert compiled.cost_analysis()["bytes accessed"] > 0
     memory = compiled.memory_analysis()
     assert memory.generated_code_size_in_bytes > 0
-    assert memory.argument_size_in_bytes > 0 and memory.output_size_in_bytes > 0 and memory.temp_size_in_bytes >= 0
+    assert (
+        memory.argument_size_in_bytes > 0
+        and memory.output_size_in_bytes > 0
+        and memory.temp_size_in_bytes >= 0
+    )
 
 
 @needs_libtpu
@@ -209,7 +217,9 @@ def test_half_precision_and_special_functions_of_all_widths():
         primitive = registry[name]
         operands = [[ShapeDtypeStruct((100,), kind)] * primitive.traits["arity"]
                     for kind in (dtypes.float16, dtypes.bfloat16, dtypes.float32)]  # fmt: skip
-        jit(lambda groups, p=primitive: [p.bind(*group) for group in groups]).lower(operands).compile(target="tpu:v5e")
+        jit(lambda groups, p=primitive: [p.bind(*group) for group in groups]).lower(operands).compile(
+            target="tpu:v5e"
+        )
 
 
 @needs_libtpu

@@ -31,7 +31,11 @@ def test_results_stay_on_the_device_and_later_calls_follow_them():
     assert isinstance(first, DeviceArray) and isinstance(first, jitcore.Array)
     assert first.devices() == {jitcore.devices("xla")[0]} and first.device.backend == "xla"
     assert isinstance(first.sharding, jitcore.SingleDeviceSharding)
-    for second in (jit(jnp.sum)(first), jit(lambda a, b: a + b)(first, 1.0), jit(lambda a, b: a * b)(np.ones(3, "f"), first)):
+    for second in (
+        jit(jnp.sum)(first),
+        jit(lambda a, b: a + b)(first, 1.0),
+        jit(lambda a, b: a * b)(np.ones(3, "f"), first),
+    ):
         assert isinstance(second, DeviceArray) and second.dtype == np.float32
     np.testing.assert_array_equal(np.asarray(jit(lambda x: x - 1)(first)), [0, 2, 4])
 
@@ -108,7 +112,12 @@ def test_arrays_copy_pickle_and_go_to_the_host():
     import pickle
 
     x = put(np.arange(3, dtype=np.int32))
-    for other in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x)), jitcore.device_put(x, jitcore.devices("cpu")[0])):
+    for other in (
+        copy.copy(x),
+        copy.deepcopy(x),
+        pickle.loads(pickle.dumps(x)),
+        jitcore.device_put(x, jitcore.devices("cpu")[0]),
+    ):
         np.testing.assert_array_equal(np.asarray(other), [0, 1, 2])
     assert isinstance(jitcore.device_get(x), np.ndarray) and x.block_until_ready() is x
 
@@ -176,7 +185,9 @@ def test_a_wrong_module_is_told_by_its_operation():
     from jitcore.backends.xla.bridge import check_module
 
     with pytest.raises(RuntimeError, match="stablehlo.no_such"):
-        check_module('module { func.func @main(%x: tensor<f32>) { "stablehlo.no_such"(%x) : (tensor<f32>) -> ()\n func.return } }')
+        check_module(
+            'module { func.func @main(%x: tensor<f32>) { "stablehlo.no_such"(%x) : (tensor<f32>) -> ()\n func.return } }'
+        )
 
 
 def test_without_jax_the_error_says_what_to_install():

@@ -103,7 +103,9 @@ def export_by_jax(function, *arguments):
 
 def test_what_jax_exported_is_called():
     struct = jax.ShapeDtypeStruct
-    loaded = export_by_jax(lambda x, n: {"sine": jax.numpy.sin(x) * n}, struct((3,), "float32"), struct((), "int32"))
+    loaded = export_by_jax(
+        lambda x, n: {"sine": jax.numpy.sin(x) * n}, struct((3,), "float32"), struct((), "int32")
+    )
     x = np.arange(3, dtype=np.float32)
     np.testing.assert_allclose(loaded.call(x, 2)["sine"], np.sin(x) * 2, rtol=1e-6)
     np.testing.assert_allclose(jit(lambda x: loaded.call(x, 2)["sine"] + 1)(x), np.sin(x) * 2 + 1, rtol=1e-6)
@@ -115,7 +117,9 @@ def test_sizes_that_are_symbols():
     for size in (3, 5):
         x = np.arange(size, dtype=np.float32)
         np.testing.assert_allclose(loaded.call(x), x - x.mean(), rtol=1e-6)
-        np.testing.assert_allclose(jit(lambda x: loaded.call(x) * 2, backend="xla")(x), 2 * (x - x.mean()), rtol=1e-6)
+        np.testing.assert_allclose(
+            jit(lambda x: loaded.call(x) * 2, backend="xla")(x), 2 * (x - x.mean()), rtol=1e-6
+        )
 
 
 # -- refusals ----------------------------------------------------------------------------------------------------

@@ -29,7 +29,10 @@ def list_groups():
 
 def draw(cases: list[Case], batch: int | None) -> list[list[np.ndarray]]:
     rng = np.random.default_rng(3)
-    return [[operand.draw(rng, batch or 0, None if batch is None else 0) for operand in case.operands] for case in cases]
+    return [
+        [operand.draw(rng, batch or 0, None if batch is None else 0) for operand in case.operands]
+        for case in cases
+    ]
 
 
 @pytest.mark.parametrize("group", list_groups())
@@ -51,4 +54,10 @@ def test_equals_the_reference(group, batch):
                 np.testing.assert_array_equal(one, other, err_msg=str(case))
             else:
                 wide = np.complex128 if one.dtype.kind == "c" else np.float64
-                np.testing.assert_allclose(one.astype(wide), other.astype(wide), 10 * case.tolerance, 10 * case.tolerance, err_msg=str(case))
+                np.testing.assert_allclose(
+                    one.astype(wide),
+                    other.astype(wide),
+                    10 * case.tolerance,
+                    10 * case.tolerance,
+                    err_msg=str(case),
+                )
