@@ -43,15 +43,45 @@ def unhashable_static_error(type_text: str, value_text: str, reason: str, name: 
     )
 
 
-def devices_differ_error(names: Sequence[str], parts: Sequence, first: int, sharding: Any, second: int,
+def devices_differ_error(names: Sequence[str], parts: Sequence, first: int, sharding: Any, second: int | None,
                          other: Any) -> Exception:  # fmt: skip
-    """Two arguments of one call lie on different devices."""
-    told = [f"{names[i]} of shape {parts[i][0]} and dtype {parts[i][1].name} on {', '.join(sorted(map(str, where.device_set)))}"
+    """Two arguments of one call lie on different devices; or one argument, and what the program names."""
+    told = [("a sharding of the program" if i is None else
+             f"argument {names[i]} of shape {parts[i][0]} and dtype {parts[i][1].name}")
+            + f" on {', '.join(sorted(map(str, where.device_set)))}"
             for i, where in ((first, sharding), (second, other))]  # fmt: skip
     return build_error(
         ValueError,
-        f"Received incompatible devices for jitted computation. Got argument {told[0]}, and argument {told[1]}.",
+        f"Received incompatible devices for jitted computation. Got {told[0]}, and {told[1]}.",
         fix="bring them together with jitcore.device_put(x, device), or say jit(..., device=...).",
+    )
+
+
+def meshes_differ_error(first: str, second: str) -> Exception:
+    """A program names shardings on different devices, whose texts these are."""
+    return build_error(
+        ValueError,
+        f"Received incompatible devices for jitted computation. Got shardings on {first}, and on {second}.",
+        fix="use one mesh in one program.",
+    )
+
+
+def mesh_backend_error(name: str, count: int) -> Exception:
+    """A program of several devices for a backend that runs on one, or has other devices."""
+    return build_error(
+        ValueError,
+        f"backend {name!r} cannot run a program on a mesh of {count} devices.",
+        fix="make the mesh of jitcore.devices('xla'), and run the program there: backend='xla'.",
+    )
+
+
+def sharding_differs_error(name: str, aval_text: str, wanted: Any, found: Any) -> Exception:
+    """An argument lies otherwise than `in_shardings` says."""
+    return build_error(
+        ValueError,
+        f"Sharding passed to jit does not match the sharding on the respective arg. Got jit sharding: {wanted}, "
+        f"arg sharding: {found} for arg {name} of type {aval_text}.",
+        fix="bring it there by jitcore.device_put(x, sharding), or leave in_shardings out.",
     )
 
 

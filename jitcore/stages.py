@@ -88,7 +88,7 @@ class Lowered(Stage):
         if compiler_options:
             merged = dict(program.options.compiler_options) | dict(read_compiler_options(compiler_options))
             options = program.options._replace(compiler_options=tuple(sorted(merged.items())))
-            program = Program(program.traced, program.donated, options, program.backend)
+            program = Program(program.traced, program.donated, options, program.backend, program.sharding)
         return Compiled(self._fun, self._function, self._call, program)
 
 
@@ -99,7 +99,7 @@ class Compiled(FastCallable, Stage):
 
     def __init__(self, fun, function: JitFunction, call: CallSignature, program: Program):
         super().__init__(fun, function, call, program)
-        self._entry, self._fast = Entry(program, call.avals), FastCalls()
+        self._entry, self._fast = Entry(program, call), FastCalls()
         self._dispatchers = self._fast.dispatchers
 
     def _call_slowly(self, args: tuple, kwargs: dict) -> Any:

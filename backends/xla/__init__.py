@@ -17,7 +17,7 @@ from jitcore.backends.xla import devices
 from jitcore.backends.xla.client import list_devices
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
-from jitcore.device import Device
+from jitcore.sharding import Device, Sharding
 from jitcore.dispatch.backend import CompileOptions
 from jitcore.passes import PIPELINE
 
@@ -49,6 +49,12 @@ class XlaBackend:
 
     def find_forms(self, avals: Sequence[ShapedArray], sharding: Any) -> list[DeviceForm] | None:
         return devices.find_forms(avals, sharding, self.platform)
+
+    def split(self, array: DeviceArray) -> dict[Device, DeviceArray]:
+        return devices.split(array.buffer)
+
+    def join(self, shape: tuple, sharding: Sharding, parts: Sequence[DeviceArray]) -> DeviceArray:
+        return devices.wrap(devices.join(shape, sharding, [part.buffer for part in parts]))
 
     def put(self, value: np.ndarray, sharding: Any, is_immutable: bool = False) -> Any:
         return devices.put_array(value, sharding, is_immutable)

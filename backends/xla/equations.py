@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from jitcore.backends.xla.client import is_64_bits, load_jax
+from jitcore.backends.xla.devices import to_jax_sharding, to_sharding
 from jitcore.backends.xla.lower import has_rule
 from jitcore.core.jaxpr import ClosedJaxpr, Equation, sub_jaxprs
 from jitcore.core.source import summarize_source
@@ -136,12 +137,19 @@ def _in_float32(name: str) -> Callable:
     return run
 
 
+def _inspect_sharding(x, *, callback):
+    load_jax().debug.inspect_array_sharding(x, callback=lambda sharding: callback(to_sharding(sharding)))
+    return ()
+
+
 _LIBRARY: dict[str, Callable] = {
     "lu": lambda x: _linalg().lu(x), "qr": _qr, "eigh": _eigh, "svd": _svd,
     "lu_pivots_to_permutation": lambda pivots, *, permutation_size: _linalg().lu_pivots_to_permutation(
         pivots, permutation_size),
     **{name: _in_float32(name) for name in ("igamma", "igammac")},
     "regularized_incomplete_beta": _in_float32("betainc"),
+    "sharding_constraint": lambda x, *, sharding: load_jax().lax.with_sharding_constraint(x, to_jax_sharding(sharding)),
+    "inspect_sharding": _inspect_sharding,
 }  # fmt: skip
 _HOST_ONLY: frozenset[str] = frozenset()
 

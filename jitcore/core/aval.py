@@ -69,12 +69,16 @@ class ShapedArray:
 
 
 class ShapeDtypeStruct:
-    """A shape and dtype that stands for an array: argument of `.lower`, result of `eval_shape`."""
+    """A shape and dtype that stands for an array: argument of `.lower`, result of `eval_shape`.
 
-    __slots__ = ("shape", "dtype", "weak_type")
+    sharding: where the array would lie, or None."""
 
-    def __init__(self, shape, dtype, *, weak_type: bool = False):
+    __slots__ = ("shape", "dtype", "weak_type", "sharding")
+    is_committed = True
+
+    def __init__(self, shape, dtype, *, weak_type: bool = False, sharding=None):
         self.shape, self.dtype, self.weak_type = tuple(shape), dtypes.canonicalize(dtype), weak_type
+        self.sharding = sharding
 
     @property
     def ndim(self) -> int:
@@ -86,15 +90,17 @@ class ShapeDtypeStruct:
 
     def __eq__(self, other) -> bool:
         return isinstance(other, ShapeDtypeStruct) and (
-            (self.shape, self.dtype, self.weak_type) == (other.shape, other.dtype, other.weak_type)
+            (self.shape, self.dtype, self.weak_type, self.sharding)
+            == (other.shape, other.dtype, other.weak_type, other.sharding)
         )
 
     def __hash__(self) -> int:
-        return hash((self.shape, self.dtype, self.weak_type))
+        return hash((self.shape, self.dtype, self.weak_type, self.sharding))
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak})"
+        where = "" if self.sharding is None else f", sharding={self.sharding}"
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak}{where})"
 
 
 def aval_of(x) -> ShapedArray:

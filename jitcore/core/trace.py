@@ -59,6 +59,8 @@ class EvalTrace(Trace):
 
     def process_primitive(self, primitive, args, params):
         avals, values, lent = [], [], []
+        if "mesh" in primitive.traits and not any(isinstance(arg, Tracer) for arg in args):
+            return run_on_device(primitive, args, params)
         for arg in args:
             if isinstance(arg, NOT_HERE):
                 if isinstance(arg, Tracer):

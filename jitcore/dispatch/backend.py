@@ -21,6 +21,7 @@ from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.errors import BackendNotFoundError
 from jitcore.passes import Pass
+from jitcore.sharding import Device, Sharding
 
 ENTRY_POINT_GROUP = "jitcore.backends"
 
@@ -130,6 +131,13 @@ class Backend(Protocol):
 
     def put(self, value: np.ndarray, sharding: Any) -> Any:
         """A buffer with the elements of an ndarray, where a sharding says."""
+
+    # -- of backends whose arrays may lie on several devices; optional ---------------------------------------
+    def split(self, array: DeviceArray) -> dict[Device, DeviceArray]:
+        """The parts of an array on the devices of this process."""
+
+    def join(self, shape: tuple, sharding: Sharding, parts: Sequence[DeviceArray]) -> DeviceArray:
+        """An array of parts that lie where a sharding says."""
 
 
 @dataclass

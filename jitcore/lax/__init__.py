@@ -159,6 +159,7 @@ from jitcore.lax.normal import log_ndtr, ndtri
 from jitcore.lax.pad import pad
 from jitcore.lax.raise_if import raise_if
 from jitcore.lax.random import threefry2x32
+from jitcore.lax.partitioning import with_sharding_constraint
 from jitcore.lax.reduce import (
     argmax,
     argmin,
