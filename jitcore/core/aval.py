@@ -8,6 +8,9 @@ from jitcore import dtypes
 from jitcore.array import Array
 
 
+NOWHERE: frozenset = frozenset()
+
+
 class ShapedArray:
     """Shape, dtype and weak type of an array. Extents are ints or symbolic dimensions.
 
@@ -15,14 +18,17 @@ class ShapedArray:
         shape: tuple of ints or symbolic dimensions.
         dtype: a supported dtype.
         weak_type: whether the dtype yields in promotion.
+        varying: inside of `shard_map`, the axes of the mesh along which the value may differ from device to device.
+            It is no part of the type: avals that differ in it are equal.
     """
 
-    __slots__ = ("shape", "dtype", "weak_type", "_hash")
+    __slots__ = ("shape", "dtype", "weak_type", "varying", "_hash")
 
-    def __init__(self, shape, dtype, weak_type: bool = False):
+    def __init__(self, shape, dtype, weak_type: bool = False, varying: frozenset = NOWHERE):
         self.shape = shape if shape.__class__ is tuple else tuple(shape)
         self.dtype = dtype if dtype.__class__ is not type and isinstance(dtype, np.dtype) else np.dtype(dtype)
         self.weak_type = weak_type
+        self.varying = varying
 
     @property
     def ndim(self) -> int:
@@ -36,7 +42,7 @@ class ShapedArray:
         return size
 
     def update(self, **changes) -> ShapedArray:
-        facts = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type} | changes
+        facts = {name: getattr(self, name) for name in ("shape", "dtype", "weak_type", "varying")} | changes
         return ShapedArray(**facts)
 
     def short(self) -> str:
@@ -115,7 +121,9 @@ def aval_of(x) -> ShapedArray:
         return ShapedArray(x.shape, dtype if dtype == dtypes.float0 else dtypes.canonicalize(dtype))
     if isinstance(x, dtypes.PYTHON_SCALARS):
         return ShapedArray((), *dtypes.type_of(x))
-    if isinstance(x, (ShapedArray, ShapeDtypeStruct)):
+    if isinstance(x, ShapedArray):
+        return x
+    if isinstance(x, ShapeDtypeStruct):
         return ShapedArray(x.shape, x.dtype, x.weak_type)
     raise TypeError(f"Value {x!r} with type {type(x)} is not a valid jitcore type")
 

@@ -144,7 +144,9 @@ def wrap_result(value, aval: ShapedArray, lent: Sequence[np.ndarray] = ()) -> Co
 
 
 class _Context(threading.local):
-    """The thread's current trace."""
+    """The thread's current trace, and whether values know along which axes of a mesh they vary."""
+
+    tracks_varying = False
 
     def __init__(self):
         self.trace: Trace = eval_trace
@@ -247,6 +249,36 @@ class Tracer(Array):
         return f"Traced<{self._aval!r}>with<{self.trace!r}>"
 
 
+# -- where values vary --------------------------------------------------------------------------------------
+def join_varying(args: Sequence) -> Sequence:
+    """Operands of one operation inside of `shard_map`: those that vary along fewer axes than others are marked by
+    `pvary`. Constants stay: nothing asks for their derivatives."""
+    found = [x.aval.varying for x in args if isinstance(x, Tracer)]
+    if len(found) < 2 or all(varying == found[0] for varying in found):
+        return args
+    return vary_alike(args, frozenset().union(*found))
+
+
+def vary_alike(args: Sequence, wanted: frozenset) -> list:
+    """The values, marked where they do not vary along all of these axes. Constants stay."""
+    from jitcore.core.primitive import registry
+
+    pvary = registry["pvary"]
+    return [pvary.bind(x, axes=tuple(sorted(wanted - x.aval.varying, key=str)))
+            if isinstance(x, Tracer) and wanted - x.aval.varying else x for x in args]  # fmt: skip
+
+
+def mark_varying(primitive, atoms: Sequence, out_avals: Sequence[ShapedArray], params: dict) -> list[ShapedArray]:
+    """Results vary as the operands do. The trait `varying` of a primitive says otherwise: a function of the axes of all
+    operands and the params, or "own" where the rule of types knows, which looks into jaxprs."""
+    rule = primitive.traits.get("varying")
+    if rule == "own":
+        return list(out_avals)
+    axes = frozenset().union(*(atom.aval.varying for atom in atoms))
+    axes = axes if rule is None else rule(axes, **params)
+    return [aval if aval.varying == axes else aval.update(varying=axes) for aval in out_avals]
+
+
 #: Arrays that an implementation in NumPy does not take.
 NOT_HERE = (Tracer, DeviceArray)
 
@@ -327,7 +359,10 @@ class JaxprTrace(Trace):
             raise errors.UnexpectedTracerError("an operation was recorded into a trace that has ended")
         atoms = [x.atom if x.__class__ is Tracer and x.trace is self else self.atom_of(x) for x in args]
         out_avals = primitive.aval(*[atom.aval for atom in atoms], **params)
-        outs = self.record(primitive, atoms, out_avals if primitive.multiple_results else [out_avals], params)
+        out_avals = out_avals if primitive.multiple_results else [out_avals]
+        if context.tracks_varying:
+            out_avals = mark_varying(primitive, atoms, out_avals, params)
+        outs = self.record(primitive, atoms, out_avals, params)
         return outs if primitive.multiple_results else outs[0]
 
     def process_custom_call(self, call, args) -> list:

@@ -17,7 +17,7 @@ from jitcore import argument_errors
 from jitcore.array import DeviceArray
 from jitcore.concurrency import Lock
 from jitcore.config import config, drop_oldest
-from jitcore.core.aval import ShapedArray
+from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.trace import Tracer, context, eval_trace, unexpected_tracer_error
 from jitcore.dispatch.abstracted import abstract_avals
 from jitcore.dispatch.counters import CacheInfo
@@ -174,11 +174,13 @@ class JitFunction:
 
     # -- a call inside the tracing of another function -------------------------------------------------------
     def _call_inner(self, fun: Callable, call: CallSignature) -> Any:
-        key = (config.trace_key, list_named_axes(), call.key)
+        varying = [aval_of(leaf).varying for leaf in call.leaves] if context.tracks_varying else ()
+        key = (config.trace_key, list_named_axes(), call.key, tuple(varying))
         traced = self._inner.get(key)
         if traced is None:
             self._note_miss(call)
-            traced = trace_call(fun, call, rewrite=self.options.rewrite)
+            avals = [aval.update(varying=axes) for aval, axes in zip(call.avals, varying)] if varying else call.avals
+            traced = trace_call(fun, call, avals, rewrite=self.options.rewrite)
             with self._lock:
                 self._n_traces += 1
                 # A captured tracer belongs to the present outer trace alone.

@@ -30,7 +30,17 @@ from jitcore.lax.bits import (
 from jitcore.lax.bits import (
     xor as bitwise_xor,
 )
-from jitcore.lax.collectives import all_gather, axis_index, axis_size, pmax, pmean, pmin, psum
+from jitcore.lax.collectives import (
+    all_gather,
+    axis_index,
+    axis_size,
+    pcast,
+    pmax,
+    pmean,
+    pmin,
+    psum,
+    pvary,
+)  # fmt: skip
 from jitcore.lax.cond import cond, switch
 from jitcore.lax.conv import (
     ConvDimensionNumbers,
@@ -121,6 +131,7 @@ from jitcore.lax.elementwise import (
 from jitcore.lax.elementwise import (
     min_ as min,
 )
+from jitcore.lax.exchanges import all_to_all, ppermute, pshuffle, psum_scatter
 from jitcore.lax.fft import FftType, fft
 from jitcore.lax.gather_scatter import (
     gather,

@@ -110,7 +110,7 @@ def _batch_while(primitive, axis, values, batched, *, cond_nconsts, cond_jaxpr, 
     return [out if flag else Unmapped(out) for out, flag in zip(outs, flags)]
 
 
-@define("while", impl=_run_while, aval=_while_aval, jvp=jvp_while, transpose=transpose_while,
+@define("while", varying="own", impl=_run_while, aval=_while_aval, jvp=jvp_while, transpose=transpose_while,
         partial=split_while, batch=_batch_while, lower=_lower_while, hlo=_hlo_while, multiple_results=True,
         effects=control.effects_of_jaxprs)  # fmt: skip
 def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any):
@@ -140,6 +140,9 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any):
     promoted = control.promote_carry(init, avals, body.out_avals) if body.out_tree == in_tree else None
     if promoted is not None:
         init, avals = promoted, list(map(aval_of, promoted))
+        body = control.trace_function(body_fun, args_tree, avals, "while_loop")
+    while marked := control.mark_carry(init, avals, body.out_avals):
+        init, avals = marked, list(map(aval_of, marked))
         body = control.trace_function(body_fun, args_tree, avals, "while_loop")
     body = control.widen_outputs(body, avals)
     control.check_carry("while_loop", body_fun, 0, in_tree, avals, body.out_example)

@@ -110,7 +110,7 @@ class CustomCallPrimitive(Primitive):
     def __init__(self, name: str, rebuild: Callable[..., CustomCall], transpose: Callable):
         super().__init__(
             name, impl=_run_jaxpr, aval=_infer_avals, jvp=_differentiate_recorded, transpose=transpose,
-            batch=_batch_recorded, multiple_results=True, effects=_find_effects,
+            batch=_batch_recorded, multiple_results=True, effects=_find_effects, varying="own",
             inline=lambda params, operands: (params["call_jaxpr"], operands))  # fmt: skip
         self.rebuild = rebuild
 
