@@ -549,11 +549,11 @@ class Spread:
 def resolve_sharding(sharding: Any, purpose: str) -> Any:
     """A `PartitionSpec` as a sharding on the current mesh; others as they are.
 
-    Raises: ValueError naming the purpose where there is no mesh; TypeError for what is no sharding."""
+    Raises: RuntimeError naming the purpose where there is no mesh; TypeError for what is no sharding."""
     if isinstance(sharding, PartitionSpec):
         mesh = get_mesh()
         if mesh is None:
-            raise ValueError(f"{purpose} requires a non-empty mesh in context if you are passing `PartitionSpec`s, "
+            raise RuntimeError(f"{purpose} requires a non-empty mesh in context if you are passing `PartitionSpec`s, "
                              f"got {sharding}. To fix: use `with mesh:`, or pass NamedSharding(mesh, spec).")  # fmt: skip
         return NamedSharding(mesh, sharding)
     if not isinstance(sharding, Sharding):

@@ -46,8 +46,8 @@ class Primitive:
 
     def bind(self, *args, **params):
         """Applies the primitive under the current trace: runs it now or records an equation."""
-        if trace.context.tracks_varying and "varying" not in self.traits:
-            args = trace.join_varying(args)
+        if trace.context.tracks_varying:
+            args = trace.join_varying(self, args, params)
         return trace.context.trace.process_primitive(self, args, params)
 
     def effects_of(self, params) -> frozenset:

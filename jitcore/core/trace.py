@@ -23,7 +23,7 @@ from jitcore.array import Array, ConcreteArray, DeviceArray, copy_data
 from jitcore.config import config
 from jitcore.core import source
 from jitcore.core.aval import ShapedArray, aval_of
-from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, DropVar, Equation, Jaxpr, Literal, Var
+from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, DropVar, Equation, Jaxpr, Literal, Var, sub_jaxprs
 
 
 class Trace:
@@ -250,9 +250,12 @@ class Tracer(Array):
 
 
 # -- where values vary --------------------------------------------------------------------------------------
-def join_varying(args: Sequence) -> Sequence:
+def join_varying(primitive, args: Sequence, params: dict) -> Sequence:
     """Operands of one operation inside of `shard_map`: those that vary along fewer axes than others are marked by
-    `pvary`. Constants stay: nothing asks for their derivatives."""
+    `pvary`. Constants stay: nothing asks for their derivatives. Loops, branches and calls take operands as they are:
+    operations inside look at them."""
+    if "varying" in primitive.traits or sub_jaxprs(params):
+        return args
     found = [x.aval.varying for x in args if isinstance(x, Tracer)]
     if len(found) < 2 or all(varying == found[0] for varying in found):
         return args
@@ -268,15 +271,18 @@ def vary_alike(args: Sequence, wanted: frozenset) -> list:
             if isinstance(x, Tracer) and wanted - x.aval.varying else x for x in args]  # fmt: skip
 
 
+def join_all(varying: frozenset, /, **params) -> frozenset:
+    return varying
+
+
 def mark_varying(primitive, atoms: Sequence, out_avals: Sequence[ShapedArray], params: dict) -> list[ShapedArray]:
     """Results vary as the operands do. The trait `varying` of a primitive says otherwise: a function of the axes of all
-    operands and the params, or "own" where the rule of types knows, which looks into jaxprs."""
-    rule = primitive.traits.get("varying")
-    if rule == "own":
+    operands and the params, or None where the rule of types knows, as that of loops, branches and calls does."""
+    rule = primitive.traits.get("varying", join_all)
+    if rule is None or (rule is join_all and sub_jaxprs(params)):
         return list(out_avals)
-    axes = frozenset().union(*(atom.aval.varying for atom in atoms))
-    axes = axes if rule is None else rule(axes, **params)
-    return [aval if aval.varying == axes else aval.update(varying=axes) for aval in out_avals]
+    varying = rule(frozenset().union(*(atom.aval.varying for atom in atoms)), **params)
+    return [aval if aval.varying == varying else aval.update(varying=varying) for aval in out_avals]
 
 
 #: Arrays that an implementation in NumPy does not take.

@@ -17,7 +17,7 @@ from jitcore.dispatch.options import UNSPECIFIED, JitOptions
 from jitcore.dispatch.signature import CallSignature
 from jitcore.dispatch.tracing import TracedFunction
 from jitcore.lax.partitioning import with_sharding_constraint
-from jitcore.sharding import NamedSharding, PartitionSpec, Sharding, Spread, resolve_sharding
+from jitcore.sharding import Sharding, Spread, resolve_sharding
 
 
 def place_call(options: JitOptions, fun: Callable, call: CallSignature) -> tuple[Backend, Any]:
@@ -118,17 +118,17 @@ def spread_options(options: JitOptions, call: CallSignature, traced: TracedFunct
     outs: dict[int, Sharding] = {}
     if options.in_shardings is not UNSPECIFIED:
         args, kwargs = call.make_in_tree().children()
-        if kwargs.num_leaves and not _is_one(options.in_shardings):
+        if kwargs.num_leaves and options.in_shardings is not None:
             raise ValueError("jit does not support kwargs when in_shardings is specified.")
         given = options.in_shardings
         ins = _spread("jit in_shardings", args, tuple(given) if isinstance(given, list) else given)
+        for i, sharding in ins.items():
+            sharding.shard_shape(call.parts[i][0])
     if options.out_shardings is not UNSPECIFIED:
         outs = _spread("jit out_shardings", traced.make_out_tree(), options.out_shardings)
+        for i, sharding in outs.items():
+            sharding.shard_shape(traced.jaxpr.outvars[i].aval.shape)
     return ins, outs
-
-
-def _is_one(shardings: Any) -> bool:
-    return shardings is None or isinstance(shardings, (Sharding, PartitionSpec))
 
 
 def _spread(name: str, tree: tree_util.PyTreeDef, shardings: Any) -> dict[int, Sharding]:

@@ -103,7 +103,7 @@ def _spread(which, like):
     return broadcast_in_dim(which, aval_of(like).shape, (0,))
 
 
-@define("cond", varying="own", impl=_run_cond, aval=_cond_aval, jvp=jvp_cond, transpose=transpose_cond, partial=split_cond,
+@define("cond", impl=_run_cond, aval=_cond_aval, jvp=jvp_cond, transpose=transpose_cond, partial=split_cond,
         batch=_batch_cond, lower=_lower_cond, hlo=_hlo_cond, multiple_results=True,
         effects=control.effects_of_jaxprs)  # fmt: skip
 def cond(pred, true_fun: Callable, false_fun: Callable, *operands: Any, operand: Any = _NO_OPERAND):

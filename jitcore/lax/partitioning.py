@@ -46,7 +46,8 @@ def with_sharding_constraint(x: Any, shardings: Any):
         shardings: a sharding, or a pytree of them, as far down as they differ; None leaves an array to the
             partitioner. A `PartitionSpec` refers to the current mesh.
 
-    Raises: ValueError for an array that cannot be cut into equal parts; for a `PartitionSpec` without a mesh.
+    Raises: ValueError for an array that cannot be cut into equal parts; RuntimeError for a `PartitionSpec` without a
+        mesh.
     """
     leaves, treedef = tree_flatten(x)
     if isinstance(shardings, list) and not isinstance(x, list):

@@ -96,7 +96,7 @@ def _batch_scan(primitive, axis, values, batched, *, jaxpr, num_consts, num_carr
     return [out if flag else Unmapped(out) for out, flag in zip([*outs[:num_carry], *ys], flags)]
 
 
-@define("scan", varying="own", impl=_run_scan, aval=_scan_aval, jvp=jvp_scan, transpose=transpose_scan, partial=split_scan,
+@define("scan", impl=_run_scan, aval=_scan_aval, jvp=jvp_scan, transpose=transpose_scan, partial=split_scan,
         batch=_batch_scan, lower=_lower_scan, hlo=_hlo_scan, multiple_results=True,
         effects=control.effects_of_jaxprs)  # fmt: skip
 def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,

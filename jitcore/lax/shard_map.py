@@ -196,7 +196,7 @@ def _inline(params, operands):
 
 
 @define("shard_map", impl=_refuse, aval=_infer_avals, jvp=_jvp, transpose=_transpose, partial=_split, batch=_batch,
-        multiple_results=True, effects=lambda *, jaxpr, **_: jaxpr.effects, inline=_inline, varying="own",
+        multiple_results=True, effects=lambda *, jaxpr, **_: jaxpr.effects, inline=_inline,
         mesh=lambda *, frame, **_: NamedSharding(frame.mesh, PartitionSpec()))  # fmt: skip
 @api_boundary
 def shard_map(f: Callable | None = None, mesh: Mesh | None = None, in_specs: Any = None, out_specs: Any = None,

@@ -110,7 +110,7 @@ def _batch_while(primitive, axis, values, batched, *, cond_nconsts, cond_jaxpr, 
     return [out if flag else Unmapped(out) for out, flag in zip(outs, flags)]
 
 
-@define("while", varying="own", impl=_run_while, aval=_while_aval, jvp=jvp_while, transpose=transpose_while,
+@define("while", impl=_run_while, aval=_while_aval, jvp=jvp_while, transpose=transpose_while,
         partial=split_while, batch=_batch_while, lower=_lower_while, hlo=_hlo_while, multiple_results=True,
         effects=control.effects_of_jaxprs)  # fmt: skip
 def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any):

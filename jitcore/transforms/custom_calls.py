@@ -110,7 +110,7 @@ class CustomCallPrimitive(Primitive):
     def __init__(self, name: str, rebuild: Callable[..., CustomCall], transpose: Callable):
         super().__init__(
             name, impl=_run_jaxpr, aval=_infer_avals, jvp=_differentiate_recorded, transpose=transpose,
-            batch=_batch_recorded, multiple_results=True, effects=_find_effects, varying="own",
+            batch=_batch_recorded, multiple_results=True, effects=_find_effects,
             inline=lambda params, operands: (params["call_jaxpr"], operands))  # fmt: skip
         self.rebuild = rebuild
 
@@ -411,4 +411,4 @@ def _transpose_custom_lin(primitive, cotangents, operands, *, bwd, num_res, out_
 custom_lin = Primitive(
     "custom_lin", impl=_refuse, aval=lambda *avals, bwd, num_res, out_avals: list(out_avals),
     jvp=_jvp_custom_lin, transpose=_transpose_custom_lin, batch=_refuse, lower=_refuse,
-    multiple_results=True)  # fmt: skip
+    multiple_results=True, varying=None)  # fmt: skip
