@@ -255,6 +255,8 @@ class ConcreteArray(Array):
 
     # -- text -------------------------------------------------------------------------------------------
     def __repr__(self) -> str:
+        if not self.is_fully_addressable:
+            return f"Array(shape={self.shape}, dtype={self.dtype.name})"
         data = self._data
         weak = ", weak_type=True" if self._weak_type else ""
         if data.__class__ is tuple:

@@ -25,7 +25,7 @@ LAYERS = (
     ("lax",),
     ("numpy",),
     ("random", "nn", "ops", "scipy", "flatten_util", "test_util"),
-    ("debug", "experimental", "ad_checkpoint", "custom_derivatives"),
+    ("debug", "distributed", "experimental", "ad_checkpoint", "custom_derivatives"),
     ("rewriter",),
     ("functionalize",),
     ("passes",),
@@ -46,6 +46,7 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 LAZY_EXCEPTIONS = {
     ("array", "core"): "an Array makes its aval, and an aval is made of Arrays",
     ("array", "device"): "an Array knows the device that it is on",
+    ("core", "dispatch"): "an operation on a device is a program there",
 }
 
 

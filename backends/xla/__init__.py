@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-import jitcore.dispatch.eager  # noqa: F401  runs eager operations on arrays of devices
 from jitcore.array import DeviceArray, DeviceForm
 from jitcore.backends.xla import devices
 from jitcore.backends.xla.client import list_devices

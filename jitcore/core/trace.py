@@ -79,8 +79,10 @@ class EvalTrace(Trace):
 
 
 def run_on_device(primitive, args, params):
-    """Applies a primitive to arrays of which some lie on a device. The layers above put themselves here."""
-    raise NotImplementedError
+    """Applies a primitive to arrays of which some lie on a device, or on the devices of a mesh."""
+    from jitcore.dispatch import eager
+
+    return eager.run_on_device(primitive, args, params)
 
 
 def to_numpy(x) -> np.ndarray:
