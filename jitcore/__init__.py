@@ -38,7 +38,7 @@ _EXPORTS = {
                         "make_array_from_process_local_data", "make_array_from_single_device_arrays",
                         "make_mesh", "process_count", "process_index"),
     "jitcore.lax.callback": ("pure_callback",),
-    "jitcore.lax.shard_map": ("shard_map",),
+    "jitcore.lax.sharded": ("shard_map",),
     "jitcore.sharding": ("Mesh", "NamedSharding", "P", "set_mesh"),
 }  # fmt: skip
 
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
         make_mesh as make_mesh, process_count as process_count, process_index as process_index,
     )
     from jitcore.lax.callback import pure_callback as pure_callback
-    from jitcore.lax.shard_map import shard_map as shard_map
+    from jitcore.lax.sharded import shard_map as shard_map
     from jitcore.sharding import Mesh as Mesh, NamedSharding as NamedSharding, P as P, set_mesh as set_mesh
 # fmt: on
 # isort: on

@@ -43,26 +43,25 @@ def unhashable_static_error(type_text: str, value_text: str, reason: str, name: 
     )
 
 
-def devices_differ_error(names: Sequence[str], parts: Sequence, first: int, sharding: Any, second: int | None,
+def devices_differ_error(names: Sequence[str], parts: Sequence, first: int, sharding: Any, second: int,
                          other: Any) -> Exception:  # fmt: skip
-    """Two arguments of one call lie on different devices; or one argument, and what the program names."""
-    told = [("a sharding of the program" if i is None else
-             f"argument {names[i]} of shape {parts[i][0]} and dtype {parts[i][1].name}")
-            + f" on {', '.join(sorted(map(str, where.device_set)))}"
+    """Two arguments of one call lie on different devices."""
+    told = [f"{names[i]} of shape {parts[i][0]} and dtype {parts[i][1].name} on {', '.join(sorted(map(str, where.device_set)))}"
             for i, where in ((first, sharding), (second, other))]  # fmt: skip
     return build_error(
         ValueError,
-        f"Received incompatible devices for jitted computation. Got {told[0]}, and {told[1]}.",
+        f"Received incompatible devices for jitted computation. Got argument {told[0]}, and argument {told[1]}.",
         fix="bring them together with jitcore.device_put(x, device), or say jit(..., device=...).",
     )
 
 
-def meshes_differ_error(first: str, second: str) -> Exception:
-    """A program names shardings on different devices, whose texts these are."""
+def meshes_differ_error(first: str, second: str, name: str = "", aval_text: str = "") -> Exception:
+    """A program names shardings on different devices, whose texts these are; or an argument lies on the first."""
+    what = f"argument {name} of type {aval_text}" if name else "a sharding"
     return build_error(
         ValueError,
-        f"Received incompatible devices for jitted computation. Got shardings on {first}, and on {second}.",
-        fix="use one mesh in one program.",
+        f"Received incompatible devices for jitted computation. Got {what} on {first}, and a sharding on {second}.",
+        fix="use one mesh in one program; jitcore.device_put(x, sharding) brings an array there.",
     )
 
 
@@ -82,6 +81,16 @@ def sharding_differs_error(name: str, aval_text: str, wanted: Any, found: Any) -
         f"Sharding passed to jit does not match the sharding on the respective arg. Got jit sharding: {wanted}, "
         f"arg sharding: {found} for arg {name} of type {aval_text}.",
         fix="bring it there by jitcore.device_put(x, sharding), or leave in_shardings out.",
+    )
+
+
+def unaddressable_array_error(aval_text: str) -> Exception:
+    """The host asks for an array of which other processes have parts. aval_text: "float32[3]"."""
+    return build_error(
+        RuntimeError,
+        f"Fetching an array of type {aval_text}, of which other processes have parts, is not possible.",
+        fix="read what this process has (x.addressable_shards), or bring all elements to each device first, by "
+        "jit(lambda x: x, out_shardings=NamedSharding(mesh, P())).",
     )
 
 

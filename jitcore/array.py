@@ -136,6 +136,7 @@ class ConcreteArray(Array):
         return False
 
     committed = property(lambda self: self.is_committed)
+    _is_readable = True
 
     @property
     def addressable_shards(self) -> list:
@@ -255,7 +256,7 @@ class ConcreteArray(Array):
 
     # -- text -------------------------------------------------------------------------------------------
     def __repr__(self) -> str:
-        if not self.is_fully_addressable:
+        if not self._is_readable:
             return f"Array(shape={self.shape}, dtype={self.dtype.name})"
         data = self._data
         weak = ", weak_type=True" if self._weak_type else ""
@@ -274,7 +275,7 @@ class ConcreteArray(Array):
         return f"{name}({body}," + ("\n" + " " * (len(name) + 1) if too_long else " ") + tail
 
     def __str__(self) -> str:
-        return str(self.data)
+        return str(self.data) if self._is_readable else repr(self)
 
 
 class DeviceForm:
@@ -325,8 +326,17 @@ class DeviceArray(ConcreteArray):
         try:
             return self._host
         except AttributeError:
-            self._host = np.ascontiguousarray(np.asarray(self._buffer)).reshape(self._form.shape)
-            return self._host
+            pass
+        if not self._is_readable:
+            raise argument_errors.unaddressable_array_error(self.aval.long())
+        self._host = np.ascontiguousarray(np.asarray(self._buffer)).reshape(self._form.shape)
+        return self._host
+
+    @property
+    def _is_readable(self) -> bool:
+        """Whether this process has all elements."""
+        sharding = self._form.sharding
+        return sharding.is_fully_addressable or sharding.is_fully_replicated
 
     @property
     def _weak_type(self) -> bool:

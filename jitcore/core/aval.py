@@ -41,6 +41,11 @@ class ShapedArray:
             size = size * extent
         return size
 
+    @property
+    def vma(self) -> frozenset:
+        """JAX's name for `varying`."""
+        return self.varying
+
     def update(self, **changes) -> ShapedArray:
         facts = {name: getattr(self, name) for name in ("shape", "dtype", "weak_type", "varying")} | changes
         return ShapedArray(**facts)

@@ -23,7 +23,17 @@ from jitcore.array import Array, ConcreteArray, DeviceArray, copy_data
 from jitcore.config import config
 from jitcore.core import source
 from jitcore.core.aval import ShapedArray, aval_of
-from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, DropVar, Equation, Jaxpr, Literal, Var, sub_jaxprs
+from jitcore.core.jaxpr import (
+    ClosedJaxpr,
+    DebugInfo,
+    DropVar,
+    Equation,
+    Jaxpr,
+    Literal,
+    Var,
+    names_mesh,
+    sub_jaxprs,
+)
 
 
 class Trace:
@@ -59,8 +69,9 @@ class EvalTrace(Trace):
 
     def process_primitive(self, primitive, args, params):
         avals, values, lent = [], [], []
-        if "mesh" in primitive.traits and not any(isinstance(arg, Tracer) for arg in args):
-            return run_on_device(primitive, args, params)
+        if primitive.multiple_results or "mesh" in primitive.traits:
+            if needs_mesh(primitive, params) and not any(isinstance(arg, Tracer) for arg in args):
+                return run_on_device(primitive, args, params)
         for arg in args:
             if isinstance(arg, NOT_HERE):
                 if isinstance(arg, Tracer):
@@ -76,6 +87,11 @@ class EvalTrace(Trace):
         if primitive.multiple_results:
             return [wrap_result(out, aval, lent) for out, aval in zip(outs, out_avals)]
         return wrap_result(outs, out_avals, lent)
+
+
+def needs_mesh(primitive, params: dict) -> bool:
+    """Whether an application, or one in its jaxprs, runs on a mesh."""
+    return "mesh" in primitive.traits or any(map(names_mesh, sub_jaxprs(params)))
 
 
 def run_on_device(primitive, args, params):

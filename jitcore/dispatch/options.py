@@ -21,6 +21,9 @@ class _UnspecifiedValue:
     def __repr__(self) -> str:
         return "UnspecifiedValue"
 
+    def __reduce__(self):
+        return "UNSPECIFIED"  # it is known by its identity
+
 
 UNSPECIFIED = _UnspecifiedValue()
 
@@ -129,28 +132,32 @@ def read_placement(device: Any, backend: str | None, in_shardings: Any,
     Raises: ValueError when they contradict each other."""
     if device is not None and backend is not None:
         raise ValueError(f"can't specify both a device and a backend for jit, got {device=} and {backend=}")
-    devices = [] if device is None else [device]
+    groups = [] if device is None else [{device}]
     for name, shardings in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
-        devices += _devices_of_shardings(name, shardings)
+        groups += _devices_of_shardings(name, shardings)
     if backend is not None and not isinstance(backend, str):
         raise TypeError(f"backend must be a string such as 'cpu', got {backend!r}")
-    if None in devices or len(set(devices)) > 1:
+    devices = [found for group in groups for found in group]
+    is_one_each = all(len(group) == 1 for group in groups) and None not in devices
+    if is_one_each and len(set(devices)) > 1:
+        raise ValueError(f"jit runs on a single device, or on a mesh, but its shardings name several: {devices}")
+    if not is_one_each:
         if device is not None:
-            raise ValueError(f"can't specify both a device and shardings of other devices for jit, got {device=}")
+            raise ValueError(f"can't specify both a device and a mesh for jit, got {device=}")
         return {"backend": backend, "in_shardings": in_shardings, "out_shardings": out_shardings}
     return {"backend": devices[0].backend, "sharding": devices[0]} if devices else {"backend": backend}
 
 
 def _devices_of_shardings(option: str, shardings: Any) -> list[Any]:
-    """The devices that shardings name; None among them for a spec on a mesh that a call knows."""
+    """The devices of each sharding; {None} for a spec on a mesh that a call knows."""
     found = []
     for sharding in tree_util.tree_leaves(shardings):
         if sharding is UNSPECIFIED:
             continue
         if isinstance(sharding, PartitionSpec):
-            found.append(None)
+            found.append({None})
         elif isinstance(sharding, Sharding):
-            found += sharding.device_set
+            found.append(sharding.device_set)
         else:
             raise ValueError(f"{option} takes shardings and None, got {sharding!r}")
     return found

@@ -11,7 +11,7 @@ from typing import Any
 
 from jitcore import argument_errors, tree_util
 from jitcore.array import DeviceArray
-from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, sub_jaxprs
+from jitcore.core.jaxpr import find_shardings
 from jitcore.dispatch.backend import Backend, find_backend
 from jitcore.dispatch.options import UNSPECIFIED, JitOptions
 from jitcore.dispatch.signature import CallSignature
@@ -65,7 +65,8 @@ def place_program(options: JitOptions, fun: Callable, call: CallSignature, trace
         if not is_committed or placed.backend != found.name:
             continue
         if placed.device_set != devices:
-            raise argument_errors.devices_differ_error(call.name_leaves(fun), call.parts, i, placed, None, named[0])
+            raise argument_errors.meshes_differ_error(_show(placed), _show(named[0]), call.name_leaves(fun)[i],
+                                                      call.avals[i].long())  # fmt: skip
         if i in ins and not placed.is_equivalent_to(ins[i], len(call.parts[i][0])):
             raise argument_errors.sharding_differs_error(call.name_leaves(fun)[i], call.avals[i].long(), ins[i], placed)
     n_outs = len(traced.jaxpr.outvars)
@@ -95,17 +96,7 @@ def _find_shardings(traced: TracedFunction) -> Iterator[Sharding]:
     for const in traced.consts:
         if isinstance(const, DeviceArray) and const.sharding.num_devices > 1:
             yield const.sharding
-    yield from _find_named(traced.jaxpr)
-
-
-def _find_named(jaxpr: Jaxpr) -> Iterator[Sharding]:
-    for eqn in jaxpr.eqns:
-        find = eqn.primitive.traits.get("mesh")
-        if find is not None:
-            yield find(**eqn.params)
-        if eqn.params:
-            for inner in sub_jaxprs(eqn.params):
-                yield from _find_named(inner.jaxpr)
+    yield from find_shardings(traced.jaxpr)
 
 
 # -- the options --------------------------------------------------------------------------------------------

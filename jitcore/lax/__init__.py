@@ -218,6 +218,7 @@ from jitcore.lax.special import (
     polygamma,
     zeta,
 )  # fmt: skip
+from jitcore.lax import sharded as _sharded  # noqa: F401  has a primitive
 from jitcore.lax.while_loop import fori_loop, while_loop
 from jitcore.lax.window import (
     padtype_to_pads,

@@ -84,7 +84,7 @@ def _find_names(axes: Sequence[BatchAxis | MeshAxis], *, tracked: bool) -> tuple
 def reject_groups(axis_index_groups) -> None:
     if axis_index_groups is not None:
         raise NotImplementedError(
-            "axis_index_groups not supported in vmap and shard_map collectives. Please open a feature request!"
+            "axis_index_groups not supported in vmap collectives or shard_map. Please open a feature request!"
         )
 
 

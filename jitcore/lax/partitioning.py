@@ -62,6 +62,11 @@ def _constrain(x, sharding):
     return x if sharding.num_devices == 1 else with_sharding_constraint.primitive.bind(x, sharding=sharding)
 
 
+def place(x, device: Any):
+    """An array that was made for a device or sharding: cut where several devices are meant."""
+    return _constrain(x, device) if isinstance(device, Sharding) else x
+
+
 # -- questions ----------------------------------------------------------------------------------------------
 INSPECTION = Effect("InspectSharding", ordered=False)
 
