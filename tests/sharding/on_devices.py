@@ -1,7 +1,7 @@
-"""Runs programs of a table on eight virtual devices, by jitcore and by JAX, in a process of its own.
+"""Runs tables of programs on eight virtual devices, in a process of its own.
 
-In: a module with `PROGRAMS`, functions of (jax or jitcore, its numpy). Out: for each name "" where both give the same,
-else what differs.
+In: a module with `PROGRAMS`, functions of (jax or jitcore, its numpy) for both of which they shall give the same, and
+`CHECKS`, functions that raise. Out: for each name "" where all is well, else what is wrong.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ ROOT = Path(__file__).parents[2]
 
 
 @functools.cache
-def run_programs(module: str) -> dict[str, str]:
-    done = start(["-m", "tests.sharding.on_devices", module]).communicate(timeout=600)
-    return json.loads(done[0].splitlines()[-1])
+def run_table(module: str, *names: str) -> dict[str, str]:
+    """names: of what is run of the table; all of it without."""
+    process = start(["-m", "tests.sharding.on_devices", module, *names])
+    return json.loads(process.communicate(timeout=600)[0].splitlines()[-1])
 
 
 def start(arguments: list[str], devices: int = 8) -> subprocess.Popen:
@@ -34,9 +35,11 @@ def start(arguments: list[str], devices: int = 8) -> subprocess.Popen:
 
 
 def compare(program) -> str:
+    """Runs a program by both libraries. Returns: how the results differ."""
     import jax
-    import jitcore
     import numpy as np
+
+    import jitcore
 
     results = []
     for library in (jax, jitcore):
@@ -59,6 +62,16 @@ def compare(program) -> str:
     return ""
 
 
+def check(function) -> str:
+    try:
+        function()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
 if __name__ == "__main__":
-    programs = importlib.import_module(sys.argv[1]).PROGRAMS
-    print(json.dumps({name: compare(program) for name, program in programs.items()}))
+    table = importlib.import_module(sys.argv[1])
+    runs = {name: functools.partial(compare, program) for name, program in getattr(table, "PROGRAMS", {}).items()}
+    runs |= {name: functools.partial(check, function) for name, function in getattr(table, "CHECKS", {}).items()}
+    print(json.dumps({name: runs[name]() for name in sys.argv[2:] or runs}))
