@@ -43,24 +43,21 @@ def unhashable_static_error(type_text: str, value_text: str, reason: str, name: 
     )
 
 
-def devices_differ_error(names: Sequence[str], parts: Sequence, first: int, sharding: Any, second: int,
-                         other: Any) -> Exception:  # fmt: skip
-    """Two arguments of one call lie on different devices."""
-    told = [f"{names[i]} of shape {parts[i][0]} and dtype {parts[i][1].name} on {', '.join(sorted(map(str, where.device_set)))}"
-            for i, where in ((first, sharding), (second, other))]  # fmt: skip
+def devices_differ_error(first: str, second: str) -> Exception:
+    """Two arguments of one call lie on different devices. first, second: "x of type float32[3] on cpu:0"."""
     return build_error(
         ValueError,
-        f"Received incompatible devices for jitted computation. Got argument {told[0]}, and argument {told[1]}.",
+        f"Received incompatible devices for jitted computation. Got argument {first}, and argument {second}.",
         fix="bring them together with jitcore.device_put(x, device), or say jit(..., device=...).",
     )
 
 
-def meshes_differ_error(first: str, second: str, name: str = "", aval_text: str = "") -> Exception:
-    """A program names shardings on different devices, whose texts these are; or an argument lies on the first."""
-    what = f"argument {name} of type {aval_text}" if name else "a sharding"
+def meshes_differ_error(first: str, second: str) -> Exception:
+    """A program names shardings on different devices, or an argument lies on others. first: "a sharding on cpu:0" or
+    "argument x of type float32[3] on cpu:0"; second: as "cpu:1"."""
     return build_error(
         ValueError,
-        f"Received incompatible devices for jitted computation. Got {what} on {first}, and a sharding on {second}.",
+        f"Received incompatible devices for jitted computation. Got {first}, and a sharding on {second}.",
         fix="use one mesh in one program; jitcore.device_put(x, sharding) brings an array there.",
     )
 

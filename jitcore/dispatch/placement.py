@@ -34,8 +34,7 @@ def place_call(options: JitOptions, fun: Callable, call: CallSignature) -> tuple
         (first, sharding), *others = placed
         for position, other in others:
             if other.device_set != sharding.device_set:
-                raise argument_errors.devices_differ_error(call.name_leaves(fun), call.parts, first, sharding,
-                                                           position, other)  # fmt: skip
+                raise argument_errors.devices_differ_error(_tell(fun, call, first), _tell(fun, call, position))
         return find_backend(sharding.backend), sharding if sharding.num_devices == 1 else _spread_arguments(call, {})
     if chosen is None and call.shardings:
         return find_backend(call.shardings[0][1].backend), None
@@ -55,7 +54,7 @@ def place_program(options: JitOptions, fun: Callable, call: CallSignature, trace
     devices = named[0].device_set
     for other in named[1:]:
         if other.device_set != devices:
-            raise argument_errors.meshes_differ_error(_show(named[0]), _show(other))
+            raise argument_errors.meshes_differ_error(f"a sharding on {_show(named[0])}", _show(other))
     found = find_backend(named[0].backend)
     if len(devices) == 1:
         return found, named[0] if hasattr(found, "wrap") else None
@@ -65,8 +64,7 @@ def place_program(options: JitOptions, fun: Callable, call: CallSignature, trace
         if not is_committed or placed.backend != found.name:
             continue
         if placed.device_set != devices:
-            raise argument_errors.meshes_differ_error(_show(placed), _show(named[0]), call.name_leaves(fun)[i],
-                                                      call.avals[i].long())  # fmt: skip
+            raise argument_errors.meshes_differ_error(f"argument {_tell(fun, call, i)}", _show(named[0]))
         if i in ins and not placed.is_equivalent_to(ins[i], len(call.parts[i][0])):
             raise argument_errors.sharding_differs_error(call.name_leaves(fun)[i], call.avals[i].long(), ins[i], placed)
     n_outs = len(traced.jaxpr.outvars)
@@ -79,6 +77,11 @@ def find_movable(call: CallSignature, sharding: Any) -> list[int]:
     where = None if sharding is None or isinstance(sharding, Spread) else getattr(sharding, "device_set", {sharding})
     return [] if sharding is None else [
         i for i, placed, is_committed in call.shardings if not is_committed and placed.device_set != where]  # fmt: skip
+
+
+def _tell(fun: Callable, call: CallSignature, position: int) -> str:
+    return (f"{call.name_leaves(fun)[position]} of type {call.avals[position].long()} "
+            f"on {_show(call.leaves[position].sharding)}")  # fmt: skip
 
 
 def _show(sharding: Sharding) -> str:

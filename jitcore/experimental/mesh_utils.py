@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from jitcore.device import devices as list_devices
 from jitcore.sharding import Device
 
 __all__ = ["create_device_mesh"]
@@ -20,8 +21,6 @@ def create_device_mesh(mesh_shape: Sequence[int], devices: Sequence[Device] | No
     """The devices, of the default backend without, in a grid of this shape.
 
     Raises: ValueError where their number differs."""
-    from jitcore.device import devices as list_devices
-
     found = list(list_devices() if devices is None else devices)
     if math.prod(mesh_shape) != len(found):
         raise ValueError(f"Number of devices {len(found)} must equal the product of mesh_shape {tuple(mesh_shape)}")
