@@ -71,7 +71,7 @@ def mesh_backend_error(name: str, count: int) -> Exception:
     )
 
 
-def sharding_differs_error(name: str, aval_text: str, wanted: Any, found: Any) -> Exception:
+def sharding_differs_error(name: str, aval_text: str, wanted: str, found: str) -> Exception:
     """An argument lies otherwise than `in_shardings` says."""
     return build_error(
         ValueError,

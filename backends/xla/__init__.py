@@ -16,9 +16,9 @@ from jitcore.backends.xla import devices
 from jitcore.backends.xla.client import list_devices
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
-from jitcore.sharding import Device, Sharding
 from jitcore.dispatch.backend import CompileOptions
 from jitcore.passes import PIPELINE
+from jitcore.sharding import Device, Sharding
 
 __all__ = ["TpuBackend", "XlaBackend"]
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-
-
 from jitcore.backends.xla.builder import HloBuilder, HloValue
 from jitcore.backends.xla.scalars import apply_scalar
 from jitcore.core.jaxpr import ClosedJaxpr, DropVar, Equation, Literal, sub_jaxprs

@@ -7,7 +7,6 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.array import Array
 
-
 NOWHERE: frozenset = frozenset()
 
 

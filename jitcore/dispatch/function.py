@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 import jitcore.numpy  # noqa: F401  gives arrays and tracers their operators
-from jitcore import argument_errors
 from jitcore.array import DeviceArray
 from jitcore.concurrency import Lock
 from jitcore.config import config, drop_oldest
-from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.aval import aval_of
 from jitcore.core.trace import Tracer, context, eval_trace, unexpected_tracer_error
 from jitcore.dispatch.abstracted import abstract_avals
 from jitcore.dispatch.counters import CacheInfo
@@ -27,7 +26,13 @@ from jitcore.dispatch.inner import bind_inner
 from jitcore.dispatch.misses import MissLog
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.parameters import plan_arguments
-from jitcore.dispatch.placement import constrain_leaves, find_movable, place_call, place_program, spread_options
+from jitcore.dispatch.placement import (
+    constrain_leaves,
+    find_movable,
+    place_call,
+    place_program,
+    spread_options,
+)
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import CallSignature, read_call, read_value
 from jitcore.dispatch.tracing import SINGLE, TracedFunction, trace_call

@@ -66,7 +66,7 @@ def place_program(options: JitOptions, fun: Callable, call: CallSignature, trace
         if placed.device_set != devices:
             raise argument_errors.meshes_differ_error(f"argument {_tell(fun, call, i)}", _show(named[0]))
         if i in ins and not placed.is_equivalent_to(ins[i], len(call.parts[i][0])):
-            raise argument_errors.sharding_differs_error(call.name_leaves(fun)[i], call.avals[i].long(), ins[i], placed)
+            raise argument_errors.sharding_differs_error(call.name_leaves(fun)[i], call.avals[i].long(), str(ins[i]), str(placed))
     n_outs = len(traced.jaxpr.outvars)
     spread = tuple([outs.get(i) for i in range(n_outs)]) if outs else ()
     return found, Spread(_spread_arguments(call, ins).ins, spread)

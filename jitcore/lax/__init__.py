@@ -9,6 +9,7 @@ function, not the module of that name: import from the module by its path.
 from types import FunctionType
 
 from jitcore.core.source import api_boundary
+from jitcore.lax import sharded as _sharded  # noqa: F401  has a primitive
 from jitcore.lax.associative_scan import associative_scan
 from jitcore.lax.barrier import optimization_barrier
 from jitcore.lax.bits import (
@@ -168,9 +169,9 @@ from jitcore.lax.linalg import (
 )  # fmt: skip
 from jitcore.lax.normal import log_ndtr, ndtri
 from jitcore.lax.pad import pad
+from jitcore.lax.partitioning import with_sharding_constraint
 from jitcore.lax.raise_if import raise_if
 from jitcore.lax.random import threefry2x32
-from jitcore.lax.partitioning import with_sharding_constraint
 from jitcore.lax.reduce import (
     argmax,
     argmin,
@@ -218,7 +219,6 @@ from jitcore.lax.special import (
     polygamma,
     zeta,
 )  # fmt: skip
-from jitcore.lax import sharded as _sharded  # noqa: F401  has a primitive
 from jitcore.lax.while_loop import fori_loop, while_loop
 from jitcore.lax.window import (
     padtype_to_pads,

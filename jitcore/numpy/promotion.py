@@ -18,7 +18,16 @@ from jitcore.array import Array, ConcreteArray
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import Primitive
 from jitcore.core.symbolic import is_symbolic
-from jitcore.core.trace import NOT_HERE, Tracer, context, eval_trace, origin_of, own_ndarray, to_numpy, user_snippet
+from jitcore.core.trace import (
+    NOT_HERE,
+    Tracer,
+    context,
+    eval_trace,
+    origin_of,
+    own_ndarray,
+    to_numpy,
+    user_snippet,
+)
 from jitcore.lax.define import cast
 from jitcore.lax.elementwise import convert_dtype as convert_ndarray
 

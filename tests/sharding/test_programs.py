@@ -1,9 +1,11 @@
 """Programs on a mesh of eight devices give what JAX gives, and what one device gives."""
 
+import re
+
 import pytest
 
 from tests.sharding.checks import CHECKS
-from tests.sharding.on_devices import run_table
+from tests.sharding.on_devices import ROOT, run_table, start
 from tests.sharding.shard_map_programs import PROGRAMS as SHARD_MAP
 from tests.sharding.sharded_programs import PROGRAMS as SHARDED
 
@@ -28,6 +30,12 @@ def test_all_of_shard_map(name):
 @pytest.mark.parametrize("name", SHARDED)
 def test_sharded(name):
     assert run_table("tests.sharding.sharded_programs")[name] == ""
+
+
+def test_example_of_the_page():
+    text = (ROOT / "docs" / "sharding.md").read_text()
+    ((program, printed),) = re.findall(r"^```python\n(.*?)^```\n\n^```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert start(["-c", program]).communicate(timeout=120)[0] == printed
 
 
 @pytest.mark.parametrize("name", CHECKS)
