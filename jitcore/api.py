@@ -93,8 +93,8 @@ def jit(
 
     Args:
         fun: a pure function of arrays, scalars and containers of them. Without it, a decorator is returned.
-        in_shardings, out_shardings: how the positional arguments and the result lie on devices: a sharding, or a
-            pytree of them, as far down as they differ; None where arguments and the compiler decide. A
+        in_shardings, out_shardings: how the positional arguments and the result lie on devices: a sharding,
+            or a pytree of them, as far down as they differ; None where arguments and the compiler decide. A
             `PartitionSpec` refers to the current mesh.
         static_argnums, static_argnames: arguments that are constants of the trace, hashable and comparable;
             each new value is a new signature. When only one of the two is given, the signature of `fun`
@@ -308,9 +308,9 @@ def device_put(x: Any, device: Any = None, **options: Any) -> Any:
     Args:
         device: a device or sharding, or a pytree of them, as far down as they differ; None is the default
             backend's choice, and leaves Arrays where they are.
-    Raises: BackendNotFoundError for a device that is not there; TypeError for what is not an array; ValueError
-        for an array that a sharding cannot cut into equal parts, and for several devices of a backend that runs
-        on one."""
+    Raises: BackendNotFoundError for a device that is not there; TypeError for what is not an array;
+        ValueError for an array that a sharding cannot cut into equal parts, and for several devices of a
+        backend that runs on one."""
     leaves, treedef = tree_util.tree_flatten(x)
     targets = tree_util.flatten_axes("device_put device", treedef, device)
     return treedef.unflatten([_put_leaf(leaf, target) for leaf, target in zip(leaves, targets)])

@@ -53,8 +53,8 @@ def devices_differ_error(first: str, second: str) -> Exception:
 
 
 def meshes_differ_error(first: str, second: str) -> Exception:
-    """A program names shardings on different devices, or an argument lies on others. first: "a sharding on cpu:0" or
-    "argument x of type float32[3] on cpu:0"; second: as "cpu:1"."""
+    """A program names shardings on different devices, or an argument lies on others. first: "a sharding on
+    cpu:0" or "argument x of type float32[3] on cpu:0"; second: as "cpu:1"."""
     return build_error(
         ValueError,
         f"Received incompatible devices for jitted computation. Got {first}, and a sharding on {second}.",
@@ -75,7 +75,8 @@ def sharding_differs_error(name: str, aval_text: str, wanted: str, found: str) -
     """An argument lies otherwise than `in_shardings` says."""
     return build_error(
         ValueError,
-        f"Sharding passed to jit does not match the sharding on the respective arg. Got jit sharding: {wanted}, "
+        "Sharding passed to jit does not match the sharding on the respective arg. Got jit sharding: "
+        f"{wanted}, "
         f"arg sharding: {found} for arg {name} of type {aval_text}.",
         fix="bring it there by jitcore.device_put(x, sharding), or leave in_shardings out.",
     )
@@ -86,7 +87,8 @@ def unaddressable_array_error(aval_text: str) -> Exception:
     return build_error(
         RuntimeError,
         f"Fetching an array of type {aval_text}, of which other processes have parts, is not possible.",
-        fix="read what this process has (x.addressable_shards), or bring all elements to each device first, by "
+        fix="read what this process has (x.addressable_shards), or bring all elements to each device "
+            "first, by "
         "jit(lambda x: x, out_shardings=NamedSharding(mesh, P())).",
     )
 

@@ -84,8 +84,8 @@ def callback(callback: Callable, *args: Any, ordered: bool = False, **kwargs: An
 # -- how arrays lie -----------------------------------------------------------------------------------------
 @api_boundary
 def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) -> None:
-    """Calls `callback(sharding)` for an array: now, or for one that is traced when the compiler has decided how it
-    lies."""
+    """Calls `callback(sharding)` for an array: now, or for one that is traced when the compiler has decided
+    how it lies."""
     if isinstance(value, Tracer):
         inspect_sharding(value, callback)
     else:
@@ -99,7 +99,8 @@ def visualize_array_sharding(arr: Any, **options: Any) -> None:
 
 
 def visualize_sharding(shape: Sequence[int], sharding: Sharding, **options: Any) -> None:
-    """Prints which devices have which part of an array of this shape: a cell for each part, with their numbers.
+    """Prints which devices have which part of an array of this shape: a cell for each part, with their
+    numbers.
 
     Raises: ValueError for shapes of no or more than two axes."""
     if len(shape) not in (1, 2):
@@ -110,8 +111,10 @@ def visualize_sharding(shape: Sequence[int], sharding: Sharding, **options: Any)
         names.setdefault(tile if len(shape) == 2 else (0, *tile), []).append(str(device.id))
     rows, columns = counts if len(shape) == 2 else (1, *counts)
     platform = sharding.device_order[0].platform.upper()
-    cells = [[f"{platform} {','.join(names[row, column])}" for column in range(columns)] for row in range(rows)]
+    cells = [[f"{platform} "
+              f"{','.join(names[row, column])}" for column in range(columns)] for row in range(rows)]
     width = max(len(cell) for line in cells for cell in line) + 2
-    borders = [left + middle.join(["─" * width] * columns) + right for left, middle, right in ("┌┬┐", "├┼┤", "└┴┘")]
+    edges = ["─" * width] * columns
+    borders = [left + middle.join(edges) + right for left, middle, right in ("┌┬┐", "├┼┤", "└┴┘")]
     lines = [f"│{'│'.join(cell.center(width) for cell in line)}│" for line in cells]
     builtins.print("\n".join([borders[0], f"\n{borders[1]}\n".join(lines), borders[2]]), flush=True)

@@ -1,7 +1,7 @@
 """Programs of several processes, on one machine or many: how they find each other.
 
-In: the address of one of them. Out: devices of all of them (`jitcore.devices("xla")`), of which each process feeds
-its own. The service is JAX's.
+In: the address of one of them. Out: devices of all of them (`jitcore.devices("xla")`), of which each process
+feeds its own. The service is JAX's.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jitcore.core.source import api_boundary
-from jitcore.sharding import processes
+from jitcore.mesh import processes
 
 __all__ = ["initialize", "is_initialized", "shutdown"]
 
@@ -35,8 +35,8 @@ def initialize(
 
     Args:
         coordinator_address: "host:port" of process 0.
-        num_processes, process_id: how many there are, and which this is. These three are found by themselves on
-            clusters that JAX knows.
+        num_processes, process_id: how many there are, and which this is. These three are found by themselves
+            on clusters that JAX knows.
         local_device_ids: numbers of the devices that this process uses, of all without.
         options: others of `jax.distributed.initialize`.
 

@@ -1,275 +1,46 @@
-"""Where arrays lie: devices, meshes of them, and how an array is cut into parts for them.
+"""Shardings: how arrays are cut into parts for devices.
 
-In: devices, names of axes. Out: `Mesh`, `PartitionSpec` and the shardings `NamedSharding`, `PositionalSharding`
-and `SingleDeviceSharding`: small values that compare and hash by what they say. No backend is needed to make
-them; one that has several devices converts them to what its runtime has.
+In: devices, meshes, specs. Out: `NamedSharding`, `PositionalSharding` and `SingleDeviceSharding`, small
+values that compare and hash by what they say. No backend is needed to make them; one that has several devices
+converts them to what its runtime has. This module has the public names of meshes, too.
 """
 
 from __future__ import annotations
 
-import enum
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from jitcore.config import Config, Override, config, set_mesh_everywhere
-
-__all__ = ["AxisType", "Device", "Mesh", "NamedSharding", "P", "PartitionSpec", "PositionalSharding", "Sharding",
-           "SingleDeviceSharding", "get_mesh", "set_mesh", "use_mesh"]  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Device:
-    """One device.
-
-    platform: 'cpu', 'gpu' or 'tpu'; id: its number there; backend: entry-point name of the backend that runs
-    programs on it; process_index: of the process that it belongs to.
-    """
-
-    platform: str
-    id: int = 0
-    device_kind: str = "cpu"
-    backend: str = "cpu"
-    process_index: int = 0
-
-    def __repr__(self) -> str:
-        name = self.platform.upper() if self.platform in ("gpu", "tpu") else self.platform.capitalize()
-        return f"{name}Device(id={self.id})"
-
-    def __str__(self) -> str:
-        return f"{self.platform}:{self.id}"
-
-
-class _Processes:
-    """The processes that run together: the number of this one, and how many there are."""
-
-    index, count = 0, 1
-
-
-processes = _Processes()
-
-
-# -- meshes -------------------------------------------------------------------------------------------------
-class AxisType(enum.Enum):
-    """Who decides how values are cut along an axis. XLA's partitioner does in any case; the type is kept."""
-
-    Auto = enum.auto()
-    Explicit = enum.auto()
-    Manual = enum.auto()
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-class Mesh:
-    """Devices in a grid whose axes have names; as a context manager, the mesh that `PartitionSpec`s refer to.
-
-    Args:
-        devices: array-like of devices.
-        axis_names: one for each axis of the grid; a single name for one axis.
-        axis_types: kept for comparison; all Auto by default.
-
-    Raises: ValueError for names that are not one for each axis, or not different ones.
-    """
-
-    def __init__(self, devices: Any, axis_names: Any, axis_types: Sequence[AxisType] | AxisType | None = None):
-        grid = np.array(devices, dtype=object) if not isinstance(devices, np.ndarray) else devices.astype(object)
-        names = (axis_names,) if isinstance(axis_names, str) or not isinstance(axis_names, Sequence) else tuple(axis_names)
-        if grid.ndim != len(names):
-            raise ValueError("Mesh requires the ndim of its first argument (`devices`) to equal the length of its second "
-                             f"argument (`axis_names`), but got devices.ndim == {grid.ndim} and len(axis_names) == {len(names)}.")  # fmt: skip
-        if len(set(names)) < len(names):
-            raise ValueError(f"Mesh axis names must be different, got {names}")
-        for device in grid.flat:
-            if not isinstance(device, Device):
-                raise TypeError(f"Mesh takes devices, got {device!r}")
-        if len({*grid.flat}) < grid.size:
-            raise ValueError(f"Mesh takes each device once, got {list(grid.flat)}")
-        types = AxisType.Auto if axis_types is None else axis_types
-        types = (types,) * len(names) if isinstance(types, AxisType) else tuple(types)
-        if len(types) != len(names):
-            raise ValueError(f"Mesh takes one axis type for each axis, got {len(types)} for {len(names)} axes")
-        grid.flags.writeable = False
-        self.devices, self.axis_names, self.axis_types = grid, names, types
-        self._overrides: list[Override] = []
-
-    @property
-    def axis_sizes(self) -> tuple[int, ...]:
-        return self.devices.shape
-
-    @property
-    def shape(self) -> Mapping[Hashable, int]:
-        return MappingProxyType(dict(self.shape_tuple))
-
-    @property
-    def shape_tuple(self) -> tuple[tuple[Hashable, int], ...]:
-        return tuple(zip(self.axis_names, self.devices.shape))
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.devices.shape)
-
-    @property
-    def ndim(self) -> int:
-        return len(self.axis_names)
-
-    @property
-    def empty(self) -> bool:
-        return self.ndim == 0
-
-    @property
-    def device_ids(self) -> np.ndarray:
-        return np.array([device.id for device in self.devices.flat], int).reshape(self.devices.shape)
-
-    @property
-    def local_devices(self) -> list[Device]:
-        return [device for device in self.devices.flat if device.process_index == processes.index]
-
-    @property
-    def is_multi_process(self) -> bool:
-        return len({device.process_index for device in self.devices.flat}) > 1
-
-    @property
-    def _key(self) -> tuple:
-        return tuple(self.devices.flat), self.devices.shape, self.axis_names, self.axis_types
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash(self._key)
-
-    def __eq__(self, other) -> bool:
-        return self is other or (isinstance(other, Mesh) and self._key == other._key)
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __enter__(self) -> Mesh:
-        self._overrides.append(Override({"mesh": self}))
-        self._overrides[-1].__enter__()
-        return self
-
-    def __exit__(self, *exception) -> None:
-        self._overrides.pop().__exit__(*exception)
-
-    def __reduce__(self):
-        return Mesh, (np.array(self.devices), self.axis_names, self.axis_types)
-
-    def __str__(self) -> str:
-        sizes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple)
-        return f"Mesh({sizes}, axis_types={self.axis_types})"
-
-    def __repr__(self) -> str:
-        return f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, axis_types={self.axis_types})"
-
-
-def get_mesh() -> Mesh | None:
-    """The mesh that `with mesh:` or `set_mesh` made the current one."""
-    return config.mesh
-
-
-class set_mesh:  # noqa: N801  a function in use
-    """Makes a mesh the current one: for the whole process, or inside of a `with`. None: there is none."""
-
-    def __init__(self, mesh: Mesh | None):
-        if mesh is not None and not isinstance(mesh, Mesh):
-            raise ValueError(f"set_mesh takes a Mesh, got {mesh!r}")
-        self._mesh, self._previous = mesh, Config.mesh
-        set_mesh_everywhere(mesh)
-
-    def __enter__(self) -> Mesh | None:
-        set_mesh_everywhere(self._previous)
-        self._override = Override({"mesh": self._mesh})
-        self._override.__enter__()
-        return self._mesh
-
-    def __exit__(self, *exception) -> None:
-        self._override.__exit__(*exception)
-
-
-def use_mesh(mesh: Mesh) -> Mesh:
-    """`with use_mesh(mesh):` is `with mesh:`."""
-    return mesh
-
-
-# -- specs --------------------------------------------------------------------------------------------------
-class _Unconstrained:
-    def __repr__(self) -> str:
-        return "UNCONSTRAINED"
-
-    def __reduce__(self):
-        return "UNCONSTRAINED"
-
-
-UNCONSTRAINED = _Unconstrained()
-
-
-class PartitionSpec:
-    """Along which axes of a mesh each axis of an array is cut: a name, a tuple of names, or None for whole.
-
-    Axes of the array that are not mentioned, at the end, are whole. `PartitionSpec.UNCONSTRAINED` leaves one to
-    the partitioner."""
-
-    UNCONSTRAINED = UNCONSTRAINED
-    __slots__ = ("_partitions",)
-
-    def __init__(self, *partitions: Any):
-        self._partitions = tuple(map(_normalize_entry, partitions))
-
-    def __iter__(self) -> Iterator:
-        return iter(self._partitions)
-
-    def __len__(self) -> int:
-        return len(self._partitions)
-
-    def __getitem__(self, index):
-        return self._partitions[index]
-
-    def __add__(self, other):
-        return PartitionSpec(*self._partitions, *other)
-
-    def __radd__(self, other):
-        return PartitionSpec(*other, *self._partitions)
-
-    def __eq__(self, other) -> bool:
-        if isinstance(other, tuple):
-            return self == PartitionSpec(*other)
-        return isinstance(other, PartitionSpec) and self._partitions == other._partitions
-
-    def __hash__(self) -> int:
-        return hash(self._partitions)
-
-    def __reduce__(self):
-        return PartitionSpec, self._partitions
-
-    def count(self, value) -> int:
-        return self._partitions.count(_normalize_entry(value))
-
-    def index(self, value) -> int:
-        return self._partitions.index(_normalize_entry(value))
-
-    def __repr__(self) -> str:
-        return f"P{self._partitions}" if self._partitions else "P()"
-
-
-P = PartitionSpec
-
-
-def _normalize_entry(entry: Any) -> Any:
-    if isinstance(entry, (tuple, list)):
-        entry = tuple(entry)
-        return entry[0] if len(entry) == 1 else entry or None
-    return entry
-
-
-def list_names(spec: PartitionSpec) -> list[tuple]:
-    """For each entry of a spec its names."""
-    return [() if entry is None or entry is UNCONSTRAINED else entry if isinstance(entry, tuple) else (entry,)
-            for entry in spec]  # fmt: skip
+from jitcore.mesh import (
+    AxisType,
+    Device,
+    Mesh,
+    P,
+    PartitionSpec,
+    get_mesh,
+    list_names,
+    processes,
+    set_mesh,
+    use_mesh,
+)
+
+__all__ = [
+    "AxisType",
+    "Device",
+    "Mesh",
+    "NamedSharding",
+    "P",
+    "PartitionSpec",
+    "PositionalSharding",
+    "Sharding",
+    "SingleDeviceSharding",
+    "get_mesh",
+    "set_mesh",
+    "use_mesh",
+]
 
 
 # -- shardings ----------------------------------------------------------------------------------------------
@@ -287,7 +58,8 @@ class Sharding:
         raise NotImplementedError
 
     def find_tiles(self, ndim: int) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-        """Into how many parts each axis of an array is cut, and for each device the coordinates of its part."""
+        """Into how many parts each axis of an array is cut, and for each device the coordinates of its
+        part."""
         raise NotImplementedError
 
     # -- devices -----------------------------------------------------------------------------------------
@@ -325,9 +97,12 @@ class Sharding:
         for axis, (extent, count) in enumerate(zip(shape, counts)):
             if extent % count:
                 raise ValueError(
-                    f"Sharding {self!r} implies that array axis {axis} is partitioned {count} times, but the dimension "
-                    f"size is {extent} (full shape: {shape}, per-dimension tiling factors: {list(counts)} should evenly "
-                    "divide the shape)")  # fmt: skip
+                    f"Sharding {self!r} implies that array axis {axis} is partitioned {count} times, but "
+                    "the dimension "
+                    f"size is {extent} (full shape: {shape}, per-dimension tiling factors: {list(counts)} "
+                    "should evenly "
+                    "divide the shape)"
+                )
         return tuple(extent // count for extent, count in zip(shape, counts))
 
     def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
@@ -335,9 +110,13 @@ class Sharding:
         shape = tuple(global_shape)
         part = self.shard_shape(shape)
         counts, tiles = self.find_tiles(len(shape))
-        return {device: tuple(slice(None) if count == 1 else slice(i * size, (i + 1) * size)
-                              for i, size, count in zip(tile, part, counts))
-                for device, tile in zip(self.device_order, tiles)}  # fmt: skip
+        return {
+            device: tuple(
+                slice(None) if count == 1 else slice(i * size, (i + 1) * size)
+                for i, size, count in zip(tile, part, counts)
+            )
+            for device, tile in zip(self.device_order, tiles)
+        }
 
     def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Index]:
         found = self.devices_indices_map(global_shape)
@@ -345,8 +124,11 @@ class Sharding:
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         """Whether both put arrays of so many axes in the same way on the same devices."""
-        return (isinstance(other, Sharding) and self.device_order == other.device_order
-                and self.find_tiles(ndim) == other.find_tiles(ndim))  # fmt: skip
+        return (
+            isinstance(other, Sharding)
+            and self.device_order == other.device_order
+            and self.find_tiles(ndim) == other.find_tiles(ndim)
+        )
 
     def with_memory_kind(self, kind: str) -> Sharding:
         """The sharding itself. Raises: ValueError for another memory than the device's."""
@@ -385,14 +167,19 @@ class NamedSharding(Sharding):
         if not isinstance(mesh, Mesh):
             raise TypeError(f"NamedSharding takes a Mesh, got {mesh!r} of type {type(mesh)}")
         if not isinstance(spec, PartitionSpec):
-            raise TypeError(f"Unexpected type {type(spec)} for sharding spec {spec!r}: NamedSharding takes a PartitionSpec")
+            raise TypeError(
+                f"Unexpected type {type(spec)} for sharding spec {spec!r}: NamedSharding takes a "
+                "PartitionSpec"
+            )
         seen: set = set()
         for name in [name for names in list_names(spec) for name in names]:
             if name not in mesh.axis_names:
                 raise ValueError(f"Resource axis: {name} of {spec} is not found in mesh: {mesh.axis_names}.")
             if name in seen:
-                raise ValueError("A single NamedSharding spec specification can map every mesh axis to at most one "
-                                 f"positional dimension, but {spec} has duplicate entries for `{name}`")  # fmt: skip
+                raise ValueError(
+                    "A single NamedSharding spec specification can map every mesh axis to at most one "
+                    f"positional dimension, but {spec} has duplicate entries for `{name}`"
+                )
             seen.add(name)
         self.mesh, self.spec = mesh, spec
         self.with_memory_kind(memory_kind or self.memory_kind)
@@ -405,13 +192,17 @@ class NamedSharding(Sharding):
     def find_tiles(self, ndim: int):
         names = list_names(self.spec)
         if len(names) > ndim:
-            raise ValueError(f"Sharding {self!r} is only valid for values of rank at least {len(names)}, "
-                             f"but was applied to a value of rank {ndim}")  # fmt: skip
+            raise ValueError(
+                f"Sharding {self!r} is only valid for values of rank at least {len(names)}, "
+                f"but was applied to a value of rank {ndim}"
+            )
         names += [()] * (ndim - len(names))
         axes = [[self.mesh.axis_names.index(name) for name in entry] for entry in names]
         sizes = self.mesh.devices.shape
-        tiles = [tuple(_number([place[axis] for axis in entry], [sizes[axis] for axis in entry]) for entry in axes)
-                 for place in np.ndindex(sizes)]  # fmt: skip
+        tiles = [
+            tuple(_number([place[axis] for axis in entry], [sizes[axis] for axis in entry]) for entry in axes)
+            for place in np.ndindex(sizes)
+        ]
         return tuple(math.prod(sizes[axis] for axis in entry) for entry in axes), tiles
 
     @property
@@ -500,10 +291,14 @@ class PositionalSharding(Sharding):
 
     def find_tiles(self, ndim: int):
         if self.ndim > ndim:
-            raise ValueError(f"Sharding {self!r} is only valid for values of rank at least {self.ndim}, "
-                             f"but was applied to a value of rank {ndim}")  # fmt: skip
+            raise ValueError(
+                f"Sharding {self!r} is only valid for values of rank at least {self.ndim}, "
+                f"but was applied to a value of rank {ndim}"
+            )
         before = (0,) * (ndim - self.ndim)
-        place_of = {device: (*before, *place) for place in np.ndindex(self.shape) for device in self._cells[place]}
+        place_of = {
+            device: (*before, *place) for place in np.ndindex(self.shape) for device in self._cells[place]
+        }
         return (1,) * (ndim - self.ndim) + self.shape, [place_of[device] for device in self._order]
 
     @property
@@ -531,8 +326,8 @@ class PositionalSharding(Sharding):
 
 
 class Spread:
-    """Where a program on several devices has its inputs and outputs: a sharding for each, or None for what its
-    arguments and XLA decide."""
+    """Where a program on several devices has its inputs and outputs: a sharding for each, or None for what
+    its arguments and XLA decide."""
 
     __slots__ = ("ins", "outs")
 
@@ -553,8 +348,10 @@ def resolve_sharding(sharding: Any, purpose: str) -> Any:
     if isinstance(sharding, PartitionSpec):
         mesh = get_mesh()
         if mesh is None:
-            raise RuntimeError(f"{purpose} requires a non-empty mesh in context if you are passing `PartitionSpec`s, "
-                             f"got {sharding}. To fix: use `with mesh:`, or pass NamedSharding(mesh, spec).")  # fmt: skip
+            raise RuntimeError(
+                f"{purpose} requires a non-empty mesh in context if you are passing `PartitionSpec`s, "
+                f"got {sharding}. To fix: use `with mesh:`, or pass NamedSharding(mesh, spec)."
+            )
         return NamedSharding(mesh, sharding)
     if not isinstance(sharding, Sharding):
         raise TypeError(f"{purpose} takes shardings, got {sharding!r} of type {type(sharding)}")

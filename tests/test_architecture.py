@@ -16,7 +16,7 @@ LAYERS = (
     ("errors", "argument_errors", "derivative_errors", "leak_errors"),
     ("effort", "garbage", "watched"),
     ("config",),
-    ("sharding",),
+    ("mesh", "sharding"),
     ("dtypes",),
     ("tree_nodes", "tree_util", "tree"),
     ("array",),

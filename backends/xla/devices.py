@@ -15,8 +15,8 @@ import numpy as np
 from jitcore.array import DeviceArray, DeviceForm, find_form
 from jitcore.backends.xla.client import allow_64_bits, find_default_device, list_devices, load_jax, put
 from jitcore.core.aval import ShapedArray
+from jitcore.mesh import UNCONSTRAINED
 from jitcore.sharding import (
-    UNCONSTRAINED,
     Device,
     Mesh,
     NamedSharding,
@@ -72,9 +72,10 @@ def _convert(sharding: Any) -> Sharding:
         (device,) = sharding.device_set
         return SingleDeviceSharding(to_device(device))
     if isinstance(sharding, kinds.NamedSharding):
-        mesh = _mesh_of.get(sharding.mesh) or Mesh(_map_devices(to_device, sharding.mesh.devices), sharding.mesh.axis_names)
-        entries = [UNCONSTRAINED if entry is kinds.PartitionSpec.UNCONSTRAINED else entry for entry in sharding.spec]
-        return NamedSharding(mesh, PartitionSpec(*entries))
+        mesh, free = sharding.mesh, kinds.PartitionSpec.UNCONSTRAINED
+        known = _mesh_of.get(mesh) or Mesh(_map_devices(to_device, mesh.devices), mesh.axis_names)
+        entries = [UNCONSTRAINED if entry is free else entry for entry in sharding.spec]
+        return NamedSharding(known, PartitionSpec(*entries))
     return XlaSharding(sharding)
 
 
@@ -123,7 +124,8 @@ def to_jax_sharding(sharding: Any) -> Any:
 def _make_jax_sharding(sharding: Any) -> Any:
     kinds = load_jax().sharding
     if isinstance(sharding, NamedSharding):
-        entries = [kinds.PartitionSpec.UNCONSTRAINED if entry is UNCONSTRAINED else entry for entry in sharding.spec]
+        free = kinds.PartitionSpec.UNCONSTRAINED
+        entries = [free if entry is UNCONSTRAINED else entry for entry in sharding.spec]
         return kinds.NamedSharding(to_jax_mesh(sharding.mesh), kinds.PartitionSpec(*entries))
     if isinstance(sharding, PositionalSharding):
         names = [f"_{axis}" for axis in range(sharding.ndim)]
@@ -156,8 +158,8 @@ def _map_devices(convert: Any, devices: np.ndarray) -> np.ndarray:
 
 def wrap(buffer: Any, weak_type: bool = False) -> DeviceArray:
     """An array of JAX's as one of jitcore."""
-    form = find_form(buffer.shape, np.dtype(buffer.dtype), weak_type, to_sharding(buffer.sharding), buffer.committed)
-    return DeviceArray(buffer, form)
+    sharding, dtype = to_sharding(buffer.sharding), np.dtype(buffer.dtype)
+    return DeviceArray(buffer, find_form(buffer.shape, dtype, weak_type, sharding, buffer.committed))
 
 
 def split(buffer: Any) -> dict[Device, DeviceArray]:

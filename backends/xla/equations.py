@@ -169,7 +169,8 @@ _LIBRARY: dict[str, Callable] = {
     "all_to_all": lambda x, *, axes, split_axis, concat_axis, size: load_jax().lax.all_to_all(
         x, axes, split_axis, concat_axis, tiled=True),
     "axis_index": lambda *, axes: load_jax().lax.axis_index(axes),
-    "sharding_constraint": lambda x, *, sharding: load_jax().lax.with_sharding_constraint(x, to_jax_sharding(sharding)),
+    "sharding_constraint": lambda x, *, sharding: load_jax().lax.with_sharding_constraint(
+        x, to_jax_sharding(sharding)),
     "inspect_sharding": _inspect_sharding,
 }  # fmt: skip
 _HOST_ONLY: frozenset[str] = frozenset()

@@ -73,8 +73,8 @@ def _place_all(sharding: Any, platform: str, n_ins: int, n_outs: int) -> dict[st
     """What tells `jax.jit` where a program runs, unless it would run there anyway."""
     if isinstance(sharding, Spread):
         given = {"in_shardings": sharding.ins, "out_shardings": sharding.outs}
-        return {name: tuple([None if one is None else to_jax_sharding(one) for one in shardings])
-                for name, shardings in given.items() if any(one is not None for one in shardings)}  # fmt: skip
+        return {name: tuple([None if one is None else to_jax_sharding(one) for one in all_of_them])
+                for name, all_of_them in given.items() if any(all_of_them)}  # fmt: skip
     target = to_jax_sharding(to_device(list_devices(platform)[0]) if sharding is None else sharding)
     if target.device_set == {find_default_device()}:
         return {}

@@ -17,8 +17,8 @@ class ShapedArray:
         shape: tuple of ints or symbolic dimensions.
         dtype: a supported dtype.
         weak_type: whether the dtype yields in promotion.
-        varying: inside of `shard_map`, the axes of the mesh along which the value may differ from device to device.
-            It is no part of the type: avals that differ in it are equal.
+        varying: inside of `shard_map`, the axes of the mesh along which the value may differ from device to
+            device. It is no part of the type: avals that differ in it are equal.
     """
 
     __slots__ = ("shape", "dtype", "weak_type", "varying", "_hash")

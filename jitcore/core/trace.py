@@ -269,9 +269,9 @@ class Tracer(Array):
 
 # -- where values vary --------------------------------------------------------------------------------------
 def join_varying(primitive, args: Sequence, params: dict) -> Sequence:
-    """Operands of one operation inside of `shard_map`: those that vary along fewer axes than others are marked by
-    `pvary`. Constants stay: nothing asks for their derivatives. Loops, branches and calls take operands as they are:
-    operations inside look at them."""
+    """Operands of one operation inside of `shard_map`: those that vary along fewer axes than others are
+    marked by `pvary`. Constants stay: nothing asks for their derivatives. Loops, branches and calls take
+    operands as they are: operations inside look at them."""
     if "varying" in primitive.traits or sub_jaxprs(params):
         return args
     found = [x.aval.varying for x in args if isinstance(x, Tracer)]
@@ -293,9 +293,12 @@ def join_all(varying: frozenset, /, **params) -> frozenset:
     return varying
 
 
-def mark_varying(primitive, atoms: Sequence, out_avals: Sequence[ShapedArray], params: dict) -> list[ShapedArray]:
-    """Results vary as the operands do. The trait `varying` of a primitive says otherwise: a function of the axes of all
-    operands and the params, or None where the rule of types knows, as that of loops, branches and calls does."""
+def mark_varying(
+    primitive, atoms: Sequence, out_avals: Sequence[ShapedArray], params: dict
+) -> list[ShapedArray]:
+    """Results vary as the operands do. The trait `varying` of a primitive says otherwise: a function of the
+    axes of all operands and the params, or None where the rule of types knows, as that of loops, branches and
+    calls does."""
     rule = primitive.traits.get("varying", join_all)
     if rule is None or (rule is join_all and sub_jaxprs(params)):
         return list(out_avals)

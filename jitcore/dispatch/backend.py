@@ -198,8 +198,9 @@ def find_backend(name: str | None = None) -> Backend:
 
 
 def preload_backend() -> None:
-    """Loads the backend that calls will ask for, so that the first call does not wait for its modules. One that is no
-    default by itself may start a runtime, before which processes may have to find each other: it waits for a call."""
+    """Loads the backend that calls will ask for, so that the first call does not wait for its modules. One
+    that is no default by itself may start a runtime, before which processes may have to find each other: it
+    waits for a call."""
     if config.default_backend not in ("", *_PREFERENCE):
         return
     with contextlib.suppress(BackendNotFoundError):  # a call says so

@@ -1,4 +1,5 @@
-"""Eager operations on arrays that lie on a device, and those that run on a mesh: each is a program of one equation.
+"""Eager operations on arrays that lie on a device, and those that run on a mesh: each is a program of one
+equation.
 
 In: a primitive, operands, parameters. Out: arrays on the device.
 """

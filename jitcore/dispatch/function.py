@@ -76,7 +76,8 @@ class Entry:
 
 
 def _move_to_host(run: Callable, places: Sequence[int]) -> Callable:
-    """A program some of whose arguments lie elsewhere, where nobody put them: from the host they may go anywhere."""
+    """A program some of whose arguments lie elsewhere, where nobody put them: from the host they may go
+    anywhere."""
 
     def run_moved(*values):
         moved = list(values)
@@ -184,7 +185,9 @@ class JitFunction:
         traced = self._inner.get(key)
         if traced is None:
             self._note_miss(call)
-            avals = [aval.update(varying=axes) for aval, axes in zip(call.avals, varying)] if varying else call.avals
+            avals = call.avals
+            if varying:
+                avals = [aval.update(varying=axes) for aval, axes in zip(avals, varying)]
             traced = trace_call(fun, call, avals, rewrite=self.options.rewrite)
             with self._lock:
                 self._n_traces += 1

@@ -21,32 +21,45 @@ from jitcore.sharding import Sharding, Spread, resolve_sharding
 
 
 def place_call(options: JitOptions, fun: Callable, call: CallSignature) -> tuple[Backend, Any]:
-    """By options and arguments: where the options say, else where arrays lie that somebody placed, else where any
-    lie, else on the default backend.
+    """By options and arguments: where the options say, else where arrays lie that somebody placed, else where
+    any lie, else on the default backend.
 
     Raises: ValueError naming two arrays that lie on different devices."""
     chosen = None if options.backend is None else find_backend(options.backend)
     if options.sharding is not None:
         return chosen, options.sharding if hasattr(chosen, "wrap") else None
-    placed = [(i, sharding) for i, sharding, is_committed in call.shardings
-              if is_committed and (chosen is None or sharding.backend == chosen.name)]  # fmt: skip
+    placed = [
+        (i, sharding)
+        for i, sharding, is_committed in call.shardings
+        if is_committed and (chosen is None or sharding.backend == chosen.name)
+    ]
     if placed:
         (first, sharding), *others = placed
         for position, other in others:
             if other.device_set != sharding.device_set:
-                raise argument_errors.devices_differ_error(_tell(fun, call, first), _tell(fun, call, position))
-        return find_backend(sharding.backend), sharding if sharding.num_devices == 1 else _spread_arguments(call, {})
+                raise argument_errors.devices_differ_error(
+                    _tell(fun, call, first), _tell(fun, call, position)
+                )
+        return find_backend(sharding.backend), sharding if sharding.num_devices == 1 else _spread_arguments(
+            call, {}
+        )
     if chosen is None and call.shardings:
         return find_backend(call.shardings[0][1].backend), None
     return chosen or find_backend(), None
 
 
-def place_program(options: JitOptions, fun: Callable, call: CallSignature, traced: TracedFunction,
-                  backend: Backend, sharding: Any) -> tuple[Backend, Any]:  # fmt: skip
+def place_program(
+    options: JitOptions,
+    fun: Callable,
+    call: CallSignature,
+    traced: TracedFunction,
+    backend: Backend,
+    sharding: Any,
+) -> tuple[Backend, Any]:
     """By the meshes, too, that options and the traced function name. backend, sharding: of `place_call`.
 
-    Raises: ValueError for devices that differ from each other, for several of a backend that runs on one, and for an
-    argument that lies otherwise than the options say."""
+    Raises: ValueError for devices that differ from each other, for several of a backend that runs on one, and
+    for an argument that lies otherwise than the options say."""
     ins, outs = spread_options(options, call, traced)
     named = [*ins.values(), *outs.values(), *_find_shardings(traced)]
     if not named:
@@ -58,7 +71,11 @@ def place_program(options: JitOptions, fun: Callable, call: CallSignature, trace
     found = find_backend(named[0].backend)
     if len(devices) == 1:
         return found, named[0] if hasattr(found, "wrap") else None
-    if not hasattr(found, "split") or options.backend is not None and find_backend(options.backend) is not found:
+    if (
+        not hasattr(found, "split")
+        or options.backend is not None
+        and find_backend(options.backend) is not found
+    ):
         raise argument_errors.mesh_backend_error(options.backend or found.name, len(devices))
     for i, placed, is_committed in call.shardings:
         if not is_committed or placed.backend != found.name:
@@ -66,7 +83,9 @@ def place_program(options: JitOptions, fun: Callable, call: CallSignature, trace
         if placed.device_set != devices:
             raise argument_errors.meshes_differ_error(f"argument {_tell(fun, call, i)}", _show(named[0]))
         if i in ins and not placed.is_equivalent_to(ins[i], len(call.parts[i][0])):
-            raise argument_errors.sharding_differs_error(call.name_leaves(fun)[i], call.avals[i].long(), str(ins[i]), str(placed))
+            raise argument_errors.sharding_differs_error(
+                call.name_leaves(fun)[i], call.avals[i].long(), str(ins[i]), str(placed)
+            )
     n_outs = len(traced.jaxpr.outvars)
     spread = tuple([outs.get(i) for i in range(n_outs)]) if outs else ()
     return found, Spread(_spread_arguments(call, ins).ins, spread)
@@ -74,14 +93,25 @@ def place_program(options: JitOptions, fun: Callable, call: CallSignature, trace
 
 def find_movable(call: CallSignature, sharding: Any) -> list[int]:
     """The arguments that lie on other devices than a program of this sharding, without anybody's asking."""
-    where = None if sharding is None or isinstance(sharding, Spread) else getattr(sharding, "device_set", {sharding})
-    return [] if sharding is None else [
-        i for i, placed, is_committed in call.shardings if not is_committed and placed.device_set != where]  # fmt: skip
+    where = (
+        None
+        if sharding is None or isinstance(sharding, Spread)
+        else getattr(sharding, "device_set", {sharding})
+    )
+    return (
+        []
+        if sharding is None
+        else [
+            i for i, placed, is_committed in call.shardings if not is_committed and placed.device_set != where
+        ]
+    )
 
 
 def _tell(fun: Callable, call: CallSignature, position: int) -> str:
-    return (f"{call.name_leaves(fun)[position]} of type {call.avals[position].long()} "
-            f"on {_show(call.leaves[position].sharding)}")  # fmt: skip
+    return (
+        f"{call.name_leaves(fun)[position]} of type {call.avals[position].long()} "
+        f"on {_show(call.leaves[position].sharding)}"
+    )
 
 
 def _show(sharding: Sharding) -> str:
@@ -103,8 +133,9 @@ def _find_shardings(traced: TracedFunction) -> Iterator[Sharding]:
 
 
 # -- the options --------------------------------------------------------------------------------------------
-def spread_options(options: JitOptions, call: CallSignature, traced: TracedFunction
-                   ) -> tuple[dict[int, Sharding], dict[int, Sharding]]:  # fmt: skip
+def spread_options(
+    options: JitOptions, call: CallSignature, traced: TracedFunction
+) -> tuple[dict[int, Sharding], dict[int, Sharding]]:
     """The shardings that `jit` was given for leaves of the arguments, and for those of the result.
 
     Raises: ValueError for what is no prefix of them; for keyword arguments beside `in_shardings`."""
@@ -127,10 +158,16 @@ def spread_options(options: JitOptions, call: CallSignature, traced: TracedFunct
 
 def _spread(name: str, tree: tree_util.PyTreeDef, shardings: Any) -> dict[int, Sharding]:
     leaves = tree_util.flatten_axes(name, tree, shardings)
-    return {i: resolve_sharding(leaf, name) for i, leaf in enumerate(leaves)
-            if leaf is not None and leaf is not UNSPECIFIED}  # fmt: skip
+    return {
+        i: resolve_sharding(leaf, name)
+        for i, leaf in enumerate(leaves)
+        if leaf is not None and leaf is not UNSPECIFIED
+    }
 
 
 def constrain_leaves(leaves: Sequence[Any], shardings: dict[int, Sharding]) -> list[Any]:
     """The arguments or results of a jitted function that is called while another is traced."""
-    return [with_sharding_constraint(leaf, shardings[i]) if i in shardings else leaf for i, leaf in enumerate(leaves)]
+    return [
+        with_sharding_constraint(leaf, shardings[i]) if i in shardings else leaf
+        for i, leaf in enumerate(leaves)
+    ]

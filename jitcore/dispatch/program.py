@@ -74,7 +74,8 @@ class Program:
         for const in self.traced.consts:
             if isinstance(const, Tracer):
                 raise unexpected_tracer_error(const)
-            is_there = isinstance(const, DeviceArray) and const.is_committed and const.sharding.backend == self.backend.name
+            is_placed = isinstance(const, DeviceArray) and const.is_committed
+            is_there = is_placed and const.sharding.backend == self.backend.name
             values.append(const.buffer if is_there else read_value(const, read_leaf(const)[1]))
         return values
 

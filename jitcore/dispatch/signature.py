@@ -20,6 +20,7 @@ from jitcore.dispatch.parameters import ArgumentPlan, name_leaves
 #: An aval as a plain tuple, which hashes faster: (shape, dtype, weak type).
 Part = tuple[tuple, np.dtype, bool]
 
+_PLACED = (DeviceArray, ShapeDtypeStruct)
 _SCALARS = (*dtypes.PYTHON_SCALARS, np.generic)
 # Flags of an ndarray that kernels can read: C-contiguous (1) and aligned (256).
 READABLE_FLAGS = 0x101
@@ -43,7 +44,7 @@ class CallSignature:
         self.leaves, self.structure, self.n_args = leaves, structure, n_args
         self.statics, self.parts, self.donated = statics, parts, donated
         self.shardings = tuple([(i, leaf.sharding, leaf.is_committed) for i, leaf in enumerate(leaves)
-                                if isinstance(leaf, (DeviceArray, ShapeDtypeStruct)) and leaf.sharding is not None])  # fmt: skip
+                                if isinstance(leaf, _PLACED) and leaf.sharding is not None])  # fmt: skip
 
     @property
     def key(self) -> tuple:

@@ -1,8 +1,10 @@
-"""Collectives: operations over the elements of a named axis of `vmap`, or the devices along one of `shard_map`.
+"""Collectives: operations over the elements of a named axis of `vmap`, or the devices along one of
+`shard_map`.
 
 In: values of one element and the name of an axis that encloses the code. Out: what all elements give
-together: sums and extrema, all values side by side, positions along the axis. The `vmap` of an axis replaces the
-primitives; those over axes of a mesh are run by its devices. Along an axis of one device nothing is left to do.
+together: sums and extrema, all values side by side, positions along the axis. The `vmap` of an axis replaces
+the primitives; those over axes of a mesh are run by its devices. Along an axis of one device nothing is left
+to do.
 """
 
 from __future__ import annotations
@@ -15,7 +17,6 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import Primitive, registry
-from jitcore.core.trace import context
 from jitcore.lax.arguments import product
 from jitcore.lax.define import define
 from jitcore.lax.elementwise import add, convert_element_type, div, eq, mul, select_n
@@ -66,7 +67,8 @@ def read_axes(function: str, axis_name: AxisName, axis_index_groups=None) -> tup
     axes = find_axes(function, _to_names(axis_name))
     if len(axes) != 1 and not all(isinstance(axis, MeshAxis) for axis in axes):
         raise NotImplementedError(f"{function} over several named axes of vmap is not supported")
-    return axes, tuple(axis.name for axis in axes if not _is_single(axis)), product(axis.size for axis in axes)
+    named = tuple(axis.name for axis in axes if not _is_single(axis))
+    return axes, named, product(axis.size for axis in axes)
 
 
 def _is_single(axis: BatchAxis | MeshAxis) -> bool:
@@ -75,8 +77,8 @@ def _is_single(axis: BatchAxis | MeshAxis) -> bool:
 
 
 def _find_names(axes: Sequence[BatchAxis | MeshAxis], *, tracked: bool) -> tuple:
-    """The names of the axes along which there is something to do: those along which values know whether they vary,
-    or the others."""
+    """The names of the axes along which there is something to do: those along which values know whether they
+    vary, or the others."""
     return tuple(axis.name for axis in axes
                  if getattr(axis, "is_tracked", False) is tracked and not _is_single(axis))  # fmt: skip
 
@@ -107,13 +109,15 @@ def _bind_again(primitive, axis, values, batched, **params):
     return primitive.bind(*values, **params)
 
 
-@define("pvary", impl=_identity, aval=lambda x, *, axes: x, jvp=jvp_linear(), batch=_bind_again, lower=_identity,
-        hlo=_identity, varying=lambda varying, *, axes: varying | frozenset(axes),
+@define("pvary", impl=_identity, aval=lambda x, *, axes: x, jvp=jvp_linear(), batch=_bind_again,
+        lower=_identity, hlo=_identity, varying=lambda varying, *, axes: varying | frozenset(axes),
         transpose=transpose_unary(lambda ct, x, *, axes: psum_invariant.bind(ct, axes=axes)))  # fmt: skip
 def pvary(x: Any, axis_name: AxisName):
-    """The arrays, which are the same on all devices along the named axes, as values that each device has by itself.
+    """The arrays, which are the same on all devices along the named axes, as values that each device has by
+    itself.
 
-    Nothing moves. The transpose is the sum over the devices: a derivative by the one array adds up those by each."""
+    Nothing moves. The transpose is the sum over the devices: a derivative by the one array adds up those by
+    each."""
     axes = find_axes("pvary", _to_names(axis_name))
     return tree_map(lambda leaf: vary(leaf, axes), x)
 
@@ -167,7 +171,8 @@ def _collective_reduction(name: str, reduce: Callable, repeat: Callable, *, jvp:
 
     def attach(function):
         return define(name, impl=run_outside, aval=lambda x, *, axes: x, jvp=jvp, transpose=transpose,
-                      batch=_reduction_rule(reduce, repeat), collective=True, varying=_without_axes)(function)  # fmt: skip
+                      batch=_reduction_rule(reduce, repeat), collective=True,
+                      varying=_without_axes)(function)  # fmt: skip
 
     return attach
 
@@ -293,7 +298,8 @@ def all_gather(x: Any, axis_name: AxisName, *, axis_index_groups=None, axis: int
         dimension = axis % (aval_of(leaf).ndim + (0 if tiled else 1))
         if not names:
             return leaf if tiled else expand_dims(leaf, (dimension,))
-        return all_gather.primitive.bind(vary(leaf, axes), axes=names, dimension=dimension, size=size, tiled=tiled)
+        params = {"axes": names, "dimension": dimension, "size": size, "tiled": tiled}
+        return all_gather.primitive.bind(vary(leaf, axes), **params)
 
     return tree_map(gather, x)
 
@@ -305,7 +311,7 @@ def _batch_axis_index(primitive, axis, values, batched, *, axes):
 
 @define("axis_index", impl=run_outside, aval=lambda *, axes: ShapedArray((), dtypes.int32),
         batch=_batch_axis_index, collective=True,
-        varying=lambda varying, *, axes: varying | frozenset(axes) if context.tracks_varying else varying)  # fmt: skip
+        varying=lambda varying, *, axes: varying | frozenset(axes))  # fmt: skip
 def axis_index(axis_name: AxisName):
     """Position of the current element along a named axis (int32); of several names, the last one fastest.
 

@@ -54,7 +54,8 @@ def _type_of(aval: ShapedArray) -> tuple:
 
 
 def _join_outputs(index: ShapedArray, avals: Sequence[ShapedArray]) -> ShapedArray:
-    """The type is weak where it is weak in every branch; the value varies where the choice or a branch does."""
+    """The type is weak where it is weak in every branch; the value varies where the choice or a branch
+    does."""
     varying = index.varying.union(*(aval.varying for aval in avals))
     return avals[0].update(weak_type=all(aval.weak_type for aval in avals), varying=varying)
 

@@ -153,7 +153,8 @@ def promote_carry(leaves: list, avals: list[ShapedArray], out_avals: Sequence[Sh
 
 
 def mark_carry(leaves: list, avals: list[ShapedArray], out_avals: Sequence[ShapedArray]) -> list | None:
-    """The initial carry, marked where what the body returns varies along more axes of a mesh; None if unchanged."""
+    """The initial carry, marked where what the body returns varies along more axes of a mesh; None if
+    unchanged."""
     missing = [tuple(sorted(out.varying - aval.varying, key=str)) for aval, out in zip(avals, out_avals)]
     if not any(missing) or len(avals) != len(out_avals):
         return None

@@ -1,5 +1,5 @@
-"""Collectives by which the elements of a named axis, or the devices along one, give each other parts of values:
-`psum_scatter`, `ppermute`, `all_to_all`.
+"""Collectives by which the elements of a named axis, or the devices along one, give each other parts of
+values: `psum_scatter`, `ppermute`, `all_to_all`.
 
 In: values of one element and the name of an axis that encloses the code. Out: what this element gets. See
 `collectives`, which has those whose result is the same for all.
@@ -44,11 +44,18 @@ def _batch_psum_scatter(primitive, axis, values, batched, *, axes, dimension: in
     return move_axis(total, dimension, 0)
 
 
-@define("reduce_scatter", impl=run_outside, aval=_psum_scatter_aval, jvp=jvp_linear(), batch=_batch_psum_scatter,
-        transpose=transpose_unary(lambda ct, x, **params: all_gather.primitive.bind(ct, **params)),
-        collective=True)  # fmt: skip
-def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, axis_index_groups=None,
-                 tiled: bool = False):  # fmt: skip
+@define(
+    "reduce_scatter",
+    impl=run_outside,
+    aval=_psum_scatter_aval,
+    jvp=jvp_linear(),
+    batch=_batch_psum_scatter,
+    transpose=transpose_unary(lambda ct, x, **params: all_gather.primitive.bind(ct, **params)),
+    collective=True,
+)
+def psum_scatter(
+    x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, axis_index_groups=None, tiled: bool = False
+):
     """The sum over all elements of a named axis, of which each element gets its part.
 
     Args:
@@ -67,11 +74,15 @@ def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, axi
         extent = shape[dimension] if shape else 0
         if extent % size if tiled else extent != size:
             need = "be divisible by" if tiled else "be"
-            raise ValueError(f"psum_scatter over {axis_name!r}: axis {dimension} of the operand of shape {shape} must "
-                             f"{need} {size}, the size of the named axis")  # fmt: skip
+            raise ValueError(
+                f"psum_scatter over {axis_name!r}: axis {dimension} of the operand of shape {shape} must "
+                f"{need} {size}, the size of the named axis"
+            )
         if not names:
             return leaf if tiled else squeeze(leaf, (dimension,))
-        return psum_scatter.primitive.bind(vary(leaf, axes), axes=names, dimension=dimension, size=size, tiled=tiled)
+        return psum_scatter.primitive.bind(
+            vary(leaf, axes), axes=names, dimension=dimension, size=size, tiled=tiled
+        )
 
     return tree_map(scatter, x)
 
@@ -95,17 +106,27 @@ def _transpose_ppermute(ct, x, *, axes, perm):
     return ppermute.primitive.bind(ct, axes=axes, perm=tuple([(target, origin) for origin, target in perm]))
 
 
-@define("ppermute", impl=run_outside, aval=lambda x, *, axes, perm: x, jvp=jvp_linear(), batch=_batch_ppermute,
-        transpose=transpose_unary(_transpose_ppermute), collective=True)  # fmt: skip
+@define(
+    "ppermute",
+    impl=run_outside,
+    aval=lambda x, *, axes, perm: x,
+    jvp=jvp_linear(),
+    batch=_batch_ppermute,
+    transpose=transpose_unary(_transpose_ppermute),
+    collective=True,
+)
 def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]):
-    """The values of other elements of a named axis: those that a pair (origin, target) sends here, else zeros.
+    """The values of other elements of a named axis: those that a pair (origin, target) sends here, else
+    zeros.
 
     Raises: ValueError for an element that is named twice as origin, or as target, or that there is not."""
     axes, names, size = read_axes("ppermute", axis_name)
     pairs = tuple([(int(origin), int(target)) for origin, target in perm])
     for ends in zip(*pairs):
         if len(set(ends)) < len(ends) or not all(0 <= end < size for end in ends):
-            raise ValueError(f"ppermute sources and destinations must be unique and less than {size}, got {pairs}")
+            raise ValueError(
+                f"ppermute sources and destinations must be unique and less than {size}, got {pairs}"
+            )
 
     def permute(leaf):
         if not names:
@@ -144,10 +165,24 @@ def _transpose_all_to_all(ct, x, *, split_axis, concat_axis, **params):
     return all_to_all.primitive.bind(ct, split_axis=concat_axis, concat_axis=split_axis, **params)
 
 
-@define("all_to_all", impl=run_outside, aval=_all_to_all_aval, jvp=jvp_linear(), batch=_batch_all_to_all,
-        transpose=transpose_unary(_transpose_all_to_all), collective=True)  # fmt: skip
-def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *, axis_index_groups=None,
-               tiled: bool = False):  # fmt: skip
+@define(
+    "all_to_all",
+    impl=run_outside,
+    aval=_all_to_all_aval,
+    jvp=jvp_linear(),
+    batch=_batch_all_to_all,
+    transpose=transpose_unary(_transpose_all_to_all),
+    collective=True,
+)
+def all_to_all(
+    x: Any,
+    axis_name: AxisName,
+    split_axis: int,
+    concat_axis: int,
+    *,
+    axis_index_groups=None,
+    tiled: bool = False,
+):
     """Each element deals its value out to all elements of a named axis, and puts together what it gets.
 
     Args:
@@ -165,15 +200,19 @@ def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *
         split, concat = split_axis % len(shape), concat_axis % len(shape)
         if shape[split] % size if tiled else shape[split] != size:
             raise ValueError(
-                f"all_to_all requires the size of the mapped axis axis_name to {'divide' if tiled else 'equal'} "
-                f"x.shape[split_axis], but they are {size} and {shape[split]} respectively.")  # fmt: skip
+                "all_to_all requires the size of the mapped axis axis_name to "
+                f"{'divide' if tiled else 'equal'} "
+                f"x.shape[split_axis], but they are {size} and {shape[split]} respectively."
+            )
         leaf, is_new = vary(leaf, axes), not tiled and split != concat
         if is_new:
             concat += split < concat  # it says where the new axis stands once the dealt one is gone
             leaf = expand_dims(leaf, (concat,))
             split += concat <= split
         if names:
-            leaf = all_to_all.primitive.bind(leaf, axes=names, split_axis=split, concat_axis=concat, size=size)
+            leaf = all_to_all.primitive.bind(
+                leaf, axes=names, split_axis=split, concat_axis=concat, size=size
+            )
         return squeeze(leaf, (split,)) if is_new else leaf
 
     return tree_map(exchange, x)

@@ -11,7 +11,8 @@ from typing import Any
 from jitcore.core.aval import aval_of
 from jitcore.core.primitive import Effect
 from jitcore.lax.define import define
-from jitcore.sharding import UNCONSTRAINED, NamedSharding, PartitionSpec, Sharding, resolve_sharding
+from jitcore.mesh import UNCONSTRAINED, PartitionSpec
+from jitcore.sharding import NamedSharding, Sharding, resolve_sharding
 from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
 from jitcore.tree_util import flatten_axes, tree_flatten
 
@@ -28,16 +29,26 @@ def add_axis_to_spec(spec: PartitionSpec, entry: Any = None) -> PartitionSpec:
 def _batch_constraint(primitive, axis, values, batched, *, sharding):
     if not isinstance(sharding, NamedSharding):
         return values[0]  # it says nothing of arrays with one more axis
-    return primitive.bind(values[0], sharding=NamedSharding(sharding.mesh, add_axis_to_spec(sharding.spec, UNCONSTRAINED)))
+    return primitive.bind(
+        values[0], sharding=NamedSharding(sharding.mesh, add_axis_to_spec(sharding.spec, UNCONSTRAINED))
+    )
 
 
 def _refuse(*values, **_):
     raise NotImplementedError("an array on several devices needs backend='xla'")
 
 
-@define("sharding_constraint", impl=_refuse, aval=_keep, jvp=jvp_linear(), batch=_batch_constraint,
-        transpose=transpose_unary(lambda ct, x, *, sharding: with_sharding_constraint.primitive.bind(ct, sharding=sharding)),
-        mesh=lambda *, sharding: sharding)  # fmt: skip
+@define(
+    "sharding_constraint",
+    impl=_refuse,
+    aval=_keep,
+    jvp=jvp_linear(),
+    batch=_batch_constraint,
+    transpose=transpose_unary(
+        lambda ct, x, *, sharding: with_sharding_constraint.primitive.bind(ct, sharding=sharding)
+    ),
+    mesh=lambda *, sharding: sharding,
+)
 def with_sharding_constraint(x: Any, shardings: Any):
     """The arrays, cut over devices as the shardings say.
 
@@ -46,14 +57,16 @@ def with_sharding_constraint(x: Any, shardings: Any):
         shardings: a sharding, or a pytree of them, as far down as they differ; None leaves an array to the
             partitioner. A `PartitionSpec` refers to the current mesh.
 
-    Raises: ValueError for an array that cannot be cut into equal parts; RuntimeError for a `PartitionSpec` without a
-        mesh.
+    Raises: ValueError for an array that cannot be cut into equal parts; RuntimeError for a `PartitionSpec`
+        without a mesh.
     """
     leaves, treedef = tree_flatten(x)
     if isinstance(shardings, list) and not isinstance(x, list):
         shardings = tuple(shardings)
     given = flatten_axes("with_sharding_constraint shardings", treedef, shardings)
-    return treedef.unflatten([leaf if one is None else _constrain(leaf, one) for leaf, one in zip(leaves, given)])
+    return treedef.unflatten(
+        [leaf if one is None else _constrain(leaf, one) for leaf, one in zip(leaves, given)]
+    )
 
 
 def _constrain(x, sharding):
@@ -75,10 +88,16 @@ def _batch_inspection(primitive, axis, values, batched, **params):
     return primitive.bind(*values, **params)
 
 
-@define("inspect_sharding", impl=lambda x, *, callback: [], aval=lambda x, *, callback: [],
-        lower=lambda builder, x, *, callback: [], batch=_batch_inspection,
-        jvp=lambda primitive, primals, tangents, **params: (primitive.bind(*primals, **params), []),
-        multiple_results=True, effects=frozenset({INSPECTION}))  # fmt: skip
+@define(
+    "inspect_sharding",
+    impl=lambda x, *, callback: [],
+    aval=lambda x, *, callback: [],
+    lower=lambda builder, x, *, callback: [],
+    batch=_batch_inspection,
+    jvp=lambda primitive, primals, tangents, **params: (primitive.bind(*primals, **params), []),
+    multiple_results=True,
+    effects=frozenset({INSPECTION}),
+)
 def inspect_sharding(x: Any, callback: Callable[[Sharding], None]) -> None:
     """Calls `callback(sharding)` once the partitioner has decided how an array of a program lies."""
     inspect_sharding.primitive.bind(x, callback=callback)

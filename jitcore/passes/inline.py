@@ -14,8 +14,8 @@ from jitcore.passes.forward import Walk, rewrite_equations
 def inline_calls(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
     """Replaces each call, `jit[jaxpr=...]` above all, by the equations of its jaxpr.
 
-    A primitive is a call when it has the trait `inline`: `inline(params, operands) -> (jaxpr, operands)`, or None
-    for an application that stays."""
+    A primitive is a call when it has the trait `inline`: `inline(params, operands) -> (jaxpr, operands)`, or
+    None for an application that stays."""
     return rewrite_equations(closed_jaxpr, _inline_call)
 
 

@@ -47,7 +47,8 @@ class BatchAxis(NamedTuple):
 
 
 class MeshAxis(NamedTuple):
-    """An axis of a mesh, inside of `shard_map`. is_tracked: whether values know whether they vary along it."""
+    """An axis of a mesh, inside of `shard_map`. is_tracked: whether values know whether they vary along
+    it."""
 
     size: int
     name: Hashable

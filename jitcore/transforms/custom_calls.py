@@ -409,9 +409,11 @@ def _transpose_custom_lin(primitive, cotangents, operands, *, bwd, num_res, out_
     for ct, operand in zip(found, operands[num_res:]):
         if not is_zero(ct) and (extra := aval_of(ct).varying - operand.aval.varying):
             raise ValueError(
-                "Custom VJP bwd rule must produce cotangents that vary along the axes of a mesh along which the arguments "
+                "Custom VJP bwd rule must produce cotangents that vary along the axes of a mesh along "
+                "which the arguments "
                 f"do, but one of type {aval_of(ct).long()} also varies along {sorted(map(str, extra))}.\n"
-                "To fix: add up what the devices have, by jitcore.lax.psum, for an argument that is the same on all.")
+                "To fix: add up what the devices have, by jitcore.lax.psum, for an argument that is the "
+                "same on all.")
     return [*[None] * num_res, *found]
 
 

@@ -28,7 +28,9 @@ def make_meshes() -> tuple[Mesh, Mesh]:
 
 
 def assert_close(found, expected):
-    for a, b in zip(jitcore.tree_util.tree_leaves(found), jitcore.tree_util.tree_leaves(expected), strict=True):
+    for a, b in zip(
+        jitcore.tree_util.tree_leaves(found), jitcore.tree_util.tree_leaves(expected), strict=True
+    ):
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5)
 
 
@@ -120,7 +122,11 @@ def monte_carlo():
         return jnp.sum((points**2).sum(1) < 1.0)
 
     keys = jitcore.random.split(jitcore.random.PRNGKey(0), 8)
-    f = jit(shard_map(lambda k: 4.0 * lax.psum(count(k[0]), "x") / 8000, mesh=line, in_specs=P("x"), out_specs=P()))
+    f = jit(
+        shard_map(
+            lambda k: 4.0 * lax.psum(count(k[0]), "x") / 8000, mesh=line, in_specs=P("x"), out_specs=P()
+        )
+    )
     assert_close(f(keys), 4.0 * sum(int(count(key)) for key in keys) / 8000)
     assert "all-gather" not in read_hlo(f, keys)
 
@@ -218,12 +224,20 @@ def errors_of_placement():
            lambda: jit(lambda a: a, in_shardings=NamedSharding(line, P(None, "x")))(x))  # fmt: skip
     expect(ValueError, "axis 0 is partitioned 8 times", lambda: jitcore.device_put(X[:9], on_line))
     expect(ValueError, "axis 0 is partitioned 8 times", lambda: jit(lambda x: x, in_shardings=on_line)(X[:9]))
-    expect(ValueError, "axis 0 is partitioned 8 times", lambda: jit(lambda x: x, out_shardings=on_line)(X[:9]))
-    expect(ValueError, "rank at least 3", lambda: jitcore.device_put(X, NamedSharding(grid, P("x", None, "y"))))
+    expect(
+        ValueError, "axis 0 is partitioned 8 times", lambda: jit(lambda x: x, out_shardings=on_line)(X[:9])
+    )
+    expect(
+        ValueError, "rank at least 3", lambda: jitcore.device_put(X, NamedSharding(grid, P("x", None, "y")))
+    )
     expect(ValueError, "kwargs", lambda: jit(lambda x, y: x, in_shardings=on_line)(X, y=X))
     expect(ValueError, "tree prefix", lambda: jit(lambda x, y: x, in_shardings=(on_line,))(X, X))
     expect(RuntimeError, "non-empty mesh in context", lambda: lax.with_sharding_constraint(X, P("x")))
-    expect(ValueError, "backend 'cpu' cannot run", lambda: jit(lambda x: x, in_shardings=on_line, backend="cpu")(X))
+    expect(
+        ValueError,
+        "backend 'cpu' cannot run",
+        lambda: jit(lambda x: x, in_shardings=on_line, backend="cpu")(X),
+    )
     expect(ValueError, "takes shardings and None", lambda: jit(lambda x: x, in_shardings="x"))
 
 

@@ -57,7 +57,9 @@ def compare(program) -> str:
         expected, found = np.asarray(expected), np.asarray(found)
         if (expected.shape, expected.dtype) != (found.shape, found.dtype):
             return f"leaf {i}: {found.dtype}{found.shape}, JAX has {expected.dtype}{expected.shape}"
-        if not np.allclose(expected.astype(complex), found.astype(complex), rtol=2e-5, atol=2e-5, equal_nan=True):
+        if not np.allclose(
+            expected.astype(complex), found.astype(complex), rtol=2e-5, atol=2e-5, equal_nan=True
+        ):
             return f"leaf {i}: {found.ravel()[:5]}, JAX has {expected.ravel()[:5]}"
     return ""
 
@@ -72,6 +74,10 @@ def check(function) -> str:
 
 if __name__ == "__main__":
     table = importlib.import_module(sys.argv[1])
-    runs = {name: functools.partial(compare, program) for name, program in getattr(table, "PROGRAMS", {}).items()}
-    runs |= {name: functools.partial(check, function) for name, function in getattr(table, "CHECKS", {}).items()}
+    runs = {
+        name: functools.partial(compare, program) for name, program in getattr(table, "PROGRAMS", {}).items()
+    }
+    runs |= {
+        name: functools.partial(check, function) for name, function in getattr(table, "CHECKS", {}).items()
+    }
     print(json.dumps({name: runs[name]() for name in sys.argv[2:] or runs}))

@@ -57,7 +57,9 @@ def collectives(jax, jnp):
         (lambda x: lax.all_gather(x, "y", axis=1, tiled=True), P("x", "y"), P("x")),
     ]
     runs = [jax.jit(jax.shard_map(f, mesh=grid, in_specs=i, out_specs=o)) for f, i, o in cases]
-    runs += [jax.jit(jax.shard_map(f, mesh=grid, in_specs=i, out_specs=o, check_vma=False)) for f, i, o in gathers]
+    runs += [
+        jax.jit(jax.shard_map(f, mesh=grid, in_specs=i, out_specs=o, check_vma=False)) for f, i, o in gathers
+    ]
     return [run(X) for run in runs]
 
 
@@ -66,9 +68,16 @@ def exchanges_index_by_index(jax, jnp):
     P, line, _ = make_meshes(jax)
     found = []
     for split, concat in ((1, 1), (1, 2), (2, 1), (1, 0), (2, 0)):
-        f = jax.shard_map(lambda x: jax.lax.all_to_all(x, "x", split, concat), mesh=line, in_specs=P("x"), out_specs=P("x"))
+        f = jax.shard_map(
+            lambda x: jax.lax.all_to_all(x, "x", split, concat), mesh=line, in_specs=P("x"), out_specs=P("x")
+        )
         found.append(jax.jit(f)(Y))
-    f = jax.shard_map(lambda x: jax.lax.psum_scatter(x, "x", scatter_dimension=1), mesh=line, in_specs=P("x"), out_specs=P("x"))
+    f = jax.shard_map(
+        lambda x: jax.lax.psum_scatter(x, "x", scatter_dimension=1),
+        mesh=line,
+        in_specs=P("x"),
+        out_specs=P("x"),
+    )
     return found, jax.jit(f)(Y)
 
 
@@ -104,7 +113,12 @@ def derivatives_inside(jax, jnp):
         value, slope = jax.value_and_grad(loss)(w)
         mean = jax.grad(lambda w: jax.lax.pmean(loss(w), "x"))(w)
         total = jax.grad(lambda w: jax.lax.psum(loss(w), "x"))(w)
-        return jax.lax.pmean(value, "x"), jax.lax.pmean(slope, "x"), jax.lax.pmean(mean, "x"), jax.lax.pmean(total, "x")
+        return (
+            jax.lax.pmean(value, "x"),
+            jax.lax.pmean(slope, "x"),
+            jax.lax.pmean(mean, "x"),
+            jax.lax.pmean(total, "x"),
+        )
 
     options = {"mesh": line, "in_specs": (P(), P("x")), "out_specs": P()}
     return [jax.jit(jax.shard_map(step, **options, check_vma=check))(W, X) for check in (True, False)]
@@ -143,7 +157,9 @@ def derivatives_of_calls_inside(jax, jnp):
 
     def body(w, x):
         again = jax.checkpoint(lambda y: jnp.sin(y @ w))(x)
-        return jax.lax.psum(jnp.sum(f(x @ w) + g(w, x) + again + dense(w, dense(w, x)) + dense(w, w).sum()), "x")
+        return jax.lax.psum(
+            jnp.sum(f(x @ w) + g(w, x) + again + dense(w, dense(w, x)) + dense(w, w).sum()), "x"
+        )
 
     h = jax.shard_map(body, mesh=line, in_specs=(P(), P("x")), out_specs=P())
     return jax.jit(h)(W, X), jax.jit(jax.grad(h, (0, 1)))(W, X)
@@ -178,13 +194,20 @@ def loops_inside(jax, jnp):
         last, sums = s(x, w)
         return (last**2).sum() + sums.sum()
 
-    return jax.jit(s)(X, W), jax.jit(jax.grad(loss, (0, 1)))(X, W), jax.grad(loss, (0, 1))(X, W), jax.jit(u)(X)
+    return (
+        jax.jit(s)(X, W),
+        jax.jit(jax.grad(loss, (0, 1)))(X, W),
+        jax.grad(loss, (0, 1))(X, W),
+        jax.jit(u)(X),
+    )
 
 
 @program
 def loops_outside(jax, jnp):
     P, line, _ = make_meshes(jax)
-    f = jax.shard_map(lambda x: x + jax.lax.pmean(x.mean(), "x"), mesh=line, in_specs=P("x"), out_specs=P("x"))
+    f = jax.shard_map(
+        lambda x: x + jax.lax.pmean(x.mean(), "x"), mesh=line, in_specs=P("x"), out_specs=P("x")
+    )
     jitted = jax.jit(f)
     return (jax.lax.fori_loop(0, 3, lambda i, x: f(x), X), jax.grad(lambda x: (jitted(x) ** 2).sum())(X),
             jax.lax.scan(lambda c, _: (f(c), c.sum()), X, None, length=2), jax.vmap(jitted)(np.stack([X, X + 1])),
@@ -220,7 +243,10 @@ def ring_products(jax, jnp):
             out, weight = out * shrink[:, None] + p @ v, weight * shrink + p.sum(-1)
             return (*(jax.lax.ppermute(y, "x", ring(count)) for y in (k, v)), out, weight, new_top), None
 
-        start = [jax.lax.pcast(y, "x", to="varying") for y in (jnp.zeros(q.shape[0]), jnp.full(q.shape[0], -jnp.inf))]
+        start = [
+            jax.lax.pcast(y, "x", to="varying")
+            for y in (jnp.zeros(q.shape[0]), jnp.full(q.shape[0], -jnp.inf))
+        ]
         _, _, out, weight, _ = jax.lax.scan(body, (k, v, jnp.zeros_like(q), *start), None, length=count)[0]
         return out / weight[:, None]
 
@@ -233,7 +259,9 @@ def ring_products(jax, jnp):
 @program
 def vmap_inside_and_outside(jax, jnp):
     P, line, _ = make_meshes(jax)
-    f = jax.shard_map(lambda x: x - jax.lax.pmean(x.mean(), "x"), mesh=line, in_specs=P("x"), out_specs=P("x"))
+    f = jax.shard_map(
+        lambda x: x - jax.lax.pmean(x.mean(), "x"), mesh=line, in_specs=P("x"), out_specs=P("x")
+    )
     g = jax.shard_map(lambda x: jax.vmap(lambda r: r / jax.lax.psum(r.sum(), "x"))(x), mesh=line,
                       in_specs=P(None, "x"), out_specs=P(None, "x"))  # fmt: skip
     return jax.vmap(f)(np.stack([X, X + 1])), jax.jit(g)(X)
@@ -263,10 +291,20 @@ def pytrees_closures_and_no_arguments(jax, jnp):
     values = {"a": (X,), "b": X}
 
     def outer(w, x):
-        return (jax.shard_map(lambda x: x @ w + jnp.ones(8), mesh=line, in_specs=P("x"), out_specs=P("x"))(x) ** 2).sum()
+        return (
+            jax.shard_map(lambda x: x @ w + jnp.ones(8), mesh=line, in_specs=P("x"), out_specs=P("x"))(x) ** 2
+        ).sum()
 
-    number = jax.shard_map(lambda: jax.lax.axis_index("x")[None] * 2, mesh=line, in_specs=(), out_specs=P("x"))
-    return f(values, W), jax.jit(f)(values, W), jax.jit(jax.grad(outer, (0, 1)))(W, X), number(), jax.jit(number)()
+    number = jax.shard_map(
+        lambda: jax.lax.axis_index("x")[None] * 2, mesh=line, in_specs=(), out_specs=P("x")
+    )
+    return (
+        f(values, W),
+        jax.jit(f)(values, W),
+        jax.jit(jax.grad(outer, (0, 1)))(W, X),
+        number(),
+        jax.jit(number)(),
+    )
 
 
 @program
@@ -282,7 +320,9 @@ def current_mesh(jax, jnp):
     P, _, grid = make_meshes(jax)
     with jax.set_mesh(grid):
         f = jax.jit(jax.shard_map(lambda x: jax.lax.psum(x, "y"), in_specs=P("x", "y"), out_specs=P("x")))
-        return f(X), jax.jit(lambda x: jax.lax.with_sharding_constraint(x + 1, P("x")), out_shardings=P("x", "y"))(X)
+        return f(X), jax.jit(
+            lambda x: jax.lax.with_sharding_constraint(x + 1, P("x")), out_shardings=P("x", "y")
+        )(X)
 
 
 @program

@@ -18,13 +18,19 @@ def make_mesh(jax):
     """Specs, and shardings on a grid of 4 by 2."""
     kinds = jax.sharding
     mesh = kinds.Mesh(np.array(jax.devices()).reshape(4, 2), ("x", "y"))
-    return kinds.PartitionSpec, mesh, lambda *entries: kinds.NamedSharding(mesh, kinds.PartitionSpec(*entries))
+    return (
+        kinds.PartitionSpec,
+        mesh,
+        lambda *entries: kinds.NamedSharding(mesh, kinds.PartitionSpec(*entries)),
+    )
 
 
 @program
 def jit_with_shardings(jax, jnp):
     P, mesh, on = make_mesh(jax)
-    f = jax.jit(lambda t, x: {"a": t["w"] @ x, "b": x.sum()}, in_shardings=({"w": on("x", "y"), "v": None}, on("y")))
+    f = jax.jit(
+        lambda t, x: {"a": t["w"] @ x, "b": x.sum()}, in_shardings=({"w": on("x", "y"), "v": None}, on("y"))
+    )
     g = jax.jit(lambda p, x: jax.tree_util.tree_map(lambda q: q - 0.1 * x.mean(), p), in_shardings=(on(), on("x")),
                 out_shardings=on())  # fmt: skip
     with mesh:
@@ -44,7 +50,11 @@ def jit_with_shardings(jax, jnp):
 def nested_jit(jax, jnp):
     _, _, on = make_mesh(jax)
     inner = jax.jit(lambda x: jnp.sin(x), in_shardings=on("x"), out_shardings=on("y"))
-    return jax.jit(lambda x: inner(x) * 2)(X), jax.grad(lambda x: (inner(x) ** 2).sum())(X), jax.vmap(inner)(X[None])
+    return (
+        jax.jit(lambda x: inner(x) * 2)(X),
+        jax.grad(lambda x: (inner(x) ** 2).sum())(X),
+        jax.vmap(inner)(X[None]),
+    )
 
 
 @program
@@ -81,7 +91,10 @@ def parts(jax, jnp):
 def arrays_of_parts(jax, jnp):
     _, _, on = make_mesh(jax)
     sharding = on("x", "y")
-    pieces = [jax.device_put(X[index], device) for device, index in sharding.addressable_devices_indices_map(X.shape).items()]
+    pieces = [
+        jax.device_put(X[index], device)
+        for device, index in sharding.addressable_devices_indices_map(X.shape).items()
+    ]
     made = [jax.make_array_from_callback(X.shape, sharding, lambda index: X[index]),
             jax.make_array_from_single_device_arrays(X.shape, sharding, pieces),
             jax.make_array_from_process_local_data(sharding, X), jax.make_array_from_process_local_data(on(), X, X.shape),
@@ -96,7 +109,12 @@ def what_nobody_placed(jax, jnp):
     _, _, on = make_mesh(jax)
     p = jax.jit(lambda key: jax.random.normal(key, (8, 8)))(jax.random.PRNGKey(0))
     x = jax.device_put(X, on("x"))
-    return x @ p, jax.jit(lambda p, x: x @ p + p[0])(p, x), jnp.dot(x, jnp.ones((8, 8))) + p[0], jax.jit(lambda x: x @ p)(x)
+    return (
+        x @ p,
+        jax.jit(lambda p, x: x @ p + p[0])(p, x),
+        jnp.dot(x, jnp.ones((8, 8))) + p[0],
+        jax.jit(lambda x: x @ p)(x),
+    )
 
 
 @program

@@ -22,13 +22,22 @@ GRID = Mesh(DEVICES.reshape(4, 2), ("x", "y"))
 
 
 def test_texts():
-    assert repr(P()) == "P()" and repr(P("x")) == "P('x',)" and repr(P(None, ("x", "y"))) == "P(None, ('x', 'y'))"
+    assert (
+        repr(P()) == "P()"
+        and repr(P("x")) == "P('x',)"
+        and repr(P(None, ("x", "y"))) == "P(None, ('x', 'y'))"
+    )
     assert repr(P(("x",), ())) == "P('x', None)"
     assert repr(GRID) == "Mesh(axis_sizes=(4, 2), axis_names=('x', 'y'), axis_types=(Auto, Auto))"
     assert str(Mesh(DEVICES, "x", AxisType.Explicit)) == "Mesh('x': 8, axis_types=(Explicit,))"
-    text = "NamedSharding(mesh=Mesh('x': 4, 'y': 2, axis_types=(Auto, Auto)), spec=P('y',), memory_kind=device)"
+    text = (
+        "NamedSharding(mesh=Mesh('x': 4, 'y': 2, axis_types=(Auto, Auto)), spec=P('y',), memory_kind=device)"
+    )
     assert repr(NamedSharding(GRID, P("y"))) == text
-    assert repr(SingleDeviceSharding(DEVICES[3])) == "SingleDeviceSharding(device=CpuDevice(id=3), memory_kind=device)"
+    assert (
+        repr(SingleDeviceSharding(DEVICES[3]))
+        == "SingleDeviceSharding(device=CpuDevice(id=3), memory_kind=device)"
+    )
 
 
 def test_specs_are_sequences():
@@ -63,7 +72,10 @@ def test_parts(spec, part, replicas):
 
 
 def test_the_order_of_names_is_that_of_parts():
-    first = {names: NamedSharding(GRID, P(names)).devices_indices_map((8,))[DEVICES[1]] for names in (("x", "y"), ("y", "x"))}
+    first = {
+        names: NamedSharding(GRID, P(names)).devices_indices_map((8,))[DEVICES[1]]
+        for names in (("x", "y"), ("y", "x"))
+    }
     assert first == {("x", "y"): (slice(1, 2),), ("y", "x"): (slice(4, 5),)}
 
 

@@ -14,7 +14,9 @@ def test_stencil_on_two_processes():
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
-    processes = [start(["-m", "tests.sharding.two_processes", str(number), str(port)], devices=4) for number in (0, 1)]
+    processes = [
+        start(["-m", "tests.sharding.two_processes", str(number), str(port)], devices=4) for number in (0, 1)
+    ]
     try:
         texts = [process.communicate(timeout=120)[0] for process in processes]
     finally:

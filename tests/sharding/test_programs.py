@@ -34,7 +34,9 @@ def test_sharded(name):
 
 def test_example_of_the_page():
     text = (ROOT / "docs" / "sharding.md").read_text()
-    ((program, printed),) = re.findall(r"^```python\n(.*?)^```\n\n^```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    ((program, printed),) = re.findall(
+        r"^```python\n(.*?)^```\n\n^```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
+    )
     assert start(["-c", program]).communicate(timeout=120)[0] == printed
 
 

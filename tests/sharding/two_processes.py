@@ -16,7 +16,11 @@ from tests.sharding.checks import smooth
 if __name__ == "__main__":
     number, port = map(int, sys.argv[1:])
     distributed.initialize(f"localhost:{port}", 2, number)
-    assert (jitcore.process_index(), jitcore.process_count(), distributed.is_initialized()) == (number, 2, True)
+    assert (jitcore.process_index(), jitcore.process_count(), distributed.is_initialized()) == (
+        number,
+        2,
+        True,
+    )
     assert (jitcore.device_count(), jitcore.local_device_count()) == (8, 4)
     sharding = NamedSharding(Mesh(np.array(jitcore.devices()), ("x",)), P("x"))
     assert sharding.mesh.is_multi_process and not sharding.is_fully_addressable
