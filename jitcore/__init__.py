@@ -15,9 +15,9 @@ from jitcore.config import config
 __version__ = "0.1.0"
 
 #: Modules that are attributes of the package.
-_MODULES = ("ad_checkpoint", "api", "custom_derivatives", "debug", "dtypes", "errors", "experimental",
-            "export", "flatten_util", "lax", "nn", "numpy", "ops", "random", "scipy", "stages", "test_util", "tree",
-            "tree_util")  # fmt: skip
+_MODULES = ("ad_checkpoint", "api", "custom_derivatives", "debug", "distributed", "dtypes", "errors",
+            "experimental", "export", "flatten_util", "lax", "nn", "numpy", "ops", "random", "scipy", "sharding",
+            "stages", "test_util", "tree", "tree_util")  # fmt: skip
 
 #: Module -> the public names that it defines.
 _EXPORTS = {
@@ -35,8 +35,12 @@ _EXPORTS = {
     "jitcore.core.aval": ("ShapeDtypeStruct",),
     "jitcore.core.trace": ("ensure_compile_time_eval",),
     "jitcore.device": ("Device", "SingleDeviceSharding", "default_backend", "device_count", "devices",
-                        "local_device_count", "local_devices", "process_count", "process_index"),
+                        "local_device_count", "local_devices", "make_array_from_callback",
+                        "make_array_from_process_local_data", "make_array_from_single_device_arrays",
+                        "make_mesh", "process_count", "process_index"),
     "jitcore.lax.callback": ("pure_callback",),
+    "jitcore.lax.sharded": ("shard_map",),
+    "jitcore.sharding": ("Mesh", "NamedSharding", "P", "set_mesh"),
 }  # fmt: skip
 
 # The same names for type checkers; a test compares them with the table.
@@ -68,9 +72,14 @@ if TYPE_CHECKING:
         Device as Device, SingleDeviceSharding as SingleDeviceSharding,
         default_backend as default_backend, device_count as device_count, devices as devices,
         local_device_count as local_device_count, local_devices as local_devices,
-        process_count as process_count, process_index as process_index,
+        make_array_from_callback as make_array_from_callback,
+        make_array_from_process_local_data as make_array_from_process_local_data,
+        make_array_from_single_device_arrays as make_array_from_single_device_arrays,
+        make_mesh as make_mesh, process_count as process_count, process_index as process_index,
     )
     from jitcore.lax.callback import pure_callback as pure_callback
+    from jitcore.lax.sharded import shard_map as shard_map
+    from jitcore.sharding import Mesh as Mesh, NamedSharding as NamedSharding, P as P, set_mesh as set_mesh
 # fmt: on
 # isort: on
 

@@ -20,7 +20,7 @@ from jitcore.core.aval import ShapedArray, ShapeDtypeStruct, aval_of
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.core.source import api_boundary, locate_function
 from jitcore.core.trace import Tracer
-from jitcore.device import Device, SingleDeviceSharding
+from jitcore.device import check_served
 from jitcore.dispatch import function as functions
 from jitcore.dispatch.abstracted import abstract_avals
 from jitcore.dispatch.backend import clear_backends, find_backend, preload_backend
@@ -39,6 +39,8 @@ from jitcore.dispatch.parameters import plan_arguments
 from jitcore.dispatch.signature import read_call, read_leaf, read_value
 from jitcore.dispatch.tracing import trace_call
 from jitcore.jitted import JitWrapped
+from jitcore.lax.partitioning import with_sharding_constraint
+from jitcore.sharding import Device, resolve_sharding
 from jitcore.transforms.flat_function import check_callable, choose_arguments
 from jitcore.transforms.flat_function import read_argnums as differentiated_argnums
 from jitcore.transforms.vmap import vmap as vmap
@@ -91,7 +93,9 @@ def jit(
 
     Args:
         fun: a pure function of arrays, scalars and containers of them. Without it, a decorator is returned.
-        in_shardings, out_shardings: `SingleDeviceSharding` or None, or pytrees of them; one device in all.
+        in_shardings, out_shardings: how the positional arguments and the result lie on devices: a sharding,
+            or a pytree of them, as far down as they differ; None where arguments and the compiler decide. A
+            `PartitionSpec` refers to the current mesh.
         static_argnums, static_argnames: arguments that are constants of the trace, hashable and comparable;
             each new value is a new signature. When only one of the two is given, the signature of `fun`
             tells the other.
@@ -124,8 +128,9 @@ def jit(
     return JitWrapped(fun, JitOptions(
         read_argnums(static_argnums), read_argnames(static_argnames, "static_argnames"),
         read_argnums(donate_argnums), read_argnames(donate_argnames, "donate_argnames"),
-        bool(keep_unused), *read_placement(device, backend, in_shardings, out_shardings), bool(inline),
-        abstracted_axes, read_compiler_options(compiler_options), bool(rewrite)))  # fmt: skip
+        bool(keep_unused), inline=bool(inline), abstracted_axes=abstracted_axes,
+        compiler_options=read_compiler_options(compiler_options), rewrite=bool(rewrite),
+        **read_placement(device, backend, in_shardings, out_shardings)))  # fmt: skip
 
 
 @overload
@@ -297,19 +302,30 @@ def clear_caches() -> None:
 
 
 @api_boundary
-def device_put(x: Any, device: Device | SingleDeviceSharding | None = None, **options: Any) -> Any:
-    """The pytree with its leaves as Arrays on a device. ndarrays are copied.
+def device_put(x: Any, device: Any = None, **options: Any) -> Any:
+    """The pytree with its leaves as Arrays on devices. ndarrays are copied.
 
     Args:
-        device: a device or sharding; None is the default backend's choice, and leaves Arrays where they are.
-    Raises: BackendNotFoundError for a device that is not there; TypeError for what is not an array."""
-    backend = find_backend(None if device is None else device.backend)
-    return tree_util.tree_map(lambda leaf: _put_leaf(leaf, device, backend), x)
+        device: a device or sharding, or a pytree of them, as far down as they differ; None is the default
+            backend's choice, and leaves Arrays where they are.
+    Raises: BackendNotFoundError for a device that is not there; TypeError for what is not an array;
+        ValueError for an array that a sharding cannot cut into equal parts, and for several devices of a
+        backend that runs on one."""
+    leaves, treedef = tree_util.tree_flatten(x)
+    targets = tree_util.flatten_axes("device_put device", treedef, device)
+    return treedef.unflatten([_put_leaf(leaf, target) for leaf, target in zip(leaves, targets)])
 
 
-def _put_leaf(leaf: Any, device: Any, backend: Any) -> Array:
-    if isinstance(leaf, Tracer) or isinstance(leaf, Array) and device is None:
+def _put_leaf(leaf: Any, device: Any) -> Array:
+    if isinstance(leaf, Array) and device is None:
         return leaf
+    if device is not None and not isinstance(device, Device):
+        device = resolve_sharding(device, "device_put")
+        check_served(device.device_set)
+        device.shard_shape(np.shape(leaf))
+    if isinstance(leaf, Tracer):
+        return leaf if isinstance(device, Device) else with_sharding_constraint(leaf, device)
+    backend = find_backend(None if device is None else device.backend)
     part = read_leaf(leaf)
     if part is None:
         raise TypeError(f"Value {leaf!r} with type {type(leaf)} is not a valid jitcore type")

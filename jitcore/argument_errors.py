@@ -44,17 +44,54 @@ def unhashable_static_error(type_text: str, value_text: str, reason: str, name: 
     )
 
 
-def devices_differ_error(names: Sequence[str], parts: Sequence, first: int, sharding: Any, second: int,
-                         other: Any) -> Exception:  # fmt: skip
-    """Two arguments of one call lie on different devices."""
-    told = [f"{names[i]} of shape {parts[i][0]} and dtype {parts[i][1].name} on "
-            f"{', '.join(sorted(map(str, where.device_set)))}"
-            for i, where in ((first, sharding), (second, other))]  # fmt: skip
+def devices_differ_error(first: str, second: str) -> Exception:
+    """Two arguments of one call lie on different devices. first, second: "x of type float32[3] on cpu:0"."""
     return build_error(
         ValueError,
-        f"Received incompatible devices for jitted computation. Got argument {told[0]}, and argument "
-        f"{told[1]}.",
+        f"Received incompatible devices for jitted computation. Got argument {first}, and argument "
+        f"{second}.",
         fix="bring them together with jitcore.device_put(x, device), or say jit(..., device=...).",
+    )
+
+
+def meshes_differ_error(first: str, second: str) -> Exception:
+    """A program names shardings on different devices, or an argument lies on others. first: "a sharding on
+    cpu:0" or "argument x of type float32[3] on cpu:0"; second: as "cpu:1"."""
+    return build_error(
+        ValueError,
+        f"Received incompatible devices for jitted computation. Got {first}, and a sharding on {second}.",
+        fix="use one mesh in one program; jitcore.device_put(x, sharding) brings an array there.",
+    )
+
+
+def mesh_backend_error(name: str, count: int) -> Exception:
+    """A program of several devices for a backend that runs on one, or has other devices."""
+    return build_error(
+        ValueError,
+        f"backend {name!r} cannot run a program on a mesh of {count} devices.",
+        fix="make the mesh of jitcore.devices('xla'), and run the program there: backend='xla'.",
+    )
+
+
+def sharding_differs_error(name: str, aval_text: str, wanted: str, found: str) -> Exception:
+    """An argument lies otherwise than `in_shardings` says."""
+    return build_error(
+        ValueError,
+        "Sharding passed to jit does not match the sharding on the respective arg. Got jit sharding: "
+        f"{wanted}, "
+        f"arg sharding: {found} for arg {name} of type {aval_text}.",
+        fix="bring it there by jitcore.device_put(x, sharding), or leave in_shardings out.",
+    )
+
+
+def unaddressable_array_error(aval_text: str) -> Exception:
+    """The host asks for an array of which other processes have parts. aval_text: "float32[3]"."""
+    return build_error(
+        RuntimeError,
+        f"Fetching an array of type {aval_text}, of which other processes have parts, is not possible.",
+        fix="read what this process has (x.addressable_shards), or bring all elements to each device "
+            "first, by "
+        "jit(lambda x: x, out_shardings=NamedSharding(mesh, P())).",
     )
 
 

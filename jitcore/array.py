@@ -129,6 +129,39 @@ class ConcreteArray(Array):
     def copy_to_host_async(self) -> None:
         """Does nothing: the buffer already is in host memory."""
 
+    # -- parts ------------------------------------------------------------------------------------------
+    @property
+    def is_committed(self) -> bool:
+        """Whether programs on the array have to run where it lies."""
+        return False
+
+    committed = property(lambda self: self.is_committed)
+    _is_readable = True
+
+    @property
+    def addressable_shards(self) -> list:
+        """The parts of the array on the devices of this process."""
+        return _list_shards(self)
+
+    @property
+    def global_shards(self) -> list:
+        """The parts of the array on all devices; those of other processes have no data."""
+        return _list_shards(self, everywhere=True)
+
+    def addressable_data(self, index: int):
+        """The part with this number among those of this process."""
+        return self.addressable_shards[index].data
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether this process has all parts."""
+        return self.sharding.is_fully_addressable
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether each device has all elements."""
+        return self.sharding.is_fully_replicated
+
     def __copy__(self):
         return ConcreteArray(self.data, self._weak_type)
 
@@ -223,6 +256,8 @@ class ConcreteArray(Array):
 
     # -- text -------------------------------------------------------------------------------------------
     def __repr__(self) -> str:
+        if not self._is_readable:
+            return f"Array(shape={self.shape}, dtype={self.dtype.name})"
         data = self._data
         weak = ", weak_type=True" if self._weak_type else ""
         if data.__class__ is tuple:
@@ -240,24 +275,27 @@ class ConcreteArray(Array):
         return f"{name}({body}," + ("\n" + " " * (len(name) + 1) if too_long else " ") + tail
 
     def __str__(self) -> str:
-        return str(self.data)
+        return str(self.data) if self._is_readable else repr(self)
 
 
 class DeviceForm:
     """What arrays on devices have in common that look alike and lie alike. There is one object for each form,
     which says by its identity what an aval and a sharding would have to be compared for."""
 
-    __slots__ = ("shape", "dtype", "weak_type", "sharding")
+    __slots__ = ("shape", "dtype", "weak_type", "sharding", "is_committed")
 
-    def __init__(self, shape: tuple, dtype: np.dtype, weak_type: bool, sharding):
+    def __init__(self, shape: tuple, dtype: np.dtype, weak_type: bool, sharding, is_committed: bool = True):
         self.shape, self.dtype, self.weak_type, self.sharding = shape, dtype, weak_type, sharding
+        self.is_committed = is_committed
 
 
 _forms: dict[tuple, DeviceForm] = {}
 
 
-def find_form(shape: tuple, dtype: np.dtype, weak_type: bool, sharding) -> DeviceForm:
-    key = shape, dtype, weak_type, sharding
+def find_form(
+    shape: tuple, dtype: np.dtype, weak_type: bool, sharding, is_committed: bool = True
+) -> DeviceForm:
+    key = shape, dtype, weak_type, sharding, is_committed
     return _forms.get(key) or _forms.setdefault(key, DeviceForm(*key))
 
 
@@ -268,7 +306,7 @@ class DeviceArray(ConcreteArray):
         buffer: what the backend's runtime has; with `delete()`, `block_until_ready()`,
             `copy_to_host_async()`, and for NumPy `__array__`.
         form: shape, dtype, weak type and sharding. `sharding.backend` is the name of the backend that
-            computes with the array.
+            computes with the array; `is_committed` whether somebody chose its devices.
     """
 
     __slots__ = ("_buffer", "_form", "_host")
@@ -290,8 +328,17 @@ class DeviceArray(ConcreteArray):
         try:
             return self._host
         except AttributeError:
-            self._host = np.ascontiguousarray(np.asarray(self._buffer)).reshape(self._form.shape)
-            return self._host
+            pass
+        if not self._is_readable:
+            raise argument_errors.unaddressable_array_error(self.aval.long())
+        self._host = np.ascontiguousarray(np.asarray(self._buffer)).reshape(self._form.shape)
+        return self._host
+
+    @property
+    def _is_readable(self) -> bool:
+        """Whether this process has all elements."""
+        sharding = self._form.sharding
+        return sharding.is_fully_addressable or sharding.is_fully_replicated
 
     @property
     def _weak_type(self) -> bool:
@@ -347,6 +394,10 @@ class DeviceArray(ConcreteArray):
         return self._form.sharding
 
     @property
+    def is_committed(self) -> bool:
+        return self._form.is_committed
+
+    @property
     def device(self):
         """The device; of an array on several ones its sharding."""
         found = self._form.sharding.device_set
@@ -390,7 +441,13 @@ def _cpu_device():
     return devices("cpu")[0]
 
 
+def _list_shards(array, everywhere: bool = False) -> list:
+    from jitcore.device import list_shards
+
+    return list_shards(array, everywhere=everywhere)
+
+
 def _cpu_sharding():
-    from jitcore.device import SingleDeviceSharding
+    from jitcore.sharding import SingleDeviceSharding
 
     return SingleDeviceSharding(_cpu_device())

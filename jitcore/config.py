@@ -97,7 +97,8 @@ _ROWS = (
 
 FLAGS: dict[str, Flag] = {flag.name: flag for flag in _ROWS}
 _FLAG_OF_NAME = {name: flag for flag in _ROWS for name in (flag.name, *flag.aliases)}
-_TRACE_FLAGS = tuple(flag.name for flag in _ROWS if flag.affects_trace)
+#: What a trace depends on. `mesh` is no flag: `sharding.Mesh` and `set_mesh` set the current one.
+_TRACE_FLAGS = (*(flag.name for flag in _ROWS if flag.affects_trace), "mesh")
 _TRUE_TEXTS, _FALSE_TEXTS = ("1", "true", "on", "yes"), ("0", "false", "off", "no")
 _BOOL_OF_TEXT = dict.fromkeys(_TRUE_TEXTS, True) | dict.fromkeys(_FALSE_TEXTS, False)
 _PREFIXES = ("jitcore_", "jax_")
@@ -171,6 +172,9 @@ class Config(threading.local):
     Reads accept JAX's spelling too: `config.jax_enable_x64`.
     """
 
+    mesh: Any = None
+    """The current mesh (`sharding.Mesh`), or None."""
+
     trace_key: int
     """A number that differs whenever a flag with `affects_trace` differs, and is the same again when all of
     them are; it has a meaning in this process only."""
@@ -236,7 +240,7 @@ class Override:
 
     __slots__ = ("_saved", "_values")
 
-    def __init__(self, values: dict[str, bool | int | str]):
+    def __init__(self, values: dict[str, Any]):
         self._values = values
         # A stack of what each entry must restore, so that one object may be entered while it is active.
         self._saved: list[dict[str, Any]] = []
@@ -300,6 +304,11 @@ def _set_global(name: str, value: bool | int | str) -> None:
         subscribers = list(_subscribers.get(name, ()))
     for function in subscribers:
         function(value)
+
+
+def set_mesh_everywhere(mesh: Any) -> None:
+    """Makes a mesh the current one in all threads."""
+    _set_global("mesh", mesh)
 
 
 def _load_initial_values(environment: Mapping[str, str]) -> None:

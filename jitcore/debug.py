@@ -1,7 +1,7 @@
 """Looking into a program while it runs: `jitcore.debug.print` and `jitcore.debug.callback`.
 
 In: values of a traced function. Out: text or a call of a Python function each time the program gets there,
-also inside compiled loops.
+also inside compiled loops; and how arrays lie on devices.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jitcore.core.source import api_boundary
+from jitcore.core.trace import Tracer
 from jitcore.lax.callback import debug_callback
+from jitcore.lax.partitioning import inspect_sharding
+from jitcore.sharding import Sharding
 
-__all__ = ["callback", "print"]
+__all__ = ["callback", "inspect_array_sharding", "print", "visualize_array_sharding", "visualize_sharding"]
 
 
 class _CheckingFormatter(string.Formatter):
@@ -76,3 +79,42 @@ def callback(callback: Callable, *args: Any, ordered: bool = False, **kwargs: An
         ordered: ordered callbacks happen in the order of the program.
     """
     debug_callback(callback, *args, ordered=ordered, **kwargs)
+
+
+# -- how arrays lie -----------------------------------------------------------------------------------------
+@api_boundary
+def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) -> None:
+    """Calls `callback(sharding)` for an array: now, or for one that is traced when the compiler has decided
+    how it lies."""
+    if isinstance(value, Tracer):
+        inspect_sharding(value, callback)
+    else:
+        callback(value.sharding)
+
+
+@api_boundary
+def visualize_array_sharding(arr: Any, **options: Any) -> None:
+    """Prints which devices have which part of an array with one or two axes."""
+    inspect_array_sharding(arr, callback=lambda sharding: visualize_sharding(arr.shape, sharding, **options))
+
+
+def visualize_sharding(shape: Sequence[int], sharding: Sharding, **options: Any) -> None:
+    """Prints which devices have which part of an array of this shape: a cell for each part, with their
+    numbers.
+
+    Raises: ValueError for shapes of no or more than two axes."""
+    if len(shape) not in (1, 2):
+        raise ValueError("`visualize_sharding` only works for shapes with 1 and 2 dimensions.")
+    counts, tiles = sharding.find_tiles(len(shape))
+    names: dict[tuple, list[str]] = {}
+    for device, tile in zip(sharding.device_order, tiles):
+        names.setdefault(tile if len(shape) == 2 else (0, *tile), []).append(str(device.id))
+    rows, columns = counts if len(shape) == 2 else (1, *counts)
+    platform = sharding.device_order[0].platform.upper()
+    cells = [[f"{platform} "
+              f"{','.join(names[row, column])}" for column in range(columns)] for row in range(rows)]
+    width = max(len(cell) for line in cells for cell in line) + 2
+    edges = ["─" * width] * columns
+    borders = [left + middle.join(edges) + right for left, middle, right in ("┌┬┐", "├┼┤", "└┴┘")]
+    lines = [f"│{'│'.join(cell.center(width) for cell in line)}│" for line in cells]
+    builtins.print("\n".join([borders[0], f"\n{borders[1]}\n".join(lines), borders[2]]), flush=True)

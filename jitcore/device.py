@@ -1,59 +1,24 @@
-"""Devices: where arrays live and programs run.
+"""Devices: which there are, and arrays that are made on several of them.
 
-In: names of backends. Out: `Device` objects and `SingleDeviceSharding`, the only sharding there is.
+In: names of backends, shardings, parts of arrays. Out: `Device` objects, meshes of them, `Array`s and their
+parts.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from jitcore import dtypes
+from jitcore.array import Array, ConcreteArray, DeviceArray
 from jitcore.dispatch.backend import find_backend
+from jitcore.mesh import AxisType, Device, Mesh, processes
+from jitcore.sharding import Sharding, SingleDeviceSharding
 
-
-@dataclass(frozen=True)
-class Device:
-    """One device.
-
-    platform: 'cpu', 'gpu' or 'tpu'; id: its number there; backend: entry-point name of the backend that runs
-    programs on it.
-    """
-
-    platform: str
-    id: int = 0
-    device_kind: str = "cpu"
-    backend: str = "cpu"
-    process_index: int = 0
-
-    def __repr__(self) -> str:
-        name = self.platform.upper() if self.platform in ("gpu", "tpu") else self.platform.capitalize()
-        return f"{name}Device(id={self.id})"
-
-    def __str__(self) -> str:
-        return f"{self.platform}:{self.id}"
-
-
-@dataclass(frozen=True)
-class SingleDeviceSharding:
-    """All of an array on one device."""
-
-    device: Device
-
-    @property
-    def device_set(self) -> set[Device]:
-        return {self.device}
-
-    @property
-    def backend(self) -> str:
-        """The entry-point name of the backend that runs programs on it."""
-        return self.device.backend
-
-    @property
-    def is_fully_replicated(self) -> bool:
-        return True
-
-    def __repr__(self) -> str:
-        return f"SingleDeviceSharding(device={self.device!r})"
+__all__ = ["Device", "SingleDeviceSharding"]
 
 
 def devices(backend: str | None = None) -> list[Device]:
@@ -64,9 +29,18 @@ def devices(backend: str | None = None) -> list[Device]:
 
 
 def local_devices(process_index: int | None = None, backend: str | None = None) -> list[Device]:
-    """As `devices`: there is one process."""
-    _check_process(process_index)
-    return devices(backend)
+    """Those of one process, of this one without a number.
+
+    Raises: ValueError for a process that is not there."""
+    number = processes.index if process_index is None else process_index
+    if not 0 <= number < processes.count:
+        one = (
+            "there is one process, number 0"
+            if processes.count == 1
+            else f"there are {processes.count} processes"
+        )
+        raise ValueError(f"Unknown process_index {number}: {one}")
+    return [device for device in devices(backend) if device.process_index == number]
 
 
 def device_count(backend: str | None = None) -> int:
@@ -74,7 +48,7 @@ def device_count(backend: str | None = None) -> int:
 
 
 def local_device_count(backend: str | None = None) -> int:
-    return len(devices(backend))
+    return len(local_devices(backend=backend))
 
 
 def default_backend() -> str:
@@ -83,13 +57,190 @@ def default_backend() -> str:
 
 
 def process_index(backend: str | None = None) -> int:
-    return 0
+    """The number of this process among those that `distributed.initialize` joined."""
+    return processes.index
 
 
 def process_count(backend: str | None = None) -> int:
-    return 1
+    return processes.count
 
 
-def _check_process(index: Any) -> None:
-    if index not in (None, 0):
-        raise ValueError(f"Unknown process_index {index}: there is one process, number 0")
+def make_mesh(
+    axis_shapes: Sequence[int],
+    axis_names: Sequence[Any],
+    axis_types: Sequence[AxisType] | None = None,
+    *,
+    devices: Sequence[Device] | None = None,
+) -> Mesh:
+    """A mesh of as many devices as its axes ask for: the first ones of those given, of the default backend
+    without.
+
+    Raises: ValueError where there are not enough, naming a backend that has several."""
+    shape = tuple(axis_shapes)
+    if len(shape) != len(axis_names):
+        raise ValueError(
+            "Number of axis sizes and axis names should be equal. Got "
+            f"axis_shapes={shape} of length {len(shape)} and axis_names={axis_names} of length "
+            f"{len(axis_names)}."
+        )
+    found = list(find_backend().devices() if devices is None else devices)
+    count = math.prod(shape)
+    if len(found) < count:
+        hint = (
+            ""
+            if devices is not None or found[0].backend != "cpu"
+            else (
+                " To fix: pass devices=jitcore.devices('xla'), or make backend='xla' the default: a mesh "
+                "of several "
+                "devices is run by XLA."
+            )
+        )
+        raise ValueError(
+            f"Number of devices {len(found)} must be >= the product of mesh_shape {shape}.{hint}"
+        )
+    grid = np.empty(count, object)
+    grid[:] = found[:count]
+    return Mesh(grid.reshape(shape), tuple(axis_names), axis_types)
+
+
+# -- arrays and their parts ---------------------------------------------------------------------------------
+class Shard(NamedTuple):
+    """One part of an array. index: its place in the array; replica_id: its number among equal parts, 0 for
+    one of each; data: an Array on its device alone, None where that belongs to another process."""
+
+    device: Device
+    index: tuple[slice, ...]
+    replica_id: int
+    data: Array | None
+
+    def __repr__(self) -> str:
+        where = f"device={self.device!r}, index={self.index}, replica_id={self.replica_id}"
+        return f"Shard({where}, data={self.data})"
+
+
+def list_shards(array: ConcreteArray, *, everywhere: bool = False) -> list[Shard]:
+    """The parts of an array in the order of the devices: those of this process, or all of them."""
+    sharding = array.sharding
+    if isinstance(array, DeviceArray):
+        parts = find_backend(sharding.backend).split(array)
+    else:
+        parts = {device: array for device in sharding.device_set}
+    seen: dict[tuple, int] = {}
+    shards = []
+    for device, index in sharding.devices_indices_map(array.shape).items():
+        place = tuple((part.start, part.stop) for part in index)
+        seen[place] = seen.get(place, -1) + 1
+        if everywhere or device in parts:
+            shards.append(Shard(device, index, seen[place], parts.get(device)))
+    return shards
+
+
+def make_array_from_callback(
+    shape: Sequence[int], sharding: Sharding, data_callback: Callable[[Any], Any], dtype: Any = None
+) -> Array:
+    """An array whose parts a function gives, for the index of each.
+
+    Args:
+        data_callback: index (a tuple of slices) -> the elements there.
+    """
+    shape = tuple(shape)
+    places: dict[tuple, np.ndarray] = {}
+    parts = []
+    for device, index in sharding.addressable_devices_indices_map(shape).items():
+        place = tuple((part.start, part.stop) for part in index)
+        if place not in places:
+            part = np.asarray(data_callback(index))
+            places[place] = part.astype(
+                dtypes.canonicalize(part.dtype if dtype is None else dtype), copy=False
+            )
+        parts.append((device, places[place]))
+    backend = _find_backend_of(sharding)
+    arrays = [
+        backend.wrap(backend.put(part, SingleDeviceSharding(device)), False)
+        if hasattr(backend, "wrap")
+        else ConcreteArray(np.array(part, order="C"))
+        for device, part in parts
+    ]
+    return make_array_from_single_device_arrays(shape, sharding, arrays)
+
+
+def make_array_from_single_device_arrays(
+    shape: Sequence[int], sharding: Sharding, arrays: Sequence[Array], *, dtype: Any = None
+) -> Array:
+    """An array of parts that lie where the sharding says, one on each device of this process.
+
+    Raises: ValueError where devices or shapes of the parts are others."""
+    shape, backend = tuple(shape), _find_backend_of(sharding)
+    expected = sharding.shard_shape(shape)
+    for array in arrays:
+        if array.shape != expected:
+            raise ValueError(
+                f"a part of an array of shape {shape} with sharding {sharding} has shape {expected}, "
+                f"got {array.shape} on {array.device}"
+            )
+    found = {array.device for array in arrays}
+    if found != sharding.addressable_devices or len(arrays) != len(found):
+        raise ValueError(
+            f"an array with sharding {sharding} takes one part on each of its addressable devices, got "
+            f"{len(arrays)} on {sorted(map(str, found))}"
+        )
+    return backend.join(shape, sharding, arrays) if hasattr(backend, "join") else arrays[0]
+
+
+def make_array_from_process_local_data(
+    sharding: Sharding, local_data: Any, global_shape: Sequence[int] | None = None
+) -> Array:
+    """An array of what each process has of it.
+
+    Args:
+        local_data: the elements of this process: all of the array's, or, along axes that are cut among
+            processes, those between the first and the last of its devices' parts.
+        global_shape: of the array; by default each axis that is cut among processes is as often as long.
+    """
+    local = np.asarray(local_data)
+    whole = _infer_global_shape(sharding, local.shape) if global_shape is None else tuple(global_shape)
+    starts = [
+        min(part.indices(extent)[0] for part in parts)
+        for extent, parts in zip(whole, zip(*sharding.addressable_devices_indices_map(whole).values()))
+    ]
+    starts = [0 if mine == extent else start for start, mine, extent in zip(starts, local.shape, whole)]
+
+    def take(index):
+        return local[
+            tuple(
+                [
+                    slice(part.indices(extent)[0] - start, part.indices(extent)[1] - start)
+                    for part, extent, start in zip(index, whole, starts)
+                ]
+            )
+        ]
+
+    return make_array_from_callback(whole, sharding, take)
+
+
+def _infer_global_shape(sharding: Sharding, local_shape: tuple[int, ...]) -> tuple[int, ...]:
+    counts, tiles = sharding.find_tiles(len(local_shape))
+    mine = [
+        tile for tile, device in zip(tiles, sharding.device_order) if device.process_index == processes.index
+    ]
+    return tuple(
+        extent * count // len({tile[axis] for tile in mine})
+        for axis, (extent, count) in enumerate(zip(local_shape, counts))
+    )
+
+
+def _find_backend_of(sharding: Sharding) -> Any:
+    if not isinstance(sharding, Sharding):
+        raise TypeError(f"expected a sharding, got {sharding!r}")
+    check_served(sharding.device_set)
+    return find_backend(sharding.backend)
+
+
+def check_served(devices: Any) -> None:
+    """Raises: ValueError for several devices that no partitioner serves, naming the backend that has one."""
+    for device in devices:
+        if len(devices) > 1 and not hasattr(find_backend(device.backend), "split"):
+            raise ValueError(
+                f"backend {device.backend!r} runs on one device, got {len(devices)}: "
+                "use devices of backend='xla' (jitcore.devices('xla'))."
+            )

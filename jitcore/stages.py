@@ -122,7 +122,7 @@ class Compiled(FastCallable, Stage):
 
     def __init__(self, fun, function: JitFunction, call: CallSignature, program: Program):
         super().__init__(fun, function, call, program)
-        self._entry, self._fast = Entry(program, call.avals), FastCalls()
+        self._entry, self._fast = Entry(program, call), FastCalls()
         self._dispatchers = self._fast.dispatchers
 
     def _call_slowly(self, args: tuple, kwargs: dict) -> Any:

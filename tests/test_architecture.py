@@ -16,6 +16,7 @@ LAYERS = (
     ("errors", "argument_errors", "derivative_errors", "leak_errors"),
     ("effort", "garbage", "watched"),
     ("config",),
+    ("mesh", "sharding"),
     ("dtypes",),
     ("tree_nodes", "tree_util", "tree"),
     ("array",),
@@ -24,7 +25,7 @@ LAYERS = (
     ("lax",),
     ("numpy",),
     ("random", "nn", "ops", "scipy", "flatten_util", "test_util"),
-    ("debug", "experimental", "ad_checkpoint", "custom_derivatives"),
+    ("debug", "distributed", "ad_checkpoint", "custom_derivatives"),
     ("rewriter",),
     ("functionalize",),
     ("passes",),
@@ -32,6 +33,7 @@ LAYERS = (
     ("schedule",),
     ("dispatch",),
     ("device",),
+    ("experimental",),
     ("stages",),
     ("numba_export",),
     ("jitted",),
@@ -47,6 +49,7 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 LAZY_EXCEPTIONS = {
     ("array", "core"): "an Array makes its aval, and an aval is made of Arrays",
     ("array", "device"): "an Array knows the device that it is on",
+    ("core", "dispatch"): "an operation on a device is a program there",
 }
 
 

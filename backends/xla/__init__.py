@@ -12,16 +12,15 @@ from typing import Any
 
 import numpy as np
 
-import jitcore.dispatch.eager  # noqa: F401  runs eager operations on arrays of devices
 from jitcore.array import DeviceArray, DeviceForm
 from jitcore.backends.xla import devices
 from jitcore.backends.xla.client import list_devices
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
-from jitcore.device import Device
 from jitcore.dispatch.backend import CompileOptions
 from jitcore.passes import PIPELINE
 from jitcore.passes.expand import expand_derivatives
+from jitcore.sharding import Device, Sharding
 
 __all__ = ["TpuBackend", "XlaBackend"]
 
@@ -66,6 +65,12 @@ class XlaBackend:
 
     def find_forms(self, avals: Sequence[ShapedArray], sharding: Any) -> list[DeviceForm] | None:
         return devices.find_forms(avals, sharding, self.platform)
+
+    def split(self, array: DeviceArray) -> dict[Device, DeviceArray]:
+        return devices.split(array.buffer)
+
+    def join(self, shape: tuple, sharding: Sharding, parts: Sequence[DeviceArray]) -> DeviceArray:
+        return devices.wrap(devices.join(shape, sharding, [part.buffer for part in parts]))
 
     def put(self, value: np.ndarray, sharding: Any, is_immutable: bool = False) -> Any:
         return devices.put_array(value, sharding, is_immutable)

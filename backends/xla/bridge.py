@@ -65,7 +65,7 @@ def _split(jaxpr: Jaxpr, target: str) -> list[Equation | ClosedJaxpr]:
             parts[-1].append(eqn)
         else:
             parts.append([eqn])
-    if len(parts) <= 1 and not any(isinstance(part, Equation) for part in parts):
+    if len(parts) <= 1 and not jaxpr.constvars and not any(isinstance(part, Equation) for part in parts):
         return [ClosedJaxpr(jaxpr, [])]
     read_behind = [{atom for atom in jaxpr.outvars if isinstance(atom, Var)}]
     for part in reversed(parts):

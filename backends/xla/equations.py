@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from jitcore.backends.xla.client import allow_64_bits, is_64_bits, load_jax
+from jitcore.backends.xla.devices import to_jax_mesh, to_jax_sharding, to_sharding
 from jitcore.backends.xla.lower import TPU_FUNCTIONS, has_rule
 from jitcore.core.jaxpr import ClosedJaxpr, Equation, sub_jaxprs
 from jitcore.lax.scan_derivatives import split_operands as split_scan
@@ -113,7 +114,15 @@ def _scan(make_function, *operands, jaxpr, length, reverse, num_consts, num_carr
     return [*carry, *ys]
 
 
-_CONTROL_FLOW = {"cond": _cond, "while": _while, "scan": _scan}
+def _shard_map(make_function, *operands, jaxpr, frame, in_specs, out_specs):
+    """JAX checks nothing: what varies where is known already."""
+    run, spec = make_function(jaxpr), load_jax().sharding.PartitionSpec
+    ins, outs = (tuple([spec(*entries) for entries in specs]) for specs in (in_specs, out_specs))
+    return load_jax().shard_map(run, mesh=to_jax_mesh(frame.mesh), in_specs=ins, out_specs=outs,
+                                axis_names=set(frame.axes), check_vma=False)(*operands)  # fmt: skip
+
+
+_CONTROL_FLOW = {"cond": _cond, "while": _while, "scan": _scan, "shard_map": _shard_map}
 
 
 # -- what JAX has -------------------------------------------------------------------------------------------
@@ -183,6 +192,15 @@ def _in_float32(name: str) -> Callable:
     return run
 
 
+def _collective(name: str) -> Callable:
+    return lambda x, *, axes: getattr(load_jax().lax, name)(x, axes)
+
+
+def _inspect_sharding(x, *, callback):
+    load_jax().debug.inspect_array_sharding(x, callback=lambda sharding: callback(to_sharding(sharding)))
+    return ()
+
+
 _LIBRARY: dict[str, Callable] = {
     "lu": lambda x: _linalg().lu(x), "qr": _qr, "eigh": _eigh, "svd": _svd,
     "lu_pivots_to_permutation": lambda pivots, *, permutation_size: _linalg().lu_pivots_to_permutation(
@@ -191,6 +209,18 @@ _LIBRARY: dict[str, Callable] = {
         "igamma", "igammac", "igamma_grad_a", *TPU_FUNCTIONS)},
     "call_exported": lambda *values, exported: exported.call_flat(*values),
     "regularized_incomplete_beta": _in_float32("betainc"),
+    **{name: _collective(name) for name in ("psum", "pmax", "pmin")}, "psum_invariant": _collective("psum"),
+    "all_gather": lambda x, *, axes, dimension, size, tiled: load_jax().lax.all_gather(
+        x, axes, axis=dimension, tiled=tiled),
+    "reduce_scatter": lambda x, *, axes, dimension, size, tiled: load_jax().lax.psum_scatter(
+        x, axes, scatter_dimension=dimension, tiled=tiled),
+    "ppermute": lambda x, *, axes, perm: load_jax().lax.ppermute(x, axes, perm),
+    "all_to_all": lambda x, *, axes, split_axis, concat_axis, size: load_jax().lax.all_to_all(
+        x, axes, split_axis, concat_axis, tiled=True),
+    "axis_index": lambda *, axes: load_jax().lax.axis_index(axes),
+    "sharding_constraint": lambda x, *, sharding: load_jax().lax.with_sharding_constraint(
+        x, to_jax_sharding(sharding)),
+    "inspect_sharding": _inspect_sharding,
 }  # fmt: skip
 
 

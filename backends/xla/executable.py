@@ -20,13 +20,14 @@ from jitcore.backends.xla.client import (
     list_devices,
     load_jax,
 )
-from jitcore.backends.xla.devices import to_jax_sharding
+from jitcore.backends.xla.devices import to_device, to_jax_sharding
 from jitcore.backends.xla.equations import calls_host, failures, has_long_inside
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.core.source import raise_interruption
 from jitcore.dispatch.abstracted import specialize_jaxpr
 from jitcore.dispatch.backend import CompileOptions
+from jitcore.sharding import Spread
 
 
 class XlaExecutable:
@@ -87,15 +88,13 @@ def read_memory(compiled: Any) -> dict[str, int]:
 
 def _place_all(sharding: Any, platform: str, n_ins: int, n_outs: int) -> dict[str, Any]:
     """What tells `jax.jit` where a program runs, unless it would run there anyway."""
-    if sharding is None:
-        device = list_devices(platform)[0]
-        if device is find_default_device():
-            return {}
-        target = load_jax().sharding.SingleDeviceSharding(device)
-    else:
-        target = to_jax_sharding(sharding)
-        if target.device_set == {find_default_device()}:
-            return {}
+    if isinstance(sharding, Spread):
+        given = {"in_shardings": sharding.ins, "out_shardings": sharding.outs}
+        return {name: tuple([None if one is None else to_jax_sharding(one) for one in all_of_them])
+                for name, all_of_them in given.items() if any(all_of_them)}  # fmt: skip
+    target = to_jax_sharding(to_device(list_devices(platform)[0]) if sharding is None else sharding)
+    if target.device_set == {find_default_device()}:
+        return {}
     return {"in_shardings": (target,) * n_ins, "out_shardings": (target,) * n_outs}
 
 

@@ -7,6 +7,8 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.array import Array
 
+NOWHERE: frozenset = frozenset()
+
 
 class ShapedArray:
     """Shape, dtype and weak type of an array. Extents are ints or symbolic dimensions.
@@ -15,14 +17,17 @@ class ShapedArray:
         shape: tuple of ints or symbolic dimensions.
         dtype: a supported dtype.
         weak_type: whether the dtype yields in promotion.
+        varying: inside of `shard_map`, the axes of the mesh along which the value may differ from device to
+            device. It is no part of the type: avals that differ in it are equal.
     """
 
-    __slots__ = ("shape", "dtype", "weak_type", "_hash")
+    __slots__ = ("shape", "dtype", "weak_type", "varying", "_hash")
 
-    def __init__(self, shape, dtype, weak_type: bool = False):
+    def __init__(self, shape, dtype, weak_type: bool = False, varying: frozenset = NOWHERE):
         self.shape = shape if shape.__class__ is tuple else tuple(shape)
         self.dtype = dtype if dtype.__class__ is not type and isinstance(dtype, np.dtype) else np.dtype(dtype)
         self.weak_type = weak_type
+        self.varying = varying
 
     @property
     def ndim(self) -> int:
@@ -35,8 +40,13 @@ class ShapedArray:
             size = size * extent
         return size
 
+    @property
+    def vma(self) -> frozenset:
+        """JAX's name for `varying`."""
+        return self.varying
+
     def update(self, **changes) -> ShapedArray:
-        facts = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type} | changes
+        facts = {name: getattr(self, name) for name in ("shape", "dtype", "weak_type", "varying")} | changes
         return ShapedArray(**facts)
 
     def short(self) -> str:
@@ -69,12 +79,16 @@ class ShapedArray:
 
 
 class ShapeDtypeStruct:
-    """A shape and dtype that stands for an array: argument of `.lower`, result of `eval_shape`."""
+    """A shape and dtype that stands for an array: argument of `.lower`, result of `eval_shape`.
 
-    __slots__ = ("shape", "dtype", "weak_type")
+    sharding: where the array would lie, or None."""
 
-    def __init__(self, shape, dtype, *, weak_type: bool = False):
+    __slots__ = ("shape", "dtype", "weak_type", "sharding")
+    is_committed = True
+
+    def __init__(self, shape, dtype, *, weak_type: bool = False, sharding=None):
         self.shape, self.dtype, self.weak_type = tuple(shape), dtypes.canonicalize(dtype), weak_type
+        self.sharding = sharding
 
     @property
     def ndim(self) -> int:
@@ -86,15 +100,17 @@ class ShapeDtypeStruct:
 
     def __eq__(self, other) -> bool:
         return isinstance(other, ShapeDtypeStruct) and (
-            (self.shape, self.dtype, self.weak_type) == (other.shape, other.dtype, other.weak_type)
+            (self.shape, self.dtype, self.weak_type, self.sharding)
+            == (other.shape, other.dtype, other.weak_type, other.sharding)
         )
 
     def __hash__(self) -> int:
-        return hash((self.shape, self.dtype, self.weak_type))
+        return hash((self.shape, self.dtype, self.weak_type, self.sharding))
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak})"
+        where = "" if self.sharding is None else f", sharding={self.sharding}"
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak}{where})"
 
 
 def aval_of(x) -> ShapedArray:
@@ -109,7 +125,9 @@ def aval_of(x) -> ShapedArray:
         return ShapedArray(x.shape, dtype if dtype == dtypes.float0 else dtypes.canonicalize(dtype))
     if isinstance(x, dtypes.PYTHON_SCALARS):
         return ShapedArray((), *dtypes.type_of(x))
-    if isinstance(x, (ShapedArray, ShapeDtypeStruct)):
+    if isinstance(x, ShapedArray):
+        return x
+    if isinstance(x, ShapeDtypeStruct):
         return ShapedArray(x.shape, x.dtype, x.weak_type)
     raise TypeError(f"Value {x!r} with type {type(x)} is not a valid jitcore type")
 

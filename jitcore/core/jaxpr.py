@@ -7,7 +7,8 @@ Grammar: a `Jaxpr` is constvars, invars, a list of `Equation`s in order, and out
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import weakref
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -165,6 +166,27 @@ def sub_jaxprs(params: dict) -> list[ClosedJaxpr]:
         elif isinstance(value, (tuple, list)):
             found.extend(item for item in value if isinstance(item, ClosedJaxpr))
     return found
+
+
+def find_shardings(jaxpr: Jaxpr) -> Iterator[Any]:
+    """The shardings that equations name, each time: those of the trait `mesh` of their primitives."""
+    for eqn in jaxpr.eqns:
+        find = eqn.primitive.traits.get("mesh")
+        if find is not None:
+            yield find(**eqn.params)
+        if eqn.params:
+            for inner in sub_jaxprs(eqn.params):
+                yield from find_shardings(inner.jaxpr)
+
+
+_names_mesh: weakref.WeakKeyDictionary[ClosedJaxpr, bool] = weakref.WeakKeyDictionary()
+
+
+def names_mesh(closed: ClosedJaxpr) -> bool:
+    """Whether an equation names a sharding."""
+    if closed not in _names_mesh:
+        _names_mesh[closed] = next(find_shardings(closed.jaxpr), None) is not None
+    return _names_mesh[closed]
 
 
 def count_equations(jaxpr: Jaxpr) -> int:

@@ -23,7 +23,17 @@ from jitcore.array import Array, ConcreteArray, DeviceArray, copy_data
 from jitcore.config import config
 from jitcore.core import source
 from jitcore.core.aval import ShapedArray, aval_of
-from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, DropVar, Equation, Jaxpr, Literal, Var
+from jitcore.core.jaxpr import (
+    ClosedJaxpr,
+    DebugInfo,
+    DropVar,
+    Equation,
+    Jaxpr,
+    Literal,
+    Var,
+    names_mesh,
+    sub_jaxprs,
+)
 
 
 class Trace:
@@ -59,6 +69,9 @@ class EvalTrace(Trace):
 
     def process_primitive(self, primitive, args, params):
         avals, values, lent = [], [], []
+        if primitive.multiple_results or "mesh" in primitive.traits:
+            if needs_mesh(primitive, params) and not any(isinstance(arg, Tracer) for arg in args):
+                return run_on_device(primitive, args, params)
         for arg in args:
             if isinstance(arg, NOT_HERE):
                 if isinstance(arg, Tracer):
@@ -76,9 +89,16 @@ class EvalTrace(Trace):
         return wrap_result(outs, out_avals, lent)
 
 
+def needs_mesh(primitive, params: dict) -> bool:
+    """Whether an application, or one in its jaxprs, runs on a mesh."""
+    return "mesh" in primitive.traits or any(map(names_mesh, sub_jaxprs(params)))
+
+
 def run_on_device(primitive, args, params):
-    """Applies a primitive to arrays of which some lie on a device. The layers above put themselves here."""
-    raise NotImplementedError
+    """Applies a primitive to arrays of which some lie on a device, or on the devices of a mesh."""
+    from jitcore.dispatch import eager
+
+    return eager.run_on_device(primitive, args, params)
 
 
 def to_numpy(x) -> np.ndarray:
@@ -142,7 +162,9 @@ def wrap_result(value, aval: ShapedArray, lent: Sequence[np.ndarray] = ()) -> Co
 
 
 class _Context(threading.local):
-    """The thread's current trace."""
+    """The thread's current trace, and whether values know along which axes of a mesh they vary."""
+
+    tracks_varying = False
 
     def __init__(self):
         self.trace: Trace = eval_trace
@@ -245,6 +267,45 @@ class Tracer(Array):
         return f"Traced<{self._aval!r}>with<{self.trace!r}>"
 
 
+# -- where values vary --------------------------------------------------------------------------------------
+def join_varying(primitive, args: Sequence, params: dict) -> Sequence:
+    """Operands of one operation inside of `shard_map`: those that vary along fewer axes than others are
+    marked by `pvary`. Constants stay: nothing asks for their derivatives. Loops, branches and calls take
+    operands as they are: operations inside look at them."""
+    if "varying" in primitive.traits or sub_jaxprs(params):
+        return args
+    found = [x.aval.varying for x in args if isinstance(x, Tracer)]
+    if len(found) < 2 or all(varying == found[0] for varying in found):
+        return args
+    return vary_alike(args, frozenset().union(*found))
+
+
+def vary_alike(args: Sequence, wanted: frozenset) -> list:
+    """The values, marked where they do not vary along all of these axes. Constants stay."""
+    from jitcore.core.primitive import registry
+
+    pvary = registry["pvary"]
+    return [pvary.bind(x, axes=tuple(sorted(wanted - x.aval.varying, key=str)))
+            if isinstance(x, Tracer) and wanted - x.aval.varying else x for x in args]  # fmt: skip
+
+
+def join_all(varying: frozenset, /, **params) -> frozenset:
+    return varying
+
+
+def mark_varying(
+    primitive, atoms: Sequence, out_avals: Sequence[ShapedArray], params: dict
+) -> list[ShapedArray]:
+    """Results vary as the operands do. The trait `varying` of a primitive says otherwise: a function of the
+    axes of all operands and the params, or None where the rule of types knows, as that of loops, branches and
+    calls does."""
+    rule = primitive.traits.get("varying", join_all)
+    if rule is None or (rule is join_all and sub_jaxprs(params)):
+        return list(out_avals)
+    varying = rule(frozenset().union(*(atom.aval.varying for atom in atoms)), **params)
+    return [aval if aval.varying == varying else aval.update(varying=varying) for aval in out_avals]
+
+
 #: Arrays that an implementation in NumPy does not take.
 NOT_HERE = (Tracer, DeviceArray)
 
@@ -325,7 +386,10 @@ class JaxprTrace(Trace):
             raise errors.UnexpectedTracerError("an operation was recorded into a trace that has ended")
         atoms = [x.atom if x.__class__ is Tracer and x.trace is self else self.atom_of(x) for x in args]
         out_avals = primitive.aval(*[atom.aval for atom in atoms], **params)
-        outs = self.record(primitive, atoms, out_avals if primitive.multiple_results else [out_avals], params)
+        out_avals = out_avals if primitive.multiple_results else [out_avals]
+        if context.tracks_varying:
+            out_avals = mark_varying(primitive, atoms, out_avals, params)
+        outs = self.record(primitive, atoms, out_avals, params)
         return outs if primitive.multiple_results else outs[0]
 
     def process_custom_call(self, call, args) -> list:

@@ -21,6 +21,7 @@ from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.errors import BackendNotFoundError
 from jitcore.passes import Pass
+from jitcore.sharding import Device, Sharding
 
 ENTRY_POINT_GROUP = "jitcore.backends"
 
@@ -156,6 +157,13 @@ class Backend(Protocol):
     def put(self, value: np.ndarray, sharding: Any) -> Any:
         """A buffer with the elements of an ndarray, where a sharding says."""
 
+    # -- of backends whose arrays may lie on several devices; optional ---------------------------------------
+    def split(self, array: DeviceArray) -> dict[Device, DeviceArray]:
+        """The parts of an array on the devices of this process."""
+
+    def join(self, shape: tuple, sharding: Sharding, parts: Sequence[DeviceArray]) -> DeviceArray:
+        """An array of parts that lie where a sharding says."""
+
 
 @dataclass
 class _Installed:
@@ -242,7 +250,11 @@ def find_compiler(target: str) -> Backend:
 
 
 def preload_backend() -> None:
-    """Loads the backend that calls will ask for, so that the first call does not wait for its modules."""
+    """Loads the backend that calls will ask for, so that the first call does not wait for its modules. One
+    that is no default by itself may start a runtime, before which processes may have to find each other: it
+    waits for a call."""
+    if config.default_backend not in ("", *_PREFERENCE):
+        return
     with contextlib.suppress(BackendNotFoundError):  # a call says so
         find_backend()
 

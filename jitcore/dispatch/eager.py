@@ -1,4 +1,5 @@
-"""Eager operations on arrays that lie on a device: each is a program of one equation there.
+"""Eager operations on arrays that lie on a device, and those that run on a mesh: each is a program of one
+equation.
 
 In: a primitive, operands, parameters. Out: arrays on the device.
 """
@@ -9,7 +10,6 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from jitcore.core import trace
 from jitcore.dispatch.function import find_function
 from jitcore.dispatch.options import DEFAULT_OPTIONS
 
@@ -32,4 +32,3 @@ def _make_application(primitive: Any, params: tuple) -> Callable:
 
 
 _find_application = functools.lru_cache(maxsize=2048)(_make_application)
-trace.run_on_device = run_on_device

@@ -144,9 +144,9 @@ class FastCalls:
     def learn(self, call: CallSignature, kwargs: dict, entry) -> None:
         """Serves later calls like this one, if code can read all its leaves. kwargs: with the static ones."""
         classes = tuple([leaf.__class__ for leaf in call.leaves])
-        if not all(map(_find_code, {*classes})) or any(
-            place.backend != entry.backend for _, place in call.shardings
-        ):
+        if not all(map(_find_code, {*classes})):
+            return
+        if any(place.backend != entry.backend for _, place, _ in call.shardings):
             return
         form = (call.n_args, *kwargs) if kwargs else call.n_args
         with self._lock:

@@ -13,14 +13,12 @@ from typing import Any
 import numpy as np
 
 import jitcore.numpy  # noqa: F401  gives arrays and tracers their operators
-from jitcore import argument_errors
 from jitcore.array import DeviceArray
 from jitcore.concurrency import Lock
 from jitcore.config import config, drop_oldest
-from jitcore.core.aval import ShapedArray
+from jitcore.core.aval import aval_of
 from jitcore.core.trace import Tracer, context, eval_trace, unexpected_tracer_error
 from jitcore.dispatch.abstracted import abstract_avals
-from jitcore.dispatch.backend import Backend, find_backend
 from jitcore.dispatch.counters import CacheInfo
 from jitcore.dispatch.donation import claim_donated, delete_donated, warn_unusable
 from jitcore.dispatch.fast_call import FastCalls
@@ -28,6 +26,13 @@ from jitcore.dispatch.inner import bind_inner
 from jitcore.dispatch.misses import MissLog
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.parameters import plan_arguments
+from jitcore.dispatch.placement import (
+    constrain_leaves,
+    find_movable,
+    place_call,
+    place_program,
+    spread_options,
+)
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import CallSignature, read_call, read_value
 from jitcore.dispatch.tracing import SINGLE, TracedFunction, trace_call
@@ -49,8 +54,10 @@ class Entry:
 
     __slots__ = ("run", "weak_type", "finish", "reused", "slow_calls", "backend")
 
-    def __init__(self, program: Program, avals: list[ShapedArray]):
-        self.run = program.bind(avals)
+    def __init__(self, program: Program, call: CallSignature):
+        self.run = program.bind(call.avals)
+        if places := find_movable(call, program.sharding):
+            self.run = _move_to_host(self.run, places)
         self.backend = program.backend.name if program.has_buffers else ""
         is_plain = program.traced.out_structure is SINGLE and not program.has_buffers
         self.weak_type = program.weak_types[0] if is_plain else None
@@ -66,6 +73,19 @@ class Entry:
         outs = self.run(*values)
         delete_donated(self.reused, leaves)
         return self.finish(outs)
+
+
+def _move_to_host(run: Callable, places: Sequence[int]) -> Callable:
+    """A program some of whose arguments lie elsewhere, where nobody put them: from the host they may go
+    anywhere."""
+
+    def run_moved(*values):
+        moved = list(values)
+        for place in places:
+            moved[place] = np.asarray(moved[place])
+        return run(*moved)
+
+    return run_moved
 
 
 class JitFunction:
@@ -126,7 +146,7 @@ class JitFunction:
         self._note_miss(call)
         with collect_rarely():
             program = self.make_program(fun, call)
-            entry = Entry(program, call.avals)
+            entry = Entry(program, call)
         with self._lock:
             self._n_compiles += program.take_compiles()
             self._entries[key] = entry
@@ -143,12 +163,13 @@ class JitFunction:
         """The program for this call, traced now unless it is known. find: the backend of a name."""
         avals = abstract_avals(call, self.options.abstracted_axes)
         parts = tuple((aval.shape, aval.dtype, aval.weak_type) for aval in avals)
-        backend, sharding = self._place(fun, call, find)
+        backend, sharding = place_call(self.options, fun, call, find)
         key = (config.trace_key, call.structure, call.n_args, call.statics, parts, backend.name, sharding)
         program = self._programs.get(key)
         if program is None:
             traced = trace_call(fun, call, avals, rewrite=self.options.rewrite)
-            program = Program(traced, call.donated, self.options, backend, sharding)
+            place = place_program(self.options, fun, call, traced, backend, sharding)
+            program = Program(traced, call.donated, self.options, *place)
             if any(call.donated):
                 warn_unusable(program)
             with self._lock:
@@ -157,28 +178,17 @@ class JitFunction:
                 drop_oldest(self._programs)
         return program
 
-    def _place(self, fun: Callable, call: CallSignature, find: Callable) -> tuple[Backend, Any]:
-        """Where a call runs: where the options say, else where its arrays lie, else on the default backend.
-
-        Raises: ValueError naming two arrays that lie on different devices."""
-        if self.options.backend is not None or not call.shardings:
-            backend = find(self.options.backend)
-            return backend, self.options.sharding if hasattr(backend, "wrap") else None
-        (first, sharding), *others = call.shardings
-        for position, other in others:
-            if other.device_set != sharding.device_set:
-                raise argument_errors.devices_differ_error(call.name_leaves(fun), call.parts, first, sharding,
-                                                           position, other)  # fmt: skip
-        backend = find_backend(sharding.backend)
-        return backend, None if sharding.device_set == {backend.devices()[0]} else sharding
-
     # -- a call inside the tracing of another function -------------------------------------------------------
     def _call_inner(self, fun: Callable, call: CallSignature) -> Any:
-        key = (config.trace_key, list_named_axes(), call.key)
+        varying = [aval_of(leaf).varying for leaf in call.leaves] if context.tracks_varying else ()
+        key = (config.trace_key, list_named_axes(), call.key, tuple(varying))
         traced = self._inner.get(key)
         if traced is None:
             self._note_miss(call)
-            traced = trace_call(fun, call, rewrite=self.options.rewrite)
+            avals = call.avals
+            if varying:
+                avals = [aval.update(varying=axes) for aval, axes in zip(avals, varying)]
+            traced = trace_call(fun, call, avals, rewrite=self.options.rewrite)
             with self._lock:
                 self._n_traces += 1
                 # A captured tracer belongs to the present outer trace alone.
@@ -187,7 +197,9 @@ class JitFunction:
                     drop_oldest(self._inner)
         else:
             self._slow_hits += 1
-        return traced.unflatten(bind_inner(traced, call.leaves, inline=self.options.inline))
+        ins, outs = spread_options(self.options, call, traced)
+        leaves = bind_inner(traced, constrain_leaves(call.leaves, ins), inline=self.options.inline)
+        return traced.unflatten(constrain_leaves(leaves, outs))
 
 
 def read_values(fun: Callable, call: CallSignature, backend: str = "") -> list[Any]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypedDict
 
 from jitcore import argument_errors, tree_util
 from jitcore.config import FLAGS
+from jitcore.sharding import PartitionSpec, Sharding
 
 
 class _UnspecifiedValue:
@@ -19,6 +20,9 @@ class _UnspecifiedValue:
 
     def __repr__(self) -> str:
         return "UnspecifiedValue"
+
+    def __reduce__(self):
+        return "UNSPECIFIED"  # it is known by its identity
 
 
 UNSPECIFIED = _UnspecifiedValue()
@@ -43,7 +47,8 @@ class JitKeywords(TypedDict, total=False):
 
 
 class JitOptions(NamedTuple):
-    """static_*, donate_*: tuples, or None when not given. compiler_options: sorted (key, value) pairs."""
+    """static_*, donate_*: tuples, or None when not given. compiler_options: sorted (key, value) pairs.
+    in_shardings, out_shardings: where they name several devices; one device is `sharding`."""
 
     static_argnums: tuple[int, ...] | None = None
     static_argnames: tuple[str, ...] | None = None
@@ -56,6 +61,8 @@ class JitOptions(NamedTuple):
     abstracted_axes: Any = None
     compiler_options: tuple[tuple[str, Any], ...] = ()
     rewrite: bool = False
+    in_shardings: Any = UNSPECIFIED
+    out_shardings: Any = UNSPECIFIED
 
 
 DEFAULT_OPTIONS = JitOptions()
@@ -119,32 +126,39 @@ def read_argnames(given: str | Iterable[str] | None, option: str) -> tuple[str, 
 
 
 def read_placement(device: Any, backend: str | None, in_shardings: Any,
-                   out_shardings: Any) -> tuple[str | None, Any]:  # fmt: skip
-    """The backend and the device that `device`, `backend` and the shardings ask for, None where they do not.
+                   out_shardings: Any) -> dict[str, Any]:  # fmt: skip
+    """What `device`, `backend` and the shardings ask for, as options.
 
-    Raises: ValueError when they contradict each other or span several devices."""
+    Raises: ValueError when they contradict each other."""
     if device is not None and backend is not None:
         raise ValueError(f"can't specify both a device and a backend for jit, got {device=} and {backend=}")
-    devices = [] if device is None else [device]
+    groups = [] if device is None else [{device}]
     for name, shardings in (("in_shardings", in_shardings), ("out_shardings", out_shardings)):
-        devices += _devices_of_shardings(name, shardings)
-    if len(set(devices)) > 1:
-        raise ValueError(f"jit runs on a single device, but its shardings name several: {devices}")
+        groups += _devices_of_shardings(name, shardings)
     if backend is not None and not isinstance(backend, str):
         raise TypeError(f"backend must be a string such as 'cpu', got {backend!r}")
-    return (devices[0].backend, devices[0]) if devices else (backend, None)
+    devices = [found for group in groups for found in group]
+    is_one_each = all(len(group) == 1 for group in groups) and None not in devices
+    if is_one_each and len(set(devices)) > 1:
+        raise ValueError("jit runs on a single device, or on a mesh, but its shardings name several: "
+                         f"{devices}")
+    if not is_one_each:
+        if device is not None:
+            raise ValueError(f"can't specify both a device and a mesh for jit, got {device=}")
+        return {"backend": backend, "in_shardings": in_shardings, "out_shardings": out_shardings}
+    return {"backend": devices[0].backend, "sharding": devices[0]} if devices else {"backend": backend}
 
 
 def _devices_of_shardings(option: str, shardings: Any) -> list[Any]:
+    """The devices of each sharding; {None} for a spec on a mesh that a call knows."""
     found = []
     for sharding in tree_util.tree_leaves(shardings):
         if sharding is UNSPECIFIED:
             continue
-        device_set = getattr(sharding, "device_set", None)
-        if device_set is None:
-            raise ValueError(f"{option} takes SingleDeviceSharding or None, got {sharding!r}")
-        if len(device_set) > 1:
-            raise ValueError(f"{option} names {len(device_set)} devices, but jitcore runs on a single one; "
-                             "use SingleDeviceSharding or None")  # fmt: skip
-        found += device_set
+        if isinstance(sharding, PartitionSpec):
+            found.append({None})
+        elif isinstance(sharding, Sharding):
+            found.append(sharding.device_set)
+        else:
+            raise ValueError(f"{option} takes shardings and None, got {sharding!r}")
     return found

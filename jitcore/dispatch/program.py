@@ -33,6 +33,7 @@ from jitcore.dispatch.tree_code import make_rebuilder
 from jitcore.effort import STEPS_PER_SECOND, spend
 from jitcore.garbage import collect_rarely
 from jitcore.passes.canonical import program_key
+from jitcore.sharding import Spread
 
 #: Steps of generating code: whatever the program is, for each of its equations, and more for the first one in
 #: a process, for which the compiler is loaded.
@@ -79,7 +80,9 @@ class Program:
         for const in self.traced.consts:
             if isinstance(const, Tracer):
                 raise unexpected_tracer_error(const)
-            values.append(read_value(const, read_leaf(const)[1]))
+            is_placed = isinstance(const, DeviceArray) and const.is_committed
+            is_there = is_placed and const.sharding.backend == self.backend.name
+            values.append(const.buffer if is_there else read_value(const, read_leaf(const)[1]))
         return values
 
     @cached_attribute
@@ -139,7 +142,11 @@ class Program:
         n_consts = len(self.traced.consts)
         donated = tuple(i >= n_consts and self.reused[i - n_consts] for i in self.kept)
         given = {"codegen": config.codegen, **dict(self.options.compiler_options)}
-        return CompileOptions(donated, sharding=self.sharding, **given)
+        sharding = self.sharding
+        if isinstance(sharding, Spread) and sharding.ins:
+            ins = [None if i < n_consts else sharding.ins[i - n_consts] for i in self.kept]
+            sharding = Spread(tuple(ins), sharding.outs)
+        return CompileOptions(donated, sharding=sharding, **given)
 
     @cached_attribute
     def executable(self) -> Executable:

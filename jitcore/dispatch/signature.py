@@ -20,6 +20,7 @@ from jitcore.dispatch.parameters import ArgumentPlan, name_leaves
 #: An aval as a plain tuple, which hashes faster: (shape, dtype, weak type).
 Part = tuple[tuple, np.dtype, bool]
 
+_PLACED = (DeviceArray, ShapeDtypeStruct)
 _SCALARS = (*dtypes.PYTHON_SCALARS, np.generic)
 # Flags of an ndarray that kernels can read: C-contiguous (1) and aligned (256).
 READABLE_FLAGS = 0x101
@@ -34,7 +35,7 @@ class CallSignature:
         statics: ((position or name, class, value), ...).
         parts: the avals as tuples.
         donated: for each leaf, whether the user donates it.
-        shardings: where leaves lie that are on devices: (position, sharding), ...
+        shardings: where leaves lie that are on devices: (position, sharding, whether somebody chose it), ...
     """
 
     __slots__ = ("leaves", "structure", "n_args", "statics", "parts", "donated", "shardings")
@@ -42,8 +43,8 @@ class CallSignature:
     def __init__(self, leaves, structure, n_args, statics, parts, donated):
         self.leaves, self.structure, self.n_args = leaves, structure, n_args
         self.statics, self.parts, self.donated = statics, parts, donated
-        self.shardings = tuple([(i, leaf.sharding) for i, leaf in enumerate(leaves)
-                                if isinstance(leaf, DeviceArray)])  # fmt: skip
+        self.shardings = tuple([(i, leaf.sharding, leaf.is_committed) for i, leaf in enumerate(leaves)
+                                if isinstance(leaf, _PLACED) and leaf.sharding is not None])  # fmt: skip
 
     @property
     def key(self) -> tuple:

@@ -9,6 +9,7 @@ function, not the module of that name: import from the module by its path.
 from types import FunctionType
 
 from jitcore.core.source import api_boundary
+from jitcore.lax import sharded as _sharded  # noqa: F401  has a primitive
 from jitcore.lax.associative_scan import associative_scan
 from jitcore.lax.barrier import optimization_barrier
 from jitcore.lax.bits import (
@@ -30,7 +31,17 @@ from jitcore.lax.bits import (
 from jitcore.lax.bits import (
     xor as bitwise_xor,
 )
-from jitcore.lax.collectives import all_gather, axis_index, axis_size, pmax, pmean, pmin, psum
+from jitcore.lax.collectives import (
+    all_gather,
+    axis_index,
+    axis_size,
+    pcast,
+    pmax,
+    pmean,
+    pmin,
+    psum,
+    pvary,
+)  # fmt: skip
 from jitcore.lax.cond import cond, switch
 from jitcore.lax.conv import (
     ConvDimensionNumbers,
@@ -121,6 +132,7 @@ from jitcore.lax.elementwise import (
 from jitcore.lax.elementwise import (
     min_ as min,
 )
+from jitcore.lax.exchanges import all_to_all, ppermute, pshuffle, psum_scatter
 from jitcore.lax.fft import FftType, fft
 from jitcore.lax.gather_scatter import (
     gather,
@@ -157,6 +169,7 @@ from jitcore.lax.linalg import (
 )  # fmt: skip
 from jitcore.lax.normal import log_ndtr, ndtri
 from jitcore.lax.pad import pad
+from jitcore.lax.partitioning import with_sharding_constraint
 from jitcore.lax.raise_if import raise_if
 from jitcore.lax.random import threefry2x32
 from jitcore.lax.reduce import (

@@ -1,26 +1,28 @@
-"""Collectives: operations over the elements of a named axis of `vmap`.
+"""Collectives: operations over the elements of a named axis of `vmap`, or the devices along one of
+`shard_map`.
 
 In: values of one element and the name of an axis that encloses the code. Out: what all elements give
-together: sums and extrema, all values side by side, positions along the axis. The primitives exist in traces
-only: the `vmap` of the axis replaces them.
+together: sums and extrema, all values side by side, positions along the axis. The `vmap` of an axis replaces
+the primitives; those over axes of a mesh are run by its devices. Along an axis of one device nothing is left
+to do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
 from jitcore import dtypes
 from jitcore.core.aval import ShapedArray, aval_of
+from jitcore.core.primitive import Primitive, registry
 from jitcore.lax.arguments import product
 from jitcore.lax.define import define
 from jitcore.lax.elementwise import add, convert_element_type, div, eq, mul, select_n
-from jitcore.lax.index import dynamic_slice_in_dim
 from jitcore.lax.reduce import reduce_max, reduce_min, reduce_sum
-from jitcore.lax.shape import broadcasted_iota, reshape
-from jitcore.transforms.batching import Unmapped, add_axis, list_named_axes, move_axis
+from jitcore.lax.shape import broadcasted_iota, expand_dims, reshape
+from jitcore.transforms.batching import BatchAxis, MeshAxis, Unmapped, add_axis, list_named_axes, move_axis
 from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
 from jitcore.transforms.tangents import fill
 from jitcore.tree_util import tree_map
@@ -32,8 +34,8 @@ AxisName = Hashable
 def axis_size(axis_name: AxisName):
     """Number of elements along a named axis; of several names (a tuple) their product.
 
-    Raises: NameError when no enclosing `vmap` has the name."""
-    return product(_find_sizes("axis_size", _to_names(axis_name)))
+    Raises: NameError when no enclosing `vmap` or `shard_map` has the name."""
+    return product(axis.size for axis in find_axes("axis_size", _to_names(axis_name)))
 
 
 def _to_names(axis_name) -> tuple:
@@ -47,29 +49,95 @@ def _split_names(axis_name) -> tuple[tuple[int, ...], tuple]:
     return positions, tuple(name for name in names if not isinstance(name, int))
 
 
-def _find_sizes(function: str, names: tuple) -> list:
-    """The sizes of named axes. Raises: NameError for a name that nothing enclosing has."""
-    known = {}
-    for axis in reversed(list_named_axes()):
-        known[axis.name] = axis.size
+def find_axes(function: str, names: tuple) -> list[BatchAxis | MeshAxis]:
+    """The named axes. Raises: NameError for a name that nothing enclosing has."""
+    known = {axis.name: axis for axis in reversed(list_named_axes())}
     for name in names:
         if name not in known:
             raise NameError(
                 f"Found an unbound axis name: {name}. To fix this, please call {function} under "
-                f"`jitcore.vmap(..., axis_name={name!r})`."
+                f"`jitcore.vmap(..., axis_name={name!r})` or `jitcore.shard_map`."
             )
     return [known[name] for name in names]
 
 
-def _reject_groups(axis_index_groups) -> None:
+def read_axes(function: str, axis_name: AxisName, axis_index_groups=None) -> tuple[list, tuple, int]:
+    """The axes, the names of those along which there is something to do, the number of elements."""
+    reject_groups(axis_index_groups)
+    axes = find_axes(function, _to_names(axis_name))
+    if len(axes) != 1 and not all(isinstance(axis, MeshAxis) for axis in axes):
+        raise NotImplementedError(f"{function} over several named axes of vmap is not supported")
+    named = tuple(axis.name for axis in axes if not _is_single(axis))
+    return axes, named, product(axis.size for axis in axes)
+
+
+def _is_single(axis: BatchAxis | MeshAxis) -> bool:
+    """Whether there is one device along an axis of a mesh."""
+    return isinstance(axis, MeshAxis) and axis.size == 1
+
+
+def _find_names(axes: Sequence[BatchAxis | MeshAxis], *, tracked: bool) -> tuple:
+    """The names of the axes along which there is something to do: those along which values know whether they
+    vary, or the others."""
+    return tuple(axis.name for axis in axes
+                 if getattr(axis, "is_tracked", False) is tracked and not _is_single(axis))  # fmt: skip
+
+
+def reject_groups(axis_index_groups) -> None:
     if axis_index_groups is not None:
         raise NotImplementedError(
-            "axis_index_groups not supported in vmap collectives. Please open a feature request!"
+            "axis_index_groups not supported in vmap collectives or shard_map. Please open a feature request!"
         )
 
 
-def _run_outside(*values, axes, **params):
+def run_outside(*values, axes, **params):
     raise NameError(f"unbound axis name: {axes[0]}")
+
+
+# -- where values vary --------------------------------------------------------------------------------------
+def vary(x, axes: Sequence[BatchAxis | MeshAxis]):
+    """x as a value of its own on each device along these axes."""
+    missing = tuple(name for name in _find_names(axes, tracked=True) if name not in aval_of(x).varying)
+    return pvary.primitive.bind(x, axes=missing) if missing else x
+
+
+def _identity(*values, **_):
+    return values[-1]
+
+
+def _bind_again(primitive, axis, values, batched, **params):
+    return primitive.bind(*values, **params)
+
+
+@define("pvary", impl=_identity, aval=lambda x, *, axes: x, jvp=jvp_linear(), batch=_bind_again,
+        lower=_identity, hlo=_identity, varying=lambda varying, *, axes: varying | frozenset(axes),
+        transpose=transpose_unary(lambda ct, x, *, axes: psum_invariant.bind(ct, axes=axes)))  # fmt: skip
+def pvary(x: Any, axis_name: AxisName):
+    """The arrays, which are the same on all devices along the named axes, as values that each device has by
+    itself.
+
+    Nothing moves. The transpose is the sum over the devices: a derivative by the one array adds up those by
+    each."""
+    axes = find_axes("pvary", _to_names(axis_name))
+    return tree_map(lambda leaf: vary(leaf, axes), x)
+
+
+def pcast(x: Any, axis_name: AxisName, *, to: str):
+    """`pvary` for to="varying", the only cast there is."""
+    if to != "varying":
+        raise NotImplementedError(f"pcast to {to!r} is not supported, only to 'varying'")
+    return pvary(x, axis_name)
+
+
+def _without_axes(varying: frozenset, *, axes) -> frozenset:
+    return varying - frozenset(axes)
+
+
+#: `psum` over axes of a mesh whose values know that its result does not vary: the transpose moves nothing.
+psum_invariant = Primitive(
+    "psum_invariant", impl=run_outside, aval=lambda x, *, axes: x, jvp=jvp_linear(), batch=_bind_again,
+    transpose=transpose_unary(lambda ct, x, *, axes: pvary.primitive.bind(ct, axes=axes)), collective=True,
+    varying=_without_axes)  # fmt: skip
 
 
 # -- sums and extrema ---------------------------------------------------------------------------------------
@@ -102,17 +170,20 @@ def _collective_reduction(name: str, reduce: Callable, repeat: Callable, *, jvp:
     """The family: one value per element is folded to one value for all of them."""
 
     def attach(function):
-        return define(name, impl=_run_outside, aval=lambda x, *, axes: x, jvp=jvp, transpose=transpose,
-                      batch=_reduction_rule(reduce, repeat), collective=True)(function)  # fmt: skip
+        return define(name, impl=run_outside, aval=lambda x, *, axes: x, jvp=jvp, transpose=transpose,
+                      batch=_reduction_rule(reduce, repeat), collective=True,
+                      varying=_without_axes)(function)  # fmt: skip
 
     return attach
 
 
 def _fold_over(function, x, axis_name, axis_index_groups):
     """Applies a collective reduction to each leaf; positions among the names are axes of the leaf itself."""
-    _reject_groups(axis_index_groups)
+    reject_groups(axis_index_groups)
     positions, named = _split_names(axis_name)
-    _find_sizes(function.__name__, named)
+    axes = find_axes(function.__name__, named)
+    names, tracked = _find_names(axes, tracked=False), _find_names(axes, tracked=True)
+    over_tracked = psum_invariant if function is psum else function.primitive
 
     def fold(leaf):
         if aval_of(leaf).dtype == dtypes.bool_ and function is psum:
@@ -120,7 +191,9 @@ def _fold_over(function, x, axis_name, axis_index_groups):
         if positions:
             ndim = aval_of(leaf).ndim
             leaf = _POSITIONAL[function](leaf, tuple(position % ndim for position in positions))
-        return function.primitive.bind(leaf, axes=named) if named else leaf
+        if names:
+            leaf = function.primitive.bind(leaf, axes=names)
+        return over_tracked.bind(vary(leaf, axes), axes=tracked) if tracked else leaf
 
     return tree_map(fold, x)
 
@@ -199,16 +272,12 @@ def _batch_all_gather(primitive, axis, values, batched, *, axes, dimension: int,
     return Unmapped(out)
 
 
-def _transpose_all_gather(ct, x, *, axes, dimension: int, size, tiled: bool):
+def _transpose_all_gather(ct, x, **params):
     """Each element gets the sum of all cotangents of its own part."""
-    total, index = psum.primitive.bind(ct, axes=axes), axis_index.primitive.bind(axes=axes)
-    extent = x.aval.shape[dimension] if tiled else 1
-    start = mul(index, np.int32(extent))
-    part = dynamic_slice_in_dim(total, start, extent, dimension, allow_negative_indices=False)
-    return reshape(part, x.aval.shape)
+    return registry["reduce_scatter"].bind(ct, **params)
 
 
-@define("all_gather", impl=_run_outside, aval=_all_gather_aval, jvp=jvp_linear(),
+@define("all_gather", impl=run_outside, aval=_all_gather_aval, jvp=jvp_linear(),
         transpose=transpose_unary(_transpose_all_gather), batch=_batch_all_gather,
         collective=True)  # fmt: skip
 def all_gather(x: Any, axis_name: AxisName, *, axis_index_groups=None, axis: int = 0, tiled: bool = False):
@@ -216,22 +285,21 @@ def all_gather(x: Any, axis_name: AxisName, *, axis_index_groups=None, axis: int
 
     Args:
         x: pytree of arrays.
-        axis_name: name of one enclosing axis.
+        axis_name: name of one enclosing axis, or of several of a mesh, the last one fastest.
         axis: where the values stand in the result: along a new axis, or along one of x when tiled.
         tiled: join the values along an axis that they have.
 
     Raises: NameError for a name that nothing enclosing has; NotImplementedError for axis_index_groups or
-        several names.
+        several axes of `vmap`.
     """
-    _reject_groups(axis_index_groups)
-    names = _to_names(axis_name)
-    if len(names) != 1:
-        raise NotImplementedError("all_gather over several named axes is not supported")
-    (size,) = _find_sizes("all_gather", names)
+    axes, names, size = read_axes("all_gather", axis_name, axis_index_groups)
 
     def gather(leaf):
         dimension = axis % (aval_of(leaf).ndim + (0 if tiled else 1))
-        return all_gather.primitive.bind(leaf, axes=names, dimension=dimension, size=size, tiled=tiled)
+        if not names:
+            return leaf if tiled else expand_dims(leaf, (dimension,))
+        params = {"axes": names, "dimension": dimension, "size": size, "tiled": tiled}
+        return all_gather.primitive.bind(vary(leaf, axes), **params)
 
     return tree_map(gather, x)
 
@@ -241,15 +309,15 @@ def _batch_axis_index(primitive, axis, values, batched, *, axes):
     return broadcasted_iota(dtypes.int32, (axis.size,), 0)
 
 
-@define("axis_index", impl=_run_outside, aval=lambda *, axes: ShapedArray((), dtypes.int32),
-        batch=_batch_axis_index, collective=True)  # fmt: skip
+@define("axis_index", impl=run_outside, aval=lambda *, axes: ShapedArray((), dtypes.int32),
+        batch=_batch_axis_index, collective=True,
+        varying=lambda varying, *, axes: varying | frozenset(axes))  # fmt: skip
 def axis_index(axis_name: AxisName):
     """Position of the current element along a named axis (int32); of several names, the last one fastest.
 
-    Raises: NameError when no enclosing `vmap` has the name."""
-    names = _to_names(axis_name)
-    sizes = _find_sizes("axis_index", names)
-    index = axis_index.primitive.bind(axes=names[:1])
-    for name, size in zip(names[1:], sizes[1:]):
-        index = add(mul(index, np.int32(size)), axis_index.primitive.bind(axes=(name,)))
+    Raises: NameError when no enclosing `vmap` or `shard_map` has the name."""
+    index = None
+    for axis in find_axes("axis_index", _to_names(axis_name)):
+        place = np.int32(0) if _is_single(axis) else axis_index.primitive.bind(axes=(axis.name,))
+        index = place if index is None else add(mul(index, np.int32(axis.size)), place)
     return index

@@ -46,16 +46,18 @@ def _cond_aval(index: ShapedArray, *operands: ShapedArray, branches: Branches) -
     for branch in branches:
         if [_type_of(aval) for aval in branch.in_avals] != [_type_of(aval) for aval in operands]:
             raise TypeError("cond called with operands of other types than its branches take")
-    return [_join_outputs(avals) for avals in zip(*(branch.out_avals for branch in branches))]
+    return [_join_outputs(index, avals) for avals in zip(*(branch.out_avals for branch in branches))]
 
 
 def _type_of(aval: ShapedArray) -> tuple:
     return aval.shape, aval.dtype
 
 
-def _join_outputs(avals: Sequence[ShapedArray]) -> ShapedArray:
-    """The type is weak where it is weak in every branch."""
-    return avals[0].update(weak_type=all(aval.weak_type for aval in avals))
+def _join_outputs(index: ShapedArray, avals: Sequence[ShapedArray]) -> ShapedArray:
+    """The type is weak where it is weak in every branch; the value varies where the choice or a branch
+    does."""
+    varying = index.varying.union(*(aval.varying for aval in avals))
+    return avals[0].update(weak_type=all(aval.weak_type for aval in avals), varying=varying)
 
 
 def _hlo_cond(b, index, *operands, branches, **_):

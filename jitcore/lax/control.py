@@ -14,6 +14,7 @@ from jitcore.config import config
 from jitcore.core import source
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, eval_jaxpr, sub_jaxprs
+from jitcore.core.primitive import registry
 from jitcore.core.trace import Tracer, close_over_consts, trace_to_jaxpr
 from jitcore.transforms.batching import BatchAxis, Flags, batch_jaxpr
 from jitcore.tree_nodes import flatten_one_level, keystr
@@ -149,6 +150,15 @@ def promote_carry(leaves: list, avals: list[ShapedArray], out_avals: Sequence[Sh
                 promoted[i] = cast(leaf, aval, dtype, False)
                 changed = True
     return promoted if changed else None
+
+
+def mark_carry(leaves: list, avals: list[ShapedArray], out_avals: Sequence[ShapedArray]) -> list | None:
+    """The initial carry, marked where what the body returns varies along more axes of a mesh; None if
+    unchanged."""
+    missing = [tuple(sorted(out.varying - aval.varying, key=str)) for aval, out in zip(avals, out_avals)]
+    if not any(missing) or len(avals) != len(out_avals):
+        return None
+    return [registry["pvary"].bind(leaf, axes=axes) if axes else leaf for leaf, axes in zip(leaves, missing)]
 
 
 def widen_outputs(traced: TracedFunction, wanted: Sequence[ShapedArray]) -> TracedFunction:

@@ -133,12 +133,15 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
     if control.runs_in_python(*carry, *x_leaves):
         carry = carry_tree.unflatten([to_array(leaf) for leaf in carry])
         return _scan_in_python(f, carry, x_leaves, x_tree, length, reverse)
-    elements = [ShapedArray(aval.shape[1:], aval.dtype, aval.weak_type) for aval in x_avals]
+    elements = [aval.update(shape=aval.shape[1:]) for aval in x_avals]
     args_tree = treedef_tuple((carry_tree, x_tree))
     body = _trace_body(f, args_tree, carry_avals + elements)
     promoted = control.promote_carry(carry, carry_avals, body.out_avals[: carry_tree.num_leaves])
     if promoted is not None and tree_flatten(body.out_example[0])[1] == carry_tree:
         carry, carry_avals = promoted, [aval_of(leaf) for leaf in promoted]
+        body = _trace_body(f, args_tree, carry_avals + elements)
+    while marked := control.mark_carry(carry, carry_avals, body.out_avals[: carry_tree.num_leaves]):
+        carry, carry_avals = marked, [aval_of(leaf) for leaf in marked]
         body = _trace_body(f, args_tree, carry_avals + elements)
     body = control.widen_outputs(body, carry_avals)
     control.check_carry("scan", f, 0, carry_tree, carry_avals, body.out_example[0])

@@ -143,6 +143,9 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any):
     if promoted is not None:
         init, avals = promoted, list(map(aval_of, promoted))
         body = control.trace_function(body_fun, args_tree, avals, "while_loop")
+    while marked := control.mark_carry(init, avals, body.out_avals):
+        init, avals = marked, list(map(aval_of, marked))
+        body = control.trace_function(body_fun, args_tree, avals, "while_loop")
     body = control.widen_outputs(body, avals)
     control.check_carry("while_loop", body_fun, 0, in_tree, avals, body.out_example)
     cond = control.trace_function(cond_fun, args_tree, avals, "while_cond")

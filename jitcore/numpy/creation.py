@@ -16,6 +16,7 @@ from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray, copy_data
 from jitcore.core.trace import context, eval_trace, own_ndarray
 from jitcore.lax.elementwise import convert_dtype as convert_ndarray
+from jitcore.lax.partitioning import place
 from jitcore.numpy import logic
 from jitcore.numpy.promotion import (
     apply_elementwise,
@@ -59,7 +60,8 @@ def array(  # noqa: A002
     else:
         result = _from_sequence(object, dtype)
     missing = ndmin - result.ndim
-    return result if missing <= 0 else lax.reshape(result, (1,) * missing + result.shape)
+    result = result if missing <= 0 else lax.reshape(result, (1,) * missing + result.shape)
+    return result if device is None else place(result, device)
 
 
 def asarray(a, dtype=None, order: str | None = None, *, copy: bool | None = None, device=None):
@@ -209,11 +211,9 @@ def full(shape, fill_value, dtype=None, *, device=None):
     if dtype is not None and fill_value.__class__ is int:
         fill_value = dtypes.wrap_integer(fill_value, dtypes.canonicalize(_dtype_like(dtype)))
     fill_value = array(fill_value, dtype, False)
-    if fill_value.ndim:
-        return broadcast_array(fill_value, shape)
-    if context.trace is eval_trace and fill_value.__class__ is ConcreteArray:
-        return ConcreteArray(np.full(shape, fill_value.data), fill_value.weak_type)
-    return broadcast_array(fill_value, shape)
+    if not fill_value.ndim and context.trace is eval_trace and fill_value.__class__ is ConcreteArray:
+        return place(ConcreteArray(np.full(shape, fill_value.data), fill_value.weak_type), device)
+    return place(broadcast_array(fill_value, shape), device)
 
 
 def _filled(shape, value: int, dtype):
@@ -226,17 +226,17 @@ def _filled(shape, value: int, dtype):
 
 def zeros(shape, dtype=None, *, device=None):
     """Zeros of this shape; float by default. Same as: `numpy.zeros`."""
-    return _filled(shape, 0, dtype)
+    return place(_filled(shape, 0, dtype), device)
 
 
 def ones(shape, dtype=None, *, device=None):
     """Ones of this shape; float by default. Same as: `numpy.ones`."""
-    return _filled(shape, 1, dtype)
+    return place(_filled(shape, 1, dtype), device)
 
 
 def empty(shape, dtype=None, *, device=None):
     """Zeros of this shape: arrays are never uninitialised. Same as: `jax.numpy.empty`."""
-    return _filled(shape, 0, dtype)
+    return place(_filled(shape, 0, dtype), device)
 
 
 def full_like(a, fill_value, dtype=None, shape=None, *, device=None):
@@ -244,24 +244,24 @@ def full_like(a, fill_value, dtype=None, shape=None, *, device=None):
     a = ensure_array("full_like", a)
     shape = a.shape if shape is None else shape
     if dtype is not None:
-        return full(shape, fill_value, dtypes.canonicalize_for(_dtype_like(dtype), a.dtype))
-    filled = full(shape, fill_value, a.dtype)
+        return full(shape, fill_value, dtypes.canonicalize_for(_dtype_like(dtype), a.dtype), device=device)
+    filled = full(shape, fill_value, a.dtype, device=device)
     return convert_dtype(filled, filled.dtype, a.weak_type)
 
 
 def zeros_like(a, dtype=None, shape=None, *, device=None):
     """Zeros of the shape and dtype of a. Same as: `numpy.zeros_like`."""
-    return full_like(a, 0, dtype, shape)
+    return full_like(a, 0, dtype, shape, device=device)
 
 
 def ones_like(a, dtype=None, shape=None, *, device=None):
     """Ones of the shape and dtype of a. Same as: `numpy.ones_like`."""
-    return full_like(a, 1, dtype, shape)
+    return full_like(a, 1, dtype, shape, device=device)
 
 
 def empty_like(prototype, dtype=None, shape=None, *, device=None):
     """Zeros of the shape and dtype of prototype. Same as: `jax.numpy.empty_like`."""
-    return full_like(prototype, 0, dtype, shape)
+    return full_like(prototype, 0, dtype, shape, device=device)
 
 
 # -- ranges -------------------------------------------------------------------------------------------------

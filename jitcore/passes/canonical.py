@@ -21,6 +21,8 @@ from jitcore.array import ConcreteArray
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 from jitcore.core.symbolic import DimExpr, bounds, free_variables
+from jitcore.mesh import Mesh, PartitionSpec
+from jitcore.sharding import NamedSharding
 
 LOCAL = "local-"
 """Prefix of keys that hold in this process only."""
@@ -170,6 +172,9 @@ _ENCODERS = {
     ClosedJaxpr: _encode_closed_jaxpr, Jaxpr: lambda jaxpr: f"({_encode_jaxpr(jaxpr)})",
     ShapedArray: encode_aval, np.ndarray: _encode_array, type: _encode_class,
     ConcreteArray: lambda array: _encode_array(array.data) + "~" * array.weak_type,
+    Mesh: lambda mesh: f"m({encode_value((*mesh.devices.flat,))}{encode_value(mesh.shape_tuple)})",
+    PartitionSpec: lambda spec: f"p({encode_value(tuple(spec))})",
+    NamedSharding: lambda sharding: f"n({encode_value(sharding.mesh)}{encode_value(sharding.spec)})",
 }  # fmt: skip
 
 # Types with subclasses, asked in this order. What stands in neither table is known by identity.

@@ -14,7 +14,8 @@ from jitcore.passes.forward import Walk, rewrite_equations
 def inline_calls(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
     """Replaces each call, `jit[jaxpr=...]` above all, by the equations of its jaxpr.
 
-    A primitive is a call when it has the trait `inline`: `inline(params, operands) -> (jaxpr, operands)`."""
+    A primitive is a call when it has the trait `inline`: `inline(params, operands) -> (jaxpr, operands)`, or
+    None for an application that stays."""
     return rewrite_equations(closed_jaxpr, _inline_call)
 
 
@@ -22,7 +23,8 @@ def _inline_call(walk: Walk, eqn: Equation) -> list[Atom] | None:
     find_callee = eqn.primitive.traits.get("inline")
     if find_callee is None:
         return None
-    return walk.splice(*find_callee(eqn.params, eqn.invars), _keep)
+    callee = find_callee(eqn.params, eqn.invars)
+    return None if callee is None else walk.splice(*callee, _keep)
 
 
 def _keep(walk: Walk, eqn: Equation) -> None:

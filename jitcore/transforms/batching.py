@@ -16,8 +16,9 @@ is the same for all elements is returned as `Unmapped(value)`.
 
 from __future__ import annotations
 
+import contextlib
 import weakref
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from jitcore import errors
@@ -43,6 +44,15 @@ class BatchAxis(NamedTuple):
 
     size: Any
     name: Hashable | None = None
+
+
+class MeshAxis(NamedTuple):
+    """An axis of a mesh, inside of `shard_map`. is_tracked: whether values know whether they vary along
+    it."""
+
+    size: int
+    name: Hashable
+    is_tracked: bool
 
 
 class Unmapped(NamedTuple):
@@ -169,12 +179,42 @@ def mentions_axis(primitive: Primitive, params: dict, name: Hashable) -> bool:
                for closed in sub_jaxprs(params) for eqn in closed.eqns)  # fmt: skip
 
 
-def list_named_axes() -> tuple[BatchAxis, ...]:
+class NamingTrace(Trace):
+    """Gives names to the axes of a mesh, and hands on what is applied."""
+
+    def __init__(self, axes: Sequence[MeshAxis], parent: Trace):
+        self.axes, self.parent = tuple(axes), parent
+
+    def process_primitive(self, primitive: Primitive, args, params):
+        with set_current_trace(self.parent):
+            return self.parent.process_primitive(primitive, args, params)
+
+    def process_custom_call(self, call, args) -> list:
+        with set_current_trace(self.parent):
+            return self.parent.process_custom_call(call, args)
+
+
+@contextlib.contextmanager
+def name_axes(axes: Sequence[MeshAxis]) -> Iterator[None]:
+    """Inside, code is the body of a `shard_map` over these axes."""
+    before = context.tracks_varying
+    with set_current_trace(NamingTrace(axes, context.trace)):
+        context.tracks_varying = before or any(axis.is_tracked for axis in axes)
+        try:
+            yield
+        finally:
+            context.tracks_varying = before
+
+
+def list_named_axes() -> tuple[BatchAxis | MeshAxis, ...]:
     """The named axes that enclose the current code, innermost first."""
-    axes, trace = [], context.trace
+    axes: list[BatchAxis | MeshAxis] = []
+    trace = context.trace
     while trace is not None:
         if isinstance(trace, BatchTrace) and trace.axis.name is not None:
             axes.append(trace.axis)
+        elif isinstance(trace, NamingTrace):
+            axes += trace.axes
         trace = trace.parent
     return tuple(axes)
 

@@ -405,10 +405,19 @@ def _jvp_custom_lin(primitive, primals, tangents, *, num_res, **params):
 
 
 def _transpose_custom_lin(primitive, cotangents, operands, *, bwd, num_res, out_avals):
-    return [*[None] * num_res, *bwd(operands[:num_res], cotangents)]
+    found = bwd(operands[:num_res], cotangents)
+    for ct, operand in zip(found, operands[num_res:]):
+        if not is_zero(ct) and (extra := aval_of(ct).varying - operand.aval.varying):
+            raise ValueError(
+                "Custom VJP bwd rule must produce cotangents that vary along the axes of a mesh along "
+                "which the arguments "
+                f"do, but one of type {aval_of(ct).long()} also varies along {sorted(map(str, extra))}.\n"
+                "To fix: add up what the devices have, by jitcore.lax.psum, for an argument that is the "
+                "same on all.")
+    return [*[None] * num_res, *found]
 
 
 custom_lin = Primitive(
     "custom_lin", impl=_refuse, aval=lambda *avals, bwd, num_res, out_avals: list(out_avals),
     jvp=_jvp_custom_lin, transpose=_transpose_custom_lin, batch=_refuse, lower=_refuse,
-    multiple_results=True)  # fmt: skip
+    multiple_results=True, varying=None)  # fmt: skip

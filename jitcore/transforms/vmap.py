@@ -39,6 +39,7 @@ def vmap(
     out_axes: Any = 0,
     axis_name: Hashable | None = None,
     axis_size: int | None = None,
+    spmd_axis_name: Any = None,
 ) -> Callable[P, R]:
     """`fun` on each element of a batch, all elements at once.
 
@@ -54,6 +55,7 @@ def vmap(
             that is the same for all elements.
         axis_name: by which collectives such as `lax.psum` refer to the axis.
         axis_size: number of elements; needed where no argument is mapped.
+        spmd_axis_name: accepted for compatibility: the partitioner decides how the new axis lies on devices.
 
     Returns: a function of the same arguments.
     Raises: TypeError for axes that are no integers; ValueError for those that arguments lack, or that differ

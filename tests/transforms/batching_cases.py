@@ -359,7 +359,9 @@ WITHOUT_OPERANDS = {"iota", "dimension_size"}
 # Made by rules and passes alone: parts of `custom_vjp`, of the reverse mode of `while`, of loops that fill
 # arrays, pairs of products.
 WITHIN_RULES = {"custom_lin", "while_vjp", "while_vjp_jvp", "empty", "two_sided_dot"}
-# Tested with their axis, in test_collectives.py.
+# Tested in tests/sharding, on several devices.
+ON_MESHES = {"sharding_constraint", "inspect_sharding", "shard_map", "pvary"}
+# Tested with their axis, in test_collectives.py and tests/sharding.
 COLLECTIVES = {name for name, primitive in registry.items() if primitive.traits.get("collective")}
 
 CASES: dict[str, list[Case]] = _elementwise_cases() | _family_cases() | _STRUCTURED

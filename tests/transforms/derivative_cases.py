@@ -14,7 +14,16 @@ from jitcore import numpy as jnp
 from jitcore.lax import linalg, special
 from jitcore.lax.dimension_numbers import GatherDimensionNumbers, ScatterDimensionNumbers
 from tests.transforms.batching_cases import CASES as BATCHING_CASES
-from tests.transforms.batching_cases import COLLECTIVES, WITHIN_RULES, Case, Operand, boolean, case, i32
+from tests.transforms.batching_cases import (
+    COLLECTIVES,
+    ON_MESHES,
+    WITHIN_RULES,
+    Case,
+    Operand,
+    boolean,
+    case,
+    i32,
+)
 
 #: Primitives without a derivative, and why.
 NOT_DIFFERENTIABLE: dict[str, str] = {
@@ -31,7 +40,7 @@ NOT_DIFFERENTIABLE: dict[str, str] = {
 
 #: Tested elsewhere: under `vmap` in test_collectives.py, of reverse mode alone in test_custom_derivatives.py, as
 #: parts of other rules in the tests of these.
-ELSEWHERE: set[str] = (COLLECTIVES | WITHIN_RULES | {"custom_vjp_call"}) - set(NOT_DIFFERENTIABLE)
+ELSEWHERE: set[str] = (COLLECTIVES | ON_MESHES | WITHIN_RULES | {"custom_vjp_call"}) - set(NOT_DIFFERENTIABLE)
 
 
 def f64(*shape, low=-2, high=2) -> Operand:

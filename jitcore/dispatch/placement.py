@@ -1,0 +1,175 @@
+"""Where a call runs: on which backend, on which of its devices, and how its arguments and results lie there.
+
+In: the options of `jit`, the signature of a call, what was traced. Out: a backend and a sharding for
+`CompileOptions`: a device, the sharding of one, a `Spread` over several, or None for the backend's choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from jitcore import argument_errors, tree_util
+from jitcore.array import DeviceArray
+from jitcore.core.jaxpr import find_shardings
+from jitcore.dispatch.backend import Backend, find_backend
+from jitcore.dispatch.options import UNSPECIFIED, JitOptions
+from jitcore.dispatch.signature import CallSignature
+from jitcore.dispatch.tracing import TracedFunction
+from jitcore.lax.partitioning import with_sharding_constraint
+from jitcore.sharding import Sharding, Spread, resolve_sharding
+
+
+def place_call(
+    options: JitOptions, fun: Callable, call: CallSignature, find: Callable = find_backend
+) -> tuple[Backend, Any]:
+    """By options and arguments: where the options say, else where arrays lie that somebody placed, else where
+    any lie, else on the default backend. find: the backend of a name.
+
+    Raises: ValueError naming two arrays that lie on different devices."""
+    chosen = None if options.backend is None else find(options.backend)
+    if options.sharding is not None:
+        return chosen, options.sharding if hasattr(chosen, "wrap") else None
+    placed = [
+        (i, sharding)
+        for i, sharding, is_committed in call.shardings
+        if is_committed and (chosen is None or sharding.backend == chosen.name)
+    ]
+    if placed:
+        (first, sharding), *others = placed
+        for position, other in others:
+            if other.device_set != sharding.device_set:
+                raise argument_errors.devices_differ_error(
+                    _tell(fun, call, first), _tell(fun, call, position)
+                )
+        return find_backend(sharding.backend), sharding if sharding.num_devices == 1 else _spread_arguments(
+            call, {}
+        )
+    if chosen is None and call.shardings:
+        return find_backend(call.shardings[0][1].backend), None
+    return chosen or find(None), None
+
+
+def place_program(
+    options: JitOptions,
+    fun: Callable,
+    call: CallSignature,
+    traced: TracedFunction,
+    backend: Backend,
+    sharding: Any,
+) -> tuple[Backend, Any]:
+    """By the meshes, too, that options and the traced function name. backend, sharding: of `place_call`.
+
+    Raises: ValueError for devices that differ from each other, for several of a backend that runs on one, and
+    for an argument that lies otherwise than the options say."""
+    ins, outs = spread_options(options, call, traced)
+    named = [*ins.values(), *outs.values(), *_find_shardings(traced)]
+    if not named:
+        return backend, sharding
+    devices = named[0].device_set
+    for other in named[1:]:
+        if other.device_set != devices:
+            raise argument_errors.meshes_differ_error(f"a sharding on {_show(named[0])}", _show(other))
+    found = find_backend(named[0].backend)
+    if len(devices) == 1:
+        return found, named[0] if hasattr(found, "wrap") else None
+    if (
+        not hasattr(found, "split")
+        or options.backend is not None
+        and find_backend(options.backend) is not found
+    ):
+        raise argument_errors.mesh_backend_error(options.backend or found.name, len(devices))
+    for i, placed, is_committed in call.shardings:
+        if not is_committed or placed.backend != found.name:
+            continue
+        if placed.device_set != devices:
+            raise argument_errors.meshes_differ_error(f"argument {_tell(fun, call, i)}", _show(named[0]))
+        if i in ins and not placed.is_equivalent_to(ins[i], len(call.parts[i][0])):
+            raise argument_errors.sharding_differs_error(
+                call.name_leaves(fun)[i], call.avals[i].long(), str(ins[i]), str(placed)
+            )
+    n_outs = len(traced.jaxpr.outvars)
+    spread = tuple([outs.get(i) for i in range(n_outs)]) if outs else ()
+    return found, Spread(_spread_arguments(call, ins).ins, spread)
+
+
+def find_movable(call: CallSignature, sharding: Any) -> list[int]:
+    """The arguments that lie on other devices than a program of this sharding, without anybody's asking."""
+    where = (
+        None
+        if sharding is None or isinstance(sharding, Spread)
+        else getattr(sharding, "device_set", {sharding})
+    )
+    return (
+        []
+        if sharding is None
+        else [
+            i for i, placed, is_committed in call.shardings if not is_committed and placed.device_set != where
+        ]
+    )
+
+
+def _tell(fun: Callable, call: CallSignature, position: int) -> str:
+    return (
+        f"{call.name_leaves(fun)[position]} of type {call.avals[position].long()} "
+        f"on {_show(call.leaves[position].sharding)}"
+    )
+
+
+def _show(sharding: Sharding) -> str:
+    return ", ".join(sorted(map(str, sharding.device_set)))
+
+
+def _spread_arguments(call: CallSignature, given: dict[int, Sharding]) -> Spread:
+    """Arguments as they lie, and as the options say."""
+    known = {i: sharding for i, sharding, is_committed in call.shardings if is_committed} | given
+    return Spread(tuple([known.get(i) for i in range(len(call.parts))]) if known else (), ())
+
+
+def _find_shardings(traced: TracedFunction) -> Iterator[Sharding]:
+    """Those that a program names, and those of arrays on several devices that it captures."""
+    for const in traced.consts:
+        if isinstance(const, DeviceArray) and const.sharding.num_devices > 1:
+            yield const.sharding
+    yield from find_shardings(traced.jaxpr)
+
+
+# -- the options --------------------------------------------------------------------------------------------
+def spread_options(
+    options: JitOptions, call: CallSignature, traced: TracedFunction
+) -> tuple[dict[int, Sharding], dict[int, Sharding]]:
+    """The shardings that `jit` was given for leaves of the arguments, and for those of the result.
+
+    Raises: ValueError for what is no prefix of them; for keyword arguments beside `in_shardings`."""
+    ins: dict[int, Sharding] = {}
+    outs: dict[int, Sharding] = {}
+    if options.in_shardings is not UNSPECIFIED:
+        args, kwargs = call.make_in_tree().children()
+        if kwargs.num_leaves and options.in_shardings is not None:
+            raise ValueError("jit does not support kwargs when in_shardings is specified.")
+        given = options.in_shardings
+        ins = _spread("jit in_shardings", args, tuple(given) if isinstance(given, list) else given)
+        for i, sharding in ins.items():
+            sharding.shard_shape(call.parts[i][0])
+    if options.out_shardings is not UNSPECIFIED:
+        outs = _spread("jit out_shardings", traced.make_out_tree(), options.out_shardings)
+        for i, sharding in outs.items():
+            sharding.shard_shape(traced.jaxpr.outvars[i].aval.shape)
+    return ins, outs
+
+
+def _spread(name: str, tree: tree_util.PyTreeDef, shardings: Any) -> dict[int, Sharding]:
+    leaves = tree_util.flatten_axes(name, tree, shardings)
+    return {
+        i: resolve_sharding(leaf, name)
+        for i, leaf in enumerate(leaves)
+        if leaf is not None and leaf is not UNSPECIFIED
+    }
+
+
+def constrain_leaves(leaves: Sequence[Any], shardings: dict[int, Sharding]) -> list[Any]:
+    """The arguments or results of a jitted function that is called while another is traced."""
+    return [
+        with_sharding_constraint(leaf, shardings[i]) if i in shardings else leaf
+        for i, leaf in enumerate(leaves)
+    ]

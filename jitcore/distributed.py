@@ -1,0 +1,58 @@
+"""Programs of several processes, on one machine or many: how they find each other.
+
+In: the address of one of them. Out: devices of all of them (`jitcore.devices("xla")`), of which each process
+feeds its own. The service is JAX's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jitcore.core.source import api_boundary
+from jitcore.mesh import processes
+
+__all__ = ["initialize", "is_initialized", "shutdown"]
+
+
+def _load_jax() -> Any:
+    try:
+        import jax
+    except ImportError as error:
+        raise ImportError(f'jitcore.distributed needs JAX: pip install "jitcore[xla]" ({error})') from None
+    return jax
+
+
+@api_boundary
+def initialize(
+    coordinator_address: str | None = None,
+    num_processes: int | None = None,
+    process_id: int | None = None,
+    local_device_ids: int | Sequence[int] | None = None,
+    **options: Any,
+) -> None:
+    """Joins this process with others; to be called by each of them, before the first use of a device.
+
+    Args:
+        coordinator_address: "host:port" of process 0.
+        num_processes, process_id: how many there are, and which this is. These three are found by themselves
+            on clusters that JAX knows.
+        local_device_ids: numbers of the devices that this process uses, of all without.
+        options: others of `jax.distributed.initialize`.
+
+    Raises: ImportError without JAX; RuntimeError when devices are in use already, or others do not come.
+    """
+    jax = _load_jax()
+    jax.distributed.initialize(coordinator_address, num_processes, process_id, local_device_ids, **options)
+    processes.index, processes.count = jax.process_index(), jax.process_count()
+
+
+@api_boundary
+def shutdown() -> None:
+    """Leaves the others."""
+    _load_jax().distributed.shutdown()
+
+
+def is_initialized() -> bool:
+    """Whether `initialize` has joined this process with others."""
+    return _load_jax().distributed.is_initialized()
