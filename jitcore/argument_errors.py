@@ -10,7 +10,6 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
 
 from jitcore.errors import (
     BackendNotFoundError,

@@ -19,6 +19,7 @@ from jitcore.config import config, drop_oldest
 from jitcore.core.aval import aval_of
 from jitcore.core.trace import Tracer, context, eval_trace, unexpected_tracer_error
 from jitcore.dispatch.abstracted import abstract_avals
+from jitcore.dispatch.backend import find_backend
 from jitcore.dispatch.counters import CacheInfo
 from jitcore.dispatch.donation import claim_donated, delete_donated, warn_unusable
 from jitcore.dispatch.fast_call import FastCalls
