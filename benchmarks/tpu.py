@@ -63,7 +63,9 @@ def list_programs() -> Iterator[Program]:
     for row in ROWS:  # those in double precision stand for themselves where no other one is
         rows.setdefault(row.name.replace(" f64", " f32").replace(" c128", " c64"), row)
     for name, row in rows.items():
-        yield Program(name, lambda row=row: row.program(JITCORE.load_api()), lambda row=row: row.make_inputs(row.size))
+        yield Program(
+            name, lambda row=row: row.program(JITCORE.load_api()), lambda row=row: row.make_inputs(row.size)
+        )
 
 
 def _is_elementwise(name: str) -> bool:
@@ -72,7 +74,9 @@ def _is_elementwise(name: str) -> bool:
     return registry[name].traits.get("family") == "elementwise" and "arity" in registry[name].traits
 
 
-def run_section(names: Sequence[str], peers: Sequence[str], effort: Effort, show: Callable[[str], None]) -> Section:
+def run_section(
+    names: Sequence[str], peers: Sequence[str], effort: Effort, show: Callable[[str], None]
+) -> Section:
     """Compiles the rows with these names. `show` is told the name of each before it starts. A quick run compiles for
     the first target only."""
     if importlib.util.find_spec("libtpu") is None:
@@ -85,14 +89,24 @@ def run_section(names: Sequence[str], peers: Sequence[str], effort: Effort, show
             show(program.name)
             try:
                 cells = describe_program(program, targets)
-                parts[program.name.startswith("primitive ")].append([program.name.removeprefix("primitive "), *cells])
+                parts[program.name.startswith("primitive ")].append(
+                    [program.name.removeprefix("primitive "), *cells]
+                )
             except NotImplementedError as error:
                 refused.append(f"- {program.name}: {error}")
             except Exception as error:
                 problems.append(f"- {program.name}: {explain_error(error)}")
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("jax", "jaxlib", "libtpu"))
     texts = [f"{datetime.date.today().isoformat()}, {versions}. FLOPs and bytes are those of {targets[0]}."]
-    head = ["FLOPs", "bytes", "arguments", "results", "temporary", "code", *(f"time {target[4:]}" for target in targets)]
+    head = [
+        "FLOPs",
+        "bytes",
+        "arguments",
+        "results",
+        "temporary",
+        "code",
+        *(f"time {target[4:]}" for target in targets),
+    ]
     for is_primitive, title in ((False, "program"), (True, "primitive")):
         if parts[is_primitive]:
             texts.append(align_cells([[title, *head], *parts[is_primitive]]))
@@ -110,7 +124,9 @@ def describe_program(program: Program, targets: Sequence[str]) -> list[str]:
     lowered = jitcore.jit(program.make_function()).lower(*arguments)
     compiled = [lowered.compile(target=target) for target in targets]
     cost, memory = compiled[0].cost_analysis(), compiled[0].memory_analysis()
-    sizes = [getattr(memory, f"{part}_size_in_bytes") for part in ("argument", "output", "temp", "generated_code")]
+    sizes = [
+        getattr(memory, f"{part}_size_in_bytes") for part in ("argument", "output", "temp", "generated_code")
+    ]
     seconds = [one.cost_analysis().get("optimal_seconds", math.nan) for one in compiled]
     return [format_quantity(cost.get("flops", 0), (("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0))).strip(),
             format_bytes(cost.get("bytes accessed", 0)), *map(format_bytes, sizes), *("" if math.isnan(s) else format_seconds(s) for s in seconds)]  # fmt: skip

@@ -47,8 +47,7 @@ def devices_differ_error(first: str, second: str) -> Exception:
     """Two arguments of one call lie on different devices. first, second: "x of type float32[3] on cpu:0"."""
     return build_error(
         ValueError,
-        f"Received incompatible devices for jitted computation. Got argument {first}, and argument "
-        f"{second}.",
+        f"Received incompatible devices for jitted computation. Got argument {first}, and argument {second}.",
         fix="bring them together with jitcore.device_put(x, device), or say jit(..., device=...).",
     )
 
@@ -89,7 +88,7 @@ def unaddressable_array_error(aval_text: str) -> Exception:
         RuntimeError,
         f"Fetching an array of type {aval_text}, of which other processes have parts, is not possible.",
         fix="read what this process has (x.addressable_shards), or bring all elements to each device "
-            "first, by "
+        "first, by "
         "jit(lambda x: x, out_shardings=NamedSharding(mesh, P())).",
     )
 

@@ -56,7 +56,8 @@ def _export_programs(programs: dict[str, Program], in_tree: Any) -> Any:
     traced, backend = first.traced, first.backend
     n_leaves = len(traced.jaxpr.invars)
     return backend.export(
-        programs, traced.fun_name, in_tree.unflatten(range(n_leaves)), traced.jaxpr.in_avals, traced.unflatten)
+        programs, traced.fun_name, in_tree.unflatten(range(n_leaves)), traced.jaxpr.in_avals, traced.unflatten
+    )
 
 
 @api_boundary
@@ -79,7 +80,9 @@ class Exported:
         self._artifact, exported = artifact, artifact.exported
         self.fun_name, self.platforms = exported.fun_name, tuple(exported.platforms)
         self.in_tree, self.out_tree = exported.in_tree, exported.out_tree
-        self.in_avals, self.out_avals = (tuple(artifact.list_types(which)) for which in ("in_avals", "out_avals"))
+        self.in_avals, self.out_avals = (
+            tuple(artifact.list_types(which)) for which in ("in_avals", "out_avals")
+        )
         self.calling_convention_version = exported.calling_convention_version
         self.mlir_module_serialized: bytes = exported.mlir_module_serialized
 

@@ -47,7 +47,9 @@ def find_devices(machine: str, count: int = 1) -> list[Any]:
                          "tpu:v5e:2x4")  # fmt: skip
     dims = tuple(map(int, topology.split("x"))) if topology else _choose_dims(count, GENERATIONS[name][1])
     if math.prod(dims) < count:
-        raise ValueError(f"tpu:{machine} has {math.prod(dims)} chips, and the program runs on {count} devices")
+        raise ValueError(
+            f"tpu:{machine} has {math.prod(dims)} chips, and the program runs on {count} devices"
+        )
     return list(_describe_topology(GENERATIONS[name][0], dims))
 
 
@@ -137,7 +139,10 @@ class AheadExecutable:
                            'call the function under jit(..., backend="tpu") on a machine with a TPU')  # fmt: skip
 
     def texts(self, arguments: Sequence[str] = ()) -> dict[str, Callable[[], str]]:
-        return {"stablehlo": lambda: self._lowered.as_text("stablehlo"), "hlo": lambda: self._compiled.as_text()}
+        return {
+            "stablehlo": lambda: self._lowered.as_text("stablehlo"),
+            "hlo": lambda: self._compiled.as_text(),
+        }
 
     def cost(self) -> dict[str, float]:
         return read_cost(self._compiled)

@@ -49,7 +49,9 @@ def to_jax_device(device: Device) -> Any:
     for found in list_devices(device.platform):
         if found.id == device.id:
             return found
-    raise ValueError(f"there is no device {device}: {device.platform} has {len(list_devices(device.platform))}")
+    raise ValueError(
+        f"there is no device {device}: {device.platform} has {len(list_devices(device.platform))}"
+    )
 
 
 def to_sharding(sharding: Any) -> Any:

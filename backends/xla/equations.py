@@ -31,7 +31,9 @@ def find_rule(eqn: Equation, make_function: Callable) -> Callable[..., Sequence]
     is_long = any(is_64_bits(atom.aval.dtype) for atom in (*eqn.invars, *eqn.outvars))
 
     def run(*values: Any) -> list:
-        with allow_64_bits(is_long):  # or else indices have 64 bits, with which the compiler for TPUs may crash
+        with allow_64_bits(
+            is_long
+        ):  # or else indices have 64 bits, with which the compiler for TPUs may crash
             return _as_list(_LIBRARY[name](*values, **eqn.params))
 
     return run
@@ -185,7 +187,10 @@ def _in_float32(name: str) -> Callable:
     def run(*values):
         jax, dtype = load_jax(), values[0].dtype
         shape = np.broadcast_shapes(*(value.shape for value in values))
-        wide = [jax.numpy.broadcast_to(value, shape).astype("float32" if dtype.itemsize == 2 else dtype) for value in values]
+        wide = [
+            jax.numpy.broadcast_to(value, shape).astype("float32" if dtype.itemsize == 2 else dtype)
+            for value in values
+        ]
         homes = (jax.lax, jax.numpy, jax.scipy.special)
         return next(getattr(home, name) for home in homes if hasattr(home, name))(*wide).astype(dtype)
 
@@ -233,12 +238,17 @@ def _call_host(eqn: Equation, *values: Any) -> list:
     kinds = [(value.shape, np.dtype(value.dtype)) for value in values]
 
     def call(*parts):
-        arrays = [np.ascontiguousarray(part).view(dtype).reshape(shape) for part, (shape, dtype) in zip(parts, kinds)]
+        arrays = [
+            np.ascontiguousarray(part).view(dtype).reshape(shape)
+            for part, (shape, dtype) in zip(parts, kinds)
+        ]
         outs = eqn.primitive.impl(*arrays, **eqn.params)
         outs = outs if eqn.primitive.multiple_results else [outs]
         return [_to_words(np.asarray(out, aval.dtype, order="C")) for out, aval in zip(outs, avals)]
 
-    results = [jax.ShapeDtypeStruct((*aval.shape, *_count_words(aval.dtype)), _word_of(aval.dtype)) for aval in avals]
+    results = [
+        jax.ShapeDtypeStruct((*aval.shape, *_count_words(aval.dtype)), _word_of(aval.dtype)) for aval in avals
+    ]
     words = [_split_words(jax, value) for value in values]
     if eqn.effects:
         from jax.experimental import io_callback

@@ -48,7 +48,9 @@ class XlaExecutable:
             run = load_jax().jit(make_function(closed_jaxpr, self.platform), donate_argnums=donated, **placed)
         self.compiles += 1
         self._last = run, in_avals
-        if any(is_64_bits(aval.dtype) for aval in (*in_avals, *closed_jaxpr.out_avals)) or has_long_inside(closed_jaxpr):
+        if any(is_64_bits(aval.dtype) for aval in (*in_avals, *closed_jaxpr.out_avals)) or has_long_inside(
+            closed_jaxpr
+        ):
             run = _keep_64_bits(run)
         return _surface_errors(run) if calls_host(closed_jaxpr) else run
 

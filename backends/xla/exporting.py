@@ -59,7 +59,9 @@ def _make_function(program: Any, platform: str, platforms: Sequence[str]) -> Cal
     closed_jaxpr = program.compiled_jaxpr
     program.check()
     if calls_host(closed_jaxpr):
-        raise NotImplementedError(f"{program.traced.fun_name} calls Python while it runs: it cannot be exported")
+        raise NotImplementedError(
+            f"{program.traced.fun_name} calls Python while it runs: it cannot be exported"
+        )
     n_consts = len(program.traced.consts)
     consts = [program.const_values[i] for i in program.kept if i < n_consts]
     kept = [i - n_consts for i in program.kept if i >= n_consts]
@@ -79,7 +81,9 @@ def load_artifact(blob: bytes | bytearray) -> Artifact:
     except Exception as error:  # whatever goes wrong in reading bytes that anybody may have written
         raise ValueError(f"these {len(blob)} bytes are no program that JAX {jax.__version__} reads: "
                          f"{type(error).__name__}: {error}") from None  # fmt: skip
-    lowest, highest = (getattr(jax.export, f"{end}_supported_calling_convention_version") for end in ("minimum", "maximum"))
+    lowest, highest = (
+        getattr(jax.export, f"{end}_supported_calling_convention_version") for end in ("minimum", "maximum")
+    )
     if not lowest <= loaded.calling_convention_version <= highest:
         raise ValueError(f"the program {loaded.fun_name} has version {loaded.calling_convention_version} of the calling "
                          f"convention, and JAX {jax.__version__} knows {lowest} to {highest}: export it by an older "

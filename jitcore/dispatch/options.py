@@ -140,8 +140,9 @@ def read_placement(device: Any, backend: str | None, in_shardings: Any,
     devices = [found for group in groups for found in group]
     is_one_each = all(len(group) == 1 for group in groups) and None not in devices
     if is_one_each and len(set(devices)) > 1:
-        raise ValueError("jit runs on a single device, or on a mesh, but its shardings name several: "
-                         f"{devices}")
+        raise ValueError(
+            f"jit runs on a single device, or on a mesh, but its shardings name several: {devices}"
+        )
     if not is_one_each:
         if device is not None:
             raise ValueError(f"can't specify both a device and a mesh for jit, got {device=}")
