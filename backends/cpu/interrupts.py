@@ -12,8 +12,8 @@ handlers that call native code themselves: what they interrupt is not what they 
 
 Loops of scalar code are told by a signal: see `frames`. The code of both stands in the library of `threads`.
 
-    i64 jitcore_begin_loops()   the tick as it is, there will be another one; where something stops, one that is
-                                past, so that the first round looks: pieces of a loop begin one after the other
+    i64 jitcore_begin_loops()   the tick as it is, there will be another one; where something stops, one
+                                that is past, so that the first round of each piece of a loop looks
     i64 jitcore_look()          run handlers; whether what this thread works for stops
     i64 jitcore_poll(i64 *seen) look, if there was a tick that was not seen
     i64 jitcore_is_stopped()    whether what this thread works for was stopped
