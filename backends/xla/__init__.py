@@ -90,6 +90,12 @@ class TpuBackend(XlaBackend):
 
         check_tpu(closed_jaxpr, arguments)
 
+    @property
+    def machines(self) -> Sequence[str]:
+        from jitcore.backends.xla.aot import GENERATIONS
+
+        return tuple(GENERATIONS)
+
     def compile_for(self, machine: str):
         from jitcore.backends.xla.aot import AheadBackend
 

@@ -26,8 +26,8 @@ from jitcore.dispatch.abstracted import specialize_jaxpr
 from jitcore.dispatch.backend import CompileOptions
 
 #: Generations: how libtpu calls them, and the number of dimensions of their networks.
-GENERATIONS = {"v2": ("v2", 2), "v3": ("v3", 2), "v4": ("v4", 3), "v5e": ("v5e", 2), "v5p": ("v5p", 3),
-               "v6e": ("v6e", 2), "v7x": ("tpu7x", 3)}  # fmt: skip
+GENERATIONS = {"v5e": ("v5e", 2), "v5p": ("v5p", 3), "v6e": ("v6e", 2), "v7x": ("tpu7x", 3), "v4": ("v4", 3),
+               "v3": ("v3", 2), "v2": ("v2", 2)}  # fmt: skip
 #: What libtpu reads when it is loaded: that it asks no server what this machine is, and that other processes of
 #: this machine may load it too.
 _ENVIRONMENT = {"TPU_SKIP_MDS_QUERY": "1", "TPU_ACCELERATOR_TYPE": "v5litepod-1", "TPU_WORKER_ID": "0",

@@ -130,6 +130,9 @@ class Backend(Protocol):
         for those without. Optional."""
 
     # -- of backends that compile for machines that are not there; optional ----------------------------------
+    #: Names for `compile_for`.
+    machines: Sequence[str]
+
     def compile_for(self, machine: str) -> Backend:
         """A backend that compiles for a machine of this name, and runs nothing. Raises: ValueError for an unknown
         one. A backend with this rule is there for lowering where it has no device."""
@@ -251,6 +254,16 @@ def list_backends() -> tuple[dict[str, Backend], dict[str, str]]:
     for name in installed.entry_points:
         _load_backend(name)
     return dict(installed.loaded), dict(installed.reasons)
+
+
+def list_compilers() -> dict[str, Backend]:
+    """The backends, of those tried so far, that compile for machines that are not there."""
+    return {name: made for name, made in _read_entry_points().made.items() if hasattr(made, "compile_for")}
+
+
+def describe_remedy(name: str) -> str:
+    """What to do to get a backend that does not load; "" if nothing is known."""
+    return f". To get it: {_INSTALL[name]}" if name in _INSTALL else ""
 
 
 def clear_backends() -> None:
