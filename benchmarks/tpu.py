@@ -34,7 +34,8 @@ _ELEMENTS = 1_000_000
 
 
 class Program(NamedTuple):
-    """function: made when the row is compiled. make_arguments: of arrays, or of what has a shape and a dtype."""
+    """function: made when the row is compiled. make_arguments: of arrays, or of what has a shape and a
+    dtype."""
 
     name: str
     make_function: Callable[[], Callable]
@@ -75,8 +76,8 @@ def _is_elementwise(name: str) -> bool:
 
 
 def run_section(names: Sequence[str], peers: Sequence[str], effort: Effort, show: Callable[[str], None]) -> Section:
-    """Compiles the rows with these names. `show` is told the name of each before it starts. A quick run compiles for
-    the first target only."""
+    """Compiles the rows with these names. `show` is told the name of each before it starts. A quick run
+    compiles for the first target only."""
     if importlib.util.find_spec("libtpu") is None:
         return Section(TITLE, 'not available: the compiler for TPUs is missing: pip install "jitcore[tpu]"')
     wanted, targets = set(names), TARGETS if effort == FULL else TARGETS[:1]

@@ -1,8 +1,7 @@
 """The XLA bridge: programs as StableHLO, compiled and run by XLA's clients for CPUs and TPUs.
 
-In: a `ClosedJaxpr`. Out: an executable. The runtime is JAX's (extra `jitcore[xla]`): its compiler, its devices,
-its arrays.
-"""
+In: a `ClosedJaxpr`. Out: an executable. The runtime is JAX's (extra `jitcore[xla]`): its compiler, its
+devices, its arrays. """
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Programs as portable artifacts: what `jax.export` makes of functions, and what it wrote.
 
-In: jaxprs, or bytes. Out: StableHLO as text; `Artifact`, which another process, or another version of JAX, loads.
-"""
+In: jaxprs, or bytes. Out: StableHLO as text; `Artifact`, which another process, or another version of JAX,
+loads. """
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def lower_text(closed_jaxpr: ClosedJaxpr, platform: str) -> str:
 
 def export_programs(programs: Mapping[str, Any], name: str, leaves: Any, avals: Sequence[ShapedArray],
                     unflatten: Callable[[Sequence], Any]) -> Artifact:  # fmt: skip
-    """A function for platforms. programs: the `Program` of each, of the same function. leaves: (args, kwargs) with the
-    number of a leaf in place of each. unflatten: makes the result of flat outputs.
+    """A function for platforms. programs: the `Program` of each, of the same function. leaves: (args, kwargs)
+    with the number of a leaf in place of each. unflatten: makes the result of flat outputs.
 
     Raises: TypeError for containers that JAX does not know, and what the backends of the programs refuse."""
     jax = load_jax()
@@ -72,7 +72,8 @@ def _has_long(avals: Sequence[Any]) -> bool:
 
 
 def load_artifact(blob: bytes | bytearray) -> Artifact:
-    """Raises: ValueError for what `jax.export` did not write, or wrote in a version that this one does not read."""
+    """Raises: ValueError for what `jax.export` did not write, or wrote in a version that this one does not
+    read."""
     jax = load_jax()
     try:
         loaded = jax.export.deserialize(bytearray(blob))

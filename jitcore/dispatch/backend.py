@@ -30,7 +30,8 @@ _SERVED_BY = {"gpu": ("gpu", "cuda", "rocm"), "cuda": ("cuda", "gpu")}
 _PREFERENCE = ("cpu", "reference")
 _INSTALL = {"gpu": 'pip install "jitcore[cuda]"', "cuda": 'pip install "jitcore[cuda]"',
             "tpu": """where a TPU is, pip install "jitcore[tpu]"; to compile for one without it, """
-                   """.lower(...).compile(target="tpu:v5e")""", "xla": 'pip install "jitcore[xla]"', "cpu": "pip install --force-reinstall jitcore"}  # fmt: skip
+                   """.lower(...).compile(target="tpu:v5e")""", "xla": 'pip install "jitcore[xla]"', "cpu":
+                   "pip install --force-reinstall jitcore"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +106,8 @@ class Executable(Protocol):
         """Estimates: 'flops', 'bytes accessed', 'optimal_seconds', as far as it has them."""
 
     def memory(self) -> dict[str, int]:
-        """Bytes: 'argument_size_in_bytes', 'output_...', 'alias_...', 'temp_...', 'generated_code_...', as far as
-        it knows them. Optional."""
+        """Bytes: 'argument_size_in_bytes', 'output_...', 'alias_...', 'temp_...', 'generated_code_...', as
+        far as it knows them. Optional."""
 
 
 class Backend(Protocol):
@@ -134,14 +135,15 @@ class Backend(Protocol):
     machines: Sequence[str]
 
     def compile_for(self, machine: str) -> Backend:
-        """A backend that compiles for a machine of this name, and runs nothing. Raises: ValueError for an unknown
-        one. A backend with this rule is there for lowering where it has no device."""
+        """A backend that compiles for a machine of this name, and runs nothing. Raises: ValueError for an
+        unknown one. A backend with this rule is there for lowering where it has no device."""
 
     def lower_text(self, closed_jaxpr: ClosedJaxpr) -> str:
         """A program as StableHLO. Asks for no device."""
 
     def export(self, programs: Mapping[str, Any], *facts: Any) -> Any:
-        """What `jax.export` makes of a function: its `Program` by platform, and what `jitcore.export` tells."""
+        """What `jax.export` makes of a function: its `Program` by platform, and what `jitcore.export`
+        tells."""
 
     def load_exported(self, blob: bytes) -> Any:
         """What `jax.export` wrote."""
@@ -219,7 +221,8 @@ def find_backend(name: str | None = None) -> Backend:
 
 
 def find_lowering(name: str | None = None) -> Backend:
-    """As `find_backend`; a backend that compiles for machines that are not there is found without a device."""
+    """As `find_backend`; a backend that compiles for machines that are not there is found without a
+    device."""
     try:
         return find_backend(name)
     except BackendNotFoundError:
@@ -230,7 +233,8 @@ def find_lowering(name: str | None = None) -> Backend:
 
 
 def find_compiler(target: str) -> Backend:
-    """What compiles for a target: the name of a backend, or one with a machine, "tpu:v5e", which need not be there.
+    """What compiles for a target: the name of a backend, or one with a machine, "tpu:v5e", which need not be
+    there.
 
     Raises: ValueError for an unknown target; BackendNotFoundError."""
     name, _, machine = target.partition(":")

@@ -60,8 +60,8 @@ def _lower_running(op: str, builder, x, *, axis: int, reverse: bool):
 
 
 def _hlo_running(op: str, b, x, *, axis: int, reverse: bool):
-    """Doubling: element k is combined with the one 1, 2, 4, ... before it. TPUs have it for windows of all that is
-    before."""
+    """Doubling: element k is combined with the one 1, 2, 4, ... before it. TPUs have it for windows of all
+    that is before."""
     if is_half(x.dtype):
         return b.convert(_hlo_running(op, b, b.convert(x, np.float32), axis=axis, reverse=reverse), x.dtype)
     if b.target == "tpu" and op in MONOIDS and not dtypes.is_complex(x.dtype):
