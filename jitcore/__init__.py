@@ -15,9 +15,9 @@ from jitcore.config import config
 __version__ = "0.1.0"
 
 #: Modules that are attributes of the package.
-_MODULES = ("ad_checkpoint", "api", "custom_derivatives", "debug", "distributed", "dtypes", "errors",
-            "experimental", "export", "flatten_util", "lax", "nn", "numpy", "ops", "random", "scipy", "sharding",
-            "stages", "test_util", "tree", "tree_util")  # fmt: skip
+_MODULES = ("ad_checkpoint", "api", "custom_derivatives", "debug", "distributed", "dtypes",
+            "errors", "experimental", "export", "flatten_util", "lax", "nn", "numpy", "ops", "random",
+            "scipy", "sharding", "stages", "test_util", "tree", "tree_util")  # fmt: skip
 
 #: Module -> the public names that it defines.
 _EXPORTS = {

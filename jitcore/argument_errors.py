@@ -250,9 +250,10 @@ def backend_not_found_error(
 
 def double_precision_error(dtype: str, what: str, where: Lines = ()) -> Exception:
     """A program for a TPU has a value in double precision. what: which one."""
-    narrow = {"float64": "float32", "complex128": "complex64"}[dtype]
+    narrow = {"complex128": "complex64"}.get(dtype, "float32")
     return build_error(JitcoreTypeError, f"TPUs do not compute in {dtype}: {what}.", where=where,
-                       fix=f'convert to {narrow}, `x.astype("{narrow}")`, or use backend="cpu" or backend="xla".')  # fmt: skip
+                       fix=f'convert to {narrow}, `x.astype("{narrow}")`, or use backend="cpu" or '
+                           'backend="xla".')  # fmt: skip
 
 
 def compiler_option_error(option: str, known: Sequence[str]) -> Exception:

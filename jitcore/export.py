@@ -1,10 +1,9 @@
 """Programs as files: `export` writes what `jax.export` writes, `deserialize` reads it.
 
-In: a jitted function and example arguments, or bytes. Out: an `Exported`: StableHLO with the types and structure of
-arguments and results, for one or several platforms. A process with JAX alone runs it,
-`jax.export.deserialize(blob).call(x)`, and what JAX exported is called from here, also inside of jitted functions.
-Nothing is unpickled. JAX does the work: `pip install "jitcore[xla]"`.
-"""
+In: a jitted function and example arguments, or bytes. Out: an `Exported`: StableHLO with the types and
+structure of arguments and results, for one or several platforms. A process with JAX alone runs it,
+`jax.export.deserialize(blob).call(x)`, and what JAX exported is called from here, also inside of jitted
+functions. Nothing is unpickled. JAX does the work: `pip install "jitcore[xla]"`. """
 
 from __future__ import annotations
 
@@ -28,12 +27,15 @@ def export(fun: JitWrapped, *, platforms: Sequence[str] | None = None) -> Callab
     """What `jax.export.export` gives, of a function that `jitcore.jit` made.
 
     Args:
-        platforms: any of "cpu", "tpu", "cuda", "rocm", on which the program shall run; "cpu" if not given. None
+        platforms: any of "cpu", "tpu", "cuda", "rocm", on which the program shall run; "cpu" if not given.
+        None
             has to be here.
 
-    Returns: a function of the arguments, which may be `ShapeDtypeStruct`s, giving an `Exported`. Static arguments
+    Returns: a function of the arguments, which may be `ShapeDtypeStruct`s, giving an `Exported`. Static
+    arguments
         are fixed, and left out when it is called.
-    Raises: TypeError for what is not jitted. Of the function: TypeError for float64 on TPUs, NotImplementedError
+    Raises: TypeError for what is not jitted. Of the function: TypeError for float64 on TPUs,
+    NotImplementedError
         for callbacks."""
     if not isinstance(fun, JitWrapped):
         raise TypeError(f"export takes a function that jitcore.jit made, got {fun!r}: export(jit(f))(...)")
@@ -88,13 +90,14 @@ class Exported:
 
     @api_boundary
     def call(self, *args: Any, **kwargs: Any) -> Any:
-        """The result. XLA computes it on every backend: on "xla" and "tpu" as part of the program, on the others on
-        the host.
+        """The result. XLA computes it on every backend: on "xla" and "tpu" as part of the program, on the
+        others on the host.
 
-        Raises: ValueError where structure, shapes or dtypes are not those of the export, and on a platform that it
-            was not exported for."""
+        Raises: ValueError where structure, shapes or dtypes are not those of the export, and on a platform
+            that it was not exported for."""
         leaves = self._artifact.flatten(args, kwargs)
-        operands = [asarray(leaf, getattr(aval, "dtype", None)) if isinstance(leaf, (bool, int, float, complex)) else leaf
+        operands = [leaf if not isinstance(leaf, (bool, int, float, complex))
+                    else asarray(leaf, getattr(aval, "dtype", None))
                     for leaf, aval in zip(leaves, self.in_avals)]  # fmt: skip
         return self._artifact.unflatten(call_exported(self._artifact, *operands))
 

@@ -104,10 +104,10 @@ class Lowered(Stage):
     def compile(
         self, compiler_options: Mapping[str, Any] | None = None, *, target: str | None = None
     ) -> Compiled:
-        """compiler_options: as those of `jit`, which they override key by key. target: what to compile for instead of
-        the backend of the function: another backend, "cpu" or "xla", or a TPU that need not be there, "tpu:v5e",
-        "tpu:v6e", "tpu:v5p", with a topology "tpu:v5e:2x2". What is compiled for such a one can be looked at, not
-        called.
+        """compiler_options: as those of `jit`, which they override key by key. target: what to compile for
+        instead of the backend of the function: another backend, "cpu" or "xla", or a TPU that need not be
+        there, "tpu:v5e", "tpu:v6e", "tpu:v5p", with a topology "tpu:v5e:2x2". What is compiled for such a one
+        can be looked at, not called.
 
         Raises: ValueError for an unknown target; ImportError naming what to install for it."""
         name = self._program.backend.name

@@ -160,6 +160,14 @@ def test_doctor_finds_backends_that_fail(monkeypatch, capsys):
     assert re.search(r"^Problem: backend wrong: a small program gives \[2. 4. 6.\]$", out, re.MULTILINE)
 
 
+def test_doctor_tells_what_programs_can_be_compiled_for(capsys):
+    pytest.importorskip("jax")
+    main(["doctor"])
+    out = re.sub(r"\s+", " ", capsys.readouterr().out)
+    assert re.search(r'tpu:v5e +(works|ImportError: .*pip install "jitcore\[tpu\]")', out)
+    assert re.search(r"tpu +(tpu:0|does not load: .*compile\(target=)", out)
+
+
 def test_doctor_names_missing_packages(monkeypatch):
     monkeypatch.setattr(doctor, "REQUIRED", ("numpy", "no-such-package"))
     problems: list[str] = []

@@ -1,8 +1,7 @@
 """The XLA bridge: programs as StableHLO, compiled and run by XLA's clients for CPUs and TPUs.
 
-In: a `ClosedJaxpr`. Out: an executable. The runtime is JAX's (extra `jitcore[xla]`): its compiler, its devices,
-its arrays.
-"""
+In: a `ClosedJaxpr`. Out: an executable. The runtime is JAX's (extra `jitcore[xla]`): its compiler, its
+devices, its arrays. """
 
 from __future__ import annotations
 
@@ -94,6 +93,12 @@ class TpuBackend(XlaBackend):
         from jitcore.backends.xla.limits import check_tpu
 
         check_tpu(closed_jaxpr, arguments)
+
+    @property
+    def machines(self) -> Sequence[str]:
+        from jitcore.backends.xla.aot import GENERATIONS
+
+        return tuple(GENERATIONS)
 
     def compile_for(self, machine: str):
         from jitcore.backends.xla.aot import AheadBackend

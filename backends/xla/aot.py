@@ -1,9 +1,8 @@
 """Ahead of time: programs for TPUs, compiled where there is none.
 
-In: a target such as "v5e" or "v6e:2x4", a jaxpr. Out: an executable that tells what it costs and, called without
-such a TPU, says so. The compiler is libtpu, which the extra `jitcore[tpu]` brings; of it only the compiler is
-started, and environment variables are as before afterwards.
-"""
+In: a target such as "v5e" or "v6e:2x4", a jaxpr. Out: an executable that tells what it costs and, called
+without such a TPU, says so. The compiler is libtpu, which the extra `jitcore[tpu]` brings; of it only the
+compiler is started, and environment variables are as before afterwards. """
 
 from __future__ import annotations
 
@@ -26,10 +25,10 @@ from jitcore.dispatch.abstracted import specialize_jaxpr
 from jitcore.dispatch.backend import CompileOptions
 
 #: Generations: how libtpu calls them, and the number of dimensions of their networks.
-GENERATIONS = {"v2": ("v2", 2), "v3": ("v3", 2), "v4": ("v4", 3), "v5e": ("v5e", 2), "v5p": ("v5p", 3),
-               "v6e": ("v6e", 2), "v7x": ("tpu7x", 3)}  # fmt: skip
-#: What libtpu reads when it is loaded: that it asks no server what this machine is, and that other processes of
-#: this machine may load it too.
+GENERATIONS = {"v5e": ("v5e", 2), "v5p": ("v5p", 3), "v6e": ("v6e", 2), "v7x": ("tpu7x", 3), "v4": ("v4", 3),
+               "v3": ("v3", 2), "v2": ("v2", 2)}  # fmt: skip
+#: What libtpu reads when it is loaded: that it asks no server what this machine is, and that other processes
+#: of this machine may load it too.
 _ENVIRONMENT = {"TPU_SKIP_MDS_QUERY": "1", "TPU_ACCELERATOR_TYPE": "v5litepod-1", "TPU_WORKER_ID": "0",
                 "TPU_WORKER_HOSTNAMES": "localhost", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1"}  # fmt: skip
 #: Chips of the largest host; more of them are several hosts of libtpu's own choice.
@@ -43,8 +42,8 @@ def find_devices(machine: str, count: int = 1) -> list[Any]:
     name, _, topology = machine.partition(":")
     if name not in GENERATIONS or not re.fullmatch(r"(\d+(x\d+)*)?", topology):
         raise ValueError(f"unknown target 'tpu:{machine}': targets are "
-                         f"{', '.join(f'tpu:{known}' for known in GENERATIONS)}, and topologies of these such as "
-                         "tpu:v5e:2x4")  # fmt: skip
+                         f"{', '.join(f'tpu:{known}' for known in GENERATIONS)}, and topologies of these "
+                         "such as tpu:v5e:2x4")  # fmt: skip
     dims = tuple(map(int, topology.split("x"))) if topology else _choose_dims(count, GENERATIONS[name][1])
     if math.prod(dims) < count:
         raise ValueError(
@@ -124,7 +123,8 @@ class AheadExecutable:
         closed_jaxpr = specialize_jaxpr(self.closed_jaxpr, in_avals)
         target = jax.sharding.SingleDeviceSharding(find_devices(self.machine)[0])
         donated = tuple(i for i, given in enumerate(self.options.donated) if given)
-        # Where a program has none, JAX's own decompositions are to have none: with indices of 64 bits libtpu crashes.
+        # Where a program has none, JAX's own decompositions are to have none: with indices of 64 bits libtpu
+        # crashes.
         with allow_64_bits(has_long(closed_jaxpr)):
             avals = [jax.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=target) for aval in in_avals]
             run = jax.jit(make_function(closed_jaxpr, "tpu"), donate_argnums=donated, out_shardings=target,
@@ -135,8 +135,8 @@ class AheadExecutable:
         return self._refuse
 
     def _refuse(self, *values: Any) -> Any:
-        raise RuntimeError(f"this program was compiled for tpu:{self.machine} ahead of time and does not run here: "
-                           'call the function under jit(..., backend="tpu") on a machine with a TPU')  # fmt: skip
+        raise RuntimeError(f"this program was compiled for tpu:{self.machine} ahead of time and does not run "
+                           'here: call the function under jit(backend="tpu") where a TPU is')  # fmt: skip
 
     def texts(self, arguments: Sequence[str] = ()) -> dict[str, Callable[[], str]]:
         return {

@@ -23,8 +23,8 @@ from jitcore.core.trace import to_numpy
 def make_function(
     closed_jaxpr: ClosedJaxpr, target: str, platforms: Sequence[str] = ()
 ) -> Callable[..., tuple]:
-    """A function of one JAX array for each input, giving a tuple of the outputs. platforms: of the program that it is a
-    branch of, where those are several."""
+    """A function of one JAX array for each input, giving a tuple of the outputs. platforms: of the program
+    that it is a branch of, where those are several."""
     stretches = _split(closed_jaxpr.jaxpr, target)
     if len(stretches) == 1 and isinstance(stretches[0], ClosedJaxpr) and not closed_jaxpr.consts:
         return make_module_call(closed_jaxpr, target, platforms)
@@ -119,12 +119,14 @@ def make_exported(text: str, in_avals: Sequence, out_avals: Sequence, platforms:
         )
     return dataclasses.replace(
         skeleton, fun_name="jitcore", platforms=platforms, in_avals=tuple(ins), out_avals=tuple(outs),
-        mlir_module_serialized=artifact, module_kept_var_idx=tuple(range(len(ins))), _get_vjp=None)  # fmt: skip
+        mlir_module_serialized=artifact, module_kept_var_idx=tuple(range(len(ins))),
+        _get_vjp=None)  # fmt: skip
 
 
 @functools.lru_cache(maxsize=256)
 def _make_skeleton(n_ins: int, n_outs: int) -> Any:
-    """An exported function with these numbers of arguments and results: what is replaced in it is a module."""
+    """An exported function with these numbers of arguments and results: what is replaced in it is a
+    module."""
     jax = load_jax()
     scalar = jax.ShapeDtypeStruct((), "float32")
 

@@ -1,7 +1,7 @@
 """JAX, as far as this backend needs it: its version, its devices, 64-bit types, arrays in and out.
 
-In: names of platforms, ndarrays. Out: JAX's devices and arrays. JAX is imported at the first use, and only its
-public interface is used; what differs between its versions is here.
+In: names of platforms, ndarrays. Out: JAX's devices and arrays. JAX is imported at the first use, and only
+its public interface is used; what differs between its versions is here.
 """
 
 from __future__ import annotations

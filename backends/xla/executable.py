@@ -74,7 +74,7 @@ class XlaExecutable:
 
 
 def read_cost(compiled: Any) -> dict[str, float]:
-    """What XLA says of a program that `jax.jit` has compiled: operations, bytes, seconds where it knows them."""
+    """What XLA says of a program that `jax.jit` has compiled: operations, bytes, seconds where known."""
     found = compiled.cost_analysis() or {}
     found = found[0] if isinstance(found, list) else found
     return {name: found[name] for name in ("flops", "transcendentals", "bytes accessed", "optimal_seconds")

@@ -1,7 +1,7 @@
 """Programs as portable artifacts: what `jax.export` makes of functions, and what it wrote.
 
-In: jaxprs, or bytes. Out: StableHLO as text; `Artifact`, which another process, or another version of JAX, loads.
-"""
+In: jaxprs, or bytes. Out: StableHLO as text; `Artifact`, which another process, or another version of JAX,
+loads. """
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def lower_text(closed_jaxpr: ClosedJaxpr, platform: str) -> str:
 
 def export_programs(programs: Mapping[str, Any], name: str, leaves: Any, avals: Sequence[ShapedArray],
                     unflatten: Callable[[Sequence], Any]) -> Artifact:  # fmt: skip
-    """A function for platforms. programs: the `Program` of each, of the same function. leaves: (args, kwargs) with the
-    number of a leaf in place of each. unflatten: makes the result of flat outputs.
+    """A function for platforms. programs: the `Program` of each, of the same function. leaves: (args, kwargs)
+    with the number of a leaf in place of each. unflatten: makes the result of flat outputs.
 
     Raises: TypeError for containers that JAX does not know, and what the backends of the programs refuse."""
     jax = load_jax()
     order = jax.tree.leaves(leaves)
     if sorted(map(str, order)) != sorted(map(str, range(len(avals)))):
-        raise TypeError("an argument is a container that JAX does not know: register its class with jax.tree_util too, "
-                        "or pass tuples, lists and dicts")  # fmt: skip
+        raise TypeError("an argument is a container that JAX does not know: register its class with "
+                        "jax.tree_util too, or pass tuples, lists and dicts")  # fmt: skip
     is_long = _has_long(avals) or any(has_long(program.compiled_jaxpr) for program in programs.values())
     with allow_64_bits(is_long):
         platforms = tuple(programs) if len(programs) > 1 else ()
@@ -74,7 +74,8 @@ def _has_long(avals: Sequence[Any]) -> bool:
 
 
 def load_artifact(blob: bytes | bytearray) -> Artifact:
-    """Raises: ValueError for what `jax.export` did not write, or wrote in a version that this one does not read."""
+    """Raises: ValueError for what `jax.export` did not write, or wrote in a version that this one does not
+    read."""
     jax = load_jax()
     try:
         loaded = jax.export.deserialize(bytearray(blob))
@@ -85,14 +86,16 @@ def load_artifact(blob: bytes | bytearray) -> Artifact:
         getattr(jax.export, f"{end}_supported_calling_convention_version") for end in ("minimum", "maximum")
     )
     if not lowest <= loaded.calling_convention_version <= highest:
-        raise ValueError(f"the program {loaded.fun_name} has version {loaded.calling_convention_version} of the calling "
-                         f"convention, and JAX {jax.__version__} knows {lowest} to {highest}: export it by an older "
-                         "version, or install a newer one here")  # fmt: skip
+        raise ValueError(
+            f"the program {loaded.fun_name} has version {loaded.calling_convention_version} of the calling "
+            f"convention, and JAX {jax.__version__} knows {lowest} to {highest}: export it by an older "
+            "version, or install a newer one here"
+        )
     try:
         loaded.mlir_module()
     except Exception as error:
-        raise ValueError(f"the program {loaded.fun_name} is in a version of StableHLO that JAX {jax.__version__} does not "
-                         f"read: {error}") from None  # fmt: skip
+        raise ValueError(f"the program {loaded.fun_name} is in a version of StableHLO that JAX "
+                         f"{jax.__version__} does not read: {error}") from None  # fmt: skip
     return Artifact(loaded)
 
 
@@ -138,5 +141,7 @@ class Artifact:
 
     def list_types(self, which: str) -> list[Any]:
         """Of "in_avals" or "out_avals"; JAX's own where extents are symbols."""
-        return [ShapedArray(aval.shape, np.dtype(aval.dtype)) if all(isinstance(n, int) for n in aval.shape) else aval
-                for aval in getattr(self.exported, which)]  # fmt: skip
+        avals = getattr(self.exported, which)
+        is_known = [all(isinstance(n, int) for n in aval.shape) for aval in avals]
+        return [ShapedArray(aval.shape, np.dtype(aval.dtype)) if known else aval
+                for aval, known in zip(avals, is_known)]  # fmt: skip

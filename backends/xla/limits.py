@@ -31,5 +31,6 @@ def check_tpu(closed_jaxpr: ClosedJaxpr, arguments: Sequence[str]) -> None:
         if needs_host(eqn, "tpu"):
             where = summarize_source(eqn.source_info)
             raise NotImplementedError(
-                f"{eqn.primitive} runs on the host, which a TPU program cannot call{f' ({where})' if where else ''}: "
-                'use backend="cpu" or backend="xla" for this function.')  # fmt: skip
+                f"{eqn.primitive} runs on the host, which a TPU program cannot call"
+                f"{f' ({where})' if where else ''}: use backend='cpu' or backend='xla' for this function."
+            )

@@ -1,9 +1,8 @@
 """From a jaxpr to the text of a StableHLO module.
 
 In: a `ClosedJaxpr` without symbolic extents. Out: text. A primitive says what it is in StableHLO by its rule
-`hlo`: `hlo(builder, *values, **params) -> value(s)`. Elementwise ones need none: their `lower` serves, and `hlo` is
-the name of the operation, where StableHLO has one.
-"""
+`hlo`: `hlo(builder, *values, **params) -> value(s)`. Elementwise ones need none: their `lower` serves, and
+`hlo` is the name of the operation, where StableHLO has one."""
 
 from __future__ import annotations
 
@@ -20,8 +19,8 @@ from jitcore.core.trace import to_numpy
 def lower_module(
     closed_jaxpr: ClosedJaxpr, target: str, name: str = "jitcore", takes_platform: bool = False
 ) -> str:
-    """A module whose function `main` computes the outputs of the jaxpr from its inputs, behind the number of a platform
-    where it is given one."""
+    """A module whose function `main` computes the outputs of the jaxpr from its inputs, behind the number of
+    a platform where it is given one."""
     b = HloBuilder(lower_jaxpr, apply_scalar, target)
     arguments = [b.argument(aval.shape, aval.dtype) for aval in closed_jaxpr.in_avals]
     outs = lower_jaxpr(b, closed_jaxpr, arguments)
@@ -65,11 +64,12 @@ def is_elementwise(primitive: Primitive) -> bool:
     return primitive.traits.get("family") == "elementwise" and primitive.lower is not None
 
 
-#: Functions that XLA has for TPUs. The formulas of `scalars` need float64 there or, for products without rounding,
-#: so many operations that the compiler, which repeats them for each use, does not come to an end.
+#: Functions that XLA has for TPUs. The formulas of `scalars` need float64 there or, for products without
+#: rounding, so many operations that the compiler, which repeats them for each use, does not come to an end.
 TPU_FUNCTIONS = frozenset((
-    "acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i0e", "bessel_i1e", "cosh", "digamma", "erf", "erf_inv",
-    "erfc", "exp2", "lgamma", "log10", "log2", "log_ndtr", "ndtri", "polygamma", "sinh", "tan", "zeta"))  # fmt: skip
+    "acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i0e", "bessel_i1e", "cosh", "digamma", "erf",
+    "erf_inv", "erfc", "exp2", "lgamma", "log10", "log2", "log_ndtr", "ndtri", "polygamma", "sinh", "tan",
+    "zeta"))  # fmt: skip
 
 
 def has_rule(eqn: Equation, target: str) -> bool:

@@ -1,4 +1,4 @@
-"""Describes this installation: versions, backends, processor, threads, settings, caches.
+"""Describes this installation: versions, backends, targets, processor, threads, settings, caches.
 
 In: nothing. Out: a report for people, with the problems at its end; exit code 1 when there are any.
 """
@@ -16,7 +16,7 @@ import numpy as np
 
 import jitcore
 from jitcore.config import ENVIRONMENT_PREFIX, FLAGS, config
-from jitcore.dispatch.backend import find_backend, list_backends
+from jitcore.dispatch.backend import describe_remedy, find_backend, list_backends, list_compilers
 from jitcore.dispatch.disk_cache import open_cache
 from jitcore.errors import BackendNotFoundError
 
@@ -24,7 +24,7 @@ HELP = "describe this installation"
 
 #: Distributions whose versions matter; those of the second row may be absent.
 REQUIRED = ("numpy", "scipy", "numba", "llvmlite", "optree", "ml_dtypes", "opt_einsum")
-OPTIONAL = ("tbb", "jax", "jaxlib", "numba-cuda", "cuda-core")
+OPTIONAL = ("tbb", "jax", "jaxlib", "flatbuffers", "libtpu", "numba-cuda", "cuda-core")
 
 Facts = Iterator[tuple[str, str]]
 
@@ -38,6 +38,7 @@ def execute(options: argparse.Namespace) -> int:
     problems: list[str] = []
     print_facts("Versions", list_versions(problems))
     print_facts("Backends", check_backends(problems))
+    print_facts("Targets that need not be here", check_targets())
     print_facts("Machine", list_machine_facts())
     print_facts("Settings", list_settings())
     print_facts("Caches of compiled programs", list_caches())
@@ -82,7 +83,24 @@ def check_backends(problems: list[str]) -> Facts:
         if problem:
             problems.append(f"backend {name}: {problem}")
     for name, reason in reasons.items():
-        yield name, f"does not load: {reason}"
+        yield name, f"does not load: {reason}{describe_remedy(name)}"
+
+
+def check_targets() -> Facts:
+    """(target, how compiling a first program for it went, or what is missing)."""
+    list_backends()
+    for name, backend in list_compilers().items():
+        target = f"{name}:{backend.machines[0]}"
+        start = perf_counter()
+        try:
+            jitcore.jit(lambda x: x * 2 + 1).lower(np.arange(3, dtype=np.float32)).compile(target=target)
+        except Exception as error:  # as for backends
+            yield target, f"{type(error).__name__}: {error}"
+        else:
+            others = ", ".join(backend.machines[1:])
+            yield target, f"works, first program in {1e3 * (perf_counter() - start):.0f} ms; also {others}"
+    if not list_compilers():
+        yield "none", "no backend that compiles for other machines loads"
 
 
 def check_backend(name: str) -> tuple[str, float]:

@@ -108,8 +108,8 @@ class Executable(Protocol):
         """Estimates: 'flops', 'bytes accessed', 'optimal_seconds', as far as it has them."""
 
     def memory(self) -> dict[str, int]:
-        """Bytes: 'argument_size_in_bytes', 'output_...', 'alias_...', 'temp_...', 'generated_code_...', as far as
-        it knows them. Optional."""
+        """Bytes: 'argument_size_in_bytes', 'output_...', 'alias_...', 'temp_...', 'generated_code_...', as
+        far as it knows them. Optional."""
 
 
 class Backend(Protocol):
@@ -133,15 +133,19 @@ class Backend(Protocol):
         for those without. Optional."""
 
     # -- of backends that compile for machines that are not there; optional ----------------------------------
+    #: Names for `compile_for`.
+    machines: Sequence[str]
+
     def compile_for(self, machine: str) -> Backend:
-        """A backend that compiles for a machine of this name, and runs nothing. Raises: ValueError for an unknown
-        one. A backend with this rule is there for lowering where it has no device."""
+        """A backend that compiles for a machine of this name, and runs nothing. Raises: ValueError for an
+        unknown one. A backend with this rule is there for lowering where it has no device."""
 
     def lower_text(self, closed_jaxpr: ClosedJaxpr) -> str:
         """A program as StableHLO. Asks for no device."""
 
     def export(self, programs: Mapping[str, Any], *facts: Any) -> Any:
-        """What `jax.export` makes of a function: its `Program` by platform, and what `jitcore.export` tells."""
+        """What `jax.export` makes of a function: its `Program` by platform, and what `jitcore.export`
+        tells."""
 
     def load_exported(self, blob: bytes) -> Any:
         """What `jax.export` wrote."""
@@ -226,7 +230,8 @@ def find_backend(name: str | None = None) -> Backend:
 
 
 def find_lowering(name: str | None = None) -> Backend:
-    """As `find_backend`; a backend that compiles for machines that are not there is found without a device."""
+    """As `find_backend`; a backend that compiles for machines that are not there is found without a
+    device."""
     try:
         return find_backend(name)
     except BackendNotFoundError:
@@ -237,7 +242,8 @@ def find_lowering(name: str | None = None) -> Backend:
 
 
 def find_compiler(target: str) -> Backend:
-    """What compiles for a target: the name of a backend, or one with a machine, "tpu:v5e", which need not be there.
+    """What compiles for a target: the name of a backend, or one with a machine, "tpu:v5e", which need not be
+    there.
 
     Raises: ValueError for an unknown target; BackendNotFoundError."""
     name, _, machine = target.partition(":")
@@ -267,6 +273,16 @@ def list_backends() -> tuple[dict[str, Backend], dict[str, str]]:
     for name in installed.entry_points:
         _load_backend(name)
     return dict(installed.loaded), dict(installed.reasons)
+
+
+def list_compilers() -> dict[str, Backend]:
+    """The backends, of those tried so far, that compile for machines that are not there."""
+    return {name: made for name, made in _read_entry_points().made.items() if hasattr(made, "compile_for")}
+
+
+def describe_remedy(name: str) -> str:
+    """What to do to get a backend that does not load; "" if nothing is known."""
+    return f". To get it: {_INSTALL[name]}" if name in _INSTALL else ""
 
 
 def clear_backends() -> None:

@@ -60,8 +60,9 @@ def _lower_running(op: str, builder, x, *, axis: int, reverse: bool):
 
 
 def _hlo_running(op: str, b, x, *, axis: int, reverse: bool):
-    """The fold of a window of all that is before, which XLA makes of a few levels of blocks. Of other operations
-    pairs are combined, their prefixes found in the same way, and the elements between them made of these.
+    """The fold of a window of all that is before, which XLA makes of a few levels of blocks. Of other
+    operations pairs are combined, their prefixes found in the same way, and the elements between them made
+    of these.
     Source: G. Blelloch, "Prefix sums and their applications" (1990)."""
     if is_half(x.dtype):
         return b.convert(_hlo_running(op, b, b.convert(x, np.float32), axis=axis, reverse=reverse), x.dtype)

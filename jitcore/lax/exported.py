@@ -23,6 +23,9 @@ class LoadedProgram(Protocol):
     def run(self, values: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The results, on the host."""
 
+    def call_flat(self, *values: Any) -> list:
+        """The results within a program of the backend that loaded it."""
+
 
 def _run(*values: np.ndarray, exported: LoadedProgram) -> list[np.ndarray]:
     return exported.run(values)

@@ -21,6 +21,7 @@ from jitcore.lax.callback import VMAP_METHODS, io_callback, pure_callback
 from jitcore.lax.compress import compress
 from jitcore.lax.dimension_numbers import GatherDimensionNumbers, ScatterDimensionNumbers
 from jitcore.lax.elementwise import cast_to_integer
+from jitcore.lax.exported import call_exported
 
 
 class Operand(NamedTuple):
@@ -152,6 +153,19 @@ def _scatter_cases(primitive) -> list[Case]:
 # -- structured ---------------------------------------------------------------------------------------------
 def _double(value):
     return np.asarray(value) * np.float32(2)
+
+
+class _Doubled:
+    """A loaded program."""
+
+    def infer(self, avals):
+        return list(avals)
+
+    def run(self, values):
+        return self.call_flat(*values)
+
+    def call_flat(self, *values):
+        return [value * 2 for value in values]
 
 
 def _like(x):
@@ -351,6 +365,7 @@ _STRUCTURED: dict[str, list[Case]] = {
     ],
     "io_callback": [case(lambda x: io_callback(_double, _like(x), x), f32(3))],
     "debug_callback": [case(lambda x: callback(lambda _: None, x) or x * 1, f32(3))],
+    "call_exported": [case(lambda x: call_exported(_Doubled(), x), f32(3))],
     "raise_if": [case(lambda x: lax.raise_if(x.sum() > 1e6, ValueError("large")) or x * 2, f32(3))],
 }  # fmt: skip
 

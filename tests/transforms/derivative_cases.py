@@ -33,6 +33,7 @@ NOT_DIFFERENTIABLE: dict[str, str] = {
          "lu_pivots_to_permutation"), "integers only"),
     **dict.fromkeys(("iota", "dimension_size", "axis_index"), "no operand that varies"),
     **dict.fromkeys(("pure_callback", "io_callback"), "the derivative of a Python function is not known"),
+    "call_exported": "a program that was loaded has no derivative",
     "nextafter": "it steps through the representable numbers",
     "schur": "no rule",
     "stop_gradient": "it is there to have none",
