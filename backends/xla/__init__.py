@@ -18,7 +18,7 @@ from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.dispatch.backend import CompileOptions
 from jitcore.passes import PIPELINE
-from jitcore.passes.expand import expand_derivatives
+from jitcore.passes.expand import expand_equations
 from jitcore.sharding import Device, Sharding
 
 __all__ = ["TpuBackend", "XlaBackend"]
@@ -80,7 +80,7 @@ class TpuBackend(XlaBackend):
 
     name, platform = "tpu", "tpu"
     # the loops of this derivative are of float64
-    passes = tuple([step._replace(run=partial(expand_derivatives, kept=("igamma_grad_a",)))
+    passes = tuple([step._replace(run=partial(expand_equations, kept=("igamma_grad_a",)))
                     if step.name == "expand" else step for step in XlaBackend.passes])  # fmt: skip
 
     def devices(self) -> list[Device]:

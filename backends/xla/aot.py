@@ -18,7 +18,7 @@ from typing import Any
 from jitcore.backends.xla.bridge import make_function
 from jitcore.backends.xla.client import allow_64_bits, list_devices, load_jax
 from jitcore.backends.xla.equations import has_long
-from jitcore.backends.xla.executable import read_cost, read_memory
+from jitcore.backends.xla.executable import XlaExecutable
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.dispatch.abstracted import specialize_jaxpr
@@ -46,9 +46,8 @@ def find_devices(machine: str, count: int = 1) -> list[Any]:
                          "such as tpu:v5e:2x4")  # fmt: skip
     dims = tuple(map(int, topology.split("x"))) if topology else _choose_dims(count, GENERATIONS[name][1])
     if math.prod(dims) < count:
-        raise ValueError(
-            f"tpu:{machine} has {math.prod(dims)} chips, and the program runs on {count} devices"
-        )
+        chips = math.prod(dims)
+        raise ValueError(f"tpu:{machine} has {chips} chips, and the program runs on {count} devices")
     return list(_describe_topology(GENERATIONS[name][0], dims))
 
 
@@ -109,13 +108,12 @@ class AheadBackend:
         """Nothing is shared."""
 
 
-class AheadExecutable:
+class AheadExecutable(XlaExecutable):
     """A program compiled for a machine that need not be there."""
 
     def __init__(self, closed_jaxpr: ClosedJaxpr, options: CompileOptions, machine: str):
-        self.closed_jaxpr, self.options, self.machine = closed_jaxpr, options, machine
-        self.compiles = 0
-        self._lowered = self._compiled = None
+        super().__init__(closed_jaxpr, options, "tpu")
+        self.machine = machine
 
     def bind(self, in_avals: Sequence[ShapedArray]) -> Callable[..., Any]:
         """Compiles. Returns: what says that there is no such machine."""
@@ -138,14 +136,8 @@ class AheadExecutable:
         raise RuntimeError(f"this program was compiled for tpu:{self.machine} ahead of time and does not run "
                            'here: call the function under jit(backend="tpu") where a TPU is')  # fmt: skip
 
-    def texts(self, arguments: Sequence[str] = ()) -> dict[str, Callable[[], str]]:
-        return {
-            "stablehlo": lambda: self._lowered.as_text("stablehlo"),
-            "hlo": lambda: self._compiled.as_text(),
-        }
+    def _lower(self) -> Any:
+        return self._lowered
 
-    def cost(self) -> dict[str, float]:
-        return read_cost(self._compiled)
-
-    def memory(self) -> dict[str, int]:
-        return read_memory(self._compiled)
+    def _compile(self) -> Any:
+        return self._compiled

@@ -13,16 +13,14 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitcore.backends.xla.client import allow_64_bits, list_avals, load_jax, make_registry
+from jitcore.backends.xla.client import allow_64_bits, load_jax, make_registry
 from jitcore.backends.xla.equations import find_rule
 from jitcore.backends.xla.lower import has_rule, lower_module
-from jitcore.core.jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var
+from jitcore.core.jaxpr import Atom, ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var
 from jitcore.core.trace import to_numpy
 
 
-def make_function(
-    closed_jaxpr: ClosedJaxpr, target: str, platforms: Sequence[str] = ()
-) -> Callable[..., tuple]:
+def make_function(closed_jaxpr: ClosedJaxpr, target: str, platforms: Sequence[str] = ()) -> Callable:
     """A function of one JAX array for each input, giving a tuple of the outputs. platforms: of the program
     that it is a branch of, where those are several."""
     stretches = _split(closed_jaxpr.jaxpr, target)
@@ -40,11 +38,9 @@ class _Evaluation:
         for part in _split(self.jaxpr, target):
             if isinstance(part, Equation):
                 run = find_rule(part, functools.partial(make_function, target=target, platforms=platforms))
-                self._steps.append((run, part.invars, part.outvars))
             else:
-                self._steps.append(
-                    (make_module_call(part, target, platforms), part.jaxpr.invars, part.jaxpr.outvars)
-                )
+                run, part = make_module_call(part, target, platforms), part.jaxpr
+            self._steps.append((run, part.invars, part.outvars))
 
     def __call__(self, *values: Any) -> tuple:
         jnp = load_jax().numpy
@@ -71,31 +67,23 @@ def _split(jaxpr: Jaxpr, target: str) -> list[Equation | ClosedJaxpr]:
             parts.append([eqn])
     if len(parts) <= 1 and not jaxpr.constvars and not any(isinstance(part, Equation) for part in parts):
         return [ClosedJaxpr(jaxpr, [])]
-    read_behind = [{atom for atom in jaxpr.outvars if isinstance(atom, Var)}]
+    read, found = set(jaxpr.outvars), []
     for part in reversed(parts):
-        eqns = part if isinstance(part, list) else [part]
-        read_behind.append(
-            read_behind[-1] | {atom for eqn in eqns for atom in eqn.invars if isinstance(atom, Var)}
-        )
-    read_behind = read_behind[-2::-1]
-    return [
-        _extract(part, read) if isinstance(part, list) else part for part, read in zip(parts, read_behind)
-    ]
+        found.append(_extract(part, read) if isinstance(part, list) else part)
+        read = read.union(*(eqn.invars for eqn in (part if isinstance(part, list) else [part])))
+    return found[::-1]
 
 
-def _extract(eqns: list[Equation], read: set[Var]) -> ClosedJaxpr:
+def _extract(eqns: list[Equation], read: set[Atom]) -> ClosedJaxpr:
     """The jaxpr of a stretch. read: variables that are read behind it."""
     made = dict.fromkeys(var for eqn in eqns for var in eqn.outvars)
-    given = dict.fromkeys(
-        atom for eqn in eqns for atom in eqn.invars if isinstance(atom, Var) and atom not in made
-    )
+    given = dict.fromkeys(atom for eqn in eqns for atom in eqn.invars
+                          if isinstance(atom, Var) and atom not in made)  # fmt: skip
     return ClosedJaxpr(Jaxpr([], list(given), eqns, [var for var in made if var in read]), [])
 
 
 # -- modules ------------------------------------------------------------------------------------------------
-def make_module_call(
-    closed_jaxpr: ClosedJaxpr, target: str, platforms: Sequence[str] = ()
-) -> Callable[..., tuple]:
+def make_module_call(closed_jaxpr: ClosedJaxpr, target: str, platforms: Sequence[str] = ()) -> Callable:
     """A jaxpr as a module, and a function that calls it. Raises: RuntimeError where XLA refuses the text."""
     platforms = tuple(platforms) or (target,)
     text = lower_module(closed_jaxpr, target, takes_platform=len(platforms) > 1)
@@ -113,10 +101,8 @@ def make_exported(text: str, in_avals: Sequence, out_avals: Sequence, platforms:
     artifact = stablehlo.serialize_portable_artifact_str(text, stablehlo.get_current_version())
     skeleton = _make_skeleton(len(in_avals), len(out_avals))
     with allow_64_bits():
-        ins, outs = (
-            [jax.core.ShapedArray(aval.shape, aval.dtype) for aval in avals]
-            for avals in (in_avals, out_avals)
-        )
+        ins, outs = ([jax.core.ShapedArray(aval.shape, aval.dtype) for aval in avals]
+                     for avals in (in_avals, out_avals))  # fmt: skip
     return dataclasses.replace(
         skeleton, fun_name="jitcore", platforms=platforms, in_avals=tuple(ins), out_avals=tuple(outs),
         mlir_module_serialized=artifact, module_kept_var_idx=tuple(range(len(ins))),
@@ -153,5 +139,3 @@ def check_module(text: str) -> None:
         except Exception as error:
             raise RuntimeError(f"a rule wrote a module that XLA does not accept: {error}") from None
 
-
-__all__ = ["list_avals", "make_exported", "make_function"]

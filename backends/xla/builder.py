@@ -156,9 +156,7 @@ class HloBuilder:
 
     def iota(self, shape: Sequence[int], dtype, dimension: int) -> HloValue:
         if np.dtype(dtype) == dtypes.bool_:
-            return self.compare(
-                "NE", counts := self.iota(shape, dtypes.int32, dimension), self.full(0, shape, counts.dtype)
-            )
+            return self.convert(self.iota(shape, dtypes.int32, dimension), dtype)
         return self.op("iota", shape=shape, dtype=dtype, iota_dimension=dimension)
 
     # -- what most rules need -------------------------------------------------------------------------------
@@ -200,11 +198,8 @@ class HloBuilder:
         """cases[which]; `which` is bool for two cases, else int32 clamped to the range."""
         chosen = cases[0]
         for number, case in enumerate(cases[1:], 1):
-            hit = (
-                which
-                if which.dtype == dtypes.bool_
-                else self.compare("GE", which, self.constant(number, which.dtype))
-            )
+            is_mask = which.dtype == dtypes.bool_
+            hit = which if is_mask else self.compare("GE", which, self.constant(number, which.dtype))
             chosen = self.choose(hit, case, chosen)
         return chosen
 
@@ -217,9 +212,7 @@ class HloBuilder:
 
     def slice(self, x: HloValue, starts: Sequence[int], limits: Sequence[int], strides=None) -> HloValue:
         strides = (1,) * x.ndim if strides is None else strides
-        shape = [
-            max(-(-(limit - start) // stride), 0) for start, limit, stride in zip(starts, limits, strides)
-        ]
+        shape = [len(range(*along)) for along in zip(starts, limits, strides)]
         return self.op("slice", x, shape=shape, start_indices=tuple(starts), limit_indices=tuple(limits),
                        strides=tuple(strides))  # fmt: skip
 
@@ -267,11 +260,8 @@ class HloBuilder:
         if x.dtype == dtypes.uint64:
             x = self.map("min", x, self.full(np.iinfo(np.int64).max, x.shape, x.dtype))
             return self.convert(x, dtypes.int64)
-        return (
-            self.convert(x, dtypes.int64 if x.dtype == dtypes.uint32 else dtypes.int32)
-            if x.dtype.itemsize < 8
-            else x
-        )
+        small = dtypes.int64 if x.dtype == dtypes.uint32 else dtypes.int32
+        return self.convert(x, small) if x.dtype.itemsize < 8 else x
 
     def loop(self, test: Callable, step: Callable, init: Sequence[HloValue]) -> list[HloValue]:
         """A `while`: test and step are functions of the values that it carries."""

@@ -49,9 +49,8 @@ def to_jax_device(device: Device) -> Any:
     for found in list_devices(device.platform):
         if found.id == device.id:
             return found
-    raise ValueError(
-        f"there is no device {device}: {device.platform} has {len(list_devices(device.platform))}"
-    )
+    raise ValueError(f"there is no device {device}: {device.platform} has "
+                     f"{len(list_devices(device.platform))}")  # fmt: skip
 
 
 def to_sharding(sharding: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from jitcore import dtypes
 from jitcore.backends.xla.client import allow_64_bits, is_64_bits, load_jax
 from jitcore.backends.xla.devices import to_jax_mesh, to_jax_sharding, to_sharding
 from jitcore.backends.xla.lower import TPU_FUNCTIONS, has_rule
@@ -31,9 +32,7 @@ def find_rule(eqn: Equation, make_function: Callable) -> Callable[..., Sequence]
     is_long = any(is_64_bits(atom.aval.dtype) for atom in (*eqn.invars, *eqn.outvars))
 
     def run(*values: Any) -> list:
-        with allow_64_bits(
-            is_long
-        ):  # or else indices have 64 bits, with which the compiler for TPUs may crash
+        with allow_64_bits(is_long):  # indices of 64 bits may crash the compiler for TPUs
             return _as_list(_LIBRARY[name](*values, **eqn.params))
 
     return run
@@ -62,14 +61,10 @@ def calls_host(closed_jaxpr: ClosedJaxpr) -> bool:
     return any(map(needs_host, list_equations(closed_jaxpr)))
 
 
-def has_long_inside(closed_jaxpr: ClosedJaxpr) -> bool:
-    """Whether an equation has a result of 64 bits."""
-    return any(is_64_bits(var.aval.dtype) for eqn in list_equations(closed_jaxpr) for var in eqn.outvars)
-
-
 def has_long(closed_jaxpr: ClosedJaxpr) -> bool:
     """Whether an input or a result of an equation has 64 bits."""
-    return any(is_64_bits(aval.dtype) for aval in closed_jaxpr.in_avals) or has_long_inside(closed_jaxpr)
+    made = (var.aval for eqn in list_equations(closed_jaxpr) for var in eqn.outvars)
+    return any(is_64_bits(aval.dtype) for aval in (*closed_jaxpr.in_avals, *made))
 
 
 def _as_list(outs: Any) -> list:
@@ -137,44 +132,6 @@ def _svd(x, *, full_matrices, compute_uv):
     return outs if not compute_uv else (outs[1], outs[0], outs[2])
 
 
-def _qr(x, *, pivoting, full_matrices):
-    if not pivoting:
-        return _linalg().qr(x, full_matrices=full_matrices)
-    return load_jax().lax.platform_dependent(
-        x, tpu=functools.partial(_qr_by_reflections, full_matrices=full_matrices),
-        default=lambda x: _linalg().qr(x, pivoting=True, full_matrices=full_matrices))  # fmt: skip
-
-
-def _qr_by_reflections(x, full_matrices):
-    """Householder's reflections, of the longest column that is left each: for platforms that have no routine.
-
-    Source: LAPACK, xGEQP3 and xLARFG, whose signs these are."""
-    jax = load_jax()
-    jnp = jax.numpy
-    if x.ndim > 2:
-        return jax.vmap(functools.partial(_qr_by_reflections, full_matrices=full_matrices))(x)
-    m, n = x.shape
-    rows, columns = jnp.arange(m), jnp.arange(n, dtype=np.int32)
-
-    def reflect(j, state):
-        q, r, order = state
-        lengths = jnp.where(columns >= j, jnp.sum(jnp.where(rows[:, None] >= j, abs(r) ** 2, 0), 0), -1)
-        swap = columns.at[j].set(jnp.argmax(lengths).astype(np.int32)).at[jnp.argmax(lengths)].set(j)
-        r, order = r[:, swap], order[swap]
-        below = jnp.where(rows >= j, r[:, j], 0)
-        length, head = jnp.sqrt(jnp.sum(abs(below) ** 2)), below[j]
-        beta = jnp.where(head.real < 0, length, -length)
-        stays = (abs(head) == length) & (head.imag == 0)
-        tau = jnp.where(stays, 0, (beta - head) / jnp.where(stays, 1, beta))
-        v = (below / jnp.where(stays, 1, head - beta)).at[j].set(1)
-        return q - tau * jnp.outer(q @ v, v.conj()), r - tau.conj() * jnp.outer(v, v.conj() @ r), order
-
-    with jax.default_matmul_precision("highest"):
-        q, r, order = jax.lax.fori_loop(0, min(m, n), reflect, (jnp.eye(m, dtype=x.dtype), x, columns))
-    kept = m if full_matrices else min(m, n)
-    return q[:, :kept], jnp.triu(r)[:kept], order
-
-
 def _eigh(x, *, lower, sort_eigenvalues, subset_by_index):
     vectors, values = _linalg().eigh(x, lower=lower, symmetrize_input=False, sort_eigenvalues=True)
     start, stop = subset_by_index or (0, x.shape[-1])
@@ -187,10 +144,8 @@ def _in_float32(name: str) -> Callable:
     def run(*values):
         jax, dtype = load_jax(), values[0].dtype
         shape = np.broadcast_shapes(*(value.shape for value in values))
-        wide = [
-            jax.numpy.broadcast_to(value, shape).astype("float32" if dtype.itemsize == 2 else dtype)
-            for value in values
-        ]
+        kind = "float32" if dtype.itemsize == 2 else dtype
+        wide = [jax.numpy.broadcast_to(value, shape).astype(kind) for value in values]
         homes = (jax.lax, jax.numpy, jax.scipy.special)
         return next(getattr(home, name) for home in homes if hasattr(home, name))(*wide).astype(dtype)
 
@@ -207,7 +162,8 @@ def _inspect_sharding(x, *, callback):
 
 
 _LIBRARY: dict[str, Callable] = {
-    "lu": lambda x: _linalg().lu(x), "qr": _qr, "eigh": _eigh, "svd": _svd,
+    "lu": lambda x: _linalg().lu(x), "qr": lambda x, **params: _linalg().qr(x, **params),
+    "eigh": _eigh, "svd": _svd,
     "lu_pivots_to_permutation": lambda pivots, *, permutation_size: _linalg().lu_pivots_to_permutation(
         pivots, permutation_size),
     **{name: _in_float32(name) for name in (
@@ -230,91 +186,59 @@ _LIBRARY: dict[str, Callable] = {
 
 
 # -- calls of the host --------------------------------------------------------------------------------------
+#: What Python functions raised that a program called: what XLA makes of it is a text.
+failures: list[BaseException] = []
+
+
 def _call_host(eqn: Equation, *values: Any) -> list:
-    """The implementation of a primitive, called with ndarrays. Numbers of 64 bits travel as pairs of 32:
-    where JAX calls Python, its own configuration holds."""
+    """The implementation of a primitive, called with ndarrays. Complex numbers travel as pairs, and 64 bits
+    as two words: where JAX calls Python, its own configuration holds."""
     jax = load_jax()
     avals = [var.aval for var in eqn.outvars]
     kinds = [(value.shape, np.dtype(value.dtype)) for value in values]
+    words = [_list_words(aval.shape, aval.dtype) for aval in avals]
+
+    def run(*parts):
+        arrays = [np.ascontiguousarray(part).reshape(-1).view(dtype).reshape(shape)
+                  for part, (shape, dtype) in zip(parts, kinds)]  # fmt: skip
+        outs = eqn.primitive.impl(*arrays, **eqn.params)
+        flat = [np.asarray(out, aval.dtype, order="C").reshape(-1)
+                for out, aval in zip(outs if eqn.primitive.multiple_results else [outs], avals)]  # fmt: skip
+        return [out.view(dtype).reshape(shape) for out, (shape, dtype) in zip(flat, words)]
 
     def call(*parts):
-        arrays = [
-            np.ascontiguousarray(part).view(dtype).reshape(shape)
-            for part, (shape, dtype) in zip(parts, kinds)
-        ]
-        outs = eqn.primitive.impl(*arrays, **eqn.params)
-        outs = outs if eqn.primitive.multiple_results else [outs]
-        return [_to_words(np.asarray(out, aval.dtype, order="C")) for out, aval in zip(outs, avals)]
+        try:
+            return run(*parts)
+        except BaseException as error:
+            failures.append(error)
+            raise
 
-    results = [
-        jax.ShapeDtypeStruct((*aval.shape, *_count_words(aval.dtype)), _word_of(aval.dtype)) for aval in avals
-    ]
-    words = [_split_words(jax, value) for value in values]
+    results = [jax.ShapeDtypeStruct(*kind) for kind in words]
+    operands = [_split_words(jax, value) for value in values]
     if eqn.effects:
         from jax.experimental import io_callback
 
-        outs = io_callback(_Guarded(call), results, *words, ordered=True)
+        outs = io_callback(call, results, *operands, ordered=True)
     else:
-        outs = jax.pure_callback(_Guarded(call), results, *words)
+        outs = jax.pure_callback(call, results, *operands)
     return [_join_words(jax, out, aval.dtype) for out, aval in zip(outs, avals)]
 
 
-class Failures:
-    """The first error of a Python function that a program called, for the call that runs the program."""
-
-    def __init__(self):
-        self.error: BaseException | None = None
-
-    def take(self) -> BaseException | None:
-        error, self.error = self.error, None
-        return error
-
-
-failures = Failures()
-
-
-class _Guarded:
-    """A function whose error is kept: what XLA makes of it is a text."""
-
-    def __init__(self, function: Callable):
-        self._function = function
-
-    def __call__(self, *values: Any) -> Any:
-        try:
-            return self._function(*map(np.asarray, values))
-        except BaseException as error:
-            if failures.error is None:
-                failures.error = error
-            raise
-
-
-def _word_of(dtype: np.dtype) -> np.dtype:
-    return np.dtype(np.uint32) if is_64_bits(dtype) or dtype.kind == "c" else np.dtype(dtype)
-
-
-def _count_words(dtype: np.dtype) -> tuple[int, ...]:
-    return (dtype.itemsize // 4,) if _word_of(dtype) != dtype else ()
-
-
-def _to_words(array: np.ndarray) -> np.ndarray:
-    count = _count_words(array.dtype)
-    return array.reshape(-1).view(np.uint32).reshape(*array.shape, *count) if count else array
+def _list_words(shape: tuple[int, ...], dtype: np.dtype) -> tuple[tuple[int, ...], np.dtype]:
+    """Shape and dtype in which an array travels."""
+    if dtypes.is_complex(dtype):
+        return _list_words((*shape, 2), dtypes.real_dtype(dtype))
+    return ((*shape, 2), dtypes.uint32) if is_64_bits(dtype) else (shape, dtype)
 
 
 def _split_words(jax: Any, value: Any) -> Any:
-    dtype = np.dtype(value.dtype)
-    if dtype.kind == "c":
-        parts = jax.numpy.stack([value.real, value.imag], -1)
-        words = jax.lax.bitcast_convert_type(parts, np.uint32)
-        return words.reshape(*value.shape, dtype.itemsize // 4)
-    return jax.lax.bitcast_convert_type(value, np.uint32) if is_64_bits(dtype) else value
+    if dtypes.is_complex(value.dtype):
+        value = jax.numpy.stack([value.real, value.imag], -1)
+    return jax.lax.bitcast_convert_type(value, np.uint32) if is_64_bits(value.dtype) else value
 
 
 def _join_words(jax: Any, words: Any, dtype: np.dtype) -> Any:
-    dtype = np.dtype(dtype)
-    if dtype.kind == "c":
-        part = np.dtype(f"f{dtype.itemsize // 2}")
-        pairs = words.reshape(*words.shape[:-1], 2, -1) if part.itemsize == 8 else words
-        parts = jax.lax.bitcast_convert_type(pairs, part)
+    if dtypes.is_complex(dtype):
+        parts = _join_words(jax, words, dtypes.real_dtype(dtype))
         return jax.lax.complex(parts[..., 0], parts[..., 1])
     return jax.lax.bitcast_convert_type(words, dtype) if is_64_bits(dtype) else words

@@ -6,6 +6,7 @@ combination of sizes.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ from jitcore.backends.xla.client import (
     load_jax,
 )
 from jitcore.backends.xla.devices import to_device, to_jax_sharding
-from jitcore.backends.xla.equations import calls_host, failures, has_long_inside
+from jitcore.backends.xla.equations import calls_host, failures, has_long
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.core.source import raise_interruption
@@ -36,7 +37,7 @@ class XlaExecutable:
     def __init__(self, closed_jaxpr: ClosedJaxpr, options: CompileOptions, platform: str):
         self.closed_jaxpr, self.options, self.platform = closed_jaxpr, options, platform
         self.compiles = 0
-        self._last: tuple[Any, Sequence[ShapedArray]] | None = None
+        self._last: Callable[[], Any] | None = None
 
     def bind(self, in_avals: Sequence[ShapedArray]) -> Callable[..., Sequence]:
         """A function of ndarrays and JAX's arrays, giving JAX's arrays. What JAX calls is what it returns:
@@ -47,45 +48,39 @@ class XlaExecutable:
         with allow_64_bits():
             run = load_jax().jit(make_function(closed_jaxpr, self.platform), donate_argnums=donated, **placed)
         self.compiles += 1
-        self._last = run, in_avals
-        if any(is_64_bits(aval.dtype) for aval in (*in_avals, *closed_jaxpr.out_avals)) or has_long_inside(
-            closed_jaxpr
-        ):
+        self._last = functools.partial(run.lower, *list_avals(in_avals))
+        if has_long(closed_jaxpr) or any(is_64_bits(aval.dtype) for aval in closed_jaxpr.out_avals):
             run = _keep_64_bits(run)
         return _surface_errors(run) if calls_host(closed_jaxpr) else run
 
     def texts(self, arguments: Sequence[str] = ()) -> dict[str, Callable[[], str]]:
         return {"stablehlo": lambda: self._lower().as_text("stablehlo"),
-                "hlo": lambda: self._lower().compile().as_text()}  # fmt: skip
+                "hlo": lambda: self._compile().as_text()}  # fmt: skip
 
     def cost(self) -> dict[str, float]:
-        return read_cost(self._lower().compile())
+        """What XLA says: operations, bytes, seconds where it knows them."""
+        found = self._compile().cost_analysis() or {}
+        found = found[0] if isinstance(found, list) else found
+        names = "flops", "transcendentals", "bytes accessed", "optimal_seconds"
+        return {name: found[name] for name in names if found.get(name, -1) >= 0}
 
     def memory(self) -> dict[str, int]:
-        return read_memory(self._lower().compile())
+        """Bytes of arguments, outputs, what is needed in between, and code; {} where XLA does not tell."""
+        found = self._compile().memory_analysis()
+        parts = "argument", "output", "alias", "temp", "generated_code"
+        names = [f"{part}_size_in_bytes" for part in parts]
+        return {name: getattr(found, name) for name in names if hasattr(found, name)}
 
     def _lower(self) -> Any:
-        run, in_avals = self._last or (None, ())
-        if run is None:
+        """JAX's `Lowered` for the last sizes."""
+        if self._last is None:
             self.bind(self.closed_jaxpr.in_avals)
-            return self._lower()
         with allow_64_bits():
-            return run.lower(*list_avals(in_avals))
+            return self._last()
 
-
-def read_cost(compiled: Any) -> dict[str, float]:
-    """What XLA says of a program that `jax.jit` has compiled: operations, bytes, seconds where known."""
-    found = compiled.cost_analysis() or {}
-    found = found[0] if isinstance(found, list) else found
-    return {name: found[name] for name in ("flops", "transcendentals", "bytes accessed", "optimal_seconds")
-            if found.get(name, -1) >= 0}  # fmt: skip
-
-
-def read_memory(compiled: Any) -> dict[str, int]:
-    """Bytes of arguments, outputs, what is needed in between, and code; {} where XLA does not tell."""
-    found = compiled.memory_analysis()
-    names = [f"{part}_size_in_bytes" for part in ("argument", "output", "alias", "temp", "generated_code")]
-    return {name: getattr(found, name) for name in names if hasattr(found, name)}
+    def _compile(self) -> Any:
+        """JAX's `Compiled` for the last sizes."""
+        return self._lower().compile()
 
 
 def _place_all(sharding: Any, platform: str, n_ins: int, n_outs: int) -> dict[str, Any]:
@@ -127,10 +122,11 @@ def _surface_errors(run: Callable) -> Callable:
             jax.effects_barrier()
         except Exception as error:
             raise_interruption(error)
-            raised = failures.take()
-            if raised is None:
+            if not failures:
                 raise
-            raise raised from None
+            first = failures[0]
+            failures.clear()
+            raise first from None
         return outs
 
     return run_to_the_end

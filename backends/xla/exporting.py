@@ -37,7 +37,8 @@ def export_programs(programs: Mapping[str, Any], name: str, leaves: Any, avals: 
     if sorted(map(str, order)) != sorted(map(str, range(len(avals)))):
         raise TypeError("an argument is a container that JAX does not know: register its class with "
                         "jax.tree_util too, or pass tuples, lists and dicts")  # fmt: skip
-    is_long = _has_long(avals) or any(has_long(program.compiled_jaxpr) for program in programs.values())
+    is_long = any(is_64_bits(aval.dtype) for aval in avals)
+    is_long = is_long or any(has_long(program.compiled_jaxpr) for program in programs.values())
     with allow_64_bits(is_long):
         platforms = tuple(programs) if len(programs) > 1 else ()
         functions = {name: _make_function(program, name, platforms) for name, program in programs.items()}
@@ -59,18 +60,13 @@ def _make_function(program: Any, platform: str, platforms: Sequence[str]) -> Cal
     closed_jaxpr = program.compiled_jaxpr
     program.check()
     if calls_host(closed_jaxpr):
-        raise NotImplementedError(
-            f"{program.traced.fun_name} calls Python while it runs: it cannot be exported"
-        )
+        name = program.traced.fun_name
+        raise NotImplementedError(f"{name} calls Python while it runs: it cannot be exported")
     n_consts = len(program.traced.consts)
     consts = [program.const_values[i] for i in program.kept if i < n_consts]
     kept = [i - n_consts for i in program.kept if i >= n_consts]
     function = make_function(closed_jaxpr, "tpu" if platform == "tpu" else "cpu", platforms or (platform,))
     return lambda *leaves: tuple(function(*consts, *(leaves[i] for i in kept)))
-
-
-def _has_long(avals: Sequence[Any]) -> bool:
-    return any(is_64_bits(aval.dtype) for aval in avals)
 
 
 def load_artifact(blob: bytes | bytearray) -> Artifact:
@@ -82,15 +78,13 @@ def load_artifact(blob: bytes | bytearray) -> Artifact:
     except Exception as error:  # whatever goes wrong in reading bytes that anybody may have written
         raise ValueError(f"these {len(blob)} bytes are no program that JAX {jax.__version__} reads: "
                          f"{type(error).__name__}: {error}") from None  # fmt: skip
-    lowest, highest = (
-        getattr(jax.export, f"{end}_supported_calling_convention_version") for end in ("minimum", "maximum")
-    )
-    if not lowest <= loaded.calling_convention_version <= highest:
-        raise ValueError(
-            f"the program {loaded.fun_name} has version {loaded.calling_convention_version} of the calling "
-            f"convention, and JAX {jax.__version__} knows {lowest} to {highest}: export it by an older "
-            "version, or install a newer one here"
-        )
+    lowest, highest = (getattr(jax.export, f"{end}_supported_calling_convention_version")
+                       for end in ("minimum", "maximum"))  # fmt: skip
+    version = loaded.calling_convention_version
+    if not lowest <= version <= highest:
+        raise ValueError(f"the program {loaded.fun_name} has version {version} of the calling convention, "
+                         f"and JAX {jax.__version__} knows {lowest} to {highest}: export it by an older "
+                         "version, or install a newer one here")  # fmt: skip
     try:
         loaded.mlir_module()
     except Exception as error:

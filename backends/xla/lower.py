@@ -16,9 +16,8 @@ from jitcore.core.primitive import Primitive
 from jitcore.core.trace import to_numpy
 
 
-def lower_module(
-    closed_jaxpr: ClosedJaxpr, target: str, name: str = "jitcore", takes_platform: bool = False
-) -> str:
+def lower_module(closed_jaxpr: ClosedJaxpr, target: str, name: str = "jitcore",
+                 takes_platform: bool = False) -> str:  # fmt: skip
     """A module whose function `main` computes the outputs of the jaxpr from its inputs, behind the number of
     a platform where it is given one."""
     b = HloBuilder(lower_jaxpr, apply_scalar, target)

@@ -13,6 +13,7 @@ parts (Dekker, "A floating-point technique for extending the available precision
 from __future__ import annotations
 
 import functools
+from types import SimpleNamespace
 from typing import Any
 
 import llvmlite.ir as ir
@@ -112,9 +113,8 @@ def _apply_complex(b: HloBuilder, name: str, values: tuple[HloValue, ...]) -> Hl
         if name in ("eq", "ne"):
             return b.compare(name.upper(), *values)
         kinds = {"complex": dtypes.complex_dtype, "real": dtypes.real_dtype, "imag": dtypes.real_dtype}
-        return b.op(
-            _NAMES.get(name, name), *values, dtype=kinds.get(name, lambda dtype: dtype)(values[0].dtype)
-        )
+        dtype = kinds[name](values[0].dtype) if name in kinds else None
+        return b.op(_NAMES.get(name, name), *values, dtype=dtype)
     part = dtypes.real_dtype(values[0].dtype)
     reals = _HloReals(b, values[0].shape, part)
     numbers = [Complex(*(Real(reals, b.op(side, value, dtype=part), part) for side in ("real", "imag")))
@@ -154,28 +154,18 @@ class _Register:
         self.is_product, self.is_minus_product = operation == "multiply", operation == "negate" and of_product
 
 
-class _Function:
-    """A function of the math library, by the symbol that it has in LLVM's modules."""
+class _Symbols:
+    """What formulas ask an LLVM module for: functions of the math library, and a table."""
 
-    def __init__(self, symbol: str):
-        self.name = symbol.split(".")[1]
-
-
-class _Module:
-    """What formulas ask an LLVM module for: functions, and a table."""
-
-    def __init__(self):
-        self.globals = self
-
-    def get(self, symbol: str) -> _Function:
-        return _Function(symbol)
+    def get(self, symbol: str) -> SimpleNamespace:
+        return SimpleNamespace(name=symbol.split(".")[1])
 
 
 class _Instructions:
     """The instructions of an `ir.IRBuilder` that formulas use, of arrays of one shape."""
 
     def __init__(self, b: HloBuilder, shape: tuple[int, ...]):
-        self.b, self.shape, self.module = b, shape, _Module()
+        self.b, self.shape, self.module = b, shape, SimpleNamespace(globals=_Symbols())
 
     def read(self, operand: Any) -> HloValue:
         """A register, or a constant of LLVM's."""
@@ -220,7 +210,7 @@ class _Instructions:
 
     sitofp = fptosi = fpext = fptrunc = _convert
 
-    def call(self, function: _Function, arguments) -> Any:
+    def call(self, function: SimpleNamespace, arguments) -> Any:
         emitter = HloEmitter(self, arguments[0].type)
         return FUNCTIONS[function.name].build(emitter, *map(emitter.lanes, arguments)).value
 
@@ -239,9 +229,6 @@ class HloEmitter(Emitter):
     """The math library's emitter over StableHLO. Rare arguments have no branch: both ways are computed."""
 
     has_avx512 = False
-
-    def __init__(self, builder: _Instructions, value_type: ir.Type):
-        super().__init__(builder, value_type)
 
     def take(self, value: HloValue) -> Lanes:
         return Lanes(self, _Register(value, self.type))

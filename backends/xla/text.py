@@ -71,9 +71,5 @@ def format_attribute(value: Any) -> str:
 
 def format_matrix(rows: Sequence[Sequence[int]]) -> str:
     """Pairs of integers, such as padding, as a tensor."""
-    kind = f"tensor<{len(rows)}x2xi64>"
-    return (
-        f"dense<[{', '.join(f'[{low}, {high}]' for low, high in rows)}]> : {kind}"
-        if rows
-        else f"dense<> : {kind}"
-    )
+    listed = ", ".join(f"[{low}, {high}]" for low, high in rows)
+    return f"dense<{f'[{listed}]' if rows else ''}> : tensor<{len(rows)}x2xi64>"

@@ -19,6 +19,7 @@ from jitcore.lax.define import cast, define, to_operands
 from jitcore.lax.elementwise import add, conj, div, neg
 from jitcore.lax.lazy import LazyModule
 from jitcore.lax.linalg_derivatives import conjugate_transpose, multiply, transpose_matrix
+from jitcore.lax.qr_reflections import expand_qr
 from jitcore.lax.shape import broadcast_in_dim, reshape, squeeze
 from jitcore.transforms.batch_rules import rebind
 from jitcore.transforms.batching import move_axis
@@ -217,7 +218,7 @@ def _jvp_qr(primitive, primals, tangents, *, pivoting: bool, full_matrices: bool
     return outs, [*found, *map(zero_like, outs[2:])]
 
 
-@define("qr", impl=_qr, aval=_qr_aval, jvp=_jvp_qr, batch=rebind(), multiple_results=True)
+@define("qr", impl=_qr, aval=_qr_aval, jvp=_jvp_qr, batch=rebind(), multiple_results=True, expand=expand_qr)
 def qr(x, *, pivoting: bool = False, full_matrices: bool = True) -> tuple[Array, ...]:
     """QR decomposition: `x = Q @ R`, or `x[:, p] = Q @ R` with pivoting.
 

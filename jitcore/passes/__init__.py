@@ -18,7 +18,7 @@ from jitcore.passes.canonical import program_key
 from jitcore.passes.contractions import normalize_contractions
 from jitcore.passes.cse import merge_common_subexpressions
 from jitcore.passes.dce import eliminate_dead_code
-from jitcore.passes.expand import expand_derivatives
+from jitcore.passes.expand import expand_equations
 from jitcore.passes.fold import fold_constants
 from jitcore.passes.inline import inline_calls
 from jitcore.passes.intervals import use_intervals
@@ -45,7 +45,7 @@ class Pass(NamedTuple):
 
 
 PIPELINE = (
-    Pass("expand", expand_derivatives, "before inline, which takes derivative rules away with the calls"),
+    Pass("expand", expand_equations, "before inline, which takes derivative rules away with the calls"),
     Pass("inline", inline_calls, "before the rest: the others then see across calls"),
     Pass("fold", fold_constants, "gives simplify the literals that its rules ask for"),
     Pass("contractions", normalize_contractions, "before simplify, which cancels transpositions it adds"),

@@ -1,8 +1,10 @@
-"""Expansion: derivatives that are still one equation give way to the loops that compute them.
+"""Expansion: equations that a backend has no routine for give way to the loops that compute them, derivatives
+above all.
 
 In: a jaxpr with equations of primitives that have the trait `expand`, a function `expand(avals, params)` that
-gives the jaxpr of an application. Out: the same program without them, also inside loop bodies and branches.
-Outermost first: what an expansion differentiates still has the derivative rules of its parts.
+gives the jaxpr of an application, or None for one that stays. Out: the same program without them, also inside
+loop bodies and branches. Outermost first: what an expansion differentiates still has the derivative rules of
+its parts.
 """
 
 from __future__ import annotations
@@ -13,8 +15,9 @@ from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, sub_jaxprs
 from jitcore.passes.forward import Walk, map_inner_jaxprs
 
 
-def expand_derivatives(closed_jaxpr: ClosedJaxpr, kept: Collection[str] = ()) -> ClosedJaxpr:
-    """Replaces each equation whose primitive has the trait `expand`, but those of these names."""
+def expand_equations(closed_jaxpr: ClosedJaxpr, kept: Collection[str] = ("qr",)) -> ClosedJaxpr:
+    """Replaces each equation whose primitive has the trait `expand`. kept: primitives that the backend has a
+    routine for; by default what LAPACK has."""
     return _Expander(kept).expand(closed_jaxpr)
 
 
@@ -49,11 +52,11 @@ class _Expander:
 
     def _expand_equation(self, walk: Walk, eqn: Equation) -> list[Atom] | None:
         expand = self._find_rule(eqn)
-        if expand is None:
+        callee = expand and expand([atom.aval for atom in eqn.invars], eqn.params)
+        if callee is None:
             walk.emit(map_inner_jaxprs(eqn, self.expand))
             return eqn.outvars
-        callee = self.expand(expand([atom.aval for atom in eqn.invars], eqn.params))
-        return walk.splice(callee, eqn.invars, _keep)
+        return walk.splice(self.expand(callee), eqn.invars, _keep)
 
 
 def _keep(walk: Walk, eqn: Equation) -> None:
