@@ -139,6 +139,11 @@ def is_floating(dtype) -> bool:
     return kind_of(dtype) == "f"
 
 
+def is_half(dtype) -> bool:
+    """float16 or bfloat16: types in which nothing is accumulated."""
+    return np.dtype(dtype).itemsize == 2 and is_floating(dtype)
+
+
 def is_complex(dtype) -> bool:
     return kind_of(dtype) == "c"
 

@@ -19,7 +19,6 @@ from jitcore.backends.python.helpers import HELPERS
 from jitcore.backends.python.operations import (
     ATOM,
     COMPARISON,
-    HALF_DTYPES,
     NOT,
     PRODUCT,
     SUM,
@@ -117,7 +116,7 @@ class Expressions:
     # -- numbers ---------------------------------------------------------------------------------------------
     def number(self, value, dtype) -> Text:
         """Literals are float64, int64 or bool; every other number has a name."""
-        dtype = np.dtype(np.float32) if dtype in HALF_DTYPES else np.dtype(dtype)
+        dtype = np.dtype(np.float32) if dtypes.is_half(dtype) else np.dtype(dtype)
         value = np.asarray(value).astype(dtype)[()]
         if dtype == np.int64:
             return Text(str(value), ATOM if value >= 0 else UNARY, True)
@@ -262,7 +261,7 @@ class Expressions:
 
     def load(self, buffer: Buffer, offset: Index, shift: str = "") -> Text:
         text = Text(self.place(buffer, offset, shift))
-        is_word = buffer.dtype in HALF_DTYPES and buffer not in self.variables
+        is_word = dtypes.is_half(buffer.dtype) and buffer not in self.variables
         return self.operations.from_word(text, buffer.dtype) if is_word else text
 
     def assign(self, buffer: Buffer, offset: Index, value: Text, shift: str = "") -> None:
@@ -271,7 +270,7 @@ class Expressions:
         if buffer in self.variables:
             is_typed = not value.is_whole or buffer in self.counters or buffer.dtype != dtypes.int64
             text = text if is_typed else f"np.int64({text})"
-        elif buffer.dtype in HALF_DTYPES:
+        elif dtypes.is_half(buffer.dtype):
             text = self.operations.to_word(value, buffer.dtype)
         self.line(f"{goal} = {text}")
 

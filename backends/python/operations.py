@@ -20,7 +20,6 @@ TERNARY, OR, AND, NOT, COMPARISON, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT
     14
 )
 #: Floats that are uint16 words in memory.
-HALF_DTYPES = (dtypes.float16, dtypes.bfloat16)
 
 
 class Text(NamedTuple):
@@ -40,7 +39,7 @@ def type_name(dtype) -> str:
     """The type of a scalar in registers."""
     return (
         "np.float32"
-        if dtype in HALF_DTYPES
+        if dtypes.is_half(dtype)
         else "np.bool_"
         if dtype == dtypes.bool_
         else f"np.{np.dtype(dtype).name}"
@@ -49,7 +48,7 @@ def type_name(dtype) -> str:
 
 def word_name(dtype) -> str:
     """The type of an element in memory."""
-    return "np.uint16" if dtype in HALF_DTYPES else type_name(dtype)
+    return "np.uint16" if dtypes.is_half(dtype) else type_name(dtype)
 
 
 def is_number(kind: str) -> Callable[[object], bool]:
@@ -189,9 +188,9 @@ class Operations:
     def convert(self, x: Text, source, target) -> Text:
         if source == target:
             return x
-        if target in HALF_DTYPES:
+        if dtypes.is_half(target):
             return self.from_word(Text(self.to_word(self.convert(x, source, dtypes.float32), target)), target)
-        if source in HALF_DTYPES and target == dtypes.float32:
+        if dtypes.is_half(source) and target == dtypes.float32:
             return x
         from_kind, to_kind = dtypes.kind_of(source), dtypes.kind_of(target)
         if to_kind == "b":
@@ -219,8 +218,8 @@ class Operations:
     def _bitcast(self, x: Text, source, target) -> Text:
         if dtypes.bool_ in (source, target):
             return self.convert(x, source, target)
-        if source in HALF_DTYPES:
+        if dtypes.is_half(source):
             x, source = Text(self.to_word(x, source)), dtypes.uint16
-        if target in HALF_DTYPES:
+        if dtypes.is_half(target):
             return self.from_word(self._typed(dtypes.uint16, x.text), target)
         return Text(f"{type_name(source)}({x.text}).view({type_name(target)})")

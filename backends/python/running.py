@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from jitcore.backends.python.operations import HALF_DTYPES
+from jitcore import dtypes
 from jitcore.backends.python.writer import Source, write_function
 from jitcore.loopir.program import Program
 
@@ -54,10 +54,10 @@ def _execute(source: Source, decorator: str, namespace: dict) -> Callable:
 
 def _run_words(function: Callable, program: Program, inputs) -> list[np.ndarray]:
     """A call whose 16-bit floats come and go as words. What lies in an input's memory is that input."""
-    given = [x.view(np.uint16) if x.dtype in HALF_DTYPES else x for x in inputs]
+    given = [x.view(np.uint16) if dtypes.is_half(x.dtype) else x for x in inputs]
     results = function(*given)
     results = map(np.asarray, results if isinstance(results, tuple) else (results,))
-    results = [result.view(buffer.dtype) if buffer.dtype in HALF_DTYPES else result
+    results = [result.view(buffer.dtype) if dtypes.is_half(buffer.dtype) else result
                for result, buffer in zip(results, program.outputs)]  # fmt: skip
     if not program.aliases:
         return results

@@ -1,8 +1,7 @@
 """From the loop program to a function of NumPy arrays, as a person would write it.
 
 In: a `loopir` program. Out: `Source`: the text of a Python function, which runs as it stands and under
-`numba.njit`. Marks about speed are ignored (`Kernel`'s, `Repeat.trips`, `Store.turns`), and so are the
-blocks of sums: these decide rounding.
+`numba.njit`. Marks about speed are ignored (`Kernel`'s, `Repeat.trips`, `Store.turns`).
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.backends.python.expressions import Names, Root, count_uses
-from jitcore.backends.python.operations import HALF_DTYPES, NOT, Text, word_name
+from jitcore.backends.python.operations import NOT, Text, word_name
 from jitcore.backends.python.sweeps import Sweeps
 from jitcore.loopir.expr import Buffer, Expr, number_of
 from jitcore.loopir.index import Index
@@ -129,7 +128,7 @@ class _Writer(Sweeps):
             if buffer in self.variables:
                 value = Text(f"{name}[()]")
                 value = (
-                    self.operations.from_word(value, buffer.dtype) if buffer.dtype in HALF_DTYPES else value
+                    self.operations.from_word(value, buffer.dtype) if dtypes.is_half(buffer.dtype) else value
                 )
                 self.line(f"{name} = {value.text}")
         for buffer in [*self.program.outputs, *self.temps]:
@@ -150,7 +149,7 @@ class _Writer(Sweeps):
         if buffer in self.arrays:
             return self.arrays[buffer]
         name = self.variables[buffer]
-        is_word = buffer.dtype in HALF_DTYPES
+        is_word = dtypes.is_half(buffer.dtype)
         return f"np.asarray({self.operations.to_word(Text(name), buffer.dtype) if is_word else name})"
 
     # -- statements ------------------------------------------------------------------------------------------
@@ -348,7 +347,7 @@ def _write_results(function: Callable, inputs: Sequence[Buffer], outputs: Sequen
 
     def run(*arrays) -> None:
         arrays = [
-            np.asarray(a).view(kind) if kind in HALF_DTYPES else np.asarray(a)
+            np.asarray(a).view(kind) if dtypes.is_half(kind) else np.asarray(a)
             for a, kind in zip(arrays, kinds)
         ]
         with np.errstate(all="ignore"):

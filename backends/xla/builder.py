@@ -23,8 +23,6 @@ from jitcore.lax.reduce import MONOIDS
 #: What a type of a result may be given as.
 Type = tuple[Sequence[int], np.dtype]
 
-_HALF = (dtypes.float16, dtypes.bfloat16)
-
 
 class HloValue(NamedTuple):
     """A value of the text."""
@@ -247,7 +245,7 @@ class HloBuilder:
     def reduce(self, monoid: str, x: HloValue, axes: Sequence[int]) -> HloValue:
         """The fold of x over axes; sums and products of half precision are made in float32."""
         kind = MONOIDS[monoid]
-        if x.dtype in _HALF and kind.accumulates:
+        if dtypes.is_half(x.dtype) and kind.accumulates:
             return self.convert(self.reduce(monoid, self.convert(x, dtypes.float32), axes), x.dtype)
         shape = [extent for axis, extent in enumerate(x.shape) if axis not in axes]
         scalar = ((), x.dtype)

@@ -8,7 +8,7 @@ CPU client alone. Loops and branches that hold such equations are loops and bran
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from jitcore import dtypes
 from jitcore.backends.xla.client import allow_64_bits, is_64_bits, load_jax
 from jitcore.backends.xla.devices import to_jax_mesh, to_jax_sharding, to_sharding
 from jitcore.backends.xla.lower import TPU_FUNCTIONS, has_rule
-from jitcore.core.jaxpr import ClosedJaxpr, Equation, sub_jaxprs
+from jitcore.core.jaxpr import ClosedJaxpr, Equation, list_equations, sub_jaxprs
 from jitcore.lax.scan_derivatives import split_operands as split_scan
 from jitcore.lax.while_loop import split_operands as split_while
 
@@ -48,22 +48,14 @@ def needs_host(eqn: Equation, target: str = "cpu") -> bool:
     return not sub_jaxprs(eqn.params) and not has_rule(eqn, target) and not is_library(eqn)
 
 
-def list_equations(closed_jaxpr: ClosedJaxpr) -> Iterator[Equation]:
-    """All equations, those of loops and branches among them."""
-    for eqn in closed_jaxpr.eqns:
-        yield eqn
-        for inner in sub_jaxprs(eqn.params):
-            yield from list_equations(inner)
-
-
 def calls_host(closed_jaxpr: ClosedJaxpr) -> bool:
     """Whether a program calls Python functions."""
-    return any(map(needs_host, list_equations(closed_jaxpr)))
+    return any(map(needs_host, list_equations(closed_jaxpr.jaxpr)))
 
 
 def has_long(closed_jaxpr: ClosedJaxpr) -> bool:
     """Whether an input or a result of an equation has 64 bits."""
-    made = (var.aval for eqn in list_equations(closed_jaxpr) for var in eqn.outvars)
+    made = (var.aval for eqn in list_equations(closed_jaxpr.jaxpr) for var in eqn.outvars)
     return any(is_64_bits(aval.dtype) for aval in (*closed_jaxpr.in_avals, *made))
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitcore import argument_errors, dtypes
-from jitcore.backends.xla.equations import list_equations, needs_host
-from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.backends.xla.equations import needs_host
+from jitcore.core.jaxpr import ClosedJaxpr, list_equations
 from jitcore.core.source import format_snippet, summarize_source
 
 #: Types without arithmetic on TPUs. int64 has some: XLA makes it of pairs of 32 bits.
@@ -22,7 +22,7 @@ def check_tpu(closed_jaxpr: ClosedJaxpr, arguments: Sequence[str]) -> None:
         if aval.dtype in _DOUBLE:
             what = f"argument {name!r}" if name else "a captured array"
             raise argument_errors.double_precision_error(aval.dtype.name, f"{what} is {aval.long()}")
-    for eqn in list_equations(closed_jaxpr):
+    for eqn in list_equations(closed_jaxpr.jaxpr):
         wide = next((var.aval for var in eqn.outvars if var.aval.dtype in _DOUBLE), None)
         if wide is not None:
             raise argument_errors.double_precision_error(

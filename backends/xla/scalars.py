@@ -42,7 +42,7 @@ def apply_scalar(b: HloBuilder, name: str, *values: HloValue) -> HloValue:
     Raises: KeyError for a name that there is no formula for."""
     values = tuple(b.match(*values))
     dtype = values[0].dtype
-    if dtype in (dtypes.float16, dtypes.bfloat16) and name not in ("neg", "abs", "signbit"):
+    if dtypes.is_half(dtype) and name not in ("neg", "abs", "signbit"):
         wide = apply_scalar(b, name, *(b.convert(value, dtypes.float32) for value in values))
         return wide if wide.dtype == dtypes.bool_ else b.convert(wide, dtype)
     if dtypes.is_complex(dtype) or name == "complex":

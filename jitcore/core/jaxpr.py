@@ -168,15 +168,21 @@ def sub_jaxprs(params: dict) -> list[ClosedJaxpr]:
     return found
 
 
+def list_equations(jaxpr: Jaxpr) -> Iterator[Equation]:
+    """All equations, those in the jaxprs among their parameters behind each."""
+    for eqn in jaxpr.eqns:
+        yield eqn
+        if eqn.params:
+            for inner in sub_jaxprs(eqn.params):
+                yield from list_equations(inner.jaxpr)
+
+
 def find_shardings(jaxpr: Jaxpr) -> Iterator[Any]:
     """The shardings that equations name, each time: those of the trait `mesh` of their primitives."""
-    for eqn in jaxpr.eqns:
+    for eqn in list_equations(jaxpr):
         find = eqn.primitive.traits.get("mesh")
         if find is not None:
             yield find(**eqn.params)
-        if eqn.params:
-            for inner in sub_jaxprs(eqn.params):
-                yield from find_shardings(inner.jaxpr)
 
 
 _names_mesh: weakref.WeakKeyDictionary[ClosedJaxpr, bool] = weakref.WeakKeyDictionary()

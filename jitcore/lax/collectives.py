@@ -22,6 +22,7 @@ from jitcore.lax.define import define
 from jitcore.lax.elementwise import add, convert_element_type, div, eq, mul, select_n
 from jitcore.lax.reduce import reduce_max, reduce_min, reduce_sum
 from jitcore.lax.shape import broadcasted_iota, expand_dims, reshape
+from jitcore.transforms.batch_rules import rebind
 from jitcore.transforms.batching import BatchAxis, MeshAxis, Unmapped, add_axis, list_named_axes, move_axis
 from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
 from jitcore.transforms.tangents import fill
@@ -105,11 +106,7 @@ def _identity(*values, **_):
     return values[-1]
 
 
-def _bind_again(primitive, axis, values, batched, **params):
-    return primitive.bind(*values, **params)
-
-
-@define("pvary", impl=_identity, aval=lambda x, *, axes: x, jvp=jvp_linear(), batch=_bind_again,
+@define("pvary", impl=_identity, aval=lambda x, *, axes: x, jvp=jvp_linear(), batch=rebind(),
         lower=_identity, hlo=_identity, varying=lambda varying, *, axes: varying | frozenset(axes),
         transpose=transpose_unary(lambda ct, x, *, axes: psum_invariant.bind(ct, axes=axes)))  # fmt: skip
 def pvary(x: Any, axis_name: AxisName):
@@ -135,7 +132,7 @@ def _without_axes(varying: frozenset, *, axes) -> frozenset:
 
 #: `psum` over axes of a mesh whose values know that its result does not vary: the transpose moves nothing.
 psum_invariant = Primitive(
-    "psum_invariant", impl=run_outside, aval=lambda x, *, axes: x, jvp=jvp_linear(), batch=_bind_again,
+    "psum_invariant", impl=run_outside, aval=lambda x, *, axes: x, jvp=jvp_linear(), batch=rebind(),
     transpose=transpose_unary(lambda ct, x, *, axes: pvary.primitive.bind(ct, axes=axes)), collective=True,
     varying=_without_axes)  # fmt: skip
 

@@ -19,7 +19,7 @@ from jitcore.lax.bits import and_
 from jitcore.lax.define import define
 from jitcore.lax.elementary import exp
 from jitcore.lax.elementwise import add, convert_element_type, eq, mul, ne, select_n, sub
-from jitcore.lax.reduce import MONOIDS, is_half
+from jitcore.lax.reduce import MONOIDS
 from jitcore.lax.shape import transpose
 from jitcore.transforms.batch_rules import rebind
 from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
@@ -40,7 +40,7 @@ def _cumulative_aval(name: str, accepts: str, x: ShapedArray, *, axis: int, reve
 
 
 def _accumulate(ufunc: np.ufunc, x, *, axis: int, reverse: bool):
-    work = x.astype(np.float32) if is_half(x.dtype) else x
+    work = x.astype(np.float32) if dtypes.is_half(x.dtype) else x
     work = np.flip(work, axis) if reverse else work
     result = ufunc.accumulate(work, axis, dtype=work.dtype)
     result = np.flip(result, axis) if reverse else result
@@ -53,7 +53,7 @@ _RUNNING_OPS = {"cumsum": "add", "cumprod": "mul", "cummax": "max", "cummin": "m
 
 
 def _lower_running(op: str, builder, x, *, axis: int, reverse: bool):
-    if not is_half(x.dtype):
+    if not dtypes.is_half(x.dtype):
         return builder.running(op, x, axis, reverse)
     wide = builder.running(op, builder.convert(x, dtypes.float32), axis, reverse)
     return builder.convert(builder.store(wide), x.dtype)
@@ -64,7 +64,7 @@ def _hlo_running(op: str, b, x, *, axis: int, reverse: bool):
     operations pairs are combined, their prefixes found in the same way, and the elements between them made
     of these.
     Source: G. Blelloch, "Prefix sums and their applications" (1990)."""
-    if is_half(x.dtype):
+    if dtypes.is_half(x.dtype):
         return b.convert(_hlo_running(op, b, b.convert(x, np.float32), axis=axis, reverse=reverse), x.dtype)
     if op in MONOIDS and not dtypes.is_complex(x.dtype):
         return _hlo_full_windows(op, b, x, axis=axis, reverse=reverse)
@@ -137,7 +137,7 @@ def _solve_recurrence(factors, terms, axis: int, reverse: bool, times):
     from jitcore.lax.scan import scan
 
     aval = aval_of(terms)
-    if is_half(aval.dtype):
+    if dtypes.is_half(aval.dtype):
         wide = [convert_element_type(values, np.float32) for values in (factors, terms)]
         return convert_element_type(_solve_recurrence(*wide, axis, reverse, times), aval.dtype)
     others = [other for other in range(aval.ndim) if other != axis]

@@ -19,7 +19,6 @@ from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.lax.arguments import product
 from jitcore.lax.define import define, to_operands
 from jitcore.lax.elementwise import convert_element_type
-from jitcore.lax.reduce import is_half
 from jitcore.lax.shape import invert_permutation, transpose
 from jitcore.transforms.batch_rules import shift
 from jitcore.transforms.batching import batch_values, move_axis
@@ -107,7 +106,7 @@ def _dot_general_aval(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers, 
 def accumulation_dtype(lhs_dtype, rhs_dtype, out_dtype) -> np.dtype:
     """The dtype in which products are summed: at least the operands' and the result's, float32 for halves."""
     dtype = dtypes.result_type(lhs_dtype, rhs_dtype, out_dtype)
-    return dtypes.float32 if is_half(dtype) else dtype
+    return dtypes.float32 if dtypes.is_half(dtype) else dtype
 
 
 def matrix_product(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
@@ -216,7 +215,7 @@ def _hlo_dot_general(b, lhs, rhs, *, dimension_numbers, precision=None, preferre
         parts = [b.convert(x, dtypes.int32) for x in (lhs, rhs)]
         counts = _hlo_dot_general(b, *parts, dimension_numbers=dimension_numbers)
         return b.convert(counts, dtypes.bool_)
-    if not (lhs.dtype == rhs.dtype and is_half(lhs.dtype) and b.target == "tpu"):
+    if not (lhs.dtype == rhs.dtype and dtypes.is_half(lhs.dtype) and b.target == "tpu"):
         lhs, rhs = b.convert(lhs, work), b.convert(rhs, work)
     numbers = b.join_fields("dot", lhs_batching_dimensions=lhs_batch, rhs_batching_dimensions=rhs_batch,
                             lhs_contracting_dimensions=lhs_contract,

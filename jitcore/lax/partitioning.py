@@ -13,6 +13,7 @@ from jitcore.core.primitive import Effect
 from jitcore.lax.define import define
 from jitcore.mesh import UNCONSTRAINED, PartitionSpec
 from jitcore.sharding import NamedSharding, Sharding, resolve_sharding
+from jitcore.transforms.batch_rules import rebind
 from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
 from jitcore.tree_util import flatten_axes, tree_flatten
 
@@ -84,16 +85,12 @@ def place(x, device: Any):
 INSPECTION = Effect("InspectSharding", ordered=False)
 
 
-def _batch_inspection(primitive, axis, values, batched, **params):
-    return primitive.bind(*values, **params)
-
-
 @define(
     "inspect_sharding",
     impl=lambda x, *, callback: [],
     aval=lambda x, *, callback: [],
     lower=lambda builder, x, *, callback: [],
-    batch=_batch_inspection,
+    batch=rebind(),
     jvp=lambda primitive, primals, tangents, **params: (primitive.bind(*primals, **params), []),
     multiple_results=True,
     effects=frozenset({INSPECTION}),

@@ -31,11 +31,6 @@ from jitcore.tree_util import tree_flatten, tree_leaves, treedef_is_leaf
 
 
 # -- monoids --------------------------------------------------------------------------------------------
-def is_half(dtype) -> bool:
-    """float16 or bfloat16: types in which nothing is accumulated."""
-    return np.dtype(dtype).itemsize == 2 and dtypes.is_floating(dtype)
-
-
 def lowest_value(dtype):
     """The identity of max: -inf, the smallest integer, False."""
     if dtypes.is_inexact(dtype):
@@ -77,7 +72,7 @@ MONOIDS = {
 
 def reduce_ndarray(monoid: Monoid, x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     """The reduction of an ndarray in its own dtype; an empty one gives the identity."""
-    if monoid.accumulates and is_half(x.dtype):
+    if monoid.accumulates and dtypes.is_half(x.dtype):
         return monoid.ufunc.reduce(x.astype(np.float32), axes).astype(x.dtype)
     return monoid.ufunc.reduce(x, axes, dtype=x.dtype, initial=monoid.identity(x.dtype)[()])
 
@@ -114,10 +109,12 @@ def _reduction(name: str, combine: str, accepts: str, jvp=None, transpose=None):
     """The family: `name` folds with the monoid `combine`; accepts: dtype kinds; jvp, transpose: rules."""
     monoid = MONOIDS[combine]
 
+    def lower(builder, x, *, axes):
+        return builder.reduce(combine, x, axes)
+
     def attach(function):
         define(name, impl=lambda x, *, axes: reduce_ndarray(monoid, x, axes), monoid=combine,
-               lower=lambda builder, x, *, axes: builder.reduce(combine, x, axes),
-               hlo=lambda builder, x, *, axes: builder.reduce(combine, x, axes),
+               lower=lower, hlo=lower,
                aval=functools.partial(_reduction_aval, name, accepts), jvp=jvp, transpose=transpose,
                batch=_batch_axes, family="reduction", accepts=accepts)(function)  # fmt: skip
 
@@ -324,33 +321,34 @@ def _arg_extremum_aval(x: ShapedArray, *, axes, index_dtype) -> ShapedArray:
 
 def _arg_extremum(find, x, *, axes, index_dtype):
     # ml_dtypes' own loops do not let NaN win
-    x = x.astype(np.float32) if is_half(x.dtype) else x
+    x = x.astype(np.float32) if dtypes.is_half(x.dtype) else x
     return find(x, axes[0]).astype(index_dtype)
 
 
 def _lower_arg_extremum(op: str, builder, x, *, axes, index_dtype):
-    x = builder.convert(x, dtypes.float32) if is_half(x.dtype) else x
+    x = builder.convert(x, dtypes.float32) if dtypes.is_half(x.dtype) else x
     return builder.arg_reduce(op, x, axes[0], index_dtype)
 
 
-def _hlo_arg_extremum(extremum: str, b, x, *, axes, index_dtype):
-    """A fold of pairs (element, position). NaN wins; of equal elements, the one that comes first."""
+def choose_extreme(b, extremum: str):
+    """A fold of pairs (element, place) in StableHLO. NaN wins; of equal elements the first."""
     direction = "GT" if extremum == "max" else "LT"
 
     def combine(best, place, value, other):
-        wins = b.map("or", b.compare(direction, best, value), b.compare("NE", best, best))
-        ties = b.map(
-            "or", b.compare("EQ", best, value), b.map("and", *(b.compare("NE", v, v) for v in (best, value)))
-        )
-        first = b.map("and", ties, b.compare("LT", place, other))
-        loses = b.map("and", b.compare("NE", value, value), b.compare("EQ", best, best))
-        kept = b.map("or", first, b.map("and", wins, b.map("not", b.map("or", ties, loses))))
-        return [b.choose(kept, best, value), b.choose(kept, place, other)]
+        is_nan, was_nan = (b.compare("NE", v, v) for v in (value, best))
+        ties = b.map("or", b.compare("EQ", value, best), b.map("and", is_nan, was_nan))
+        wins = b.map("or", b.compare(direction, value, best), b.map("and", is_nan, b.map("not", was_nan)))
+        wins = b.map("or", wins, b.map("and", ties, b.compare("LT", other, place)))
+        return [b.choose(wins, value, best), b.choose(wins, other, place)]
 
+    return combine
+
+
+def _hlo_arg_extremum(extremum: str, b, x, *, axes, index_dtype):
     shape, kinds = _drop_axes(x.shape, axes), [((), x.dtype), ((), index_dtype)]
     starts = [b.constant(MONOIDS[extremum].identity(x.dtype)), b.constant(0, index_dtype)]
     operands = [x, b.iota(x.shape, index_dtype, axes[0]), *starts]
-    body = b.region([*kinds, *kinds], combine, is_closed=True)
+    body = b.region([*kinds, *kinds], choose_extreme(b, extremum), is_closed=True)
     return b.ops("reduce", operands, [(shape, kind) for _, kind in kinds], [body], dimensions=tuple(axes))[1]
 
 

@@ -18,7 +18,6 @@ from jitcore.lax.arguments import canonicalize_axis, product
 from jitcore.lax.define import define
 from jitcore.lax.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
 from jitcore.lax.gather_scatter import gather
-from jitcore.lax.reduce import is_half
 from jitcore.lax.shape import broadcasted_iota, reshape
 from jitcore.transforms.batch_rules import rebind
 from jitcore.transforms.tangents import is_zero, zero_like
@@ -42,7 +41,7 @@ def _sort(*xs, dimension: int, is_stable: bool, num_keys: int):
 def _sort_values(x: np.ndarray, axis: int, is_stable: bool) -> np.ndarray:
     """The sorted values. Equal elements are the same but for the sign of zeros: NumPy's fastest sort will do
     unless these must keep their order."""
-    work = x.astype(np.float32) if is_half(x.dtype) else x
+    work = x.astype(np.float32) if dtypes.is_half(x.dtype) else x
     signed_zeros = dtypes.is_floating(x.dtype) and is_stable and bool(np.any(np.signbit(work) & (work == 0)))
     return np.sort(work, axis, kind="stable" if signed_zeros else None).astype(x.dtype, copy=False)
 
@@ -51,7 +50,7 @@ def _key_parts(key: np.ndarray) -> list[np.ndarray]:
     """Real arrays in NumPy's dtypes, most significant first, that order like the key."""
     if dtypes.is_complex(key.dtype):
         return [key.real, key.imag]
-    return [key.astype(np.float32) if is_half(key.dtype) else key]
+    return [key.astype(np.float32) if dtypes.is_half(key.dtype) else key]
 
 
 def _argsort(keys: list[np.ndarray], axis: int, is_stable: bool) -> np.ndarray:

@@ -21,7 +21,7 @@ from jitcore.lax.dimension_numbers import GatherDimensionNumbers
 from jitcore.lax.elementwise import rem
 from jitcore.lax.gather_scatter import gather
 from jitcore.lax.pad import pad_ndarray
-from jitcore.lax.reduce import MONOIDS, combine_with_initial, is_half, recognize_monoid
+from jitcore.lax.reduce import MONOIDS, choose_extreme, combine_with_initial, recognize_monoid
 from jitcore.lax.shape import expand_dims, reshape
 from jitcore.transforms.batch_rules import rebind
 from jitcore.transforms.derivative_rules import jvp_linear, jvp_zero, transpose_unary
@@ -129,7 +129,7 @@ def _view_windows(
 
 def _reduce_window(combine: str, x, **geometry):
     monoid = MONOIDS[combine]
-    wide = x.astype(np.float32) if monoid.accumulates and is_half(x.dtype) else x
+    wide = x.astype(np.float32) if monoid.accumulates and dtypes.is_half(x.dtype) else x
     view = _view_windows(wide, monoid.identity(wide.dtype), **geometry)
     inner = tuple(range(x.ndim, 2 * x.ndim))
     return monoid.ufunc.reduce(view, inner, dtype=wide.dtype).astype(x.dtype, copy=False)
@@ -173,7 +173,7 @@ def _hlo_windows(b, operands, starts, combine, *, window_dimensions, window_stri
 
 def _hlo_reduce_window(combine: str, b, x, **geometry):
     monoid = MONOIDS[combine]
-    if monoid.accumulates and is_half(x.dtype):
+    if monoid.accumulates and dtypes.is_half(x.dtype):
         wide = _hlo_reduce_window(combine, b, b.convert(x, dtypes.float32), **geometry)
         return b.convert(wide, x.dtype)
     starts = [b.constant(monoid.identity(x.dtype))]
@@ -181,19 +181,11 @@ def _hlo_reduce_window(combine: str, b, x, **geometry):
 
 
 def _hlo_places(b, x, *, extremum: str, **geometry):
-    """A fold of pairs (element, place); of equal elements the one that comes first, padding before all."""
-    direction, dtype = "GT" if extremum == "max" else "LT", _place_dtype(x.shape)
-    flat = b.iota((math.prod(x.shape),), dtype, 0)
-
-    def combine(best, place, value, other):
-        is_nan, was_nan = (b.compare("NE", v, v) for v in (value, best))
-        ties = b.map("or", b.compare("EQ", value, best), b.map("and", is_nan, was_nan))
-        wins = b.map("or", b.compare(direction, value, best), b.map("and", is_nan, b.map("not", was_nan)))
-        wins = b.map("or", wins, b.map("and", ties, b.compare("LT", other, place)))
-        return [b.choose(wins, value, best), b.choose(wins, other, place)]
-
+    """Padding comes before all elements."""
+    dtype = _place_dtype(x.shape)
+    places = b.reshape(b.iota((math.prod(x.shape),), dtype, 0), x.shape)
     starts = [b.constant(MONOIDS[extremum].identity(x.dtype)), b.constant(-1, dtype)]
-    return _hlo_windows(b, [x, b.reshape(flat, x.shape)], starts, combine, **geometry)[1]
+    return _hlo_windows(b, [x, places], starts, choose_extreme(b, extremum), **geometry)[1]
 
 
 def _add_single_window(size, *, padding, **geometry) -> dict:
