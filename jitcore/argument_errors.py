@@ -76,8 +76,7 @@ def sharding_differs_error(name: str, aval_text: str, wanted: str, found: str) -
     return build_error(
         ValueError,
         "Sharding passed to jit does not match the sharding on the respective arg. Got jit sharding: "
-        f"{wanted}, "
-        f"arg sharding: {found} for arg {name} of type {aval_text}.",
+        f"{wanted}, arg sharding: {found} for arg {name} of type {aval_text}.",
         fix="bring it there by jitcore.device_put(x, sharding), or leave in_shardings out.",
     )
 
@@ -87,9 +86,8 @@ def unaddressable_array_error(aval_text: str) -> Exception:
     return build_error(
         RuntimeError,
         f"Fetching an array of type {aval_text}, of which other processes have parts, is not possible.",
-        fix="read what this process has (x.addressable_shards), or bring all elements to each device "
-        "first, by "
-        "jit(lambda x: x, out_shardings=NamedSharding(mesh, P())).",
+        fix="read what this process has (x.addressable_shards), or bring all elements to each device first, "
+        "by jit(lambda x: x, out_shardings=NamedSharding(mesh, P())).",
     )
 
 

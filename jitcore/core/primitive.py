@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from jitcore.core import trace
+from jitcore.core import trace, varying
 
 registry: dict[str, Primitive] = {}
 
@@ -27,7 +27,7 @@ class Primitive:
         effects: frozenset of `Effect`s of each application, or a function of the params giving it.
         traits: facts of the family, such as `scalar_op` and the `domain` that tests sample; `inline` of
             calls, see `passes/inline.py`; `mesh`, the sharding whose devices an application needs, a function
-            of the params; `varying`, see `core.trace.mark_varying`.
+            of the params; `varying`, see `core.varying`.
     """
 
     __slots__ = ("name", "impl", "eager", "aval", "lower", "hlo", "multiple_results", "effects", "traits",
@@ -47,7 +47,7 @@ class Primitive:
     def bind(self, *args, **params):
         """Applies the primitive under the current trace: runs it now or records an equation."""
         if trace.context.tracks_varying:
-            args = trace.join_varying(self, args, params)
+            args = varying.mark_operands(self, args, params)
         return trace.context.trace.process_primitive(self, args, params)
 
     def effects_of(self, params) -> frozenset:

@@ -34,6 +34,7 @@ from jitcore.core.jaxpr import (
     names_mesh,
     sub_jaxprs,
 )
+from jitcore.core.varying import mark_results
 
 
 class Trace:
@@ -267,45 +268,6 @@ class Tracer(Array):
         return f"Traced<{self._aval!r}>with<{self.trace!r}>"
 
 
-# -- where values vary --------------------------------------------------------------------------------------
-def join_varying(primitive, args: Sequence, params: dict) -> Sequence:
-    """Operands of one operation inside of `shard_map`: those that vary along fewer axes than others are
-    marked by `pvary`. Constants stay: nothing asks for their derivatives. Loops, branches and calls take
-    operands as they are: operations inside look at them."""
-    if "varying" in primitive.traits or sub_jaxprs(params):
-        return args
-    found = [x.aval.varying for x in args if isinstance(x, Tracer)]
-    if len(found) < 2 or all(varying == found[0] for varying in found):
-        return args
-    return vary_alike(args, frozenset().union(*found))
-
-
-def vary_alike(args: Sequence, wanted: frozenset) -> list:
-    """The values, marked where they do not vary along all of these axes. Constants stay."""
-    from jitcore.core.primitive import registry
-
-    pvary = registry["pvary"]
-    return [pvary.bind(x, axes=tuple(sorted(wanted - x.aval.varying, key=str)))
-            if isinstance(x, Tracer) and wanted - x.aval.varying else x for x in args]  # fmt: skip
-
-
-def join_all(varying: frozenset, /, **params) -> frozenset:
-    return varying
-
-
-def mark_varying(
-    primitive, atoms: Sequence, out_avals: Sequence[ShapedArray], params: dict
-) -> list[ShapedArray]:
-    """Results vary as the operands do. The trait `varying` of a primitive says otherwise: a function of the
-    axes of all operands and the params, or None where the rule of types knows, as that of loops, branches and
-    calls does."""
-    rule = primitive.traits.get("varying", join_all)
-    if rule is None or (rule is join_all and sub_jaxprs(params)):
-        return list(out_avals)
-    varying = rule(frozenset().union(*(atom.aval.varying for atom in atoms)), **params)
-    return [aval if aval.varying == varying else aval.update(varying=varying) for aval in out_avals]
-
-
 #: Arrays that an implementation in NumPy does not take.
 NOT_HERE = (Tracer, DeviceArray)
 
@@ -388,7 +350,7 @@ class JaxprTrace(Trace):
         out_avals = primitive.aval(*[atom.aval for atom in atoms], **params)
         out_avals = out_avals if primitive.multiple_results else [out_avals]
         if context.tracks_varying:
-            out_avals = mark_varying(primitive, atoms, out_avals, params)
+            out_avals = mark_results(primitive, atoms, out_avals, params)
         outs = self.record(primitive, atoms, out_avals, params)
         return outs if primitive.multiple_results else outs[0]
 

@@ -144,8 +144,7 @@ class Backend(Protocol):
         """A program as StableHLO. Asks for no device."""
 
     def export(self, programs: Mapping[str, Any], *facts: Any) -> Any:
-        """What `jax.export` makes of a function: its `Program` by platform, and what `jitcore.export`
-        tells."""
+        """What `jax.export` makes of a function. programs: by platform; facts: of `jitcore.export`."""
 
     def load_exported(self, blob: bytes) -> Any:
         """What `jax.export` wrote."""
@@ -158,8 +157,9 @@ class Backend(Protocol):
     def find_forms(self, avals: Sequence[ShapedArray], sharding: Any) -> list[DeviceForm] | None:
         """The forms of the outputs of a program of this sharding, as far as they are known before it runs."""
 
-    def put(self, value: np.ndarray, sharding: Any) -> Any:
-        """A buffer with the elements of an ndarray, where a sharding says."""
+    def put(self, value: np.ndarray, sharding: Any, is_immutable: bool = False) -> Any:
+        """A buffer with the elements of an ndarray, where a sharding says. is_immutable: nobody writes to it
+        later, so that the buffer may be its memory."""
 
     # -- of backends whose arrays may lie on several devices; optional ---------------------------------------
     def split(self, array: DeviceArray) -> dict[Device, DeviceArray]:
@@ -230,8 +230,7 @@ def find_backend(name: str | None = None) -> Backend:
 
 
 def find_lowering(name: str | None = None) -> Backend:
-    """As `find_backend`; a backend that compiles for machines that are not there is found without a
-    device."""
+    """As `find_backend`; one that compiles for machines that are not there is found without a device."""
     try:
         return find_backend(name)
     except BackendNotFoundError:
@@ -242,8 +241,7 @@ def find_lowering(name: str | None = None) -> Backend:
 
 
 def find_compiler(target: str) -> Backend:
-    """What compiles for a target: the name of a backend, or one with a machine, "tpu:v5e", which need not be
-    there.
+    """What compiles for a target: the name of a backend, or one with a machine, "tpu:v5e".
 
     Raises: ValueError for an unknown target; BackendNotFoundError."""
     name, _, machine = target.partition(":")

@@ -30,11 +30,8 @@ def place_call(
     chosen = None if options.backend is None else find(options.backend)
     if options.sharding is not None:
         return chosen, options.sharding if hasattr(chosen, "wrap") else None
-    placed = [
-        (i, sharding)
-        for i, sharding, is_committed in call.shardings
-        if is_committed and (chosen is None or sharding.backend == chosen.name)
-    ]
+    placed = [(i, sharding) for i, sharding, is_committed in call.shardings
+              if is_committed and (chosen is None or sharding.backend == chosen.name)]  # fmt: skip
     if placed:
         (first, sharding), *others = placed
         for position, other in others:
@@ -42,9 +39,8 @@ def place_call(
                 raise argument_errors.devices_differ_error(
                     _tell(fun, call, first), _tell(fun, call, position)
                 )
-        return find_backend(sharding.backend), sharding if sharding.num_devices == 1 else _spread_arguments(
-            call, {}
-        )
+        place = sharding if sharding.num_devices == 1 else _spread_arguments(call, {})
+        return find_backend(sharding.backend), place
     if chosen is None and call.shardings:
         return find_backend(call.shardings[0][1].backend), None
     return chosen or find(None), None
@@ -73,11 +69,8 @@ def place_program(
     found = find_backend(named[0].backend)
     if len(devices) == 1:
         return found, named[0] if hasattr(found, "wrap") else None
-    if (
-        not hasattr(found, "split")
-        or options.backend is not None
-        and find_backend(options.backend) is not found
-    ):
+    is_asked = options.backend is None or find_backend(options.backend) is found
+    if not (is_asked and hasattr(found, "split")):
         raise argument_errors.mesh_backend_error(options.backend or found.name, len(devices))
     for i, placed, is_committed in call.shardings:
         if not is_committed or placed.backend != found.name:
@@ -95,25 +88,16 @@ def place_program(
 
 def find_movable(call: CallSignature, sharding: Any) -> list[int]:
     """The arguments that lie on other devices than a program of this sharding, without anybody's asking."""
-    where = (
-        None
-        if sharding is None or isinstance(sharding, Spread)
-        else getattr(sharding, "device_set", {sharding})
-    )
-    return (
-        []
-        if sharding is None
-        else [
-            i for i, placed, is_committed in call.shardings if not is_committed and placed.device_set != where
-        ]
-    )
+    if sharding is None:
+        return []
+    where = None if isinstance(sharding, Spread) else getattr(sharding, "device_set", {sharding})
+    return [i for i, placed, is_committed in call.shardings
+            if not is_committed and placed.device_set != where]  # fmt: skip
 
 
 def _tell(fun: Callable, call: CallSignature, position: int) -> str:
-    return (
-        f"{call.name_leaves(fun)[position]} of type {call.avals[position].long()} "
-        f"on {_show(call.leaves[position].sharding)}"
-    )
+    name, where = call.name_leaves(fun)[position], _show(call.leaves[position].sharding)
+    return f"{name} of type {call.avals[position].long()} on {where}"
 
 
 def _show(sharding: Sharding) -> str:

@@ -212,23 +212,18 @@ class Program:
 
     def make_finish(self) -> Callable[[Sequence[np.ndarray]], Any]:
         """A function that makes what the user gets from the output ndarrays."""
-        weak_types, structure = self.weak_types, self.traced.out_structure
-        if not self.has_buffers:
-            return make_rebuilder(structure, weak_types) if structure is not SINGLE else (
-                lambda outs: ConcreteArray(outs[0], weak_types[0]))  # fmt: skip
-        is_open = has_symbolic_shapes(self.traced.jaxpr)
-        forms = None if is_open else self.backend.find_forms(self.traced.jaxpr.out_avals, self.sharding)
-        if forms is None:
-            wrap = self.backend.wrap
-            return make_rebuilder(structure, weak_types, wrap) if structure is not SINGLE else (
-                lambda outs: wrap(outs[0], weak_types[0]))  # fmt: skip
-        return (
-            _make_single(forms[0]) if structure is SINGLE else make_rebuilder(structure, forms, DeviceArray)
-        )
+        structure, forms, kinds, wrap = self.traced.out_structure, None, self.weak_types, ConcreteArray
+        if self.has_buffers:
+            is_open = has_symbolic_shapes(self.traced.jaxpr)
+            forms = None if is_open else self.backend.find_forms(self.traced.jaxpr.out_avals, self.sharding)
+            kinds, wrap = (kinds, self.backend.wrap) if forms is None else (forms, DeviceArray)
+        if structure is not SINGLE:
+            return make_rebuilder(structure, kinds, wrap)
+        return _make_single(forms[0]) if forms else lambda outs: wrap(outs[0], kinds[0])
 
 
 def _make_single(form: DeviceForm) -> Callable:
-    """Makes an Array of a single output. What counts here is Python's overhead."""
+    """Makes an Array on a device of a single output. What counts here is Python's overhead."""
     new, kind = object.__new__, DeviceArray
 
     def make(outs):

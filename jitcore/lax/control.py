@@ -14,8 +14,8 @@ from jitcore.config import config
 from jitcore.core import source
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, eval_jaxpr, sub_jaxprs
-from jitcore.core.primitive import registry
 from jitcore.core.trace import Tracer, close_over_consts, trace_to_jaxpr
+from jitcore.core.varying import mark
 from jitcore.transforms.batching import BatchAxis, Flags, batch_jaxpr
 from jitcore.tree_nodes import flatten_one_level, keystr
 from jitcore.tree_util import PyTreeDef, tree_flatten, tree_flatten_with_path
@@ -155,10 +155,10 @@ def promote_carry(leaves: list, avals: list[ShapedArray], out_avals: Sequence[Sh
 def mark_carry(leaves: list, avals: list[ShapedArray], out_avals: Sequence[ShapedArray]) -> list | None:
     """The initial carry, marked where what the body returns varies along more axes of a mesh; None if
     unchanged."""
-    missing = [tuple(sorted(out.varying - aval.varying, key=str)) for aval, out in zip(avals, out_avals)]
-    if not any(missing) or len(avals) != len(out_avals):
+    is_more = any(out.varying - aval.varying for aval, out in zip(avals, out_avals))
+    if not is_more or len(avals) != len(out_avals):
         return None
-    return [registry["pvary"].bind(leaf, axes=axes) if axes else leaf for leaf, axes in zip(leaves, missing)]
+    return [mark(leaf, out.varying) for leaf, out in zip(leaves, out_avals)]
 
 
 def widen_outputs(traced: TracedFunction, wanted: Sequence[ShapedArray]) -> TracedFunction:

@@ -383,13 +383,10 @@ def _check_output(frame: Frame, name: str, path, out: Any, spec: PartitionSpec) 
     if rest := [repr(axis) for axis in frame.names_besides(spec) if axis in aval.varying]:
         raise ValueError(
             f"shard_map applied to the function '{name}' was given out_specs which require replication "
-            "which can't be "
-            f"statically inferred given the mesh: {where} is {spec}, which does not name "
-            f"{', '.join(rest)}, along which "
-            f"the result of type {aval.long()} may vary.\n"
+            f"which can't be statically inferred given the mesh: {where} is {spec}, which does not name "
+            f"{', '.join(rest)}, along which the result of type {aval.long()} may vary.\n"
             "To fix: name the axis in out_specs, combine the devices' results (jitcore.lax.psum, pmean), "
-            "or pass "
-            "check_vma=False."
+            "or pass check_vma=False."
         )
     missing = tuple(axis for axis in frame.names_of(spec) if axis not in aval.varying)
     return pvary(out, missing) if missing else out

@@ -410,10 +410,9 @@ def _transpose_custom_lin(primitive, cotangents, operands, *, bwd, num_res, out_
         if not is_zero(ct) and (extra := aval_of(ct).varying - operand.aval.varying):
             raise ValueError(
                 "Custom VJP bwd rule must produce cotangents that vary along the axes of a mesh along "
-                "which the arguments "
-                f"do, but one of type {aval_of(ct).long()} also varies along {sorted(map(str, extra))}.\n"
-                "To fix: add up what the devices have, by jitcore.lax.psum, for an argument that is the "
-                "same on all.")
+                f"which the arguments do, but one of type {aval_of(ct).long()} also varies along "
+                f"{sorted(map(str, extra))}.\nTo fix: add up what the devices have, by "
+                "jitcore.lax.psum, for an argument that is the same on all.")
     return [*[None] * num_res, *found]
 
 
