@@ -141,7 +141,7 @@ def is_floating(dtype) -> bool:
 
 def is_half(dtype) -> bool:
     """float16 or bfloat16: types in which nothing is accumulated."""
-    return np.dtype(dtype).itemsize == 2 and is_floating(dtype)
+    return dtype == float16 or dtype == bfloat16
 
 
 def is_complex(dtype) -> bool:

@@ -18,7 +18,6 @@ from jitcore.loopir.expr import COMPLEX_COST, OP_COST, Expr, Graph
 from jitcore.loopir.index import ZERO, Dynamic, Index, RunTimeSize, constant, delinearize, linearize
 from jitcore.loopir.values import Computed, Packed, Reduction, Region, Regions, Running, Scalar, Value
 
-_HALF = (dtypes.float16, dtypes.bfloat16)
 # Elements of which each gets code of its own, in reductions and as rows of a reduction's result.
 MAX_FEW = 8
 # Products that are added one after the other, at most, where few sums are computed.
@@ -66,7 +65,7 @@ class Builder:
         operand = values[0].dtype
         dtype = _RESULT_DTYPE[op](operand) if op in _RESULT_DTYPE else operand
         g = self.graph
-        if operand in _HALF:
+        if dtypes.is_half(operand):
 
             def combine(*exprs):
                 wide = [g.convert(e, dtypes.float32) for e in exprs]
@@ -227,7 +226,7 @@ class Builder:
         axes = tuple(sorted(axes))
         if not axes:
             return x
-        if x.dtype == dtypes.bfloat16 or x.dtype in _HALF and op in ("add", "mul"):
+        if x.dtype == dtypes.bfloat16 or dtypes.is_half(x.dtype) and op in ("add", "mul"):
             wide = self.reduce(op, self.convert(x, dtypes.float32), axes)
             return self.convert(self.store(wide) if isinstance(wide, Reduction) else wide, x.dtype)
         if is_few([x.shape[axis] for axis in axes]):
