@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.lanes import I64
 from jitcore.backends.cpu.vectors import emit_first, emit_vectors, end_of_vectors
+from jitcore.backends.llvm.lanes import I64
 from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Store
 

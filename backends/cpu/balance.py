@@ -15,9 +15,9 @@ from math import prod
 
 from jitcore import dtypes
 from jitcore.backends.cpu import cpuinfo
-from jitcore.backends.cpu.division import OPERATIONS
-from jitcore.backends.cpu.scalar_ops import count_math_calls
-from jitcore.backends.cpu.sizes import is_static
+from jitcore.backends.llvm.division import OPERATIONS
+from jitcore.backends.llvm.scalar_ops import count_math_calls
+from jitcore.backends.llvm.sizes import is_static
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Choice, Kernel, Loop, Repeat

@@ -17,15 +17,14 @@ import numpy as np
 import jitcore
 from jitcore import dtypes
 from jitcore.backends.cpu import cpuinfo, host, symbols
-from jitcore.backends.cpu.arena import plan_arena
 from jitcore.backends.cpu.layout import ProgramLayout
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.dispatch import disk_cache
 from jitcore.dispatch.backend import CompileOptions
-from jitcore.loopir.expr import Buffer
 from jitcore.loopir.index import Address
 from jitcore.loopir.program import Call, LibraryCall, Program, While
 from jitcore.passes.canonical import LOCAL, program_key
+from jitcore.schedule.arena import count_bytes, plan_arena
 from jitcore.schedule.buffers import statements_of
 
 __all__ = ["CallPlan", "Output", "find_plan", "key_of_plan", "list_parts", "plan_call", "store_plan"]
@@ -77,7 +76,7 @@ def plan_call(program: Program, layout: ProgramLayout) -> tuple[CallPlan, list[i
         for buffer in program.outputs
     )
     dims = (*offsets, *layout.sizes.values({}))
-    total = arena_bytes + sum(map(_nbytes, layout.given))
+    total = arena_bytes + sum(map(count_bytes, layout.given))
     releases = total > RELEASE_BYTES or _may_run_long(program)
     owners = tuple(size.owner for size in layout.sizes.slots if isinstance(size, Address))
     plan = CallPlan(len(program.inputs), outputs, dims, arena_bytes, releases, list_parts(program), owners)
@@ -97,13 +96,6 @@ def list_parts(program: Program) -> tuple[str, ...]:
     """Symbols that code finds in tables."""
     calls = [call for call in statements_of(_list_native(program)) if isinstance(call, Call)]
     return tuple(sorted({symbol for call in calls for symbol in getattr(call.routine, "parts", ())}))
-
-
-def _nbytes(buffer: Buffer) -> int:
-    count = buffer.dtype.itemsize
-    for extent in buffer.shape:
-        count *= int(extent)
-    return count
 
 
 # -- on disk ------------------------------------------------------------------------------------------------

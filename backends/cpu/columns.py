@@ -12,10 +12,10 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.lanes import I64
 from jitcore.backends.cpu.rows import WORKING_REGISTERS, count_registers
-from jitcore.backends.cpu.sizes import is_static
 from jitcore.backends.cpu.vectors import emit_first, emit_whole
+from jitcore.backends.llvm.lanes import I64
+from jitcore.backends.llvm.sizes import is_static
 from jitcore.loopir.expr import walk
 from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Loop, Reduce, Scan

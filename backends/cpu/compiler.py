@@ -9,7 +9,8 @@ import hashlib
 from collections import OrderedDict
 
 from jitcore.backends.cpu import cpuinfo, native
-from jitcore.backends.cpu.layout import ProgramLayout, RenderOptions
+from jitcore.backends.cpu.layout import ProgramLayout
+from jitcore.backends.llvm.options import FORMULA_FEATURES, RenderOptions
 from jitcore.concurrency import Lock
 from jitcore.dispatch.backend import CompileOptions
 from jitcore.dispatch.executables import drop_oldest
@@ -81,6 +82,7 @@ def compile_program(program: Program, options: CompileOptions) -> tuple[NativePr
         1 if options.parallel is False else options.num_threads,
         options.contract,
         () if options.contract else cpuinfo.list_fused_operations(),
+        tuple(name for name in FORMULA_FEATURES if name in cpuinfo.cpu_features()),
     )
     facts = f"{(*render_options, options.opt_level)}{text}"
     key = native.make_key(_NAME, facts, opt_level=options.opt_level)

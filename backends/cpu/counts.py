@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.lanes import I64
-from jitcore.backends.cpu.sizes import is_static
+from jitcore.backends.llvm.lanes import I64
+from jitcore.backends.llvm.sizes import is_static
 from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan, bounds_of, find_split
 from jitcore.schedule.buffers import statements_of
 

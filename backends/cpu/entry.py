@@ -15,10 +15,9 @@ from llvmlite import ir
 from jitcore.backends.cpu.counts import is_little, list_counts
 from jitcore.backends.cpu.function import FunctionEmitter
 from jitcore.backends.cpu.host_calls import SYMBOL as HOST_SYMBOL
-from jitcore.backends.cpu.kernel import RANGE_TYPE, KernelRenderer, count_calls, has_rounds
-from jitcore.backends.cpu.lanes import I8, I32, I64, POINTER, SIZES, TABLE, memory_type
+from jitcore.backends.cpu.kernel import RANGE_TYPE, KernelRenderer, has_rounds
 from jitcore.backends.cpu.launch import RAISED
-from jitcore.backends.cpu.layout import ProgramLayout, RenderOptions
+from jitcore.backends.cpu.layout import ProgramLayout
 from jitcore.backends.cpu.loop_functions import (
     LoopFunction,
     find_scalar_loops,
@@ -30,11 +29,14 @@ from jitcore.backends.cpu.polls import Poll, check_stopped, end_stop, find_poll
 from jitcore.backends.cpu.reading import goes_to_and_fro
 from jitcore.backends.cpu.scan import count_in_round, render_shifted
 from jitcore.backends.cpu.sharing import Share, encode_number, find_shared
-from jitcore.backends.cpu.sizes import is_static
-from jitcore.backends.cpu.stores import emit_store
 from jitcore.backends.cpu.tellers import make_teller
 from jitcore.backends.cpu.threads import SWEEP_SYMBOL
 from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_SYMBOL
+from jitcore.backends.llvm.lanes import I8, I32, I64, POINTER, SIZES, TABLE, memory_type
+from jitcore.backends.llvm.module import TargetModule
+from jitcore.backends.llvm.options import RenderOptions
+from jitcore.backends.llvm.sizes import is_static
+from jitcore.backends.llvm.statements import count_calls, emit_store
 from jitcore.loopir.expr import Buffer, walk
 from jitcore.loopir.program import (
     Call,
@@ -66,7 +68,7 @@ PARALLEL_TYPE = ir.FunctionType(ir.VoidType(), [RANGE_TYPE.as_pointer(), TABLE, 
 
 def render_steps(steps: dict[str, Native], layout: ProgramLayout, options: RenderOptions) -> ir.Module:
     """The module of a program: an entry point for each native step, by name."""
-    module = ir.Module("jitcore")
+    module = TargetModule("jitcore", options.features)
     for name, step in steps.items():
         EntryRenderer(module, name, step, layout, options).render()
     return module

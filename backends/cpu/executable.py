@@ -13,13 +13,12 @@ from functools import partial
 
 import numpy as np
 
-from jitcore.backends.cpu.arena import write_arena
 from jitcore.backends.cpu.call_plan import CallPlan, find_plan, key_of_plan, list_parts, plan_call, store_plan
 from jitcore.backends.cpu.compiler import NativeProgram, compile_program, find_program
 from jitcore.backends.cpu.host_calls import calls_python, write_steps
 from jitcore.backends.cpu.launch import open_launchers
 from jitcore.backends.cpu.long_sums import mark_sums
-from jitcore.backends.cpu.memory import choose_allocator, foresee_allocator
+from jitcore.backends.cpu.memory import choose_allocator, foresee_allocator, write_arena
 from jitcore.backends.cpu.reading import mark_reading
 from jitcore.backends.cpu.streams import mark_streams
 from jitcore.backends.cpu.symbols import foresee
@@ -28,9 +27,9 @@ from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.dispatch.abstracted import has_symbolic_shapes, specialize_jaxpr
 from jitcore.dispatch.backend import CompileOptions, NativeCall
-from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import Program, format_program
 from jitcore.schedule import lower_program
+from jitcore.schedule.arena import count_bytes
 
 #: Plans that a process keeps on disk for one machine code: a script has few shapes, a server may have any.
 _MAX_PLANS = 8
@@ -80,7 +79,7 @@ class CpuExecutable:
         if self._latest is None:
             return {}
         program = self._latest.read_program()
-        moved = sum(map(_count_bytes, {*program.inputs, *program.outputs}))
+        moved = sum(map(count_bytes, {*program.inputs, *program.outputs}))
         return {"bytes accessed": float(moved)}
 
 
@@ -88,10 +87,6 @@ def _write_numba(program: Program, arguments: Sequence[str]) -> str:
     from jitcore.backends.python import write_numba
 
     return write_numba(program, arguments)
-
-
-def _count_bytes(buffer: Buffer) -> int:
-    return int(np.prod(buffer.shape, dtype=object)) * buffer.dtype.itemsize
 
 
 Run = Callable[..., list[np.ndarray]]
@@ -167,7 +162,7 @@ def _foresee(program: Program) -> None:
     """Begins with what is compiled beside the program, if it is not there yet."""
     for symbol in list_parts(program):
         foresee(symbol)
-    foresee_allocator(max(map(_count_bytes, program.outputs), default=0))
+    foresee_allocator(max(map(count_bytes, program.outputs), default=0))
 
 
 def _write_steps(program, compiled, layout, plan: CallPlan, offsets) -> Run:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.cpu.accumulator import Accumulator
-from jitcore.backends.cpu.lanes import I1, I64, splat
 from jitcore.backends.cpu.vectors import emit_first, vector_loop
+from jitcore.backends.llvm.accumulator import Accumulator
+from jitcore.backends.llvm.lanes import I1, I64, splat
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Reduce

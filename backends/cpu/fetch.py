@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.lanes import I32, I64, POINTER
+from jitcore.backends.llvm.lanes import I32, I64, POINTER
 from jitcore.loopir.expr import Buffer, Expr, index_exprs, walk
 from jitcore.loopir.index import Index
 

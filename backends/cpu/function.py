@@ -1,43 +1,21 @@
-"""One LLVM function under construction: its buffers, sizes and the expressions computed so far.
+"""One LLVM function of this backend under construction.
 
 In: expressions and indexes of the loop program. Out: instructions. Shared by kernels (`kernel.py`) and
-the entry point (`entry.py`).
+the entry point (`entry.py`); what is not this processor's is `llvm.function`'s.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.cpu import division
 from jitcore.backends.cpu.balance import Share
-from jitcore.backends.cpu.complex_ops import load_pair, read_pair, store_pair, write_pair
-from jitcore.backends.cpu.contraction import Contraction, emit_fused
+from jitcore.backends.cpu.complex_memory import load_pair, store_pair
 from jitcore.backends.cpu.fetch import fetch_ahead
-from jitcore.backends.cpu.floats import CONTRACT_FLAGS, FloatBuilder
 from jitcore.backends.cpu.guards import emit_guarded, find_guarded
-from jitcore.backends.cpu.lanes import (
-    I1,
-    I8,
-    I32,
-    I64,
-    Pair,
-    constant,
-    element_constant,
-    iota,
-    lane_count,
-    map_parts,
-    memory_type,
-    splat,
-    widen,
-)  # fmt: skip
-from jitcore.backends.cpu.layout import RenderOptions
-from jitcore.backends.cpu.mathlib.emitter import COLD_WEIGHTS
-from jitcore.backends.cpu.scalar_ops import emit_operation
-from jitcore.backends.cpu.sizes import SizeTable, is_static
+from jitcore.backends.cpu.polls import find_poll
 from jitcore.backends.cpu.stream_stores import store_past_caches
 from jitcore.backends.cpu.strides import (
     can_store,
@@ -48,45 +26,52 @@ from jitcore.backends.cpu.strides import (
     steps_evenly,
     store_strided,
 )
+from jitcore.backends.llvm import division
+from jitcore.backends.llvm.contraction import Contraction
+from jitcore.backends.llvm.floats import CONTRACT_FLAGS
+from jitcore.backends.llvm.function import ExpressionEmitter, alignment_of
+from jitcore.backends.llvm.lanes import (
+    I1,
+    I8,
+    I32,
+    I64,
+    Pair,
+    constant,
+    lane_count,
+    map_parts,
+    memory_type,
+    splat,
+    widen,
+)  # fmt: skip
+from jitcore.backends.llvm.options import RenderOptions
+from jitcore.backends.llvm.sizes import SizeTable, is_static
 from jitcore.loopir.expr import Buffer, Expr
-from jitcore.loopir.index import Axis, Dynamic, Index, Mod
+from jitcore.loopir.index import Axis, Index
 from jitcore.loopir.program import bounds_of
 
 
-class FunctionEmitter:
-    """Emits expressions into one function. `pointer_of(buffer)` gives a buffer's address as i8*.
+class FunctionEmitter(ExpressionEmitter):
+    """An `ExpressionEmitter` with this processor's registers. dims: the array of sizes.
 
-    lanes, vector_axis, mask: set while the body of a vector loop is emitted; `axis_values[vector_axis]`
-    is then the index of lane 0. active: lanes that still go round in the loops of registers, if they differ.
-    unrolled: numbers of the current iterations of loops that are written out. written: buffers that change.
+    unrolled: numbers of the current iterations of loops that are written out.
     told: (id of a constant, part of it) -> slot of the array of sizes that holds its bits.
     root_share: see `balance`; row: which one of several side by side this is.
     far: see `Kernel`. streaming: see `stream_stores`. guardable: see `guards`. last_vector: index of lane 0
     in the last one of a loop's whole vectors. places: how many registers a new stack slot holds,
     None for one; place: the number of the one that is read and written. kept: accesses of elements that are
-    registers on the stack, and the axis whose places these stand for. contraction: of a kernel's expressions;
-    elsewhere LLVM fuses what it likes.
+    registers on the stack, and the axis whose places these stand for.
     """
 
     def __init__(self, function: ir.Function, dims: ir.Value, sizes: SizeTable, first_size: int,
                  options: RenderOptions, contraction: Contraction | None = None):  # fmt: skip
-        self.function, self.dims, self.sizes, self.first_size = function, dims, sizes, first_size
-        self.prologue = ir.IRBuilder(function.append_basic_block("entry"))
-        self.first_block = function.append_basic_block("body")
-        self.b = FloatBuilder(self.first_block, options, stands_once=contraction is None)
-        self.contraction = contraction or Contraction()
-        self.pointers: dict[Buffer, ir.Value] = {}
+        super().__init__(function, options, contraction)
+        self.dims, self.sizes, self.first_size = dims, sizes, first_size
         self.size_values: dict = {}
-        self.values: dict[int, ir.Value] = {}
-        self.results: dict = {}
-        self.axis_values: dict[Axis, ir.Value] = {}
-        self.lanes, self.vector_axis, self.mask, self.active = 1, None, None, None
-        self.inlines_math, self.root_share, self.row = True, Share.NONE, 0
+        self.root_share, self.row, self.vector_bytes = Share.NONE, 0, 16
         self.moving: set[Buffer] = set()  # buffers whose address is not the same everywhere in the function
         self.loads_late = False  # whether sizes, and what has a home, are loaded where they are needed
         self.homes: dict[Buffer, Callable[[], ir.Value]] = {}  # what loads addresses
         self.chains = None  # of a loop, see `loop_functions.Chains`
-        self.vector_bytes, self.written = 16, frozenset()
         self.unrolled: dict[Axis, int] = {}
         self.far: tuple[Buffer, ...] = ()
         self.streaming: dict[Buffer, tuple[int, ir.Value]] = {}  # alignment, where it is kept (None: all)
@@ -99,14 +84,11 @@ class FunctionEmitter:
         self.load_address: Callable[[Buffer], ir.Value] = lambda buffer: self.pointers[buffer]
         self.poll = self.exit = self.frame = None  # see `polls`
 
-    def finish(self) -> None:
-        """Closes the prologue, where sizes, addresses and stack slots were put."""
-        self.prologue.branch(self.first_block)
+    def emit_poll(self) -> None:
+        find_poll(self, lambda: self.b.ret_void()).emit()
 
     # -- sizes and addresses ------------------------------------------------------------------------------
-    def size(self, size) -> ir.Value:
-        if is_static(size):
-            return I64(int(size))
+    def load_size(self, size) -> ir.Value:
         builder, values, key = self.prologue, self.size_values, size
         if self.loads_late:
             builder, values, key = self.b, self.values, ~self.sizes.slot(size)
@@ -114,6 +96,10 @@ class FunctionEmitter:
             slot = self.first_size + self.sizes.slot(size)
             values[key] = builder.load(builder.gep(self.dims, [I64(slot)]))
         return values[key]
+
+    def emit_constant(self, node: Expr) -> ir.Value | Pair:
+        value = super().emit_constant(node)
+        return self._read_told(node, value) if self.told else value
 
     def _read_told(self, node: Expr, known: ir.Value | Pair) -> ir.Value | Pair:
         """A constant of which parts may be told at each call."""
@@ -133,9 +119,7 @@ class FunctionEmitter:
             if id(buffer) not in self.values:
                 self.values[id(buffer)] = self.homes[buffer]()
             return self.values[id(buffer)]
-        if buffer not in self.pointers:
-            self.pointers[buffer] = self.load_address(buffer)
-        return self.pointers[buffer]
+        return super().pointer_of(buffer)
 
     def stack_slot(self, initial: ir.Value | Pair) -> ir.Value | Pair:
         """Memory for a register (a slot for each part of a pair) that holds `initial` from here on; where
@@ -156,61 +140,6 @@ class FunctionEmitter:
     def _at_place(self, slot: ir.Value) -> ir.Value:
         is_array = isinstance(slot.type.pointee, ir.ArrayType)
         return self.b.gep(slot, [I64(0), self.place]) if is_array else slot
-
-    def read_element(self, buffer: Buffer, position: ir.Value) -> ir.Value | Pair:
-        """The element of a buffer at a position, an i64."""
-        pointer = self.b.gep(self.element_pointer(buffer), [position])
-        if buffer.dtype.kind == "c":
-            return read_pair(self.b, pointer)
-        value = self.b.load(pointer)
-        return self.b.trunc(value, I1) if buffer.dtype == dtypes.bool_ else value
-
-    def write_element(self, buffer: Buffer, position: ir.Value, value: ir.Value | Pair) -> None:
-        pointer = self.b.gep(self.element_pointer(buffer), [position])
-        if buffer.dtype.kind == "c":
-            write_pair(self.b, pointer, value)
-        else:
-            self.b.store(self.b.zext(value, I8) if buffer.dtype == dtypes.bool_ else value, pointer)
-
-    def element_pointer(self, buffer: Buffer) -> ir.Value:
-        """The first element's address, typed."""
-        return self.b.bitcast(self.pointer_of(buffer), memory_type(buffer.dtype).as_pointer())
-
-    # -- indexes ------------------------------------------------------------------------------------------
-    def is_vector(self, axes: frozenset) -> bool:
-        return self.lanes > 1 and self.vector_axis in axes
-
-    def index(self, index: Index) -> ir.Value:
-        """An index as an i64; in lanes when it depends on the vector axis."""
-        vector = self.is_vector(index.axes())
-        total = None if _is_zero(index.const) else self.size(index.const)
-        if vector and total is not None:
-            total = splat(self.b, total, self.lanes)
-        for atom, coefficient in index.terms:
-            term = self.index_atom(atom, vector)
-            if not (isinstance(coefficient, int) and coefficient == 1):
-                factor = self.size(coefficient)
-                term = self.b.mul(term, splat(self.b, factor, self.lanes) if vector else factor)
-            total = term if total is None else self.b.add(total, term)
-        if total is None:
-            return I64(0)
-        return total
-
-    def index_atom(self, atom, vector: bool) -> ir.Value:
-        if isinstance(atom, Axis):
-            value = self.axis_values[atom]
-            if vector and atom is self.vector_axis:
-                return self.b.add(splat(self.b, value, self.lanes), iota(self.lanes))
-        elif isinstance(atom, Dynamic):
-            value = self.expr(atom.expr)
-        else:
-            inner, size = self.index(atom.index), self.size(atom.size)
-            if isinstance(inner.type, ir.VectorType):
-                size = splat(self.b, size, self.lanes)
-            value = self.b.urem(inner, size) if isinstance(atom, Mod) else self.b.udiv(inner, size)
-        if vector and not isinstance(value.type, ir.VectorType):
-            return splat(self.b, value, self.lanes)
-        return value
 
     def address(self, buffer: Buffer, index: Index) -> tuple[ir.Value, str]:
         """(pointer or vector of pointers, "scalar" | "contiguous" | "gather")."""
@@ -238,7 +167,7 @@ class FunctionEmitter:
         if buffer.dtype.kind == "c":
             return load_pair(self, buffer, index)
         element, b = memory_type(buffer.dtype), self.b
-        align, stride = _alignment(buffer), self._small_stride(index)
+        align, stride = alignment_of(buffer), self._small_stride(index)
         if stride is not None:
             pointer, way = None, "strided"
         elif steps_evenly(self, buffer, index):
@@ -289,7 +218,7 @@ class FunctionEmitter:
             pointer, way = self.address(buffer, index)
         if buffer.dtype == dtypes.bool_:
             value = b.zext(value, widen(I8, self.lanes if way != "scalar" else 1))
-        align = _alignment(buffer)
+        align = alignment_of(buffer)
         if way == "strided":
             store_strided(self, buffer, index, stride, value, align)
         elif way == "scalar":
@@ -327,31 +256,6 @@ class FunctionEmitter:
         return ir.Constant(ir.VectorType(element, self.lanes), None)
 
     # -- expressions --------------------------------------------------------------------------------------
-    def expr(self, root: Expr) -> ir.Value:
-        """The register of an expression; operands are emitted first, without recursion."""
-        values, stack = self.values, [root]
-        while stack:
-            node = stack[-1]
-            if id(node) in values:
-                stack.pop()
-                continue
-            missing = [child for child in self._operands(node) if id(child) not in values]
-            if missing:
-                stack.extend(missing)
-                continue
-            values[id(node)] = self._emit(node)
-            stack.pop()
-        return values[id(root)]
-
-    def expr_in_lanes(self, root: Expr) -> ir.Value:
-        """The register of an expression, spread over the lanes where it does not depend on them."""
-        value = self.expr(root)
-        return value if self.lanes == 1 or self.is_vector(root.axes) else self._spread(root, value)
-
-    def _spread(self, node: Expr, value: ir.Value) -> ir.Value:
-        ready = self.values.get((id(node), self.lanes))
-        return splat(self.b, value, self.lanes) if ready is None else ready
-
     def spread_ahead(self, node: Expr, lanes: int) -> None:
         """Spreads a scalar over lanes before the loop in lanes that reads it."""
         self.values[id(node), lanes] = splat(self.b, self.expr(node), lanes)
@@ -361,52 +265,27 @@ class FunctionEmitter:
         divisor = node.args[1]
         self.values[id(node), "inverse"] = division.invert(self.b, self.values[id(divisor)], divisor.dtype)
 
-    def _operands(self, node: Expr) -> list[Expr]:
-        """What has to be in registers before a node."""
-        fused = self.contraction.sums.get(id(node))
-        if fused is not None:
-            return fused.operands
-        guarded = find_guarded(self, node)
-        return node.inner if guarded is None else [arg for arg in node.args if arg is not guarded]
-
-    def _emit(self, node: Expr) -> ir.Value:
+    def operands_of(self, node: Expr) -> Sequence[Expr]:
         guarded = find_guarded(self, node)
         if guarded is not None:
-            return emit_guarded(self, node, guarded)
-        if node.op == "const":
-            value = element_constant(node.dtype, node.attr)
-            return self._read_told(node, value) if self.told else value
-        if node.op == "load":
-            return self.load(*node.attr)
-        if node.op == "result":
-            return self.results[node.attr]
-        if node.op == "index":
-            value = self.index(node.attr)
-            return value if node.dtype == dtypes.int64 else emit_operation(
-                self.b, "convert", [dtypes.int64], node.dtype, [value])  # fmt: skip
-        fused = self.contraction.sums.get(id(node))
-        if fused is not None:
-            return emit_fused(self.b, fused, self._read_operands(node, fused.operands))
-        args = self._read_operands(node, node.args)
-        # the rest of a vector loop runs once, so its code may be slower but should be short
-        inline = self.inlines_math and self.mask is None
+            return [arg for arg in node.args if arg is not guarded]
+        return super().operands_of(node)
+
+    def emit(self, node: Expr) -> ir.Value | Pair:
+        guarded = find_guarded(self, node)
+        return super().emit(node) if guarded is None else emit_guarded(self, node, guarded)
+
+    def emit_operation(self, node: Expr, args: list, name: str | None = None) -> ir.Value | Pair:
         if self.b.flags is CONTRACT_FLAGS and self._continues_a_chain(node):
             return self.b.fadd_rounded(*args)
-        name, in_lanes = node.op, inline and self.is_vector(node.axes)
+        name = node.op
+        in_lanes = self.inlines_math and self.mask is None and self.is_vector(node.axes)
         if name == "sqrt" and self.root_share is not Share.NONE and in_lanes:
             name = self._choose_root(node)
         if in_lanes and (inverse := self.values.get((id(node), "inverse"))):
             inverse = splat(self.b, inverse, self.lanes)
             return division.divide_by_shared(self.b, name, node.dtype, *args, inverse)
-        return emit_operation(self.b, name, [arg.dtype for arg in node.args], node.dtype, args, inline)
-
-    def _read_operands(self, node: Expr, operands: Sequence[Expr]) -> list:
-        """The registers of a node's operands, spread over the lanes where the node is in lanes."""
-        args = [self.values[id(arg)] for arg in operands]
-        if self.is_vector(node.axes):
-            args = [arg if self.is_vector(operand.axes) else self._spread(operand, arg)
-                    for operand, arg in zip(operands, args)]  # fmt: skip
-        return args
+        return super().emit_operation(node, args, name)
 
     def _choose_root(self, node: Expr) -> str:
         """Which function computes roots, so that of the registers of a value and of rows side by side as many
@@ -426,33 +305,6 @@ class FunctionEmitter:
                    for number, other in (node.args, node.args[::-1]))  # fmt: skip
 
     # -- loops --------------------------------------------------------------------------------------------
-    def range_of(self, statement, axis: Axis) -> tuple[ir.Value, ir.Value]:
-        """The first position of a statement's axis and the one after the last."""
-        low, high = bounds_of(statement).get(axis, (None, None))
-        return (I64(0) if low is None else self.expr(low),
-                self.size(axis.extent) if high is None else self.expr(high))  # fmt: skip
-
-    def loop(self, start: ir.Value, stop: ir.Value, step: ir.Value, body: Callable[[ir.Value], None]) -> None:
-        """`for i in range(start, stop, step): body(i)`, with unsigned-safe bounds and scoped expressions."""
-        b = self.b
-        before = b.block
-        head = self.function.append_basic_block("loop")
-        inside = self.function.append_basic_block("do")
-        after = self.function.append_basic_block("done")
-        b.branch(head)
-        b.position_at_end(head)
-        i = b.phi(I64)
-        i.add_incoming(start, before)
-        b.cbranch(b.icmp_signed("<", i, stop), inside, after)
-        b.position_at_end(inside)
-        saved = self.values
-        self.values = dict(saved)
-        body(i)
-        self.values = saved
-        i.add_incoming(b.add(i, step), b.block)
-        b.branch(head)
-        b.position_at_end(after)
-
     def can_unroll(self, axis: Axis, statement) -> bool:
         """Whether iterations over an axis are few, and better written out."""
         if self.lanes == 1 or self.mask is not None or self.unrolled or not is_static(axis.extent):
@@ -471,28 +323,3 @@ class FunctionEmitter:
             shared = {key: value for key, value in self.values.items() if isinstance(key, tuple)}
             self.values = saved | shared
         self.unrolled.pop(axis, None)
-
-    def when(self, condition: ir.Value, body: Callable[[], None], rarely: bool = False) -> None:
-        b = self.b
-        inside = self.function.append_basic_block("then")
-        after = self.function.append_basic_block("after")
-        branch = b.cbranch(condition, inside, after)
-        if rarely:
-            branch.set_weights(COLD_WEIGHTS)
-        b.position_at_end(inside)
-        saved = self.values
-        self.values = dict(saved)
-        body()
-        self.values = saved
-        b.branch(after)
-        b.position_at_end(after)
-
-
-def _alignment(buffer: Buffer) -> int:
-    """Arrays are aligned to their real element; a complex one to its parts."""
-    itemsize = np.dtype(buffer.dtype).itemsize
-    return itemsize // 2 if np.dtype(buffer.dtype).kind == "c" else itemsize
-
-
-def _is_zero(value) -> bool:
-    return isinstance(value, int) and value == 0

@@ -14,8 +14,8 @@ from __future__ import annotations
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.cpu.lanes import I1, choose_rarely
-from jitcore.backends.cpu.scalar_ops import count_math_calls, emit_operation
+from jitcore.backends.llvm.lanes import I1, choose_rarely
+from jitcore.backends.llvm.scalar_ops import count_math_calls, emit_operation
 from jitcore.loopir.expr import Expr, number_of, walk
 from jitcore.loopir.index import Dynamic
 

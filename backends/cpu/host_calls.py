@@ -25,11 +25,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from jitcore.backends.cpu import native, symbols
-from jitcore.backends.cpu.arena import write_arena
 from jitcore.backends.cpu.compiler import NativeProgram
 from jitcore.backends.cpu.launch import RAISED
 from jitcore.backends.cpu.layout import ProgramLayout
-from jitcore.backends.cpu.memory import choose_allocator
+from jitcore.backends.cpu.memory import choose_allocator, write_arena
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import LibraryCall, Program
 from jitcore.schedule.buffers import step_buffers

@@ -6,23 +6,18 @@ range of the outermost loop, which the entry point calls directly or hands to th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.cpu.accumulator import Accumulator
 from jitcore.backends.cpu.aligned import emit_aligned
 from jitcore.backends.cpu.balance import find_divisions, share_roots
 from jitcore.backends.cpu.columns import emit_wide, widen_columns
-from jitcore.backends.cpu.contraction import Contraction
 from jitcore.backends.cpu.counts import count_blocks, outermost_loop
 from jitcore.backends.cpu.extremes import is_searched, search_extreme
 from jitcore.backends.cpu.function import FunctionEmitter
-from jitcore.backends.cpu.lanes import I64, SIZES, TABLE, map_parts, part_dtype
-from jitcore.backends.cpu.layout import RenderOptions
 from jitcore.backends.cpu.pack import Packing
-from jitcore.backends.cpu.partials import Partials
 from jitcore.backends.cpu.read_rows import ask_ahead, sweep_halves
 from jitcore.backends.cpu.reading import (
     HALVES,
@@ -33,21 +28,30 @@ from jitcore.backends.cpu.reading import (
     find_stencil_store,
     goes_in_halves,
 )
-from jitcore.backends.cpu.repeat import emit_repeat
 from jitcore.backends.cpu.row_by_row import emit_row_by_row
 from jitcore.backends.cpu.rows import count_rows, emit_loop_rows, emit_row_groups, list_rows, sweep_rows
 from jitcore.backends.cpu.rows_in_lanes import emit_rows_in_lanes
-from jitcore.backends.cpu.scalar_ops import count_math_calls
-from jitcore.backends.cpu.scan import block_totals, emit_blocks, emit_scan
+from jitcore.backends.cpu.scan import emit_blocks, emit_scan
 from jitcore.backends.cpu.scatter import emit_alone, emit_scattered, is_alone, is_scattered
-from jitcore.backends.cpu.sizes import SizeTable
-from jitcore.backends.cpu.stores import emit_store, emit_stores, group_stores
+from jitcore.backends.cpu.stores import emit_stores, group_stores
 from jitcore.backends.cpu.stream_stores import emit_streamed
 from jitcore.backends.cpu.strides import shares_registers
 from jitcore.backends.cpu.tiles import emit_tiles
-from jitcore.backends.cpu.totals import Runs
 from jitcore.backends.cpu.vectors import vector_loop
-from jitcore.loopir.expr import Buffer, Expr, walk
+from jitcore.backends.llvm.accumulator import Accumulator
+from jitcore.backends.llvm.lanes import I64, SIZES, TABLE, part_dtype
+from jitcore.backends.llvm.options import RenderOptions
+from jitcore.backends.llvm.partials import Partials, block_totals
+from jitcore.backends.llvm.sizes import SizeTable
+from jitcore.backends.llvm.statements import (
+    StatementRenderer,
+    all_roots,
+    count_calls,
+    emit_store,
+    flatten,
+)
+from jitcore.backends.llvm.totals import Runs
+from jitcore.loopir.expr import Buffer, walk
 from jitcore.loopir.index import Axis
 from jitcore.loopir.program import (
     Choice,
@@ -57,10 +61,9 @@ from jitcore.loopir.program import (
     Repeat,
     Scan,
     Store,
-    bound_exprs,
     find_split,
 )
-from jitcore.schedule.statements import roots_of, stores_of
+from jitcore.schedule.statements import roots_of
 
 # Expressions of a round of a loop in registers that is too short to hide its own latency.
 MAX_ROUND_NODES = 32
@@ -70,12 +73,10 @@ RANGE_TYPE = ir.FunctionType(ir.VoidType(), [TABLE, SIZES, I64, I64])
 WINDOW_TYPE = ir.FunctionType(ir.VoidType(), [TABLE, SIZES, I64, I64, I64, I64])
 
 
-class KernelRenderer:
+class KernelRenderer(StatementRenderer):
     """Renders one kernel into a module. table: slot of each buffer in the table of pointers.
 
-    Attributes:
-        math_calls: of mathematical functions. inlines_math: whether each gets a copy of the function.
-        root_share: see `balance`.
+    root_share: see `balance`.
     """
 
     def __init__(
@@ -88,16 +89,9 @@ class KernelRenderer:
         first_size: int,
         options: RenderOptions,
     ):
-        self.module, self.name, self.kernel = module, name, kernel
+        super().__init__(module, name, kernel, options)
         self.table, self.sizes, self.first_size = table, sizes, first_size
-        self.vector_bytes, self.options = options.vector_bytes, options
-        self.written = {store.buffer for s in _flatten(kernel.body) for store in stores_of(s)}
-        self.written |= {s.buffer for s in _flatten(kernel.body) if isinstance(s, Scan)}
-        roots = _all_roots(list(_flatten(kernel.body)))
-        fuses = options.contract and not options.fastmath
-        self.contraction = Contraction(_list_uses(kernel.body), kernel.vector) if fuses else Contraction()
-        self.math_calls = count_calls(walk(roots))
-        self.inlines_math, self.root_share = True, share_roots(kernel)
+        self.root_share = share_roots(kernel)
         self.told: dict[tuple[int, int], int] = {}  # see `FunctionEmitter`
         self.grouped: set[Loop | Reduce] = set()  # sweeps whose rows go side by side
         self.ahead = find_ahead(kernel)
@@ -138,7 +132,7 @@ class KernelRenderer:
 
         def emit(e, *ends):
             self.hoist(e, rows.body, {rows.axis})
-            self._run_axis(e, rows.axis, *ends[:2], rows, lambda: self._loop(e, columns, *ends[2:]))
+            self._run_axis(e, rows.axis, *ends[:2], rows, lambda: self.emit_loop(e, columns, *ends[2:]))
 
         return self._range_function("", emit, WINDOW_TYPE)
 
@@ -166,7 +160,7 @@ class KernelRenderer:
         arithmetic, and the rest of a row without them should be short. A complex number takes as many as two
         numbers. registers: how many of the widest element instead."""
         widest, parts, has_math, is_short = 1, 1, False, False
-        for inner in _flatten([statement]):
+        for inner in flatten([statement]):
             nodes = walk(roots_of(inner))
             has_math = has_math or count_calls(nodes) > 0
             is_short = isinstance(inner, Repeat) and len(nodes) <= MAX_ROUND_NODES or is_short
@@ -191,49 +185,23 @@ class KernelRenderer:
         for number, statement in enumerate(body):
             if isinstance(statement, Store):
                 emit_stores(e, stores.get(number, []))
-            elif isinstance(statement, Loop):
-                self._loop(e, statement, *e.range_of(statement, statement.axis))
-            elif isinstance(statement, Reduce):
-                self._reduce(e, statement)
-            elif isinstance(statement, Repeat):
-                emit_repeat(self, e, statement)
-            elif isinstance(statement, Choice):
-                self._choose(e, statement, lambda body: self.emit_statements(e, body))
             else:
-                emit_scan(self, e, statement)
+                self.emit_statement(e, statement)
 
-    def _choose(self, e: FunctionEmitter, choice: Choice, emit: Callable[[list], None]) -> None:
-        """One of two bodies, of whose reductions the results are in memory afterwards."""
-        results = [result for s in choice.body if isinstance(s, Reduce) for result, _, _ in s.parts]
-        slots: dict = {}
-        first, other, after = (e.function.append_basic_block(name) for name in ("chosen", "other", "either"))
-        e.b.cbranch(e.expr(choice.condition), first, other)
-        for block, body in ((first, choice.body), (other, choice.other)):
-            e.b.position_at_end(block)
-            saved, e.values = e.values, dict(e.values)
-            emit(body)
-            e.values = saved
-            for result in results:
-                value = e.results[result]
-                if result not in slots:
-                    slots[result] = map_parts(lambda part: e.prologue.alloca(part.type), value)
-                e.write_slot(slots[result], value)
-            e.b.branch(after)
-        e.b.position_at_end(after)
-        for result in results:
-            e.results[result] = e.read_slot(slots[result])
+    def emit_scan(self, e: FunctionEmitter, scan: Scan) -> None:
+        emit_scan(self, e, scan)
 
     def _part_of_loop(self, e: FunctionEmitter, loop, start: ir.Value, stop: ir.Value) -> None:
         """Iterations of the outermost loop, counted from its first one."""
         if isinstance(loop, Choice):
-            self._choose(e, loop, lambda body: self._part_of_loop(e, body[0], start, stop))
+            self.emit_choice(e, loop, lambda body: self._part_of_loop(e, body[0], start, stop))
             return
         if loop.low is not None:
             low = e.expr(loop.low)
             start, stop = e.b.add(low, start), e.b.add(low, stop)
-        self._loop(e, loop, start, stop)
+        self.emit_loop(e, loop, start, stop)
 
-    def _loop(self, e: FunctionEmitter, loop: Loop, start: ir.Value, stop: ir.Value) -> None:
+    def emit_loop(self, e: FunctionEmitter, loop: Loop, start: ir.Value, stop: ir.Value) -> None:
         if self.kernel.tile and loop.axis is self.kernel.tile[0]:
             emit_tiles(self, e, loop, start, stop)
             return
@@ -296,30 +264,15 @@ class KernelRenderer:
 
         return run
 
-    def hoist(self, e: FunctionEmitter, body: list, inside: set) -> None:
-        """Emits, before a loop, what its body needs but does not depend on it. inside: the loop's axes; those
-        of the loops in its body may have values that earlier sweeps along them left."""
-        ready: dict[int, bool] = {}
-        inside = inside.union(*map(_axes_of, _flatten(body)))
-        roots = _all_roots(body)
-        for root in roots:
-            for node in walk([root]):
-                if id(node) in ready:
-                    continue
-                ready[id(node)] = (
-                    id(node) in e.values
-                    or (all(axis in e.axis_values and axis not in inside for axis in node.axes)
-                        and (node.op != "result" or node.attr in e.results)
-                        and not (node.op == "load" and node.attr[0] in self.written)
-                        and all(ready[id(child)] for child in node.inner)))  # fmt: skip
-                if ready[id(node)]:
-                    e.expr(node)
-        for node in find_divisions(roots, self.kernel.vector):
+    def hoist(self, e: FunctionEmitter, body: list, inside: set) -> dict[int, bool]:
+        ready = super().hoist(e, body, inside)
+        for node in find_divisions(all_roots(body), self.kernel.vector):
             if ready[id(node.args[1])]:
                 e.invert_ahead(node)
+        return ready
 
     # -- reductions ---------------------------------------------------------------------------------------
-    def _reduce(self, e: FunctionEmitter, reduce: Reduce) -> None:
+    def emit_reduce(self, e: FunctionEmitter, reduce: Reduce) -> None:
         self._choose_groups(e, reduce)
         accumulators = [Accumulator(self, e, reduce, part) for part in reduce.parts]
         accumulators = self._sweep(e, reduce, accumulators, *e.range_of(reduce, reduce.axes[0]))
@@ -416,9 +369,6 @@ class KernelRenderer:
         absorb()
         return left
 
-    def hoist_roots(self, e, roots, body, inside) -> None:
-        self.hoist(e, [*body, *(_Root(root) for root in roots)], inside)
-
     def _blocks(self, e: FunctionEmitter, reduce: Reduce, start, stop, parts: Partials = Partials()) -> None:
         """Partial results of the blocks [start, stop) of a split reduction."""
         (first, end), block = e.range_of(reduce, reduce.axes[0]), e.size(reduce.block)
@@ -457,61 +407,4 @@ class KernelRenderer:
 
 def has_rounds(kernel: Kernel) -> bool:
     """Whether a kernel has loops in registers, which poll."""
-    return any(isinstance(statement, Repeat) for statement in _flatten(kernel.body))
-
-
-class _Root:
-    """An expression standing for a statement, for hoisting."""
-
-    def __init__(self, expr: Expr):
-        self.value, self.mask, self.offset = expr, None, None
-
-
-def count_calls(nodes: Iterable[Expr]) -> int:
-    """How many of some expressions call mathematical functions."""
-    return sum(count_math_calls(node.op, node.args[0].dtype) for node in nodes if node.args)
-
-
-def _flatten(body: list):
-    for statement in body:
-        yield statement
-        if isinstance(statement, (Loop, Repeat)):
-            yield from _flatten(statement.body)
-        elif isinstance(statement, Reduce):
-            yield from statement.stores
-        elif isinstance(statement, Choice):
-            yield from _flatten([*statement.body, *statement.other])
-
-
-def _axes_of(statement) -> Sequence[Axis]:
-    """The axes that a statement runs over by itself."""
-    if isinstance(statement, Reduce):
-        return statement.axes
-    return (statement.axis,) if isinstance(statement, (Loop, Scan)) else ()
-
-
-def _list_uses(body: list) -> list[Expr]:
-    """What a body computes, each expression as often as it is used; of two versions of a loop one counts."""
-    uses = []
-    for statement in body:
-        uses += [*bound_exprs(statement), *roots_of(statement)]
-        if isinstance(statement, (Loop, Repeat)):
-            uses += _list_uses(statement.body)
-        elif isinstance(statement, Choice):
-            first, other = _list_uses(statement.body), _list_uses(statement.other)
-            uses += [*first, *(root for root in other if root not in first)]
-    return uses
-
-
-def _all_roots(body: list) -> list[Expr]:
-    roots = []
-    for statement in body:
-        if isinstance(statement, _Root):
-            roots.append(statement.value)
-        else:
-            roots += [*bound_exprs(statement), *roots_of(statement)]
-            if isinstance(statement, (Loop, Repeat)):
-                roots += _all_roots(statement.body)
-            elif isinstance(statement, Choice):
-                roots += _all_roots([*statement.body, *statement.other])
-    return roots
+    return any(isinstance(statement, Repeat) for statement in flatten(kernel.body))

@@ -1,4 +1,4 @@
-"""Where the entry point of a program finds what it works on, and what its code is made for.
+"""Where the entry point of a program finds what it works on.
 
 In: a loop program. Out: slots of its buffers and sizes. Stage: between scheduling and rendering; a program
 whose code comes from disk needs it too, so it loads no compiler.
@@ -6,26 +6,9 @@ whose code comes from disk needs it too, so it loads no compiler.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from jitcore.backends.cpu.sizes import SizeTable
+from jitcore.backends.llvm.sizes import SizeTable
 from jitcore.loopir.program import LibraryCall, Native, Program
 from jitcore.schedule.buffers import statements_of
-
-
-class RenderOptions(NamedTuple):
-    """What the code is rendered for; part of the key of compiled code.
-
-    vector_bytes: of the widest register. max_threads: of one kernel; None for all, 1 for serial code.
-    fastmath, contract: see `CompileOptions`. fused_complex: operations on complex numbers whose products may
-    stay unrounded all the same.
-    """
-
-    vector_bytes: int
-    fastmath: bool = False
-    max_threads: int | None = None
-    contract: bool = True
-    fused_complex: tuple[str, ...] = ()
 
 
 class ProgramLayout:

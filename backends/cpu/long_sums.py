@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitcore.backends.cpu import cpuinfo
+from jitcore.backends.llvm.totals import is_summed, part_size
 from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Kernel, Native, Program, Reduce, Scan
 from jitcore.schedule.buffers import statements_of
@@ -29,16 +30,6 @@ def mark_sums(program: Program) -> Program:
                     elif isinstance(s, Scan):
                         s.is_long = _is_long(kernel, (s.axis,), [(s.op, s.value.dtype)])
     return program
-
-
-def is_summed(op: str, dtype) -> bool:
-    """Whether a reduction is a sum that rounds."""
-    return op == "add" and dtype.kind in "fc" and part_size(dtype) in MIN_ALONG
-
-
-def part_size(dtype) -> int:
-    """Bytes of a number, or of the parts of a complex one."""
-    return dtype.itemsize // 2 if dtype.kind == "c" else dtype.itemsize
 
 
 def _is_long(kernel: Kernel, axes: Sequence[Axis], parts: list[tuple]) -> bool:

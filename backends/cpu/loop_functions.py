@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Iterator
 from llvmlite import ir
 
 from jitcore.backends.cpu.function import FunctionEmitter
-from jitcore.backends.cpu.lanes import I64, POINTER, SIZES, TABLE, memory_type
 from jitcore.backends.cpu.loop_modules import SUFFIX
 from jitcore.backends.cpu.polls import call_in_frame, set_inside
+from jitcore.backends.llvm.lanes import I64, POINTER, SIZES, TABLE, memory_type
 from jitcore.loopir.expr import Buffer, Expr
 from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Store, Switch, While
 from jitcore.schedule.buffers import loads_of, statements_of, step_writes

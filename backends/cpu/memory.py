@@ -448,3 +448,11 @@ fail:
   ret ptr null
 }
 """
+
+
+def write_arena(size: int, names: dict) -> str:
+    """The line of Python that gets the block `arena` for one call of a program.
+
+    names: where what the line uses is added."""
+    names |= {"make_arena": choose_allocator(size), "arena_dtype": np.dtype(np.uint8)}
+    return f"arena = make_arena({size}, arena_dtype)"

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.complex_ops import interleave
-from jitcore.backends.cpu.lanes import (
+from jitcore.backends.llvm.complex_ops import interleave
+from jitcore.backends.llvm.lanes import (
     I32,
     I64,
     Pair,
@@ -22,9 +22,9 @@ from jitcore.backends.cpu.lanes import (
     mask_first,
     memory_type,
     part_dtype,
+    split_registers,
     to_words,
 )  # fmt: skip
-from jitcore.backends.cpu.strides import split_registers
 from jitcore.loopir.program import Store
 
 # Bytes of the elements of which a register of lanes is moved together at a time.

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from jitcore.backends.cpu import frames, interrupts
-from jitcore.backends.cpu.lanes import I32, I64, POINTER
+from jitcore.backends.llvm.lanes import I32, I64, POINTER
 
 __all__ = ["Poll", "call_in_frame", "check_stopped", "end_stop", "find_poll", "set_inside"]
 

@@ -9,13 +9,13 @@ from functools import partial
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.accumulator import Accumulator
 from jitcore.backends.cpu.aligned import LINE_BYTES
 from jitcore.backends.cpu.fetch import prefetch
-from jitcore.backends.cpu.lanes import I64, POINTER
 from jitcore.backends.cpu.reading import Ahead
-from jitcore.backends.cpu.totals import Runs
 from jitcore.backends.cpu.vectors import emit_first, emit_vector
+from jitcore.backends.llvm.accumulator import Accumulator
+from jitcore.backends.llvm.lanes import I64, POINTER
+from jitcore.backends.llvm.totals import Runs
 from jitcore.loopir.program import Reduce
 
 

@@ -12,15 +12,15 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.accumulator import Accumulator
-from jitcore.backends.cpu.lanes import I64
 from jitcore.backends.cpu.read_rows import ask_ahead
 from jitcore.backends.cpu.reading import SCANNED_ROWS, row_axis_of
 from jitcore.backends.cpu.rows import emit_row_groups
-from jitcore.backends.cpu.scalar_ops import count_math_calls
 from jitcore.backends.cpu.scan import RunningTotal
-from jitcore.backends.cpu.totals import Runs
 from jitcore.backends.cpu.vectors import emit_vectors, vector_loop
+from jitcore.backends.llvm.accumulator import Accumulator
+from jitcore.backends.llvm.lanes import I64
+from jitcore.backends.llvm.scalar_ops import count_math_calls
+from jitcore.backends.llvm.totals import Runs
 from jitcore.loopir.expr import walk
 from jitcore.loopir.program import Loop, Reduce, Scan
 from jitcore.schedule.statements import roots_of

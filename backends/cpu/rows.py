@@ -11,12 +11,12 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.accumulator import Accumulator
-from jitcore.backends.cpu.lanes import I64
-from jitcore.backends.cpu.scalar_ops import count_math_calls
-from jitcore.backends.cpu.sizes import is_static
-from jitcore.backends.cpu.totals import Runs
 from jitcore.backends.cpu.vectors import vector_loop
+from jitcore.backends.llvm.accumulator import Accumulator
+from jitcore.backends.llvm.lanes import I64
+from jitcore.backends.llvm.scalar_ops import count_math_calls
+from jitcore.backends.llvm.sizes import is_static
+from jitcore.backends.llvm.totals import Runs
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Loop, Reduce, Store, bound_exprs

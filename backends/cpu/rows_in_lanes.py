@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.lanes import I32, I64, mask_first, memory_type
 from jitcore.backends.cpu.short_rows import MOST, Access, list_accesses, list_statements
-from jitcore.backends.cpu.strides import scalar_index
 from jitcore.backends.cpu.tiles import MAX_LANES, transpose
 from jitcore.backends.cpu.vectors import vector_loop
+from jitcore.backends.llvm.lanes import I32, I64, mask_first, memory_type
 from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Loop, Reduce
 from jitcore.schedule.buffers import loads_of
@@ -92,4 +91,4 @@ class _Squares:
     def _find_first(self) -> ir.Value:
         """The address of the first place of the first row."""
         self.e.axis_values[self.along] = I64(0)
-        return self.e.b.gep(self.e.element_pointer(self.buffer), [scalar_index(self.e, self.index)])
+        return self.e.b.gep(self.e.element_pointer(self.buffer), [self.e.scalar_index(self.index)])

@@ -9,32 +9,31 @@ goes in rounds of as many blocks as the second caches hold, so that memory is re
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from llvmlite import ir
 
 from jitcore.backends.cpu import cpuinfo
-from jitcore.backends.cpu.lanes import I32, I64, SIZES, choose, element_constant, lane_count, map_parts, splat
-from jitcore.backends.cpu.partials import Partials
-from jitcore.backends.cpu.scalar_ops import count_math_calls, emit_operation
-from jitcore.backends.cpu.strides import join_registers, register_lanes, shuffle, split_registers
-from jitcore.backends.cpu.totals import Runs, Total, length_of_run
+from jitcore.backends.cpu.strides import register_lanes
 from jitcore.backends.cpu.vectors import emit_first, emit_vector, end_of_vectors
-from jitcore.loopir.expr import Result
-from jitcore.loopir.index import Axis
+from jitcore.backends.llvm.lanes import (
+    I32,
+    I64,
+    SIZES,
+    choose,
+    element_constant,
+    join_registers,
+    lane_count,
+    map_parts,
+    shuffle,
+    splat,
+    split_registers,
+)
+from jitcore.backends.llvm.partials import Partials
+from jitcore.backends.llvm.scalar_ops import count_math_calls, emit_operation
+from jitcore.backends.llvm.totals import Runs, Total, length_of_run
 from jitcore.loopir.monoids import scan_start_of
-from jitcore.loopir.program import Reduce, Scan
+from jitcore.loopir.program import Scan
 from jitcore.schedule.buffers import loads_of
 from jitcore.schedule.nest import BLOCK_WORK, GRAIN_BLOCKS
-
-
-def block_totals(scan: Scan, columns: Iterable[Axis]) -> Reduce:
-    """The first phase of a scan in blocks: their totals, as a reduction in the same blocks. columns: the axes
-    around it."""
-    result = Result(scan.value.dtype, frozenset(columns), 0)
-    reduce = Reduce((scan.axis,), [(result, scan.op, scan.value)], [])
-    reduce.partials, reduce.block, reduce.is_long = scan.partials[:1], scan.block, scan.is_long
-    return reduce
 
 
 def count_in_round(scan: Scan, threads: int) -> int:

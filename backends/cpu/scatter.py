@@ -15,7 +15,8 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cpu.fetch import prefetch
-from jitcore.backends.cpu.lanes import (
+from jitcore.backends.cpu.vectors import end_of_vectors, vector_loop
+from jitcore.backends.llvm.lanes import (
     I32,
     I64,
     POINTER,
@@ -26,11 +27,10 @@ from jitcore.backends.cpu.lanes import (
     lane_count,
     part_dtype,
     splat,
+    split_registers,
     to_words,
 )  # fmt: skip
-from jitcore.backends.cpu.scalar_ops import emit_operation
-from jitcore.backends.cpu.strides import split_registers
-from jitcore.backends.cpu.vectors import end_of_vectors, vector_loop
+from jitcore.backends.llvm.scalar_ops import emit_operation
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis, Dynamic, Index
 from jitcore.loopir.program import Loop, Store

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.backends.cpu.lanes import part_dtype
-from jitcore.backends.cpu.sizes import SizeTable
+from jitcore.backends.llvm.lanes import part_dtype
+from jitcore.backends.llvm.sizes import SizeTable
 from jitcore.loopir.expr import Buffer, Expr
 from jitcore.loopir.program import Kernel, find_split, format_kernel
 

@@ -8,17 +8,10 @@ from __future__ import annotations
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.cpu.lanes import I8, lane_count, widen
-from jitcore.backends.cpu.scalar_ops import emit_operation
-from jitcore.backends.cpu.sizes import is_static
-from jitcore.backends.cpu.strides import (
-    find_stride,
-    pick_lanes,
-    register_lanes,
-    register_pointer,
-    scalar_index,
-    split_registers,
-)
+from jitcore.backends.cpu.strides import find_stride, pick_lanes, register_lanes, register_pointer
+from jitcore.backends.llvm.lanes import I8, lane_count, split_registers, widen
+from jitcore.backends.llvm.sizes import is_static
+from jitcore.backends.llvm.statements import emit_store
 from jitcore.loopir.expr import walk
 from jitcore.loopir.program import Store
 from jitcore.schedule.statements import roots_of
@@ -41,30 +34,6 @@ def emit_stores(e, stores: list[Store]) -> None:
         emit_store(e, stores[0])
     elif stores:
         _store_interleaved(e, stores, [e.expr_in_lanes(store.value) for store in stores])
-
-
-def emit_store(e, store: Store) -> None:
-    """Writes one element (or lanes of them), merged with the old one or guarded where the statement says
-    so."""
-
-    def write():
-        in_lanes = e.is_vector(store.offset.axes())
-        value = e.expr_in_lanes(store.value) if in_lanes else e.expr(store.value)
-        if store.combine is not None:
-            dtype, old = store.buffer.dtype, e.load(store.buffer, store.offset)
-            value = emit_operation(e.b, store.combine, [dtype, dtype], dtype, [old, value])
-        e.store(store.buffer, store.offset, value)
-
-    if store.mask is None:
-        write()
-    elif e.lanes == 1 or not e.is_vector(store.mask.axes):
-        e.when(e.expr(store.mask), write)
-    else:
-        outer = e.mask
-        own = e.expr_in_lanes(store.mask)
-        e.mask = own if outer is None else e.b.and_(outer, own)
-        write()
-        e.mask = outer
 
 
 def _find_interleaved(body: list, axis) -> list[list[int]]:
@@ -90,7 +59,7 @@ def _store_interleaved(e, stores: list[Store], values: list[ir.Value]) -> None:
     b, buffer = e.b, stores[0].buffer
     if buffer.dtype == dtypes.bool_:
         values = [b.zext(value, widen(I8, e.lanes)) for value in values]
-    width, start = register_lanes(e, e.lanes, buffer.dtype), scalar_index(e, stores[0].offset)
+    width, start = register_lanes(e, e.lanes, buffer.dtype), e.scalar_index(stores[0].offset)
     pieces = [split_registers(b, value, width) for value in values]
     for group, registers in enumerate(zip(*pieces)):
         for number in range(len(stores)):

@@ -18,8 +18,8 @@ from jitcore.backends.cpu.aligned import (
     emit_edges,
     find_line,
 )
-from jitcore.backends.cpu.lanes import I32, I64
 from jitcore.backends.cpu.vectors import emit_vectors, end_of_vectors, vector_loop
+from jitcore.backends.llvm.lanes import I32, I64
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import Loop
 

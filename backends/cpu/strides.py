@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.lanes import I32, I64, Pair, lane_count, map_parts, memory_type, part_dtype
-from jitcore.backends.cpu.mathlib.emitter import make_numbers
-from jitcore.backends.cpu.sizes import is_static
+from jitcore.backends.llvm.lanes import I32, I64, join_registers, memory_type, part_dtype, shuffle
+from jitcore.backends.llvm.mathlib.emitter import make_numbers
+from jitcore.backends.llvm.sizes import is_static
 from jitcore.loopir.expr import Buffer, walk
 from jitcore.loopir.index import Axis, Index
 from jitcore.schedule.statements import roots_of, stores_of
@@ -78,7 +78,7 @@ def steps_evenly(e, buffer: Buffer, index: Index) -> bool:
 def load_apart(e, buffer: Buffer, index: Index, align: int) -> ir.Value:
     """Elements at one distance from each other, each by itself: what gathers do, in fewer steps."""
     b, step = e.b, e.size(index.coefficient(e.vector_axis))
-    place = b.gep(e.element_pointer(buffer), [scalar_index(e, index)])
+    place = b.gep(e.element_pointer(buffer), [e.scalar_index(index)])
     value = ir.Constant(ir.VectorType(memory_type(buffer.dtype), e.lanes), ir.Undefined)
     for lane in range(e.lanes):
         value = b.insert_element(value, b.load(place, align=align), I32(lane))
@@ -90,7 +90,7 @@ def store_strided(e, buffer: Buffer, index: Index, stride: int, value: ir.Value,
     """Writes the elements at `index` of all lanes and nothing between them; see `can_store`."""
     step, width = abs(stride), register_lanes(e, e.lanes, buffer.dtype)
     value = _reverse(e.b, value) if stride < 0 else value
-    start = e.b.add(scalar_index(e, index), I64(min(stride, 0) * (e.lanes - 1)))
+    start = e.b.add(e.scalar_index(index), I64(min(stride, 0) * (e.lanes - 1)))
     for number in range(step * e.lanes // width):
         pointer = register_pointer(e, buffer, start, number * width)
         lanes = [divmod(number * width + k, step) for k in range(width)]
@@ -130,14 +130,6 @@ def _count_parts(buffer: Buffer) -> int:
     return 2 if buffer.dtype.kind == "c" else 1
 
 
-def scalar_index(e, index: Index) -> ir.Value:
-    """The index of lane 0."""
-    lanes, e.lanes = e.lanes, 1
-    value = e.index(index)
-    e.lanes = lanes
-    return value
-
-
 def register_pointer(e, buffer: Buffer, start: ir.Value, offset: int) -> ir.Value:
     """The register `offset` numbers after element `start`."""
     b, element = e.b, memory_type(part_dtype(buffer.dtype))
@@ -151,7 +143,7 @@ def _load_register(e, buffer: Buffer, block: Index, offset: int, align: int) -> 
     """The register `offset` numbers after the first element of a block."""
     key = (buffer, block, offset)
     if key not in e.values or buffer in e.written:
-        pointer = register_pointer(e, buffer, scalar_index(e, block), offset)
+        pointer = register_pointer(e, buffer, e.scalar_index(block), offset)
         e.values[key] = e.b.load(pointer, align=align)
     return e.values[key]
 
@@ -176,29 +168,6 @@ def pick_lanes(b: ir.IRBuilder, registers: Sequence[ir.Value], places: list[tupl
         picked = shuffle(b, picked, registers[other], lanes)
         lanes = [None if lane is None else k for k, lane in enumerate(lanes)]
     return picked
-
-
-def shuffle(b: ir.IRBuilder, x: ir.Value, y: ir.Value, places: list[int | None]) -> ir.Value:
-    """Lanes of x followed by y at the given places; None: any value (x's own lane, which costs least)."""
-    if isinstance(x, Pair):
-        return map_parts(lambda x, y: shuffle(b, x, y, places), x, y)
-    chosen = tuple([lane % x.type.count if place is None else place for lane, place in enumerate(places)])
-    return b.shuffle_vector(x, y, make_numbers(32, chosen))
-
-
-def join_registers(b: ir.IRBuilder, registers: list) -> ir.Value:
-    """One vector of all lanes, in order. Their number is a power of two."""
-    while len(registers) > 1:
-        width = lane_count(registers[0])
-        pairs = zip(registers[::2], registers[1::2])
-        registers = [shuffle(b, x, y, list(range(2 * width))) for x, y in pairs]
-    return registers[0]
-
-
-def split_registers(b: ir.IRBuilder, value: ir.Value, width: int) -> list:
-    """The vector cut into pieces of `width` lanes."""
-    return [shuffle(b, value, value, list(range(start, start + width)))
-            for start in range(0, lane_count(value), width)]  # fmt: skip
 
 
 def _reverse(b: ir.IRBuilder, value: ir.Value) -> ir.Value:

@@ -29,7 +29,7 @@ def _list_operations() -> dict[str, frozenset[str]]:
 
 
 def _describe_operations() -> str:
-    from jitcore.backends.cpu import scalar_ops
+    from jitcore.backends.llvm import scalar_ops
 
     return "\n".join(" ".join((kind, *sorted(names))) for kind, names in scalar_ops.list_operations().items())
 

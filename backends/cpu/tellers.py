@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.lanes import I64, SIZES
+from jitcore.backends.llvm.lanes import I64, SIZES
 
 
 def make_teller(renderer, name: str, symbol: str, kinds: list[ir.Type], count: int) -> ir.Function:

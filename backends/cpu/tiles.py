@@ -12,9 +12,9 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cpu.aligned import LINE_BYTES
-from jitcore.backends.cpu.complex_ops import separate
 from jitcore.backends.cpu.fetch import prefetch
-from jitcore.backends.cpu.lanes import (
+from jitcore.backends.llvm.complex_ops import separate
+from jitcore.backends.llvm.lanes import (
     I1,
     I32,
     I64,
@@ -23,11 +23,11 @@ from jitcore.backends.cpu.lanes import (
     iota,
     memory_type,
     part_dtype,
+    shuffle,
     splat,
     widen,
 )  # fmt: skip
-from jitcore.backends.cpu.scalar_ops import count_math_calls
-from jitcore.backends.cpu.strides import shuffle
+from jitcore.backends.llvm.scalar_ops import count_math_calls
 from jitcore.loopir.expr import Buffer, Expr, index_exprs, walk
 from jitcore.loopir.index import Index
 from jitcore.loopir.program import Loop

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.lanes import I64, mask_first
+from jitcore.backends.llvm.lanes import I64, mask_first
 from jitcore.loopir.index import Axis
 
 

@@ -20,8 +20,8 @@ import llvmlite.ir as ir
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.backends.cpu.mathlib import FUNCTIONS, zeta
-from jitcore.backends.cpu.mathlib.emitter import Emitter, Lanes
+from jitcore.backends.llvm.mathlib import FUNCTIONS, zeta
+from jitcore.backends.llvm.mathlib.emitter import Emitter, Lanes
 from jitcore.backends.xla.builder import HloBuilder, HloValue
 from jitcore.core.primitive import registry
 from jitcore.loopir.complex_math import OPERATIONS, Complex, Real, Reals

@@ -26,7 +26,7 @@ from jitcore.sharding import Device, Sharding
 ENTRY_POINT_GROUP = "jitcore.backends"
 
 #: Names a user may give, and the entry points that serve them, best first.
-_SERVED_BY = {"gpu": ("gpu", "cuda", "rocm"), "cuda": ("cuda", "gpu")}
+_SERVED_BY = {"gpu": ("gpu", "cuda", "rocm"), "cuda": ("cuda", "gpu"), "cuda:emulated": ("cuda-emulated",)}
 #: Entry points tried, in order, when nobody names one.
 _PREFERENCE = ("cpu", "reference")
 _INSTALL = {"gpu": 'pip install "jitcore[cuda]"', "cuda": 'pip install "jitcore[cuda]"',

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.lanes import I64
 from jitcore.backends.cpu.routines.block_tile_code import (
     BlockShape,
     Tile,
@@ -22,6 +21,7 @@ from jitcore.backends.cpu.routines.block_tile_code import (
     find_pitch,
     round_up,
 )
+from jitcore.backends.llvm.lanes import I64
 
 _I32 = ir.IntType(32)
 

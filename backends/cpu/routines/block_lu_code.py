@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.lanes import I1, I32, I64, splat
 from jitcore.backends.cpu.routines.block_solve_code import define_solve
 from jitcore.backends.cpu.routines.block_tile_code import (
     CONTRACT,
@@ -26,6 +25,7 @@ from jitcore.backends.cpu.routines.block_tile_code import (
     find_pitch,
 )
 from jitcore.backends.cpu.routines.lapack import PADDED_UNIT, PANEL
+from jitcore.backends.llvm.lanes import I1, I32, I64, splat
 
 # Columns of a panel that are made one by one; a multiple of the rows of small tiles.
 _STRIP = 8

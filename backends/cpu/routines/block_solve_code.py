@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.lanes import I64
 from jitcore.backends.cpu.routines.block_tile_code import (
     BlockShape,
     BlockWriter,
@@ -21,6 +20,7 @@ from jitcore.backends.cpu.routines.block_tile_code import (
     find_pitch,
 )
 from jitcore.backends.cpu.routines.lapack import PADDED_UNIT
+from jitcore.backends.llvm.lanes import I64
 
 __all__ = ["define_solve", "write_block_solve"]
 

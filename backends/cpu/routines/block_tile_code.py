@@ -13,9 +13,9 @@ from __future__ import annotations
 from llvmlite import ir
 
 from jitcore.backends.cpu import cpuinfo
-from jitcore.backends.cpu.lanes import I64, splat
 from jitcore.backends.cpu.routines.code_writer import CodeWriter
 from jitcore.backends.cpu.routines.lapack import PADDED_UNIT, PADDING
+from jitcore.backends.llvm.lanes import I64, splat
 
 CONTRACT = ["contract"]
 # Registers of a tile's row, and rows of a tile: `lapack.PADDING` holds a tile's width and its rows.

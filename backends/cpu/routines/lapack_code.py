@@ -17,7 +17,6 @@ import math
 from llvmlite import ir
 
 from jitcore.backends.cpu import cpuinfo
-from jitcore.backends.cpu.lanes import I8, I32, I64, POINTER, SIZES, TABLE
 from jitcore.backends.cpu.routines.block_factor_code import write_block_cholesky
 from jitcore.backends.cpu.routines.block_lu_code import write_block_lu
 from jitcore.backends.cpu.routines.block_solve_code import write_block_solve
@@ -27,6 +26,7 @@ from jitcore.backends.cpu.routines.lapack_symbols import PREFIX
 from jitcore.backends.cpu.routines.small_matrix_code import write_small_lu, write_small_solve
 from jitcore.backends.cpu.routines.transpose_code import define_transpose
 from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_SYMBOL
+from jitcore.backends.llvm.lanes import I8, I32, I64, POINTER, SIZES, TABLE
 
 #: Bytes of an element, and of its real part, by LAPACK's letter.
 _SIZES = {"s": (4, 4), "d": (8, 8), "c": (8, 4), "z": (16, 8)}

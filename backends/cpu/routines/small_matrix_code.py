@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.lanes import I32, I64
+from jitcore.backends.llvm.lanes import I32, I64
 
 
 def write_small_lu(w) -> None:

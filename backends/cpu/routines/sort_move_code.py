@@ -13,10 +13,10 @@ from __future__ import annotations
 from llvmlite import ir
 
 from jitcore.backends.cpu import cpuinfo
-from jitcore.backends.cpu.lanes import I64, POINTER, SIZES, TABLE
 from jitcore.backends.cpu.routines.code_writer import CodeWriter
 from jitcore.backends.cpu.routines.transpose_code import define_transpose
 from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_FOR
+from jitcore.backends.llvm.lanes import I64, POINTER, SIZES, TABLE
 
 TRANSPOSE_PREFIX = "jitcore_sort_transpose_"
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.lanes import I64
 from jitcore.backends.cpu.routines.code_writer import CodeWriter
+from jitcore.backends.llvm.lanes import I64
 
 _I32 = ir.IntType(32)
 

@@ -1,0 +1,134 @@
+"""The CUDA backend: loop programs as kernels of NVIDIA GPUs.
+
+In: a jaxpr without constants. Out: an `Executable`. Stages: `schedule.lower_program` (loop program), `mapping`
+(which threads run what), `kernel` (LLVM IR), `ptx`, `program` (the steps of a call), `device` (where they run).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jitcore.array import DeviceArray, DeviceForm, find_form
+from jitcore.backends.cuda import device as memory
+from jitcore.core.aval import ShapedArray
+from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.dispatch.backend import CompileOptions
+from jitcore.passes import PIPELINE
+from jitcore.sharding import Device, SingleDeviceSharding
+
+__all__ = ["CudaBackend", "EmulatedBackend"]
+
+#: Passes whose results are for the routines and the threads of processors.
+_CPU_ONLY = ("sweeps", "variances")
+
+
+class _Backend:
+    """What runs programs on devices of one kind."""
+
+    name: str
+    platform = "gpu"
+    passes = tuple([step for step in PIPELINE if step.name not in _CPU_ONLY])
+
+    def devices(self) -> list[Device]:
+        raise NotImplementedError
+
+    def open(self, device: Device) -> Any:
+        """The runtime of a device."""
+        raise NotImplementedError
+
+    def compile(self, closed_jaxpr: ClosedJaxpr, options: CompileOptions):
+        from jitcore.backends.cuda.executable import CudaExecutable
+
+        device = self._find_device(options.sharding)
+        runtime = self.open(device)
+        return CudaExecutable(closed_jaxpr, options, runtime.arch, runtime, device)
+
+    def clear(self) -> None:
+        from jitcore.backends.cuda import ptx
+
+        ptx.clear()
+
+    def _find_device(self, sharding: Any) -> Device:
+        if sharding is None:
+            return self.devices()[0]
+        return sharding if isinstance(sharding, Device) else sharding.device_order[0]
+
+    # -- arrays -------------------------------------------------------------------------------------------
+    def wrap(self, buffer: Any, weak_type: bool) -> DeviceArray:
+        form = find_form(buffer.shape, buffer.dtype, weak_type, SingleDeviceSharding(buffer.device), True)
+        return DeviceArray(buffer, form)
+
+    def find_forms(self, avals: Sequence[ShapedArray], sharding: Any) -> list[DeviceForm] | None:
+        where = SingleDeviceSharding(self._find_device(sharding))
+        is_committed = sharding is not None
+        return [find_form(aval.shape, aval.dtype, aval.weak_type, where, is_committed) for aval in avals]
+
+    def put(self, value: np.ndarray, sharding: Any, is_immutable: bool = False) -> Any:
+        device = self._find_device(sharding)
+        return memory.put(self.open(device), device, np.asarray(value))
+
+
+class CudaBackend(_Backend):
+    """NVIDIA GPUs. Compiling for one asks for none."""
+
+    name = "cuda"
+
+    def devices(self) -> list[Device]:
+        raise RuntimeError("there is no NVIDIA driver here")
+
+    @property
+    def machines(self) -> Sequence[str]:
+        from jitcore.backends.cuda.ptx import VERSIONS
+
+        return (*VERSIONS, "emulated")
+
+    def compile_for(self, machine: str) -> Any:
+        return EmulatedBackend() if machine == "emulated" else AheadBackend(machine)
+
+
+class EmulatedBackend(_Backend):
+    """A CUDA device in software: the same PTX, run by the processor, with every access checked."""
+
+    name = "cuda:emulated"
+
+    def devices(self) -> list[Device]:
+        return [Device("gpu", device_kind="emulated", backend=self.name)]
+
+    def open(self, device: Device) -> Any:
+        return _open_emulated()
+
+
+@functools.cache
+def _open_emulated() -> Any:
+    from jitcore.backends.cuda.emulated import EmulatedDevice
+
+    return EmulatedDevice()
+
+
+class AheadBackend:
+    """Compiles for an architecture, and runs nothing."""
+
+    platform, passes = "gpu", _Backend.passes
+
+    def __init__(self, machine: str):
+        from jitcore.backends.cuda.ptx import VERSIONS
+
+        if machine not in VERSIONS:
+            raise ValueError(f"unknown target 'cuda:{machine}': targets are "
+                             f"{', '.join(f'cuda:{known}' for known in VERSIONS)}")  # fmt: skip
+        self.name, self.machine = f"cuda:{machine}", machine
+
+    def devices(self) -> list[Device]:
+        return []
+
+    def compile(self, closed_jaxpr: ClosedJaxpr, options: CompileOptions):
+        from jitcore.backends.cuda.executable import CudaExecutable
+
+        return CudaExecutable(closed_jaxpr, options, self.machine)
+
+    def clear(self) -> None:
+        """Nothing is shared."""

@@ -1,0 +1,183 @@
+"""One CUDA kernel under construction.
+
+In: expressions and indexes of the loop program. Out: instructions of NVPTX. Addresses and sizes are arguments
+of the kernel; lanes are elements side by side that one thread reads and writes in one access.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from llvmlite import ir
+
+from jitcore import dtypes
+from jitcore.backends.llvm.complex_ops import interleave, separate
+from jitcore.backends.llvm.contraction import Contraction
+from jitcore.backends.llvm.function import ExpressionEmitter
+from jitcore.backends.llvm.lanes import (
+    I1,
+    I8,
+    I32,
+    I64,
+    Pair,
+    lane_count,
+    map_parts,
+    memory_type,
+    splat,
+    widen,
+)
+from jitcore.backends.llvm.options import RenderOptions
+from jitcore.loopir.expr import Buffer
+from jitcore.loopir.index import Index
+
+WARP = 32
+VOID = ir.VoidType()
+#: Bytes of the widest access.
+ACCESS_BYTES = 16
+
+
+class KernelEmitter(ExpressionEmitter):
+    """buffers, sizes: what the kernel is told, in the order of its arguments."""
+
+    def __init__(self, function: ir.Function, buffers: list[Buffer], sizes: list, options: RenderOptions,
+                 contraction: Contraction):  # fmt: skip
+        super().__init__(function, options, contraction)
+        arguments = function.args
+        self.addresses = dict(zip(buffers, arguments))
+        self.sizes = dict(zip(sizes, arguments[len(buffers) :]))
+
+    def load_size(self, size) -> ir.Value:
+        return self.sizes[size]
+
+    def load_address(self, buffer: Buffer) -> ir.Value:
+        return self.addresses[buffer]
+
+    # -- lanes --------------------------------------------------------------------------------------------
+    def load_lanes(self, buffer: Buffer, index: Index) -> ir.Value | Pair:
+        if not self._is_whole(index):
+            return self._gather(lambda: self.load_scalar(buffer, index))
+        kind = self._memory_lanes(buffer)
+        pointer = self._first_pointer(buffer, index, kind)
+        value = self.b.load(pointer, align=self._alignment(buffer))
+        if buffer.dtype.kind == "c":
+            return separate(self.b, value)
+        return self.b.trunc(value, widen(I1, self.lanes)) if buffer.dtype == dtypes.bool_ else value
+
+    def store_lanes(self, buffer: Buffer, index: Index, value: ir.Value | Pair) -> None:
+        value = value if lane_count(value) > 1 else splat(self.b, value, self.lanes)
+        if not self._is_whole(index):
+            return self._scatter(value, lambda part: self.store_scalar(buffer, index, part))
+        if buffer.dtype == dtypes.bool_:  # lanes of i1 are bits in memory
+            value = self.b.zext(value, widen(I8, self.lanes))
+        value = interleave(self.b, *value) if buffer.dtype.kind == "c" else value
+        pointer = self._first_pointer(buffer, index, value.type)
+        self.b.store(value, pointer, align=self._alignment(buffer))
+
+    def _is_whole(self, index: Index) -> bool:
+        """Whether lanes are neighbours, from a place on that is a multiple of them."""
+        return self.mask is None and is_aligned(index, self.vector_axis, self.lanes)
+
+    def _alignment(self, buffer: Buffer) -> int:
+        return min(ACCESS_BYTES, self.lanes * buffer.dtype.itemsize)
+
+    def _memory_lanes(self, buffer: Buffer) -> ir.Type:
+        element, lanes = memory_type(buffer.dtype), self.lanes
+        if buffer.dtype.kind == "c":
+            element, lanes = element.element, 2 * lanes
+        return ir.VectorType(element, lanes)
+
+    def _first_pointer(self, buffer: Buffer, index: Index, kind: ir.Type) -> ir.Value:
+        pointer = self.b.gep(self.element_pointer(buffer), [self.scalar_index(index)])
+        return self.b.bitcast(pointer, kind.as_pointer())
+
+    def _each_lane(self, body: Callable[[int], None]) -> None:
+        """`body` for each lane, with the index of that lane as the axis' value."""
+        lanes, axis, values = self.lanes, self.vector_axis, self.values
+        first = self.axis_values[axis]
+        for lane in range(lanes):
+            # expressions that do not depend on the axis stay known
+            self.lanes, self.values = 1, {}
+            self.axis_values[axis] = self.b.add(first, I64(lane))
+            body(lane)
+        self.lanes, self.values, self.axis_values[axis] = lanes, values, first
+
+    def _gather(self, load: Callable[[], ir.Value | Pair]) -> ir.Value | Pair:
+        found: list = []
+        self._each_lane(lambda lane: found.append(load()))
+        return map_parts(lambda *parts: join_lanes(self.b, parts), *found)
+
+    def _scatter(self, value: ir.Value | Pair, store: Callable) -> None:
+        self._each_lane(
+            lambda lane: store(map_parts(lambda part: self.b.extract_element(part, I32(lane)), value))
+        )
+
+    # -- the machine ----------------------------------------------------------------------------------------
+    def read_register(self, name: str) -> ir.Value:
+        """A special register as an i64, such as "tid.x"."""
+        return self.b.zext(self.call(f"llvm.nvvm.read.ptx.sreg.{name}", I32), I64)
+
+    def call(self, name: str, result: ir.Type, *operands: ir.Value) -> ir.Value:
+        module = self.function.module
+        known = module.globals.get(name)
+        callee = known or ir.Function(module, ir.FunctionType(result, [x.type for x in operands]), name)
+        return self.b.call(callee, operands)
+
+    def synchronize_block(self) -> None:
+        self.call("llvm.nvvm.barrier0", VOID)
+
+    def synchronize_warp(self, members: ir.Value) -> None:
+        self.call("llvm.nvvm.bar.warp.sync", VOID, members)
+
+    def shuffle(self, value: ir.Value | Pair, way: str, members: ir.Value, distance: int) -> ir.Value | Pair:
+        """What another lane of the warp has. way: "bfly" (lane xor distance) or "up" (lane - distance; a lane
+        without such a neighbour keeps its own)."""
+        clamp = I32(0 if way == "up" else WARP - 1)
+
+        def move(word):
+            name = f"llvm.nvvm.shfl.sync.{way}.i32"
+            return self.call(name, I32, members, word, I32(distance), clamp)
+
+        return map_parts(lambda part: self._move_words(part, move), value)
+
+    def read_lane(self, value: ir.Value | Pair, members: ir.Value, lane: ir.Value) -> ir.Value | Pair:
+        """What a lane of the warp has, given by its number, an i32."""
+
+        def move(word):
+            return self.call("llvm.nvvm.shfl.sync.idx.i32", I32, members, word, lane, I32(WARP - 1))
+
+        return map_parts(lambda part: self._move_words(part, move), value)
+
+    def _move_words(self, value: ir.Value, move: Callable[[ir.Value], ir.Value]) -> ir.Value:
+        """A register by way of words of 32 bits."""
+        b, kind = self.b, value.type
+        bits = {ir.HalfType: 16, ir.FloatType: 32, ir.DoubleType: 64}.get(type(kind)) or kind.width
+        whole = value if isinstance(kind, ir.IntType) else b.bitcast(value, ir.IntType(bits))
+        if bits == 64:
+            low, high = b.trunc(whole, I32), b.trunc(b.lshr(whole, I64(32)), I32)
+            moved = b.or_(b.zext(move(low), I64), b.shl(b.zext(move(high), I64), I64(32)))
+        else:
+            moved = move(b.zext(whole, I32) if bits < 32 else whole)
+            moved = b.trunc(moved, ir.IntType(bits)) if bits < 32 else moved
+        return moved if isinstance(kind, ir.IntType) else b.bitcast(moved, kind)
+
+
+def join_lanes(b: ir.IRBuilder, values: Sequence[ir.Value]) -> ir.Value:
+    whole = ir.Constant(ir.VectorType(values[0].type, len(values)), ir.Undefined)
+    for lane, value in enumerate(values):
+        whole = b.insert_element(whole, value, I32(lane))
+    return whole
+
+
+def is_aligned(index: Index, axis, lanes: int) -> bool:
+    """Whether elements along an axis are neighbours, and those at a multiple of `lanes` begin at one."""
+    if index.coefficient(axis) != 1:
+        return False
+    steps = [coefficient for atom, coefficient in index.terms if atom is not axis]
+    return all(_divides(lanes, step) for step in (*steps, index.const))
+
+
+def _divides(lanes: int, step) -> bool:
+    try:
+        return int(step) % lanes == 0
+    except TypeError:  # a symbolic size
+        return False

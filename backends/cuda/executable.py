@@ -1,0 +1,81 @@
+"""Executables: programs compiled for an architecture, and run on a device of it.
+
+In: a jaxpr; by way of a schedule, kernels and PTX. Out: a function of ndarrays and buffers for one signature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jitcore.backends.cuda import ptx
+from jitcore.backends.cuda.device import DeviceBuffer, Runtime
+from jitcore.backends.cuda.emitter import ACCESS_BYTES
+from jitcore.backends.cuda.program import LoadedProgram, RenderedProgram
+from jitcore.backends.cuda.target import CudaTarget
+from jitcore.backends.llvm.options import RenderOptions
+from jitcore.core.aval import ShapedArray
+from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.dispatch.abstracted import specialize_jaxpr
+from jitcore.dispatch.backend import CompileOptions
+from jitcore.loopir.program import format_program
+from jitcore.schedule import lower_program
+from jitcore.schedule.arena import count_bytes
+from jitcore.sharding import Device
+
+
+class CudaExecutable:
+    """Args: the jaxpr; what `jit` was told; the architecture; the device, None to compile only."""
+
+    def __init__(self, closed_jaxpr: ClosedJaxpr, options: CompileOptions, arch: str,
+                 runtime: Runtime | None = None, device: Device | None = None):  # fmt: skip
+        self.closed_jaxpr, self.options, self.arch = closed_jaxpr, options, arch
+        self.runtime, self.device = runtime, device
+        self.compiles = 0
+        self._latest: RenderedProgram | None = None
+        self._ptx = ""
+
+    def bind(self, in_avals: Sequence[ShapedArray]) -> Callable[..., list[DeviceBuffer]]:
+        closed = specialize_jaxpr(self.closed_jaxpr, in_avals)
+        options = self.options
+        program = lower_program(closed, CudaTarget, options.donated)
+        rendered_for = RenderOptions(ACCESS_BYTES, options.fastmath, None, options.contract)
+        self._latest = RenderedProgram(program, rendered_for)
+        self._ptx = ptx.make_ptx(self._latest.module, self.arch, options.opt_level)
+        self.compiles += 1
+        if self.runtime is None:
+            return self._refuse
+        return LoadedProgram(self._latest, self._ptx, self.runtime, self.device).run
+
+    def _refuse(self, *values: Any) -> Any:
+        raise RuntimeError(f"this program was compiled for cuda:{self.arch} ahead of time and does not run "
+                           'here: call the function under jit(backend="gpu") where a GPU is')  # fmt: skip
+
+    def read_latest(self) -> RenderedProgram:
+        if self._latest is None:
+            self.bind(self.closed_jaxpr.in_avals)
+        return self._latest
+
+    def texts(self, arguments: Sequence[str] = ()) -> dict[str, Callable[[], str]]:
+        """Of the latest signature where shapes are symbolic."""
+        return {"loop program": lambda: format_program(self.read_latest().program),
+                "mapping": lambda: describe_functions(self.read_latest()),
+                "kernel": lambda: str(self.read_latest().module),
+                "ptx": lambda: self.read_latest() and self._ptx}  # fmt: skip
+
+    def cost(self) -> dict[str, float]:
+        program = self.read_latest().program
+        moved = sum(map(count_bytes, {*program.inputs, *program.outputs}))
+        return {"bytes accessed": float(moved)}
+
+
+def describe_functions(rendered: RenderedProgram) -> str:
+    """A line for each kernel: its mapping, and how it is launched."""
+    lines = []
+    for name, _, _, mapping, grid in rendered.list_functions():
+        facts = [mapping.kind, f"{grid} blocks of {mapping.block} threads"]
+        facts += [f"{mapping.team} threads an item"] * (mapping.team > 1)
+        facts += [f"{mapping.lanes} elements a thread"] * (mapping.lanes > 1)
+        facts += [f"slow: {mapping.reason}"] * bool(mapping.reason)
+        lines.append(f"{name}: {', '.join(facts)}")
+    return "\n".join(lines)

@@ -1,0 +1,400 @@
+"""Rendering of kernels: one fused loop nest group becomes one or a few `__global__` functions.
+
+In: a `loopir.Kernel` and its mappings. Out: functions in a module, and for each how it is launched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from llvmlite import ir
+
+from jitcore.backends.cuda.emitter import VOID, WARP, KernelEmitter
+from jitcore.backends.cuda.mapping import (
+    PIECE_TEAM,
+    Mapping,
+    can_add_atomically,
+    list_parts,
+    map_kernel,
+    peel_loops,
+)
+from jitcore.backends.cuda.team import Team
+from jitcore.backends.llvm.accumulator import Accumulator
+from jitcore.backends.llvm.lanes import I32, I64, POINTER, element_constant
+from jitcore.backends.llvm.options import RenderOptions
+from jitcore.backends.llvm.partials import Partials, block_totals
+from jitcore.backends.llvm.scalar_ops import emit_operation
+from jitcore.backends.llvm.sizes import SizeTable
+from jitcore.backends.llvm.statements import StatementRenderer
+from jitcore.loopir.expr import Buffer, Expr
+from jitcore.loopir.index import Axis
+from jitcore.loopir.monoids import scan_start_of
+from jitcore.loopir.program import Kernel, Loop, Native, Reduce, Scan, Store, find_split, format_kernel
+from jitcore.schedule.buffers import loads_of, statements_of, step_buffers, step_writes
+
+#: Kernels with more calls of mathematical functions keep them as calls: copies take long to compile.
+MAX_INLINED_CALLS = 8
+#: Items up to this are counted in 32 bits, in which a division takes a quarter of the time.
+MAX_NARROW = 2**31 - 1
+
+
+class Function(NamedTuple):
+    """A `__global__` function. buffers, sizes: its arguments. grid: blocks of threads."""
+
+    name: str
+    buffers: list[Buffer]
+    sizes: list
+    mapping: Mapping
+    grid: int
+
+
+class KernelRenderer(StatementRenderer):
+    """Renders one kernel into a module."""
+
+    def __init__(self, module: ir.Module, name: str, kernel: Kernel, options: RenderOptions):
+        kernel.tile, kernel.others, kernel.streams, kernel.reading, kernel.far = None, (), (), "", ()
+        kernel.grain = 1
+        super().__init__(module, name, kernel, options)
+        self.inlines_math = self.math_calls <= MAX_INLINED_CALLS
+        self.buffers = sorted(step_buffers(kernel), key=lambda buffer: buffer.name)
+        self.functions: list[Function] = []
+        table = SizeTable()
+        format_kernel(kernel, table.name, repr, repr)
+        for statement in statements_of([kernel]):
+            if isinstance(statement, Loop):
+                table.name(statement.axis.extent)
+        self.sizes = list(table.slots)
+        self.is_atomic = False
+
+    def render(self) -> list[Function]:
+        """Functions in the order in which they run."""
+        split = find_split(self.kernel)
+        if split is None:
+            for number, (guard, kernel) in enumerate(list_parts(self.kernel)):
+                self._render_items(f"_{number}" if number else "", map_kernel(kernel), guard)
+        elif isinstance(split[1], Scan):
+            self._render_split_scan(*split)
+        else:
+            self._render_split_reduce()
+        return self.functions
+
+    def _begin(self, suffix: str, mapping: Mapping, grid: int | None = None) -> KernelEmitter:
+        name = f"{self.name}{suffix}"
+        kind = ir.FunctionType(VOID, [POINTER] * len(self.buffers) + [I64] * len(self.sizes))
+        function = ir.Function(self.module, kind, name)
+        function.calling_convention = "ptx_kernel"
+        self.functions.append(
+            Function(name, self.buffers, self.sizes, mapping, mapping.grid if grid is None else grid)
+        )
+        e = KernelEmitter(function, self.buffers, self.sizes, self.options, self.contraction)
+        e.inlines_math, e.written = self.inlines_math, self.written
+        return e
+
+    def _end(self, e: KernelEmitter) -> None:
+        e.b.ret_void()
+        e.finish()
+
+    # -- items --------------------------------------------------------------------------------------------
+    def _render_items(self, suffix: str, mapping: Mapping, guard: tuple[Expr, bool] | None) -> None:
+        if mapping.items == 0:
+            return
+        e = self._begin(suffix, mapping)
+        self.is_atomic = mapping.kind == "flat" and can_add_atomically(self.kernel)
+        if guard is None:
+            self._emit_items(e, mapping)
+        else:
+            condition, holds = e.expr(guard[0]), guard[1]
+            e.when(condition if holds else e.b.not_(condition), lambda: self._emit_items(e, mapping))
+        self._end(e)
+
+    def _emit_items(self, e: KernelEmitter, mapping: Mapping) -> None:
+        """The item of this thread."""
+        b, thread, block = e.b, e.read_register("tid.x"), e.read_register("ctaid.x")
+        if mapping.is_across:
+            item = b.add(b.mul(block, I64(WARP)), b.urem(thread, I64(WARP)))
+        else:
+            item = b.add(b.mul(block, I64(mapping.block // mapping.team)), b.udiv(thread, I64(mapping.team)))
+        counts = [e.size(loop.axis.extent) for loop in mapping.loops]
+        end = counts[-1] if counts else I64(1)
+        if mapping.lanes > 1:
+            counts[-1] = b.udiv(b.add(end, I64(mapping.lanes - 1)), I64(mapping.lanes))
+        total = I64(1)
+        for count in counts:
+            total = b.mul(total, count)
+        is_item = b.icmp_signed("<", item, total)
+        if mapping.is_across or any(loop.bounds for loop in mapping.loops):
+            item = b.select(is_item, item, I64(0))  # what is read before it is known to be none is there
+        self._place_item(e, mapping, item, counts)
+        for loop in mapping.loops:
+            low, high = e.range_of(loop, loop.axis)
+            if loop.bounds:
+                inside = b.and_(b.icmp_signed("<=", low, e.axis_values[loop.axis]),
+                                b.icmp_signed("<", e.axis_values[loop.axis], high))  # fmt: skip
+                is_item = b.and_(is_item, inside)
+        if mapping.is_across:
+            team = Team(e, mapping.team, thread, True, is_item)
+            self._run_shared(e, team, mapping.body)
+        elif mapping.team > 1:
+            team = Team(e, mapping.team, thread)
+            e.when(is_item, lambda: self._run_shared(e, team, mapping.body))
+        elif mapping.lanes > 1:
+            self._emit_lanes(e, mapping, is_item, end)
+        else:
+            e.when(is_item, lambda: self.emit_statements(e, mapping.body))
+
+    def _place_item(self, e: KernelEmitter, mapping: Mapping, item: ir.Value, counts: list) -> None:
+        """Sets the loops' axes to what they are in an item."""
+        b, rest, is_narrow = e.b, item, mapping.items <= MAX_NARROW
+        for loop, count in zip(mapping.loops[:0:-1], counts[:0:-1]):
+            if is_narrow:
+                narrow, by = b.trunc(rest, I32), b.trunc(count, I32)
+                value, rest = b.zext(b.urem(narrow, by), I64), b.zext(b.udiv(narrow, by), I64)
+            else:
+                value, rest = b.urem(rest, count), b.udiv(rest, count)
+            e.axis_values[loop.axis] = value
+        if mapping.loops:
+            e.axis_values[mapping.loops[0].axis] = rest
+
+    def _emit_lanes(self, e: KernelEmitter, mapping: Mapping, is_item: ir.Value, end: ir.Value) -> None:
+        """Several elements of the last loop; what is left at its end one by one."""
+        b, axis, lanes = e.b, mapping.loops[-1].axis, mapping.lanes
+        first = b.mul(e.axis_values[axis], I64(lanes))
+        past = b.add(first, I64(lanes))
+
+        def emit_whole():
+            e.axis_values[axis] = first
+            e.lanes, e.vector_axis = lanes, axis
+            self.emit_statements(e, mapping.body)
+            e.lanes, e.vector_axis = 1, None
+
+        def run(i):
+            e.axis_values[axis] = i
+            self.emit_statements(e, mapping.body)
+
+        if int(mapping.loops[-1].axis.extent) % lanes == 0:
+            return e.when(is_item, emit_whole)
+        e.when(b.and_(is_item, b.icmp_signed("<=", past, end)), emit_whole)
+        is_rest = b.and_(is_item, b.icmp_signed(">", past, end))
+        e.when(is_rest, lambda: e.loop(first, end, I64(1), run))
+
+    # -- an item of a team ----------------------------------------------------------------------------------
+    def _run_shared(self, e: KernelEmitter, team: Team, body: list) -> None:
+        """The statements of an item. Barriers stand where one needs what other threads have written, or
+        writes what they have read."""
+        read: set[Buffer] = set()
+        stored: set[Buffer] = set()
+        for statement in body:
+            reads = {buffer for s in statements_of([statement]) for buffer, _ in loads_of(s)}
+            writes = step_writes(Native([statement]))
+            if stored & (reads | writes) or read & writes:
+                team.synchronize()
+                read, stored = set(), set()
+            if isinstance(statement, Loop):
+                self._share_loop(e, team, statement)
+            elif isinstance(statement, Reduce):
+                self._share_reduce(e, team, statement)
+            elif isinstance(statement, Scan):
+                self._share_scan(e, team, statement, I64(0), e.size(statement.axis.extent))
+            else:
+                e.when(team.is_first(), lambda s=statement: self.emit_statement(e, s))
+            read, stored = read | reads, stored | writes
+
+    def _share_loop(self, e: KernelEmitter, team: Team, loop: Loop) -> None:
+        loops, body = peel_loops([loop])
+        if len(loops) == 1 or any(inner.bounds for inner in loops):
+            self.hoist(e, loop.body, {loop.axis})
+
+            def run(i):
+                e.axis_values[loop.axis] = i
+                self.emit_statements(e, loop.body)
+
+            return team.loop(*e.range_of(loop, loop.axis), run)
+        self._loop_over(e, team, [inner.axis for inner in loops], lambda: self.emit_statements(e, body))
+
+    def _loop_over(self, e: KernelEmitter, team: Team, axes: list[Axis], body: Callable[[], None],
+                   loop: Callable | None = None) -> None:  # fmt: skip
+        """`body` for all places of several axes, neighbours along the last one by neighbouring threads."""
+        counts = [e.size(axis.extent) for axis in axes]
+        total = counts[0]
+        for count in counts[1:]:
+            total = e.b.mul(total, count)
+
+        def run(i):
+            rest = i
+            for axis, count in zip(axes[:0:-1], counts[:0:-1]):
+                e.axis_values[axis], rest = e.b.urem(rest, count), e.b.udiv(rest, count)
+            e.axis_values[axes[0]] = rest
+            body()
+
+        (loop or team.loop)(I64(0), total, run)
+
+    # -- reductions ---------------------------------------------------------------------------------------
+    def _share_reduce(self, e: KernelEmitter, team: Team, reduce: Reduce) -> None:
+        first = reduce.axes[0]
+        if len(reduce.axes) == 1 or reduce.bounds:
+            self._combine_range(e, team, reduce, *e.range_of(reduce, first))
+            return
+        found = [Accumulator(self, e, reduce, part) for part in reduce.parts]
+
+        def update():
+            for accumulator in found:
+                accumulator.update()
+            self.emit_statements(e, reduce.stores)
+
+        self.hoist_roots(e, [expr for _, _, expr in reduce.parts], reduce.stores, set(reduce.axes))
+        self._loop_over(e, team, list(reduce.axes), update)
+        for accumulator in found:
+            e.results[accumulator.result] = team.combine(accumulator)
+
+    def _combine_range(self, e: KernelEmitter, team: Team, reduce: Reduce, low: ir.Value,
+                       high: ir.Value) -> None:  # fmt: skip
+        """The results of a reduction with the first axis in [low, high)."""
+        found = [Accumulator(self, e, reduce, part, start=low) for part in reduce.parts]
+        stop = high if team.active is None else e.b.select(team.active, high, low)
+        self.sweep_reduce(e, reduce, found, e.b.add(low, team.rank), stop, I64(team.size))
+        for accumulator in found:
+            e.results[accumulator.result] = team.combine(accumulator)
+
+    def _render_split_reduce(self) -> None:
+        """One team for each piece, and one for what they found."""
+        body, reduce = self.kernel.body, self.kernel.body[0]
+        pieces = int(reduce.partials[0].shape[0])
+        mapping = Mapping("pieces", (), body, PIECE_TEAM, 1, PIECE_TEAM)
+        if pieces == 0:
+            return
+        e = self._begin("_pieces", mapping, pieces)
+        number = e.read_register("ctaid.x")
+        low, high = self._find_piece(e, reduce, number)
+        team = Team(e, PIECE_TEAM, e.read_register("tid.x"))
+        self._combine_range(e, team, reduce, low, high)
+
+        def note():
+            for (result, _, _), buffer in zip(reduce.parts, reduce.partials):
+                e.write_element(buffer, number, e.results[result])
+
+        e.when(team.is_first(), note)
+        self._end(e)
+        e = self._begin("_finish", mapping._replace(kind="finish"), 1)
+        team = Team(e, PIECE_TEAM, e.read_register("tid.x"))
+        for part, buffer in zip(reduce.parts, reduce.partials):
+            found = Accumulator(self, e, reduce, part, scalar=True)
+            self._combine_pieces(e, team, found, buffer)
+            e.results[found.result] = team.combine(found)
+        self._run_shared(e, team, body[1:])
+        self._end(e)
+
+    def _combine_pieces(self, e: KernelEmitter, team: Team, found: Accumulator, partials: Buffer) -> None:
+        count = self._count_pieces(e, self.kernel.body[0])
+        team.loop(I64(0), count, lambda i: found.combine(e.read_element(partials, i)))
+
+    def _find_piece(self, e: KernelEmitter, sweep: Reduce | Scan, number: ir.Value) -> tuple:
+        """The range of a piece."""
+        b, length = e.b, e.size(sweep.block)
+        axis = sweep.axes[0] if isinstance(sweep, Reduce) else sweep.axis
+        first, end = e.range_of(sweep, axis)
+        low = b.mul(number, length)
+        low = b.add(first, low) if isinstance(sweep, Reduce) and sweep.bounds else low
+        high = b.add(low, length)
+        return low, b.select(b.icmp_signed("<", high, end), high, end)
+
+    def _count_pieces(self, e: KernelEmitter, reduce: Reduce) -> ir.Value:
+        """As many as the range fills, if that varies."""
+        if not reduce.bounds:
+            return e.size(reduce.partials[0].shape[0])
+        b, block = e.b, e.size(reduce.block)
+        low, high = e.range_of(reduce, reduce.axes[0])
+        return b.sdiv(b.add(b.sub(high, low), b.sub(block, I64(1))), block)
+
+    # -- scans --------------------------------------------------------------------------------------------
+    def _share_scan(self, e: KernelEmitter, team: Team, scan: Scan, start: ir.Value, stop: ir.Value,
+                    before: ir.Value | None = None) -> None:  # fmt: skip
+        """The positions [start, stop), counted from the end in a reversed scan, a round of the team at a
+        time. before: the combination of what comes before."""
+        b, dtype = e.b, scan.value.dtype
+        identity = element_constant(dtype, scan_start_of(scan.op, dtype))
+        total, own = e.stack_slot(identity if before is None else before), e.stack_slot(identity)
+        extent, slots = e.size(scan.axis.extent), team.share_totals(dtype)
+        self.hoist(e, [scan], {scan.axis})
+
+        def merge(x, y):
+            return emit_operation(b, scan.op, [dtype, dtype], dtype, [x, y], inline=False)
+
+        def run(first):
+            place = b.add(first, team.rank)
+            is_one = b.icmp_signed("<", place, stop)
+            e.axis_values[scan.axis] = b.sub(b.sub(extent, place), I64(1)) if scan.reverse else place
+            e.write_slot(own, identity)
+            e.when(is_one, lambda: e.write_slot(own, e.expr(scan.value)))
+            value, last = team.scan(scan.op, dtype, e.read_slot(own), slots)
+            old = e.read_slot(total)
+            e.when(is_one, lambda: e.store(scan.buffer, scan.offset, merge(old, value)))
+            e.write_slot(total, merge(old, last))
+
+        e.loop(start, stop, I64(team.size), run)
+
+    def _render_split_scan(self, columns: list[Axis], scan: Scan) -> None:
+        """The totals of pieces; for each piece what comes before it; each piece from there."""
+        loops, _ = peel_loops(self.kernel.body)
+        parts = Partials(columns)
+        numbers = Loop(Axis(scan.partials[0].shape[0]), [])
+        dtype, (totals, before) = scan.value.dtype, scan.partials
+        mapping = Mapping("pieces", (*loops, numbers), [], PIECE_TEAM, 1, PIECE_TEAM)
+        if mapping.items == 0:
+            return
+        reduce = block_totals(scan, columns)
+
+        def open_items(suffix: str, chosen: Mapping) -> tuple[KernelEmitter, ir.Value, ir.Value]:
+            e = self._begin(suffix, chosen)
+            block, thread = e.read_register("ctaid.x"), e.read_register("tid.x")
+            item = block if chosen.team > 1 else e.b.add(e.b.mul(block, I64(chosen.block)), thread)
+            counts = [e.size(loop.axis.extent) for loop in chosen.loops]
+            self._place_item(e, chosen, item, counts)
+            return e, item, thread
+
+        e, _, thread = open_items("_pieces", mapping)
+        team, number = Team(e, PIECE_TEAM, thread), e.axis_values[numbers.axis]
+        low, high = self._find_piece(e, scan, number)
+        self._combine_range(e, team, reduce, low, high)
+        e.when(team.is_first(), lambda: parts.write(e, totals, number, e.results[reduce.parts[0][0]]))
+        self._end(e)
+
+        alone = Mapping("flat", tuple(loops), [])
+        e, item, _ = open_items("_before", alone)
+        blocks = e.size(scan.partials[0].shape[0])
+        slot = e.stack_slot(element_constant(dtype, scan_start_of(scan.op, dtype)))
+
+        def note(i):
+            place = e.b.sub(e.b.sub(blocks, I64(1)), i) if scan.reverse else i
+            old, found = e.read_slot(slot), parts.read(e, totals, place)
+            parts.write(e, before, place, old)
+            total = emit_operation(e.b, scan.op, [dtype, dtype], dtype, [old, found], inline=False)
+            e.write_slot(slot, total)
+
+        e.when(e.b.icmp_signed("<", item, I64(alone.items)), lambda: e.loop(I64(0), blocks, I64(1), note))
+        self._end(e)
+
+        e, _, thread = open_items("_scan", mapping)
+        number = e.axis_values[numbers.axis]
+        low, high = self._find_piece(e, scan, number)
+        if scan.reverse:  # positions count from the end
+            extent = e.size(scan.axis.extent)
+            low, high = e.b.sub(extent, high), e.b.sub(extent, low)
+        team = Team(e, PIECE_TEAM, thread)
+        self._share_scan(e, team, scan, low, high, parts.read(e, before, number))
+        self._end(e)
+
+    # -- updates --------------------------------------------------------------------------------------------
+    def emit_statement(self, e: KernelEmitter, statement) -> None:
+        if self.is_atomic and isinstance(statement, Store):
+            if statement.mask is None:
+                return self._emit_atomic(e, statement)
+            return e.when(e.expr(statement.mask), lambda: self._emit_atomic(e, statement))
+        return super().emit_statement(e, statement)
+
+    def _emit_atomic(self, e: KernelEmitter, store: Store) -> None:
+        name = store.combine
+        if name in ("min", "max") and store.buffer.dtype.kind == "u":
+            name = f"u{name}"
+        pointer = e.b.gep(e.element_pointer(store.buffer), [e.index(store.offset)])
+        e.b.atomic_rmw(name, pointer, e.expr(store.value), "monotonic")

@@ -1,0 +1,202 @@
+"""Which threads run what: the mapping of a kernel's iterations.
+
+In: a kernel of the loop program. Out: for each `__global__` function that it becomes, its items (iterations
+of the outer loops, which are independent of each other) and how many threads share one. The first rule that
+fits:
+
+    pieces   a sweep that the schedule has split: a block of threads for each piece, then one for all of them
+    rows     items with sweeps inside: a team of threads for each, from 4 to a block
+    columns  the same, where neighbours in memory belong to neighbouring items: threads of a team lie a warp
+             apart
+    flat     items that are one or few operations each: a thread for each, of several elements side by side
+    serial   iterations whose order counts: one thread, and slow
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from jitcore.backends.cuda.emitter import ACCESS_BYTES, WARP, is_aligned
+from jitcore.loopir.expr import Expr, walk
+from jitcore.loopir.index import Dynamic, Index
+from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan, Store
+from jitcore.schedule.buffers import statements_of
+from jitcore.schedule.statements import roots_of, stores_of
+
+#: Threads of a block: of one with a single item in it, at most; of others.
+LARGEST_BLOCK, BLOCK = 1024, 128
+#: Threads that share a piece of a split sweep.
+PIECE_TEAM = 256
+#: Iterations of an item that one thread does by itself, and that each thread of a team should have.
+LONE_WORK, TEAM_WORK = 16, 8
+#: Rows that the teams of columns reach, at most.
+COLUMN_TEAM = 16
+
+
+class Mapping(NamedTuple):
+    """kind: the rule's name. loops: the loops whose iterations are items. body: of one item. team: threads
+    that share an item; lanes: elements of one thread. block: threads of a block. reason: why it is slow."""
+
+    kind: str
+    loops: tuple[Loop, ...]
+    body: list
+    team: int = 1
+    lanes: int = 1
+    block: int = BLOCK
+    reason: str = ""
+
+    @property
+    def items(self) -> int:
+        """How many items there are, of which each has so many lanes."""
+        count = math.prod(int(loop.axis.extent) for loop in self.loops)
+        return -(-count // self.lanes)
+
+    @property
+    def is_across(self) -> bool:
+        """Whether the threads of a team lie a warp apart."""
+        return self.kind == "columns"
+
+    @property
+    def grid(self) -> int:
+        """Blocks of threads."""
+        return -(-self.items * self.team // self.block) if not self.is_across else -(-self.items // WARP)
+
+
+def map_kernel(kernel: Kernel) -> Mapping:
+    """The mapping of a kernel that is one function; see `find_split` for the others."""
+    loops, body = peel_loops(kernel.body)
+    if not is_ordered(kernel):
+        if _is_simple(body):
+            return _map_teams(kernel, loops, body)
+        if loops:
+            return _map_flat(kernel, loops, body)
+    elif can_add_atomically(kernel):
+        return Mapping("flat", tuple(loops), body)
+    why = "updates in order" if is_ordered(kernel) else "statements that depend on each other"
+    return Mapping("serial", (), kernel.body, 1, 1, 1, why)
+
+
+def list_parts(kernel: Kernel) -> list[tuple[tuple[Expr, bool] | None, Kernel]]:
+    """A kernel as kernels that run one after the other: statements that stand side by side and need no result
+    of each other, and both bodies of a choice, each with the condition that has to hold, or not, for it."""
+    parts: list = []
+    body = kernel.body
+    results = {result for s in body if isinstance(s, Reduce) for result, _, _ in s.parts}
+    is_joined = any(isinstance(s, Repeat) for s in body) or bool(results)
+    for group in [body] if is_joined else [[statement] for statement in body]:
+        (choice,) = group if len(group) == 1 and isinstance(group[0], Choice) else (None,)
+        if choice is None or any(isinstance(s, Reduce) for s in choice.body):
+            parts.append((None, _take(kernel, group)))
+        else:
+            parts += [((choice.condition, True), _take(kernel, choice.body)),
+                      ((choice.condition, False), _take(kernel, choice.other))]  # fmt: skip
+    if all(guard is None and not peel_loops(part.body)[0] for guard, part in parts):
+        return [(None, kernel)]  # scalars
+    return parts
+
+
+def _take(kernel: Kernel, body: list) -> Kernel:
+    return Kernel(body, kernel.vector, kernel.parallel)
+
+
+def peel_loops(body: list) -> tuple[list[Loop], list]:
+    """(the loops of a perfect nest, what is inside of them)."""
+    loops = []
+    while len(body) == 1 and isinstance(body[0], Loop):
+        loops.append(body[0])
+        body = body[0].body
+    return loops, body
+
+
+def is_ordered(kernel: Kernel) -> bool:
+    """Whether iterations of the outer loops may not change places."""
+    stores = [store for s in statements_of([kernel]) for store in stores_of(s)]
+    if any(store.in_order or store.turns or store.packed for store in stores):
+        return True
+    if kernel.parallel:
+        return False
+    return any(store.combine or _has_computed_place(store.offset) for store in stores)
+
+
+def can_add_atomically(kernel: Kernel) -> bool:
+    """Whether the only statement is an update that may be made in any order: of whole numbers."""
+    loops, body = peel_loops(kernel.body)
+    store = body[0]
+    if len(body) > 1 or not isinstance(store, Store) or store.packed or not loops:
+        return False
+    if any(node.op == "load" and node.attr[0] is store.buffer for node in walk(roots_of(store))):
+        return False
+    dtype = store.buffer.dtype
+    is_known = store.combine in ("add", "min", "max", "and", "or", "xor")
+    return is_known and dtype.kind in "iu" and dtype.itemsize in (4, 8)
+
+
+def _has_computed_place(index: Index) -> bool:
+    return any(isinstance(atom, Dynamic) for atom, _ in index.terms)
+
+
+def _is_simple(body: list) -> bool:
+    """Whether a team can run an item: sweeps side by side, of which some are not alone in it."""
+    if not any(isinstance(s, (Loop, Reduce, Scan)) for s in body):
+        return False
+    if any(isinstance(s, (Repeat, Choice)) for s in body):
+        return False
+    inside = [inner for s in body if isinstance(s, Loop) for inner in statements_of(s.body)]
+    return not any(isinstance(inner, Scan) for inner in inside)
+
+
+def _map_teams(kernel: Kernel, loops: list[Loop], body: list) -> Mapping:
+    items = math.prod(int(loop.axis.extent) for loop in loops)
+    work = max(_count_iterations(s) for s in body)
+    if loops and work <= LONE_WORK or _is_alone(body):
+        return _map_flat(kernel, loops, body)
+    if loops and kernel.vector is loops[-1].axis and not any(isinstance(s, Scan) for s in body):
+        team = _round_up(min(COLUMN_TEAM, work // TEAM_WORK))
+        return Mapping("columns", tuple(loops), body, team, 1, WARP * team)
+    team = max(4, min(_round_up(work // TEAM_WORK), LARGEST_BLOCK))
+    if items * team > 1 << 20:  # enough of them: more work for each thread
+        team = max(4, min(team, 256))
+    return Mapping("rows", tuple(loops), body, team, 1, team if team > WARP or not loops else BLOCK)
+
+
+def _is_alone(body: list) -> bool:
+    """Whether statements of an item need one thread."""
+    return any(store.packed for s in body for inner in statements_of([s]) for store in stores_of(inner))
+
+
+def _map_flat(kernel: Kernel, loops: list[Loop], body: list) -> Mapping:
+    lanes = _choose_lanes(loops, body) if kernel.vector is loops[-1].axis else 1
+    return Mapping("flat", tuple(loops), body, 1, lanes)
+
+
+def _choose_lanes(loops: list[Loop], body: list) -> int:
+    """Elements that one thread reads and writes side by side: as many as one access takes."""
+    last = loops[-1]
+    if not all(isinstance(s, Store) and not s.is_update and s.mask is None for s in body) or last.bounds:
+        return 1
+    nodes = walk([root for s in body for root in roots_of(s)])
+    accesses = [(s.buffer, s.offset) for s in body] + [node.attr for node in nodes if node.op == "load"]
+    widest = max(buffer.dtype.itemsize for buffer, _ in accesses)
+    lanes = max(ACCESS_BYTES // widest, 1)
+    if lanes > 1 and len(loops) > 1 and int(last.axis.extent) % lanes:
+        return 1
+    for _, index in accesses:
+        if last.axis in index.axes() and not is_aligned(index, last.axis, lanes):
+            return 1
+    return lanes if all(last.axis in s.offset.axes() for s in body) else 1
+
+
+def _count_iterations(statement) -> int:
+    """How often the innermost operations of a statement run."""
+    if isinstance(statement, Loop):
+        inside = max((_count_iterations(s) for s in statement.body), default=1)
+        return int(statement.axis.extent) * inside
+    if isinstance(statement, Reduce):
+        return math.prod(int(axis.extent) for axis in statement.axes)
+    return int(statement.axis.extent) if isinstance(statement, Scan) else 1
+
+
+def _round_up(count: int) -> int:
+    """The next power of two."""
+    return 1 << max(count - 1, 0).bit_length()

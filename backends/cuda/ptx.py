@@ -1,0 +1,62 @@
+"""From LLVM IR to PTX.
+
+In: a module of kernels, and the architecture. Out: PTX, by LLVM's own NVPTX target, which llvmlite brings. No
+driver and no GPU is asked. PTX of one text is made once.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import OrderedDict
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+
+from jitcore.concurrency import Lock
+from jitcore.dispatch.executables import drop_oldest
+
+TRIPLE = "nvptx64-nvidia-cuda"
+#: The oldest version of PTX that has an architecture's instructions, so that old drivers read it.
+VERSIONS = {"sm_75": 63, "sm_80": 70, "sm_86": 71, "sm_87": 74, "sm_89": 78, "sm_90": 78, "sm_100": 86,
+            "sm_103": 88, "sm_120": 87, "sm_121": 88}  # fmt: skip
+
+_lock = Lock()
+_made: OrderedDict[tuple, str] = OrderedDict()
+
+
+def make_ptx(module: ir.Module, arch: str, opt_level: int | None = None) -> str:
+    """Raises: RuntimeError where LLVM refuses the module (a defect of jitcore)."""
+    text, level = str(module), 2 if opt_level is None else opt_level
+    key = text, arch, level
+    with _lock:
+        found = _made.get(key)
+    if found is None:
+        found = _translate(text, arch, level)
+        with _lock:
+            _made[key] = found
+            drop_oldest(_made)
+    return found
+
+
+def clear() -> None:
+    with _lock:
+        _made.clear()
+
+
+@functools.cache
+def _open_target() -> llvm.Target:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return llvm.Target.from_triple(TRIPLE)
+
+
+def _translate(text: str, arch: str, level: int) -> str:
+    machine = _open_target().create_target_machine(cpu=arch, features=f"+ptx{VERSIONS[arch]}", opt=level)
+    module = llvm.parse_assembly(text, llvm.create_context())
+    module.triple, module.data_layout = TRIPLE, str(machine.target_data)
+    module.verify()
+    tuning = llvm.create_pipeline_tuning_options(speed_level=level)
+    builder = llvm.create_pass_builder(machine, tuning)
+    manager = builder.getModulePassManager()
+    manager.run(module, builder)
+    return machine.emit_assembly(module)

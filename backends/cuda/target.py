@@ -1,0 +1,36 @@
+"""What the CUDA backend can do: the answers that scheduling needs.
+
+In: an equation. Out: whether its scalar operation has code; the routine that computes it on whole buffers.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from jitcore import dtypes
+from jitcore.core.jaxpr import Equation
+
+
+def can_render(eqn: Equation) -> bool:
+    """Whether there is code for an equation's scalar operation and dtypes."""
+    op = eqn.primitive.traits.get("scalar_op")
+    if op in (None, "integer_pow"):
+        return True
+    return op in _list_operations()[dtypes.kind_of(eqn.invars[0].aval.dtype)]
+
+
+@functools.cache
+def _list_operations() -> dict[str, set[str]]:
+    from jitcore.backends.llvm.scalar_ops import list_operations
+
+    return list_operations()
+
+
+class CudaTarget:
+    """The `schedule.lower.Target` of this backend."""
+
+    can_render = staticmethod(can_render)
+
+    @staticmethod
+    def find_routine(eqn: Equation) -> None:
+        """None: what loops do not compute runs on the host."""

@@ -1,0 +1,236 @@
+"""Running values of reductions: sums, extremes and their positions, in lanes.
+
+In: one part of a `loopir.Reduce` and the emitter of the function around it. Out: instructions that start the
+value, combine one iteration's into it, and read the result.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+from llvmlite import ir
+
+from jitcore import dtypes
+from jitcore.backends.llvm.contraction import multiply_add
+from jitcore.backends.llvm.lanes import (
+    I32,
+    I64,
+    Pair,
+    choose,
+    element_constant,
+    iota,
+    lane_count,
+    map_parts,
+    splat,
+)  # fmt: skip
+from jitcore.backends.llvm.mathlib.emitter import make_numbers
+from jitcore.backends.llvm.scalar_ops import emit_operation
+from jitcore.backends.llvm.totals import Total, is_summed, length_of_run, part_size
+from jitcore.loopir.monoids import identity_of
+from jitcore.loopir.program import Reduce
+
+
+class Accumulator:
+    """The running value of one part of a reduction: a stack slot, in lanes where iterations or outputs are.
+
+    For the position of an extreme there is a second slot; positions come in increasing order, so that the
+    first of equals stays. start: the position before any is noted. scalar: combine results of blocks, one at
+    a time. lanes: of a loop along the lanes that takes fewer at a time than the reduction's others. is_part:
+    whether another one absorbs it at the end of each run.
+    """
+
+    def __init__(self, kernel, e, reduce: Reduce, part, scalar: bool = False, start: ir.Value = I64(0),
+                 lanes: int | None = None, is_part: bool = False):  # fmt: skip
+        self.e, (self.result, self.op, self.expr) = e, part
+        if lanes is None:
+            lanes = kernel.lanes_of(reduce) if kernel.kernel.vector in reduce.axes and not scalar else 1
+        self.along_lanes = lanes > 1
+        self.spread = lanes if self.along_lanes else e.lanes
+        self.axis, self.start = reduce.axes[-1], start
+        self.dtype = self.expr.dtype
+        has_total = reduce.is_long and not is_part and is_summed(self.op, self.dtype)
+        self.total = self._make_total(kernel) if has_total else None
+        self.slot = e.stack_slot(self._zero(self.spread))
+        is_sum = self.op == "add" and self.axis in self.expr.axes
+        self.product = e.contraction.find_product(self.expr) if is_sum else None
+        self._terms: list[Sequence] = []
+        self.goes_on = True  # whether code was emitted that adds to a run, and none that ends it
+        self.tracks_index = self.op in ("argmax", "argmin")
+        if self.tracks_index:
+            self.index_dtype = dtypes.int64 if self.result.dtype.itemsize == 8 else dtypes.int32
+            self.index_slot = e.stack_slot(self._spread_position(start))
+
+    def _make_total(self, kernel) -> Total:
+        """Of one register, where all lanes are added up in the end."""
+        self.run, lanes = length_of_run(self.expr), self.spread
+        if self.along_lanes:
+            lanes = min(lanes, max(kernel.vector_bytes // part_size(self.dtype), 1))
+        return Total(self.e, self._zero(lanes))
+
+    def _zero(self, lanes: int) -> ir.Value | Pair:
+        return element_constant(self.dtype, identity_of(self.op, self.dtype), lanes)
+
+    def settle(self) -> None:
+        """Ends a run of additions."""
+        self.total.add(self.e.read_slot(self.slot))
+        self._begin()
+        self.goes_on = False
+
+    def _begin(self) -> None:
+        self.e.write_slot(self.slot, self._zero(self.spread))
+
+    def update(self) -> None:
+        """Combines the current iteration's value; lanes past the end keep what they had."""
+        e, b = self.e, self.e.b
+        if self.tracks_index:
+            return self.note(e.expr_in_lanes(self.expr), e.axis_values[self.axis])
+        self.goes_on = True
+        old = e.read_slot(self.slot)
+        new = self._add_term(old, self._read_term())
+        if e.mask is not None and self.along_lanes:
+            new = choose(b, e.mask, new, old)
+        e.write_slot(self.slot, new)
+
+    def _read_term(self) -> Sequence:
+        """The current iteration's value, or the two factors of a product that is not rounded."""
+        if self.product is None:
+            return (self.e.expr_in_lanes(self.expr),)
+        return self.e.expr_in_lanes(self.product.x), self.e.expr_in_lanes(self.product.y)
+
+    def _add_term(self, old: ir.Value | Pair | None, term: Sequence) -> ir.Value | Pair:
+        if self.product is None:
+            return term[0] if old is None else self.merge(old, term[0])
+        if old is None:
+            value = self.e.b.fmul(*term)
+            return self.e.b.fneg(value) if self.product.is_negative else value
+        return multiply_add(self.e.b, *term, old, self.product.is_negative)
+
+    def gather(self) -> None:
+        """Notes the current iteration's value, of a sum; `add_gathered` adds up what was noted before it adds
+        it, so that it is one addition of a run."""
+        self._terms.append(self._read_term())
+
+    def add_gathered(self) -> None:
+        e, terms = self.e, self._terms
+        halves = [functools.reduce(self._add_term, half, None) for half in (terms[::2], terms[1::2]) if half]
+        value = functools.reduce(self.merge, halves)
+        e.write_slot(self.slot, self.merge(e.read_slot(self.slot), value))
+        terms.clear()
+        self.goes_on = True
+
+    def combine(self, partial: ir.Value | Pair) -> None:
+        """Combines the result of a block; for a position, the value there is computed once more."""
+        e = self.e
+        if self.tracks_index:
+            position = emit_operation(e.b, "convert", [self.result.dtype], dtypes.int64, [partial])
+            e.axis_values[self.axis] = position
+            return self.note(e.expr(self.expr), position)
+        if self.total is not None:
+            return self.total.add(partial)
+        e.write_slot(self.slot, self.merge(e.read_slot(self.slot), partial))
+
+    def absorb(self, other: Accumulator) -> None:
+        """Combines what another one of the same part has gathered; not for positions."""
+        if other.total is not None:
+            return self._absorb_total(other)
+        self.e.write_slot(self.slot, self.merge(self.e.read_slot(self.slot), self.e.read_slot(other.slot)))
+        other._begin()
+
+    def absorb_wide(self, wide: Accumulator) -> None:
+        """Combines what more lanes than this one's have gathered; not for positions."""
+        if self.total is not None:
+            return self._absorb_total(wide)
+        value, width = self.e.read_slot(wide.slot), wide.spread
+        while width > self.spread:
+            width //= 2
+            value = self.merge(*(map_parts(lambda part: self._half(part, width, k), value)  # noqa: B023
+                                  for k in range(2)))  # fmt: skip
+        self.e.write_slot(self.slot, self.merge(self.e.read_slot(self.slot), value))
+
+    def _absorb_total(self, other: Accumulator) -> None:
+        if other.goes_on:
+            other.settle()
+        self.total.absorb(other.total)
+
+    def merge(self, old, new):
+        # the new value first: what `max` does about NaN then waits for nothing from the iteration before
+        return emit_operation(self.e.b, self.op, [self.dtype, self.dtype], self.dtype, [new, old])
+
+    def _spread_position(self, position: ir.Value) -> ir.Value:
+        """A position (of lane 0) in all lanes; the lanes' distances from it are added at the end."""
+        position = emit_operation(self.e.b, "convert", [dtypes.int64], self.index_dtype, [position])
+        return splat(self.e.b, position, self.spread) if self.spread > 1 else position
+
+    def note(self, value, position: ir.Value) -> None:
+        """Combines a value that is found at a position: that of lane 0, where iterations are in lanes."""
+        e, b, position = self.e, self.e.b, self._spread_position(position)
+        old, old_position = e.read_slot(self.slot), e.read_slot(self.index_slot)
+        better = self._is_better(value, old)
+        if e.mask is not None and self.along_lanes:
+            better = b.and_(better, e.mask)
+        e.write_slot(self.slot, b.select(better, value, old))
+        e.write_slot(self.index_slot, b.select(better, position, old_position))
+
+    def read_extreme(self) -> tuple[ir.Value, ir.Value]:
+        """The most extreme value that was noted, and the first position of it; without lanes."""
+        index = emit_operation(
+            self.e.b, "convert", [self.index_dtype], dtypes.int64, [self.e.read_slot(self.index_slot)]
+        )
+        return self.e.read_slot(self.slot), index
+
+    def _test(self, op: str, x, y):
+        return emit_operation(self.e.b, op, [self.dtype, self.dtype], dtypes.bool_, [x, y])
+
+    def _is_better(self, value, old):
+        """Whether a later value is more extreme; NaN is the most extreme."""
+        b, sign = self.e.b, ">" if self.op == "argmax" else "<"
+        if dtypes.is_floating(self.dtype):
+            return b.and_(b.fcmp_unordered(sign, value, old), b.fcmp_ordered("ord", old, old))
+        return self._test("gt" if self.op == "argmax" else "lt", value, old)
+
+    def is_better_of(self, value, position, old, old_position):
+        """Whether another lane's value is more extreme, or as extreme and earlier."""
+        b = self.e.b
+        ties = self._test("eq", value, old)
+        if dtypes.is_floating(self.dtype):
+            both_nan = b.and_(b.fcmp_unordered("uno", value, value), b.fcmp_unordered("uno", old, old))
+            ties = b.or_(ties, both_nan)
+        return b.or_(self._is_better(value, old), b.and_(ties, b.icmp_signed("<", position, old_position)))
+
+    def read(self) -> ir.Value:
+        """The combined value (the position for argmax): one number, or one for each lane of the outputs."""
+        b = self.e.b
+        if self.total is not None and self.goes_on:
+            self.settle()
+            self.goes_on = True  # code may be emitted again, for other places
+        value = self.e.read_slot(self.slot) if self.total is None else self.total.read()
+        index = self.e.read_slot(self.index_slot) if self.tracks_index else None
+        if self.along_lanes:
+            if self.tracks_index:
+                index = b.add(index, b.trunc(iota(self.spread), index.type) if self.index_dtype.itemsize == 4
+                              else iota(self.spread))  # fmt: skip
+            value, index = self._combine_lanes(value, index)
+        if not self.tracks_index:
+            return value
+        return emit_operation(b, "convert", [self.index_dtype], self.result.dtype, [index])
+
+    def _combine_lanes(self, value, index):
+        b, width = self.e.b, lane_count(value)
+        while width > 1:
+            width //= 2
+            halves = [map_parts(lambda part: self._half(part, width, k), value) for k in range(2)]  # noqa: B023
+            if index is None:
+                value = self.merge(*halves)
+            else:
+                places = [self._half(index, width, k) for k in range(2)]
+                better = self.is_better_of(halves[1], places[1], halves[0], places[0])
+                value, index = b.select(better, halves[1], halves[0]), b.select(better, places[1], places[0])
+        return value, index
+
+    def _half(self, value, width: int, which: int):
+        b = self.e.b
+        if width == 1:
+            return b.extract_element(value, I32(which))
+        chosen = make_numbers(32, tuple(range(which * width, (which + 1) * width)))
+        return b.shuffle_vector(value, ir.Constant(value.type, ir.Undefined), chosen)

@@ -1,0 +1,157 @@
+"""The mathematical functions of the CPU backend, as LLVM IR for scalars and explicit vectors alike.
+
+In: an `ir.IRBuilder`, the name of a function and values of type float, double or a vector of them. Out:
+the result, from a call to an internal `alwaysinline` function that the module gets on first use. Stage:
+rendering. The same formulas serve all widths, so the scalar rest of a loop gives the same bits as its
+vector body.
+
+The fast path of a function has no branches on lanes. What is rare and costly (sin of 1e22, erf_inv at the
+edge, gamma functions left of zero, fmod of far quotients) is a cold function behind one branch for the
+whole vector. Fused multiply-add is taken for granted: LLVM calls a library function per lane where the
+processor has none.
+
+    exponential            exp exp2 expm1 logistic      2**k times a polynomial; two factors reach subnormals
+    logarithmic            log log2 log10 log1p         k ln2 + log(1 + f), f exact
+                           logaddexp                    the larger one plus log1p(exp(-distance))
+    trigonometric, angle   sin cos tan                  three-float pi/2, two short polynomials, a quadrant
+    huge_angle             the same, any size           Payne and Hanek's reduction in 192-bit integers
+    inverse_trigonometric  asin acos atan atan2         a multiple of pi/2 plus an odd polynomial
+    hyperbolic             sinh cosh tanh, inverses     even and odd part of exp; log1p of two floats
+    error                  erf erfc erf_inv             a polynomial up to one, then exp(Q(x))
+    gamma                  lgamma digamma               recurrence to a polynomial; Stirling; reflection
+    bessel                 bessel_i0e bessel_i1e        exp(-x) P(x**2); P(1 / x) / sqrt(x)
+    normal                 ndtri log_ndtr               P(-log(4 p (1 - p))); Mills' ratio and a logarithm
+    zeta                   zeta polygamma               first terms, then Euler and Maclaurin's formula
+    power                  pow cbrt hypot               log in double precision; Halley; exact scaling
+    roots                  sqrt rsqrt                   LLVM's instruction, or Newton's steps instead
+    rounding               floor ceil ... fmod          LLVM's instructions, integer steps, exact remainder
+
+    piecewise              erf, tanh of float32         a polynomial for each of 16 intervals, with AVX-512
+    tables                 logarithms, pow, cbrt        what their forms for AVX-512 look up
+    avx512                 instructions that formulas ask for; each has another form without them
+
+Polynomials are minimax fits (`fit.py`, which reproduces `coefficients.py`; `fit_pieces.py` and `pieces.py`).
+`fit_tables.py` reproduces `tables.py`.
+"""
+from collections.abc import Callable
+from typing import NamedTuple
+
+import llvmlite.ir as ir
+
+from jitcore.backends.llvm.mathlib import (
+    bessel,
+    error,
+    exponential,
+    gamma,
+    hyperbolic,
+    inverse_trigonometric,
+    logarithmic,
+    normal,
+    power,
+    quotient,
+    roots,
+    rounding,
+    trigonometric,
+    zeta,
+)
+from jitcore.backends.llvm.mathlib.emitter import define_function
+
+__all__ = ["FUNCTIONS", "Function", "emit", "emit_quotient", "names"]
+
+
+class Function(NamedTuple):
+    """A row of the table: number of arguments, formula, and what the tests hold it to.
+
+    `single`, `double`: largest error for float32 and float64 in units in the last place of the exact
+    result. `absolute`: an error that is also allowed, in units in the last place of one, near zeros that
+    the formula does not resolve.
+    """
+    arity: int
+    build: Callable
+    single: float
+    double: float
+    absolute: float = 0.0
+
+
+FUNCTIONS = {
+    "exp": Function(1, exponential.build_exp, 1.1, 1.1),
+    "exp2": Function(1, exponential.build_exp2, 1.2, 1.3),
+    "expm1": Function(1, exponential.build_expm1, 1.3, 1.5),
+    "logistic": Function(1, exponential.build_logistic, 2.0, 2.0),
+    "log": Function(1, logarithmic.build_log, 1.0, 1.0),
+    "log2": Function(1, logarithmic.build_log2, 1.1, 1.1),
+    "log10": Function(1, logarithmic.build_log10, 1.1, 1.0),
+    "log1p": Function(1, logarithmic.build_log1p, 1.2, 1.1),
+    "logaddexp": Function(2, logarithmic.build_logaddexp, 1.5, 1.5, absolute=1.5),
+    "sin": Function(1, trigonometric.build_sin, 1.3, 1.5),
+    "cos": Function(1, trigonometric.build_cos, 1.3, 1.5),
+    "tan": Function(1, trigonometric.build_tan, 1.7, 2.0),
+    "asin": Function(1, inverse_trigonometric.build_asin, 2.0, 2.0),
+    "acos": Function(1, inverse_trigonometric.build_acos, 1.3, 1.3),
+    "atan": Function(1, inverse_trigonometric.build_atan, 1.4, 1.5),
+    "atan2": Function(2, inverse_trigonometric.build_atan2, 1.9, 1.9),
+    "sinh": Function(1, hyperbolic.build_sinh, 1.3, 1.6),
+    "cosh": Function(1, hyperbolic.build_cosh, 1.9, 1.8),
+    "tanh": Function(1, hyperbolic.build_tanh, 1.6, 1.6),
+    "asinh": Function(1, hyperbolic.build_asinh, 1.5, 1.5),
+    "acosh": Function(1, hyperbolic.build_acosh, 1.9, 1.9),
+    "atanh": Function(1, hyperbolic.build_atanh, 1.5, 1.4),
+    "erf": Function(1, error.build_erf, 1.3, 1.3),
+    "erfc": Function(1, error.build_erfc, 1.8, 1.8),
+    "erf_inv": Function(1, error.build_erf_inv, 4.0, 4.0),
+    "lgamma": Function(1, gamma.build_lgamma, 0.51, 3.0, absolute=8.0),
+    "digamma": Function(1, gamma.build_digamma, 0.51, 4.0, absolute=8.0),
+    "bessel_i0e": Function(1, bessel.build_bessel_i0e, 3.0, 3.0),
+    "bessel_i1e": Function(1, bessel.build_bessel_i1e, 3.0, 3.0),
+    "ndtri": Function(1, normal.build_ndtri, 4.0, 3.6),
+    "log_ndtr": Function(1, normal.build_log_ndtr, 3.5, 3.2),
+    "zeta": Function(2, zeta.build_zeta, 0.51, 2.6),
+    "polygamma": Function(2, zeta.build_polygamma, 0.51, 3.2),
+    "pow": Function(2, power.build_pow, 0.6, 1.3),
+    "cbrt": Function(1, power.build_cbrt, 0.7, 0.6),
+    "hypot": Function(2, power.build_hypot, 1.3, 1.3),
+    "shared_sqrt": Function(1, roots.build_shared_sqrt, 0.5, 0.5),
+    "multiplied_sqrt": Function(1, roots.build_multiplied_sqrt, 0.5, 0.5),
+    "rsqrt": Function(1, roots.build_rsqrt, 1.5, 1.5),
+    "floor": Function(1, rounding.build_floor, 0.0, 0.0),
+    "ceil": Function(1, rounding.build_ceil, 0.0, 0.0),
+    "trunc": Function(1, rounding.build_trunc, 0.0, 0.0),
+    "round_half_even": Function(1, rounding.build_round_half_even, 0.0, 0.0),
+    "round_half_away": Function(1, rounding.build_round_half_away, 0.0, 0.0),
+    "sign": Function(1, rounding.build_sign, 0.0, 0.0),
+    "copysign": Function(2, rounding.build_copysign, 0.0, 0.0),
+    "nextafter": Function(2, rounding.build_nextafter, 0.0, 0.0),
+    "fmod": Function(2, rounding.build_fmod, 0.0, 0.0),
+}
+
+
+def names():
+    """The names of all functions, in the order of the table."""
+    return tuple(FUNCTIONS)
+
+
+def emit(builder, name, *args):
+    """Emit a call of a function and return its result.
+
+    Args:
+        builder: where the call goes; its module gets the function.
+        name: a key of `FUNCTIONS`.
+        args: values of one type: float, double, or a vector of either of at most 64 lanes.
+    Returns: a value of that type.
+    Raises: KeyError for an unknown name, TypeError for another number of arguments or other types.
+    """
+    row, value_type = FUNCTIONS[name], args[0].type
+    element = value_type.element if isinstance(value_type, ir.VectorType) else value_type
+    if len(args) != row.arity or any(arg.type != value_type for arg in args):
+        given = ", ".join(str(arg.type) for arg in args)
+        raise TypeError(f"{name} takes {row.arity} arguments of one type, not {given}")
+    if not isinstance(element, (ir.FloatType, ir.DoubleType)):
+        raise TypeError(f"{name} is made for float and double, not {value_type}")
+    return builder.call(define_function(builder.module, row.build, value_type, row.arity), args)
+
+
+def emit_quotient(builder, x, divisor, inverse):
+    """Emit x / divisor, rounded correctly. All of one type; inverse: 1 / divisor, which is the same in every
+    lane."""
+    return builder.call(define_function(builder.module, quotient.build_quotient, x.type, 3),
+                        [x, divisor, inverse])  # fmt: skip

@@ -1,0 +1,245 @@
+"""Statements of kernels as scalar code, one iteration after the other.
+
+In: statements of the loop program and the emitter of the function around them. Out: instructions. A backend
+runs those in lanes or threads that it knows how to, and takes this for the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from llvmlite import ir
+
+from jitcore.backends.llvm.accumulator import Accumulator
+from jitcore.backends.llvm.contraction import Contraction
+from jitcore.backends.llvm.function import ExpressionEmitter
+from jitcore.backends.llvm.lanes import I64, element_constant, map_parts
+from jitcore.backends.llvm.options import RenderOptions
+from jitcore.backends.llvm.repeat import emit_repeat
+from jitcore.backends.llvm.scalar_ops import count_math_calls, emit_operation
+from jitcore.backends.llvm.totals import Runs
+from jitcore.loopir.expr import Expr, walk
+from jitcore.loopir.index import Axis
+from jitcore.loopir.monoids import scan_start_of
+from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan, Store, bound_exprs
+from jitcore.schedule.statements import roots_of, stores_of
+
+
+class StatementRenderer:
+    """Renders the statements of one kernel.
+
+    Attributes:
+        math_calls: of mathematical functions. inlines_math: whether each gets a copy of the function.
+        written: buffers that the kernel changes.
+    """
+
+    def __init__(self, module: ir.Module, name: str, kernel: Kernel, options: RenderOptions):
+        self.module, self.name, self.kernel, self.options = module, name, kernel, options
+        self.vector_bytes = options.vector_bytes
+        self.written = {store.buffer for s in flatten(kernel.body) for store in stores_of(s)}
+        self.written |= {s.buffer for s in flatten(kernel.body) if isinstance(s, Scan)}
+        fuses = options.contract and not options.fastmath
+        self.contraction = Contraction(_list_uses(kernel.body), kernel.vector) if fuses else Contraction()
+        self.math_calls = count_calls(walk(all_roots(list(flatten(kernel.body)))))
+        self.inlines_math = True
+
+    def lanes_of(self, statement: Loop | Reduce | Scan, registers: int | None = None) -> int:
+        """Lanes of the vector axis in one statement."""
+        return 1
+
+    def emit_statements(self, e: ExpressionEmitter, body: list) -> None:
+        for statement in body:
+            self.emit_statement(e, statement)
+
+    def emit_statement(self, e: ExpressionEmitter, statement) -> None:
+        if isinstance(statement, Store):
+            emit_store(e, statement)
+        elif isinstance(statement, Loop):
+            self.emit_loop(e, statement, *e.range_of(statement, statement.axis))
+        elif isinstance(statement, Reduce):
+            self.emit_reduce(e, statement)
+        elif isinstance(statement, Repeat):
+            emit_repeat(self, e, statement)
+        elif isinstance(statement, Choice):
+            self.emit_choice(e, statement, lambda body: self.emit_statements(e, body))
+        else:
+            self.emit_scan(e, statement)
+
+    # -- control flow -------------------------------------------------------------------------------------
+    def emit_loop(self, e: ExpressionEmitter, loop: Loop, start: ir.Value, stop: ir.Value) -> None:
+        self.hoist(e, loop.body, {loop.axis})
+
+        def run(i):
+            e.axis_values[loop.axis] = i
+            self.emit_statements(e, loop.body)
+
+        e.loop(start, stop, I64(1), run)
+
+    def emit_choice(self, e: ExpressionEmitter, choice: Choice, emit: Callable[[list], None]) -> None:
+        """One of two bodies, of whose reductions the results are in memory afterwards."""
+        results = [result for s in choice.body if isinstance(s, Reduce) for result, _, _ in s.parts]
+        slots: dict = {}
+        first, other, after = (e.function.append_basic_block(name) for name in ("chosen", "other", "either"))
+        e.b.cbranch(e.expr(choice.condition), first, other)
+        for block, body in ((first, choice.body), (other, choice.other)):
+            e.b.position_at_end(block)
+            saved, e.values = e.values, dict(e.values)
+            emit(body)
+            e.values = saved
+            for result in results:
+                value = e.results[result]
+                if result not in slots:
+                    slots[result] = map_parts(lambda part: e.prologue.alloca(part.type), value)
+                e.write_slot(slots[result], value)
+            e.b.branch(after)
+        e.b.position_at_end(after)
+        for result in results:
+            e.results[result] = e.read_slot(slots[result])
+
+    def hoist(self, e: ExpressionEmitter, body: list, inside: set) -> dict[int, bool]:
+        """Emits, before a loop, what its body needs but does not depend on it. inside: the loop's axes; those
+        of the loops in its body may have values that earlier sweeps along them left. Returns: by the id of an
+        expression, whether it is known now."""
+        ready: dict[int, bool] = {}
+        inside = inside.union(*map(_axes_of, flatten(body)))
+        for root in all_roots(body):
+            for node in walk([root]):
+                if id(node) in ready:
+                    continue
+                ready[id(node)] = (
+                    id(node) in e.values
+                    or (all(axis in e.axis_values and axis not in inside for axis in node.axes)
+                        and (node.op != "result" or node.attr in e.results)
+                        and not (node.op == "load" and node.attr[0] in self.written)
+                        and all(ready[id(child)] for child in node.inner)))  # fmt: skip
+                if ready[id(node)]:
+                    e.expr(node)
+        return ready
+
+    def hoist_roots(self, e: ExpressionEmitter, roots: Sequence[Expr], body: list, inside: set) -> None:
+        self.hoist(e, [*body, *(Root(root) for root in roots)], inside)
+
+    # -- reductions and scans -----------------------------------------------------------------------------
+    def emit_reduce(self, e: ExpressionEmitter, reduce: Reduce) -> None:
+        accumulators = [Accumulator(self, e, reduce, part) for part in reduce.parts]
+        self.sweep_reduce(e, reduce, accumulators, *e.range_of(reduce, reduce.axes[0]), I64(1))
+        for accumulator in accumulators:
+            e.results[accumulator.result] = accumulator.read()
+
+    def sweep_reduce(self, e: ExpressionEmitter, reduce: Reduce, accumulators: Sequence[Accumulator],
+                     start: ir.Value, stop: ir.Value, step: ir.Value) -> None:  # fmt: skip
+        """Each `step`th iteration of the first axis in [start, stop), with all of the axes inside of it."""
+        runs, roots = Runs(e, accumulators), [expr for _, _, expr in reduce.parts]
+
+        def sweep(axes, start, stop, step):
+            def run(i):
+                e.axis_values[axes[0]] = i
+                if len(axes) > 1:
+                    return sweep(axes[1:], *e.range_of(reduce, axes[1]), I64(1))
+                for accumulator in accumulators:
+                    accumulator.update()
+                if len(reduce.axes) > 1:
+                    runs.count(1)
+                self.emit_statements(e, reduce.stores)
+
+            self.hoist_roots(e, roots, reduce.stores, set(axes))
+            (runs.loop if len(reduce.axes) == 1 else e.loop)(start, stop, step, run)
+
+        sweep(reduce.axes, start, stop, step)
+
+    def emit_scan(self, e: ExpressionEmitter, scan: Scan) -> None:
+        self.hoist(e, [scan], {scan.axis})
+        dtype, extent = scan.value.dtype, e.size(scan.axis.extent)
+        slot = e.stack_slot(element_constant(dtype, scan_start_of(scan.op, dtype)))
+
+        def run(i):
+            e.axis_values[scan.axis] = e.b.sub(e.b.sub(extent, i), I64(1)) if scan.reverse else i
+            operands = [e.read_slot(slot), e.expr(scan.value)]
+            total = emit_operation(e.b, scan.op, [dtype, dtype], dtype, operands, inline=False)
+            e.write_slot(slot, total)
+            e.store(scan.buffer, scan.offset, total)
+
+        e.loop(I64(0), extent, I64(1), run)
+
+
+def emit_store(e: ExpressionEmitter, store: Store) -> None:
+    """Writes one element (or lanes of them), merged with the old one or guarded where the statement says
+    so."""
+
+    def write():
+        in_lanes = e.is_vector(store.offset.axes())
+        value = e.expr_in_lanes(store.value) if in_lanes else e.expr(store.value)
+        if store.combine is not None:
+            dtype, old = store.buffer.dtype, e.load(store.buffer, store.offset)
+            value = emit_operation(e.b, store.combine, [dtype, dtype], dtype, [old, value])
+        e.store(store.buffer, store.offset, value)
+
+    if store.mask is None:
+        write()
+    elif e.lanes == 1 or not e.is_vector(store.mask.axes):
+        e.when(e.expr(store.mask), write)
+    else:
+        outer = e.mask
+        own = e.expr_in_lanes(store.mask)
+        e.mask = own if outer is None else e.b.and_(outer, own)
+        write()
+        e.mask = outer
+
+
+# -- questions about statements ---------------------------------------------------------------------------
+class Root:
+    """An expression standing for a statement, for hoisting."""
+
+    def __init__(self, expr: Expr):
+        self.value, self.mask, self.offset = expr, None, None
+
+
+def count_calls(nodes: Iterable[Expr]) -> int:
+    """How many of some expressions call mathematical functions."""
+    return sum(count_math_calls(node.op, node.args[0].dtype) for node in nodes if node.args)
+
+
+def flatten(body: list) -> Iterator:
+    """Every statement of a body and of the bodies inside."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, (Loop, Repeat)):
+            yield from flatten(statement.body)
+        elif isinstance(statement, Reduce):
+            yield from statement.stores
+        elif isinstance(statement, Choice):
+            yield from flatten([*statement.body, *statement.other])
+
+
+def _axes_of(statement) -> Sequence[Axis]:
+    """The axes that a statement runs over by itself."""
+    if isinstance(statement, Reduce):
+        return statement.axes
+    return (statement.axis,) if isinstance(statement, (Loop, Scan)) else ()
+
+
+def _list_uses(body: list) -> list[Expr]:
+    """What a body computes, each expression as often as it is used; of two versions of a loop one counts."""
+    uses = []
+    for statement in body:
+        uses += [*bound_exprs(statement), *roots_of(statement)]
+        if isinstance(statement, (Loop, Repeat)):
+            uses += _list_uses(statement.body)
+        elif isinstance(statement, Choice):
+            first, other = _list_uses(statement.body), _list_uses(statement.other)
+            uses += [*first, *(root for root in other if root not in first)]
+    return uses
+
+
+def all_roots(body: list) -> list[Expr]:
+    roots = []
+    for statement in body:
+        if isinstance(statement, Root):
+            roots.append(statement.value)
+        else:
+            roots += [*bound_exprs(statement), *roots_of(statement)]
+            if isinstance(statement, (Loop, Repeat)):
+                roots += all_roots(statement.body)
+            elif isinstance(statement, Choice):
+                roots += all_roots([*statement.body, *statement.other])
+    return roots
