@@ -1,7 +1,7 @@
 """The CUDA backend: loop programs as kernels of NVIDIA GPUs.
 
-In: a jaxpr without constants. Out: an `Executable`. Stages: `schedule.lower_program` (loop program), `mapping`
-(which threads run what), `kernel` (LLVM IR), `ptx`, `program` (the steps of a call), `device` (where they run).
+In: a jaxpr without constants. Out: an `Executable`. Stages: `schedule.lower_program` (loop program),
+`mapping` (which threads run what), `kernel` (LLVM IR), `ptx`, `program` (the steps of a call), `device`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Devices: the protocol that a GPU and the device in software follow, and memory on them.
 
-In: addresses, PTX, arguments of kernels. Out: what runs there. Everything else of the backend knows devices by
-this protocol alone.
+In: addresses, PTX, arguments of kernels. Out: what runs there. Everything else of the backend knows devices
+by this protocol alone.
 """
 
 from __future__ import annotations
