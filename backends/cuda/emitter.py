@@ -45,12 +45,16 @@ class KernelEmitter(ExpressionEmitter):
         arguments = function.args
         self.addresses = dict(zip(buffers, arguments))
         self.sizes = dict(zip(sizes, arguments[len(buffers) :]))
+        self.moving: dict[Buffer, ir.Value] = {}  # buffers that change places, and where their address is
 
     def load_size(self, size) -> ir.Value:
         return self.sizes[size]
 
     def load_address(self, buffer: Buffer) -> ir.Value:
         return self.addresses[buffer]
+
+    def pointer_of(self, buffer: Buffer) -> ir.Value:
+        return self.b.load(self.moving[buffer]) if buffer in self.moving else super().pointer_of(buffer)
 
     # -- lanes --------------------------------------------------------------------------------------------
     def load_lanes(self, buffer: Buffer, index: Index) -> ir.Value | Pair:

@@ -134,10 +134,10 @@ class KernelRenderer(StatementRenderer):
                 is_item = b.and_(is_item, inside)
         if mapping.is_across:
             team = Team(e, mapping.team, thread, True, is_item)
-            self._run_shared(e, team, mapping.body)
+            self.run_shared(e, team, mapping.body)
         elif mapping.team > 1:
             team = Team(e, mapping.team, thread)
-            e.when(is_item, lambda: self._run_shared(e, team, mapping.body))
+            e.when(is_item, lambda: self.run_shared(e, team, mapping.body))
         elif mapping.lanes > 1:
             self._emit_lanes(e, mapping, is_item, end)
         else:
@@ -179,7 +179,7 @@ class KernelRenderer(StatementRenderer):
         e.when(is_rest, lambda: e.loop(first, end, I64(1), run))
 
     # -- an item of a team ----------------------------------------------------------------------------------
-    def _run_shared(self, e: KernelEmitter, team: Team, body: list) -> None:
+    def run_shared(self, e: KernelEmitter, team: Team, body: list) -> None:
         """The statements of an item. Barriers stand where one needs what other threads have written, or
         writes what they have read."""
         read: set[Buffer] = set()
@@ -281,7 +281,7 @@ class KernelRenderer(StatementRenderer):
             found = Accumulator(self, e, reduce, part, scalar=True)
             self._combine_pieces(e, team, found, buffer)
             e.results[found.result] = team.combine(found)
-        self._run_shared(e, team, body[1:])
+        self.run_shared(e, team, body[1:])
         self._end(e)
 
     def _combine_pieces(self, e: KernelEmitter, team: Team, found: Accumulator, partials: Buffer) -> None:

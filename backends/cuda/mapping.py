@@ -152,9 +152,9 @@ def _map_teams(kernel: Kernel, loops: list[Loop], body: list) -> Mapping:
     if loops and work <= LONE_WORK or _is_alone(body):
         return _map_flat(kernel, loops, body)
     if loops and kernel.vector is loops[-1].axis and not any(isinstance(s, Scan) for s in body):
-        team = _round_up(min(COLUMN_TEAM, work // TEAM_WORK))
+        team = round_up(min(COLUMN_TEAM, work // TEAM_WORK))
         return Mapping("columns", tuple(loops), body, team, 1, WARP * team)
-    team = max(4, min(_round_up(work // TEAM_WORK), LARGEST_BLOCK))
+    team = max(4, min(round_up(work // TEAM_WORK), LARGEST_BLOCK))
     if items * team > 1 << 20:  # enough of them: more work for each thread
         team = max(4, min(team, 256))
     return Mapping("rows", tuple(loops), body, team, 1, team if team > WARP or not loops else BLOCK)
@@ -187,16 +187,30 @@ def _choose_lanes(loops: list[Loop], body: list) -> int:
     return lanes if all(last.axis in s.offset.axes() for s in body) else 1
 
 
+def count_work(body: list) -> int:
+    """How often operations run, of all statements together."""
+    count = 0
+    for statement in body:
+        inner = [*getattr(statement, "body", ()), *getattr(statement, "other", ())]
+        each = count_work(inner) if inner else 1
+        if isinstance(statement, Repeat):
+            each *= int(statement.trips)
+        count += each * _count_own(statement)
+    return count
+
+
+def _count_own(statement) -> int:
+    """How many iterations a statement has by itself."""
+    axes = getattr(statement, "axes", None) or [getattr(statement, "axis", None)]
+    return math.prod(int(axis.extent) for axis in axes if axis is not None)
+
+
 def _count_iterations(statement) -> int:
     """How often the innermost operations of a statement run."""
-    if isinstance(statement, Loop):
-        inside = max((_count_iterations(s) for s in statement.body), default=1)
-        return int(statement.axis.extent) * inside
-    if isinstance(statement, Reduce):
-        return math.prod(int(axis.extent) for axis in statement.axes)
-    return int(statement.axis.extent) if isinstance(statement, Scan) else 1
+    inside = max((_count_iterations(s) for s in getattr(statement, "body", ())), default=1)
+    return _count_own(statement) * inside
 
 
-def _round_up(count: int) -> int:
+def round_up(count: int) -> int:
     """The next power of two."""
     return 1 << max(count - 1, 0).bit_length()

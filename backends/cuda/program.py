@@ -5,13 +5,14 @@ In: a loop program. Out: PTX, and a function of buffers that runs the steps on a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from jitcore.backends.cuda.device import ALIGNMENT, DeviceBuffer, Memory, Runtime, put
 from jitcore.backends.cuda.kernel import Function, KernelRenderer
+from jitcore.backends.cuda.loops import LoopRenderer, find_team
 from jitcore.backends.llvm.module import TargetModule
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.loopir.expr import Buffer
@@ -28,27 +29,31 @@ class RenderedProgram:
     def __init__(self, program: Program, options: RenderOptions):
         self.program, self.module = program, TargetModule("jitcore", options.features)
         self.functions: dict[int, list[Function]] = {}
-        for number, kernel in enumerate(list_kernels(program)):
-            renderer = KernelRenderer(self.module, f"k{number}", kernel, options)
-            self.functions[id(kernel)] = renderer.render()
+        self.options = options
+        for step in program.steps:
+            self._render(step.body if isinstance(step, Native) else ())
+
+    def _render(self, body: Sequence) -> None:
+        for statement in body:
+            name = f"k{len(self.functions)}"
+            if isinstance(statement, Kernel):
+                renderer = KernelRenderer(self.module, name, statement, self.options)
+            elif isinstance(statement, While) and (team := find_team(statement)):
+                renderer = LoopRenderer(self.module, name, statement, team, self.options)
+            else:
+                for inner in _list_bodies(statement):
+                    self._render(inner)
+                continue
+            self.functions[id(statement)] = renderer.render()
 
     def list_functions(self) -> list[Function]:
         return [function for found in self.functions.values() for function in found]
 
 
-def list_kernels(program: Program) -> list[Kernel]:
-    return [s for step in program.steps for s in _list_kernels(step.body if isinstance(step, Native) else ())]
-
-
-def _list_kernels(body: Sequence) -> Iterator[Kernel]:
-    for statement in body:
-        if isinstance(statement, Kernel):
-            yield statement
-        elif isinstance(statement, While):
-            yield from _list_kernels([*statement.cond, *statement.body])
-        elif isinstance(statement, Switch):
-            for branch in statement.branches:
-                yield from _list_kernels(branch)
+def _list_bodies(statement) -> Sequence[list]:
+    if isinstance(statement, While):
+        return statement.cond, statement.body
+    return statement.branches if isinstance(statement, Switch) else ()
 
 
 class Frame:
@@ -108,7 +113,7 @@ class LoadedProgram:
     def _make_steps(self, body: Sequence) -> list[Run]:
         steps: list[Run] = []
         for statement in body:
-            if isinstance(statement, Kernel):
+            if id(statement) in self.functions:
                 steps += [self._make_launch(function) for function in self.functions[id(statement)]]
             elif isinstance(statement, While):
                 steps.append(self._make_loop(statement))
