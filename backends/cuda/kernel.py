@@ -20,6 +20,7 @@ from jitcore.backends.cuda.mapping import (
     peel_loops,
 )
 from jitcore.backends.cuda.team import Team
+from jitcore.backends.cuda.tiles import SIDE, Product, TileRenderer, find_product
 from jitcore.backends.llvm.accumulator import Accumulator
 from jitcore.backends.llvm.lanes import I32, I64, POINTER, element_constant
 from jitcore.backends.llvm.options import RenderOptions
@@ -72,7 +73,11 @@ class KernelRenderer(StatementRenderer):
         split = find_split(self.kernel)
         if split is None:
             for number, (guard, kernel) in enumerate(list_parts(self.kernel)):
-                self._render_items(f"_{number}" if number else "", map_kernel(kernel), guard)
+                suffix, product = f"_{number}" if number else "", find_product(kernel)
+                if product is None or guard is not None:
+                    self._render_items(suffix, map_kernel(kernel), guard)
+                else:
+                    self._render_product(suffix, product)
         elif isinstance(split[1], Scan):
             self._render_split_scan(*split)
         else:
@@ -106,6 +111,12 @@ class KernelRenderer(StatementRenderer):
         else:
             condition, holds = e.expr(guard[0]), guard[1]
             e.when(condition if holds else e.b.not_(condition), lambda: self._emit_items(e, mapping))
+        self._end(e)
+
+    def _render_product(self, suffix: str, product: Product) -> None:
+        mapping = Mapping("tiles", (), [], 1, 1, SIDE * SIDE)
+        e = self._begin(suffix, mapping, product.grid)
+        TileRenderer(e, product, self.emit_statements).emit()
         self._end(e)
 
     def _emit_items(self, e: KernelEmitter, mapping: Mapping) -> None:
