@@ -36,6 +36,10 @@ class RenderedProgram:
     def _render(self, body: Sequence) -> None:
         for statement in body:
             name = f"k{len(self.functions)}"
+            if isinstance(statement, Call):
+                routine = statement.routine
+                self.functions[id(statement)] = routine.render(self.module, name, statement, self.options)
+                continue
             if isinstance(statement, Kernel):
                 renderer = KernelRenderer(self.module, name, statement, self.options)
             elif isinstance(statement, While) and (team := find_team(statement)):

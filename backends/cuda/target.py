@@ -6,6 +6,7 @@ In: an equation. Out: whether its scalar operation has code; the routine that co
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 from jitcore import dtypes
 from jitcore.core.jaxpr import Equation
@@ -32,5 +33,10 @@ class CudaTarget:
     can_render = staticmethod(can_render)
 
     @staticmethod
-    def find_routine(eqn: Equation) -> None:
-        """None: what loops do not compute runs on the host."""
+    def find_routine(eqn: Equation) -> Any:
+        """What neither loops nor a routine compute runs on the host."""
+        if eqn.primitive.name in ("sort", "top_k"):
+            from jitcore.backends.cuda.sorting import find_sort
+
+            return find_sort(eqn)
+        return None
