@@ -78,9 +78,9 @@ class SortRoutine:
         for number, (operand, part) in enumerate(self.keys):
             source = call.inputs[operand]
             kind = _Encoding(source.dtype, self.is_top, part, self.key_dtype.itemsize * 8)
-            given, emit = [source, order, keys, other_order], partial(_Writer.sort_tiles, kind=kind, tile=tile)
-            writer.add(f"tiles{number}", given, [*sizes, tiles], -(-tiles * tile // TILE),
-                       partial(emit, is_first=number == 0))  # fmt: skip
+            given = [source, order, keys, other_order]
+            emit = partial(_Writer.sort_tiles, kind=kind, tile=tile, is_first=number == 0)
+            writer.add(f"tiles{number}", given, [*sizes, tiles], -(-tiles * tile // TILE), emit)
             order, other_order = other_order, order
             width = tile
             while width < self.n:
