@@ -17,7 +17,6 @@ from jitcore.backends.cpu.columns import emit_wide, widen_columns
 from jitcore.backends.cpu.counts import count_blocks, outermost_loop
 from jitcore.backends.cpu.extremes import is_searched, search_extreme
 from jitcore.backends.cpu.function import FunctionEmitter
-from jitcore.backends.cpu.pack import Packing
 from jitcore.backends.cpu.read_rows import ask_ahead, sweep_halves
 from jitcore.backends.cpu.reading import (
     HALVES,
@@ -41,6 +40,7 @@ from jitcore.backends.cpu.vectors import vector_loop
 from jitcore.backends.llvm.accumulator import Accumulator
 from jitcore.backends.llvm.lanes import I64, SIZES, TABLE, part_dtype
 from jitcore.backends.llvm.options import RenderOptions
+from jitcore.backends.llvm.pack import Packing
 from jitcore.backends.llvm.partials import Partials, block_totals
 from jitcore.backends.llvm.sizes import SizeTable
 from jitcore.backends.llvm.statements import (

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
+from jitcore import dtypes
 from jitcore.backends.cuda.emitter import VOID, WARP, KernelEmitter
 from jitcore.backends.cuda.mapping import (
     PIECE_TEAM,
@@ -22,7 +23,7 @@ from jitcore.backends.cuda.mapping import (
 from jitcore.backends.cuda.team import Team
 from jitcore.backends.cuda.tiles import SIDE, Product, TileRenderer, find_product
 from jitcore.backends.llvm.accumulator import Accumulator
-from jitcore.backends.llvm.lanes import I32, I64, POINTER, element_constant
+from jitcore.backends.llvm.lanes import I1, I32, I64, POINTER, element_constant
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.backends.llvm.partials import Partials, block_totals
 from jitcore.backends.llvm.scalar_ops import emit_operation
@@ -203,6 +204,8 @@ class KernelRenderer(StatementRenderer):
                 read, stored = set(), set()
             if isinstance(statement, Loop):
                 self._share_loop(e, team, statement)
+            elif isinstance(statement, Reduce) and any(store.packed for store in statement.stores):
+                self._share_packed(e, team, statement)
             elif isinstance(statement, Reduce):
                 self._share_reduce(e, team, statement)
             elif isinstance(statement, Scan):
@@ -255,6 +258,48 @@ class KernelRenderer(StatementRenderer):
 
         self.hoist_roots(e, [expr for _, _, expr in reduce.parts], reduce.stores, set(reduce.axes))
         self._loop_over(e, team, list(reduce.axes), update)
+        for accumulator in found:
+            e.results[accumulator.result] = team.combine(accumulator)
+
+    def _share_packed(self, e: KernelEmitter, team: Team, reduce: Reduce) -> None:
+        """A sweep whose stores put elements side by side, a round of the team at a time."""
+        b, axis = e.b, reduce.axes[0]
+        found = [Accumulator(self, e, reduce, part) for part in reduce.parts]
+        packed = [store for store in reduce.stores if store.packed]
+        counts = {store.mask: e.stack_slot(I64(0)) for store in packed}
+        held = {mask: e.stack_slot(I1(0)) for mask in counts}
+        slots = team.share_totals(dtypes.int64)
+        values = [e.stack_slot(element_constant(store.buffer.dtype, 0)) for store in packed]
+        start, stop = e.range_of(reduce, axis)
+
+        def read():
+            for accumulator in found:
+                accumulator.update()
+            for mask, slot in held.items():
+                e.write_slot(slot, e.expr(mask))
+            for store, slot in zip(packed, values):
+                e.write_slot(slot, e.expr(store.value))
+            self.emit_statements(e, [store for store in reduce.stores if not store.packed])
+
+        def run(first):
+            e.axis_values[axis] = b.add(first, team.rank)
+            for slot in held.values():
+                e.write_slot(slot, I1(0))
+            e.when(b.icmp_signed("<", e.axis_values[axis], stop), read)
+            places = {}
+            for mask, slot in held.items():
+                one = b.zext(e.read_slot(slot), I64)
+                upto, all_of_them = team.scan("add", dtypes.int64, one, slots)
+                old = e.read_slot(counts[mask])
+                places[mask] = b.add(old, b.sub(upto, one))
+                e.write_slot(counts[mask], b.add(old, all_of_them))
+            for store, slot in zip(packed, values):
+                place = b.add(e.index(store.offset), places[store.mask])
+                e.when(e.read_slot(held[store.mask]),
+                       lambda store=store, slot=slot, place=place: e.write_element(
+                           store.buffer, place, e.read_slot(slot)))  # fmt: skip
+
+        e.loop(start, stop, I64(team.size), run)
         for accumulator in found:
             e.results[accumulator.result] = team.combine(accumulator)
 

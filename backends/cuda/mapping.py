@@ -9,6 +9,7 @@ fits:
     columns  the same, where neighbours in memory belong to neighbouring items: threads of a team lie a warp
              apart
     flat     items that are one or few operations each: a thread for each, of several elements side by side
+    one      scalars: one thread
     serial   iterations whose order counts: one thread, and slow
 """
 
@@ -73,6 +74,8 @@ def map_kernel(kernel: Kernel) -> Mapping:
             return _map_flat(kernel, loops, body)
     elif can_add_atomically(kernel):
         return Mapping("flat", tuple(loops), body)
+    if count_work(kernel.body) <= LONE_WORK:
+        return Mapping("one", (), kernel.body, 1, 1, 1)
     why = "updates in order" if is_ordered(kernel) else "statements that depend on each other"
     return Mapping("serial", (), kernel.body, 1, 1, 1, why)
 
@@ -112,11 +115,11 @@ def peel_loops(body: list) -> tuple[list[Loop], list]:
 def is_ordered(kernel: Kernel) -> bool:
     """Whether iterations of the outer loops may not change places."""
     stores = [store for s in statements_of([kernel]) for store in stores_of(s)]
-    if any(store.in_order or store.turns or store.packed for store in stores):
+    if any(store.in_order or store.turns for store in stores):
         return True
     if kernel.parallel:
         return False
-    return any(store.combine or _has_computed_place(store.offset) for store in stores)
+    return any(not store.packed and (store.combine or _has_computed_place(store.offset)) for store in stores)
 
 
 def can_add_atomically(kernel: Kernel) -> bool:
@@ -149,9 +152,9 @@ def _is_simple(body: list) -> bool:
 def _map_teams(kernel: Kernel, loops: list[Loop], body: list) -> Mapping:
     items = math.prod(int(loop.axis.extent) for loop in loops)
     work = max(_count_iterations(s) for s in body)
-    if loops and work <= LONE_WORK or _is_alone(body):
+    if loops and work <= LONE_WORK:
         return _map_flat(kernel, loops, body)
-    if loops and kernel.vector is loops[-1].axis and not any(isinstance(s, Scan) for s in body):
+    if loops and kernel.vector is loops[-1].axis and not any(map(_is_in_order, body)):
         team = round_up(min(COLUMN_TEAM, work // TEAM_WORK))
         return Mapping("columns", tuple(loops), body, team, 1, WARP * team)
     team = max(4, min(round_up(work // TEAM_WORK), LARGEST_BLOCK))
@@ -160,9 +163,9 @@ def _map_teams(kernel: Kernel, loops: list[Loop], body: list) -> Mapping:
     return Mapping("rows", tuple(loops), body, team, 1, team if team > WARP or not loops else BLOCK)
 
 
-def _is_alone(body: list) -> bool:
-    """Whether statements of an item need one thread."""
-    return any(store.packed for s in body for inner in statements_of([s]) for store in stores_of(inner))
+def _is_in_order(statement) -> bool:
+    """Whether threads of a team have to know of each other in each round."""
+    return isinstance(statement, Scan) or any(store.packed for store in stores_of(statement))
 
 
 def _map_flat(kernel: Kernel, loops: list[Loop], body: list) -> Mapping:

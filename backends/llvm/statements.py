@@ -15,6 +15,7 @@ from jitcore.backends.llvm.contraction import Contraction
 from jitcore.backends.llvm.function import ExpressionEmitter
 from jitcore.backends.llvm.lanes import I64, element_constant, map_parts
 from jitcore.backends.llvm.options import RenderOptions
+from jitcore.backends.llvm.pack import Packing
 from jitcore.backends.llvm.repeat import emit_repeat
 from jitcore.backends.llvm.scalar_ops import count_math_calls, emit_operation
 from jitcore.backends.llvm.totals import Runs
@@ -130,6 +131,7 @@ class StatementRenderer:
                      start: ir.Value, stop: ir.Value, step: ir.Value) -> None:  # fmt: skip
         """Each `step`th iteration of the first axis in [start, stop), with all of the axes inside of it."""
         runs, roots = Runs(e, accumulators), [expr for _, _, expr in reduce.parts]
+        packing = Packing(e, reduce.stores, emit_store)
 
         def sweep(axes, start, stop, step):
             def run(i):
@@ -140,7 +142,7 @@ class StatementRenderer:
                     accumulator.update()
                 if len(reduce.axes) > 1:
                     runs.count(1)
-                self.emit_statements(e, reduce.stores)
+                packing.emit()
 
             self.hoist_roots(e, roots, reduce.stores, set(axes))
             (runs.loop if len(reduce.axes) == 1 else e.loop)(start, stop, step, run)
