@@ -1,0 +1,95 @@
+"""A CUDA device in software: allocates, copies, loads PTX and launches kernels, all at once and in this thread.
+
+In: PTX as LLVM, NVVM or numba.cuda make it. Out: what the kernels leave in memory, or `DeviceError` with the
+place where they go wrong. It does not show how long anything takes, what ptxas and the driver say, and what
+becomes of weakly ordered memory when blocks run at the same time. See `races` for what is checked.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+import numpy as np
+
+from jitcore.backends.cuda.emulated.errors import DeviceError
+from jitcore.backends.cuda.emulated.launch import Launch
+from jitcore.backends.cuda.emulated.memory import Memory
+from jitcore.backends.cuda.emulated.module import Kernel, Module
+from jitcore.concurrency import Lock
+
+__all__ = ["EmulatedDevice"]
+
+class EmulatedDevice:
+    """A device for tests and for machines without a GPU.
+
+    Args:
+        arch: what it says it is.
+        seed: None for threads and blocks in order; a number for a random order, in which either all threads of
+            a block take turns or one warp after the other goes as far as it gets.
+        check_races: see `races`; without, only addresses are checked.
+    """
+
+    #: How many jumps backwards a thread may make in a launch before it counts as one that never ends.
+    step_limit = 1 << 26
+
+    def __init__(self, arch: str = "sm_90", seed: int | None = None, check_races: bool = True):
+        self.arch = arch
+        self._memory = Memory(check_races)
+        self._random = None if seed is None else np.random.default_rng(seed)
+        self._modules: dict[str, Module] = {}
+        self._clock = 0
+        self._lock = Lock()
+
+    def allocate(self, nbytes: int) -> int:
+        """Memory full of NaN and -1; its address is a multiple of 256."""
+        return self._memory.allocate(nbytes).start
+
+    def free(self, address: int) -> None:
+        self._memory.free(address)
+
+    def copy_in(self, address: int, array: np.ndarray) -> None:
+        self._copy(address, None, array)
+
+    def copy_out(self, array: np.ndarray, address: int) -> None:
+        self._copy(None, address, array)
+
+    def copy(self, target: int, source: int, nbytes: int) -> None:
+        self._memory.check(target, nbytes)
+        self._memory.check(source, nbytes)
+        ctypes.memmove(target, source, nbytes)
+
+    def _copy(self, target: int | None, source: int | None, array: np.ndarray) -> None:
+        if not array.flags.c_contiguous:
+            raise DeviceError("a copy of an array that is not C-contiguous")
+        self._memory.check(source if target is None else target, array.nbytes)
+        place = array.ctypes.data
+        ctypes.memmove(place if target is None else target, place if source is None else source, array.nbytes)
+
+    def synchronize(self) -> None:
+        """Launches have ended when they return."""
+
+    def load(self, ptx: str) -> Module:
+        """The same text is translated once in a process, and its variables exist once on a device.
+
+        Raises: DeviceError with the line that is not understood.
+        """
+        with self._lock:
+            if ptx not in self._modules:
+                self._modules[ptx] = Module(ptx, self._memory)
+            return self._modules[ptx]
+
+    def launch(
+        self, kernel: Kernel, grid: Sequence[int], block: Sequence[int], arguments: np.ndarray, shared_bytes: int = 0
+    ) -> None:
+        """Runs a kernel.
+
+        Args:
+            grid, block: extents along x, y and z.
+            arguments: one uint64 for each parameter; those of fewer bytes use their low ones.
+            shared_bytes: of the shared variable without a size.
+        Raises: DeviceError.
+        """
+        with self._lock:
+            run = Launch(kernel, tuple(grid), tuple(block), arguments, shared_bytes, self._memory, self._clock)
+            self._clock = run.run(self._random, self.step_limit)

@@ -1,0 +1,354 @@
+"""A function of PTX in, LLVM's text out. Between `ptx` and `machine_code`.
+
+Registers are integers in stack slots, of which LLVM makes values again. A kernel with barriers or collectives
+becomes a coroutine in a frame that the launch provides, any other function of PTX a function. Spaces of memory
+are PTX's: addresses of shared and local memory are offsets, of which `races.access` makes places.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from jitcore.backends.cuda.emulated import ptx, races, scheduler
+from jitcore.backends.cuda.emulated.context import LAUNCH, THREAD
+
+__all__ = ["RUNTIME", "SHARED_LIMIT", "Body", "Layout", "rule"]
+
+#: Bytes of shared memory that a block can have, on the largest GPUs.
+SHARED_LIMIT = 227 * 1024
+_RULES: dict[str, Callable[[Body, ptx.Instruction], None]] = {}
+_ADDRESS = re.compile(r"\[\s*([%\w$]+)\s*(?:\+\s*(-?\w+))?\s*\]")
+_CALL = re.compile(r'call ([^@]+) @((?:llvm|emulated)[\w.]+)\((.*)\)$')
+#: Registers of a thread that are made of its number.
+_SPECIAL = {
+    "laneid": "and i32 {number}, 31",
+    "warpid": "lshr i32 {number}, 5",
+    "lanemask_eq": "lane = and i32 {number}, 31; shl i32 1, {lane}",
+    "lanemask_ge": "lane = and i32 {number}, 31; shl i32 -1, {lane}",
+    "lanemask_gt": "lane = and i32 {number}, 31; shl i32 -2, {lane}",
+    "lanemask_lt": "lane = and i32 {number}, 31; ge = shl i32 -1, {lane}; xor i32 {ge}, -1",
+    "lanemask_le": "lane = and i32 {number}, 31; gt = shl i32 -2, {lane}; xor i32 {gt}, -1",
+}
+
+#: What every module has besides its functions.
+RUNTIME = f"""
+define internal i1 @count_step(ptr %thread, i32 %line) {{
+  %place = getelementptr i8, ptr %thread, i64 {THREAD.fields["steps"][1]}
+  %steps = load i64, ptr %place
+  %left = sub i64 %steps, 1
+  store i64 %left, ptr %place
+  %is_over = icmp slt i64 %left, 0
+  br i1 %is_over, label %over, label %on
+over:
+  %endless = getelementptr i8, ptr %thread, i64 {THREAD.fields["endless"][1]}
+  store i32 %line, ptr %endless
+  br label %on
+on:
+  ret i1 %is_over
+}}
+declare token @llvm.coro.id(i32, ptr, ptr, ptr)
+declare i64 @llvm.coro.size.i64()
+declare ptr @llvm.coro.begin(token, ptr)
+declare void @llvm.coro.end(ptr, i1, token)
+"""
+_BEGIN_COROUTINE = f"""  %id = call token @llvm.coro.id(i32 16, ptr null, ptr null, ptr null)
+  %size = call i64 @llvm.coro.size.i64()
+  %have.place = getelementptr i8, ptr %launch, i64 {LAUNCH.fields["frame_bytes"][1]}
+  %have = load i64, ptr %have.place
+  %fits = icmp ule i64 %size, %have
+  br i1 %fits, label %begin, label %ask
+ask:
+  store i64 %size, ptr %have.place
+  ret ptr null
+begin:
+  %frame.place = getelementptr i8, ptr %thread, i64 {THREAD.fields["frame"][1]}
+  %frame = load ptr, ptr %frame.place
+  %handle = call ptr @llvm.coro.begin(token %id, ptr %frame)"""
+_END_KERNEL = f"""  %state = getelementptr i8, ptr %thread, i64 {THREAD.fields["state"][1]}
+  store i32 {scheduler.DONE}, ptr %state
+"""
+_END_COROUTINE = """  br label %suspend
+suspend:
+  call void @llvm.coro.end(ptr %handle, i1 false, token none)
+  ret ptr %handle"""
+
+
+def rule(*opcodes: str) -> Callable:
+    """Registers the translation of instructions: a function of a `Body` and the instruction."""
+
+    def register(function):
+        _RULES.update(dict.fromkeys(opcodes, function))
+        return function
+
+    return register
+
+
+class Layout:
+    """Where a module's variables are. variables: places in the table of their addresses; shared: name ->
+    (offset, bytes); local_bytes: what one thread needs for all functions."""
+
+    def __init__(self, assembly: ptx.Assembly):
+        self.functions = assembly.functions
+        self.variables: dict[str, int] = {}
+        self.shared: dict[str, tuple[int, int]] = {}
+        self.shared_bytes = self.local_bytes = 0
+        for variable in sorted(assembly.variables.values(), key=lambda variable: variable.size):
+            if variable.space == "shared":
+                self.add_shared(variable)
+            else:
+                self.variables[variable.name] = len(self.variables)
+
+    def add_shared(self, variable: ptx.Variable) -> None:
+        """Keeps a gap, so that what is past the end is not in the next one. That without a size comes first."""
+        self.shared[variable.name] = self.shared_bytes if variable.size else 0, variable.size
+        self.shared_bytes += (variable.size or SHARED_LIMIT) // 128 * 128 + 256
+
+    def add_local(self, variable: ptx.Variable) -> int:
+        offset = -(-self.local_bytes // variable.align) * variable.align
+        self.local_bytes = -(-(offset + variable.size) // 16) * 16
+        return offset
+
+
+class _Meaning(NamedTuple):
+    """Of a name in a body. kind: register, local (text: its offset) or param (text: a pointer)."""
+
+    kind: str
+    text: str
+    type: str
+
+
+class Body:
+    """The text of one function while it is being written.
+
+    Values are texts of LLVM, `%v7` or `42`, and integers unless a rule makes them floats. Attributes: suspends:
+    whether it is a coroutine; uses: names of shared variables and of functions; declarations: of what it calls.
+    """
+
+    def __init__(self, function: ptx.Function, layout: Layout):
+        self.function, self.layout = function, layout
+        self.lines: list[str] = []
+        self.allocas: dict[str, str] = {}
+        self.declarations: set[str] = set()
+        self.uses: set[str] = set()
+        self.suspends, self.is_open, self.count = False, True, 0  # is_open: no jump stands at the end
+        self.scopes: list[dict[str, _Meaning]] = [{}]
+        self.labels: set[str] = set()
+        self.jump_tables: dict[str, list[str]] = {}
+        self.arguments = [] if function.is_kernel else [*function.returns, *function.parameters]
+        for name in self.arguments:
+            self.scopes[0][name] = _Meaning("param", f'%"{name}"', "ptr")
+
+    def translate(self) -> str:
+        """The whole function."""
+        statements = self.function.statements
+        for label, following in zip(statements, statements[1:]):
+            if following.text.startswith(".branchtargets"):
+                self.jump_tables[label.text[:-1]] = ptx.split_operands(following.text.partition(" ")[2])
+        for statement in statements:
+            text = statement.text
+            if text == "{":
+                self.scopes.append({})
+            elif text == "}":
+                self.scopes.pop()
+            elif text.endswith(":"):
+                self.write_label(text[:-1])
+                self.labels.add(text[:-1])
+            elif text[0] != ".":
+                self.instruction = ptx.Instruction(statement)
+                self.translate_instruction(self.instruction)
+            elif not text.startswith((".pragma", ".branchtargets", ".callprototype")):
+                self.declare(statement)
+        if self.is_open:
+            self.jump("br label %finish")
+        allocas = [f"  {name} = alloca {kind}, align 16" for name, kind in self.allocas.items()]
+        begin, end, result = [], "  ret void", "internal void"
+        parameters = [f'ptr %"{name}"' for name in self.arguments]
+        if self.function.is_kernel:
+            result, parameters = "ptr", ["ptr %parameters"]
+            begin, end = ([_BEGIN_COROUTINE], _END_COROUTINE) if self.suspends else ([], "  ret ptr null")
+            end = _END_KERNEL + end
+        head = f'define {result} @"{self.function.name}"({", ".join(["ptr %thread", "ptr %launch", *parameters])})'
+        head += " presplitcoroutine {" if self.suspends else " {"
+        return "\n".join([head, *allocas, *begin, *self.lines, "finish:", end, "}\n"])
+
+    # -- text ------------------------------------------------------------------------------------------------
+    def write(self, text: str) -> None:
+        if not self.is_open:  # behind a jump and without a label
+            self.write_label(self.new_name("dead"))
+        if called := _CALL.search(text):
+            kinds = [argument.rsplit(None, 1)[0] for argument in re.split(r",(?![^<]*>) ?", called[3])]
+            self.declarations.add(f"declare {called[1]} @{called[2]}({', '.join(kinds)})")
+        self.lines.append(f"  {text}")
+
+    def emit(self, template: str, **values: str | int) -> str:
+        """Writes instructions, `name = add i32 {a}, {b}; sub i32 {name}, 1`; returns the value of the last."""
+        for text in template.split("; "):
+            name, equals, operation = text.partition(" = ")
+            value = f"%{self.new_name('v')}"
+            self.write(f"{value} = {(operation if equals else text).format(**values)}")
+            values[name] = value
+        return value
+
+    def new_name(self, hint: str) -> str:
+        self.count += 1
+        return f"{hint}{self.count}"
+
+    def write_label(self, name: str) -> None:
+        if self.is_open:
+            self.lines.append(f'  br label %"{name}"')
+        self.lines.append(f'"{name}":')
+        self.is_open = True
+
+    def jump(self, text: str) -> None:
+        self.write(text)
+        self.is_open = False
+
+    # -- operands --------------------------------------------------------------------------------------------
+    def find(self, name: str) -> _Meaning | None:
+        stem = name.rstrip("0123456789")
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+            if family := scope.get(stem + "<"):  # `.reg .b32 %r<9>;`
+                return family._replace(text=family.text + name[len(stem) :])
+        return None
+
+    def slot_of(self, register: _Meaning) -> str:
+        slot = f'%"{register.text}.slot"'
+        self.allocas[slot] = register.type
+        return slot
+
+    def read(self, operand: str, kind: str) -> str:
+        """An operand as an integer of LLVM's type `kind`."""
+        literal = ptx.parse_literal(operand, int(kind[1:]))
+        if literal is not None:
+            return str(literal)
+        meaning = self.find(operand)
+        if meaning is None and operand[0] == "%":
+            return self.resize(self.read_special(operand[1:].replace(".", "_")), "i32", kind)
+        if meaning is None or meaning.kind == "local":
+            return self.resize(meaning.text if meaning else self.read_symbol(operand), "i64", kind)
+        if meaning.kind == "param":
+            raise self.error(f"the address of the parameter {operand}")
+        return self.resize(self.emit(f"load {meaning.type}, ptr {self.slot_of(meaning)}"), meaning.type, kind)
+
+    def assign(self, register: str, value: str, kind: str, is_signed: bool = False) -> None:
+        """Gives a register a value of LLVM's type `kind`; a narrow one is extended."""
+        meaning = self.find(register)
+        if register != "_":
+            if meaning is None or meaning.kind != "register":
+                raise self.error(f"unknown register {register}")
+            value = self.resize(value, kind, meaning.type, is_signed)
+            self.write(f"store {meaning.type} {value}, ptr {self.slot_of(meaning)}")
+
+    def resize(self, value: str, have: str, want: str, is_signed: bool = False) -> str:
+        if have == want:
+            return value
+        extension = "sext" if is_signed else "zext"
+        return self.emit(f"{extension if int(have[1:]) < int(want[1:]) else 'trunc'} {have} {value} to {want}")
+
+    def read_special(self, name: str) -> str:
+        if re.fullmatch(r"(n?tid|n?ctaid)_[xyz]", name):
+            return self.load("thread" if name[0] == "t" else "launch", name)
+        if name not in _SPECIAL:
+            raise self.error(f"unknown register %{name}")
+        return self.emit(_SPECIAL[name], number=self.load("thread", "number"))
+
+    def read_symbol(self, name: str) -> str:
+        if name in self.layout.shared:
+            self.uses.add(name)
+            return str(self.layout.shared[name][0])
+        if name not in self.layout.variables:
+            raise self.error(f"unknown name {name}")
+        template = "table = inttoptr i64 {all} to ptr; place = getelementptr i64, ptr {table}, i64 {n}; load i64, ptr {place}"
+        return self.emit(template, all=self.load("launch", "variables"), n=self.layout.variables[name])
+
+    # -- records, memory, jumps and waiting --------------------------------------------------------------------
+    def point_to(self, record: str, name: str, item: int = 0) -> tuple[str, str]:
+        """(pointer, type) of a field of the thread's record or the launch's."""
+        kind, offset = (THREAD if record == "thread" else LAUNCH).fields[name][:2]
+        pointer = self.emit(f"getelementptr i8, ptr %{record}, i64 {offset + item * kind.base.itemsize}")
+        return pointer, "double" if kind.base.kind == "f" else f"i{8 * kind.base.itemsize}"
+
+    def load(self, record: str, name: str, item: int = 0) -> str:
+        pointer, kind = self.point_to(record, name, item)
+        return self.emit(f"load {kind}, ptr {pointer}")
+
+    def store(self, record: str, name: str, value: str | int, item: int = 0) -> None:
+        pointer, kind = self.point_to(record, name, item)
+        self.write(f"store {kind} {value}, ptr {pointer}")
+
+    def address(self, text: str) -> str:
+        """`[%rd1+8]`, `[buffer]` or `[%r1]` as a number of 64 bits."""
+        found = _ADDRESS.fullmatch(text)
+        if not found:
+            raise self.error(f"unknown address {text}")
+        base, offset = self.read(found[1], "i64"), int(found[2] or "0", 0)
+        return self.emit(f"add i64 {base}, {offset}") if offset else base
+
+    def access(self, address: str, kinds: int, space: str, size: int | str) -> str:
+        """A checked pointer to memory. size: bytes, or a value of 64 bits."""
+        if space not in races.SPACES:
+            raise self.error(f"memory in the space .{space}")
+        what = str(races.pack_access(kinds, space, size if isinstance(size, int) else 0, self.instruction.line))
+        if isinstance(size, str):
+            what = self.emit(f"bytes = shl i64 {size}, 9; or i64 {{bytes}}, {what}")
+        return self.emit(f"call ptr @emulated_access(ptr %thread, ptr %launch, i64 {address}, i64 {what})")
+
+    def jump_to(self, label: str) -> None:
+        """Backwards only as often as a thread may."""
+        if label not in self.labels:
+            return self.jump(f'br label %"{label}"')
+        is_over = self.emit(f"call i1 @count_step(ptr %thread, i32 {self.instruction.line})")
+        self.jump(f'br i1 {is_over}, label %finish, label %"{label}"')
+
+    def suspend(self, state: int) -> None:
+        if not self.function.is_kernel:
+            raise self.error(f"{self.function.name}, which is called, waits for other threads: only a kernel can, so "
+                             "have it inlined")  # fmt: skip
+        self.suspends = True
+        self.store("thread", "site", self.instruction.line)
+        self.store("thread", "state", state)
+        outcome, resumed = self.emit("call i8 @llvm.coro.suspend(token none, i1 false)"), self.new_name("resumed")
+        self.jump(f'switch i8 {outcome}, label %suspend [i8 0, label %"{resumed}" i8 1, label %suspend]')
+        self.write_label(resumed)
+
+    # -- statements ------------------------------------------------------------------------------------------
+    def translate_instruction(self, instruction: ptx.Instruction) -> None:
+        if instruction.opcode not in _RULES:
+            raise self.error("unknown instruction")
+        if instruction.guard:
+            condition, then, behind = self.read(instruction.guard, "i1"), self.new_name("then"), self.new_name("behind")
+            first, second = (behind, then) if instruction.negated else (then, behind)
+            self.jump(f'br i1 {condition}, label %"{first}", label %"{second}"')
+            self.write_label(then)
+        _RULES[instruction.opcode](self, instruction)
+        if instruction.modifiers:
+            raise self.error(f"unknown modifier .{instruction.modifiers[0]}")
+        if instruction.guard:
+            self.write_label(behind)
+
+    def declare(self, statement: ptx.Statement) -> None:
+        """`.reg`, `.param`, `.local` or `.shared` inside of a body."""
+        scope = self.scopes[-1]
+        if statement.text.startswith(".reg"):
+            _, kind, names = statement.text.split(None, 2)
+            for name in names.split(","):
+                stem, bracket, _ = name.strip().partition("<")
+                unique = stem if len(self.scopes) == 1 else self.new_name(f"{stem}.") + "."
+                scope[stem + bracket] = _Meaning("register", unique, f"i{ptx.width_of(kind[1:])}")
+            return
+        variable = ptx.parse_variable(statement)
+        if variable.space == "shared":
+            self.layout.add_shared(variable)
+        elif variable.space == "local":
+            scope[variable.name] = _Meaning("local", str(self.layout.add_local(variable)), "i64")
+        else:
+            place = f'%"{self.new_name(variable.name)}"'
+            self.allocas[place] = f"[{max(variable.size, 8)} x i8]"
+            scope[variable.name] = _Meaning("param", place, "ptr")
+
+    def error(self, reason: str) -> Exception:
+        return self.instruction.error(reason)
