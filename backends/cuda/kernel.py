@@ -5,6 +5,7 @@ In: a `loopir.Kernel` and its mappings. Out: functions in a module, and for each
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -68,6 +69,8 @@ class KernelRenderer(StatementRenderer):
                 table.name(statement.axis.extent)
         self.sizes = list(table.slots)
         self.is_atomic = False
+        #: Loops whose iterations are shared out among threads, and where each begins.
+        self.shared: dict[Axis, ir.Value] = {}
 
     def render(self) -> list[Function]:
         """Functions in the order in which they run."""
@@ -138,8 +141,10 @@ class KernelRenderer(StatementRenderer):
         if mapping.is_across or any(loop.bounds for loop in mapping.loops):
             item = b.select(is_item, item, I64(0))  # what is read before it is known to be none is there
         self._place_item(e, mapping, item, counts)
+        self.shared = {}
         for loop in mapping.loops:
             low, high = e.range_of(loop, loop.axis)
+            self.shared[loop.axis] = low
             if loop.bounds:
                 inside = b.and_(b.icmp_signed("<=", low, e.axis_values[loop.axis]),
                                 b.icmp_signed("<", e.axis_values[loop.axis], high))  # fmt: skip
@@ -218,13 +223,22 @@ class KernelRenderer(StatementRenderer):
         loops, body = peel_loops([loop])
         if len(loops) == 1 or any(inner.bounds for inner in loops):
             self.hoist(e, loop.body, {loop.axis})
+            low, high = e.range_of(loop, loop.axis)
 
             def run(i):
                 e.axis_values[loop.axis] = i
-                self.emit_statements(e, loop.body)
+                self._emit_in_part(e, {loop.axis: low}, loop.body)
 
-            return team.loop(*e.range_of(loop, loop.axis), run)
-        self._loop_over(e, team, [inner.axis for inner in loops], lambda: self.emit_statements(e, body))
+            return team.loop(low, high, run)
+        axes = [inner.axis for inner in loops]
+        self._loop_over(e, team, axes, lambda: self._emit_in_part(e, dict.fromkeys(axes, I64(0)), body))
+
+    def _emit_in_part(self, e: KernelEmitter, shared: dict[Axis, ir.Value], body: list) -> None:
+        """Statements in loops of which each thread of a team has a part."""
+        self.shared |= shared
+        self.emit_statements(e, body)
+        for axis in shared:
+            del self.shared[axis]
 
     def _loop_over(self, e: KernelEmitter, team: Team, axes: list[Axis], body: Callable[[], None],
                    loop: Callable | None = None) -> None:  # fmt: skip
@@ -442,11 +456,22 @@ class KernelRenderer(StatementRenderer):
 
     # -- updates --------------------------------------------------------------------------------------------
     def emit_statement(self, e: KernelEmitter, statement) -> None:
-        if self.is_atomic and isinstance(statement, Store):
-            if statement.mask is None:
-                return self._emit_atomic(e, statement)
-            return e.when(e.expr(statement.mask), lambda: self._emit_atomic(e, statement))
-        return super().emit_statement(e, statement)
+        if not isinstance(statement, Store):
+            return super().emit_statement(e, statement)
+        if not self.is_atomic:
+            return self._emit_once(e, statement)
+        if statement.mask is None:
+            return self._emit_atomic(e, statement)
+        e.when(e.expr(statement.mask), lambda: self._emit_atomic(e, statement))
+
+    def _emit_once(self, e: KernelEmitter, store: Store) -> None:
+        """What all iterations of a shared loop would store into one element, the first of them stores."""
+        apart = [axis for axis in self.shared if axis not in store.offset.axes()]
+        if not apart:
+            return super().emit_statement(e, store)
+        firsts = [e.b.icmp_signed("==", e.axis_values[axis], self.shared[axis]) for axis in apart]
+        emit = super().emit_statement
+        e.when(functools.reduce(e.b.and_, firsts), lambda: emit(e, store))
 
     def _emit_atomic(self, e: KernelEmitter, store: Store) -> None:
         name = store.combine
