@@ -1,19 +1,22 @@
 """From LLVM IR to PTX.
 
 In: a module of kernels, and the architecture. Out: PTX, by LLVM's own NVPTX target, which llvmlite brings. No
-driver and no GPU is asked. PTX of one text is made once.
+driver and no GPU is asked. PTX of one text is made once, and kept on disk.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections import OrderedDict
 
+import llvmlite
 import llvmlite.binding as llvm
 from llvmlite import ir
 
 from jitcore.concurrency import Lock
-from jitcore.dispatch.executables import drop_oldest
+from jitcore.config import drop_oldest
+from jitcore.dispatch import disk_cache
 
 TRIPLE = "nvptx64-nvidia-cuda"
 #: The oldest version of PTX that has an architecture's instructions, so that old drivers read it.
@@ -21,20 +24,35 @@ VERSIONS = {"sm_75": 63, "sm_80": 70, "sm_86": 71, "sm_87": 74, "sm_89": 78, "sm
             "sm_103": 88, "sm_120": 87, "sm_121": 88}  # fmt: skip
 
 _lock = Lock()
-_made: OrderedDict[tuple, str] = OrderedDict()
+_made: OrderedDict[bytes, str] = OrderedDict()
 
 
 def make_ptx(module: ir.Module, arch: str, opt_level: int | None = None) -> str:
     """Raises: RuntimeError where LLVM refuses the module (a defect of jitcore)."""
     text, level = str(module), 2 if opt_level is None else opt_level
-    key = text, arch, level
+    key = hashlib.sha256(f"{llvmlite.__version__} {arch} {level}\n{text}".encode()).digest()
     with _lock:
         found = _made.get(key)
     if found is None:
-        found = _translate(text, arch, level)
+        found = _find_stored(key) or _translate_and_store(key, text, arch, level)
         with _lock:
             _made[key] = found
             drop_oldest(_made)
+    return found
+
+
+def _find_stored(key: bytes) -> str | None:
+    cache = disk_cache.open_cache()
+    stored = None if cache is None else cache.find(key)
+    return None if stored is None else stored.decode()
+
+
+def _translate_and_store(key: bytes, text: str, arch: str, level: int) -> str:
+    with _lock:  # LLVM's objects are made here for each translation, but its registry of targets is one
+        found = _translate(text, arch, level)
+    cache = disk_cache.open_cache()
+    if cache is not None:
+        cache.add(key, found.encode())
     return found
 
 
