@@ -96,6 +96,26 @@ def test_a_shifted_operand_is_read_before_it_is_overwritten():
     np.testing.assert_array_equal(function(x, mask), np.roll(x, -3))
 
 
+@pytest.mark.parametrize("shape", [(50,), (4, 50)])
+def test_what_reads_elsewhere_is_computed_before_elements_move(shape):
+    """A loop packs an array in its own memory, and adds up what the array holds at other places."""
+
+    def pack_and_add(_, carry):
+        x, total, count = carry
+        inside = jnp.arange(shape[-1]) < count[..., None]
+        mask = inside & (x > -1)
+        total = total + jnp.where(inside & inside[..., ::-1], x[..., ::-1], 0)
+        return compress(x, mask), total, mask.sum(-1)
+
+    def function(x):
+        start = x, jnp.zeros_like(x), jnp.full(shape[:-1], shape[-1])
+        return jitcore.lax.fori_loop(0, 4, pack_and_add, start)[1:]
+
+    x = np.random.default_rng(0).standard_normal(shape)
+    for found, expected in zip(jit(function)(x), jit(function, backend="reference")(x)):
+        np.testing.assert_array_equal(found, expected)
+
+
 def test_errors():
     with pytest.raises(TypeError, match="compress requires a mask of bools, got dtype int64"):
         compress(np.ones(3), np.arange(3))
