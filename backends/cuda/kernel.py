@@ -6,6 +6,7 @@ In: a `loopir.Kernel` and its mappings. Out: functions in a module, and for each
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from jitcore.backends.cuda.mapping import (
     PIECE_TEAM,
     Mapping,
     can_add_atomically,
+    find_lanes,
     list_parts,
     map_kernel,
     peel_loops,
@@ -30,6 +32,7 @@ from jitcore.backends.llvm.partials import Partials, block_totals
 from jitcore.backends.llvm.scalar_ops import emit_operation
 from jitcore.backends.llvm.sizes import SizeTable
 from jitcore.backends.llvm.statements import StatementRenderer
+from jitcore.backends.llvm.totals import is_summed, part_size
 from jitcore.loopir.expr import Buffer, Expr
 from jitcore.loopir.index import Axis
 from jitcore.loopir.monoids import scan_start_of
@@ -38,6 +41,8 @@ from jitcore.schedule.buffers import loads_of, statements_of, step_buffers, step
 
 #: Kernels with more calls of mathematical functions keep them as calls: copies take long to compile.
 MAX_INLINED_CALLS = 8
+#: Numbers of so many bytes that one thread adds up without short runs.
+LONG_SUM = {4: 128, 8: 2048}
 #: Items up to this are counted in 32 bits, in which a division takes a quarter of the time.
 MAX_NARROW = 2**31 - 1
 
@@ -224,14 +229,37 @@ class KernelRenderer(StatementRenderer):
         if len(loops) == 1 or any(inner.bounds for inner in loops):
             self.hoist(e, loop.body, {loop.axis})
             low, high = e.range_of(loop, loop.axis)
+            is_plain = not loop.bounds and all(isinstance(s, Store) for s in loop.body)
+            lanes = find_lanes(loop.axis, loop.body) if is_plain else 1
 
-            def run(i):
-                e.axis_values[loop.axis] = i
+            def emit():
                 self._emit_in_part(e, {loop.axis: low}, loop.body)
 
-            return team.loop(low, high, run)
+            return self._run_along(e, team, loop.axis, low, high, lanes, emit, emit)
         axes = [inner.axis for inner in loops]
         self._loop_over(e, team, axes, lambda: self._emit_in_part(e, dict.fromkeys(axes, I64(0)), body))
+
+    def _run_along(self, e: KernelEmitter, team: Team, axis: Axis, low: ir.Value, high: ir.Value,
+                   lanes: int, emit_lanes: Callable[[], None], emit: Callable[[], None]) -> None:  # fmt: skip
+        """Each thread's part of the range [low, high): so many elements at a time, and the rest one by one."""
+        b = e.b
+
+        def run_lanes(i):
+            e.axis_values[axis] = b.add(low, b.mul(i, I64(lanes)))
+            e.lanes, e.vector_axis = lanes, axis
+            emit_lanes()
+            e.lanes, e.vector_axis = 1, None
+
+        def run(i):
+            e.axis_values[axis] = i
+            emit()
+
+        whole = low
+        if lanes > 1:
+            count = b.sdiv(b.sub(high, low), I64(lanes))
+            team.loop(I64(0), count, run_lanes)
+            whole = b.add(low, b.mul(count, I64(lanes)))
+        team.loop(whole, high, run)
 
     def _emit_in_part(self, e: KernelEmitter, shared: dict[Axis, ir.Value], body: list) -> None:
         """Statements in loops of which each thread of a team has a part."""
@@ -320,11 +348,44 @@ class KernelRenderer(StatementRenderer):
     def _combine_range(self, e: KernelEmitter, team: Team, reduce: Reduce, low: ir.Value,
                        high: ir.Value) -> None:  # fmt: skip
         """The results of a reduction with the first axis in [low, high)."""
+        axis, has_place = reduce.axes[0], any(op.startswith("arg") for _, op, _ in reduce.parts)
+        lanes = 1 if len(reduce.axes) > 1 or reduce.bounds or has_place else find_lanes(axis, [reduce])
+        self._mark_long(reduce, team.size * lanes)
         found = [Accumulator(self, e, reduce, part, start=low) for part in reduce.parts]
-        stop = high if team.active is None else e.b.select(team.active, high, low)
-        self.sweep_reduce(e, reduce, found, e.b.add(low, team.rank), stop, I64(team.size))
+        if lanes == 1:
+            stop = high if team.active is None else e.b.select(team.active, high, low)
+            self.sweep_reduce(e, reduce, found, e.b.add(low, team.rank), stop, I64(team.size))
+        else:
+            self._sweep_lanes(e, team, reduce, found, low, high, lanes)
         for accumulator in found:
             e.results[accumulator.result] = team.combine(accumulator)
+
+    def _sweep_lanes(self, e: KernelEmitter, team: Team, reduce: Reduce, found: list[Accumulator],
+                     low: ir.Value, high: ir.Value, lanes: int) -> None:  # fmt: skip
+        """A sweep along one axis, several elements of each thread at a time."""
+        wide = [Accumulator(self, e, reduce, part, lanes=lanes) for part in reduce.parts]
+        self.hoist_roots(e, [expr for _, _, expr in reduce.parts], reduce.stores, set(reduce.axes))
+
+        def update(accumulators):
+            for accumulator in accumulators:
+                accumulator.update()
+            self._emit_in_part(e, {reduce.axes[0]: low}, reduce.stores)
+
+        axis = reduce.axes[0]
+        self._run_along(e, team, axis, low, high, lanes, lambda: update(wide), lambda: update(found))
+        for one, several in zip(found, wide):
+            one.combine(several.read())
+
+    def emit_reduce(self, e: KernelEmitter, reduce: Reduce) -> None:
+        self._mark_long(reduce, 1)
+        super().emit_reduce(e, reduce)
+
+    def _mark_long(self, reduce: Reduce, shares: int) -> None:
+        """Whether each share of a reduction is a long sum."""
+        first, *others = [int(axis.extent) for axis in reduce.axes]
+        count = math.prod(others) * (min(first, int(reduce.block)) if reduce.partials else first)
+        sizes = [part_size(expr.dtype) for _, op, expr in reduce.parts if is_summed(op, expr.dtype)]
+        reduce.is_long = bool(sizes) and count > LONG_SUM[min(sizes)] * shares
 
     def _render_split_reduce(self) -> None:
         """One team for each piece, and one for what they found."""

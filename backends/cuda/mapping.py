@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from jitcore.backends.cuda.emitter import ACCESS_BYTES, WARP, is_aligned
 from jitcore.loopir.expr import Expr, walk
-from jitcore.loopir.index import Dynamic, Index
+from jitcore.loopir.index import Axis, Dynamic, Index
 from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan, Store
 from jitcore.schedule.buffers import statements_of
 from jitcore.schedule.statements import roots_of, stores_of
@@ -31,6 +31,8 @@ LARGEST_BLOCK, BLOCK = 1024, 128
 PIECE_TEAM = 256
 #: Iterations of an item that one thread does by itself, and that each thread of a team should have.
 LONE_WORK, TEAM_WORK = 16, 8
+#: Elements of a thread side by side, at most: more of short ones take more registers than they are worth.
+MOST_LANES = 8
 #: Rows that the teams of columns reach, at most.
 COLUMN_TEAM = 16
 
@@ -176,18 +178,23 @@ def _map_flat(kernel: Kernel, loops: list[Loop], body: list) -> Mapping:
 def _choose_lanes(loops: list[Loop], body: list) -> int:
     """Elements that one thread reads and writes side by side: as many as one access takes."""
     last = loops[-1]
-    if not all(isinstance(s, Store) and not s.is_update and s.mask is None for s in body) or last.bounds:
+    if not all(isinstance(s, Store) for s in body) or last.bounds:
+        return 1
+    lanes = find_lanes(last.axis, body)
+    return 1 if len(loops) > 1 and int(last.axis.extent) % lanes else lanes
+
+
+def find_lanes(axis: Axis, body: list) -> int:
+    """Elements along an axis that a thread may read and write in one access, of stores and one reduction."""
+    stores = [store for s in body for store in stores_of(s)]
+    if any(store.is_update or store.mask is not None or axis not in store.offset.axes() for store in stores):
         return 1
     nodes = walk([root for s in body for root in roots_of(s)])
-    accesses = [(s.buffer, s.offset) for s in body] + [node.attr for node in nodes if node.op == "load"]
-    widest = max(buffer.dtype.itemsize for buffer, _ in accesses)
-    lanes = max(ACCESS_BYTES // widest, 1)
-    if lanes > 1 and len(loops) > 1 and int(last.axis.extent) % lanes:
-        return 1
-    for _, index in accesses:
-        if last.axis in index.axes() and not is_aligned(index, last.axis, lanes):
-            return 1
-    return lanes if all(last.axis in s.offset.axes() for s in body) else 1
+    accesses = [(s.buffer, s.offset) for s in stores] + [node.attr for node in nodes if node.op == "load"]
+    widest = max((buffer.dtype.itemsize for buffer, _ in accesses), default=ACCESS_BYTES)
+    lanes = min(max(ACCESS_BYTES // widest, 1), MOST_LANES)
+    is_fine = all(is_aligned(index, axis, lanes) for _, index in accesses if axis in index.axes())
+    return lanes if is_fine else 1
 
 
 def count_work(body: list) -> int:
