@@ -1,7 +1,7 @@
-"""What a running kernel and the code around it share: a record for each thread and one for the launch.
+"""What a running kernel shares with the code around it: a record for each thread, one for the launch.
 
-Translated code reads and writes fields at their offsets, the functions that Numba compiles by name. These have
-the records in their signatures, so that Numba's cache notices when a field is added.
+Translated code finds fields by their offsets, the functions that Numba compiles by name. These have the records
+in their signatures, so Numba's cache on disk knows when a field is added.
 """
 
 from __future__ import annotations
@@ -15,73 +15,30 @@ from numba.extending import intrinsic
 
 __all__ = ["LAUNCH", "THREAD", "as_pointer", "compile_cached", "resume", "start"]
 
-#: Words of three axes: threads and blocks, their numbers and how many there are.
-_AXES = ("x", "y", "z")
 
-THREAD = np.dtype(
-    [
-        ("number", "i4"),  # x fastest; its low five bits are the lane
-        ("state", "i4"),
-        *[(f"tid_{axis}", "i4") for axis in _AXES],
-        ("endless", "i4"),  # the line of a backward branch that was taken too often
-        ("steps", "i8"),  # how many more backward branches it may take
-        ("handle", "i8"),  # of its coroutine
-        ("frame", "i8"),  # memory of the coroutine
-        ("local", "i8"),  # address of its local memory
-        # Where it waits: the PTX line, for what, and with what.
-        ("site", "i4"),
-        ("operation", "i4"),
-        ("mask", "i4"),
-        ("selector", "i4"),
-        ("bounds", "i4"),
-        ("passed", "i4"),
-        ("value", "i8"),
-        ("result", "i8"),
-        ("tile", "f8", (16,)),
-        ("tile_result", "f8", (4,)),
-        # For races: the clock at its last barrier of the block, and of the block or the warp.
-        ("block_epoch", "i8"),
-        ("epoch", "i8"),
-        ("fenced", "i4"),  # no store since its last fence
-        ("acquired", "i4"),  # has read a flag of another block
-    ],
-    align=True,
+def _make_record(words: str, numbers: str) -> np.dtype:
+    return np.dtype([(name, "i8") for name in numbers.split()] + [(name, "i4") for name in words.split()], align=True)
+
+
+#: steps: jumps backwards that are left; handle, frame: of the coroutine; local: address of its local memory. At the
+#: line `site` it waits for an operation, with operands and results from mask to passed, or has jumped back. The clock at its last barrier of the block (block_epoch), of block or warp (epoch), or since
+#: it published something (stamp); fenced: no store since its last fence; acquired: it has read another block's flag.
+THREAD = _make_record(
+    "number state tid_x tid_y tid_z site operation mask selector bounds passed fenced acquired",
+    "steps handle frame local value result block_epoch epoch stamp",
 )
-
-LAUNCH = np.dtype(
-    [
-        *[(f"{name}_{axis}", "i4") for name in ("ntid", "ctaid", "nctaid") for axis in _AXES],
-        ("block", "i4"),  # position in the order in which blocks run
-        ("ranges", "i8"),  # addresses of tables of `races`
-        ("range_count", "i8"),
-        ("recent", "i8"),
-        ("blocks", "i8"),
-        ("spare", "i8"),  # memory for accesses that failed
-        ("shared", "i8"),  # address of the block's shared memory
-        ("variables", "i8"),  # addresses of the module's variables
-        ("frame_bytes", "i8"),
-        ("local_bytes", "i8"),  # of one thread
-        ("dynamic_bytes", "i8"),  # of shared memory
-        ("check_races", "i8"),
-        # Time is counted in barriers and blocks.
-        ("clock", "i8"),
-        ("launch_start", "i8"),
-        ("block_start", "i8"),
-        ("acquired", "i8"),  # when a thread of the block first read a flag of another block
-        ("arrived", "i4", (16,)),  # threads that have passed each barrier without waiting
-        ("failure", "i4"),
-        ("failed_thread", "i4"),
-        ("failed_address", "i8"),
-        ("failed_access", "i8"),
-        ("failed_other", "i8"),
-        ("failed_slot", "i4"),
-    ],
-    align=True,
+#: block: position in the order of blocks; ranges to blocks: tables of `races`; spare: memory for what failed;
+#: shared, variables: address of the block's shared memory, of a table of addresses; acquired: the block_epoch at
+#: which a thread of the block first read another block's flag.
+LAUNCH = _make_record(
+    "ntid_x ntid_y ntid_z ctaid_x ctaid_y ctaid_z nctaid_x nctaid_y nctaid_z block failure failed_thread failed_slot",
+    "ranges range_count recent blocks spare shared variables frame_bytes local_bytes dynamic_bytes check_races clock "
+    "launch_start block_start acquired failed_address failed_access failed_other",
 )
 
 
 def compile_cached(compiler: Callable, *signature, **options) -> Callable:
-    """`njit` or `cfunc` with Numba's cache on disk, or without one where no folder for it can be written."""
+    """`njit` or `cfunc` with Numba's cache on disk, or without where no folder for it can be written."""
 
     def decorate(function):
         try:
@@ -94,20 +51,20 @@ def compile_cached(compiler: Callable, *signature, **options) -> Callable:
     return decorate
 
 
-@intrinsic
-def as_pointer(typing_context, address):
-    def generate(context, builder, signature, arguments):
-        return builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
-
-    return types.voidptr(types.int64), generate
-
-
 _POINTER, _WORD = ir.IntType(8).as_pointer(), ir.IntType(64)
 
 
 @intrinsic
+def as_pointer(typing_context, address):
+    def generate(context, builder, signature, arguments):
+        return builder.inttoptr(arguments[0], _POINTER)
+
+    return types.voidptr(types.int64), generate
+
+
+@intrinsic
 def start(typing_context, entry, thread, launch, parameters):
-    """Calls a kernel for one thread, up to its first suspension. Returns the coroutine's handle, 0 without one."""
+    """Calls a kernel for one thread, up to its first suspension. Returns the handle of the coroutine."""
 
     def generate(context, builder, signature, arguments):
         kind = ir.FunctionType(_WORD, [_WORD] * 3)

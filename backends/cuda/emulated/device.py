@@ -1,8 +1,8 @@
 """A CUDA device in software: allocates, copies, loads PTX and launches kernels, all at once and in this thread.
 
-In: PTX as LLVM, NVVM or numba.cuda make it. Out: what the kernels leave in memory, or `DeviceError` with the
-place where they go wrong. It does not show how long anything takes, what ptxas and the driver say, and what
-becomes of weakly ordered memory when blocks run at the same time. See `races` for what is checked.
+In: PTX, as LLVM, NVVM or numba.cuda make it. Out: what kernels leave in memory, or `DeviceError` with the place
+where one goes wrong. It does not show how long anything takes, what ptxas and the driver say, and what becomes of
+weakly ordered memory when blocks run at the same time. `races` says what is checked.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from jitcore.concurrency import Lock
 
 __all__ = ["EmulatedDevice"]
 
+
 class EmulatedDevice:
-    """A device for tests and for machines without a GPU.
+    """A device for tests, and for machines without a GPU.
 
     Args:
-        arch: what it says it is.
-        seed: None for threads and blocks in order; a number for a random order, in which either all threads of
-            a block take turns or one warp after the other goes as far as it gets.
-        check_races: see `races`; without, only addresses are checked.
+        arch: what it says that it is.
+        seed: None for threads and blocks in order; a number for random orders, in which either all threads of a
+            block take turns, or one warp after the other goes as far as it gets.
+        check_races: without, only addresses are checked.
     """
 
-    #: How many jumps backwards a thread may make in a launch before it counts as one that never ends.
+    #: How many jumps backwards a thread may make before it counts as one that never ends.
     step_limit = 1 << 26
 
     def __init__(self, arch: str = "sm_90", seed: int | None = None, check_races: bool = True):
@@ -43,28 +44,23 @@ class EmulatedDevice:
 
     def allocate(self, nbytes: int) -> int:
         """Memory full of NaN and -1; its address is a multiple of 256."""
-        return self._memory.allocate(nbytes).start
+        return self._memory.allocate(nbytes)
 
     def free(self, address: int) -> None:
         self._memory.free(address)
 
     def copy_in(self, address: int, array: np.ndarray) -> None:
-        self._copy(address, None, array)
+        self._memory.check(address, array.nbytes)
+        ctypes.memmove(address, _find_data(array), array.nbytes)
 
     def copy_out(self, array: np.ndarray, address: int) -> None:
-        self._copy(None, address, array)
+        self._memory.check(address, array.nbytes)
+        ctypes.memmove(_find_data(array), address, array.nbytes)
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
         self._memory.check(target, nbytes)
         self._memory.check(source, nbytes)
         ctypes.memmove(target, source, nbytes)
-
-    def _copy(self, target: int | None, source: int | None, array: np.ndarray) -> None:
-        if not array.flags.c_contiguous:
-            raise DeviceError("a copy of an array that is not C-contiguous")
-        self._memory.check(source if target is None else target, array.nbytes)
-        place = array.ctypes.data
-        ctypes.memmove(place if target is None else target, place if source is None else source, array.nbytes)
 
     def synchronize(self) -> None:
         """Launches have ended when they return."""
@@ -79,9 +75,8 @@ class EmulatedDevice:
                 self._modules[ptx] = Module(ptx, self._memory)
             return self._modules[ptx]
 
-    def launch(
-        self, kernel: Kernel, grid: Sequence[int], block: Sequence[int], arguments: np.ndarray, shared_bytes: int = 0
-    ) -> None:
+    def launch(self, kernel: Kernel, grid: Sequence[int], block: Sequence[int], arguments: np.ndarray,
+               shared_bytes: int = 0) -> None:  # fmt: skip
         """Runs a kernel.
 
         Args:
@@ -91,5 +86,11 @@ class EmulatedDevice:
         Raises: DeviceError.
         """
         with self._lock:
-            run = Launch(kernel, tuple(grid), tuple(block), arguments, shared_bytes, self._memory, self._clock)
-            self._clock = run.run(self._random, self.step_limit)
+            launch = Launch(kernel, tuple(grid), tuple(block), arguments, shared_bytes, self._memory, self._clock)
+            self._clock = launch.run(self._random, self.step_limit)
+
+
+def _find_data(array: np.ndarray) -> int:
+    if not array.flags.c_contiguous:
+        raise DeviceError("a copy of an array that is not C-contiguous")
+    return array.ctypes.data

@@ -35,64 +35,54 @@ class _Program:
 
 
 class Kernel(NamedTuple):
-    """Attributes: entry: address; parameters: name -> bytes; shared: name -> (offset, bytes) of static ones."""
+    """entry: its address; shared: name -> (offset, bytes) of the shared variables that it uses."""
 
-    name: str
     module: Module
+    function: ptx.Function
     entry: int
-    parameters: dict[str, int]
     shared: dict[str, tuple[int, int]]
-    suspends: bool
-    max_threads: int
 
 
 class Module:
-    """PTX that a device has loaded. Attributes: kernels: their names."""
+    """PTX that a device has loaded. Attributes: kernels: their names; addresses: of variables."""
 
     def __init__(self, text: str, memory: Memory):
         with _lock:
             if text not in _programs:
                 _programs[text] = _Program(text)
         self._program = program = _programs[text]
-        self.kernels = [name for name, body in program.bodies.items() if body.function.is_kernel]
-        variables = program.assembly.variables
-        self.variables = {
-            name: memory.allocate(variables[name].size, f"variable {name} of {variables[name].size} bytes",
-                                  variables[name].space)
-            for name in program.layout.variables
-        }  # fmt: skip
-        for name, allocation in self.variables.items():
-            content = b"".join(self._encode(*value) for value in variables[name].initial)
-            content = content.ljust(allocation.size, b"\0")
-            ctypes.memmove(allocation.start, content, allocation.size)
+        self.kernels = [name for name, function in program.assembly.functions.items() if function.is_kernel]
         self.lines, self.local_bytes = program.assembly.lines, program.layout.local_bytes
-        self.addresses = np.array([each.start for each in self.variables.values()], np.int64)
+        variables = [program.assembly.variables[name] for name in program.layout.variables]
+        places = [memory.allocate(each.size, f"variable {each.name} of {each.size} bytes", each.space) for each in variables]
+        self.addresses = np.array(places, np.int64)
+        for variable, place in zip(variables, places):
+            content = b"".join(self._encode(*value) for value in variable.initial)
+            ctypes.memmove(place, content.ljust(variable.size, b"\0"), variable.size)
 
     def _encode(self, bits: int, text: str) -> bytes:
         """An element of an initial value: a number or the address of a variable, `0xFF00(name)` a byte of it."""
-        literal = ptx.parse_literal(text, bits)
-        if literal is None:
+        number, variables = ptx.parse_literal(text, bits), self._program.layout.variables
+        if number is None:
             mask, name, offset = re.fullmatch(r"(?:(0x\w+|generic)\()?([\w$]+)\)?(?:\+(\d+))?", text).groups()
-            if name not in self.variables:
+            if name not in variables:
                 raise DeviceError(f"an initial value is the address of {name}, which is no variable")
-            literal = self.variables[name].start + int(offset or 0)
+            number = int(self.addresses[variables[name]]) + int(offset or 0)
             if mask and mask != "generic":
-                literal = (literal & int(mask, 0)) >> (int(mask, 0) & -int(mask, 0)).bit_length() - 1
-        return (literal & (1 << bits) - 1).to_bytes(bits // 8, "little")
+                number = (number & int(mask, 0)) // (int(mask, 0) & -int(mask, 0))
+        return (number & (1 << bits) - 1).to_bytes(bits // 8, "little")
 
     def find_kernel(self, name: str) -> Kernel:
         if name not in self.kernels:
             raise DeviceError(f"no kernel {name}, only {', '.join(self.kernels)}")
-        bodies, uses, body = self._program.bodies, set(), self._program.bodies[name]
-        pending = [name]
+        bodies, uses, pending = self._program.bodies, set(), {name}
         while pending:  # functions use shared variables too
             used = bodies[pending.pop()].uses - uses
             uses |= used
-            pending += used & bodies.keys()
+            pending |= used & bodies.keys()
         shared = {each: self._program.layout.shared[each] for each in sorted(uses - bodies.keys())}
         entry = self._program.engine.get_function_address(name)
-        function = body.function
-        return Kernel(name, self, entry, function.parameters, shared, body.suspends, function.max_threads)
+        return Kernel(self, bodies[name].function, entry, shared)
 
     def find_line(self, line: int) -> str:
         return f"PTX line {line}: {self.lines[line - 1].strip()}"

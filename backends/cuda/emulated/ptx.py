@@ -1,12 +1,12 @@
 """PTX text in, `Assembly` out: its functions as lists of statements, its variables. The first stage.
 
-Only the outline is understood here: what is a statement, a label, a variable with its initial value. What an
-instruction means is said in `arithmetic`, `movement` and `collectives`.
+Only the outline is understood here. What instructions mean is said in `arithmetic`, `movement`, `collectives`.
 """
 
 from __future__ import annotations
 
 import bisect
+import math
 import re
 import struct
 from collections.abc import Iterator
@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from jitcore.backends.cuda.emulated.errors import DeviceError
 
-__all__ = ["Assembly", "Function", "Instruction", "Statement", "Variable", "parse_ptx",
-           "parse_literal", "parse_variable", "split_operands", "width_of"]  # fmt: skip
+__all__ = ["Assembly", "Function", "Instruction", "Statement", "Variable", "parse_literal", "parse_ptx",
+           "parse_variable", "split_operands", "width_of"]  # fmt: skip
 
 
 class Statement(NamedTuple):
@@ -26,27 +26,25 @@ class Statement(NamedTuple):
     text: str
 
 
-@dataclass
-class Variable:
-    """Attributes: size: bytes; initial: (bits of an element, its literal or symbol) each."""
+class Variable(NamedTuple):
+    """size: in bytes; initial: (bits of an element, literal or name) each."""
 
     name: str
     space: str
     size: int
     align: int
-    line: int
     initial: list[tuple[int, str]]
 
 
-@dataclass
-class Function:
+class Function(NamedTuple):
+    """returns, parameters: name -> bytes."""
+
     name: str
-    line: int
     is_kernel: bool
-    returns: dict[str, int]  # name -> bytes
+    returns: dict[str, int]
     parameters: dict[str, int]
+    max_threads: int
     statements: list[Statement]
-    max_threads: int = 1024
 
 
 @dataclass
@@ -57,80 +55,71 @@ class Assembly:
 
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_SPACE = re.compile(r"(?:\s|\.(?:loc|file|version|target|address_size)\b[^\n]*\n)*")
-_LABEL = re.compile(r"([\w$%]+)\s*:(?!:)")
+_SKIPPED = re.compile(r"(?:\s|\.(?:loc|file|version|target|address_size)\b[^\n]*\n)*")
+_HEAD, _REST, _SECTION = re.compile(r"[^;{=]*"), re.compile(r"[^;]*;?"), re.compile(r"\{[^}]*\}")
+# A brace inside of an instruction, as in `mov.b64 {%r1, %r2}, %rd1;`, is no statement.
+_STATEMENT = re.compile(r"[{}]|[\w$%]+\s*:(?!:)|[^;]*;")
 _FUNCTION = re.compile(r"\.(entry|func)\s*(?:\(([^)]*)\)\s*)?([\w$]+)\s*(?:\(([^)]*)\))?(.*)$", re.DOTALL)
 _PARAMETER = re.compile(r"\.param\b.*?\.([a-z]+\d+|pred)\b.*?([\w$%]+)(?:\[(\d+)\])?\s*$", re.DOTALL)
+_MAX_THREADS = re.compile(r"\.(?:maxntid|reqntid)\s+(\d+)(?:,\s*(\d+))?(?:,\s*(\d+))?")
 _VARIABLE = re.compile(
     r"(?:\.(?:visible|extern|weak|common)\s+)*\.(global|shared|const|local|param)\s+(?:\.align\s+(\d+)\s+)?"
     r"\.(\w+)\s+([\w$]+)\s*((?:\[\s*\d*\s*\])*)\s*(?:=\s*(.*))?$",
     re.DOTALL,
 )
-_MAX_THREADS = re.compile(r"\.(?:maxntid|reqntid)\s+([\d,\s]+)")
 
 
 def parse_ptx(text: str) -> Assembly:
     """Raises: DeviceError for what is neither a function nor a variable."""
     assembly = Assembly(text.splitlines())
     scanner = _Scanner(_COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text + "\n"))
-    for statement in scanner.scan(r"[^;{=]*"):
-        if statement.text.startswith(".section"):
-            scanner.read_block()
-        elif found := _FUNCTION.search(statement.text):
+    for line, head in scanner.scan(_HEAD):
+        found, body = _FUNCTION.search(head), None
+        if head.startswith(".section"):  # of a debugger
+            scanner.take(_SECTION)
+            continue
+        if found and scanner.text.startswith("{", scanner.at):
+            body = list(scanner.read_block())
+        else:
+            head += scanner.take(_REST).rstrip("; \n")
+        if found and body is not None:
             kind, returns, name, parameters, rest = found.groups()
-            statements = scanner.read_block()
-            if statements is None:
-                continue  # a declaration
-            function = Function(name, statement.line, kind == "entry", _parse_parameters(returns),
-                                _parse_parameters(parameters), statements)  # fmt: skip
-            if limit := _MAX_THREADS.search(rest):
-                x, y, z = (*map(int, limit[1].split(",")), 1, 1)[:3]
-                function.max_threads = x * y * z
-            assembly.functions[name] = function
-        elif not statement.text.startswith(".pragma"):
-            text = statement.text + scanner.read_to_semicolon()
-            variable = parse_variable(Statement(statement.line, text))
+            extents = _MAX_THREADS.search(rest)
+            limit = math.prod(map(int, extents.groups("1"))) if extents else 1024
+            sizes = _parse_parameters(returns), _parse_parameters(parameters)
+            assembly.functions[name] = Function(name, kind == "entry", *sizes, limit, body)
+        elif not found and body is None and not head.startswith(".pragma"):
+            variable = parse_variable(Statement(line, head))
             assembly.variables[variable.name] = variable
     return assembly
 
 
 class _Scanner:
-    """Goes through PTX without comments, statement by statement."""
+    """Goes through PTX without comments."""
 
     def __init__(self, text: str):
         self.text, self.at = text, 0
-        self.newlines = [found.start() for found in re.finditer("\n", text)]
+        self._newlines = [found.start() for found in re.finditer("\n", text)]
 
-    def take(self, pattern: str | re.Pattern) -> str | None:
-        found = re.compile(pattern).match(self.text, self.at)
-        self.at = found.end() if found else self.at
-        return found[0] if found else None
+    def take(self, pattern: re.Pattern) -> str:
+        found = pattern.match(self.text, self.at)
+        self.at = found.end()
+        return found[0]
 
-    def scan(self, pattern: str) -> Iterator[Statement]:
-        while True:
-            self.take(_SPACE)
-            if self.at >= len(self.text):
-                return
-            line = bisect.bisect_left(self.newlines, self.at) + 1
-            taken = self.take(pattern)
-            yield Statement(line, taken.strip())
+    def scan(self, pattern: re.Pattern) -> Iterator[Statement]:
+        while self.take(_SKIPPED) is not None and self.at < len(self.text):
+            line = bisect.bisect_left(self._newlines, self.at) + 1
+            yield Statement(line, re.sub(r"\s+", " ", self.take(pattern).rstrip(";").strip()))
 
-    def read_to_semicolon(self) -> str:
-        return self.take(r"[^;]*;?").rstrip("; \n")
-
-    def read_block(self) -> list[Statement] | None:
-        """The statements between braces; None where a semicolon stands instead of them."""
-        if not self.take(r"\s*\{"):
-            self.read_to_semicolon()
-            return None
-        depth, statements = 1, []
-        # A brace inside of an instruction, as in `mov.b64 {%r1, %r2}, %rd1;`, is no statement.
-        for statement in self.scan(rf"[{{}}]|{_LABEL.pattern}|[^;]*;"):
+    def read_block(self) -> Iterator[Statement]:
+        """The statements between two braces."""
+        depth = 0
+        for statement in self.scan(_STATEMENT):
             depth += {"{": 1, "}": -1}.get(statement.text, 0)
             if depth == 0:
-                break
-            statements.append(Statement(statement.line, re.sub(r"\s+", " ", statement.text.rstrip(";").strip())))
-        return statements
+                return
+            if depth > 1 or statement.text != "{":
+                yield statement
 
 
 def _parse_parameters(text: str | None) -> dict[str, int]:
@@ -141,31 +130,26 @@ def _parse_parameters(text: str | None) -> dict[str, int]:
 def parse_variable(statement: Statement) -> Variable:
     found = _VARIABLE.match(statement.text)
     if not found:
-        raise DeviceError(f"PTX line {statement.line}: no variable or function: {statement.text}")
+        raise DeviceError(f"no variable or function\n    PTX line {statement.line}: {statement.text}")
     space, align, kind, name, extents, initial = found.groups()
-    size = width_of(kind) // 8
-    for extent in re.findall(r"\[\s*(\d*)\s*\]", extents):
-        size *= int(extent or 0)
+    bits = width_of(kind)
+    count = math.prod(int(extent or 0) for extent in re.findall(r"\[\s*(\d*)\s*\]", extents))
     values = [value.strip() for value in re.sub(r"[{}]", "", initial or "").split(",") if value.strip()]
-    return Variable(name, space, size, int(align or width_of(kind) // 8), statement.line,
-                    [(width_of(kind), value) for value in values])  # fmt: skip
+    return Variable(name, space, bits // 8 * count, int(align or bits // 8), [(bits, value) for value in values])
 
 
 class Instruction:
-    """`@%p1 ld.global.v2.f32 {%f1, %f2}, [%rd1+8]`, taken apart.
-
-    Rules take the modifiers that they know; one that is left over is unknown.
-    """
+    """`@%p1 ld.global.v2.f32 {%f1, %f2}, [%rd1+8];` taken apart. Rules take the modifiers that they know."""
 
     def __init__(self, statement: Statement):
         self.line, self.text = statement
         guard, name, operands = re.match(r"(?:@(!?[\w$%]+) )?([\w.:]+) ?(.*)$", self.text).groups()
         self.guard, self.negated = (guard or "").lstrip("!"), (guard or "").startswith("!")
-        self.opcode, *self.modifiers = re.split(r"\.", name)
+        self.opcode, *self.modifiers = name.split(".")
         self.operands = split_operands(operands)
 
     def take(self, *names: str) -> str | None:
-        """Removes and returns the first modifier that is one of the names, which may end in * each."""
+        """Removes and returns the first modifier that is one of the names; * stands for any end of one."""
         for modifier in self.modifiers:
             if any(modifier == name or name[-1] == "*" and modifier.startswith(name[:-1]) for name in names):
                 self.modifiers.remove(modifier)
@@ -178,7 +162,7 @@ class Instruction:
 
     def take_kind(self) -> str:
         """The type, which is the last modifier."""
-        if not self.modifiers:
+        if not self.modifiers or not width_of(self.modifiers[-1]):
             raise self.error("no type")
         return self.modifiers.pop()
 
@@ -192,13 +176,13 @@ def split_operands(text: str) -> list[str]:
 
 
 def width_of(kind: str) -> int:
-    """Bits of a type: 32 for `.f32`, `.b32` and `.f16x2`."""
-    found = re.fullmatch(r"([a-z]+)(\d+)(x2)?", kind)
-    return 1 if kind == "pred" else int(found[2]) * (2 if found[3] else 1) if found else 0
+    """Bits of a type, 32 for f32, b32 and f16x2; 0 if it is none."""
+    found = re.fullmatch(r"[a-z]+?(\d+)(x2)?", kind)
+    return 1 if kind == "pred" else int(found[1]) * (2 if found[2] else 1) if found else 0
 
 
 def parse_literal(text: str, bits: int) -> int | None:
-    """The bits of a number; None if the text is none. A decimal fraction has the type of the operand."""
+    """The bits of a number; None if the text is none. A decimal fraction has the width of the operand."""
     if re.fullmatch(r"0[fFdD][0-9a-fA-F]+", text):
         return int(text[2:], 16)
     if re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)U?", text):

@@ -1,8 +1,8 @@
 """A function of PTX in, LLVM's text out. Between `ptx` and `machine_code`.
 
-Registers are integers in stack slots, of which LLVM makes values again. A kernel with barriers or collectives
-becomes a coroutine in a frame that the launch provides, any other function of PTX a function. Spaces of memory
-are PTX's: addresses of shared and local memory are offsets, of which `races.access` makes places.
+Registers are integers in stack slots, of which LLVM makes values again. A kernel becomes a coroutine in a frame
+that the launch provides, a function that it calls a function. Spaces of memory are PTX's: addresses of shared
+and local memory are offsets, of which `races.access` makes places.
 """
 
 from __future__ import annotations
@@ -16,63 +16,50 @@ from jitcore.backends.cuda.emulated.context import LAUNCH, THREAD
 
 __all__ = ["RUNTIME", "SHARED_LIMIT", "Body", "Layout", "rule"]
 
-#: Bytes of shared memory that a block can have, on the largest GPUs.
-SHARED_LIMIT = 227 * 1024
+SHARED_LIMIT = 227 * 1024  # bytes of shared memory that a block can have, on the largest GPUs
 _RULES: dict[str, Callable[[Body, ptx.Instruction], None]] = {}
 _ADDRESS = re.compile(r"\[\s*([%\w$]+)\s*(?:\+\s*(-?\w+))?\s*\]")
-_CALL = re.compile(r'call ([^@]+) @((?:llvm|emulated)[\w.]+)\((.*)\)$')
-#: Registers of a thread that are made of its number.
+_CALL = re.compile(r"call ([^@]+) @((?:llvm|emulated)[\w.]+)\((.*)\)$")
+_AXIS = re.compile(r"%(n?tid|n?ctaid)\.([xyz])")
+#: Registers that are made of a thread's number.
 _SPECIAL = {
-    "laneid": "and i32 {number}, 31",
-    "warpid": "lshr i32 {number}, 5",
-    "lanemask_eq": "lane = and i32 {number}, 31; shl i32 1, {lane}",
-    "lanemask_ge": "lane = and i32 {number}, 31; shl i32 -1, {lane}",
-    "lanemask_gt": "lane = and i32 {number}, 31; shl i32 -2, {lane}",
-    "lanemask_lt": "lane = and i32 {number}, 31; ge = shl i32 -1, {lane}; xor i32 {ge}, -1",
-    "lanemask_le": "lane = and i32 {number}, 31; gt = shl i32 -2, {lane}; xor i32 {gt}, -1",
-}
-
+    "%laneid": "and i32 {lane}, 31", "%warpid": "lshr i32 {number}, 5", "%lanemask_eq": "shl i32 1, {lane}",
+    "%lanemask_ge": "shl i32 -1, {lane}", "%lanemask_gt": "shl i32 -2, {lane}",
+    "%lanemask_lt": "ge = shl i32 -1, {lane}; xor i32 {ge}, -1",
+    "%lanemask_le": "gt = shl i32 -2, {lane}; xor i32 {gt}, -1",
+}  # fmt: skip
 #: What every module has besides its functions.
-RUNTIME = f"""
-define internal i1 @count_step(ptr %thread, i32 %line) {{
-  %place = getelementptr i8, ptr %thread, i64 {THREAD.fields["steps"][1]}
-  %steps = load i64, ptr %place
-  %left = sub i64 %steps, 1
-  store i64 %left, ptr %place
-  %is_over = icmp slt i64 %left, 0
-  br i1 %is_over, label %over, label %on
-over:
-  %endless = getelementptr i8, ptr %thread, i64 {THREAD.fields["endless"][1]}
-  store i32 %line, ptr %endless
-  br label %on
-on:
-  ret i1 %is_over
-}}
-declare token @llvm.coro.id(i32, ptr, ptr, ptr)
+RUNTIME = """declare token @llvm.coro.id(i32, ptr, ptr, ptr)
 declare i64 @llvm.coro.size.i64()
 declare ptr @llvm.coro.begin(token, ptr)
-declare void @llvm.coro.end(ptr, i1, token)
-"""
-_BEGIN_COROUTINE = f"""  %id = call token @llvm.coro.id(i32 16, ptr null, ptr null, ptr null)
-  %size = call i64 @llvm.coro.size.i64()
-  %have.place = getelementptr i8, ptr %launch, i64 {LAUNCH.fields["frame_bytes"][1]}
-  %have = load i64, ptr %have.place
-  %fits = icmp ule i64 %size, %have
-  br i1 %fits, label %begin, label %ask
+declare void @llvm.coro.end(ptr, i1, token)"""
+# A coroutine whose frame is too small says how large it has to be, and ends.
+_KERNEL = f"""define ptr @"%s"(ptr %%thread, ptr %%launch, ptr %%parameters) presplitcoroutine {{
+%s
+  %%id = call token @llvm.coro.id(i32 16, ptr null, ptr null, ptr null)
+  %%size = call i64 @llvm.coro.size.i64()
+  %%have.place = getelementptr i8, ptr %%launch, i64 {LAUNCH.fields["frame_bytes"][1]}
+  %%have = load i64, ptr %%have.place
+  %%fits = icmp ule i64 %%size, %%have
+  br i1 %%fits, label %%begin, label %%ask
 ask:
-  store i64 %size, ptr %have.place
+  store i64 %%size, ptr %%have.place
   ret ptr null
 begin:
-  %frame.place = getelementptr i8, ptr %thread, i64 {THREAD.fields["frame"][1]}
-  %frame = load ptr, ptr %frame.place
-  %handle = call ptr @llvm.coro.begin(token %id, ptr %frame)"""
-_END_KERNEL = f"""  %state = getelementptr i8, ptr %thread, i64 {THREAD.fields["state"][1]}
-  store i32 {scheduler.DONE}, ptr %state
-"""
-_END_COROUTINE = """  br label %suspend
+  %%frame.place = getelementptr i8, ptr %%thread, i64 {THREAD.fields["frame"][1]}
+  %%frame = load ptr, ptr %%frame.place
+  %%handle = call ptr @llvm.coro.begin(token %%id, ptr %%frame)
+%s
+finish:
+  %%state = getelementptr i8, ptr %%thread, i64 {THREAD.fields["state"][1]}
+  store i32 {scheduler.DONE}, ptr %%state
+  br label %%suspend
 suspend:
-  call void @llvm.coro.end(ptr %handle, i1 false, token none)
-  ret ptr %handle"""
+  call void @llvm.coro.end(ptr %%handle, i1 false, token none)
+  ret ptr %%handle
+}}
+"""
+_FUNCTION = 'define internal void @"%s"(ptr %%thread, ptr %%launch%s) {\n%s\n%s\nfinish:\n  ret void\n}\n'
 
 
 def rule(*opcodes: str) -> Callable:
@@ -94,21 +81,21 @@ class Layout:
         self.variables: dict[str, int] = {}
         self.shared: dict[str, tuple[int, int]] = {}
         self.shared_bytes = self.local_bytes = 0
-        for variable in sorted(assembly.variables.values(), key=lambda variable: variable.size):
+        for variable in sorted(assembly.variables.values(), key=lambda each: each.size):
             if variable.space == "shared":
                 self.add_shared(variable)
             else:
                 self.variables[variable.name] = len(self.variables)
 
     def add_shared(self, variable: ptx.Variable) -> None:
-        """Keeps a gap, so that what is past the end is not in the next one. That without a size comes first."""
+        """With a gap, so that what is past its end is not in the next one. That without a size comes first."""
         self.shared[variable.name] = self.shared_bytes if variable.size else 0, variable.size
         self.shared_bytes += (variable.size or SHARED_LIMIT) // 128 * 128 + 256
 
-    def add_local(self, variable: ptx.Variable) -> int:
+    def add_local(self, variable: ptx.Variable) -> str:
         offset = -(-self.local_bytes // variable.align) * variable.align
         self.local_bytes = -(-(offset + variable.size) // 16) * 16
-        return offset
+        return str(offset)
 
 
 class _Meaning(NamedTuple):
@@ -122,8 +109,8 @@ class _Meaning(NamedTuple):
 class Body:
     """The text of one function while it is being written.
 
-    Values are texts of LLVM, `%v7` or `42`, and integers unless a rule makes them floats. Attributes: suspends:
-    whether it is a coroutine; uses: names of shared variables and of functions; declarations: of what it calls.
+    Values are texts of LLVM, `%v7` or `42`, and integers unless a rule makes them floats. Attributes: uses: names
+    of shared variables and of functions; declarations: of the functions that it calls.
     """
 
     def __init__(self, function: ptx.Function, layout: Layout):
@@ -132,13 +119,11 @@ class Body:
         self.allocas: dict[str, str] = {}
         self.declarations: set[str] = set()
         self.uses: set[str] = set()
-        self.suspends, self.is_open, self.count = False, True, 0  # is_open: no jump stands at the end
-        self.scopes: list[dict[str, _Meaning]] = [{}]
         self.labels: set[str] = set()
         self.jump_tables: dict[str, list[str]] = {}
-        self.arguments = [] if function.is_kernel else [*function.returns, *function.parameters]
-        for name in self.arguments:
-            self.scopes[0][name] = _Meaning("param", f'%"{name}"', "ptr")
+        self.is_open, self._count = True, 0  # is_open: no jump stands at the end
+        self._arguments = [] if function.is_kernel else [*function.returns, *function.parameters]
+        self._scopes = [{name: _Meaning("param", f'%"{name}"', "ptr") for name in self._arguments}]
 
     def translate(self) -> str:
         """The whole function."""
@@ -149,29 +134,24 @@ class Body:
         for statement in statements:
             text = statement.text
             if text == "{":
-                self.scopes.append({})
+                self._scopes.append({})
             elif text == "}":
-                self.scopes.pop()
+                self._scopes.pop()
             elif text.endswith(":"):
                 self.write_label(text[:-1])
                 self.labels.add(text[:-1])
             elif text[0] != ".":
                 self.instruction = ptx.Instruction(statement)
-                self.translate_instruction(self.instruction)
+                self._translate_instruction(self.instruction)
             elif not text.startswith((".pragma", ".branchtargets", ".callprototype")):
-                self.declare(statement)
+                self._declare(statement)
         if self.is_open:
             self.jump("br label %finish")
-        allocas = [f"  {name} = alloca {kind}, align 16" for name, kind in self.allocas.items()]
-        begin, end, result = [], "  ret void", "internal void"
-        parameters = [f'ptr %"{name}"' for name in self.arguments]
+        slots = "\n".join(f"  {name} = alloca {kind}, align 16" for name, kind in self.allocas.items())
         if self.function.is_kernel:
-            result, parameters = "ptr", ["ptr %parameters"]
-            begin, end = ([_BEGIN_COROUTINE], _END_COROUTINE) if self.suspends else ([], "  ret ptr null")
-            end = _END_KERNEL + end
-        head = f'define {result} @"{self.function.name}"({", ".join(["ptr %thread", "ptr %launch", *parameters])})'
-        head += " presplitcoroutine {" if self.suspends else " {"
-        return "\n".join([head, *allocas, *begin, *self.lines, "finish:", end, "}\n"])
+            return _KERNEL % (self.function.name, slots, "\n".join(self.lines))
+        arguments = "".join(f', ptr %"{name}"' for name in self._arguments)
+        return _FUNCTION % (self.function.name, arguments, slots, "\n".join(self.lines))
 
     # -- text ------------------------------------------------------------------------------------------------
     def write(self, text: str) -> None:
@@ -183,7 +163,7 @@ class Body:
         self.lines.append(f"  {text}")
 
     def emit(self, template: str, **values: str | int) -> str:
-        """Writes instructions, `name = add i32 {a}, {b}; sub i32 {name}, 1`; returns the value of the last."""
+        """Writes instructions, `name = add i32 {a}, {b}; sub i32 {name}, 1`. Returns the last one's value."""
         for text in template.split("; "):
             name, equals, operation = text.partition(" = ")
             value = f"%{self.new_name('v')}"
@@ -192,8 +172,8 @@ class Body:
         return value
 
     def new_name(self, hint: str) -> str:
-        self.count += 1
-        return f"{hint}{self.count}"
+        self._count += 1
+        return f"{hint}{self._count}"
 
     def write_label(self, name: str) -> None:
         if self.is_open:
@@ -208,14 +188,14 @@ class Body:
     # -- operands --------------------------------------------------------------------------------------------
     def find(self, name: str) -> _Meaning | None:
         stem = name.rstrip("0123456789")
-        for scope in reversed(self.scopes):
+        for scope in reversed(self._scopes):
             if name in scope:
                 return scope[name]
             if family := scope.get(stem + "<"):  # `.reg .b32 %r<9>;`
                 return family._replace(text=family.text + name[len(stem) :])
         return None
 
-    def slot_of(self, register: _Meaning) -> str:
+    def _find_slot(self, register: _Meaning) -> str:
         slot = f'%"{register.text}.slot"'
         self.allocas[slot] = register.type
         return slot
@@ -227,12 +207,12 @@ class Body:
             return str(literal)
         meaning = self.find(operand)
         if meaning is None and operand[0] == "%":
-            return self.resize(self.read_special(operand[1:].replace(".", "_")), "i32", kind)
+            return self.resize(self._read_special(operand), "i32", kind)
         if meaning is None or meaning.kind == "local":
-            return self.resize(meaning.text if meaning else self.read_symbol(operand), "i64", kind)
+            return self.resize(meaning.text if meaning else self._read_symbol(operand), "i64", kind)
         if meaning.kind == "param":
             raise self.error(f"the address of the parameter {operand}")
-        return self.resize(self.emit(f"load {meaning.type}, ptr {self.slot_of(meaning)}"), meaning.type, kind)
+        return self.resize(self.emit(f"load {meaning.type}, ptr {self._find_slot(meaning)}"), meaning.type, kind)
 
     def assign(self, register: str, value: str, kind: str, is_signed: bool = False) -> None:
         """Gives a register a value of LLVM's type `kind`; a narrow one is extended."""
@@ -241,43 +221,43 @@ class Body:
             if meaning is None or meaning.kind != "register":
                 raise self.error(f"unknown register {register}")
             value = self.resize(value, kind, meaning.type, is_signed)
-            self.write(f"store {meaning.type} {value}, ptr {self.slot_of(meaning)}")
+            self.write(f"store {meaning.type} {value}, ptr {self._find_slot(meaning)}")
 
     def resize(self, value: str, have: str, want: str, is_signed: bool = False) -> str:
         if have == want:
             return value
-        extension = "sext" if is_signed else "zext"
-        return self.emit(f"{extension if int(have[1:]) < int(want[1:]) else 'trunc'} {have} {value} to {want}")
+        conversion = "trunc" if int(have[1:]) > int(want[1:]) else "sext" if is_signed else "zext"
+        return self.emit(f"{conversion} {have} {value} to {want}")
 
-    def read_special(self, name: str) -> str:
-        if re.fullmatch(r"(n?tid|n?ctaid)_[xyz]", name):
-            return self.load("thread" if name[0] == "t" else "launch", name)
+    def _read_special(self, name: str) -> str:
+        if found := _AXIS.fullmatch(name):
+            return self.load("thread" if found[1] == "tid" else "launch", f"{found[1]}_{found[2]}")
         if name not in _SPECIAL:
-            raise self.error(f"unknown register %{name}")
-        return self.emit(_SPECIAL[name], number=self.load("thread", "number"))
+            raise self.error(f"unknown register {name}")
+        number = self.load("thread", "number")
+        return self.emit("lane = and i32 {number}, 31; " + _SPECIAL[name], number=number)
 
-    def read_symbol(self, name: str) -> str:
+    def _read_symbol(self, name: str) -> str:
         if name in self.layout.shared:
             self.uses.add(name)
             return str(self.layout.shared[name][0])
         if name not in self.layout.variables:
             raise self.error(f"unknown name {name}")
-        template = "table = inttoptr i64 {all} to ptr; place = getelementptr i64, ptr {table}, i64 {n}; load i64, ptr {place}"
-        return self.emit(template, all=self.load("launch", "variables"), n=self.layout.variables[name])
+        place = f"t = inttoptr i64 {{all}} to ptr; p = getelementptr i64, ptr {{t}}, i64 {self.layout.variables[name]}"
+        return self.emit(place + "; load i64, ptr {p}", all=self.load("launch", "variables"))
 
     # -- records, memory, jumps and waiting --------------------------------------------------------------------
-    def point_to(self, record: str, name: str, item: int = 0) -> tuple[str, str]:
+    def _point_to(self, record: str, name: str) -> tuple[str, str]:
         """(pointer, type) of a field of the thread's record or the launch's."""
         kind, offset = (THREAD if record == "thread" else LAUNCH).fields[name][:2]
-        pointer = self.emit(f"getelementptr i8, ptr %{record}, i64 {offset + item * kind.base.itemsize}")
-        return pointer, "double" if kind.base.kind == "f" else f"i{8 * kind.base.itemsize}"
+        return self.emit(f"getelementptr i8, ptr %{record}, i64 {offset}"), f"i{8 * kind.itemsize}"
 
-    def load(self, record: str, name: str, item: int = 0) -> str:
-        pointer, kind = self.point_to(record, name, item)
+    def load(self, record: str, name: str) -> str:
+        pointer, kind = self._point_to(record, name)
         return self.emit(f"load {kind}, ptr {pointer}")
 
-    def store(self, record: str, name: str, value: str | int, item: int = 0) -> None:
-        pointer, kind = self.point_to(record, name, item)
+    def store(self, name: str, value: str | int) -> None:
+        pointer, kind = self._point_to("thread", name)
         self.write(f"store {kind} {value}, ptr {pointer}")
 
     def address(self, text: str) -> str:
@@ -290,33 +270,34 @@ class Body:
 
     def access(self, address: str, kinds: int, space: str, size: int | str) -> str:
         """A checked pointer to memory. size: bytes, or a value of 64 bits."""
-        if space not in races.SPACES:
-            raise self.error(f"memory in the space .{space}")
-        what = str(races.pack_access(kinds, space, size if isinstance(size, int) else 0, self.instruction.line))
+        known = size if isinstance(size, int) else 0
+        what = str(races.pack_access(kinds, space, known, self.instruction.line))
         if isinstance(size, str):
-            what = self.emit(f"bytes = shl i64 {size}, 9; or i64 {{bytes}}, {what}")
+            what = self.emit(f"s = shl i64 {size}, 9; or i64 {{s}}, {what}")
         return self.emit(f"call ptr @emulated_access(ptr %thread, ptr %launch, i64 {address}, i64 {what})")
 
     def jump_to(self, label: str) -> None:
         """Backwards only as often as a thread may."""
         if label not in self.labels:
             return self.jump(f'br label %"{label}"')
-        is_over = self.emit(f"call i1 @count_step(ptr %thread, i32 {self.instruction.line})")
-        self.jump(f'br i1 {is_over}, label %finish, label %"{label}"')
+        self.store("site", self.instruction.line)
+        left = self.emit(f"sub i64 {self.load('thread', 'steps')}, 1")
+        self.store("steps", left)
+        self.jump(f'br i1 {self.emit(f"icmp slt i64 {left}, 0")}, label %finish, label %"{label}"')
 
     def suspend(self, state: int) -> None:
         if not self.function.is_kernel:
-            raise self.error(f"{self.function.name}, which is called, waits for other threads: only a kernel can, so "
-                             "have it inlined")  # fmt: skip
-        self.suspends = True
-        self.store("thread", "site", self.instruction.line)
-        self.store("thread", "state", state)
-        outcome, resumed = self.emit("call i8 @llvm.coro.suspend(token none, i1 false)"), self.new_name("resumed")
+            name = self.function.name
+            raise self.error(f"{name}, which is called, waits for other threads: only a kernel can, so inline it")
+        self.store("site", self.instruction.line)
+        self.store("state", state)
+        outcome = self.emit("call i8 @llvm.coro.suspend(token none, i1 false)")
+        resumed = self.new_name("resumed")
         self.jump(f'switch i8 {outcome}, label %suspend [i8 0, label %"{resumed}" i8 1, label %suspend]')
         self.write_label(resumed)
 
     # -- statements ------------------------------------------------------------------------------------------
-    def translate_instruction(self, instruction: ptx.Instruction) -> None:
+    def _translate_instruction(self, instruction: ptx.Instruction) -> None:
         if instruction.opcode not in _RULES:
             raise self.error("unknown instruction")
         if instruction.guard:
@@ -330,21 +311,21 @@ class Body:
         if instruction.guard:
             self.write_label(behind)
 
-    def declare(self, statement: ptx.Statement) -> None:
+    def _declare(self, statement: ptx.Statement) -> None:
         """`.reg`, `.param`, `.local` or `.shared` inside of a body."""
-        scope = self.scopes[-1]
+        scope = self._scopes[-1]
         if statement.text.startswith(".reg"):
             _, kind, names = statement.text.split(None, 2)
             for name in names.split(","):
                 stem, bracket, _ = name.strip().partition("<")
-                unique = stem if len(self.scopes) == 1 else self.new_name(f"{stem}.") + "."
+                unique = stem if len(self._scopes) == 1 else self.new_name(f"{stem}.") + "."
                 scope[stem + bracket] = _Meaning("register", unique, f"i{ptx.width_of(kind[1:])}")
             return
         variable = ptx.parse_variable(statement)
         if variable.space == "shared":
             self.layout.add_shared(variable)
         elif variable.space == "local":
-            scope[variable.name] = _Meaning("local", str(self.layout.add_local(variable)), "i64")
+            scope[variable.name] = _Meaning("local", self.layout.add_local(variable), "i64")
         else:
             place = f'%"{self.new_name(variable.name)}"'
             self.allocas[place] = f"[{max(variable.size, 8)} x i8]"
