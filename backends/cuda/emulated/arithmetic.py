@@ -210,6 +210,7 @@ def apply(body: Body, key: str, kind: str, words: list[str], direction=None, flu
 @rule(*sorted({key.split(".")[0] for key in (*_INTEGER, *_FLOAT)}), "addc", "subc", "madc")
 def compute(body: Body, instruction: Instruction) -> None:
     kind, key = instruction.take_kind(), instruction.opcode
+    kind = f"b{width_of(kind)}" if key == "selp" else kind  # floats are chosen by their bits
     target, *sources = instruction.operands
     bits, options, types = width_of(kind), [], "tttt"
     if _is_float(kind):
