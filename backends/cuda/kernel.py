@@ -335,6 +335,7 @@ class KernelRenderer(StatementRenderer):
                 old = e.read_slot(counts[mask])
                 places[mask] = b.add(old, b.sub(upto, one))
                 e.write_slot(counts[mask], b.add(old, all_of_them))
+            team.synchronize()  # elements may go to where others of this round were read
             for store, slot in zip(packed, values):
                 place = b.add(e.index(store.offset), places[store.mask])
                 e.when(e.read_slot(held[store.mask]),

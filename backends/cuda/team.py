@@ -31,7 +31,9 @@ class Team:
         self.lane = b.urem(thread, I64(WARP))
         self.warp = b.udiv(thread, I64(WARP))
         self.rank = self.warp if is_across else b.urem(thread, I64(size))
-        self._members: ir.Value | None = None
+        self.members = I32(-1)  # of the warp, the threads that belong to the team, as bits
+        if self.is_in_warp and size < WARP:
+            self.members = b.shl(I32((1 << size) - 1), b.trunc(b.sub(self.lane, self.rank), I32))
 
     @property
     def is_in_warp(self) -> bool:
@@ -41,22 +43,12 @@ class Team:
         first = self.e.b.icmp_signed("==", self.rank, I64(0))
         return first if self.active is None else self.e.b.and_(first, self.active)
 
-    def members(self) -> ir.Value:
-        """The threads of the warp that belong to the team, as bits."""
-        if not self.is_in_warp or self.size == WARP:
-            return I32(-1)
-        if self._members is None:
-            b = self.e.b
-            first = b.trunc(b.sub(self.lane, self.rank), I32)
-            self._members = b.shl(I32((1 << self.size) - 1), first)
-        return self._members
-
     def synchronize(self) -> None:
         """What threads of the team have written before can be read behind this."""
         if self.size == 1:
             return
         if self.is_in_warp:
-            self.e.synchronize_warp(self.members())
+            self.e.synchronize_warp(self.members)
         else:
             self.e.synchronize_block()
 
@@ -108,7 +100,7 @@ class Team:
     def _combine_lanes(self, values: list, width: int, merge: Callable,
                        members: ir.Value | None = None) -> list:  # fmt: skip
         """The values of so many lanes side by side; each of them gets the result."""
-        members, distance = self.members() if members is None else members, width // 2
+        members, distance = self.members if members is None else members, width // 2
         while distance:
             others = [self.e.shuffle(value, "bfly", members, distance) for value in values]
             values, distance = merge(values, others), distance // 2
@@ -146,9 +138,9 @@ class Team:
             return value
 
         width = min(self.size, WARP)
-        value = scan_lanes(value, width, self.members())
+        value = scan_lanes(value, width, self.members)
         if self.is_in_warp:
-            return value, self.e.read_lane(value, self.members(), self.e.b.trunc(
+            return value, self.e.read_lane(value, self.members, self.e.b.trunc(
                 self.e.b.add(self.e.b.sub(self.lane, self.rank), I64(width - 1)), I32))  # fmt: skip
         b, warps = self.e.b, self.size // WARP
         self.e.when(b.icmp_signed("==", self.lane, I64(WARP - 1)), lambda: slots.write(b, self.warp, value))
