@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
@@ -16,15 +15,19 @@ from jitcore import dtypes
 from jitcore.backends.cuda.emitter import VOID, WARP, KernelEmitter
 from jitcore.backends.cuda.mapping import (
     PIECE_TEAM,
+    Function,
     Mapping,
     can_add_atomically,
     find_lanes,
+    is_ordered,
     list_parts,
     map_kernel,
     peel_loops,
 )
 from jitcore.backends.cuda.team import Team
-from jitcore.backends.cuda.tiles import SIDE, Product, TileRenderer, find_product
+from jitcore.backends.cuda.tiles import SIDE, TileRenderer, find_product
+from jitcore.backends.cuda.turned import WARPS, TurnedRenderer, find_turned
+from jitcore.backends.cuda.updates import find_updates, render_updates
 from jitcore.backends.llvm.accumulator import Accumulator
 from jitcore.backends.llvm.lanes import I1, I32, I64, POINTER, element_constant
 from jitcore.backends.llvm.options import RenderOptions
@@ -47,26 +50,18 @@ LONG_SUM = {4: 128, 8: 2048}
 MAX_NARROW = 2**31 - 1
 
 
-class Function(NamedTuple):
-    """A `__global__` function. buffers, sizes: its arguments. grid: blocks of threads."""
-
-    name: str
-    buffers: list[Buffer]
-    sizes: list
-    mapping: Mapping
-    grid: int
-
-
 class KernelRenderer(StatementRenderer):
     """Renders one kernel into a module."""
 
     def __init__(self, module: ir.Module, name: str, kernel: Kernel, options: RenderOptions):
+        self.tile = kernel.tile
         kernel.tile, kernel.others, kernel.streams, kernel.reading, kernel.far = None, (), (), "", ()
         kernel.grain = 1
         super().__init__(module, name, kernel, options)
         self.inlines_math = self.math_calls <= MAX_INLINED_CALLS
         self.buffers = sorted(step_buffers(kernel), key=lambda buffer: buffer.name)
         self.functions: list[Function] = []
+        self.scratch: list[Buffer] = []  # what the functions of this kernel hand on to each other
         table = SizeTable()
         format_kernel(kernel, table.name, repr, repr)
         for statement in statements_of([kernel]):
@@ -82,30 +77,29 @@ class KernelRenderer(StatementRenderer):
         split = find_split(self.kernel)
         if split is None:
             for number, (guard, kernel) in enumerate(list_parts(self.kernel)):
-                suffix, product = f"_{number}" if number else "", find_product(kernel)
-                if product is None or guard is not None:
+                suffix = f"_{number}" if number else ""
+                if guard is not None or not self._render_alone(suffix, kernel):
                     self._render_items(suffix, map_kernel(kernel), guard)
-                else:
-                    self._render_product(suffix, product)
         elif isinstance(split[1], Scan):
             self._render_split_scan(*split)
         else:
             self._render_split_reduce()
         return self.functions
 
-    def _begin(self, suffix: str, mapping: Mapping, grid: int | None = None) -> KernelEmitter:
-        name = f"{self.name}{suffix}"
-        kind = ir.FunctionType(VOID, [POINTER] * len(self.buffers) + [I64] * len(self.sizes))
+    def begin(self, suffix: str, mapping: Mapping, grid: int | None = None,
+              more: Sequence[Buffer] = ()) -> KernelEmitter:  # fmt: skip
+        """Opens a function. grid: blocks of threads, if not the mapping's. more: buffers of its own."""
+        name, buffers = f"{self.name}{suffix}", [*self.buffers, *more]
+        kind = ir.FunctionType(VOID, [POINTER] * len(buffers) + [I64] * len(self.sizes))
         function = ir.Function(self.module, kind, name)
         function.calling_convention = "ptx_kernel"
-        self.functions.append(
-            Function(name, self.buffers, self.sizes, mapping, mapping.grid if grid is None else grid)
-        )
-        e = KernelEmitter(function, self.buffers, self.sizes, self.options, self.contraction)
+        grid = mapping.grid if grid is None else grid
+        self.functions.append(Function(name, buffers, self.sizes, mapping, grid))
+        e = KernelEmitter(function, buffers, self.sizes, self.options, self.contraction)
         e.inlines_math, e.written = self.inlines_math, self.written
         return e
 
-    def _end(self, e: KernelEmitter) -> None:
+    def end(self, e: KernelEmitter) -> None:
         e.b.ret_void()
         e.finish()
 
@@ -113,20 +107,33 @@ class KernelRenderer(StatementRenderer):
     def _render_items(self, suffix: str, mapping: Mapping, guard: tuple[Expr, bool] | None) -> None:
         if mapping.items == 0:
             return
-        e = self._begin(suffix, mapping)
+        e = self.begin(suffix, mapping)
         self.is_atomic = mapping.kind == "flat" and can_add_atomically(self.kernel)
         if guard is None:
             self._emit_items(e, mapping)
         else:
             condition, holds = e.expr(guard[0]), guard[1]
             e.when(condition if holds else e.b.not_(condition), lambda: self._emit_items(e, mapping))
-        self._end(e)
+        self.end(e)
 
-    def _render_product(self, suffix: str, product: Product) -> None:
-        mapping = Mapping("tiles", (), [], 1, 1, SIDE * SIDE)
-        e = self._begin(suffix, mapping, product.grid)
-        TileRenderer(e, product, self.emit_statements).emit()
-        self._end(e)
+    def _render_alone(self, suffix: str, kernel: Kernel) -> bool:
+        """Whether a kernel is one of those that have rooms of their own."""
+        if is_ordered(kernel) and not can_add_atomically(kernel):
+            updates = find_updates(kernel)
+            if updates is not None:
+                render_updates(self, updates)
+            return updates is not None
+        product, turned = find_product(kernel), find_turned(kernel, self.tile)
+        if product is not None:
+            e = self.begin(suffix, Mapping("tiles", (), [], 1, 1, SIDE * SIDE), product.grid)
+            TileRenderer(e, product, self.emit_statements).emit()
+        elif turned is not None:
+            e = self.begin(suffix, Mapping("turned", (), [], 1, 1, WARP * WARPS), turned.grid)
+            TurnedRenderer(e, turned, self.emit_statements).emit()
+        else:
+            return False
+        self.end(e)
+        return True
 
     def _emit_items(self, e: KernelEmitter, mapping: Mapping) -> None:
         """The item of this thread."""
@@ -145,7 +152,7 @@ class KernelRenderer(StatementRenderer):
         is_item = b.icmp_signed("<", item, total)
         if mapping.is_across or any(loop.bounds for loop in mapping.loops):
             item = b.select(is_item, item, I64(0))  # what is read before it is known to be none is there
-        self._place_item(e, mapping, item, counts)
+        self.place_item(e, mapping, item, counts)
         self.shared = {}
         for loop in mapping.loops:
             low, high = e.range_of(loop, loop.axis)
@@ -165,7 +172,7 @@ class KernelRenderer(StatementRenderer):
         else:
             e.when(is_item, lambda: self.emit_statements(e, mapping.body))
 
-    def _place_item(self, e: KernelEmitter, mapping: Mapping, item: ir.Value, counts: list) -> None:
+    def place_item(self, e: KernelEmitter, mapping: Mapping, item: ir.Value, counts: list) -> None:
         """Sets the loops' axes to what they are in an item."""
         b, rest, is_narrow = e.b, item, mapping.items <= MAX_NARROW
         for loop, count in zip(mapping.loops[:0:-1], counts[:0:-1]):
@@ -241,7 +248,7 @@ class KernelRenderer(StatementRenderer):
 
     def _run_along(self, e: KernelEmitter, team: Team, axis: Axis, low: ir.Value, high: ir.Value,
                    lanes: int, emit_lanes: Callable[[], None], emit: Callable[[], None]) -> None:  # fmt: skip
-        """Each thread's part of the range [low, high): so many elements at a time, and the rest one by one."""
+        """Each thread's part of the range [low, high): so many elements at a time, the rest one by one."""
         b = e.b
 
         def run_lanes(i):
@@ -395,7 +402,7 @@ class KernelRenderer(StatementRenderer):
         mapping = Mapping("pieces", (), body, PIECE_TEAM, 1, PIECE_TEAM)
         if pieces == 0:
             return
-        e = self._begin("_pieces", mapping, pieces)
+        e = self.begin("_pieces", mapping, pieces)
         number = e.read_register("ctaid.x")
         low, high = self._find_piece(e, reduce, number)
         team = Team(e, PIECE_TEAM, e.read_register("tid.x"))
@@ -406,15 +413,15 @@ class KernelRenderer(StatementRenderer):
                 e.write_element(buffer, number, e.results[result])
 
         e.when(team.is_first(), note)
-        self._end(e)
-        e = self._begin("_finish", mapping._replace(kind="finish"), 1)
+        self.end(e)
+        e = self.begin("_finish", mapping._replace(kind="finish"), 1)
         team = Team(e, PIECE_TEAM, e.read_register("tid.x"))
         for part, buffer in zip(reduce.parts, reduce.partials):
             found = Accumulator(self, e, reduce, part, scalar=True)
             self._combine_pieces(e, team, found, buffer)
             e.results[found.result] = team.combine(found)
         self.run_shared(e, team, body[1:])
-        self._end(e)
+        self.end(e)
 
     def _combine_pieces(self, e: KernelEmitter, team: Team, found: Accumulator, partials: Buffer) -> None:
         count = self._count_pieces(e, self.kernel.body[0])
@@ -477,11 +484,11 @@ class KernelRenderer(StatementRenderer):
         reduce = block_totals(scan, columns)
 
         def open_items(suffix: str, chosen: Mapping) -> tuple[KernelEmitter, ir.Value, ir.Value]:
-            e = self._begin(suffix, chosen)
+            e = self.begin(suffix, chosen)
             block, thread = e.read_register("ctaid.x"), e.read_register("tid.x")
             item = block if chosen.team > 1 else e.b.add(e.b.mul(block, I64(chosen.block)), thread)
             counts = [e.size(loop.axis.extent) for loop in chosen.loops]
-            self._place_item(e, chosen, item, counts)
+            self.place_item(e, chosen, item, counts)
             return e, item, thread
 
         e, _, thread = open_items("_pieces", mapping)
@@ -489,7 +496,7 @@ class KernelRenderer(StatementRenderer):
         low, high = self._find_piece(e, scan, number)
         self._combine_range(e, team, reduce, low, high)
         e.when(team.is_first(), lambda: parts.write(e, totals, number, e.results[reduce.parts[0][0]]))
-        self._end(e)
+        self.end(e)
 
         alone = Mapping("flat", tuple(loops), [])
         e, item, _ = open_items("_before", alone)
@@ -504,7 +511,7 @@ class KernelRenderer(StatementRenderer):
             e.write_slot(slot, total)
 
         e.when(e.b.icmp_signed("<", item, I64(alone.items)), lambda: e.loop(I64(0), blocks, I64(1), note))
-        self._end(e)
+        self.end(e)
 
         e, _, thread = open_items("_scan", mapping)
         number = e.axis_values[numbers.axis]
@@ -514,7 +521,7 @@ class KernelRenderer(StatementRenderer):
             low, high = e.b.sub(extent, high), e.b.sub(extent, low)
         team = Team(e, PIECE_TEAM, thread)
         self._share_scan(e, team, scan, low, high, parts.read(e, before, number))
-        self._end(e)
+        self.end(e)
 
     # -- updates --------------------------------------------------------------------------------------------
     def emit_statement(self, e: KernelEmitter, statement) -> None:

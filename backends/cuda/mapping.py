@@ -8,6 +8,8 @@ fits:
     rows     items with sweeps inside: a team of threads for each, from 4 to a block
     columns  the same, where neighbours in memory belong to neighbouring items: threads of a team lie a warp
              apart
+    tiles    products of matrices, by tiles of both factors in shared memory (`tiles`)
+    turned   stores whose loads lie along the other axis, by tiles in shared memory (`turned`)
     flat     items that are one or few operations each: a thread for each, of several elements side by side
     one      scalars: one thread
     serial   iterations whose order counts: one thread, and slow
@@ -19,7 +21,7 @@ import math
 from typing import NamedTuple
 
 from jitcore.backends.cuda.emitter import ACCESS_BYTES, WARP, is_aligned
-from jitcore.loopir.expr import Expr, walk
+from jitcore.loopir.expr import Buffer, Expr, walk
 from jitcore.loopir.index import Axis, Dynamic, Index
 from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan, Store
 from jitcore.schedule.buffers import statements_of
@@ -64,6 +66,16 @@ class Mapping(NamedTuple):
     def grid(self) -> int:
         """Blocks of threads."""
         return -(-self.items * self.team // self.block) if not self.is_across else -(-self.items // WARP)
+
+
+class Function(NamedTuple):
+    """A `__global__` function. buffers, sizes: its arguments. grid: blocks of threads."""
+
+    name: str
+    buffers: list[Buffer]
+    sizes: list
+    mapping: Mapping
+    grid: int
 
 
 def map_kernel(kernel: Kernel) -> Mapping:

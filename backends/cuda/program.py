@@ -30,6 +30,8 @@ class RenderedProgram:
         self.program, self.module = program, TargetModule("jitcore", options.features)
         self.functions: dict[int, list[Function]] = {}
         self.options = options
+        self.scratch: dict[Buffer, int] = {}
+        self.scratch_bytes = 0
         for step in program.steps:
             self._render(step.body if isinstance(step, Native) else ())
 
@@ -49,6 +51,15 @@ class RenderedProgram:
                     self._render(inner)
                 continue
             self.functions[id(statement)] = renderer.render()
+            self._place_scratch(getattr(renderer, "scratch", ()))
+
+    def _place_scratch(self, buffers: Sequence[Buffer]) -> None:
+        """What one kernel's functions hand on to each other takes the same memory as that of the others."""
+        offset = 0
+        for buffer in buffers:
+            self.scratch[buffer] = offset
+            offset += -(-count_bytes(buffer) // ALIGNMENT) * ALIGNMENT
+        self.scratch_bytes = max(self.scratch_bytes, offset)
 
     def list_functions(self) -> list[Function]:
         return [function for found in self.functions.values() for function in found]
@@ -89,8 +100,10 @@ class LoadedProgram:
         self.functions = rendered.functions
         self.module = runtime.load(ptx) if rendered.functions else None
         program = rendered.program
-        self.temps = program.temps
-        self.offsets, self.arena_bytes = plan_arena(program, self.temps, ALIGNMENT)
+        offsets, arena_bytes = plan_arena(program, program.temps, ALIGNMENT)
+        scratch = {buffer: arena_bytes + offset for buffer, offset in rendered.scratch.items()}
+        self.offsets = dict(zip(program.temps, offsets)) | scratch
+        self.arena_bytes = arena_bytes + rendered.scratch_bytes
         self.sizes = {output: count_bytes(output) for output in program.outputs}
         self.steps = self._make_steps([s for step in program.steps for s in _statements_of(step)])
 
@@ -106,7 +119,7 @@ class LoadedProgram:
         if self.arena_bytes:
             arena = Memory(self.runtime, self.arena_bytes)
             frame.keep.append(arena)
-            for buffer, offset in zip(self.temps, self.offsets):
+            for buffer, offset in self.offsets.items():
                 frame.addresses[buffer] = arena.address + offset
         for step in self.steps:
             step(frame)

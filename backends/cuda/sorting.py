@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -18,8 +19,7 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cuda.emitter import VOID, KernelEmitter
-from jitcore.backends.cuda.kernel import Function
-from jitcore.backends.cuda.mapping import Mapping, round_up
+from jitcore.backends.cuda.mapping import Function, Mapping, round_up
 from jitcore.backends.llvm.contraction import Contraction
 from jitcore.backends.llvm.lanes import I32, I64, POINTER
 from jitcore.backends.llvm.options import RenderOptions
@@ -71,24 +71,14 @@ class SortRoutine:
             return []
         writer = _Writer(module, name, options)
         keys, other_keys, order, other_order = call.scratch
-        count = self.rows * self.n
         tile = min(TILE, max(round_up(self.n), 2))
-        tiles = self.rows * -(-self.n // tile)
         sizes = [self.n, self.inner]
         for number, (operand, part) in enumerate(self.keys):
             source = call.inputs[operand]
             kind = _Encoding(source.dtype, self.is_top, part, self.key_dtype.itemsize * 8)
-            given = [source, order, keys, other_order]
-            emit = partial(_Writer.sort_tiles, kind=kind, tile=tile, is_first=number == 0)
-            writer.add(f"tiles{number}", given, [*sizes, tiles], -(-tiles * tile // TILE), emit)
-            order, other_order = other_order, order
-            width = tile
-            while width < self.n:
-                given = [keys, order, other_keys, other_order]
-                writer.add("merge", given, [self.n, count, width], -(-count // THREADS),
-                           partial(_Writer.merge, bits=self.key_dtype.itemsize * 8))  # fmt: skip
-                keys, other_keys, order, other_order = other_keys, keys, other_order, order
-                width *= 2
+            rows = _Rows(self.rows, self.n, self.inner, tile)
+            keys, other_keys, order, other_order = writer.sort_rows(
+                kind, source, rows, not number, [keys, other_keys, order, other_order])  # fmt: skip
         moved = self.rows * self.taken
         for k in self.wanted:
             source = order if self.is_top and k == 1 else call.inputs[k]
@@ -98,6 +88,28 @@ class SortRoutine:
                        [*sizes, self.taken, moved], -(-moved // THREADS),
                        partial(_Writer.take, size=size, is_place=is_place))  # fmt: skip
         return writer.functions
+
+
+def sort_integers(renderer, count: int, buffers: list[Buffer]) -> tuple[Buffer, Buffer]:
+    """Adds functions to a renderer that sort integers. buffers: these, two more like them, and two of int32
+    for places. Returns: those in which the sorted ones, and the places where they were, will be."""
+    source, *scratch = buffers
+    writer = _Writer(renderer.module, renderer.name, renderer.options)
+    kind = _Encoding(source.dtype, False, 0, 8 * source.dtype.itemsize)
+    rows = _Rows(1, count, 1, min(TILE, max(round_up(count), 2)))
+    keys, _, order, _ = writer.sort_rows(kind, source, rows, True, scratch)
+    renderer.functions += writer.functions
+    return keys, order
+
+
+class _Rows(NamedTuple):
+    """How many rows there are, of n elements each; inner: how far these are from each other. tile: elements
+    that are sorted together."""
+
+    count: int
+    n: int
+    inner: int
+    tile: int
 
 
 class _Encoding:
@@ -153,6 +165,24 @@ class _Writer:
             self.e.b.ret_void()
             self.e.finish()
         self.functions.append(Function(name, buffers, sizes, _MAPPING, grid))
+
+    def sort_rows(self, kind: _Encoding, source: Buffer, rows: _Rows, is_first: bool,
+                  buffers: list[Buffer]) -> list[Buffer]:  # fmt: skip
+        """Sorts by one key. buffers: two for keys and two for orders, of which the third holds the order so
+        far, unless this is the first key. Returns: these, the first and the third with the result."""
+        keys, other_keys, order, other_order = buffers
+        tiles, count = rows.count * -(-rows.n // rows.tile), rows.count * rows.n
+        emit = partial(_Writer.sort_tiles, kind=kind, tile=rows.tile, is_first=is_first)
+        self.add(f"tiles{len(self.functions)}", [source, order, keys, other_order],
+                 [rows.n, rows.inner, tiles], -(-tiles * rows.tile // TILE), emit)  # fmt: skip
+        order, other_order = other_order, order
+        width, emit = rows.tile, partial(_Writer.merge, bits=kind.bits)
+        while width < rows.n:
+            given = [keys, order, other_keys, other_order]
+            self.add("merge", given, [rows.n, count, width], -(-count // THREADS), emit)
+            keys, other_keys, order, other_order = other_keys, keys, other_order, order
+            width *= 2
+        return [keys, other_keys, order, other_order]
 
     def _at(self, pointer: ir.Value, bits: int, place: ir.Value) -> ir.Value:
         return self.e.b.gep(self.e.b.bitcast(pointer, ir.IntType(bits).as_pointer()), [place])

@@ -15,7 +15,7 @@ from jitcore import dtypes
 from jitcore.lax.reduce import highest_value, lowest_value
 from jitcore.loopir.builder import Builder
 from jitcore.loopir.expr import Buffer, Graph, Result, walk
-from jitcore.loopir.index import ZERO, Axis, Index, RunTimeSize, constant, linearize
+from jitcore.loopir.index import ZERO, Axis, Dynamic, Index, RunTimeSize, constant, linearize
 from jitcore.loopir.program import Kernel, Loop, Reduce, Store
 from jitcore.loopir.values import Region, Regions
 from jitcore.schedule.fusion import index_over, squeeze
@@ -74,6 +74,9 @@ def region_kernel(builder: Builder, region: Region, buffer: Buffer) -> Kernel:
     """The loops that store one region."""
     axes = list(map(Axis, squeeze(region.value.shape)))
     store = _store_region(region, buffer, index_over(region.value.shape, axes))
+    if region.serial:  # windows are updated one after the other, each as a whole
+        found = [atom.expr.axes for atom, _ in store.offset.terms if isinstance(atom, Dynamic)]
+        axes.sort(key=lambda axis: not any(axis in axes for axes in found))
     return shape_kernel(builder.graph, axes, [], [store], builder.new_temp, serial=region.serial)
 
 

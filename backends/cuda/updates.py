@@ -1,0 +1,150 @@
+"""Updates of elements at places that are found while they run, in their order, as of `x.at[i].add(v)`.
+
+In: a kernel that is loops around one such update. Out: `__global__` functions: places are noted and sorted,
+equal ones in the order of the updates; then one thread makes all updates of an element, one after the other.
+So sums of floats have the same bits in each run, and of several values for one element the last one stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from llvmlite import ir
+
+from jitcore import dtypes
+from jitcore.backends.cuda.emitter import KernelEmitter
+from jitcore.backends.cuda.mapping import Mapping, peel_loops
+from jitcore.backends.cuda.sorting import sort_integers
+from jitcore.backends.llvm.lanes import I64
+from jitcore.backends.llvm.scalar_ops import emit_operation
+from jitcore.loopir.expr import Buffer, walk
+from jitcore.loopir.program import Kernel, Loop, Store
+from jitcore.schedule.arena import count_bytes
+from jitcore.schedule.statements import roots_of
+
+#: Updates from which on sorting them pays.
+LEAST = 64
+
+
+class Updates(NamedTuple):
+    """loops: around the update. count: of updates. key_dtype: of places."""
+
+    loops: tuple[Loop, ...]
+    store: Store
+    count: int
+    key_dtype: np.dtype
+
+    @property
+    def none(self) -> int:
+        """The place of an update that its mask leaves out."""
+        return int(np.iinfo(self.key_dtype).max)
+
+
+def find_updates(kernel: Kernel) -> Updates | None:
+    """The updates that a kernel is, if sorting them pays."""
+    loops, body = peel_loops(kernel.body)
+    store = body[0]
+    if len(body) > 1 or not isinstance(store, Store) or store.packed or any(loop.bounds for loop in loops):
+        return None
+    if any(node.op == "load" and node.attr[0] is store.buffer for node in walk(roots_of(store))):
+        return None
+    count = Mapping("flat", tuple(loops), body).items
+    if not LEAST <= count < 2**31:
+        return None
+    is_small = count_bytes(store.buffer) // store.buffer.dtype.itemsize < 2**31 - 1
+    return Updates(tuple(loops), store, count, dtypes.int32 if is_small else dtypes.int64)
+
+
+def render_updates(renderer, updates: Updates) -> None:
+    """renderer: the `KernelRenderer`, which begins and ends functions, and places items."""
+    kinds = {"keys": updates.key_dtype, "sorted": updates.key_dtype, "other": updates.key_dtype,
+             "order": dtypes.int32, "places": dtypes.int32}  # fmt: skip
+    scratch = {name: Buffer(f"{renderer.name}_{name}", (updates.count,), dtype, "temp")
+               for name, dtype in kinds.items()}  # fmt: skip
+    renderer.scratch += scratch.values()
+    mapping = Mapping("flat", updates.loops, [])
+
+    def open_item(suffix: str, buffers: list[Buffer]) -> tuple[KernelEmitter, ir.Value]:
+        e = renderer.begin(suffix, mapping, more=buffers)
+        item = e.b.add(e.b.mul(e.read_register("ctaid.x"), I64(mapping.block)), e.read_register("tid.x"))
+        return e, item
+
+    e, item = open_item("_places", [scratch["keys"]])
+    _emit_guarded(e, item, updates, lambda: _note_place(renderer, e, item, updates, scratch["keys"]))
+    renderer.end(e)
+    keys, order = sort_integers(renderer, updates.count, list(scratch.values()))
+    e, item = open_item("_updates", [keys, order])
+    _emit_guarded(e, item, updates, lambda: _update(renderer, e, item, updates, keys, order))
+    renderer.end(e)
+
+
+def _emit_guarded(e: KernelEmitter, item: ir.Value, updates: Updates, body: Callable[[], None]) -> None:
+    e.when(e.b.icmp_signed("<", item, I64(updates.count)), body)
+
+
+def _place(renderer, e: KernelEmitter, item: ir.Value, updates: Updates) -> None:
+    counts = [e.size(loop.axis.extent) for loop in updates.loops]
+    renderer.place_item(e, Mapping("flat", updates.loops, []), item, counts)
+
+
+def _note_place(renderer, e: KernelEmitter, item, updates: Updates, keys: Buffer) -> None:
+    _place(renderer, e, item, updates)
+    kind, store = ir.IntType(8 * updates.key_dtype.itemsize), updates.store
+    held = e.stack_slot(kind(updates.none))
+
+    def note():
+        place = e.index(store.offset)
+        e.write_slot(held, e.b.trunc(place, kind) if kind.width < 64 else place)
+
+    if store.mask is None:
+        note()
+    else:
+        e.when(e.expr(store.mask), note)
+    e.write_element(keys, item, e.read_slot(held))
+
+
+def _update(renderer, e: KernelEmitter, item, updates: Updates, keys: Buffer, order: Buffer) -> None:
+    """All updates of one element: by the thread of the first of them; a value that replaces others by that of
+    the last."""
+    b, store, own = e.b, updates.store, e.read_element(keys, item)
+    step = I64(-1 if store.combine else 1)
+    beside = b.add(item, step)
+    is_end = b.icmp_signed("==", item, I64(0) if store.combine else I64(updates.count - 1))
+    held = e.stack_slot(ir.Constant(own.type, updates.none))
+    e.when(b.not_(is_end), lambda: e.write_slot(held, e.read_element(keys, beside)))
+    is_mine = b.or_(is_end, b.icmp_signed("!=", own, e.read_slot(held)))
+    is_mine = b.and_(is_mine, b.icmp_signed("!=", own, ir.Constant(own.type, updates.none)))
+    place = b.sext(own, I64) if own.type.width < 64 else own
+
+    def read_value(number) -> ir.Value:
+        _place(renderer, e, b.sext(e.read_element(order, number), I64), updates)
+        return e.expr(store.value)
+
+    def combine():
+        dtype, saved = store.buffer.dtype, e.values
+        total = e.stack_slot(e.read_element(store.buffer, place))
+        numbers = e.stack_slot(item)
+        test, body, after = (e.function.append_basic_block(name) for name in ("next", "combine", "ended"))
+        b.branch(test)
+        b.position_at_end(test)
+        number = e.read_slot(numbers)
+        goes_on = e.stack_slot(ir.Constant(ir.IntType(1), 0))
+        e.when(b.icmp_signed("<", number, I64(updates.count)), lambda: e.write_slot(
+            goes_on, b.icmp_signed("==", e.read_element(keys, number), own)))  # fmt: skip
+        b.cbranch(e.read_slot(goes_on), body, after)
+        b.position_at_end(body)
+        e.values = dict(saved)
+        operands = [e.read_slot(total), read_value(number)]
+        e.write_slot(total, emit_operation(b, store.combine, [dtype, dtype], dtype, operands))
+        e.values = saved
+        e.write_slot(numbers, b.add(number, I64(1)))
+        b.branch(test)
+        b.position_at_end(after)
+        e.write_element(store.buffer, place, e.read_slot(total))
+
+    def replace():
+        e.write_element(store.buffer, place, read_value(item))
+
+    e.when(is_mine, combine if store.combine else replace)
