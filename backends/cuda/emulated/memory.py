@@ -73,7 +73,8 @@ class Memory:
 
     def check(self, start: int, size: int) -> None:
         """Raises: DeviceError for a copy that leaves an allocation."""
-        if not any(each.start <= start <= each.start + each.size - size for each in self.allocations.values()):
+        allocations = self.allocations.values()
+        if not any(each.start <= start <= each.start + each.size - size for each in allocations):
             raise DeviceError(f"copy of {size} bytes at {start:#x}, {self.describe(start, size)}")
 
     def describe(self, start: int, size: int = 0, others: Iterable[Allocation] = ()) -> str:
@@ -81,11 +82,11 @@ class Memory:
         for each in self._freed:
             if each.start <= start < each.start + each.size:
                 return f"byte {start - each.start} of {each.name}, which has been freed"
-        near = [(max(each.start - start, start + size - each.start - each.size), each)
+        near = [(each.start - start, start + size - each.start - each.size, each.name)
                 for each in (*self.allocations.values(), *others)]  # fmt: skip
-        distance, each = min(near, key=lambda pair: pair[0], default=(_FAR, None))
-        if distance >= _FAR:
+        before, behind, name = min(near, key=lambda each: max(each[:2]), default=(_FAR, _FAR, ""))
+        if max(before, behind) >= _FAR:
             return "far from every allocation"
-        if start < each.start:
-            return f"{each.start - start} bytes before {each.name}"
-        return f"{distance} bytes past the end of {each.name}" if distance > 0 else f"byte {start - each.start} of {each.name}"
+        if before > 0:
+            return f"{before} bytes before {name}"
+        return f"{behind} bytes past the end of {name}" if behind > 0 else f"byte {-before} of {name}"

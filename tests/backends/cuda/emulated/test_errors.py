@@ -118,6 +118,9 @@ _UNKNOWN = {
     "unknown address": "ld.global.u32 %r0, %d0;",
     "a call of away": "call.uni away, (%d0);",
     "unknown modifier .tex": "ld.tex.u32 %r0, [%d0];",
+    "unknown form of the instruction": "setp.almost.f32 %q0, %r0, %r1;",
+    "unknown modifier .lo": "mul.lo.f32 %r0, %r1, %r2;",
+    "no type": "add %r0, %r1, %r2;",
 }
 
 
@@ -130,7 +133,7 @@ def test_what_is_not_known(reason):
 
 def test_barrier_in_a_called_function():
     outside = ".func f ()\n{\n bar.sync 0;\n ret;\n}"
-    with pytest.raises(DeviceError, match="f, which is called, waits for other threads"):
+    with pytest.raises(DeviceError, match="f is called, but only kernels can wait"):
         EmulatedDevice().load(write_kernel("call.uni f;", 0, outside=outside))
 
 

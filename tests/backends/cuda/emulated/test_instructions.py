@@ -199,11 +199,10 @@ _INTEGERS = [
     ("add.cc.u32 x, a, b; addc.u32 d, 0, 0;", "u4", "u4 u4", each(lambda a, b: a + b >> 32)),
     ("sub.cc.u32 x, a, b; subc.u32 d, 0, 0;", "u4", "u4 u4", masked(32, lambda a, b: -(a < b))),
     ("mad.lo.cc.u32 x, a, b, c; madc.hi.u32 d, a, b, 0;", "u4", "u4 u4 u4", masked(32, lambda a, b, c: (a * b + c) >> 32)),
-    ("brx.idx x, T;", None, None, None),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text, result, operands, expected", _INTEGERS[:-1], ids=lambda value: value if isinstance(value, str) and ";" in value else "")
+@pytest.mark.parametrize("text, result, operands, expected", _INTEGERS, ids=[row[0] for row in _INTEGERS])
 def test_integers(text, result, operands, expected):
     arrays = cross(*operands.split())
     with np.errstate(all="ignore"):
@@ -273,6 +272,7 @@ _FLOATS = [
     ("min.f32 d, a, b;", "f4", "f4 f4", choose_number(np.fmin)),
     ("max.f64 d, a, b;", "f8", "f8 f8", choose_number(np.fmax)),
     ("min.NaN.f32 d, a, b;", "f4", "f4 f4", lambda a, b: np.where(np.isnan(a + b * 0) | np.isnan(a) | np.isnan(b), np.where(np.isnan(a) | np.isnan(b), F4(NAN), choose_number(np.fmin)(a, b)), choose_number(np.fmin)(a, b))),
+    ("setp.lt.f64 p, a, b; selp.f64 d, a, b, p;", "f8", "f8 f8", lambda a, b: np.where(a < b, a, b)),
     ("copysign.f32 d, a, b;", "f4", "f4 f4", lambda a, b: np.copysign(b, a)),
     ("setp.lt.f32 p, a, b; selp.b32 d, 1, 0, p;", "i4", "f4 f4", np.less),
     ("setp.neu.f64 p, a, b; selp.b32 d, 1, 0, p;", "i4", "f8 f8", np.not_equal),
