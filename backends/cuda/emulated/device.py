@@ -86,10 +86,12 @@ class EmulatedDevice:
         Raises: DeviceError.
         """
         with self._lock:
-            launch = Launch(
-                kernel, tuple(grid), tuple(block), arguments, shared_bytes, self._memory, self._clock
-            )
-            self._clock = launch.run(self._random, self.step_limit)
+            extents = tuple(grid), tuple(block)
+            launch = Launch(kernel, *extents, arguments, shared_bytes, self._memory, self._clock)
+            try:
+                launch.run(self._random, self.step_limit)
+            finally:
+                self._clock = launch.clock
 
 
 def _find_data(array: np.ndarray) -> int:

@@ -19,8 +19,6 @@ _LIMITS = {"grid": ((1 << 31) - 1, 65535, 65535), "block": (1024, 1024, 64)}
 
 
 class Launch:
-    """clock: see `races`; each launch goes on with that of the one before."""
-
     def __init__(self, kernel: Kernel, grid, block, arguments, shared_bytes, device: memory.Memory, clock):
         self._kernel, self._grid, self._block, self._memory = kernel, grid, block, device
         self._check(arguments, shared_bytes)
@@ -34,7 +32,7 @@ class Launch:
         self._blocks[:, 4] = -1
         self._parameters = np.ascontiguousarray(arguments, np.uint64)
         self._tables = {
-            "ranges": memory.make_ranges([*device.allocations.values(), *self._own]),
+            "ranges": memory.make_ranges([*device.list_allocations(), *self._own]),
             "recent": np.zeros(len(kernel.module.lines) + 2, np.int32),
             "blocks": self._blocks,
             "spare": np.zeros(64, np.int64),
@@ -89,8 +87,8 @@ class Launch:
         self._frames = memory.allocate_aligned(size * len(self._threads))
         self._threads["frame"] = self._frames.ctypes.data + size * np.arange(len(self._threads))
 
-    def run(self, random: np.random.Generator | None, steps: int) -> int:
-        """Runs all blocks. Returns the clock for the next launch. Raises: DeviceError."""
+    def run(self, random: np.random.Generator | None, steps: int) -> None:
+        """Runs all blocks. Raises: DeviceError."""
         count, total, record = len(self._threads), math.prod(self._grid), self._record
         self._order = np.arange(total) if random is None else random.permutation(total)
         threads, group = np.arange(count), count
@@ -106,7 +104,11 @@ class Launch:
             scheduler.run_block(self._threads, record, threads, group, self._kernel.entry, parameters, steps)
             if record["failure"][0]:
                 raise DeviceError(self._explain(steps))
-        return int(record["clock"][0])
+
+    @property
+    def clock(self) -> int:
+        """For the next launch, also after an error; see `races`."""
+        return int(self._record["clock"][0])
 
     def _shuffle(self, random: np.random.Generator) -> tuple[np.ndarray, int]:
         """(threads in an order, how many of them run as far as they get)"""

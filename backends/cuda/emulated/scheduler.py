@@ -104,8 +104,8 @@ def _release_warp(threads, launch, base, end):
 
 @njit
 def _release_block(threads, launch):
-    """Lets threads go on whose barrier is complete: so many as it says, or all that have not ended, and these at
-    one instruction."""
+    """Lets threads go on whose barrier is complete: so many as it says, or, at one instruction, all that have
+    not ended."""
     waiting, sites, counts, votes = np.zeros((4, 16), np.int64)
     alive, has_moved = 0, False
     for thread in threads:

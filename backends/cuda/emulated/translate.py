@@ -307,7 +307,11 @@ class Body:
             self.write_label(then)
         try:
             _RULES[instruction.opcode](self, instruction)
-        except (ValueError, LookupError, AttributeError) as error:  # other modifiers or operands than it takes
+        except (
+            ValueError,
+            LookupError,
+            AttributeError,
+        ) as error:  # other modifiers or operands than it takes
             raise self.error("unknown form of the instruction") from error
         if instruction.modifiers:
             raise self.error(f"unknown modifier .{instruction.modifiers[0]}")

@@ -24,9 +24,43 @@ def list_corners(name):
         values = [0, 1, 2, 3, 5, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 100, 127, 128, 255, 1 << 15, 0x12345678, 1 << 32,
                   (1 << 32) + 1, 0x123456789ABCDEF0]  # fmt: skip
         values += [-value for value in values] + [1 << bits - 1, (1 << bits - 1) - 1]
-        return np.unique(np.array([value & (1 << bits) - 1 for value in values], f"u{dtype.itemsize}")).view(dtype)
-    values = [0.0, -0.0, 0.5, 1.0, 1.5, 2.5, -1.0, -3.75, 1e-3, 127.5, 255.9, 300.0, 6e4, 7e4, INF, -INF, NAN, 1 / 3]
-    values += [1e-40, -1e-40, 1e10, -1e10, 3e38, 2147483648.0, 2147483520.0, -2147483648.0, 1e19, -1e19, 9.3e18, 4294967296.0]
+        return np.unique(np.array([value & (1 << bits) - 1 for value in values], f"u{dtype.itemsize}")).view(
+            dtype
+        )
+    values = [
+        0.0,
+        -0.0,
+        0.5,
+        1.0,
+        1.5,
+        2.5,
+        -1.0,
+        -3.75,
+        1e-3,
+        127.5,
+        255.9,
+        300.0,
+        6e4,
+        7e4,
+        INF,
+        -INF,
+        NAN,
+        1 / 3,
+    ]
+    values += [
+        1e-40,
+        -1e-40,
+        1e10,
+        -1e10,
+        3e38,
+        2147483648.0,
+        2147483520.0,
+        -2147483648.0,
+        1e19,
+        -1e19,
+        9.3e18,
+        4294967296.0,
+    ]
     with np.errstate(over="ignore"):
         return np.array(values, dtype)
 
@@ -242,7 +276,9 @@ def brain(function):
     def compute(*arrays):
         wide = np.asarray(function(*(array.astype(F8) for array in arrays)))
         words = wide.view("u8")
-        nearest = (words + np.uint64((1 << 44) - 1) + (words >> np.uint64(45) & np.uint64(1))) & ~np.uint64((1 << 45) - 1)
+        nearest = (words + np.uint64((1 << 44) - 1) + (words >> np.uint64(45) & np.uint64(1))) & ~np.uint64(
+            (1 << 45) - 1
+        )
         is_normal = np.isfinite(wide) & (np.abs(wide) >= np.finfo(F4).tiny)
         return np.where(is_normal, nearest.view(F8), wide).astype(BF2)
 
@@ -354,7 +390,9 @@ def round_exactly(exact, mode, dtype):
     return np.nextafter(near, dtype(toward)) if is_beyond else near
 
 
-@pytest.mark.parametrize("opcode, function", [("add", operator.add), ("sub", operator.sub), ("mul", operator.mul), ("fma", None)])
+@pytest.mark.parametrize(
+    "opcode, function", [("add", operator.add), ("sub", operator.sub), ("mul", operator.mul), ("fma", None)]
+)
 @pytest.mark.parametrize("mode", ["rm", "rp", "rz"])
 @pytest.mark.parametrize("dtype", [F4, F8])
 def test_directed_rounding(opcode, function, mode, dtype):
@@ -368,7 +406,9 @@ def test_directed_rounding(opcode, function, mode, dtype):
     a, b, exact = a[keeps], b[keeps], [each for each, keep in zip(exact, keeps) if keep]
     third = ", c" if opcode == "fma" else ""
     operands = [a, b, np.full_like(a, 1 / 3)] if third else [a, b]
-    got = evaluate(f"{opcode}.{mode}.{'f32' if dtype == F4 else 'f64'} d, a, b{third};", np.dtype(dtype), *operands)
+    got = evaluate(
+        f"{opcode}.{mode}.{'f32' if dtype == F4 else 'f64'} d, a, b{third};", np.dtype(dtype), *operands
+    )
     assert_equal_bits(got, np.array([round_exactly(each, mode, dtype) for each in exact]))
 
 

@@ -162,7 +162,9 @@ def test_asynchronous_copies():
     assert got.tolist() == [0, 0, 3, 4, 5, 0, 7, 8]
 
 
-@pytest.mark.parametrize("kind, size", [("v2.u32", 8), ("v4.u16", 8), ("v2.b64", 16), ("L1::no_allocate.v4.f32", 16)])
+@pytest.mark.parametrize(
+    "kind, size", [("v2.u32", 8), ("v4.u16", 8), ("v2.b64", 16), ("L1::no_allocate.v4.f32", 16)]
+)
 def test_vectors(kind, size):
     count, register = int(kind[kind.index("v") + 1]), "%h" if "16" in kind else "%d" if "64" in kind else "%r"
     if "L1" in kind:
@@ -186,17 +188,23 @@ def test_extents():
   mov.u32 %r5, %ntid.x; mov.u32 %r6, %ntid.y; mov.u32 %r7, %ntid.z; mov.u32 %r8, %nctaid.x; mov.u32 %r9, %nctaid.y;
   mad.lo.u32 %r4, %r4, %r9, %r3; mad.lo.u32 %r4, %r4, %r8, %r2; mad.lo.u32 %r4, %r4, %r7, %r1; mad.lo.u32 %r4, %r4, %r6, %r0;
   mad.lo.u32 %r4, %r4, %r5, %t; mul.wide.u32 %d0, %r4, 4; add.u64 %d0, %d0, %p0; st.global.u32 [%d0], %r4;"""
-    got = launch(write_kernel(body, 1), [np.zeros(2 * 3 * 2 * 4 * 2 * 3, "u4")], (2, 3, 2), (4, 2, 3), seed=3)[0]
+    got = launch(
+        write_kernel(body, 1), [np.zeros(2 * 3 * 2 * 4 * 2 * 3, "u4")], (2, 3, 2), (4, 2, 3), seed=3
+    )[0]
     np.testing.assert_array_equal(got, np.arange(len(got)))
 
 
 def test_parameters_of_few_bytes():
-    ptx = write_kernel("", 1).replace("k_0)", "k_0, .param .u32 k_1, .param .f64 k_2, .param .u8 k_3, .param .align 2 .b8 k_4[2])")
+    ptx = write_kernel("", 1).replace(
+        "k_0)", "k_0, .param .u32 k_1, .param .f64 k_2, .param .u8 k_3, .param .align 2 .b8 k_4[2])"
+    )
     body = """ld.param.u32 %r0, [k_1]; ld.param.f64 %d0, [k_2]; ld.param.u8 %r1, [k_3]; ld.param.b16 %h0, [k_4];
   st.global.f64 [%p0], %d0; st.global.u32 [%p0+8], %r0; st.global.u32 [%p0+12], %r1; st.global.b16 [%p0+16], %h0;"""
     arguments = [np.zeros(3), np.int32(-2), np.float64(0.3), np.uint8(200), np.float16(1.5)]
     got = launch(ptx.replace("ret;", body + "ret;"), arguments, block=1)[0]
-    assert got[0] == 0.3 and got[1:2].view("u4").tolist() == [0xFFFFFFFE, 200] and got[2:].view("f2")[0] == 1.5
+    assert (
+        got[0] == 0.3 and got[1:2].view("u4").tolist() == [0xFFFFFFFE, 200] and got[2:].view("f2")[0] == 1.5
+    )
 
 
 def test_called_function_with_local_memory():
@@ -225,7 +233,11 @@ def test_texts_are_translated_once(monkeypatch):
     from jitcore.backends.cuda.emulated import module
 
     ptx, compiled = write_kernel("mov.u32 %r0, 12345;", 1), []
-    monkeypatch.setattr(module, "compile_text", lambda text, compile_text=module.compile_text: compiled.append(text) or compile_text(text))
+    monkeypatch.setattr(
+        module,
+        "compile_text",
+        lambda text, compile_text=module.compile_text: compiled.append(text) or compile_text(text),
+    )
     first = EmulatedDevice()
     assert first.load(ptx) is first.load(ptx) and EmulatedDevice().load(ptx) is not first.load(ptx)
     assert len(compiled) == 1
