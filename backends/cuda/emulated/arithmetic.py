@@ -326,14 +326,12 @@ def classify(body: Body, instruction: Instruction) -> None:
 def convert(body: Body, instruction: Instruction) -> None:
     source, target = instruction.take_kind(), instruction.take_kind()
     register, *operands = instruction.operands
-    integral, direction = instruction.take(*_INTEGRAL), instruction.take("rn", "rna", *_DIRECTIONS)
+    integral, direction = instruction.take(*_INTEGRAL), instruction.take("rn", *_DIRECTIONS)
     flushes, saturates = instruction.take("ftz"), instruction.take("sat")
     results = []
     for operand in reversed(operands):  # the last one of two goes to the lower half
         word = body.read(operand, f"i{width_of(source)}")
-        if target == "tf32":  # ten bits of the fraction, ties away from zero
-            word = body.emit(f"r = add i32 {word}, 4096; and i32 {{r}}, -8192")
-        elif _is_float(source):
+        if _is_float(source):
             value, (have, suffix) = _decode(body, word, source, flushes), _computed_type(source)
             if integral:
                 value = body.emit(f"call {have} @llvm.{_INTEGRAL[integral]}.{suffix}({have} {value})")
@@ -352,6 +350,7 @@ def _convert_float(body: Body, value: str, source: str, target: str, direction, 
             raise body.error(f"rounding .{direction} from .{source} to .{target}")
         value = _saturate(body, value, have, suffix) if saturates else value
         return _encode(body, value, have, target, direction if direction in _DIRECTIONS else None)
+    # Of a NaN the manual makes the sign bit alone, from and to 64 bits, and else 0.
     name, nan = f"fpto{'s' if target[0] == 's' else 'u'}i", 1 << bits - 1 if "64" in source + target else 0
     whole = f"r = call i{bits} @llvm.{name}.sat.i{bits}.{suffix}({have} {value}); "
     whole += f"n = fcmp uno {have} {value}, {value}; select i1 {{n}}, i{bits} {nan}, i{bits} {{r}}"

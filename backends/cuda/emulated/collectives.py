@@ -46,10 +46,7 @@ def vote(body: Body, instruction: Instruction) -> None:
     instruction.take_kind()
     instruction.ignore("sync")
     mode, (target, predicate, mask) = instruction.take("ballot", *_ANSWERS), instruction.operands
-    value = body.read(predicate.lstrip("!"), "i64")
-    if predicate[0] == "!":
-        value = body.emit(f"xor i64 {value}, 1")
-    result = _wait(body, "vote", mask, value)
+    result = _wait(body, "vote", mask, body.read(predicate, "i64"))
     if mode == "ballot":
         return body.assign(target, result, "i64")
     body.assign(target, body.emit(_VOTES + _ANSWERS[mode], r=result), "i1")

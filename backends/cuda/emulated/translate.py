@@ -202,6 +202,8 @@ class Body:
 
     def read(self, operand: str, kind: str) -> str:
         """An operand as an integer of LLVM's type `kind`."""
+        if operand[0] == "!":  # of a predicate
+            return self.emit(f"xor {kind} {self.read(operand[1:], kind)}, 1")
         literal = ptx.parse_literal(operand, int(kind[1:]))
         if literal is not None:
             return str(literal)

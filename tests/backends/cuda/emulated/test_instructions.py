@@ -226,6 +226,7 @@ _INTEGERS = [
     ("setp.lt.s32 p, a, b; selp.b32 d, a, b, p;", "i4", "i4 i4", np.minimum),
     ("setp.hi.u64 p, a, b; selp.b32 d, 1, 0, p;", "i4", "u8 u8", np.greater),
     ("setp.ne.s16 p|q, a, b; selp.b32 d, 2, 3, q;", "i4", "i2 i2", lambda a, b: np.where(a == b, 2, 3)),
+    ("setp.ge.s32 q, a, 0; setp.lt.or.s32 p, b, a, !q; selp.b32 d, 1, 0, p;", "i4", "i4 i4", lambda a, b: (b < a) | (a < 0)),
     ("setp.ge.s64 q, a, 0; setp.le.and.s64 p, b, a, q; selp.b32 d, 1, 0, p;", "i4", "i8 i8", lambda a, b: (b <= a) & (a >= 0)),
     ("setp.eq.u32 p, a, b; @p bra L; mov.u32 d, 4; bra M; L: mov.u32 d, 9; M: add.u32 d, d, 1;", "i4", "u4 u4", lambda a, b: np.where(a == b, 10, 5)),
     ("mov.u32 d, 1; setp.lt.u32 p, a, b; @!p mov.u32 d, 2;", "i4", "u4 u4", lambda a, b: np.where(a < b, 1, 2)),
@@ -349,7 +350,6 @@ _FLOATS = [
     ("cvt.u16.u64 d, a;", "u2", "u8", lambda a: a.astype("u2")),
     ("cvt.sat.u8.s32 d, a;", "u4", "i4", lambda a: np.clip(a, 0, 255)),
     ("cvt.sat.s16.u32 d, a;", "u4", "u4", lambda a: np.minimum(a, 32767)),
-    ("cvt.rna.tf32.f32 d, a;", "u4", "u4", lambda a: (a + np.uint32(0x1000)) & np.uint32(0xFFFFE000)),
 ]  # fmt: skip
 
 
