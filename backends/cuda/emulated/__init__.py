@@ -4,8 +4,8 @@
     kernel = device.load(ptx).find_kernel("add")
     device.launch(kernel, (4, 1, 1), (256, 1, 1), np.array([x, y, n], np.uint64))
 
-The stages: `ptx` (text to statements), `translate` with the rules of `arithmetic`, `movement` and `collectives`
-(statements to LLVM), `machine_code`, `module`; and for a launch `launch`, `scheduler`, `races`, `memory`.
+Loading: `ptx` (text to statements), `translate` with the rules of `arithmetic`, `movement` and `collectives`
+(statements to LLVM), `machine_code`, `module`. Running: `launch`, `scheduler`, `races`, `memory`.
 """
 
 from jitcore.backends.cuda.emulated.device import EmulatedDevice

@@ -1,9 +1,9 @@
 """Rules of arithmetic: integers, floats, predicates, bits and conversions.
 
 A row of a table says what an instruction is in LLVM: {a} to {d} are its operands, {t} their type, {n} their
-bits, {w} the type of twice the width, {s} is s or u, {k} the suffix of float intrinsics. Floats of 16 bits are
-computed in float32, their `fma` in float64, and rounded once. Denormal numbers stay, unless `.ftz` says
-otherwise; products and sums are not contracted; the bits of a NaN are LLVM's, a division by 0 gives all ones.
+bits, {w} the type of twice the width, {s} is s or u, {k} the suffix of float intrinsics. Floats of 16 bits
+are computed in float32, their `fma` in float64, and rounded once. Denormal numbers stay, unless `.ftz` says
+otherwise; products and sums stay apart; the bits of a NaN are LLVM's; a division by 0 gives all ones.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ _SAFE += "y = select i1 {bad}, {t} 1, {t} {b}; "
 _SHIFT = "m = call i32 @llvm.umin.i32(i32 {b}, i32 {n}); k = zext i32 {m} to i128; "
 _SHIFT += "x = {ext} {t} {a} to i128; r = %s i128 {x}, {k}; trunc i128 {r} to {t}"
 _FIELD = "f = and i32 {%s}, 255; g = call i32 @llvm.umin.i32(i32 {f}, i32 64); from = zext i32 {g} to i128; "
-_FIELD += "h = and i32 {%s}, 255; i = call i32 @llvm.umin.i32(i32 {h}, i32 64); long = zext i32 {i} to i128; "
-_FIELD += "one = shl i128 1, {long}; ones = sub i128 {one}, 1; x = {ext} {t} {a} to i128; "
+_FIELD += "h = and i32 {%s}, 255; i = call i32 @llvm.umin.i32(i32 {h}, i32 64); j = zext i32 {i} to i128; "
+_FIELD += "one = shl i128 1, {j}; ones = sub i128 {one}, 1; x = {ext} {t} {a} to i128; "
+_EXTRACT, _INSERT = _FIELD % ("b", "c"), _FIELD % ("c", "d")
 _FUNNEL = "x = zext i32 {a} to i64; y = zext i32 {b} to i64; h = shl i64 {y}, 32; z = or i64 {x}, {h}; "
 _WRAP, _CLAMP = "m = and i32 {c}, 31; ", "m = call i32 @llvm.umin.i32(i32 {c}, i32 32); "
 _LEFT = "k = zext i32 {m} to i64; u = shl i64 {z}, {k}; v = lshr i64 {u}, 32; trunc i64 {v} to i32"
@@ -48,10 +49,10 @@ _INTEGER = {
     "mad.lo": "p = mul {t} {a}, {b}; add {t} {p}, {c}",
     "mad.hi": _HIGH + "; add {t} {l}, {c}",
     "mad.wide": _WIDE + "; add {w} {p}, {c}",
-    "mul24.lo": "x = shl i32 {a}, 8; y = shl i32 {b}, 8; u = {shr} i32 {x}, 8; v = {shr} i32 {y}, 8; "
-    "mul i32 {u}, {v}",
-    "sad": "x = call {t} @llvm.{s}max.{t}({t} {a}, {t} {b}); y = call {t} @llvm.{s}min.{t}({t} {a}, {t} {b}); "
-    "d = sub {t} {x}, {y}; add {t} {d}, {c}",
+    "mul24.lo": "x = shl {t} {a}, 8; y = shl {t} {b}, 8; u = {shr} {t} {x}, 8; v = {shr} {t} {y}, 8; "
+    "mul {t} {u}, {v}",
+    "sad": "m = call {t} @llvm.{s}max.{t}({t} {a}, {t} {b}); "
+    "l = call {t} @llvm.{s}min.{t}({t} {a}, {t} {b}); d = sub {t} {m}, {l}; add {t} {d}, {c}",
     "div": _SAFE + "q = {s}div {t} {a}, {y}; o = sub {t} 0, {q}; r = select i1 {minus}, {t} {o}, {t} {q}; "
     "select i1 {zero}, {t} -1, {t} {r}",
     "rem": _SAFE + "q = {s}rem {t} {a}, {y}; select i1 {zero}, {t} -1, {t} {q}",
@@ -61,18 +62,19 @@ _INTEGER = {
     "shf.r.wrap": _FUNNEL + _WRAP + _RIGHT,
     "shf.l.clamp": _FUNNEL + _CLAMP + _LEFT,
     "shf.r.clamp": _FUNNEL + _CLAMP + _RIGHT,
-    "bfe": _FIELD % ("b", "c") + "y = {shr} i128 {x}, {from}; z = and i128 {y}, {ones}; p = lshr i128 {one}, 1; "
+    "bfe": _EXTRACT + "y = {shr} i128 {x}, {from}; z = and i128 {y}, {ones}; p = lshr i128 {one}, 1; "
     "q = and i128 {p}, {signs}; u = xor i128 {z}, {q}; v = sub i128 {u}, {q}; trunc i128 {v} to {t}",
-    "bfi": _FIELD % ("c", "d") + "y = and i128 {x}, {ones}; z = shl i128 {y}, {from}; m = shl i128 {ones}, {from}; "
-    "k = trunc i128 {m} to {t}; l = xor {t} {k}, -1; u = trunc i128 {z} to {t}; v = and {t} {b}, {l}; or {t} {u}, {v}",
+    "bfi": _INSERT + "y = and i128 {x}, {ones}; z = shl i128 {y}, {from}; m = shl i128 {ones}, {from}; "
+    "k = trunc i128 {m} to {t}; l = xor {t} {k}, -1; u = trunc i128 {z} to {t}; v = and {t} {b}, {l}; "
+    "or {t} {u}, {v}",
     "selp": "select i1 {c}, {t} {a}, {t} {b}",
-    "dp4a": "x = bitcast i32 {a} to <4 x i8>; y = bitcast i32 {b} to <4 x i8>; u = {ext} <4 x i8> {x} to <4 x i32>; "
-    "v = {ext} <4 x i8> {y} to <4 x i32>; p = mul <4 x i32> {u}, {v}; "
+    "dp4a": "x = bitcast i32 {a} to <4 x i8>; y = bitcast i32 {b} to <4 x i8>; "
+    "u = {ext} <4 x i8> {x} to <4 x i32>; v = {ext} <4 x i8> {y} to <4 x i32>; p = mul <4 x i32> {u}, {v}; "
     "q = call i32 @llvm.vector.reduce.add.v4i32(<4 x i32> {p}); add i32 {q}, {c}",
 }
 #: Operands of other types than the instruction: u 32 bits, p a predicate, w twice the width.
 _OPERANDS = {"shl": "tu", "shr": "tu", "bfe": "tuu", "bfi": "ttuu", "selp": "ttp", "mad.wide": "ttw"}
-_UNARY = {"abs": "fabs", "sqrt": "sqrt", "ex2": "exp2", "lg2": "log2", "sin": "sin", "cos": "cos", "tanh": "tanh"}
+_UNARY = dict(abs="fabs", ex2="exp2", lg2="log2", sqrt="sqrt", sin="sin", cos="cos", tanh="tanh")
 _BINARY = {"min": "minimumnum", "max": "maximumnum", "min.NaN": "minimum", "max.NaN": "maximum"}
 _FLOAT = {
     **{name: f"f{name} {{t}} {{a}}, {{b}}" for name in ("add", "sub", "mul", "div")},
@@ -90,9 +92,9 @@ _DIRECTED = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "sqrt":
 _INTEGRAL = {"rni": "roundeven", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 #: Of floats, and of integers where they have it.
 _COMPARISONS = {
-    "eq": "oeq eq", "ne": "one ne", "lt": "olt {s}lt", "le": "ole {s}le", "gt": "ogt {s}gt", "ge": "oge {s}ge",
-    "lo": "- ult", "ls": "- ule", "hi": "- ugt", "hs": "- uge", "equ": "ueq", "neu": "une", "ltu": "ult",
-    "leu": "ule", "gtu": "ugt", "geu": "uge", "num": "ord", "nan": "uno",
+    "eq": "oeq eq", "ne": "one ne", "lt": "olt {s}lt", "le": "ole {s}le", "gt": "ogt {s}gt",
+    "ge": "oge {s}ge", "lo": "- ult", "ls": "- ule", "hi": "- ugt", "hs": "- uge", "equ": "ueq", "neu": "une",
+    "ltu": "ult", "leu": "ule", "gtu": "ugt", "geu": "uge", "num": "ord", "nan": "uno",
 }  # fmt: skip
 
 
@@ -142,15 +144,16 @@ def _encode(body: Body, value: str, have: str, kind: str, direction: str | None 
         else:
             value = body.emit(f"fptrunc double {narrow} to float")
         if kind != "f32":  # rounded to odd, it can be rounded again to fewer bits as if at once
-            odd = "b = bitcast float {v} to i32; w = fpext float {v} to double; i = fcmp une double {w}, {n}; "
-            odd += "z = zext i1 {i} to i32; o = or i32 {b}, {z}; bitcast i32 {o} to float"
+            odd = "b = bitcast float {v} to i32; w = fpext float {v} to double; i = fcmp une double {w}, "
+            odd += "{n}; z = zext i1 {i} to i32; o = or i32 {b}, {z}; bitcast i32 {o} to float"
             value = body.emit(odd, v=value, n=narrow)
     if kind == "f16":
         return body.emit(f"h = fptrunc float {value} to half; bitcast half {{h}} to i16")
     if kind == "bf16":  # to nearest, ties to even, by an addition below the last bit
-        nearest = "b = bitcast float {v} to i32; h = lshr i32 {b}, 16; o = and i32 {h}, 1; c = add i32 {b}, 32767; "
-        nearest += "r = add i32 {c}, {o}; n = fcmp uno float {v}, {v}; w = select i1 {n}, i32 2147418112, i32 {r}; "
-        return body.emit(nearest + "t = lshr i32 {w}, 16; trunc i32 {t} to i16", v=value)
+        near = "b = bitcast float {v} to i32; h = lshr i32 {b}, 16; o = and i32 {h}, 1; "
+        near += "c = add i32 {b}, {o}; r = add i32 {c}, 32767; n = fcmp uno float {v}, {v}; "
+        near += "w = select i1 {n}, i32 {nan}, i32 {r}; "
+        return body.emit(near + "t = lshr i32 {w}, 16; trunc i32 {t} to i16", v=value, nan=0x7FFF0000)
     return body.emit(f"bitcast {_computed_type(kind)[0]} {value} to i{width_of(kind)}")
 
 
@@ -173,19 +176,20 @@ def _flush(body: Body, value: str) -> str:
 
 def _saturate(body: Body, value: str, have: str, suffix: str) -> str:
     """`.sat` of floats: from 0 to 1, 0 for NaN."""
-    clamp = "m = call {t} @llvm.maximumnum.{k}({t} {v}, {t} 0.0); call {t} @llvm.minimumnum.{k}({t} {m}, {t} 1.0)"
-    return body.emit(clamp, v=value, t=have, k=suffix)
+    clamp = "m = call {t} @llvm.maximumnum.{k}({t} {v}, {t} 0.0); "
+    return body.emit(clamp + "call {t} @llvm.minimumnum.{k}({t} {m}, {t} 1.0)", v=value, t=have, k=suffix)
 
 
 # -- arithmetic ----------------------------------------------------------------------------------------------
-def apply(body: Body, key: str, kind: str, words: list[str], direction=None, flushes=None, saturates=None) -> str:
+def apply(body: Body, key: str, kind: str, words: list[str], direction="", flushes="", saturates="") -> str:
     """A row of the tables, on bits of `kind`; each half of a packed kind by itself."""
     element, have, suffix = kind.removesuffix("x2"), *_computed_type(kind)
     if key not in (_FLOAT if _is_float(kind) else _INTEGER):
         raise body.error(f"{key} of .{kind}")
     if element != kind:
         halves = zip(*[split(body, word, 16, 2) for word in words])
-        return join(body, [apply(body, key, element, [*half], direction, flushes, saturates) for half in halves], 16)
+        options = direction, flushes, saturates
+        return join(body, [apply(body, key, element, [*half], *options) for half in halves], 16)
     operands = dict(zip("abcd", words))
     if not _is_float(kind):
         bits, is_signed = width_of(kind), kind[0] == "s"
@@ -194,7 +198,8 @@ def apply(body: Body, key: str, kind: str, words: list[str], direction=None, flu
         return body.emit(_INTEGER[key], **operands, **sizes, **dict(zip(("s", "ext", "shr", "trap"), names)))
     values = [_decode(body, word, kind, flushes) for word in words]
     if key == "fma" and width_of(kind) == 16:
-        values, have, suffix = [body.emit(f"fpext float {each} to double") for each in values], "double", "f64"
+        have, suffix = "double", "f64"
+        values = [body.emit(f"fpext float {each} to double") for each in values]
     if direction in _DIRECTIONS:
         if key not in _DIRECTED or width_of(kind) == 16:
             raise body.error(f"rounding .{direction}")
@@ -213,6 +218,8 @@ def compute(body: Body, instruction: Instruction) -> None:
     kind = f"b{width_of(kind)}" if key == "selp" else kind  # floats are chosen by their bits
     target, *sources = instruction.operands
     bits, options, types = width_of(kind), [], "tttt"
+    if key == "selp":
+        kind = f"b{bits}"
     if _is_float(kind):
         key += ".NaN" if instruction.take("NaN") else ""
         direction = instruction.take("rn", "approx", "full", *_DIRECTIONS)
@@ -247,7 +254,8 @@ def _carry(body: Body, key: str, kind: str, words: list[str], sets_carry: bool) 
     left, right = (body.resize(word, f"i{width_of(kind)}", wide) for word in words)
     total = body.emit(f"{name} {wide} {left}, {right}")
     if opcode.endswith("c"):
-        total = body.emit(f"f = load i1, ptr {flag}; c = zext i1 {{f}} to {wide}; {name} {wide} {total}, {{c}}")
+        carry = body.resize(body.emit(f"load i1, ptr {flag}"), "i1", wide)
+        total = body.emit(f"{name} {wide} {total}, {carry}")
     if sets_carry:
         carry = body.emit(f"t = lshr {wide} {total}, {width_of(kind)}; trunc {wide} {{t}} to i1")
         body.write(f"store i1 {carry}, ptr {flag}")
@@ -289,7 +297,8 @@ def compare(body: Body, instruction: Instruction) -> None:
     combination, flushes = instruction.take("and", "or", "xor"), instruction.take("ftz")
     targets, *sources = instruction.operands
     element, parts = kind.removesuffix("x2"), 2 if kind.endswith("x2") else 1
-    bits, operation = width_of(element), f"icmp {tests[-1].format(s='s' if kind[0] == 's' else 'u')} i{width_of(element)}"
+    bits = width_of(element)
+    operation = f"icmp {tests[-1].format(s='s' if kind[0] == 's' else 'u')} i{bits}"
     words = [split(body, body.read(source, f"i{bits * parts}"), bits, parts) for source in sources[:2]]
     if _is_float(kind):
         words = [[_decode(body, part, element, flushes) for part in word] for word in words]
@@ -306,7 +315,7 @@ def compare(body: Body, instruction: Instruction) -> None:
 @rule("testp")
 def classify(body: Body, instruction: Instruction) -> None:
     kind = instruction.take_kind()
-    classes = {"finite": 504, "infinite": 516, "number": 1020, "notanumber": 3, "normal": 264, "subnormal": 144}
+    classes = dict(finite=504, infinite=516, number=1020, notanumber=3, normal=264, subnormal=144)
     bits, (have, suffix) = classes[instruction.take(*classes)], _computed_type(kind)
     value = _decode(body, body.read(instruction.operands[1], f"i{width_of(kind)}"), kind)
     result = body.emit(f"call i1 @llvm.is.fpclass.{suffix}({have} {value}, i32 {bits})")
@@ -318,14 +327,12 @@ def classify(body: Body, instruction: Instruction) -> None:
 def convert(body: Body, instruction: Instruction) -> None:
     source, target = instruction.take_kind(), instruction.take_kind()
     register, *operands = instruction.operands
-    integral, direction = instruction.take(*_INTEGRAL), instruction.take("rn", "rna", *_DIRECTIONS)
+    integral, direction = instruction.take(*_INTEGRAL), instruction.take("rn", *_DIRECTIONS)
     flushes, saturates = instruction.take("ftz"), instruction.take("sat")
     results = []
     for operand in reversed(operands):  # the last one of two goes to the lower half
         word = body.read(operand, f"i{width_of(source)}")
-        if target == "tf32":  # ten bits of the fraction, ties away from zero
-            word = body.emit(f"r = add i32 {word}, 4096; and i32 {{r}}, -8192")
-        elif _is_float(source):
+        if _is_float(source):
             value, (have, suffix) = _decode(body, word, source, flushes), _computed_type(source)
             if integral:
                 value = body.emit(f"call {have} @llvm.{_INTEGRAL[integral]}.{suffix}({have} {value})")
@@ -344,10 +351,11 @@ def _convert_float(body: Body, value: str, source: str, target: str, direction, 
             raise body.error(f"rounding .{direction} from .{source} to .{target}")
         value = _saturate(body, value, have, suffix) if saturates else value
         return _encode(body, value, have, target, direction if direction in _DIRECTIONS else None)
-    text = "r = call {t} @llvm.fpto{s}i.sat.{t}.{k}({h} {v}); n = fcmp uno {h} {v}, {v}; "
-    nan = 1 << bits - 1 if source == "f64" or bits == 64 else 0
-    text += "select i1 {n}, {t} {nan}, {t} {r}"
-    return body.emit(text, t=f"i{bits}", s="s" if target[0] == "s" else "u", k=suffix, h=have, v=value, nan=nan)
+    # Of a NaN the manual makes the sign bit alone, from and to 64 bits, and else 0.
+    name, nan = f"fpto{'s' if target[0] == 's' else 'u'}i", 1 << bits - 1 if "64" in source + target else 0
+    whole = f"r = call i{bits} @llvm.{name}.sat.i{bits}.{suffix}({have} {value}); "
+    whole += f"n = fcmp uno {have} {value}, {value}; select i1 {{n}}, i{bits} {nan}, i{bits} {{r}}"
+    return body.emit(whole)
 
 
 def _convert_integer(body: Body, word: str, source: str, target: str, direction, saturates) -> str:

@@ -1,4 +1,4 @@
-"""Rules of what threads do together: operands go to the thread's record, and the thread waits for `scheduler`."""
+"""Rules of what threads do together: operands go to the thread's record, which waits for the scheduler."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from jitcore.backends.cuda.emulated.scheduler import AT_BARRIER, AT_COLLECTIVE, 
 from jitcore.backends.cuda.emulated.translate import Body, rule
 
 #: What a vote makes of {r}, the lanes that say yes and above them those that take part.
-_VOTES = "y = trunc i64 {r} to i32; h = lshr i64 {r}, 32; e = trunc i64 {h} to i32; none = icmp eq i32 {y}, 0; "
-_VOTES += "all = icmp eq i32 {y}, {e}; "
+_VOTES = "y = trunc i64 {r} to i32; h = lshr i64 {r}, 32; e = trunc i64 {h} to i32; "
+_VOTES += "none = icmp eq i32 {y}, 0; all = icmp eq i32 {y}, {e}; "
 _ANSWERS = {"any": "xor i1 {none}, true", "all": "or i1 {all}, {all}", "uni": "or i1 {none}, {all}",
             "or": "xor i1 {none}, true", "and": "or i1 {all}, {all}"}  # fmt: skip
 
@@ -46,10 +46,7 @@ def vote(body: Body, instruction: Instruction) -> None:
     instruction.take_kind()
     instruction.ignore("sync")
     mode, (target, predicate, mask) = instruction.take("ballot", *_ANSWERS), instruction.operands
-    value = body.read(predicate.lstrip("!"), "i64")
-    if predicate[0] == "!":
-        value = body.emit(f"xor i64 {value}, 1")
-    result = _wait(body, "vote", mask, value)
+    result = _wait(body, "vote", mask, body.read(predicate, "i64"))
     if mode == "ballot":
         return body.assign(target, result, "i64")
     body.assign(target, body.emit(_VOTES + _ANSWERS[mode], r=result), "i1")

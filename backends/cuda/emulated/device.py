@@ -1,8 +1,8 @@
-"""A CUDA device in software: allocates, copies, loads PTX and launches kernels, all at once and in this thread.
+"""A CUDA device in software: allocates, copies, loads PTX and launches kernels, at once and in this thread.
 
-In: PTX, as LLVM, NVVM or numba.cuda make it. Out: what kernels leave in memory, or `DeviceError` with the place
-where one goes wrong. It does not show how long anything takes, what ptxas and the driver say, and what becomes of
-weakly ordered memory when blocks run at the same time. `races` says what is checked.
+In: PTX, as LLVM, NVVM or numba.cuda make it. Out: what kernels leave in memory, or `DeviceError` with the
+place where one goes wrong. It does not show how long anything takes, what ptxas and the driver say, and what
+becomes of weakly ordered memory when blocks run at the same time. `races` says what is checked.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class EmulatedDevice:
 
     Args:
         arch: what it says that it is.
-        seed: None for threads and blocks in order; a number for random orders, in which either all threads of a
-            block take turns, or one warp after the other goes as far as it gets.
+        seed: None for threads and blocks in order; a number for random orders, in which either all threads of
+            a block take turns, or one warp after the other goes as far as it gets.
         check_races: without, only addresses are checked.
     """
 
@@ -86,8 +86,12 @@ class EmulatedDevice:
         Raises: DeviceError.
         """
         with self._lock:
-            launch = Launch(kernel, tuple(grid), tuple(block), arguments, shared_bytes, self._memory, self._clock)
-            self._clock = launch.run(self._random, self.step_limit)
+            extents = tuple(grid), tuple(block)
+            launch = Launch(kernel, *extents, arguments, shared_bytes, self._memory, self._clock)
+            try:
+                launch.run(self._random, self.step_limit)
+            finally:
+                self._clock = launch.clock
 
 
 def _find_data(array: np.ndarray) -> int:

@@ -7,10 +7,9 @@ import math
 
 import numpy as np
 
-from jitcore.backends.cuda.emulated import races, scheduler
+from jitcore.backends.cuda.emulated import memory, races, scheduler
 from jitcore.backends.cuda.emulated.context import LAUNCH, THREAD
 from jitcore.backends.cuda.emulated.errors import DeviceError
-from jitcore.backends.cuda.emulated.memory import Allocation, Memory, allocate_aligned, make_cells, make_ranges
 from jitcore.backends.cuda.emulated.module import Kernel
 from jitcore.backends.cuda.emulated.translate import SHARED_LIMIT
 
@@ -20,77 +19,84 @@ _LIMITS = {"grid": ((1 << 31) - 1, 65535, 65535), "block": (1024, 1024, 64)}
 
 
 class Launch:
-    """Attributes: clock: see `races`; later launches go on with it."""
-
-    def __init__(self, kernel: Kernel, grid, block, arguments, shared_bytes: int, memory: Memory, clock: int):
-        self._kernel, self._grid, self._block, self._memory = kernel, grid, block, memory
+    def __init__(self, kernel: Kernel, grid, block, arguments, shared_bytes, device: memory.Memory, clock):
+        self._kernel, self._grid, self._block, self._memory = kernel, grid, block, device
         self._check(arguments, shared_bytes)
         self._threads, self._record = np.zeros(math.prod(block), THREAD), np.zeros(1, LAUNCH)
         self._threads["number"] = numbers = np.arange(math.prod(block))
-        for axis, places, size, blocks in zip("zyx", np.unravel_index(numbers, block[::-1]), block[::-1], grid[::-1]):
-            self._threads[f"tid_{axis}"] = places
+        for axis, size, blocks in zip("xyz", block, grid):
+            self._threads[f"tid_{axis}"], numbers = numbers % size, numbers // size
             self._record[f"ntid_{axis}"], self._record[f"nctaid_{axis}"] = size, blocks
-        # Each block finds its shared memory and its threads' local memory full of NaN.
-        shared = {name: (offset, size or shared_bytes) for name, (offset, size) in kernel.shared.items()}
-        self._shared = allocate_aligned(max(map(sum, shared.values()), default=0))
-        base, local_bytes = self._shared.ctypes.data, kernel.module.local_bytes
-        self._local = allocate_aligned(local_bytes * len(numbers))
-        self._threads["local"] = self._local.ctypes.data + local_bytes * numbers
-        self._own = [
-            Allocation(base + offset, size, f"shared memory {name} of {size} bytes", "shared",
-                       make_cells(size) if memory.check_races else None)
-            for name, (offset, size) in shared.items()
-        ]  # fmt: skip
-        local = Allocation(self._local.ctypes.data, len(self._local), "the threads' local memory", "local", None)
-        self._poisoned = [self._local, *(self._shared[offset : offset + size] for offset, size in shared.values())]
-        self._own.append(local)
+        self._provide_memory(shared_bytes)
         self._blocks = np.zeros((math.prod(grid), 5), np.int64)
         self._blocks[:, 4] = -1
         self._parameters = np.ascontiguousarray(arguments, np.uint64)
         self._tables = {
-            "ranges": make_ranges([*memory.allocations.values(), *self._own]),
+            "ranges": memory.make_ranges([*device.list_allocations(), *self._own]),
             "recent": np.zeros(len(kernel.module.lines) + 2, np.int32),
             "blocks": self._blocks,
             "spare": np.zeros(64, np.int64),
             "variables": kernel.module.addresses,
         }
-        numbers = {"range_count": len(self._tables["ranges"]), "shared": base, "local_bytes": local_bytes,
-                   "launch_start": clock + 1, "clock": clock + 1}  # fmt: skip
-        for name, value in (numbers | {name: table.ctypes.data for name, table in self._tables.items()}).items():
-            self._record[name] = value
-        # A coroutine that finds no frame says how large it has to be.
-        entry = ctypes.CFUNCTYPE(ctypes.c_void_p, *[ctypes.c_void_p] * 3)(kernel.entry)
-        entry(self._threads.ctypes.data, self._record.ctypes.data, self._parameters.ctypes.data)
-        size = -(-int(self._record["frame_bytes"][0]) // 64) * 64
-        self._frames = allocate_aligned(size * len(self._threads))
-        self._threads["frame"] = self._frames.ctypes.data + size * np.arange(len(self._threads))
+        for name, table in self._tables.items():
+            self._record[name] = table.ctypes.data
+        self._record["range_count"] = len(self._tables["ranges"])
+        self._record["launch_start"] = self._record["clock"] = clock + 1
+        self._provide_frames()
 
     def _check(self, arguments: np.ndarray, shared_bytes: int) -> None:
-        function, sizes = self._kernel.function, self._kernel.function.parameters.values()
-        threads, shared = math.prod(self._block), shared_bytes + sum(size for _, size in self._kernel.shared.values())
-        reasons = [
-            (f"a {name} of {extents}", len(extents) != 3 or not all(1 <= n <= most for n, most in zip(extents, _LIMITS[name])))
-            for name, extents in (("grid", self._grid), ("block", self._block))
-        ] + [
-            (f"{threads} threads in a block, at most {function.max_threads}", threads > function.max_threads),
-            (f"{len(arguments)} arguments for {len(sizes)} parameters", len(arguments) != len(sizes)),
-            ("a parameter of more than eight bytes", max(sizes, default=0) > 8),
-            (f"{shared} bytes of shared memory, at most {SHARED_LIMIT}", shared > SHARED_LIMIT),
-        ]
-        for reason, is_so in reasons:
-            if is_so:
-                raise DeviceError(f"kernel {function.name}: {reason}")
+        function, threads = self._kernel.function, math.prod(self._block)
+        shared, wrong = shared_bytes + sum(size for _, size in self._kernel.shared.values()), []
+        for name, extents in (("grid", self._grid), ("block", self._block)):
+            if len(extents) != 3 or not all(1 <= size <= most for size, most in zip(extents, _LIMITS[name])):
+                wrong.append(f"a {name} of {extents}")
+        if threads > function.max_threads:
+            wrong.append(f"{threads} threads in a block, at most {function.max_threads}")
+        if len(arguments) != len(function.parameters):
+            wrong.append(f"{len(arguments)} arguments for {len(function.parameters)} parameters")
+        if max(function.parameters.values(), default=0) > 8:
+            wrong.append("a parameter of more than eight bytes")
+        if shared > SHARED_LIMIT:
+            wrong.append(f"{shared} bytes of shared memory, at most {SHARED_LIMIT}")
+        if wrong:
+            raise DeviceError(f"kernel {function.name}: {', '.join(wrong)}")
 
-    def run(self, random: np.random.Generator | None, steps: int) -> int:
-        """Runs all blocks. Returns the clock for the next launch. Raises: DeviceError."""
+    def _provide_memory(self, shared_bytes: int) -> None:
+        """Shared memory and the threads' local memory, which every block finds full of NaN."""
+        places = self._kernel.shared.items()
+        shared = {name: (offset, size or shared_bytes) for name, (offset, size) in places}
+        buffer = memory.allocate_aligned(max(map(sum, shared.values()), default=0))
+        bytes_each, count = self._kernel.module.local_bytes, len(self._threads)
+        local = memory.allocate_aligned(bytes_each * count)
+        self._poisoned = [local, *(buffer[offset : offset + size] for offset, size in shared.values())]
+        self._threads["local"] = local.ctypes.data + bytes_each * np.arange(count)
+        self._record["shared"], self._record["local_bytes"] = buffer.ctypes.data, bytes_each
+        names = ["the threads' local memory", *(f"shared memory {name}" for name in shared)]
+        self._own = []
+        for name, part in zip(names, self._poisoned):
+            is_shared = part is not local
+            cells = memory.make_cells(len(part)) if is_shared and self._memory.check_races else None
+            name, space = f"{name} of {len(part)} bytes", "shared" if is_shared else "local"
+            self._own.append(memory.Allocation(part.ctypes.data, len(part), name, space, cells, part))
+
+    def _provide_frames(self) -> None:
+        """A coroutine that finds its frame too small says how large it has to be."""
+        entry = ctypes.CFUNCTYPE(ctypes.c_void_p, *[ctypes.c_void_p] * 3)(self._kernel.entry)
+        entry(self._threads.ctypes.data, self._record.ctypes.data, self._parameters.ctypes.data)
+        size = -(-int(self._record["frame_bytes"][0]) // 64) * 64
+        self._frames = memory.allocate_aligned(size * len(self._threads))
+        self._threads["frame"] = self._frames.ctypes.data + size * np.arange(len(self._threads))
+
+    def run(self, random: np.random.Generator | None, steps: int) -> None:
+        """Runs all blocks. Raises: DeviceError."""
         count, total, record = len(self._threads), math.prod(self._grid), self._record
         self._order = np.arange(total) if random is None else random.permutation(total)
         threads, group = np.arange(count), count
         for position, place in enumerate(self._order):
             if random is not None:
                 threads, group = self._shuffle(random)
-            for memory in self._poisoned:
-                memory.fill(0xFF)
+            for part in self._poisoned:
+                part.fill(0xFF)
             self._blocks[position, 0] = record["clock"][0] + 1
             record["block"] = position
             record["ctaid_x"], record["ctaid_y"], record["ctaid_z"] = self._find_block(place)
@@ -98,7 +104,11 @@ class Launch:
             scheduler.run_block(self._threads, record, threads, group, self._kernel.entry, parameters, steps)
             if record["failure"][0]:
                 raise DeviceError(self._explain(steps))
-        return int(record["clock"][0])
+
+    @property
+    def clock(self) -> int:
+        """For the next launch, also after an error; see `races`."""
+        return int(self._record["clock"][0])
 
     def _shuffle(self, random: np.random.Generator) -> tuple[np.ndarray, int]:
         """(threads in an order, how many of them run as far as they get)"""
@@ -107,10 +117,12 @@ class Launch:
             return random.permutation(count), count
         # A warp that is not full stays the last one: the scheduler takes 32 threads at a time.
         warps = [*random.permutation(count // 32), *range(count // 32, -(-count // 32))]
-        return np.concatenate([32 * warp + random.permutation(min(32, count - 32 * warp)) for warp in warps]), 32
+        lanes = [32 * warp + random.permutation(min(32, count - 32 * warp)) for warp in warps]
+        return np.concatenate(lanes), 32
 
     def _find_block(self, place: int) -> tuple[int, ...]:
-        return tuple(int(each) for each in np.unravel_index(place, self._grid[::-1]))[::-1]
+        x, y, z = self._grid
+        return int(place % x), int(place // x % y), int(place // (x * y) % z)
 
     # -- messages --------------------------------------------------------------------------------------------
     def _explain(self, steps: int) -> str:
@@ -122,29 +134,30 @@ class Launch:
         here += f", thread {self._find_thread(record['failed_thread'])}"
         if failure == scheduler.ENDLESS:
             reason = "it may wait for a later block, or for another thread of its block"
-            return f"{here} never ends, after {steps} jumps backwards: {reason}\n    {find_line(thread['site'])}"
+            here += f" never ends, after {steps} jumps backwards: {reason}"
+            return f"{here}\n    {find_line(thread['site'])}"
         kinds, size, line = races.unpack_access(int(record["failed_access"]))
         reason, address = races.FAILURES[failure], int(record["failed_address"])
         if not size:
             return f"{here}: {reason}\n    {find_line(line)}"
         verb = {races.READ: "reads", races.WRITE: "writes"}.get(kinds & 3, "updates")
-        message = f"{here} {verb} {size} bytes at {address:#x}, {self._memory.describe(address, size, self._own)}"
-        message += f"{reason and ': '}{reason}\n    {find_line(line)}"
+        here += f" {verb} {size} bytes at {address:#x}, {self._memory.describe(address, size, self._own)}"
+        message = f"{here}{reason and ': '}{reason}\n    {find_line(line)}"
         if not record["failed_other"]:
             return message
         stamp, other, line = races.unpack_record(int(record["failed_other"]))
         position = np.searchsorted(self._blocks[: record["block"] + 1, 0], stamp, side="right") - 1
-        verb, block = "read" if record["failed_slot"] else "written", self._find_block(self._order[position])
-        return f"{message}\n    {verb} by block {block}, thread {self._find_thread(other)}\n    {find_line(line)}"
+        who = f"block {self._find_block(self._order[position])}, thread {self._find_thread(other)}"
+        message += f"\n    {'read' if record['failed_slot'] else 'written'} by {who}"
+        return f"{message}\n    {find_line(line)}"
 
     def _find_thread(self, number: int) -> tuple[int, ...]:
         return tuple(int(self._threads[number][f"tid_{axis}"]) for axis in "xyz")
 
     def _explain_waiting(self) -> str:
-        states, sites = self._threads["state"], self._threads["site"]
-        sites = np.where(states == scheduler.DONE, 0, sites)
+        sites = np.where(self._threads["state"] == scheduler.DONE, 0, self._threads["site"])
         reason = "a barrier in divergent code"
-        if (states == scheduler.AT_COLLECTIVE).any():
+        if (self._threads["state"] == scheduler.AT_COLLECTIVE).any():
             reason = "lanes are missing at a collective instruction"
         lines = [f"threads wait for each other for ever, {reason}"]
         for site in np.unique(sites):

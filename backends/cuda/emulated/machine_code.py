@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-
 import llvmlite.binding as llvm
 
 from jitcore.backends.cuda.emulated.races import access
@@ -11,23 +9,19 @@ from jitcore.backends.cuda.emulated.races import access
 __all__ = ["compile_text"]
 
 
-@functools.cache
-def _open_machine():
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    llvm.add_symbol("emulated_access", access.address)
-    features = llvm.get_host_cpu_features().flatten()
-    # Most of the time goes to checks of accesses, so better code would not be worth the time that it takes.
-    return llvm.Target.from_default_triple().create_target_machine(llvm.get_host_cpu_name(), features, opt=0)
-
-
 def compile_text(text: str):
     """The engine that has the machine code; keep it for as long as that may run.
 
     Cost: 15 ms for a softmax; twice that with LLVM's level 1 of passes, four times with its code generator's.
     """
-    machine = _open_machine()
-    module = llvm.parse_assembly(text, llvm.create_context())
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    llvm.add_symbol("emulated_access", access.address)
+    context, target = llvm.create_context(), llvm.Target.from_default_triple()
+    features = llvm.get_host_cpu_features().flatten()
+    # Most of the time goes to checks of accesses, so better code would not be worth the time that it takes.
+    machine = target.create_target_machine(llvm.get_host_cpu_name(), features, opt=0)
+    module = llvm.parse_assembly(text, context)
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
     module.verify()
     # Level 0 splits coroutines and does nothing else; stack slots become values before.
@@ -36,6 +30,7 @@ def compile_text(text: str):
     slots.add_sroa_pass()
     slots.run(module, builder)
     builder.getModulePassManager().run(module, builder)
-    engine = llvm.create_mcjit_compiler(module, machine)
+    engine = llvm.create_mcjit_compiler(module, machine)  # to which both belong from here on
+    engine.context = context  # what has been made in it may not outlive it
     engine.finalize_object()
     return engine

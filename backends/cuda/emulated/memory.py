@@ -48,11 +48,9 @@ def allocate_aligned(size: int) -> np.ndarray:
 
 
 class Memory:
-    """Attributes: allocations: by address."""
-
     def __init__(self, check_races: bool):
         self.check_races = check_races
-        self.allocations: dict[int, Allocation] = {}
+        self._allocations: dict[int, Allocation] = {}
         self._freed: collections.deque[Allocation] = collections.deque()
 
     def allocate(self, size: int, name: str = "", space: str = "global") -> int:
@@ -61,31 +59,34 @@ class Memory:
         owner = allocate_aligned(size)
         start, cells = owner.ctypes.data, make_cells(size) if self.check_races and space == "global" else None
         name = name or f"the allocation of {size} bytes at {start:#x}"
-        self.allocations[start] = Allocation(start, size, name, space, cells, owner)
+        self._allocations[start] = Allocation(start, size, name, space, cells, owner)
         return start
 
     def free(self, start: int) -> None:
-        if start not in self.allocations:
+        if start not in self._allocations:
             raise DeviceError(f"free of {start:#x}, where no allocation begins, {self.describe(start)}")
-        self._freed.append(self.allocations.pop(start))
+        self._freed.append(self._allocations.pop(start))
         while sum(each.size for each in self._freed) > _KEPT_BYTES:
             self._freed.popleft()
 
+    def list_allocations(self) -> list[Allocation]:
+        return list(self._allocations.values())
+
     def check(self, start: int, size: int) -> None:
         """Raises: DeviceError for a copy that leaves an allocation."""
-        if not any(each.start <= start <= each.start + each.size - size for each in self.allocations.values()):
+        if not any(each.start <= start <= each.start + each.size - size for each in self.list_allocations()):
             raise DeviceError(f"copy of {size} bytes at {start:#x}, {self.describe(start, size)}")
 
     def describe(self, start: int, size: int = 0, others: Iterable[Allocation] = ()) -> str:
         """Where an address is, for a message."""
-        for each in self._freed:
+        for each in list(self._freed):
             if each.start <= start < each.start + each.size:
                 return f"byte {start - each.start} of {each.name}, which has been freed"
-        near = [(max(each.start - start, start + size - each.start - each.size), each)
-                for each in (*self.allocations.values(), *others)]  # fmt: skip
-        distance, each = min(near, key=lambda pair: pair[0], default=(_FAR, None))
-        if distance >= _FAR:
+        near = [(each.start - start, start + size - each.start - each.size, each.name)
+                for each in (*self.list_allocations(), *others)]  # fmt: skip
+        before, behind, name = min(near, key=lambda each: max(each[:2]), default=(_FAR, _FAR, ""))
+        if max(before, behind) >= _FAR:
             return "far from every allocation"
-        if start < each.start:
-            return f"{each.start - start} bytes before {each.name}"
-        return f"{distance} bytes past the end of {each.name}" if distance > 0 else f"byte {start - each.start} of {each.name}"
+        if before > 0:
+            return f"{before} bytes before {name}"
+        return f"{behind} bytes past the end of {name}" if behind > 0 else f"byte {-before} of {name}"

@@ -54,17 +54,19 @@ class Module:
         self.kernels = [name for name, function in program.assembly.functions.items() if function.is_kernel]
         self.lines, self.local_bytes = program.assembly.lines, program.layout.local_bytes
         variables = [program.assembly.variables[name] for name in program.layout.variables]
-        places = [memory.allocate(each.size, f"variable {each.name} of {each.size} bytes", each.space) for each in variables]
+        names = [f"variable {each.name} of {each.size} bytes" for each in variables]
+        places = [memory.allocate(each.size, name, each.space) for each, name in zip(variables, names)]
         self.addresses = np.array(places, np.int64)
         for variable, place in zip(variables, places):
             content = b"".join(self._encode(*value) for value in variable.initial)
             ctypes.memmove(place, content.ljust(variable.size, b"\0"), variable.size)
 
     def _encode(self, bits: int, text: str) -> bytes:
-        """An element of an initial value: a number or the address of a variable, `0xFF00(name)` a byte of it."""
+        """An element of an initial value: a number or an address, of which `0xFF00(name)` is a byte."""
         number, variables = ptx.parse_literal(text, bits), self._program.layout.variables
         if number is None:
-            mask, name, offset = re.fullmatch(r"(?:(0x\w+|generic)\()?([\w$]+)\)?(?:\+(\d+))?", text).groups()
+            pattern = r"(?:(0x\w+|generic)\()?([\w$]+)\)?(?:\+(\d+))?"
+            mask, name, offset = re.fullmatch(pattern, text).groups()
             if name not in variables:
                 raise DeviceError(f"an initial value is the address of {name}, which is no variable")
             number = int(self.addresses[variables[name]]) + int(offset or 0)

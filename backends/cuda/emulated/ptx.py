@@ -1,6 +1,6 @@
 """PTX text in, `Assembly` out: its functions as lists of statements, its variables. The first stage.
 
-Only the outline is understood here. What instructions mean is said in `arithmetic`, `movement`, `collectives`.
+Only the outline is understood here; `arithmetic`, `movement` and `collectives` say what instructions mean.
 """
 
 from __future__ import annotations
@@ -134,8 +134,8 @@ def parse_variable(statement: Statement) -> Variable:
     space, align, kind, name, extents, initial = found.groups()
     bits = width_of(kind)
     count = math.prod(int(extent or 0) for extent in re.findall(r"\[\s*(\d*)\s*\]", extents))
-    values = [value.strip() for value in re.sub(r"[{}]", "", initial or "").split(",") if value.strip()]
-    return Variable(name, space, bits // 8 * count, int(align or bits // 8), [(bits, value) for value in values])
+    values = [(bits, value) for value in re.sub(r"[{}\s]", "", initial or "").split(",") if value]
+    return Variable(name, space, bits // 8 * count, int(align or bits // 8), values)
 
 
 class Instruction:

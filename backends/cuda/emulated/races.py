@@ -2,19 +2,19 @@
 
 In: an address and what is done there. Out: the place in this process, a spare one after a failure.
 
-Each word of four bytes of global and shared memory has three records, of its last write and of two reads: line,
-bytes, thread, and the *clock* at the thread's last barrier. The clock counts barriers, so an access comes before
-that of a thread which has passed a barrier since; `bar.warp.sync` counts within its warp. Where neither access
-comes first, one writes, and not both are atomic (volatile, relaxed, ...), they race.
+Each word of four bytes of global and shared memory has three records, of its last write and of two reads:
+line, bytes, thread, and the *clock* at the thread's last barrier. The clock counts barriers, so an access
+comes before that of a thread which has passed a barrier since; `bar.warp.sync` counts within its warp. Where
+neither access comes first, one writes, and not both are atomic (volatile, relaxed, ...), they race.
 
-Blocks run one after the other. An access races with that of an earlier block of the launch unless that block has
-published it (a fence, then an atomic write, by the thread itself or behind a barrier) and this block has read
-such a flag (an atomic read, by the thread itself or before a barrier).
+Blocks run one after the other. An access races with that of an earlier block of the launch unless that block
+has published it (a fence, then an atomic write, by the thread itself or behind a barrier) and this block has
+read such a flag (an atomic read, by the thread itself or before a barrier).
 
 Not found: races of threads that pass different barriers at one time (with a number of threads, or parts of a
-warp); with a third reader of a word; with less than a word where another access to the word came after; whether
-a flag that was read is the one that was written, and the fence after reading it; asynchronous copies used before
-they are waited for; what only another order of blocks does.
+warp); with a third reader of a word; with less than a word where another access to the word came after;
+whether a flag that was read is the one that was written, and whether a fence follows; asynchronous copies
+that are used before they are waited for; what only another order of blocks does.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from numba import carray, cfunc, from_dtype, njit, types
 
 from jitcore.backends.cuda.emulated.context import LAUNCH, THREAD, as_pointer, compile_cached
 
-__all__ = ["FAILURES", "KINDS", "RANGE", "RELEASE", "SPACES", "access", "pack_access", "unpack_access", "unpack_record"]
+__all__ = ["FAILURES", "RANGE", "READ", "RELEASE", "SPACES", "STRONG", "TRAP", "WRITE", "access",
+           "pack_access", "unpack_access", "unpack_record"]  # fmt: skip
 
-READ, WRITE, STRONG, RELEASE, TRAP = KINDS = 1, 2, 4, 8, 16
+READ, WRITE, STRONG, RELEASE, TRAP = 1, 2, 4, 8, 16
 SPACES = ("generic", "global", "shared", "local", "const")
 _GENERIC, _GLOBAL, _SHARED, _LOCAL, _CONSTANT = range(5)
 _OUTSIDE, _MISALIGNED, _OTHER_SPACE, _CONSTANT_WRITE, _OTHER_STACK, _UNWRITTEN, _RACE, _TRAPPED = range(1, 9)
@@ -43,9 +44,9 @@ FAILURES = {
 }
 #: Memory that may be accessed, sorted by start. shadow: address of its records, 0 without.
 RANGE = np.dtype([("start", "i8"), ("end", "i8"), ("shadow", "i8"), ("space", "i8")], align=True)
-#: A record: clock from bit 31 on, 1 bit for an atomic access, 10 bits thread, 4 bits bytes of the word, 16 bits line.
+#: A record: clock from bit 31 on; bits: 1 for an atomic access, 10 thread, 4 bytes of the word, 16 line.
 _STRONG_BIT = 1 << 30
-#: For each block: the clock at its start; when it published, the publisher's epochs, the clock, and who that was.
+#: Of each block: the clock at its start; of its last publication the epochs, the clock, and who it was by.
 _NOBODY, _MANY = -1, -2
 
 
@@ -130,7 +131,8 @@ def _check_races(memory, address, size, thread, launch, what):
             if _is_race(cell[slot], since, mask, is_strong, thread, launch):
                 _fail(_RACE, thread, launch, address, what, cell[slot], slot)
                 return False
-        record = thread.stamp << 31 | is_strong << 30 | thread.number << 20 | mask << 16 | min(what >> 20, 0xFFFF)
+        record = thread.stamp << 31 | is_strong << 30 | thread.number << 20 | mask << 16
+        record |= min(what >> 20, 0xFFFF)
         if what & WRITE:
             cell[0] = record
         else:

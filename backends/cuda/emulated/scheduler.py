@@ -1,16 +1,16 @@
 """Runs the threads of a block, one after the other, each up to its next suspension.
 
-In: the records of the threads, and an order of them. Out: memory as they leave it, or a failure in the launch's
-record. A warp goes on when all lanes of a mask that have not ended wait at one collective instruction, which is
-carried out here; a block when all its threads wait at one barrier. Else they would wait for ever.
+In: the records of the threads, and an order of them. Out: memory as they leave it, or a failure in the
+launch's record. A warp goes on when all lanes of a mask that have not ended wait at one collective
+instruction, which is carried out here; a block when all its threads wait at one barrier. Else nothing can.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import from_dtype, njit, types
+from numba import carray, from_dtype, njit, types
 
-from jitcore.backends.cuda.emulated.context import LAUNCH, THREAD, compile_cached, resume, start
+from jitcore.backends.cuda.emulated.context import LAUNCH, THREAD, as_pointer, call_address, compile_cached
 
 __all__ = ["AT_BARRIER", "AT_COLLECTIVE", "COLLECTIVES", "DONE", "ENDLESS", "STUCK", "run_block"]
 
@@ -46,6 +46,11 @@ def _reduce(operation, left, right):
 @njit
 def _combine(threads, launch, base, mask, operation):
     """Carries out an operation of the lanes of a mask."""
+    if operation < _SYNC:
+        for lane in range(32):
+            if mask >> lane & 1:
+                threads[base + lane].result = _shuffle(threads, base, mask, lane)
+        return
     lanes = [lane for lane in range(32) if mask >> lane & 1]
     total, ballot, epoch = threads[base + lanes[0]].value, 0, 0
     for lane in lanes:
@@ -57,9 +62,7 @@ def _combine(threads, launch, base, mask, operation):
     launch.clock += operation == _SYNC
     for lane in lanes:
         thread = threads[base + lane]
-        if operation < _SYNC:
-            thread.result = _shuffle(threads, base, mask, lane)
-        elif operation == _SYNC:
+        if operation == _SYNC:
             thread.block_epoch, thread.epoch, thread.stamp = epoch, launch.clock, launch.clock
         elif operation in (_VOTE, _ACTIVE):
             thread.result = ballot | mask << 32
@@ -101,21 +104,21 @@ def _release_warp(threads, launch, base, end):
 
 @njit
 def _release_block(threads, launch):
-    """Lets threads go on whose barrier is complete: so many threads as it says, or all that have not ended at the
-    same instruction."""
+    """Lets threads go on whose barrier is complete: so many as it says, or, at one instruction, all that have
+    not ended."""
     waiting, sites, counts, votes = np.zeros((4, 16), np.int64)
     alive, has_moved = 0, False
     for thread in threads:
         alive += thread.state != DONE
         if thread.state == AT_BARRIER:
             barrier = thread.operation & 15
-            is_elsewhere = thread.bounds == 0 and sites[barrier] != 0 and sites[barrier] != thread.site
-            waiting[barrier] += len(threads) if is_elsewhere else 1
+            is_there = thread.bounds != 0 or sites[barrier] == 0 or sites[barrier] == thread.site
+            waiting[barrier] += 1 if is_there else len(threads)
             sites[barrier], counts[barrier] = thread.site, thread.bounds
             votes[barrier] += thread.value
     for thread in threads:
         barrier = thread.operation & 15
-        if thread.state == AT_BARRIER and waiting[barrier] == (counts[barrier] if counts[barrier] else alive):
+        if thread.state == AT_BARRIER and waiting[barrier] == (counts[barrier] or alive):
             launch.clock += not has_moved
             has_moved = True
             thread.state, thread.result = RUNNING, votes[barrier] | waiting[barrier] << 32
@@ -126,10 +129,11 @@ def _release_block(threads, launch):
 @njit
 def _advance(thread, address, launch, entry, launch_address, parameters):
     """Runs a thread up to its next suspension. Returns whether all is well."""
-    if thread.handle:
-        resume(thread.handle)
+    if thread.handle:  # of a coroutine, which begins with the address of the code that continues it
+        code = carray(as_pointer(thread.handle), (1,), np.int64)[0]
+        call_address(code, thread.handle, 0, 0)
     else:
-        thread.handle = start(entry, address, launch_address, parameters)
+        thread.handle = call_address(entry, address, launch_address, parameters)
     if thread.state != DONE:
         thread.steps -= _STEPS_OF_A_SUSPENSION
     if launch.failure == 0 and thread.steps < 0:
@@ -146,7 +150,7 @@ def run_block(threads, launches, order, group, entry, parameters, steps):
     """Runs one block, or up to a failure.
 
     Args:
-        order: of the threads; so many of them as `group`, a warp or all, run as far as they get before others do.
+        order: of the threads; so many as `group`, a warp or all, run as far as they get before others do.
         entry, parameters: addresses of the kernel and of its parameters. steps: jumps backwards of a thread.
     """
     launch, count, width = launches[0], len(threads), 32 if group == 32 else len(threads)

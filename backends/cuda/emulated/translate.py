@@ -1,8 +1,8 @@
 """A function of PTX in, LLVM's text out. Between `ptx` and `machine_code`.
 
-Registers are integers in stack slots, of which LLVM makes values again. A kernel becomes a coroutine in a frame
-that the launch provides, a function that it calls a function. Spaces of memory are PTX's: addresses of shared
-and local memory are offsets, of which `races.access` makes places.
+Registers are integers in stack slots, of which LLVM makes values again. A kernel becomes a coroutine in a
+frame that the launch provides, a function that it calls a function. Spaces of memory are PTX's: addresses of
+shared and local memory are offsets, of which `races.access` makes places.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Layout:
                 self.variables[variable.name] = len(self.variables)
 
     def add_shared(self, variable: ptx.Variable) -> None:
-        """With a gap, so that what is past its end is not in the next one. That without a size comes first."""
+        """With a gap, so that what is past its end is in no other one. That without a size comes first."""
         self.shared[variable.name] = self.shared_bytes if variable.size else 0, variable.size
         self.shared_bytes += (variable.size or SHARED_LIMIT) // 128 * 128 + 256
 
@@ -109,8 +109,8 @@ class _Meaning(NamedTuple):
 class Body:
     """The text of one function while it is being written.
 
-    Values are texts of LLVM, `%v7` or `42`, and integers unless a rule makes them floats. Attributes: uses: names
-    of shared variables and of functions; declarations: of the functions that it calls.
+    Values are texts of LLVM, `%v7` or `42`, and integers unless a rule makes them floats. Attributes: uses:
+    names of shared variables and of functions; declarations: of LLVM's functions that it calls.
     """
 
     def __init__(self, function: ptx.Function, layout: Layout):
@@ -202,6 +202,8 @@ class Body:
 
     def read(self, operand: str, kind: str) -> str:
         """An operand as an integer of LLVM's type `kind`."""
+        if operand[0] == "!":  # of a predicate
+            return self.emit(f"xor {kind} {self.read(operand[1:], kind)}, 1")
         literal = ptx.parse_literal(operand, int(kind[1:]))
         if literal is not None:
             return str(literal)
@@ -212,7 +214,8 @@ class Body:
             return self.resize(meaning.text if meaning else self._read_symbol(operand), "i64", kind)
         if meaning.kind == "param":
             raise self.error(f"the address of the parameter {operand}")
-        return self.resize(self.emit(f"load {meaning.type}, ptr {self._find_slot(meaning)}"), meaning.type, kind)
+        value = self.emit(f"load {meaning.type}, ptr {self._find_slot(meaning)}")
+        return self.resize(value, meaning.type, kind)
 
     def assign(self, register: str, value: str, kind: str, is_signed: bool = False) -> None:
         """Gives a register a value of LLVM's type `kind`; a narrow one is extended."""
@@ -243,10 +246,10 @@ class Body:
             return str(self.layout.shared[name][0])
         if name not in self.layout.variables:
             raise self.error(f"unknown name {name}")
-        place = f"t = inttoptr i64 {{all}} to ptr; p = getelementptr i64, ptr {{t}}, i64 {self.layout.variables[name]}"
-        return self.emit(place + "; load i64, ptr {p}", all=self.load("launch", "variables"))
+        place = "t = inttoptr i64 {all} to ptr; p = getelementptr i64, ptr {t}, i64 {n}; load i64, ptr {p}"
+        return self.emit(place, all=self.load("launch", "variables"), n=self.layout.variables[name])
 
-    # -- records, memory, jumps and waiting --------------------------------------------------------------------
+    # -- records, memory, jumps and waiting ------------------------------------------------------------------
     def _point_to(self, record: str, name: str) -> tuple[str, str]:
         """(pointer, type) of a field of the thread's record or the launch's."""
         kind, offset = (THREAD if record == "thread" else LAUNCH).fields[name][:2]
@@ -287,8 +290,7 @@ class Body:
 
     def suspend(self, state: int) -> None:
         if not self.function.is_kernel:
-            name = self.function.name
-            raise self.error(f"{name}, which is called, waits for other threads: only a kernel can, so inline it")
+            raise self.error(f"{self.function.name} is called, but only kernels can wait: have it inlined")
         self.store("site", self.instruction.line)
         self.store("state", state)
         outcome = self.emit("call i8 @llvm.coro.suspend(token none, i1 false)")
@@ -301,11 +303,18 @@ class Body:
         if instruction.opcode not in _RULES:
             raise self.error("unknown instruction")
         if instruction.guard:
-            condition, then, behind = self.read(instruction.guard, "i1"), self.new_name("then"), self.new_name("behind")
+            then, behind = self.new_name("then"), self.new_name("behind")
             first, second = (behind, then) if instruction.negated else (then, behind)
-            self.jump(f'br i1 {condition}, label %"{first}", label %"{second}"')
+            self.jump(f'br i1 {self.read(instruction.guard, "i1")}, label %"{first}", label %"{second}"')
             self.write_label(then)
-        _RULES[instruction.opcode](self, instruction)
+        try:
+            _RULES[instruction.opcode](self, instruction)
+        except (
+            ValueError,
+            LookupError,
+            AttributeError,
+        ) as error:  # other modifiers or operands than it takes
+            raise self.error("unknown form of the instruction") from error
         if instruction.modifiers:
             raise self.error(f"unknown modifier .{instruction.modifiers[0]}")
         if instruction.guard:

@@ -110,9 +110,16 @@ entry: {_INDICES}
   %base = mul i32 %block, %n
 {_loop("a", "entry", _combine("%anext", "maxnum", "%asum", "%av"), "0xFFF0000000000000")}{largest}
 {_loop("b", "mall", power.format("b", maximum) + _combine("%bnext", "fadd", "%bsum", "%be"))}{total}
-{_loop("c", "sall", power.format("c", maximum) + f'''  %cnext = fdiv float %ce, {denominator}
+{
+        _loop(
+            "c",
+            "sall",
+            power.format("c", maximum)
+            + f'''  %cnext = fdiv float %ce, {denominator}
   %co = getelementptr float, ptr addrspace(1) %y, i32 %ci
-  store float %cnext, ptr addrspace(1) %co''')}
+  store float %cnext, ptr addrspace(1) %co''',
+        )
+    }
   ret void
 }}
 """
@@ -217,7 +224,9 @@ end:
 }}
 """
     x = np.random.default_rng(1).integers(0, 32, 1000).astype("u1")
-    return Program(text, [x, np.zeros(32, "i4"), 1000], [x, np.bincount(x, minlength=32).astype("i4")], 8, 128)
+    return Program(
+        text, [x, np.zeros(32, "i4"), 1000], [x, np.bincount(x, minlength=32).astype("i4")], 8, 128
+    )
 
 
 def _ticket() -> Program:
@@ -368,7 +377,14 @@ finish:
     x = np.random.default_rng(3).integers(-99, 99, 32 * 7).astype("i4")
     sums = np.cumsum(x, dtype="i4")
     empty = [np.zeros(7, "i4") for _ in range(3)]
-    expected = [x, sums, np.full(7, 2, "i4"), x.reshape(7, 32).sum(1, dtype="i4"), sums[31::32], np.array([7], "i4")]
+    expected = [
+        x,
+        sums,
+        np.full(7, 2, "i4"),
+        x.reshape(7, 32).sum(1, dtype="i4"),
+        sums[31::32],
+        np.array([7], "i4"),
+    ]
     return Program(text, [x, np.zeros_like(x), *empty, np.zeros(1, "i4")], expected, 7, 32)
 
 

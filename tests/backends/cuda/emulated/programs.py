@@ -27,7 +27,9 @@ def to_ptx(ir_text: str) -> str:
     return machine.emit_assembly(module)
 
 
-def launch(ptx, arguments, grid=1, block=32, *, kernel=None, seed=None, shared_bytes=0, device=None, check_races=True):
+def launch(
+    ptx, arguments, grid=1, block=32, *, kernel=None, seed=None, shared_bytes=0, device=None, check_races=True
+):
     """Launches the kernel (the first one) with ndarrays, which are copied in and out, and numbers.
 
     Returns: copies of the arrays as the kernel left them.
@@ -53,7 +55,9 @@ def launch(ptx, arguments, grid=1, block=32, *, kernel=None, seed=None, shared_b
     return results
 
 
-def write_kernel(body: str, pointers: int = 0, numbers: int = 0, *, declarations: str = "", outside: str = "") -> str:
+def write_kernel(
+    body: str, pointers: int = 0, numbers: int = 0, *, declarations: str = "", outside: str = ""
+) -> str:
     """A kernel `k` in PTX. Its pointers are in %p0, ..., its numbers of 64 bits behind them; %tid.x is in %t, times
     four in %t4. There are registers %r0 to %r31, %d0 to %d31, %q0 to %q7 (predicates) and %h0 to %h7 (16 bits)."""
     names = [f"%p{place}" for place in range(pointers + numbers)]

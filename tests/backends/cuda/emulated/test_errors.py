@@ -105,7 +105,13 @@ _RIGHT = {
 def test_right_kernels(name, seed):
     """Nothing is said where nothing is wrong; the order of blocks matters to those with flags, which have no random one."""
     ptx = write_kernel(_RIGHT[name], 1, declarations=SHARED)
-    launch(ptx, [np.zeros(32, "u4")], 2 if "block" in name or "fence" in name else 1, 64, seed=None if "fence" in name else seed)
+    launch(
+        ptx,
+        [np.zeros(32, "u4")],
+        2 if "block" in name or "fence" in name else 1,
+        64,
+        seed=None if "fence" in name else seed,
+    )
 
 
 _UNKNOWN = {
@@ -118,6 +124,9 @@ _UNKNOWN = {
     "unknown address": "ld.global.u32 %r0, %d0;",
     "a call of away": "call.uni away, (%d0);",
     "unknown modifier .tex": "ld.tex.u32 %r0, [%d0];",
+    "unknown form of the instruction": "setp.almost.f32 %q0, %r0, %r1;",
+    "unknown modifier .lo": "mul.lo.f32 %r0, %r1, %r2;",
+    "no type": "add %r0, %r1, %r2;",
 }
 
 
@@ -130,7 +139,7 @@ def test_what_is_not_known(reason):
 
 def test_barrier_in_a_called_function():
     outside = ".func f ()\n{\n bar.sync 0;\n ret;\n}"
-    with pytest.raises(DeviceError, match="f, which is called, waits for other threads"):
+    with pytest.raises(DeviceError, match="f is called, but only kernels can wait"):
         EmulatedDevice().load(write_kernel("call.uni f;", 0, outside=outside))
 
 
@@ -170,7 +179,10 @@ def test_allocations():
     assert poison[:5].tolist() == [0, 1, 2, 2, 3]
     device.copy_in(empty, poison[:0])
     for wrong, message in [
-        (lambda: device.copy_in(address, np.zeros(26, "f4")), "copy of 104 bytes at .*, 4 bytes past the end of the allocation of 100"),
+        (
+            lambda: device.copy_in(address, np.zeros(26, "f4")),
+            "copy of 104 bytes at .*, 4 bytes past the end of the allocation of 100",
+        ),
         (lambda: device.copy_out(poison, empty), "copy of 100 bytes"),
         (lambda: device.copy_in(address, np.zeros((4, 4), "f4").T), "C-contiguous"),
         (lambda: device.free(address + 4), "no allocation begins, byte 4 of the allocation"),
@@ -180,7 +192,9 @@ def test_allocations():
             wrong()
     device.free(address)
     ptx = write_kernel("ld.global.u32 %r0, [%p0+8];", 1)
-    with pytest.raises(DeviceError, match="byte 8 of the allocation of 100 bytes at 0x.*, which has been freed"):
+    with pytest.raises(
+        DeviceError, match="byte 8 of the allocation of 100 bytes at 0x.*, which has been freed"
+    ):
         device.launch(device.load(ptx).find_kernel("k"), (1, 1, 1), (1, 1, 1), np.array([address], np.uint64))
     with pytest.raises(DeviceError, match="has been freed"):
         device.free(address)
