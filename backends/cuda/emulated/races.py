@@ -158,6 +158,16 @@ def _note_order(thread, launch, what):
         block[4] = _MANY if is_another else thread.number
 
 
+@njit
+def _is_outside(memory, address, size, what):
+    """A read of 16 aligned bytes may begin inside and end behind: compilers make it of three elements, as no
+    page ends between them."""
+    if memory.start <= address and address + size <= memory.end:
+        return False
+    is_whole = what & READ and not what & WRITE and size <= 16 and address & (size - 1) == 0
+    return not (is_whole and memory.start <= address < memory.end)
+
+
 @compile_cached(
     cfunc,
     types.int64(*map(types.CPointer, map(from_dtype, (THREAD, LAUNCH))), types.int64, types.int64),
@@ -177,12 +187,12 @@ def access(thread_pointer, launch_pointer, address, what):
     ranges = carray(as_pointer(launch.ranges), (launch.range_count,), RANGE)
     recent = carray(as_pointer(launch.recent), (1 << 20,), np.int32)
     row = recent[what >> 20]  # an instruction mostly goes to the range that it went to before
-    if address < ranges[row].start or address + size > ranges[row].end:
+    if _is_outside(ranges[row], address, size, what):
         row, high = 0, launch.range_count
         while high - row > 1:
             middle = (row + high) >> 1
             row, high = (middle, high) if ranges[middle].start <= address else (row, middle)
-        if address < ranges[row].start or address + size > ranges[row].end:
+        if _is_outside(ranges[row], address, size, what):
             return _fail(_OUTSIDE, thread, launch, address, what)
         recent[what >> 20] = row
     memory = ranges[row]
@@ -196,6 +206,7 @@ def access(thread_pointer, launch_pointer, address, what):
         failure = _CONSTANT_WRITE
     if failure:
         return _fail(failure, thread, launch, address, what)
+    size = min(size, memory.end - address)
     if memory.shadow and not _check_races(memory, address, size, thread, launch, what):
         return launch.spare
     if memory.space == _GLOBAL:
