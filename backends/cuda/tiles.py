@@ -25,7 +25,7 @@ SIDE, DEPTH = 16, 16
 #: Extents from which on tiles pay.
 LEAST = 8
 #: Tiles that keep a GPU busy: where there are fewer of the large ones, they are smaller.
-MANY_TILES = 264
+MANY_TILES = 132
 
 
 class Product(NamedTuple):
