@@ -19,6 +19,7 @@ from jitcore.backends.llvm.lanes import (
     I8,
     I32,
     I64,
+    POINTER,
     Pair,
     lane_count,
     map_parts,
@@ -34,6 +35,16 @@ WARP = 32
 VOID = ir.VoidType()
 #: Bytes of the widest access.
 ACCESS_BYTES = 16
+
+
+def define_kernel(module: ir.Module, name: str, buffers: int, sizes: int, is_apart: bool) -> ir.Function:
+    """A `__global__` function of so many addresses and sizes. is_apart: whether no two of its buffers are the
+    same memory."""
+    function = ir.Function(module, ir.FunctionType(VOID, [POINTER] * buffers + [I64] * sizes), name)
+    function.calling_convention = "ptx_kernel"
+    for argument in function.args[:buffers] if is_apart else ():
+        argument.add_attribute("noalias")
+    return function
 
 
 class KernelEmitter(ExpressionEmitter):

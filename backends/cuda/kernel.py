@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.cuda.emitter import VOID, WARP, KernelEmitter
+from jitcore.backends.cuda.emitter import WARP, KernelEmitter, define_kernel
 from jitcore.backends.cuda.mapping import (
     PIECE_TEAM,
     Function,
@@ -29,7 +29,7 @@ from jitcore.backends.cuda.tiles import SIDE, TileRenderer, find_product
 from jitcore.backends.cuda.turned import WARPS, TurnedRenderer, find_turned
 from jitcore.backends.cuda.updates import find_updates, render_updates
 from jitcore.backends.llvm.accumulator import Accumulator
-from jitcore.backends.llvm.lanes import I1, I32, I64, POINTER, element_constant
+from jitcore.backends.llvm.lanes import I1, I32, I64, element_constant
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.backends.llvm.partials import Partials, block_totals
 from jitcore.backends.llvm.scalar_ops import emit_operation
@@ -51,14 +51,15 @@ MAX_NARROW = 2**31 - 1
 
 
 class KernelRenderer(StatementRenderer):
-    """Renders one kernel into a module."""
+    """Renders one kernel into a module. is_apart: whether no two buffers are the same memory."""
 
-    def __init__(self, module: ir.Module, name: str, kernel: Kernel, options: RenderOptions):
+    def __init__(self, module: ir.Module, name: str, kernel: Kernel, options: RenderOptions,
+                 is_apart: bool = False):  # fmt: skip
         self.tile = kernel.tile
         kernel.tile, kernel.others, kernel.streams, kernel.reading, kernel.far = None, (), (), "", ()
         kernel.grain = 1
         super().__init__(module, name, kernel, options)
-        self.inlines_math = self.math_calls <= MAX_INLINED_CALLS
+        self.inlines_math, self.is_apart = self.math_calls <= MAX_INLINED_CALLS, is_apart
         self.buffers = sorted(step_buffers(kernel), key=lambda buffer: buffer.name)
         self.functions: list[Function] = []
         self.scratch: list[Buffer] = []  # what the functions of this kernel hand on to each other
@@ -90,9 +91,7 @@ class KernelRenderer(StatementRenderer):
               more: Sequence[Buffer] = ()) -> KernelEmitter:  # fmt: skip
         """Opens a function. grid: blocks of threads, if not the mapping's. more: buffers of its own."""
         name, buffers = f"{self.name}{suffix}", [*self.buffers, *more]
-        kind = ir.FunctionType(VOID, [POINTER] * len(buffers) + [I64] * len(self.sizes))
-        function = ir.Function(self.module, kind, name)
-        function.calling_convention = "ptx_kernel"
+        function = define_kernel(self.module, name, len(buffers), len(self.sizes), self.is_apart)
         grid = mapping.grid if grid is None else grid
         self.functions.append(Function(name, buffers, self.sizes, mapping, grid))
         e = KernelEmitter(function, buffers, self.sizes, self.options, self.contraction)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from jitcore.backends.cuda.emitter import VOID, KernelEmitter
+from jitcore.backends.cuda.emitter import KernelEmitter, define_kernel
 from jitcore.backends.cuda.kernel import Function, KernelRenderer
 from jitcore.backends.cuda.mapping import LARGEST_BLOCK, Mapping, count_work, is_ordered, round_up
 from jitcore.backends.cuda.team import Team
@@ -64,7 +64,9 @@ def _list_steps(body: Sequence) -> list:
 class LoopRenderer:
     """Renders a loop as one function of so many threads."""
 
-    def __init__(self, module: ir.Module, name: str, loop: While, team: int, options: RenderOptions):
+    def __init__(self, module: ir.Module, name: str, loop: While, team: int, options: RenderOptions,
+                 is_apart: bool):  # fmt: skip
+        self.is_apart = is_apart
         self.module, self.name, self.loop, self.size, self.options = module, name, loop, team, options
         self.renderers = {id(kernel): KernelRenderer(module, name, kernel, options)
                           for kernel in list_kernels([loop])}  # fmt: skip
@@ -75,9 +77,8 @@ class LoopRenderer:
         self.sizes += [extent for first, _ in swaps for extent in first.shape if extent not in self.sizes]
 
     def render(self) -> list[Function]:
-        kind = ir.FunctionType(VOID, [POINTER] * len(self.buffers) + [I64] * len(self.sizes))
-        function = ir.Function(self.module, kind, self.name)
-        function.calling_convention = "ptx_kernel"
+        counts = len(self.buffers), len(self.sizes)
+        function = define_kernel(self.module, self.name, *counts, self.is_apart)
         e = KernelEmitter(function, self.buffers, self.sizes, self.options, Contraction())
         for buffer in self.moving:
             e.moving[buffer] = e.prologue.alloca(POINTER)

@@ -36,6 +36,7 @@ class RenderedProgram:
             self._render(step.body if isinstance(step, Native) else ())
 
     def _render(self, body: Sequence) -> None:
+        is_apart = not self.program.aliases
         for statement in body:
             name = f"k{len(self.functions)}"
             if isinstance(statement, Call):
@@ -43,9 +44,9 @@ class RenderedProgram:
                 self.functions[id(statement)] = routine.render(self.module, name, statement, self.options)
                 continue
             if isinstance(statement, Kernel):
-                renderer = KernelRenderer(self.module, name, statement, self.options)
+                renderer = KernelRenderer(self.module, name, statement, self.options, is_apart)
             elif isinstance(statement, While) and (team := find_team(statement)):
-                renderer = LoopRenderer(self.module, name, statement, team, self.options)
+                renderer = LoopRenderer(self.module, name, statement, team, self.options, is_apart)
             else:
                 for inner in _list_bodies(statement):
                     self._render(inner)

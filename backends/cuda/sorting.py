@@ -18,10 +18,10 @@ import numpy as np
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.cuda.emitter import VOID, KernelEmitter
+from jitcore.backends.cuda.emitter import KernelEmitter, define_kernel
 from jitcore.backends.cuda.mapping import Function, Mapping, round_up
 from jitcore.backends.llvm.contraction import Contraction
-from jitcore.backends.llvm.lanes import I32, I64, POINTER
+from jitcore.backends.llvm.lanes import I32, I64
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.core.jaxpr import DropVar, Equation
 from jitcore.loopir.expr import Buffer
@@ -157,9 +157,7 @@ class _Writer:
     def add(self, suffix: str, buffers: list[Buffer], sizes: list[int], grid: int, emit: Callable) -> None:
         name = f"{self.name}_{suffix}"
         if name not in self.module.globals:
-            kind = ir.FunctionType(VOID, [POINTER] * len(buffers) + [I64] * len(sizes))
-            function = ir.Function(self.module, kind, name)
-            function.calling_convention = "ptx_kernel"
+            function = define_kernel(self.module, name, len(buffers), len(sizes), False)
             self.e = KernelEmitter(function, [], [], self.options, Contraction())
             emit(self)
             self.e.b.ret_void()
