@@ -20,6 +20,10 @@ from jitcore.schedule.arena import count_bytes, plan_arena
 from jitcore.sharding import Device
 
 Run = Callable[["Frame"], None]
+#: Launches in a row from which on a graph is faster.
+MIN_GRAPH = 3
+#: Bytes that a loop on the device may copy in each round instead of letting memory change places.
+MAX_MOVED = 4 << 20
 
 
 class RenderedProgram:
@@ -91,8 +95,7 @@ class LoadedProgram:
                  for value in values]  # fmt: skip
         memories = dict(zip(program.inputs, [buffer.memory for buffer in given]))
         for output, nbytes in self.sizes.items():
-            source = program.aliases.get(output)
-            memories[output] = Memory(self.runtime, nbytes) if source is None else memories[source]
+            memories[output] = self._take_over(memories.get(program.aliases.get(output)), nbytes)
         frame.addresses = {buffer: memory.address for buffer, memory in memories.items()}
         if self.arena_bytes:
             arena = Memory(self.runtime, self.arena_bytes)
@@ -104,34 +107,54 @@ class LoadedProgram:
         return [DeviceBuffer(memories[output], map(int, output.shape), output.dtype, self.device)
                 for output in program.outputs]  # fmt: skip
 
+    def _take_over(self, donated: Memory | None, nbytes: int) -> Memory:
+        """Memory for an output: that of a donated input, or a copy where another library has that, too."""
+        if donated is not None and not donated.is_shared:
+            return donated
+        memory = Memory(self.runtime, nbytes)
+        if donated is not None:
+            self.runtime.copy(memory.address, donated.address, nbytes)
+        return memory
+
     # -- steps --------------------------------------------------------------------------------------------
     def _make_steps(self, body: Sequence) -> list[Run]:
         steps: list[Run] = []
+        launches: list[Function] = []
         for statement in body:
-            if isinstance(statement, Kernel):
-                steps += [self._make_launch(function) for function in self.functions[id(statement)]]
-            elif isinstance(statement, While):
+            if id(statement) in self.functions:
+                launches += self.functions[id(statement)]
+                continue
+            steps += self._make_launches(launches)
+            launches = []
+            if isinstance(statement, While):
                 steps.append(self._make_loop(statement))
             elif isinstance(statement, Switch):
                 steps.append(self._make_switch(statement))
             else:
                 steps.append(_make_host_call(statement))
-        return steps
+        return steps + self._make_launches(launches)
+
+    def _make_launches(self, functions: Sequence[Function]) -> list[Run]:
+        """Launches that follow one another: one graph, where the device has graphs and they are several."""
+        if len(functions) < MIN_GRAPH or not hasattr(self.runtime, "make_graph"):
+            return [self._make_launch(function) for function in functions]
+        graph = self.runtime.make_graph(self._place(functions))
+        readers = [make_reader(function) for function in functions]
+        return [lambda frame: graph.launch([read(frame) for read in readers])]
 
     def _make_launch(self, function: Function) -> Run:
-        kernel = self.module.find_kernel(function.name)
-        sizes = [int(size) for size in function.sizes]
-        grid, block, buffers = (function.grid, 1, 1), (function.mapping.block, 1, 1), function.buffers
-        launch = self.runtime.launch
+        ((kernel, grid, block),) = self._place([function])
+        read, launch = make_reader(function), self.runtime.launch
+        return lambda frame: launch(kernel, grid, block, read(frame))
 
-        def run(frame: Frame) -> None:
-            addresses = frame.addresses
-            arguments = np.array([*[addresses[buffer] for buffer in buffers], *sizes], np.int64)
-            launch(kernel, grid, block, arguments.view(np.uint64))
-
-        return run
+    def _place(self, functions: Sequence[Function]) -> list[tuple]:
+        """(kernel, grid, block) of each."""
+        return [(self.module.find_kernel(name), (grid, 1, 1), (mapping.block, 1, 1))
+                for name, _, _, mapping, grid in functions]  # fmt: skip
 
     def _make_loop(self, loop: While) -> Run:
+        if hasattr(self.runtime, "make_loop") and self._runs_alone(loop):
+            return self._make_device_loop(loop)
         cond, body, predicate = self._make_steps(loop.cond), self._make_steps(loop.body), loop.predicate
 
         def run(frame: Frame) -> None:
@@ -153,6 +176,29 @@ class LoadedProgram:
 
         return run
 
+    def _runs_alone(self, loop: While) -> bool:
+        """Whether a loop asks nothing of the host, and moves little where memory would change places."""
+        statements, swapped = [*loop.cond, *loop.body], [buffer for pair in loop.swaps for buffer in pair]
+        return (
+            all(id(statement) in self.functions for statement in statements)
+            and len(set(swapped)) == len(swapped)
+            and sum(count_bytes(first) for first, _ in loop.swaps) <= MAX_MOVED
+        )
+
+    def _make_device_loop(self, loop: While) -> Run:
+        cond, body = ([function for statement in statements for function in self.functions[id(statement)]]
+                      for statements in (loop.cond, loop.body))  # fmt: skip
+        device_loop = self.runtime.make_loop(self._place(cond), self._place(body))
+        readers = [[make_reader(function) for function in functions] for functions in (cond, body)]
+        predicate, nbytes = loop.predicate, count_bytes(loop.predicate)
+
+        def run(frame: Frame) -> None:
+            places, arguments = frame.addresses, [[read(frame) for read in found] for found in readers]
+            moves = [(places[first], places[second], count_bytes(first)) for first, second in loop.swaps]
+            device_loop.launch(*arguments, (places[predicate], nbytes), moves)
+
+        return run
+
     def _make_switch(self, switch: Switch) -> Run:
         branches = [self._make_steps(branch) for branch in switch.branches]
 
@@ -161,6 +207,18 @@ class LoadedProgram:
                 step(frame)
 
         return run
+
+
+def make_reader(function: Function) -> Callable[[Frame], np.ndarray]:
+    """What finds the arguments of a launch."""
+    buffers, sizes = function.buffers, [int(size) for size in function.sizes]
+
+    def read(frame: Frame) -> np.ndarray:
+        addresses = frame.addresses
+        found = np.array([*[addresses[buffer] for buffer in buffers], *sizes], np.int64)
+        return found.view(np.uint64)
+
+    return read
 
 
 def _statements_of(step) -> Sequence:
