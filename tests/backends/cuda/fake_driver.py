@@ -89,12 +89,13 @@ class FakeDriver:
     """kernels: by name, functions of (driver, arguments, grid, block). total: bytes of memory.
 
     Attributes: calls: (name, arguments) of each. failures: by name, what the next calls give, None for their
-    own answers.
+    own answers. other_kernels: gives the function of a kernel that has none by its name.
     """
 
     def __init__(self, kernels: dict[str, Callable] | None = None, *, capability=(9, 0), version=13000,
                  total=1 << 30, names=("Fake GPU",), types: Any = PlainTypes):  # fmt: skip
         self.kernels = {"decide": decide, **(kernels or {})}
+        self.other_kernels = self.kernels.__getitem__
         self.capability, self.version, self.total, self.names, self.types = capability, version, total, names, types
         self.calls: list[tuple[str, tuple]] = []
         self.failures: dict[str, list] = {}
@@ -340,7 +341,8 @@ class FakeDriver:
         name, count = self._get(function)
         cells = ctypes.cast(parameters, ctypes.POINTER(ctypes.POINTER(ctypes.c_uint64)))
         values = [cells[i][0] for i in range(count)]
-        return lambda: self.kernels[name](self, values, grid, block)
+        run = self.kernels.get(name) or self.other_kernels(name)
+        return lambda: run(self, values, grid, block)
 
     def _cuLaunchKernel(self, function, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra):
         assert not shared and not extra
