@@ -105,11 +105,11 @@ class GpuRuntime:
     def _note_error(self, name: str, status: Any) -> CudaError:
         code = status.name
         text = f"{name} on GPU {self.ordinal} failed with {code}{describe_status(self._driver, status)}."
-        latest = f"The kernel launched last is {self._latest}." if self._latest else ""
         if code == "CUDA_ERROR_OUT_OF_MEMORY":
             return build_error(CudaMemoryError, text)
+        latest = f"The kernel launched last is {self._latest}." if self._latest else ""
         if code not in STICKY:
-            return build_error(CudaError, text, detail=latest)
+            return build_error(CudaError, text, detail=latest if "Launch" in name else "")
         fix = "start a new process: CUDA lets this one do nothing more on the GPU."
         self.lose(f"An earlier error has made the GPU unusable: {text} {latest}", fix)
         latest = latest and f"{latest} It, or one before it, went wrong."

@@ -2,8 +2,7 @@
 
 In: an array of another library, by DLPack or `__cuda_array_interface__`; or a buffer. Out: a buffer in that
 array's memory; or what the two protocols ask for. Streams wait for each other, the host for none: the other
-library's array is kept until this GPU has read it, and memory that was lent is freed when all streams are
-done.
+library's array is kept until this GPU has read it. Memory that was lent is freed when all streams are done.
 """
 
 from __future__ import annotations
@@ -32,17 +31,19 @@ _DEFAULT_STREAM, _NO_STREAM = 1, -1
 
 
 class Borrowed(Memory):
-    """Memory of another library's array, which is kept as long as this GPU reads it."""
+    """Memory of another library's array, which is kept as long as this GPU reads it. stream: the other
+    library's, which writes to the array later than that."""
 
-    __slots__ = ("owner",)
+    __slots__ = ("owner", "stream")
 
-    def __init__(self, runtime: Any, address: int, nbytes: int, owner: Any):
-        self.runtime, self.address, self.nbytes, self.owner = runtime, address, nbytes, owner
-        self.is_shared = True
+    def __init__(self, runtime: Any, address: int, nbytes: int, owner: Any, stream: int):
+        self.runtime, self.address, self.nbytes, self.is_shared = runtime, address, nbytes, True
+        self.owner, self.stream = owner, stream
 
     def __del__(self):
         with contextlib.suppress(CudaError):
             self.runtime.retire(self.owner)
+            self.runtime.precede(self.stream)
 
 
 class View(NamedTuple):
@@ -65,7 +66,7 @@ def adopt(value: Any, open_gpu: Callable[[int], tuple[Any, Device]]) -> DeviceBu
         if kind not in (DLPACK_CUDA, DLPACK_MANAGED):
             return None
         runtime, device = open_gpu(ordinal)
-        owner = value.__dlpack__(stream=runtime.stream)  # which makes that stream wait
+        owner, stream = value.__dlpack__(stream=runtime.stream), None  # that stream waits already
         view = _read_capsule(owner)
     elif hasattr(value, "__cuda_array_interface__"):
         owner, (view, stream) = value, _read_interface(value.__cuda_array_interface__)
@@ -84,7 +85,7 @@ def adopt(value: Any, open_gpu: Callable[[int], tuple[Any, Device]]) -> DeviceBu
             fix="pass a contiguous copy of it.",
         )
     nbytes = math.prod(view.shape) * view.dtype.itemsize
-    memory: Memory = Borrowed(runtime, view.address, nbytes, owner)
+    memory: Memory = Borrowed(runtime, view.address, nbytes, owner, stream or _DEFAULT_STREAM)
     if view.address % ACCESS_BYTES:
         memory = Memory(runtime, nbytes)
         runtime.copy(memory.address, view.address, nbytes)

@@ -133,6 +133,14 @@ def test_their_streams_are_waited_for(gpu):
     assert stream in gpu.queues and stream != 1
 
 
+def test_what_they_write_after_a_call_is_not_seen_by_it(gpu, kind):
+    foreign = kind(gpu, np.arange(4, dtype=np.float32))
+    found = add_one(foreign)
+    gpu.queues[1].append(lambda: gpu.view(foreign.address, np.float32, 4).fill(8))
+    gpu._run(1)
+    np.testing.assert_array_equal(found, [1, 2, 3, 4])
+
+
 def test_donated_ones_are_not_written_to(gpu, kind):
     foreign = kind(gpu, np.arange(4, dtype=np.float32))
     found = jit(lambda x: x + 1, donate_argnums=0)(foreign)
