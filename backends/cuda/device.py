@@ -50,10 +50,12 @@ class Runtime(Protocol):
     def make_graph(self, launches: Sequence[tuple]) -> Any:
         """(kernel, grid, block)s that follow one another, for `launch(arguments)` with those of each."""
 
+    has_loops: bool
+
     def make_loop(self, cond: Sequence[tuple], body: Sequence[tuple]) -> Any:
-        """The same for a loop whose condition the device reads: `launch(cond, body, predicate, moves)` with
-        the arguments, the predicate's (address, bytes), and (target, source, bytes) of copies that end each
-        round."""
+        """If it has them: the same for a loop whose condition the device reads. `launch(cond, body,
+        predicate, moves)` is given the arguments, the predicate's (address, bytes), and (target, source,
+        bytes) of copies that end each round."""
 
     #: Of the work on the device; then also `follow`, `precede`, `retire` and `wait_for_others`, for arrays
     #: that other libraries use too.

@@ -74,7 +74,7 @@ def start_driver(driver: Any) -> Any:
     try:
         (status,) = driver.cuInit(0)
     except RuntimeError as error:  # how cuda.bindings says that it finds no library
-        raise RuntimeError(f"there is no NVIDIA driver here ({error})") from None
+        raise RuntimeError(f"no NVIDIA driver is installed ({error})") from None
     name = status.name
     if name == "CUDA_SUCCESS":
         (status, count) = driver.cuDeviceGetCount()

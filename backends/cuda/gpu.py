@@ -43,6 +43,8 @@ PIECE = 64
 #: The pool keeps at most this part of a GPU's memory when nobody uses it.
 MAX_KEPT_PART = 1 / 4
 _BYTES_OF_LOG = 8192
+#: The version of CUDA that has graphs with loops.
+_FIRST_LOOPS = 12, 4
 
 #: Flags of calls: a stream that does not wait for the default one; memory that is pinned for all contexts; an
 #: event without a clock.
@@ -54,6 +56,7 @@ class GpuRuntime:
 
     Attributes:
         arch: what programs are compiled for. machine: the GPU's own architecture, which may be newer.
+        cuda: the version of the driver. stream: of all work on the GPU.
 
     Raises: CudaError, from here on whenever the driver says so. After an error that leaves no context usable,
     and in a forked child, each call raises one that tells the reason."""
@@ -64,6 +67,7 @@ class GpuRuntime:
         self._device = self._ask("cuDeviceGet", ordinal)
         self._context = self._ask("cuDevicePrimaryCtxRetain", self._device)
         self.cuda = self._read_cuda()
+        self.has_loops = self.cuda >= _FIRST_LOOPS
         self.arch, self.machine = self._choose_arch()
         self._stream = self._call("cuStreamCreate", _NON_BLOCKING)
         self.stream = int(self._stream)

@@ -153,7 +153,7 @@ class LoadedProgram:
                 for name, _, _, mapping, grid in functions]  # fmt: skip
 
     def _make_loop(self, loop: While) -> Run:
-        if hasattr(self.runtime, "make_loop") and self._runs_alone(loop):
+        if getattr(self.runtime, "has_loops", False) and self._runs_alone(loop):
             return self._make_device_loop(loop)
         cond, body, predicate = self._make_steps(loop.cond), self._make_steps(loop.body), loop.predicate
 

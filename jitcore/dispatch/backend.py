@@ -29,7 +29,8 @@ ENTRY_POINT_GROUP = "jitcore.backends"
 _SERVED_BY = {"gpu": ("gpu", "cuda", "rocm"), "cuda": ("cuda", "gpu"), "cuda:emulated": ("cuda-emulated",)}
 #: Entry points tried, in order, when nobody names one.
 _PREFERENCE = ("cpu", "reference")
-_INSTALL = {"gpu": 'pip install "jitcore[cuda]"', "cuda": 'pip install "jitcore[cuda]"',
+_CUDA = 'an NVIDIA GPU with its driver, and pip install "jitcore[cuda]"'
+_INSTALL = {"gpu": _CUDA, "cuda": _CUDA,
             "tpu": 'where a TPU is, pip install "jitcore[tpu]"; to compile for one without it, '
                    '.lower(...).compile(target="tpu:v5e")',
             "xla": 'pip install "jitcore[xla]"', "cpu": "pip install --force-reinstall jitcore"}  # fmt: skip

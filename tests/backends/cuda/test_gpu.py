@@ -409,7 +409,7 @@ def test_what_is_missing_is_named(monkeypatch):
     with pytest.raises(RuntimeError, match="does not start: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"):
         drivers.start_driver(driver)
     driver._cuInit = refuse
-    with pytest.raises(RuntimeError, match=r"there is no NVIDIA driver here \(no libcuda.so.1\)"):
+    with pytest.raises(RuntimeError, match=r"no NVIDIA driver is installed \(no libcuda.so.1\)"):
         drivers.start_driver(driver)
     monkeypatch.setitem(__import__("sys").modules, "cuda.bindings", None)
     with pytest.raises(RuntimeError, match="the package cuda-bindings is not installed"):

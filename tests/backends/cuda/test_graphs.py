@@ -218,3 +218,23 @@ def test_loops_whose_kernels_are_many_are_run_by_the_gpu(gpu):
     assert count["cuGraphConditionalHandleCreate"] == 1 and count["cuMemcpyDtoHAsync"] == 0
     assert count["cuGraphAddMemcpyNode"] == 1  # of the carry, which would change places
 
+
+
+def test_older_drivers_let_the_host_read_the_condition(monkeypatch):
+    driver = FakeDriver(version=12030)
+    rounds = iter([True, True, False])
+
+    driver.other_kernels = lambda name: lambda *given: None
+    backends.list_backends()
+    monkeypatch.setitem(backends._installed.loaded, "cuda", CudaBackend(driver))
+    jitcore.clear_caches()
+    copy_out = GpuRuntime.copy_out
+
+    def read(runtime, array, address):
+        copy_out(runtime, array, address)
+        array[...] = next(rounds)
+
+    monkeypatch.setattr(GpuRuntime, "copy_out", read)
+    jit(lambda x: lax.while_loop(lambda c: c.sum() > 1, lambda c: jnp.cumsum(c), x), backend="cuda")(np.ones(100_000, np.float32))
+    assert not list(rounds) and driver.count()["cuGraphConditionalHandleCreate"] == 0
+    jitcore.clear_caches()
