@@ -5,6 +5,7 @@ In: a loop program. Out: PTX, and a function of buffers that runs the steps on a
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -76,6 +77,22 @@ class Frame:
         self.runtime.copy_in(self.addresses[buffer], value)
 
 
+class Launch:
+    """The launch of a kernel. place: kernel, grid and block."""
+
+    def __init__(self, runtime: Runtime, place: tuple, buffers: Sequence[Buffer], sizes: Sequence[int]):
+        self.place, self._buffers, self._sizes, self._launch = place, buffers, sizes, runtime.launch
+
+    def read(self, frame: Frame) -> np.ndarray:
+        """The arguments."""
+        addresses = frame.addresses
+        found = np.array([*[addresses[buffer] for buffer in self._buffers], *self._sizes], np.int64)
+        return found.view(np.uint64)
+
+    def __call__(self, frame: Frame) -> None:
+        self._launch(*self.place, self.read(frame))
+
+
 class LoadedProgram:
     """A rendered program on a device: `run(*values)`, of ndarrays and buffers, gives buffers."""
 
@@ -119,38 +136,34 @@ class LoadedProgram:
     # -- steps --------------------------------------------------------------------------------------------
     def _make_steps(self, body: Sequence) -> list[Run]:
         steps: list[Run] = []
-        launches: list[Function] = []
         for statement in body:
-            if id(statement) in self.functions:
-                launches += self.functions[id(statement)]
-                continue
-            steps += self._make_launches(launches)
-            launches = []
-            if isinstance(statement, While):
+            if isinstance(statement, Kernel):
+                steps += [self._make_launch(function) for function in self.functions[id(statement)]]
+            elif isinstance(statement, While):
                 steps.append(self._make_loop(statement))
             elif isinstance(statement, Switch):
                 steps.append(self._make_switch(statement))
             else:
                 steps.append(_make_host_call(statement))
-        return steps + self._make_launches(launches)
+        return self._join_launches(steps)
 
-    def _make_launches(self, functions: Sequence[Function]) -> list[Run]:
+    def _make_launch(self, function: Function) -> Launch:
+        kernel, sizes = self.module.find_kernel(function.name), [int(size) for size in function.sizes]
+        grid, block = (function.grid, 1, 1), (function.mapping.block, 1, 1)
+        return Launch(self.runtime, (kernel, grid, block), function.buffers, sizes)
+
+    def _join_launches(self, steps: Sequence[Run]) -> list[Run]:
         """Launches that follow one another: one graph, where the device has graphs and they are several."""
-        if len(functions) < MIN_GRAPH or not hasattr(self.runtime, "make_graph"):
-            return [self._make_launch(function) for function in functions]
-        graph = self.runtime.make_graph(self._place(functions))
-        readers = [make_reader(function) for function in functions]
-        return [lambda frame: graph.launch([read(frame) for read in readers])]
+        joined: list[Run] = []
+        for is_launch, found in itertools.groupby(steps, lambda step: isinstance(step, Launch)):
+            group = list(found)
+            is_graph = is_launch and len(group) >= MIN_GRAPH and hasattr(self.runtime, "make_graph")
+            joined += [self._make_graph(group)] if is_graph else group
+        return joined
 
-    def _make_launch(self, function: Function) -> Run:
-        ((kernel, grid, block),) = self._place([function])
-        read, launch = make_reader(function), self.runtime.launch
-        return lambda frame: launch(kernel, grid, block, read(frame))
-
-    def _place(self, functions: Sequence[Function]) -> list[tuple]:
-        """(kernel, grid, block) of each."""
-        return [(self.module.find_kernel(name), (grid, 1, 1), (mapping.block, 1, 1))
-                for name, _, _, mapping, grid in functions]  # fmt: skip
+    def _make_graph(self, launches: Sequence[Launch]) -> Run:
+        graph = self.runtime.make_graph([launch.place for launch in launches])
+        return lambda frame: graph.launch([launch.read(frame) for launch in launches])
 
     def _make_loop(self, loop: While) -> Run:
         if getattr(self.runtime, "has_loops", False) and self._runs_alone(loop):
@@ -186,14 +199,14 @@ class LoadedProgram:
         )
 
     def _make_device_loop(self, loop: While) -> Run:
-        cond, body = ([function for statement in statements for function in self.functions[id(statement)]]
+        cond, body = ([self._make_launch(function) for statement in statements
+                       for function in self.functions[id(statement)]]
                       for statements in (loop.cond, loop.body))  # fmt: skip
-        device_loop = self.runtime.make_loop(self._place(cond), self._place(body))
-        readers = [[make_reader(function) for function in functions] for functions in (cond, body)]
+        device_loop = self.runtime.make_loop(*([launch.place for launch in part] for part in (cond, body)))
         predicate, nbytes = loop.predicate, count_bytes(loop.predicate)
 
         def run(frame: Frame) -> None:
-            places, arguments = frame.addresses, [[read(frame) for read in found] for found in readers]
+            places, arguments = frame.addresses, [[one.read(frame) for one in part] for part in (cond, body)]
             moves = [(places[first], places[second], count_bytes(first)) for first, second in loop.swaps]
             device_loop.launch(*arguments, (places[predicate], nbytes), moves)
 
@@ -207,18 +220,6 @@ class LoadedProgram:
                 step(frame)
 
         return run
-
-
-def make_reader(function: Function) -> Callable[[Frame], np.ndarray]:
-    """What finds the arguments of a launch."""
-    buffers, sizes = function.buffers, [int(size) for size in function.sizes]
-
-    def read(frame: Frame) -> np.ndarray:
-        addresses = frame.addresses
-        found = np.array([*[addresses[buffer] for buffer in buffers], *sizes], np.int64)
-        return found.view(np.uint64)
-
-    return read
 
 
 def _statements_of(step) -> Sequence:
