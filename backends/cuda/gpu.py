@@ -106,6 +106,14 @@ class GpuRuntime:
         if getattr(self._driver, name)(*arguments)[0]:
             self._call(name, *arguments)
 
+    def quietly(self, call: Callable[..., Any], *arguments: Any) -> None:
+        """For finalisers, which may run when the interpreter ends. What CUDA no longer lets this process do,
+        or what is half taken down, the end of the process does."""
+        try:
+            call(*arguments)
+        except Exception:
+            pass
+
     def _note_error(self, name: str, status: Any) -> CudaError:
         code = status.name
         text = f"{name} on GPU {self.ordinal} failed with {code}{describe_status(self._driver, status)}."
@@ -212,9 +220,8 @@ class GpuRuntime:
         self._call("cuMemPoolTrimTo", self._pool, 0)
 
     def free(self, address: int) -> None:
-        """For finalisers: raises nothing. What CUDA no longer lets this process do, its end does."""
-        with contextlib.suppress(CudaError):
-            self._run("cuMemFreeAsync", address, self._stream)
+        """Behind what the stream has been given."""
+        self.quietly(self._run, "cuMemFreeAsync", address, self._stream)
 
     # -- copies ---------------------------------------------------------------------------------------------
     def copy_in(self, address: int, array: np.ndarray) -> None:
@@ -280,9 +287,8 @@ class GpuRuntime:
         self._run("cuStreamSynchronize", self._stream)
 
     def wait_for_others(self) -> None:
-        """For all streams, before memory is freed that other libraries have too. For finalisers."""
-        with contextlib.suppress(CudaError):
-            self._call("cuCtxSynchronize")
+        """For all streams, before memory is freed that other libraries have too."""
+        self.quietly(self._call, "cuCtxSynchronize")
 
     def follow(self, stream: int) -> None:
         """What is given to this GPU from here on waits for what another stream has got."""
@@ -341,9 +347,8 @@ class Module:
         return Kernel(self, name, self.runtime._call("cuModuleGetFunction", self.handle, name.encode()))
 
     def __del__(self):
-        with contextlib.suppress(CudaError):
-            self.runtime.synchronize()  # its kernels may still run
-            self.runtime._call("cuModuleUnload", self.handle)
+        self.runtime.quietly(self.runtime.synchronize)  # its kernels may still run
+        self.runtime.quietly(self.runtime._call, "cuModuleUnload", self.handle)
 
 
 class Kernel:

@@ -119,17 +119,16 @@ class Instance:
 
     def __init__(self, recording: Recording, key: Any):
         self.recording, self.runtime, self.key = recording, recording.runtime, key
+        self.handle = None
         self.handle = self.runtime._call("cuGraphInstantiate", recording.graph, 0)
 
     def launch(self) -> None:
         self.runtime._run("cuGraphLaunch", self.handle, self.runtime._stream)
 
     def __del__(self):
-        from jitcore.backends.cuda.driver import CudaError
-
-        with contextlib.suppress(CudaError, AttributeError):  # where it could not be made
-            self.runtime._call("cuGraphExecDestroy", self.handle)  # when its last launch is done
-            self.runtime._call("cuGraphDestroy", self.recording.graph)
+        if self.handle is not None:
+            self.runtime.quietly(self.runtime._call, "cuGraphExecDestroy", self.handle)  # once it has run
+        self.runtime.quietly(self.runtime._call, "cuGraphDestroy", self.recording.graph)
 
 
 class Graph:

@@ -7,7 +7,6 @@ library's array is kept until this GPU has read it. Memory that was lent is free
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import math
 from collections.abc import Callable, Sequence
@@ -17,7 +16,6 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.backends.cuda.device import DLPACK_CUDA, DeviceBuffer, Memory
-from jitcore.backends.cuda.driver import CudaError
 from jitcore.backends.cuda.emitter import ACCESS_BYTES
 from jitcore.errors import build_error
 from jitcore.sharding import Device
@@ -41,9 +39,8 @@ class Borrowed(Memory):
         self.owner, self.stream = owner, stream
 
     def __del__(self):
-        with contextlib.suppress(CudaError):
-            self.runtime.retire(self.owner)
-            self.runtime.precede(self.stream)
+        self.runtime.quietly(self.runtime.retire, self.owner)
+        self.runtime.quietly(self.runtime.precede, self.stream)
 
 
 class View(NamedTuple):
