@@ -116,7 +116,7 @@ class CudaBackend(_Backend):
     def clear(self) -> None:
         super().clear()
         for runtime in list(self._runtimes.values()):
-            runtime.trim()
+            runtime.quietly(runtime.trim)  # a forked child has nothing to give back
 
     def describe(self) -> dict[str, str]:
         """For people: each GPU, the driver, the linker."""

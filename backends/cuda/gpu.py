@@ -4,8 +4,8 @@ In: addresses, PTX, launches. Out: memory, loaded kernels, work on one stream of
 process on a GPU goes through that stream, so that it runs in the order in which it was given, whatever thread
 gave it: memory may be freed while kernels that use it wait, and its next owner's kernels come after them.
 
-What is in use for the time of one call (parameters, pinned memory, events) is taken from a list and put back
-behind it. Threads, and finalisers that run in the middle of a call, find other ones; there is no lock.
+What one call needs for itself (parameters, pinned memory, events) is taken from `Spares` and put back.
+Threads, and finalisers that run in the middle of a call, find other ones; there is no lock.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from jitcore.backends.cuda.driver import (
     read_name,
     watch_forks,
 )
-from jitcore.backends.cuda.graphs import DeviceLoop, Graph, Launch
+from jitcore.backends.cuda.graphs import DeviceLoop, Graph
+from jitcore.backends.cuda.modules import Kernel, Launch, Module, Pack, Spares
 from jitcore.config import config
 from jitcore.errors import build_error
 
@@ -73,8 +74,7 @@ class GpuRuntime:
         self.stream = int(self._stream)
         self._pool = self._make_pool()
         self._modules: weakref.WeakValueDictionary[bytes, Module] = weakref.WeakValueDictionary()
-        self._stages: list[Stage] = []
-        self._events: list[Any] = []
+        self._stages, self._events = Spares(), Spares()
         self._retired: deque[tuple[Any, Any]] = deque()
         watch_forks(self)
 
@@ -229,7 +229,7 @@ class GpuRuntime:
         it open whether it has read memory that is not pinned when its own copy returns, so such memory would
         have to be waited for; and its way takes longer."""
         data = array.reshape(-1).view(np.uint8)
-        stage = self._stages.pop() if self._stages else Stage(self)
+        stage = self._stages.take(Stage, self)
         for first in range(0, data.size, HALF):
             part = data[first : first + HALF]
             self._run("cuMemcpyHtoDAsync", address + first, stage.fill(part), part.size, self._stream)
@@ -267,12 +267,11 @@ class GpuRuntime:
 
     def launch(self, kernel: Kernel, grid: tuple[int, int, int], block: tuple[int, int, int],
                arguments: np.ndarray) -> None:  # fmt: skip
-        packs = kernel.packs
-        pack = packs.pop() if packs else Pack(len(arguments))
+        pack = kernel.packs.take(Pack, len(arguments))
         pack.cells[:] = arguments
         self._latest = kernel.name
         self._run("cuLaunchKernel", kernel.handle, *grid, *block, 0, self._stream, pack.address, 0)
-        packs.append(pack)  # the driver has copied the parameters
+        kernel.packs.append(pack)  # the driver has copied the parameters
 
     def make_graph(self, launches: Sequence[Launch]) -> Graph:
         """Launches that follow one another, given to the GPU at once."""
@@ -285,6 +284,7 @@ class GpuRuntime:
     # -- order ----------------------------------------------------------------------------------------------
     def synchronize(self) -> None:
         self._run("cuStreamSynchronize", self._stream)
+        self._let_go()
 
     def wait_for_others(self) -> None:
         """For all streams, before memory is freed that other libraries have too."""
@@ -299,19 +299,19 @@ class GpuRuntime:
         self._order(self._stream, self._driver.CUstream(stream))
 
     def _order(self, first: Any, second: Any) -> None:
-        event = self._take_event()
+        event = self._events.take(self._call, "cuEventCreate", _NO_TIMING)
         self._run("cuEventRecord", event, first)
         self._run("cuStreamWaitEvent", second, event, 0)
         self._events.append(event)  # a wait is for what was recorded when it was asked for
 
-    def _take_event(self) -> Any:
-        return self._events.pop() if self._events else self._call("cuEventCreate", _NO_TIMING)
-
     def retire(self, owner: Any) -> None:
         """Lets go of an owner of memory when what this GPU has been given is done."""
-        event = self._take_event()
+        event = self._events.take(self._call, "cuEventCreate", _NO_TIMING)
         self._run("cuEventRecord", event, self._stream)
         self._retired.append((event, owner))
+        self._let_go()
+
+    def _let_go(self) -> None:
         for _ in range(len(self._retired)):
             with contextlib.suppress(IndexError):  # another thread was faster
                 event, owner = self._retired.popleft()
@@ -335,41 +335,6 @@ class GpuRuntime:
         """The GPU on which an address lies."""
         kind = self._driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
         return int(self._call("cuPointerGetAttribute", kind, address))
-
-
-class Module:
-    """A loaded module, unloaded with the last of its kernels."""
-
-    def __init__(self, runtime: GpuRuntime, handle: Any):
-        self.runtime, self.handle = runtime, handle
-
-    def find_kernel(self, name: str) -> Kernel:
-        return Kernel(self, name, self.runtime._call("cuModuleGetFunction", self.handle, name.encode()))
-
-    def __del__(self):
-        self.runtime.quietly(self.runtime.synchronize)  # its kernels may still run
-        self.runtime.quietly(self.runtime._call, "cuModuleUnload", self.handle)
-
-
-class Kernel:
-    """A `__global__` function. packs: memory for parameters that no launch uses now."""
-
-    __slots__ = ("module", "name", "handle", "packs")
-
-    def __init__(self, module: Module, name: str, handle: Any):
-        self.module, self.name, self.handle = module, name, handle
-        self.packs: list[Pack] = []
-
-
-class Pack:
-    """Parameters of a launch as the driver reads them: cells of 64 bits, and the addresses of these."""
-
-    __slots__ = ("cells", "address", "_addresses")
-
-    def __init__(self, count: int):
-        self.cells = np.zeros(count, np.uint64)
-        self._addresses = self.cells.ctypes.data + 8 * np.arange(count, dtype=np.uint64)
-        self.address = self._addresses.ctypes.data
 
 
 class Stage:

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from jitcore.backends.cuda.gpu import GpuRuntime, Kernel
+from jitcore.backends.cuda.modules import Launch, Pack, Spares
 
-Dimensions = tuple[int, int, int]
-#: A kernel, its grid, its blocks.
-Launch = tuple["Kernel", Dimensions, Dimensions]
+if TYPE_CHECKING:
+    from jitcore.backends.cuda.gpu import GpuRuntime
+
 #: Copies at the end of a round: target, source, bytes.
 Moves = Sequence[tuple[int, int, int]]
 
@@ -72,8 +71,6 @@ class Recording:
 
     def add_kernel(self, launch: Launch, values: Sequence[int] | np.ndarray) -> tuple:
         """(node, its parameters, their cells): what `cuGraphExecKernelNodeSetParams` takes."""
-        from jitcore.backends.cuda.gpu import Pack
-
         kernel, grid, block = launch
         pack = Pack(len(values))
         pack.cells[:] = values
@@ -136,20 +133,19 @@ class Graph:
 
     def __init__(self, runtime: GpuRuntime, launches: Sequence[Launch]):
         self._runtime, self._launches = runtime, list(launches)
-        self._free: list[tuple[Instance, list[tuple]]] = []
+        self._instances = Spares()
 
     def launch(self, arguments: Sequence[np.ndarray]) -> None:
         """arguments: uint64, for each launch."""
         runtime = self._runtime
-        found = self._free.pop() if self._free else self._make(arguments)
-        instance, nodes = found
+        found = instance, nodes = self._instances.take(self._make, arguments)
         for (node, parameters, pack), values in zip(nodes, arguments):
             if pack.cells.tobytes() != values.tobytes():
                 pack.cells[:] = values
                 runtime._run("cuGraphExecKernelNodeSetParams", instance.handle, node, parameters)
         runtime._latest = self._launches[-1][0].name
         instance.launch()
-        self._free.append(found)
+        self._instances.append(found)
 
     def _make(self, arguments: Sequence[np.ndarray]) -> tuple[Instance, list[tuple]]:
         recording = Recording(self._runtime, self._runtime._call("cuGraphCreate", 0))
