@@ -392,8 +392,9 @@ class DeviceArray(ConcreteArray):
         return self._find_exported().__dlpack_device__()
 
     def _find_exported(self):
-        place = getattr(self.buffer, "__dlpack_device__", None)
-        return self.buffer if place is not None and place()[0] == _DLPACK_CUDA else self.data
+        is_on_gpu = {device.platform for device in self._form.sharding.device_set} == {"gpu"}
+        is_there = is_on_gpu and self.buffer.__dlpack_device__()[0] == _DLPACK_CUDA  # not so in software
+        return self.buffer if is_there else self.data
 
     @property
     def __cuda_array_interface__(self):
