@@ -23,7 +23,7 @@ from jitcore.core.trace import Tracer
 from jitcore.device import check_served
 from jitcore.dispatch import function as functions
 from jitcore.dispatch.abstracted import abstract_avals
-from jitcore.dispatch.backend import clear_backends, find_backend, preload_backend
+from jitcore.dispatch.backend import adopt_array, clear_backends, find_backend, preload_backend
 from jitcore.dispatch.executables import executables
 from jitcore.dispatch.options import (
     DEFAULT_OPTIONS,
@@ -317,6 +317,8 @@ def device_put(x: Any, device: Any = None, **options: Any) -> Any:
 
 
 def _put_leaf(leaf: Any, device: Any) -> Array:
+    if read_leaf(leaf) is None:
+        leaf = adopt_array(leaf)
     if isinstance(leaf, Array) and device is None:
         return leaf
     if device is not None and not isinstance(device, Device):

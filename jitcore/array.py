@@ -11,6 +11,9 @@ import numpy as np
 
 from jitcore import argument_errors, dtypes
 
+#: DLPack's number for memory of a GPU of NVIDIA's.
+_DLPACK_CUDA = 2
+
 
 class Array:
     """What operations take and return: concrete arrays and tracers alike (`isinstance(x, jitcore.Array)`)."""
@@ -380,6 +383,23 @@ class DeviceArray(ConcreteArray):
     def copy_to_host_async(self) -> None:
         """Begins to bring the value to the host."""
         self.buffer.copy_to_host_async()
+
+    # -- interoperation: without a copy on a GPU, else with the elements on the host -------------------------
+    def __dlpack__(self, **options):
+        return self._find_exported().__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self._find_exported().__dlpack_device__()
+
+    def _find_exported(self):
+        is_on_gpu = {device.platform for device in self._form.sharding.device_set} == {"gpu"}
+        is_there = is_on_gpu and self.buffer.__dlpack_device__()[0] == _DLPACK_CUDA  # not so in software
+        return self.buffer if is_there else self.data
+
+    @property
+    def __cuda_array_interface__(self):
+        """Raises: AttributeError where the array is not on a GPU of NVIDIA's."""
+        return self.buffer.__cuda_array_interface__
 
     def __copy__(self):
         return DeviceArray(self.buffer, self._form)

@@ -14,6 +14,7 @@ import numpy as np
 
 from jitcore.array import DeviceArray, DeviceForm, find_form
 from jitcore.backends.cuda import device as memory
+from jitcore.concurrency import Lock
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.dispatch.backend import CompileOptions
@@ -69,16 +70,67 @@ class _Backend:
 
     def put(self, value: np.ndarray, sharding: Any, is_immutable: bool = False) -> Any:
         device = self._find_device(sharding)
+        if isinstance(value, memory.DeviceBuffer) and value.device == device:
+            return memory.copy(self.open(device), value)
         return memory.put(self.open(device), device, np.asarray(value))
 
 
 class CudaBackend(_Backend):
-    """NVIDIA GPUs. Compiling for one asks for none."""
+    """NVIDIA GPUs. Compiling for one asks for none. driver: instead of the installed one."""
 
     name = "cuda"
 
+    def __init__(self, driver: Any = None):
+        self._driver, self._lock = driver, Lock()
+        self._devices: list[Device] = []
+        self._runtimes: dict[int, Any] = {}
+
     def devices(self) -> list[Device]:
-        raise RuntimeError("there is no NVIDIA driver here")
+        """Raises: RuntimeError naming what is missing: the package, the driver, or a GPU."""
+        if not self._devices:
+            from jitcore.backends.cuda.driver import list_names, open_driver, start_driver
+
+            names = list_names(open_driver() if self._driver is None else start_driver(self._driver))
+            self._devices = [Device("gpu", i, name, self.name) for i, name in enumerate(names)]
+        return self._devices
+
+    def open(self, device: Device) -> Any:
+        with self._lock:
+            runtime = self._runtimes.get(device.id)
+            if runtime is None:
+                from jitcore.backends.cuda.gpu import GpuRuntime
+
+                runtime = self._runtimes[device.id] = GpuRuntime(device.id, self._driver)
+            return runtime
+
+    def adopt(self, value: Any) -> DeviceArray | None:
+        from jitcore.backends.cuda import interop
+
+        buffer = interop.adopt(value, self._open_number)
+        return None if buffer is None else self.wrap(buffer, False)
+
+    def _open_number(self, number: int) -> tuple[Any, Device]:
+        device = self.devices()[number]
+        return self.open(device), device
+
+    def clear(self) -> None:
+        super().clear()
+        for runtime in list(self._runtimes.values()):
+            runtime.quietly(runtime.trim)  # a forked child has nothing to give back
+
+    def describe(self) -> dict[str, str]:
+        """For people: each GPU, the driver, the linker."""
+        from jitcore.backends.cuda.linking import describe_linker
+
+        found = {"linker": describe_linker()}
+        for device in self.devices():
+            facts = self.open(device).facts()
+            found[f"gpu {device.id}"] = (
+                f"{facts['name']} ({facts['machine']}), CUDA {'.'.join(map(str, facts['cuda']))}, "
+                f"{facts['multiprocessors']} multiprocessors, {facts['bytes'] / 1e9:.0f} GB, "
+                f"{facts['free'] / 1e9:.0f} GB free, {facts['bandwidth'] / 1e9:.0f} GB/s"
+            )
+        return found
 
     @property
     def machines(self) -> Sequence[str]:

@@ -15,6 +15,8 @@ from jitcore.sharding import Device, SingleDeviceSharding
 
 #: Where temporaries begin: the longest stretch that one access of a warp reads.
 ALIGNMENT = 256
+#: DLPack's numbers for memory of a GPU, and of a device that it does not know.
+DLPACK_CUDA, DLPACK_OTHER = 2, 12
 
 
 class Runtime(Protocol):
@@ -44,19 +46,36 @@ class Runtime(Protocol):
 
     def synchronize(self) -> None: ...
 
+    # -- optional -------------------------------------------------------------------------------------------
+    def make_graph(self, launches: Sequence[tuple]) -> Any:
+        """(kernel, grid, block)s that follow one another, for `launch(arguments)` with those of each."""
+
+    has_loops: bool
+
+    def make_loop(self, cond: Sequence[tuple], body: Sequence[tuple]) -> Any:
+        """If it has them: the same for a loop whose condition the device reads. `launch(cond, body,
+        predicate, moves)` is given the arguments, the predicate's (address, bytes), and (target, source,
+        bytes) of copies that end each round."""
+
+    #: Of the work on the device; then also `follow`, `precede`, `retire` and `wait_for_others`, for arrays
+    #: that other libraries use too.
+    stream: int
+
 
 class Memory:
-    """Bytes on a device, freed with this object."""
+    """Bytes on a device, freed with this object. is_shared: whether another library has them, too."""
 
-    __slots__ = ("runtime", "address", "nbytes")
+    __slots__ = ("runtime", "address", "nbytes", "is_shared")
 
     def __init__(self, runtime: Runtime, nbytes: int):
         self.address = None
-        self.runtime, self.nbytes = runtime, nbytes
+        self.runtime, self.nbytes, self.is_shared = runtime, nbytes, False
         self.address = runtime.allocate(nbytes)
 
     def __del__(self):
         if self.address is not None:
+            if self.is_shared:
+                self.runtime.wait_for_others()
             self.runtime.free(self.address)
 
 
@@ -89,6 +108,21 @@ class DeviceBuffer:
     def copy_to_host_async(self) -> None:
         """Does nothing yet: the copy is made when somebody reads."""
 
+    # -- other libraries ------------------------------------------------------------------------------------
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return DLPACK_CUDA if hasattr(self.memory.runtime, "stream") else DLPACK_OTHER, self.device.id
+
+    def __dlpack__(self, **options: Any) -> Any:
+        from jitcore.backends.cuda import interop
+
+        return interop.export(self, **options)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        from jitcore.backends.cuda import interop
+
+        return interop.describe(self)
+
     def __array__(self, dtype=None, copy=None) -> np.ndarray:
         found = np.empty(self.shape, self.dtype)
         self.memory.runtime.copy_out(found, self.address)
@@ -101,3 +135,10 @@ def put(runtime: Runtime, device: Device, value: np.ndarray) -> DeviceBuffer:
     memory = Memory(runtime, value.nbytes)
     runtime.copy_in(memory.address, value)
     return DeviceBuffer(memory, value.shape, value.dtype, device)
+
+
+def copy(runtime: Runtime, buffer: DeviceBuffer) -> DeviceBuffer:
+    """The same elements in memory of their own on the same device."""
+    memory = Memory(runtime, buffer.nbytes)
+    runtime.copy(memory.address, buffer.address, buffer.nbytes)
+    return DeviceBuffer(memory, buffer.shape, buffer.dtype, buffer.device)

@@ -5,6 +5,7 @@ In: a loop program. Out: PTX, and a function of buffers that runs the steps on a
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,6 +22,10 @@ from jitcore.schedule.arena import count_bytes, plan_arena
 from jitcore.sharding import Device
 
 Run = Callable[["Frame"], None]
+#: Launches in a row from which on a graph is faster.
+MIN_GRAPH = 3
+#: Bytes that a loop on the device may copy in each round instead of letting memory change places.
+MAX_MOVED = 4 << 20
 
 
 class RenderedProgram:
@@ -93,6 +98,22 @@ class Frame:
         self.runtime.copy_in(self.addresses[buffer], value)
 
 
+class Launch:
+    """The launch of a kernel. place: kernel, grid and block."""
+
+    def __init__(self, runtime: Runtime, place: tuple, buffers: Sequence[Buffer], sizes: Sequence[int]):
+        self.place, self._buffers, self._sizes, self._launch = place, buffers, sizes, runtime.launch
+
+    def read(self, frame: Frame) -> np.ndarray:
+        """The arguments."""
+        addresses = frame.addresses
+        found = np.array([*[addresses[buffer] for buffer in self._buffers], *self._sizes], np.int64)
+        return found.view(np.uint64)
+
+    def __call__(self, frame: Frame) -> None:
+        self._launch(*self.place, self.read(frame))
+
+
 class LoadedProgram:
     """A rendered program on a device: `run(*values)`, of ndarrays and buffers, gives buffers."""
 
@@ -114,8 +135,7 @@ class LoadedProgram:
                  for value in values]  # fmt: skip
         memories = dict(zip(program.inputs, [buffer.memory for buffer in given]))
         for output, nbytes in self.sizes.items():
-            source = program.aliases.get(output)
-            memories[output] = Memory(self.runtime, nbytes) if source is None else memories[source]
+            memories[output] = self._take_over(memories.get(program.aliases.get(output)), nbytes)
         frame.addresses = {buffer: memory.address for buffer, memory in memories.items()}
         if self.arena_bytes:
             arena = Memory(self.runtime, self.arena_bytes)
@@ -126,6 +146,15 @@ class LoadedProgram:
             step(frame)
         return [DeviceBuffer(memories[output], map(int, output.shape), output.dtype, self.device)
                 for output in program.outputs]  # fmt: skip
+
+    def _take_over(self, donated: Memory | None, nbytes: int) -> Memory:
+        """Memory for an output: that of a donated input, or a copy where another library has that, too."""
+        if donated is not None and not donated.is_shared:
+            return donated
+        memory = Memory(self.runtime, nbytes)
+        if donated is not None:
+            self.runtime.copy(memory.address, donated.address, nbytes)
+        return memory
 
     # -- steps --------------------------------------------------------------------------------------------
     def _make_steps(self, body: Sequence) -> list[Run]:
@@ -139,22 +168,29 @@ class LoadedProgram:
                 steps.append(self._make_switch(statement))
             else:
                 steps.append(_make_host_call(statement))
-        return steps
+        return self._join_launches(steps)
 
-    def _make_launch(self, function: Function) -> Run:
-        kernel = self.module.find_kernel(function.name)
-        sizes = [int(size) for size in function.sizes]
-        grid, block, buffers = (function.grid, 1, 1), (function.mapping.block, 1, 1), function.buffers
-        launch = self.runtime.launch
+    def _make_launch(self, function: Function) -> Launch:
+        kernel, sizes = self.module.find_kernel(function.name), [int(size) for size in function.sizes]
+        grid, block = (function.grid, 1, 1), (function.mapping.block, 1, 1)
+        return Launch(self.runtime, (kernel, grid, block), function.buffers, sizes)
 
-        def run(frame: Frame) -> None:
-            addresses = frame.addresses
-            arguments = np.array([*[addresses[buffer] for buffer in buffers], *sizes], np.int64)
-            launch(kernel, grid, block, arguments.view(np.uint64))
+    def _join_launches(self, steps: Sequence[Run]) -> list[Run]:
+        """Launches that follow one another: one graph, where the device has graphs and they are several."""
+        joined: list[Run] = []
+        for is_launch, found in itertools.groupby(steps, lambda step: isinstance(step, Launch)):
+            group = list(found)
+            is_graph = is_launch and len(group) >= MIN_GRAPH and hasattr(self.runtime, "make_graph")
+            joined += [self._make_graph(group)] if is_graph else group
+        return joined
 
-        return run
+    def _make_graph(self, launches: Sequence[Launch]) -> Run:
+        graph = self.runtime.make_graph([launch.place for launch in launches])
+        return lambda frame: graph.launch([launch.read(frame) for launch in launches])
 
     def _make_loop(self, loop: While) -> Run:
+        if getattr(self.runtime, "has_loops", False) and self._runs_alone(loop):
+            return self._make_device_loop(loop)
         cond, body, predicate = self._make_steps(loop.cond), self._make_steps(loop.body), loop.predicate
 
         def run(frame: Frame) -> None:
@@ -173,6 +209,29 @@ class LoadedProgram:
                 if frame.addresses[first] != homes[first]:
                     frame.runtime.copy(homes[first], frame.addresses[first], count_bytes(first))
             frame.addresses |= homes
+
+        return run
+
+    def _runs_alone(self, loop: While) -> bool:
+        """Whether a loop asks nothing of the host, and moves little where memory would change places."""
+        statements, swapped = [*loop.cond, *loop.body], [buffer for pair in loop.swaps for buffer in pair]
+        return (
+            all(id(statement) in self.functions for statement in statements)
+            and len(set(swapped)) == len(swapped)
+            and sum(count_bytes(first) for first, _ in loop.swaps) <= MAX_MOVED
+        )
+
+    def _make_device_loop(self, loop: While) -> Run:
+        cond, body = ([self._make_launch(function) for statement in statements
+                       for function in self.functions[id(statement)]]
+                      for statements in (loop.cond, loop.body))  # fmt: skip
+        device_loop = self.runtime.make_loop(*([launch.place for launch in part] for part in (cond, body)))
+        predicate, nbytes = loop.predicate, count_bytes(loop.predicate)
+
+        def run(frame: Frame) -> None:
+            places, arguments = frame.addresses, [[one.read(frame) for one in part] for part in (cond, body)]
+            moves = [(places[first], places[second], count_bytes(first)) for first, second in loop.swaps]
+            device_loop.launch(*arguments, (places[predicate], nbytes), moves)
 
         return run
 

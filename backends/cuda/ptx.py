@@ -78,3 +78,27 @@ def _translate(text: str, arch: str, level: int) -> str:
     manager = builder.getModulePassManager()
     manager.run(module, builder)
     return machine.emit_assembly(module)
+
+
+# -- which one ----------------------------------------------------------------------------------------------
+#: What no older GPU has.
+OLDEST = 7, 5
+
+
+def choose_arch(major: int, minor: int) -> str:
+    """The newest architecture whose PTX runs on a GPU of this compute capability.
+
+    Raises: RuntimeError for one that is too old."""
+    if (major, minor) < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise RuntimeError(f"a GPU of compute capability {major}.{minor} is too old: programs are compiled "
+                           f"for {oldest} and later")  # fmt: skip
+    return [arch for arch in VERSIONS if int(arch.removeprefix("sm_")) <= 10 * major + minor][-1]
+
+
+def find_oldest_cuda(arch: str) -> tuple[int, int]:
+    """The first version of CUDA whose drivers read the PTX of an architecture."""
+    major, minor = divmod(VERSIONS[arch], 10)
+    if major == 6:
+        return 10, minor - 3
+    return major + 4, minor + (major == 8 and minor > 5)  # 8.5 is that of two versions

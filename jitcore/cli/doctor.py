@@ -24,7 +24,8 @@ HELP = "describe this installation"
 
 #: Distributions whose versions matter; those of the second row may be absent.
 REQUIRED = ("numpy", "scipy", "numba", "llvmlite", "optree", "ml_dtypes", "opt_einsum")
-OPTIONAL = ("tbb", "jax", "jaxlib", "flatbuffers", "libtpu", "numba-cuda", "cuda-core")
+OPTIONAL = ("tbb", "jax", "jaxlib", "flatbuffers", "libtpu", "cuda-bindings", "nvidia-nvjitlink",
+            "numba-cuda")  # fmt: skip
 
 Facts = Iterator[tuple[str, str]]
 

@@ -29,7 +29,8 @@ ENTRY_POINT_GROUP = "jitcore.backends"
 _SERVED_BY = {"gpu": ("gpu", "cuda", "rocm"), "cuda": ("cuda", "gpu"), "cuda:emulated": ("cuda-emulated",)}
 #: Entry points tried, in order, when nobody names one.
 _PREFERENCE = ("cpu", "reference")
-_INSTALL = {"gpu": 'pip install "jitcore[cuda]"', "cuda": 'pip install "jitcore[cuda]"',
+_CUDA = 'an NVIDIA GPU with its driver, and pip install "jitcore[cuda]"'
+_INSTALL = {"gpu": _CUDA, "cuda": _CUDA,
             "tpu": 'where a TPU is, pip install "jitcore[tpu]"; to compile for one without it, '
                    '.lower(...).compile(target="tpu:v5e")',
             "xla": 'pip install "jitcore[xla]"', "cpu": "pip install --force-reinstall jitcore"}  # fmt: skip
@@ -161,6 +162,10 @@ class Backend(Protocol):
         """A buffer with the elements of an ndarray, where a sharding says. is_immutable: nobody writes to it
         later, so that the buffer may be its memory."""
 
+    def adopt(self, value: Any) -> DeviceArray | None:
+        """An array in the memory of another library's array, which lies on a device of this backend; None for
+        anything else. Optional."""
+
     # -- of backends whose arrays may lie on several devices; optional ---------------------------------------
     def split(self, array: DeviceArray) -> dict[Device, DeviceArray]:
         """The parts of an array on the devices of this process."""
@@ -227,6 +232,18 @@ def find_backend(name: str | None = None) -> Backend:
         if backend is not None:
             return backend
     raise _describe_absence(name or _PREFERENCE[0])
+
+
+def adopt_array(value: Any) -> Any:
+    """Another library's array on a GPU as an Array in the same memory; other values stay as they are."""
+    if not any(hasattr(value, name) for name in ("__dlpack_device__", "__cuda_array_interface__")):
+        return value
+    try:
+        backend = find_backend("gpu")
+    except BackendNotFoundError:
+        return value
+    found = backend.adopt(value) if hasattr(backend, "adopt") else None
+    return value if found is None else found
 
 
 def find_lowering(name: str | None = None) -> Backend:

@@ -15,6 +15,7 @@ import numpy as np
 from jitcore import argument_errors, dtypes, tree_util
 from jitcore.array import Array, ConcreteArray, DeviceArray
 from jitcore.core.aval import ShapedArray, ShapeDtypeStruct
+from jitcore.dispatch.backend import adopt_array
 from jitcore.dispatch.parameters import ArgumentPlan, name_leaves
 
 #: An aval as a plain tuple, which hashes faster: (shape, dtype, weak type).
@@ -107,6 +108,9 @@ def read_call(fun: Callable, plan: ArgumentPlan, args: tuple, kwargs: dict, *, a
     parts = _read_leaves(leaves, abstract)
     if len(parts) < len(leaves):
         leaves, structure = tree_util.tree_flatten(hide_float0((tuple(dynamic), kwargs)))
+        parts = _read_leaves(leaves, abstract)
+    if len(parts) < len(leaves):
+        leaves = [leaf if read_leaf(leaf, abstract) else adopt_array(leaf) for leaf in leaves]
         parts = _read_leaves(leaves, abstract)
     call = CallSignature(leaves, structure, len(args), tuple(statics), tuple(parts), ())
     if len(parts) < len(leaves):
