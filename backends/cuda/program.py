@@ -120,7 +120,7 @@ class LoadedProgram:
     def __init__(self, rendered: RenderedProgram, ptx: str, runtime: Runtime, device: Device):
         self.program, self.runtime, self.device = rendered.program, runtime, device
         self.functions = rendered.functions
-        self.module = runtime.load(ptx) if rendered.functions else None
+        self.module = runtime.load(ptx) if rendered.list_functions() else None
         program = rendered.program
         offsets, arena_bytes = plan_arena(program, program.temps, ALIGNMENT)
         scratch = {buffer: arena_bytes + offset for buffer, offset in rendered.scratch.items()}
