@@ -9,9 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from jitcore.backends.cuda import ptx
-from jitcore.backends.cuda.device import DeviceBuffer, Runtime
+from jitcore.backends.cuda.device import ALIGNMENT, DeviceBuffer, Runtime
 from jitcore.backends.cuda.emitter import ACCESS_BYTES
+from jitcore.backends.cuda.linking import find_cubin
 from jitcore.backends.cuda.program import LoadedProgram, RenderedProgram
+from jitcore.backends.cuda.resources import Resources, disassemble, find_resources
 from jitcore.backends.cuda.target import CudaTarget
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.core.aval import ShapedArray
@@ -20,7 +22,7 @@ from jitcore.dispatch.abstracted import specialize_jaxpr
 from jitcore.dispatch.backend import CompileOptions
 from jitcore.loopir.program import format_program
 from jitcore.schedule import lower_program
-from jitcore.schedule.arena import count_bytes
+from jitcore.schedule.arena import count_bytes, plan_arena
 from jitcore.sharding import Device
 
 
@@ -61,12 +63,33 @@ class CudaExecutable:
         return {"loop program": lambda: format_program(self.read_latest().program),
                 "mapping": lambda: describe_functions(self.read_latest()),
                 "kernel": lambda: str(self.read_latest().module),
-                "ptx": lambda: self.read_latest() and self._ptx}  # fmt: skip
+                "ptx": self._read_ptx,
+                "resources": lambda: "\n".join(f"{k}: {v}" for k, v in self._find_resources().items()),
+                "sass": lambda: disassemble(self._read_ptx(), self.arch)}  # fmt: skip
+
+    def _read_ptx(self) -> str:
+        self.read_latest()
+        return self._ptx
+
+    def _find_resources(self) -> dict[str, Resources]:
+        return find_resources(self._read_ptx(), self.arch, self.read_latest().list_functions())
 
     def cost(self) -> dict[str, float]:
         program = self.read_latest().program
         moved = sum(map(count_bytes, {*program.inputs, *program.outputs}))
         return {"bytes accessed": float(moved)}
+
+    def memory(self) -> dict[str, int]:
+        """Bytes of temporaries; of code, and what its kernels take at most, where NVIDIA's linker is."""
+        rendered = self.read_latest()
+        _, arena = plan_arena(rendered.program, rendered.program.temps, ALIGNMENT)
+        found = {"temp_size_in_bytes": arena + rendered.scratch_bytes}
+        cubin, kernels = find_cubin(self._ptx, self.arch), self._find_resources().values()
+        if cubin is not None and kernels:
+            found["generated_code_size_in_bytes"] = len(cubin)
+            found |= {name: max(getattr(one, name) for one in kernels)
+                      for name in ("registers", "spilled_bytes", "shared_bytes")}  # fmt: skip
+        return found
 
 
 def describe_functions(rendered: RenderedProgram) -> str:

@@ -42,28 +42,36 @@ def find_cubin(ptx: str, machine: str) -> bytes | None:
     key, cache = hashlib.sha256(facts.encode()).digest(), open_cache()
     cubin = cache.find(key) if cache is not None else None
     if cubin is None:
-        cubin = _link(ptx.encode(), machine)
+        cubin, _ = _link(ptx.encode(), machine)
         if cubin is not None and cache is not None:
             cache.add(key, cubin)
     return cubin
 
 
-def _link(ptx: bytes, machine: str) -> bytes | None:
-    """None for what it refuses: it may be older than the GPU; what is wrong with PTX the driver will say."""
+def link_and_report(ptx: str, machine: str) -> str:
+    """What the assembler says of each kernel; "" where there is none."""
+    return _link(ptx.encode(), machine, "-Xptxas=-v")[1]
+
+
+def _link(ptx: bytes, machine: str, *options: str) -> tuple[bytes | None, str]:
+    """(machine code, what the linker says). None for what it refuses: it may be older than the GPU; what is
+    wrong with PTX the driver will say."""
     linker = _load_linker()
     if linker is None:
-        return None
+        return None, ""
     with contextlib.suppress(linker.nvJitLinkError):
-        handle = linker.create(1, [f"-arch={machine}"])
+        handle = linker.create(1 + len(options), [f"-arch={machine}", *options])
         try:
             linker.add_data(handle, linker.InputType.PTX, ptx, len(ptx), "jitcore")
             linker.complete(handle)
             cubin = bytearray(linker.get_linked_cubin_size(handle))
             linker.get_linked_cubin(handle, cubin)
-            return bytes(cubin)
+            said = bytearray(linker.get_info_log_size(handle))
+            linker.get_info_log(handle, said)
+            return bytes(cubin), said.rstrip(b"\0").decode(errors="replace")
         finally:
             linker.destroy(handle)
-    return None
+    return None, ""
 
 
 @functools.cache
