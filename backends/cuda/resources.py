@@ -34,8 +34,8 @@ class Resources(NamedTuple):
     occupancy: float
 
     def __str__(self) -> str:
-        return (f"{self.registers} registers, {self.spilled_bytes} bytes spilled, {self.shared_bytes} bytes of "
-                f"shared memory, occupancy {self.occupancy:.0%}")  # fmt: skip
+        return (f"{self.registers} registers, {self.spilled_bytes} bytes spilled, {self.shared_bytes} bytes "
+                f"of shared memory, occupancy {self.occupancy:.0%}")  # fmt: skip
 
 
 def find_resources(ptx: str, arch: str, functions: Sequence[Function]) -> dict[str, Resources]:
