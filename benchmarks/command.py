@@ -1,5 +1,5 @@
 """The command: `python -m benchmarks [run|compile|dispatch|scaling|memory|rewriting|plain|numba|scripts|
-xla|tpu|import|all] [--quick] [--rows a,b] [--peers a,b] [--list] [--save]`.
+xla|tpu|cuda|import|all] [--quick] [--rows a,b] [--peers a,b] [--list] [--save]`.
 
 In: arguments. Out: tables, geometric means and bars on the screen; 1 as exit code when jitcore failed or gave
 a wrong result.
@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from benchmarks import (
     compile_time,
+    cuda,
     dispatch_time,
     imports,
     memory,
@@ -64,6 +65,7 @@ KINDS = {
     "scripts": Kind(scripts.list_names, scripts.run_section),
     "xla": Kind(xla.list_names, xla.run_section),
     "tpu": Kind(tpu.list_names, tpu.run_section),
+    "cuda": Kind(cuda.list_names, cuda.run_section),
     "import": Kind(imports.list_names, imports.run_section),
 }
 
