@@ -8,7 +8,7 @@ an expression is a call of a `helpers` function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,8 +19,6 @@ from jitcore import dtypes
 TERNARY, OR, AND, NOT, COMPARISON, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, UNARY, POWER, ATOM = range(
     14
 )
-#: Floats that are uint16 words in memory.
-
 
 class Text(NamedTuple):
     """An expression. level: its binding strength. is_whole: whether it is a Python int, which has no
@@ -60,13 +58,13 @@ _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": 
 _BITS = {"and": ("&", BIT_AND), "or": ("|", BIT_OR), "xor": ("^", BIT_XOR)}
 _LOGIC = {"and": ("and", AND), "mul": ("and", AND), "min": ("and", AND), "or": ("or", OR), "add": ("or", OR),
           "max": ("or", OR), "xor": ("!=", COMPARISON)}  # fmt: skip
-#: Functions of floats that NumPy has under this name, and Numba under NumPy's.
-_NUMPY = {name: name for name in (
+#: Functions of floats that NumPy has, and Numba under NumPy's names. Results are as wide as operands.
+NUMPY = {name: f"np.{name}" for name in (
     "exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh cbrt sqrt floor ceil trunc copysign "
-    "nextafter logaddexp signbit sign").split()} | {
-    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "asinh": "arcsinh",
-    "acosh": "arccosh", "atanh": "arctanh", "round_half_even": "rint", "is_finite": "isfinite", "rem": "fmod",
-    "max": "maximum", "min": "minimum", "conj": "conj"}  # fmt: skip
+    "nextafter logaddexp signbit sign conj").split()} | {
+    "asin": "np.arcsin", "acos": "np.arccos", "atan": "np.arctan", "atan2": "np.arctan2",
+    "asinh": "np.arcsinh", "acosh": "np.arccosh", "atanh": "np.arctanh", "round_half_even": "np.rint",
+    "is_finite": "np.isfinite", "rem": "np.fmod", "max": "np.maximum", "min": "np.minimum"}  # fmt: skip
 _MATH = ("erf", "erfc", "lgamma")
 #: Functions of SciPy, which Numba does not compile: it calls Python for each number. Names of their helpers
 #: begin with `special_`: Numba asks all modules for such a name, and some of SciPy's warn when asked.
@@ -76,10 +74,11 @@ SPECIAL = {"erf_inv": "erfinv", "digamma": "digamma", "bessel_i0e": "i0e", "bess
 
 class Operations:
     """Writes operations, and notes what they need: helper(name), a function of `helpers`; constant(value,
-    dtype), a number."""
+    dtype), a number. functions: those of floats, by operation."""
 
-    def __init__(self, helper: Callable[[str], str], constant: Callable[..., Text]):
-        self._helper, self._constant = helper, constant
+    def __init__(self, helper: Callable[[str], str], constant: Callable[..., Text],
+                 functions: Mapping[str, str] = NUMPY):  # fmt: skip
+        self._helper, self._constant, self._functions = helper, constant, functions
 
     def write(
         self, op: str, dtype, operand_dtypes: Sequence, args: Sequence[Text], numbers: Sequence
@@ -130,12 +129,13 @@ class Operations:
             return self._typed(dtype, f"complex({args[0].text}, {args[1].text})")
         if op in ("rsqrt", "logistic", "reciprocal"):
             one = self._constant(1, dtype).text
-            divisor = {"rsqrt": f"np.sqrt({args[0].text})", "reciprocal": args[0].at(UNARY),
-                       "logistic": f"({one} + np.exp(-{args[0].at(UNARY)}))"}[op]  # fmt: skip
+            sqrt, exp = self._functions["sqrt"], self._functions["exp"]
+            divisor = {"rsqrt": f"{sqrt}({args[0].text})", "reciprocal": args[0].at(UNARY),
+                       "logistic": f"({one} + {exp}(-{args[0].at(UNARY)}))"}[op]  # fmt: skip
             return Text(f"{one} / {divisor}", PRODUCT)
         texts = ", ".join(arg.text for arg in args)
-        if op in _NUMPY:
-            return Text(f"np.{_NUMPY[op]}({texts})")
+        if op in self._functions:
+            return Text(f"{self._functions[op]}({texts})")
         if op in _MATH:
             return self._typed(dtype, f"math.{op}({texts})")
         name = f"special_{op}" if op in SPECIAL else op
@@ -159,7 +159,8 @@ class Operations:
             name = self._helper(name)
             return self._typed(dtype, f"{name}({args[0].text}, {texts[1]})")
         if op == "sign":
-            sign = f"np.sign({texts[0]})" if dtype.kind == "i" else f"{args[0].at(BIT_OR)} != 0"
+            name = self._functions.get(op) or self._helper(op)
+            sign = f"{name}({texts[0]})" if dtype.kind == "i" else f"{args[0].at(BIT_OR)} != 0"
             return self._typed(dtype, sign)
         if op in ("population_count", "clz"):
             name = self._helper({"population_count": "count_ones", "clz": "count_leading_zeros"}[op])

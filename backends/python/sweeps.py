@@ -55,7 +55,7 @@ def _is_rounded(op: str, dtype) -> bool:
     return op == "add" and dtype in TOTALS
 
 
-class _Running(NamedTuple):
+class Running(NamedTuple):
     """The value of a reduction so far. name: of its variable; best: of that of the extreme at this place."""
 
     op: str
@@ -92,7 +92,10 @@ class Sweeps(Expressions):
 
     def ends(self, axis: Axis, bounds: dict) -> tuple[str, str]:
         low, high = (None if end is None else self.text(end) for end in bounds.get(axis, (None, None)))
-        return low or "0", high or str(int(axis.extent))
+        return low or "0", high or self.extent(axis)
+
+    def extent(self, axis: Axis) -> str:
+        return str(int(axis.extent))
 
     def range(self, axis: Axis, ends: tuple[str, str], step: int = 1) -> str:
         return f"for {self.name_axis(axis)} in {_write_range(*ends, step)}:"
@@ -114,7 +117,7 @@ class Sweeps(Expressions):
         self.line(f"{name} = {self.number(value, dtype).text}")
         return name
 
-    def _begin_total(self, dtype, value, stem: str) -> str:
+    def begin_total(self, dtype, value, stem: str) -> str:
         """A total that is wider than what it is the total of."""
         name = self.names.take(stem, first=True)
         self.line(f"{name} = {type_name(TOTALS[dtype])}({value})")
@@ -122,20 +125,29 @@ class Sweeps(Expressions):
 
     def write_reduce(self, s: Reduce) -> None:
         blocks = choose_blocks(s.axes, [(op, expr.dtype) for _, op, expr in s.parts])
+        running, counts = self.begin_parts(s, blocks is not None)
+        self.sweep(s, s.axes, running, counts, blocks)
+        self.end_parts(s, running)
+
+    def begin_parts(self, s: Reduce, is_long: bool) -> tuple[list[Running], dict[Expr, str]]:
+        """(running values, by mask the variables that count its packed stores), begun. is_long: whether
+        sums are wide."""
         running = []
         for result, op, expr in s.parts:
-            if blocks is not None and _is_rounded(op, expr.dtype) and TOTALS[expr.dtype] != expr.dtype:
-                name = self._begin_total(expr.dtype, 0.0, "wide_total")
-                running.append(_Running(op, expr, name, TOTALS[expr.dtype]))
+            if is_long and _is_rounded(op, expr.dtype) and TOTALS[expr.dtype] != expr.dtype:
+                name = self.begin_total(expr.dtype, 0.0, "wide_total")
+                running.append(Running(op, expr, name, TOTALS[expr.dtype]))
             elif op.startswith("arg"):
                 best = self.begin(expr.dtype, identity_of(op, expr.dtype), "best")
                 name = self.begin(result.dtype, 0, "place", result)
-                running.append(_Running(op, expr, name, result.dtype, best))
+                running.append(Running(op, expr, name, result.dtype, best))
             else:
                 name = self.begin(result.dtype, identity_of(op, result.dtype), _STEMS.get(op, op), result)
-                running.append(_Running(op, expr, name, result.dtype))
-        counts = {s.mask: self.begin(dtypes.int64, 0, "n") for s in s.stores if s.packed}
-        self._sweep(s, s.axes, running, counts, blocks)
+                running.append(Running(op, expr, name, result.dtype))
+        return running, {s.mask: self.begin(dtypes.int64, 0, "n") for s in s.stores if s.packed}
+
+    def end_parts(self, s: Reduce, running: list[Running]) -> None:
+        """What has been found gets the names of the results."""
         for (result, op, _), value in zip(s.parts, running):
             name = value.name
             if value.dtype != result.dtype:
@@ -143,7 +155,7 @@ class Sweeps(Expressions):
                 self.line(f"{name} = {type_name(result.dtype)}({value.name})")
             self.results[result] = name
 
-    def _sweep(self, s: Reduce, axes: Sequence[Axis], running: list, counts: dict, blocks: Blocks | None,
+    def sweep(self, s: Reduce, axes: Sequence[Axis], running: list, counts: dict, blocks: Blocks | None,
                ends: tuple[str, str] | None = None) -> None:  # fmt: skip
         """The loops over axes. ends: of the first one, where they are not those of its axis."""
         if not axes:
@@ -154,7 +166,7 @@ class Sweeps(Expressions):
             return self._sweep_blocks(s, axes, running, counts, blocks)
         head = self.range(axes[0], ends or self.ends(axes[0], s.bounds))
         with self.suite(head, body if len(axes) == 1 else [s]):
-            self._sweep(s, axes[1:], running, counts, blocks)
+            self.sweep(s, axes[1:], running, counts, blocks)
         del self.axes[axes[0]]
 
     def _sweep_blocks(
@@ -163,7 +175,7 @@ class Sweeps(Expressions):
         def add_block(ends: tuple[str, str] | None = None) -> None:
             parts = [value._replace(name=self.begin(value.expr.dtype, 0, "part"))
                      if _is_rounded(value.op, value.expr.dtype) else value for value in running]  # fmt: skip
-            self._sweep(s, axes, parts, counts, None, ends)
+            self.sweep(s, axes, parts, counts, None, ends)
             for total, part in zip(running, parts):
                 if part is not total:
                     self.line(f"{total.name} += {part.name}")
@@ -210,7 +222,7 @@ class Sweeps(Expressions):
         ends = (str(extent - 1), "-1") if s.reverse else ("0", str(extent))
         blocks = choose_blocks([s.axis], [(s.op, dtype)])
         is_wide = blocks is not None and TOTALS[dtype] != dtype
-        begin = self._begin_total if is_wide else self.begin
+        begin = self.begin_total if is_wide else self.begin
         total = begin(dtype, start, "wide_total" if is_wide else _STEMS.get(s.op, s.op))
         self.hoist([s], [s.axis])
         if blocks is None:
