@@ -11,6 +11,7 @@ from typing import Any
 from jitcore.backends.cuda import ptx
 from jitcore.backends.cuda.device import DeviceBuffer, Runtime
 from jitcore.backends.cuda.emitter import ACCESS_BYTES
+from jitcore.backends.cuda.numba_source import write_file
 from jitcore.backends.cuda.program import LoadedProgram, RenderedProgram
 from jitcore.backends.cuda.target import CudaTarget
 from jitcore.backends.llvm.options import RenderOptions
@@ -60,6 +61,7 @@ class CudaExecutable:
         """Of the latest signature where shapes are symbolic."""
         return {"loop program": lambda: format_program(self.read_latest().program),
                 "mapping": lambda: describe_functions(self.read_latest()),
+                "numba.cuda": lambda: write_file(self.read_latest().program, arguments).text,
                 "kernel": lambda: str(self.read_latest().module),
                 "ptx": lambda: self.read_latest() and self._ptx}  # fmt: skip
 

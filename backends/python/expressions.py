@@ -46,15 +46,15 @@ class Names:
     """Identifiers, each given once."""
 
     def __init__(self, reserved: Iterable[str] = ()):
-        self._taken, self._count = set(reserved), Counter()
+        self.taken, self._count = set(reserved), Counter()
 
     def take(self, stem: str, *, first: bool = False) -> str:
         """first: whether the stem itself will do, for the first one."""
-        name = stem if first and stem not in self._taken else ""
-        while not name or name in self._taken:
+        name = stem if first and stem not in self.taken else ""
+        while not name or name in self.taken:
             name = f"{stem}{self._count[stem]}"
             self._count[stem] += 1
-        self._taken.add(name)
+        self.taken.add(name)
         return name
 
 
@@ -69,7 +69,7 @@ class Expressions:
         empty: what has no elements, which only loops that never run read.
     """
 
-    #: Functions of floats, by operation, and the sources of helpers.
+    #: Functions, by kind of numbers and operation, and the sources of helpers.
     FUNCTIONS, HELPERS = NUMPY, HELPERS
 
     def __init__(self, names: Names):
@@ -110,7 +110,7 @@ class Expressions:
         self.known, self.uses, self.depth = known, uses, self.depth - 1
 
     def name_axis(self, axis: Axis) -> str:
-        letters = [letter for letter in _LETTERS if letter not in self.names._taken]
+        letters = [letter for letter in _LETTERS if letter not in self.names.taken]
         number = len(self.axes)
         self.axes[axis] = letters[number] if number < len(letters) else self.names.take("i")
         return self.axes[axis]

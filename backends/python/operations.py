@@ -58,13 +58,14 @@ _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": 
 _BITS = {"and": ("&", BIT_AND), "or": ("|", BIT_OR), "xor": ("^", BIT_XOR)}
 _LOGIC = {"and": ("and", AND), "mul": ("and", AND), "min": ("and", AND), "or": ("or", OR), "add": ("or", OR),
           "max": ("or", OR), "xor": ("!=", COMPARISON)}  # fmt: skip
-#: Functions of floats that NumPy has, and Numba under NumPy's names. Results are as wide as operands.
-NUMPY = {name: f"np.{name}" for name in (
+#: Functions of floats that NumPy has, and Numba under NumPy's names.
+_NUMPY = {name: f"np.{name}" for name in (
     "exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh cbrt sqrt floor ceil trunc copysign "
     "nextafter logaddexp signbit sign conj").split()} | {
     "asin": "np.arcsin", "acos": "np.arccos", "atan": "np.arctan", "atan2": "np.arctan2",
     "asinh": "np.arcsinh", "acosh": "np.arccosh", "atanh": "np.arctanh", "round_half_even": "np.rint",
     "is_finite": "np.isfinite", "rem": "np.fmod", "max": "np.maximum", "min": "np.minimum"}  # fmt: skip
+NUMPY = {"f": _NUMPY, "c": _NUMPY}
 _MATH = ("erf", "erfc", "lgamma")
 #: Functions of SciPy, which Numba does not compile: it calls Python for each number. Names of their helpers
 #: begin with `special_`: Numba asks all modules for such a name, and some of SciPy's warn when asked.
@@ -74,10 +75,11 @@ SPECIAL = {"erf_inv": "erfinv", "digamma": "digamma", "bessel_i0e": "i0e", "bess
 
 class Operations:
     """Writes operations, and notes what they need: helper(name), a function of `helpers`; constant(value,
-    dtype), a number. functions: those of floats, by operation."""
+    dtype), a number. functions: by kind of dtype, "f" or "c", and operation, those whose results are as wide
+    as operands are."""
 
     def __init__(self, helper: Callable[[str], str], constant: Callable[..., Text],
-                 functions: Mapping[str, str] = NUMPY):  # fmt: skip
+                 functions: Mapping[str, Mapping[str, str]]):  # fmt: skip
         self._helper, self._constant, self._functions = helper, constant, functions
 
     def write(
@@ -106,7 +108,7 @@ class Operations:
             return self._narrow(dtype, Text(f"{args[0].at(PRODUCT)} * {args[0].at(UNARY)}", PRODUCT))
         if kind in "iu":
             return self._integer(op, np.dtype(dtype), args, numbers)
-        return self._float(op, dtype, args)
+        return self._float(op, dtype, args, self._functions[kind])
 
     def _logic(self, op: str, args: Sequence[Text]) -> Text:
         if op == "not":
@@ -118,7 +120,7 @@ class Operations:
         return Text(f"{args[0].at(level)} {sign} {args[1].at(level + 1)}", level)
 
     # -- floats, complex numbers --------------------------------------------------------------------------
-    def _float(self, op: str, dtype, args: Sequence[Text]) -> Text:
+    def _float(self, op: str, dtype, args: Sequence[Text], functions: Mapping[str, str]) -> Text:
         if op in _INFIX:
             return self._infix(*_INFIX[op], args)
         if op == "pow":
@@ -129,16 +131,15 @@ class Operations:
             return self._typed(dtype, f"complex({args[0].text}, {args[1].text})")
         if op in ("rsqrt", "logistic", "reciprocal"):
             one = self._constant(1, dtype).text
-            sqrt, exp = self._functions["sqrt"], self._functions["exp"]
-            divisor = {"rsqrt": f"{sqrt}({args[0].text})", "reciprocal": args[0].at(UNARY),
-                       "logistic": f"({one} + {exp}(-{args[0].at(UNARY)}))"}[op]  # fmt: skip
+            divisor = {"rsqrt": f"{functions['sqrt']}({args[0].text})", "reciprocal": args[0].at(UNARY),
+                       "logistic": f"({one} + {functions['exp']}(-{args[0].at(UNARY)}))"}[op]  # fmt: skip
             return Text(f"{one} / {divisor}", PRODUCT)
         texts = ", ".join(arg.text for arg in args)
-        if op in self._functions:
-            return Text(f"{self._functions[op]}({texts})")
+        if op in functions:
+            return Text(f"{functions[op]}({texts})")
         if op in _MATH:
             return self._typed(dtype, f"math.{op}({texts})")
-        name = f"special_{op}" if op in SPECIAL else op
+        name = f"special_{op}" if op in SPECIAL else op if functions is self._functions["f"] else f"complex_{op}"
         return self._typed(dtype, f"{self._helper(name)}({texts})")
 
     # -- integers -------------------------------------------------------------------------------------------
@@ -159,7 +160,7 @@ class Operations:
             name = self._helper(name)
             return self._typed(dtype, f"{name}({args[0].text}, {texts[1]})")
         if op == "sign":
-            name = self._functions.get(op) or self._helper(op)
+            name = self._functions["f"].get(op) or self._helper(op)
             sign = f"{name}({texts[0]})" if dtype.kind == "i" else f"{args[0].at(BIT_OR)} != 0"
             return self._typed(dtype, sign)
         if op in ("population_count", "clz"):

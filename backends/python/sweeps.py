@@ -22,7 +22,7 @@ from jitcore.loopir.index import Axis
 from jitcore.loopir.monoids import identity_of, scan_start_of
 from jitcore.loopir.program import Reduce, Scan, Store
 
-_STEMS = {"add": "total", "mul": "product", "max": "largest", "min": "least", "and": "all_", "or": "any_"}
+STEMS = {"add": "total", "mul": "product", "max": "largest", "min": "least", "and": "all_", "or": "any_"}
 #: Numbers up to which a sum is short; numbers of a block.
 SHORT, BLOCK = 1024, 256
 #: The dtypes of totals, by that of the numbers; sums of others do not round, or are short of digits anyway.
@@ -53,6 +53,11 @@ def choose_blocks(axes: Sequence[Axis], parts: Sequence[tuple[str, object]]) -> 
 
 def _is_rounded(op: str, dtype) -> bool:
     return op == "add" and dtype in TOTALS
+
+
+def is_widened(op: str, dtype) -> bool:
+    """Whether the total of many such numbers is wider than they are."""
+    return _is_rounded(op, dtype) and TOTALS[dtype] != dtype
 
 
 class Running(NamedTuple):
@@ -98,7 +103,7 @@ class Sweeps(Expressions):
         return str(int(axis.extent))
 
     def range(self, axis: Axis, ends: tuple[str, str], step: int = 1) -> str:
-        return f"for {self.name_axis(axis)} in {_write_range(*ends, step)}:"
+        return f"for {self.name_axis(axis)} in {write_range(*ends, step)}:"
 
     @contextlib.contextmanager
     def cut(self, s: Reduce | Scan, ends: tuple[str, str], length: int, step: int = 1) -> Iterator[tuple]:
@@ -107,7 +112,7 @@ class Sweeps(Expressions):
         end = f"{start} {'+' if step > 0 else '-'} {length}"
         if not (low.isdigit() and high.isdigit() and int(high) % length == 0 == int(low)):
             end = f"{'min' if step > 0 else 'max'}({end}, {high})"
-        with self.suite(f"for {start} in {_write_range(low, high, step * length)}:", [s]):
+        with self.suite(f"for {start} in {write_range(low, high, step * length)}:", [s]):
             yield start, end
 
     # -- reductions ------------------------------------------------------------------------------------------
@@ -134,7 +139,7 @@ class Sweeps(Expressions):
         sums are wide."""
         running = []
         for result, op, expr in s.parts:
-            if is_long and _is_rounded(op, expr.dtype) and TOTALS[expr.dtype] != expr.dtype:
+            if is_long and is_widened(op, expr.dtype):
                 name = self.begin_total(expr.dtype, 0.0, "wide_total")
                 running.append(Running(op, expr, name, TOTALS[expr.dtype]))
             elif op.startswith("arg"):
@@ -142,7 +147,7 @@ class Sweeps(Expressions):
                 name = self.begin(result.dtype, 0, "place", result)
                 running.append(Running(op, expr, name, result.dtype, best))
             else:
-                name = self.begin(result.dtype, identity_of(op, result.dtype), _STEMS.get(op, op), result)
+                name = self.begin(result.dtype, identity_of(op, result.dtype), STEMS.get(op, op), result)
                 running.append(Running(op, expr, name, result.dtype))
         return running, {s.mask: self.begin(dtypes.int64, 0, "n") for s in s.stores if s.packed}
 
@@ -151,7 +156,7 @@ class Sweeps(Expressions):
         for (result, op, _), value in zip(s.parts, running):
             name = value.name
             if value.dtype != result.dtype:
-                name = self.results.get(result) or self.names.take(_STEMS[op], first=True)
+                name = self.results.get(result) or self.names.take(STEMS[op], first=True)
                 self.line(f"{name} = {type_name(result.dtype)}({value.name})")
             self.results[result] = name
 
@@ -189,13 +194,9 @@ class Sweeps(Expressions):
         for op, expr, name, dtype, best in running:
             if best is not None:
                 place = self.operations.convert(Text(self.axes[s.axes[-1]]), dtypes.int64, dtype)
-                self._note_extreme(op, expr, name, best, place.text)
+                self.note_extreme(op, expr, name, best, place.text)
                 continue
-            value = self.expr(expr)
-            text = self.combine(op, expr.dtype, Text(name), value).text
-            sign = {"add": "+", "mul": "*"}.get(op)
-            is_short = sign and text == f"{name} {sign} {value.at(TERNARY)}"
-            self.line(f"{name} {sign}= {value.text}" if is_short else f"{name} = {text}")
+            self.update(op, expr.dtype, name, self.expr(expr))
         for store in s.stores:
             if not store.packed:
                 self.write_store(store)
@@ -205,7 +206,14 @@ class Sweeps(Expressions):
         for mask, count in counts.items():
             self.line(f"{count} += {self.text(mask)}")
 
-    def _note_extreme(self, op: str, expr: Expr, name: str, best: str, position: str) -> None:
+    def update(self, op: str, dtype, name: str, value: Text) -> None:
+        """Combines a running value with one more."""
+        text = self.combine(op, dtype, Text(name), value).text
+        sign = {"add": "+", "mul": "*"}.get(op)
+        is_short = sign and text == f"{name} {sign} {value.at(TERNARY)}"
+        self.line(f"{name} {sign}= {value.text}" if is_short else f"{name} = {text}")
+
+    def note_extreme(self, op: str, expr: Expr, name: str, best: str, position: str) -> None:
         """The first place of an extreme; NaN is the most extreme."""
         value = self.expr(expr)
         text = value.text if value.text.isidentifier() else self.give_name(value).text
@@ -221,9 +229,9 @@ class Sweeps(Expressions):
         start, step = scan_start_of(s.op, dtype), -1 if s.reverse else 1
         ends = (str(extent - 1), "-1") if s.reverse else ("0", str(extent))
         blocks = choose_blocks([s.axis], [(s.op, dtype)])
-        is_wide = blocks is not None and TOTALS[dtype] != dtype
+        is_wide = blocks is not None and is_widened(s.op, dtype)
         begin = self.begin_total if is_wide else self.begin
-        total = begin(dtype, start, "wide_total" if is_wide else _STEMS.get(s.op, s.op))
+        total = begin(dtype, start, "wide_total" if is_wide else STEMS.get(s.op, s.op))
         self.hoist([s], [s.axis])
         if blocks is None:
             return self._run(s, total, ends, step, Text(total))
@@ -241,6 +249,6 @@ class Sweeps(Expressions):
         del self.axes[s.axis]
 
 
-def _write_range(low: str, high: str, step: int) -> str:
+def write_range(low: str, high: str, step: int = 1) -> str:
     ends = [high] if low == "0" and step == 1 else [low, high]
     return f"range({', '.join([*ends, *([str(step)] if step != 1 else [])])})"

@@ -47,6 +47,8 @@ RESERVED = (
     "int",
     "print",
     "empty",
+    "cuda",
+    "divmod",
 )
 
 
@@ -131,9 +133,10 @@ class Writer(Statements):
         for buffer in [*self.program.outputs, *self.temps]:
             if buffer in self.arrays:
                 source = self.program.aliases.get(buffer)
-                self.line(
-                    f"{self.arrays[buffer]} = {_allocate(buffer) if source is None else self.arrays[source]}"
+                made = (
+                    f"np.empty({describe_memory(buffer)})" if source is None else self.arrays[source]
                 )
+                self.line(f"{self.arrays[buffer]} = {made}")
         for buffer, flat in self.flat.items():
             self.line(f"{flat} = {self.arrays[buffer]}.reshape(-1)")
         head = f"def {self.name}({', '.join(inputs)}):"
@@ -158,13 +161,13 @@ class Writer(Statements):
 
     # -- loops until something holds -----------------------------------------------------------------------
     def write_while(self, s: While) -> None:
-        counted = _find_counted(s)
-        if counted is not None and self._is_private(counted[0], s):
-            return self._write_counted(s, *counted)
+        counted = find_counted(s)
+        if counted is not None and self.is_variable(counted[0]) and self.is_private(counted[0], s):
+            return self.write_counted(s, *counted)
         with self.suite("while True:"):
             self.write_test(s)
             self.block(s.body)
-            self._swap(s)
+            self.swap(s)
 
     def write_test(self, s: While) -> None:
         head, first = len(self.lines) - 1, len(self.lines)
@@ -183,19 +186,19 @@ class Writer(Statements):
         """What a number is called that decides what runs next."""
         return self.place(buffer, Index())
 
-    def _is_private(self, counter: Buffer, s: While) -> bool:
+    def is_private(self, counter: Buffer, s: While) -> bool:
         """Whether only a loop reads the variable that counts its rounds."""
         inside = {id(inner) for inner in statements_of([s])}
         others = [inner for inner in statements_of(self.body) if id(inner) not in inside]
         read = {buffer for inner in others for buffer, _ in loads_of(inner)}
-        return self.is_variable(counter) and counter not in read and counter not in self.program.outputs
+        return counter not in read and counter not in self.program.outputs
 
-    def _write_counted(self, s: While, counter: Buffer, limit: Expr, body: list) -> None:
+    def write_counted(self, s: While, counter: Buffer, limit: Expr, body: list) -> None:
         name = self.variables[counter]
         start = "" if self._take_back(name, "0") else f"{name}, "
         with self.suite(f"for {name} in range({start}{self.text(limit)}):"):
             self.block(body)
-            self._swap(s)
+            self.swap(s)
 
     def _take_back(self, name: str, value: str) -> bool:
         """Removes the line before here that gives a variable a value, if nothing uses that."""
@@ -208,7 +211,7 @@ class Writer(Statements):
                 return False
         return False
 
-    def _swap(self, s: While) -> None:
+    def swap(self, s: While) -> None:
         for first, second in s.swaps:
             names = self.arrays[first], self.arrays[second]
             self.line(f"{', '.join(names)} = {', '.join(reversed(names))}")
@@ -223,23 +226,27 @@ class Writer(Statements):
 
     # -- calls -----------------------------------------------------------------------------------------------
     def write_call(self, s: Call) -> None:
-        self._write_library(str(s.routine), s.function, s.inputs, s.outputs)
+        self.write_library(str(s.routine), s.function, s.inputs, s.outputs)
         if s.epilogue is not None:
             self.block([s.epilogue])
 
     def write_library_call(self, s: LibraryCall) -> None:
-        self._write_library(s.name, s.function, s.inputs, s.outputs)
+        self.write_library(s.name, s.function, s.inputs, s.outputs)
 
-    def _write_library(self, name: str, function: Callable, inputs: Sequence, outputs: Sequence) -> None:
-        name = self.names.take(re.sub(r"\W+", "_", name).strip("_"), first=True)
-        self.library[name] = _write_results(function, inputs, outputs)
+    def name_library(self, name: str) -> str:
+        return self.names.take(re.sub(r"\W+", "_", name).strip("_"), first=True)
+
+    def write_library(self, name: str, function: Callable, inputs: Sequence, outputs: Sequence) -> None:
+        name = self.name_library(name)
+        self.library[name] = write_results(function, inputs, outputs)
         with self.suite("with objmode():"):
             self.line(f"{name}({', '.join(self.arrays[buffer] for buffer in (*inputs, *outputs))})")
 
 
-def _allocate(buffer: Buffer) -> str:
+def describe_memory(buffer: Buffer) -> str:
+    """Shape and type, as arguments of what makes memory."""
     shape = ", ".join(str(int(extent)) for extent in buffer.shape) + ("," if len(buffer.shape) == 1 else "")
-    return f"np.empty(({shape}), {word_name(buffer.dtype)})"
+    return f"({shape}), {word_name(buffer.dtype)}"
 
 
 def _find_single_store(statement, buffer: Buffer) -> Expr | None:
@@ -267,7 +274,7 @@ def _find_counters(statements: Sequence) -> set[Buffer]:
     return {store.buffer for store in stores} - others
 
 
-def _find_counted(s: While) -> tuple[Buffer, Expr, list] | None:
+def find_counted(s: While) -> tuple[Buffer, Expr, list] | None:
     """(counter, limit, body without the counting) of a loop that counts its rounds up to a number."""
     if len(s.cond) != 1:
         return None
@@ -289,7 +296,7 @@ def _find_counted(s: While) -> tuple[Buffer, Expr, list] | None:
     return counter, test.args[1], [*s.body[:-1], *([Kernel(rest)] if rest else [])]
 
 
-def _write_results(function: Callable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Callable:
+def write_results(function: Callable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Callable:
     """`function` on arrays, writing its results into those that follow; 16-bit floats come as words."""
     kinds = [buffer.dtype for buffer in (*inputs, *outputs)]
 

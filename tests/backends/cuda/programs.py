@@ -1,0 +1,1 @@
+from tests.backends.python.programs import PROGRAMS
