@@ -9,13 +9,13 @@ from __future__ import annotations
 from jitcore.backends.python.helpers import HELPERS
 
 _COMMON = "exp log log10 sin cos tan sinh cosh tanh sqrt asin acos atan asinh acosh atanh".split()
+_REAL = [*_COMMON, *"exp2 expm1 log2 log1p atan2 erf erfc lgamma copysign".split()]
 _EXTREMES = {"max": "np.maximum", "min": "np.minimum"}
 #: Functions of real and of complex numbers, by operation. Results are as wide as operands are.
 FUNCTIONS = {
-    "f": {op: f"math.{op}" for op in [*_COMMON, *"exp2 expm1 log2 log1p atan2 erf erfc lgamma copysign".split()]}
-    | _EXTREMES | {"is_finite": "math.isfinite", "rem": "math.fmod"},
+    "f": {op: f"math.{op}" for op in _REAL} | _EXTREMES | {"is_finite": "math.isfinite", "rem": "math.fmod"},
     "c": {op: f"cmath.{op}" for op in _COMMON} | _EXTREMES | {"conj": "np.conj"},
-}  # fmt: skip
+}
 
 #: Helpers that kernels may call. Those that are not here call Python.
 DEVICE_HELPERS = {name: text for name, text in HELPERS.items() if "objmode" not in text}
@@ -26,10 +26,10 @@ def _helper(source: str) -> None:
     DEVICE_HELPERS[source[len("def ") : source.index("(")]] = source
 
 
-for _name in ("floor", "ceil", "trunc"):
+for _name, _function in {"floor": "math.floor", "ceil": "math.ceil", "trunc": "int"}.items():
     _helper(f"""
-def {_name}(x):  # math.{_name} is a whole number, which 2**53 and infinity are beyond
-    return math.copysign(math.{_name}(x), x) if abs(x) < 9007199254740992.0 else x
+def {_name}(x):  # not every float is a number of type int
+    return math.copysign({_function}(x), x) if abs(x) < 9007199254740992.0 else x
 """)
 _helper("""
 def round_half_even(x):

@@ -40,6 +40,10 @@ from jitcore.schedule.statements import stores_of
 Guard = tuple[Expr, bool] | None
 
 
+def has_name(text: str, name: str) -> bool:
+    return re.search(rf"(?<![\w.]){name}\b", text) is not None
+
+
 class Function(NamedTuple):
     """A kernel. launch: the call that runs it."""
 
@@ -111,9 +115,8 @@ class KernelWriter(Statements):
         first += [f"    {flat} = {self.arrays[buffer]}.reshape(-1)" for buffer, flat in self.flat.items()]
         text = "\n".join([*first, *self.lines])
         program, names = self.file.program, {**self.arrays, **self.file.variables}
-        order = [*program.inputs, *self.file.temps, *program.outputs]
-        used = [names[b] for b in order if b in names and re.search(rf"\b{names[b]}\b", text)]
-        arguments = ", ".join(used)
+        order = [names[b] for b in (*program.inputs, *self.file.temps, *program.outputs) if b in names]
+        arguments = ", ".join(name for name in order if has_name(text, name))
         return Function(
             f"def {self.name}({arguments}):\n{text}", f"{self.name}[{grid}, {block}]({arguments})"
         )
@@ -226,8 +229,7 @@ class KernelWriter(Statements):
 
     def _share_reduce(self, s: Reduce, ends: tuple[str, str] | None = None) -> None:
         """ends: of the first axis, where they are those of a piece."""
-        count = math.prod(int(axis.extent) for axis in s.axes)
-        running, counts = self.begin_parts(s, ends is None and count > SHORT * self.team)
+        running, counts = self.begin_parts(s, False)
         axes = s.axes[:1] if s.bounds else s.axes
         body = [Root(*(expr for _, _, expr in s.parts)), *s.stores]
         with self._in_column(s):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.backends.cuda.mapping import list_parts, map_kernel
 from jitcore.backends.cuda.numba_functions import DEVICE_HELPERS
-from jitcore.backends.cuda.numba_kernels import Function, KernelWriter
+from jitcore.backends.cuda.numba_kernels import Function, KernelWriter, has_name
 from jitcore.backends.python.operations import type_name
 from jitcore.backends.python.sweeps import write_range
 from jitcore.backends.python.writer import Writer, describe_memory, find_counted, write_results
@@ -29,7 +30,7 @@ from jitcore.schedule.statements import stores_of
 
 class File(NamedTuple):
     """text: with a function `run` of the program's inputs that returns its outputs, arrays of the device, in
-    a tuple unless it is one. library: by name, functions of ndarrays that the text calls but does not have."""
+    a tuple unless it is one. library: by name, functions of ndarrays that the text calls and leaves out."""
 
     text: str
     library: dict[str, Callable]
@@ -108,7 +109,7 @@ class _HostWriter(Writer):
             name, source = self.arrays.get(buffer, ""), program.aliases.get(buffer)
             if source is not None:
                 self.line(f"{name} = {self.arrays[source]}")
-            elif name and (buffer in program.outputs or re.search(rf"\b{name}\b", used)):
+            elif name and (buffer in program.outputs or has_name(used, name)):
                 self.line(f"{name} = cuda.device_array({describe_memory(buffer)})")
         results = ", ".join(self.arrays[buffer] for buffer in program.outputs) or "()"
         return "\n".join(
@@ -118,21 +119,18 @@ class _HostWriter(Writer):
     # -- kernels ---------------------------------------------------------------------------------------------
     def block(self, body: Sequence) -> None:
         """What one thread does, kernel after kernel, is one function."""
-        alone: list[list] = []
-        for statement in [*body, None]:
-            is_kernel = isinstance(statement, Kernel)
-            for task in self._plan(statement) if is_kernel else [None]:
-                if task is not None and task.write is None:
-                    alone.append(task.body)
-                    continue
-                if alone:
-                    joined = [s for part in alone for s in part]
-                    self._launch(_Task(joined, functools.partial(KernelWriter.write_serial, bodies=alone)))
-                    alone = []
-                if task is not None:
+        tasks = [task for s in body for task in (self._plan(s) if isinstance(s, Kernel) else [s])]
+        for is_alone, group in groupby(tasks, lambda task: isinstance(task, _Task) and task.write is None):
+            if is_alone:
+                bodies = [task.body for task in group]
+                write = functools.partial(KernelWriter.write_serial, bodies=bodies)
+                self._launch(_Task([s for part in bodies for s in part], write))
+                continue
+            for task in group:
+                if isinstance(task, _Task):
                     self._launch(task)
-            if statement is not None and not is_kernel:
-                super().block([statement])
+                else:
+                    super().block([task])
 
     def _plan(self, kernel: Kernel) -> Iterator[_Task]:
         """The functions that a kernel becomes."""
@@ -145,13 +143,10 @@ class _HostWriter(Writer):
             for guard, part in list_parts(Kernel(body, kernel.vector, kernel.parallel)):
                 mapping = map_kernel(part)
                 write = functools.partial(KernelWriter.write_items, kernel=part, mapping=mapping, guard=guard)
-                if mapping.kind != "serial":
-                    yield from [_Task(part.body, write)] * (mapping.items > 0)
-                elif guard is None:
-                    yield _Task(part.body)
-                else:
+                if mapping.kind == "serial":
                     write = functools.partial(KernelWriter.write_serial, bodies=[part.body], guard=guard)
-                    yield _Task(part.body, write)
+                if mapping.items:
+                    yield _Task(part.body, None if mapping.kind == "serial" and guard is None else write)
 
     def _launch(self, task: _Task) -> None:
         name = self.names.take("kernel") + task.suffix

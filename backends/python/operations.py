@@ -139,8 +139,8 @@ class Operations:
             return Text(f"{functions[op]}({texts})")
         if op in _MATH:
             return self._typed(dtype, f"math.{op}({texts})")
-        name = f"special_{op}" if op in SPECIAL else op if functions is self._functions["f"] else f"complex_{op}"
-        return self._typed(dtype, f"{self._helper(name)}({texts})")
+        kind = "special_" if op in SPECIAL else "complex_" if dtypes.kind_of(dtype) == "c" else ""
+        return self._typed(dtype, f"{self._helper(f'{kind}{op}')}({texts})")
 
     # -- integers -------------------------------------------------------------------------------------------
     def _integer(self, op: str, dtype: np.dtype, args: Sequence[Text], numbers: Sequence) -> Text:
@@ -160,9 +160,9 @@ class Operations:
             name = self._helper(name)
             return self._typed(dtype, f"{name}({args[0].text}, {texts[1]})")
         if op == "sign":
-            name = self._functions["f"].get(op) or self._helper(op)
-            sign = f"{name}({texts[0]})" if dtype.kind == "i" else f"{args[0].at(BIT_OR)} != 0"
-            return self._typed(dtype, sign)
+            if dtype.kind == "u":
+                return self._typed(dtype, f"{args[0].at(BIT_OR)} != 0")
+            return self._typed(dtype, f"{self._functions['f'].get(op) or self._helper(op)}({texts[0]})")
         if op in ("population_count", "clz"):
             name = self._helper({"population_count": "count_ones", "clz": "count_leading_zeros"}[op])
             return self._typed(dtype, f"{name}({texts[0]}, {width})")

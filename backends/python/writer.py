@@ -47,6 +47,7 @@ RESERVED = (
     "int",
     "print",
     "empty",
+    "cmath",
     "cuda",
     "divmod",
 )
