@@ -51,7 +51,7 @@ def simulated():
 
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in LONG])
 def test_in_the_simulator(simulated, name):
-    """Every access is checked there, as memory is NumPy's."""
+    """Places behind the ends of arrays raise there, as memory is NumPy's."""
     assert simulated[name] == ""
 
 
