@@ -142,11 +142,14 @@ class _HostWriter(Writer):
         elif body:
             for guard, part in list_parts(Kernel(body, kernel.vector, kernel.parallel)):
                 mapping = map_kernel(part)
+                if any(store.packed for s in statements_of(part.body) for store in stores_of(s)):
+                    mapping = mapping._replace(kind="flat")  # their order counts: an item is one thread's
+                is_alone = mapping.kind in ("one", "serial") or not mapping.loops and mapping.kind == "flat"
                 write = functools.partial(KernelWriter.write_items, kernel=part, mapping=mapping, guard=guard)
-                if mapping.kind == "serial":
+                if is_alone:
                     write = functools.partial(KernelWriter.write_serial, bodies=[part.body], guard=guard)
                 if mapping.items:
-                    yield _Task(part.body, None if mapping.kind == "serial" and guard is None else write)
+                    yield _Task(part.body, None if is_alone and guard is None else write)
 
     def _launch(self, task: _Task) -> None:
         name = self.names.take("kernel") + task.suffix
