@@ -25,7 +25,7 @@ from jitcore.backends.cuda.numba_functions import (
     SCAN,
 )
 from jitcore.backends.python.expressions import Names, Root
-from jitcore.backends.python.operations import NOT, Text, type_name
+from jitcore.backends.python.operations import NOT, SUM, Text, type_name
 from jitcore.backends.python.statements import Statements
 from jitcore.backends.python.sweeps import SHORT, STEMS, Running, is_widened
 from jitcore.backends.python.writer import Writer
@@ -172,7 +172,7 @@ class KernelWriter(Statements):
     def _ask_place(self, loops: Sequence[Loop]) -> Iterator[str]:
         """Tests whether there is an item, each to be made where those before it hold."""
         for loop in loops:
-            name, (low, high) = self.axes[loop.axis], self.ends(loop.axis, loop.bounds)
+            name, (low, high) = self.axes[loop.axis], self.ends(loop.axis, loop.bounds, SUM)
             if low != "0":
                 yield f"{low} <= {name} < {high}"
             elif loop is loops[0] or loop.bounds:
@@ -224,7 +224,7 @@ class KernelWriter(Statements):
         axes = [loop.axis for loop in loops]
         with self._in_column(s):
             self.hoist(body, axes)
-            with self._spread(axes, self.ends(s.axis, s.bounds), body):
+            with self._spread(axes, self.ends(s.axis, s.bounds, SUM), body):
                 self.block(body)
 
     def _share_reduce(self, s: Reduce, ends: tuple[str, str] | None = None) -> None:
@@ -235,7 +235,7 @@ class KernelWriter(Statements):
         with self._in_column(s):
             self.hoist(body, axes)
             inner = body if len(axes) == len(s.axes) else [s]
-            with self._spread(axes, ends or self.ends(s.axes[0], s.bounds), inner):
+            with self._spread(axes, ends or self.ends(s.axes[0], s.bounds, SUM), inner):
                 self.sweep(s, s.axes[len(axes) :], running, counts, None)
         self._join(s, running)
 
@@ -303,7 +303,7 @@ class KernelWriter(Statements):
         self._open([s], None)
         self.thread, self.team = self.names.take("t", first=True), PIECE_TEAM
         self.line(f"{self.thread} = cuda.threadIdx.x")
-        low, high = self.ends(s.axes[0], s.bounds)
+        low, high = self.ends(s.axes[0], s.bounds, SUM)
         start = self.names.take("start", first=True)
         self.line(f"{start} = {'' if low == '0' else f'{low} + '}cuda.blockIdx.x * {int(s.block)}")
         self._share_reduce(s, (start, f"min({start} + {int(s.block)}, {high})"))

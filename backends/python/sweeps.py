@@ -95,8 +95,9 @@ class Sweeps(Expressions):
     def combine(self, op: str, dtype, old: Text, new: Text) -> Text:
         return self.operations.write(op, dtype, [dtype, dtype], [old, new], [None, None])
 
-    def ends(self, axis: Axis, bounds: dict) -> tuple[str, str]:
-        low, high = (None if end is None else self.text(end) for end in bounds.get(axis, (None, None)))
+    def ends(self, axis: Axis, bounds: dict, level: int = TERNARY) -> tuple[str, str]:
+        """level: how strongly the texts bind."""
+        low, high = (None if end is None else self.text(end, level) for end in bounds.get(axis, (None, None)))
         return low or "0", high or self.extent(axis)
 
     def extent(self, axis: Axis) -> str:

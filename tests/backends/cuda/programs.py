@@ -76,6 +76,13 @@ def box_of(x, low, high, left, right):
     return part.sum(), part.sum(axis=1), part.sum(axis=0)
 
 
+def chosen_limits(x, is_first, n, low, high):
+    k = lax.iota(np.int64, x.shape[1])
+    first, end = (jnp.where(is_first, n, other).astype(np.int64) for other in (low, high))
+    part = jnp.where((k >= first) & (k < end + 30), x, 0.0)
+    return part.sum(), part.sum(axis=1), part[0], jnp.cumsum(jnp.where(k < end, x[1], 0))
+
+
 OWN = {
     **{f"softmax of {n}": (softmax, (f32(3, n),)) for n in (1, 7, 33, 1000)},
     "full sum": (lambda x: x.sum(), (f32(40, 30),)),
@@ -109,6 +116,7 @@ OWN = {
     "ranges beyond the ends": (fill, (f64(50), f64(50), -5, 60)),
     "a row of a sparse matrix": (sparse_row, (f64(12), _RANDOM.integers(0, 9, 12), f64(9), 4, 11)),
     "boxes": (box_of, (f64(33, 130), 3, 29, 7, 120)),
+    "chosen limits": (chosen_limits, (f64(9, 90), True, 20, 7, 80)),
     "limits of rows": (lambda x, n: jnp.where(lax.iota(np.int64, 90) < n[:, None], x, 0.0).sum(axis=1), (
         f64(9, 90), _RANDOM.integers(-2, 95, 9))),
     "switch in a loop": (switch_in_a_loop, (f32(40),)),
