@@ -11,6 +11,7 @@ import re
 import statistics
 import subprocess
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -34,37 +35,53 @@ def show(function, *args):
     return jitcore.jit(function).lower(*args).compile(target="cuda:sm_90").as_text("numba.cuda")
 
 
-def run_all(action: str, **environment) -> dict[str, str]:
+def start(action: str, **environment) -> Iterator[Callable[[str], str]]:
+    """A process that checks programs, by name."""
     command = [sys.executable, "-W", "ignore", "-m", "tests.backends.cuda.numba_files", action]
-    found = subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT), **environment}, capture_output=True,
-                           text=True, check=False)  # fmt: skip
-    assert found.returncode == 0, found.stderr
-    return json.loads(found.stdout)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as process:  # fmt: skip
+
+        def check(name: str) -> str:
+            print(name, file=process.stdin, flush=True)
+            answer = process.stdout.readline()
+            assert answer, "the process ended"
+            return json.loads(answer)
+
+        yield check
+        process.stdin.close()
+
+
+def list_parameters(names: Iterable[str]) -> list:
+    """Two thirds of the programs that are those of other tests are slow."""
+    common = [name for name in names if name in OF_PYTHON]
+    slow = {name for place, name in enumerate(common) if place % 3}
+    return [pytest.param(name, marks=[pytest.mark.slow] * (name in slow)) for name in names]
 
 
 # -- what they compute ----------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
-def simulated():
+def simulator():
     pytest.importorskip("numba.cuda")
-    return run_all("simulate", NUMBA_ENABLE_CUDASIM="1")
+    yield from start("simulate", NUMBA_ENABLE_CUDASIM="1")
 
 
-@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in LONG])
-def test_in_the_simulator(simulated, name):
+@pytest.mark.parametrize("name", list_parameters([name for name in PROGRAMS if name not in LONG]))
+def test_in_the_simulator(simulator, name):
     """Places behind the ends of arrays raise there, as memory is NumPy's."""
-    assert simulated[name] == ""
+    assert simulator(name) == ""
 
 
 @pytest.fixture(scope="module")
-def compiled():
+def compiler():
     if importlib.util.find_spec("numba_cuda") is None:
         pytest.skip("numba-cuda is not installed")
-    return run_all("compile", NUMBA_ENABLE_CUDASIM="0")
+    yield from start("compile", NUMBA_ENABLE_CUDASIM="0")
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_numba_compiles_them(compiled, name):
-    assert compiled[name] == ""
+def test_numba_compiles_them(compiler, name):
+    assert compiler(name) == ""
 
 
 # -- how they read --------------------------------------------------------------------------------------------
