@@ -76,7 +76,7 @@ class KernelWriter(Statements):
 
     def _use_helper(self, name: str) -> str:
         if name not in self.HELPERS:
-            what = name.removeprefix("special_")
+            what = name.removeprefix("special_").replace("complex_", "complex ")
             raise NotImplementedError(
                 f"this program cannot be written for numba.cuda, whose kernels have no function {what!r}"
             )

@@ -24,6 +24,7 @@ from jitcore.backends.cuda.numba_source import write_file
 from jitcore.loopir import program as loopir
 from jitcore.loopir.expr import Buffer, Graph
 from jitcore.loopir.index import Axis, Index
+from tests.backends.cpu.test_primitives import elementwise_cases
 from tests.backends.cuda.numba_files import Quiet, write
 from tests.backends.cuda.programs import LONG, OF_PYTHON, PROGRAMS, REFUSED
 
@@ -198,9 +199,25 @@ def test_inspect_writes_what_it_can():
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_kernels_of_numba_do_not_have(name):
+def test_programs_that_are_refused(name):
     with pytest.raises(NotImplementedError, match=REFUSED[name]):
         write(*OF_PYTHON[name])
+
+
+#: What kernels of Numba have no function for.
+MISSING = {"digamma", "polygamma", "zeta", "bessel_i0e", "bessel_i1e", "ndtri", "log_ndtr", "nextafter", "complex exp2",
+           "complex expm1", "complex log1p", "complex log2", "complex sign"}  # fmt: skip
+
+
+def test_every_other_function_is_there():
+    missing = set()
+    for primitive, dtype in elementwise_cases():
+        operands = [np.ones(3, dtype)] * primitive.traits["arity"]
+        try:
+            write(lambda *operands, primitive=primitive: primitive.bind(*operands), operands)
+        except NotImplementedError as error:
+            missing.add(str(error).split("'")[1])
+    assert missing == MISSING
 
 
 # -- kernels that hold only if ---------------------------------------------------------------------------------
