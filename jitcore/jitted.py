@@ -108,7 +108,7 @@ class JitWrapped(FastCallable[P, R]):
     def inspect(self, stage: str | None = None) -> str | dict[str, str]:
         """Stages of the signature that was compiled last, as text: 'jaxpr', 'optimized jaxpr', then those of
         the backend ('loop program', 'numba', 'kernel', 'llvm', 'assembly'); all of them in a dict without a
-        name. 'numba' is a file with a Numba kernel that computes the same, to read and to run.
+        name. 'numba', or 'numba.cuda' on GPUs, is a file of Numba that computes the same, to read and to run.
 
         Raises: ValueError before the first call, or for a stage that the backend does not have."""
         program = self._function.last_program

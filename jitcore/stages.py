@@ -6,7 +6,7 @@ In: a jitted function and example arguments, which may be `ShapeDtypeStruct`s. O
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from jitcore import tree_util
@@ -153,9 +153,12 @@ class Compiled(FastCallable, Stage):
                          for name, part, wanted in zip(names, call.parts, self._call.parts)
                          if part[:2] != wanted[:2])  # fmt: skip
 
-    def as_text(self) -> str:
-        """The most detailed text that the backend keeps, else the optimized jaxpr."""
-        return list(show_stages(self._program).values())[-1]
+    def as_text(self, stage: str | None = None) -> str:
+        """A stage, as `inspect` names them: 'loop program', 'kernel'. Without one the most detailed text that
+        the backend keeps, else the optimized jaxpr.
+
+        Raises: ValueError for a stage that there is none of."""
+        return show_stages(self._program, stage or list_stages(self._program)[-1])
 
     def cost_analysis(self) -> dict[str, float]:
         """Estimated 'flops', 'bytes accessed' and 'optimal_seconds', as far as the backend tells."""
@@ -196,17 +199,34 @@ def make_out_info(program: Program) -> Any:
     return program.traced.unflatten(infos)
 
 
-def show_stages(program: Program, stage: str | None = None) -> Any:
-    """A stage of a program as text, or all of them in a dict, in the order of the data flow.
-
-    Raises: ValueError for a stage that there is none of."""
-    texts = {
+def _list_texts(program: Program) -> dict[str, Callable[[], str]]:
+    return {
         "jaxpr": lambda: str(program.closed_jaxpr),
         "optimized jaxpr": lambda: str(program.compiled_jaxpr),
         **program.executable.texts(program.argument_names),
     }
+
+
+def list_stages(program: Program) -> list[str]:
+    """What can be shown, in the order of the data flow."""
+    return list(_list_texts(program))
+
+
+def show_stages(program: Program, stage: str | None = None) -> Any:
+    """A stage of a program as text, or all of them in a dict, in the order of the data flow: for one that
+    cannot be written, why.
+
+    Raises: ValueError for a stage that there is none of; NotImplementedError for one that cannot be
+    written."""
+    texts = _list_texts(program)
     if stage is None:
-        return {name: make() for name, make in texts.items()}
+        found = {}
+        for name, make in texts.items():
+            try:
+                found[name] = make()
+            except NotImplementedError as error:
+                found[name] = str(error)
+        return found
     if stage not in texts:
         raise ValueError(f"unknown stage {stage!r}: the stages are {', '.join(texts)}")
     return texts[stage]()

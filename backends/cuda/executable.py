@@ -12,6 +12,7 @@ from jitcore.backends.cuda import ptx
 from jitcore.backends.cuda.device import ALIGNMENT, DeviceBuffer, Runtime
 from jitcore.backends.cuda.emitter import ACCESS_BYTES
 from jitcore.backends.cuda.linking import find_cubin
+from jitcore.backends.cuda.numba_source import write_file
 from jitcore.backends.cuda.program import LoadedProgram, RenderedProgram
 from jitcore.backends.cuda.resources import Resources, disassemble, find_resources
 from jitcore.backends.cuda.target import CudaTarget
@@ -62,6 +63,7 @@ class CudaExecutable:
         """Of the latest signature where shapes are symbolic."""
         return {"loop program": lambda: format_program(self.read_latest().program),
                 "mapping": lambda: describe_functions(self.read_latest()),
+                "numba.cuda": lambda: write_file(self.read_latest().program, arguments).text,
                 "kernel": lambda: str(self.read_latest().module),
                 "ptx": self._read_ptx,
                 "resources": lambda: "\n".join(f"{k}: {v}" for k, v in self._find_resources().items()),

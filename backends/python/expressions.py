@@ -20,6 +20,7 @@ from jitcore.backends.python.operations import (
     ATOM,
     COMPARISON,
     NOT,
+    NUMPY,
     PRODUCT,
     SUM,
     TERNARY,
@@ -45,15 +46,15 @@ class Names:
     """Identifiers, each given once."""
 
     def __init__(self, reserved: Iterable[str] = ()):
-        self._taken, self._count = set(reserved), Counter()
+        self.taken, self._count = set(reserved), Counter()
 
     def take(self, stem: str, *, first: bool = False) -> str:
         """first: whether the stem itself will do, for the first one."""
-        name = stem if first and stem not in self._taken else ""
-        while not name or name in self._taken:
+        name = stem if first and stem not in self.taken else ""
+        while not name or name in self.taken:
             name = f"{stem}{self._count[stem]}"
             self._count[stem] += 1
-        self._taken.add(name)
+        self.taken.add(name)
         return name
 
 
@@ -62,13 +63,18 @@ class Expressions:
 
     Attributes:
         variables: by 0-d buffer, the name of the variable that stands for it; all others are arrays.
+        names: of the function; file_names: of what stands above it.
         arrays: names of buffers; moving: those whose names change places.
         written: by the kernel at hand; results: names of what reductions and registers hold.
         empty: what has no elements, which only loops that never run read.
     """
 
+    #: Functions, by kind of numbers and operation, and the sources of helpers.
+    FUNCTIONS, HELPERS = NUMPY, HELPERS
+
     def __init__(self, names: Names):
-        self.names, self.operations = names, Operations(self._use_helper, self.number)
+        self.names, self.file_names = names, names
+        self.operations = Operations(self._use_helper, self.number, self.FUNCTIONS)
         self.lines: list[str] = []
         self.depth = 1
         self.helpers: dict[str, str] = {}
@@ -104,13 +110,13 @@ class Expressions:
         self.known, self.uses, self.depth = known, uses, self.depth - 1
 
     def name_axis(self, axis: Axis) -> str:
-        letters = [letter for letter in _LETTERS if letter not in self.names._taken]
+        letters = [letter for letter in _LETTERS if letter not in self.names.taken]
         number = len(self.axes)
         self.axes[axis] = letters[number] if number < len(letters) else self.names.take("i")
         return self.axes[axis]
 
     def _use_helper(self, name: str) -> str:
-        self.helpers[name] = HELPERS[name]
+        self.helpers[name] = self.HELPERS[name]
         return name
 
     # -- numbers ---------------------------------------------------------------------------------------------
@@ -129,7 +135,7 @@ class Expressions:
             parts = [value.real, value.imag] if dtype.kind == "c" else [value]
             text = ", ".join(map(str, parts)).replace("inf", "np.inf").replace("nan", "np.nan")
             text = f"complex({text})" if dtype.kind == "c" else text
-            self.constants[key] = self.names.take("C"), f"{type_name(dtype)}({text})"
+            self.constants[key] = self.file_names.take("C"), f"{type_name(dtype)}({text})"
         return Text(self.constants[key][0])
 
     # -- expressions -----------------------------------------------------------------------------------------

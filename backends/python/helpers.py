@@ -121,7 +121,7 @@ def to_float16(x):  # to nearest, halves to even
     if size >= 0x477FF000:
         return np.uint16(sign | 0x7C00)
     if size < 0x38800000:  # a multiple of 2**-24
-        return np.uint16(sign | np.int64(np.rint(np.float64(abs(x)) * 2.0**24)))
+        return np.uint16(sign | np.int64(round(np.float64(abs(x)) * 2.0**24)))
     return np.uint16(sign | ((size - 0x38000000 + 0xFFF + ((size >> 13) & 1)) >> 13))
 """)
 for _name, _function in SPECIAL.items():  # but polygamma, below

@@ -8,7 +8,7 @@ an expression is a call of a `helpers` function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,8 +19,6 @@ from jitcore import dtypes
 TERNARY, OR, AND, NOT, COMPARISON, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, UNARY, POWER, ATOM = range(
     14
 )
-#: Floats that are uint16 words in memory.
-
 
 class Text(NamedTuple):
     """An expression. level: its binding strength. is_whole: whether it is a Python int, which has no
@@ -60,13 +58,14 @@ _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": 
 _BITS = {"and": ("&", BIT_AND), "or": ("|", BIT_OR), "xor": ("^", BIT_XOR)}
 _LOGIC = {"and": ("and", AND), "mul": ("and", AND), "min": ("and", AND), "or": ("or", OR), "add": ("or", OR),
           "max": ("or", OR), "xor": ("!=", COMPARISON)}  # fmt: skip
-#: Functions of floats that NumPy has under this name, and Numba under NumPy's.
-_NUMPY = {name: name for name in (
+#: Functions of floats that NumPy has, and Numba under NumPy's names.
+_NUMPY = {name: f"np.{name}" for name in (
     "exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh cbrt sqrt floor ceil trunc copysign "
-    "nextafter logaddexp signbit sign").split()} | {
-    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "asinh": "arcsinh",
-    "acosh": "arccosh", "atanh": "arctanh", "round_half_even": "rint", "is_finite": "isfinite", "rem": "fmod",
-    "max": "maximum", "min": "minimum", "conj": "conj"}  # fmt: skip
+    "nextafter logaddexp signbit sign conj").split()} | {
+    "asin": "np.arcsin", "acos": "np.arccos", "atan": "np.arctan", "atan2": "np.arctan2",
+    "asinh": "np.arcsinh", "acosh": "np.arccosh", "atanh": "np.arctanh", "round_half_even": "np.rint",
+    "is_finite": "np.isfinite", "rem": "np.fmod", "max": "np.maximum", "min": "np.minimum"}  # fmt: skip
+NUMPY = {"f": _NUMPY, "c": _NUMPY}
 _MATH = ("erf", "erfc", "lgamma")
 #: Functions of SciPy, which Numba does not compile: it calls Python for each number. Names of their helpers
 #: begin with `special_`: Numba asks all modules for such a name, and some of SciPy's warn when asked.
@@ -76,10 +75,12 @@ SPECIAL = {"erf_inv": "erfinv", "digamma": "digamma", "bessel_i0e": "i0e", "bess
 
 class Operations:
     """Writes operations, and notes what they need: helper(name), a function of `helpers`; constant(value,
-    dtype), a number."""
+    dtype), a number. functions: by kind of dtype, "f" or "c", and operation, those whose results are as wide
+    as operands are."""
 
-    def __init__(self, helper: Callable[[str], str], constant: Callable[..., Text]):
-        self._helper, self._constant = helper, constant
+    def __init__(self, helper: Callable[[str], str], constant: Callable[..., Text],
+                 functions: Mapping[str, Mapping[str, str]]):  # fmt: skip
+        self._helper, self._constant, self._functions = helper, constant, functions
 
     def write(
         self, op: str, dtype, operand_dtypes: Sequence, args: Sequence[Text], numbers: Sequence
@@ -107,7 +108,7 @@ class Operations:
             return self._narrow(dtype, Text(f"{args[0].at(PRODUCT)} * {args[0].at(UNARY)}", PRODUCT))
         if kind in "iu":
             return self._integer(op, np.dtype(dtype), args, numbers)
-        return self._float(op, dtype, args)
+        return self._float(op, dtype, args, self._functions[kind])
 
     def _logic(self, op: str, args: Sequence[Text]) -> Text:
         if op == "not":
@@ -119,7 +120,7 @@ class Operations:
         return Text(f"{args[0].at(level)} {sign} {args[1].at(level + 1)}", level)
 
     # -- floats, complex numbers --------------------------------------------------------------------------
-    def _float(self, op: str, dtype, args: Sequence[Text]) -> Text:
+    def _float(self, op: str, dtype, args: Sequence[Text], functions: Mapping[str, str]) -> Text:
         if op in _INFIX:
             return self._infix(*_INFIX[op], args)
         if op == "pow":
@@ -130,16 +131,16 @@ class Operations:
             return self._typed(dtype, f"complex({args[0].text}, {args[1].text})")
         if op in ("rsqrt", "logistic", "reciprocal"):
             one = self._constant(1, dtype).text
-            divisor = {"rsqrt": f"np.sqrt({args[0].text})", "reciprocal": args[0].at(UNARY),
-                       "logistic": f"({one} + np.exp(-{args[0].at(UNARY)}))"}[op]  # fmt: skip
+            divisor = {"rsqrt": f"{functions['sqrt']}({args[0].text})", "reciprocal": args[0].at(UNARY),
+                       "logistic": f"({one} + {functions['exp']}(-{args[0].at(UNARY)}))"}[op]  # fmt: skip
             return Text(f"{one} / {divisor}", PRODUCT)
         texts = ", ".join(arg.text for arg in args)
-        if op in _NUMPY:
-            return Text(f"np.{_NUMPY[op]}({texts})")
+        if op in functions:
+            return Text(f"{functions[op]}({texts})")
         if op in _MATH:
             return self._typed(dtype, f"math.{op}({texts})")
-        name = f"special_{op}" if op in SPECIAL else op
-        return self._typed(dtype, f"{self._helper(name)}({texts})")
+        kind = "special_" if op in SPECIAL else "complex_" if dtypes.kind_of(dtype) == "c" else ""
+        return self._typed(dtype, f"{self._helper(f'{kind}{op}')}({texts})")
 
     # -- integers -------------------------------------------------------------------------------------------
     def _integer(self, op: str, dtype: np.dtype, args: Sequence[Text], numbers: Sequence) -> Text:
@@ -159,8 +160,9 @@ class Operations:
             name = self._helper(name)
             return self._typed(dtype, f"{name}({args[0].text}, {texts[1]})")
         if op == "sign":
-            sign = f"np.sign({texts[0]})" if dtype.kind == "i" else f"{args[0].at(BIT_OR)} != 0"
-            return self._typed(dtype, sign)
+            if dtype.kind == "u":
+                return self._typed(dtype, f"{args[0].at(BIT_OR)} != 0")
+            return self._typed(dtype, f"{self._functions['f'].get(op) or self._helper(op)}({texts[0]})")
         if op in ("population_count", "clz"):
             name = self._helper({"population_count": "count_ones", "clz": "count_leading_zeros"}[op])
             return self._typed(dtype, f"{name}({texts[0]}, {width})")

@@ -22,7 +22,7 @@ from jitcore.loopir.index import Axis
 from jitcore.loopir.monoids import identity_of, scan_start_of
 from jitcore.loopir.program import Reduce, Scan, Store
 
-_STEMS = {"add": "total", "mul": "product", "max": "largest", "min": "least", "and": "all_", "or": "any_"}
+STEMS = {"add": "total", "mul": "product", "max": "largest", "min": "least", "and": "all_", "or": "any_"}
 #: Numbers up to which a sum is short; numbers of a block.
 SHORT, BLOCK = 1024, 256
 #: The dtypes of totals, by that of the numbers; sums of others do not round, or are short of digits anyway.
@@ -55,7 +55,12 @@ def _is_rounded(op: str, dtype) -> bool:
     return op == "add" and dtype in TOTALS
 
 
-class _Running(NamedTuple):
+def is_widened(op: str, dtype) -> bool:
+    """Whether the total of many such numbers is wider than they are."""
+    return _is_rounded(op, dtype) and TOTALS[dtype] != dtype
+
+
+class Running(NamedTuple):
     """The value of a reduction so far. name: of its variable; best: of that of the extreme at this place."""
 
     op: str
@@ -90,12 +95,16 @@ class Sweeps(Expressions):
     def combine(self, op: str, dtype, old: Text, new: Text) -> Text:
         return self.operations.write(op, dtype, [dtype, dtype], [old, new], [None, None])
 
-    def ends(self, axis: Axis, bounds: dict) -> tuple[str, str]:
-        low, high = (None if end is None else self.text(end) for end in bounds.get(axis, (None, None)))
-        return low or "0", high or str(int(axis.extent))
+    def ends(self, axis: Axis, bounds: dict, level: int = TERNARY) -> tuple[str, str]:
+        """level: how strongly the texts bind."""
+        low, high = (None if end is None else self.text(end, level) for end in bounds.get(axis, (None, None)))
+        return low or "0", high or self.extent(axis)
+
+    def extent(self, axis: Axis) -> str:
+        return str(int(axis.extent))
 
     def range(self, axis: Axis, ends: tuple[str, str], step: int = 1) -> str:
-        return f"for {self.name_axis(axis)} in {_write_range(*ends, step)}:"
+        return f"for {self.name_axis(axis)} in {write_range(*ends, step)}:"
 
     @contextlib.contextmanager
     def cut(self, s: Reduce | Scan, ends: tuple[str, str], length: int, step: int = 1) -> Iterator[tuple]:
@@ -104,7 +113,7 @@ class Sweeps(Expressions):
         end = f"{start} {'+' if step > 0 else '-'} {length}"
         if not (low.isdigit() and high.isdigit() and int(high) % length == 0 == int(low)):
             end = f"{'min' if step > 0 else 'max'}({end}, {high})"
-        with self.suite(f"for {start} in {_write_range(low, high, step * length)}:", [s]):
+        with self.suite(f"for {start} in {write_range(low, high, step * length)}:", [s]):
             yield start, end
 
     # -- reductions ------------------------------------------------------------------------------------------
@@ -114,7 +123,7 @@ class Sweeps(Expressions):
         self.line(f"{name} = {self.number(value, dtype).text}")
         return name
 
-    def _begin_total(self, dtype, value, stem: str) -> str:
+    def begin_total(self, dtype, value, stem: str) -> str:
         """A total that is wider than what it is the total of."""
         name = self.names.take(stem, first=True)
         self.line(f"{name} = {type_name(TOTALS[dtype])}({value})")
@@ -122,28 +131,37 @@ class Sweeps(Expressions):
 
     def write_reduce(self, s: Reduce) -> None:
         blocks = choose_blocks(s.axes, [(op, expr.dtype) for _, op, expr in s.parts])
+        running, counts = self.begin_parts(s, blocks is not None)
+        self.sweep(s, s.axes, running, counts, blocks)
+        self.end_parts(s, running)
+
+    def begin_parts(self, s: Reduce, is_long: bool) -> tuple[list[Running], dict[Expr, str]]:
+        """(running values, by mask the variables that count its packed stores), begun. is_long: whether
+        sums are wide."""
         running = []
         for result, op, expr in s.parts:
-            if blocks is not None and _is_rounded(op, expr.dtype) and TOTALS[expr.dtype] != expr.dtype:
-                name = self._begin_total(expr.dtype, 0.0, "wide_total")
-                running.append(_Running(op, expr, name, TOTALS[expr.dtype]))
+            if is_long and is_widened(op, expr.dtype):
+                name = self.begin_total(expr.dtype, 0.0, "wide_total")
+                running.append(Running(op, expr, name, TOTALS[expr.dtype]))
             elif op.startswith("arg"):
                 best = self.begin(expr.dtype, identity_of(op, expr.dtype), "best")
                 name = self.begin(result.dtype, 0, "place", result)
-                running.append(_Running(op, expr, name, result.dtype, best))
+                running.append(Running(op, expr, name, result.dtype, best))
             else:
-                name = self.begin(result.dtype, identity_of(op, result.dtype), _STEMS.get(op, op), result)
-                running.append(_Running(op, expr, name, result.dtype))
-        counts = {s.mask: self.begin(dtypes.int64, 0, "n") for s in s.stores if s.packed}
-        self._sweep(s, s.axes, running, counts, blocks)
+                name = self.begin(result.dtype, identity_of(op, result.dtype), STEMS.get(op, op), result)
+                running.append(Running(op, expr, name, result.dtype))
+        return running, {s.mask: self.begin(dtypes.int64, 0, "n") for s in s.stores if s.packed}
+
+    def end_parts(self, s: Reduce, running: list[Running]) -> None:
+        """What has been found gets the names of the results."""
         for (result, op, _), value in zip(s.parts, running):
             name = value.name
             if value.dtype != result.dtype:
-                name = self.results.get(result) or self.names.take(_STEMS[op], first=True)
+                name = self.results.get(result) or self.names.take(STEMS[op], first=True)
                 self.line(f"{name} = {type_name(result.dtype)}({value.name})")
             self.results[result] = name
 
-    def _sweep(self, s: Reduce, axes: Sequence[Axis], running: list, counts: dict, blocks: Blocks | None,
+    def sweep(self, s: Reduce, axes: Sequence[Axis], running: list, counts: dict, blocks: Blocks | None,
                ends: tuple[str, str] | None = None) -> None:  # fmt: skip
         """The loops over axes. ends: of the first one, where they are not those of its axis."""
         if not axes:
@@ -154,7 +172,7 @@ class Sweeps(Expressions):
             return self._sweep_blocks(s, axes, running, counts, blocks)
         head = self.range(axes[0], ends or self.ends(axes[0], s.bounds))
         with self.suite(head, body if len(axes) == 1 else [s]):
-            self._sweep(s, axes[1:], running, counts, blocks)
+            self.sweep(s, axes[1:], running, counts, blocks)
         del self.axes[axes[0]]
 
     def _sweep_blocks(
@@ -163,7 +181,7 @@ class Sweeps(Expressions):
         def add_block(ends: tuple[str, str] | None = None) -> None:
             parts = [value._replace(name=self.begin(value.expr.dtype, 0, "part"))
                      if _is_rounded(value.op, value.expr.dtype) else value for value in running]  # fmt: skip
-            self._sweep(s, axes, parts, counts, None, ends)
+            self.sweep(s, axes, parts, counts, None, ends)
             for total, part in zip(running, parts):
                 if part is not total:
                     self.line(f"{total.name} += {part.name}")
@@ -177,13 +195,9 @@ class Sweeps(Expressions):
         for op, expr, name, dtype, best in running:
             if best is not None:
                 place = self.operations.convert(Text(self.axes[s.axes[-1]]), dtypes.int64, dtype)
-                self._note_extreme(op, expr, name, best, place.text)
+                self.note_extreme(op, expr, name, best, place.text)
                 continue
-            value = self.expr(expr)
-            text = self.combine(op, expr.dtype, Text(name), value).text
-            sign = {"add": "+", "mul": "*"}.get(op)
-            is_short = sign and text == f"{name} {sign} {value.at(TERNARY)}"
-            self.line(f"{name} {sign}= {value.text}" if is_short else f"{name} = {text}")
+            self.update(op, expr.dtype, name, self.expr(expr))
         for store in s.stores:
             if not store.packed:
                 self.write_store(store)
@@ -193,7 +207,14 @@ class Sweeps(Expressions):
         for mask, count in counts.items():
             self.line(f"{count} += {self.text(mask)}")
 
-    def _note_extreme(self, op: str, expr: Expr, name: str, best: str, position: str) -> None:
+    def update(self, op: str, dtype, name: str, value: Text) -> None:
+        """Combines a running value with one more."""
+        text = self.combine(op, dtype, Text(name), value).text
+        sign = {"add": "+", "mul": "*"}.get(op)
+        is_short = sign and text == f"{name} {sign} {value.at(TERNARY)}"
+        self.line(f"{name} {sign}= {value.text}" if is_short else f"{name} = {text}")
+
+    def note_extreme(self, op: str, expr: Expr, name: str, best: str, position: str) -> None:
         """The first place of an extreme; NaN is the most extreme."""
         value = self.expr(expr)
         text = value.text if value.text.isidentifier() else self.give_name(value).text
@@ -209,9 +230,9 @@ class Sweeps(Expressions):
         start, step = scan_start_of(s.op, dtype), -1 if s.reverse else 1
         ends = (str(extent - 1), "-1") if s.reverse else ("0", str(extent))
         blocks = choose_blocks([s.axis], [(s.op, dtype)])
-        is_wide = blocks is not None and TOTALS[dtype] != dtype
-        begin = self._begin_total if is_wide else self.begin
-        total = begin(dtype, start, "wide_total" if is_wide else _STEMS.get(s.op, s.op))
+        is_wide = blocks is not None and is_widened(s.op, dtype)
+        begin = self.begin_total if is_wide else self.begin
+        total = begin(dtype, start, "wide_total" if is_wide else STEMS.get(s.op, s.op))
         self.hoist([s], [s.axis])
         if blocks is None:
             return self._run(s, total, ends, step, Text(total))
@@ -229,6 +250,6 @@ class Sweeps(Expressions):
         del self.axes[s.axis]
 
 
-def _write_range(low: str, high: str, step: int) -> str:
+def write_range(low: str, high: str, step: int = 1) -> str:
     ends = [high] if low == "0" and step == 1 else [low, high]
     return f"range({', '.join([*ends, *([str(step)] if step != 1 else [])])})"

@@ -13,22 +13,17 @@ from typing import NamedTuple
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.backends.python.expressions import Names, Root, count_uses
-from jitcore.backends.python.operations import NOT, Text, word_name
-from jitcore.backends.python.sweeps import Sweeps
+from jitcore.backends.python.expressions import Names, count_uses
+from jitcore.backends.python.operations import Text, word_name
+from jitcore.backends.python.statements import Statements
 from jitcore.loopir.expr import Buffer, Expr, number_of
 from jitcore.loopir.index import Index
 from jitcore.loopir.program import (
     Call,
-    Choice,
     Kernel,
     LibraryCall,
-    Loop,
     Native,
     Program,
-    Reduce,
-    Repeat,
-    Scan,
     Store,
     Switch,
     While,
@@ -52,6 +47,9 @@ RESERVED = (
     "int",
     "print",
     "empty",
+    "cmath",
+    "cuda",
+    "divmod",
 )
 
 
@@ -75,38 +73,40 @@ def write_function(program: Program, name: str = "kernel", arguments: Sequence[s
     """A function of the program's inputs that returns its outputs, in a tuple unless it is one.
 
     arguments: names for the inputs, as far as they are identifiers."""
-    return _Writer(program, name, arguments).write()
+    return Writer(program, name, arguments).write()
 
 
-class _Writer(Sweeps):
-    """The statements, one method for each."""
+class Writer(Statements):
+    """A function of one thread, and what stands around kernels, one method for each statement."""
 
     def __init__(self, program: Program, name: str, arguments: Sequence[str]):
-        names = Names((*RESERVED, name))
+        names = Names((*RESERVED, *self.HELPERS, name))
         super().__init__(names)
         self.program, self.name = program, name
         self.library: dict[str, Callable] = {}
         self.body = [s for step in program.steps for s in (step.body if isinstance(step, Native) else [step])]
         statements = list(statements_of(self.body))
-        shown = {
-            buffer
-            for s in statements
-            if isinstance(s, (Call, LibraryCall))
-            for buffer in (*s.inputs, *s.outputs)
-        }
-        shown |= {*program.aliases, *program.aliases.values()}
+        calls = [s for s in statements if isinstance(s, (Call, LibraryCall))]
+        self.shown = {buffer for s in calls for buffer in (*s.inputs, *s.outputs)}
+        self.shown |= {*program.aliases, *program.aliases.values()}
         self.moving = {
             buffer for s in statements if isinstance(s, While) for pair in s.swaps for buffer in pair
         }
         self.counters = _find_counters(statements)
         buffers = (*program.inputs, *program.outputs, *program.temps)
         self.empty = {buffer for buffer in buffers if 0 in map(int, buffer.shape)}
-        shared = {buffer for s in statements for buffer in getattr(s, "partials", None) or ()}
-        self.temps = [buffer for buffer in program.temps if buffer not in shared]
+        pieces = {buffer for s in statements for buffer in getattr(s, "partials", None) or ()}
+        self.temps = [buffer for buffer in program.temps if self.has_pieces or buffer not in pieces]
         for buffer, title in self._title_buffers(arguments):
-            is_number = buffer.kind == "scalar" or not buffer.shape
             taken = names.take(title, first=not title[-1].isdigit() and title not in ("in", "tmp", "out"))
-            (self.variables if is_number and buffer not in shown else self.arrays)[buffer] = taken
+            (self.variables if self.is_variable(buffer) else self.arrays)[buffer] = taken
+
+    #: Whether what blocks of a sweep have found lies in memory.
+    has_pieces = False
+
+    def is_variable(self, buffer: Buffer) -> bool:
+        """Whether a buffer is a variable of the function, and no array."""
+        return (buffer.kind == "scalar" or not buffer.shape) and buffer not in self.shown
 
     def _title_buffers(self, arguments: Sequence[str]):
         """(buffer, what it is called)."""
@@ -134,9 +134,10 @@ class _Writer(Sweeps):
         for buffer in [*self.program.outputs, *self.temps]:
             if buffer in self.arrays:
                 source = self.program.aliases.get(buffer)
-                self.line(
-                    f"{self.arrays[buffer]} = {_allocate(buffer) if source is None else self.arrays[source]}"
+                made = (
+                    f"np.empty({describe_memory(buffer)})" if source is None else self.arrays[source]
                 )
+                self.line(f"{self.arrays[buffer]} = {made}")
         for buffer, flat in self.flat.items():
             self.line(f"{flat} = {self.arrays[buffer]}.reshape(-1)")
         head = f"def {self.name}({', '.join(inputs)}):"
@@ -153,86 +154,52 @@ class _Writer(Sweeps):
         return f"np.asarray({self.operations.to_word(Text(name), buffer.dtype) if is_word else name})"
 
     # -- statements ------------------------------------------------------------------------------------------
-    def block(self, body: Sequence) -> None:
-        for statement in body:
-            _WRITERS[type(statement)](self, statement)
-
     def write_kernel(self, kernel: Kernel) -> None:
-        saved, self.known, self.uses = self.known, {}, count_uses(kernel.body)
-        inner = list(statements_of(kernel.body))
-        self.written = {store.buffer for s in inner for store in stores_of(s)}
-        self.written |= {s.buffer for s in inner if isinstance(s, Scan)}
+        saved = self.known
+        self.begin_kernel(kernel.body)
         self.block(kernel.body)
         self.known, self.written = saved, set()
 
-    def write_loop(self, s: Loop) -> None:
-        self.hoist(s.body, [s.axis])
-        with self.suite(self.range(s.axis, self.ends(s.axis, s.bounds)), s.body):
-            self.block(s.body)
-        del self.axes[s.axis]
-
-    def write_choice(self, s: Choice) -> None:
-        for head, body in ((f"if {self.text(s.condition)}:", s.body), ("else:", s.other)):
-            with self.suite(head, body):
-                self.block(body)
-
     # -- loops until something holds -----------------------------------------------------------------------
-    def write_repeat(self, s: Repeat) -> None:
-        values = [self.text(expr) for expr in s.initial]
-        for register in s.registers:
-            self.results.setdefault(register, self.names.take("s"))
-        names = ", ".join(self.results[register] for register in s.registers)
-        if s.registers:
-            self.line(f"{names} = {', '.join(values)}")
-        inner = [Root(s.condition, *s.updates), *s.body]
-        self.hoist(inner, (), s.registers)
-        with self.suite("while True:", inner):
-            head, first = len(self.lines) - 1, len(self.lines)
-            self._test(self.expr(s.condition), head, first)
-            self.block(s.body)
-            if s.registers:
-                self.line(f"{names} = {', '.join(self.text(expr) for expr in s.updates)}")
-
-    def _test(self, condition: Text, head: int, first: int) -> None:
-        """The test of a loop: in its first line where nothing has to be computed before."""
-        if len(self.lines) == first:
-            self.lines[head] = self.lines[head].replace("True", condition.text)
-        else:
-            self.line(f"if not {condition.at(NOT)}:")
-            self.line("    break")
-
     def write_while(self, s: While) -> None:
-        counted = _find_counted(s)
-        if counted is not None and self._is_private(counted[0], s):
-            return self._write_counted(s, *counted)
+        counted = find_counted(s)
+        if counted is not None and self.is_variable(counted[0]) and self.is_private(counted[0], s):
+            return self.write_counted(s, *counted)
         with self.suite("while True:"):
-            head, first = len(self.lines) - 1, len(self.lines)
-            *before, last = s.cond
-            self.block(before)
-            value = _find_single_store(last, s.predicate)
-            if value is not None and s.predicate in self.variables:
-                self.known, self.uses = {}, count_uses(last.body)
-                self._test(self.expr(value), head, first)
-                self.known = {}
-            else:
-                self.block([last])
-                self._test(Text(self.place(s.predicate, Index())), head, first)
+            self.write_test(s)
             self.block(s.body)
-            self._swap(s)
+            self.swap(s)
 
-    def _is_private(self, counter: Buffer, s: While) -> bool:
+    def write_test(self, s: While) -> None:
+        head, first = len(self.lines) - 1, len(self.lines)
+        *before, last = s.cond
+        self.block(before)
+        value = _find_single_store(last, s.predicate)
+        if value is not None and s.predicate in self.variables:
+            self.known, self.uses = {}, count_uses(last.body)
+            self._test(self.expr(value), head, first)
+            self.known = {}
+        else:
+            self.block([last])
+            self._test(Text(self.read_number(s.predicate)), head, first)
+
+    def read_number(self, buffer: Buffer) -> str:
+        """What a number is called that decides what runs next."""
+        return self.place(buffer, Index())
+
+    def is_private(self, counter: Buffer, s: While) -> bool:
         """Whether only a loop reads the variable that counts its rounds."""
         inside = {id(inner) for inner in statements_of([s])}
         others = [inner for inner in statements_of(self.body) if id(inner) not in inside]
         read = {buffer for inner in others for buffer, _ in loads_of(inner)}
-        return counter in self.variables and counter not in read and counter not in self.program.outputs
+        return counter not in read and counter not in self.program.outputs
 
-    def _write_counted(self, s: While, counter: Buffer, limit: Expr, body: list) -> None:
+    def write_counted(self, s: While, counter: Buffer, limit: Expr, body: list) -> None:
         name = self.variables[counter]
         start = "" if self._take_back(name, "0") else f"{name}, "
         with self.suite(f"for {name} in range({start}{self.text(limit)}):"):
             self.block(body)
-            self._swap(s)
+            self.swap(s)
 
     def _take_back(self, name: str, value: str) -> bool:
         """Removes the line before here that gives a variable a value, if nothing uses that."""
@@ -245,13 +212,13 @@ class _Writer(Sweeps):
                 return False
         return False
 
-    def _swap(self, s: While) -> None:
+    def swap(self, s: While) -> None:
         for first, second in s.swaps:
             names = self.arrays[first], self.arrays[second]
             self.line(f"{', '.join(names)} = {', '.join(reversed(names))}")
 
     def write_switch(self, s: Switch) -> None:
-        selector = self.place(s.selector, Index())
+        selector = self.read_number(s.selector)
         for number, branch in enumerate(s.branches):
             word = "if" if number == 0 else "elif"
             is_last = number and number == len(s.branches) - 1
@@ -260,38 +227,27 @@ class _Writer(Sweeps):
 
     # -- calls -----------------------------------------------------------------------------------------------
     def write_call(self, s: Call) -> None:
-        self._write_library(str(s.routine), s.function, s.inputs, s.outputs)
+        self.write_library(str(s.routine), s.function, s.inputs, s.outputs)
         if s.epilogue is not None:
             self.block([s.epilogue])
 
     def write_library_call(self, s: LibraryCall) -> None:
-        self._write_library(s.name, s.function, s.inputs, s.outputs)
+        self.write_library(s.name, s.function, s.inputs, s.outputs)
 
-    def _write_library(self, name: str, function: Callable, inputs: Sequence, outputs: Sequence) -> None:
-        name = self.names.take(re.sub(r"\W+", "_", name).strip("_"), first=True)
-        self.library[name] = _write_results(function, inputs, outputs)
+    def name_library(self, name: str) -> str:
+        return self.names.take(re.sub(r"\W+", "_", name).strip("_"), first=True)
+
+    def write_library(self, name: str, function: Callable, inputs: Sequence, outputs: Sequence) -> None:
+        name = self.name_library(name)
+        self.library[name] = write_results(function, inputs, outputs)
         with self.suite("with objmode():"):
             self.line(f"{name}({', '.join(self.arrays[buffer] for buffer in (*inputs, *outputs))})")
 
 
-_WRITERS = {
-    Kernel: _Writer.write_kernel,
-    Loop: _Writer.write_loop,
-    Choice: _Writer.write_choice,
-    Store: _Writer.write_store,
-    Reduce: _Writer.write_reduce,
-    Scan: _Writer.write_scan,
-    Repeat: _Writer.write_repeat,
-    While: _Writer.write_while,
-    Switch: _Writer.write_switch,
-    Call: _Writer.write_call,
-    LibraryCall: _Writer.write_library_call,
-}
-
-
-def _allocate(buffer: Buffer) -> str:
+def describe_memory(buffer: Buffer) -> str:
+    """Shape and type, as arguments of what makes memory."""
     shape = ", ".join(str(int(extent)) for extent in buffer.shape) + ("," if len(buffer.shape) == 1 else "")
-    return f"np.empty(({shape}), {word_name(buffer.dtype)})"
+    return f"({shape}), {word_name(buffer.dtype)}"
 
 
 def _find_single_store(statement, buffer: Buffer) -> Expr | None:
@@ -319,7 +275,7 @@ def _find_counters(statements: Sequence) -> set[Buffer]:
     return {store.buffer for store in stores} - others
 
 
-def _find_counted(s: While) -> tuple[Buffer, Expr, list] | None:
+def find_counted(s: While) -> tuple[Buffer, Expr, list] | None:
     """(counter, limit, body without the counting) of a loop that counts its rounds up to a number."""
     if len(s.cond) != 1:
         return None
@@ -341,7 +297,7 @@ def _find_counted(s: While) -> tuple[Buffer, Expr, list] | None:
     return counter, test.args[1], [*s.body[:-1], *([Kernel(rest)] if rest else [])]
 
 
-def _write_results(function: Callable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Callable:
+def write_results(function: Callable, inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Callable:
     """`function` on arrays, writing its results into those that follow; 16-bit floats come as words."""
     kinds = [buffer.dtype for buffer in (*inputs, *outputs)]
 
