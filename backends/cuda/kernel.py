@@ -80,7 +80,7 @@ class KernelRenderer(StatementRenderer):
             for number, (guard, kernel) in enumerate(list_parts(self.kernel)):
                 suffix = f"_{number}" if number else ""
                 if guard is not None or not self._render_alone(suffix, kernel):
-                    self._render_items(suffix, map_kernel(kernel), guard)
+                    self._render_items(suffix, kernel, guard)
         elif isinstance(split[1], Scan):
             self._render_split_scan(*split)
         else:
@@ -103,11 +103,12 @@ class KernelRenderer(StatementRenderer):
         e.finish()
 
     # -- items --------------------------------------------------------------------------------------------
-    def _render_items(self, suffix: str, mapping: Mapping, guard: tuple[Expr, bool] | None) -> None:
+    def _render_items(self, suffix: str, part: Kernel, guard: tuple[Expr, bool] | None) -> None:
+        mapping = map_kernel(part)
         if mapping.items == 0:
             return
         e = self.begin(suffix, mapping)
-        self.is_atomic = mapping.kind == "flat" and can_add_atomically(self.kernel)
+        self.is_atomic = mapping.kind == "flat" and any(map(can_add_atomically, (self.kernel, part)))
         if guard is None:
             self._emit_items(e, mapping)
         else:
@@ -476,43 +477,30 @@ class KernelRenderer(StatementRenderer):
         loops, _ = peel_loops(self.kernel.body)
         parts = Partials(columns)
         numbers = Loop(Axis(scan.partials[0].shape[0]), [])
-        dtype, (totals, before) = scan.value.dtype, scan.partials
+        totals, before = scan.partials
         mapping = Mapping("pieces", (*loops, numbers), [], PIECE_TEAM, 1, PIECE_TEAM)
         if mapping.items == 0:
             return
         reduce = block_totals(scan, columns)
 
-        def open_items(suffix: str, chosen: Mapping) -> tuple[KernelEmitter, ir.Value, ir.Value]:
+        def open_items(suffix: str, chosen: Mapping) -> tuple[KernelEmitter, ir.Value]:
             e = self.begin(suffix, chosen)
-            block, thread = e.read_register("ctaid.x"), e.read_register("tid.x")
-            item = block if chosen.team > 1 else e.b.add(e.b.mul(block, I64(chosen.block)), thread)
             counts = [e.size(loop.axis.extent) for loop in chosen.loops]
-            self.place_item(e, chosen, item, counts)
-            return e, item, thread
+            self.place_item(e, chosen, e.read_register("ctaid.x"), counts)
+            return e, e.read_register("tid.x")
 
-        e, _, thread = open_items("_pieces", mapping)
+        e, thread = open_items("_pieces", mapping)
         team, number = Team(e, PIECE_TEAM, thread), e.axis_values[numbers.axis]
         low, high = self._find_piece(e, scan, number)
         self._combine_range(e, team, reduce, low, high)
         e.when(team.is_first(), lambda: parts.write(e, totals, number, e.results[reduce.parts[0][0]]))
         self.end(e)
 
-        alone = Mapping("flat", tuple(loops), [])
-        e, item, _ = open_items("_before", alone)
-        blocks = e.size(scan.partials[0].shape[0])
-        slot = e.stack_slot(element_constant(dtype, scan_start_of(scan.op, dtype)))
-
-        def note(i):
-            place = e.b.sub(e.b.sub(blocks, I64(1)), i) if scan.reverse else i
-            old, found = e.read_slot(slot), parts.read(e, totals, place)
-            parts.write(e, before, place, old)
-            total = emit_operation(e.b, scan.op, [dtype, dtype], dtype, [old, found], inline=False)
-            e.write_slot(slot, total)
-
-        e.when(e.b.icmp_signed("<", item, I64(alone.items)), lambda: e.loop(I64(0), blocks, I64(1), note))
+        e, thread = open_items("_before", Mapping("finish", tuple(loops), [], PIECE_TEAM, 1, PIECE_TEAM))
+        self._scan_totals(e, Team(e, PIECE_TEAM, thread), scan, parts)
         self.end(e)
 
-        e, _, thread = open_items("_scan", mapping)
+        e, thread = open_items("_scan", mapping)
         number = e.axis_values[numbers.axis]
         low, high = self._find_piece(e, scan, number)
         if scan.reverse:  # positions count from the end
@@ -521,6 +509,32 @@ class KernelRenderer(StatementRenderer):
         team = Team(e, PIECE_TEAM, thread)
         self._share_scan(e, team, scan, low, high, parts.read(e, before, number))
         self.end(e)
+
+    def _scan_totals(self, e: KernelEmitter, team: Team, scan: Scan, parts: Partials) -> None:
+        """What comes before each piece, from the totals of the pieces."""
+        b, dtype, (totals, before) = e.b, scan.value.dtype, scan.partials
+        identity, count = element_constant(dtype, scan_start_of(scan.op, dtype)), e.size(totals.shape[0])
+        total, own, slots = e.stack_slot(identity), e.stack_slot(identity), team.share_totals(dtype)
+
+        def place(i):
+            return b.sub(b.sub(count, I64(1)), i) if scan.reverse else i
+
+        def merge(x, y):
+            return emit_operation(b, scan.op, [dtype, dtype], dtype, [x, y], inline=False)
+
+        def run(first):
+            number = b.add(first, team.rank)
+            is_one = b.icmp_signed("<", number, count)
+            e.write_slot(own, identity)
+            e.when(is_one, lambda: e.write_slot(own, parts.read(e, totals, place(number))))
+            value, last = team.scan(scan.op, dtype, e.read_slot(own), slots)
+            old, following = e.read_slot(total), b.add(number, I64(1))
+            has_next = b.icmp_signed("<", following, count)
+            e.when(has_next, lambda: parts.write(e, before, place(following), merge(old, value)))
+            e.write_slot(total, merge(old, last))
+
+        e.when(team.is_first(), lambda: parts.write(e, before, place(I64(0)), identity))
+        e.loop(I64(0), count, I64(team.size), run)
 
     # -- updates --------------------------------------------------------------------------------------------
     def emit_statement(self, e: KernelEmitter, statement) -> None:

@@ -1,8 +1,8 @@
-"""Loops that one block of threads runs by itself, or one thread: no launch and no copy for each round.
+"""Control flow that one block of threads runs by itself, or one thread: no launch and no copy for each round.
 
-In: a `While` whose rounds are little work. Out: one `__global__` function that runs all of it. Kernels inside
-are run one after the other by the whole block, with barriers between; scalars alone by one thread, which
-keeps them in registers.
+In: statements that are little work, such as scalars, and loops of short rounds around them. Out: one
+`__global__` function that runs all of them. Kernels inside are run one after the other by the whole block,
+with barriers between; scalars alone by one thread, which keeps them in registers.
 """
 
 from __future__ import annotations
@@ -33,18 +33,17 @@ def list_kernels(body: Sequence) -> list[Kernel]:
     return [s for s in statements_of(body) if isinstance(s, Kernel)]
 
 
-def find_team(loop: While) -> int:
-    """How many threads run a loop by themselves; 0 where it is launched round by round."""
-    inside = list(statements_of([loop]))
-    kernels = list_kernels([loop])
-    if not all(isinstance(s, (Kernel, While, Switch)) for s in [loop, *_list_steps([loop])]):
+def find_team(statement) -> int:
+    """How many threads run a statement by themselves; 0 where that takes several launches."""
+    kernels = list_kernels([statement])
+    if not all(isinstance(s, (Kernel, While, Switch)) for s in _list_steps([statement])):
         return 0
     work = [count_work(kernel.body) for kernel in kernels]
     if sum(work) <= LONE_ROUND:
         return 1
     is_joined = any(isinstance(s, (Repeat, Choice)) for kernel in kernels for s in kernel.body)
     slow = sum(count for kernel, count in zip(kernels, work) if is_ordered(kernel))
-    if sum(work) > BLOCK_ROUND or is_joined or slow > LONE_ROUND or not inside:
+    if sum(work) > BLOCK_ROUND or is_joined or slow > LONE_ROUND:
         return 0
     return min(max(32, round_up(max(work) // THREAD_WORK)), LARGEST_BLOCK)
 
@@ -61,18 +60,19 @@ def _list_steps(body: Sequence) -> list:
     return found
 
 
-class LoopRenderer:
-    """Renders a loop as one function of so many threads."""
+class BlockRenderer:
+    """Renders statements as one function of so many threads."""
 
-    def __init__(self, module: ir.Module, name: str, loop: While, team: int, options: RenderOptions,
+    def __init__(self, module: ir.Module, name: str, body: Sequence, team: int, options: RenderOptions,
                  is_apart: bool):  # fmt: skip
         self.is_apart = is_apart
-        self.module, self.name, self.loop, self.size, self.options = module, name, loop, team, options
+        self.module, self.name, self.body, self.size, self.options = module, name, list(body), team, options
         self.renderers = {id(kernel): KernelRenderer(module, name, kernel, options)
-                          for kernel in list_kernels([loop])}  # fmt: skip
-        self.buffers = sorted(step_buffers(Native([loop])), key=lambda buffer: buffer.name)
+                          for kernel in list_kernels(body)}  # fmt: skip
+        self.buffers = sorted(step_buffers(Native(self.body)), key=lambda buffer: buffer.name)
         self.sizes = list(dict.fromkeys(size for r in self.renderers.values() for size in r.sizes))
-        swaps = [pair for s in _list_steps([loop]) if isinstance(s, While) for pair in s.swaps]
+        self.loops = [s for s in _list_steps(body) if isinstance(s, While)]
+        swaps = [pair for loop in self.loops for pair in loop.swaps]
         self.moving = {buffer for pair in swaps for buffer in pair}
         self.sizes += [extent for first, _ in swaps for extent in first.shape if extent not in self.sizes]
 
@@ -84,10 +84,10 @@ class LoopRenderer:
             e.moving[buffer] = e.prologue.alloca(POINTER)
             e.prologue.store(e.addresses[buffer], e.moving[buffer])
         team = Team(e, self.size, e.read_register("tid.x"))
-        self._emit(e, team, [self.loop])
+        self._emit(e, team, self.body)
         e.b.ret_void()
         e.finish()
-        mapping = Mapping("loop", (), [], self.size, 1, self.size)
+        mapping = Mapping("loop" if self.loops else "one", (), [], self.size, 1, self.size)
         return [Function(self.name, self.buffers, self.sizes, mapping, 1)]
 
     def _emit(self, e: KernelEmitter, team: Team, body: Sequence) -> None:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from jitcore.backends.cuda.emitter import ACCESS_BYTES, WARP, is_aligned
 from jitcore.loopir.expr import Buffer, Expr, walk
 from jitcore.loopir.index import Axis, Dynamic, Index
-from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan, Store
+from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan, Store, find_split
 from jitcore.schedule.buffers import statements_of
 from jitcore.schedule.statements import roots_of, stores_of
 
@@ -31,6 +31,8 @@ from jitcore.schedule.statements import roots_of, stores_of
 LARGEST_BLOCK, BLOCK = 1024, 128
 #: Threads that share a piece of a split sweep.
 PIECE_TEAM = 256
+#: Iterations of a piece at least, and pieces at most.
+LEAST_PIECE, MOST_PIECES = 4096, 1024
 #: Iterations of an item that one thread does by itself, and that each thread of a team should have.
 LONE_WORK, TEAM_WORK = 16, 8
 #: Elements of a thread side by side, at most: more of short ones take more registers than they are worth.
@@ -115,6 +117,20 @@ def list_parts(kernel: Kernel) -> list[tuple[tuple[Expr, bool] | None, Kernel]]:
 
 def _take(kernel: Kernel, body: list) -> Kernel:
     return Kernel(body, kernel.vector, kernel.parallel)
+
+
+def cut_pieces(kernel: Kernel) -> None:
+    """Cuts a sweep that the schedule has split into as many pieces as keep a GPU busy. Their number depends
+    on the size alone."""
+    split = find_split(kernel)
+    if split is None:
+        return
+    _, sweep = split
+    first, *others = [int(axis.extent) for axis in getattr(sweep, "axes", None) or [sweep.axis]]
+    length = max(LEAST_PIECE, round_up(-(-first * math.prod(others) // MOST_PIECES)))
+    sweep.block = max(1, length // max(math.prod(others), 1))
+    for buffer in sweep.partials:
+        buffer.shape = (-(-first // sweep.block), *buffer.shape[1:])
 
 
 def peel_loops(body: list) -> tuple[list[Loop], list]:

@@ -13,7 +13,8 @@ import numpy as np
 
 from jitcore.backends.cuda.device import ALIGNMENT, DeviceBuffer, Memory, Runtime, put
 from jitcore.backends.cuda.kernel import Function, KernelRenderer
-from jitcore.backends.cuda.loops import LoopRenderer, find_team
+from jitcore.backends.cuda.loops import BlockRenderer, find_team
+from jitcore.backends.cuda.mapping import cut_pieces
 from jitcore.backends.llvm.module import TargetModule
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.loopir.expr import Buffer
@@ -41,23 +42,36 @@ class RenderedProgram:
             self._render(step.body if isinstance(step, Native) else ())
 
     def _render(self, body: Sequence) -> None:
-        is_apart = not self.program.aliases
-        for statement in body:
-            name = f"k{len(self.functions)}"
-            if isinstance(statement, Call):
-                routine = statement.routine
-                self.functions[id(statement)] = routine.render(self.module, name, statement, self.options)
-                continue
-            if isinstance(statement, Kernel):
-                renderer = KernelRenderer(self.module, name, statement, self.options, is_apart)
-            elif isinstance(statement, While) and (team := find_team(statement)):
-                renderer = LoopRenderer(self.module, name, statement, team, self.options, is_apart)
+        for team, group in itertools.groupby(body, find_team):
+            statements = list(group)
+            if team == 1 and len(statements) > 1:
+                self._render_together(statements, 1)
             else:
-                for inner in _list_bodies(statement):
-                    self._render(inner)
-                continue
+                for statement in statements:
+                    self._render_alone(statement, team)
+
+    def _render_together(self, statements: list, team: int) -> None:
+        """Statements as one function."""
+        self.functions |= {id(statement): [] for statement in statements}
+        name, is_apart = f"k{len(self.functions) - 1}", not self.program.aliases
+        renderer = BlockRenderer(self.module, name, statements, team, self.options, is_apart)
+        self.functions[id(statements[0])] = renderer.render()
+
+    def _render_alone(self, statement, team: int) -> None:
+        name, is_apart = f"k{len(self.functions)}", not self.program.aliases
+        if isinstance(statement, Call):
+            routine = statement.routine
+            self.functions[id(statement)] = routine.render(self.module, name, statement, self.options)
+        elif isinstance(statement, Kernel):
+            cut_pieces(statement)
+            renderer = KernelRenderer(self.module, name, statement, self.options, is_apart)
             self.functions[id(statement)] = renderer.render()
-            self._place_scratch(getattr(renderer, "scratch", ()))
+            self._place_scratch(renderer.scratch)
+        elif team:
+            self._render_together([statement], team)
+        else:
+            for inner in _list_bodies(statement):
+                self._render(inner)
 
     def _place_scratch(self, buffers: Sequence[Buffer]) -> None:
         """What one kernel's functions hand on to each other takes the same memory as that of the others."""
