@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jitcore.backends.cpu import cpuinfo
-from jitcore.backends.llvm.totals import is_summed, part_size
 from jitcore.loopir.index import Axis
+from jitcore.loopir.monoids import is_summed, part_size
 from jitcore.loopir.program import Kernel, Native, Program, Reduce, Scan
 from jitcore.schedule.buffers import statements_of
 

@@ -65,9 +65,9 @@ class CudaExecutable:
                 "mapping": lambda: describe_functions(self.read_latest()),
                 "numba.cuda": lambda: write_file(self.read_latest().program, arguments).text,
                 "kernel": lambda: str(self.read_latest().module),
-                "ptx": self._read_ptx,
                 "resources": lambda: "\n".join(f"{k}: {v}" for k, v in self._find_resources().items()),
-                "sass": lambda: disassemble(self._read_ptx(), self.arch)}  # fmt: skip
+                "sass": lambda: disassemble(self._read_ptx(), self.arch),
+                "ptx": self._read_ptx}  # fmt: skip
 
     def _read_ptx(self) -> str:
         self.read_latest()

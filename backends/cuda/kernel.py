@@ -35,10 +35,9 @@ from jitcore.backends.llvm.partials import Partials, block_totals
 from jitcore.backends.llvm.scalar_ops import emit_operation
 from jitcore.backends.llvm.sizes import SizeTable
 from jitcore.backends.llvm.statements import StatementRenderer
-from jitcore.backends.llvm.totals import is_summed, part_size
 from jitcore.loopir.expr import Buffer, Expr
 from jitcore.loopir.index import Axis
-from jitcore.loopir.monoids import scan_start_of
+from jitcore.loopir.monoids import is_summed, part_size, scan_start_of
 from jitcore.loopir.program import Kernel, Loop, Native, Reduce, Scan, Store, find_split, format_kernel
 from jitcore.schedule.buffers import loads_of, statements_of, step_buffers, step_writes
 

@@ -26,8 +26,8 @@ from jitcore.backends.llvm.lanes import (
 )  # fmt: skip
 from jitcore.backends.llvm.mathlib.emitter import make_numbers
 from jitcore.backends.llvm.scalar_ops import emit_operation
-from jitcore.backends.llvm.totals import Total, is_summed, length_of_run, part_size
-from jitcore.loopir.monoids import identity_of
+from jitcore.backends.llvm.totals import Total, length_of_run
+from jitcore.loopir.monoids import identity_of, is_summed, part_size
 from jitcore.loopir.program import Reduce
 
 

@@ -14,20 +14,11 @@ from llvmlite import ir
 from jitcore.backends.llvm.lanes import I64, Pair, lane_count, map_parts, split_registers
 from jitcore.backends.llvm.scalar_ops import count_math_calls
 from jitcore.loopir.expr import Expr, walk
+from jitcore.loopir.monoids import part_size
 
 # Additions of a run of numbers of so many bytes: as many as NumPy's have, more where each takes long by
 # itself, and where there are digits to spare.
 _RUNS, _DEAR_RUNS = {4: 16, 8: 256}, {4: 32, 8: 256}
-
-
-def is_summed(op: str, dtype) -> bool:
-    """Whether a reduction is a sum that rounds."""
-    return op == "add" and dtype.kind in "fc" and part_size(dtype) in _RUNS
-
-
-def part_size(dtype) -> int:
-    """Bytes of a number, or of the parts of a complex one."""
-    return dtype.itemsize // 2 if dtype.kind == "c" else dtype.itemsize
 
 
 def length_of_run(expr: Expr, is_scan: bool = False) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from jitcore import dtypes
 
-__all__ = ["identity_of", "scan_start_of"]
+__all__ = ["identity_of", "is_summed", "part_size", "scan_start_of"]
 
 
 def identity_of(op: str, dtype):
@@ -26,6 +26,16 @@ def scan_start_of(op: str, dtype):
     if op == "add" and dtype.kind == "c":
         return complex(-0.0, -0.0)
     return -0.0 if op == "add" and dtypes.is_floating(dtype) else identity_of(op, dtype)
+
+
+def is_summed(op: str, dtype: np.dtype) -> bool:
+    """Whether a combination is a sum that rounds, of numbers of 4 or 8 bytes."""
+    return op == "add" and dtype.kind in "fc" and part_size(dtype) in (4, 8)
+
+
+def part_size(dtype: np.dtype) -> int:
+    """Bytes of a number, or of the parts of a complex one."""
+    return dtype.itemsize // 2 if dtype.kind == "c" else dtype.itemsize
 
 
 def _lowest(dtype: np.dtype):

@@ -264,7 +264,7 @@ def test_bad_programs_are_refused_with_the_words_of_the_driver():
 def test_machine_code_is_kept_on_disk(monkeypatch, tmp_path):
     linked = []
     monkeypatch.setattr(linking, "find_version", lambda: "1.2")
-    monkeypatch.setattr(linking, "_link", lambda text, machine: linked.append(machine) or b"\x7fELF" + text)
+    monkeypatch.setattr(linking, "_link", lambda text, machine: linked.append(machine) or (b"\x7fELF" + text, ""))
     monkeypatch.setattr(FakeDriver, "_cuModuleLoadData", lambda driver, image: driver._make(
         "CUmodule", {"add": 3}) if image[:4] == b"\x7fELF" else ("CUDA_ERROR_NO_BINARY_FOR_GPU",))  # fmt: skip
     with config.override(cache_dir=str(tmp_path)):
@@ -278,7 +278,7 @@ def test_machine_code_is_kept_on_disk(monkeypatch, tmp_path):
 def test_the_driver_translates_what_the_linker_cannot_or_makes_too_new(monkeypatch):
     monkeypatch.setattr(linking, "find_version", lambda: "1.2")
     for cubin in (None, b"\x7fELF"):
-        monkeypatch.setattr(linking, "_link", lambda text, machine, cubin=cubin: cubin)
+        monkeypatch.setattr(linking, "_link", lambda text, machine, cubin=cubin: (cubin, ""))
         driver, runtime = make()
         runtime.load(PTX).find_kernel("add")
         assert (driver.count()["cuModuleLoadData"], driver.count()["cuModuleLoadDataEx"]) == (cubin is not None, 1)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from jitcore.backends.llvm import mathlib
-from tests.backends.cpu.test_mathlib import EXACT, PEER, run
 from tests.backends.llvm.exact_functions import draw_arguments
+from tests.backends.llvm.test_mathlib import EXACT, PEER, run
 
 UNARY = tuple(name for name in mathlib.names() if mathlib.FUNCTIONS[name].arity == 1 and name not in EXACT)
 WITHOUT_LONG_DOUBLE = ("logistic", "erf", "erfc", "erf_inv", "lgamma", "digamma",
