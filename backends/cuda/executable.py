@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitcore.backends.cuda import ptx
+from jitcore.backends.cuda import numba_code, ptx
 from jitcore.backends.cuda.device import ALIGNMENT, DeviceBuffer, Runtime
 from jitcore.backends.cuda.emitter import ACCESS_BYTES
 from jitcore.backends.cuda.linking import find_cubin
@@ -42,9 +42,14 @@ class CudaExecutable:
         closed = specialize_jaxpr(self.closed_jaxpr, in_avals)
         options = self.options
         program = lower_program(closed, CudaTarget, options.donated)
-        rendered_for = RenderOptions(ACCESS_BYTES, options.fastmath, None, options.contract)
+        # NVVM's dialect has no vectors of numbers
+        access_bytes = ACCESS_BYTES if options.codegen == "llvm" else 1
+        rendered_for = RenderOptions(access_bytes, options.fastmath, None, options.contract)
         self._latest = RenderedProgram(program, rendered_for)
-        self._ptx = ptx.make_ptx(self._latest.module, self.arch, options.opt_level)
+        if options.codegen == "numba":
+            self._ptx = numba_code.make_ptx(self._latest.module, self.arch)
+        else:
+            self._ptx = ptx.make_ptx(self._latest.module, self.arch, options.opt_level)
         self.compiles += 1
         if self.runtime is None:
             return self._refuse

@@ -103,7 +103,7 @@ class KernelRenderer(StatementRenderer):
 
     # -- items --------------------------------------------------------------------------------------------
     def _render_items(self, suffix: str, part: Kernel, guard: tuple[Expr, bool] | None) -> None:
-        mapping = map_kernel(part)
+        mapping = map_kernel(part, self.vector_bytes)
         if mapping.items == 0:
             return
         e = self.begin(suffix, mapping)
@@ -236,7 +236,7 @@ class KernelRenderer(StatementRenderer):
             self.hoist(e, loop.body, {loop.axis})
             low, high = e.range_of(loop, loop.axis)
             is_plain = not loop.bounds and all(isinstance(s, Store) for s in loop.body)
-            lanes = find_lanes(loop.axis, loop.body) if is_plain else 1
+            lanes = find_lanes(loop.axis, loop.body, self.vector_bytes) if is_plain else 1
 
             def emit():
                 self._emit_in_part(e, {loop.axis: low}, loop.body)
@@ -356,7 +356,8 @@ class KernelRenderer(StatementRenderer):
                        high: ir.Value) -> None:  # fmt: skip
         """The results of a reduction with the first axis in [low, high)."""
         axis, has_place = reduce.axes[0], any(op.startswith("arg") for _, op, _ in reduce.parts)
-        lanes = 1 if len(reduce.axes) > 1 or reduce.bounds or has_place else find_lanes(axis, [reduce])
+        is_plain = len(reduce.axes) == 1 and not reduce.bounds and not has_place
+        lanes = find_lanes(axis, [reduce], self.vector_bytes) if is_plain else 1
         self._mark_long(reduce, team.size * lanes)
         found = [Accumulator(self, e, reduce, part, start=low) for part in reduce.parts]
         if lanes == 1:

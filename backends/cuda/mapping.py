@@ -80,14 +80,15 @@ class Function(NamedTuple):
     grid: int
 
 
-def map_kernel(kernel: Kernel) -> Mapping:
-    """The mapping of a kernel that is one function; see `find_split` for the others."""
+def map_kernel(kernel: Kernel, access_bytes: int = ACCESS_BYTES) -> Mapping:
+    """The mapping of a kernel that is one function; see `find_split` for the others. access_bytes: of the
+    widest access of a thread."""
     loops, body = peel_loops(kernel.body)
     if not is_ordered(kernel):
         if _is_simple(body):
-            return _map_teams(kernel, loops, body)
+            return _map_teams(kernel, loops, body, access_bytes)
         if loops:
-            return _map_flat(kernel, loops, body)
+            return _map_flat(kernel, loops, body, access_bytes)
     elif can_add_atomically(kernel):
         return Mapping("flat", tuple(loops), body)
     if count_work(kernel.body) <= LONE_WORK:
@@ -179,11 +180,11 @@ def _is_simple(body: list) -> bool:
     return not any(isinstance(inner, Scan) for inner in inside)
 
 
-def _map_teams(kernel: Kernel, loops: list[Loop], body: list) -> Mapping:
+def _map_teams(kernel: Kernel, loops: list[Loop], body: list, access_bytes: int) -> Mapping:
     items = math.prod(int(loop.axis.extent) for loop in loops)
     work = max(_count_iterations(s) for s in body)
     if loops and work <= LONE_WORK:
-        return _map_flat(kernel, loops, body)
+        return _map_flat(kernel, loops, body, access_bytes)
     if loops and kernel.vector is loops[-1].axis and not any(map(_is_in_order, body)):
         team = round_up(min(COLUMN_TEAM, work // TEAM_WORK))
         return Mapping("columns", tuple(loops), body, team, 1, WARP * team)
@@ -198,29 +199,29 @@ def _is_in_order(statement) -> bool:
     return isinstance(statement, Scan) or any(store.packed for store in stores_of(statement))
 
 
-def _map_flat(kernel: Kernel, loops: list[Loop], body: list) -> Mapping:
-    lanes = _choose_lanes(loops, body) if kernel.vector is loops[-1].axis else 1
+def _map_flat(kernel: Kernel, loops: list[Loop], body: list, access_bytes: int) -> Mapping:
+    lanes = _choose_lanes(loops, body, access_bytes) if kernel.vector is loops[-1].axis else 1
     return Mapping("flat", tuple(loops), body, 1, lanes)
 
 
-def _choose_lanes(loops: list[Loop], body: list) -> int:
+def _choose_lanes(loops: list[Loop], body: list, access_bytes: int) -> int:
     """Elements that one thread reads and writes side by side: as many as one access takes."""
     last = loops[-1]
     if not all(isinstance(s, Store) for s in body) or last.bounds:
         return 1
-    lanes = find_lanes(last.axis, body)
+    lanes = find_lanes(last.axis, body, access_bytes)
     return 1 if len(loops) > 1 and int(last.axis.extent) % lanes else lanes
 
 
-def find_lanes(axis: Axis, body: list) -> int:
+def find_lanes(axis: Axis, body: list, access_bytes: int) -> int:
     """Elements along an axis that a thread may read and write in one access, of stores and one reduction."""
     stores = [store for s in body for store in stores_of(s)]
     if any(store.is_update or store.mask is not None or axis not in store.offset.axes() for store in stores):
         return 1
     nodes = walk([root for s in body for root in roots_of(s)])
     accesses = [(s.buffer, s.offset) for s in stores] + [node.attr for node in nodes if node.op == "load"]
-    widest = max((buffer.dtype.itemsize for buffer, _ in accesses), default=ACCESS_BYTES)
-    lanes = min(max(ACCESS_BYTES // widest, 1), MOST_LANES)
+    widest = max((buffer.dtype.itemsize for buffer, _ in accesses), default=access_bytes)
+    lanes = min(max(access_bytes // widest, 1), MOST_LANES)
     is_fine = all(is_aligned(index, axis, lanes) for _, index in accesses if axis in index.axes())
     return lanes if is_fine else 1
 
