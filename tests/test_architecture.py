@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import functools
 from pathlib import Path
 
 import pytest
@@ -65,20 +65,22 @@ class RemoveTypeChecking(ast.NodeTransformer):
         return None if ast.unparse(node.test) == "TYPE_CHECKING" else node
 
 
-def find_imports(path: Path) -> Iterator[tuple[str, bool]]:
+@functools.cache
+def find_imports(path: Path) -> tuple[tuple[str, bool], ...]:
     """(module of jitcore, whether it is imported inside a function) for each import that a file executes."""
     tree = RemoveTypeChecking().visit(ast.parse(path.read_text(encoding="utf-8")))
     lazy = {id(inner) for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
             for inner in ast.walk(node)}  # fmt: skip
+    found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield alias.name, id(node) in lazy
+            found += [(alias.name, id(node) in lazy) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative imports hide the layer"
             for alias in node.names:
-                is_package = node.module == "jitcore"
-                yield f"jitcore.{alias.name}" if is_package else node.module or "", id(node) in lazy
+                name = f"jitcore.{alias.name}" if node.module == "jitcore" else node.module or ""
+                found.append((name, id(node) in lazy))
+    return tuple(found)
 
 
 def find_layer(module: str) -> str | None:

@@ -40,7 +40,7 @@ def list_seeds(start: int, step: int) -> list[tuple[int, bool]]:
     return [(seed, bool(more)) for more, count in enumerate(COUNTS) for seed in range(start, count, step)]
 
 
-@pytest.mark.parametrize(("seed", "more"), list_seeds(0, 2))
+@pytest.mark.parametrize(("seed", "more"), list_seeds(0, 3))
 def test_nest(seed, more):
     nest = make_nest(seed, more)
     check_close(run_ours(nest), STORED[more][seed], 1e-10, nest)

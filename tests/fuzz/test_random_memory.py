@@ -108,14 +108,14 @@ def check_rewritten(seed: int) -> None:
     linecache.cache.pop(name)
 
 
-@pytest.mark.parametrize("first", range(0, 100, 50))
+@pytest.mark.parametrize("first", range(0, 50, 50))
 def test_random_memory_rewritten(first):
     for seed in range(first, first + 50):
         check_rewritten(seed)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(100, 2100, 50))
+@pytest.mark.parametrize("first", range(50, 2050, 50))
 def test_more_random_memory_rewritten(first):
     for seed in range(first, first + 50):
         check_rewritten(seed)
@@ -154,13 +154,13 @@ def flatten(value) -> list:
     return [np.shape(value), np.asarray(value, np.float64).tolist()]
 
 
-@pytest.mark.parametrize("first", range(0, 40, 20))
+@pytest.mark.parametrize("first", range(0, 20, 20))
 def test_random_memory_in_the_jax_style(first):
     assert sum(map(check_jitted, range(first, first + 20))) > 12
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(40, 1040, 50))
+@pytest.mark.parametrize("first", range(20, 1020, 50))
 def test_more_random_memory_in_the_jax_style(first):
     for seed in range(first, first + 50):
         check_jitted(seed)

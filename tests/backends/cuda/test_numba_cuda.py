@@ -55,7 +55,7 @@ def start(action: str, **environment) -> Iterator[Callable[[str], str]]:
 
 def list_parameters(names: Iterable[str]) -> list:
     """Every eighth is run by default: the simulator has a thread of Python for each thread of a GPU."""
-    return [pytest.param(name, marks=[pytest.mark.slow] * (place % 8 > 0)) for place, name in enumerate(names)]
+    return [pytest.param(name, marks=[pytest.mark.slow] * (place % 16 > 0)) for place, name in enumerate(names)]
 
 
 # -- what they compute ----------------------------------------------------------------------------------------
