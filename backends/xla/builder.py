@@ -149,8 +149,8 @@ class HloBuilder:
         return made
 
     def full(self, value: Any, shape: Sequence[int], dtype) -> HloValue:
-        """An array with one number at each place."""
-        return self.constant(np.broadcast_to(np.asarray(value).astype(dtype), tuple(shape)))
+        """An array with one number at each place: XLA would write all elements of a constant out."""
+        return self.broadcast(self.constant(np.asarray(value).astype(dtype)), shape)
 
     def iota(self, shape: Sequence[int], dtype, dimension: int) -> HloValue:
         if np.dtype(dtype) == dtypes.bool_:

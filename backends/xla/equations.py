@@ -154,6 +154,9 @@ def _inspect_sharding(x, *, callback):
 
 
 _LIBRARY: dict[str, Callable] = {
+    "cholesky": lambda x: _linalg().cholesky(x, symmetrize_input=False),
+    "triangular_solve": lambda a, b, **params: _linalg().triangular_solve(a, b, **params),
+    "top_k": lambda x, *, k, axis: load_jax().lax.top_k(x, k, axis=axis),
     "lu": lambda x: _linalg().lu(x), "qr": lambda x, **params: _linalg().qr(x, **params),
     "eigh": _eigh, "svd": _svd,
     "lu_pivots_to_permutation": lambda pivots, *, permutation_size: _linalg().lu_pivots_to_permutation(

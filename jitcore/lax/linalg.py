@@ -95,25 +95,12 @@ def _cholesky(x):
     return np.tril(out)
 
 
-def _hlo_cholesky(b, x):
-    """NaN in a factor makes it NaN as a whole; XLA leaves what it found in the other triangle."""
-    factor = b.op("cholesky", x, lower=True)
-    rows, columns = (b.iota(x.shape, dtypes.int32, x.ndim - side) for side in (2, 1))
-    factor = b.choose(b.compare("GE", rows, columns), factor, b.full(0, x.shape, x.dtype))
-    fails = b.reduce("or", b.compare("NE", factor, factor), (x.ndim - 2, x.ndim - 1))
-    fails = b.broadcast(fails, x.shape, range(x.ndim - 2))
-    kept = b.choose(
-        b.compare("GE", rows, columns), b.full(np.nan, x.shape, x.dtype), b.full(0, x.shape, x.dtype)
-    )
-    return b.choose(fails, kept, factor)
-
-
 def _jvp_cholesky(primitive, primals, tangents):
     factor = primitive.bind(*primals)
     return factor, derivatives.cholesky_tangent(factor, *tangents)
 
 
-@define("cholesky", impl=_cholesky, aval=_cholesky_aval, jvp=_jvp_cholesky, batch=rebind(), hlo=_hlo_cholesky)
+@define("cholesky", impl=_cholesky, aval=_cholesky_aval, jvp=_jvp_cholesky, batch=rebind())
 def cholesky(x, *, symmetrize_input: bool = True) -> Array:
     """The lower triangular L with `L @ L^H = x`.
 
@@ -428,17 +415,6 @@ def _triangular_solve(a, b, *, left_side: bool, lower: bool, transpose_a: bool, 
     return run_per_matrix(run, [_ndarray_aval(b)], a, b)[0]
 
 
-def _hlo_triangular_solve(b, a, right, *, left_side: bool, lower: bool, transpose_a: bool, conjugate_a: bool,
-                          unit_diagonal: bool):  # fmt: skip
-    conjugate_a = conjugate_a and dtypes.is_complex(a.dtype)
-    if conjugate_a and not transpose_a:
-        a = b.map("conj", a)
-    kind = ("ADJOINT" if conjugate_a else "TRANSPOSE") if transpose_a else "NO_TRANSPOSE"
-    types = [(right.shape, right.dtype)]
-    return b.ops("triangular_solve", [a, right], types, left_side=left_side, lower=lower,
-                 unit_diagonal=unit_diagonal, transpose_a=f"#stablehlo<transpose {kind}>")[0]  # fmt: skip
-
-
 def _jvp_triangular_solve(primitive, primals, tangents, *, left_side: bool, lower: bool, transpose_a: bool,
                           conjugate_a: bool, unit_diagonal: bool):  # fmt: skip
     (a, b), (da, db) = primals, tangents
@@ -484,7 +460,7 @@ def _batch_triangular_solve(primitive, axis, values, batched, *, left_side: bool
 
 @define("triangular_solve", impl=_triangular_solve, aval=_triangular_solve_aval,
         jvp=_jvp_triangular_solve, transpose=_transpose_triangular_solve,
-        batch=_batch_triangular_solve, hlo=_hlo_triangular_solve)  # fmt: skip
+        batch=_batch_triangular_solve)  # fmt: skip
 def triangular_solve(a, b, *, left_side: bool = False, lower: bool = False, transpose_a: bool = False,
                      conjugate_a: bool = False, unit_diagonal: bool = False) -> Array:  # fmt: skip
     """Solves `x @ op(a) = b`, or `op(a) @ x = b` with left_side, for a triangular matrix.

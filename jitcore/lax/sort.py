@@ -90,53 +90,33 @@ def _take_along(x, order, axis: int):
         unique_indices=True)  # fmt: skip
 
 
-def _hlo_key(b, key, *, signed_zeros: bool = False) -> list:
-    """Values whose total order is that of a key: one NaN, and one zero unless they have signs."""
+def _hlo_key(b, key) -> list:
+    """Values whose total order is that of a key: one NaN, and one zero."""
     if dtypes.is_complex(key.dtype):
         part = dtypes.real_dtype(key.dtype)
         return [found for side in ("real", "imag") for found in _hlo_key(b, b.op(side, key, dtype=part))]
     if not dtypes.is_floating(key.dtype):
         return [key]
     zero, nan = (b.full(value, key.shape, key.dtype) for value in (0, np.nan))
-    key = key if signed_zeros else b.choose(b.compare("EQ", key, zero), zero, key)
+    key = b.choose(b.compare("EQ", key, zero), zero, key)
     return [b.choose(b.compare("NE", key, key), nan, key)]
 
 
-def _hlo_sorted(b, xs, dimension: int, is_stable: bool, comes_first) -> list:
-    """Arrays in the order of `comes_first`, of pairs of their elements."""
-    kinds = [((), x.dtype) for x in xs for _ in range(2)]
-    body = b.region(
-        kinds, lambda *values: [comes_first(list(zip(values[::2], values[1::2])))], is_closed=True
-    )
-    return b.ops("sort", xs, [(x.shape, x.dtype) for x in xs], [body], dimension=dimension,
-                 is_stable=is_stable)  # fmt: skip
-
-
 def _hlo_sort(b, *xs, dimension: int, is_stable: bool, num_keys: int):
-    def comes_first(pairs):
-        parts = [pair for key in pairs[:num_keys] for pair in zip(*(_hlo_key(b, value) for value in key))]
+    def comes_first(*values):
+        pairs = list(zip(values[::2], values[1::2]))[:num_keys]
+        parts = [pair for key in pairs for pair in zip(*(_hlo_key(b, value) for value in key))]
         found = None
         for one, other in reversed(parts):
             less = b.compare_in_total_order("LT", one, other)
             if found is not None:
                 less = b.map("or", less, b.map("and", b.compare_in_total_order("EQ", one, other), found))
             found = less
-        return found
+        return [found]
 
-    return _hlo_sorted(b, xs, dimension, is_stable, comes_first)
-
-
-def _hlo_top_k(b, x, *, k: int, axis: int):
-    places = b.iota(x.shape, dtypes.int32, axis)
-
-    def comes_first(pairs):
-        one, other = (_hlo_key(b, value, signed_zeros=True)[0] for value in pairs[0])
-        return b.compare_in_total_order("GT", one, other)
-
-    limits = [k if dim == axis else extent for dim, extent in enumerate(x.shape)]
-    return [
-        b.slice(part, [0] * x.ndim, limits) for part in _hlo_sorted(b, [x, places], axis, True, comes_first)
-    ]
+    body = b.region([((), x.dtype) for x in xs for _ in range(2)], comes_first, is_closed=True)
+    return b.ops("sort", xs, [(x.shape, x.dtype) for x in xs], [body], dimension=dimension,
+                 is_stable=is_stable)  # fmt: skip
 
 
 def _jvp_sort(primitive, primals, tangents, *, dimension: int, **params):
@@ -235,7 +215,7 @@ def _jvp_top_k(primitive, primals, tangents, *, k: int, axis: int):
 
 
 @define("top_k", impl=_top_k, aval=_top_k_aval, jvp=_jvp_top_k,
-        batch=rebind(lambda size, *, axis, **_: {"axis": axis + 1}), hlo=_hlo_top_k,
+        batch=rebind(lambda size, *, axis, **_: {"axis": axis + 1}),
         multiple_results=True)  # fmt: skip
 def top_k(operand, k: int, *, axis: int = -1) -> list[Array]:
     """The k largest elements along an axis, largest first, and their indices (int32).

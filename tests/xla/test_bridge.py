@@ -167,9 +167,9 @@ def test_an_exception_under_a_traced_condition():
 # -- rules --------------------------------------------------------------------------------------------------
 #: What JAX or the host runs.
 WITHOUT_RULE = {
-    "lu", "qr", "eigh", "eig", "schur", "svd", "lu_pivots_to_permutation", "igamma", "igammac", "igamma_grad_a",
-    "regularized_incomplete_beta", "pure_callback", "io_callback", "debug_callback", "call_exported",
-    "sharding_constraint", "inspect_sharding",
+    "cholesky", "triangular_solve", "lu", "qr", "eigh", "eig", "schur", "svd", "lu_pivots_to_permutation", "top_k",
+    "igamma", "igammac", "igamma_grad_a", "regularized_incomplete_beta", "pure_callback", "io_callback",
+    "debug_callback", "call_exported", "sharding_constraint", "inspect_sharding",
 }  # fmt: skip
 
 
