@@ -1,4 +1,4 @@
-"""Every public function: eager against JAX (dtype, weak type, values), traced against eager, NumPy's
+"""Every public function: eager against JAX (dtype, weak type, values), traced and compiled against eager, NumPy's
 namesake traced."""
 
 import inspect
@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import jitcore.numpy as jnp
+from jitcore import jit
 from jitcore.array import Array, ConcreteArray
 from jitcore.config import config
 from jitcore.core.check import check_jaxpr
@@ -104,11 +105,11 @@ def test_eager_types_match_jax(name, call):
     assert [x.weak_type for x in got if x.dtype != bool] == [x.weak_type for x in expected if x.dtype != bool]
 
 
-def trace_call(function, call):
-    """(results of the call with every ndarray leaf traced, whether each was a tracer)."""
-    leaves = []
+def open_call(function, call):
+    """(the ndarrays in a call, a function of what stands for them, giving the results that are arrays, a list of
+    whether each result was a tracer, one for each time that it ran)."""
+    leaves, shapes = [], []
     map_arrays(leaves.append, call)
-    shapes = []
 
     def run(*tracers):
         remaining = iter(tracers)
@@ -117,6 +118,12 @@ def trace_call(function, call):
         shapes.append([isinstance(x, Tracer) for x in out])
         return [x for x in out if isinstance(x, Array)]
 
+    return leaves, run, shapes
+
+
+def trace_call(function, call):
+    """(results of the call with every ndarray leaf traced, whether each was a tracer)."""
+    leaves, run, shapes = open_call(function, call)
     inputs = [ConcreteArray(np.array(leaf)) for leaf in leaves]
     jaxpr, consts = trace_to_jaxpr(run, [x.aval for x in inputs])
     check_jaxpr(jaxpr)
@@ -139,6 +146,17 @@ def test_traced_matches_eager(name, call):
     outs = [x for x in outs if isinstance(x, Array)]
     assert [x.aval for x in outs] == [x.aval for x in eager]
     assert_same(outs, eager, name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name, call", all_cases(CASES))
+def test_compiled_matches_eager(name, call):
+    """By the default backend: `--backend` chooses another one."""
+    function = find(jnp, name)
+    args, kwargs = map_arrays(jnp.asarray, call)
+    eager = [x for x in list_leaves(function(*args, **kwargs)) if isinstance(x, Array)]
+    leaves, run, _ = open_call(function, call)
+    assert_same(jit(run)(*leaves), eager, name)
 
 
 # Functions that NumPy does not dispatch: they make arrays, or answer about types and shapes.
