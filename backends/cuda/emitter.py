@@ -6,6 +6,7 @@ of the kernel; lanes are elements side by side that one thread reads and writes 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 from llvmlite import ir
@@ -29,12 +30,14 @@ from jitcore.backends.llvm.lanes import (
 )
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.loopir.expr import Buffer
-from jitcore.loopir.index import Index
+from jitcore.loopir.index import Axis, Index
 
 WARP = 32
 VOID = ir.VoidType()
 #: Bytes of the widest access.
 ACCESS_BYTES = 16
+#: Items up to this are counted in 32 bits, in which a division takes a quarter of the time.
+MAX_NARROW = 2**31 - 1
 
 
 def define_kernel(module: ir.Module, name: str, buffers: int, sizes: int, is_apart: bool) -> ir.Function:
@@ -126,6 +129,39 @@ class KernelEmitter(ExpressionEmitter):
             lambda lane: store(map_parts(lambda part: self.b.extract_element(part, I32(lane)), value))
         )
 
+    # -- places -------------------------------------------------------------------------------------------
+    def multiply(self, counts: Sequence[ir.Value]) -> ir.Value:
+        """How many places there are in a nest of so many iterations each."""
+        total = I64(1)
+        for count in counts:
+            total = self.b.mul(total, count)
+        return total
+
+    def divide_up(self, count: ir.Value, size: int) -> ir.Value:
+        """How many parts of a size hold so many elements."""
+        return self.b.udiv(self.b.add(count, I64(size - 1)), I64(size))
+
+    def place_axes(self, axes: Sequence[Axis], counts: Sequence[ir.Value], item: ir.Value,
+                   items: int) -> None:  # fmt: skip
+        """Sets axes to what they are in an item of their nest. items: how many there are."""
+        b, rest = self.b, item
+        for axis, count in zip(axes[:0:-1], counts[:0:-1]):
+            if items <= MAX_NARROW:
+                narrow, by = b.trunc(rest, I32), b.trunc(count, I32)
+                value, rest = b.zext(b.urem(narrow, by), I64), b.zext(b.udiv(narrow, by), I64)
+            else:
+                value, rest = b.urem(rest, count), b.udiv(rest, count)
+            self.axis_values[axis] = value
+        if axes:
+            self.axis_values[axes[0]] = rest
+
+    def is_inside(self, *axes: Axis) -> ir.Value:
+        """Whether axes are below their extents."""
+        first, *others = [
+            self.b.icmp_signed("<", self.axis_values[axis], self.size(axis.extent)) for axis in axes
+        ]
+        return functools.reduce(self.b.and_, others, first)
+
     # -- the machine ----------------------------------------------------------------------------------------
     def read_register(self, name: str) -> ir.Value:
         """A special register as an i64, such as "tid.x"."""
@@ -136,6 +172,18 @@ class KernelEmitter(ExpressionEmitter):
         known = module.globals.get(name)
         callee = known or ir.Function(module, ir.FunctionType(result, [x.type for x in operands]), name)
         return self.b.call(callee, operands)
+
+    def read_item(self, block: int) -> ir.Value:
+        """The number of this thread, where blocks have so many."""
+        return self.b.add(self.b.mul(self.read_register("ctaid.x"), I64(block)), self.read_register("tid.x"))
+
+    def share(self, kind: ir.Type, count: int) -> ir.GlobalVariable:
+        """Shared memory of a block of threads: so many elements."""
+        module, array = self.function.module, ir.ArrayType(kind, count)
+        variable = ir.GlobalVariable(module, array, module.get_unique_name("shared"), addrspace=3)
+        variable.linkage, variable.align = "internal", 16
+        variable.initializer = ir.Constant(array, ir.Undefined)
+        return variable
 
     def synchronize_block(self) -> None:
         self.call("llvm.nvvm.barrier0", VOID)

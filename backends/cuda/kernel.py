@@ -15,6 +15,7 @@ from jitcore import dtypes
 from jitcore.backends.cuda.emitter import WARP, KernelEmitter, define_kernel
 from jitcore.backends.cuda.mapping import (
     PIECE_TEAM,
+    Accesses,
     Function,
     Mapping,
     can_add_atomically,
@@ -29,24 +30,21 @@ from jitcore.backends.cuda.tiles import SIDE, TileRenderer, find_product
 from jitcore.backends.cuda.turned import WARPS, TurnedRenderer, find_turned
 from jitcore.backends.cuda.updates import find_updates, render_updates
 from jitcore.backends.llvm.accumulator import Accumulator
-from jitcore.backends.llvm.lanes import I1, I32, I64, element_constant
+from jitcore.backends.llvm.lanes import I1, I64, element_constant
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.backends.llvm.partials import Partials, block_totals
-from jitcore.backends.llvm.scalar_ops import emit_operation
 from jitcore.backends.llvm.sizes import SizeTable
 from jitcore.backends.llvm.statements import StatementRenderer
 from jitcore.loopir.expr import Buffer, Expr
 from jitcore.loopir.index import Axis
 from jitcore.loopir.monoids import is_summed, part_size, scan_start_of
-from jitcore.loopir.program import Kernel, Loop, Native, Reduce, Scan, Store, find_split, format_kernel
-from jitcore.schedule.buffers import loads_of, statements_of, step_buffers, step_writes
+from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store, find_split, format_kernel
+from jitcore.schedule.buffers import statements_of, step_buffers
 
 #: Kernels with more calls of mathematical functions keep them as calls: copies take long to compile.
 MAX_INLINED_CALLS = 8
 #: Numbers of so many bytes that one thread adds up without short runs.
 LONG_SUM = {4: 128, 8: 2048}
-#: Items up to this are counted in 32 bits, in which a division takes a quarter of the time.
-MAX_NARROW = 2**31 - 1
 
 
 class KernelRenderer(StatementRenderer):
@@ -124,10 +122,10 @@ class KernelRenderer(StatementRenderer):
             return updates is not None
         product, turned = find_product(kernel), find_turned(kernel, self.tile)
         if product is not None:
-            e = self.begin(suffix, Mapping("tiles", (), [], 1, 1, SIDE * SIDE), product.grid)
+            e = self.begin(suffix, Mapping("tiles", (), [], 1, 1, SIDE * SIDE), product.tiling.grid)
             TileRenderer(e, product, self.emit_statements).emit()
         elif turned is not None:
-            e = self.begin(suffix, Mapping("turned", (), [], 1, 1, WARP * WARPS), turned.grid)
+            e = self.begin(suffix, Mapping("turned", (), [], 1, 1, WARP * WARPS), turned.tiling.grid)
             TurnedRenderer(e, turned, self.emit_statements).emit()
         else:
             return False
@@ -144,14 +142,11 @@ class KernelRenderer(StatementRenderer):
         counts = [e.size(loop.axis.extent) for loop in mapping.loops]
         end = counts[-1] if counts else I64(1)
         if mapping.lanes > 1:
-            counts[-1] = b.udiv(b.add(end, I64(mapping.lanes - 1)), I64(mapping.lanes))
-        total = I64(1)
-        for count in counts:
-            total = b.mul(total, count)
-        is_item = b.icmp_signed("<", item, total)
+            counts[-1] = e.divide_up(end, mapping.lanes)
+        is_item = b.icmp_signed("<", item, e.multiply(counts))
         if mapping.is_across or any(loop.bounds for loop in mapping.loops):
             item = b.select(is_item, item, I64(0))  # what is read before it is known to be none is there
-        self.place_item(e, mapping, item, counts)
+        e.place_axes([loop.axis for loop in mapping.loops], counts, item, mapping.items)
         self.shared = {}
         for loop in mapping.loops:
             low, high = e.range_of(loop, loop.axis)
@@ -170,19 +165,6 @@ class KernelRenderer(StatementRenderer):
             self._emit_lanes(e, mapping, is_item, end)
         else:
             e.when(is_item, lambda: self.emit_statements(e, mapping.body))
-
-    def place_item(self, e: KernelEmitter, mapping: Mapping, item: ir.Value, counts: list) -> None:
-        """Sets the loops' axes to what they are in an item."""
-        b, rest, is_narrow = e.b, item, mapping.items <= MAX_NARROW
-        for loop, count in zip(mapping.loops[:0:-1], counts[:0:-1]):
-            if is_narrow:
-                narrow, by = b.trunc(rest, I32), b.trunc(count, I32)
-                value, rest = b.zext(b.urem(narrow, by), I64), b.zext(b.udiv(narrow, by), I64)
-            else:
-                value, rest = b.urem(rest, count), b.udiv(rest, count)
-            e.axis_values[loop.axis] = value
-        if mapping.loops:
-            e.axis_values[mapping.loops[0].axis] = rest
 
     def _emit_lanes(self, e: KernelEmitter, mapping: Mapping, is_item: ir.Value, end: ir.Value) -> None:
         """Several elements of the last loop; what is left at its end one by one."""
@@ -208,16 +190,11 @@ class KernelRenderer(StatementRenderer):
 
     # -- an item of a team ----------------------------------------------------------------------------------
     def run_shared(self, e: KernelEmitter, team: Team, body: list) -> None:
-        """The statements of an item. Barriers stand where one needs what other threads have written, or
-        writes what they have read."""
-        read: set[Buffer] = set()
-        stored: set[Buffer] = set()
+        """The statements of an item."""
+        accesses = Accesses()
         for statement in body:
-            reads = {buffer for s in statements_of([statement]) for buffer, _ in loads_of(s)}
-            writes = step_writes(Native([statement]))
-            if stored & (reads | writes) or read & writes:
+            if accesses.add([statement]):
                 team.synchronize()
-                read, stored = set(), set()
             if isinstance(statement, Loop):
                 self._share_loop(e, team, statement)
             elif isinstance(statement, Reduce) and any(store.packed for store in statement.stores):
@@ -228,7 +205,6 @@ class KernelRenderer(StatementRenderer):
                 self._share_scan(e, team, statement, I64(0), e.size(statement.axis.extent))
             else:
                 e.when(team.is_first(), lambda s=statement: self.emit_statement(e, s))
-            read, stored = read | reads, stored | writes
 
     def _share_loop(self, e: KernelEmitter, team: Team, loop: Loop) -> None:
         loops, body = peel_loops([loop])
@@ -274,22 +250,15 @@ class KernelRenderer(StatementRenderer):
         for axis in shared:
             del self.shared[axis]
 
-    def _loop_over(self, e: KernelEmitter, team: Team, axes: list[Axis], body: Callable[[], None],
-                   loop: Callable | None = None) -> None:  # fmt: skip
+    def _loop_over(self, e: KernelEmitter, team: Team, axes: list[Axis], body: Callable[[], None]) -> None:
         """`body` for all places of several axes, neighbours along the last one by neighbouring threads."""
-        counts = [e.size(axis.extent) for axis in axes]
-        total = counts[0]
-        for count in counts[1:]:
-            total = e.b.mul(total, count)
+        counts, places = [e.size(axis.extent) for axis in axes], math.prod(int(axis.extent) for axis in axes)
 
         def run(i):
-            rest = i
-            for axis, count in zip(axes[:0:-1], counts[:0:-1]):
-                e.axis_values[axis], rest = e.b.urem(rest, count), e.b.udiv(rest, count)
-            e.axis_values[axes[0]] = rest
+            e.place_axes(axes, counts, i, places)
             body()
 
-        (loop or team.loop)(I64(0), total, run)
+        team.loop(I64(0), e.multiply(counts), run)
 
     # -- reductions ---------------------------------------------------------------------------------------
     def _share_reduce(self, e: KernelEmitter, team: Team, reduce: Reduce) -> None:
@@ -450,27 +419,21 @@ class KernelRenderer(StatementRenderer):
                     before: ir.Value | None = None) -> None:  # fmt: skip
         """The positions [start, stop), counted from the end in a reversed scan, a round of the team at a
         time. before: the combination of what comes before."""
-        b, dtype = e.b, scan.value.dtype
-        identity = element_constant(dtype, scan_start_of(scan.op, dtype))
-        total, own = e.stack_slot(identity if before is None else before), e.stack_slot(identity)
-        extent, slots = e.size(scan.axis.extent), team.share_totals(dtype)
+        extent = e.size(scan.axis.extent)
         self.hoist(e, [scan], {scan.axis})
 
-        def merge(x, y):
-            return emit_operation(b, scan.op, [dtype, dtype], dtype, [x, y], inline=False)
+        def go_to(place):
+            e.axis_values[scan.axis] = e.b.sub(e.b.sub(extent, place), I64(1)) if scan.reverse else place
 
-        def run(first):
-            place = b.add(first, team.rank)
-            is_one = b.icmp_signed("<", place, stop)
-            e.axis_values[scan.axis] = b.sub(b.sub(extent, place), I64(1)) if scan.reverse else place
-            e.write_slot(own, identity)
-            e.when(is_one, lambda: e.write_slot(own, e.expr(scan.value)))
-            value, last = team.scan(scan.op, dtype, e.read_slot(own), slots)
-            old = e.read_slot(total)
-            e.when(is_one, lambda: e.store(scan.buffer, scan.offset, merge(old, value)))
-            e.write_slot(total, merge(old, last))
+        def read(place):
+            go_to(place)
+            return e.expr(scan.value)
 
-        e.loop(start, stop, I64(team.size), run)
+        def note(place, exists, combine):
+            go_to(place)
+            e.when(exists, lambda: e.store(scan.buffer, scan.offset, combine()))
+
+        team.scan_range(scan.op, scan.value.dtype, start, stop, before, read, note)
 
     def _render_split_scan(self, columns: list[Axis], scan: Scan) -> None:
         """The totals of pieces; for each piece what comes before it; each piece from there."""
@@ -485,8 +448,9 @@ class KernelRenderer(StatementRenderer):
 
         def open_items(suffix: str, chosen: Mapping) -> tuple[KernelEmitter, ir.Value]:
             e = self.begin(suffix, chosen)
-            counts = [e.size(loop.axis.extent) for loop in chosen.loops]
-            self.place_item(e, chosen, e.read_register("ctaid.x"), counts)
+            axes = [loop.axis for loop in chosen.loops]
+            counts = [e.size(axis.extent) for axis in axes]
+            e.place_axes(axes, counts, e.read_register("ctaid.x"), chosen.items)
             return e, e.read_register("tid.x")
 
         e, thread = open_items("_pieces", mapping)
@@ -514,27 +478,17 @@ class KernelRenderer(StatementRenderer):
         """What comes before each piece, from the totals of the pieces."""
         b, dtype, (totals, before) = e.b, scan.value.dtype, scan.partials
         identity, count = element_constant(dtype, scan_start_of(scan.op, dtype)), e.size(totals.shape[0])
-        total, own, slots = e.stack_slot(identity), e.stack_slot(identity), team.share_totals(dtype)
 
         def place(i):
             return b.sub(b.sub(count, I64(1)), i) if scan.reverse else i
 
-        def merge(x, y):
-            return emit_operation(b, scan.op, [dtype, dtype], dtype, [x, y], inline=False)
-
-        def run(first):
-            number = b.add(first, team.rank)
-            is_one = b.icmp_signed("<", number, count)
-            e.write_slot(own, identity)
-            e.when(is_one, lambda: e.write_slot(own, parts.read(e, totals, place(number))))
-            value, last = team.scan(scan.op, dtype, e.read_slot(own), slots)
-            old, following = e.read_slot(total), b.add(number, I64(1))
+        def note(number, exists, combine):
+            following = b.add(number, I64(1))
             has_next = b.icmp_signed("<", following, count)
-            e.when(has_next, lambda: parts.write(e, before, place(following), merge(old, value)))
-            e.write_slot(total, merge(old, last))
+            e.when(has_next, lambda: parts.write(e, before, place(following), combine()))
 
         e.when(team.is_first(), lambda: parts.write(e, before, place(I64(0)), identity))
-        e.loop(I64(0), count, I64(team.size), run)
+        team.scan_range(scan.op, dtype, I64(0), count, None, lambda i: parts.read(e, totals, place(i)), note)
 
     # -- updates --------------------------------------------------------------------------------------------
     def emit_statement(self, e: KernelEmitter, statement) -> None:

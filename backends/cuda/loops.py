@@ -113,22 +113,22 @@ class BlockRenderer:
         team.synchronize()
 
     def _emit_loop(self, e: KernelEmitter, team: Team, loop: While) -> None:
-        test, body, after = (e.function.append_basic_block(name) for name in ("test", "round", "ended"))
         homes = {first: e.pointer_of(first) for first, _ in loop.swaps}
-        e.b.branch(test)
-        e.b.position_at_end(test)
-        self._emit(e, team, loop.cond)
-        e.b.cbranch(e.read_element(loop.predicate, I64(0)), body, after)
-        e.b.position_at_end(body)
-        team.synchronize()  # all have read the predicate
-        self._emit(e, team, loop.body)
-        for first, second in loop.swaps:
-            places = e.moving[first], e.moving[second]
-            old = [e.b.load(place) for place in places]
-            e.b.store(old[1], places[0])
-            e.b.store(old[0], places[1])
-        e.b.branch(test)
-        e.b.position_at_end(after)
+
+        def test():
+            self._emit(e, team, loop.cond)
+            return e.read_element(loop.predicate, I64(0))
+
+        def run():
+            team.synchronize()  # all have read the predicate
+            self._emit(e, team, loop.body)
+            for first, second in loop.swaps:
+                places = e.moving[first], e.moving[second]
+                old = [e.b.load(place) for place in places]
+                e.b.store(old[1], places[0])
+                e.b.store(old[0], places[1])
+
+        e.repeat(test, run)
         for first, second in loop.swaps:
             self._bring_home(e, team, first, second, homes[first])
         team.synchronize()
@@ -139,10 +139,7 @@ class BlockRenderer:
         here = e.pointer_of(first)
 
         def copy():
-            count = I64(1)
-            for extent in first.shape:
-                count = e.b.mul(count, e.size(extent))
-            team.loop(I64(0), count, move)
+            team.loop(I64(0), e.multiply([e.size(extent) for extent in first.shape]), move)
             e.b.store(home, e.moving[first])
             e.b.store(here, e.moving[second])
 

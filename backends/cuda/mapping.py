@@ -23,8 +23,8 @@ from typing import NamedTuple
 from jitcore.backends.cuda.emitter import ACCESS_BYTES, WARP, is_aligned
 from jitcore.loopir.expr import Buffer, Expr, walk
 from jitcore.loopir.index import Axis, Dynamic, Index
-from jitcore.loopir.program import Choice, Kernel, Loop, Reduce, Repeat, Scan, Store, find_split
-from jitcore.schedule.buffers import statements_of
+from jitcore.loopir.program import Choice, Kernel, Loop, Native, Reduce, Repeat, Scan, Store, find_split
+from jitcore.schedule.buffers import loads_of, statements_of, step_writes
 from jitcore.schedule.statements import roots_of, stores_of
 
 #: Threads of a block: of one with a single item in it, at most; of others.
@@ -153,16 +153,24 @@ def is_ordered(kernel: Kernel) -> bool:
     return any(not store.packed and (store.combine or _has_computed_place(store.offset)) for store in stores)
 
 
-def can_add_atomically(kernel: Kernel) -> bool:
-    """Whether the only statement is an update that may be made in any order: of whole numbers."""
+def find_lone_store(kernel: Kernel) -> tuple[list[Loop], Store] | None:
+    """(loops, store), where a kernel is loops around one store that reads nothing of what it changes."""
     loops, body = peel_loops(kernel.body)
     store = body[0]
-    if len(body) > 1 or not isinstance(store, Store) or store.packed or not loops:
-        return False
+    if len(body) > 1 or not isinstance(store, Store) or store.packed:
+        return None
     if any(node.op == "load" and node.attr[0] is store.buffer for node in walk(roots_of(store))):
+        return None
+    return loops, store
+
+
+def can_add_atomically(kernel: Kernel) -> bool:
+    """Whether the only statement is an update that may be made in any order: of whole numbers."""
+    found = find_lone_store(kernel)
+    if found is None or not found[0]:
         return False
-    dtype = store.buffer.dtype
-    is_known = store.combine in ("add", "min", "max", "and", "or", "xor")
+    combine, dtype = found[1].combine, found[1].buffer.dtype
+    is_known = combine in ("add", "min", "max", "and", "or", "xor")
     return is_known and dtype.kind in "iu" and dtype.itemsize in (4, 8)
 
 
@@ -224,6 +232,26 @@ def find_lanes(axis: Axis, body: list, access_bytes: int) -> int:
     lanes = min(max(access_bytes // widest, 1), MOST_LANES)
     is_fine = all(is_aligned(index, axis, lanes) for _, index in accesses if axis in index.axes())
     return lanes if is_fine else 1
+
+
+class Accesses:
+    """The buffers that threads of a team have read and written since they last waited for each other."""
+
+    def __init__(self):
+        self._read: set[Buffer] = set()
+        self._written: set[Buffer] = set()
+
+    def add(self, statements: list) -> bool:
+        """Whether a barrier has to stand before statements: they need what other threads have written, or
+        write what these have read."""
+        reads = {buffer for s in statements_of(statements) for buffer, _ in loads_of(s)}
+        writes = step_writes(Native(statements))
+        waits = bool(self._written & (reads | writes) or self._read & writes)
+        if waits:
+            self._read, self._written = set(), set()
+        self._read |= reads
+        self._written |= writes
+        return waits
 
 
 def count_work(body: list) -> int:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from jitcore import dtypes
 from jitcore.backends.cuda.emitter import WARP
-from jitcore.backends.cuda.mapping import BLOCK, PIECE_TEAM, Mapping, can_add_atomically, peel_loops
+from jitcore.backends.cuda.mapping import BLOCK, PIECE_TEAM, Accesses, Mapping, can_add_atomically, peel_loops
 from jitcore.backends.cuda.numba_functions import (
     DEVICE_HELPERS,
     FUNCTIONS,
@@ -32,8 +32,8 @@ from jitcore.backends.python.writer import Writer
 from jitcore.loopir.expr import Buffer, Expr
 from jitcore.loopir.index import Axis, Index, delinearize
 from jitcore.loopir.monoids import scan_start_of
-from jitcore.loopir.program import Kernel, Loop, Native, Reduce, Scan, Store, bound_exprs
-from jitcore.schedule.buffers import loads_of, statements_of, step_writes
+from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store, bound_exprs
+from jitcore.schedule.buffers import loads_of, statements_of
 from jitcore.schedule.statements import stores_of
 
 #: What a kernel does only if an expression holds, or only if it does not.
@@ -180,20 +180,14 @@ class KernelWriter(Statements):
 
     # -- an item of a team -----------------------------------------------------------------------------------
     def _share(self, body: Sequence) -> None:
-        """The statements of an item. Barriers stand where one needs what other threads have written, or
-        writes what they have read."""
-        read: set[Buffer] = set()
-        stored: set[Buffer] = set()
+        """The statements of an item."""
+        accesses = Accesses()
         for writer, group in groupby(body, lambda s: _SHARERS.get(type(s), KernelWriter._run_alone)):
             is_alone = writer is KernelWriter._run_alone
             for statements in [list(group)] if is_alone else [[s] for s in group]:
-                reads = {buffer for s in statements_of(statements) for buffer, _ in loads_of(s)}
-                writes = step_writes(Native(statements))
-                if stored & (reads | writes) or read & writes:
+                if accesses.add(statements):
                     self.line("cuda.syncthreads()")
-                    read, stored = set(), set()
                 writer(self, statements if is_alone else statements[0])
-                read, stored = read | reads, stored | writes
 
     def _run_alone(self, statements: Sequence) -> None:
         column = f" and {self.column}" if self.column else ""

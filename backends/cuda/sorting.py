@@ -188,18 +188,14 @@ class _Writer:
     def _load(self, pointer: ir.Value, bits: int, place: ir.Value) -> ir.Value:
         return self.e.b.load(self._at(pointer, bits, place))
 
-    def _item(self) -> ir.Value:
-        b = self.e.b
-        return b.add(b.mul(self.e.read_register("ctaid.x"), I64(THREADS)), self.e.read_register("tid.x"))
-
     # -- tiles --------------------------------------------------------------------------------------------
     def sort_tiles(self, kind: _Encoding, tile: int, is_first: bool) -> None:
         e, b = self.e, self.e.b
         source, order, keys_out, order_out, n, inner, count = e.function.args
         key_kind = ir.IntType(kind.bits)
-        keys, places = self._share(key_kind), self._share(I32)
+        keys, places = e.share(key_kind, TILE), e.share(I32, TILE)
         thread, first = e.read_register("tid.x"), b.mul(e.read_register("ctaid.x"), I64(TILE))
-        per_row = b.udiv(b.add(n, I64(tile - 1)), I64(tile))
+        per_row = e.divide_up(n, tile)
 
         def locate(slot):
             """(whether there is an element, its row, its place in the row) of a slot of the block."""
@@ -274,17 +270,11 @@ class _Writer:
 
         e.loop(I64(1), I64(tile.bit_length()), I64(1), phase)
 
-    def _share(self, kind: ir.Type) -> ir.GlobalVariable:
-        array = ir.ArrayType(kind, TILE)
-        found = ir.GlobalVariable(self.module, array, self.module.get_unique_name("slots"), addrspace=3)
-        found.linkage, found.initializer, found.align = "internal", ir.Constant(array, ir.Undefined), 16
-        return found
-
     # -- merges -------------------------------------------------------------------------------------------
     def merge(self, bits: int) -> None:
         e, b = self.e, self.e.b
         keys, order, keys_out, order_out, n, count, width = e.function.args
-        item = self._item()
+        item = e.read_item(THREADS)
 
         def run():
             row, place = b.udiv(item, n), b.urem(item, n)
@@ -308,19 +298,16 @@ class _Writer:
         run."""
         e, b = self.e, self.e.b
         ends = [e.stack_slot(low), e.stack_slot(high)]
-        test, body, after = (e.function.append_basic_block(name) for name in ("test", "halve", "found"))
-        b.branch(test)
-        b.position_at_end(test)
-        first, last = map(e.read_slot, ends)
-        b.cbranch(b.icmp_signed("<", first, last), body, after)
-        b.position_at_end(body)
-        middle = b.lshr(b.add(first, last), I64(1))
-        other = self._load(keys, bits, b.add(base, middle))
-        comes_first = b.select(is_left, b.icmp_signed("<", other, key), b.icmp_signed("<=", other, key))
-        e.write_slot(ends[0], b.select(comes_first, b.add(middle, I64(1)), first))
-        e.write_slot(ends[1], b.select(comes_first, last, middle))
-        b.branch(test)
-        b.position_at_end(after)
+
+        def halve():
+            first, last = map(e.read_slot, ends)
+            middle = b.lshr(b.add(first, last), I64(1))
+            other = self._load(keys, bits, b.add(base, middle))
+            comes_first = b.select(is_left, b.icmp_signed("<", other, key), b.icmp_signed("<=", other, key))
+            e.write_slot(ends[0], b.select(comes_first, b.add(middle, I64(1)), first))
+            e.write_slot(ends[1], b.select(comes_first, last, middle))
+
+        e.repeat(lambda: b.icmp_signed("<", *map(e.read_slot, ends)), halve)
         return e.read_slot(ends[0])
 
     def _least(self, x: ir.Value, y: ir.Value) -> ir.Value:
@@ -331,7 +318,7 @@ class _Writer:
         """Elements of so many bytes, or their places, in the order that was found."""
         e, b = self.e, self.e.b
         order, source, target, n, inner, taken, count = e.function.args
-        item, half = self._item(), 64 if size > 8 else 8 * size
+        item, half = e.read_item(THREADS), 64 if size > 8 else 8 * size
 
         def run():
             row, place = b.udiv(item, taken), b.urem(item, taken)

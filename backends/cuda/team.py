@@ -7,6 +7,7 @@ bits in each run.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from llvmlite import ir
@@ -123,9 +124,7 @@ class Team:
         """(this thread's value combined with those of the threads before it, the combination of all). slots:
         shared memory of as many elements as there are warps, if there are several."""
         start = element_constant(dtype, scan_start_of(op, dtype))
-
-        def merge(x, y):
-            return emit_operation(self.e.b, op, [dtype, dtype], dtype, [x, y], inline=False)
+        merge = functools.partial(_merge, self.e.b, op, dtype)
 
         def scan_lanes(value, width, members):
             distance = 1
@@ -153,6 +152,28 @@ class Team:
         value = choose(b, is_later, merge(before, value), value)
         return value, self.e.read_lane(totals, I32(-1), I32(warps - 1))
 
+    def scan_range(self, op: str, dtype, start: ir.Value, stop: ir.Value, before: ir.Value | Pair | None,
+                   read: Callable, note: Callable) -> None:  # fmt: skip
+        """A scan of the places [start, stop), a round of the team at a time. before: the combination of what
+        comes before; None for nothing. read(place): its value. note(place, exists, combine): for the place of
+        each thread; `combine()` is the value up to it."""
+        e, b = self.e, self.e.b
+        identity = element_constant(dtype, scan_start_of(op, dtype))
+        total, own = e.stack_slot(identity if before is None else before), e.stack_slot(identity)
+        slots, merge = self.share_totals(dtype), functools.partial(_merge, b, op, dtype)
+
+        def run(first):
+            place = b.add(first, self.rank)
+            exists = b.icmp_signed("<", place, stop)
+            e.write_slot(own, identity)
+            e.when(exists, lambda: e.write_slot(own, read(place)))
+            value, last = self.scan(op, dtype, e.read_slot(own), slots)
+            old = e.read_slot(total)
+            note(place, exists, lambda: merge(old, value))
+            e.write_slot(total, merge(old, last))
+
+        e.loop(start, stop, I64(self.size), run)
+
     # -- shared memory ------------------------------------------------------------------------------------
     def share_totals(self, dtype) -> Slots | None:
         """What `scan` needs."""
@@ -174,12 +195,15 @@ class Team:
         return self.e.read_slot(held)
 
 
+def _merge(b: ir.IRBuilder, op: str, dtype, x: ir.Value | Pair, y: ir.Value | Pair) -> ir.Value | Pair:
+    return emit_operation(b, op, [dtype, dtype], dtype, [x, y], inline=False)
+
+
 class Slots:
     """Shared memory of a block of threads: so many elements of a dtype."""
 
     def __init__(self, e: KernelEmitter, dtype, count: int):
-        module = e.function.module
-        self._arrays = map_parts(lambda part: _define(module, part.type, count), element_constant(dtype, 0))
+        self._arrays = map_parts(lambda part: _define(e, part.type, count), element_constant(dtype, 0))
 
     def write(self, b: ir.IRBuilder, place: ir.Value, value: ir.Value | Pair) -> None:
         def store(part, array):
@@ -196,10 +220,7 @@ class Slots:
         return map_parts(load, self._arrays)
 
 
-def _define(module: ir.Module, kind: ir.Type, count: int) -> ir.GlobalVariable:
-    is_bool = kind == I1
-    array = ir.ArrayType(I8 if is_bool else kind, count)
-    variable = ir.GlobalVariable(module, array, module.get_unique_name("shared"), addrspace=3)
-    variable.linkage, variable.initializer, variable.align = "internal", ir.Constant(array, ir.Undefined), 16
-    variable.is_bool = is_bool
+def _define(e: KernelEmitter, kind: ir.Type, count: int) -> ir.GlobalVariable:
+    variable = e.share(I8 if kind == I1 else kind, count)
+    variable.is_bool = kind == I1
     return variable

@@ -7,7 +7,6 @@ read, and what follows the sum is done with each element of a tile: nothing is i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -15,6 +14,7 @@ from llvmlite import ir
 
 from jitcore.backends.cuda.emitter import KernelEmitter
 from jitcore.backends.cuda.mapping import peel_loops
+from jitcore.backends.cuda.tiling import Tiling
 from jitcore.backends.llvm.lanes import I32, I64, call_intrinsic, element_constant, element_type
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis
@@ -29,27 +29,15 @@ MANY_TILES = 132
 
 
 class Product(NamedTuple):
-    """A sum of products. outer: the loops around those over rows and columns. left, right: the factors. each:
-    how many rows, and columns, of a tile one thread has."""
+    """A sum of products. left, right: the factors. each: how many rows, and columns, of a tile one thread
+    has."""
 
-    outer: list[Loop]
-    rows: Axis
-    columns: Axis
+    tiling: Tiling
     reduce: Reduce
     left: Expr
     right: Expr
     stores: list[Store]
     each: int
-
-    @property
-    def tile(self) -> int:
-        return SIDE * self.each
-
-    @property
-    def grid(self) -> int:
-        across = -(-int(self.columns.extent) // self.tile)
-        down = -(-int(self.rows.extent) // self.tile)
-        return across * down * math.prod(int(loop.axis.extent) for loop in self.outer)
 
 
 def find_product(kernel: Kernel) -> Product | None:
@@ -74,17 +62,17 @@ def find_product(kernel: Kernel) -> Product | None:
     for left, right in (expr.args, expr.args[::-1]):
         is_left = columns.axis not in left.axes and rows.axis in left.axes
         if is_left and rows.axis not in right.axes and columns.axis in right.axes:
-            each = _choose_size(math.prod(int(loop.axis.extent) for loop in outer), *extents[:2])
-            return Product(outer, rows.axis, columns.axis, reduce, left, right, stores, each)
+            each = _choose_size(outer, rows.axis, columns.axis)
+            tiling = Tiling(outer, rows.axis, columns.axis, SIDE * each)
+            return Product(tiling, reduce, left, right, stores, each)
     return None
 
 
-def _choose_size(outer: int, rows: int, columns: int) -> int:
+def _choose_size(outer: list[Loop], rows: Axis, columns: Axis) -> int:
     for each in (4, 2):
-        side = SIDE * each
-        if outer * -(-rows // side) * -(-columns // side) >= MANY_TILES:
+        if Tiling(outer, rows, columns, SIDE * each).grid >= MANY_TILES:
             return each
-    return 1 if min(rows, columns) <= SIDE else 2
+    return 1 if min(int(rows.extent), int(columns.extent)) <= SIDE else 2
 
 
 class TileRenderer:
@@ -94,27 +82,23 @@ class TileRenderer:
         self.e, self.product, self.emit_statements = e, product, emit_statements
         self.dtype = product.left.dtype
         self.kind = element_type(self.dtype)
-        tile, module = product.tile, e.function.module
+        self.tiling, tile = product.tiling, product.tiling.side
         # rows of the left tile are padded, so that writing along the sum meets other banks
         self.pitch = tile + 4
-        count = max(DEPTH * (self.pitch + tile), tile * tile)
-        array = ir.ArrayType(self.kind, count)
-        self.shared = ir.GlobalVariable(module, array, module.get_unique_name("tile"), addrspace=3)
-        self.shared.linkage, self.shared.align = "internal", 16
-        self.shared.initializer = ir.Constant(array, ir.Undefined)
+        self.shared = e.share(self.kind, max(DEPTH * (self.pitch + tile), tile * tile))
 
     def emit(self) -> None:
-        e, b, p = self.e, self.e.b, self.product
+        e, b, p, t = self.e, self.e.b, self.product, self.tiling
         thread = e.read_register("tid.x")
         across, down = b.urem(thread, I64(SIDE)), b.udiv(thread, I64(SIDE))
-        first_row, first_column = self._place_tile()
+        first_row, first_column = t.place(e)
         sums = [[e.stack_slot(element_constant(self.dtype, 0)) for _ in range(p.each)] for _ in range(p.each)]
         axis = p.reduce.axes[0]
         depth = e.size(axis.extent)
 
         def run(start):
-            self._fill(thread, p.left, p.rows, first_row, start, I64(0), self.pitch)
-            self._fill(thread, p.right, p.columns, first_column, start, I64(DEPTH * self.pitch), p.tile)
+            self._fill(thread, p.left, t.rows, first_row, start, I64(0), self.pitch)
+            self._fill(thread, p.right, t.columns, first_column, start, I64(DEPTH * self.pitch), t.side)
             e.synchronize_block()
             e.loop(I64(0), I64(DEPTH), I64(1), lambda k: self._multiply(k, down, across, sums))
             e.synchronize_block()
@@ -122,24 +106,11 @@ class TileRenderer:
         e.loop(I64(0), depth, I64(DEPTH), run)
         self._finish(thread, down, across, sums, first_row, first_column)
 
-    def _place_tile(self) -> tuple[ir.Value, ir.Value]:
-        """The first row and column of this block's tile; sets the outer axes."""
-        e, b, p = self.e, self.e.b, self.product
-        rest = e.read_register("ctaid.x")
-        counts = [b.udiv(b.add(e.size(axis.extent), I64(p.tile - 1)), I64(p.tile))
-                  for axis in (p.rows, p.columns)]  # fmt: skip
-        column, rest = b.urem(rest, counts[1]), b.udiv(rest, counts[1])
-        row, rest = b.urem(rest, counts[0]), b.udiv(rest, counts[0])
-        for loop in p.outer[::-1]:
-            extent = e.size(loop.axis.extent)
-            e.axis_values[loop.axis], rest = b.urem(rest, extent), b.udiv(rest, extent)
-        return b.mul(row, I64(p.tile)), b.mul(column, I64(p.tile))
-
     def _fill(self, thread: ir.Value, factor: Expr, side: Axis, first: ir.Value, start: ir.Value,
               offset: ir.Value, pitch: int) -> None:  # fmt: skip
         """A tile of a factor: so many elements along the sum from `start`, and along a side from `first`."""
-        e, b, p = self.e, self.e.b, self.product
-        axis, tile = p.reduce.axes[0], p.tile
+        e, b = self.e, self.e.b
+        axis, tile = self.product.reduce.axes[0], self.tiling.side
         runs_along = _runs_along(factor, axis)
 
         def move(number):
@@ -147,10 +118,8 @@ class TileRenderer:
             low, high = b.urem(number, I64(fast)), b.udiv(number, I64(fast))
             k, place = (low, high) if slow is axis else (high, low)
             e.axis_values[axis], e.axis_values[side] = b.add(start, k), b.add(first, place)
-            inside = b.and_(b.icmp_signed("<", e.axis_values[axis], e.size(axis.extent)),
-                            b.icmp_signed("<", e.axis_values[side], e.size(side.extent)))  # fmt: skip
             held = e.stack_slot(element_constant(self.dtype, 0))
-            e.when(inside, lambda: e.write_slot(held, e.expr(factor)))
+            e.when(e.is_inside(axis, side), lambda: e.write_slot(held, e.expr(factor)))
             at = b.add(offset, b.add(b.mul(k, I64(pitch)), place))
             b.store(e.read_slot(held), self._at(at))
 
@@ -159,7 +128,7 @@ class TileRenderer:
     def _multiply(self, k: ir.Value, down: ir.Value, across: ir.Value, sums: list[list[ir.Value]]) -> None:
         e, b, p = self.e, self.e.b, self.product
         left = self._read(b.add(b.mul(k, I64(self.pitch)), b.mul(down, I64(p.each))))
-        base = b.add(I64(DEPTH * self.pitch), b.mul(k, I64(p.tile)))
+        base = b.add(I64(DEPTH * self.pitch), b.mul(k, I64(self.tiling.side)))
         right = self._read(b.add(base, b.mul(across, I64(p.each))))
         for row, x in zip(sums, left):
             for slot, y in zip(row, right):
@@ -186,25 +155,23 @@ class TileRenderer:
 
     def _finish(self, thread, down, across, sums, first_row, first_column) -> None:
         """The sums go through shared memory, so that neighbouring threads store neighbouring elements."""
-        e, b, p = self.e, self.e.b, self.product
+        e, b, p, t = self.e, self.e.b, self.product, self.tiling
         for number, row in enumerate(sums):
             for other, slot in enumerate(row):
-                place = b.add(b.mul(b.add(b.mul(down, I64(p.each)), I64(number)), I64(p.tile)),
+                place = b.add(b.mul(b.add(b.mul(down, I64(p.each)), I64(number)), I64(t.side)),
                               b.add(b.mul(across, I64(p.each)), I64(other)))  # fmt: skip
                 b.store(e.read_slot(slot), self._at(place))
         e.synchronize_block()
         result = p.reduce.parts[0][0]
 
         def store(number):
-            row, column = b.udiv(number, I64(p.tile)), b.urem(number, I64(p.tile))
+            row, column = b.udiv(number, I64(t.side)), b.urem(number, I64(t.side))
             row, column = b.add(first_row, row), b.add(first_column, column)
-            e.axis_values[p.rows], e.axis_values[p.columns] = row, column
-            inside = b.and_(b.icmp_signed("<", row, e.size(p.rows.extent)),
-                            b.icmp_signed("<", column, e.size(p.columns.extent)))  # fmt: skip
+            e.axis_values[t.rows], e.axis_values[t.columns] = row, column
             e.results[result] = b.load(self._at(number))
-            e.when(inside, lambda: self.emit_statements(e, p.stores))
+            e.when(e.is_inside(t.rows, t.columns), lambda: self.emit_statements(e, p.stores))
 
-        e.loop(thread, I64(p.tile * p.tile), I64(SIDE * SIDE), store)
+        e.loop(thread, I64(t.side * t.side), I64(SIDE * SIDE), store)
 
 
 def _runs_along(factor: Expr, axis: Axis) -> bool:

@@ -7,7 +7,6 @@ neighbouring threads along the columns: all accesses of a warp are neighbours.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -16,10 +15,11 @@ from llvmlite import ir
 from jitcore.backends.cuda.emitter import WARP, KernelEmitter
 from jitcore.backends.cuda.mapping import peel_loops
 from jitcore.backends.cuda.team import Slots
+from jitcore.backends.cuda.tiling import Tiling
 from jitcore.backends.llvm.lanes import I64
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis
-from jitcore.loopir.program import Kernel, Loop, Store
+from jitcore.loopir.program import Kernel, Store
 from jitcore.schedule.nest import is_across
 from jitcore.schedule.statements import roots_of
 
@@ -30,18 +30,11 @@ LEAST, MOST_ARRAYS = 32, 4
 
 
 class Turned(NamedTuple):
-    """outer: the loops around those over rows and columns. loads: what lies along the rows."""
+    """loads: what lies along the rows."""
 
-    outer: list[Loop]
-    rows: Axis
-    columns: Axis
+    tiling: Tiling
     body: list[Store]
     loads: list[Expr]
-
-    @property
-    def grid(self) -> int:
-        tiles = [-(-int(axis.extent) // WARP) for axis in (self.rows, self.columns)]
-        return math.prod(tiles) * math.prod(int(loop.axis.extent) for loop in self.outer)
 
 
 def find_turned(kernel: Kernel, tile: tuple[Axis, Axis] | None) -> Turned | None:
@@ -58,7 +51,7 @@ def find_turned(kernel: Kernel, tile: tuple[Axis, Axis] | None) -> Turned | None
     written = {store.buffer for store in body}
     if not is_fine or any(load.attr[0] in written for load in loads):
         return None
-    return Turned(loops[:-2], rows, columns, body, loads)
+    return Turned(Tiling(loops[:-2], rows, columns, WARP), body, loads)
 
 
 class TurnedRenderer:
@@ -70,40 +63,22 @@ class TurnedRenderer:
         self.slots = [Slots(e, load.dtype, WARP * (WARP + 1)) for load in turned.loads]
 
     def emit(self) -> None:
-        e, b, t = self.e, self.e.b, self.turned
+        e, b, t = self.e, self.e.b, self.turned.tiling
         thread = e.read_register("tid.x")
         lane, warp = b.urem(thread, I64(WARP)), b.udiv(thread, I64(WARP))
-        row, column = self._place_tile()
+        row, column = t.place(e)
 
         def read(number):
             e.axis_values[t.rows], e.axis_values[t.columns] = b.add(row, lane), b.add(column, number)
-            e.when(self._is_inside(), lambda: self._read_all(number, lane))
+            e.when(e.is_inside(t.rows, t.columns), lambda: self._read_all(number, lane))
 
         def store(number):
             e.axis_values[t.rows], e.axis_values[t.columns] = b.add(row, number), b.add(column, lane)
-            e.when(self._is_inside(), lambda: self._store_all(number, lane))
+            e.when(e.is_inside(t.rows, t.columns), lambda: self._store_all(number, lane))
 
         e.loop(warp, I64(WARP), I64(WARPS), read)
         e.synchronize_block()
         e.loop(warp, I64(WARP), I64(WARPS), store)
-
-    def _place_tile(self) -> tuple[ir.Value, ir.Value]:
-        """The first row and column of this block's tile; sets the outer axes."""
-        e, b, t = self.e, self.e.b, self.turned
-        rest, places = e.read_register("ctaid.x"), []
-        for axis in (t.columns, t.rows):
-            count = b.udiv(b.add(e.size(axis.extent), I64(WARP - 1)), I64(WARP))
-            places.append(b.mul(b.urem(rest, count), I64(WARP)))
-            rest = b.udiv(rest, count)
-        for loop in t.outer[::-1]:
-            extent = e.size(loop.axis.extent)
-            e.axis_values[loop.axis], rest = b.urem(rest, extent), b.udiv(rest, extent)
-        return places[1], places[0]
-
-    def _is_inside(self) -> ir.Value:
-        e, t = self.e, self.turned
-        return e.b.and_(*(e.b.icmp_signed("<", e.axis_values[axis], e.size(axis.extent))
-                          for axis in (t.rows, t.columns)))  # fmt: skip
 
     def _at(self, down: ir.Value, across: ir.Value) -> ir.Value:
         return self.e.b.add(self.e.b.mul(down, I64(WARP + 1)), across)

@@ -15,14 +15,13 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cuda.emitter import KernelEmitter
-from jitcore.backends.cuda.mapping import Mapping, peel_loops
+from jitcore.backends.cuda.mapping import Mapping, find_lone_store
 from jitcore.backends.cuda.sorting import sort_integers
-from jitcore.backends.llvm.lanes import I64
+from jitcore.backends.llvm.lanes import I1, I64
 from jitcore.backends.llvm.scalar_ops import emit_operation
-from jitcore.loopir.expr import Buffer, walk
+from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import Kernel, Loop, Store
 from jitcore.schedule.arena import count_bytes
-from jitcore.schedule.statements import roots_of
 
 #: Updates from which on sorting them pays.
 LEAST = 64
@@ -44,13 +43,10 @@ class Updates(NamedTuple):
 
 def find_updates(kernel: Kernel) -> Updates | None:
     """The updates that a kernel is, if sorting them pays."""
-    loops, body = peel_loops(kernel.body)
-    store = body[0]
-    if len(body) > 1 or not isinstance(store, Store) or store.packed or any(loop.bounds for loop in loops):
+    loops, store = find_lone_store(kernel) or ((), None)
+    if store is None or any(loop.bounds for loop in loops):
         return None
-    if any(node.op == "load" and node.attr[0] is store.buffer for node in walk(roots_of(store))):
-        return None
-    count = Mapping("flat", tuple(loops), body).items
+    count = Mapping("flat", tuple(loops), [store]).items
     if not LEAST <= count < 2**31:
         return None
     is_small = count_bytes(store.buffer) // store.buffer.dtype.itemsize < 2**31 - 1
@@ -68,15 +64,14 @@ def render_updates(renderer, updates: Updates) -> None:
 
     def open_item(suffix: str, buffers: list[Buffer]) -> tuple[KernelEmitter, ir.Value]:
         e = renderer.begin(suffix, mapping, more=buffers)
-        item = e.b.add(e.b.mul(e.read_register("ctaid.x"), I64(mapping.block)), e.read_register("tid.x"))
-        return e, item
+        return e, e.read_item(mapping.block)
 
     e, item = open_item("_places", [scratch["keys"]])
-    _emit_guarded(e, item, updates, lambda: _note_place(renderer, e, item, updates, scratch["keys"]))
+    _emit_guarded(e, item, updates, lambda: _note_place(e, item, updates, scratch["keys"]))
     renderer.end(e)
     keys, order = sort_integers(renderer, updates.count, list(scratch.values()))
     e, item = open_item("_updates", [keys, order])
-    _emit_guarded(e, item, updates, lambda: _update(renderer, e, item, updates, keys, order))
+    _emit_guarded(e, item, updates, lambda: _update(e, item, updates, keys, order))
     renderer.end(e)
 
 
@@ -84,13 +79,13 @@ def _emit_guarded(e: KernelEmitter, item: ir.Value, updates: Updates, body: Call
     e.when(e.b.icmp_signed("<", item, I64(updates.count)), body)
 
 
-def _place(renderer, e: KernelEmitter, item: ir.Value, updates: Updates) -> None:
-    counts = [e.size(loop.axis.extent) for loop in updates.loops]
-    renderer.place_item(e, Mapping("flat", updates.loops, []), item, counts)
+def _place(e: KernelEmitter, item: ir.Value, updates: Updates) -> None:
+    axes = [loop.axis for loop in updates.loops]
+    e.place_axes(axes, [e.size(axis.extent) for axis in axes], item, updates.count)
 
 
-def _note_place(renderer, e: KernelEmitter, item, updates: Updates, keys: Buffer) -> None:
-    _place(renderer, e, item, updates)
+def _note_place(e: KernelEmitter, item: ir.Value, updates: Updates, keys: Buffer) -> None:
+    _place(e, item, updates)
     kind, store = ir.IntType(8 * updates.key_dtype.itemsize), updates.store
     held = e.stack_slot(kind(updates.none))
 
@@ -105,7 +100,7 @@ def _note_place(renderer, e: KernelEmitter, item, updates: Updates, keys: Buffer
     e.write_element(keys, item, e.read_slot(held))
 
 
-def _update(renderer, e: KernelEmitter, item, updates: Updates, keys: Buffer, order: Buffer) -> None:
+def _update(e: KernelEmitter, item: ir.Value, updates: Updates, keys: Buffer, order: Buffer) -> None:
     """All updates of one element: by the thread of the first of them; a value that replaces others by that of
     the last."""
     b, store, own = e.b, updates.store, e.read_element(keys, item)
@@ -119,29 +114,26 @@ def _update(renderer, e: KernelEmitter, item, updates: Updates, keys: Buffer, or
     place = b.sext(own, I64) if own.type.width < 64 else own
 
     def read_value(number) -> ir.Value:
-        _place(renderer, e, b.sext(e.read_element(order, number), I64), updates)
+        _place(e, b.sext(e.read_element(order, number), I64), updates)
         return e.expr(store.value)
 
     def combine():
-        dtype, saved = store.buffer.dtype, e.values
-        total = e.stack_slot(e.read_element(store.buffer, place))
-        numbers = e.stack_slot(item)
-        test, body, after = (e.function.append_basic_block(name) for name in ("next", "combine", "ended"))
-        b.branch(test)
-        b.position_at_end(test)
-        number = e.read_slot(numbers)
-        goes_on = e.stack_slot(ir.Constant(ir.IntType(1), 0))
-        e.when(b.icmp_signed("<", number, I64(updates.count)), lambda: e.write_slot(
-            goes_on, b.icmp_signed("==", e.read_element(keys, number), own)))  # fmt: skip
-        b.cbranch(e.read_slot(goes_on), body, after)
-        b.position_at_end(body)
-        e.values = dict(saved)
-        operands = [e.read_slot(total), read_value(number)]
-        e.write_slot(total, emit_operation(b, store.combine, [dtype, dtype], dtype, operands))
-        e.values = saved
-        e.write_slot(numbers, b.add(number, I64(1)))
-        b.branch(test)
-        b.position_at_end(after)
+        dtype = store.buffer.dtype
+        total, numbers = e.stack_slot(e.read_element(store.buffer, place)), e.stack_slot(item)
+
+        def goes_on():
+            number, is_equal = e.read_slot(numbers), e.stack_slot(I1(0))
+            e.when(b.icmp_signed("<", number, I64(updates.count)), lambda: e.write_slot(
+                is_equal, b.icmp_signed("==", e.read_element(keys, number), own)))  # fmt: skip
+            return e.read_slot(is_equal)
+
+        def add():
+            number = e.read_slot(numbers)
+            operands = [e.read_slot(total), read_value(number)]
+            e.write_slot(total, emit_operation(b, store.combine, [dtype, dtype], dtype, operands))
+            e.write_slot(numbers, b.add(number, I64(1)))
+
+        e.repeat(goes_on, add)
         e.write_element(store.buffer, place, e.read_slot(total))
 
     def replace():

@@ -283,6 +283,21 @@ class ExpressionEmitter:
         b.branch(head)
         b.position_at_end(after)
 
+    def repeat(self, test: Callable[[], ir.Value], body: Callable[[], None]) -> None:
+        """`while test(): body()`, with scoped expressions."""
+        b, append = self.b, self.function.append_basic_block
+        head, inside, after = append("test"), append("round"), append("ended")
+        b.branch(head)
+        b.position_at_end(head)
+        saved = self.values
+        self.values = dict(saved)
+        b.cbranch(test(), inside, after)
+        b.position_at_end(inside)
+        body()
+        self.values = saved
+        b.branch(head)
+        b.position_at_end(after)
+
     def when(self, condition: ir.Value, body: Callable[[], None], rarely: bool = False) -> None:
         b = self.b
         inside = self.function.append_basic_block("then")
