@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.agreement import find_difference, list_leaves
 from benchmarks.fresh_process import run_fresh
 from benchmarks.measured import Section
 from benchmarks.table import align_cells, format_bytes, format_seconds
@@ -80,19 +81,10 @@ def find_problem(row: Any) -> str:
     inputs = row.make_inputs(row.tiny)
 
     def run(backend):
-        result = jitcore.jit(row.program(jitcore), backend=backend)(*inputs)
-        return [np.asarray(leaf) for leaf in jitcore.tree_util.tree_leaves(result)]
+        return jitcore.tree.map(np.asarray, jitcore.jit(row.program(jitcore), backend=backend)(*inputs))
 
     found, expected = run("cuda:emulated"), run("cpu")
-    for one, other in zip(found, expected, strict=True):
-        if (one.shape, one.dtype) != (other.shape, other.dtype):
-            return f"{one.dtype}{list(one.shape)} instead of {other.dtype}{list(other.shape)}"
-        if one.dtype.kind in "biu":
-            if not np.array_equal(one, other):
-                return f"{np.count_nonzero(one != other)} of {one.size} elements differ"
-            continue
-        scale = np.max(np.abs(other[np.isfinite(other)]), initial=1e-30)
-        limit = row.tolerance or (1e-4 if row.dtype in ("f32", "c64") else 1e-11)
-        if not np.allclose(one, other, rtol=limit, atol=limit * scale, equal_nan=True):
-            return f"off by {np.nanmax(np.abs(one - other)) / scale:.1e} of the largest value"
-    return ""
+    for one, other in zip(list_leaves(found), list_leaves(expected)):
+        if one.dtype != other.dtype:
+            return f"{one.dtype} instead of {other.dtype}"
+    return find_difference(row, found, expected)

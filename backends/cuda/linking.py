@@ -12,7 +12,7 @@ import hashlib
 import importlib.metadata
 from typing import Any
 
-from jitcore.dispatch.disk_cache import open_cache
+from jitcore.dispatch.disk_cache import find_or_make
 
 DISTRIBUTION = "nvidia-nvjitlink"
 
@@ -39,13 +39,7 @@ def find_cubin(ptx: str, machine: str) -> bytes | None:
     if not find_version():
         return None
     facts = "\0".join(("cubin", find_version(), machine, ptx))
-    key, cache = hashlib.sha256(facts.encode()).digest(), open_cache()
-    cubin = cache.find(key) if cache is not None else None
-    if cubin is None:
-        cubin, _ = _link(ptx.encode(), machine)
-        if cubin is not None and cache is not None:
-            cache.add(key, cubin)
-    return cubin
+    return find_or_make(hashlib.sha256(facts.encode()).digest(), lambda: _link(ptx.encode(), machine)[0])
 
 
 def link_and_report(ptx: str, machine: str) -> str:

@@ -16,7 +16,7 @@ from llvmlite import ir
 
 from jitcore.concurrency import Lock
 from jitcore.config import drop_oldest
-from jitcore.dispatch import disk_cache
+from jitcore.dispatch.disk_cache import find_or_make
 
 TRIPLE = "nvptx64-nvidia-cuda"
 #: The oldest version of PTX that has an architecture's instructions, so that old drivers read it.
@@ -34,25 +34,10 @@ def make_ptx(module: ir.Module, arch: str, opt_level: int | None = None) -> str:
     with _lock:
         found = _made.get(key)
     if found is None:
-        found = _find_stored(key) or _translate_and_store(key, text, arch, level)
+        found = find_or_make(key, lambda: _translate(text, arch, level).encode()).decode()
         with _lock:
             _made[key] = found
             drop_oldest(_made)
-    return found
-
-
-def _find_stored(key: bytes) -> str | None:
-    cache = disk_cache.open_cache()
-    stored = None if cache is None else cache.find(key)
-    return None if stored is None else stored.decode()
-
-
-def _translate_and_store(key: bytes, text: str, arch: str, level: int) -> str:
-    with _lock:  # LLVM's objects are made here for each translation, but its registry of targets is one
-        found = _translate(text, arch, level)
-    cache = disk_cache.open_cache()
-    if cache is not None:
-        cache.add(key, found.encode())
     return found
 
 
@@ -69,6 +54,11 @@ def _open_target() -> llvm.Target:
 
 
 def _translate(text: str, arch: str, level: int) -> str:
+    with _lock:  # LLVM's objects are made here for each translation, but its registry of targets is one
+        return _run_compiler(text, arch, level)
+
+
+def _run_compiler(text: str, arch: str, level: int) -> str:
     machine = _open_target().create_target_machine(cpu=arch, features=f"+ptx{VERSIONS[arch]}", opt=level)
     module = llvm.parse_assembly(text, llvm.create_context())
     module.triple, module.data_layout = TRIPLE, str(machine.target_data)

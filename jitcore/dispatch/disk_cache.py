@@ -18,7 +18,7 @@ import stat
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from jitcore.config import config
@@ -88,6 +88,17 @@ def open_cache() -> DiskCache | None:
             return None
         cache = _caches.setdefault(named, DiskCache(folder))
     return cache
+
+
+def find_or_make(key: bytes, make: Callable[[], bytes | None]) -> bytes | None:
+    """What is on disk under a key, or else made, and kept there unless it is None."""
+    cache = open_cache()
+    found = None if cache is None else cache.find(key)
+    if found is None:
+        found = make()
+        if cache is not None and found is not None:
+            cache.add(key, found)
+    return found
 
 
 class DiskCache:
