@@ -7,18 +7,14 @@ from __future__ import annotations
 
 import functools
 
-from jitcore import dtypes
 from jitcore.backends.cpu import host
 from jitcore.backends.cpu.routines import find_routine
+from jitcore.backends.llvm.target import has_code
 from jitcore.core.jaxpr import Equation
 
 
 def can_render(eqn: Equation) -> bool:
-    """Whether there is code for an equation's scalar operation and dtypes."""
-    op = eqn.primitive.traits.get("scalar_op")
-    if op in (None, "integer_pow"):
-        return True
-    return op in _list_operations()[dtypes.kind_of(eqn.invars[0].aval.dtype)]
+    return has_code(eqn, _list_operations)
 
 
 @functools.cache

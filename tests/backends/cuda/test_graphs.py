@@ -13,6 +13,7 @@ from jitcore.backends.cuda.driver import CudaError
 from jitcore.backends.cuda.gpu import GpuRuntime
 from jitcore.backends.cuda.graphs import DECIDE, MAX_LOOPS
 from jitcore.dispatch import backend as backends
+from tests.backends.cuda.cells import get, numbers, put
 from tests.backends.cuda.fake_driver import FakeDriver, find_entries
 
 PTX = """
@@ -48,22 +49,6 @@ def make():
     runtime = GpuRuntime(0, driver)
     module = runtime.load(PTX)
     return driver, runtime, {name: (module.find_kernel(name), ONE, ONE) for name in ("add", "double", "check")}
-
-
-def put(runtime, value):
-    address = runtime.allocate(8)
-    runtime.copy_in(address, np.int64(value).reshape(1))
-    return address
-
-
-def get(runtime, address):
-    found = np.empty(1, np.int64)
-    runtime.copy_out(found, address)
-    return int(found[0])
-
-
-def numbers(*values):
-    return np.array(values, np.uint64)
 
 
 # -- graphs -------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from jitcore.backends.cuda.driver import CudaMemoryError
 from jitcore.backends.cuda.gpu import HALF, GpuRuntime
 from jitcore.config import config
 from jitcore.tree_util import tree_leaves
+from tests.backends.cuda.cells import get, numbers, put
 
 ROOT, ONE = Path(__file__).parents[3], (1, 1, 1)
 PTX = """
@@ -54,22 +55,6 @@ def runtime():
 def kernels(runtime):
     module = runtime.load(PTX)
     return {name: (module.find_kernel(name), ONE, ONE) for name in ("add", "check")}
-
-
-def put(runtime, value):
-    address = runtime.allocate(8)
-    runtime.copy_in(address, np.int64([value]))
-    return address
-
-
-def get(runtime, address):
-    found = np.empty(1, np.int64)
-    runtime.copy_out(found, address)
-    return int(found[0])
-
-
-def numbers(*values):
-    return np.array(values, np.uint64)
 
 
 @pytest.mark.parametrize("nbytes", [1, 4096, HALF + 1, 9 * HALF + 5])
