@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from jitcore.core.source import api_boundary
@@ -35,10 +36,7 @@ class JitWrapped(FastCallable[P, R]):
         # On the instance: the class has annotations of its own as soon as somebody asks it for them.
         self.__annotations__ = getattr(fun, "__annotations__", {})
         self._function = function = functions.find_function(fun, options)
-        self._dispatchers = function.fast.dispatchers
-
-    def _call_slowly(self, args: tuple, kwargs: dict) -> Any:
-        return self._function.call(self.__wrapped__, args, kwargs)
+        super().__init__(function.fast, partial(function.call, fun))
 
     def __get__(self, instance, owner=None):
         return self if instance is None else types.MethodType(self, instance)

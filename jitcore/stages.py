@@ -125,11 +125,11 @@ class Compiled(FastCallable, Stage):
     A call runs it. Static arguments are left out. Raises: TypeError when types or structure differ."""
 
     def __init__(self, fun, function: JitFunction, call: CallSignature, program: Program):
-        super().__init__(fun, function, call, program)
-        self._entry, self._fast = Entry(program, call), FastCalls()
-        self._dispatchers = self._fast.dispatchers
+        FastCallable.__init__(self, FastCalls(), self._check_and_call)
+        Stage.__init__(self, fun, function, call, program)
+        self._entry = Entry(program, call)
 
-    def _call_slowly(self, args: tuple, kwargs: dict) -> Any:
+    def _check_and_call(self, args: tuple, kwargs: dict) -> Any:
         call = read_call(self._fun, NOTHING_SPECIAL, args, kwargs)
         if any(isinstance(leaf, Tracer) for leaf in call.leaves):
             raise TypeError("Cannot trace a function lowered and compiled for a particular signature: "

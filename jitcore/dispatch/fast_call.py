@@ -1,26 +1,27 @@
 """Calls whose form is known: a function written for it reads the arguments, looks up and runs.
 
-In: arguments. Out: the result, or `MISS` when the general path has to serve the call. What counts here is
-Python's overhead, so a dispatcher is straight-line code for one form of call: how many arguments, which
-keywords, their structure as pytrees, the class of each leaf. It takes the arguments apart, builds one key of
-shapes and dtypes, looks up once, runs the program, makes the result. No lock, no signature binding, no pytree
-library.
+In: arguments. Out: the result, or what another dispatcher, in the end the general path, makes of the call.
+What counts here is Python's overhead, so a dispatcher is straight-line code for one form of call: how many
+arguments, which keywords, their structure as pytrees, the class of each leaf. It takes the arguments apart,
+builds one key of shapes and dtypes, looks up once, runs the program, makes the result. No lock, no signature
+binding, no pytree library; and it is the `__call__` of what the user calls, with no frame before it.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
 from jitcore import dtypes
-from jitcore.array import ConcreteArray, DeviceArray
+from jitcore.array import ConcreteArray, DeviceArray, DeviceForm  # noqa: F401  named by dispatchers
 from jitcore.concurrency import Lock
 from jitcore.config import config, drop_oldest
-from jitcore.core.source import filter_traceback, raise_interruption
-from jitcore.core.trace import context, eval_trace
+from jitcore.core.source import filter_traceback, raise_interruption  # noqa: F401  named by dispatchers
+from jitcore.core.trace import context, eval_trace  # noqa: F401  named by dispatchers
 from jitcore.dispatch.signature import READABLE_FLAGS, CallSignature
 from jitcore.dispatch.tree_code import Constants, compile_function, is_small, write_taking_apart
 
@@ -29,6 +30,7 @@ R = TypeVar("R", covariant=True)
 
 #: What a dispatcher returns for a call that it does not know.
 MISS = object()
+new = object.__new__  # named by dispatchers
 #: Combinations of a number of arguments and keywords for which dispatchers are written.
 MAX_FORMS = 64
 #: Dispatchers for one of them, tried one after the other.
@@ -38,33 +40,50 @@ MAX_VARIANTS = 16
 LEAVES_PER_CALL = 64
 
 
-def miss(*args: Any) -> Any:
+def miss(*args: Any, **kwargs: Any) -> Any:
     """The dispatcher that knows no call."""
     return MISS
 
 
 class FastCallable(Generic[P, R]):
-    """What is called by its dispatchers, and by `_call_slowly` where none of them knows the call.
+    """What is called by its dispatchers, and by `call_slowly` where none of them knows the call.
 
-    Errors leave it without the frames of jitcore."""
+    Each object has a `__call__` of its own: the dispatchers one behind the other, so that a call which they
+    know enters one Python function only. Errors leave it without the frames of jitcore.
 
-    _dispatchers: dict[Any, Callable]
+    Args:
+        fast: the dispatchers, which others may share.
+        call_slowly: function of the tuple of arguments and the dict of keywords.
+    """
 
-    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            if kwargs:
-                result = self._dispatchers.get((len(args), *kwargs), miss)(*args, *kwargs.values())
-            else:
-                result = self._dispatchers.get(len(args), miss)(*args)
-            if result is not MISS:
+    __slots__ = ("__call__", "_fast", "_call_slowly", "__dict__", "__weakref__")
+
+    if TYPE_CHECKING:
+
+        def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+    def __init__(self, fast: FastCalls, call_slowly: Callable[[tuple, dict], Any]):
+        self._fast, self._call_slowly = fast, call_slowly
+        self._put_newest_first()
+
+    def _put_newest_first(self) -> None:
+        fast, call_slowly, newest = self._fast, self._call_slowly, self._fast.newest
+        find = weakref.ref(self)  # an object does not keep itself alive
+
+        def call_any(*args, **kwargs):
+            try:
+                form = (len(args), frozenset(kwargs)) if kwargs else len(args)
+                result = fast.dispatchers.get(form, miss)(*args, **kwargs)
+                if result is MISS:
+                    result = call_slowly(args, kwargs)
+                    if fast.newest is not newest and find() is not None:
+                        find()._put_newest_first()
                 return result
-            return self._call_slowly(args, kwargs)
-        except Exception as error:
-            filter_traceback(error)
-            raise
+            except Exception as error:
+                filter_traceback(error)
+                raise
 
-    def _call_slowly(self, args: tuple, kwargs: dict) -> Any:
-        raise NotImplementedError
+        self.__call__ = fast.chain(newest, call_any)  # type: ignore[method-assign]
 
 
 class _LeafCode(NamedTuple):
@@ -109,8 +128,11 @@ def _find_code(kind: type) -> _LeafCode | None:
 
 
 class _Variant(NamedTuple):
-    """A dispatcher's table, key -> how to run, and how to read its number of hits."""
+    """What makes a dispatcher out of the one for all other calls; its form and its table, key -> how to run;
+    and how to read its number of hits."""
 
+    form: Any
+    make: Callable[[Callable], Callable]
     table: dict[tuple, tuple]
     read_hits: Callable[[], int]
 
@@ -119,17 +141,22 @@ class FastCalls:
     """The dispatchers of one function.
 
     Attributes:
-        dispatchers: the number of positional arguments, or (that number, *keywords) in the order of the call,
-            -> function of the arguments, keywords being passed by position. Always the same dict.
+        dispatchers: the number of positional arguments, or (that number, keywords), -> function of the
+            arguments. Always the same dict.
+        newest: the variant that was written last.
     """
 
     def __init__(self):
         self._lock = Lock()
         self._variants: dict[Any, dict[tuple, _Variant]] = {}
         self.dispatchers: dict[Any, Callable] = {}
+        self.newest: _Variant | None = None
 
     def clear(self) -> None:
         with self._lock:
+            for variant in self.list_variants():
+                variant.table.clear()
+            self.newest = None
             self.dispatchers.clear()
             self._variants.clear()
 
@@ -141,6 +168,14 @@ class FastCalls:
     def count_hits(self) -> int:
         return sum(variant.read_hits() for variant in self.list_variants())
 
+    def chain(self, newest: _Variant | None, otherwise: Callable) -> Callable:
+        """The dispatchers for calls of this form one behind the other, the newest first, then `otherwise`."""
+        with self._lock:
+            known = self._variants.get(newest.form, {}) if newest is not None else {}
+            for variant in known.values():
+                otherwise = variant.make(otherwise)
+        return otherwise
+
     def learn(self, call: CallSignature, kwargs: dict, entry) -> None:
         """Serves later calls like this one, if code can read all its leaves. kwargs: with the static ones."""
         classes = tuple([leaf.__class__ for leaf in call.leaves])
@@ -148,7 +183,7 @@ class FastCalls:
             return
         if any(place.backend != entry.backend for _, place, _ in call.shardings):
             return
-        form = (call.n_args, *kwargs) if kwargs else call.n_args
+        form = (call.n_args, frozenset(kwargs)) if kwargs else call.n_args
         with self._lock:
             pays = len(classes) <= LEAVES_PER_CALL * entry.slow_calls
             variant = self._find_variant(form, call, classes, tuple(kwargs), may_write=pays)
@@ -157,7 +192,7 @@ class FastCalls:
                     part[1] for part, kind in zip(call.parts, classes) if _find_code(kind).convert
                 )
                 run = entry.call if call.donated else entry.run
-                found = run, entry.weak_type, entry.finish, scalar_dtypes
+                found = run, entry.single, entry.finish, scalar_dtypes
                 variant.table[_make_key(call, classes)] = found
                 drop_oldest(variant.table)
 
@@ -168,12 +203,11 @@ class FastCalls:
         has_room = len(known) < MAX_VARIANTS and (known or len(self._variants) < MAX_FORMS)
         if variant is None and may_write and has_room and is_small(call.make_in_tree()):
             table: dict[tuple, tuple] = {}
-            make, constants = _write_dispatcher(call, classes, keywords)
-            given = (table, self.dispatchers.get(form, miss), MISS, context, eval_trace, config,
-                     raise_interruption, *constants)  # fmt: skip
-            self.dispatchers[form], read_hits = make(*given)
-            variant = known[call.structure, classes] = _Variant(table, read_hits)
+            make_maker, constants = _write_dispatcher(call, classes, keywords)
+            variant = _Variant(form, *make_maker(table, *constants))
+            self.newest = known[call.structure, classes] = variant
             self._variants[form] = known
+            self.dispatchers[form] = variant.make(self.dispatchers.get(form, miss))
         return variant
 
 
@@ -188,15 +222,18 @@ def _make_key(call: CallSignature, classes: Sequence[type]) -> tuple:
 
 
 def _write_dispatcher(call: CallSignature, classes: Sequence[type], keywords: Sequence[str]):
-    """A function that makes the dispatcher for calls like this one, and the constants to give to it."""
+    """A function that gives a variant's members behind its form, and the constants to give to it."""
     constants = Constants()
     name_of = {place: f"a{k}" for k, place in enumerate((*range(call.n_args), *keywords))}
-    arguments = ", ".join(name_of.values())
+    targets = "".join(f"{name_of[place]}, " for place in range(call.n_args)) or "()"
+    has_other_keywords = f"len(kwargs) != {len(keywords)}" if keywords else "kwargs"
+    lines = [f"if {has_other_keywords} or len(args) != {call.n_args}: break", f"{targets} = args"]
+    lines += [f"{name_of[keyword]} = kwargs[{keyword!r}]" for keyword in keywords]
     key = ["config.trace_key"]
     for place, _, _ in call.statics:
         name = name_of.pop(place)
         key += [f"{name}.__class__", name]
-    lines, unread = [], iter([f"x{i}" for i in range(len(classes))])
+    unread = iter([f"x{i}" for i in range(len(classes))])
     for name, spec in zip(_order_dynamic(name_of), call.list_specs()):
         lines += write_taking_apart(spec, name, list(islice(unread, spec.num_leaves)), constants)
     converted, found = [], []
@@ -208,12 +245,12 @@ def _write_dispatcher(call: CallSignature, classes: Sequence[type], keywords: Se
         if code.convert:
             found.append(f"t{i}, ")
             converted.append(code.convert.format(i=i))
-    lines.append(f"run, weak_type, finish, ({''.join(found)}) = table[{', '.join(key)},]")
-    body = "".join(f"                {line}\n" for line in lines + converted if line)
+    lines.append(f"run, single, finish, ({''.join(found)}) = table[{', '.join(key)},]")
+    body = "".join(f"                        {line}\n" for line in lines + converted if line)
     leaves, values = (", ".join(f"{x}{i}" for i in range(len(classes))) for x in "xv")
     finish = (_DONATING if call.donated else _KEEPING).format(leaves=leaves, values=values)
-    source = _DISPATCHER.format(constants=constants.names, arguments=arguments, body=body, finish=finish)
-    return compile_function(source, "make_dispatcher", __name__), constants.values
+    source = _DISPATCHER.format(constants=constants.names, body=body, finish=finish)
+    return compile_function(source, "make_maker", __name__), constants.values
 
 
 def _order_dynamic(name_of: dict[int | str, str]) -> list[str]:
@@ -225,36 +262,45 @@ def _order_dynamic(name_of: dict[int | str, str]) -> list[str]:
 # no shape, a dict not this key, a static value no hash, an integer may not fit, and methods of registered
 # types may raise anything. The general path raises what the user should see. Errors of the program stay.
 _DISPATCHER = """\
-def make_dispatcher(table, otherwise, MISS, context, eval_trace, config, raise_interruption, {constants}):
-    new = object.__new__
+def make_maker(table, {constants}):
     hits = 0
 
-    def dispatch({arguments}):
-        nonlocal hits
-        if context.trace is not eval_trace:
-            return MISS
-        while True:
+    def make(otherwise):
+        def dispatch(*args, **kwargs):
+            nonlocal hits
             try:
-{body}            except Exception as error:
-                raise_interruption(error)
-                break
-            hits += 1
-{finish}        return otherwise({arguments})
+                while context.trace is eval_trace:
+                    try:
+{body}                    except Exception as error:
+                        raise_interruption(error)
+                        break
+                    hits += 1
+{finish}                return otherwise(*args, **kwargs)
+            except Exception as error:
+                filter_traceback(error)
+                raise
 
-    return dispatch, lambda: hits
+        return dispatch
+
+    return make, table, lambda: hits
 """
 _KEEPING = """\
-            outs = run({values})
-            if weak_type is None:
-                return finish(outs)
-            result = new(ConcreteArray)
-            result._data, = outs
-            result._weak_type = weak_type
-            return result
+                    outs = run({values})
+                    if single is None:
+                        return finish(outs)
+                    if single.__class__ is DeviceForm:
+                        result = new(DeviceArray)
+                        result._buffer, = outs
+                        result._form = single
+                    else:
+                        result = new(ConcreteArray)
+                        result._data, = outs
+                        result._weak_type = single
+                    return result
 """
 # Memory that somebody else refers to is not reused: the variables must let go of it.
 _DONATING = """\
-            values = [{values}]
-            {values} = [None] * len(values)
-            return run(({leaves},), values)
+                    values = [{values}]
+                    {values} = [None] * len(values)
+                    return run(({leaves},), values)
 """

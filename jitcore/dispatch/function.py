@@ -36,7 +36,7 @@ from jitcore.dispatch.placement import (
 )
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import CallSignature, read_call, read_value
-from jitcore.dispatch.tracing import SINGLE, TracedFunction, trace_call
+from jitcore.dispatch.tracing import TracedFunction, trace_call
 from jitcore.garbage import collect_rarely
 from jitcore.transforms.batching import list_named_axes
 
@@ -46,23 +46,21 @@ class Entry:
 
     Attributes:
         run: function of the ndarrays of all leaves, giving the output ndarrays.
-        weak_type: of the result when that is one array, else None.
         finish: makes the result of the output ndarrays.
+        single: weak type or form of the result when that is one array and known, else None.
         reused: indices of the leaves whose memory `run` may overwrite; () nearly always.
         slow_calls: calls that came here by the general path.
         backend: whose buffers `run` takes and gives; "" for ndarrays.
     """
 
-    __slots__ = ("run", "weak_type", "finish", "reused", "slow_calls", "backend")
+    __slots__ = ("run", "finish", "single", "reused", "slow_calls", "backend")
 
     def __init__(self, program: Program, call: CallSignature):
         self.run = program.bind(call.avals)
         if places := find_movable(call, program.sharding):
             self.run = _move_to_host(self.run, places)
         self.backend = program.backend.name if program.has_buffers else ""
-        is_plain = program.traced.out_structure is SINGLE and not program.has_buffers
-        self.weak_type = program.weak_types[0] if is_plain else None
-        self.finish = program.make_finish()
+        self.finish, self.single = program.make_finish()
         self.reused = tuple(i for i, reused in enumerate(program.reused) if reused)
         self.slow_calls = 0
 

@@ -210,29 +210,20 @@ class Program:
     def weak_types(self) -> tuple[bool, ...]:
         return tuple(aval.weak_type for aval in self.traced.jaxpr.out_avals)
 
-    def make_finish(self) -> Callable[[Sequence[np.ndarray]], Any]:
-        """A function that makes what the user gets from the output ndarrays."""
-        structure, forms, kinds, wrap = self.traced.out_structure, None, self.weak_types, ConcreteArray
+    def make_finish(self) -> tuple[Callable[[Sequence], Any], bool | DeviceForm | None]:
+        """A function that makes what the user gets from the outputs; and where that is a single Array, what
+        it is made of besides: its weak type, or its form on a device. None where the form is not known."""
+        structure, kinds, wrap = self.traced.out_structure, self.weak_types, ConcreteArray
+        is_known = True
         if self.has_buffers:
             is_open = has_symbolic_shapes(self.traced.jaxpr)
             forms = None if is_open else self.backend.find_forms(self.traced.jaxpr.out_avals, self.sharding)
-            kinds, wrap = (kinds, self.backend.wrap) if forms is None else (forms, DeviceArray)
+            is_known = forms is not None
+            kinds, wrap = (forms, DeviceArray) if is_known else (kinds, self.backend.wrap)
         if structure is not SINGLE:
-            return make_rebuilder(structure, kinds, wrap)
-        return _make_single(forms[0]) if forms else lambda outs: wrap(outs[0], kinds[0])
-
-
-def _make_single(form: DeviceForm) -> Callable:
-    """Makes an Array on a device of a single output. What counts here is Python's overhead."""
-    new, kind = object.__new__, DeviceArray
-
-    def make(outs):
-        result = new(kind)
-        (result._buffer,) = outs
-        result._form = form
-        return result
-
-    return make
+            return make_rebuilder(structure, kinds, wrap), None
+        (kind,) = kinds
+        return lambda outs: wrap(outs[0], kind), kind if is_known else None
 
 
 def find_read_vars(jaxpr: Jaxpr) -> set[Var]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import weakref
 
 import numpy as np
 import optree
@@ -209,7 +210,8 @@ def test_forms_and_variants_are_bounded(monkeypatch):
 def test_errors_of_a_program_are_not_taken_for_misses():
     fun = jitcore.jit(lambda x: x)
     fun(1.0)
-    ((table, _),) = fun._function.fast.list_variants()
+    (variant,) = fun._function.fast.list_variants()
+    table = variant.table
 
     def fail(*values):
         raise KeyError("from the program")
@@ -249,3 +251,23 @@ def test_large_calls_wait_until_code_pays(monkeypatch, only_fast):
     only_fast()
     assert float(fun({name: value + 1 for name, value in tree.items()})) == 1.0
     assert fun.cache_info()[:2] == (3, 2)
+
+
+def test_each_object_has_a_call_of_its_own_that_does_not_keep_it_alive():
+    fun = jitcore.jit(lambda x: x)
+    fun(1.0)
+    call, alive = fun.__call__, weakref.ref(fun)
+    del fun
+    assert alive() is None
+    assert [float(call(1.0)), int(call(2)), float(call(x=3.0))] == [1.0, 2, 3.0]
+
+
+def test_objects_of_one_function_share_what_was_learned(only_fast):
+    def double(x):
+        return x + x
+
+    first, second = jitcore.jit(double), jitcore.jit(double)
+    first(1.0), first(make_array()), first(x=1)
+    only_fast()
+    for fun in (first, second, jitcore.jit(double)):
+        assert [float(fun(1.0)), fun(make_array()).tolist(), int(fun(x=2))] == [2.0, [2.0] * 3, 4]
