@@ -21,6 +21,7 @@ from jitcore.dispatch.options import read_compiler_options
 from jitcore.dispatch.parameters import NOTHING_SPECIAL
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import CallSignature, read_call
+from jitcore.sharding import Spread
 
 __all__ = ["Compiled", "Lowered", "Traced", "show_stages"]
 
@@ -98,7 +99,8 @@ class Lowered(Stage):
         program = self._program
         if backend is program.backend:
             return program
-        return Program(program.traced, program.donated, program.options, backend)
+        spread = program.sharding if isinstance(program.sharding, Spread) else None
+        return Program(program.traced, program.donated, program.options, backend, spread)
 
     @api_boundary
     def compile(

@@ -17,12 +17,14 @@ from typing import Any
 
 from jitcore.backends.xla.bridge import make_function
 from jitcore.backends.xla.client import allow_64_bits, list_devices, load_jax
+from jitcore.backends.xla.devices import standing_in
 from jitcore.backends.xla.equations import has_long
-from jitcore.backends.xla.executable import XlaExecutable
+from jitcore.backends.xla.executable import XlaExecutable, place_all
 from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import ClosedJaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, find_shardings
 from jitcore.dispatch.abstracted import specialize_jaxpr
 from jitcore.dispatch.backend import CompileOptions
+from jitcore.sharding import Device, Spread
 
 #: Generations: how libtpu calls them, and the number of dimensions of their networks.
 GENERATIONS = {"v5e": ("v5e", 2), "v5p": ("v5p", 3), "v6e": ("v6e", 2), "v7x": ("tpu7x", 3), "v4": ("v4", 3),
@@ -119,18 +121,29 @@ class AheadExecutable(XlaExecutable):
         """Compiles. Returns: what says that there is no such machine."""
         jax = load_jax()
         closed_jaxpr = specialize_jaxpr(self.closed_jaxpr, in_avals)
-        target = jax.sharding.SingleDeviceSharding(find_devices(self.machine)[0])
         donated = tuple(i for i, given in enumerate(self.options.donated) if given)
+        sharding, pairs = self._find_places(closed_jaxpr)
         # Where a program has none, JAX's own decompositions are to have none: with indices of 64 bits libtpu
         # crashes.
-        with allow_64_bits(has_long(closed_jaxpr)):
-            avals = [jax.ShapeDtypeStruct(aval.shape, aval.dtype, sharding=target) for aval in in_avals]
-            run = jax.jit(make_function(closed_jaxpr, "tpu"), donate_argnums=donated, out_shardings=target,
-                          keep_unused=True)  # fmt: skip
+        with allow_64_bits(has_long(closed_jaxpr)), standing_in(pairs):
+            placed = place_all(sharding, len(in_avals), len(closed_jaxpr.out_avals))
+            avals = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in in_avals]
+            run = jax.jit(make_function(closed_jaxpr, "tpu"), donate_argnums=donated, keep_unused=True, **placed)
             self._lowered = run.trace(*avals).lower(lowering_platforms=("tpu",))
             self._compiled = self._lowered.compile()
         self.compiles += 1
         return self._refuse
+
+    def _find_places(self, closed_jaxpr: ClosedJaxpr) -> tuple[Any, list[tuple[Device, Any]]]:
+        """The sharding of the program, and a device of the machine for each of its devices, in their order."""
+        sharding = self.options.sharding
+        if not isinstance(sharding, Spread):
+            device = Device("tpu", 0)
+            return device, [(device, find_devices(self.machine)[0])]
+        named = [one for one in (*sharding.ins, *sharding.outs) if one is not None]
+        named += find_shardings(closed_jaxpr.jaxpr)
+        devices = sorted(named[0].device_set, key=lambda device: (device.process_index, device.id))
+        return sharding, list(zip(devices, find_devices(self.machine, len(devices))))
 
     def _refuse(self, *values: Any) -> Any:
         raise RuntimeError(f"this program was compiled for tpu:{self.machine} ahead of time and does not run "

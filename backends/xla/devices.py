@@ -6,8 +6,10 @@ equal, so that calls find their programs by identity.
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -44,8 +46,24 @@ def to_device(device: Any) -> Device:
                   device.process_index)  # fmt: skip
 
 
+#: Of what is compiled for a machine that need not be there: our devices, and JAX's in their place.
+_stand_ins: ContextVar[tuple[tuple[Device, Any], ...]] = ContextVar("stand_ins", default=())
+
+
+@contextlib.contextmanager
+def standing_in(pairs: Iterable[tuple[Device, Any]]) -> Iterator[None]:
+    """Within, devices are converted to these of JAX."""
+    token = _stand_ins.set(tuple(pairs))
+    try:
+        yield
+    finally:
+        _stand_ins.reset(token)
+
+
 def to_jax_device(device: Device) -> Any:
     """Raises: ValueError for a device that JAX does not have."""
+    if _stand_ins.get():
+        return dict(_stand_ins.get())[device]
     for found in list_devices(device.platform):
         if found.id == device.id:
             return found
@@ -115,14 +133,14 @@ class XlaSharding(Sharding):
 
 def to_jax_sharding(sharding: Any) -> Any:
     """A device or sharding as JAX's sharding. Raises: ValueError for devices that JAX does not have."""
-    found = _make_jax_sharding(sharding)
+    found = _make_jax_sharding(sharding, _stand_ins.get())
     if isinstance(sharding, Sharding):
         _by_value.setdefault(found, sharding)
     return found
 
 
 @functools.lru_cache(maxsize=1024)
-def _make_jax_sharding(sharding: Any) -> Any:
+def _make_jax_sharding(sharding: Any, stand_ins: tuple) -> Any:
     kinds = load_jax().sharding
     if isinstance(sharding, NamedSharding):
         free = kinds.PartitionSpec.UNCONSTRAINED
@@ -142,9 +160,13 @@ def _make_jax_sharding(sharding: Any) -> Any:
 _mesh_of: dict[Any, Mesh] = {}
 
 
-@functools.lru_cache(maxsize=256)
 def to_jax_mesh(mesh: Mesh) -> Any:
     """A mesh as one of JAX's, whose partitioner decides along all axes."""
+    return _make_jax_mesh(mesh, _stand_ins.get())
+
+
+@functools.lru_cache(maxsize=256)
+def _make_jax_mesh(mesh: Mesh, stand_ins: tuple) -> Any:
     found = load_jax().sharding.Mesh(_map_devices(to_jax_device, mesh.devices), mesh.axis_names)
     _mesh_of.setdefault(found, mesh)
     return found

@@ -44,7 +44,8 @@ class XlaExecutable:
         nothing of ours stands between a call and the program unless types or errors ask for it."""
         closed_jaxpr = specialize_jaxpr(self.closed_jaxpr, in_avals)
         donated = tuple(i for i, given in enumerate(self.options.donated) if given)
-        placed = _place_all(self.options.sharding, self.platform, len(in_avals), len(closed_jaxpr.out_avals))
+        place = self.options.sharding or to_device(list_devices(self.platform)[0])
+        placed = place_all(place, len(in_avals), len(closed_jaxpr.out_avals))
         with allow_64_bits():
             run = load_jax().jit(make_function(closed_jaxpr, self.platform), donate_argnums=donated, **placed)
         self.compiles += 1
@@ -83,13 +84,13 @@ class XlaExecutable:
         return self._lower().compile()
 
 
-def _place_all(sharding: Any, platform: str, n_ins: int, n_outs: int) -> dict[str, Any]:
+def place_all(sharding: Any, n_ins: int, n_outs: int) -> dict[str, Any]:
     """What tells `jax.jit` where a program runs, unless it would run there anyway."""
     if isinstance(sharding, Spread):
         given = {"in_shardings": sharding.ins, "out_shardings": sharding.outs}
         return {name: tuple([None if one is None else to_jax_sharding(one) for one in all_of_them])
                 for name, all_of_them in given.items() if any(all_of_them)}  # fmt: skip
-    target = to_jax_sharding(to_device(list_devices(platform)[0]) if sharding is None else sharding)
+    target = to_jax_sharding(sharding)
     if target.device_set == {find_default_device()}:
         return {}
     return {"in_shardings": (target,) * n_ins, "out_shardings": (target,) * n_outs}

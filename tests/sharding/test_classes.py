@@ -137,6 +137,7 @@ def test_one_device_takes_shardings_of_one():
     np.testing.assert_array_equal(jitcore.grad(lambda x: (run(x)[0] ** 2).sum())(x), 2 * x)
 
 
+@pytest.mark.cpu
 def test_several_devices_of_the_cpu_backend():
     mesh = Mesh(np.array([Device("cpu", i) for i in range(8)]), ("x",))
     sharding = NamedSharding(mesh, P("x"))

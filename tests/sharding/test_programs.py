@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from tests.sharding.ahead import CHECKS as AHEAD
 from tests.sharding.checks import CHECKS
 from tests.sharding.on_devices import ROOT, run_table, start
 from tests.sharding.shard_map_programs import PROGRAMS as SHARD_MAP
@@ -49,3 +50,9 @@ def test_example_of_the_page():
 @pytest.mark.parametrize("name", CHECKS)
 def test_check(name):
     assert run_table("tests.sharding.checks")[name] == ""
+
+
+@pytest.mark.parametrize("name", AHEAD)
+def test_compiled_for_tpus(name):
+    pytest.importorskip("libtpu")
+    assert run_table("tests.sharding.ahead")[name] == ""
