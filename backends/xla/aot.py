@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from jitcore.backends.xla.bridge import make_function
-from jitcore.backends.xla.client import allow_64_bits, list_devices, load_jax
+from jitcore.backends.xla.client import allow_64_bits, list_avals, list_devices, load_jax
 from jitcore.backends.xla.devices import standing_in
 from jitcore.backends.xla.equations import has_long
 from jitcore.backends.xla.executable import XlaExecutable, place_all
@@ -94,8 +94,6 @@ def _set_environment() -> Iterator[None]:
 class AheadBackend:
     """A backend that compiles for TPUs of a kind. base: the one that runs programs where such a TPU is."""
 
-    platform = "tpu"
-
     def __init__(self, machine: str, base: Any):
         find_devices(machine)
         self.name, self.machine, self.passes, self.check = f"tpu:{machine}", machine, base.passes, base.check
@@ -127,15 +125,15 @@ class AheadExecutable(XlaExecutable):
         # crashes.
         with allow_64_bits(has_long(closed_jaxpr)), standing_in(pairs):
             placed = place_all(sharding, len(in_avals), len(closed_jaxpr.out_avals))
-            avals = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in in_avals]
-            run = jax.jit(make_function(closed_jaxpr, "tpu"), donate_argnums=donated, keep_unused=True, **placed)
-            self._lowered = run.trace(*avals).lower(lowering_platforms=("tpu",))
+            run = make_function(closed_jaxpr, "tpu")
+            run = jax.jit(run, donate_argnums=donated, keep_unused=True, **placed)
+            self._lowered = run.trace(*list_avals(in_avals)).lower(lowering_platforms=("tpu",))
             self._compiled = self._lowered.compile()
         self.compiles += 1
         return self._refuse
 
     def _find_places(self, closed_jaxpr: ClosedJaxpr) -> tuple[Any, list[tuple[Device, Any]]]:
-        """The sharding of the program, and a device of the machine for each of its devices, in their order."""
+        """The sharding of the program, and a device of the machine for each of its devices."""
         sharding = self.options.sharding
         if not isinstance(sharding, Spread):
             device = Device("tpu", 0)

@@ -66,7 +66,7 @@ class HloBuilder:
     def ops(self, name: str, operands: Sequence[HloValue], results: Sequence[Type],
             regions: Sequence[str] = (), **attributes: Any) -> list[HloValue]:  # fmt: skip
         """An operation in MLIR's generic form. attributes: see `text.format_attribute`."""
-        made = [self._name(shape, dtype) for shape, dtype in results]
+        made = [self.name_value(shape, dtype) for shape, dtype in results]
         given = ", ".join(f"{key} = {format_attribute(value)}" for key, value in attributes.items())
         text = f'"stablehlo.{name}"({", ".join(operand.name for operand in operands)})'
         text += f" <{{{given}}}>" if given else ""
@@ -79,19 +79,16 @@ class HloBuilder:
         self.lines.append(text)
         return made
 
-    def _name(self, shape: Sequence[int], dtype) -> HloValue:
+    def name_value(self, shape: Sequence[int], dtype) -> HloValue:
+        """A value that an operation gives, or an argument of the function that is written."""
         self._count += 1
         return HloValue(f"%{self._count}", tuple(map(int, shape)), np.dtype(dtype))
-
-    def argument(self, shape: Sequence[int], dtype) -> HloValue:
-        """An argument of the function that is written."""
-        return self._name(shape, dtype)
 
     def region(self, types: Sequence[Type], write: Callable[..., Sequence[HloValue]],
                is_closed: bool = False) -> str:  # fmt: skip
         """A region with arguments of these types that returns what `write` makes of them. is_closed: it may
         name no value from outside."""
-        arguments = [self._name(*kind) for kind in types]
+        arguments = [self.name_value(*kind) for kind in types]
         with self._nested(is_closed) as lines:
             results = write(*arguments)
             names, kinds = (", ".join(getattr(value, part) for value in results) for part in ("name", "type"))
@@ -142,7 +139,7 @@ class HloBuilder:
         for known in self._constants:
             if text in known:
                 return known[text]
-        made = self._name(array.shape, array.dtype)
+        made = self.name_value(array.shape, array.dtype)
         self.lines.append(f'{made.name} = "stablehlo.constant"() <{{value = {text}}}> : () -> {made.type}')
         if array.size < 1 << 12:
             self._constants[-1][text] = made

@@ -29,21 +29,14 @@ from jitcore.sharding import (
     Spread,
 )
 
-#: By JAX's object: by its identity, which is found first, and by its value.
-_by_id: dict[int, tuple[Any, Any]] = {}
-_by_value: dict[Any, Any] = {}
-_MAX_IDS = 1 << 14
-
-
-def name_backend(platform: str) -> str:
-    """The backend that serves a platform of JAX."""
-    return "tpu" if platform == "tpu" else "xla"
+#: By JAX's sharding.
+_sharding_of: dict[Any, Any] = {}
 
 
 def to_device(device: Any) -> Device:
     """JAX's device as one of jitcore."""
-    return Device(device.platform, device.id, device.device_kind, name_backend(device.platform),
-                  device.process_index)  # fmt: skip
+    backend = "tpu" if device.platform == "tpu" else "xla"
+    return Device(device.platform, device.id, device.device_kind, backend, device.process_index)
 
 
 #: Of what is compiled for a machine that need not be there: our devices, and JAX's in their place.
@@ -73,16 +66,9 @@ def to_jax_device(device: Device) -> Any:
 
 def to_sharding(sharding: Any) -> Any:
     """JAX's sharding as one of jitcore."""
-    known = _by_id.get(id(sharding))
-    if known is not None:
-        return known[1]
-    found = _by_value.get(sharding)
-    if found is None:
-        found = _by_value[sharding] = _convert(sharding)
-    if len(_by_id) >= _MAX_IDS:
-        _by_id.clear()
-    _by_id[id(sharding)] = sharding, found  # which keeps it, so that its identity stays its own
-    return found
+    if sharding not in _sharding_of:
+        _sharding_of[sharding] = _convert(sharding)
+    return _sharding_of[sharding]
 
 
 def _convert(sharding: Any) -> Sharding:
@@ -135,7 +121,7 @@ def to_jax_sharding(sharding: Any) -> Any:
     """A device or sharding as JAX's sharding. Raises: ValueError for devices that JAX does not have."""
     found = _make_jax_sharding(sharding, _stand_ins.get())
     if isinstance(sharding, Sharding):
-        _by_value.setdefault(found, sharding)
+        _sharding_of.setdefault(found, sharding)
     return found
 
 

@@ -21,10 +21,10 @@ def lower_module(closed_jaxpr: ClosedJaxpr, target: str, name: str = "jitcore",
     """A module whose function `main` computes the outputs of the jaxpr from its inputs, behind the number of
     a platform where it is given one."""
     b = HloBuilder(lower_jaxpr, apply_scalar, target)
-    arguments = [b.argument(aval.shape, aval.dtype) for aval in closed_jaxpr.in_avals]
+    arguments = [b.name_value(aval.shape, aval.dtype) for aval in closed_jaxpr.in_avals]
     outs = lower_jaxpr(b, closed_jaxpr, arguments)
     names, kinds = (", ".join(getattr(out, part) for out in outs) for part in ("name", "type"))
-    platform = [b.argument((), dtypes.int32)] if takes_platform else []
+    platform = [b.name_value((), dtypes.int32)] if takes_platform else []
     listed = ", ".join(f"{value.name}: {value.type}" for value in platform + arguments)
     body = "".join(f"    {line}\n" for line in b.lines)
     end = f"    func.return {names} : {kinds}\n" if outs else "    func.return\n"
