@@ -24,6 +24,7 @@ from jitcore.dispatch.backend import CompileOptions
 from jitcore.loopir.program import format_program
 from jitcore.schedule import lower_program
 from jitcore.schedule.arena import count_bytes, plan_arena
+from jitcore.schedule.cost import count_flops
 from jitcore.sharding import Device
 
 
@@ -70,7 +71,7 @@ class CudaExecutable:
                 "mapping": lambda: describe_functions(self.read_latest()),
                 "numba.cuda": lambda: write_file(self.read_latest().program, arguments).text,
                 "kernel": lambda: str(self.read_latest().module),
-                "resources": lambda: "\n".join(f"{k}: {v}" for k, v in self._find_resources().items()),
+                "resources": lambda: "\n".join(f"{k}: {v}" for k, v in self.find_resources().items()),
                 "sass": lambda: disassemble(self._read_ptx(), self.arch),
                 "ptx": self._read_ptx}  # fmt: skip
 
@@ -78,20 +79,20 @@ class CudaExecutable:
         self.read_latest()
         return self._ptx
 
-    def _find_resources(self) -> dict[str, Resources]:
+    def find_resources(self) -> dict[str, Resources]:
         return find_resources(self._read_ptx(), self.arch, self.read_latest().list_functions())
 
     def cost(self) -> dict[str, float]:
         program = self.read_latest().program
         moved = sum(map(count_bytes, {*program.inputs, *program.outputs}))
-        return {"bytes accessed": float(moved)}
+        return {"flops": float(count_flops(program)), "bytes accessed": float(moved)}
 
     def memory(self) -> dict[str, int]:
         """Bytes of temporaries; of code, and what its kernels take at most, where NVIDIA's linker is."""
         rendered = self.read_latest()
         _, arena = plan_arena(rendered.program, rendered.program.temps, ALIGNMENT)
         found = {"temp_size_in_bytes": arena + rendered.scratch_bytes}
-        cubin, kernels = find_cubin(self._ptx, self.arch), self._find_resources().values()
+        cubin, kernels = find_cubin(self._ptx, self.arch), self.find_resources().values()
         if cubin is not None and kernels:
             found["generated_code_size_in_bytes"] = len(cubin)
             found |= {name: max(getattr(one, name) for one in kernels)

@@ -55,6 +55,7 @@ def test_a_third_party_backend_is_found_by_its_name(install):
     assert isinstance(backend.find_backend("mine"), GoodBackend)
 
 
+@pytest.mark.cpu
 def test_the_first_of_the_preferred_that_works_is_the_default(install):
     install(cpu="BrokenBackend", reference="GoodBackend", other="GoodBackend")
     assert backend.find_backend() is backend.find_backend("reference")

@@ -126,6 +126,7 @@ def test_clearing_empties_the_fast_path():
     assert float(fun(1.0)) == 1.0 and fun.cache_info().traces == 1
 
 
+@pytest.mark.cpu
 def test_donating_calls_are_served_fast_and_reuse_memory(only_fast):
     step = jitcore.jit(lambda state, x: {"n": lax.neg(state["n"]), "m": lax.add(state["m"], x)}, donate_argnums=0)
     state = step({"n": make_array(), "m": make_array()}, make_array())

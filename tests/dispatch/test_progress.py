@@ -44,6 +44,7 @@ def slow_compiler(impatience, monkeypatch):
     jitcore.clear_caches()
 
 
+@pytest.mark.cpu
 def test_a_slow_compile_is_announced_once(slow_compiler, capfd):
     @jitcore.jit
     def wave(x):
