@@ -1,5 +1,5 @@
 """The command: `python -m benchmarks [run|compile|dispatch|scaling|memory|rewriting|plain|numba|scripts|
-xla|tpu|cuda|import|all] [--quick] [--rows a,b] [--peers a,b] [--list] [--save]`.
+xla|tpu|cuda|gpu|import|all] [--quick] [--rows a,b] [--peers a,b] [--list] [--save]`.
 
 In: arguments. Out: tables, geometric means and bars on the screen; 1 as exit code when jitcore failed or gave
 a wrong result.
@@ -17,6 +17,7 @@ from benchmarks import (
     compile_time,
     cuda,
     dispatch_time,
+    gpu,
     imports,
     memory,
     numba_form,
@@ -66,6 +67,7 @@ KINDS = {
     "xla": Kind(xla.list_names, xla.run_section),
     "tpu": Kind(tpu.list_names, tpu.run_section),
     "cuda": Kind(cuda.list_names, cuda.run_section),
+    "gpu": Kind(gpu.list_names, gpu.run_section),
     "import": Kind(imports.list_names, imports.run_section),
 }
 
@@ -76,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.save and (options.quick or options.rows or options.peers):
         parser.error("--save keeps whole sections, measured with care: not with --quick, --rows or --peers")
-    kinds = list(KINDS) if options.section == "all" else [options.section]
+    kinds = [kind for kind in KINDS if kind != "gpu"] if options.section == "all" else [options.section]
     chosen = {kind: select_names(KINDS[kind].list_names(), options.rows) for kind in kinds}
     if not any(chosen.values()):
         parser.error(f"no row contains any of {options.rows!r}; --list shows them all")

@@ -19,7 +19,9 @@ from benchmarks import (
     bars,
     command,
     compile_time,
+    cuda,
     first_calls,
+    gpu,
     imports,
     machine,
     measured,
@@ -35,6 +37,7 @@ from benchmarks.measured import Measured, Section
 from benchmarks.peers import JITCORE, NumpyPeer, find_peers, find_tracing_peers
 from benchmarks.timing import Call, Effort
 from benchmarks.workload import Workload
+from jitcore.config import config
 
 BRIEF = Effort(seconds=1e-3, rounds=3, batch_seconds=0.0, compiles=1, processes=1, longest=1e-4)
 
@@ -362,3 +365,41 @@ def test_imports_take_turns(monkeypatch):
 def test_tracing_peers():
     assert find_tracing_peers(["numpy"]) == [JITCORE]
     assert NumpyPeer().make_call(make_workload(reference=lambda x: x), (1,)) is None
+
+
+# -- GPUs ----------------------------------------------------------------------------------------------------
+def test_accesses_of_machine_code_are_counted_by_width():
+    sass = """
+        /*0010*/ LDG.E.128.CONSTANT R4, desc[UR4][R2.64] ;
+        /*0020*/ STG.E.128 desc[UR4][R6.64], R8 ;
+        /*0030*/ LDG.E.64 R4, desc[UR4][R2.64] ;
+        /*0040*/ LDG.E R4, desc[UR4][R2.64] ;
+        /*0050*/ LDG.E.U8.CONSTANT R4, desc[UR4][R2.64] ;
+        /*0060*/ LDS.128 R4, [R2] ;
+    """
+    assert cuda.count_accesses(sass) == "2 1 1 1" and cuda.count_accesses("EXIT ;") == ""
+
+
+@pytest.mark.parametrize(("bar", "told"), [
+    (gpu.Bar("copy", 0.9), "90% of a copy: yes"), (gpu.Bar("copy", 0.99), "99% of a copy: no"),
+    (gpu.Bar("JAX", 0.5), "0.5 of JAX: yes"), (gpu.Bar("JAX", 0.2), "0.2 of JAX: no"),
+    (gpu.Bar("CuPy", 1.0), "1 of CuPy: not measured"), (gpu.Bar(), ""),
+])  # fmt: skip
+def test_bars_of_gpus(bar, told):
+    cells = gpu._format_row({"jitcore": 1e-3, "JAX": 3e-3}, 950_000, 1e9, bar)
+    assert cells[1] == "95%" and cells[-1] == told
+    assert gpu._format_row({}, 0, 1e9, bar) == [""] * (3 + len(gpu.PEERS))
+
+
+@pytest.mark.parametrize("name", ["selu 1e8 f32", "while of 1000 small rounds f32"])
+def test_rows_of_gpus_are_right_on_the_device_in_software(name):
+    with config.override(default_backend=gpu.EMULATED):
+        seconds, _, problem = gpu.measure(name)
+    assert list(seconds) == ["jitcore"] and problem == ""
+
+
+def test_calls_are_awaited_once_in_a_batch():
+    events = []
+    seconds = gpu.time_calls(lambda: events.append("run"), lambda: events.append("wait"))
+    assert 0 < seconds < 1 and events[:4] == ["run", "wait"] * 2
+    assert events.count("wait") == 2 + gpu.BATCHES and events.count("run") > events.count("wait")
