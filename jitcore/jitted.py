@@ -86,6 +86,19 @@ class JitWrapped(FastCallable[P, R]):
         call, program = self._read_program(args, kwargs)
         return export(program, call.avals)
 
+    @api_boundary
+    def as_numba_cuda(self, *args: P.args, **kwargs: P.kwargs) -> Callable:
+        """The program for these arguments as a device function for kernels of `numba.cuda`: a thread runs it.
+
+        Args: examples, or `ShapeDtypeStruct`s; the function is for exactly their dtypes and shapes.
+        Returns: a function made by `cuda.jit(device=True)`: of the leaves of the arguments, in order, and of
+            an array for each leaf of the result that is one, into which it is written; it gives the numbers
+            among the results. Its `text` is the source.
+        Raises: NotImplementedError for what a thread of a GPU cannot do."""
+        from jitcore.numba_export import export_device
+
+        return export_device(self._read_program(args, kwargs)[1])
+
     def _read_program(self, args, kwargs) -> tuple[CallSignature, Program]:
         call = read_call(self.__wrapped__, self._function.plan, args, kwargs, abstract=True)
         return call, self._function.make_program(self.__wrapped__, call, find_lowering)

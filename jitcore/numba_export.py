@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from jitcore.core.aval import ShapedArray
+from jitcore.dispatch.backend import find_lowering
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.tracing import SINGLE
 
@@ -63,6 +64,19 @@ def export(program: Program, avals: Sequence[ShapedArray]) -> Callable:
     made = numba.njit([tuple(map(_numba_type, avals))])(names["exported"])
     made.__dict__["jitcore_keeps"] = (call, consts, entry)
     return made
+
+
+def export_device(program: Program) -> Callable:
+    """The same program as a device function of `numba.cuda`, of all leaves.
+
+    Raises: ImportError naming what to install; NotImplementedError for what kernels do not have."""
+    traced, backend = program.traced, find_lowering("cuda")
+    program = Program(traced, (), program.options._replace(keep_unused=True), backend)
+    n_consts = len(traced.consts)
+    constants = {place: np.asarray(program.const_values[i]) for place, i in enumerate(program.kept)
+                 if i < n_consts}  # fmt: skip
+    name = traced.fun_name if traced.fun_name.isidentifier() else "function"
+    return backend.make_device_function(program.compiled_jaxpr, name, program.argument_names, constants)
 
 
 def _numba_type(aval: ShapedArray) -> Any:

@@ -7,7 +7,7 @@ In: a jaxpr without constants. Out: an `Executable`. Stages: `schedule.lower_pro
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -131,6 +131,13 @@ class CudaBackend(_Backend):
                 f"{facts['free'] / 1e9:.0f} GB free, {facts['bandwidth'] / 1e9:.0f} GB/s"
             )
         return found
+
+    def make_device_function(self, closed_jaxpr: ClosedJaxpr, *facts: Any) -> Callable:
+        from jitcore.backends.cuda.numba_device import make_device_function
+        from jitcore.backends.cuda.target import CudaTarget
+        from jitcore.schedule import lower_program
+
+        return make_device_function(lower_program(closed_jaxpr, CudaTarget), *facts)
 
     @property
     def machines(self) -> Sequence[str]:

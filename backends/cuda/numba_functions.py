@@ -7,6 +7,7 @@ more than Numba's simulator has: no shuffles, no functions of libdevice.
 from __future__ import annotations
 
 from jitcore.backends.python.helpers import HELPERS
+from jitcore.backends.python.statements import Statements
 
 _COMMON = "exp log log10 sin cos tan sinh cosh tanh sqrt asin acos atan asinh acosh atanh".split()
 _REAL = [*_COMMON, *"exp2 expm1 log2 log1p atan2 erf erfc lgamma copysign".split()]
@@ -126,3 +127,17 @@ def {name}(value, shared, t):  # of the threads up to this one; the last place g
         step *= 2
     return value
 """
+
+
+class DeviceText(Statements):
+    """Statements as kernels run them."""
+
+    FUNCTIONS, HELPERS = FUNCTIONS, DEVICE_HELPERS
+
+    def _use_helper(self, name: str) -> str:
+        if name not in self.HELPERS:
+            what = name.removeprefix("special_").replace("complex_", "complex ")
+            raise NotImplementedError(
+                f"this program cannot be written for numba.cuda, whose kernels have no function {what!r}"
+            )
+        return super()._use_helper(name)

@@ -17,16 +17,9 @@ from typing import NamedTuple
 from jitcore import dtypes
 from jitcore.backends.cuda.emitter import WARP
 from jitcore.backends.cuda.mapping import BLOCK, PIECE_TEAM, Accesses, Mapping, can_add_atomically, peel_loops
-from jitcore.backends.cuda.numba_functions import (
-    DEVICE_HELPERS,
-    FUNCTIONS,
-    REDUCE,
-    REDUCE_PLACES,
-    SCAN,
-)
+from jitcore.backends.cuda.numba_functions import REDUCE, REDUCE_PLACES, SCAN, DeviceText
 from jitcore.backends.python.expressions import Names, Root
 from jitcore.backends.python.operations import NOT, SUM, Text, type_name
-from jitcore.backends.python.statements import Statements
 from jitcore.backends.python.sweeps import SHORT, STEMS, Running, is_widened
 from jitcore.backends.python.writer import Writer
 from jitcore.loopir.expr import Buffer, Expr
@@ -51,7 +44,7 @@ class Function(NamedTuple):
     launch: str
 
 
-class KernelWriter(Statements):
+class KernelWriter(DeviceText):
     """One kernel of a file. local: buffers that only this one knows.
 
     Attributes:
@@ -59,8 +52,6 @@ class KernelWriter(Statements):
         column: what a thread asks before it touches anything, where a block has several items.
         extents: what extents are called; shared: (name, value) of shared memory, by dtype and use.
     """
-
-    FUNCTIONS, HELPERS = FUNCTIONS, DEVICE_HELPERS
 
     def __init__(self, file: Writer, name: str, body: Sequence, local: Sequence[Buffer] = ()):
         super().__init__(Names(file.names.taken))
@@ -73,14 +64,6 @@ class KernelWriter(Statements):
         self.extents = dict(self._find_extents(body))
         self.shared: dict[tuple[str, str], tuple[str, str]] = {}
         self.is_atomic = False
-
-    def _use_helper(self, name: str) -> str:
-        if name not in self.HELPERS:
-            what = name.removeprefix("special_").replace("complex_", "complex ")
-            raise NotImplementedError(
-                f"this program cannot be written for numba.cuda, whose kernels have no function {what!r}"
-            )
-        return super()._use_helper(name)
 
     def _find_extents(self, body: Sequence) -> Iterator[tuple[Axis, str]]:
         """Extents of arrays that axes run over from end to end; the first array's come last."""

@@ -42,15 +42,20 @@ def write_file(program: Program, arguments: Sequence[str] = ()) -> File:
     Raises: NotImplementedError naming a function that kernels of Numba do not have."""
     writer = _HostWriter(program, "run", arguments)
     text = writer.write_host()
+    functions = [*(f"@cuda.jit\n{function.text}" for function in writer.functions), text]
+    return File(join_file(functions, writer), writer.library)
+
+
+def join_file(functions: Sequence[str], writer: Writer) -> str:
+    """A file of functions: before them what they import, the numbers that they name, and what they call."""
     device = [f"@cuda.jit(device=True)\n{helper.strip()}" for helper in writer.helpers.values()]
-    functions = [*device, *(f"@cuda.jit\n{function.text}" for function in writer.functions), text]
-    body = "\n\n\n".join(functions)
+    body = "\n\n\n".join([*device, *functions])
     imports = [f"import {name}" for name in ("cmath", "math") if re.search(rf"\b{name}\.", body)]
     imports += ["import numpy as np", "from numba import cuda"]
     named = [f"# {name}(inputs...): computed by NumPy or SciPy" for name in writer.library]
     named += [f"{name} = {value}" for name, value in writer.constants.values()]
     head = "\n".join([*imports, *([""] * bool(named)), *named])
-    return File(f"{head}\n\n\n{body}\n", writer.library)
+    return f"{head}\n\n\n{body}\n"
 
 
 class _HostWriter(Writer):

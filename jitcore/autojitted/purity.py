@@ -39,6 +39,7 @@ from jitcore.rewriter.redirects import REDIRECTS
 from jitcore.rewriter.user_code import (
     find_in_class,
     find_special,
+    is_compiled_by_numba,
     is_library_file,
     is_user_class,
     is_user_code,
@@ -141,7 +142,7 @@ class Callables(Mapping):
             return functools.partial(self._construct, callee)
         elif kind is np.vectorize:
             return functools.partial(self._call_vectorized, callee)
-        elif kind.__module__.startswith("numba.") and hasattr(callee, "py_func"):
+        elif is_compiled_by_numba(callee):
             return self.get(callee.py_func, default)
         module = getattr(callee, "__module__", None) if kind is types.FunctionType else kind.__module__
         if isinstance(module, str) and module.startswith("jitcore."):

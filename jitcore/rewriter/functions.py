@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from jitcore.core.source import locate_function
+from jitcore.core.trace import Tracer
 from jitcore.effort import spend, spend_on_call
 from jitcore.rewriter.driver import Driver
 from jitcore.rewriter.emission import UNDEFINED, Suspended, Template
@@ -25,7 +26,13 @@ from jitcore.rewriter.hooks import make_hooks
 from jitcore.rewriter.instructions import Unsupported, is_generator
 from jitcore.rewriter.redirects import REDIRECTS
 from jitcore.rewriter.texts import find_method
-from jitcore.rewriter.user_code import find_special, is_user_class, is_user_code, is_wrapper
+from jitcore.rewriter.user_code import (
+    find_special,
+    is_compiled_by_numba,
+    is_user_class,
+    is_user_code,
+    is_wrapper,
+)
 from jitcore.rewriter.versions import SUPPORTED, VERSION
 
 _KEPT = "__jitcore_rewritten__"
@@ -78,8 +85,18 @@ def resolve(callee: Any, *, is_asked_for: bool = False) -> Any:
     found = _find_redirect(callee)
     if found is not None:
         return found
+    if is_compiled_by_numba(callee):
+        return functools.partial(_call_compiled, callee)
     call = find_special(callee, "__call__")
     return callee if call is None else resolve(call, is_asked_for=is_asked_for)
+
+
+def _call_compiled(callee: Any, *args: Any, **kwargs: Any) -> Any:
+    """A function of Numba's, whose Python form serves traced values, and what only kernels may call."""
+    is_of_kernels = callee.targetoptions.get("device", False)
+    if is_of_kernels or any(isinstance(x, Tracer) for x in (*args, *kwargs.values())):
+        return resolve(callee.py_func)(*args, **kwargs)
+    return callee(*args, **kwargs)
 
 
 def _find_redirect(callee: Any) -> Any:

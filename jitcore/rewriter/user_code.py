@@ -59,6 +59,13 @@ def find_in_class(kind: type, name: str) -> tuple[type | None, Any]:
     return None, None
 
 
+def is_compiled_by_numba(callee: Any) -> bool:
+    """Whether Numba made this of a Python function: with `njit`, or for kernels."""
+    return type(callee).__module__.startswith("numba.") and isinstance(
+        getattr(callee, "py_func", None), FunctionType
+    )
+
+
 def find_special(value: Any, name: str) -> Callable | None:
     """The special method of an object if it is code of the user's, bound to it; else None."""
     kind = type(value)

@@ -134,14 +134,59 @@ def check_compiled(function: Callable, args) -> None:
         assert ".visible .entry" in text
 
 
-def main(action: str) -> None:
-    from tests.backends.cuda.programs import PROGRAMS
+# -- device functions -----------------------------------------------------------------------------------------
+def make_caller(function: Callable, args) -> tuple[Callable, list[np.ndarray], int]:
+    """A kernel whose only thread calls the device function of a program; its arguments, of which so many of the last
+    are results."""
+    from numba import cuda
 
-    check = {"simulate": check_simulated, "compile": check_compiled}[action]
+    called = jitcore.jit(function).as_numba_cuda(*args)
+    leaves = tree_util.tree_leaves(args)
+    expected = [np.asarray(x) for x in tree_util.tree_leaves(jitcore.jit(function)(*args))]
+    goals = [np.zeros(x.shape or (1,), x.dtype) for x in expected]
+    names = [f"a{k}" if np.shape(x) else f"a{k}[0]" for k, x in enumerate(leaves)]
+    names += [f"r{k}" for k, x in enumerate(expected) if x.shape]
+    numbers = "".join(f"r{k}[0], " for k, x in enumerate(expected) if not x.shape).removesuffix(", ")
+    parameters = [*(f"a{k}" for k in range(len(leaves))), *(f"r{k}" for k in range(len(expected)))]
+    call = f"called({', '.join(names)})"
+    text = f"@cuda.jit\ndef caller({', '.join(parameters)}):\n    {f'{numbers} = {call}' if numbers else call}\n"
+    space = {"cuda": cuda, "called": called}
+    exec(compile(text, "<caller>", "exec"), space)
+    kinds = [aval.dtype for aval in tree_util.tree_leaves(jitcore.jit(function).trace(*args).in_avals)]
+    values = [np.atleast_1d(np.asarray(x, kind)) for x, kind in zip(leaves, kinds)]
+    return space["caller"], [*values, *goals], len(goals)
+
+
+def check_called(function: Callable, args) -> None:
+    """In the simulator."""
+    caller, values, count = make_caller(function, args)
+    with np.errstate(all="ignore"):
+        caller[1, 1](*values)
+    expected = tree_util.tree_leaves(jitcore.jit(function)(*args))
+    for found, other in zip(values[len(values) - count :], expected, strict=True):
+        np.testing.assert_allclose(found.reshape(other.shape), np.asarray(other), rtol=2e-6, atol=1e-6)
+
+
+def check_call_compiled(function: Callable, args) -> None:
+    from numba.cuda import dispatcher
+
+    dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(9, 0))
+    texts: list[str] = []
+    caller, values, _ = make_caller(function, args)
+    Launcher(caller, texts).compile(*values)
+    assert ".visible .entry" in texts[0]
+
+
+def main(action: str) -> None:
+    from tests.backends.cuda.programs import DEVICE_PROGRAMS, PROGRAMS
+
+    check = {"simulate": check_simulated, "compile": check_compiled, "call": check_called,
+             "compile call": check_call_compiled}[action]  # fmt: skip
+    programs = DEVICE_PROGRAMS if "call" in action else PROGRAMS
     for line in sys.stdin:
         try:
             with contextlib.redirect_stdout(sys.stderr):
-                check(*PROGRAMS[line.strip()])
+                check(*programs[line.strip()])
             error = ""
         except Exception:
             error = traceback.format_exc()

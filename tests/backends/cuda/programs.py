@@ -127,6 +127,31 @@ OWN = {
     "two steps": (lambda u: stencil(stencil(u)), (f32(7, 9),)),
 }  # fmt: skip
 
+_WEIGHTS = f32(2, 3)
+
+
+def newton(x):
+    """A root, by as many steps as it takes."""
+    return lax.while_loop(lambda r: abs(r * r - x) > 1e-5, lambda r: 0.5 * (r + x / r), x)
+
+
+#: What one thread may do in somebody's kernel.
+DEVICE_PROGRAMS = {
+    "of a number": (lambda x: 1.05 * jnp.where(x > 0, x, 1.67 * jnp.exp(x) - 1.67), (np.float32(-0.5),)),
+    "of numbers": (lambda x, n: (jnp.sqrt(x) * n, n // 3, x > 1), (2.5, np.int32(7))),
+    "complex": (lambda z: (jnp.exp(z), abs(z)), (np.complex64(1 + 2j),)),
+    "an array in and out": (lambda x: jnp.cumsum(x) / x.sum(), (f32(5),)),
+    "captured": (lambda x: (jnp.tanh(_WEIGHTS @ x), (_WEIGHTS * 2).sum()), (f32(3),)),
+    "unused": (lambda x, y, z: x + z, (1.0, f32(4), 2.0)),
+    "a pytree": (lambda p: {"y": p["a"] * p["b"].sum(), "x": p["b"] + 1}, ({"a": 2.0, "b": f32(3)},)),
+    "a loop": (newton, (2.0,)),
+    "a loop with arrays": (lambda x: lax.fori_loop(0, 4, lambda i, v: v[::-1] * 0.5 + i, x), (f64(4),)),
+    "a derivative": (jitcore.grad(lambda x: jnp.sin(x * x)), (0.7,)),
+    "places": (lambda x: (x.argmax(), x[2:].argmin(), x.max()), (f32(6),)),
+    "a small system": (lambda a, b: jnp.array([a[1, 1] * b[0] - a[0, 1] * b[1], a[0, 0] * b[1] - a[1, 0] * b[0]])
+                       / (a[0, 0] * a[1, 1] - a[0, 1] * a[1, 0]), (f64(2, 2), f64(2))),
+}  # fmt: skip
+
 #: What has functions that kernels of Numba do not.
 REFUSED = {"special": "nextafter", "edges of functions": "digamma"}
 PROGRAMS = OWN | {name: program for name, program in OF_PYTHON.items() if name not in REFUSED}

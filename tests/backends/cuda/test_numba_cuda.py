@@ -26,7 +26,7 @@ from jitcore.loopir.expr import Buffer, Graph
 from jitcore.loopir.index import Axis, Index
 from tests.backends.cpu.test_primitives import elementwise_cases
 from tests.backends.cuda.numba_files import Quiet, write
-from tests.backends.cuda.programs import LONG, OF_PYTHON, PROGRAMS, REFUSED
+from tests.backends.cuda.programs import DEVICE_PROGRAMS, LONG, OF_PYTHON, PROGRAMS, REFUSED
 
 ROOT = Path(__file__).parents[3]
 
@@ -274,3 +274,52 @@ def test_choices_are_kernels_that_return(number):
     exec(text.replace("from numba import cuda", ""), space := {"cuda": Serial(), "math": Quiet()})
     x = np.arange(40.0)
     np.testing.assert_array_equal(space["run"](x, number), x if number > 0 else -x)
+
+
+# -- device functions -----------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def calling_simulator():
+    pytest.importorskip("numba.cuda")
+    yield from start("call", NUMBA_ENABLE_CUDASIM="1")
+
+
+@pytest.mark.parametrize("name", DEVICE_PROGRAMS)
+def test_somebodys_kernel_calls_a_device_function(calling_simulator, name):
+    assert calling_simulator(name) == ""
+
+
+@pytest.fixture(scope="module")
+def calling_compiler():
+    if importlib.util.find_spec("numba_cuda") is None:
+        pytest.skip("numba-cuda is not installed")
+    yield from start("compile call", NUMBA_ENABLE_CUDASIM="0")
+
+
+@pytest.mark.parametrize("name", DEVICE_PROGRAMS)
+def test_numba_compiles_calls_of_device_functions(calling_compiler, name):
+    assert calling_compiler(name) == ""
+
+
+def test_a_device_function_reads_as_written_by_hand():
+    def selu(x, alpha=1.67):
+        return jnp.where(x > 0, x, alpha * jnp.exp(x) - alpha)
+
+    assert jitcore.jit(selu).as_numba_cuda(np.float32(1), 1.0).text.endswith("""
+@cuda.jit(device=True)
+def selu(x, alpha):
+    x = np.float32(x)
+    alpha = np.float32(alpha)
+    result = x if x > C0 else alpha * math.exp(x) - alpha
+    return result
+""")
+
+
+@pytest.mark.parametrize(("function", "args", "named"), [
+    (lambda x: jnp.sort(x), [np.ones(9)], "sort"),
+    (lambda x: jnp.linalg.eigvalsh(x), [np.ones((3, 3))], "eigh"),
+    (lambda x: jitcore.scipy.special.digamma(x), [2.0], "digamma"),
+    (lambda x: x + 1, [np.float16(1)], "float16"),
+])  # fmt: skip
+def test_what_a_thread_cannot_do_is_named(function, args, named):
+    with pytest.raises(NotImplementedError, match=named):
+        jitcore.jit(function).as_numba_cuda(*args)
