@@ -136,11 +136,11 @@ def jit(
 @overload
 def autojit(fun: Callable[P, R], /, *, strict: bool = False,
             static_argnames: str | Iterable[str] | None = None, verbose: bool = False,
-            contract: bool = False, fastmath: bool = False) -> Callable[P, R]: ...
+            contract: bool = False, fastmath: bool = False, device: Any = None) -> Callable[P, R]: ...
 @overload
 def autojit(*, strict: bool = False, static_argnames: str | Iterable[str] | None = None,
-            verbose: bool = False, contract: bool = False,
-            fastmath: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+            verbose: bool = False, contract: bool = False, fastmath: bool = False,
+            device: Any = None) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 @api_boundary
 def autojit(
     fun: Callable = UNSPECIFIED,  # type: ignore[assignment]
@@ -151,6 +151,7 @@ def autojit(
     verbose: bool = False,
     contract: bool = False,
     fastmath: bool = False,
+    device: Any = None,
 ) -> Any:
     """A compiled form of a function of plain Python and NumPy, which does what the function does.
 
@@ -168,18 +169,30 @@ def autojit(
         verbose: tell on the error stream what is compiled.
         contract: a product may stay unrounded on its way into a sum, which takes less time.
         fastmath: that, and sums may be reordered and quotients become products.
+        device: where programs run: "gpu", another backend's name, or one of `devices()`. Arrays go there and
+            results come back in each call, which pays for much work on few bytes (docs/cuda.md).
 
     Returns: a function with the same parameters. `report()` tells what is compiled and what is not,
         `cache_info()` counts, `inspect()` shows the stages of the program compiled last.
-    Raises: TypeError when `fun` is no function.
+    Raises: TypeError when `fun` is no function; BackendNotFoundError for a device that is not there.
     """
     if fun is UNSPECIFIED:
         return functools.partial(autojit, strict=strict, static_argnames=static_argnames, verbose=verbose,
-                                 contract=contract, fastmath=fastmath)  # fmt: skip
+                                 contract=contract, fastmath=fastmath, device=device)  # fmt: skip
     from jitcore.autojitted import Options, decorate  # reads bytecode: loaded where it is asked for
 
     names = read_argnames(static_argnames, "static_argnames") or ()
-    return decorate(fun, Options(bool(strict), names, bool(verbose), bool(fastmath), bool(contract)))
+    placement: dict[str, Any] = {}
+    if device is not None:
+        if not isinstance(device, (str, Device)):
+            raise TypeError(
+                f"autojit: device must be one of `devices()`, or a name such as 'gpu', got {device!r}"
+            )
+        is_name = isinstance(device, str)
+        placement = {"backend": device} if is_name else {"backend": device.backend, "sharding": device}
+        find_backend(placement["backend"])
+    flags = bool(verbose), bool(fastmath), bool(contract)
+    return decorate(fun, Options(bool(strict), names, *flags, tuple(placement.items())))
 
 
 @api_boundary

@@ -63,9 +63,10 @@ class Entry:
         self.declines = declines
         self.failures = 0
         effects, places = recording.effects, recording.places
-        self.donated = _choose_donated(recording)
+        backend = find_backend(options.backend)
+        self.donated = set() if hasattr(backend, "wrap") else _choose_donated(recording)
         donated = tuple(place in self.donated for place in recording.inputs)
-        self.program = Program(recording.traced, donated, options, find_backend())
+        self.program = Program(recording.traced, donated, options, backend, options.sharding)
         self.run = self.program.bind_to_host(recording.traced.jaxpr.in_avals)
         done = recording.traced.jaxpr.effects
         self.prints = PRINT in done

@@ -53,19 +53,21 @@ LONG_CALLS = 4
 
 class Options(NamedTuple):
     """strict: raise instead of taking a lower tier; verbose: tell on the error stream what is compiled.
-    fastmath, contract: see `dispatch.backend.CompileOptions`."""
+    fastmath, contract: see `dispatch.backend.CompileOptions`. placement: where programs run, as options of
+    `jit`."""
 
     strict: bool = False
     static_argnames: tuple[str, ...] = ()
     verbose: bool = False
     fastmath: bool = False
     contract: bool = False
+    placement: tuple[tuple[str, Any], ...] = ()
 
     @property
     def of_program(self) -> JitOptions:
         """What compiles a traced program."""
         given = {"contract": self.contract or self.fastmath, "fastmath": self.fastmath}
-        return JitOptions(compiler_options=read_compiler_options(given))
+        return JitOptions(compiler_options=read_compiler_options(given), **dict(self.placement))
 
 
 _all_functions: weakref.WeakSet[AutojitFunction] = weakref.WeakSet()
