@@ -47,6 +47,9 @@ class Runtime(Protocol):
     def synchronize(self) -> None: ...
 
     # -- optional -------------------------------------------------------------------------------------------
+    def start_copy_out(self, address: int, nbytes: int) -> Any:
+        """Begins a copy to the host, whose `finish(array)` waits for it and writes the array."""
+
     def make_graph(self, launches: Sequence[tuple]) -> Any:
         """(kernel, grid, block)s that follow one another, for `launch(arguments)` with those of each."""
 
@@ -82,10 +85,11 @@ class Memory:
 class DeviceBuffer:
     """An array in the memory of a device: what a `DeviceArray` holds."""
 
-    __slots__ = ("memory", "shape", "dtype", "device")
+    __slots__ = ("memory", "shape", "dtype", "device", "_on_its_way")
 
     def __init__(self, memory: Memory, shape: Sequence[int], dtype: np.dtype, device: Device):
         self.memory, self.shape, self.dtype, self.device = memory, tuple(shape), dtype, device
+        self._on_its_way: Any = None
 
     @property
     def address(self) -> int:
@@ -106,7 +110,10 @@ class DeviceBuffer:
         self.memory.runtime.synchronize()
 
     def copy_to_host_async(self) -> None:
-        """Does nothing yet: the copy is made when somebody reads."""
+        """Begins the copy that the first reader waits for."""
+        start = getattr(self.memory.runtime, "start_copy_out", None)
+        if start is not None and self._on_its_way is None and self.nbytes:
+            self._on_its_way = start(self.address, self.nbytes)
 
     # -- other libraries ------------------------------------------------------------------------------------
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -125,7 +132,11 @@ class DeviceBuffer:
 
     def __array__(self, dtype=None, copy=None) -> np.ndarray:
         found = np.empty(self.shape, self.dtype)
-        self.memory.runtime.copy_out(found, self.address)
+        started, self._on_its_way = self._on_its_way, None
+        if started is None:
+            self.memory.runtime.copy_out(found, self.address)
+        else:
+            started.finish(found)
         return found if dtype is None else found.astype(dtype)
 
 

@@ -241,6 +241,9 @@ class GpuRuntime:
             self._run("cuMemcpyDtoHAsync", array.ctypes.data, address, array.nbytes, self._stream)
             self.synchronize()
 
+    def start_copy_out(self, address: int, nbytes: int) -> HostCopy:
+        return HostCopy(self, address, nbytes)
+
     def copy(self, target: int, source: int, nbytes: int) -> None:
         if nbytes:
             self._run("cuMemcpyDtoDAsync", target, source, nbytes, self._stream)
@@ -335,6 +338,28 @@ class GpuRuntime:
         """The GPU on which an address lies."""
         kind = self._driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
         return int(self._call("cuPointerGetAttribute", kind, address))
+
+
+class HostCopy:
+    """A copy of a GPU's memory on its way to pinned memory of the host: only there may it take its time."""
+
+    def __init__(self, runtime: GpuRuntime, address: int, nbytes: int):
+        self._runtime, self._nbytes = runtime, nbytes
+        self._address = int(runtime._call("cuMemHostAlloc", nbytes, _PORTABLE))
+        self._done = runtime._call("cuEventCreate", _NO_TIMING)
+        runtime._run("cuMemcpyDtoHAsync", self._address, address, nbytes, runtime._stream)
+        runtime._run("cuEventRecord", self._done, runtime._stream)
+
+    def finish(self, array: np.ndarray) -> None:
+        """Waits for it, and writes it into a C-contiguous array."""
+        self._runtime._call("cuEventSynchronize", self._done)
+        ctypes.memmove(array.ctypes.data, self._address, self._nbytes)
+
+    def __del__(self):
+        runtime = self._runtime
+        for name, given in (("cuEventSynchronize", self._done), ("cuEventDestroy", self._done),
+                            ("cuMemFreeHost", self._address)):  # fmt: skip
+            runtime.quietly(runtime._call, name, given)
 
 
 class Stage:

@@ -303,6 +303,9 @@ class FakeDriver:
         self.pinned[memory.ctypes.data] = memory
         return memory.ctypes.data
 
+    def _cuMemFreeHost(self, address):
+        del self.pinned[int(address)]
+
     def _cuMemcpyHtoDAsync(self, target, source, nbytes, stream):
         assert any(start <= source and source + nbytes <= start + memory.size for start, memory in self.pinned.items())
         self._queue(stream, lambda: ctypes.memmove(self.view(target, np.uint8, nbytes).ctypes.data, source, nbytes))

@@ -60,7 +60,7 @@ def driver(monkeypatch):
     if not is_without_driver():
         pytest.skip("a driver is here")
     monkeypatch.setattr(linking, "find_version", lambda: "1.2")
-    monkeypatch.setattr(linking, "_link", lambda *given: b"\x7fELF")
+    monkeypatch.setattr(linking, "_link", lambda *given: (b"\x7fELF", ""))
     made = ConvertingDriver({"none": lambda *given: None}, types=real)
     made.kernels["decide"] = lambda driver, arguments, *given: driver.conditions.update({arguments[0]: next(rounds)})
     rounds = iter([True, True, False])
@@ -79,6 +79,7 @@ def test_every_call_is_one_of_the_real_driver(driver):
     found = np.empty_like(value)
     runtime.copy_out(found, second)
     np.testing.assert_array_equal(found, value)
+    runtime.start_copy_out(second, value.nbytes).finish(found)
 
     kernel = runtime.load(PTX).find_kernel("none")
     launch, given = (kernel, ONE, ONE), np.array([first], np.uint64)
@@ -119,5 +120,7 @@ def test_the_linker_makes_machine_code():
     if linking._load_linker() is None:
         pytest.skip("the linker is not installed")
     for machine in ("sm_75", "sm_90"):
-        assert linking._link(DECIDE.encode(), machine)[:4] == b"\x7fELF"
-    assert linking._link(b"nonsense", "sm_90") is None and linking._link(DECIDE.encode(), "sm_999") is None
+        code, said = linking._link(DECIDE.encode(), machine, "-Xptxas=-v")
+        assert code[:4] == b"\x7fELF" and "decide" in said
+    for text, machine in ((b"nonsense", "sm_90"), (DECIDE.encode(), "sm_999")):
+        assert linking._link(text, machine)[0] is None

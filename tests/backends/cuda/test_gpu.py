@@ -111,6 +111,23 @@ def test_old_gpus_are_refused():
 
 
 # -- memory -------------------------------------------------------------------------------------------------
+def test_a_copy_to_the_host_is_begun_and_awaited():
+    driver, runtime = make()
+    address = put(runtime, [1, 2, 3, 4])
+    start = len(driver.calls)
+    copy = runtime.start_copy_out(address, 16)
+    assert driver.names_since(start) == ["cuMemHostAlloc", "cuEventCreate", "cuMemcpyDtoHAsync", "cuEventRecord"]
+    runtime.free(address)  # behind the copy
+    start, found = len(driver.calls), np.empty(4, np.float32)
+    copy.finish(found)
+    assert driver.names_since(start) == ["cuEventSynchronize"] and found.tolist() == [1, 2, 3, 4]
+    pinned = len(driver.pinned)
+    del copy
+    assert len(driver.pinned) == pinned - 1
+    runtime.start_copy_out(put(runtime, [5, 6, 7, 8]), 16)  # which nobody reads
+    assert len(driver.pinned) == pinned - 1
+
+
 @pytest.mark.parametrize("nbytes", [0, 1, 63, 4096, HALF - 1, HALF, HALF + 1, 3 * HALF + 5])
 def test_copies_bring_every_byte_there_and_back(nbytes):
     driver, runtime = make()
