@@ -85,8 +85,10 @@ def count_resident() -> int:
 
 
 # -- JAX's answers ----------------------------------------------------------------------------------------------
-#: Folders with tests of the CPU backend, and of what it alone gets.
-_OF_CPU = ("tests/backends", "tests/schedule", "tests/loopir", "tests/passes", "tests/autojit", "tests/functionalize")
+#: Tests of the CPU backend, of what it alone gets, and of processes and memory as they are with it.
+_OF_CPU = ("tests/backends", "tests/schedule", "tests/loopir", "tests/passes", "tests/autojit", "tests/functionalize",
+           *(f"tests/test_{name}.py" for name in (
+               "benchmarks", "cli", "docs_examples", "memory", "numba_export", "oracles", "pickling", "processes")))  # fmt: skip
 
 
 def _is_left_out(item) -> bool:

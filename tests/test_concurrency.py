@@ -75,6 +75,7 @@ def test_threads_trace_apart():
     run_in_threads(6, work)
 
 
+@pytest.mark.cpu
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 def test_child_forked_after_a_parallel_call():
     script = """
@@ -227,6 +228,7 @@ def test_a_function_that_calls_itself_by_a_callback():
     run_in_threads(4, work)
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, RecursionError])
 @pytest.mark.parametrize(("room", "place"), [
     (translate, "optimize_ir"), (native, "_load_image"), (native, "find_or_compile"),
@@ -282,6 +284,7 @@ def test_a_tracer_in_another_thread_is_refused():
     assert len(found) == 1
 
 
+@pytest.mark.cpu
 def test_one_of_many_threads_gets_a_donated_array():
     f, x, results = jitcore.jit(lambda x: x + 1, donate_argnums=0), jnp.ones(1000), []
 

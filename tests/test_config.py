@@ -156,6 +156,7 @@ def test_reading_an_unknown_flag_and_assigning_are_errors():
     assert not config.enable_x64
 
 
+@pytest.mark.cpu
 @pytest.mark.parametrize("name, value", [
     ("enable_x64", "yes"), ("enable_x64", 2), ("enable_x64", None), ("num_threads", -1),
     ("num_threads", True), ("num_threads", "2"), ("default_backend", 3), ("numpy_dtype_promotion", "loose"),

@@ -53,6 +53,7 @@ def test_donation_of_leaves_of_a_container():
     assert state["a"].is_deleted() and state["b"].is_deleted() and not y.is_deleted()
 
 
+@pytest.mark.cpu
 def test_donated_memory_is_reused_by_the_default_backend():
     step = jitcore.jit(lambda x: lax.mul(x, 2.0), donate_argnums=0)
     x = make_array(10_000)

@@ -127,6 +127,7 @@ def test_eval_shape_computes_nothing():
     )
 
 
+@pytest.mark.cpu
 def test_transfers():
     out = jitcore.device_put({"a": 1.0, "b": [2, ONES]})
     assert repr(out["a"]) == "Array(1., dtype=float32, weak_type=True)"

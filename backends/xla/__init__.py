@@ -9,11 +9,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from jitcore.array import DeviceArray, DeviceForm
 from jitcore.backends.xla import devices
-from jitcore.backends.xla.client import list_devices
+from jitcore.backends.xla.client import list_devices, load_jax
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.dispatch.backend import CompileOptions
@@ -32,6 +30,7 @@ class XlaBackend:
 
     name, platform = "xla", "cpu"
     passes = tuple([step for step in PIPELINE if step.name in _PASSES])
+    wrap, put = staticmethod(devices.wrap), staticmethod(devices.put_array)
 
     def devices(self) -> list[Device]:
         return [devices.to_device(device) for device in list_devices(self.platform)]
@@ -59,8 +58,8 @@ class XlaBackend:
 
         return exporting.load_artifact(blob)
 
-    def wrap(self, buffer: Any, weak_type: bool) -> DeviceArray:
-        return devices.wrap(buffer, weak_type)
+    def wait(self, buffers: Sequence) -> None:
+        load_jax().block_until_ready(buffers)
 
     def find_forms(self, avals: Sequence[ShapedArray], sharding: Any) -> list[DeviceForm] | None:
         return devices.find_forms(avals, sharding, self.platform)
@@ -70,9 +69,6 @@ class XlaBackend:
 
     def join(self, shape: tuple, sharding: Sharding, parts: Sequence[DeviceArray]) -> DeviceArray:
         return devices.wrap(devices.join(shape, sharding, [part.buffer for part in parts]))
-
-    def put(self, value: np.ndarray, sharding: Any, is_immutable: bool = False) -> Any:
-        return devices.put_array(value, sharding, is_immutable)
 
 
 class TpuBackend(XlaBackend):

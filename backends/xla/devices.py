@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.array import DeviceArray, DeviceForm, find_form
+from jitcore.array import DeviceArray, DeviceForm, copy_data, find_form
 from jitcore.backends.xla.client import allow_64_bits, find_default_device, list_devices, load_jax, put
 from jitcore.core.aval import ShapedArray
 from jitcore.mesh import UNCONSTRAINED
@@ -196,12 +196,13 @@ def lend(value: np.ndarray) -> Any:
         return load_jax().dlpack.from_dlpack(value)
 
 
-def put_array(value: np.ndarray, sharding: Any, is_immutable: bool) -> Any:
-    """An ndarray as an array of JAX's where a sharding says."""
+def put_array(value: np.ndarray, sharding: Any, is_immutable: bool = False) -> Any:
+    """An ndarray as an array of JAX's where a sharding says. JAX may read it later, or keep its memory."""
+    value = copy_data(value) if isinstance(value, np.ndarray) and not is_immutable else value
     if sharding is None and runs_by_default("cpu"):
         return put(value)
     target = to_jax_sharding(to_device(list_devices("cpu")[0]) if sharding is None else sharding)
-    is_lent = is_immutable and isinstance(value, np.ndarray) and target.device_set == {list_devices("cpu")[0]}
+    is_lent = isinstance(value, np.ndarray) and target.device_set == {list_devices("cpu")[0]}
     return lend(value) if is_lent and may_be_lent(value) else put(value, target)
 
 

@@ -162,6 +162,10 @@ class Backend(Protocol):
         """A buffer with the elements of an ndarray, where a sharding says. is_immutable: nobody writes to it
         later, so that the buffer may be its memory."""
 
+    def wait(self, buffers: Sequence) -> None:
+        """Until these results are there. Where a backend has this rule, its programs may read ndarrays where
+        they lie after their call has returned. Optional."""
+
     def adopt(self, value: Any) -> DeviceArray | None:
         """An array in the memory of another library's array, which lies on a device of this backend; None for
         anything else. Optional."""

@@ -25,17 +25,18 @@ class SharedExecutable:
         self._lock = Lock()
         self._bound: dict[tuple, Callable[..., list[np.ndarray]]] = {}
 
-    def bind(self, in_avals: Sequence[ShapedArray]) -> Callable[..., list[np.ndarray]]:
-        """`Executable.bind`, done once for these shapes."""
+    def bind(self, in_avals: Sequence[ShapedArray]) -> tuple[Callable[..., list[np.ndarray]], int]:
+        """`Executable.bind`, done once for these shapes. Returns: that; how often this made it compile."""
         shapes = tuple(aval.shape for aval in in_avals)
         run = self._bound.get(shapes)
-        if run is None:
-            with self._lock:
-                run = self._bound.get(shapes)
-                if run is None:
-                    run = self._bound[shapes] = self.executable.bind(in_avals)
-                    drop_oldest(self._bound)
-        return run
+        if run is not None:
+            return run, 0
+        with self._lock:
+            run, before = self._bound.get(shapes), self.executable.compiles
+            if run is None:
+                run = self._bound[shapes] = self.executable.bind(in_avals)
+                drop_oldest(self._bound)
+            return run, self.executable.compiles - before
 
 
 class ExecutableCache:

@@ -38,6 +38,9 @@ MAX_VARIANTS = 16
 #: Leaves of a call for which a dispatcher is written at once; for twice as many at the second call, and so
 #: on. Compiling it takes 20 us a leaf and saves half of one in each call.
 LEAVES_PER_CALL = 64
+#: Bytes up to which an ndarray is copied for a program that may read it after its call has returned. Larger
+#: ones are waited for: their owner may change them.
+COPIED_BYTES = 1 << 14
 
 
 def miss(*args: Any, **kwargs: Any) -> Any:
@@ -192,7 +195,7 @@ class FastCalls:
                     part[1] for part, kind in zip(call.parts, classes) if _find_code(kind).convert
                 )
                 run = entry.call if call.donated else entry.run
-                found = run, entry.single, entry.finish, scalar_dtypes
+                found = run, entry.wait, entry.single, entry.finish, scalar_dtypes
                 variant.table[_make_key(call, classes)] = found
                 drop_oldest(variant.table)
 
@@ -245,10 +248,14 @@ def _write_dispatcher(call: CallSignature, classes: Sequence[type], keywords: Se
         if code.convert:
             found.append(f"t{i}, ")
             converted.append(code.convert.format(i=i))
-    lines.append(f"run, single, finish, ({''.join(found)}) = table[{', '.join(key)},]")
+    lines.append(f"run, wait, single, finish, ({''.join(found)}) = table[{', '.join(key)},]")
+    arrays = [f"v{i}" for i, kind in enumerate(classes) if kind is np.ndarray]
+    converted += [f"if wait is not None and {v}.nbytes <= {COPIED_BYTES}: {v} = {v}.copy()" for v in arrays]
     body = "".join(f"                        {line}\n" for line in lines + converted if line)
+    is_large = " or ".join(f"{v}.nbytes > {COPIED_BYTES}" for v in arrays)
+    waiting = f"if wait is not None and ({is_large}): wait(outs)" if arrays else "pass"
     leaves, values = (", ".join(f"{x}{i}" for i in range(len(classes))) for x in "xv")
-    finish = (_DONATING if call.donated else _KEEPING).format(leaves=leaves, values=values)
+    finish = (_DONATING if call.donated else _KEEPING).format(leaves=leaves, values=values, waiting=waiting)
     source = _DISPATCHER.format(constants=constants.names, body=body, finish=finish)
     return compile_function(source, "make_maker", __name__), constants.values
 
@@ -286,6 +293,7 @@ def make_maker(table, {constants}):
 """
 _KEEPING = """\
                     outs = run({values})
+                    {waiting}
                     if single is None:
                         return finish(outs)
                     if single.__class__ is DeviceForm:

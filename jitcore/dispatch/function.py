@@ -51,26 +51,30 @@ class Entry:
         reused: indices of the leaves whose memory `run` may overwrite; () nearly always.
         slow_calls: calls that came here by the general path.
         backend: whose buffers `run` takes and gives; "" for ndarrays.
+        wait: for results, where `run` may read ndarrays, which their owner may change, after it has returned.
     """
 
-    __slots__ = ("run", "finish", "single", "reused", "slow_calls", "backend")
+    __slots__ = ("run", "finish", "single", "reused", "slow_calls", "backend", "wait")
 
     def __init__(self, program: Program, call: CallSignature):
         self.run = program.bind(call.avals)
         if places := find_movable(call, program.sharding):
             self.run = _move_to_host(self.run, places)
         self.backend = program.backend.name if program.has_buffers else ""
+        self.wait = getattr(program.backend, "wait", None)
         self.finish, self.single = program.make_finish()
         self.reused = tuple(i for i, reused in enumerate(program.reused) if reused)
         self.slow_calls = 0
 
     def call(self, leaves: Sequence[Any], values: list[np.ndarray]) -> Any:
         """The result for these leaves, whose ndarrays are `values`; deletes what was donated and used."""
-        if not self.reused:
-            return self.finish(self.run(*values))
-        claim_donated(self.reused, leaves, values)
+        if self.reused:
+            claim_donated(self.reused, leaves, values)
         outs = self.run(*values)
-        delete_donated(self.reused, leaves)
+        if self.wait is not None and any(isinstance(leaf, np.ndarray) for leaf in leaves):
+            self.wait(outs)
+        if self.reused:
+            delete_donated(self.reused, leaves)
         return self.finish(outs)
 
 

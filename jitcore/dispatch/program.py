@@ -65,7 +65,7 @@ class Program:
         self.traced, self.options, self.backend, self.sharding = traced, options, backend, sharding
         self.has_buffers = hasattr(backend, "wrap")
         self.donated = donated or (False,) * len(traced.jaxpr.invars)
-        self._lock, self._bind_lock = Lock(), Lock()
+        self._lock = Lock()
         # done for this program and not yet taken; none for an executable found in the cache
         self._compiles = 0
 
@@ -188,11 +188,8 @@ class Program:
         n_consts = len(self.traced.consts)
         all_avals = [*[var.aval for var in self.traced.jaxpr.constvars], *avals]
         with name_compile(self.traced.fun_name), collect_rarely():
-            shared = self._shared
-            with self._bind_lock:
-                before = self.executable.compiles
-                run = shared.bind([all_avals[i] for i in self.kept])  # compiles where shapes are symbolic
-                self._count_compiles(self.executable.compiles - before)
+            run, compiles = self._shared.bind([all_avals[i] for i in self.kept])
+            self._count_compiles(compiles)
         consts = [self.const_values[i] for i in self.kept if i < n_consts]
         kept_leaves = [i - n_consts for i in self.kept if i >= n_consts]
         if consts:

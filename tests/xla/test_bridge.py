@@ -216,3 +216,27 @@ def test_compare_tells_backends_apart():
     assert repr(found).splitlines()[1].split("  ")[0] == "backend" and "<table>" in found._repr_html_()
     wrong = jitcore.compare(lambda x: x.no_such, np.ones(2), backends=("cpu",))
     assert "AttributeError" in repr(wrong)
+
+
+# -- arrays of the caller's --------------------------------------------------------------------------------------
+def make_ones(size, is_aligned):
+    """At an address that XLA reads where it lies, or at one from which it copies, perhaps later."""
+    memory = np.empty(size + 32, np.float32)
+    start = -memory.ctypes.data % 64 // 4 + (not is_aligned)
+    found = memory[start : start + size]
+    found[:] = 1
+    return found
+
+
+@pytest.mark.parametrize("is_aligned", [True, False])
+@pytest.mark.parametrize("size", [3, 5000, 1 << 20])
+def test_arrays_may_be_changed_after_a_call(size, is_aligned):
+    device = jitcore.devices("xla")[0]
+    both = jitcore.jit(lambda x: (x, jnp.sin(x) - jnp.sin(x) + x + 1), backend="xla")
+    for function, last in ((lambda x: both(x)[0], 1), (lambda x: both(x)[1], 2),
+                           (lambda x: jitcore.device_put(x, device), 1)):  # fmt: skip
+        for _ in range(12):
+            x = make_ones(size, is_aligned)
+            y = function(x)
+            x[:] = 7
+            assert np.all(np.asarray(y) == last)
