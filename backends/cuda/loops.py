@@ -73,7 +73,7 @@ class BlockRenderer:
         self.sizes = list(dict.fromkeys(size for r in self.renderers.values() for size in r.sizes))
         self.loops = [s for s in _list_steps(body) if isinstance(s, While)]
         swaps = [pair for loop in self.loops for pair in loop.swaps]
-        self.moving = {buffer for pair in swaps for buffer in pair}
+        self.moving = dict.fromkeys(buffer for pair in swaps for buffer in pair)
         self.sizes += [extent for first, _ in swaps for extent in first.shape if extent not in self.sizes]
 
     def render(self) -> list[Function]:
