@@ -43,7 +43,8 @@ COLUMN_TEAM = 16
 
 class Mapping(NamedTuple):
     """kind: the rule's name. loops: the loops whose iterations are items. body: of one item. team: threads
-    that share an item; lanes: elements of one thread. block: threads of a block. reason: why it is slow."""
+    that share an item; lanes: elements of one thread. block: threads of a block. reason: why it is slow.
+    units: what computes it, besides the usual arithmetic."""
 
     kind: str
     loops: tuple[Loop, ...]
@@ -52,6 +53,7 @@ class Mapping(NamedTuple):
     lanes: int = 1
     block: int = BLOCK
     reason: str = ""
+    units: str = ""
 
     @property
     def items(self) -> int:
