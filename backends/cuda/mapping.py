@@ -8,7 +8,8 @@ fits:
     rows     items with sweeps inside: a team of threads for each, from 4 to a block
     columns  the same, where neighbours in memory belong to neighbouring items: threads of a team lie a warp
              apart
-    tiles    products of matrices, by tiles of both factors in shared memory (`tiles`)
+    tiles    products of matrices, by tiles of both factors in shared memory (`tiles`), of 16 bits by tensor
+             cores (`tensor_cores`)
     turned   stores whose loads lie along the other axis, by tiles in shared memory (`turned`)
     flat     items that are one or few operations each: a thread for each, of several elements side by side
     one      scalars: one thread
