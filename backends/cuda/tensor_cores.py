@@ -10,13 +10,13 @@ from __future__ import annotations
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.cuda.emitter import ACCESS_BYTES, WARP
-from jitcore.backends.cuda.tiles import SIDE, Factor, Product, TileRenderer
+from jitcore.backends.cuda.emitter import ACCESS_BYTES, WARP, join_lanes
+from jitcore.backends.cuda.tiles import SIDE, Factor, Product, TileRenderer, runs_along
 from jitcore.backends.llvm.lanes import I1, I32, I64, element_type
 
 #: Rows, columns and terms of the product of one instruction.
 ROWS, COLUMNS, TERMS = 16, 8, 16
-#: Elements behind each row or column of a tile: lanes that read a fragment meet different banks.
+#: Elements behind each row of a tile in shared memory: lanes that read a fragment meet different banks.
 PAD = 8
 #: By dtype: the end of the instruction's name, and what it takes pairs of elements for.
 _INSTRUCTIONS = {dtypes.float16: ("f32.f32", ir.VectorType(ir.HalfType(), 2)), dtypes.bfloat16: ("bf16", I32)}
@@ -37,11 +37,14 @@ class TensorRenderer(TileRenderer):
     depth, access_bytes = 2 * TERMS, ACCESS_BYTES
 
     def place_factors(self) -> tuple[list[Factor], int]:
-        p, t = self.product, self.tiling
-        pitch = self.depth + PAD
-        sides = (p.left.args[0], t.rows), (p.right.args[0], t.columns)
-        factors = [Factor(*side, number * t.side * pitch, 1, pitch) for number, side in enumerate(sides)]
-        return factors, t.side * pitch
+        """Neighbours in memory stay neighbours, so that one access moves several of them."""
+        p, t, factors, start = self.product, self.tiling, [], 0
+        for value, side in ((p.left.args[0], t.rows), (p.right.args[0], t.columns)):
+            is_along = runs_along(value, self.axis)
+            rows, pitch = (t.side, self.depth + PAD) if is_along else (self.depth, t.side + PAD)
+            factors.append(Factor(value, side, start, *((1, pitch) if is_along else (pitch, 1))))
+            start += rows * pitch
+        return factors, start // 2
 
     def begin(self) -> None:
         b, warps = self.e.b, SIDE * SIDE // WARP
@@ -80,10 +83,19 @@ class TensorRenderer(TileRenderer):
         """Pairs of neighbours along the sum. places: how far along the side and the sum each is from the
         lane's own."""
         b, factor = self.e.b, self.factors[number]
-        dtype, side = factor.value.dtype, b.add(first, self.group)
-        pair, (_, kind) = ir.VectorType(element_type(dtype), 2), _INSTRUCTIONS[dtype]
-        found = [self.find(factor, b.add(self.pair, I64(k)), b.add(side, I64(down))) for down, k in places]
-        return [b.bitcast(b.load(self.at(place, pair)), kind) for place in found]
+        side = b.add(first, self.group)
+        return [self._read_pair(factor, self.find(factor, b.add(self.pair, I64(k)), b.add(side, I64(down))))
+                for down, k in places]  # fmt: skip
+
+    def _read_pair(self, factor: Factor, place: ir.Value) -> ir.Value:
+        b, dtype = self.e.b, factor.value.dtype
+        element = element_type(dtype)
+        if factor.along == 1:
+            pair = b.load(self.at(place, ir.VectorType(element, 2)))
+        else:
+            places = place, b.add(place, I64(factor.along))
+            pair = join_lanes(b, [b.load(self.at(one, element)) for one in places])
+        return b.bitcast(pair, _INSTRUCTIONS[dtype][1])
 
     def _write_sums(self) -> None:
         b = self.e.b

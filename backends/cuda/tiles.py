@@ -92,7 +92,7 @@ class TileRenderer:
 
     #: What multiplies, where that is not the usual arithmetic.
     units = ""
-    #: How far the tiles of factors go along the sum, and bytes that a thread moves there at once, at most.
+    #: How far the tiles of factors go along the sum. Bytes that a thread moves there at once; 0: one element.
     depth, access_bytes = DEPTH, 0
 
     def __init__(self, e: KernelEmitter, product: Product, emit_statements: Callable):
@@ -196,19 +196,19 @@ class TileRenderer:
     def _fill(self, factor: Factor, first: ir.Value, start: ir.Value) -> None:
         """A tile of a factor: so many elements along the sum from `start`, and along a side from `first`."""
         e, b, axis, value = self.e, self.e.b, self.axis, factor.value
-        runs_along = _runs_along(value, axis)
-        fast, extent, step = ((axis, self.depth, factor.along) if runs_along else
-                              (factor.side, self.tiling.side, factor.across))  # fmt: skip
+        is_along = runs_along(value, axis)
+        fast, extent = (axis, self.depth) if is_along else (factor.side, self.tiling.side)
         lanes = self._find_lanes(value, fast)
 
         def move(number):
             low, high = (split(number, I64(extent // lanes)) for split in (b.urem, b.udiv))
             low = b.mul(low, I64(lanes))
-            k, place = (low, high) if runs_along else (high, low)
+            k, place = (low, high) if is_along else (high, low)
             e.axis_values[axis], e.axis_values[factor.side] = b.add(start, k), b.add(first, place)
             held = e.stack_slot(element_constant(value.dtype, 0, lanes))
             e.when(e.is_inside(axis, factor.side), lambda: read(held))
-            self._put(e.read_slot(held), self.find(factor, k, place), step)
+            filled = e.read_slot(held)
+            b.store(filled, self.at(self.find(factor, k, place), filled.type))
 
         def read(held):
             e.lanes, e.vector_axis = lanes, fast
@@ -223,16 +223,6 @@ class TileRenderer:
         indexes = [node.attr[1] for node in walk([factor]) if node.op == "load"]
         is_fine = all(is_aligned(index, axis, lanes) for index in indexes if axis in index.axes())
         return lanes if is_fine and int(axis.extent) % lanes == 0 else 1
-
-    def _put(self, value: ir.Value, place: ir.Value, step: int) -> None:
-        """Stores lanes, or one element, so many places apart."""
-        b, kind = self.e.b, value.type
-        if step == 1 or not isinstance(kind, ir.VectorType):
-            b.store(value, self.at(place, kind))
-            return
-        for lane in range(kind.count):
-            pointer = self.at(b.add(place, I64(lane * step)), kind.element)
-            b.store(b.extract_element(value, I32(lane)), pointer)
 
     def _finish(self, first_row: ir.Value, first_column: ir.Value) -> None:
         """What follows the sums, an element of a thread at a time."""
@@ -249,7 +239,7 @@ class TileRenderer:
         e.loop(self.thread, I64(t.side * t.side), I64(SIDE * SIDE), store)
 
 
-def _runs_along(factor: Expr, axis: Axis) -> bool:
+def runs_along(factor: Expr, axis: Axis) -> bool:
     """Whether neighbours in memory lie along the axis of the sum."""
     indexes = [node.attr[1] for node in walk([factor]) if node.op == "load"]
     return any(index.coefficient(axis) == 1 for index in indexes)
