@@ -19,12 +19,15 @@ from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.dispatch.backend import CompileOptions
 from jitcore.passes import PIPELINE
+from jitcore.passes.contractions import keep_halves
 from jitcore.sharding import Device, SingleDeviceSharding
 
 __all__ = ["CudaBackend", "EmulatedBackend"]
 
 #: Passes whose results are for the routines and the threads of processors.
 _CPU_ONLY = ("sweeps", "variances")
+#: What stands in the place of others.
+_OTHERS = {"contractions": keep_halves}
 
 
 class _Backend:
@@ -32,7 +35,8 @@ class _Backend:
 
     name: str
     platform = "gpu"
-    passes = tuple([step for step in PIPELINE if step.name not in _CPU_ONLY])
+    passes = tuple([step._replace(run=_OTHERS.get(step.name, step.run)) for step in PIPELINE
+                    if step.name not in _CPU_ONLY])  # fmt: skip
 
     def devices(self) -> list[Device]:
         raise NotImplementedError

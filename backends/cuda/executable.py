@@ -43,9 +43,12 @@ class CudaExecutable:
         closed = specialize_jaxpr(self.closed_jaxpr, in_avals)
         options = self.options
         program = lower_program(closed, CudaTarget, options.donated)
-        # NVVM's dialect has no vectors of numbers
-        access_bytes = ACCESS_BYTES if options.codegen == "llvm" else 1
-        rendered_for = RenderOptions(access_bytes, options.fastmath, None, options.contract)
+        # NVVM's dialect has no vectors of numbers, and not all of LLVM's products of small matrices
+        access_bytes, has_units = 1, False
+        if options.codegen == "llvm":
+            access_bytes, has_units = ACCESS_BYTES, ptx.has_tensor_cores(self.arch)
+        rendered_for = RenderOptions(access_bytes, options.fastmath, None, options.contract,
+                                     has_tensor_cores=has_units)  # fmt: skip
         self._latest = RenderedProgram(program, rendered_for)
         if options.codegen == "numba":
             self._ptx = numba_code.make_ptx(self._latest.module, self.arch)
@@ -107,6 +110,7 @@ def describe_functions(rendered: RenderedProgram) -> str:
         facts = [mapping.kind, f"{grid} blocks of {mapping.block} threads"]
         facts += [f"{mapping.team} threads an item"] * (mapping.team > 1)
         facts += [f"{mapping.lanes} elements a thread"] * (mapping.lanes > 1)
+        facts += [mapping.units] * bool(mapping.units)
         facts += [f"slow: {mapping.reason}"] * bool(mapping.reason)
         lines.append(f"{name}: {', '.join(facts)}")
     return "\n".join(lines)

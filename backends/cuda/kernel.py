@@ -26,6 +26,7 @@ from jitcore.backends.cuda.mapping import (
     peel_loops,
 )
 from jitcore.backends.cuda.team import Team
+from jitcore.backends.cuda.tensor_cores import TensorRenderer, multiplies_halves
 from jitcore.backends.cuda.tiles import SIDE, TileRenderer, find_product
 from jitcore.backends.cuda.turned import WARPS, TurnedRenderer, find_turned
 from jitcore.backends.cuda.updates import find_updates, render_updates
@@ -122,8 +123,11 @@ class KernelRenderer(StatementRenderer):
             return updates is not None
         product, turned = find_product(kernel), find_turned(kernel, self.tile)
         if product is not None:
-            e = self.begin(suffix, Mapping("tiles", (), [], 1, 1, SIDE * SIDE), product.tiling.grid)
-            TileRenderer(e, product, self.emit_statements).emit()
+            has_units = self.options.has_tensor_cores and multiplies_halves(product)
+            renderer = TensorRenderer if has_units else TileRenderer
+            mapping = Mapping("tiles", (), [], 1, 1, SIDE * SIDE, units=renderer.units)
+            e = self.begin(suffix, mapping, product.tiling.grid)
+            renderer(e, product, self.emit_statements).emit()
         elif turned is not None:
             e = self.begin(suffix, Mapping("turned", (), [], 1, 1, WARP * WARPS), turned.tiling.grid)
             TurnedRenderer(e, turned, self.emit_statements).emit()

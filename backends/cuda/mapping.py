@@ -8,7 +8,8 @@ fits:
     rows     items with sweeps inside: a team of threads for each, from 4 to a block
     columns  the same, where neighbours in memory belong to neighbouring items: threads of a team lie a warp
              apart
-    tiles    products of matrices, by tiles of both factors in shared memory (`tiles`)
+    tiles    products of matrices, by tiles of both factors in shared memory (`tiles`), of 16 bits by tensor
+             cores (`tensor_cores`)
     turned   stores whose loads lie along the other axis, by tiles in shared memory (`turned`)
     flat     items that are one or few operations each: a thread for each, of several elements side by side
     one      scalars: one thread
@@ -43,7 +44,8 @@ COLUMN_TEAM = 16
 
 class Mapping(NamedTuple):
     """kind: the rule's name. loops: the loops whose iterations are items. body: of one item. team: threads
-    that share an item; lanes: elements of one thread. block: threads of a block. reason: why it is slow."""
+    that share an item; lanes: elements of one thread. block: threads of a block. reason: why it is slow.
+    units: what computes it, besides the usual arithmetic."""
 
     kind: str
     loops: tuple[Loop, ...]
@@ -52,6 +54,7 @@ class Mapping(NamedTuple):
     lanes: int = 1
     block: int = BLOCK
     reason: str = ""
+    units: str = ""
 
     @property
     def items(self) -> int:

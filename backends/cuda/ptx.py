@@ -23,6 +23,9 @@ TRIPLE = "nvptx64-nvidia-cuda"
 VERSIONS = {"sm_75": 63, "sm_80": 70, "sm_86": 71, "sm_87": 74, "sm_89": 78, "sm_90": 78, "sm_100": 86,
             "sm_103": 88, "sm_120": 87, "sm_121": 88}  # fmt: skip
 
+#: The first architecture with the products of small matrices that `tensor_cores` has.
+FIRST_TENSOR_CORES = 80
+
 _lock = Lock()
 _made: OrderedDict[bytes, str] = OrderedDict()
 
@@ -84,6 +87,10 @@ def choose_arch(major: int, minor: int) -> str:
         raise RuntimeError(f"a GPU of compute capability {major}.{minor} is too old: programs are compiled "
                            f"for {oldest} and later")  # fmt: skip
     return [arch for arch in VERSIONS if int(arch.removeprefix("sm_")) <= 10 * major + minor][-1]
+
+
+def has_tensor_cores(arch: str) -> bool:
+    return int(arch.removeprefix("sm_")) >= FIRST_TENSOR_CORES
 
 
 def find_oldest_cuda(arch: str) -> tuple[int, int]:

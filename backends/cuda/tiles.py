@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
-from jitcore.backends.cuda.emitter import KernelEmitter
+from jitcore.backends.cuda.emitter import KernelEmitter, is_aligned
 from jitcore.backends.cuda.mapping import peel_loops
 from jitcore.backends.cuda.tiling import Tiling
 from jitcore.backends.llvm.lanes import I32, I64, call_intrinsic, element_constant, element_type
@@ -75,64 +75,93 @@ def _choose_size(outer: list[Loop], rows: Axis, columns: Axis) -> int:
     return 1 if min(int(rows.extent), int(columns.extent)) <= SIDE else 2
 
 
+class Factor(NamedTuple):
+    """A factor, and its tile in shared memory: where it starts, and how far apart neighbours along the sum
+    and along the side are."""
+
+    value: Expr
+    side: Axis
+    start: int
+    along: int
+    across: int
+
+
 class TileRenderer:
-    """Emits the body of the function. emit_statements: for what follows the sum."""
+    """Emits the body of the function. Each thread multiplies and adds for a small square of the tile.
+    emit_statements: for what follows the sum."""
+
+    #: What multiplies, where that is not the usual arithmetic.
+    units = ""
+    #: How far the tiles of factors go along the sum. Bytes that a thread moves there at once; 0: one element.
+    depth, access_bytes = DEPTH, 0
 
     def __init__(self, e: KernelEmitter, product: Product, emit_statements: Callable):
         self.e, self.product, self.emit_statements = e, product, emit_statements
-        self.dtype = product.left.dtype
+        self.tiling, self.axis = product.tiling, product.reduce.axes[0]
+        self.dtype, self.thread = product.left.dtype, e.read_register("tid.x")
         self.kind = element_type(self.dtype)
-        self.tiling, tile = product.tiling, product.tiling.side
-        # rows of the left tile are padded, so that writing along the sum meets other banks
-        self.pitch = tile + 4
-        self.shared = e.share(self.kind, max(DEPTH * (self.pitch + tile), tile * tile))
+        self.factors, size = self.place_factors()
+        self.shared = e.share(self.kind, max(size, self.tiling.side**2))
 
     def emit(self) -> None:
-        e, b, p, t = self.e, self.e.b, self.product, self.tiling
-        thread = e.read_register("tid.x")
-        across, down = b.urem(thread, I64(SIDE)), b.udiv(thread, I64(SIDE))
-        first_row, first_column = t.place(e)
-        sums = [[e.stack_slot(element_constant(self.dtype, 0)) for _ in range(p.each)] for _ in range(p.each)]
-        axis = p.reduce.axes[0]
-        depth = e.size(axis.extent)
+        e, places = self.e, self.tiling.place(self.e)
+        self.begin()
 
         def run(start):
-            self._fill(thread, p.left, t.rows, first_row, start, I64(0), self.pitch)
-            self._fill(thread, p.right, t.columns, first_column, start, I64(DEPTH * self.pitch), t.side)
+            for factor, first in zip(self.factors, places):
+                self._fill(factor, first, start)
             e.synchronize_block()
-            e.loop(I64(0), I64(DEPTH), I64(1), lambda k: self._multiply(k, down, across, sums))
+            self.multiply()
             e.synchronize_block()
 
-        e.loop(I64(0), depth, I64(DEPTH), run)
-        self._finish(thread, down, across, sums, first_row, first_column)
+        e.loop(I64(0), e.size(self.axis.extent), I64(self.depth), run)
+        self.write_sums()
+        e.synchronize_block()
+        self._finish(*places)
 
-    def _fill(self, thread: ir.Value, factor: Expr, side: Axis, first: ir.Value, start: ir.Value,
-              offset: ir.Value, pitch: int) -> None:  # fmt: skip
-        """A tile of a factor: so many elements along the sum from `start`, and along a side from `first`."""
-        e, b = self.e, self.e.b
-        axis, tile = self.product.reduce.axes[0], self.tiling.side
-        runs_along = _runs_along(factor, axis)
+    # -- arithmetic ---------------------------------------------------------------------------------------
+    def place_factors(self) -> tuple[list[Factor], int]:
+        """The tiles of both factors, and how many elements like a sum have room for them."""
+        p, t = self.product, self.tiling
+        # rows of the left tile are padded, so that writing along the sum meets other banks
+        pitch = t.side + 4
+        factors = [Factor(p.left, t.rows, 0, pitch, 1), Factor(p.right, t.columns, DEPTH * pitch, t.side, 1)]
+        return factors, DEPTH * (pitch + t.side)
 
-        def move(number):
-            fast, slow = (DEPTH, axis) if runs_along else (tile, side)
-            low, high = b.urem(number, I64(fast)), b.udiv(number, I64(fast))
-            k, place = (low, high) if slow is axis else (high, low)
-            e.axis_values[axis], e.axis_values[side] = b.add(start, k), b.add(first, place)
-            held = e.stack_slot(element_constant(self.dtype, 0))
-            e.when(e.is_inside(axis, side), lambda: e.write_slot(held, e.expr(factor)))
-            at = b.add(offset, b.add(b.mul(k, I64(pitch)), place))
-            b.store(e.read_slot(held), self._at(at))
+    def begin(self) -> None:
+        """Sums that are zero."""
+        b, each = self.e.b, self.product.each
+        self.places = b.udiv(self.thread, I64(SIDE)), b.urem(self.thread, I64(SIDE))
+        self.sums = [[self.start_sum() for _ in range(each)] for _ in range(each)]
 
-        e.loop(thread, I64(DEPTH * tile), I64(SIDE * SIDE), move)
+    def start_sum(self) -> ir.Value:
+        return self.e.stack_slot(element_constant(self.dtype, 0))
 
-    def _multiply(self, k: ir.Value, down: ir.Value, across: ir.Value, sums: list[list[ir.Value]]) -> None:
-        e, b, p = self.e, self.e.b, self.product
-        left = self._read(b.add(b.mul(k, I64(self.pitch)), b.mul(down, I64(p.each))))
-        base = b.add(I64(DEPTH * self.pitch), b.mul(k, I64(self.tiling.side)))
-        right = self._read(b.add(base, b.mul(across, I64(p.each))))
-        for row, x in zip(sums, left):
+    def multiply(self) -> None:
+        """Adds the product of both tiles to the sums."""
+        self.e.loop(I64(0), I64(DEPTH), I64(1), self._multiply_columns)
+
+    def write_sums(self) -> None:
+        b, (down, across) = self.e.b, self._find_square()
+        for number, row in enumerate(self.sums):
+            for other, slot in enumerate(row):
+                self.write_sum(slot, b.add(down, I64(number)), b.add(across, I64(other)))
+
+    def write_sum(self, slot: ir.Value, row: ir.Value, column: ir.Value) -> None:
+        """The sums go through shared memory, so that neighbouring threads store neighbouring elements."""
+        b = self.e.b
+        b.store(self.e.read_slot(slot), self.at(b.add(b.mul(row, I64(self.tiling.side)), column)))
+
+    def _find_square(self) -> list[ir.Value]:
+        """The first row and column of this thread's part of the tile."""
+        return [self.e.b.mul(place, I64(self.product.each)) for place in self.places]
+
+    def _multiply_columns(self, k: ir.Value) -> None:
+        left, right = (self._read(self.find(factor, k, place))
+                       for factor, place in zip(self.factors, self._find_square()))  # fmt: skip
+        for row, x in zip(self.sums, left):
             for slot, y in zip(row, right):
-                e.write_slot(slot, self._add_product(x, y, e.read_slot(slot)))
+                self.e.write_slot(slot, self._add_product(x, y, self.e.read_slot(slot)))
 
     def _add_product(self, x: ir.Value, y: ir.Value, total: ir.Value) -> ir.Value:
         b = self.e.b
@@ -144,37 +173,73 @@ class TileRenderer:
         """Elements side by side, in one access."""
         b, each = self.e.b, self.product.each
         if each == 1:
-            return [b.load(self._at(place))]
-        whole = ir.VectorType(self.kind, each)
-        pointer = b.bitcast(self._at(place), whole.as_pointer(addrspace=3))
+            return [b.load(self.at(place))]
+        pointer = self.at(place, ir.VectorType(self.kind, each))
         value = b.load(pointer, align=min(16, each * self.dtype.itemsize))
         return [b.extract_element(value, I32(number)) for number in range(each)]
 
-    def _at(self, place: ir.Value) -> ir.Value:
-        return self.e.b.gep(self.shared, [I64(0), place])
+    # -- memory -------------------------------------------------------------------------------------------
+    def find(self, factor: Factor, k: ir.Value, place: ir.Value) -> ir.Value:
+        """Where an element of a factor is in shared memory."""
+        b = self.e.b
+        inside = b.add(b.mul(k, I64(factor.along)), b.mul(place, I64(factor.across)))
+        return b.add(I64(factor.start), inside)
 
-    def _finish(self, thread, down, across, sums, first_row, first_column) -> None:
-        """The sums go through shared memory, so that neighbouring threads store neighbouring elements."""
+    def at(self, place: ir.Value, kind: ir.Type | None = None) -> ir.Value:
+        """A pointer into shared memory. kind: what lies there, if not a sum; the place is counted in elements
+        of it."""
+        b, kind = self.e.b, kind or self.kind
+        element = kind.element if isinstance(kind, ir.VectorType) else kind
+        pointer = b.gep(b.bitcast(self.shared, element.as_pointer(addrspace=3)), [place])
+        return b.bitcast(pointer, kind.as_pointer(addrspace=3))
+
+    def _fill(self, factor: Factor, first: ir.Value, start: ir.Value) -> None:
+        """A tile of a factor: so many elements along the sum from `start`, and along a side from `first`."""
+        e, b, axis, value = self.e, self.e.b, self.axis, factor.value
+        is_along = runs_along(value, axis)
+        fast, extent = (axis, self.depth) if is_along else (factor.side, self.tiling.side)
+        lanes = self._find_lanes(value, fast)
+
+        def move(number):
+            low, high = (split(number, I64(extent // lanes)) for split in (b.urem, b.udiv))
+            low = b.mul(low, I64(lanes))
+            k, place = (low, high) if is_along else (high, low)
+            e.axis_values[axis], e.axis_values[factor.side] = b.add(start, k), b.add(first, place)
+            held = e.stack_slot(element_constant(value.dtype, 0, lanes))
+            e.when(e.is_inside(axis, factor.side), lambda: read(held))
+            filled = e.read_slot(held)
+            b.store(filled, self.at(self.find(factor, k, place), filled.type))
+
+        def read(held):
+            e.lanes, e.vector_axis = lanes, fast
+            e.write_slot(held, e.expr_in_lanes(value))
+            e.lanes, e.vector_axis = 1, None
+
+        e.loop(self.thread, I64(self.depth * self.tiling.side // lanes), I64(SIDE * SIDE), move)
+
+    def _find_lanes(self, factor: Expr, axis: Axis) -> int:
+        """How many neighbours along an axis one access reads."""
+        lanes = max(1, self.access_bytes // factor.dtype.itemsize)
+        indexes = [node.attr[1] for node in walk([factor]) if node.op == "load"]
+        is_fine = all(is_aligned(index, axis, lanes) for index in indexes if axis in index.axes())
+        return lanes if is_fine and int(axis.extent) % lanes == 0 else 1
+
+    def _finish(self, first_row: ir.Value, first_column: ir.Value) -> None:
+        """What follows the sums, an element of a thread at a time."""
         e, b, p, t = self.e, self.e.b, self.product, self.tiling
-        for number, row in enumerate(sums):
-            for other, slot in enumerate(row):
-                place = b.add(b.mul(b.add(b.mul(down, I64(p.each)), I64(number)), I64(t.side)),
-                              b.add(b.mul(across, I64(p.each)), I64(other)))  # fmt: skip
-                b.store(e.read_slot(slot), self._at(place))
-        e.synchronize_block()
         result = p.reduce.parts[0][0]
 
         def store(number):
             row, column = b.udiv(number, I64(t.side)), b.urem(number, I64(t.side))
             row, column = b.add(first_row, row), b.add(first_column, column)
             e.axis_values[t.rows], e.axis_values[t.columns] = row, column
-            e.results[result] = b.load(self._at(number))
+            e.results[result] = b.load(self.at(number))
             e.when(e.is_inside(t.rows, t.columns), lambda: self.emit_statements(e, p.stores))
 
-        e.loop(thread, I64(t.side * t.side), I64(SIDE * SIDE), store)
+        e.loop(self.thread, I64(t.side * t.side), I64(SIDE * SIDE), store)
 
 
-def _runs_along(factor: Expr, axis: Axis) -> bool:
+def runs_along(factor: Expr, axis: Axis) -> bool:
     """Whether neighbours in memory lie along the axis of the sum."""
     indexes = [node.attr[1] for node in walk([factor]) if node.op == "load"]
     return any(index.coefficient(axis) == 1 for index in indexes)

@@ -18,6 +18,7 @@ class RenderOptions(NamedTuple):
     vector_bytes: of the widest register, or access. max_threads: of one kernel; None for all, 1 for serial
     code. fastmath, contract: see `CompileOptions`. fused_complex: operations on complex numbers whose
     products may stay unrounded all the same. features: those of `FORMULA_FEATURES` that the target has.
+    has_tensor_cores: whether it multiplies small matrices of 16 bits.
     """
 
     vector_bytes: int
@@ -26,3 +27,4 @@ class RenderOptions(NamedTuple):
     contract: bool = True
     fused_complex: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
+    has_tensor_cores: bool = False

@@ -186,16 +186,19 @@ def _lower_dot_general(builder, lhs, rhs, *, dimension_numbers, precision=None, 
 
     is_short = _is_few(groups[3])
     is_thin = [is_short and _is_few(free) for free in groups[1:3]]
+    # those that the passes of a backend leave are worth more as they are than as copies in float32
+    in_halves = lhs.dtype == rhs.dtype and dtypes.is_half(lhs.dtype)
 
     def spread(value, batch, free, contract, first_free, is_once):
         dims = {dim: position for position, dim in enumerate(batch)}
         dims |= {dim: first_free + position for position, dim in enumerate(free)}
         dims |= {dim: first_sum + position for position, dim in enumerate(contract)}
-        read = builder.convert(value, work)
+        read = value if in_halves else builder.convert(value, work)
         read = read if is_once else builder.store(read)
-        return builder.view(
+        read = builder.view(
             read, shape, lambda index: tuple(index[dims[dim]] for dim in range(len(value.shape)))
         )
+        return builder.convert(read, work)
 
     left_once, right_once = (is_thin[k] and not is_thin[1 - k] for k in (1, 0))
     left = spread(lhs, lhs_batch, lhs_free, lhs_contract, len(lhs_batch), left_once)

@@ -10,12 +10,15 @@ In: a jaxpr. Out: the same program, in which
 - a convolution has one of the two layouts of `lax.conv.plain_layouts`, no padding, no dilated images and no
   groups of images: `pad`, `transpose` and `reshape` do that before, in loops that fuse with what computes the
   images;
-- operands have the dtype that is summed in, so that halves become float32 where they are computed.
+- operands have the dtype that is summed in, so that halves become float32 where they are computed; but for
+  matrices of them that are multiplied, where a backend has units for that (`keep_halves`).
 
 What this adds is written with the functions of `lax`, traced and spliced in.
 """
 
 from __future__ import annotations
+
+import functools
 
 from jitcore import dtypes, lax
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation
@@ -23,7 +26,7 @@ from jitcore.lax.conv import ConvDimensionNumbers, is_plain_convolution, plain_l
 from jitcore.lax.dot import accumulation_dtype, free_dims, order_contraction, runs_together
 from jitcore.passes.forward import Walk, rewrite_equations
 
-__all__ = ["normalize_contractions"]
+__all__ = ["keep_halves", "normalize_contractions"]
 
 # What a sweep computes beside reading, and elements of a matrix from which on that is better than to store
 # the matrix.
@@ -37,14 +40,26 @@ def normalize_contractions(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
     return rewrite_equations(closed_jaxpr, _apply_rule)
 
 
-def _apply_rule(walk: Walk, eqn: Equation) -> list[Atom] | None:
-    rule = _RULES.get(eqn.primitive.name)
-    return None if rule is None else rule(walk, eqn)
+def keep_halves(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
+    """The same, where products of matrices read halves as they are."""
+    return rewrite_equations(closed_jaxpr, functools.partial(_apply_rule, keeps_halves=True))
+
+
+def _apply_rule(walk: Walk, eqn: Equation, keeps_halves: bool = False) -> list[Atom] | None:
+    if eqn.primitive.name == "conv_general_dilated":
+        return _normalize_convolution(walk, eqn)
+    if eqn.primitive.name == "dot_general":
+        return _sum_products(walk, eqn) or _normalize_product(walk, eqn, keeps_halves)
+    return None
 
 
 # -- products -----------------------------------------------------------------------------------------------
-def _rewrite_product(walk: Walk, eqn: Equation) -> list[Atom] | None:
-    return _sum_products(walk, eqn) or _normalize_product(walk, eqn)
+def _multiplies_halves(eqn: Equation) -> bool:
+    """Whether matrices of one dtype of 16 bits are multiplied."""
+    left, right = (atom.aval for atom in eqn.invars)
+    around = [len(contract) + len(batch) for contract, batch in zip(*eqn.params["dimension_numbers"])]
+    is_half = left.dtype == right.dtype and dtypes.is_half(left.dtype)
+    return is_half and left.ndim > around[0] and right.ndim > around[1]
 
 
 def _sum_products(walk: Walk, eqn: Equation) -> list[Atom] | None:
@@ -79,7 +94,7 @@ def _are_many(aval) -> bool:
     return is_real and all(isinstance(extent, int) for extent in aval.shape) and aval.size >= _MANY
 
 
-def _normalize_product(walk: Walk, eqn: Equation) -> list[Atom] | None:
+def _normalize_product(walk: Walk, eqn: Equation, keeps_halves: bool) -> list[Atom] | None:
     out_dtype = eqn.outvars[0].aval.dtype
     work = accumulation_dtype(*[atom.aval.dtype for atom in eqn.invars], out_dtype)
     if not dtypes.is_floating(work):
@@ -89,7 +104,8 @@ def _normalize_product(walk: Walk, eqn: Equation) -> list[Atom] | None:
         _read_through_transpose(walk, *side) for side in zip(eqn.invars, contracting, batch)
     ]
     lhs_contract, rhs_contract = order_contraction(lhs.aval.shape, rhs.aval.shape, lhs_contract, rhs_contract)
-    converts = any(side[0].aval.dtype != work for side in sides)
+    keeps = keeps_halves and _multiplies_halves(eqn)
+    converts = not keeps and any(side[0].aval.dtype != work for side in sides)
     stacked = [_is_stack(*side) for side in ((lhs, lhs_contract, lhs_batch), (rhs, rhs_contract, rhs_batch))]
     if all(stacked) and not converts and [lhs, rhs] == eqn.invars:
         return None
@@ -222,6 +238,3 @@ def _convolve_plainly(images, filters, params: dict, layout: ConvDimensionNumber
     return lax.conv_general_dilated(
         images, filters, strides, ((0, 0),) * rank, rhs_dilation=params["rhs_dilation"],
         dimension_numbers=layout, feature_group_count=groups)  # fmt: skip
-
-
-_RULES = {"dot_general": _rewrite_product, "conv_general_dilated": _normalize_convolution}

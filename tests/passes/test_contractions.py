@@ -8,7 +8,7 @@ from jitcore import lax, make_jaxpr
 from jitcore.core.interpret import run_jaxpr_numpy
 from jitcore.lax.conv import is_plain_convolution
 from jitcore.passes import run_pipeline
-from jitcore.passes.contractions import normalize_contractions
+from jitcore.passes.contractions import keep_halves, normalize_contractions
 
 RNG = np.random.default_rng(5)
 PARAMS = [{}, {"lhs_dilation": (1, 2)}, {"feature_group_count": 2}, {"batch_group_count": 2}]
@@ -82,6 +82,19 @@ def test_halves_are_converted_outside():
     names = [eqn.primitive.name for eqn in eqns]
     assert names == ["convert_element_type", "convert_element_type", "dot_general", "convert_element_type"]
     assert eqns[2].outvars[0].aval.dtype == np.float32
+
+
+@pytest.mark.parametrize(("shapes", "dtypes", "converts"), [
+    (((3, 4), (4, 5)), ("float16", "float16"), 0),
+    (((2, 3, 4), (2, 4, 5)), ("bfloat16", "bfloat16"), 0),
+    (((3, 4), (4,)), ("float16", "float16"), 3),  # a vector
+    (((3, 4), (4, 5)), ("float16", "bfloat16"), 2),  # float32 by promotion
+    (((3, 4), (4, 5)), ("float32", "float32"), 0),
+])  # fmt: skip
+def test_matrices_of_halves_are_kept_for_backends_that_multiply_them(shapes, dtypes, converts):
+    closed = make_jaxpr(jnp.matmul)(*[draw(*shape).astype(dtype) for shape, dtype in zip(shapes, dtypes)])
+    names = [eqn.primitive.name for eqn in keep_halves(closed).eqns]
+    assert (names.count("dot_general"), names.count("convert_element_type")) == (1, converts)
 
 
 def test_integers_and_complex_numbers_are_left_alone():

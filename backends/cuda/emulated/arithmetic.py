@@ -123,7 +123,7 @@ def join(body: Body, parts: list[str], bits: int) -> str:
     return total
 
 
-def _decode(body: Body, bits: str, kind: str, flushes: str | None = None) -> str:
+def decode(body: Body, bits: str, kind: str, flushes: str | None = None) -> str:
     """The float that bits stand for."""
     if kind == "f16":
         return body.emit(f"h = bitcast i16 {bits} to half; fpext half {{h}} to float")
@@ -196,7 +196,7 @@ def apply(body: Body, key: str, kind: str, words: list[str], direction="", flush
         names = ("s", "sext", "ashr", -1) if is_signed else ("u", "zext", "lshr", 0)
         sizes = {"t": f"i{bits}", "w": f"i{2 * bits}", "n": bits, "last": bits - 1, "signs": -is_signed}
         return body.emit(_INTEGER[key], **operands, **sizes, **dict(zip(("s", "ext", "shr", "trap"), names)))
-    values = [_decode(body, word, kind, flushes) for word in words]
+    values = [decode(body, word, kind, flushes) for word in words]
     if key == "fma" and width_of(kind) == 16:
         have, suffix = "double", "f64"
         values = [body.emit(f"fpext float {each} to double") for each in values]
@@ -301,7 +301,7 @@ def compare(body: Body, instruction: Instruction) -> None:
     operation = f"icmp {tests[-1].format(s='s' if kind[0] == 's' else 'u')} i{bits}"
     words = [split(body, body.read(source, f"i{bits * parts}"), bits, parts) for source in sources[:2]]
     if _is_float(kind):
-        words = [[_decode(body, part, element, flushes) for part in word] for word in words]
+        words = [[decode(body, part, element, flushes) for part in word] for word in words]
         operation = f"fcmp {tests[0]} {_computed_type(element)[0]}"
     results = [body.emit(f"{operation} {left}, {right}") for left, right in zip(*words)]
     if parts == 1:
@@ -317,7 +317,7 @@ def classify(body: Body, instruction: Instruction) -> None:
     kind = instruction.take_kind()
     classes = dict(finite=504, infinite=516, number=1020, notanumber=3, normal=264, subnormal=144)
     bits, (have, suffix) = classes[instruction.take(*classes)], _computed_type(kind)
-    value = _decode(body, body.read(instruction.operands[1], f"i{width_of(kind)}"), kind)
+    value = decode(body, body.read(instruction.operands[1], f"i{width_of(kind)}"), kind)
     result = body.emit(f"call i1 @llvm.is.fpclass.{suffix}({have} {value}, i32 {bits})")
     body.assign(instruction.operands[0], result, "i1")
 
@@ -333,7 +333,7 @@ def convert(body: Body, instruction: Instruction) -> None:
     for operand in reversed(operands):  # the last one of two goes to the lower half
         word = body.read(operand, f"i{width_of(source)}")
         if _is_float(source):
-            value, (have, suffix) = _decode(body, word, source, flushes), _computed_type(source)
+            value, (have, suffix) = decode(body, word, source, flushes), _computed_type(source)
             if integral:
                 value = body.emit(f"call {have} @llvm.{_INTEGRAL[integral]}.{suffix}({have} {value})")
             word = _convert_float(body, value, source, target.removesuffix("x2"), direction, saturates)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from jitcore.backends.cuda.emulated.ptx import Instruction, width_of
+from jitcore.backends.cuda.emulated.arithmetic import decode, split
+from jitcore.backends.cuda.emulated.ptx import Instruction, split_operands, width_of
 from jitcore.backends.cuda.emulated.scheduler import AT_BARRIER, AT_COLLECTIVE, COLLECTIVES
 from jitcore.backends.cuda.emulated.translate import Body, rule
 
@@ -50,6 +51,29 @@ def vote(body: Body, instruction: Instruction) -> None:
     if mode == "ballot":
         return body.assign(target, result, "i64")
     body.assign(target, body.emit(_VOTES + _ANSWERS[mode], r=result), "i1")
+
+
+@rule("mma")
+def multiply_matrices(body: Body, instruction: Instruction) -> None:
+    """`mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {...}, {...}, {...}, {...};`: D = A B + C. A lane's
+    elements of A, B and C become floats, one after the other, of which the scheduler replaces those of C."""
+    kinds = [instruction.take_kind() for _ in "CBAD"]
+    kind = kinds[1]
+    if kinds != ["f32", kind, kind, "f32"] or kind not in ("f16", "bf16"):
+        raise body.error("unknown types of matrices")
+    instruction.ignore("sync", "aligned", "m16n8k16", "row", "col")
+    targets, left, right, sums = (split_operands(operand[1:-1]) for operand in instruction.operands)
+    words = [body.read(word, "i32") for word in left + right]
+    values = [decode(body, half, kind) for word in words for half in split(body, word, 16, 2)]
+    values += [decode(body, body.read(word, "i32"), "f32") for word in sums]
+    place = f'%"{body.new_name("fragments")}"'
+    body.allocas[place] = f"[{len(values)} x float]"
+    pointers = [body.emit(f"getelementptr float, ptr {place}, i64 {n}") for n in range(len(values))]
+    for pointer, value in zip(pointers, values):
+        body.write(f"store float {value}, ptr {pointer}")
+    _wait(body, "mma", "-1", body.emit(f"ptrtoint ptr {place} to i64"))
+    for target, pointer in zip(targets, pointers[-len(sums) :]):
+        body.assign(target, body.emit(f"load i32, ptr {pointer}"), "i32")
 
 
 @rule("bar", "barrier")

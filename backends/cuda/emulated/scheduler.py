@@ -17,8 +17,9 @@ __all__ = ["AT_BARRIER", "AT_COLLECTIVE", "COLLECTIVES", "DONE", "ENDLESS", "STU
 RUNNING, AT_COLLECTIVE, AT_BARRIER, DONE = range(4)  # states of a thread
 COLLECTIVES = {name: number for number, name in enumerate(
     ("shfl.idx", "shfl.up", "shfl.down", "shfl.bfly", "sync", "vote", "match.any", "match.all", "activemask",
-     "redux.add", "redux.and", "redux.or", "redux.xor", "redux.min", "redux.max"))}  # fmt: skip
+     "redux.add", "redux.and", "redux.or", "redux.xor", "redux.min", "redux.max", "mma"))}  # fmt: skip
 _SYNC, _VOTE, _MATCH_ANY, _MATCH_ALL, _ACTIVE, _REDUX = range(4, 10)
+_MMA = COLLECTIVES["mma"]
 STUCK, ENDLESS = 20, 21  # failures, besides those of `races`
 _POISON = 0xFFFFFFFF  # what a lane gets from one that does not take part
 _STEPS_OF_A_SUSPENSION = 64  # jumps backwards that it counts as
@@ -44,6 +45,26 @@ def _reduce(operation, left, right):
 
 
 @njit
+def _multiply(threads, base):
+    """`mma.m16n8k16`: where the elements of a lane are in the matrices is said in the PTX manual, "Matrix
+    Fragments". Terms are added in order, in float32."""
+    left, right = np.zeros((16, 16), np.float32), np.zeros((16, 8), np.float32)
+    for lane in range(32):
+        values = carray(as_pointer(threads[base + lane].value), (16,), np.float32)
+        group, pair = lane >> 2, 2 * (lane & 3)
+        for i in range(8):
+            left[group + 4 * (i & 2), pair + (i & 1) + 2 * (i & 4)] = values[i]
+        for i in range(4):
+            right[pair + (i & 1) + 4 * (i & 2), group] = values[8 + i]
+    for lane in range(32):
+        values = carray(as_pointer(threads[base + lane].value), (16,), np.float32)
+        for i in range(4):
+            row, column = (lane >> 2) + 4 * (i & 2), 2 * (lane & 3) + (i & 1)
+            for k in range(16):
+                values[12 + i] += left[row, k] * right[k, column]
+
+
+@njit
 def _combine(threads, launch, base, mask, operation):
     """Carries out an operation of the lanes of a mask."""
     if operation < _SYNC:
@@ -51,6 +72,8 @@ def _combine(threads, launch, base, mask, operation):
             if mask >> lane & 1:
                 threads[base + lane].result = _shuffle(threads, base, mask, lane)
         return
+    if operation == _MMA:
+        return _multiply(threads, base)
     lanes = [lane for lane in range(32) if mask >> lane & 1]
     total, ballot, epoch = threads[base + lanes[0]].value, 0, 0
     for lane in lanes:
@@ -92,7 +115,9 @@ def _release_warp(threads, launch, base, end):
             neighbour = threads[base + other]
             is_there = neighbour.state == AT_COLLECTIVE and neighbour.site == thread.site
             waiting |= (is_there and neighbour.mask == thread.mask) << other
-        mask = waiting if asks else thread.mask & alive
+        # a mask may name lanes that have ended, but for a product of matrices all have to be there
+        named = 0xFFFFFFFF if thread.operation == _MMA else alive
+        mask = waiting if asks else thread.mask & named
         if mask >> lane & 1 and waiting & mask == mask:
             _combine(threads, launch, base, mask, thread.operation)
             for other in range(end - base):

@@ -34,3 +34,9 @@ def test_equals_the_reference(name):
         one, other = np.asarray(one), np.asarray(other)
         tolerance = {2: 1e-3, 4: 2e-6}.get(one.dtype.itemsize, 1e-12) if one.dtype.kind in "fc" else 0
         np.testing.assert_allclose(one, other, rtol=tolerance, atol=10 * tolerance)
+
+
+def test_products_of_halves_have_the_usual_arithmetic():
+    x, y = np.ones((40, 24), np.float16), np.ones((24, 40), np.float16)
+    mapping = jit(lambda x, y: x @ y, backend=DEVICE, compiler_options=NUMBA).lower(x, y).compile().as_text("mapping")
+    assert mapping.startswith("k0: tiles") and "tensor" not in mapping

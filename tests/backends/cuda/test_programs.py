@@ -91,6 +91,7 @@ PROGRAMS = {
     "of small matrices": (lambda x, y: x @ y, [draw(5, 3), draw(3, 4)], "flat"),
     "transposed product": (lambda x, y: x.T @ y.T, [draw(40, 33), draw(50, 40)], "turned tiles"),
     "batch of products": (lambda x, y: x @ y, [draw(3, 20, 16), draw(3, 16, 24)], "tiles"),
+    "product of halves": (lambda x, y: jnp.tanh(x @ y), [draw(50, 70, dtype="float16"), draw(70, 40, dtype="float16")], "tiles"),
     "integer product": (lambda x, y: x @ y, [RNG.integers(-9, 9, (20, 30)), RNG.integers(-9, 9, (30, 20))], "tiles"),
     "matrix times vector": (lambda x, y: x @ y, [draw(100, 200), draw(200)], "rows"),
     "convolution": (lambda x: jnp.convolve(x, x[:31], "same"), [draw(500)], None),

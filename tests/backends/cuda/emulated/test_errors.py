@@ -11,6 +11,9 @@ SHARED = ".shared .align 8 .b8 buffer[256]; .shared .align 4 .b8 other[16];"
 PLACES = """mov.u64 %d0, buffer; add.u64 %d1, %d0, %t4; xor.b32 %r0, %t, 1; mul.wide.u32 %d2, %r0, 4;
   add.u64 %d2, %d0, %d2;"""
 
+MULTIPLY = """mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, %r3},
+  {%r0, %r1}, {%r0, %r1, %r2, %r3};"""
+
 _WRONG = {
     "past the end": (
         "add.u64 %d0, %p0, %t4;\n ld.global.u32 %r0, [%d0+4];", 32, 1,
@@ -41,6 +44,13 @@ _WRONG = {
         ["lanes are missing at a collective", "7 threads", "bar.sync 0", "shfl.sync.bfly"]),
     "masks that differ": (
         "setp.lt.u32 %q0, %t, 7; selp.b32 %r1, 1, -1, %q0; shfl.sync.idx.b32 %r0, %t, 0, 31, %r1;", 32, 1, ["lanes are missing"]),
+    "product of some lanes": (
+        f"setp.lt.u32 %q0, %t, 7; @%q0 bra A;\n {MULTIPLY} A:", 32, 1,
+        ["lanes are missing at a collective instruction", "25 threads", "7 threads", "have ended", "mma.sync"]),
+    "product under a guard": (f"setp.ne.u32 %q0, %t, 7;\n @%q0 {MULTIPLY} bar.sync 0;", 32, 1, ["lanes are missing", "31 threads"]),
+    "products that differ": (
+        f"setp.lt.u32 %q0, %t, 7; @%q0 bra A;\n {MULTIPLY} bra B;\n A: {MULTIPLY} B:", 32, 1, ["lanes are missing", "7 threads", "25 threads"]),
+    "product of a warp that is not full": (f"\n{MULTIPLY}", 48, 1, ["lanes are missing", "16 threads", "mma.sync"]),
     "named barrier": ("bar.sync 1, 96;", 64, 1, ["barrier in divergent code", "64 threads", "bar.sync 1, 96"]),
     "endless": ("L: add.u32 %r0, %r0, 1; bra L;", 2, 1, ["thread (0, 0, 0) never ends", "jumps backwards", "bra L"]),
     "endless barrier": ("L: bar.sync 0; bra L;", 2, 1, ["never ends"]),
@@ -127,6 +137,8 @@ _UNKNOWN = {
     "unknown form of the instruction": "setp.almost.f32 %q0, %r0, %r1;",
     "unknown modifier .lo": "mul.lo.f32 %r0, %r1, %r2;",
     "no type": "add %r0, %r1, %r2;",
+    "unknown types of matrices": "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%r0, %r1}, {%r2}, {%r3}, {%r4};",
+    "unknown modifier .m16n8k8": "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%r0, %r1}, {%r2}, {%r3}, {%r0, %r1};",
 }
 
 

@@ -38,6 +38,33 @@ def test_shuffles(mode, selector, bounds, seed):
     np.testing.assert_array_equal(collect(body + "selp.b32 %r1, 1, 0, %q1;", seed=seed), passes)
 
 
+#: Where a lane's elements are in A, B and C, by the PTX manual's "Matrix Fragments for mma.m16n8k16".
+GROUP, IN_GROUP, EACH = LANES[:, None] >> 2, LANES[:, None] % 4, np.arange(8)
+ROW = np.where((EACH < 2) | (4 <= EACH) & (EACH < 6), GROUP, GROUP + 8)
+A_PLACE = ROW, IN_GROUP * 2 + (EACH & 1) + np.where(EACH < 4, 0, 8)
+B_PLACE = IN_GROUP * 2 + (EACH[:4] & 1) + np.where(EACH[:4] < 2, 0, 8), GROUP + 0 * EACH[:4]
+C_PLACE = np.where(EACH[:4] < 2, GROUP, GROUP + 8), IN_GROUP * 2 + (EACH[:4] & 1)
+MULTIPLY = """mul.wide.u32 %d0, %t, 16; add.u64 %d1, %p0, %d0; ld.global.v4.b32 {{%r0, %r1, %r2, %r3}}, [%d1];
+  add.u64 %d2, %p2, %d0; ld.global.v4.b32 {{%r6, %r7, %r8, %r9}}, [%d2]; shl.b32 %r10, %t, 3; cvt.u64.u32 %d3, %r10;
+  add.u64 %d3, %p1, %d3; ld.global.v2.b32 {{%r4, %r5}}, [%d3];
+  mma.sync.aligned.m16n8k16.row.col.f32.{0}.{0}.f32 {{%r11, %r12, %r13, %r14}}, {{%r0, %r1, %r2, %r3}}, {{%r4, %r5}},
+    {{%r6, %r7, %r8, %r9}}; st.global.v4.b32 [%d2], {{%r11, %r12, %r13, %r14}};"""
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("kind, dtype", [("f16", np.float16), ("bf16", ml_dtypes.bfloat16)])
+def test_products_of_matrices(kind, dtype, seed):
+    random = np.random.default_rng(3)
+    a, b = (random.standard_normal(shape).astype(dtype) for shape in ((16, 16), (16, 8)))
+    c = random.standard_normal((16, 8)).astype(np.float32)
+    fragments = [a[A_PLACE].copy(), b[B_PLACE].copy(), c[C_PLACE].copy()]
+    found = np.empty_like(c)
+    found[C_PLACE] = launch(write_kernel(MULTIPLY.format(kind), 3), fragments, seed=seed)[2]
+    wide = [matrix.astype(np.float64) for matrix in (a, b, c)]
+    terms = abs(wide[0]) @ abs(wide[1]) + abs(wide[2])
+    assert (abs(found - (wide[0] @ wide[1] + wide[2])) <= 17 * 2.0**-24 * terms).all()
+
+
 MASK = 0x0F0F00F1
 LOW = "and.b32 %r2, %t, 3; setp.eq.u32 %q1, %r2, 1;"
 _ANSWERS = {
