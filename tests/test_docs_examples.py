@@ -37,3 +37,20 @@ def test_example_prints_what_the_page_says(page, number, program, printed):
     with contextlib.redirect_stdout(output):
         exec(compile(program, file, "exec"), {"__name__": "__main__"})
     assert drop_trailing_spaces(output.getvalue()) == drop_trailing_spaces(printed)
+
+
+@pytest.mark.parametrize(("backend", "stage"), [("xla", "stablehlo"), ("cuda:emulated", "numba.cuda")])
+def test_example_of_the_readme_with_another_backend(backend, stage):
+    """One word is another, and fewer elements: the device in software takes seconds for a million."""
+    if backend == "xla":
+        pytest.importorskip("jax")
+    _, _, program, printed = EXAMPLES[0].values
+    program = program.replace("@jit\n", f'@jit(backend="{backend}")\n').replace("1_000_000", "1_000")
+    program = program.replace('inspect("numba")', f'inspect("{stage}")')
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        exec(compile(program, "script.py", "exec"), {"__name__": "__main__"})
+    found, expected = output.getvalue(), printed.replace("1000000", "1000")
+    assert found.startswith("[-1.516") and "2.1" in found.partition("]")[0]
+    assert found.partition("{ lambda")[2].partition("in (g,) }")[0] == expected.partition("{ lambda")[2].partition("in (g,) }")[0]
+    assert {"xla": "stablehlo.exponential", "cuda:emulated": "@cuda.jit"}[backend] in found
