@@ -223,12 +223,14 @@ def _scatter(w, step: Step) -> None:
     for warp in range(WARPS):
         b.store(I32(0), rank_of(I32(warp), tile.thread))
     elements = tile.read_all(source, order)
+    before = [e.load_bits(totals, 32, tile.find_total(tile.thread)),
+              e.load_bits(counts, 32, tile.find_count(tile.thread))]  # fmt: skip
     for slot, raw in elements:
         b.store(raw, _at(b, keys, slot))
     e.synchronize_block()
     _add_up(tile, elements, lambda digit: rank_of(tile.warp, digit))
     e.synchronize_block()
-    _find_starts(tile, rank_of, targets, counts, totals)
+    _find_starts(tile, rank_of, targets, *before)
     e.synchronize_block()
     e.loop(I64(0), I64(step.items), I64(1),
            lambda number: _rank(tile, b.trunc(number, I32), keys, slots, rank_of))  # fmt: skip
@@ -249,9 +251,10 @@ def _scatter(w, step: Step) -> None:
         e.when(tile.exists(rank), write)
 
 
-def _find_starts(tile: _Tile, rank_of: Callable, targets, counts: ir.Value, totals: ir.Value) -> None:
+def _find_starts(tile: _Tile, rank_of: Callable, targets, all_of_it: ir.Value, before: ir.Value) -> None:
     """Of this thread's digit: where the elements of each warp begin in the tile, and how far it is from there
-    to where they belong in the row."""
+    to where they belong in the row. all_of_it, before: how often it is in the row, and
+    in tiles before this one."""
     e, b, digit = tile.e, tile.e.b, tile.thread
     team = Team(e, RADIX, e.read_register("tid.x"))
     slots = team.share_totals(dtypes.int32)
@@ -265,9 +268,7 @@ def _find_starts(tile: _Tile, rank_of: Callable, targets, counts: ir.Value, tota
     for count in found:
         total = b.add(total, count)
     start = count_before(total)
-    in_row = count_before(e.load_bits(totals, 32, tile.find_total(digit)))
-    before = e.load_bits(counts, 32, tile.find_count(digit))
-    b.store(b.sub(b.add(in_row, before), start), _at(b, targets, digit))
+    b.store(b.sub(b.add(count_before(all_of_it), before), start), _at(b, targets, digit))
     for place, count in zip(places, found):
         b.store(start, place)
         start = b.add(start, count)
