@@ -28,7 +28,8 @@ from jitcore.loopir.expr import Buffer
 #: How many digits there are; a block has a thread for each.
 RADIX = 1 << DIGIT
 WARPS = RADIX // WARP
-#: Elements of a thread, and their bytes, at most: tiles of 16 KiB leave room for six blocks.
+#: Elements of a thread, and their bytes, at most: tiles of 16 KiB leave room for six blocks, and 64 bytes of
+#: each digit lie side by side.
 MOST_ITEMS, ITEM_BYTES = 16, 64
 
 
@@ -77,7 +78,7 @@ def add_passes(add: Callable, name: str, kind: Encoding, source: Buffer, shape: 
         read, written = [elements, *orders[: step.reads_order]], [keys[1], *orders[1:]]
         sizes = [n, inner, tiles, number * DIGIT]
         add(f"count{suffix}", [*read, counts], sizes, rows * tiles, partial(_count, step=step))
-        block = max(team, RADIX)
+        block = team if team > WARP else RADIX
         add(f"scan{tiles}", [counts, totals], [tiles], rows * RADIX * team // block,
             partial(_scan, size=team, block=block), block)  # fmt: skip
         add(f"scatter{suffix}", [*read, counts, totals, *written], sizes, rows * tiles,
@@ -251,10 +252,9 @@ def _scatter(w, step: Step) -> None:
         e.when(tile.exists(rank), write)
 
 
-def _find_starts(tile: _Tile, rank_of: Callable, targets, all_of_it: ir.Value, before: ir.Value) -> None:
+def _find_starts(tile: _Tile, rank_of: Callable, targets, in_row: ir.Value, in_tiles: ir.Value) -> None:
     """Of this thread's digit: where the elements of each warp begin in the tile, and how far it is from there
-    to where they belong in the row. all_of_it, before: how often it is in the row, and
-    in tiles before this one."""
+    to where they belong in the row. in_row, in_tiles: how often it is in the row, and in tiles before."""
     e, b, digit = tile.e, tile.e.b, tile.thread
     team = Team(e, RADIX, e.read_register("tid.x"))
     slots = team.share_totals(dtypes.int32)
@@ -268,7 +268,7 @@ def _find_starts(tile: _Tile, rank_of: Callable, targets, all_of_it: ir.Value, b
     for count in found:
         total = b.add(total, count)
     start = count_before(total)
-    b.store(b.sub(b.add(count_before(all_of_it), before), start), _at(b, targets, digit))
+    b.store(b.sub(b.add(count_before(in_row), in_tiles), start), _at(b, targets, digit))
     for place, count in zip(places, found):
         b.store(start, place)
         start = b.add(start, count)

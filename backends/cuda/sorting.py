@@ -67,11 +67,13 @@ class _Rows(NamedTuple):
 def prefers_digits(kind: Encoding, rows: _Rows, is_alone: bool) -> bool:
     """Whether sorting by digits moves less than merging. is_alone: whether no places are asked for."""
     raw, key, merges = kind.raw_bits // 8, kind.bits // 8 + _PLACE, rows.merges
-    place = 0 if is_alone else _PLACE
-    by_digits = kind.digits * (3 * raw + 2 * place), 3 * kind.digits
-    merged = raw + (1 + 2 * merges) * key + is_alone * (_PLACE + 2 * raw), 1 + merges + is_alone
-    costs = [moved * rows.count * rows.n + launches * LAUNCH_BYTES for moved, launches in (by_digits, merged)]
-    return merges > 0 and costs[0] < costs[1]
+    moved = 3 * raw + (0 if is_alone else 2 * _PLACE)
+    table = sum(math.prod(shape) for shape, _ in list_tables([kind], rows.count, rows.n))
+    count = rows.count * rows.n
+    by_digits = kind.digits * (count * moved + 4 * table * _PLACE + 3 * LAUNCH_BYTES)
+    merged = count * (raw + (1 + 2 * merges) * key) + (1 + merges) * LAUNCH_BYTES
+    taken = is_alone * (count * (_PLACE + 2 * raw) + LAUNCH_BYTES)
+    return merges > 0 and by_digits < merged + taken
 
 
 def _list_scratch(kinds: list[Encoding], rows: _Rows, is_alone: bool = False) -> list[tuple[tuple, np.dtype]]:
