@@ -101,8 +101,12 @@ class SortRoutine:
         # (number of the operand, its keys) from the least significant key on
         self.keys = [(k, Encoding(atom.aval.dtype, self.is_top, part)) for k, atom in enumerate(keys)
                      for part in range(2 if atom.aval.dtype.kind == "c" else 1)][::-1]  # fmt: skip
-        is_alone = len(self.keys) == 1 and self.wanted == [0] and inner == 1 and not self.is_top
-        self.is_alone = is_alone and prefers_digits(self.keys[0][1], self.rows, True)
+        # elements of the first operand that are sorted by digits go to their result by themselves
+        is_whole = keys[0].aval.dtype.kind != "c" and inner == 1 and not self.is_top
+        is_alone = len(self.keys) == 1 and self.wanted == [0] and is_whole
+        by_digits = prefers_digits(self.keys[-1][1], self.rows, is_alone)
+        self.is_direct = is_whole and 0 in self.wanted and by_digits
+        self.is_alone = is_alone and self.is_direct
 
     def __str__(self) -> str:
         what = f"top_k {self.taken}" if self.is_top else f"sort by {len(self.keys)}"
@@ -115,25 +119,31 @@ class SortRoutine:
         rows, writer = self.rows, _Writer(module, name, options)
         if 0 in (rows.count, rows.n, self.taken):
             return []
-        if self.is_alone:
-            other, *tables = call.scratch
-            kind, keys = self.keys[0][1], [call.outputs[0], other]
-            if kind.digits % 2:  # passes take turns, and the last one writes the result
-                keys.reverse()
-            writer.sort_by_digits(0, kind, call.inputs[0], rows, keys, [], tables)
-            return writer.functions
-        keys, orders, tables = call.scratch[:2], call.scratch[2:4], call.scratch[4:]
-        for number, (operand, kind) in enumerate(self.keys):
-            writer.sort_rows(number, kind, call.inputs[operand], rows, keys, orders, tables)
+        order = self._sort_keys(writer, call)
         moved = rows.count * self.taken
-        for k in self.wanted:
-            source = orders[0] if self.is_top and k == 1 else call.inputs[k]
+        for k in self.wanted[self.is_direct :]:
+            source = order if self.is_top and k == 1 else call.inputs[k]
             size = source.dtype.itemsize
-            is_place = source is orders[0]
-            writer.add(f"take{'_place' if is_place else size}", [orders[0], source, call.outputs[k]],
+            is_place = source is order
+            writer.add(f"take{'_place' if is_place else size}", [order, source, call.outputs[k]],
                        [rows.n, rows.inner, self.taken, moved], -(-moved // THREADS),
                        partial(_Writer.take, size=size, is_place=is_place))  # fmt: skip
         return writer.functions
+
+    def _sort_keys(self, writer: _Writer, call: Call) -> Buffer | None:
+        """The order that is found; None where elements alone are sorted."""
+        first, end = (1, 1) if self.is_alone else (2, 4)
+        keys, orders, tables = call.scratch[:first], call.scratch[first:end], call.scratch[end:]
+        for number, (operand, kind) in enumerate(self.keys):
+            source = call.inputs[operand]
+            if self.is_direct and number == len(self.keys) - 1:
+                keys = [call.outputs[0], keys[0]]
+                if kind.digits % 2:  # passes take turns, and the last one writes the result
+                    keys.reverse()
+                writer.sort_by_digits(number, kind, source, self.rows, keys, orders, tables)
+            else:
+                writer.sort_rows(number, kind, source, self.rows, keys, orders, tables)
+        return orders[0] if orders else None
 
 
 def sort_integers(renderer, source: Buffer, limit: int) -> tuple[Buffer, Buffer]:

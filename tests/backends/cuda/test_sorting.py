@@ -179,6 +179,7 @@ RULE = {
     "few merges": (jnp.sort, [np.zeros(10_000, "u4")], merges(4)),
     "many elements": (jnp.sort, [np.zeros(1_000_000, "u4")], passes(4)),
     "with places": (jnp.argsort, [np.zeros(1_000_000, "f4")], passes(4) | {"take": 1}),
+    "with other operands": (lambda x, y, z: lax.sort((x, y, z)), [np.zeros(1_000_000, "f4")] * 3, passes(4) | {"take": 2}),
     "64 bits with places": (jnp.argsort, [np.zeros(1_000_000)], merges(10)),
     "8 bits": (jnp.sort, [np.zeros(5000, "i1")], passes(1)),
     "16 bits": (jnp.sort, [np.zeros(1_000_000, "f2")], passes(2)),
