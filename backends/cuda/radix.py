@@ -31,6 +31,8 @@ WARPS = RADIX // WARP
 #: Elements of a thread, and their bytes, at most: tiles of 16 KiB leave room for six blocks, and 64 bytes of
 #: each digit lie side by side.
 MOST_ITEMS, ITEM_BYTES = 16, 64
+#: Elements of a thread that are on their way out at one time: more take registers of other blocks.
+BATCH = 8
 
 
 class Step(NamedTuple):
@@ -178,6 +180,7 @@ def _add_up(tile: _Tile, elements: list[tuple[ir.Value, ir.Value]], find: Callab
     """Counts digits. find: where the count of a digit is."""
     b = tile.e.b
     for slot, raw in elements:
+
         def add(raw=raw):
             b.atomic_rmw("add", find(tile.find_digit(raw)), I32(1), "monotonic")
 
@@ -212,14 +215,13 @@ def _scatter(w, step: Step) -> None:
     given = list(e.function.args)
     source, order = given.pop(0), given.pop(0) if step.reads_order else None
     counts, totals, keys_out, *order_out = given[:-4]
-    tile, bits = _Tile(e, step, given[-4:]), step.kind.raw_bits
-    size = RADIX * step.items
-    keys, slots = e.share(ir.IntType(bits), size), e.share(I16, size)
-    ranks, targets = e.share(I32, WARPS * RADIX), e.share(I32, RADIX)
+    tile, size = _Tile(e, step, given[-4:]), RADIX * step.items
+    keys, slots = e.share(ir.IntType(step.kind.raw_bits), size), e.share(I16, size)
+    following, targets = e.share(I32, WARPS * RADIX), e.share(I32, RADIX)
 
     def rank_of(warp, digit):
         """Where the next element of a warp with this digit goes in the tile."""
-        return _at(b, ranks, b.add(b.mul(warp, I32(RADIX)), digit))
+        return _at(b, following, b.add(b.mul(warp, I32(RADIX)), digit))
 
     for warp in range(WARPS):
         b.store(I32(0), rank_of(I32(warp), tile.thread))
@@ -236,18 +238,25 @@ def _scatter(w, step: Step) -> None:
     e.loop(I64(0), I64(step.items), I64(1),
            lambda number: _rank(tile, b.trunc(number, I32), keys, slots, rank_of))  # fmt: skip
     e.synchronize_block()
-    moved = []
-    for number in range(step.items):
-        rank = b.add(tile.thread, I32(number * RADIX))
+    ranks = [b.add(tile.thread, I32(number * RADIX)) for number in range(step.items)]
+    for first in range(0, step.items, BATCH):
+        _put(tile, ranks[first : first + BATCH], order, keys, slots, targets, [keys_out, *order_out])
+
+
+def _put(tile: _Tile, ranks: list[ir.Value], order: ir.Value | None, keys, slots, targets,
+         written: list[ir.Value]) -> None:  # fmt: skip
+    """Writes the elements of these ranks in the tile, and their places if asked for, to where they belong."""
+    e, b, moved = tile.e, tile.e.b, []
+    for rank in ranks:
         slot = b.zext(b.load(_at(b, slots, tile.bound(rank))), I32)
         moved.append((rank, b.load(_at(b, keys, slot)), tile.find_old(tile.find_place(slot), order)))
     for rank, raw, old in moved:
+
         def write(rank=rank, raw=raw, old=old):
             place = b.add(rank, b.load(_at(b, targets, tile.find_digit(raw))))
             target = b.add(b.mul(tile.row, tile.n), b.sext(place, I64))
-            e.store_bits(raw, keys_out, bits, target)
-            for written in order_out:
-                e.store_bits(b.trunc(old, I32), written, 32, target)
+            for pointer, value in zip(written, (raw, b.trunc(old, I32))):
+                e.store_bits(value, pointer, value.type.width, target)
 
         e.when(tile.exists(rank), write)
 

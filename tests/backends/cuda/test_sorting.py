@@ -47,7 +47,9 @@ def draw(dtype, *shape):
 
 
 def order_of(x, axis=-1):
-    return np.argsort(x.astype(np.float32) if x.itemsize == 2 and x.dtype.kind not in "iu" else x, axis, kind="stable")
+    return np.argsort(
+        x.astype(np.float32) if x.itemsize == 2 and x.dtype.kind not in "iu" else x, axis, kind="stable"
+    )
 
 
 def order_of_largest(x):
@@ -65,7 +67,9 @@ def run(function, *args, seed=None):
     program = jit(function).lower(*args).compile(target="cuda:emulated")._program
     given, executable = [*program.const_values, *args], program.executable
     rendered = executable.read_latest()
-    values = [np.asarray(given[i], aval.dtype) for i, aval in zip(program.kept, program.compiled_jaxpr.in_avals)]
+    values = [
+        np.asarray(given[i], aval.dtype) for i, aval in zip(program.kept, program.compiled_jaxpr.in_avals)
+    ]
     load = LoadedProgram(rendered, executable.texts()["ptx"](), EmulatedDevice(seed=seed), DEVICE)
     return [np.array(out) for out in load.run(*values)], count_launches(executable)
 
@@ -114,7 +118,9 @@ def test_lengths(way, dtype, tile, tiles, more):
 
 
 @BOTH
-@pytest.mark.parametrize("shape, axis", [((3, 5000), 1), ((5000, 3), 0), ((2, 4200, 2), 1), ((40, 30), 1), ((1, 1), 0)])
+@pytest.mark.parametrize(
+    "shape, axis", [((3, 5000), 1), ((5000, 3), 0), ((2, 4200, 2), 1), ((40, 30), 1), ((1, 1), 0)]
+)
 def test_rows(way, shape, axis):
     x = draw("int16", *shape)
     (found, order), _ = run(lambda x: (jnp.sort(x, axis), jnp.argsort(x, axis)), x, seed=3)
@@ -122,10 +128,16 @@ def test_rows(way, shape, axis):
     check(found, np.take_along_axis(x, order, axis))
 
 
-@pytest.mark.parametrize("way, seed", [*(("digits", seed) for seed in (None, 1, 2, 3)), ("merges", 1)], indirect=["way"])
+@pytest.mark.parametrize(
+    "way, seed", [*(("digits", seed) for seed in (None, 1, 2, 3)), ("merges", 1)], indirect=["way"]
+)
 def test_several_keys_in_any_order_of_threads(way, seed):
     """Of different widths, the first one with many equal elements."""
-    keys = [RNG.integers(0, 3, 9000).astype(np.int8), RNG.integers(0, 9, 9000).astype(np.float64), draw("uint16", 9000)]
+    keys = [
+        RNG.integers(0, 3, 9000).astype(np.int8),
+        RNG.integers(0, 9, 9000).astype(np.float64),
+        draw("uint16", 9000),
+    ]
     given = [*keys, np.arange(9000)]
     found, _ = run(lambda *xs: lax.sort(xs, num_keys=3), *given, seed=seed)
     order = np.lexsort(keys[::-1])
@@ -156,7 +168,12 @@ def test_updates(way, extent):
     """The order of equal places is that of the updates: so sums have the bits of one sum after the other."""
     i, x = RNG.integers(-extent, extent + extent // 9, 6000), draw("float32", 6000)
     x = np.where(np.abs(x) < 1e9, x, 1.5).astype(np.float32)
-    (sums, last), _ = run(lambda i, x: (jnp.zeros(extent, "float32").at[i].add(x), jnp.zeros(extent, "float32").at[i].set(x)), i, x, seed=5)
+    (sums, last), _ = run(
+        lambda i, x: (jnp.zeros(extent, "float32").at[i].add(x), jnp.zeros(extent, "float32").at[i].set(x)),
+        i,
+        x,
+        seed=5,
+    )
     expected, chosen = np.zeros((2, extent), np.float32)
     for place, value in zip(i[i < extent], x[i < extent]):
         expected[place] += value
