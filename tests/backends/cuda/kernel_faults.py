@@ -82,9 +82,7 @@ def _drop_guard(line: str) -> Iterator[str]:
 
 
 def _split_update(line: str) -> Iterator[str]:
-    found = re.match(
-        r"(\s*)(?:red|atom)\.(global|shared)\.(add|min|max)\.[bsu](\d+)\s+(?:%\w+, )?(\[\S+\]), (\S+);", line
-    )
+    found = re.match(r"(\s*)(?:red|atom)\.(global|shared)\.(add|min|max)\.[bsu](\d+)\s+(?:%\w+, )?(\[\S+\]), (\S+);", line)
     if found:
         space, where, name, bits, place, value = found.groups()
         steps = (f".reg .b{bits} %old;", f"ld.{where}.b{bits} %old, {place};",
@@ -169,10 +167,7 @@ def list_programs() -> dict[str, tuple[Callable, tuple]]:
     for name in ("count", "extremes", "add to rows", "boxes"):
         found[name] = OF_MAPPINGS[name]
     found["sort"] = (jitcore.numpy.sort, (np.random.default_rng(3).normal(size=300),))
-    found["sort by digits"] = (
-        jitcore.numpy.argsort,
-        (np.random.default_rng(3).integers(-9, 9, 5000).astype(np.int8),),
-    )
+    found["sort by digits"] = (jitcore.numpy.argsort, (np.random.default_rng(3).integers(-9, 9, 5000).astype(np.int8),))
     return found
 
 
@@ -205,11 +200,7 @@ def main() -> int:
         print(f"{fault}\n    {found or 'changes nothing'}", flush=True)
     print("\n| fault | the device | the results | nothing |\n|---|---|---|---|")
     for kind, counts in table.items():
-        print(
-            f"| {kind} | "
-            + " | ".join(str(counts[by] or "") for by in ("the device", "the results", "nothing"))
-            + " |"
-        )
+        print(f"| {kind} | " + " | ".join(str(counts[by] or "") for by in ("the device", "the results", "nothing")) + " |")
     return 0
 
 

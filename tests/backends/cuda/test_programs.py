@@ -30,9 +30,7 @@ def jacobi(x):
 def lorenz(x):
     def step(state, _):
         a, b, c = state
-        new = jnp.stack(
-            [a + 0.01 * 10 * (b - a), b + 0.01 * (a * (28 - c) - b), c + 0.01 * (a * b - 8 / 3 * c)]
-        )
+        new = jnp.stack([a + 0.01 * 10 * (b - a), b + 0.01 * (a * (28 - c) - b), c + 0.01 * (a * b - 8 / 3 * c)])
         return new, new
 
     return lax.scan(step, x, None, length=20)
