@@ -185,6 +185,16 @@ class KernelEmitter(ExpressionEmitter):
         variable.initializer = ir.Constant(array, ir.Undefined)
         return variable
 
+    def load_bits(self, pointer: ir.Value, bits: int, place: ir.Value) -> ir.Value:
+        """The integer of so many bits at a place of memory."""
+        return self.b.load(self._find_bits(pointer, bits, place))
+
+    def store_bits(self, value: ir.Value, pointer: ir.Value, bits: int, place: ir.Value) -> None:
+        self.b.store(value, self._find_bits(pointer, bits, place))
+
+    def _find_bits(self, pointer: ir.Value, bits: int, place: ir.Value) -> ir.Value:
+        return self.b.gep(self.b.bitcast(pointer, ir.IntType(bits).as_pointer()), [place])
+
     def synchronize_block(self) -> None:
         self.call("llvm.nvvm.barrier0", VOID)
 

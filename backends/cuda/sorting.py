@@ -1,9 +1,10 @@
-"""Sorting: tiles in shared memory, then merges of runs, each twice as long as those before.
+"""Sorting: tiles in shared memory, then merges of runs, each twice as long as those before; or by digits.
 
 In: an equation `sort` or `top_k`. Out: the routine that computes it, as `__global__` functions. What is
 sorted are keys, integers that order as the elements do, with the place of each; elements follow in the end. A
 tile is sorted by a bitonic network in which equal keys order by place, and a merge finds for each element by
 binary search how many of the other run come first: both are stable, and no result depends on how threads run.
+Long rows are sorted by digits (`radix`), where that moves less.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-import ml_dtypes
 import numpy as np
 from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cuda.emitter import KernelEmitter, define_kernel
+from jitcore.backends.cuda.keys import Encoding
 from jitcore.backends.cuda.mapping import Function, Mapping, round_up
+from jitcore.backends.cuda.radix import add_passes, list_tables
 from jitcore.backends.llvm.contraction import Contraction
 from jitcore.backends.llvm.lanes import I32, I64
 from jitcore.backends.llvm.options import RenderOptions
@@ -29,6 +31,10 @@ from jitcore.loopir.program import Call
 
 #: Elements that a block sorts in shared memory, and its threads.
 TILE, THREADS = 1024, 256
+#: Rows longer than a tile are merged or sorted by digits, whichever moves fewer bytes; each launch counts as
+#: so many, which memory moves in the time that it takes.
+LAUNCH_BYTES = 4 << 20
+_PLACE = dtypes.int32.itemsize
 _MAPPING = Mapping("sort", (), [], 1, 1, THREADS)
 
 
@@ -41,109 +47,117 @@ def find_sort(eqn: Equation) -> SortRoutine | None:
     return SortRoutine(eqn, axis) if int(shape[axis]) < 1 << 31 else None
 
 
+class _Rows(NamedTuple):
+    """How many rows there are, of n elements each; inner: how far these are from each other."""
+
+    count: int
+    n: int
+    inner: int
+
+    @property
+    def tile(self) -> int:
+        """Elements that are sorted together."""
+        return min(TILE, max(round_up(self.n), 2))
+
+    @property
+    def merges(self) -> int:
+        return (max(self.n - 1, 0) // TILE).bit_length()
+
+
+def prefers_digits(kind: Encoding, rows: _Rows, is_alone: bool) -> bool:
+    """Whether sorting by digits moves less than merging. is_alone: whether no places are asked for."""
+    raw, key, merges = kind.raw_bits // 8, kind.bits // 8 + _PLACE, rows.merges
+    moved = 3 * raw + (0 if is_alone else 2 * _PLACE)
+    table = sum(math.prod(shape) for shape, _ in list_tables([kind], rows.count, rows.n))
+    count = rows.count * rows.n
+    by_digits = kind.digits * (count * moved + 4 * table * _PLACE + 3 * LAUNCH_BYTES)
+    merged = count * (raw + (1 + 2 * merges) * key) + (1 + merges) * LAUNCH_BYTES
+    taken = is_alone * (count * (_PLACE + 2 * raw) + LAUNCH_BYTES)
+    return merges > 0 and by_digits < merged + taken
+
+
+def _list_scratch(kinds: list[Encoding], rows: _Rows, is_alone: bool = False) -> list[tuple[tuple, np.dtype]]:
+    """What sorting needs: two buffers for keys, two for orders, and tables of digits. is_alone: one buffer
+    for elements, and no orders, where they are sorted by digits."""
+    count, digits = (max(rows.count * rows.n, 1),), [k for k in kinds if prefers_digits(k, rows, is_alone)]
+    tables = list_tables(digits, rows.count, rows.n) if digits else []
+    if is_alone and digits:
+        return [(count, np.dtype(f"i{kinds[0].raw_bits // 8}")), *tables]
+    key = np.dtype(f"i{max(kind.bits for kind in kinds) // 8}")
+    return [*((count, dtype) for dtype in (key, key, dtypes.int32, dtypes.int32)), *tables]
+
+
 class SortRoutine:
     """Sorts along an axis. An array is [outer, n, inner], and a row of it one of outer * inner."""
 
     def __init__(self, eqn: Equation, axis: int):
         shape = tuple(map(int, eqn.invars[0].aval.shape))
         self.axis, self.is_top = axis, eqn.primitive.name == "top_k"
-        self.n, self.inner = shape[axis], math.prod(shape[axis + 1 :])
-        self.rows = math.prod(shape[:axis]) * self.inner
+        inner = math.prod(shape[axis + 1 :])
+        self.rows = _Rows(math.prod(shape[:axis]) * inner, shape[axis], inner)
         self.wanted = [k for k, var in enumerate(eqn.outvars) if not isinstance(var, DropVar)]
-        self.taken = eqn.params["k"] if self.is_top else self.n
+        self.taken = eqn.params["k"] if self.is_top else self.rows.n
         keys = eqn.invars[: eqn.params.get("num_keys", 1)]
-        # (number of the operand, part of it) from the least significant key on
-        self.keys = [(k, part) for k, atom in enumerate(keys)
+        # (number of the operand, its keys) from the least significant key on
+        self.keys = [(k, Encoding(atom.aval.dtype, self.is_top, part)) for k, atom in enumerate(keys)
                      for part in range(2 if atom.aval.dtype.kind == "c" else 1)][::-1]  # fmt: skip
-        widest = max(_Encoding(atom.aval.dtype, self.is_top).bits for atom in keys)
-        self.key_dtype = np.dtype(f"i{widest // 8}")
+        # elements of the first operand that are sorted by digits go to their result by themselves
+        is_whole = keys[0].aval.dtype.kind != "c" and inner == 1 and not self.is_top
+        is_alone = len(self.keys) == 1 and self.wanted == [0] and is_whole
+        by_digits = prefers_digits(self.keys[-1][1], self.rows, is_alone)
+        self.is_direct = is_whole and 0 in self.wanted and by_digits
+        self.is_alone = is_alone and self.is_direct
 
     def __str__(self) -> str:
         what = f"top_k {self.taken}" if self.is_top else f"sort by {len(self.keys)}"
         return f"{what} axis {self.axis}, results {self.wanted}"
 
     def scratch(self) -> list[tuple[tuple, np.dtype]]:
-        count = (max(self.rows * self.n, 1),)
-        return [(count, dtype) for dtype in (self.key_dtype, self.key_dtype, dtypes.int32, dtypes.int32)]
+        return _list_scratch([kind for _, kind in self.keys], self.rows, self.is_alone)
 
     def render(self, module: ir.Module, name: str, call: Call, options: RenderOptions) -> list[Function]:
-        if 0 in (self.rows, self.n, self.taken):
+        rows, writer = self.rows, _Writer(module, name, options)
+        if 0 in (rows.count, rows.n, self.taken):
             return []
-        writer = _Writer(module, name, options)
-        keys, other_keys, order, other_order = call.scratch
-        tile = min(TILE, max(round_up(self.n), 2))
-        sizes = [self.n, self.inner]
-        for number, (operand, part) in enumerate(self.keys):
-            source = call.inputs[operand]
-            kind = _Encoding(source.dtype, self.is_top, part, self.key_dtype.itemsize * 8)
-            rows = _Rows(self.rows, self.n, self.inner, tile)
-            keys, other_keys, order, other_order = writer.sort_rows(
-                kind, source, rows, not number, [keys, other_keys, order, other_order])  # fmt: skip
-        moved = self.rows * self.taken
-        for k in self.wanted:
+        order = self._sort_keys(writer, call)
+        moved = rows.count * self.taken
+        for k in self.wanted[self.is_direct :]:
             source = order if self.is_top and k == 1 else call.inputs[k]
             size = source.dtype.itemsize
             is_place = source is order
             writer.add(f"take{'_place' if is_place else size}", [order, source, call.outputs[k]],
-                       [*sizes, self.taken, moved], -(-moved // THREADS),
+                       [rows.n, rows.inner, self.taken, moved], -(-moved // THREADS),
                        partial(_Writer.take, size=size, is_place=is_place))  # fmt: skip
         return writer.functions
 
+    def _sort_keys(self, writer: _Writer, call: Call) -> Buffer | None:
+        """The order that is found; None where elements alone are sorted."""
+        first, end = (1, 1) if self.is_alone else (2, 4)
+        keys, orders, tables = call.scratch[:first], call.scratch[first:end], call.scratch[end:]
+        for number, (operand, kind) in enumerate(self.keys):
+            source = call.inputs[operand]
+            if self.is_direct and number == len(self.keys) - 1:
+                keys = [call.outputs[0], keys[0]]
+                if kind.digits % 2:  # passes take turns, and the last one writes the result
+                    keys.reverse()
+                writer.sort_by_digits(number, kind, source, self.rows, keys, orders, tables)
+            else:
+                writer.sort_rows(number, kind, source, self.rows, keys, orders, tables)
+        return orders[0] if orders else None
 
-def sort_integers(renderer, count: int, buffers: list[Buffer]) -> tuple[Buffer, Buffer]:
-    """Adds functions to a renderer that sort integers. buffers: these, two more like them, and two of int32
-    for places. Returns: those in which the sorted ones, and the places where they were, will be."""
-    source, *scratch = buffers
+
+def sort_integers(renderer, source: Buffer, limit: int) -> tuple[Buffer, Buffer]:
+    """Adds functions to a renderer that sort integers from 0 to a limit. Returns: buffers in which the sorted
+    ones, and the places where they were, will be."""
     writer = _Writer(renderer.module, renderer.name, renderer.options)
-    kind = _Encoding(source.dtype, False, 0, 8 * source.dtype.itemsize)
-    rows = _Rows(1, count, 1, min(TILE, max(round_up(count), 2)))
-    keys, _, order, _ = writer.sort_rows(kind, source, rows, True, scratch)
+    kind, rows = Encoding(source.dtype, limit=limit), _Rows(1, math.prod(map(int, source.shape)), 1)
+    scratch = [Buffer(f"{renderer.name}_sort{number}", shape, dtype, "temp")
+               for number, (shape, dtype) in enumerate(_list_scratch([kind], rows))]  # fmt: skip
+    keys, orders = scratch[:2], scratch[2:4]
+    writer.sort_rows(0, kind, source, rows, keys, orders, scratch[4:])
+    renderer.scratch += scratch
     renderer.functions += writer.functions
-    return keys, order
-
-
-class _Rows(NamedTuple):
-    """How many rows there are, of n elements each; inner: how far these are from each other. tile: elements
-    that are sorted together."""
-
-    count: int
-    n: int
-    inner: int
-    tile: int
-
-
-class _Encoding:
-    """How elements become keys. is_top: the largest come first, and -0.0 is below 0.0. part: of a complex
-    number."""
-
-    def __init__(self, dtype: np.dtype, is_top: bool, part: int = 0, bits: int = 0):
-        self.stride, self.part = (2, part) if dtype.kind == "c" else (1, 0)
-        real = dtypes.real_dtype(dtype) if dtype.kind == "c" else dtype
-        self.is_float, self.is_top = dtypes.is_floating(real), is_top
-        self.is_signed = self.is_float or real.kind == "i"
-        self.raw_bits = 8 * real.itemsize
-        self.bits = bits or max(32, self.raw_bits)
-        if self.is_float:
-            info = ml_dtypes.finfo(real)
-            self.magnitude = (1 << (info.bits - 1)) - 1
-            self.infinity = ((1 << info.nexp) - 1) << info.nmant
-            self.nan = self.infinity | 1 << (info.nmant - 1)
-
-    def encode(self, b: ir.IRBuilder, raw: ir.Value) -> ir.Value:
-        kind = ir.IntType(self.bits)
-        if self.raw_bits < self.bits:
-            raw = (b.sext if self.is_signed else b.zext)(raw, kind)
-        key = raw
-        if self.is_float:
-            sign = b.and_(b.ashr(raw, kind(self.bits - 1)), kind(self.magnitude))
-            size = b.and_(raw, kind(self.magnitude))
-            key = b.xor(raw, sign)
-            if not self.is_top:
-                key = b.select(b.icmp_signed("==", size, kind(0)), kind(0), key)
-            key = b.select(b.icmp_signed(">", size, kind(self.infinity)), kind(self.nan), key)
-        elif not self.is_signed and self.raw_bits == self.bits:
-            key = b.xor(raw, kind(-1 << (self.bits - 1)))
-        return b.not_(key) if self.is_top else key
+    return keys[0], orders[0]
 
 
 class _Writer:
@@ -154,7 +168,8 @@ class _Writer:
         self.functions: list[Function] = []
         self.e: KernelEmitter | None = None
 
-    def add(self, suffix: str, buffers: list[Buffer], sizes: list[int], grid: int, emit: Callable) -> None:
+    def add(self, suffix: str, buffers: list[Buffer], sizes: list[int], grid: int, emit: Callable,
+            block: int = THREADS) -> None:  # fmt: skip
         name = f"{self.name}_{suffix}"
         if name not in self.module.globals:
             function = define_kernel(self.module, name, len(buffers), len(sizes), False)
@@ -162,34 +177,32 @@ class _Writer:
             emit(self)
             self.e.b.ret_void()
             self.e.finish()
-        self.functions.append(Function(name, buffers, sizes, _MAPPING, grid))
+        self.functions.append(Function(name, buffers, sizes, _MAPPING._replace(block=block), grid))
 
-    def sort_rows(self, kind: _Encoding, source: Buffer, rows: _Rows, is_first: bool,
-                  buffers: list[Buffer]) -> list[Buffer]:  # fmt: skip
-        """Sorts by one key. buffers: two for keys and two for orders, of which the third holds the order so
-        far, unless this is the first key. Returns: these, the first and the third with the result."""
-        keys, other_keys, order, other_order = buffers
+    def sort_rows(self, number: int, kind: Encoding, source: Buffer, rows: _Rows, keys: list[Buffer],
+                  orders: list[Buffer], tables: list[Buffer]) -> None:  # fmt: skip
+        """Sorts by one key, of this number. keys, orders: two buffers each. The first of the orders holds the
+        order so far, unless this is the first key; the first ones hold the result."""
+        if prefers_digits(kind, rows, False):
+            return self.sort_by_digits(number, kind, source, rows, keys, orders, tables)
         tiles, count = rows.count * -(-rows.n // rows.tile), rows.count * rows.n
-        emit = partial(_Writer.sort_tiles, kind=kind, tile=rows.tile, is_first=is_first)
-        self.add(f"tiles{len(self.functions)}", [source, order, keys, other_order],
+        emit = partial(_Writer.sort_tiles, kind=kind, tile=rows.tile, is_first=not number)
+        self.add(f"tiles{number}", [source, orders[0], keys[0], orders[1]],
                  [rows.n, rows.inner, tiles], -(-tiles * rows.tile // TILE), emit)  # fmt: skip
-        order, other_order = other_order, order
-        width, emit = rows.tile, partial(_Writer.merge, bits=kind.bits)
-        while width < rows.n:
-            given = [keys, order, other_keys, other_order]
-            self.add("merge", given, [rows.n, count, width], -(-count // THREADS), emit)
-            keys, other_keys, order, other_order = other_keys, keys, other_order, order
-            width *= 2
-        return [keys, other_keys, order, other_order]
+        orders.reverse()
+        for doubling in range(rows.merges):
+            given = [keys[0], orders[0], keys[1], orders[1]]
+            self.add(f"merge{kind.bits}", given, [rows.n, count, TILE << doubling], -(-count // THREADS),
+                     partial(_Writer.merge, bits=kind.bits))  # fmt: skip
+            keys.reverse()
+            orders.reverse()
 
-    def _at(self, pointer: ir.Value, bits: int, place: ir.Value) -> ir.Value:
-        return self.e.b.gep(self.e.b.bitcast(pointer, ir.IntType(bits).as_pointer()), [place])
-
-    def _load(self, pointer: ir.Value, bits: int, place: ir.Value) -> ir.Value:
-        return self.e.b.load(self._at(pointer, bits, place))
+    def sort_by_digits(self, number: int, kind: Encoding, source: Buffer, rows: _Rows, keys: list[Buffer],
+                       orders: list[Buffer], tables: list[Buffer]) -> None:  # fmt: skip
+        add_passes(self.add, str(number), kind, source, rows, keys, orders, number > 0, tables)
 
     # -- tiles --------------------------------------------------------------------------------------------
-    def sort_tiles(self, kind: _Encoding, tile: int, is_first: bool) -> None:
+    def sort_tiles(self, kind: Encoding, tile: int, is_first: bool) -> None:
         e, b = self.e, self.e.b
         source, order, keys_out, order_out, n, inner, count = e.function.args
         key_kind = ir.IntType(kind.bits)
@@ -211,12 +224,12 @@ class _Writer:
             held = e.stack_slot(key_kind((1 << (kind.bits - 1)) - 1))
 
             def read():
-                at = place if is_first else b.sext(self._load(order, 32, b.add(b.mul(row, n), place)), I64)
+                at = place if is_first else b.sext(e.load_bits(order, 32, b.add(b.mul(row, n), place)), I64)
                 outer, across = b.udiv(row, inner), b.urem(row, inner)
                 element = b.add(b.mul(b.add(b.mul(outer, n), at), inner), across)
                 if kind.stride == 2:
                     element = b.add(b.mul(element, I64(2)), I64(kind.part))
-                e.write_slot(held, kind.encode(b, self._load(source, kind.raw_bits, element)))
+                e.write_slot(held, kind.encode(b, e.load_bits(source, kind.raw_bits, element), kind.bits))
 
             e.when(exists, read)
             b.store(e.read_slot(held), b.gep(keys, [I64(0), slot]))
@@ -228,10 +241,10 @@ class _Writer:
             def write():
                 base = b.mul(row, n)
                 found = b.add(start, b.sext(b.load(b.gep(places, [I64(0), slot])), I64))
-                old = b.trunc(found, I32) if is_first else self._load(order, 32, b.add(base, found))
+                old = b.trunc(found, I32) if is_first else e.load_bits(order, 32, b.add(base, found))
                 target = b.add(base, place)
-                b.store(b.load(b.gep(keys, [I64(0), slot])), self._at(keys_out, kind.bits, target))
-                b.store(old, self._at(order_out, 32, target))
+                e.store_bits(b.load(b.gep(keys, [I64(0), slot])), keys_out, kind.bits, target)
+                e.store_bits(old, order_out, 32, target)
 
             e.when(exists, write)
 
@@ -283,13 +296,13 @@ class _Writer:
             middle = self._least(b.add(start, width), n)
             end = self._least(b.add(middle, width), n)
             is_left = b.icmp_signed("<", place, middle)
-            key = self._load(keys, bits, item)
+            key = e.load_bits(keys, bits, item)
             low, high = b.select(is_left, middle, start), b.select(is_left, end, middle)
             before = self._search(keys, bits, base, key, low, high, is_left)
             own = b.select(is_left, b.sub(place, start), b.sub(place, middle))
             target = b.add(base, b.add(start, b.add(own, b.sub(before, low))))
-            b.store(key, self._at(keys_out, bits, target))
-            b.store(self._load(order, 32, item), self._at(order_out, 32, target))
+            e.store_bits(key, keys_out, bits, target)
+            e.store_bits(e.load_bits(order, 32, item), order_out, 32, target)
 
         e.when(b.icmp_signed("<", item, count), run)
 
@@ -302,7 +315,7 @@ class _Writer:
         def halve():
             first, last = map(e.read_slot, ends)
             middle = b.lshr(b.add(first, last), I64(1))
-            other = self._load(keys, bits, b.add(base, middle))
+            other = e.load_bits(keys, bits, b.add(base, middle))
             comes_first = b.select(is_left, b.icmp_signed("<", other, key), b.icmp_signed("<=", other, key))
             e.write_slot(ends[0], b.select(comes_first, b.add(middle, I64(1)), first))
             e.write_slot(ends[1], b.select(comes_first, last, middle))
@@ -322,15 +335,15 @@ class _Writer:
 
         def run():
             row, place = b.udiv(item, taken), b.urem(item, taken)
-            found = self._load(order, 32, b.add(b.mul(row, n), place))
+            found = e.load_bits(order, 32, b.add(b.mul(row, n), place))
             outer, across = b.udiv(row, inner), b.urem(row, inner)
             at = b.add(b.mul(b.add(b.mul(outer, n), b.sext(found, I64)), inner), across)
             to = b.add(b.mul(b.add(b.mul(outer, taken), place), inner), across)
             if is_place:
-                return b.store(found, self._at(target, 32, to))
+                return e.store_bits(found, target, 32, to)
             parts = size * 8 // half
             for part in range(parts):
                 place_of = [b.add(b.mul(one, I64(parts)), I64(part)) for one in (at, to)]
-                b.store(self._load(source, half, place_of[0]), self._at(target, half, place_of[1]))
+                e.store_bits(e.load_bits(source, half, place_of[0]), target, half, place_of[1])
 
         e.when(b.icmp_signed("<", item, count), run)

@@ -28,17 +28,17 @@ LEAST = 64
 
 
 class Updates(NamedTuple):
-    """loops: around the update. count: of updates. key_dtype: of places."""
+    """loops: around the update. count: of updates. none: the place of one that its mask leaves out, behind
+    all others."""
 
     loops: tuple[Loop, ...]
     store: Store
     count: int
-    key_dtype: np.dtype
+    none: int
 
     @property
-    def none(self) -> int:
-        """The place of an update that its mask leaves out."""
-        return int(np.iinfo(self.key_dtype).max)
+    def key_dtype(self) -> np.dtype:
+        return dtypes.int32 if self.none < 2**31 else dtypes.int64
 
 
 def find_updates(kernel: Kernel) -> Updates | None:
@@ -49,27 +49,23 @@ def find_updates(kernel: Kernel) -> Updates | None:
     count = Mapping("flat", tuple(loops), [store]).items
     if not LEAST <= count < 2**31:
         return None
-    is_small = count_bytes(store.buffer) // store.buffer.dtype.itemsize < 2**31 - 1
-    return Updates(tuple(loops), store, count, dtypes.int32 if is_small else dtypes.int64)
+    return Updates(tuple(loops), store, count, count_bytes(store.buffer) // store.buffer.dtype.itemsize)
 
 
 def render_updates(renderer, updates: Updates) -> None:
     """renderer: the `KernelRenderer`, which begins and ends functions, and places items."""
-    kinds = {"keys": updates.key_dtype, "sorted": updates.key_dtype, "other": updates.key_dtype,
-             "order": dtypes.int32, "places": dtypes.int32}  # fmt: skip
-    scratch = {name: Buffer(f"{renderer.name}_{name}", (updates.count,), dtype, "temp")
-               for name, dtype in kinds.items()}  # fmt: skip
-    renderer.scratch += scratch.values()
+    places = Buffer(f"{renderer.name}_keys", (updates.count,), updates.key_dtype, "temp")
+    renderer.scratch.append(places)
     mapping = Mapping("flat", updates.loops, [])
 
     def open_item(suffix: str, buffers: list[Buffer]) -> tuple[KernelEmitter, ir.Value]:
         e = renderer.begin(suffix, mapping, more=buffers)
         return e, e.read_item(mapping.block)
 
-    e, item = open_item("_places", [scratch["keys"]])
-    _emit_guarded(e, item, updates, lambda: _note_place(e, item, updates, scratch["keys"]))
+    e, item = open_item("_places", [places])
+    _emit_guarded(e, item, updates, lambda: _note_place(e, item, updates, places))
     renderer.end(e)
-    keys, order = sort_integers(renderer, updates.count, list(scratch.values()))
+    keys, order = sort_integers(renderer, places, updates.none)
     e, item = open_item("_updates", [keys, order])
     _emit_guarded(e, item, updates, lambda: _update(e, item, updates, keys, order))
     renderer.end(e)

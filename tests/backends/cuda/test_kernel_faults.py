@@ -10,7 +10,8 @@ from tests.backends.cuda.kernel_faults import KINDS, Subject, list_faults, list_
 
 #: By kind, programs in which each fault of the kind matters.
 MATTERS = {
-    "a barrier left out": ("sum", "sum of columns", "transposed", "product of matrices", "compress", "sort"),
+    "a barrier left out": ("sum", "sum of columns", "transposed", "product of matrices", "compress", "sort",
+                            "sort by digits"),
     "an access one element away": ("selu", "transposed", "gather", "argmax of rows"),
     "a condition turned round, or one off": ("strided", "gather"),
     "a guard left out": ("selu", "gather", "counts"),

@@ -1,0 +1,213 @@
+"""Sorting on the CUDA device in software, by digits and by merging: order, stability, bits, numbers of passes."""
+
+from __future__ import annotations
+
+import collections
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import jitcore
+import jitcore.numpy as jnp
+from jitcore import jit, lax
+from jitcore.backends.cuda import sorting
+from jitcore.backends.cuda.emulated import EmulatedDevice
+from jitcore.backends.cuda.program import LoadedProgram
+from jitcore.sharding import Device
+
+DEVICE = Device("gpu", device_kind="emulated", backend="cuda:emulated")
+RNG = np.random.default_rng(11)
+SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, np.nan, -np.nan, np.inf, -np.inf, 6e-8, -6e-8])
+
+
+BOTH = pytest.mark.parametrize("way", ["digits", "merges"], indirect=True)
+
+
+@pytest.fixture
+def way(request, monkeypatch):
+    jitcore.clear_caches()
+    monkeypatch.setattr(sorting, "prefers_digits", lambda *_: request.param == "digits")
+    yield request.param
+    jitcore.clear_caches()
+
+
+def draw(dtype, *shape):
+    """Numbers of every bit pattern, equal ones and special ones among them."""
+    dtype = np.dtype(dtype)
+    if dtype.kind == "c":
+        parts = [np.nan_to_num(draw(dtype.type(0).real.dtype, *shape)) for _ in range(2)]
+        return (np.round(parts[0]) + 1j * parts[1]).astype(dtype)
+    if dtype.kind == "b":
+        return RNG.integers(0, 2, shape).astype(bool)
+    x = RNG.integers(0, 256, (*shape, dtype.itemsize), np.uint8).view(dtype)[..., 0]
+    x = np.where(RNG.random(shape) < 0.3, RNG.integers(0, 5, shape).astype(dtype), x)
+    is_float = dtype.kind == "f" or dtype == ml_dtypes.bfloat16
+    return np.where(RNG.random(shape) < 0.2, RNG.choice(SPECIAL, shape).astype(dtype), x) if is_float else x
+
+
+def order_of(x, axis=-1):
+    return np.argsort(
+        x.astype(np.float32) if x.itemsize == 2 and x.dtype.kind not in "iu" else x, axis, kind="stable"
+    )
+
+
+def order_of_largest(x):
+    """NaN first, and 0.0 before -0.0, equal ones in their order."""
+    if x.dtype.kind in "biu":
+        return np.argsort(~x, kind="stable")
+    with np.errstate(invalid="ignore"):
+        is_nan = np.isnan(x)
+    wide = np.where(is_nan, 0, x).astype(np.float64)
+    return np.lexsort((np.signbit(wide), -wide, ~is_nan))
+
+
+def run(function, *args, seed=None):
+    """(results with threads in an order that the seed says, names of functions and how often each is launched)"""
+    program = jit(function).lower(*args).compile(target="cuda:emulated")._program
+    given, executable = [*program.const_values, *args], program.executable
+    rendered = executable.read_latest()
+    values = [
+        np.asarray(given[i], aval.dtype) for i, aval in zip(program.kept, program.compiled_jaxpr.in_avals)
+    ]
+    load = LoadedProgram(rendered, executable.texts()["ptx"](), EmulatedDevice(seed=seed), DEVICE)
+    return [np.array(out) for out in load.run(*values)], count_launches(executable)
+
+
+def count_launches(executable):
+    lines = [line for line in executable.texts()["mapping"]().splitlines() if ": sort, " in line]
+    names = [line.partition(":")[0].split("_")[1].rstrip("0123456789") for line in lines]
+    return dict(collections.Counter(names))
+
+
+def check(found, expected):
+    assert found.dtype == expected.dtype and found.shape == expected.shape
+    assert np.ascontiguousarray(found).tobytes() == np.ascontiguousarray(expected).tobytes()
+
+
+KEYS = ["bool", "int8", "uint8", "int16", "uint16", "float16", "bfloat16", "int32", "uint32", "float32", "int64", "uint64",
+        "float64"]  # fmt: skip
+
+
+@pytest.mark.parametrize("way, dtype", [*(("digits", dtype) for dtype in KEYS), ("merges", "float16"), ("merges", "uint64")],
+                         indirect=["way"])  # fmt: skip
+def test_keys(way, dtype):
+    x = draw(dtype, 4500)
+    (found, largest, places), launches = run(lambda x: (jnp.sort(x), *lax.top_k(x, 999)), x, seed=1)
+    check(found, x[order_of(x)])
+    check(places.astype(np.int64), order_of_largest(x)[:999])
+    check(largest, x[places])
+    assert launches.get("scatter", 0) == 2 * x.itemsize * (way == "digits")
+
+
+@BOTH
+def test_pairs(way):
+    x = draw("complex64", 4100)
+    check(run(lambda x: jnp.sort(x), x)[0][0], x[np.lexsort((x.imag, x.real))])
+
+
+@pytest.mark.parametrize("dtype, tile", [("uint32", 4096), ("float64", 2048)])
+@pytest.mark.parametrize("way, tiles, more", [
+    *(("digits", *length) for length in ((0, 1), (1, -1), (1, 0), (1, 1), (4, 5), (34, 5))), ("merges", 4, 5)],
+    indirect=["way"])  # fmt: skip
+def test_lengths(way, dtype, tile, tiles, more):
+    x = draw(dtype, tiles * tile + more)
+    (found, order), _ = run(lambda x: (jnp.sort(x), jnp.argsort(x)), x, seed=2)
+    check(found, x[order_of(x)])
+    check(order.astype(np.int64), order_of(x))
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "shape, axis", [((3, 5000), 1), ((5000, 3), 0), ((2, 4200, 2), 1), ((40, 30), 1), ((1, 1), 0)]
+)
+def test_rows(way, shape, axis):
+    x = draw("int16", *shape)
+    (found, order), _ = run(lambda x: (jnp.sort(x, axis), jnp.argsort(x, axis)), x, seed=3)
+    check(order.astype(np.int64), order_of(x, axis))
+    check(found, np.take_along_axis(x, order, axis))
+
+
+@pytest.mark.parametrize(
+    "way, seed", [*(("digits", seed) for seed in (None, 1, 2, 3)), ("merges", 1)], indirect=["way"]
+)
+def test_several_keys_in_any_order_of_threads(way, seed):
+    """Of different widths, the first one with many equal elements."""
+    keys = [
+        RNG.integers(0, 3, 9000).astype(np.int8),
+        RNG.integers(0, 9, 9000).astype(np.float64),
+        draw("uint16", 9000),
+    ]
+    given = [*keys, np.arange(9000)]
+    found, _ = run(lambda *xs: lax.sort(xs, num_keys=3), *given, seed=seed)
+    order = np.lexsort(keys[::-1])
+    for one, x in zip(found, given):
+        check(one, x[order])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "uint32"])
+def test_a_long_row(dtype):
+    """As the rule has it."""
+    x = draw(dtype, 70_000)
+    (found, order), _ = run(lambda x: (jnp.sort(x), jnp.argsort(x)), x, seed=4)
+    check(found, x[order_of(x)])
+    check(order.astype(np.int64), order_of(x))
+
+
+@BOTH
+def test_memory_of_the_operand_may_be_that_of_the_result(way):
+    for dtype in ("int8", "uint16", "float32"):
+        x = draw(dtype, 5000)
+        given = jitcore.device_put(x, jitcore.devices("cuda:emulated")[0])
+        check(np.asarray(jit(lambda x: jnp.sort(x), donate_argnums=0)(given)), x[order_of(x)])
+
+
+@BOTH
+@pytest.mark.parametrize("extent", [1, 200, 5000])
+def test_updates(way, extent):
+    """The order of equal places is that of the updates: so sums have the bits of one sum after the other."""
+    i, x = RNG.integers(-extent, extent + extent // 9, 6000), draw("float32", 6000)
+    x = np.where(np.abs(x) < 1e9, x, 1.5).astype(np.float32)
+    (sums, last), _ = run(
+        lambda i, x: (jnp.zeros(extent, "float32").at[i].add(x), jnp.zeros(extent, "float32").at[i].set(x)),
+        i,
+        x,
+        seed=5,
+    )
+    expected, chosen = np.zeros((2, extent), np.float32)
+    for place, value in zip(i[i < extent], x[i < extent]):
+        expected[place] += value
+        chosen[place] = value
+    check(sums, expected)
+    check(last, chosen)
+
+
+def passes(count):
+    return {"count": count, "scan": count, "scatter": count}
+
+
+def merges(count):
+    return {"tiles": 1, "merge": count, "take": 1}
+
+
+#: (function, what it sorts, launches).
+RULE = {
+    "one tile": (jnp.sort, [np.zeros(1000, "u4")], {"tiles": 1, "take": 1}),
+    "few merges": (jnp.sort, [np.zeros(10_000, "u4")], merges(4)),
+    "many elements": (jnp.sort, [np.zeros(1_000_000, "u4")], passes(4)),
+    "with places": (jnp.argsort, [np.zeros(1_000_000, "f4")], passes(4) | {"take": 1}),
+    "with other operands": (lambda x, y, z: lax.sort((x, y, z)), [np.zeros(1_000_000, "f4")] * 3, passes(4) | {"take": 2}),
+    "64 bits with places": (jnp.argsort, [np.zeros(1_000_000)], merges(10)),
+    "8 bits": (jnp.sort, [np.zeros(5000, "i1")], passes(1)),
+    "16 bits": (jnp.sort, [np.zeros(1_000_000, "f2")], passes(2)),
+    "many rows": (jnp.sort, [np.zeros((4000, 5000), "u4")], passes(4)),
+    "updates of few elements": (lambda i, x: jnp.zeros(200).at[i].add(x), [np.zeros(5000, int), np.zeros(5000)], passes(1)),
+    "updates": (lambda i, x: jnp.zeros(70_000).at[i].add(x), [np.zeros(500_000, int), np.zeros(500_000)], passes(3)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RULE)
+def test_what_moves_less_is_chosen(name):
+    function, args, launches = RULE[name]
+    compiled = jit(lambda *args: function(*args)).lower(*args).compile(target="cuda:sm_90")
+    assert count_launches(compiled.runtime_executable()) == launches
