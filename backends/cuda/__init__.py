@@ -119,17 +119,19 @@ class CudaBackend(_Backend):
             runtime.quietly(runtime.trim)  # a forked child has nothing to give back
 
     def describe(self) -> dict[str, str]:
-        """For people: each GPU, the driver, the linker."""
+        """For people: each GPU, the driver, the linker, NVIDIA's libraries."""
         from jitcore.backends.cuda.linking import describe_linker
 
         found = {"linker": describe_linker()}
         for device in self.devices():
-            facts = self.open(device).facts()
+            runtime = self.open(device)
+            facts = runtime.facts()
             found[f"gpu {device.id}"] = (
                 f"{facts['name']} ({facts['machine']}), CUDA {'.'.join(map(str, facts['cuda']))}, "
                 f"{facts['multiprocessors']} multiprocessors, {facts['bytes'] / 1e9:.0f} GB, "
                 f"{facts['free'] / 1e9:.0f} GB free, {facts['bandwidth'] / 1e9:.0f} GB/s"
             )
+            found[f"libraries of gpu {device.id}"] = runtime.libraries.describe()
         return found
 
     def make_device_function(self, closed_jaxpr: ClosedJaxpr, *facts: Any) -> Callable:

@@ -11,6 +11,7 @@ from typing import Any
 from jitcore.backends.cuda import numba_code, ptx
 from jitcore.backends.cuda.device import ALIGNMENT, DeviceBuffer, Runtime
 from jitcore.backends.cuda.emitter import ACCESS_BYTES
+from jitcore.backends.cuda.library_programs import use_libraries
 from jitcore.backends.cuda.linking import find_cubin
 from jitcore.backends.cuda.numba_source import write_file
 from jitcore.backends.cuda.program import LoadedProgram, RenderedProgram
@@ -41,6 +42,7 @@ class CudaExecutable:
 
     def bind(self, in_avals: Sequence[ShapedArray]) -> Callable[..., list[DeviceBuffer]]:
         closed = specialize_jaxpr(self.closed_jaxpr, in_avals)
+        closed = use_libraries(closed, getattr(self.runtime, "libraries", None))
         options = self.options
         program = lower_program(closed, CudaTarget, options.donated)
         # NVVM's dialect has no vectors of numbers
