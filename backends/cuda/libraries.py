@@ -133,6 +133,7 @@ class Plan:
 
     def __del__(self):
         if self.handle is not None:
+            self.libraries.runtime.quietly(self.libraries.runtime.synchronize)  # it may still run
             self.libraries.runtime.quietly(self.libraries.call, "cufft", "destroy", self.handle)
 
 

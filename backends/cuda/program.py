@@ -277,7 +277,7 @@ def _make_library_step(call: LibraryCall) -> Run:
 
 
 def _make_host_call(call: LibraryCall | Call) -> Run:
-    """What has no kernel: computed on the host."""
+    """What has neither a kernel nor a library: computed on the host."""
 
     def run(frame: Frame) -> None:
         results = call.function(*map(frame.read, call.inputs))

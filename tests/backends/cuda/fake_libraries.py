@@ -8,6 +8,7 @@ lie in columns.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import re
 import sys
 from types import ModuleType
@@ -48,6 +49,7 @@ class FakeLibrary(ModuleType):
         self.streams: dict[int, int] = {}
         self.sizes: dict[tuple, int] = {}
         self.plans: dict[int, dict] = {}
+        self.numbers = itertools.count(1)
         self.math_mode = 0
 
     def __getattr__(self, name: str) -> Any:
@@ -115,8 +117,9 @@ class FakeLibrary(ModuleType):
 
     def _create(self):
         if self.library == "cufft":
-            self.plans[len(self.plans) + 1] = {}
-            return len(self.plans)
+            plan = next(self.numbers)
+            self.plans[plan] = {}
+            return plan
         handle = 1000 + len(self.streams)
         self.streams[handle] = 0
         return handle
