@@ -22,7 +22,7 @@ from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.dispatch.abstracted import specialize_jaxpr
 from jitcore.dispatch.backend import CompileOptions
-from jitcore.loopir.program import format_program
+from jitcore.loopir.program import Program, format_program
 from jitcore.schedule import lower_program
 from jitcore.schedule.arena import count_bytes, plan_arena
 from jitcore.schedule.cost import count_flops
@@ -38,11 +38,13 @@ class CudaExecutable:
         self.runtime, self.device = runtime, device
         self.compiles = 0
         self._latest: RenderedProgram | None = None
+        self._plain: ClosedJaxpr | None = None  # without libraries, where there are some
         self._ptx = ""
 
     def bind(self, in_avals: Sequence[ShapedArray]) -> Callable[..., list[DeviceBuffer]]:
-        closed = specialize_jaxpr(self.closed_jaxpr, in_avals)
-        closed = use_libraries(closed, getattr(self.runtime, "libraries", None))
+        plain = specialize_jaxpr(self.closed_jaxpr, in_avals)
+        closed = use_libraries(plain, getattr(self.runtime, "libraries", None))
+        self._plain = None if closed is plain else plain
         options = self.options
         program = lower_program(closed, CudaTarget, options.donated)
         # NVVM's dialect has no vectors of numbers
@@ -71,11 +73,18 @@ class CudaExecutable:
         """Of the latest signature where shapes are symbolic."""
         return {"loop program": lambda: format_program(self.read_latest().program),
                 "mapping": lambda: describe_functions(self.read_latest()),
-                "numba.cuda": lambda: write_file(self.read_latest().program, arguments).text,
+                "numba.cuda": lambda: write_file(self._read_plain(), arguments).text,
                 "kernel": lambda: str(self.read_latest().module),
                 "resources": lambda: "\n".join(f"{k}: {v}" for k, v in self.find_resources().items()),
                 "sass": lambda: disassemble(self._read_ptx(), self.arch),
                 "ptx": self._read_ptx}  # fmt: skip
+
+    def _read_plain(self) -> Program:
+        """For files that run where there are no libraries."""
+        latest = self.read_latest()
+        if self._plain is None:
+            return latest.program
+        return RenderedProgram(lower_program(self._plain, CudaTarget), latest.options).program
 
     def _read_ptx(self) -> str:
         self.read_latest()

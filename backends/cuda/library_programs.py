@@ -78,13 +78,14 @@ def _find_products(closed: ClosedJaxpr) -> dict[Var, np.dtype]:
     found, readers = {}, defaultdict(list)
     for eqn in closed.eqns:
         for atom in eqn.invars:
-            readers[atom if isinstance(atom, Var) else None].append(eqn)
+            readers[atom].append(eqn)
         for inner in sub_jaxprs(eqn.params):
             found |= _find_products(inner)
 
     def is_read_whole(var: Var) -> bool:
-        return all(reader.primitive.name in TABLE or reader.primitive.name == "convert_element_type"
-                   and is_read_whole(reader.outvars[0]) for reader in readers[var])  # fmt: skip
+        return all(reader.primitive.name in TABLE or sub_jaxprs(reader.params)
+                   or reader.primitive.name == "convert_element_type" and is_read_whole(reader.outvars[0])
+                   for reader in readers[var])  # fmt: skip
 
     for eqn in closed.eqns:
         if eqn.primitive is lax.dot_general.primitive:

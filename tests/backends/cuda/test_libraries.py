@@ -193,6 +193,7 @@ KEPT = {
     "a small product": (contracts(PLAIN), (draw(20, 20), draw(20, 20)), 0),
     "a large product": (contracts(PLAIN), (BIG, BIG), 1),
     "a product with something to do": (relu_of_product, (BIG, BIG), 0),
+    "a product for a loop": (lambda x, y: lax.fori_loop(0, 2, lambda i, a: a + i, x @ y), (BIG, BIG), 1),
     "a chain of products": (lambda x, y: (x @ y) @ y, (BIG, BIG), 2),
     "a thin product": (contracts(PLAIN), (BIG, BIG[:, :300]), 0),
     "whole numbers": (contracts(PLAIN), (BIG.astype(np.int32), BIG.astype(np.int32)), 0),
@@ -236,6 +237,13 @@ def test_bindings_are_asked_for_in_order(gpu, monkeypatch, packages, broken, use
         assert (f"{library}: by {used[library]}" if library in used else "so the host") in text
     compare(jnp.linalg.cholesky, (positive(4, 4),), as_they_are)
     compare(transforms("fft", 6), (draw(6, dtype=C64),), as_they_are)
+
+
+def test_texts(gpu, monkeypatch):
+    install(monkeypatch, gpu, "nvmath")
+    compiled = jit(jnp.linalg.cholesky, backend="cuda").lower(positive(4, 4)).compile()
+    assert "= potrf(" in compiled.as_text("loop program")
+    assert "# cholesky(inputs...): computed by NumPy" in compiled.as_text("numba.cuda")
 
 
 def test_what_a_library_says_is_an_error_of_cuda(gpu, monkeypatch):
