@@ -65,16 +65,14 @@ class Libraries:
     def _try_to_open(self, library: str, name: str) -> Bindings | None:
         package = name.partition(".")[0].removesuffix("_backends")
         try:
-            importlib.import_module(package)
-        except ImportError:
-            return None
-        try:
             return self.runtime.within(self._open, library, name, package)
         except Exception as error:  # whatever they raise, the host can do the work
-            self.problems[library] = f"{package} does not start it: {error}"
+            if not isinstance(error, ModuleNotFoundError) or error.name != package:
+                self.problems[library] = f"{package} does not start it: {error}"
             return None
 
     def _open(self, library: str, name: str, package: str) -> Bindings:
+        importlib.import_module(package)
         with contextlib.suppress(Exception):  # knows where a library lies that pip has installed
             importlib.import_module("cuda.pathfinder").load_nvidia_dynamic_lib(library)
         module = importlib.import_module(name)
@@ -112,7 +110,7 @@ class Libraries:
         words = []
         for library in BINDINGS:
             found, reason = self.find(library), self.problems.get(library, "not installed")
-            words.append(f"{library}: " + (f"by {found.package}" if found else f"{reason}, so the host"))
+            words.append(f"{library}: " + (f"by {found.package}" if found else f"not used ({reason})"))
         return "; ".join(words)
 
 

@@ -30,9 +30,9 @@ from jitcore.transforms.vmap import vmap
 #: Extents of real matrices from which on a product is the library's: tiles in registers and shared memory
 #: then do not hide that they have no tensor cores and no asynchronous copies.
 LEAST_PRODUCT = 512
-#: Elements of a matrix from which on a batch is the library's, one matrix after the other: its launches take
-#: as long as LAPACK takes for a smaller one.
-LEAST_IN_BATCH = 32 * 32
+#: Elements of a matrix from which on a batch is the library's, one matrix after the other: LAPACK needs less
+#: time for a smaller one than the launches of one call take.
+LEAST_IN_BATCH = 128 * 128
 #: Elements of a matrix up to which the libraries' 32-bit counts of what they work in hold.
 MOST = 1 << 28
 #: cuFFT's axes.
@@ -75,7 +75,8 @@ def use_libraries(closed: ClosedJaxpr, libraries: Libraries | None) -> ClosedJax
 def _find_products(closed: ClosedJaxpr) -> dict[Var, np.dtype]:
     """Results of products that no loop would go on with while it makes them, and in which dtype they are
     wanted: passes convert halves before and after a product."""
-    found, readers = {}, defaultdict(list)
+    found: dict[Var, np.dtype] = {}
+    readers = defaultdict(list)
     for eqn in closed.eqns:
         for atom in eqn.invars:
             readers[atom].append(eqn)
@@ -127,6 +128,14 @@ def _turn(x):
     return jnp.swapaxes(x, -1, -2)
 
 
+def _as_hermitian(x):
+    """With real numbers on the diagonal, as LAPACK takes them."""
+    if not dtypes.is_complex(x.dtype):
+        return x
+    places = lax.iota(dtypes.int32, x.shape[-1])
+    return jnp.where(places[:, None] == places, x.real, x)
+
+
 def _of_matrices(flags):
     """Flags of a batch, to go with its matrices."""
     return flags[..., None, None]
@@ -142,7 +151,7 @@ def _cholesky(x: ShapedArray):
 
     def run(a):
         outs = [(x.shape, x.dtype), _info(x)]
-        factor, info = _run(routines.POTRF, [a], outs, dtype=x.dtype, count=_count(x), n=n)
+        factor, info = _run(routines.POTRF, [_as_hermitian(a)], outs, dtype=x.dtype, count=_count(x), n=n)
         factor = jnp.tril(factor)
         has_failed = (info != 0) | (factor != factor).any((-1, -2))
         return [jnp.tril(jnp.where(_of_matrices(has_failed), jnp.nan, factor))]
@@ -198,7 +207,7 @@ def _eigh(x: ShapedArray, *, lower: bool, sort_eigenvalues: bool, subset_by_inde
     start, stop = subset_by_index or (0, n)
 
     def run(a):
-        seen = (jnp.tril if lower else jnp.triu)(a)
+        seen = _as_hermitian((jnp.tril if lower else jnp.triu)(a))
         has_failed = ~jnp.isfinite(seen).all((-1, -2))
         seen = jnp.where(_of_matrices(has_failed), 0, seen)
         outs = [(x.shape, x.dtype), ((*batch, n), dtypes.real_dtype(x.dtype)), _info(x)]

@@ -134,6 +134,7 @@ class FakeLibrary(ModuleType):
 
         def run():
             x = self.matrix(a, dtype, n, n, lda)
+            assert not x.diagonal().imag.any()
             x[:], self.view(info, np.int32, 1)[:] = self.lapack("potrf", dtype)(x, lower=uplo == 0, clean=0)
 
         self.driver._queue(stream, run)
@@ -176,6 +177,7 @@ class FakeLibrary(ModuleType):
 
         def run():
             x = self.matrix(a, dtype, n, n, lda)
+            assert np.isfinite(x).all() and not x.diagonal().imag.any()
             values, vectors, status = self.lapack(name, dtype)(x, lower=uplo == 0)
             x[:], self.view(w, x.real.dtype, n)[:], self.view(info, np.int32, 1)[:] = vectors, values, status
 
@@ -190,6 +192,7 @@ class FakeLibrary(ModuleType):
 
         def run():
             x, job = self.matrix(a, dtype, m, n, lda), chr(job_u)
+            assert np.isfinite(x).all()
             left, values, right, status = self.lapack("gesvd", dtype)(x, compute_uv=job != "N", full_matrices=job == "A")
             self.view(s, x.real.dtype, n)[:], self.view(info, np.int32, 1)[:] = values, status
             if job != "N":
