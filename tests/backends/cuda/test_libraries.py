@@ -23,6 +23,7 @@ from tests.backends.cuda.fake_libraries import MODULES, install
 
 on_driver = pytest.importorskip("tests.backends.cuda.test_programs_on_driver")
 gpu = on_driver.gpu
+WANTS_LIBRARIES = True
 RANDOM = np.random.default_rng(0)
 F32, F64, C64, C128 = np.float32, np.float64, np.complex64, np.complex128
 

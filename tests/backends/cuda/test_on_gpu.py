@@ -22,6 +22,7 @@ from jitcore.config import config
 from jitcore.tree_util import tree_leaves
 from tests.backends.cuda.cells import get, numbers, put
 
+WANTS_LIBRARIES = True
 ROOT, ONE = Path(__file__).parents[3], (1, 1, 1)
 PTX = """
 .version 6.3
