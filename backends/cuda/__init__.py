@@ -15,6 +15,7 @@ import numpy as np
 from jitcore.array import DeviceArray, DeviceForm, find_form
 from jitcore.backends.cuda import device as memory
 from jitcore.concurrency import Lock
+from jitcore.config import config
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.dispatch.backend import CompileOptions
@@ -123,16 +124,20 @@ class CudaBackend(_Backend):
             runtime.quietly(runtime.trim)  # a forked child has nothing to give back
 
     def describe(self) -> dict[str, str]:
-        """For people: each GPU, the driver, the linker."""
+        """For people: each GPU, the driver, the linker, NVIDIA's libraries."""
         from jitcore.backends.cuda.linking import describe_linker
 
         found = {"linker": describe_linker()}
         for device in self.devices():
-            facts = self.open(device).facts()
+            runtime = self.open(device)
+            facts = runtime.facts()
             found[f"gpu {device.id}"] = (
                 f"{facts['name']} ({facts['machine']}), CUDA {'.'.join(map(str, facts['cuda']))}, "
                 f"{facts['multiprocessors']} multiprocessors, {facts['bytes'] / 1e9:.0f} GB, "
                 f"{facts['free'] / 1e9:.0f} GB free, {facts['bandwidth'] / 1e9:.0f} GB/s"
+            )
+            found[f"libraries of gpu {device.id}"] = (
+                runtime.libraries.describe() if config.gpu_libraries else "off (config.gpu_libraries)"
             )
         return found
 

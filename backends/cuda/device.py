@@ -60,6 +60,9 @@ class Runtime(Protocol):
         predicate, moves)` is given the arguments, the predicate's (address, bytes), and (target, source,
         bytes) of copies that end each round."""
 
+    #: cuBLAS and the like: a `libraries.Libraries`.
+    libraries: Any
+
     #: Of the work on the device; then also `follow`, `precede`, `retire` and `wait_for_others`, for arrays
     #: that other libraries use too.
     stream: int

@@ -11,17 +11,19 @@ from typing import Any
 from jitcore.backends.cuda import numba_code, ptx
 from jitcore.backends.cuda.device import ALIGNMENT, DeviceBuffer, Runtime
 from jitcore.backends.cuda.emitter import ACCESS_BYTES
+from jitcore.backends.cuda.library_programs import use_libraries
 from jitcore.backends.cuda.linking import find_cubin
 from jitcore.backends.cuda.numba_source import write_file
 from jitcore.backends.cuda.program import LoadedProgram, RenderedProgram
 from jitcore.backends.cuda.resources import Resources, disassemble, find_resources
 from jitcore.backends.cuda.target import CudaTarget
 from jitcore.backends.llvm.options import RenderOptions
+from jitcore.config import config
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.dispatch.abstracted import specialize_jaxpr
 from jitcore.dispatch.backend import CompileOptions
-from jitcore.loopir.program import format_program
+from jitcore.loopir.program import Program, format_program
 from jitcore.schedule import lower_program
 from jitcore.schedule.arena import count_bytes, plan_arena
 from jitcore.schedule.cost import count_flops
@@ -37,10 +39,14 @@ class CudaExecutable:
         self.runtime, self.device = runtime, device
         self.compiles = 0
         self._latest: RenderedProgram | None = None
+        self._plain: ClosedJaxpr | None = None  # without libraries, where there are some
         self._ptx = ""
 
     def bind(self, in_avals: Sequence[ShapedArray]) -> Callable[..., list[DeviceBuffer]]:
-        closed = specialize_jaxpr(self.closed_jaxpr, in_avals)
+        plain = specialize_jaxpr(self.closed_jaxpr, in_avals)
+        libraries = getattr(self.runtime, "libraries", None) if config.gpu_libraries else None
+        closed = use_libraries(plain, libraries)
+        self._plain = None if closed is plain else plain
         options = self.options
         program = lower_program(closed, CudaTarget, options.donated)
         # NVVM's dialect has no vectors of numbers, and not all of LLVM's products of small matrices
@@ -72,11 +78,18 @@ class CudaExecutable:
         """Of the latest signature where shapes are symbolic."""
         return {"loop program": lambda: format_program(self.read_latest().program),
                 "mapping": lambda: describe_functions(self.read_latest()),
-                "numba.cuda": lambda: write_file(self.read_latest().program, arguments).text,
+                "numba.cuda": lambda: write_file(self._read_plain(), arguments).text,
                 "kernel": lambda: str(self.read_latest().module),
                 "resources": lambda: "\n".join(f"{k}: {v}" for k, v in self.find_resources().items()),
                 "sass": lambda: disassemble(self._read_ptx(), self.arch),
                 "ptx": self._read_ptx}  # fmt: skip
+
+    def _read_plain(self) -> Program:
+        """For files that run where there are no libraries."""
+        latest = self.read_latest()
+        if self._plain is None:
+            return latest.program
+        return RenderedProgram(lower_program(self._plain, CudaTarget), latest.options).program
 
     def _read_ptx(self) -> str:
         self.read_latest()

@@ -33,6 +33,7 @@ from jitcore.backends.cuda.driver import (
     watch_forks,
 )
 from jitcore.backends.cuda.graphs import DeviceLoop, Graph
+from jitcore.backends.cuda.libraries import Libraries
 from jitcore.backends.cuda.modules import Kernel, Launch, Module, Pack, Spares
 from jitcore.config import config
 from jitcore.errors import build_error
@@ -57,7 +58,7 @@ class GpuRuntime:
 
     Attributes:
         arch: what programs are compiled for. machine: the GPU's own architecture, which may be newer.
-        cuda: the version of the driver. stream: of all work on the GPU.
+        cuda: the version of the driver. stream: of all work on the GPU. libraries: NVIDIA's.
 
     Raises: CudaError, from here on whenever the driver says so. After an error that leaves no context usable,
     and in a forked child, each call raises one that tells the reason."""
@@ -74,6 +75,7 @@ class GpuRuntime:
         self.stream = int(self._stream)
         self._pool = self._make_pool()
         self._modules: weakref.WeakValueDictionary[bytes, Module] = weakref.WeakValueDictionary()
+        self.libraries = Libraries(self)
         self._stages, self._events = Spares(), Spares()
         self._retired: deque[tuple[Any, Any]] = deque()
         watch_forks(self)
@@ -87,15 +89,19 @@ class GpuRuntime:
         return found[0] if len(found) == 1 else found
 
     def _call(self, name: str, *arguments: Any) -> Any:
-        """The same for calls that need the GPU's context. A thread without one keeps it; another library's
-        comes back."""
+        """The same for calls that need the GPU's context."""
+        return self.within(self._ask, name, *arguments)
+
+    def within(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function gives in the GPU's context. A thread without one keeps it; another library's comes
+        back."""
         driver = self._driver
         before = self._ask("cuCtxGetCurrent")
         if int(before) == int(self._context):
-            return self._ask(name, *arguments)
+            return call(*arguments)
         self._ask("cuCtxSetCurrent", self._context)
         try:
-            return self._ask(name, *arguments)
+            return call(*arguments)
         finally:
             if int(before):
                 driver.cuCtxSetCurrent(before)

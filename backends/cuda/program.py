@@ -13,6 +13,7 @@ import numpy as np
 
 from jitcore.backends.cuda.device import ALIGNMENT, DeviceBuffer, Memory, Runtime, put
 from jitcore.backends.cuda.kernel import Function, KernelRenderer
+from jitcore.backends.cuda.libraries import Routine
 from jitcore.backends.cuda.loops import BlockRenderer, find_team
 from jitcore.backends.cuda.mapping import cut_pieces
 from jitcore.backends.llvm.module import TargetModule
@@ -180,6 +181,8 @@ class LoadedProgram:
                 steps.append(self._make_loop(statement))
             elif isinstance(statement, Switch):
                 steps.append(self._make_switch(statement))
+            elif isinstance(statement, LibraryCall) and isinstance(statement.primitive, Routine):
+                steps.append(_make_library_step(statement))
             else:
                 steps.append(_make_host_call(statement))
         return self._join_launches(steps)
@@ -263,8 +266,18 @@ def _statements_of(step) -> Sequence:
     return step.body if isinstance(step, Native) else [step]
 
 
+def _make_library_step(call: LibraryCall) -> Run:
+    """What one of NVIDIA's libraries computes."""
+
+    def run(frame: Frame) -> None:
+        inputs, outputs = ([frame.addresses[one] for one in part] for part in (call.inputs, call.outputs))
+        frame.runtime.libraries.run(call.primitive, inputs, outputs, call.params)
+
+    return run
+
+
 def _make_host_call(call: LibraryCall | Call) -> Run:
-    """What has no kernel: computed on the host."""
+    """What has neither a kernel nor a library: computed on the host."""
 
     def run(frame: Frame) -> None:
         results = call.function(*map(frame.read, call.inputs))

@@ -14,6 +14,7 @@ marks about speed let iterations change places.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from jitcore import dtypes
@@ -206,18 +207,21 @@ class Native:
 
 
 class LibraryCall:
-    """`outputs = function(*inputs)` on ndarrays: BLAS, LAPACK, FFT, sorting, Python callbacks."""
+    """`outputs = function(*inputs)` on ndarrays: BLAS, LAPACK, FFT, sorting, Python callbacks.
 
-    __slots__ = ("name", "function", "inputs", "outputs", "effects")
+    primitive, params: of the equation; function: the primitive's implementation."""
 
-    def __init__(self, name: str, function, inputs: list[Buffer], outputs: list[Buffer], effects=frozenset()):
-        self.name, self.function, self.inputs, self.outputs, self.effects = (
-            name,
-            function,
-            inputs,
-            outputs,
-            effects,
-        )
+    __slots__ = ("primitive", "params", "function", "inputs", "outputs", "effects")
+
+    def __init__(self, primitive, params: dict, inputs: list[Buffer], outputs: list[Buffer],
+                 effects=frozenset()):  # fmt: skip
+        self.primitive, self.params = primitive, params
+        self.function = functools.partial(primitive.impl, **params)
+        self.inputs, self.outputs, self.effects = inputs, outputs, effects
+
+    @property
+    def name(self) -> str:
+        return self.primitive.name
 
 
 class Program:

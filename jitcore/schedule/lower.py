@@ -9,7 +9,6 @@ NumPy/SciPy implementation.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 
 from jitcore import dtypes
@@ -214,8 +213,7 @@ class Lowering(Builder):
         inputs = [self.in_memory(value).buffer for value in operands]
         self.end_group()
         outputs = self.output_buffers(eqn, goals)
-        function = functools.partial(eqn.primitive.impl, **eqn.params)
-        call = LibraryCall(eqn.primitive.name, function, inputs, outputs, eqn.effects)
+        call = LibraryCall(eqn.primitive, eqn.params, inputs, outputs, eqn.effects)
         if self.nested:
             self.emit(call)
         else:

@@ -17,10 +17,12 @@ from jitcore import jit, lax
 from jitcore.backends.cuda import CudaBackend, linking
 from jitcore.backends.cuda.driver import CudaMemoryError
 from jitcore.backends.cuda.gpu import HALF, GpuRuntime
+from jitcore.backends.cuda.libraries import BINDINGS
 from jitcore.config import config
 from jitcore.tree_util import tree_leaves
 from tests.backends.cuda.cells import get, numbers, put
 
+WANTS_LIBRARIES = True
 ROOT, ONE = Path(__file__).parents[3], (1, 1, 1)
 PTX = """
 .version 6.3
@@ -209,9 +211,55 @@ def test_programs(runtime):
     assert not wrong
 
 
+def test_libraries(runtime, monkeypatch):
+    """Each routine against the host, where the library is installed."""
+    cases = pytest.importorskip("tests.backends.cuda.test_libraries")
+    libraries = runtime.libraries
+    if not any(map(libraries.find, BINDINGS)):
+        pytest.skip(libraries.describe())
+    monkeypatch.setattr(cases.library_programs, "LEAST_IN_BATCH", 1)
+    monkeypatch.setattr(cases.library_programs, "LEAST_PRODUCT", 8)
+    jitcore.clear_caches()
+    wrong = {}
+    for name, (function, args, unique, _) in cases.CASES.items():
+        try:
+            cases.compare(function, args, unique, slack=20)
+        except (AssertionError, RuntimeError) as error:
+            wrong[name] = error
+    assert not wrong
+    jitcore.clear_caches()
+
+
+@pytest.mark.parametrize("dtype, rtol", [(np.float32, 1e-5), (np.float64, 1e-13), (np.complex64, 1e-5), (np.float16, 1e-3)])
+def test_large_products(runtime, dtype, rtol):
+    if runtime.libraries.find("cublas") is None:
+        pytest.skip(runtime.libraries.describe())
+    x, y = (np.random.default_rng(n).uniform(0.5, 1, (1024, 1024)).astype(dtype) for n in (0, 1))
+    multiply = jit(lambda x, y: x @ y.T, backend="cuda")
+    found = np.asarray(multiply(x, y))
+    wide = np.complex128 if np.dtype(dtype).kind == "c" else np.float64
+    np.testing.assert_allclose(found, x.astype(wide) @ y.T.astype(wide), rtol=rtol)
+    assert np.array_equal(found, np.asarray(multiply(x, y)))
+
+
+@pytest.mark.parametrize("n", [3, 65, 700])
+def test_large_matrices(runtime, n):
+    x = np.random.default_rng(n).standard_normal((n, n))
+    solve, invert = (jit(f, backend="cuda") for f in (jnp.linalg.solve, jnp.linalg.inv))
+    np.testing.assert_allclose(solve(x, x @ np.ones(n)), np.ones(n), rtol=1e-6)
+    np.testing.assert_allclose(x @ np.asarray(invert(x)), np.eye(n), atol=1e-7)
+    values, vectors = jit(jnp.linalg.eigh, backend="cuda")(x + x.T)
+    np.testing.assert_allclose(vectors * values @ np.asarray(vectors).T, x + x.T, atol=1e-9 * n)
+    u, s, v = map(np.asarray, jit(jnp.linalg.svd, backend="cuda")(x))
+    np.testing.assert_allclose(u * s @ v, x, atol=1e-9 * n)
+    factor = jit(jnp.linalg.cholesky, backend="cuda")
+    np.testing.assert_allclose(np.asarray(factor(x @ x.T)) @ np.asarray(factor(x @ x.T)).T, x @ x.T, atol=1e-9 * n)
+    assert np.isnan(np.asarray(factor(-np.eye(n)))[np.tril_indices(n)]).all()
+
+
 def test_doctor(runtime, capsys):
     from jitcore.__main__ import main
 
     main(["doctor"])
     out = capsys.readouterr().out
-    assert "gpu 0" in out and "Problem: backend cuda:" not in out and jitcore.devices("gpu")
+    assert "gpu 0" in out and "cublas" in out and "Problem: backend cuda:" not in out and jitcore.devices("gpu")
