@@ -228,10 +228,8 @@ def _write_dispatcher(call: CallSignature, classes: Sequence[type], keywords: Se
     """A function that gives a variant's members behind its form, and the constants to give to it."""
     constants = Constants()
     name_of = {place: f"a{k}" for k, place in enumerate((*range(call.n_args), *keywords))}
-    targets = "".join(f"{name_of[place]}, " for place in range(call.n_args)) or "()"
-    has_other_keywords = f"len(kwargs) != {len(keywords)}" if keywords else "kwargs"
-    lines = [f"if {has_other_keywords} or len(args) != {call.n_args}: break", f"{targets} = args"]
-    lines += [f"{name_of[keyword]} = kwargs[{keyword!r}]" for keyword in keywords]
+    parameters, given, names, is_other = _write_parameters(call.n_args, keywords)
+    lines = [f"{name_of[keyword]} = kwargs[{keyword!r}]" for keyword in keywords]
     key = ["config.trace_key"]
     for place, _, _ in call.statics:
         name = name_of.pop(place)
@@ -256,8 +254,21 @@ def _write_dispatcher(call: CallSignature, classes: Sequence[type], keywords: Se
     waiting = f"if wait is not None and ({is_large}): wait(outs)" if arrays else "pass"
     leaves, values = (", ".join(f"{x}{i}" for i in range(len(classes))) for x in "xv")
     finish = (_DONATING if call.donated else _KEEPING).format(leaves=leaves, values=values, waiting=waiting)
-    source = _DISPATCHER.format(constants=constants.names, body=body, finish=finish)
+    source = _DISPATCHER.format(constants=constants.names, parameters=parameters, given=given, names=names,
+                                is_other=is_other, body=body, finish=finish)  # fmt: skip
     return compile_function(source, "make_maker", __name__), constants.values
+
+
+def _write_parameters(n_args: int, keywords: Sequence[str]) -> tuple[str, str, str, str]:
+    """Parameters that take any call; the arguments that were given; those of a call of this form; and what
+    holds for other calls. Defaults cost less than a tuple that is taken apart."""
+    names = [f"a{k}" for k in range(n_args)]
+    parameters = "".join(f"{name}=MISS, " for name in names) + ("/, " if names else "")
+    given = f"*[x for x in ({', '.join(names)},) if x is not MISS], " if names else ""
+    is_other = [f"len(kwargs) != {len(keywords)}" if keywords else "kwargs", "rest",
+                *[f"{name} is MISS" for name in names[-1:]]]  # fmt: skip
+    known = ", ".join([*names, *["**kwargs"] * bool(keywords)])
+    return f"{parameters}*rest, **kwargs", f"{given}*rest, **kwargs", known, " or ".join(is_other)
 
 
 def _order_dynamic(name_of: dict[int | str, str]) -> list[str]:
@@ -273,16 +284,17 @@ def make_maker(table, {constants}):
     hits = 0
 
     def make(otherwise):
-        def dispatch(*args, **kwargs):
+        def dispatch({parameters}):
             nonlocal hits
             try:
+                if {is_other}: return otherwise({given})
                 while context.trace is eval_trace:
                     try:
 {body}                    except Exception as error:
                         raise_interruption(error)
                         break
                     hits += 1
-{finish}                return otherwise(*args, **kwargs)
+{finish}                return otherwise({names})
             except Exception as error:
                 filter_traceback(error)
                 raise
