@@ -48,7 +48,7 @@ def describe_bars(rows: Sequence[Measured], means: Mapping[str, float] | None = 
     over.sort(key=lambda row: -row.compare(row.find_best()) / row.bar)
     lines += [f"{len(over)} of {len(rows)} rows over their bar"]
     lines += [f"- {row.name}: {row.compare(row.find_best()):.3g}x {row.find_best()} (bar {row.bar:g}x)"
-              for row in over]  # fmt: skip
+              for row in over]
     return lines
 
 

@@ -68,7 +68,7 @@ def _measure_row(name: str, peers: Sequence[TracingPeer], effort: Effort) -> Mea
     if name in RESHAPED:
         program, dimensions = RESHAPED[name]
         return _measure_peers(name, COMPILE, peers,
-                              lambda peer: time_new_shape(peer, program, dimensions, effort))  # fmt: skip
+                              lambda peer: time_new_shape(peer, program, dimensions, effort))
     if name in JITTED_AGAIN:
         return _measure_jit_again(name, peers, effort)
     row = next(row for row in ROWS if name.endswith(row.name))
@@ -136,7 +136,7 @@ def time_second_process(peer: TracingPeer, row: FirstCall, effort: Effort) -> fl
             if not os.listdir(folder):
                 raise NotImplementedError(f"nothing was written to {CACHE_VARIABLE}")
         return min(run_fresh(time_first_call, package, row.name, environment=environment)
-                   for _ in range(effort.processes))  # fmt: skip
+                   for _ in range(effort.processes))
 
 
 # -- shapes and functions that are new, programs that are not ------------------------------------------------
@@ -188,4 +188,4 @@ def _describe_steps(rows: Sequence[Measured]) -> list[str]:
 def _describe_shapes(rows: Sequence[Measured]) -> list[str]:
     return [f"{row.name}: jitcore needs {format_seconds(row.seconds['jitcore'])}, no compile "
             f"(bar {format_seconds(NEW_SHAPE_SECONDS)})"
-            for row in rows if row.name in RESHAPED and "jitcore" in row.seconds]  # fmt: skip
+            for row in rows if row.name in RESHAPED and "jitcore" in row.seconds]

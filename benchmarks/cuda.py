@@ -42,7 +42,7 @@ def run_section(
 ) -> Section:
     """Compiles and runs the rows with these names. `show` is told the name of each before it starts."""
     lines = [["row", "kernels", "registers", "spilled", "shared", "occupancy", "accesses", "flops", "bytes",
-              "roofline", "result"]]  # fmt: skip
+              "roofline", "result"]]
     failed, tally = False, collections.Counter()
     for name in names:
         show(name)
@@ -76,7 +76,7 @@ def measure(name: str) -> tuple[list[str], str, list[str]]:
     taken = [_join(str(max(one.registers for one in kernels)) for kernels in found),
              _join(str(sum(one.spilled_bytes for one in kernels)) for kernels in found),
              _join(str(max(one.shared_bytes for one in kernels)) for kernels in found),
-             _join(f"{min(one.occupancy for one in kernels):.0%}" for kernels in found)]  # fmt: skip
+             _join(f"{min(one.occupancy for one in kernels):.0%}" for kernels in found)]
     middle = compiled[TARGETS[1]]
     texts, memory = middle.runtime_executable().texts(), middle.memory_analysis()
     cost = middle.cost_analysis()
@@ -85,7 +85,7 @@ def measure(name: str) -> tuple[list[str], str, list[str]]:
     widest = max((leaf.dtype.itemsize for leaf in list_leaves(middle.out_info)), default=4)
     least = max(moved / COPY_RATE, cost["flops"] / FLOP_RATE[8 if widest == 8 else 4]) + LAUNCH * len(kinds)
     cells = [_count(kinds), *taken, count_accesses(texts["sass"]()), format_quantity(cost["flops"], _COUNTS),
-             format_bytes(moved), format_seconds(least)]  # fmt: skip
+             format_bytes(moved), format_seconds(least)]
     return cells, find_problem(row), kinds
 
 
@@ -99,13 +99,13 @@ def count_accesses(sass: str) -> str:
     """How many instructions read or write 16, 8, 4 and fewer bytes of global memory."""
     counts = collections.Counter(next((int(part) for part in kinds.split(".") if part in ("128", "64")),
                                       8 if re.search(r"\.[US](?:8|16)\b", kinds) else 32)
-                                 for kinds in _ACCESS.findall(sass))  # fmt: skip
+                                 for kinds in _ACCESS.findall(sass))
     return " ".join(str(counts[bits]) for bits in (128, 64, 32, 8)) if counts else ""
 
 
 def _count(kinds: Sequence[str]) -> str:
     return ", ".join(kind if count == 1 else f"{count} {kind}"
-                     for kind, count in collections.Counter(kinds).items()) or "host"  # fmt: skip
+                     for kind, count in collections.Counter(kinds).items()) or "host"
 
 
 def find_problem(row: Any) -> str:

@@ -61,12 +61,12 @@ def _make_options() -> tuple:
 
 def _make_chain_row(count: int, bar: float) -> FirstCall:
     return FirstCall(f"chain of {count} operations", _make_vector, lambda api: make_operations(api, count),
-                     bar=bar)  # fmt: skip
+                     bar=bar)
 
 
 def _make_steps_row(steps: int) -> FirstCall:
     return FirstCall(f"Jacobi, {steps} steps", lambda: (make_normal(16, 16),),
-                     lambda api: make_jacobi(api, steps), ("numpy", "lax"))  # fmt: skip
+                     lambda api: make_jacobi(api, steps), ("numpy", "lax"))
 
 
 FEW_STEPS, MANY_STEPS = (_make_steps_row(steps) for steps in (10, 10_000))

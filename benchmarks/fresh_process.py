@@ -31,7 +31,7 @@ def run_fresh(
     compile_sources()
     command = [sys.executable, "-m", "benchmarks.fresh_process", function.__module__, function.__name__]
     done = subprocess.run([*command, *arguments], cwd=_ROOT, env={**os.environ, **(environment or {})},
-                          capture_output=True, text=True, timeout=timeout)  # fmt: skip
+                          capture_output=True, text=True, timeout=timeout)
     if done.returncode:  # it crashed
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         raise RuntimeError(lines[-1])

@@ -134,7 +134,7 @@ TABLE: tuple[tuple[Workload, Bar, Callable | None], ...] = (
     (_rescale("n-body 1000, 10 steps f32", "n-body 10000, 10 steps f32", 10_000), Bar("JAX", 0.5), None),
     (_rescale("histogram 1e6 into 1000 f32", "histogram 1e8 into 1000 f32", LARGE), Bar(), None),
     (_rescale("gather 1e6 permuted f32", "gather 3e7 permuted f32", 30_000_000), Bar(), None),
-)  # fmt: skip
+)
 _ENTRY_OF_NAME = {entry[0].name: entry for entry in TABLE}
 
 
@@ -219,7 +219,7 @@ def find_problem(row: Workload) -> str:
 
     inputs = row.make_inputs(row.tiny)
     return find_difference(row, jitcore.jit(row.program(jitcore), device=_find_device())(*inputs),
-                           compute_reference(row, inputs))  # fmt: skip
+                           compute_reference(row, inputs))
 
 
 def _time_tracing(package: str, row: Workload, inputs: tuple) -> float:
@@ -240,7 +240,7 @@ def _time_others(row: Workload, inputs: tuple, make_torch: Callable | None) -> d
     """Of the libraries that are installed, find the GPU and can run the row."""
     found = {}
     attempts = {"JAX": lambda: _time_jax(row, inputs), "CuPy": lambda: _time_cupy(row, inputs),
-                "torch.compile": lambda: _time_torch(make_torch, inputs)}  # fmt: skip
+                "torch.compile": lambda: _time_torch(make_torch, inputs)}
     for peer, attempt in attempts.items():
         try:
             seconds = attempt()

@@ -23,7 +23,7 @@ from benchmarks.timing import Effort
 TITLE = "Imports: whole processes"
 #: By name, what a process imports; "Python" is one that imports nothing.
 IMPORTS = {"Python": "", "numpy": "numpy", "jitcore": "jitcore, jitcore.numpy", "numba": "numba",
-           "jax": "jax, jax.numpy"}  # fmt: skip
+           "jax": "jax, jax.numpy"}
 _TURNS = 4
 _ROOT = Path(__file__).parent.parent
 

@@ -121,7 +121,7 @@ def _measure_product(dtype: str) -> float:
 def format_rate(rate: float, unit: str) -> str:
     """Three digits: 61.2 GB/s, 1.2 TFLOP/s."""
     return format_quantity(rate, tuple((f"{prefix}{unit}/s", scale) for prefix, scale in
-                                       (("T", 1e12), ("G", 1e9), ("M", 1e6))))  # fmt: skip
+                                       (("T", 1e12), ("G", 1e9), ("M", 1e6))))
 
 
 def describe_limits() -> str:
@@ -131,7 +131,7 @@ def describe_limits() -> str:
         rates = [f"triad {name} {format_rate(measure_bandwidth(LARGE_BYTES, threads, dtype), 'B')} (memory), "
                  f"{format_rate(measure_bandwidth(12e6, threads, dtype), 'B')} (12 MB), "
                  f"multiply-add {format_rate(measure_peak(dtype, threads), 'FLOP')}"
-                 for name, dtype in (("f32", "float32"), ("f64", "float64"))]  # fmt: skip
+                 for name, dtype in (("f32", "float32"), ("f64", "float64"))]
         parts.append(f"{threads} thread{'s' * (threads > 1)}: {'; '.join(rates)}")
     return "\n".join(f"- {part}" for part in parts)
 
@@ -148,7 +148,7 @@ def describe_machine() -> str:
     """Processor, threads, system, and versions of the libraries, on one line."""
     versions = [f"{name} {version}" for name in _PACKAGES if (version := find_version(name))]
     return (f"{find_processor()}, threads: {count_threads()}, {platform.system()}, "
-            f"Python {platform.python_version()}, {', '.join(versions)}")  # fmt: skip
+            f"Python {platform.python_version()}, {', '.join(versions)}")
 
 
 def find_version(package: str) -> str:

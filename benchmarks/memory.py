@@ -47,7 +47,7 @@ WORK = {
     "Jacobi 10 steps 3000x3000": Work(lambda n: (n, n), 3000, lambda api: make_jacobi(api, 10),
                                       lambda n: 4 * EXTRA_OUTPUTS * n**2),
     "pairwise distance 2000x3": Work(lambda n: (n, 3), 2000, make_distance_sum, lambda n: 4 * n**2),
-}  # fmt: skip
+}
 #: What is repeated, and how often; a tenth as often in a quick run.
 GROWTH = {"10,000 shapes": ("shapes", 10_000), "2,000 programs": ("programs", 2000)}
 
@@ -86,19 +86,19 @@ def run_section(
 
 def _describe_peak(name: str, peers: Sequence[TracingPeer]) -> list[str]:
     figures = {peer.name: run_fresh(measure_peak, peer.load_api().__name__, name, environment=_ENVIRONMENT)
-               for peer in peers}  # fmt: skip
+               for peer in peers}
     allowed = WORK[name].allowed(WORK[name].extent)
     verdict = "within" if figures["jitcore"]["extra"] <= allowed + _NOISE else "OVER"
     return [name, format_bytes(figures["jitcore"]["output"]),
             *(format_bytes(figures[peer.name]["extra"]) for peer in peers),
-            format_bytes(allowed), verdict]  # fmt: skip
+            format_bytes(allowed), verdict]
 
 
 def _describe_growth(name: str, divisor: int) -> list[str]:
     kind, count = GROWTH[name]
     start, middle, end = run_fresh(measure_growth, kind, str(count // divisor), environment=_ENVIRONMENT)
     return [name if divisor == 1 else f"{count // divisor} {kind}", format_bytes(middle - start),
-            format_bytes(end - start), format_bytes(end - middle)]  # fmt: skip
+            format_bytes(end - start), format_bytes(end - middle)]
 
 
 # -- in a process of its own ---------------------------------------------------------------------------------

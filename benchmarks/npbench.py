@@ -39,7 +39,7 @@ _LARGEST_TOLERANCE = 1e-5
 #: the next version needs; see `__main__`.
 _ENVIRONMENT = {
     "JITCORE_CACHE_DIR": "", "OPENBLAS_THREAD_TIMEOUT": os.environ.get("OPENBLAS_THREAD_TIMEOUT", "20"),
-}  # fmt: skip
+}
 #: Most that a first call may take, in that of JAX's version; the part of it from which on it is measured
 #: again, and how often.
 _FIRST_BAR, _CLOSE, _REPEATS = 1.5, 0.75, 3
@@ -149,7 +149,7 @@ def measure_kernel(checkout: str, name: str, preset: str, seconds: str, peers: s
     said = [str(one.message) for one in caught if issubclass(one.category, jitcore.AutojitWarning)]
     reason = "; ".join(map(str, report.reasons)) or "; ".join(said)
     row = {"name": name, "is_right": not problem, "tier": tiers[0].value if tiers else "python",
-           "reason": problem or shorten(reason, checkout), "first": first, "seconds": {}}  # fmt: skip
+           "reason": problem or shorten(reason, checkout), "first": first, "seconds": {}}
     if float(seconds):
         calls = {"NumPy": plain, "jitcore": compiled}
         outcome = [expected, *expected_arguments]
@@ -308,17 +308,17 @@ def format_rows(rows: Sequence[dict[str, Any]]) -> str:
         ratios = [row["seconds"]["NumPy"] / row["seconds"][peer] for row in rows if peer in row["seconds"]]
         if peer != "NumPy":
             parts.append(f"geometric mean over NumPy, {peer} ({len(ratios)} kernels): "
-                         f"{statistics.geometric_mean(ratios):.3g}x")  # fmt: skip
+                         f"{statistics.geometric_mean(ratios):.3g}x")
     firsts = [row["first"] for row in rows]
     parts.append(f"first calls: {format_seconds(statistics.median(firsts))} in the median, "
-                 f"{format_seconds(max(firsts))} at most")  # fmt: skip
+                 f"{format_seconds(max(firsts))} at most")
     pairs = {row["name"]: row["first"] / row["first of JAX"] for row in rows if "JAX" in row["seconds"]}
     if pairs:
         parts.append(f"first calls over JAX's: {statistics.geometric_mean(pairs.values()):.3g}x in the "
                      f"geometric mean of {len(pairs)}; {_list_those(pairs, lambda pair: pair > _FIRST_BAR)} "
-                     f"above {_FIRST_BAR:g}x")  # fmt: skip
+                     f"above {_FIRST_BAR:g}x")
     speeds = {row["name"]: row["seconds"]["NumPy"] / row["seconds"]["jitcore"] for row in rows
-              if "jitcore" in row["seconds"]}  # fmt: skip
+              if "jitcore" in row["seconds"]}
     parts.append(f"{_list_those(speeds, lambda speed: speed < 0.95)} below 0.95x NumPy")
     blocked = [f"- {row['name']}: {row['reason']}" for row in rows if row["reason"]]
     if blocked:

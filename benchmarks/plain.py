@@ -45,7 +45,7 @@ def run_section(
         plain, first, later = row["plain"], row["first"], row["later"]
         lines.append([name, format_seconds(plain), format_seconds(first), _judge(first <= PLAIN_FIRST(plain)),
                       format_seconds(later), _judge(later <= PLAIN_LATER(plain)),
-                      "right" if row["agrees"] else "WRONG"])  # fmt: skip
+                      "right" if row["agrees"] else "WRONG"])
     return Section(TITLE, f"{align_cells(lines)}\n\n{over} of {len(names)} programs over a bar", failed)
 
 
@@ -85,4 +85,4 @@ def measure_here(name: str) -> dict[str, Any]:
         later.append(seconds)
         agrees &= row.agrees(expected, found) and row.agrees(expected, again)
     return {"plain": statistics.median(plain), "first": first, "later": statistics.median(later),
-            "agrees": agrees}  # fmt: skip
+            "agrees": agrees}

@@ -109,7 +109,7 @@ RUNS = {
 }
 #: Functions that are rewritten.
 SUBJECTS = {"rewrite a loop with 50 instructions": count_primes, "rewrite a chain of comparisons": classify,
-            "rewrite NumPy steps": relax}  # fmt: skip
+            "rewrite NumPy steps": relax}
 
 
 def list_names() -> list[str]:
@@ -144,11 +144,11 @@ def measure_run(name: str, effort: Effort) -> list[str]:
     rewritten = rewrite_function(function)
     found = time_in_turns({
         "Python": Call(lambda: function(*arguments)), "rewritten": Call(lambda: rewritten(*arguments)),
-        "looking out": Call(lambda: rewritten(*arguments), look_out)}, effort)  # fmt: skip
+        "looking out": Call(lambda: rewritten(*arguments), look_out)}, effort)
     ratios = [found[kind] / found["Python"] for kind in ("rewritten", "looking out")]
     return [name, format_seconds(found["Python"]), format_seconds(found["rewritten"]),
             format_ratio(ratios[0]), f"{bar:g}", "within" if ratios[0] <= bar else "OVER",
-            format_seconds(found["looking out"]), format_ratio(ratios[1])]  # fmt: skip
+            format_seconds(found["looking out"]), format_ratio(ratios[1])]
 
 
 @contextmanager
@@ -181,4 +181,4 @@ def measure_rewrite(name: str, effort: Effort) -> list[str]:
     count = len(list(dis.get_instructions(code)))
     bar = REWRITE_SECONDS * max(1, count / 50)
     return [name, str(count), format_seconds(found["rewrite"]), format_seconds(bar),
-            "within" if found["rewrite"] <= bar else "OVER", format_seconds(found["emit"])]  # fmt: skip
+            "within" if found["rewrite"] <= bar else "OVER", format_seconds(found["emit"])]

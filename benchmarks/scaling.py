@@ -109,7 +109,7 @@ def measure_work(name: str, peers: Sequence[TracingPeer], effort: Effort) -> Ite
         for threads in {1, count_threads()}:
             series = name_series(threads)
             limit = (measure_peak("float32", threads) if work.computes
-                     else measure_bandwidth(min(work.amount(elements), 8 * elements), threads))  # fmt: skip
+                     else measure_bandwidth(min(work.amount(elements), 8 * elements), threads))
             point.shares[series] = work.amount(elements) / point.seconds[series] / limit
         longest = max(point.seconds.values())
         yield point
@@ -147,12 +147,12 @@ def format_points(points: Sequence[Point]) -> str:
     rows = [_compare_point(point) for point in points]
     others = [name for name in series if name not in shared]
     lines = [["work", "elements", *series, *(f"/ {name}" for name in others),
-              *(f"of the limit: {name}" for name in shared)]]  # fmt: skip
+              *(f"of the limit: {name}" for name in shared)]]
     for point, row in zip(points, rows):
         lines.append([point.work, f"{point.elements:.0e}".replace("e+0", "e"),
                       *(format_seconds(point.seconds[name]) for name in series),
                       *(format_ratio(row.compare(name)) for name in others),
-                      *(f"{point.shares[name]:.0%}" for name in shared)])  # fmt: skip
+                      *(f"{point.shares[name]:.0%}" for name in shared)])
     return "\n\n".join((align_cells(lines), "\n".join(describe_bars(rows))))
 
 

@@ -43,7 +43,7 @@ def run_section(
         failed |= not is_same
         lines.append([name, *map(format_seconds, seconds.values()),
                       format_ratio(seconds["jitcore"] / seconds["Python"]),
-                      "within" if is_within else "OVER", "the same" if is_same else "DIFFERENT"])  # fmt: skip
+                      "within" if is_within else "OVER", "the same" if is_same else "DIFFERENT"])
     return Section(TITLE, f"{align_cells(lines)}\n\n{over} of {len(names)} scripts over the bar", failed)
 
 
@@ -55,7 +55,7 @@ def time_script(name: str) -> tuple[dict[str, float], bool]:
         for label, command in _COMMANDS.items():
             start = perf_counter()
             done = subprocess.run([sys.executable, *command, str(FOLDER / f"{name}.py")], env=environment,
-                                  capture_output=True, cwd=FOLDER.parent.parent)  # fmt: skip
+                                  capture_output=True, cwd=FOLDER.parent.parent)
             best[label] = min(best[label], perf_counter() - start)
             outcomes.add((done.returncode, done.stdout))
     return best, len(outcomes) == 1

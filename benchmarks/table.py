@@ -65,6 +65,6 @@ def align_cells(lines: Sequence[Sequence[str]]) -> str:
     """A Markdown table; the first line is its head."""
     widths = [max(map(len, column)) for column in zip(*lines)]
     rendered = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths)) + " |"
-                for line in lines]  # fmt: skip
+                for line in lines]
     rendered.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
     return "\n".join(rendered)

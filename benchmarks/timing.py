@@ -40,7 +40,7 @@ class Effort:
 
 
 FULL = Effort(seconds=0.4, rounds=150, batch_seconds=2e-3, compiles=15, processes=5, longest=5.0,
-              repeats=4)  # fmt: skip
+              repeats=4)
 QUICK = Effort(seconds=0.04, rounds=12, batch_seconds=1e-3, compiles=2, processes=1, longest=0.3)
 
 # Batches that one run takes from which on it does not matter what it finds in the caches.

@@ -59,7 +59,7 @@ def list_programs() -> Iterator[Program]:
             if shapes is not None and number > 1:
                 continue
             arguments = [jitcore.ShapeDtypeStruct(shapes[i] if shapes else operand.shape, operand.dtype)
-                         for i, operand in enumerate(case.operands)]  # fmt: skip
+                         for i, operand in enumerate(case.operands)]
             full = f"primitive {name}" + (f" {number}" if shapes is None and len(cases) > 1 else "")
             yield Program(full, lambda case=case: case.function, lambda arguments=arguments: arguments)
     rows: dict[str, Workload] = {}
@@ -133,7 +133,7 @@ def describe_program(program: Program, targets: Sequence[str]) -> list[str]:
     seconds = [one.cost_analysis().get("optimal_seconds", math.nan) for one in compiled]
     return [format_quantity(cost.get("flops", 0), (("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0))).strip(),
             format_bytes(cost.get("bytes accessed", 0)), *map(format_bytes, sizes),
-            *("" if math.isnan(s) else format_seconds(s) for s in seconds)]  # fmt: skip
+            *("" if math.isnan(s) else format_seconds(s) for s in seconds)]
 
 
 def narrow(value: Any) -> Any:

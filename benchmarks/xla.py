@@ -54,7 +54,7 @@ def run_section(
     calls = run_fresh(measure_calls, environment=environment)
     rows = [["call", "jitcore", "JAX", "ratio"]]
     rows += [[name, format_seconds(ours), format_seconds(theirs), format_ratio(ours / theirs)]
-             for name, (ours, theirs) in calls.items()]  # fmt: skip
+             for name, (ours, theirs) in calls.items()]
     text = f"{align_cells(lines)}\n\n{_summarize(found)}\n\n{align_cells(rows)}"
     return Section(TITLE, text, failed)
 
@@ -65,7 +65,7 @@ def _summarize(rows: Sequence[dict[str, Any]]) -> str:
     first, warm = ([row["bridge"][k] / row["jax"][k] for row in rows] for k in range(2))
     slow = sum(ratio > 1.05 for ratio in warm)
     return (f"{len(rows)} rows; medians: first calls {statistics.median(first):.2f} of JAX's, warm ones "
-            f"{statistics.median(warm):.2f}; {slow} of them above 1.05")  # fmt: skip
+            f"{statistics.median(warm):.2f}; {slow} of them above 1.05")
 
 
 def measure(name: str) -> dict[str, Any]:
@@ -116,9 +116,9 @@ def measure_calls() -> dict[str, list[float]]:
     )
     for name, count, ours, theirs in kinds:
         functions = [jit(lambda *values: values[0] * 2 + 1, **options) for jit, options in
-                     ((jitcore.jit, {"backend": "xla"}), (jax.jit, {}))]  # fmt: skip
+                     ((jitcore.jit, {"backend": "xla"}), (jax.jit, {}))]
         calls = {str(k): Call(lambda f=f, given=(given,) * count: f(*given)) for k, (f, given) in
-                 enumerate(zip(functions, (ours, theirs)))}  # fmt: skip
+                 enumerate(zip(functions, (ours, theirs)))}
         for call in calls.values():
             for _ in range(3):
                 call.run()

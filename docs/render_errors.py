@@ -84,7 +84,7 @@ def render_traced() -> str:
 def list_cases() -> list[tuple[str, str]]:
     """(script, how it ends) of the golden cases."""
     return [((GOLDEN / "cases" / f"{expected.stem}.py").read_text(), expected.read_text())
-            for expected in sorted((GOLDEN / "expected").glob("*.txt"))]  # fmt: skip
+            for expected in sorted((GOLDEN / "expected").glob("*.txt"))]
 
 
 def render_row(script: str, message: str, fix: str) -> str:

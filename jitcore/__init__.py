@@ -17,7 +17,7 @@ __version__ = "0.1.0"
 #: Modules that are attributes of the package.
 _MODULES = ("ad_checkpoint", "api", "custom_derivatives", "debug", "distributed", "dtypes",
             "errors", "experimental", "export", "flatten_util", "lax", "nn", "numpy", "ops", "random",
-            "scipy", "sharding", "stages", "test_util", "tree", "tree_util")  # fmt: skip
+            "scipy", "sharding", "stages", "test_util", "tree", "tree_util")
 
 #: Module -> the public names that it defines.
 _EXPORTS = {
@@ -41,11 +41,10 @@ _EXPORTS = {
     "jitcore.lax.callback": ("pure_callback",),
     "jitcore.lax.sharded": ("shard_map",),
     "jitcore.sharding": ("Mesh", "NamedSharding", "P", "set_mesh"),
-}  # fmt: skip
+}
 
 # The same names for type checkers; a test compares them with the table.
 # isort: off
-# fmt: off
 if TYPE_CHECKING:
     from jitcore.api import (
         autojit as autojit, block_until_ready as block_until_ready, checkpoint as checkpoint,
@@ -80,7 +79,6 @@ if TYPE_CHECKING:
     from jitcore.lax.callback import pure_callback as pure_callback
     from jitcore.lax.sharded import shard_map as shard_map
     from jitcore.sharding import Mesh as Mesh, NamedSharding as NamedSharding, P as P, set_mesh as set_mesh
-# fmt: on
 # isort: on
 
 _MODULE_OF_NAME = {name: module for module, names in _EXPORTS.items() for name in names}

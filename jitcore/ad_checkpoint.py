@@ -8,4 +8,4 @@ from jitcore.transforms.checkpoint import remat as remat
 from jitcore.transforms.checkpoint import saved_residuals as saved_residuals
 
 __all__ = ["checkpoint", "checkpoint_name", "checkpoint_policies", "print_saved_residuals", "remat",
-           "saved_residuals"]  # fmt: skip
+           "saved_residuals"]

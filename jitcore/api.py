@@ -46,7 +46,6 @@ from jitcore.transforms.flat_function import read_argnums as differentiated_argn
 from jitcore.transforms.vmap import vmap as vmap
 
 # isort: off
-# fmt: off
 from jitcore.transforms.autodiff import (
     grad as grad, hessian as hessian, jacfwd as jacfwd, jacobian as jacobian, jacrev as jacrev, jvp as jvp,
     linear_transpose as linear_transpose, linearize as linearize, value_and_grad as value_and_grad,
@@ -58,7 +57,6 @@ from jitcore.transforms.custom_derivatives import (
     closure_convert as closure_convert, custom_gradient as custom_gradient, custom_jvp as custom_jvp,
     custom_vjp as custom_vjp,
 )
-# fmt: on
 # isort: on
 
 P = ParamSpec("P")
@@ -123,14 +121,14 @@ def jit(
         raise TypeError(f"Expected a function, got a generator function: {fun}")
     if (static_argnums is static_argnames is donate_argnums is donate_argnames is device is backend
             is abstracted_axes is compiler_options is None and in_shardings is out_shardings is UNSPECIFIED
-            and not (keep_unused or inline or rewrite)):  # fmt: skip
+            and not (keep_unused or inline or rewrite)):
         return JitWrapped(fun, DEFAULT_OPTIONS)
     return JitWrapped(fun, JitOptions(
         read_argnums(static_argnums), read_argnames(static_argnames, "static_argnames"),
         read_argnums(donate_argnums), read_argnames(donate_argnames, "donate_argnames"),
         bool(keep_unused), inline=bool(inline), abstracted_axes=abstracted_axes,
         compiler_options=read_compiler_options(compiler_options), rewrite=bool(rewrite),
-        **read_placement(device, backend, in_shardings, out_shardings)))  # fmt: skip
+        **read_placement(device, backend, in_shardings, out_shardings)))
 
 
 @overload
@@ -178,7 +176,7 @@ def autojit(
     """
     if fun is UNSPECIFIED:
         return functools.partial(autojit, strict=strict, static_argnames=static_argnames, verbose=verbose,
-                                 contract=contract, fastmath=fastmath, device=device)  # fmt: skip
+                                 contract=contract, fastmath=fastmath, device=device)
     from jitcore.autojitted import Options, decorate  # reads bytecode: loaded where it is asked for
 
     names = read_argnames(static_argnames, "static_argnames") or ()
@@ -257,7 +255,7 @@ def make_jaxpr(
 
 @api_boundary
 def fwd_and_bwd(fun: Callable, argnums: int | Sequence[int], has_aux: bool = False,
-                jitted: bool = True) -> tuple[Callable, Callable]:  # fmt: skip
+                jitted: bool = True) -> tuple[Callable, Callable]:
     """The two halves of `vjp` as functions that are compiled once each.
 
     Args:

@@ -251,7 +251,7 @@ def double_precision_error(dtype: str, what: str, where: Lines = ()) -> Exceptio
     narrow = {"complex128": "complex64"}.get(dtype, "float32")
     return build_error(JitcoreTypeError, f"TPUs do not compute in {dtype}: {what}.", where=where,
                        fix=f'convert to {narrow}, `x.astype("{narrow}")`, or use backend="cpu" or '
-                           'backend="xla".')  # fmt: skip
+                           'backend="xla".')
 
 
 def compiler_option_error(option: str, known: Sequence[str]) -> Exception:

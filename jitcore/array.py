@@ -180,7 +180,7 @@ class ConcreteArray(Array):
             return bool(self.data)
         if self.size == 0:
             raise ValueError("The truth value of an empty array is ambiguous. "
-                             "Use `array.size > 0` to check that an array is not empty.")  # fmt: skip
+                             "Use `array.size > 0` to check that an array is not empty.")
         raise ValueError(
             "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
         )
@@ -202,7 +202,7 @@ class ConcreteArray(Array):
     def _scalar(self, kind: str):
         if self.shape:
             raise TypeError("Only scalar arrays can be converted to Python scalars; "
-                            f"got arr.ndim={self.ndim} where a Python {kind} is needed")  # fmt: skip
+                            f"got arr.ndim={self.ndim} where a Python {kind} is needed")
         return self.data[()]
 
     def item(self, *args):

@@ -23,7 +23,7 @@ __all__ = [
     "FLAGS", "Config", "Flag", "config",
     "check_tracer_leaks", "checking_leaks", "debug_nans", "disable_jit", "enable_checks", "enable_x64",
     "threefry_partitionable",
-]  # fmt: skip
+]
 
 
 class Flag(NamedTuple):
@@ -102,7 +102,7 @@ _ROWS = (
          "Tracebacks that reach the user show no frames of jitcore or of the compiler."),
     Flag("numpy_dtype_promotion", str, "standard", True,
          "'strict' refuses to promote implicitly between different dtypes.", choices=("standard", "strict")),
-)  # fmt: skip
+)
 
 FLAGS: dict[str, Flag] = {flag.name: flag for flag in _ROWS}
 _FLAG_OF_NAME = {name: flag for flag in _ROWS for name in (flag.name, *flag.aliases)}
@@ -146,7 +146,7 @@ def check_value(flag: Flag, value: Any, source: str) -> bool | int | str:
         if isinstance(text, str) and (not flag.choices or text in flag.choices):
             return text
     raise ValueError(f"{source}: config flag {flag.name} does not accept {value!r}; "
-                     f"it takes {flag.describe_accepted()}.")  # fmt: skip
+                     f"it takes {flag.describe_accepted()}.")
 
 
 def parse_environment(environment: Mapping[str, str]) -> dict[str, bool | int | str]:
@@ -234,7 +234,7 @@ class Config(threading.local):
     def __setattr__(self, name: str, value: Any) -> None:
         # An assignment could mean all threads or this one.
         raise AttributeError(f"config.{name} cannot be assigned: write config.update({name!r}, {value!r}) "
-                             f"or with config.override({name}={value!r}).")  # fmt: skip
+                             f"or with config.override({name}={value!r}).")
 
     def __repr__(self) -> str:
         return "Config(" + ", ".join(f"{name}={value!r}" for name, value in self.values().items()) + ")"

@@ -10,4 +10,4 @@ from jitcore.transforms.custom_derivatives import (
 )
 
 __all__ = ["SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp",
-           "custom_vjp_primal_tree_values"]  # fmt: skip
+           "custom_vjp_primal_tree_values"]

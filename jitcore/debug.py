@@ -112,7 +112,7 @@ def visualize_sharding(shape: Sequence[int], sharding: Sharding, **options: Any)
     rows, columns = counts if len(shape) == 2 else (1, *counts)
     platform = sharding.device_order[0].platform.upper()
     cells = [[f"{platform} {','.join(names[row, column])}" for column in range(columns)]
-             for row in range(rows)]  # fmt: skip
+             for row in range(rows)]
     width = max(len(cell) for line in cells for cell in line) + 2
     edges = ["─" * width] * columns
     borders = [left + middle.join(edges) + right for left, middle, right in ("┌┬┐", "├┼┤", "└┴┘")]

@@ -56,7 +56,7 @@ float0 = np.dtype([("float0", np.void, 0)])
 SUPPORTED = (
     bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64,
     bfloat16, float16, float32, float64, complex64, complex128,
-)  # fmt: skip
+)
 
 # Short names of the jaxpr text: `f32[3]`.
 SHORT_NAMES = {
@@ -161,7 +161,7 @@ def default_dtype(kind: str) -> np.dtype:
     `enable_x64`."""
     wide = config.enable_x64
     return {"b": bool_, "i": int64 if wide else int32, "u": uint64 if wide else uint32,
-            "f": float64 if wide else float32, "c": complex128 if wide else complex64}[kind]  # fmt: skip
+            "f": float64 if wide else float32, "c": complex128 if wide else complex64}[kind]
 
 
 def of_python_scalar(value) -> np.dtype:

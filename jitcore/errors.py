@@ -476,7 +476,7 @@ def boolean_index_error(aval_text: str, origin: Origin | None = None, where: Lin
     """`x[mask]` with a traced mask. aval_text: the mask's."""
     headline = f"Array boolean indices must be concrete; got {aval_text}"
     fix = ("jnp.where(mask, x, 0) keeps the shape; x.at[mask].set(v) writes; "
-           "x[jnp.nonzero(mask, size=n)] bounds the size.")  # fmt: skip
+           "x[jnp.nonzero(mask, size=n)] bounds the size.")
     return build_error(NonConcreteBooleanIndexError, headline, origin=origin, where=where, fix=fix)
 
 
@@ -492,6 +492,6 @@ def slice_bound_error(
 def item_assignment_error(where: Lines = (), *, verb: str = "assignment") -> Exception:
     """`x[i] = v` on an Array or a tracer; verb="deletion" for `del x[i]`."""
     headline = (f"jitcore arrays are immutable and do not support in-place item {verb}. "
-                "Instead of x[idx] = y, use x = x.at[idx].set(y) or another .at[] method.")  # fmt: skip
+                "Instead of x[idx] = y, use x = x.at[idx].set(y) or another .at[] method.")
     fix = "write that, or compile NumPy-style code with @autojit, which assigns items as NumPy does."
     return build_error(TracerMutationError, headline, where=where, fix=fix)

@@ -98,7 +98,7 @@ class Exported:
         leaves = self._artifact.flatten(args, kwargs)
         operands = [leaf if not isinstance(leaf, (bool, int, float, complex))
                     else asarray(leaf, getattr(aval, "dtype", None))
-                    for leaf, aval in zip(leaves, self.in_avals)]  # fmt: skip
+                    for leaf, aval in zip(leaves, self.in_avals)]
         return self._artifact.unflatten(call_exported(self._artifact, *operands))
 
     def mlir_module(self) -> str:

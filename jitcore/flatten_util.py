@@ -41,10 +41,10 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Array], Any]]:
         given = aval_of(vector)
         if given.shape != (ends[-1],):
             raise ValueError("The unravel function expected an input of shape "
-                             f"{(ends[-1],)}, but got {given.shape}")  # fmt: skip
+                             f"{(ends[-1],)}, but got {given.shape}")
         if same and given.dtype != dtype:
             raise TypeError("unravel function given array of dtype "
-                            f"{given.dtype}, but expected dtype {dtype}")  # fmt: skip
+                            f"{given.dtype}, but expected dtype {dtype}")
         parts = zip(avals, [0, *ends[:-1]], ends)
         pieces = [(jnp.reshape(vector[start:end], aval.shape), aval.dtype) for aval, start, end in parts]
         return tree.unflatten([x if x.dtype == own else x.astype(own) for x, own in pieces])

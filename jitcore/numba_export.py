@@ -74,7 +74,7 @@ def export_device(program: Program) -> Callable:
     program = Program(traced, (), program.options._replace(keep_unused=True), backend)
     n_consts = len(traced.consts)
     constants = {place: np.asarray(program.const_values[i]) for place, i in enumerate(program.kept)
-                 if i < n_consts}  # fmt: skip
+                 if i < n_consts}
     name = traced.fun_name if traced.fun_name.isidentifier() else "function"
     return backend.make_device_function(program.compiled_jaxpr, name, program.argument_names, constants)
 

@@ -23,7 +23,7 @@ def _reduce_segments(name: str, scatter, start, data, segment_ids, num_segments,
         raise TypeError(f"{name} requires segment_ids of an integer dtype, got {ids.dtype.name}")
     if data.shape[: ids.ndim] != ids.shape:
         raise ValueError(f"{name}: data of shape {data.shape} does not begin with the shape of segment_ids, "
-                         f"{ids.shape}")  # fmt: skip
+                         f"{ids.shape}")
     if num_segments is None:
         if isinstance(ids, Tracer):
             raise errors.argument_value_error(
@@ -36,7 +36,7 @@ def _reduce_segments(name: str, scatter, start, data, segment_ids, num_segments,
     rows = data.shape[ids.ndim :]
     numbers = lax.ScatterDimensionNumbers(
         update_window_dims=tuple(range(ids.ndim, data.ndim)), inserted_window_dims=(0,),
-        scatter_dims_to_operand_dims=(0,))  # fmt: skip
+        scatter_dims_to_operand_dims=(0,))
     empty = lax.full((num_segments, *rows), start(data.dtype), data.dtype)
     ids = lax.reshape(ids, (*ids.shape, 1))
     return scatter(empty, ids, data, numbers, mode=mode, **promises)
@@ -44,7 +44,7 @@ def _reduce_segments(name: str, scatter, start, data, segment_ids, num_segments,
 
 def _make_public(name: str, scatter, start, combined: str):
     def public(data, segment_ids, num_segments: int | None = None, indices_are_sorted: bool = False,
-               unique_indices: bool = False, bucket_size: int | None = None, mode=None) -> Array:  # fmt: skip
+               unique_indices: bool = False, bucket_size: int | None = None, mode=None) -> Array:
         promises = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices}
         return _reduce_segments(name, scatter, start, data, segment_ids, num_segments, mode, promises)
 

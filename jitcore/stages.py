@@ -135,14 +135,14 @@ class Compiled(FastCallable, Stage):
         call = read_call(self._fun, NOTHING_SPECIAL, args, kwargs)
         if any(isinstance(leaf, Tracer) for leaf in call.leaves):
             raise TypeError("Cannot trace a function lowered and compiled for a particular signature: "
-                            "call the jitted function itself here.")  # fmt: skip
+                            "call the jitted function itself here.")
         expected = self.in_tree
         if call.make_in_tree() != expected:
             raise TypeError("Function compiled with input pytree does not match the input pytree it was "
-                            f"called with: {expected} and {call.make_in_tree()}")  # fmt: skip
+                            f"called with: {expected} and {call.make_in_tree()}")
         if any(part[:2] != wanted[:2] for part, wanted in zip(call.parts, self._call.parts)):
             raise TypeError("Argument types differ from the types for which this computation was compiled. "
-                            f"The mismatches are:\n{self._list_mismatches(call)}")  # fmt: skip
+                            f"The mismatches are:\n{self._list_mismatches(call)}")
         call.donated = self._call.donated
         self._entry.slow_calls += 1
         self._fast.learn(call, kwargs, self._entry)
@@ -153,7 +153,7 @@ class Compiled(FastCallable, Stage):
         return "\n".join(f"Argument '{name}' compiled with {ShapedArray(*wanted).long()} and called with "
                          f"{ShapedArray(*part).long()}"
                          for name, part, wanted in zip(names, call.parts, self._call.parts)
-                         if part[:2] != wanted[:2])  # fmt: skip
+                         if part[:2] != wanted[:2])
 
     def as_text(self, stage: str | None = None) -> str:
         """A stage, as `inspect` names them: 'loop program', 'kernel'. Without one the most detailed text that

@@ -26,12 +26,12 @@ Tolerance = float | Mapping[Any, float] | None
 _TOLERANCES = {
     dtypes.bfloat16: 1e-1, dtypes.float16: 1e-2, dtypes.float32: 2e-3, dtypes.float64: 1e-5,
     dtypes.complex64: 1e-3, dtypes.complex128: 1e-5,
-}  # fmt: skip
+}
 
 
 @source.api_boundary
 def check_grads(f: Callable, args: Sequence, order: int, modes: Sequence[str] = ("fwd", "rev"),
-                atol: Tolerance = None, rtol: Tolerance = None, eps: float = EPS) -> None:  # fmt: skip
+                atol: Tolerance = None, rtol: Tolerance = None, eps: float = EPS) -> None:
     """Compares derivatives of `f` with central differences, in one random direction.
 
     Args:
@@ -75,7 +75,7 @@ def _pull_value(f, *args):
 
 @source.api_boundary
 def check_jvp(f: Callable, f_jvp: Callable, args: Sequence, atol: Tolerance = None, rtol: Tolerance = None,
-              eps: float = EPS, err_msg: str = "") -> None:  # fmt: skip
+              eps: float = EPS, err_msg: str = "") -> None:
     """Compares `f_jvp(primals, tangents)`, such as `partial(jvp, f)`, with central differences of `f`.
 
     Args: as `check_grads`. err_msg: what messages begin with.
@@ -93,7 +93,7 @@ def check_jvp(f: Callable, f_jvp: Callable, args: Sequence, atol: Tolerance = No
 
 @source.api_boundary
 def check_vjp(f: Callable, f_vjp: Callable, args: Sequence, atol: Tolerance = None, rtol: Tolerance = None,
-              eps: float = EPS, err_msg: str = "") -> None:  # fmt: skip
+              eps: float = EPS, err_msg: str = "") -> None:
     """Compares `f_vjp(*args)`, such as `partial(vjp, f)`, with central differences of `f`, both multiplied by
     random vectors on both sides.
 
@@ -107,7 +107,7 @@ def check_vjp(f: Callable, f_vjp: Callable, args: Sequence, atol: Tolerance = No
     cotangent = _draw_like(rng, value)
     pulled = tree_map(np.conj, pull(tree_map(np.conj, cotangent)))
     _check_close(_multiply(tangents, pulled), _multiply(slope, cotangent), atol, rtol,
-                 f"{err_msg} cotangent projection".strip())  # fmt: skip
+                 f"{err_msg} cotangent projection".strip())
 
 
 # -- numbers ------------------------------------------------------------------------------------------------
@@ -169,6 +169,6 @@ def _check_close(xs, ys, atol: Tolerance, rtol: Tolerance, message: str) -> None
         absolute, relative = (max(_find_tolerance(given, kind) for kind in kinds) for given in (atol, rtol))
         wide = np.complex128 if dtypes.is_complex(kinds[0]) else np.float64
         np.testing.assert_allclose(x.astype(wide), y.astype(wide), atol=absolute * x.size,
-                                   rtol=relative * y.size, err_msg=message)  # fmt: skip
+                                   rtol=relative * y.size, err_msg=message)
 
     tree_map(check, xs, ys)

@@ -189,7 +189,7 @@ def register_dataclass(
     if data_fields is None or meta_fields is None:
         if not dataclasses.is_dataclass(nodetype):
             raise TypeError(f"register_dataclass: {nodetype} is not a dataclass, so data_fields and "
-                            "meta_fields are required.")  # fmt: skip
+                            "meta_fields are required.")
         fields = [f for f in dataclasses.fields(nodetype) if f.init and f.name not in drop_fields]
         data_fields = [field.name for field in fields if not field.metadata.get("static", False)]
         meta_fields = [field.name for field in fields if field.metadata.get("static", False)]

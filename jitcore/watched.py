@@ -71,7 +71,7 @@ def make_code(function: types.FunctionType, parameters: Parameters, body: str, c
     # It has the free variables of the function's, so that either may be the code of one function object.
     names = "".join(f"{name}, " for name in own.co_freevars)
     source = _CODE.format(header=parameters.header, body=body, names=names or "()",
-                          variables="".join(f"{name} = " for name in own.co_freevars))  # fmt: skip
+                          variables="".join(f"{name} = " for name in own.co_freevars))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)  # constants that are called are replaced below
         code = compile(source, "<jitcore autojit>", "exec")
@@ -79,7 +79,7 @@ def make_code(function: types.FunctionType, parameters: Parameters, body: str, c
         code = next(const for const in code.co_consts if isinstance(const, types.CodeType))
     consts = [constants.get(const, const) if type(const) is str else const for const in code.co_consts]
     return code.replace(co_consts=tuple(consts), co_name=own.co_name, co_qualname=own.co_qualname,
-                        co_filename=own.co_filename, co_firstlineno=own.co_firstlineno)  # fmt: skip
+                        co_filename=own.co_filename, co_firstlineno=own.co_firstlineno)
 
 
 _CODE = """\
@@ -102,7 +102,7 @@ def make_watching_code(
     """Code that runs `run` in place of the function, and tells `note` the seconds of a call that takes longer
     than the limit. A call that raises is not noted."""
     constants = {"clock of jitcore": perf_counter, "run of jitcore": run, "note of jitcore": note,
-                 "limit of jitcore": limit}  # fmt: skip
+                 "limit of jitcore": limit}
     return make_code(function, parameters, _WATCHING.format(passed=parameters.passed), constants)
 
 

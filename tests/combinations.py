@@ -27,7 +27,7 @@ def pairwise(*parameters: Sequence) -> list[tuple[Any, ...]]:
     """
     places = [range(len(values)) for values in parameters]
     missing = {frozenset(pair) for pair in itertools.combinations(
-        [(k, place) for k, each in enumerate(places) for place in each], 2) if len(dict(pair)) == 2}  # fmt: skip
+        [(k, place) for k, each in enumerate(places) for place in each], 2) if len(dict(pair)) == 2}
     found = []
     while missing:
         best = max(

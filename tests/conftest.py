@@ -88,7 +88,7 @@ def count_resident() -> int:
 #: Tests of the CPU backend, of what it alone gets, and of processes and memory as they are with it.
 _OF_CPU = ("tests/backends", "tests/schedule", "tests/loopir", "tests/passes", "tests/autojit", "tests/functionalize",
            *(f"tests/test_{name}.py" for name in (
-               "benchmarks", "cli", "docs_examples", "memory", "numba_export", "oracles", "pickling", "processes")))  # fmt: skip
+               "benchmarks", "cli", "docs_examples", "memory", "numba_export", "oracles", "pickling", "processes")))
 
 
 def _is_left_out(item) -> bool:

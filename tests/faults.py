@@ -43,7 +43,7 @@ MODULES = {
 _OTHERS = frozenset(
     "ahead cpuinfo host images launch loop_modules memory native objects pack pool sharing symbols threads translate "
     "call_plan compiler executable host_calls interrupts frames polls balance reading streams long_sums tellers layout "
-    "routines fit".split())  # fmt: skip
+    "routines fit".split())
 _SECONDS = 120
 
 
@@ -59,7 +59,7 @@ class Fault(NamedTuple):
 
 # -- seeding --------------------------------------------------------------------------------------------------
 _COMPARISONS = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
-                ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is}  # fmt: skip
+                ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
 _OPERATORS = {
     ast.Add: ast.Sub,
     ast.Sub: ast.Add,
@@ -69,7 +69,7 @@ _OPERATORS = {
 }
 _NAMES = {"add": "sub", "sub": "add", "mul": "add", "lt": "le", "le": "lt", "gt": "ge", "ge": "gt", "min": "max", "max": "min",
           "and": "or", "or": "and", "eq": "ne", "ne": "eq", "<": "<=", ">": ">=", ">=": ">", "<=": "<", "fadd": "fsub",
-          "fsub": "fadd", "fmul": "fadd"}  # fmt: skip
+          "fsub": "fadd", "fmul": "fadd"}
 
 
 def list_changes(node: ast.AST) -> Iterator[ast.AST]:

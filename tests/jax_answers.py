@@ -105,7 +105,7 @@ class _Module:
         """Stores the answers of these tests: others are gone."""
         blob = bytearray()
         kept = {test: [_pack(answer, blob, self) for answer in answers]
-                for test, answers in sorted(self.answers.items()) if test in tests}  # fmt: skip
+                for test, answers in sorted(self.answers.items()) if test in tests}
         head = json.dumps({"jax": importlib.import_module("jax").__version__, "answers": kept})
         FOLDER.mkdir(exist_ok=True)
         self.file.write_bytes(lzma.compress(head.encode() + b"\n" + bytes(blob)))

@@ -37,7 +37,7 @@ class Stages:
         self.function, self.args = function, args
         self.program = jitcore.jit(function).trace(*args)._program
         leaves = [np.asarray(leaf, aval.dtype)
-                  for leaf, aval in zip(tree_util.tree_leaves(args), self.program.traced.jaxpr.in_avals)]  # fmt: skip
+                  for leaf, aval in zip(tree_util.tree_leaves(args), self.program.traced.jaxpr.in_avals)]
         values = [*self.program.const_values, *leaves]
         self.inputs = [np.array(values[place], order="C") for place in self.program.kept]
 
@@ -57,7 +57,7 @@ class Stages:
 
 
 def find_faults(function: Callable, args: Sequence, stages: Sequence[str] = STAGES, tolerance: float = 1.0,
-                size: float = 0.0) -> dict[str, str]:  # fmt: skip
+                size: float = 0.0) -> dict[str, str]:
     """What each stage changes, in words. tolerance: a factor for `TOLERANCES`; size: of the numbers that a
     program computes with, where its results are small differences.
 

@@ -70,7 +70,7 @@ def find_imports(path: Path) -> tuple[tuple[str, bool], ...]:
     """(module of jitcore, whether it is imported inside a function) for each import that a file executes."""
     tree = RemoveTypeChecking().visit(ast.parse(path.read_text(encoding="utf-8")))
     lazy = {id(inner) for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-            for inner in ast.walk(node)}  # fmt: skip
+            for inner in ast.walk(node)}
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -44,7 +44,7 @@ BRIEF = Effort(seconds=1e-3, rounds=3, batch_seconds=0.0, compiles=1, processes=
 
 def make_workload(**fields) -> Workload:
     given = {"name": "increment f32", "make_inputs": lambda size: (np.ones(size, np.float32),),
-             "program": lambda api: lambda x: x + 1, "size": 100}  # fmt: skip
+             "program": lambda api: lambda x: x + 1, "size": 100}
     return Workload(**given | fields)
 
 
@@ -79,7 +79,7 @@ def test_the_reference_is_computed_in_double_precision():
 
 def test_wrong_results_and_failures_are_reported_and_not_timed():
     row = make_workload(numpy=lambda x: x + np.float32(1.01), reference=lambda x: x + 1,
-                        numba=lambda x: 1 / 0)  # fmt: skip
+                        numba=lambda x: 1 / 0)
     result = run_time.measure_workload(row, find_peers(["numpy", "numba"]), BRIEF)
     assert list(result.seconds) == ["jitcore"]
     assert result.problems["NumPy"].startswith("WRONG: off by up to 0.01,")
@@ -268,7 +268,7 @@ def test_scaling_plot(tmp_path):
 
 def make_rows() -> list[Measured]:
     return [Measured("slow f32", {"jitcore": 4e-4, "Numba": 1e-4, "JAX": 2e-4}, note="50%"),
-            Measured("fast f32", {"jitcore": 1e-4, "JAX": 2e-4})]  # fmt: skip
+            Measured("fast f32", {"jitcore": 1e-4, "JAX": 2e-4})]
 
 
 def test_ratios():
@@ -384,7 +384,7 @@ def test_accesses_of_machine_code_are_counted_by_width():
     (gpu.Bar("copy", 0.9), "90% of a copy: yes"), (gpu.Bar("copy", 0.99), "99% of a copy: no"),
     (gpu.Bar("JAX", 0.5), "0.5 of JAX: yes"), (gpu.Bar("JAX", 0.2), "0.2 of JAX: no"),
     (gpu.Bar("CuPy", 1.0), "1 of CuPy: not measured"), (gpu.Bar(), ""),
-])  # fmt: skip
+])
 def test_bars_of_gpus(bar, told):
     cells = gpu._format_row({"jitcore": 1e-3, "JAX": 3e-3}, 950_000, 1e9, bar)
     assert cells[1] == "95%" and cells[-1] == told

@@ -153,7 +153,7 @@ def test_ordered_callbacks_keep_their_order_through_every_pass():
     eager = []
     build_logging_program(eager)(F(2))
     assert [name for name, _ in eager] == (
-        ["first", "first"] + ["loop", "again", "unread"] * 2 + ["positive", "last"])  # fmt: skip
+        ["first", "first"] + ["loop", "again", "unread"] * 2 + ["positive", "last"])
     log = []
     closed = trace(build_logging_program(log), SCALAR)
     for step in (None, *PIPELINE):

@@ -63,13 +63,13 @@ API, EMIT, LONE = "tests/test_api.py", "tests/deep/test_emit.py", "tests/test_lo
     (["scripts/test.sh", "jitcore/api.py"], {changed.ALL}),
     (["jitcore/removed.py"], set()),
     (["tests/test_removed.py", "jitcore/lone.py"], {LONE}),
-])  # fmt: skip
+])
 def test_what_files_touch(files, touched, made_up):
     assert changed.find_tests(files) == touched
 
 
 NAMES = frozenset({"jitcore", "jitcore.lax", "jitcore.lax.scan", "jitcore.cli.run", "jitcore.__main__",
-                   "benchmarks.__main__", "tests.helper", "jitcore.api"})  # fmt: skip
+                   "benchmarks.__main__", "tests.helper", "jitcore.api"})
 
 
 @pytest.mark.parametrize(("module", "text", "imported"), [
@@ -81,7 +81,7 @@ NAMES = frozenset({"jitcore", "jitcore.lax", "jitcore.lax.scan", "jitcore.cli.ru
     ("tests.test_a", 'import subprocess\ncode = """\nfrom tests.helper import f\n"""\n', {"tests.helper"}),
     ("tests.test_a", 'run(["-m", "jitcore"])\n', set()),
     ("jitcore.__main__", 'import_module(f"jitcore.cli.{name}")\n', {"jitcore.cli.run"}),
-])  # fmt: skip
+])
 def test_what_is_imported_by_name(module, text, imported, tmp_path, monkeypatch):
     monkeypatch.setattr(changed, "ROOT", tmp_path)
     file = tmp_path.joinpath(*module.split(".")).with_suffix(".py")

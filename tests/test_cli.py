@@ -22,7 +22,7 @@ def run_command(*arguments: str, folder: Path | None = None, **environment: str)
     """The finished process of `python -m jitcore ARGUMENTS`."""
     command = [sys.executable, "-m", "jitcore", *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=folder,
-                          env={**os.environ, **environment})  # fmt: skip
+                          env={**os.environ, **environment})
 
 
 def list_files(folder: Path) -> list[Path]:
@@ -132,7 +132,7 @@ def test_doctor_shows_changed_settings_and_absent_backends():
     done = run_command("doctor", JITCORE_DEFAULT_BACKEND="tpu", JITCORE_NUM_THREADS="1")
     assert done.returncode == 1
     assert re.search(r"^  num_threads +1 \(default 0, environment variable JITCORE_NUM_THREADS\)$",
-                     done.stdout, re.MULTILINE)  # fmt: skip
+                     done.stdout, re.MULTILINE)
     assert re.search(r"^  threads +1 on", done.stdout, re.MULTILINE)
     assert re.search(r"^Problem: .*tpu", done.stdout, re.MULTILINE)
 
@@ -215,7 +215,7 @@ def test_run_compiles(script):
 @pytest.mark.parametrize("text, code", [
     ("import sys; sys.exit(5)", 5), ("raise SystemExit", 0), ("raise ValueError('no')", 1), ("1 +", 1),
     ("def f():\n    return 1 / 0\nf()", 1),
-])  # fmt: skip
+])
 def test_run_ends_like_python(script, text, code):
     """Exit code and traceback are the same: no frame of jitcore shows."""
     path = script(text)

@@ -232,7 +232,7 @@ def test_a_function_that_calls_itself_by_a_callback():
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, RecursionError])
 @pytest.mark.parametrize(("room", "place"), [
     (translate, "optimize_ir"), (native, "_load_image"), (native, "find_or_compile"),
-])  # fmt: skip
+])
 def test_an_interrupted_compile_leaves_the_caches_usable(monkeypatch, error, room, place):
     f = jitcore.jit(lambda x: jnp.arctan(x) * 3.21)
     x = np.zeros(6, np.float32)

@@ -12,7 +12,7 @@ from jitcore.config import FLAGS, config
 # `jitcore.config` is the Config object for users, so the module is reached by name.
 config_module = importlib.import_module("jitcore.config")
 OTHER_VALUE = {bool: lambda flag: not flag.default, int: lambda flag: flag.default + 3,
-               str: lambda flag: flag.choices[-1] if flag.choices else "somewhere"}  # fmt: skip
+               str: lambda flag: flag.choices[-1] if flag.choices else "somewhere"}
 every_flag = pytest.mark.parametrize("flag", FLAGS.values(), ids=FLAGS)
 thread_flags = [flag for flag in FLAGS.values() if not flag.process_wide]
 every_thread_flag = pytest.mark.parametrize("flag", thread_flags, ids=lambda flag: flag.name)
@@ -136,7 +136,7 @@ def test_many_threads_override_at_once():
 @pytest.mark.parametrize("name, flag, value", [
     ("jax_enable_checks", "check_jaxprs", True),
     ("jax_platform_name", "default_backend", "cpu"),
-])  # fmt: skip
+])
 def test_aliases_of_jax(name, flag, value):
     config.update(name, value)
     assert getattr(config, flag) == getattr(config, name) == value
@@ -160,7 +160,7 @@ def test_reading_an_unknown_flag_and_assigning_are_errors():
 @pytest.mark.parametrize("name, value", [
     ("enable_x64", "yes"), ("enable_x64", 2), ("enable_x64", None), ("num_threads", -1),
     ("num_threads", True), ("num_threads", "2"), ("default_backend", 3), ("numpy_dtype_promotion", "loose"),
-])  # fmt: skip
+])
 def test_wrong_value_names_flag_value_and_what_is_accepted(name, value):
     with pytest.raises(ValueError) as caught:
         config.update(name, value)
@@ -174,9 +174,9 @@ def test_environment_is_parsed():
         "JITCORE_ENABLE_X64": "1", "JITCORE_REWRITE": "On", "JITCORE_TRACEBACK_FILTERING": "false",
         "JITCORE_NUM_THREADS": " 2 ", "JITCORE_DEFAULT_BACKEND": "cpu", "JITCORE_CHECK_BOUNDS": "",
         "JITCORE_NOT_A_FLAG": "1", "ENABLE_X64": "0",
-    })  # fmt: skip
+    })
     assert parsed == {"enable_x64": True, "rewrite": True, "traceback_filtering": False,
-                      "num_threads": 2, "default_backend": "cpu"}  # fmt: skip
+                      "num_threads": 2, "default_backend": "cpu"}
 
 
 def test_empty_variables_count_where_any_text_does():
@@ -187,7 +187,7 @@ def test_empty_variables_count_where_any_text_does():
 @pytest.mark.parametrize("variable, text", [
     ("JITCORE_ENABLE_X64", "maybe"), ("JITCORE_NUM_THREADS", "two"), ("JITCORE_NUM_THREADS", "-1"),
     ("JITCORE_NUMPY_DTYPE_PROMOTION", "loose"),
-])  # fmt: skip
+])
 def test_wrong_environment_is_a_clear_error(variable, text):
     with pytest.raises(ValueError, match=f"{variable}={text}.*{variable[8:].lower()}.*it takes"):
         config_module.parse_environment({variable: text})
@@ -206,7 +206,7 @@ def test_environment_is_read_at_import():
     (config_module.checking_leaks, "check_tracer_leaks"),
     (config_module.enable_checks, "check_jaxprs"), (config_module.debug_nans, "debug_nans"),
     (config_module.threefry_partitionable, "threefry_partitionable"),
-])  # fmt: skip
+])
 def test_named_context_managers(block, flag):
     with block():
         assert getattr(config, flag) is True

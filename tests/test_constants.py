@@ -93,7 +93,7 @@ SAME = {
     "scan": lambda x: lax.scan(lambda c, _: (c, c), x, None, length=1),
     "polyder": lambda x: jnp.polyder(x, 0), "einsum": lambda x: jnp.einsum("i->i", x),
     "jit": jit(lambda x: x), "vmap": vmap(lambda x: x), "matrix power": lambda x: jnp.diag(x)[:1, :1],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SAME)

@@ -91,7 +91,7 @@ def test_strict_promotion():
 
 
 @pytest.mark.parametrize("given", [np.int32, np.dtype("int32"), "int32", jnp.int32, np.ones(1, np.int32), np.int32(1)],
-                         ids=["class", "dtype", "name", "jitcore's", "array", "value"])  # fmt: skip
+                         ids=["class", "dtype", "name", "jitcore's", "array", "value"])
 def test_every_spelling_of_a_dtype(given):
     assert jnp.ones(2).astype(given).dtype == jnp.zeros(2, given).dtype == jnp.asarray([1.0], given).dtype == np.int32
     assert jit(lambda x: (x > 0).astype(given))(np.ones(2)).dtype == np.int32

@@ -21,7 +21,7 @@ PARAMETERS = [
     "fun", "in_shardings", "out_shardings", "static_argnums", "static_argnames", "donate_argnums",
     "donate_argnames", "keep_unused", "device", "backend", "inline", "abstracted_axes", "compiler_options",
     "rewrite",
-]  # fmt: skip
+]
 
 
 def make_array(*shape: int, weak: bool = False) -> ConcreteArray:
@@ -45,7 +45,7 @@ def decorated(x):
 def test_arrays_without_elements_take_other_shapes(shape):
     x = np.zeros(shape)
     for function, expected in [(lambda x: x.reshape(-1) + 1, (0,)), (jitcore.numpy.cumsum, (0,)),
-                               (lambda x: lax.sin(x).reshape(0, 5).T, (5, 0))]:  # fmt: skip
+                               (lambda x: lax.sin(x).reshape(0, 5).T, (5, 0))]:
         assert jitcore.jit(function)(x).shape == expected
 
 
@@ -142,7 +142,7 @@ VALUES = [
     (np.ones(3, ">f4"), "float32", False), (np.ones((4, 6), np.float32)[::2, ::3], "float32", False),
     (np.asfortranarray(np.arange(6.0).reshape(2, 3)), "float64", False), (np.array(2.0), "float64", False),
     (np.frombuffer(b"x" + np.arange(3.0).tobytes(), np.uint8)[1:].view(np.float64), "float64", False),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("value, dtype, weak", VALUES)
@@ -151,7 +151,7 @@ def test_each_kind_of_argument_keeps_value_dtype_and_weak_type(value, dtype, wea
     fun = jitcore.jit(lambda x: x[0] if isinstance(x, tuple) else x)
     for _ in range(3):  # the first call traces, later ones take the fast path
         out = {"positional": lambda: fun(value), "keyword": lambda: fun(x=value),
-               "container": lambda: fun((value,))}[how]()  # fmt: skip
+               "container": lambda: fun((value,))}[how]()
         assert isinstance(out, Array)
         assert (out.dtype.name, out.weak_type) == (dtype, weak)
         np.testing.assert_array_equal(np.asarray(out), value)
@@ -231,7 +231,7 @@ def test_what_is_no_array_is_refused(value, path):
 
 def test_results_that_are_no_arrays_are_refused():
     with pytest.raises(TypeError, match=r"traced for jit returned a value of type <class 'str'> at output "
-                                        r"component \['a'\]"):  # fmt: skip
+                                        r"component \['a'\]"):
         jitcore.jit(lambda x: {"a": "s"})(1)
 
 
@@ -313,7 +313,7 @@ def test_static_errors():
 
 def test_open_ended_signatures():
     fun = jitcore.jit(lambda *args, **kwargs: args[0] if args[1] == "a" else kwargs["k"],
-                      static_argnums=1, static_argnames="other")  # fmt: skip
+                      static_argnums=1, static_argnames="other")
     assert fun(2.0, "a") == 2.0
     assert fun(2.0, "b", k=3.0, other="text") == 3.0
 
@@ -422,7 +422,7 @@ def test_tracebacks_show_only_the_users_frames():
         raise KeyError("mine")
 
     for call in (lambda: jitcore.jit(fails)(1), lambda: jitcore.jit(lambda x: jitcore.jit(fails)(x))(1),
-                 lambda: jitcore.make_jaxpr(fails)(1), lambda: jitcore.jit(fails).lower(1)):  # fmt: skip
+                 lambda: jitcore.make_jaxpr(fails)(1), lambda: jitcore.jit(fails).lower(1)):
         with pytest.raises(KeyError) as caught:
             call()
         files = [frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)]

@@ -44,7 +44,7 @@ def test_one_trace_and_one_compile_serve_equal_signatures():
 @pytest.mark.parametrize("first, second", [
     (ones(3), ones(4)), (ones(3), ones(3).astype(np.float64)), (1.0, np.float32(1)), (1.0, ones()), (1, 1.0),
     (1.0, 1j), (np.float32(1), np.float64(1)), (ones(2), ones(1, 2)),
-])  # fmt: skip
+])
 def test_another_shape_dtype_or_weak_type_is_traced_again(first, second):
     fun = jitcore.jit(lambda x: x)
     fun(first), fun(second), fun(first), fun(second)
@@ -72,7 +72,7 @@ def add_odd_number(x, odd):
 
 # No other test may use these numbers: the CPU backend remembers kernels that other tests compiled.
 @pytest.mark.parametrize("make", [lambda: functools.partial(add_odd_number, odd=17.25),
-                                  lambda: lambda x: lax.neg(lax.sub(lax.neg(x), 17.25))])  # fmt: skip
+                                  lambda: lambda x: lax.neg(lax.sub(lax.neg(x), 17.25))])
 def test_equal_lambdas_and_partials_compile_once(make):
     before = counters.compiles, counters.traces
     i = 0.0
@@ -280,7 +280,7 @@ def test_explain_before_and_after_the_first_call():
     ([((ones(3), 1.0), {}), ((ones(3), np.float32(1)), {})], "argument n: weak_type was True, is False"),
     ([((ones(3), 1.0), {}), ((ones(3),), {"n": 1.0})], "structure of (args, kwargs): was "),
     ([(({"a": ones(3)}, 1), {}), (({"a": ones(2)}, 1), {})], "argument x['a']: shape was (3,), is (2,)"),
-])  # fmt: skip
+])
 def test_explanations_name_argument_and_change(calls, text):
     lines = explain(jitcore.jit(lambda x, n: n), *calls).splitlines()
     assert len(lines) == 2

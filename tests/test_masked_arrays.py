@@ -17,7 +17,7 @@ USES = {
     "lax": lambda: lax.add(ONES, MASKED), "grad": lambda: grad(jnp.sum)(MASKED), "vmap": lambda: vmap(jnp.sin)(MASKED),
     "cond": lambda: lax.cond(True, lambda v: v, lambda v: v, MASKED), "device_put": lambda: device_put(MASKED),
     "result": lambda: jit(lambda x: MASKED)(ONES), "product": lambda: jit(lambda x: jnp.dot(MASKED, x))(ONES),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", USES)

@@ -181,7 +181,7 @@ def test_resident_memory_is_bounded(arguments):
     result = subprocess.run(
         [sys.executable, "-c", SCRIPT.format(arguments=arguments)], cwd=root, capture_output=True, text=True,
         timeout=900, env=os.environ | {"JITCORE_CACHE_SIZE": "400"},
-    )  # fmt: skip
+    )
     assert result.returncode == 0, result.stderr
     start, middle, end = map(int, result.stdout.split())
     assert end - middle < 10e6

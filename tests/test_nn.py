@@ -28,7 +28,7 @@ def assert_same(ours, theirs, tolerance=2e-6):
     """Equal values, dtype, shape and weak type."""
     assert (ours.dtype, ours.shape, ours.weak_type) == (theirs.dtype, theirs.shape, theirs.weak_type)
     np.testing.assert_allclose(
-        ours.data.astype(complex), np.asarray(theirs).astype(complex), rtol=tolerance, atol=tolerance)  # fmt: skip
+        ours.data.astype(complex), np.asarray(theirs).astype(complex), rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("kind", INPUTS)
@@ -61,7 +61,7 @@ def test_along_axis_options(name, options):
     ("gelu", (), {"approximate": False}), ("glu", (), {}), ("glu", (0,), {}), ("elu", (0.3,), {}), ("celu", (0.3,), {}),
     ("leaky_relu", (0.3,), {}), ("squareplus", (2.0,), {}), ("standardize", (), {"algorithm": "stable"}),
     ("standardize", (), {"mean": np.float32(1), "variance": np.float32(2)}),
-])  # fmt: skip
+])
 def test_options(name, args, options):
     x = INPUTS["float32"]
     assert_same(getattr(nn, name)(x, *args, **options), getattr(jax.nn, name)(x, *args, **options))
@@ -69,7 +69,7 @@ def test_options(name, args, options):
 
 @pytest.mark.parametrize("indices, options", [
     (np.array([0, 2, 5]), {}), (np.array([[0, 2]]), {"axis": 0, "dtype": "int32"}), (1, {}), (np.array([-1, 1]), {}),
-])  # fmt: skip
+])
 def test_one_hot(indices, options):
     assert_same(nn.one_hot(indices, 3, **options), jax.nn.one_hot(indices, 3, **options))
 
@@ -81,7 +81,7 @@ def test_one_hot(indices, options):
     lambda: nn.initializers.variance_scaling(1.0, "other", "normal")(random.key(0), (3, 3)),
     lambda: nn.initializers.variance_scaling(1.0, "fan_in", "other")(random.key(0), (3, 3)),
     lambda: nn.initializers.delta_orthogonal()(random.key(0), (3, 3)),
-])  # fmt: skip
+])
 def test_errors(call):
     with pytest.raises(ValueError):
         call()

@@ -79,5 +79,5 @@ def test_a_clone_in_a_folder_of_the_packages_name(tmp_path):
     code = "import sys; sys.path.append(sys.argv[1]); import jitcore.backends.cpu as cpu; print(cpu.__file__)"
     for folder in (tmp_path, tmp_path / "jitcore"):
         printed = subprocess.run([sys.executable, "-c", code, tmp_path / "jitcore"], cwd=folder, capture_output=True,
-                                 text=True, check=True).stdout  # fmt: skip
+                                 text=True, check=True).stdout
         assert Path(printed.strip()).resolve() == ROOT / "backends" / "cpu" / "__init__.py"

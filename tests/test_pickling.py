@@ -139,7 +139,7 @@ def test_processes_by_every_start_method(tmp_path):
         with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
             assert [float(v) for v in pool.map(norm, [X, 2 * X])] == [float(norm(X)), float(norm(2 * X))]
             assert list(pool.map(total, [X, 2 * X])) == [total(X), total(2 * X)]
-        """)  # fmt: skip
+        """)
 
 
 def test_a_process_without_the_script(tmp_path):
@@ -154,7 +154,7 @@ def test_a_process_without_the_script(tmp_path):
         result = subprocess.run([sys.executable, "receiver.py"], input=pickle.dumps(sent), capture_output=True)
         assert result.returncode == 0, result.stderr.decode()
         check(pickle.loads(result.stdout), both)
-        """)  # fmt: skip
+        """)
 
 
 def test_dill(tmp_path):
@@ -168,7 +168,7 @@ def test_dill(tmp_path):
         copies = {name: (dill.loads(dill.dumps(function)), x) for name, (function, x) in both.items()}
         got = call_all(copies)
         check({name: (result, 0) for name, (result, _) in got.items()}, both)
-        """)  # fmt: skip
+        """)
 
 
 def test_joblib(tmp_path):
@@ -182,7 +182,7 @@ def test_joblib(tmp_path):
             jobs = (joblib.delayed(function)(x) for function, x in table.values())
             results = joblib.Parallel(n_jobs=2, backend=backend)(jobs)
             assert [*map(str, results)] == [str(function(x)) for function, x in table.values()]
-        """)  # fmt: skip
+        """)
 
 
 def test_functions_of_the_library_are_found_by_name():

@@ -41,7 +41,7 @@ def draw_both(name, *args, seed=5, **kwargs):
 
 def _needs_64_bits(value) -> bool:
     return value in ("int64", "uint64", "float64") if isinstance(value, str) else (
-        isinstance(value, int) and value >= 2**31)  # fmt: skip
+        isinstance(value, int) and value >= 2**31)
 
 
 def assert_same_draw(name, *args, **kwargs):
@@ -54,7 +54,7 @@ def assert_same_draw(name, *args, **kwargs):
     ((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),
     ((0xFFFFFFFF, 0xFFFFFFFF), (0xFFFFFFFF, 0xFFFFFFFF), (0x1CB996FC, 0xBB002BE7)),
     ((0x13198A2E, 0x03707344), (0x243F6A88, 0x85A308D3), (0xC4923A9C, 0x483DF7A0)),
-])  # fmt: skip
+])
 def test_hash_gives_the_published_answers(key, counter, expected):
     words = [np.uint32(word) for word in (*key, *counter)]
     assert tuple(int(word) for word in threefry2x32(*words)) == expected
@@ -146,7 +146,7 @@ def test_key_array_reads_like_an_array():
     (lambda: random.choice(random.key(0), 3, 5), TypeError, "must be a sequence"),
     (lambda: random.choice(random.key(0), 3, (1,), p=np.ones(2)), ValueError, "p must be None"),
     (lambda: random.permutation(random.key(0), 1.5), TypeError, "integer or at least 1-dimensional"),
-])  # fmt: skip
+])
 def test_errors(call, error, text):
     with pytest.raises(error, match=text.replace("(", r"\(").replace(")", r"\)")):
         call()
@@ -164,14 +164,14 @@ def test_bits(shape, dtype):
     ((7,), -(2**31), 2**31 - 1), ((9,), -128, 200, "int8"), ((), 0, 3), ((4,), 1.5, 9.5), ((9,), 0, 70000, "uint16"),
     ((3,), np.array([0, 5, 9]), np.array([1, 100, 3])), ((2, 3), np.array([0, 5, 9]), 300, "uint8"),
     ((5,), 0, 2**40, "int64"), ((5,), -(2**63), 2**63 - 1, "int64"), ((5,), 0, 2**32, "uint32"),
-])  # fmt: skip
+])
 def test_randint(args):
     assert_same_draw("randint", *args)
 
 
 @pytest.mark.parametrize("args", [
     (), (0.3,), (0.3, (5,)), (PROBABILITIES,), (PROBABILITIES, (3, 4), "high"), (1e-3, (999,), "high"),
-])  # fmt: skip
+])
 def test_bernoulli(args):
     assert_same_draw("bernoulli", *args)
 
@@ -187,7 +187,7 @@ def test_permutation(args):
     (5,), (5, (3,)), (5, (2, 2), False), (MATRIX, (3,)), (MATRIX, (3,), False), (MATRIX, (3, 2), True, None, 1),
     (MATRIX, (3,), False, None, 1), (4, (50,), True, PROBABILITIES), (4, (3,), False, PROBABILITIES),
     (MATRIX, (2,), False, PROBABILITIES, 0), (4, (0,)), (4, (3,), False, PROBABILITIES, 0, "high"),
-])  # fmt: skip
+])
 def test_choice(args):
     assert_same_draw("choice", *args)
 
@@ -195,7 +195,7 @@ def test_choice(args):
 @pytest.mark.parametrize("args", [
     (LOGITS,), (LOGITS, 0), (LOGITS, 1), (LOGITS, -1, (7, 3, 5)), (LOGITS, 1, (2, 3, 4), False),
     (LOGITS[0, 0], -1, (3,), False), (LOGITS, -1, None, True, "high"),
-])  # fmt: skip
+])
 def test_categorical(args):
     assert_same_draw("categorical", *args)
 
@@ -260,7 +260,7 @@ def test_float64_normal_is_exact_to_3_spacings():
     ("beta", (0.5, 2.0, (31,)), 2e-5), ("dirichlet", (np.float32([0.5, 1, 3]), (4,)), 2e-5),
     ("chisquare", (3.0, (31,)), 2e-5), ("t", (3.0, (31,)), 5e-5), ("f", (3.0, 4.0, (31,)), 5e-5),
     ("generalized_normal", (1.5, (31,)), 2e-5), ("ball", (3, 2, (7,)), 2e-5), ("orthogonal", (4, (2,)), 2e-5),
-])  # fmt: skip
+])
 def test_other_floats(name, args, tolerance):
     ours, theirs = draw_both(name, *args)
     np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance / 10)
@@ -305,7 +305,7 @@ def test_documented_numbers(scheme):
     lambda key: random.permutation(key, 11), lambda key: random.choice(key, 4, (9,), p=PROBABILITIES),
     lambda key: random.categorical(key, LOGITS), lambda key: random.gamma(key, 2.0, (5,)),
     lambda key: random.poisson(key, 20.0, (5,)), lambda key: random.split(key)[1],
-])  # fmt: skip
+])
 @pytest.mark.parametrize("make_key", [random.key, random.PRNGKey])
 def test_jit_draws_the_same(draw, make_key):
     key = make_key(11)

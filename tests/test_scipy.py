@@ -22,7 +22,7 @@ SPECIAL = [
     ("i0e", REAL), ("i1", REAL), ("i1e", REAL), ("xlogy", REAL, POSITIVE), ("xlogy", 0.0, UNIT - 0.05),
     ("xlog1py", REAL, POSITIVE), ("entr", REAL), ("rel_entr", UNIT, REAL), ("kl_div", UNIT, POSITIVE),
     ("logsumexp", REAL), ("softmax", REAL), ("log_softmax", REAL), ("xlogy", REAL[:, None], POSITIVE),
-]  # fmt: skip
+]
 MATRIX = np.random.default_rng(0).normal(size=(4, 4))
 POSITIVE_DEFINITE = MATRIX @ MATRIX.T + 4 * np.eye(4)
 RIGHT = np.random.default_rng(1).normal(size=(4, 2))
@@ -58,7 +58,7 @@ def test_special_function_traced(name, args):
 @pytest.mark.parametrize("name, args", [
     ("erf", (2,)), ("expit", (1.0,)), ("ndtr", (1.0,)), ("xlogy", (1, 2.0)), ("logit", (0.5,)), ("entr", (0.5,)),
     ("gammaln", (np.arange(1, 4),)), ("logsumexp", (np.arange(3),)), ("log_ndtr", (0.5,)),
-])  # fmt: skip
+])
 def test_types_are_those_of_jax(name, args):
     args = [np.asarray(arg, np.int32) if isinstance(arg, np.ndarray) else arg for arg in args]
     ours, theirs = getattr(special, name)(*args), getattr(jax.scipy.special, name)(*args)
@@ -68,7 +68,7 @@ def test_types_are_those_of_jax(name, args):
 
 @pytest.mark.parametrize("options", [
     {}, {"axis": 0}, {"axis": (0, 1), "keepdims": True}, {"axis": 1, "b": MATRIX}, {"axis": 1, "b": np.array([1, 0, 2, 3])},
-])  # fmt: skip
+])
 def test_logsumexp(options):
     assert_close(special.logsumexp(MATRIX, **options), scipy_special.logsumexp(MATRIX, **options))
 
@@ -127,7 +127,7 @@ def test_lu(matrix, permute_l):
 @pytest.mark.parametrize("trans", [0, 1])
 def test_lu_solve(trans):
     assert_close(linalg.lu_solve(linalg.lu_factor(MATRIX), RIGHT, trans),
-                 scipy_linalg.lu_solve(scipy_linalg.lu_factor(MATRIX), RIGHT, trans))  # fmt: skip
+                 scipy_linalg.lu_solve(scipy_linalg.lu_factor(MATRIX), RIGHT, trans))
 
 
 def test_factorisations_multiply_back():
@@ -171,7 +171,7 @@ def test_block_diag():
     (lambda: linalg.qr(MATRIX, mode="other"), ValueError), (lambda: linalg.expm(RIGHT), ValueError),
     (lambda: linalg.block_diag(np.zeros((1, 1, 1))), ValueError),
     (lambda: linalg.eigh(MATRIX, MATRIX), NotImplementedError),
-])  # fmt: skip
+])
 def test_errors(call, error):
     with pytest.raises(error):
         call()
@@ -184,6 +184,6 @@ def test_routines_read_reshapes():
     compiled = jitcore.jit(lambda a, b: linalg.solve_triangular(a.reshape(4, 4), b, lower=True))
     assert_close(compiled(matrices, RIGHT[:, 0]), np.linalg.solve(triangle, RIGHT[:, 0]))
     assert_close(jitcore.jit(lambda a: linalg.cholesky(a.reshape(4, 4), lower=True))(matrices),
-                 np.linalg.cholesky(POSITIVE_DEFINITE))  # fmt: skip
+                 np.linalg.cholesky(POSITIVE_DEFINITE))
     largest = jitcore.jit(lambda a: jitcore.lax.top_k(a.reshape(2, 8), 3)[0])(MATRIX)
     assert_close(largest, np.sort(MATRIX.reshape(2, 8))[:, :-4:-1])

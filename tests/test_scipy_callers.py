@@ -8,7 +8,7 @@ import jitcore.numpy as jnp
 from jitcore import grad, hessian, jacobian, jit
 
 METHODS = ["Nelder-Mead", "Powell", "CG", "BFGS", "Newton-CG", "L-BFGS-B", "TNC", "COBYLA", "COBYQA", "SLSQP",
-           "trust-constr", "dogleg", "trust-ncg", "trust-exact", "trust-krylov"]  # fmt: skip
+           "trust-constr", "dogleg", "trust-ncg", "trust-exact", "trust-krylov"]
 WITHOUT_JACOBIAN = {"Nelder-Mead", "Powell", "COBYLA", "COBYQA"}
 WITH_HESSIAN = {"Newton-CG", "trust-constr", "dogleg", "trust-ncg", "trust-exact", "trust-krylov"}
 START = [1.1, 0.9, 1.2]
@@ -53,11 +53,11 @@ SOLVERS = {
     "brentq": lambda: [optimize.brentq(jit(lambda x: x * x - 2), 0.0, 2.0), optimize.newton(jit(lambda x: x * x - 2), 1.0, jit(grad(lambda x: x * x - 2.0)))],
     "basinhopping": lambda: [optimize.basinhopping(VALLEY, START, niter=2, minimizer_kwargs={"jac": SLOPE, "method": "L-BFGS-B"}, rng=1).x],
     "fixed_point": lambda: [optimize.fixed_point(jit(jnp.cos), 0.5)],
-}  # fmt: skip
+}
 EXPECTED = {
     "least_squares": [2.0, -1.0], "root": [1.0, 2.0], "fsolve": [1.0, 2.0], "curve_fit": [2.0, 1.0], "solve_ivp": [np.cos(1), -np.sin(1)],
     "odeint": [np.exp(-1)], "quad": 0.746824132812427, "brentq": 2**0.5, "basinhopping": 1.0, "fixed_point": 0.7390851332151607,
-}  # fmt: skip
+}
 
 
 def line(p):

@@ -10,9 +10,9 @@ from jitcore.scipy import stats
 POINTS = np.array([-3.2, -1.0, 0.0, 0.3, 0.99, 1.0, 1.7, 2.0, 5.5])
 COUNTS = np.array([-1, 0, 1, 2, 3, 5, 9])
 SHAPES = {"gamma": (2.5,), "chi2": (3.5,), "beta": (2.5, 1.7), "t": (3.5,), "pareto": (2.3,), "poisson": (2.7,),
-          "bernoulli": (0.3,), "geom": (0.4,), "binom": (5, 0.3)}  # fmt: skip
+          "bernoulli": (0.3,), "geom": (0.4,), "binom": (5, 0.3)}
 CASES = [(name, function) for name in stats.__all__ for function in getattr(stats, name).__all__
-         if name != "norm"]  # fmt: skip
+         if name != "norm"]
 
 
 @pytest.mark.parametrize("name, function", CASES, ids=".".join)

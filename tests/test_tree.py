@@ -228,7 +228,7 @@ def test_map_takes_prefix_and_is_leaf():
     (None, 3, "at the root, expected None, found a leaf of type int."),
     (Pair(1, 2, "p"), Pair(1, 2, "q"), "a Pair differs: expected 'p', found 'q'"),
     (Layer([1]), Layer(2), "at .weight, expected a list"),
-])  # fmt: skip
+])
 def test_mismatch_is_located(first, second, message):
     with pytest.raises(ValueError, match=message):
         tree.map(lambda a, b: a, first, second)
@@ -268,7 +268,7 @@ def test_flatten_axes():
 def test_map_with_path_and_simple_keystr():
     value = {"a": [1, Point(2, 3)], "b": Keyed(4)}
     assert tree.map_with_path(lambda path, x: tree_util.keystr(path), value) == {
-        "a": ["['a'][0]", Point("['a'][1].x", "['a'][1].y")], "b": Keyed("['b'].content")}  # fmt: skip
+        "a": ["['a'][0]", Point("['a'][1].x", "['a'][1].y")], "b": Keyed("['b'].content")}
     simple = [tree_util.keystr(p, simple=True, separator="/") for p, _ in tree.leaves_with_path(value)]
     assert simple == [jtu.keystr(p, simple=True, separator="/") for p, _ in jtu.tree_leaves_with_path(value)]
 
@@ -287,7 +287,7 @@ def test_is_leaf_with_path():
 def test_treedef_parts():
     treedef = tree.structure([1, (2, 3), Pair(4, 5, "tag")])
     assert [str(child) for child in treedef.children()] == [
-        "PyTreeDef(*)", "PyTreeDef((*, *))", "PyTreeDef(CustomNode(Pair[tag], [*, *]))"]  # fmt: skip
+        "PyTreeDef(*)", "PyTreeDef((*, *))", "PyTreeDef(CustomNode(Pair[tag], [*, *]))"]
     assert treedef.children()[2].node_data() == (Pair, "tag")
     assert tree.structure(0).node_data() is None and tree.structure(0).is_leaf()
     assert str(tree_util.treedef_tuple(treedef.children()[:2])) == "PyTreeDef((*, (*, *)))"

@@ -23,7 +23,7 @@ MIN_VECTORS = 4
 
 
 def emit_aligned(e, axis: Axis, store: Store, start: ir.Value, stop: ir.Value, lanes: int,
-                 body: Callable[[], None]) -> None:  # fmt: skip
+                 body: Callable[[], None]) -> None:
     """The iterations [start, stop) of a loop, so that whole vectors of `store` begin lines. e: the
     `FunctionEmitter`."""
     b = e.b

@@ -66,7 +66,7 @@ def _count_bytes(sweep: Reduce | Scan) -> int:
     if isinstance(sweep, Scan):
         return sweep.value.dtype.itemsize
     return sum(expr.dtype.itemsize + (result.dtype.itemsize if op.startswith("arg") else 0)
-               for result, op, expr in sweep.parts)  # fmt: skip
+               for result, op, expr in sweep.parts)
 
 
 def _find_itemsize(sweep: Reduce | Scan) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 from jitcore.backends.cpu import host
 
 __all__ = ["CacheSizes", "cache_sizes", "cpu_features", "cpu_name", "list_fused_operations",
-           "native_vector_bytes"]  # fmt: skip
+           "native_vector_bytes"]
 
 _CACHE_FOLDER = Path("/sys/devices/system/cpu/cpu0/cache")
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}

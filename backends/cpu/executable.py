@@ -68,11 +68,11 @@ class CpuExecutable:
         if latest is None:
             return {}
         found = {"loop program": lambda: format_program(latest.read_program()),
-                 "numba": lambda: _write_numba(latest.read_program(), arguments)}  # fmt: skip
+                 "numba": lambda: _write_numba(latest.read_program(), arguments)}
         library = latest.compiled.library
         if library is not None:
             found |= {"kernel": lambda: library.llvm_ir, "llvm": library.optimized_ir,
-                      "assembly": library.assembly}  # fmt: skip
+                      "assembly": library.assembly}
         return found
 
     def cost(self) -> dict[str, float]:
@@ -101,7 +101,7 @@ class _Prepared:
     """
 
     def __init__(self, closed: ClosedJaxpr, options: CompileOptions, compiled: NativeProgram,
-                 bind: Callable[[], Run], program: Program | None = None):  # fmt: skip
+                 bind: Callable[[], Run], program: Program | None = None):
         self._closed, self._options, self._program = closed, options, program
         self.compiled, self.bind = compiled, bind
 

@@ -72,7 +72,7 @@ def _find_first(
     position.add_incoming(low, before)
     saved, e.values = e.values, dict(e.values)
     emit_first(e, axis, position, b.sub(high, position), lanes,
-               lambda: hits.append(_compare(e, expr, wanted)))  # fmt: skip
+               lambda: hits.append(_compare(e, expr, wanted)))
     e.values = saved
     (bits,) = hits
     after, is_hit = b.add(position, I64(lanes)), b.icmp_unsigned("!=", bits, bits.type(0))

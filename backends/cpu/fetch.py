@@ -37,7 +37,7 @@ def fetch_ahead(e, buffer: Buffer, index: Index) -> None:
     values, now = e.values, e.axis_values[axis]
     fixed = {id(node) for node in nodes if axis not in node.axes}
     e.values = {key: value for key, value in values.items()
-                if (key[0] if isinstance(key, tuple) else key) in fixed}  # fmt: skip
+                if (key[0] if isinstance(key, tuple) else key) in fixed}
     later = b.add(now, I64(max(AHEAD, 2 * e.lanes)))
     e.axis_values[axis] = b.select(b.icmp_signed("<", later, e.last_vector), later, e.last_vector)
     places = e.stack_slot(e.index(index))

@@ -19,7 +19,7 @@ import ctypes
 import signal
 
 __all__ = ["ENTER_SYMBOL", "FRAME_SIZE", "INSIDE_OFFSET", "LEAVE_SYMBOL", "MAX_THREADS", "PLACE_OFFSET",
-           "SYMBOLS", "Thread", "render"]  # fmt: skip
+           "SYMBOLS", "Thread", "render"]
 
 ENTER_SYMBOL, LEAVE_SYMBOL = "jitcore_enter_frame", "jitcore_leave_frame"
 SYMBOLS = ENTER_SYMBOL, LEAVE_SYMBOL
@@ -48,7 +48,7 @@ def render() -> str:
     for name, value in (("ENTER", ENTER_SYMBOL), ("LEAVE", LEAVE_SYMBOL), ("THREADS", MAX_THREADS),
                         ("PLACE", PLACE_OFFSET), ("UNBLOCK", int(signal.SIG_UNBLOCK)),
                         ("CANDIDATES", len(signals)),
-                        ("SIGNALS", ", ".join(f"i32 {number}" for number in signals))):  # fmt: skip
+                        ("SIGNALS", ", ".join(f"i32 {number}" for number in signals))):
         text = text.replace(f"%%{name}%%", str(value))
     return text
 

@@ -42,7 +42,7 @@ from jitcore.backends.llvm.lanes import (
     memory_type,
     splat,
     widen,
-)  # fmt: skip
+)
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.backends.llvm.sizes import SizeTable, is_static
 from jitcore.loopir.expr import Buffer, Expr
@@ -63,7 +63,7 @@ class FunctionEmitter(ExpressionEmitter):
     """
 
     def __init__(self, function: ir.Function, dims: ir.Value, sizes: SizeTable, first_size: int,
-                 options: RenderOptions, contraction: Contraction | None = None):  # fmt: skip
+                 options: RenderOptions, contraction: Contraction | None = None):
         super().__init__(function, options, contraction)
         self.dims, self.sizes, self.first_size = dims, sizes, first_size
         self.size_values: dict = {}
@@ -302,7 +302,7 @@ class FunctionEmitter(ExpressionEmitter):
         if node.op != "add" or node.dtype.kind != "f" or node.dtype.itemsize < 4 or self.is_vector(node.axes):
             return False
         return any(number.op == "result" or self.chains is not None and self.chains.is_ahead(number, other)
-                   for number, other in (node.args, node.args[::-1]))  # fmt: skip
+                   for number, other in (node.args, node.args[::-1]))
 
     # -- loops --------------------------------------------------------------------------------------------
     def can_unroll(self, axis: Axis, statement) -> bool:

@@ -102,7 +102,7 @@ class _CallWriter:
         self.names = {
             "__name__": __name__, "ndarray": np.ndarray, "no_array": np.empty(0),
             "errstate": np.errstate, "adopt": adopt, "adopt_all": adopt_all,
-        }  # fmt: skip
+        }
         self.inputs = [f"a{k}" for k in range(len(program.inputs))]
         self.name_of: dict[Buffer, str] = dict(zip(program.inputs, self.inputs))
         self.name_of |= {output: self.name_of[source] for output, source in program.aliases.items()}

@@ -32,7 +32,7 @@ import threading
 from jitcore.backends.cpu import frames, symbols
 
 __all__ = ["BEGIN_SYMBOL", "CELLS_SYMBOL", "CELLS_TEXT", "END_SYMBOL", "LOOK_SYMBOL", "MAX_WORKERS",
-           "STOPPED_SYMBOL", "SYMBOLS", "cells", "has_threads", "locate_cell", "render", "reset"]  # fmt: skip
+           "STOPPED_SYMBOL", "SYMBOLS", "cells", "has_threads", "locate_cell", "render", "reset"]
 
 BEGIN_SYMBOL, LOOK_SYMBOL, POLL_SYMBOL = "jitcore_begin_loops", "jitcore_look", "jitcore_poll"
 STOPPED_SYMBOL, END_SYMBOL = "jitcore_is_stopped", "jitcore_end_stop"
@@ -107,7 +107,7 @@ def render() -> str:
         text = text.replace(f"${name.upper()}", locate_cell(name))
     for name, value in (("INTERVAL", _INTERVAL), ("BEGIN", BEGIN_SYMBOL), ("LOOK", LOOK_SYMBOL),
                         ("POLL", POLL_SYMBOL), ("STOPPED", STOPPED_SYMBOL), ("END", END_SYMBOL),
-                        ("COUNT", MAX_WORKERS)):  # fmt: skip
+                        ("COUNT", MAX_WORKERS)):
         text = text.replace(f"%%{name}%%", str(value))
     return f"{CELLS_TEXT}\n{text}"
 

@@ -105,7 +105,7 @@ class KernelRenderer(StatementRenderer):
             return self._render_scan(*split)
         if split is not None:
             return [make("blocks", lambda e, lo, hi: self._blocks(e, first, lo, hi)),
-                    make("finish", lambda e, lo, hi: self._finish(e, body))]  # fmt: skip
+                    make("finish", lambda e, lo, hi: self._finish(e, body))]
         if outermost_loop(self.kernel) is not None:
             return [make("", lambda e, lo, hi: self._part_of_loop(e, first, lo, hi))]
         return [make("", lambda e, lo, hi: self.emit_statements(e, body))]
@@ -119,11 +119,11 @@ class KernelRenderer(StatementRenderer):
                 return emit()
             self.hoist(e, statement.body, {statement.axis})
             self._run_axis(e, statement.axis, *e.range_of(statement, statement.axis), statement,
-                           lambda: around(e, emit, statement.body[0]))  # fmt: skip
+                           lambda: around(e, emit, statement.body[0]))
 
         parts, make = Partials(columns, around), self._range_function
         return [make("blocks", lambda e, lo, hi: self._blocks(e, totals, lo, hi, parts)),
-                make("scan", lambda e, lo, hi: emit_blocks(self, e, scan, lo, hi, parts))]  # fmt: skip
+                make("scan", lambda e, lo, hi: emit_blocks(self, e, scan, lo, hi, parts))]
 
     def render_window(self) -> ir.Function:
         """The function of an epilogue, on ranges of rows and of columns."""
@@ -146,7 +146,7 @@ class KernelRenderer(StatementRenderer):
         emitter.vector_bytes, emitter.written = self.vector_bytes, self.written
         emitter.far = self.kernel.far
         emitter.load_address = lambda buffer: emitter.prologue.load(
-            emitter.prologue.gep(buffers, [I64(self.table[buffer])]))  # fmt: skip
+            emitter.prologue.gep(buffers, [I64(self.table[buffer])]))
         emit(emitter, *ends)
         emitter.b.ret_void()
         emitter.finish()
@@ -171,7 +171,7 @@ class KernelRenderer(StatementRenderer):
                 if node.op != "index" and not (node.dtype == dtypes.int64 and node.op == "const"):
                     widest = max(widest, part_dtype(node.dtype).itemsize)
         has_math = has_math or (isinstance(statement, Reduce) and (
-            statement in self.grouped or shares_registers(statement, self.kernel.vector)))  # fmt: skip
+            statement in self.grouped or shares_registers(statement, self.kernel.vector)))
         is_sum = isinstance(statement, Reduce) or isinstance(statement, Scan) and statement.is_long
         usual = 4 if is_short else (4 if is_sum else 2) // parts
         waits = self.kernel.reading == PLACES_AHEAD
@@ -223,7 +223,7 @@ class KernelRenderer(StatementRenderer):
     def _run_axis(
         self, e: FunctionEmitter, axis, start, stop, statement: Loop | Reduce, body: Callable[[], None],
         loop: Callable | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """loop: what emits loops, if not `e.loop`."""
         in_lanes = axis is self.kernel.vector or axis in self.kernel.others
         lanes = self.lanes_of(statement) if in_lanes else 1
@@ -351,7 +351,7 @@ class KernelRenderer(StatementRenderer):
         axis = reduce.axes[-2]
         rows = count_rows(self, e, axis, reduce)
         others = [[Accumulator(self, e, reduce, part, is_part=True) for part in reduce.parts]
-                  for _ in range(rows - 1)]  # fmt: skip
+                  for _ in range(rows - 1)]
         groups = [accumulators, *others]
 
         def absorb():
@@ -365,7 +365,7 @@ class KernelRenderer(StatementRenderer):
 
         runs = Runs(e, accumulators, end_run)
         left = emit_row_groups(e, start, stop, rows, lambda numbers: sweep_rows(
-            self, e, reduce, axis, numbers, groups, runs))  # fmt: skip
+            self, e, reduce, axis, numbers, groups, runs))
         absorb()
         return left
 

@@ -211,7 +211,7 @@ class LoopFunction:
         for slot in self.distinct:
             addresses[slot].add_attribute("noalias")
         self.own = {slot: p.bitcast(p.alloca(memory_type(buffer.dtype)), POINTER)
-                    for slot, buffer in self.scalars.items()}  # fmt: skip
+                    for slot, buffer in self.scalars.items()}
         for slot, own in self.own.items():
             if slot not in self.private:
                 self.homes[slot] = p.load(p.gep(table, [I64(slot)]))

@@ -173,7 +173,7 @@ def _render() -> str:
         place = f"getelementptr (i8, ptr @{_CELLS_SYMBOL}, i64 {getattr(_Cells, field).offset})"
         text = text.replace(f"${field.upper()}$", place)
     numbers = {"LINE": _LINE, "SLACK": _LINE << _LINES_BITS, "SHIFT": 64 - _LINES_BITS, "LARGE": LARGE,
-               "MOST": _MAX_BLOCKS, "HUGE_PAGE": _HUGE_PAGE, "HUGE": _HUGE}  # fmt: skip
+               "MOST": _MAX_BLOCKS, "HUGE_PAGE": _HUGE_PAGE, "HUGE": _HUGE}
     for name, value in numbers.items():
         text = text.replace(f"%{name}%", str(value))
     return text

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     import llvmlite.ir
 
 __all__ = ["DEFAULT_OPT_LEVEL", "Library", "NativeCodeError", "compile_ahead", "compile_module",
-           "compiler_lock", "describe_target", "find_or_compile", "find_stored", "make_key"]  # fmt: skip
+           "compiler_lock", "describe_target", "find_or_compile", "find_stored", "make_key"]
 
 DEFAULT_OPT_LEVEL = 1
 

@@ -125,7 +125,7 @@ class _Linker:
             raise UnknownObjectError("section headers of an unknown form")
         return [
             _Section(*_SECTION.unpack_from(self.data, table + k * entry_size)) for k in range(count)
-        ]  # fmt: skip
+        ]
 
     def _read_symbols(self) -> tuple[list[_Symbol], int]:
         """The symbols, and where their names begin in the file."""

@@ -25,7 +25,7 @@ def sweep_halves(kernel, e, reduce: Reduce, start: ir.Value, stop: ir.Value) -> 
     kernel: the `KernelRenderer`. e: the `FunctionEmitter`. Returns: what holds all of it then."""
     b, vector, lanes = e.b, kernel.kernel.vector, kernel.lanes_of(reduce) // 2
     first, second = ([Accumulator(kernel, e, reduce, part, lanes=lanes) for part in reduce.parts]
-                     for _ in range(2))  # fmt: skip
+                     for _ in range(2))
     runs = Runs(e, [*first, *second])
     half = b.mul(b.sdiv(b.sub(stop, start), I64(2 * lanes)), I64(lanes))
     kernel.hoist_roots(e, [expr for _, _, expr in reduce.parts], [], {vector})

@@ -153,7 +153,7 @@ def _goes_row_by_row(kernel: Kernel) -> bool:
         return False  # would be computed for each row again
     return any(index.coefficient(rows) not in (None, 0) and _is_beyond_caches(buffer, 1)
                and kernel.vector.extent * buffer.dtype.itemsize >= MIN_WIDE_ROW
-               for buffer, index in _list_rows(kernel, sweep))  # fmt: skip
+               for buffer, index in _list_rows(kernel, sweep))
 
 
 def row_axis_of(sweep: Reduce | Scan) -> Axis | None:
@@ -186,7 +186,7 @@ def goes_in_halves(kernel: Kernel, statement) -> bool:
     nodes, rows = walk(roots_of(statement)), _list_rows(kernel, statement)
     loads = {node.attr for node in nodes if node.op == "load" and kernel.vector in node.axes}
     return (0 < len(rows) <= MAX_ARRAYS and loads == set(rows) and all(n.dtype.kind != "c" for n in nodes)
-            and sum(OP_COST.get(node.op, 0) for node in nodes) <= MAX_COST)  # fmt: skip
+            and sum(OP_COST.get(node.op, 0) for node in nodes) <= MAX_COST)
 
 
 def _is_long(kernel: Kernel, reduce: Reduce) -> bool:
@@ -194,7 +194,7 @@ def _is_long(kernel: Kernel, reduce: Reduce) -> bool:
     length = kernel.vector.extent
     length = min(length, int(reduce.block)) if reduce.partials else length
     return any(length * buffer.dtype.itemsize >= MIN_LONG_ROW and _is_beyond_caches(buffer, MIN_LONG_ARRAY)
-               for buffer, _ in _list_rows(kernel, reduce))  # fmt: skip
+               for buffer, _ in _list_rows(kernel, reduce))
 
 
 def _find_next_rows(kernel: Kernel) -> Ahead | None:
@@ -213,7 +213,7 @@ def _find_next_rows(kernel: Kernel) -> Ahead | None:
         return None
     extent = kernel.vector.extent
     wanted = [(buffer, index) for buffer, index in accesses if index.coefficient(axis) not in (None, 0)
-              and extent * buffer.dtype.itemsize in lengths and _is_beyond_caches(buffer, 1)]  # fmt: skip
+              and extent * buffer.dtype.itemsize in lengths and _is_beyond_caches(buffer, 1)]
     if not wanted:
         return None
     shortest = extent * min(buffer.dtype.itemsize for buffer, _ in wanted)
@@ -240,7 +240,7 @@ def _find_places(kernel: Kernel) -> Ahead | None:
         return None
     loads = (access for store in loop.body for access in loads_of(store))
     waiting = [index for buffer, index in loads
-               if _is_beyond_caches(buffer, 1) and buffer.known_bytes <= MAX_NEAR]  # fmt: skip
+               if _is_beyond_caches(buffer, 1) and buffer.known_bytes <= MAX_NEAR]
     nodes = (node for index in waiting for node in walk(index_exprs(index)) if node.op == "load")
     places = dict.fromkeys(node.attr for node in nodes if _is_run(node.attr[1], axis))
     if not places:

@@ -63,7 +63,7 @@ def _emit_block(kernel, e, loop: Loop, places: int, first: ir.Value, end: ir.Val
 
     def begin():
         running[:] = ([RunningTotal(kernel, e, sweep)] if isinstance(sweep, Scan)
-                      else [Accumulator(kernel, e, sweep, part) for part in sweep.parts])  # fmt: skip
+                      else [Accumulator(kernel, e, sweep, part) for part in sweep.parts])
 
     def run_rows(numbers):
         def update():
@@ -98,7 +98,7 @@ def _emit_block(kernel, e, loop: Loop, places: int, first: ir.Value, end: ir.Val
     e.places = None
     is_reversed, extent = isinstance(sweep, Scan) and sweep.reverse, e.size(rows.extent)
     runs = Runs(e, running, lambda settle: vector_loop(
-        e, columns, first, end, [lanes], at_place(settle)))  # fmt: skip
+        e, columns, first, end, [lanes], at_place(settle)))
     sums = [] if isinstance(sweep, Scan) else runs.sums
     left = emit_row_groups(e, I64(0), extent, _count_rows(sweep), run_rows)
     e.loop(left, extent, I64(1), lambda row: run_rows([row]))

@@ -128,7 +128,7 @@ def emit_loop_rows(kernel, e, loop: Loop, start: ir.Value, stop: ir.Value, rows:
             kernel.emit_statements(e, inner.body)
 
         return emit_row_groups(e, start, stop, rows, lambda numbers: _sweep_side_by_side(
-            kernel, e, inner, loop.axis, numbers, store))  # fmt: skip
+            kernel, e, inner, loop.axis, numbers, store))
 
     def run(numbers):
         groups = [[Accumulator(kernel, e, inner, part) for part in inner.parts] for _ in numbers]
@@ -146,7 +146,7 @@ def emit_loop_rows(kernel, e, loop: Loop, start: ir.Value, stop: ir.Value, rows:
 
 
 def sweep_rows(kernel, e, reduce: Reduce, axis: Axis, numbers: list, groups: list[list[Accumulator]],
-               runs: Runs) -> None:  # fmt: skip
+               runs: Runs) -> None:
     """The iterations of the innermost axis for each row, combined into the accumulators of that row."""
 
     def update(row):
@@ -160,7 +160,7 @@ def sweep_rows(kernel, e, reduce: Reduce, axis: Axis, numbers: list, groups: lis
 
 
 def _sweep_side_by_side(kernel, e, sweep: Loop | Reduce, axis: Axis, numbers: list,
-                        body: Callable[[int], None], loop: Callable | None = None) -> None:  # fmt: skip
+                        body: Callable[[int], None], loop: Callable | None = None) -> None:
     """`body(row)` for each row in turn, in every iteration of a sweep in lanes."""
     vector, lanes = kernel.kernel.vector, kernel.lanes_of(sweep)
     statements = sweep.body if isinstance(sweep, Loop) else [sweep]

@@ -118,7 +118,7 @@ class RunningTotal:
         # what is dear to combine is combined in as few steps as can be, many lanes in each
         is_dear = count_math_calls(scan.op, self.dtype) > 0
         self.width = e.lanes if self.lanes == 1 else self.lanes if is_dear else (
-            register_lanes(e, self.lanes, self.dtype))  # fmt: skip
+            register_lanes(e, self.lanes, self.dtype))
         self.identity = element_constant(self.dtype, scan_start_of(scan.op, self.dtype), self.width)
         self.slot = e.stack_slot(self.identity)
         self.total = self.base = None

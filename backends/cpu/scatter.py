@@ -29,7 +29,7 @@ from jitcore.backends.llvm.lanes import (
     splat,
     split_registers,
     to_words,
-)  # fmt: skip
+)
 from jitcore.backends.llvm.scalar_ops import emit_operation
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis, Dynamic, Index
@@ -54,7 +54,7 @@ def is_scattered(loop: Loop, axis: Axis | None) -> bool:
     if store.in_order:
         return True
     return _is_found(store, axis) and all(node.op != "load" or node.attr[0] is not store.buffer
-                                          for node in walk(roots_of(store)))  # fmt: skip
+                                          for node in walk(roots_of(store)))
 
 
 def is_alone(loop: Loop) -> bool:

@@ -105,7 +105,7 @@ def _list_all(loop: Loop) -> list[Access]:
 def list_accesses(loop: Loop, along: Axis) -> list[Access]:
     """Those of rows, which differ from row to row."""
     return [access for access in _list_all(loop)
-            if along in access.index.axes() and access.index.coefficient(loop.axis) != 0]  # fmt: skip
+            if along in access.index.axes() and access.index.coefficient(loop.axis) != 0]
 
 
 def _find_limit(loop: Loop, along: Axis) -> float:

@@ -51,7 +51,7 @@ def _find_interleaved(body: list, axis) -> list[list[int]]:
             block = (store.buffer, stride, first // stride, store.offset.terms)
             found.setdefault(block, {})[first % stride] = number
     return [[places[k] for k in range(stride)] for (_, stride, _, _), places in found.items()
-            if len(places) == stride]  # fmt: skip
+            if len(places) == stride]
 
 
 def _store_interleaved(e, stores: list[Store], values: list[ir.Value]) -> None:

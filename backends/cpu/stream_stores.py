@@ -28,7 +28,7 @@ MIN_BYTES = 16
 
 
 def emit_streamed(e, loop: Loop, start: ir.Value, stop: ir.Value, lanes: int, streams: tuple[Buffer, ...],
-                  body: Callable[[], None]) -> None:  # fmt: skip
+                  body: Callable[[], None]) -> None:
     """The iterations [start, stop) of a loop in lanes. e: the `FunctionEmitter`."""
     b, axis = e.b, loop.axis
     stores = [s for s in loop.body if s.buffer in streams and lanes * s.buffer.dtype.itemsize >= MIN_BYTES]

@@ -71,7 +71,7 @@ def find_streams(kernel: Kernel, homes: dict[Buffer, Buffer]) -> tuple[Buffer, .
     if sum(OP_COST.get(node.op, 0) for node in nodes) > MAX_COST:
         return ()
     found = [store.buffer for store in loop.body if _is_in_order(store, loop.axis)
-             and _count_bytes(loop.axis, store.buffer) >= limit]  # fmt: skip
+             and _count_bytes(loop.axis, store.buffer) >= limit]
     alone = {home for home, count in stores.items() if count == 1 and home not in read}
     return tuple(buffer for buffer in found if homes.get(buffer, buffer) in alone)
 

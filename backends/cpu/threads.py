@@ -50,7 +50,7 @@ from jitcore.config import config
 from jitcore.processors import available_cores, default_threads
 
 __all__ = ["LAYERS", "SWEEP_SYMBOL", "SYMBOL", "describe", "get_num_threads", "open_pool",
-           "set_layer", "set_num_threads"]  # fmt: skip
+           "set_layer", "set_num_threads"]
 
 SYMBOL = "jitcore_parallel_for"
 SWEEP_SYMBOL = "jitcore_parallel_sweep"

@@ -26,7 +26,7 @@ from jitcore.backends.llvm.lanes import (
     shuffle,
     splat,
     widen,
-)  # fmt: skip
+)
 from jitcore.backends.llvm.scalar_ops import count_math_calls
 from jitcore.loopir.expr import Buffer, Expr, index_exprs, walk
 from jitcore.loopir.index import Index
@@ -74,7 +74,7 @@ class _Tiling:
     def _goes_straight(self, index: Index) -> bool:
         """Whether each row reads a stretch of memory of its own along the lanes."""
         return (index.coefficient(self.columns) == 1 and self.rows in index.axes()
-                and not index_exprs(index))  # fmt: skip
+                and not index_exprs(index))
 
     def _count_lanes(self, buffers: set[Buffer]) -> int:
         widest = max(buffer.dtype.itemsize for buffer in buffers)
@@ -133,7 +133,7 @@ class _Tiling:
             column = self._clamp(column, self.column_start, self.column_stop)
         fits = [b.icmp_signed(">=", row, self.start), b.icmp_signed("<=", b.add(row, lanes), self.stop),
                 b.icmp_signed(">=", column, self.column_start),
-                b.icmp_signed("<=", b.add(column, lanes), self.column_stop)]  # fmt: skip
+                b.icmp_signed("<=", b.add(column, lanes), self.column_stop)]
         is_whole = b.and_(b.and_(fits[0], fits[1]), b.and_(fits[2], fits[3]))
         whole, edge, after = (e.function.append_basic_block(name) for name in ("whole", "edge", "tiled"))
         b.cbranch(is_whole, whole, edge)
@@ -165,7 +165,7 @@ class _Tiling:
             low = b.select(b.icmp_signed(">", row, self.start), row, self.start)
             high = b.select(b.icmp_signed("<", end, self.stop), end, self.stop)
             e.loop(low, high, I64(1), lambda i: self._write_row(
-                i, [b.load(b.gep(place, [b.sub(i, row)])) for place in places]))  # fmt: skip
+                i, [b.load(b.gep(place, [b.sub(i, row)])) for place in places]))
         e.vector_axis, e.lanes = None, 1
 
     def _write_row(self, row: ir.Value, registers: list[ir.Value]) -> None:
@@ -198,7 +198,7 @@ class _Tiling:
         b, lanes = self.e.b, self.lanes
         numbers = b.add(splat(b, first, lanes), iota(lanes))
         return b.and_(b.icmp_signed(">=", numbers, splat(b, low, lanes)),
-                      b.icmp_signed("<", numbers, splat(b, high, lanes)))  # fmt: skip
+                      b.icmp_signed("<", numbers, splat(b, high, lanes)))
 
     # -- operands across the lanes ------------------------------------------------------------------------
     def _read_square(self, node: Expr, row: ir.Value, column: ir.Value, masked: bool) -> list[ir.Value]:
@@ -248,13 +248,13 @@ def transpose(b: ir.IRBuilder, registers: list[ir.Value], parts: int, itemsize: 
     distance = segment // 2
     while distance:
         halves = [[lane // segment * segment + half * segment // 2 + lane % segment // 2 + lane % 2 * lanes
-                   for lane in range(lanes)] for half in range(2)]  # fmt: skip
+                   for lane in range(lanes)] for half in range(2)]
         registers = _exchange(b, registers, distance, [_spread(places, parts) for places in halves])
         distance //= 2
     distance = segment
     while distance < lanes:
         halves = [[(2 * (lane // segment) + half) * segment + lane % segment for lane in range(lanes)]
-                  for half in range(2)]  # fmt: skip
+                  for half in range(2)]
         registers = _exchange(b, registers, distance, [_spread(places, parts) for places in halves])
         distance *= 2
     return registers

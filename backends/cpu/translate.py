@@ -29,7 +29,7 @@ from jitcore.backends.cpu.images import Image
 from jitcore.backends.cpu.loop_modules import split_loops
 
 __all__ = ["NativeCodeError", "ObjectCode", "compiler_lock", "describe_target", "emit_assembly",
-           "in_second_lane", "load_compiler", "open_target", "optimize_ir", "translate"]  # fmt: skip
+           "in_second_lane", "load_compiler", "open_target", "optimize_ir", "translate"]
 
 # Level 1: what explicit vector code needs. Helpers marked `alwaysinline` vanish, stack slots become
 # registers, address arithmetic folds. No loop rotation: it lets LLVM hoist every constant of a large body

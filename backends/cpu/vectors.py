@@ -17,19 +17,19 @@ from jitcore.loopir.index import Axis
 def vector_loop(
     e, axis: Axis, start: ir.Value, stop: ir.Value, widths: Sequence[int], body: Callable[[], None],
     loops: Sequence[Callable | None] = (),
-) -> None:  # fmt: skip
+) -> None:
     """`body` for all of [start, stop): whole vectors of each width in turn, then once under a mask for the
     rest. loops: what emits the loop for each width, `e.loop` where it is not told."""
     for number, lanes in enumerate(widths):
         start = emit_whole(e, axis, start, stop, lanes, body, loops[number] if loops else None)
     e.when(e.b.icmp_signed("<", start, stop),
-           lambda: emit_first(e, axis, start, e.b.sub(stop, start), lanes, body))  # fmt: skip
+           lambda: emit_first(e, axis, start, e.b.sub(stop, start), lanes, body))
 
 
 def emit_whole(
     e, axis: Axis, start: ir.Value, stop: ir.Value, lanes: int, body: Callable[[], None],
     loop: Callable | None = None,
-) -> ir.Value:  # fmt: skip
+) -> ir.Value:
     """`body` for the whole vectors of [start, stop). Returns: where they end."""
     end = end_of_vectors(e, start, stop, lanes)
     e.last_vector = e.b.sub(end, I64(lanes)) if e.far else None
@@ -47,7 +47,7 @@ def end_of_vectors(e, start: ir.Value, stop: ir.Value, lanes: int) -> ir.Value:
 def emit_vectors(
     e, axis: Axis, start: ir.Value, stop: ir.Value, lanes: int, body: Callable[[], None],
     loop: Callable | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """`body` in lanes from each position of [start, stop), a whole number of vectors."""
     (loop or e.loop)(start, stop, I64(lanes), lambda i: emit_vector(e, axis, i, lanes, body))
 

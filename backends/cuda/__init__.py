@@ -37,7 +37,7 @@ class _Backend:
     name: str
     platform = "gpu"
     passes = tuple([step._replace(run=_OTHERS.get(step.name, step.run)) for step in PIPELINE
-                    if step.name not in _CPU_ONLY])  # fmt: skip
+                    if step.name not in _CPU_ONLY])
 
     def devices(self) -> list[Device]:
         raise NotImplementedError
@@ -187,7 +187,7 @@ class AheadBackend:
 
         if machine not in VERSIONS:
             raise ValueError(f"unknown target 'cuda:{machine}': targets are "
-                             f"{', '.join(f'cuda:{known}' for known in VERSIONS)}")  # fmt: skip
+                             f"{', '.join(f'cuda:{known}' for known in VERSIONS)}")
         self.name, self.machine = f"cuda:{machine}", machine
 
     def devices(self) -> list[Device]:

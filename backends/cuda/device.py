@@ -41,7 +41,7 @@ class Runtime(Protocol):
         """A module; its `find_kernel(name)` gives what `launch` takes."""
 
     def launch(self, kernel: Any, grid: tuple[int, int, int], block: tuple[int, int, int],
-               arguments: np.ndarray) -> None:  # fmt: skip
+               arguments: np.ndarray) -> None:
         """arguments: a uint64 for each parameter."""
 
     def synchronize(self) -> None: ...

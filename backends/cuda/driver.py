@@ -29,7 +29,7 @@ STICKY = frozenset(f"CUDA_ERROR_{name}" for name in (
     "ASSERT", "CONTAINED", "ECC_UNCORRECTABLE", "HARDWARE_STACK_ERROR", "ILLEGAL_ADDRESS",
     "ILLEGAL_INSTRUCTION", "INVALID_ADDRESS_SPACE", "INVALID_PC", "LAUNCH_FAILED", "LAUNCH_TIMEOUT",
     "MISALIGNED_ADDRESS", "NVLINK_UNCORRECTABLE", "TENSOR_MEMORY_LEAK",
-))  # fmt: skip
+))
 
 
 class LostDriver:
@@ -45,7 +45,7 @@ class LostDriver:
 
 _FORKED = ("This process was forked from one that had used the GPU, and CUDA does not work in it.",
            "start processes by multiprocessing.get_context('spawn') or 'forkserver', or use the GPU for the "
-           "first time after the fork.")  # fmt: skip
+           "first time after the fork.")
 _lock = Lock()
 _started: Any = None
 #: What has to learn that the process was forked: objects with a method `lose`.

@@ -54,7 +54,7 @@ class KernelEmitter(ExpressionEmitter):
     """buffers, sizes: what the kernel is told, in the order of its arguments."""
 
     def __init__(self, function: ir.Function, buffers: list[Buffer], sizes: list, options: RenderOptions,
-                 contraction: Contraction):  # fmt: skip
+                 contraction: Contraction):
         super().__init__(function, options, contraction)
         arguments = function.args
         self.addresses = dict(zip(buffers, arguments))
@@ -142,7 +142,7 @@ class KernelEmitter(ExpressionEmitter):
         return self.b.udiv(self.b.add(count, I64(size - 1)), I64(size))
 
     def place_axes(self, axes: Sequence[Axis], counts: Sequence[ir.Value], item: ir.Value,
-                   items: int) -> None:  # fmt: skip
+                   items: int) -> None:
         """Sets axes to what they are in an item of their nest. items: how many there are."""
         b, rest = self.b, item
         for axis, count in zip(axes[:0:-1], counts[:0:-1]):

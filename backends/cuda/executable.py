@@ -34,7 +34,7 @@ class CudaExecutable:
     """Args: the jaxpr; what `jit` was told; the architecture; the device, None to compile only."""
 
     def __init__(self, closed_jaxpr: ClosedJaxpr, options: CompileOptions, arch: str,
-                 runtime: Runtime | None = None, device: Device | None = None):  # fmt: skip
+                 runtime: Runtime | None = None, device: Device | None = None):
         self.closed_jaxpr, self.options, self.arch = closed_jaxpr, options, arch
         self.runtime, self.device = runtime, device
         self.compiles = 0
@@ -54,7 +54,7 @@ class CudaExecutable:
         if options.codegen == "llvm":
             access_bytes, has_units = ACCESS_BYTES, ptx.has_tensor_cores(self.arch)
         rendered_for = RenderOptions(access_bytes, options.fastmath, None, options.contract,
-                                     has_tensor_cores=has_units)  # fmt: skip
+                                     has_tensor_cores=has_units)
         self._latest = RenderedProgram(program, rendered_for)
         if options.codegen == "numba":
             self._ptx = numba_code.make_ptx(self._latest.module, self.arch)
@@ -67,7 +67,7 @@ class CudaExecutable:
 
     def _refuse(self, *values: Any) -> Any:
         raise RuntimeError(f"this program was compiled for cuda:{self.arch} ahead of time and does not run "
-                           'here: call the function under jit(backend="gpu") where a GPU is')  # fmt: skip
+                           'here: call the function under jit(backend="gpu") where a GPU is')
 
     def read_latest(self) -> RenderedProgram:
         if self._latest is None:
@@ -82,7 +82,7 @@ class CudaExecutable:
                 "kernel": lambda: str(self.read_latest().module),
                 "resources": lambda: "\n".join(f"{k}: {v}" for k, v in self.find_resources().items()),
                 "sass": lambda: disassemble(self._read_ptx(), self.arch),
-                "ptx": self._read_ptx}  # fmt: skip
+                "ptx": self._read_ptx}
 
     def _read_plain(self) -> Program:
         """For files that run where there are no libraries."""
@@ -112,7 +112,7 @@ class CudaExecutable:
         if cubin is not None and kernels:
             found["generated_code_size_in_bytes"] = len(cubin)
             found |= {name: max(getattr(one, name) for one in kernels)
-                      for name in ("registers", "spilled_bytes", "shared_bytes")}  # fmt: skip
+                      for name in ("registers", "spilled_bytes", "shared_bytes")}
         return found
 
 

@@ -168,7 +168,7 @@ class GpuRuntime:
         name = read_name(self._driver, self.ordinal)
         return {"name": name, "machine": self.machine, "cuda": self.cuda,
                 "multiprocessors": self._read("MULTIPROCESSOR_COUNT"), "bytes": total, "free": free,
-                "held": self._count_held(), "bandwidth": 2 * hertz * wires / 8}  # fmt: skip
+                "held": self._count_held(), "bandwidth": 2 * hertz * wires / 8}
 
     # -- memory ---------------------------------------------------------------------------------------------
     def _make_pool(self) -> Any:
@@ -275,7 +275,7 @@ class GpuRuntime:
             raise CudaError(f"{error}\n{words}" if words else str(error)) from None
 
     def launch(self, kernel: Kernel, grid: tuple[int, int, int], block: tuple[int, int, int],
-               arguments: np.ndarray) -> None:  # fmt: skip
+               arguments: np.ndarray) -> None:
         pack = kernel.packs.take(Pack, len(arguments))
         pack.cells[:] = arguments
         self._latest = kernel.name
@@ -364,7 +364,7 @@ class HostCopy:
     def __del__(self):
         runtime = self._runtime
         for name, given in (("cuEventSynchronize", self._done), ("cuEventDestroy", self._done),
-                            ("cuMemFreeHost", self._address)):  # fmt: skip
+                            ("cuMemFreeHost", self._address)):
             runtime.quietly(runtime._call, name, given)
 
 

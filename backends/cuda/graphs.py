@@ -162,7 +162,7 @@ class DeviceLoop:
         self._kept: list[Instance] = []
 
     def launch(self, cond: Sequence[np.ndarray], body: Sequence[np.ndarray], predicate: tuple[int, int],
-               moves: Moves = ()) -> None:  # fmt: skip
+               moves: Moves = ()) -> None:
         """cond, body: arguments. predicate: its address and bytes. moves: at the end of each round."""
         key = tuple([values.tobytes() for values in (*cond, *body)]), predicate, tuple(moves)
         instance = self._take(key) or self._make(cond, body, predicate, moves, key)
@@ -180,7 +180,7 @@ class DeviceLoop:
         return None
 
     def _make(self, cond: Sequence[np.ndarray], body: Sequence[np.ndarray], predicate: tuple[int, int],
-              moves: Moves, key: tuple) -> Instance:  # fmt: skip
+              moves: Moves, key: tuple) -> Instance:
         recording = Recording(self._runtime, self._runtime._call("cuGraphCreate", 0))
         condition = recording.make_condition()
         self._add_test(recording, cond, condition, predicate)
@@ -193,7 +193,7 @@ class DeviceLoop:
         return Instance(recording, key)
 
     def _add_test(self, recording: Recording, cond: Sequence[np.ndarray], condition: Any,
-                  predicate: tuple[int, int]) -> None:  # fmt: skip
+                  predicate: tuple[int, int]) -> None:
         for given in zip(self._cond, cond):
             recording.add_kernel(*given)
         recording.add_kernel(self._decide, [int(condition), *predicate])

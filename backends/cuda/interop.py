@@ -118,17 +118,17 @@ def describe(buffer: DeviceBuffer) -> dict[str, Any]:
         raise AttributeError(f"__cuda_array_interface__ has no name for {buffer.dtype}")
     buffer.memory.is_shared = True
     return {"shape": buffer.shape, "typestr": buffer.dtype.str, "data": (buffer.address, True),
-            "strides": None, "stream": stream, "version": 3}  # fmt: skip
+            "strides": None, "stream": stream, "version": 3}
 
 
 def export(buffer: DeviceBuffer, stream: int | None = None, dl_device: tuple[int, int] | None = None,
-           copy: bool | None = None, max_version: tuple[int, int] | None = None) -> Any:  # fmt: skip
+           copy: bool | None = None, max_version: tuple[int, int] | None = None) -> Any:
     """What `__dlpack__` gives. Raises: BufferError for a copy, another device, a dtype without a number."""
     kind = _BFLOAT if buffer.dtype == dtypes.bfloat16 else _KINDS.get(buffer.dtype.kind)
     place = DLPACK_CUDA, buffer.device.id
     if kind is None or copy or dl_device not in (None, place):
         raise BufferError(f"an array of {buffer.dtype} on {buffer.device} is not exported so: no copy is "
-                          "made, and DLPack has to know its dtype")  # fmt: skip
+                          "made, and DLPack has to know its dtype")
     if stream != _NO_STREAM:
         buffer.memory.runtime.precede(_DEFAULT_STREAM if stream is None else stream)
     buffer.memory.is_shared = True
@@ -146,7 +146,7 @@ class _Tensor(ctypes.Structure):
     _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
                 ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8),
                 ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
-                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]  # fmt: skip
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
 
 
 _Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)

@@ -52,7 +52,7 @@ class KernelRenderer(StatementRenderer):
     """Renders one kernel into a module. is_apart: whether no two buffers are the same memory."""
 
     def __init__(self, module: ir.Module, name: str, kernel: Kernel, options: RenderOptions,
-                 is_apart: bool = False):  # fmt: skip
+                 is_apart: bool = False):
         self.tile = kernel.tile
         kernel.tile, kernel.others, kernel.streams, kernel.reading, kernel.far = None, (), (), "", ()
         kernel.grain = 1
@@ -86,7 +86,7 @@ class KernelRenderer(StatementRenderer):
         return self.functions
 
     def begin(self, suffix: str, mapping: Mapping, grid: int | None = None,
-              more: Sequence[Buffer] = ()) -> KernelEmitter:  # fmt: skip
+              more: Sequence[Buffer] = ()) -> KernelEmitter:
         """Opens a function. grid: blocks of threads, if not the mapping's. more: buffers of its own."""
         name, buffers = f"{self.name}{suffix}", [*self.buffers, *more]
         function = define_kernel(self.module, name, len(buffers), len(self.sizes), self.is_apart)
@@ -157,7 +157,7 @@ class KernelRenderer(StatementRenderer):
             self.shared[loop.axis] = low
             if loop.bounds:
                 inside = b.and_(b.icmp_signed("<=", low, e.axis_values[loop.axis]),
-                                b.icmp_signed("<", e.axis_values[loop.axis], high))  # fmt: skip
+                                b.icmp_signed("<", e.axis_values[loop.axis], high))
                 is_item = b.and_(is_item, inside)
         if mapping.is_across:
             team = Team(e, mapping.team, thread, True, is_item)
@@ -226,7 +226,7 @@ class KernelRenderer(StatementRenderer):
         self._loop_over(e, team, axes, lambda: self._emit_in_part(e, dict.fromkeys(axes, I64(0)), body))
 
     def _run_along(self, e: KernelEmitter, team: Team, axis: Axis, low: ir.Value, high: ir.Value,
-                   lanes: int, emit_lanes: Callable[[], None], emit: Callable[[], None]) -> None:  # fmt: skip
+                   lanes: int, emit_lanes: Callable[[], None], emit: Callable[[], None]) -> None:
         """Each thread's part of the range [low, high): so many elements at a time, the rest one by one."""
         b = e.b
 
@@ -319,14 +319,14 @@ class KernelRenderer(StatementRenderer):
                 place = b.add(e.index(store.offset), places[store.mask])
                 e.when(e.read_slot(held[store.mask]),
                        lambda store=store, slot=slot, place=place: e.write_element(
-                           store.buffer, place, e.read_slot(slot)))  # fmt: skip
+                           store.buffer, place, e.read_slot(slot)))
 
         e.loop(start, stop, I64(team.size), run)
         for accumulator in found:
             e.results[accumulator.result] = team.combine(accumulator)
 
     def _combine_range(self, e: KernelEmitter, team: Team, reduce: Reduce, low: ir.Value,
-                       high: ir.Value) -> None:  # fmt: skip
+                       high: ir.Value) -> None:
         """The results of a reduction with the first axis in [low, high)."""
         axis, has_place = reduce.axes[0], any(op.startswith("arg") for _, op, _ in reduce.parts)
         is_plain = len(reduce.axes) == 1 and not reduce.bounds and not has_place
@@ -342,7 +342,7 @@ class KernelRenderer(StatementRenderer):
             e.results[accumulator.result] = team.combine(accumulator)
 
     def _sweep_lanes(self, e: KernelEmitter, team: Team, reduce: Reduce, found: list[Accumulator],
-                     low: ir.Value, high: ir.Value, lanes: int) -> None:  # fmt: skip
+                     low: ir.Value, high: ir.Value, lanes: int) -> None:
         """A sweep along one axis, several elements of each thread at a time."""
         wide = [Accumulator(self, e, reduce, part, lanes=lanes) for part in reduce.parts]
         self.hoist_roots(e, [expr for _, _, expr in reduce.parts], reduce.stores, set(reduce.axes))
@@ -420,7 +420,7 @@ class KernelRenderer(StatementRenderer):
 
     # -- scans --------------------------------------------------------------------------------------------
     def _share_scan(self, e: KernelEmitter, team: Team, scan: Scan, start: ir.Value, stop: ir.Value,
-                    before: ir.Value | None = None) -> None:  # fmt: skip
+                    before: ir.Value | None = None) -> None:
         """The positions [start, stop), counted from the end in a reversed scan, a round of the team at a
         time. before: the combination of what comes before."""
         extent = e.size(scan.axis.extent)

@@ -123,10 +123,10 @@ class Plan:
         libraries.call("cufft", "set_auto_allocation", self.handle, 0)
         half = math.prod(lengths[:-1]) * (lengths[-1] // 2 + 1)
         before, after = (half if kind in "cz" and function not in ("c2c", "z2z") else math.prod(lengths)
-                         for kind in (function[0], function[-1]))  # fmt: skip
+                         for kind in (function[0], function[-1]))
         # 0 instead of the extents of memory: arrays are C-contiguous
         self.nbytes = libraries.call("cufft", "make_plan_many64", self.handle, len(lengths), list(lengths),
-                                     0, 1, before, 0, 1, after, _TRANSFORMS[function], count)  # fmt: skip
+                                     0, 1, before, 0, 1, after, _TRANSFORMS[function], count)
         libraries.call("cufft", "set_stream", self.handle, libraries.runtime.stream)
 
     def __del__(self):

@@ -86,7 +86,7 @@ def _find_products(closed: ClosedJaxpr) -> dict[Var, np.dtype]:
     def is_read_whole(var: Var) -> bool:
         return all(reader.primitive.name in TABLE or sub_jaxprs(reader.params)
                    or reader.primitive.name == "convert_element_type" and is_read_whole(reader.outvars[0])
-                   for reader in readers[var])  # fmt: skip
+                   for reader in readers[var])
 
     for eqn in closed.eqns:
         if eqn.primitive is lax.dot_general.primitive:
@@ -212,7 +212,7 @@ def _eigh(x: ShapedArray, *, lower: bool, sort_eigenvalues: bool, subset_by_inde
         seen = jnp.where(_of_matrices(has_failed), 0, seen)
         outs = [(x.shape, x.dtype), ((*batch, n), dtypes.real_dtype(x.dtype)), _info(x)]
         vectors, values, info = _run(routines.SYEVD, [seen], outs, dtype=x.dtype, count=_count(x), n=n,
-                                     uplo=routines.UPPER if lower else routines.LOWER)  # fmt: skip
+                                     uplo=routines.UPPER if lower else routines.LOWER)
         has_failed = has_failed | (info != 0)
         # what the library sees is the transpose, whose eigenvectors are the conjugates
         vectors = jnp.where(_of_matrices(has_failed), jnp.nan, _turn(vectors).conj())
@@ -234,7 +234,7 @@ def _svd(x: ShapedArray, *, full_matrices: bool, compute_uv: bool):
         outs = [((*batch, n), dtypes.real_dtype(x.dtype)), *vectors, _info(x)]
         # the library sees a tall matrix as it is, and of a wide one the transpose
         values, *vectors, info = _run(routines.GESVD, [_turn(a) if is_tall else a], outs, dtype=x.dtype,
-                                      count=_count(x), m=m, n=n, columns=columns)  # fmt: skip
+                                      count=_count(x), m=m, n=n, columns=columns)
         vectors = [_turn(v) for v in vectors] if is_tall else vectors[::-1]
         has_failed = has_failed | (info != 0)
         values = jnp.where(has_failed[..., None], jnp.nan, values)
@@ -244,7 +244,7 @@ def _svd(x: ShapedArray, *, full_matrices: bool, compute_uv: bool):
 
 
 def _triangular_solve(a: ShapedArray, b: ShapedArray, *, left_side: bool, lower: bool, transpose_a: bool,
-                      conjugate_a: bool, unit_diagonal: bool):  # fmt: skip
+                      conjugate_a: bool, unit_diagonal: bool):
     conjugates = conjugate_a and dtypes.is_complex(a.dtype)
     operation = routines.NO_TRANSPOSE
     if transpose_a:
@@ -255,13 +255,13 @@ def _triangular_solve(a: ShapedArray, b: ShapedArray, *, left_side: bool, lower:
         facts = {"dtype": b.dtype, "count": _count(b), "rows": b.shape[-2], "columns": b.shape[-1]}
         return _run(routines.TRSM, [matrix, right], [(b.shape, b.dtype)], is_left=left_side,
                     uplo=routines.UPPER if lower else routines.LOWER, operation=operation,
-                    is_unit=unit_diagonal, **facts)  # fmt: skip
+                    is_unit=unit_diagonal, **facts)
 
     return run if _pays(a) else None
 
 
 def _dot_general(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers, precision=None,
-                 preferred_element_type=None):  # fmt: skip
+                 preferred_element_type=None):
     (left_sum, right_sum), (left_batch, right_batch) = dimension_numbers
     dtype, out_dtype = lhs.dtype, preferred_element_type or dtypes.result_type(lhs.dtype, rhs.dtype)
     rows, columns = free_dims(lhs.ndim, left_sum, left_batch), free_dims(rhs.ndim, right_sum, right_batch)
@@ -278,7 +278,7 @@ def _dot_general(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers, preci
         right, right_turned = _lay_out(right, right_batch, right_sum, columns)
         shape = (*batch, *outer[0], *outer[1])
         return _run(routines.GEMM, [left, right], [(shape, out_dtype)], dtype=dtype, out_dtype=out_dtype,
-                    count=math.prod(batch), m=m, n=n, k=k, turned=(left_turned, right_turned))  # fmt: skip
+                    count=math.prod(batch), m=m, n=n, k=k, turned=(left_turned, right_turned))
 
     return run if is_known and is_large and max(m, n, k) < MOST else None
 
@@ -300,7 +300,7 @@ def _fft(x: ShapedArray, *, fft_type: FftType, fft_lengths: tuple[int, ...]):
     def transform(a, function: str, lengths, shape, dtype, direction: int):
         count = math.prod(a.shape[: a.ndim - len(lengths)])
         return _run(routines.FFT, [a], [(shape, dtype)], dtype=x.dtype, function=function, lengths=lengths,
-                    count=count, direction=direction)[0]  # fmt: skip
+                    count=count, direction=direction)[0]
 
     def to_real(a):
         """As the host, axis by axis: of the ends of a half spectrum the real part counts."""

@@ -25,7 +25,7 @@ _VECTORS = 1
 _DEFAULT_ALGORITHM = -1
 #: By dtype: the letter in names of functions, and cudaDataType_t.
 TYPES = {"float32": ("s", 0), "float64": ("d", 1), "complex64": ("c", 4), "complex128": ("z", 5),
-         "float16": ("", 2), "bfloat16": ("", 14)}  # fmt: skip
+         "float16": ("", 2), "bfloat16": ("", 14)}
 #: cublasComputeType_t: 32 bit, without TF32, and 64 bit.
 _COMPUTE_32F, _COMPUTE_64F = 68, 70
 FORWARD, INVERSE = -1, 1
@@ -63,7 +63,7 @@ class Caller:
     def call_each(self, name: str, *arguments: Any) -> None:
         for i in range(self.count):
             self.call(name, *[one.address + i * one.nbytes if isinstance(one, Stack) else one
-                              for one in arguments])  # fmt: skip
+                              for one in arguments])
 
 
 def _potrf(libraries, x, factor, info, *, dtype, count: int, n: int) -> None:
@@ -121,18 +121,18 @@ def _gesvd(libraries, x, values, *rest, dtype, count: int, m: int, n: int, colum
 
 
 def _trsm(libraries, a, b, x, *, dtype, count: int, rows: int, columns: int, is_left: bool, uplo: int,
-          operation: int, is_unit: bool) -> None:  # fmt: skip
+          operation: int, is_unit: bool) -> None:
     """rows, columns: of b, in the host's order."""
     c = Caller(libraries, "cublas", dtype, count)
     n, one = rows if is_left else columns, np.ones(1, dtype)
     matrix, right = c.stack(a, n * n), c.fill(x, b, rows * columns)
     side, diagonal = _RIGHT if is_left else _LEFT, _UNIT if is_unit else _ANY
     c.call_each("trsm", side, uplo, operation, diagonal, columns, rows, one.ctypes.data, matrix, n,
-                right, columns)  # fmt: skip
+                right, columns)
 
 
 def _gemm(libraries, left, right, product, *, dtype, out_dtype, count: int, m: int, n: int, k: int,
-          turned: tuple[bool, bool]) -> None:  # fmt: skip
+          turned: tuple[bool, bool]) -> None:
     """turned: whether a factor lies there as its transpose. The library's left factor is our right one."""
     kind, out_kind = TYPES[dtype.name][1], TYPES[out_dtype.name][1]
     compute = _COMPUTE_64F if dtype.name in ("float64", "complex128") else _COMPUTE_32F
@@ -142,7 +142,7 @@ def _gemm(libraries, left, right, product, *, dtype, out_dtype, count: int, m: i
     libraries.call("cublas", "gemmStridedBatchedEx", first, second, n, m, k, one,
                    right, kind, k if turned[1] else n, k * n,
                    left, kind, m if turned[0] else k, m * k,
-                   zero, product, out_kind, n, m * n, count, compute, _DEFAULT_ALGORITHM)  # fmt: skip
+                   zero, product, out_kind, n, m * n, count, compute, _DEFAULT_ALGORITHM)
 
 
 def _fft(libraries, x, found, *, dtype, function: str, lengths: tuple, count: int, direction: int) -> None:
@@ -159,6 +159,6 @@ def _fft(libraries, x, found, *, dtype, function: str, lengths: tuple, count: in
 
 
 POTRF, GETRF, GEQRF, ORGQR = (Routine(name, run) for name, run in (
-    ("potrf", _potrf), ("getrf", _getrf), ("geqrf", _geqrf), ("orgqr", _orgqr)))  # fmt: skip
+    ("potrf", _potrf), ("getrf", _getrf), ("geqrf", _geqrf), ("orgqr", _orgqr)))
 SYEVD, GESVD, TRSM, GEMM, FFT = (Routine(name, run) for name, run in (
-    ("syevd", _syevd), ("gesvd", _gesvd), ("trsm", _trsm), ("gemm", _gemm), ("cufft", _fft)))  # fmt: skip
+    ("syevd", _syevd), ("gesvd", _gesvd), ("trsm", _trsm), ("gemm", _gemm), ("cufft", _fft)))

@@ -64,11 +64,11 @@ class BlockRenderer:
     """Renders statements as one function of so many threads."""
 
     def __init__(self, module: ir.Module, name: str, body: Sequence, team: int, options: RenderOptions,
-                 is_apart: bool):  # fmt: skip
+                 is_apart: bool):
         self.is_apart = is_apart
         self.module, self.name, self.body, self.size, self.options = module, name, list(body), team, options
         self.renderers = {id(kernel): KernelRenderer(module, name, kernel, options)
-                          for kernel in list_kernels(body)}  # fmt: skip
+                          for kernel in list_kernels(body)}
         self.buffers = sorted(step_buffers(Native(self.body)), key=lambda buffer: buffer.name)
         self.sizes = list(dict.fromkeys(size for r in self.renderers.values() for size in r.sizes))
         self.loops = [s for s in _list_steps(body) if isinstance(s, While)]
@@ -134,7 +134,7 @@ class BlockRenderer:
         team.synchronize()
 
     def _bring_home(self, e: KernelEmitter, team: Team, first: Buffer, second: Buffer,
-                    home: ir.Value) -> None:  # fmt: skip
+                    home: ir.Value) -> None:
         """After an odd number of rounds the first of a pair lies where the second was."""
         here = e.pointer_of(first)
 

@@ -113,7 +113,7 @@ def list_parts(kernel: Kernel) -> list[tuple[tuple[Expr, bool] | None, Kernel]]:
             parts.append((None, _take(kernel, group)))
         else:
             parts += [((choice.condition, True), _take(kernel, choice.body)),
-                      ((choice.condition, False), _take(kernel, choice.other))]  # fmt: skip
+                      ((choice.condition, False), _take(kernel, choice.other))]
     if all(guard is None and not peel_loops(part.body)[0] for guard, part in parts):
         return [(None, kernel)]  # scalars
     return parts

@@ -19,7 +19,7 @@ _OTHER_NAMES = {
     "llvm.fabs.f32": "llvm.nvvm.fabs.f", "llvm.fabs.f64": "llvm.nvvm.fabs.d",
     "llvm.roundeven.f32": "__nv_rintf", "llvm.roundeven.f64": "__nv_rint",
     "llvm.round.f32": "__nv_roundf", "llvm.round.f64": "__nv_round",
-}  # fmt: skip
+}
 _EXTREMES = {"smin": "slt", "smax": "sgt", "umin": "ult", "umax": "ugt"}
 
 
@@ -32,7 +32,7 @@ def make_ptx(module: ir.Module, arch: str) -> str:
         version = ", ".join(f"i32 {part}" for part in nvvm.NVVM().get_ir_version())
     except Exception as error:  # its modules raise what they like where parts of the toolkit are missing
         raise ImportError(f"codegen='numba' on a GPU needs Numba's CUDA target ({error}): "
-                          "pip install 'jitcore[cuda-numba]'") from None  # fmt: skip
+                          "pip install 'jitcore[cuda-numba]'") from None
     with _lock:
         number = int(arch.removeprefix("sm_"))
         options = {"opt": 3}
@@ -80,7 +80,7 @@ def _translate(module: ir.Module, arch: int) -> str:
         text = text.replace("define ptx_kernel void", "define void")
     first = 1_000_001  # behind the numbers of the module's own notes
     notes = [f'!{number} = !{{{kernel.type} @"{kernel.name}", !"kernel", i32 1}}'
-             for number, kernel in enumerate(kernels, first)]  # fmt: skip
+             for number, kernel in enumerate(kernels, first)]
     names = ", ".join(f"!{number}" for number in range(first, first + len(kernels)))
     return "\n".join([text, f"!nvvm.annotations = !{{{names}}}", *notes])
 
@@ -100,7 +100,7 @@ def _define_extreme(name: str, relation: str, bits: int) -> str:
     kind = f"i{bits}"
     return (f'define internal {kind} @"jitcore.{name}.{kind}"({kind} %x, {kind} %y) alwaysinline {{\n'
             f"  %c = icmp {relation} {kind} %x, %y\n  %r = select i1 %c, {kind} %x, {kind} %y\n"
-            f"  ret {kind} %r\n}}\n;")  # fmt: skip
+            f"  ret {kind} %r\n}}\n;")
 
 
 def _define_conversion(sign: str, bits: int, width: int) -> str:
@@ -111,4 +111,4 @@ def _define_conversion(sign: str, bits: int, width: int) -> str:
     return (f'declare {kind} @"{name}"({number})\n'
             f"define internal {kind} {own}({number} %x) alwaysinline {{\n"
             f'  %n = fcmp uno {number} %x, %x\n  %c = call {kind} @"{name}"({number} %x)\n'
-            f"  %r = select i1 %n, {kind} 0, {kind} %c\n  ret {kind} %r\n}}\n;")  # fmt: skip
+            f"  %r = select i1 %n, {kind} 0, {kind} %c\n  ret {kind} %r\n}}\n;")

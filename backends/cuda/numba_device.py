@@ -40,13 +40,13 @@ class _DeviceWriter(DeviceText, Writer):
     """captured: by its name in the text, the value of an input that is no argument."""
 
     def __init__(self, program: Program, name: str, arguments: Sequence[str],
-                 values: Mapping[Buffer, np.ndarray]):  # fmt: skip
+                 values: Mapping[Buffer, np.ndarray]):
         super().__init__(program, name, arguments)
         self._values, self.captured = values, {self.names.take("C"): value for value in values.values()}
         for buffer in (*program.inputs, *program.outputs):
             if dtypes.is_half(buffer.dtype):
                 raise NotImplementedError(f"{name} has arguments or results of {buffer.dtype}, which Numba's "
-                                          "kernels do not have")  # fmt: skip
+                                          "kernels do not have")
 
     def write_device(self) -> str:
         self.block(self.body)

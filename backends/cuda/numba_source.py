@@ -96,7 +96,7 @@ class _HostWriter(Writer):
                 continue
             inside = {id(inner) for inner in statements_of([s])}
             stores = [store for other in statements if id(other) not in inside for store in stores_of(other)
-                      if store.buffer is counted[0]]  # fmt: skip
+                      if store.buffer is counted[0]]
             if len(stores) == 1 and number_of(stores[0].value) is not None:
                 found[counted[0]] = int(number_of(stores[0].value))
         return found

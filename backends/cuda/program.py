@@ -147,7 +147,7 @@ class LoadedProgram:
     def run(self, *values: np.ndarray | DeviceBuffer) -> list[DeviceBuffer]:
         program, frame = self.program, Frame(self.runtime)
         given = [value if isinstance(value, DeviceBuffer) else put(self.runtime, self.device, value)
-                 for value in values]  # fmt: skip
+                 for value in values]
         memories = dict(zip(program.inputs, [buffer.memory for buffer in given]))
         for output, nbytes in self.sizes.items():
             memories[output] = self._take_over(memories.get(program.aliases.get(output)), nbytes)
@@ -160,7 +160,7 @@ class LoadedProgram:
         for step in self.steps:
             step(frame)
         return [DeviceBuffer(memories[output], map(int, output.shape), output.dtype, self.device)
-                for output in program.outputs]  # fmt: skip
+                for output in program.outputs]
 
     def _take_over(self, donated: Memory | None, nbytes: int) -> Memory:
         """Memory for an output: that of a donated input, or a copy where another library has that, too."""
@@ -241,7 +241,7 @@ class LoadedProgram:
     def _make_device_loop(self, loop: While) -> Run:
         cond, body = ([self._make_launch(function) for statement in statements
                        for function in self.functions[id(statement)]]
-                      for statements in (loop.cond, loop.body))  # fmt: skip
+                      for statements in (loop.cond, loop.body))
         device_loop = self.runtime.make_loop(*([launch.place for launch in part] for part in (cond, body)))
         predicate, nbytes = loop.predicate, count_bytes(loop.predicate)
 

@@ -21,7 +21,7 @@ from jitcore.dispatch.disk_cache import find_or_make
 TRIPLE = "nvptx64-nvidia-cuda"
 #: The oldest version of PTX that has an architecture's instructions, so that old drivers read it.
 VERSIONS = {"sm_75": 63, "sm_80": 70, "sm_86": 71, "sm_87": 74, "sm_89": 78, "sm_90": 78, "sm_100": 86,
-            "sm_103": 88, "sm_120": 87, "sm_121": 88}  # fmt: skip
+            "sm_103": 88, "sm_120": 87, "sm_121": 88}
 
 #: The first architecture with the products of small matrices that `tensor_cores` has.
 FIRST_TENSOR_CORES = 80
@@ -85,7 +85,7 @@ def choose_arch(major: int, minor: int) -> str:
     if (major, minor) < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         raise RuntimeError(f"a GPU of compute capability {major}.{minor} is too old: programs are compiled "
-                           f"for {oldest} and later")  # fmt: skip
+                           f"for {oldest} and later")
     return [arch for arch in VERSIONS if int(arch.removeprefix("sm_")) <= 10 * major + minor][-1]
 
 

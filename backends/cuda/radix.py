@@ -66,7 +66,7 @@ def list_tables(kinds: list[Encoding], rows: int, n: int) -> list[tuple[tuple, n
 
 def add_passes(add: Callable, name: str, kind: Encoding, source: Buffer, shape: tuple[int, int, int],
                keys: list[Buffer], orders: list[Buffer], is_ordered: bool,
-               tables: list[Buffer]) -> None:  # fmt: skip
+               tables: list[Buffer]) -> None:
     """Adds the functions of all passes. shape: how many rows, elements of each, and how far these are from
     each other. keys, orders: two buffers each, or no orders; results lie in the first ones in the end.
     is_ordered: whether the first of the orders says in which one to begin."""
@@ -82,9 +82,9 @@ def add_passes(add: Callable, name: str, kind: Encoding, source: Buffer, shape: 
         add(f"count{suffix}", [*read, counts], sizes, rows * tiles, partial(_count, step=step))
         block = team if team > WARP else RADIX
         add(f"scan{tiles}", [counts, totals], [tiles], rows * RADIX * team // block,
-            partial(_scan, size=team, block=block), block)  # fmt: skip
+            partial(_scan, size=team, block=block), block)
         add(f"scatter{suffix}", [*read, counts, totals, *written], sizes, rows * tiles,
-            partial(_scatter, step=step))  # fmt: skip
+            partial(_scatter, step=step))
         elements = keys[1]
         keys.reverse()
         orders.reverse()
@@ -227,7 +227,7 @@ def _scatter(w, step: Step) -> None:
         b.store(I32(0), rank_of(I32(warp), tile.thread))
     elements = tile.read_all(source, order)
     before = [e.load_bits(totals, 32, tile.find_total(tile.thread)),
-              e.load_bits(counts, 32, tile.find_count(tile.thread))]  # fmt: skip
+              e.load_bits(counts, 32, tile.find_count(tile.thread))]
     for slot, raw in elements:
         b.store(raw, _at(b, keys, slot))
     e.synchronize_block()
@@ -236,7 +236,7 @@ def _scatter(w, step: Step) -> None:
     _find_starts(tile, rank_of, targets, *before)
     e.synchronize_block()
     e.loop(I64(0), I64(step.items), I64(1),
-           lambda number: _rank(tile, b.trunc(number, I32), keys, slots, rank_of))  # fmt: skip
+           lambda number: _rank(tile, b.trunc(number, I32), keys, slots, rank_of))
     e.synchronize_block()
     ranks = [b.add(tile.thread, I32(number * RADIX)) for number in range(step.items)]
     for first in range(0, step.items, BATCH):
@@ -244,7 +244,7 @@ def _scatter(w, step: Step) -> None:
 
 
 def _put(tile: _Tile, ranks: list[ir.Value], order: ir.Value | None, keys, slots, targets,
-         written: list[ir.Value]) -> None:  # fmt: skip
+         written: list[ir.Value]) -> None:
     """Writes the elements of these ranks in the tile, and their places if asked for, to where they belong."""
     e, b, moved = tile.e, tile.e.b, []
     for rank in ranks:

@@ -20,7 +20,7 @@ from jitcore.backends.cuda.mapping import Function
 
 #: Of a multiprocessor: registers, and KiB of shared memory by architecture; threads, where not 2048.
 REGISTERS, SHARED = 65536, {"sm_75": 64, "sm_80": 164, "sm_86": 100, "sm_87": 164, "sm_89": 100, "sm_90": 228,
-                            "sm_100": 228, "sm_103": 228, "sm_120": 100, "sm_121": 100}  # fmt: skip
+                            "sm_100": 228, "sm_103": 228, "sm_120": 100, "sm_121": 100}
 THREADS = {"sm_75": 1024, "sm_86": 1536, "sm_87": 1536, "sm_89": 1536, "sm_120": 1536, "sm_121": 1536}
 
 
@@ -35,7 +35,7 @@ class Resources(NamedTuple):
 
     def __str__(self) -> str:
         return (f"{self.registers} registers, {self.spilled_bytes} bytes spilled, {self.shared_bytes} bytes "
-                f"of shared memory, occupancy {self.occupancy:.0%}")  # fmt: skip
+                f"of shared memory, occupancy {self.occupancy:.0%}")
 
 
 def find_resources(ptx: str, arch: str, functions: Sequence[Function]) -> dict[str, Resources]:

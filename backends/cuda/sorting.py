@@ -100,7 +100,7 @@ class SortRoutine:
         keys = eqn.invars[: eqn.params.get("num_keys", 1)]
         # (number of the operand, its keys) from the least significant key on
         self.keys = [(k, Encoding(atom.aval.dtype, self.is_top, part)) for k, atom in enumerate(keys)
-                     for part in range(2 if atom.aval.dtype.kind == "c" else 1)][::-1]  # fmt: skip
+                     for part in range(2 if atom.aval.dtype.kind == "c" else 1)][::-1]
         # elements of the first operand that are sorted by digits go to their result by themselves
         is_whole = keys[0].aval.dtype.kind != "c" and inner == 1 and not self.is_top
         is_alone = len(self.keys) == 1 and self.wanted == [0] and is_whole
@@ -127,7 +127,7 @@ class SortRoutine:
             is_place = source is order
             writer.add(f"take{'_place' if is_place else size}", [order, source, call.outputs[k]],
                        [rows.n, rows.inner, self.taken, moved], -(-moved // THREADS),
-                       partial(_Writer.take, size=size, is_place=is_place))  # fmt: skip
+                       partial(_Writer.take, size=size, is_place=is_place))
         return writer.functions
 
     def _sort_keys(self, writer: _Writer, call: Call) -> Buffer | None:
@@ -152,7 +152,7 @@ def sort_integers(renderer, source: Buffer, limit: int) -> tuple[Buffer, Buffer]
     writer = _Writer(renderer.module, renderer.name, renderer.options)
     kind, rows = Encoding(source.dtype, limit=limit), _Rows(1, math.prod(map(int, source.shape)), 1)
     scratch = [Buffer(f"{renderer.name}_sort{number}", shape, dtype, "temp")
-               for number, (shape, dtype) in enumerate(_list_scratch([kind], rows))]  # fmt: skip
+               for number, (shape, dtype) in enumerate(_list_scratch([kind], rows))]
     keys, orders = scratch[:2], scratch[2:4]
     writer.sort_rows(0, kind, source, rows, keys, orders, scratch[4:])
     renderer.scratch += scratch
@@ -169,7 +169,7 @@ class _Writer:
         self.e: KernelEmitter | None = None
 
     def add(self, suffix: str, buffers: list[Buffer], sizes: list[int], grid: int, emit: Callable,
-            block: int = THREADS) -> None:  # fmt: skip
+            block: int = THREADS) -> None:
         name = f"{self.name}_{suffix}"
         if name not in self.module.globals:
             function = define_kernel(self.module, name, len(buffers), len(sizes), False)
@@ -180,7 +180,7 @@ class _Writer:
         self.functions.append(Function(name, buffers, sizes, _MAPPING._replace(block=block), grid))
 
     def sort_rows(self, number: int, kind: Encoding, source: Buffer, rows: _Rows, keys: list[Buffer],
-                  orders: list[Buffer], tables: list[Buffer]) -> None:  # fmt: skip
+                  orders: list[Buffer], tables: list[Buffer]) -> None:
         """Sorts by one key, of this number. keys, orders: two buffers each. The first of the orders holds the
         order so far, unless this is the first key; the first ones hold the result."""
         if prefers_digits(kind, rows, False):
@@ -188,17 +188,17 @@ class _Writer:
         tiles, count = rows.count * -(-rows.n // rows.tile), rows.count * rows.n
         emit = partial(_Writer.sort_tiles, kind=kind, tile=rows.tile, is_first=not number)
         self.add(f"tiles{number}", [source, orders[0], keys[0], orders[1]],
-                 [rows.n, rows.inner, tiles], -(-tiles * rows.tile // TILE), emit)  # fmt: skip
+                 [rows.n, rows.inner, tiles], -(-tiles * rows.tile // TILE), emit)
         orders.reverse()
         for doubling in range(rows.merges):
             given = [keys[0], orders[0], keys[1], orders[1]]
             self.add(f"merge{kind.bits}", given, [rows.n, count, TILE << doubling], -(-count // THREADS),
-                     partial(_Writer.merge, bits=kind.bits))  # fmt: skip
+                     partial(_Writer.merge, bits=kind.bits))
             keys.reverse()
             orders.reverse()
 
     def sort_by_digits(self, number: int, kind: Encoding, source: Buffer, rows: _Rows, keys: list[Buffer],
-                       orders: list[Buffer], tables: list[Buffer]) -> None:  # fmt: skip
+                       orders: list[Buffer], tables: list[Buffer]) -> None:
         add_passes(self.add, str(number), kind, source, rows, keys, orders, number > 0, tables)
 
     # -- tiles --------------------------------------------------------------------------------------------
@@ -263,12 +263,12 @@ class _Writer:
             slots = [(b.gep(keys, [I64(0), at]), b.gep(places, [I64(0), at])) for at in (low, high)]
             (x, p), (y, q) = [tuple(map(b.load, pair)) for pair in slots]
             is_after = b.or_(b.icmp_signed(">", x, y),
-                             b.and_(b.icmp_signed("==", x, y), b.icmp_signed(">", p, q)))  # fmt: skip
+                             b.and_(b.icmp_signed("==", x, y), b.icmp_signed(">", p, q)))
             is_last = b.icmp_signed("==", size, I64(tile))
             is_down = b.and_(b.icmp_signed("!=", b.and_(low, size), I64(0)), b.not_(is_last))
             swaps = b.xor(is_after, is_down)
             for at, (key, place) in zip(slots, ((b.select(swaps, y, x), b.select(swaps, q, p)),
-                                                (b.select(swaps, x, y), b.select(swaps, p, q)))):  # fmt: skip
+                                                (b.select(swaps, x, y), b.select(swaps, p, q)))):
                 b.store(key, at[0])
                 b.store(place, at[1])
 

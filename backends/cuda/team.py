@@ -25,7 +25,7 @@ class Team:
     lie a warp apart, one of each warp. active: whether the item is one; None where it always is."""
 
     def __init__(self, e: KernelEmitter, size: int, thread: ir.Value, is_across: bool = False,
-                 active: ir.Value | None = None):  # fmt: skip
+                 active: ir.Value | None = None):
         self.e, self.size, self.thread = e, size, thread
         self.is_across, self.active = is_across, active
         b = e.b
@@ -99,7 +99,7 @@ class Team:
         return self._combine_lanes([slot.read(self.e.b, place) for slot in slots], warps, merge, I32(-1))
 
     def _combine_lanes(self, values: list, width: int, merge: Callable,
-                       members: ir.Value | None = None) -> list:  # fmt: skip
+                       members: ir.Value | None = None) -> list:
         """The values of so many lanes side by side; each of them gets the result."""
         members, distance = self.members if members is None else members, width // 2
         while distance:
@@ -140,7 +140,7 @@ class Team:
         value = scan_lanes(value, width, self.members)
         if self.is_in_warp:
             return value, self.e.read_lane(value, self.members, self.e.b.trunc(
-                self.e.b.add(self.e.b.sub(self.lane, self.rank), I64(width - 1)), I32))  # fmt: skip
+                self.e.b.add(self.e.b.sub(self.lane, self.rank), I64(width - 1)), I32))
         b, warps = self.e.b, self.size // WARP
         self.e.when(b.icmp_signed("==", self.lane, I64(WARP - 1)), lambda: slots.write(b, self.warp, value))
         self.e.synchronize_block()
@@ -153,7 +153,7 @@ class Team:
         return value, self.e.read_lane(totals, I32(-1), I32(warps - 1))
 
     def scan_range(self, op: str, dtype, start: ir.Value, stop: ir.Value, before: ir.Value | Pair | None,
-                   read: Callable, note: Callable) -> None:  # fmt: skip
+                   read: Callable, note: Callable) -> None:
         """A scan of the places [start, stop), a round of the team at a time. before: the combination of what
         comes before; None for nothing. read(place): its value. note(place, exists, combine): for the place of
         each thread; `combine()` is the value up to it."""
@@ -187,7 +187,7 @@ class Team:
             slot.write(self.e.b, place, value)
 
     def _read_below(self, slots: Slots, place: ir.Value, count: int,
-                    identity: ir.Value | Pair) -> ir.Value | Pair:  # fmt: skip
+                    identity: ir.Value | Pair) -> ir.Value | Pair:
         """The element at a place, if it is below `count`."""
         held = self.e.stack_slot(identity)
         is_below = self.e.b.icmp_signed("<", place, I64(count))

@@ -85,7 +85,7 @@ class TensorRenderer(TileRenderer):
         b, factor = self.e.b, self.factors[number]
         side = b.add(first, self.group)
         return [self._read_pair(factor, self.find(factor, b.add(self.pair, I64(k)), b.add(side, I64(down))))
-                for down, k in places]  # fmt: skip
+                for down, k in places]
 
     def _read_pair(self, factor: Factor, place: ir.Value) -> ir.Value:
         b, dtype = self.e.b, factor.value.dtype

@@ -158,7 +158,7 @@ class TileRenderer:
 
     def _multiply_columns(self, k: ir.Value) -> None:
         left, right = (self._read(self.find(factor, k, place))
-                       for factor, place in zip(self.factors, self._find_square()))  # fmt: skip
+                       for factor, place in zip(self.factors, self._find_square()))
         for row, x in zip(self.sums, left):
             for slot, y in zip(row, right):
                 self.e.write_slot(slot, self._add_product(x, y, self.e.read_slot(slot)))

@@ -120,7 +120,7 @@ def _update(e: KernelEmitter, item: ir.Value, updates: Updates, keys: Buffer, or
         def goes_on():
             number, is_equal = e.read_slot(numbers), e.stack_slot(I1(0))
             e.when(b.icmp_signed("<", number, I64(updates.count)), lambda: e.write_slot(
-                is_equal, b.icmp_signed("==", e.read_element(keys, number), own)))  # fmt: skip
+                is_equal, b.icmp_signed("==", e.read_element(keys, number), own)))
             return e.read_slot(is_equal)
 
         def add():

@@ -23,7 +23,7 @@ from jitcore.backends.llvm.lanes import (
     lane_count,
     map_parts,
     splat,
-)  # fmt: skip
+)
 from jitcore.backends.llvm.mathlib.emitter import make_numbers
 from jitcore.backends.llvm.scalar_ops import emit_operation
 from jitcore.backends.llvm.totals import Total, length_of_run
@@ -41,7 +41,7 @@ class Accumulator:
     """
 
     def __init__(self, kernel, e, reduce: Reduce, part, scalar: bool = False, start: ir.Value = I64(0),
-                 lanes: int | None = None, is_part: bool = False):  # fmt: skip
+                 lanes: int | None = None, is_part: bool = False):
         self.e, (self.result, self.op, self.expr) = e, part
         if lanes is None:
             lanes = kernel.lanes_of(reduce) if kernel.kernel.vector in reduce.axes and not scalar else 1
@@ -145,7 +145,7 @@ class Accumulator:
         while width > self.spread:
             width //= 2
             value = self.merge(*(map_parts(lambda part: self._half(part, width, k), value)  # noqa: B023
-                                  for k in range(2)))  # fmt: skip
+                                  for k in range(2)))
         self.e.write_slot(self.slot, self.merge(self.e.read_slot(self.slot), value))
 
     def _absorb_total(self, other: Accumulator) -> None:
@@ -209,7 +209,7 @@ class Accumulator:
         if self.along_lanes:
             if self.tracks_index:
                 index = b.add(index, b.trunc(iota(self.spread), index.type) if self.index_dtype.itemsize == 4
-                              else iota(self.spread))  # fmt: skip
+                              else iota(self.spread))
             value, index = self._combine_lanes(value, index)
         if not self.tracks_index:
             return value

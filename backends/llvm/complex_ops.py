@@ -65,7 +65,7 @@ class _Recorder(Reals):
 
 
 def emit_complex(b: ir.IRBuilder, name: str, dtype, args: list,
-                 emit: Callable[..., ir.Value]) -> ir.Value | Pair:  # fmt: skip
+                 emit: Callable[..., ir.Value]) -> ir.Value | Pair:
     """One operation of `OPERATIONS`. dtype: of the (first) operand; b: a `FloatBuilder`; emit: see
     `LaneReals`."""
     reals = LaneReals(b, dtypes.real_dtype(dtype), emit, b.fuses or name in b.fused_complex)

@@ -95,7 +95,7 @@ def _turns(node: Expr) -> Iterable[tuple[Expr, Expr, bool]]:
 
 
 def multiply_add(b: ir.IRBuilder, x: ir.Value, y: ir.Value, z: ir.Value, is_negative: bool = False,
-                 subtracts: bool = False) -> ir.Value:  # fmt: skip
+                 subtracts: bool = False) -> ir.Value:
     """x * y + z, or with other signs, rounded once where the processor can."""
     x = b.fneg(x) if is_negative else x
     return call_intrinsic(b, "fmuladd", [x, y, b.fneg(z) if subtracts else z])

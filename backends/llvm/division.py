@@ -35,7 +35,7 @@ def invert(b: ir.IRBuilder, divisor: ir.Value, dtype) -> ir.Value:
 
 
 def divide_by_shared(b: ir.IRBuilder, name: str, dtype, x: ir.Value, y: ir.Value,
-                     inverse: ir.Value) -> ir.Value:  # fmt: skip
+                     inverse: ir.Value) -> ir.Value:
     """x / y or x % y for integers, x / y for floats. inverse: that of y, in all lanes too."""
     if dtype.kind == "f":
         return emit_quotient(b, x, y, inverse)
@@ -43,14 +43,14 @@ def divide_by_shared(b: ir.IRBuilder, name: str, dtype, x: ir.Value, y: ir.Value
 
 
 def divide_integers(b: ir.IRBuilder, name: str, signed: bool, x: ir.Value, y: ir.Value,
-                    inverse: ir.Value | None = None) -> ir.Value:  # fmt: skip
+                    inverse: ir.Value | None = None) -> ir.Value:
     """x / y or x % y. inverse: that of y, where all lanes share it."""
     element = y.type.element if isinstance(y.type, ir.VectorType) else y.type
     is_zero = b.icmp_unsigned("==", y, constant(y.type, 0))
     safe = b.select(is_zero, constant(y.type, 1), y)
     if signed:
         overflows = b.and_(b.icmp_signed("==", y, constant(y.type, -1)),
-                           b.icmp_signed("==", x, constant(x.type, -(1 << (element.width - 1)))))  # fmt: skip
+                           b.icmp_signed("==", x, constant(x.type, -(1 << (element.width - 1)))))
         safe = b.select(overflows, constant(y.type, 1), safe)
 
     def divide_lane_by_lane() -> ir.Value:

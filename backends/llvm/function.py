@@ -25,7 +25,7 @@ from jitcore.backends.llvm.lanes import (
     map_parts,
     memory_type,
     splat,
-)  # fmt: skip
+)
 from jitcore.backends.llvm.mathlib.emitter import COLD_WEIGHTS
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.backends.llvm.scalar_ops import emit_operation
@@ -231,7 +231,7 @@ class ExpressionEmitter:
         if node.op == "index":
             value = self.index(node.attr)
             return value if node.dtype == dtypes.int64 else emit_operation(
-                self.b, "convert", [dtypes.int64], node.dtype, [value])  # fmt: skip
+                self.b, "convert", [dtypes.int64], node.dtype, [value])
         fused = self.contraction.sums.get(id(node))
         if fused is not None:
             return emit_fused(self.b, fused, self._read_operands(node, fused.operands))
@@ -252,7 +252,7 @@ class ExpressionEmitter:
         args = [self.values[id(arg)] for arg in operands]
         if self.is_vector(node.axes):
             args = [arg if self.is_vector(operand.axes) else self._spread(operand, arg)
-                    for operand, arg in zip(operands, args)]  # fmt: skip
+                    for operand, arg in zip(operands, args)]
         return args
 
     # -- loops --------------------------------------------------------------------------------------------
@@ -260,7 +260,7 @@ class ExpressionEmitter:
         """The first position of a statement's axis and the one after the last."""
         low, high = bounds_of(statement).get(axis, (None, None))
         return (I64(0) if low is None else self.expr(low),
-                self.size(axis.extent) if high is None else self.expr(high))  # fmt: skip
+                self.size(axis.extent) if high is None else self.expr(high))
 
     def loop(self, start: ir.Value, stop: ir.Value, step: ir.Value, body: Callable[[ir.Value], None]) -> None:
         """`for i in range(start, stop, step): body(i)`, with unsigned-safe bounds and scoped expressions."""

@@ -43,7 +43,7 @@ def choose(builder: ir.IRBuilder, condition: ir.Value, x, y):
 
 
 def choose_rarely(b: ir.IRBuilder, condition: ir.Value, emit: Callable[[], ir.Value],
-                  emit_usual: Callable[[], ir.Value]) -> ir.Value:  # fmt: skip
+                  emit_usual: Callable[[], ir.Value]) -> ir.Value:
     """What `emit` gives where the condition holds, which it seldom does, and else what `emit_usual` gives."""
     cold, usual, after = (b.append_basic_block(name) for name in ("cold", "usual", "after"))
     b.cbranch(condition, cold, usual).set_weights(COLD_WEIGHTS)
@@ -136,7 +136,7 @@ def splat(builder: ir.IRBuilder, value: ir.Value | Pair, lanes: int) -> ir.Value
     vector_type = ir.VectorType(value.type, lanes)
     single = builder.insert_element(ir.Constant(vector_type, ir.Undefined), value, I32(0))
     return builder.shuffle_vector(single, ir.Constant(vector_type, ir.Undefined),
-                                  ir.Constant(ir.VectorType(I32, lanes), None))  # fmt: skip
+                                  ir.Constant(ir.VectorType(I32, lanes), None))
 
 
 def iota(lanes: int) -> ir.Constant:
@@ -204,4 +204,4 @@ def join_registers(b: ir.IRBuilder, registers: list) -> ir.Value:
 def split_registers(b: ir.IRBuilder, value: ir.Value, width: int) -> list:
     """The vector cut into pieces of `width` lanes."""
     return [shuffle(b, value, value, list(range(start, start + width)))
-            for start in range(0, lane_count(value), width)]  # fmt: skip
+            for start in range(0, lane_count(value), width)]

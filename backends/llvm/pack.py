@@ -24,7 +24,7 @@ from jitcore.backends.llvm.lanes import (
     part_dtype,
     split_registers,
     to_words,
-)  # fmt: skip
+)
 from jitcore.loopir.program import Store
 
 # Bytes of the elements of which a register of lanes is moved together at a time.

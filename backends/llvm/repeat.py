@@ -19,7 +19,7 @@ def emit_repeat(kernel, e, repeat: Repeat) -> None:
     _forget_registers(e, repeat)
     kernel.hoist(e, [repeat], set())
     slots = [e.stack_slot(_value_for(e, register, initial))
-             for register, initial in zip(repeat.registers, repeat.initial)]  # fmt: skip
+             for register, initial in zip(repeat.registers, repeat.initial)]
     outside, around = e.values, e.active
     test, body, after = (e.function.append_basic_block(name) for name in ("repeat", "round", "ended"))
     e.b.branch(test)

@@ -31,11 +31,11 @@ Emit = Callable[..., ir.Value]
 
 _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _INTRINSICS = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "round_half_even": "rint",
-               "copysign": "copysign"}  # fmt: skip
+               "copysign": "copysign"}
 
 
 def emit_operation(b: ir.IRBuilder, name: str, operand_dtypes: list, result_dtype, args: list,
-                   inline: bool = True) -> ir.Value:  # fmt: skip
+                   inline: bool = True) -> ir.Value:
     """One scalar operation. inline: whether the body of a mathematical function is copied to where it is
     called.
 
@@ -51,7 +51,7 @@ def emit_operation(b: ir.IRBuilder, name: str, operand_dtypes: list, result_dtyp
         return _bitcast(b, args[0], dtype, np.dtype(result_dtype))
     if dtype.kind == "c" or name == "complex":
         return complex_ops.emit_complex(b, name, dtype, args, lambda real, operand, result, registers: (
-            emit_operation(b, real, [operand], result, registers, inline)))  # fmt: skip
+            emit_operation(b, real, [operand], result, registers, inline)))
     kind = dtypes.kind_of(dtype)
     table = _FLOAT if kind == "f" else _BOOL if kind == "b" else _SIGNED if kind == "i" else _UNSIGNED
     emit = table.get(name)
@@ -174,7 +174,7 @@ _UNSIGNED = _INTEGER | {
     "abs": lambda b, x: x,
     "sign": lambda b, x: b.zext(b.icmp_unsigned("!=", x, constant(x.type, 0)), x.type),
     **{op: (lambda b, x, y, sign=sign: b.icmp_unsigned(sign, x, y)) for op, sign in _COMPARISONS.items()},
-}  # fmt: skip
+}
 _BOOL = {
     "add": lambda b, x, y: b.or_(x, y),
     "mul": lambda b, x, y: b.and_(x, y),
@@ -277,7 +277,7 @@ def _saturate(b, x, target, into):
     size = call_intrinsic(b, "fabs", [x], x.type, [x.type])
     is_outside = b.fcmp_unordered(">=", size, constant(x.type, float(limits.max + 1)))
     return choose_rarely(b, is_outside, lambda: call_intrinsic(b, intrinsic, [x], into, [into, x.type]),
-                         lambda: b.fptosi(x, into))  # fmt: skip
+                         lambda: b.fptosi(x, into))
 
 
 def _saturate_lanes(b, x, target, into):

@@ -112,7 +112,7 @@ class StatementRenderer:
                     or (all(axis in e.axis_values and axis not in inside for axis in node.axes)
                         and (node.op != "result" or node.attr in e.results)
                         and not (node.op == "load" and node.attr[0] in self.written)
-                        and all(ready[id(child)] for child in node.inner)))  # fmt: skip
+                        and all(ready[id(child)] for child in node.inner)))
                 if ready[id(node)]:
                     e.expr(node)
         return ready
@@ -128,7 +128,7 @@ class StatementRenderer:
             e.results[accumulator.result] = accumulator.read()
 
     def sweep_reduce(self, e: ExpressionEmitter, reduce: Reduce, accumulators: Sequence[Accumulator],
-                     start: ir.Value, stop: ir.Value, step: ir.Value) -> None:  # fmt: skip
+                     start: ir.Value, stop: ir.Value, step: ir.Value) -> None:
         """Each `step`th iteration of the first axis in [start, stop), with all of the axes inside of it."""
         runs, roots = Runs(e, accumulators), [expr for _, _, expr in reduce.parts]
         packing = Packing(e, reduce.stores, emit_store)

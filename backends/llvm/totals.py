@@ -51,7 +51,7 @@ class Total:
         """Adds another total, of as many lanes or a multiple of them."""
         b, e = self.e.b, self.e
         sums, rests = (split_registers(b, e.read_slot(slot), self.lanes) if other.lanes > self.lanes
-                       else [e.read_slot(slot)] for slot in (other.sum, other.rest))  # fmt: skip
+                       else [e.read_slot(slot)] for slot in (other.sum, other.rest))
         for number, rest in zip(sums, rests):
             self.add(number)
             e.write_slot(self.rest, map_parts(b.fadd, e.read_slot(self.rest), rest))

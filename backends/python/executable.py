@@ -46,7 +46,7 @@ class SourceExecutable:
         if program is None:
             return {}
         return {"loop program": lambda: format_program(program),
-                "numba": lambda: write_numba(program, arguments)}  # fmt: skip
+                "numba": lambda: write_numba(program, arguments)}
 
     def cost(self) -> dict[str, float]:
         return {}

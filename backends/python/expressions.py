@@ -215,7 +215,7 @@ class Expressions:
             return added[0]._replace(is_whole=not index_exprs(index))
         text = " + ".join(part.at(SUM if number == 0 else SUM + 1) for number, part in enumerate(added))
         text += "".join(f" - {part.at(SUM + 1)}" if text or number else f"-{part.at(UNARY)}"
-                        for number, part in enumerate(subtracted))  # fmt: skip
+                        for number, part in enumerate(subtracted))
         return Text(text, SUM, not index_exprs(index))
 
     def _fold(self, index: Index) -> Index:
@@ -294,7 +294,7 @@ class Expressions:
                 node.axes.isdisjoint(inside) and node.axes <= self.axes.keys()
                 and not (node.op == "result" and (node.attr in defined or node.attr not in self.results))
                 and not (node.op == "load" and (node.attr[0] in self.written or node.attr[0] in self.empty))
-                and all(ready[id(x)] for x in operands_of(node)))  # fmt: skip
+                and all(ready[id(x)] for x in operands_of(node)))
         roots = {id(root): root for s in inner for root in roots_and_bounds(s)}
         largest = [*roots.values(), *(x for node in order if not ready[id(node)] for x in operands_of(node))]
         for node in largest:

@@ -57,20 +57,20 @@ _INFIX = {"add": ("+", SUM), "sub": ("-", SUM), "mul": ("*", PRODUCT), "div": ("
 _COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _BITS = {"and": ("&", BIT_AND), "or": ("|", BIT_OR), "xor": ("^", BIT_XOR)}
 _LOGIC = {"and": ("and", AND), "mul": ("and", AND), "min": ("and", AND), "or": ("or", OR), "add": ("or", OR),
-          "max": ("or", OR), "xor": ("!=", COMPARISON)}  # fmt: skip
+          "max": ("or", OR), "xor": ("!=", COMPARISON)}
 #: Functions of floats that NumPy has, and Numba under NumPy's names.
 _NUMPY = {name: f"np.{name}" for name in (
     "exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh cbrt sqrt floor ceil trunc copysign "
     "nextafter logaddexp signbit sign conj").split()} | {
     "asin": "np.arcsin", "acos": "np.arccos", "atan": "np.arctan", "atan2": "np.arctan2",
     "asinh": "np.arcsinh", "acosh": "np.arccosh", "atanh": "np.arctanh", "round_half_even": "np.rint",
-    "is_finite": "np.isfinite", "rem": "np.fmod", "max": "np.maximum", "min": "np.minimum"}  # fmt: skip
+    "is_finite": "np.isfinite", "rem": "np.fmod", "max": "np.maximum", "min": "np.minimum"}
 NUMPY = {"f": _NUMPY, "c": _NUMPY}
 _MATH = ("erf", "erfc", "lgamma")
 #: Functions of SciPy, which Numba does not compile: it calls Python for each number. Names of their helpers
 #: begin with `special_`: Numba asks all modules for such a name, and some of SciPy's warn when asked.
 SPECIAL = {"erf_inv": "erfinv", "digamma": "digamma", "bessel_i0e": "i0e", "bessel_i1e": "i1e",
-           "ndtri": "ndtri", "log_ndtr": "log_ndtr", "zeta": "zeta", "polygamma": "polygamma"}  # fmt: skip
+           "ndtri": "ndtri", "log_ndtr": "log_ndtr", "zeta": "zeta", "polygamma": "polygamma"}
 
 
 class Operations:
@@ -79,7 +79,7 @@ class Operations:
     as operands are."""
 
     def __init__(self, helper: Callable[[str], str], constant: Callable[..., Text],
-                 functions: Mapping[str, Mapping[str, str]]):  # fmt: skip
+                 functions: Mapping[str, Mapping[str, str]]):
         self._helper, self._constant, self._functions = helper, constant, functions
 
     def write(
@@ -132,7 +132,7 @@ class Operations:
         if op in ("rsqrt", "logistic", "reciprocal"):
             one = self._constant(1, dtype).text
             divisor = {"rsqrt": f"{functions['sqrt']}({args[0].text})", "reciprocal": args[0].at(UNARY),
-                       "logistic": f"({one} + {functions['exp']}(-{args[0].at(UNARY)}))"}[op]  # fmt: skip
+                       "logistic": f"({one} + {functions['exp']}(-{args[0].at(UNARY)}))"}[op]
             return Text(f"{one} / {divisor}", PRODUCT)
         texts = ", ".join(arg.text for arg in args)
         if op in functions:

@@ -58,7 +58,7 @@ def _run_words(function: Callable, program: Program, inputs) -> list[np.ndarray]
     results = function(*given)
     results = map(np.asarray, results if isinstance(results, tuple) else (results,))
     results = [result.view(buffer.dtype) if dtypes.is_half(buffer.dtype) else result
-               for result, buffer in zip(results, program.outputs)]  # fmt: skip
+               for result, buffer in zip(results, program.outputs)]
     if not program.aliases:
         return results
     donated = {_address(x): x for x, b in zip(inputs, program.inputs) if b in program.aliases.values()}

@@ -162,7 +162,7 @@ class Sweeps(Expressions):
             self.results[result] = name
 
     def sweep(self, s: Reduce, axes: Sequence[Axis], running: list, counts: dict, blocks: Blocks | None,
-               ends: tuple[str, str] | None = None) -> None:  # fmt: skip
+               ends: tuple[str, str] | None = None) -> None:
         """The loops over axes. ends: of the first one, where they are not those of its axis."""
         if not axes:
             return self._combine(s, running, counts)
@@ -180,7 +180,7 @@ class Sweeps(Expressions):
     ) -> None:
         def add_block(ends: tuple[str, str] | None = None) -> None:
             parts = [value._replace(name=self.begin(value.expr.dtype, 0, "part"))
-                     if _is_rounded(value.op, value.expr.dtype) else value for value in running]  # fmt: skip
+                     if _is_rounded(value.op, value.expr.dtype) else value for value in running]
             self.sweep(s, axes, parts, counts, None, ends)
             for total, part in zip(running, parts):
                 if part is not total:

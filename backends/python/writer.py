@@ -265,7 +265,7 @@ def _is_step(store: Store) -> bool:
     """Whether a store counts one on."""
     value = store.value
     return (value.op == "add" and value.args[0].op == "load" and value.args[0].attr[0] is store.buffer
-            and number_of(value.args[1]) == 1)  # fmt: skip
+            and number_of(value.args[1]) == 1)
 
 
 def _find_counters(statements: Sequence) -> set[Buffer]:

@@ -77,7 +77,7 @@ class TpuBackend(XlaBackend):
     name, platform = "tpu", "tpu"
     # the loops of this derivative are of float64
     passes = tuple([step._replace(run=partial(expand_equations, kept=("igamma_grad_a",)))
-                    if step.name == "expand" else step for step in XlaBackend.passes])  # fmt: skip
+                    if step.name == "expand" else step for step in XlaBackend.passes])
 
     def devices(self) -> list[Device]:
         try:

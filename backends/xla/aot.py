@@ -28,11 +28,11 @@ from jitcore.sharding import Device, Spread
 
 #: Generations: how libtpu calls them, and the number of dimensions of their networks.
 GENERATIONS = {"v5e": ("v5e", 2), "v5p": ("v5p", 3), "v6e": ("v6e", 2), "v7x": ("tpu7x", 3), "v4": ("v4", 3),
-               "v3": ("v3", 2), "v2": ("v2", 2)}  # fmt: skip
+               "v3": ("v3", 2), "v2": ("v2", 2)}
 #: What libtpu reads when it is loaded: that it asks no server what this machine is, and that other processes
 #: of this machine may load it too.
 _ENVIRONMENT = {"TPU_SKIP_MDS_QUERY": "1", "TPU_ACCELERATOR_TYPE": "v5litepod-1", "TPU_WORKER_ID": "0",
-                "TPU_WORKER_HOSTNAMES": "localhost", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1"}  # fmt: skip
+                "TPU_WORKER_HOSTNAMES": "localhost", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1"}
 #: Chips of the largest host; more of them are several hosts of libtpu's own choice.
 _CHIPS_OF_HOST = 8
 
@@ -45,7 +45,7 @@ def find_devices(machine: str, count: int = 1) -> list[Any]:
     if name not in GENERATIONS or not re.fullmatch(r"(\d+(x\d+)*)?", topology):
         raise ValueError(f"unknown target 'tpu:{machine}': targets are "
                          f"{', '.join(f'tpu:{known}' for known in GENERATIONS)}, and topologies of these "
-                         "such as tpu:v5e:2x4")  # fmt: skip
+                         "such as tpu:v5e:2x4")
     dims = tuple(map(int, topology.split("x"))) if topology else _choose_dims(count, GENERATIONS[name][1])
     if math.prod(dims) < count:
         chips = math.prod(dims)
@@ -145,7 +145,7 @@ class AheadExecutable(XlaExecutable):
 
     def _refuse(self, *values: Any) -> Any:
         raise RuntimeError(f"this program was compiled for tpu:{self.machine} ahead of time and does not run "
-                           'here: call the function under jit(backend="tpu") where a TPU is')  # fmt: skip
+                           'here: call the function under jit(backend="tpu") where a TPU is')
 
     def _lower(self) -> Any:
         return self._lowered

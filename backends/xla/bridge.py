@@ -78,7 +78,7 @@ def _extract(eqns: list[Equation], read: set[Atom]) -> ClosedJaxpr:
     """The jaxpr of a stretch. read: variables that are read behind it."""
     made = dict.fromkeys(var for eqn in eqns for var in eqn.outvars)
     given = dict.fromkeys(atom for eqn in eqns for atom in eqn.invars
-                          if isinstance(atom, Var) and atom not in made)  # fmt: skip
+                          if isinstance(atom, Var) and atom not in made)
     return ClosedJaxpr(Jaxpr([], list(given), eqns, [var for var in made if var in read]), [])
 
 
@@ -102,11 +102,11 @@ def make_exported(text: str, in_avals: Sequence, out_avals: Sequence, platforms:
     skeleton = _make_skeleton(len(in_avals), len(out_avals))
     with allow_64_bits():
         ins, outs = ([jax.core.ShapedArray(aval.shape, aval.dtype) for aval in avals]
-                     for avals in (in_avals, out_avals))  # fmt: skip
+                     for avals in (in_avals, out_avals))
     return dataclasses.replace(
         skeleton, fun_name="jitcore", platforms=platforms, in_avals=tuple(ins), out_avals=tuple(outs),
         mlir_module_serialized=artifact, module_kept_var_idx=tuple(range(len(ins))),
-        _get_vjp=None)  # fmt: skip
+        _get_vjp=None)
 
 
 @functools.lru_cache(maxsize=256)

@@ -64,7 +64,7 @@ class HloBuilder:
         return self.ops(name, operands, [(shape, first.dtype if dtype is None else dtype)], **attributes)[0]
 
     def ops(self, name: str, operands: Sequence[HloValue], results: Sequence[Type],
-            regions: Sequence[str] = (), **attributes: Any) -> list[HloValue]:  # fmt: skip
+            regions: Sequence[str] = (), **attributes: Any) -> list[HloValue]:
         """An operation in MLIR's generic form. attributes: see `text.format_attribute`."""
         made = [self.name_value(shape, dtype) for shape, dtype in results]
         given = ", ".join(f"{key} = {format_attribute(value)}" for key, value in attributes.items())
@@ -85,7 +85,7 @@ class HloBuilder:
         return HloValue(f"%{self._count}", tuple(map(int, shape)), np.dtype(dtype))
 
     def region(self, types: Sequence[Type], write: Callable[..., Sequence[HloValue]],
-               is_closed: bool = False) -> str:  # fmt: skip
+               is_closed: bool = False) -> str:
         """A region with arguments of these types that returns what `write` makes of them. is_closed: it may
         name no value from outside."""
         arguments = [self.name_value(*kind) for kind in types]
@@ -112,7 +112,7 @@ class HloBuilder:
     def join_fields(kind: str, **fields: Any) -> str:
         """An attribute of axes: `#stablehlo.gather<offset_dims = [0], ...>`; empty lists are left out."""
         parts = [f"{name} = {list(value) if not isinstance(value, int) else value}"
-                 for name, value in fields.items() if isinstance(value, int) or len(value)]  # fmt: skip
+                 for name, value in fields.items() if isinstance(value, int) or len(value)]
         return f"#stablehlo.{kind}<{', '.join(parts)}>"
 
     join_pairs = staticmethod(format_matrix)
@@ -182,7 +182,7 @@ class HloBuilder:
         kind = kind or {"f": "FLOAT", "c": "FLOAT", "i": "SIGNED"}.get(dtypes.kind_of(x.dtype), "UNSIGNED")
         return self.op("compare", x, y, dtype=dtypes.bool_,
                        comparison_direction=f"#stablehlo<comparison_direction {direction}>",
-                       compare_type=f"#stablehlo<comparison_type {kind}>")  # fmt: skip
+                       compare_type=f"#stablehlo<comparison_type {kind}>")
 
     def choose(self, which: HloValue, on_true: HloValue, on_false: HloValue) -> HloValue:
         """on_true where `which` holds, else on_false."""
@@ -209,7 +209,7 @@ class HloBuilder:
         strides = (1,) * x.ndim if strides is None else strides
         shape = [len(range(*along)) for along in zip(starts, limits, strides)]
         return self.op("slice", x, shape=shape, start_indices=tuple(starts), limit_indices=tuple(limits),
-                       strides=tuple(strides))  # fmt: skip
+                       strides=tuple(strides))
 
     def map(self, name: str, *values: HloValue) -> HloValue:
         """A scalar operation on each element; scalars are repeated."""
@@ -262,7 +262,7 @@ class HloBuilder:
         """A `while`: test and step are functions of the values that it carries."""
         kinds = [(value.shape, value.dtype) for value in init]
         regions = [self.region(kinds, lambda *carry: [test(*carry)]),
-                   self.region(kinds, lambda *carry: step(*carry))]  # fmt: skip
+                   self.region(kinds, lambda *carry: step(*carry))]
         return self.ops("while", init, kinds, regions)
 
     def compare_in_total_order(self, direction: str, x: HloValue, y: HloValue) -> HloValue:

@@ -29,7 +29,7 @@ def load_jax() -> Any:
     if jax.__version_info__ < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         raise ImportError(f"the XLA bridge needs JAX {oldest} or later, this is {jax.__version__}: "
-                          'pip install --upgrade "jitcore[xla]"')  # fmt: skip
+                          'pip install --upgrade "jitcore[xla]"')
     return jax
 
 

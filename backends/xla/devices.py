@@ -61,7 +61,7 @@ def to_jax_device(device: Device) -> Any:
         if found.id == device.id:
             return found
     raise ValueError(f"there is no device {device}: {device.platform} has "
-                     f"{len(list_devices(device.platform))}")  # fmt: skip
+                     f"{len(list_devices(device.platform))}")
 
 
 def to_sharding(sharding: Any) -> Any:
@@ -100,7 +100,7 @@ class XlaSharding(Sharding):
         shape = (self.num_devices,) * ndim  # which any number of parts divides
         part = self.sharding.shard_shape(shape)
         tiles = [tuple(index.indices(extent)[0] // size for index, extent, size in zip(place, shape, part))
-                 for place in self.sharding.devices_indices_map(shape).values()]  # fmt: skip
+                 for place in self.sharding.devices_indices_map(shape).values()]
         return tuple(extent // size for extent, size in zip(shape, part)), tiles
 
     @property

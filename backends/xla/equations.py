@@ -108,7 +108,7 @@ def _shard_map(make_function, *operands, jaxpr, frame, in_specs, out_specs):
     run, spec = make_function(jaxpr), load_jax().sharding.PartitionSpec
     ins, outs = (tuple([spec(*entries) for entries in specs]) for specs in (in_specs, out_specs))
     return load_jax().shard_map(run, mesh=to_jax_mesh(frame.mesh), in_specs=ins, out_specs=outs,
-                                axis_names=set(frame.axes), check_vma=False)(*operands)  # fmt: skip
+                                axis_names=set(frame.axes), check_vma=False)(*operands)
 
 
 _CONTROL_FLOW = {"cond": _cond, "while": _while, "scan": _scan, "shard_map": _shard_map}
@@ -177,7 +177,7 @@ _LIBRARY: dict[str, Callable] = {
     "sharding_constraint": lambda x, *, sharding: load_jax().lax.with_sharding_constraint(
         x, to_jax_sharding(sharding)),
     "inspect_sharding": _inspect_sharding,
-}  # fmt: skip
+}
 
 
 # -- calls of the host --------------------------------------------------------------------------------------
@@ -195,10 +195,10 @@ def _call_host(eqn: Equation, *values: Any) -> list:
 
     def run(*parts):
         arrays = [np.ascontiguousarray(part).reshape(-1).view(dtype).reshape(shape)
-                  for part, (shape, dtype) in zip(parts, kinds)]  # fmt: skip
+                  for part, (shape, dtype) in zip(parts, kinds)]
         outs = eqn.primitive.impl(*arrays, **eqn.params)
         flat = [np.asarray(out, aval.dtype, order="C").reshape(-1)
-                for out, aval in zip(outs if eqn.primitive.multiple_results else [outs], avals)]  # fmt: skip
+                for out, aval in zip(outs if eqn.primitive.multiple_results else [outs], avals)]
         return [out.view(dtype).reshape(shape) for out, (shape, dtype) in zip(flat, words)]
 
     def call(*parts):

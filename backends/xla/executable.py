@@ -56,7 +56,7 @@ class XlaExecutable:
 
     def texts(self, arguments: Sequence[str] = ()) -> dict[str, Callable[[], str]]:
         return {"stablehlo": lambda: self._lower().as_text("stablehlo"),
-                "hlo": lambda: self._compile().as_text()}  # fmt: skip
+                "hlo": lambda: self._compile().as_text()}
 
     def cost(self) -> dict[str, float]:
         """What XLA says: operations, bytes, seconds where it knows them."""
@@ -89,7 +89,7 @@ def place_all(sharding: Any, n_ins: int, n_outs: int) -> dict[str, Any]:
     if isinstance(sharding, Spread):
         given = {"in_shardings": sharding.ins, "out_shardings": sharding.outs}
         return {name: tuple([None if one is None else to_jax_sharding(one) for one in all_of_them])
-                for name, all_of_them in given.items() if any(all_of_them)}  # fmt: skip
+                for name, all_of_them in given.items() if any(all_of_them)}
     target = to_jax_sharding(sharding)
     if target.device_set == {find_default_device()}:
         return {}

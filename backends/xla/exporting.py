@@ -26,7 +26,7 @@ def lower_text(closed_jaxpr: ClosedJaxpr, platform: str) -> str:
 
 
 def export_programs(programs: Mapping[str, Any], name: str, leaves: Any, avals: Sequence[ShapedArray],
-                    unflatten: Callable[[Sequence], Any]) -> Artifact:  # fmt: skip
+                    unflatten: Callable[[Sequence], Any]) -> Artifact:
     """A function for platforms. programs: the `Program` of each, of the same function. leaves: (args, kwargs)
     with the number of a leaf in place of each. unflatten: makes the result of flat outputs.
 
@@ -35,7 +35,7 @@ def export_programs(programs: Mapping[str, Any], name: str, leaves: Any, avals: 
     order = jax.tree.leaves(leaves)
     if sorted(map(str, order)) != sorted(map(str, range(len(avals)))):
         raise TypeError("an argument is a container that JAX does not know: register its class with "
-                        "jax.tree_util too, or pass tuples, lists and dicts")  # fmt: skip
+                        "jax.tree_util too, or pass tuples, lists and dicts")
     is_long = any(is_64_bits(aval.dtype) for aval in avals)
     is_long = is_long or any(has_long(program.compiled_jaxpr) for program in programs.values())
     with allow_64_bits(is_long):
@@ -77,14 +77,14 @@ def load_artifact(blob: bytes | bytearray) -> Artifact:
         loaded.mlir_module()
     except Exception as error:  # whatever goes wrong in reading bytes that anybody may have written
         raise ValueError(f"these {len(blob)} bytes are no program that JAX {jax.__version__} reads: "
-                         f"{type(error).__name__}: {error}") from None  # fmt: skip
+                         f"{type(error).__name__}: {error}") from None
     lowest, highest = (getattr(jax.export, f"{end}_supported_calling_convention_version")
-                       for end in ("minimum", "maximum"))  # fmt: skip
+                       for end in ("minimum", "maximum"))
     version = loaded.calling_convention_version
     if not lowest <= version <= highest:
         raise ValueError(f"the program {loaded.fun_name} has version {version} of the calling convention, "
                          f"and JAX {jax.__version__} knows {lowest} to {highest}: export it by an older "
-                         "version, or install a newer one here")  # fmt: skip
+                         "version, or install a newer one here")
     return Artifact(loaded)
 
 
@@ -102,7 +102,7 @@ class Artifact:
         leaves, tree = load_jax().tree.flatten((args, kwargs))
         if tree != self.exported.in_tree:
             raise ValueError(f"{self.exported.fun_name} was exported for arguments of the structure "
-                             f"{self.exported.in_tree}, and is called with {tree}")  # fmt: skip
+                             f"{self.exported.in_tree}, and is called with {tree}")
         return leaves
 
     def unflatten(self, leaves: Sequence[Any]) -> Any:
@@ -129,4 +129,4 @@ class Artifact:
         avals = getattr(self.exported, which)
         is_known = [all(isinstance(n, int) for n in aval.shape) for aval in avals]
         return [ShapedArray(aval.shape, np.dtype(aval.dtype)) if known else aval
-                for aval, known in zip(avals, is_known)]  # fmt: skip
+                for aval, known in zip(avals, is_known)]

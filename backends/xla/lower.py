@@ -17,7 +17,7 @@ from jitcore.core.trace import to_numpy
 
 
 def lower_module(closed_jaxpr: ClosedJaxpr, target: str, name: str = "jitcore",
-                 takes_platform: bool = False) -> str:  # fmt: skip
+                 takes_platform: bool = False) -> str:
     """A module whose function `main` computes the outputs of the jaxpr from its inputs, behind the number of
     a platform where it is given one."""
     b = HloBuilder(lower_jaxpr, apply_scalar, target)
@@ -68,7 +68,7 @@ def is_elementwise(primitive: Primitive) -> bool:
 TPU_FUNCTIONS = frozenset((
     "acos", "acosh", "asin", "asinh", "atan", "atanh", "bessel_i0e", "bessel_i1e", "cosh", "digamma", "erf",
     "erf_inv", "erfc", "exp2", "lgamma", "log10", "log2", "log_ndtr", "ndtri", "polygamma", "sinh", "tan",
-    "zeta"))  # fmt: skip
+    "zeta"))
 
 
 def has_rule(eqn: Equation, target: str) -> bool:

@@ -30,7 +30,7 @@ _COMPARISONS = {"<": "LT", "<=": "LE", ">": "GT", ">=": "GE", "==": "EQ", "!=": 
 #: By the name of the scalar operation: that of StableHLO, as the primitives name it.
 _NAMES = {primitive.traits["scalar_op"]: primitive.hlo for primitive in registry.values()
           if isinstance(primitive.hlo, str) and "scalar_op" in primitive.traits
-          and primitive.hlo != "compare"}  # fmt: skip
+          and primitive.hlo != "compare"}
 _PREDICATES = frozenset(("is_finite", "signbit", "lt", "le", "gt", "ge", "eq", "ne"))
 #: Operations on complex numbers that StableHLO's do as NumPy does.
 _EXACT_OF_COMPLEX = frozenset(("add", "sub", "neg", "real", "imag", "complex", "eq", "ne"))
@@ -102,7 +102,7 @@ class _HloReals(Reals):
             which, *cases = operands
             return self.b.choose(which, *(self._take(case, result_dtype) for case in cases))
         return apply_scalar(self.b, name, *(value or self._take(operand, operand_dtype)
-                                            for value, operand in zip(known, operands)))  # fmt: skip
+                                            for value, operand in zip(known, operands)))
 
     def _take(self, operand: Any, dtype) -> HloValue:
         return operand if isinstance(operand, HloValue) else self.b.full(operand, self.shape, dtype)
@@ -118,7 +118,7 @@ def _apply_complex(b: HloBuilder, name: str, values: tuple[HloValue, ...]) -> Hl
     part = dtypes.real_dtype(values[0].dtype)
     reals = _HloReals(b, values[0].shape, part)
     numbers = [Complex(*(Real(reals, b.op(side, value, dtype=part), part) for side in ("real", "imag")))
-               for value in values]  # fmt: skip
+               for value in values]
     found = OPERATIONS[name](reals, *numbers)
     if isinstance(found, Complex):
         re, im = (reals._take(x.value if isinstance(x, Real) else x, part) for x in found)
@@ -134,7 +134,7 @@ _LEAST_UNIT, _MOST_UNIT = 2.0**-8, 2.0**8
 _SPLITTERS = {dtypes.float32: 2.0**12 + 1, dtypes.float64: 2.0**27 + 1}
 _INTRINSICS = {"fabs": "abs", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil",
                "roundeven": "round_nearest_even",
-               "round": "round_nearest_afz"}  # fmt: skip
+               "round": "round_nearest_afz"}
 
 
 def _to_dtype(kind: ir.Type) -> np.dtype:
@@ -220,7 +220,7 @@ _OPERATIONS = {
     "sub": "subtract", "mul": "multiply", "sdiv": "divide", "neg": "negate", "and_": "and", "or_": "or",
     "xor": "xor", "not_": "not",
     "shl": "shift_left", "ashr": "shift_right_arithmetic", "lshr": "shift_right_logical",
-}  # fmt: skip
+}
 for _name, _operation in _OPERATIONS.items():
     setattr(_Instructions, _name, functools.partialmethod(_Instructions.emit, _operation))
 
@@ -243,7 +243,7 @@ class HloEmitter(Emitter):
             return self.to_float((magnitude & ~self.int_const(self.sign_bit)) | (sign & self.sign_bit))
         if name in ("smax", "smin"):
             return Lanes(self, self.builder.emit({"smax": "maximum", "smin": "minimum"}[name],
-                                                 args[0].value, args[0].coerce(args[1])))  # fmt: skip
+                                                 args[0].value, args[0].coerce(args[1])))
         return Lanes(self, self.builder.emit(_INTRINSICS[name], args[0].value))
 
     def fma(self, a, b, c):

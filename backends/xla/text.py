@@ -18,7 +18,7 @@ _ELEMENT_TYPES = {
     dtypes.uint8: "ui8", dtypes.uint16: "ui16", dtypes.uint32: "ui32", dtypes.uint64: "ui64",
     dtypes.float16: "f16", dtypes.bfloat16: "bf16", dtypes.float32: "f32", dtypes.float64: "f64",
     dtypes.complex64: "complex<f32>", dtypes.complex128: "complex<f64>",
-}  # fmt: skip
+}
 
 
 def name_type(shape: Sequence[int], dtype: np.dtype) -> str:

@@ -7,4 +7,4 @@ from benchmarks.plain_programs import containers, lists, numbers, objects, recur
 
 ROWS: tuple[PlainProgram, ...] = (
     *recursion.ROWS, *lists.ROWS, *texts.ROWS, *containers.ROWS, *objects.ROWS, *numbers.ROWS,
-)  # fmt: skip
+)

@@ -112,7 +112,7 @@ def spread_cells(cells, steps):
     """Life on a set of cells."""
     for _ in range(steps):
         counts = collections.Counter((x + dx, y + dy) for x, y in cells for dx in (-1, 0, 1) for dy in (-1, 0, 1)
-                                     if dx or dy)  # fmt: skip
+                                     if dx or dy)
         cells = {cell for cell, count in counts.items() if count == 3 or count == 2 and cell in cells}
     return cells
 

@@ -63,7 +63,7 @@ def count_queens(n, row=0, columns=(), sums=(), differences=()):
     for column in range(n):
         if column not in columns and row + column not in sums and row - column not in differences:
             found += count_queens(n, row + 1, (*columns, column), (*sums, row + column),
-                                  (*differences, row - column))  # fmt: skip
+                                  (*differences, row - column))
     return found
 
 

@@ -26,4 +26,4 @@ ROWS: tuple[Workload, ...] = (
     *elementwise.ROWS, *formulas.ROWS, *reductions.ROWS, *normalizing.ROWS, *scans.ROWS, *sorting.ROWS,
     *scattering.ROWS, *shapes.ROWS, *products.ROWS, *stencils.ROWS, *loops.ROWS, *random_numbers.ROWS,
     *training.ROWS, *derivatives.ROWS, *library.ROWS,
-)  # fmt: skip
+)

@@ -110,7 +110,7 @@ def run_orbit_gradient(x, y, z):
             step = real(0) if stage == 3 else (whole if stage == 2 else half)
             ga, gb, gc = pull_slopes(
                 points[i, stage, 0], points[i, stage, 1], points[i, stage, 2],
-                weight * a + step * ga, weight * b + step * gb, weight * c + step * gc, real)  # fmt: skip
+                weight * a + step * ga, weight * b + step * gb, weight * c + step * gc, real)
             fa, fb, fc = fa + ga, fb + gb, fc + gc
         a, b, c = fa, fb, fc
     return a, b, c
@@ -181,7 +181,7 @@ def _make_rows(name: str, dtype: str) -> tuple[Workload, ...]:
                  lambda n: (make_normal(n, n, dtype=dtype),), make_jacobi_gradient, size=500, tiny=12,
                  numpy=find_jacobi_gradient, numba=run_jacobi_gradient,
                  tolerance={"f32": 1e-4, "f64": 1e-11}[name]),
-    )  # fmt: skip
+    )
 
 
 ROWS = tuple(row for name, dtype in DTYPES.items() for row in _make_rows(name, dtype))

@@ -35,7 +35,7 @@ def _make_selu_row(name: str, dtype: str) -> Workload:
     return Workload(
         f"selu 1e6 {name}", lambda size: (make_normal(size, dtype=dtype),), make_selu, numba=run_selu,
         numexpr=f"{LAMBDA} * where(a > 0, a, {ALPHA} * exp(a) - {ALPHA})", bytes_moved=count_in_and_out,
-    )  # fmt: skip
+    )
 
 
 class Function(NamedTuple):
@@ -58,7 +58,7 @@ FUNCTIONS = {
                             "abs(a) ** 1.7"),
     "sigmoid": Function(-10, 10, lambda api, x: api.scipy.special.expit(x),
                         lambda x, real: real(1) / (real(1) + math.exp(-x)), "1 / (1 + exp(-a))"),
-}  # fmt: skip
+}
 
 
 def _make_loop(of_number: Callable) -> Callable:

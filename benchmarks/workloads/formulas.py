@@ -34,12 +34,12 @@ def run_price(spot, strike, years):
 
 def _make_options(size: int, dtype: str) -> tuple:
     return (make_uniform(50, 150, size, dtype=dtype), make_uniform(50, 150, size, dtype=dtype, seed=1),
-            make_uniform(0.1, 2, size, dtype=dtype, seed=2))  # fmt: skip
+            make_uniform(0.1, 2, size, dtype=dtype, seed=2))
 
 
 def _make_price_row(name: str, dtype: str) -> Workload:
     return Workload(f"black_scholes 1e6 {name}", lambda size: _make_options(size, dtype), make_price,
-                    numba=run_price, bytes_moved=lambda spot, strike, years: 4 * spot.nbytes)  # fmt: skip
+                    numba=run_price, bytes_moved=lambda spot, strike, years: 4 * spot.nbytes)
 
 
 @parallel_loop
@@ -59,7 +59,7 @@ def _make_chain_row(name: str, dtype: str, size: int) -> Workload:
     # the chain is not contracting everywhere: rounding errors grow on the way
     return Workload(f"chain of {LENGTH} sin(x)*1.01+0.1, {size:.0e} {name}".replace("e+0", "e"),
                     lambda n: (make_normal(n, dtype=dtype),), lambda api: make_chain(api, LENGTH), size=size,
-                    tiny=100, numba=run_chain, tolerance={"f32": 1e-4, "f64": 1e-11}[name])  # fmt: skip
+                    tiny=100, numba=run_chain, tolerance={"f32": 1e-4, "f64": 1e-11}[name])
 
 
 # Equation of state of sea water EOS-80 (UNESCO technical papers in marine science 44, 1983): polynomials of
@@ -124,10 +124,10 @@ def run_density(s, t, p):
 def _make_density_row(name: str, dtype: str) -> Workload:
     def make_inputs(size):
         return (make_uniform(30, 40, size, dtype=dtype), make_uniform(0, 30, size, dtype=dtype, seed=1),
-                make_uniform(0, 1000, size, dtype=dtype, seed=2))  # fmt: skip
+                make_uniform(0, 1000, size, dtype=dtype, seed=2))
 
     return Workload(f"sea water density, 41 terms, 1e6 {name}", make_inputs, make_density, numba=run_density,
-                    bytes_moved=lambda s, t, p: 4 * s.nbytes)  # fmt: skip
+                    bytes_moved=lambda s, t, p: 4 * s.nbytes)
 
 
 ROWS = (

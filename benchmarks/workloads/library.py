@@ -62,7 +62,7 @@ DECOMPOSITIONS = {
                          loop(lambda x: np.linalg.svd(x, full_matrices=False)), rebuild_svd, make_square),
     "qr": Decomposition(lambda api: api.numpy.linalg.qr, loop(lambda x: np.linalg.qr(x)), rebuild_qr,
                         make_square),
-}  # fmt: skip
+}
 
 
 def _make_row(name: str, dtype_name: str) -> Workload:
@@ -71,7 +71,7 @@ def _make_row(name: str, dtype_name: str) -> Workload:
         f"{name} 300x300 {dtype_name}", lambda side: row.make_inputs(side, DTYPES[dtype_name]), row.of_api,
         size=300, tiny=6, numba=row.numba, summarize=row.summarize, same_library=True,
         tolerance={"f32": 1e-4, "f64": 1e-11}[dtype_name],
-    )  # fmt: skip
+    )
 
 
 def _make_transform_row(name: str, title: str, tiny: int, dtype_name: str) -> Workload:
@@ -88,7 +88,7 @@ def _make_transform_row(name: str, title: str, tiny: int, dtype_name: str) -> Wo
 
     return Workload(f"{name} {title} {dtype_name}", make_inputs, lambda api: getattr(api.numpy.fft, name),
                     size={1: 2**19, 2: 512}[dimensions], tiny=tiny, numpy=run_scipy,
-                    same_library=True)  # fmt: skip
+                    same_library=True)
 
 
 ROWS = (

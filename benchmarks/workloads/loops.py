@@ -135,7 +135,7 @@ def advance_numbers(x, y, z, real):
     a3, b3, c3 = slope_numbers(x + half * a2, y + half * b2, z + half * c2, real)
     a4, b4, c4 = slope_numbers(x + whole * a3, y + whole * b3, z + whole * c3, real)
     return (x + sixth * (a1 + two * a2 + two * a3 + a4), y + sixth * (b1 + two * b2 + two * b3 + b4),
-            z + sixth * (c1 + two * c2 + two * c3 + c4))  # fmt: skip
+            z + sixth * (c1 + two * c2 + two * c3 + c4))
 
 
 @loop
@@ -262,7 +262,7 @@ def run_gravity(positions, velocities, masses):
     for _ in range(LEAPFROG_STEPS):
         for drift in (True, False):
             accelerate_bodies(positions[:, 0].copy(), positions[:, 1].copy(), positions[:, 2].copy(), masses,
-                              slopes)  # fmt: skip
+                              slopes)
             velocities += half * slopes
             if drift:
                 positions += whole * velocities
@@ -278,7 +278,7 @@ def _make_rows(name: str, dtype: str) -> tuple[Workload, ...]:
 
     def make_bodies(count):
         return (make_normal(count, 3, dtype=dtype), make_normal(count, 3, dtype=dtype, seed=1),
-                make_uniform(0.1, 1, count, dtype=dtype, seed=2))  # fmt: skip
+                make_uniform(0.1, 1, count, dtype=dtype, seed=2))
 
     return (
         # a million rounded steps: a fused multiply-add and its absence differ in the third digit of float32
@@ -294,13 +294,13 @@ def _make_rows(name: str, dtype: str) -> tuple[Workload, ...]:
                  tolerance={"f32": 1e-3, "f64": 1e-10}[name]),
         Workload(f"n-body 1000, {LEAPFROG_STEPS} steps {name}", make_bodies, make_gravity, size=1000, tiny=20,
                  numba=run_gravity, tolerance={"f32": 1e-4, "f64": 1e-11}[name]),
-    )  # fmt: skip
+    )
 
 
 def _make_mandelbrot_row(side: int, name: str, dtype: str) -> Workload:
     return Workload(f"mandelbrot {side}x{side} {name}", lambda n: make_plane(n, dtype), make_escape_times,
                     size=side, tiny=20, numpy=escape_numpy, numba=run_escape_times,
-                    mismatches=0.02)  # fmt: skip
+                    mismatches=0.02)
 
 
 ROWS = (
@@ -308,4 +308,4 @@ ROWS = (
     Workload(f"collatz below {STARTS} i32", lambda limit: (limit,), make_collatz, size=STARTS, tiny=100,
              reference=run_collatz, numba=run_collatz),
     *(_make_mandelbrot_row(side, name, dtype) for side in (300, 2000) for name, dtype in DTYPES.items()),
-)  # fmt: skip
+)

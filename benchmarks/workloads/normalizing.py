@@ -163,7 +163,7 @@ def _make_row(name: str, axis: int, dtype_name: str) -> Workload:
         lambda api: make(api, axis),
         size=1000, tiny=30, numba=loops[axis],
         bytes_moved=(lambda x: x.nbytes) if name == "logsumexp" else count_in_and_out,
-    )  # fmt: skip
+    )
 
 
 ROWS = tuple(_make_row(name, axis, dtype) for name in FUNCTIONS for axis in (0, 1) for dtype in DTYPES)

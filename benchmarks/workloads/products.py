@@ -73,7 +73,7 @@ def _make_rows(name: str, dtype: str) -> tuple[Workload, ...]:
         Workload(f"pairwise distance 2000x3 {name}", lambda count: (make_normal(count, 3, dtype=dtype),),
                  make_distance_sum, size=2000, tiny=50, numba=add_distances,
                  flops=lambda p: 10.0 * p.shape[0] ** 2),
-    )  # fmt: skip
+    )
 
 
 ROWS = tuple(row for name, dtype in DTYPES.items() for row in _make_rows(name, dtype))

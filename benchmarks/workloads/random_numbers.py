@@ -71,11 +71,11 @@ def _make_normal_row(name: str, dtype: str) -> Workload:
         numba=lambda key: draw_normals(like),
         reference=lambda key: np.random.default_rng(0).standard_normal(NORMALS),
         summarize=find_moments, tolerance=5e-3,
-    )  # fmt: skip
+    )
 
 
 ROWS = (
     *(_make_normal_row(name, dtype) for name, dtype in DTYPES.items()),
     Workload("pi from 1e7 random points f32", _make_key, make_estimate, size=1, tiny=1, numpy=estimate_numpy,
              numba=lambda key: estimate_pi(), reference=lambda key: np.pi, tolerance=1e-3),
-)  # fmt: skip
+)

@@ -225,7 +225,7 @@ _FOLDS = {
     "sum": make_folds(False, False, False), "mean": make_folds(False, False, True),
     "max": make_folds(True, False, False), "norm": make_folds(False, True, False),
     "argmax": (find_largest_of_rows, find_largest_of_columns, find_largest_of_tall),
-}  # fmt: skip
+}
 
 
 def _make_row(name: str, axis: int | None, shape: str, dtype_name: str) -> Workload:
@@ -238,10 +238,10 @@ def _make_row(name: str, axis: int | None, shape: str, dtype_name: str) -> Workl
     return Workload(f"{name} {shape} axis {axis} {dtype_name}", make_inputs, make_reduction(name, axis),
                     tiny=10_000, numba=make_numba(name, axis), bytes_moved=lambda x: x.nbytes,
                     # NumPy adds the rows of a matrix one after the other
-                    tolerance={"f32": 5e-4, "f64": 1e-12}[dtype_name])  # fmt: skip
+                    tolerance={"f32": 5e-4, "f64": 1e-12}[dtype_name])
 
 
 ROWS = tuple(
     _make_row(name, axis, shape, dtype_name)
     for shape in SHAPES for name in NAMES for axis in AXES for dtype_name in DTYPES
-)  # fmt: skip
+)

@@ -91,7 +91,7 @@ def diff_rows(x):
 
 _LOOPS = {
     "cumsum": make_scans(False), "cumprod": make_scans(True), "diff": (diff_vector, diff_columns, diff_rows),
-}  # fmt: skip
+}
 
 
 def _make_row(name: str, shape: str, dtype_name: str) -> Workload:
@@ -108,7 +108,7 @@ def _make_row(name: str, shape: str, dtype_name: str) -> Workload:
         numba=_LOOPS[name][list(SHAPES).index(shape)], bytes_moved=count_in_and_out,
         # rounding errors of a million steps; NumPy adds and multiplies in order too
         tolerance=None if name == "diff" else {"f32": 1e-3, "f64": 1e-10}[dtype_name],
-    )  # fmt: skip
+    )
 
 
 ROWS = tuple(_make_row(name, shape, dtype) for name in NAMES for shape in SHAPES for dtype in DTYPES)

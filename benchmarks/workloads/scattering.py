@@ -77,7 +77,7 @@ def _make_rows(name: str, dtype: str) -> tuple[Workload, ...]:
                  numpy=add_once, numba=add_permuted),
         Workload(f"gather 1e6 permuted {name}", lambda size: make_permuted(size)[::2],
                  lambda api: lambda x, indices: x[indices], numba=take),
-    )  # fmt: skip
+    )
 
 
 ROWS = tuple(row for name, dtype in DTYPES.items() for row in _make_rows(name, dtype))

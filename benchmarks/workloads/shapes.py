@@ -198,7 +198,7 @@ _CASES: dict[str, tuple] = {
         [("n", 20), ("n",), (20,)], 10_000, make_descent, descend_in_loops, descend_in_numpy),
     "y @ x 1000x1000": ([("n",), ("n", "n")], 1_000, lambda api: lambda y, x: y @ x, None),
     "masked attention 8x256x32": ([(8, "n", 32)] * 3, 256, make_masked_attention, None),
-}  # fmt: skip
+}
 
 
 def _make_row(name: str, dtype_name: str) -> Workload:
@@ -207,7 +207,7 @@ def _make_row(name: str, dtype_name: str) -> Workload:
     def make_inputs(size):
         return tuple(make_normal(*(size if extent == "n" else extent for extent in shape),
                                  dtype=DTYPES[dtype_name], seed=seed)
-                     for seed, shape in enumerate(shapes))  # fmt: skip
+                     for seed, shape in enumerate(shapes))
 
     return Workload(f"{name} {dtype_name}", make_inputs, program, size, min(size, 300), *in_numpy, numba=loop)
 

@@ -70,7 +70,7 @@ def _make_order_rows(name: str, dtype: str) -> tuple[Workload, ...]:
         Workload(f"sort 1e6 {name}", make_inputs, lambda api: api.numpy.sort, numba=run_sort,
                  bytes_moved=count_in_and_out),
         Workload(f"argsort 1e6 {name}", make_inputs, lambda api: api.numpy.argsort, numba=run_argsort),
-    )  # fmt: skip
+    )
 
 
 def _make_top_k_row(name: str, k: int) -> Workload:
@@ -78,7 +78,7 @@ def _make_top_k_row(name: str, k: int) -> Workload:
         f"top_k 1e6, k {k} {name}", lambda size: (make_distinct(size, SORTED_DTYPES[name]),),
         lambda api: lambda x: api.lax.top_k(x, k), tiny=2000, numpy=lambda x: find_top_k(x, k),
         numba=lambda x: run_top_k(x, k), bytes_moved=lambda x: x.nbytes,
-    )  # fmt: skip
+    )
 
 
 def _make_unique_row(name: str) -> Workload:
@@ -89,7 +89,7 @@ def _make_unique_row(name: str) -> Workload:
         f"unique 1e6, {DISTINCT} distinct {name}", make_inputs,
         lambda api: lambda x: api.numpy.unique(x, size=DISTINCT), tiny=30_000,
         numpy=lambda x: np.unique(x), numba=run_unique,
-    )  # fmt: skip
+    )
 
 
 def _make_search_row(name: str, count: str) -> Workload:
@@ -98,7 +98,7 @@ def _make_search_row(name: str, count: str) -> Workload:
         return table, make_distinct(size, SORTED_DTYPES[name], seed=1)
 
     return Workload(f"searchsorted 1e6 in {count} {name}", make_inputs, lambda api: api.numpy.searchsorted,
-                    numba=run_searchsorted)  # fmt: skip
+                    numba=run_searchsorted)
 
 
 ROWS = (

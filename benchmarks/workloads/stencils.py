@@ -42,7 +42,7 @@ def make_laplacian(api) -> Callable:
     def step(u):
         inner = u[1:-1, 1:-1, 1:-1]
         neighbours = (u[:-2, 1:-1, 1:-1] + u[2:, 1:-1, 1:-1] + u[1:-1, :-2, 1:-1] + u[1:-1, 2:, 1:-1]
-                      + u[1:-1, 1:-1, :-2] + u[1:-1, 1:-1, 2:])  # fmt: skip
+                      + u[1:-1, 1:-1, :-2] + u[1:-1, 1:-1, 2:])
         return u.at[1:-1, 1:-1, 1:-1].set(inner + 0.1 * (neighbours - 6 * inner))
 
     return step
@@ -52,7 +52,7 @@ def diffuse_numpy(u):
     out = u.copy()
     inner = u[1:-1, 1:-1, 1:-1]
     neighbours = (u[:-2, 1:-1, 1:-1] + u[2:, 1:-1, 1:-1] + u[1:-1, :-2, 1:-1] + u[1:-1, 2:, 1:-1]
-                  + u[1:-1, 1:-1, :-2] + u[1:-1, 1:-1, 2:])  # fmt: skip
+                  + u[1:-1, 1:-1, :-2] + u[1:-1, 1:-1, 2:])
     out[1:-1, 1:-1, 1:-1] = inner + 0.1 * (neighbours - 6 * inner)
     return out
 
@@ -68,7 +68,7 @@ def run_diffusion(u):
             out[i, j, 0], out[i, j, -1] = u[i, j, 0], u[i, j, -1]
             for k in range(1, u.shape[2] - 1):
                 neighbours = (u[i - 1, j, k] + u[i + 1, j, k] + u[i, j - 1, k] + u[i, j + 1, k]
-                              + u[i, j, k - 1] + u[i, j, k + 1])  # fmt: skip
+                              + u[i, j, k - 1] + u[i, j, k + 1])
                 out[i, j, k] = u[i, j, k] + tenth * (neighbours - six * u[i, j, k])
     return out
 
@@ -88,7 +88,7 @@ def convolve_vector(x, kernel):
 def make_convolution(api) -> Callable:
     def convolve(images, kernel):
         return api.lax.conv_general_dilated(images, kernel, (1, 1), "SAME",
-                                            dimension_numbers=("NHWC", "HWIO", "NHWC"))  # fmt: skip
+                                            dimension_numbers=("NHWC", "HWIO", "NHWC"))
 
     return convolve
 
@@ -126,7 +126,7 @@ def _make_grid_rows(name: str, dtype: str) -> tuple[Workload, ...]:
         Workload(f"7-point step 128^3 {name}", lambda side: (make_normal(side, side, side, dtype=dtype),),
                  make_laplacian, size=128, tiny=10, numpy=diffuse_numpy, numba=run_diffusion,
                  bytes_moved=lambda u: 2 * u.nbytes),
-    )  # fmt: skip
+    )
 
 
 def _make_images(side: int) -> tuple:
@@ -141,4 +141,4 @@ ROWS = (
     Workload("conv2d 3x3, 8x64x64x16 to 32 f32", _make_images, make_convolution, size=64, tiny=8,
              numpy=convolve_numpy, numba=convolve_images,
              flops=lambda images, kernel: 18.0 * images.size * FILTERS),
-)  # fmt: skip
+)

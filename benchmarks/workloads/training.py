@@ -41,7 +41,7 @@ def descend(w1, b1, w2, b2, images, targets):
     slope = (powers / totals.reshape(-1, 1) - targets) / count
     back = (slope @ w2.T) * (w1.dtype.type(1) - hidden * hidden)
     new = (w1 - rate * (images.T @ back), b1 - rate * back.sum(axis=0),
-           w2 - rate * (hidden.T @ slope), b2 - rate * slope.sum(axis=0))  # fmt: skip
+           w2 - rate * (hidden.T @ slope), b2 - rate * slope.sum(axis=0))
     return new, loss
 
 
@@ -103,7 +103,7 @@ def _make_rows(name: str, dtype: str) -> tuple[Workload, ...]:
                  make_logistic_gradient, size=SAMPLES, tiny=200, numpy=find_gradient_numpy,
                  numba=find_gradient_numba, tolerance={"f32": 1e-4, "f64": 1e-10}[name],
                  bytes_moved=lambda weights, samples, labels: samples.nbytes + labels.nbytes),
-    )  # fmt: skip
+    )
 
 
 ROWS = tuple(row for name, dtype in DTYPES.items() for row in _make_rows(name, dtype))

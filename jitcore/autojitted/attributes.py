@@ -36,7 +36,7 @@ _RULES = (
     types.FunctionType, staticmethod, classmethod, property, type,
     types.MemberDescriptorType, types.GetSetDescriptorType, types.MethodDescriptorType,
     types.WrapperDescriptorType, types.MethodWrapperType,
-)  # fmt: skip
+)
 _CHANGING = (list, dict, set, deque, bytearray, MutableMapping)
 
 

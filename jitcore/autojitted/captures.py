@@ -178,9 +178,9 @@ class Captures:
 
     def _make(self, function: types.FunctionType) -> types.FunctionType:
         closure = tuple([self._enter_cell(cell, variable) for cell, variable in
-                         zip(function.__closure__ or (), function.__code__.co_freevars)])  # fmt: skip
+                         zip(function.__closure__ or (), function.__code__.co_freevars)])
         made = types.FunctionType(function.__code__, self.find_namespace(function.__globals__),
-                                  function.__name__, None, closure or None)  # fmt: skip
+                                  function.__name__, None, closure or None)
         made.__qualname__, made.__module__ = function.__qualname__, function.__module__
         return made
 
@@ -190,7 +190,7 @@ class Captures:
         self.guard(function, f"(len({{owner}}.__defaults__) == {len(function.__defaults__)})", True)
         path = f"a default of {function.__qualname__}"
         return tuple([self.capture(Source(function, f"{{owner}}.__defaults__[{i}]"), value, (path, i))
-                      for i, value in enumerate(function.__defaults__)])  # fmt: skip
+                      for i, value in enumerate(function.__defaults__)])
 
     def _enter_keyword_defaults(self, function: types.FunctionType) -> dict | None:
         if function.__kwdefaults__ is None:
@@ -198,7 +198,7 @@ class Captures:
         self.guard(function, f"(list({{owner}}.__kwdefaults__) == {list(function.__kwdefaults__)})", True)
         path = f"a default of {function.__qualname__}"
         return {key: self.capture(Source(function, f"{{owner}}.__kwdefaults__[{key!r}]"), value, (path, key))
-                for key, value in function.__kwdefaults__.items()}  # fmt: skip
+                for key, value in function.__kwdefaults__.items()}
 
     def find_namespace(self, variables: dict) -> Namespace:
         if isinstance(variables, Namespace):

@@ -14,7 +14,7 @@ from jitcore.rewriter.journal import BOUND_METHODS, list_children
 #: Relative difference of floating-point results that another order of operations explains.
 _TOLERANCE = {"f": 1e-7, "c": 1e-7}
 _SHARED = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.MethodType, np.ufunc,
-           np.vectorize)  # fmt: skip
+           np.vectorize)
 
 
 def copy_values(values: Sequence[Any]) -> list[Any] | None:

@@ -58,7 +58,7 @@ class Entry:
     """
 
     def __init__(self, recording: Recording, specs: Sequence[Spec], options: JitOptions, plain: Callable,
-                 on_failure: Callable, declines: bool = False):  # fmt: skip
+                 on_failure: Callable, declines: bool = False):
         self.specs, self.plain, self.on_failure = tuple(specs), plain, on_failure
         self.declines = declines
         self.failures = 0
@@ -131,7 +131,7 @@ def _write_call(entry: Entry, recording: Recording, specs: Sequence[Spec]) -> Ca
     if not entry.donated:  # nothing was written yet: plain Python gives the result or the true error
         run = ["try:", f"    outs = run({values})", "except Exception as error:",
                "    raise_interruption(error)", "    outs = None",
-               f"if outs is None: return fail({parameters})"]  # fmt: skip
+               f"if outs is None: return fail({parameters})"]
     lines += run
     if effects.failed is not None:
         lines.append(f"if outs[{effects.failed}]: return fail({parameters})")
@@ -191,7 +191,7 @@ def _write_inputs(recording: Recording, parameters: str) -> list[str]:
         others = [other for other in arrays if other != place and (other not in written or other < place)]
         for other in others:
             lines.append(f"if (x{place}.base is not None or x{other}.base is not None) "
-                         f"and overlaps(x{place}, x{other}): return plain({parameters})")  # fmt: skip
+                         f"and overlaps(x{place}, x{other}): return plain({parameters})")
     for place in recording.inputs:
         spec = recording.places[place]
         if isinstance(spec, ScalarSpec):

@@ -145,7 +145,7 @@ class _Writer:
                 self.lines.append(f"if {name} != {spec.value!r}: raise ValueError({text!r})")
         written = [self.arguments[p] for p in self.recording.effects.written if p in self.arguments]
         arrays = [name for place, name in self.arguments.items()
-                  if isinstance(self.recording.places[place], ArraySpec)]  # fmt: skip
+                  if isinstance(self.recording.places[place], ArraySpec)]
         if written and len(arrays) > 1:
             self.names["meet"] = _make_overlap()
             text = f"{self.title} was compiled for arrays that do not share memory"
@@ -228,7 +228,7 @@ class _Writer:
 
 
 _NUMBA_ERRORS = (IndexError, ValueError, ZeroDivisionError, OverflowError, RuntimeError, TypeError, KeyError,
-                 AssertionError)  # fmt: skip
+                 AssertionError)
 
 
 def _make_overlap() -> Any:

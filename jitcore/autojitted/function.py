@@ -107,7 +107,7 @@ class AutojitFunction:
     declines = False
 
     def __init__(self, function: types.FunctionType, options: Options, outline: Callable | None = None,
-                 account: Account | None = None):  # fmt: skip
+                 account: Account | None = None):
         self.function, self.options = function, options
         self.account = Account(UNLIMITED if options.strict else FREE) if account is None else account
         self.has_arrays = options.strict
@@ -270,7 +270,7 @@ class AutojitFunction:
 
     # -- lower tiers -----------------------------------------------------------------------------------------
     def _fall(self, values: tuple, specs: tuple[Spec, ...], error: Exception | None, reason: Reason,
-              waits: bool = False) -> Any:  # fmt: skip
+              waits: bool = False) -> Any:
         """Serves a call that was not traced. error: what tracing met, for `strict`; waits: whether it is
         tried again when calls have taken longer."""
         if self.options.strict and isinstance(error, NotTraceable):
@@ -395,7 +395,7 @@ class AutojitFunction:
         `SURE_SECONDS`, which no chance makes of a short call, they are compared with plain Python again."""
         with self._lock:
             given_way = [one for of_key in self.served.values() for one in of_key
-                         if one.tier is Tier.PYTHON and one.entry is not None]  # fmt: skip
+                         if one.tier is Tier.PYTHON and one.entry is not None]
         for old in given_way:
             new = Served(old.entry.call, Tier.TRACED, old.specs, entry=old.entry)
             if seconds < SURE_SECONDS:
@@ -469,13 +469,13 @@ class AutojitFunction:
         run = self.loops.function if has_loops else self.function
         waits = self._waits
         gave_way = any(one.tier is Tier.PYTHON and one.entry is not None
-                       for of_key in self.served.values() for one in of_key)  # fmt: skip
+                       for of_key in self.served.values() for one in of_key)
         if self.loops is not None and self.loops.gave_way:
             gave_way, self.long_call = True, self.long_call or SURE_SECONDS
         if waits or gave_way and may_vary(self.function):
             limit = 0.0 if waits else self.long_call
             self.wrapper.__code__ = make_watching_code(self.function, self.parameters, run, limit,
-                                                       self._note_watched)  # fmt: skip
+                                                       self._note_watched)
         else:
             unwrap(self.wrapper, run)
         self.wrapper_codes.append(self.wrapper.__code__)

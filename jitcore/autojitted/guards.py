@@ -114,7 +114,7 @@ def _read_variables(kind: type) -> tuple[frozenset[str], dict[str, Any]]:
     """Names of a class's variables, and those that are no data."""
     variables = dict(kind.__dict__)
     parts = {name: value for name, value in variables.items()
-             if type(value) not in DATA or name.startswith("__") and name not in _DESCRIPTIONS}  # fmt: skip
+             if type(value) not in DATA or name.startswith("__") and name not in _DESCRIPTIONS}
     return frozenset(variables), parts
 
 
@@ -170,7 +170,7 @@ def _flatten(value: Any, found: list, seen: set[int] | None = None) -> list:
 def holds_variables(value: Any) -> bool:
     """Whether it is an object of a class of the user."""
     return (is_changeable(type(value)) and not isinstance(value, (type, enum.Enum, Handle))
-            and hasattr(value, "__dict__"))  # fmt: skip
+            and hasattr(value, "__dict__"))
 
 
 def _is_alike(one: Any, other: Any) -> bool:

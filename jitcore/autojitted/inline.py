@@ -42,7 +42,7 @@ def _has_traced(value: Any, depth: int) -> bool:
     if isinstance(value, dict):
         return any(_has_traced(item, depth - 1) for item in value.values())
     return hasattr(value, "__dict__") and not isinstance(value, type) and any(
-        _has_traced(item, depth - 1) for item in vars(value).values())  # fmt: skip
+        _has_traced(item, depth - 1) for item in vars(value).values())
 
 
 def call_inline(owner: Any, values: tuple) -> Any:

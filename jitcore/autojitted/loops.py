@@ -70,7 +70,7 @@ class Loops:
         calls = [loop.dispatch for loop in self.loops]
         code = write_gates(outline, calls, self.gates, DECLINED, ABSENT)
         self.function = types.FunctionType(code, original.__globals__, original.__name__,
-                                           original.__defaults__, original.__closure__)  # fmt: skip
+                                           original.__defaults__, original.__closure__)
         self.function.__kwdefaults__ = original.__kwdefaults__
         self.function.__qualname__ = original.__qualname__
         self.function.__module__ = original.__module__
@@ -259,7 +259,7 @@ class LoopFunction(AutojitFunction):
         return self._traces < MAX_PROGRAMS and self.loops_around.may_try()
 
     def _fall(self, values: tuple, specs: tuple[Spec, ...], error: Exception | None, reason: Reason,
-              waits: bool = False) -> Any:  # fmt: skip
+              waits: bool = False) -> Any:
         self.loops_around.enter(self.loop)
         if waits:
             self._note_fall(reason, Tier.PYTHON)

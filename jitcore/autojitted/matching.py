@@ -48,7 +48,7 @@ class Matcher:
         self._check_names(self.variables)
         self._check_names([f"x{i}" for i, spec in enumerate(self.places)
                            if not (isinstance(spec, (ScalarSpec, DictSpec))
-                                   or isinstance(spec, SequenceSpec) and spec.kind is not list)])  # fmt: skip
+                                   or isinstance(spec, SequenceSpec) and spec.kind is not list)])
 
     def _check_names(self, names: list[str]) -> None:
         if len(names) > 4:
@@ -72,7 +72,7 @@ class Builder:
     """
 
     def __init__(self, make_leaf: Callable[[Spec], Any], make_object: Callable[[Any], Any],
-                 note_instance: Callable[[Any], None]):  # fmt: skip
+                 note_instance: Callable[[Any], None]):
         self.make_leaf, self.make_object, self.note_instance = make_leaf, make_object, note_instance
         self.places: list[Spec] = []
         self.stand_ins: list[Any] = []

@@ -41,12 +41,12 @@ MAX_VALUES, MAX_LETTERS = 128, 64
 def uses_arrays(function: types.FunctionType, specs: Sequence[Spec]) -> bool:
     """Whether arrays or NumPy's numbers are passed, or a function of NumPy is named."""
     if any(isinstance(spec, ArraySpec) or isinstance(spec, ScalarSpec) and not spec.is_number
-           for spec in _walk_specs(specs)):  # fmt: skip
+           for spec in _walk_specs(specs)):
         return True
     methods = [method for spec in _walk_specs(specs) if isinstance(spec, InstanceSpec)
-               for method in _list_methods(spec.kind)]  # fmt: skip
+               for method in _list_methods(spec.kind)]
     return any(isinstance(value, np.ndarray) or _find_package(value) in _ARRAYS
-               for one in _walk_functions([function, *methods]) for value in _list_named(one))  # fmt: skip
+               for one in _walk_functions([function, *methods]) for value in _list_named(one))
 
 
 def find_hindrance(function: types.FunctionType, specs: Sequence[Spec]) -> str:
@@ -97,7 +97,7 @@ def _walk_specs(specs: Sequence[Spec]) -> Iterator[Spec]:
 
 
 def _walk_functions(functions: Sequence[types.FunctionType],
-                    list_functions: Callable | None = None) -> Iterator[types.FunctionType]:  # fmt: skip
+                    list_functions: Callable | None = None) -> Iterator[types.FunctionType]:
     """Functions of the user, and those that they name, each once."""
     list_functions = list_functions or _list_functions
     waiting, seen = list(functions), set()

@@ -73,7 +73,7 @@ _HIGHER_ORDER = frozenset([
     itertools.takewhile, itertools.dropwhile, itertools.filterfalse, itertools.starmap, itertools.groupby,
     heapq.nlargest, heapq.nsmallest, heapq.merge, bisect.bisect_left, bisect.bisect_right, bisect.insort_left,
     bisect.insort_right, collections.defaultdict, re.sub, re.subn,
-])  # fmt: skip
+])
 
 
 #: Functions of Python's that do what a special method of their argument says; what that has to give.
@@ -81,7 +81,7 @@ _OF_SPECIAL_METHODS = {
     len: "__len__", abs: "__abs__", iter: "__iter__", next: "__next__", reversed: "__reversed__",
     round: "__round__", bool: "__bool__", int: "__int__", float: "__float__", complex: "__complex__",
     math.floor: "__floor__", math.ceil: "__ceil__", operator.index: "__index__",
-}  # fmt: skip
+}
 _GIVEN_TYPES = {len: int, bool: bool, int: int, float: float, complex: complex, operator.index: int}
 
 #: Functions whose result depends on what was set before.
@@ -113,7 +113,7 @@ class Callables(Mapping):
             vars: functools.partial(_read_variables, attributes), hash: self._call_hash,
             **{function: functools.partial(self._call_special, function, name)
                for function, name in _OF_SPECIAL_METHODS.items()},
-        }  # fmt: skip
+        }
 
     def get(self, callee: Any, default: Any = None) -> Any:
         self._captures.sentry.check()
@@ -250,7 +250,7 @@ def _may_call_back(callee: Any) -> bool:
     """Whether code that is not traced may call what it is given, or what it holds."""
     kind = type(callee)
     if kind in (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, np.ufunc,
-                types.MethodWrapperType):  # fmt: skip
+                types.MethodWrapperType):
         return False
     return not (kind is type and (callee.__module__ == "builtins" or issubclass(callee, np.generic)))
 
@@ -263,7 +263,7 @@ def may_enter(value: Any, depth: int = 2) -> bool:
         if is_user_code(value.__code__) or "__wrapped__" in value.__dict__:
             return True
         return any(may_enter(cell.cell_contents, depth - 1) for cell in value.__closure__ or ()
-                   if depth and cell != types.CellType())  # fmt: skip
+                   if depth and cell != types.CellType())
     if isinstance(value, types.MethodType):
         return may_enter(value.__func__) or may_enter(value.__self__)
     if isinstance(value, functools.partial):

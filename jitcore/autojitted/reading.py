@@ -52,7 +52,7 @@ _IDENTITIES = (
     types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type, np.ufunc, np.vectorize,
     types.MethodType, types.GenericAlias, types.MethodDescriptorType, types.WrapperDescriptorType,
     type(np.sum),
-)  # fmt: skip
+)
 _STATICS = (type(None), bool, str, bytes, type(Ellipsis), np.dtype, slice, range)
 
 
@@ -123,7 +123,7 @@ class Reader:
             for lists in (self.values, self.paths):
                 del lists[count:]
             self._seen, self._variables = ({key: place for key, place in known.items() if place < count}
-                                           for known in (self._seen, self._variables))  # fmt: skip
+                                           for known in (self._seen, self._variables))
             raise
 
     def read(self, value: Any, path: tuple) -> Spec:
@@ -250,7 +250,7 @@ class Reader:
         is_plain = not hasattr(kind, "__getattr__") and not hasattr(kind, "__del__")
         return (plain and kind.__new__ is object.__new__ and is_plain
                 and all("__dict__" in vars(base) or base.__dictoffset__ for base in bases[:1])
-                and all(not vars(base).get("__slots__") for base in bases))  # fmt: skip
+                and all(not vars(base).get("__slots__") for base in bases))
 
 
 def describe_path(path: tuple) -> str:

@@ -187,7 +187,7 @@ class Session:
         """Paths of the traced numbers whose values tracing lacked; all of them where nothing says more."""
         numbers = [place for place, spec in enumerate(self.builder.places)
                    if isinstance(spec, ScalarSpec) and spec.kind in _PYTHON_NUMBERS + (np.bool_,)
-                   or isinstance(spec, ScalarSpec) and issubclass(spec.kind, np.integer)]  # fmt: skip
+                   or isinstance(spec, ScalarSpec) and issubclass(spec.kind, np.integer)]
         if isinstance(error, NeedsIdentity):
             return []
         needed = self._find_inputs(getattr(error, "handle", None))
@@ -275,7 +275,7 @@ def record_call(
     traced = TracedFunction(jaxpr, consts, tree_structure([0] * len(effects.outputs)), name)
     places, inputs = session.builder.places, tuple(session.initial)
     return Recording(traced, session.captures.found, places, inputs, effects, mode.found_unrolled,
-                     mode.failures)  # fmt: skip
+                     mode.failures)
 
 
 def has_grown(error: Exception) -> bool:

@@ -80,7 +80,7 @@ def list_own_loops(owner: Any) -> list[int]:
     if owner.loops is None:
         return find_loops(code)
     inside = [line for const in code.co_consts if isinstance(const, types.CodeType)
-              for line in find_loops(const)]  # fmt: skip
+              for line in find_loops(const)]
     return sorted({*owner.loops.outline.list_lines(), *inside})
 
 

@@ -60,7 +60,7 @@ class Effects(NamedTuple):
 _UNCHANGING = (
     type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, np.dtype, np.ufunc, range,
     enum.Enum,
-)  # fmt: skip
+)
 
 
 class ResultWriter:
@@ -156,7 +156,7 @@ class ResultWriter:
         count = f"outs[{self._add_output(values.count.read())}]"
         rows = [f"outs[{self._add_output(frame.read())}][:{count}]" for frame in values.frames]
         columns = [f"{row}.tolist()" if isinstance(leaf_type.kind, NumberKind) else row
-                   for row, leaf_type in zip(rows, values.types)]  # fmt: skip
+                   for row, leaf_type in zip(rows, values.types)]
         if values.template.structure == "*":
             return f"[*{columns[0]}]"
         if values.template.structure == ("tuple", *["*"] * len(columns)):
@@ -242,7 +242,7 @@ class ResultWriter:
             raise not_traceable("a part of an argument whose extent is not known is returned")
         values, extents = pack(array)
         slices = [f":outs[{self._add_output(extent.read())}]" if isinstance(extent, Number) else f":{extent}"
-                  for extent in extents]  # fmt: skip
+                  for extent in extents]
         return f"outs[{self._add_output(values)}][{', '.join(slices)}].copy()"
 
     def _express_tuple(self, value: tuple, kind: type) -> str:
@@ -269,7 +269,7 @@ class ResultWriter:
             return self._assign(value, self._express_method(value))
         if not self.session.captures.is_old(value if isinstance(value, type) else kind):
             raise not_traceable(f"the class {value.__name__ if isinstance(value, type) else kind.__name__}, "
-                                "which is made in the traced code, is returned")  # fmt: skip
+                                "which is made in the traced code, is returned")
         if isinstance(value, _UNCHANGING) or value is ABSENT:
             self._keep.append(value)
             return self.constants.add(value)

@@ -28,7 +28,7 @@ class Served:
     __slots__ = ("call", "tier", "reason", "entry", "specs", "waits")
 
     def __init__(self, call: Callable, tier: Tier, specs: Sequence[Spec], reason: Reason | None = None,
-                 entry: Entry | None = None, waits: bool = False):  # fmt: skip
+                 entry: Entry | None = None, waits: bool = False):
         self.call, self.tier, self.specs, self.reason, self.entry = call, tier, tuple(specs), reason, entry
         self.waits = waits
 

@@ -21,7 +21,7 @@ def make_wrapper(
     """A function with the parameters, defaults and names of `function` that calls `dispatch(*values)`."""
     code = make_dispatching_code(function, parameters, dispatch)
     made = types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__,
-                              function.__closure__)  # fmt: skip
+                              function.__closure__)
     made.__kwdefaults__ = function.__kwdefaults__
     functools.update_wrapper(made, function)
     return made

@@ -25,7 +25,7 @@ HELP = "describe this installation"
 #: Distributions whose versions matter; those of the second row may be absent.
 REQUIRED = ("numpy", "scipy", "numba", "llvmlite", "optree", "ml_dtypes", "opt_einsum")
 OPTIONAL = ("tbb", "jax", "jaxlib", "flatbuffers", "libtpu", "cuda-bindings", "nvidia-nvjitlink",
-            "numba-cuda")  # fmt: skip
+            "numba-cuda")
 
 Facts = Iterator[tuple[str, str]]
 
@@ -145,4 +145,4 @@ def list_caches() -> Facts:
     else:
         held = cache.count()
         yield "on disk", (f"{held.files} files with {held.size} bytes in {cache.folder}, "
-                          f"at most {config.cache_disk_bytes} bytes")  # fmt: skip
+                          f"at most {config.cache_disk_bytes} bytes")

@@ -89,7 +89,7 @@ class Selection(ast.NodeTransformer):
         self.found.add(node.name)
         if node.name in self.names if self.names is not None else self._is_worth_it(node):
             decorator = ast.Name(_DECORATOR, ast.Load(), lineno=node.lineno, col_offset=node.col_offset,
-                                 end_lineno=node.lineno, end_col_offset=node.col_offset)  # fmt: skip
+                                 end_lineno=node.lineno, end_col_offset=node.col_offset)
             node.decorator_list.insert(0, decorator)
         return node  # functions inside are traced with it
 

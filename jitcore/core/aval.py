@@ -61,7 +61,7 @@ class ShapedArray:
         return self is other or (
             other.__class__ is ShapedArray and self.shape == other.shape
             and self.dtype == other.dtype and self.weak_type == other.weak_type
-        )  # fmt: skip
+        )
 
     def __hash__(self) -> int:
         try:

@@ -31,11 +31,11 @@ class Primitive:
     """
 
     __slots__ = ("name", "impl", "eager", "aval", "lower", "hlo", "multiple_results", "effects", "traits",
-                 "jvp", "transpose", "partial", "batch", "__dict__")  # fmt: skip
+                 "jvp", "transpose", "partial", "batch", "__dict__")
 
     def __init__(self, name: str, *, impl: Callable, aval: Callable, eager=None, jvp=None, transpose=None,
                  partial=None, batch=None, lower=None, hlo=None, multiple_results: bool = False,
-                 effects=frozenset(), **traits):  # fmt: skip
+                 effects=frozenset(), **traits):
         if name in registry:
             raise ValueError(f"primitive {name} is defined twice")
         self.name, self.impl, self.aval, self.lower, self.hlo = name, impl, aval, lower, hlo

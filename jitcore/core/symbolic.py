@@ -39,7 +39,7 @@ __all__ = [
     "Dim", "DimExpr", "DimOp", "DimVar", "InconclusiveDimensionOperation",
     "bounds", "definitely_equal", "dim_max", "dim_min", "evaluate", "free_variables", "is_symbolic",
     "shape_str", "substitute",
-]  # fmt: skip
+]
 
 Dim = Union[int, "DimExpr"]
 

@@ -39,7 +39,7 @@ def mark_operands(primitive, args: Sequence, params: dict) -> Sequence:
 
 
 def mark_results(primitive, atoms: Sequence, out_avals: Sequence[ShapedArray],
-                 params: dict) -> list[ShapedArray]:  # fmt: skip
+                 params: dict) -> list[ShapedArray]:
     """The types of what is made of these atoms."""
     if "varying" not in primitive.traits and sub_jaxprs(params):
         return list(out_avals)

@@ -36,7 +36,7 @@ def abstract_avals(call: CallSignature, abstracted_axes: Any) -> list[ShapedArra
             size = aval.shape[axis]
             if sizes.setdefault(name, size) != size:
                 raise ValueError(f"abstracted_axes: the axis {name!r} has size {sizes[name]} in one argument "
-                                 f"and {size} in another")  # fmt: skip
+                                 f"and {size} in another")
             # Sizes 0 and 1 broadcast differently from all others, so they are not generalized.
             shape[axis] = DimVar(name, lower=2) if size >= 2 else size
         avals.append(aval.update(shape=tuple(shape)))
@@ -51,7 +51,7 @@ def _spread_names(call: CallSignature, abstracted_axes: Any) -> list[AxisNames]:
         abstracted_axes = (abstracted_axes,) * len(args)
     if len(abstracted_axes) > len(args):
         raise ValueError(f"abstracted_axes has {len(abstracted_axes)} entries, but the call has {len(args)} "
-                         "positional arguments")  # fmt: skip
+                         "positional arguments")
     spread: list[AxisNames] = [{} for _ in indices]
     for prefix, arg in zip(abstracted_axes, args):
         spread_names = tree_util.broadcast_prefix(prefix, arg, is_leaf=_is_prefix_leaf)
@@ -108,7 +108,7 @@ class _Specializer:
         eqns = [eqn.replace(invars=list(map(self.map_atom, eqn.invars)),
                             outvars=list(map(self.map_atom, eqn.outvars)),
                             params={name: self.map_value(value) for name, value in eqn.params.items()})
-                for eqn in jaxpr.eqns]  # fmt: skip
+                for eqn in jaxpr.eqns]
         constvars, invars, outvars = (
             list(map(self.map_atom, atoms)) for atoms in (jaxpr.constvars, jaxpr.invars, jaxpr.outvars)
         )

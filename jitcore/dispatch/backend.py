@@ -33,7 +33,7 @@ _CUDA = 'an NVIDIA GPU with its driver, and pip install "jitcore[cuda]"'
 _INSTALL = {"gpu": _CUDA, "cuda": _CUDA,
             "tpu": 'where a TPU is, pip install "jitcore[tpu]"; to compile for one without it, '
                    '.lower(...).compile(target="tpu:v5e")',
-            "xla": 'pip install "jitcore[xla]"', "cpu": "pip install --force-reinstall jitcore"}  # fmt: skip
+            "xla": 'pip install "jitcore[xla]"', "cpu": "pip install --force-reinstall jitcore"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,7 +157,7 @@ class DiskCache:
         except OSError as failure:
             self._is_writable = False
             self._warn(f"cannot keep compiled programs in {self.folder} ({failure.strerror or failure}); "
-                       "they will be compiled again in the next process")  # fmt: skip
+                       "they will be compiled again in the next process")
 
     def _path(self, key: bytes) -> str:
         return os.path.join(self.folder, key.hex() + _SUFFIX)
@@ -180,7 +180,7 @@ class DiskCache:
             self._warn(f"does not load compiled programs from {path}, which belongs to another user")
         elif state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             self._warn(f"does not load compiled programs from {path}, into which other users can write: "
-                       f"chmod go-w {path}")  # fmt: skip
+                       f"chmod go-w {path}")
         else:
             return True
         return False
@@ -189,7 +189,7 @@ class DiskCache:
         if not self._is_warned:
             self._is_warned = True
             warnings.warn(f"jitcore {text}. JITCORE_CACHE_DIR names another folder; empty, it means none.",
-                          RuntimeWarning, stacklevel=2)  # fmt: skip
+                          RuntimeWarning, stacklevel=2)
 
     # -- size ----------------------------------------------------------------------------------------------
     def _limit_size(self, added: int) -> None:

@@ -66,5 +66,5 @@ def warn_unusable(program: Program) -> None:
     if program.unusable and frame is not None:
         texts = ", ".join(aval.long() for aval in program.unusable)
         message = (f"Some donated buffers were not usable: {texts}.\n"
-                   f"No result of {program.traced.fun_name} has that shape and dtype.")  # fmt: skip
+                   f"No result of {program.traced.fun_name} has that shape and dtype.")
         warnings.warn_explicit(message, UserWarning, frame.f_code.co_filename, frame.f_lineno)

@@ -255,7 +255,7 @@ def _write_dispatcher(call: CallSignature, classes: Sequence[type], keywords: Se
     leaves, values = (", ".join(f"{x}{i}" for i in range(len(classes))) for x in "xv")
     finish = (_DONATING if call.donated else _KEEPING).format(leaves=leaves, values=values, waiting=waiting)
     source = _DISPATCHER.format(constants=constants.names, parameters=parameters, given=given, names=names,
-                                is_other=is_other, body=body, finish=finish)  # fmt: skip
+                                is_other=is_other, body=body, finish=finish)
     return compile_function(source, "make_maker", __name__), constants.values
 
 
@@ -266,7 +266,7 @@ def _write_parameters(n_args: int, keywords: Sequence[str]) -> tuple[str, str, s
     parameters = "".join(f"{name}=MISS, " for name in names) + ("/, " if names else "")
     given = f"*[x for x in ({', '.join(names)},) if x is not MISS], " if names else ""
     is_other = [f"len(kwargs) != {len(keywords)}" if keywords else "kwargs", "rest",
-                *[f"{name} is MISS" for name in names[-1:]]]  # fmt: skip
+                *[f"{name} is MISS" for name in names[-1:]]]
     known = ", ".join([*names, *["**kwargs"] * bool(keywords)])
     return f"{parameters}*rest, **kwargs", f"{given}*rest, **kwargs", known, " or ".join(is_other)
 

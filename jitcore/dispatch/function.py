@@ -211,7 +211,7 @@ def read_values(fun: Callable, call: CallSignature, backend: str = "") -> list[A
     Raises: OverflowError naming the argument whose Python int is too large."""
     try:
         return [leaf.buffer if isinstance(leaf, DeviceArray) and leaf.sharding.backend == backend
-                else read_value(leaf, part[1]) for leaf, part in zip(call.leaves, call.parts)]  # fmt: skip
+                else read_value(leaf, part[1]) for leaf, part in zip(call.leaves, call.parts)]
     except OverflowError:
         for name, leaf, part in zip(call.name_leaves(fun), call.leaves, call.parts):
             if isinstance(leaf, int) and not np.iinfo(part[1]).min <= leaf <= np.iinfo(part[1]).max:

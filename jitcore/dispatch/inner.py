@@ -98,7 +98,7 @@ _transpose.takes_masks = True  # type: ignore[attr-defined]
 jit_primitive = Primitive("jit", impl=_run, eager=_run_compiled, aval=_infer_avals, jvp=_jvp,
                           transpose=_transpose, partial=_split, batch=_batch, multiple_results=True,
                           effects=_find_effects,
-                          inline=lambda params, operands: (params["jaxpr"], operands))  # fmt: skip
+                          inline=lambda params, operands: (params["jaxpr"], operands))
 
 
 def bind_inner(traced: TracedFunction, operands: Sequence[Any], *, inline: bool) -> list[Any]:

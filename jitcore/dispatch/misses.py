@@ -59,7 +59,7 @@ class MissLog:
 
 def _compare(fun: Callable, old: _Miss, new: _Miss) -> list[str]:
     lines = [f"config flag {name}: was {old.flags[name]!r}, is {value!r}"
-             for name, value in new.flags.items() if old.flags[name] != value]  # fmt: skip
+             for name, value in new.flags.items() if old.flags[name] != value]
     if old.structure != new.structure:
         before, after = (miss.restore_call().make_in_tree() for miss in (old, new))
         lines.append(f"structure of (args, kwargs): was {before}, is {after}")
@@ -68,7 +68,7 @@ def _compare(fun: Callable, old: _Miss, new: _Miss) -> list[str]:
     for name, before, after in zip(names, old.parts, new.parts):
         lines += _compare_parts(name, before, after)
     lines += [f"argument {names[i]}: sharding was {dict(old.shardings).get(i)}, is {sharding}"
-              for i, sharding in new.shardings if (i, sharding) not in old.shardings]  # fmt: skip
+              for i, sharding in new.shardings if (i, sharding) not in old.shardings]
     return lines + _compare_statics(fun, old, new)
 
 

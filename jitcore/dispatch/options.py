@@ -126,7 +126,7 @@ def read_argnames(given: str | Iterable[str] | None, option: str) -> tuple[str, 
 
 
 def read_placement(device: Any, backend: str | None, in_shardings: Any,
-                   out_shardings: Any) -> dict[str, Any]:  # fmt: skip
+                   out_shardings: Any) -> dict[str, Any]:
     """What `device`, `backend` and the shardings ask for, as options.
 
     Raises: ValueError when they contradict each other."""

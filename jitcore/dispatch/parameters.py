@@ -107,10 +107,10 @@ def _infer_both(signature, nums, names) -> tuple[tuple[int, ...], frozenset[str]
             nums = tuple(num % len(positional) for num in nums)
         reached = [positional[num] for num in nums if -len(positional) <= num < len(positional)]
         names = [parameter.name for parameter in reached
-                 if parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]  # fmt: skip
+                 if parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
     else:
         nums = tuple(i for i, parameter in enumerate(positional) if parameter.name in names
-                     and parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD)  # fmt: skip
+                     and parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return nums, frozenset(names)
 
 
@@ -131,7 +131,7 @@ def _name_arguments(fun, args, kwargs) -> list[tuple[str, Any]]:
     rest = "args"
     if signature is not None and open_ended:
         rest = next(parameter.name for parameter in signature.parameters.values()
-                    if parameter.kind is inspect.Parameter.VAR_POSITIONAL)  # fmt: skip
+                    if parameter.kind is inspect.Parameter.VAR_POSITIONAL)
     named = []
     for i, value in enumerate(args):
         name = positional[i].name if i < len(positional) else f"{rest}[{i - len(positional)}]"

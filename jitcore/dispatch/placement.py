@@ -31,7 +31,7 @@ def place_call(
     if options.sharding is not None:
         return chosen, options.sharding if hasattr(chosen, "wrap") else None
     placed = [(i, sharding) for i, sharding, is_committed in call.shardings
-              if is_committed and (chosen is None or sharding.backend == chosen.name)]  # fmt: skip
+              if is_committed and (chosen is None or sharding.backend == chosen.name)]
     if placed:
         (first, sharding), *others = placed
         for position, other in others:
@@ -92,7 +92,7 @@ def find_movable(call: CallSignature, sharding: Any) -> list[int]:
         return []
     where = None if isinstance(sharding, Spread) else getattr(sharding, "device_set", {sharding})
     return [i for i, placed, is_committed in call.shardings
-            if not is_committed and placed.device_set != where]  # fmt: skip
+            if not is_committed and placed.device_set != where]
 
 
 def _tell(fun: Callable, call: CallSignature, position: int) -> str:

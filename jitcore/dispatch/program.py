@@ -135,7 +135,7 @@ class Program:
         """Donated leaves that are read, but whose memory no output can take over."""
         n_consts = len(self.traced.consts)
         return [aval for i, aval in enumerate(self.traced.jaxpr.in_avals)
-                if self.donated[i] and not self.reused[i] and n_consts + i in self.kept]  # fmt: skip
+                if self.donated[i] and not self.reused[i] and n_consts + i in self.kept]
 
     @cached_attribute
     def compile_options(self) -> CompileOptions:

@@ -45,7 +45,7 @@ class CallSignature:
         self.leaves, self.structure, self.n_args = leaves, structure, n_args
         self.statics, self.parts, self.donated = statics, parts, donated
         self.shardings = tuple([(i, leaf.sharding, leaf.is_committed) for i, leaf in enumerate(leaves)
-                                if isinstance(leaf, _PLACED) and leaf.sharding is not None])  # fmt: skip
+                                if isinstance(leaf, _PLACED) and leaf.sharding is not None])
 
     @property
     def key(self) -> tuple:

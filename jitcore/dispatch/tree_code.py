@@ -101,7 +101,7 @@ def _find_handler(kind: type) -> Any:
 
 
 def make_rebuilder(structure: PyTreeDef, weak_types: Sequence[bool],
-                   wrap: Callable = ConcreteArray) -> Callable[[Sequence], Any]:  # fmt: skip
+                   wrap: Callable = ConcreteArray) -> Callable[[Sequence], Any]:
     """A function that puts Arrays of these ndarrays into the structure. weak_types: one for each leaf; wrap:
     makes an Array of a value and its weak type, or of what stands there in the place of that."""
     if not is_small(structure):

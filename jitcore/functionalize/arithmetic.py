@@ -104,7 +104,7 @@ def _is_small(interval: Interval) -> bool:
 def _check_overflow(compute: Callable, x: Any, y: Any) -> None:
     """Notes a failure where the float form of an int operation leaves 64 bits."""
     operands = [value if isinstance(value, float) else lax.convert_element_type(value.read(), dtypes.float64)
-                if type(value) is Number else np.float64(value) for value in (x, y)]  # fmt: skip
+                if type(value) is Number else np.float64(value) for value in (x, y)]
     _limit_size(compute(*operands))
 
 
@@ -536,9 +536,9 @@ BINARY: dict[str, Callable] = {
     "and": _define_bits("&", lax.bitwise_and), "or": _define_bits("|", lax.bitwise_or),
     "xor": _define_bits("^", lax.bitwise_xor), "lshift": shift_left, "rshift": shift_right,
     **{name: _define_comparison(name, getattr(lax, name)) for name in ("lt", "le", "gt", "ge", "eq", "ne")},
-}  # fmt: skip
+}
 UNARY: dict[str, Callable] = {
     "neg": negate, "pos": lambda x: as_int(x) if x.plain_type is int else x, "abs": absolute,
     "invert": invert, "trunc": to_int, "floor": lambda x: to_int(x, lax.floor),
     "ceil": lambda x: to_int(x, lax.ceil),
-}  # fmt: skip
+}

@@ -43,7 +43,7 @@ def finish(raw: Array, out: Any = None) -> Any:
         raise ValueError(f"output parameter has shape {tuple(out.shape)}, the result {tuple(raw.shape)}")
     if not np.can_cast(raw.dtype, out.dtype, "same_kind"):
         raise TypeError(f"Cannot cast output from {raw.dtype!r} to {out.dtype!r} "
-                        "with casting rule 'same_kind'")  # fmt: skip
+                        "with casting rule 'same_kind'")
     out.write(cast_raw(raw, out.dtype))
     return out
 

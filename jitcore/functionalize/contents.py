@@ -54,7 +54,7 @@ def _check_whole(raw: Array, dtype: np.dtype) -> None:
         raw = cast_raw(raw, dtypes.float64)
         above = lax.ge(raw, np.float64(float(limits.max) + 1))
         below = lax.le(raw, np.float64(float(limits.min) - 1)) if limits.bits < 64 else (
-            lax.lt(raw, np.float64(limits.min)))  # fmt: skip
+            lax.lt(raw, np.float64(limits.min)))
         outside = lax.bitwise_or(lax.bitwise_or(above, below), lax.ne(raw, raw))
     else:
         own = np.iinfo(raw.dtype)

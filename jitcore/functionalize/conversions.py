@@ -349,7 +349,7 @@ def _isclose(a, b, *, rel_tol=1e-9, abs_tol=0.0):
     if not any(map(_is_handle, (a, b, rel_tol, abs_tol))):
         return math.isclose(a, b, rel_tol=rel_tol, abs_tol=abs_tol)
     one, other, relative, absolute = (to_raw(to_float(to_python(x) if _is_handle(x) else x), dtypes.float64)
-                                      for x in (a, b, rel_tol, abs_tol))  # fmt: skip
+                                      for x in (a, b, rel_tol, abs_tol))
     is_negative = lax.bitwise_or(lax.lt(relative, np.float64(0)), lax.lt(absolute, np.float64(0)))
     fail(Number(bool, is_negative), ValueError("tolerances must be non-negative"))
     size = lax.max(lax.abs(one), lax.abs(other))
@@ -389,7 +389,7 @@ def _define_rounding(name: str) -> Callable:
 
 _MATH_NAMES = {
     "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "asinh": "arcsinh",
-    "acosh": "arccosh", "atanh": "arctanh", "pow": "power"}  # fmt: skip
+    "acosh": "arccosh", "atanh": "arctanh", "pow": "power"}
 _TOTAL = frozenset("atan atan2 asinh tanh cbrt fabs copysign isfinite isinf isnan degrees radians".split())
 _CAN_OVERFLOW = frozenset("exp exp2 expm1 sinh cosh log log2 log10 log1p pow atanh".split())
 _MATH = """sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp exp2 expm1 log2 log10 log1p
@@ -431,7 +431,7 @@ REDIRECTS: dict[Any, Callable] = {
     **{getattr(math, name): _define_special(name) for name in _SPECIAL}, math.isclose: _isclose,
     **{getattr(math, name): _define_rounding(name) for name in ("floor", "ceil", "trunc")},
     **{dtype.type: _define_dtype_call(dtype.type) for dtype in SUPPORTED},
-}  # fmt: skip
+}
 _MATH_NAMES["log"] = "log"
 _natural_log = _define_math("log")
 

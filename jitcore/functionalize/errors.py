@@ -24,7 +24,7 @@ from jitcore.rewriter.texts import Text
 __all__ = [
     "NeedsIdentity", "NeedsValue", "NotTraceable", "describe_reason", "needs_identity", "needs_value",
     "not_traceable",
-]  # fmt: skip
+]
 
 
 class NeedsValue(NotTraceable, errors.ConcretizationTypeError):

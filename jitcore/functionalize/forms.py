@@ -23,7 +23,7 @@ class Term:
     __slots__ = ("raw", "low", "high", "above", "below")
 
     def __init__(self, raw: Array, low: float = -math.inf, high: float = math.inf,
-                 above: Form | None = None, below: Form | None = None):  # fmt: skip
+                 above: Form | None = None, below: Form | None = None):
         self.raw, self.low, self.high, self.above, self.below = raw, low, high, above, below
 
     @property

@@ -127,7 +127,7 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):  # noq
             counts = counts / jnp.diff(own).reshape([-1 if k == i else 1 for k in _RANGE(count)])
         counts = counts / total
     returned = [new_array(raw) if is_equal else as_array(given)
-                for raw, is_equal, given in zip(edges, are_equal, bins)]  # fmt: skip
+                for raw, is_equal, given in zip(edges, are_equal, bins)]
     return new_array(counts), returned
 
 

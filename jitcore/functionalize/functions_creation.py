@@ -94,7 +94,7 @@ def _fill(shape: tuple, fill_value, dtype, order: str | None, like: Any = None) 
 @creates(np.array, knows_order=True)
 def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, ndmax=0, like=None):  # noqa: A002
     if copy is not True and isinstance(object, NDArray) and dtype in (None, object.dtype) and (
-            object.ndim >= ndmin):  # fmt: skip
+            object.ndim >= ndmin):
         return object
     found = _read(object, dtype, order)
     return found if len(found.shape) >= ndmin else found[(None,) * (ndmin - len(found.shape))]
@@ -260,7 +260,7 @@ def _define_known(function) -> None:
 for _function in (
     np.eye, np.identity, np.tri, np.hanning, np.hamming, np.blackman, np.bartlett, np.kaiser, np.tril_indices,
     np.triu_indices, np.diag_indices, np.mask_indices, np.fft.fftfreq, np.fft.rfftfreq,
-):  # fmt: skip
+):
     _define_known(_function)
 
 

@@ -122,7 +122,7 @@ def convolve2d(in1, in2, mode="full", boundary="fill", fillvalue=0):
     full = _convolve("convolve2d", np.pad(one, widths, mode=modes[boundary]), other, "valid")
     if mode == "same":
         full = full[tuple(slice((n - 1) // 2, (n - 1) // 2 + extent)
-                          for n, extent in zip(other.shape, one.shape))]  # fmt: skip
+                          for n, extent in zip(other.shape, one.shape))]
     return wrap_result(full)
 
 
@@ -169,7 +169,7 @@ def savgol_filter(x, window_length, polyorder, deriv=0, delta=1.0, axis=-1, mode
     half, count = window_length // 2, rows.shape[0] - window_length + 1
     inner = _slide(rows, (count,), {(k,): float(weights[half, k]) for k in range(window_length)})
     ends = [jnp.tensordot(part, edge, 1) for part, edge in (
-        (weights[:half], rows[:window_length]), (weights[half + 1 :], rows[-window_length:]))]  # fmt: skip
+        (weights[:half], rows[:window_length]), (weights[half + 1 :], rows[-window_length:]))]
     return wrap_result(jnp.moveaxis(jnp.concatenate([ends[0], inner, ends[1]]), 0, axis))
 
 
@@ -190,7 +190,7 @@ def hilbert(x, N=None, axis=-1):  # noqa: N803  SciPy's name
 # -- ndimage ------------------------------------------------------------------------------------------------
 _DOUBLES = (np.dtype(np.float64), np.dtype(np.int64))
 _PADS = {"reflect": "symmetric", "grid-mirror": "symmetric", "nearest": "edge", "mirror": "reflect",
-         "wrap": "wrap", "grid-wrap": "wrap", "constant": "constant"}  # fmt: skip
+         "wrap": "wrap", "grid-wrap": "wrap", "constant": "constant"}
 
 
 def _read_image(name: str, x: Any, mode: Any, output: Any, *numbers: Any):
@@ -287,7 +287,7 @@ def _list_gaussian(sigma: float, order: int, truncate: float, radius: int | None
     unit = np.zeros(2 * half + 1)
     unit[half] = 1
     found = ndimage.gaussian_filter1d(unit, sigma, order=order, mode="constant", truncate=truncate,
-                                      radius=radius)  # fmt: skip
+                                      radius=radius)
     return found[::-1].tolist()
 
 
@@ -297,7 +297,7 @@ def _per_axis(value: Any, count: int) -> list:
 
 @implements_scipy("scipy.ndimage.gaussian_filter")
 def gaussian_filter(input, sigma, order=0, output=None, mode="reflect", cval=0.0, truncate=4.0, *,  # noqa: A002
-                    radius=None, axes=None):  # fmt: skip
+                    radius=None, axes=None):
     ndim = as_array(input).ndim
     axes = normalize_axis_tuple(range(ndim) if axes is None else axes, ndim)
     options = [_per_axis(value, len(axes)) for value in (sigma, order, radius)]
@@ -311,7 +311,7 @@ def gaussian_filter(input, sigma, order=0, output=None, mode="reflect", cval=0.0
 
 @implements_scipy("scipy.ndimage.gaussian_filter1d")
 def gaussian_filter1d(input, sigma, axis=-1, order=0, output=None, mode="reflect", cval=0.0,  # noqa: A002
-                      truncate=4.0, *, radius=None):  # fmt: skip
+                      truncate=4.0, *, radius=None):
     raw = _read_image("gaussian_filter1d", input, mode, output, cval, truncate, sigma, order, radius)
     weights = _list_gaussian(float(sigma), order, truncate, radius)
     return _finish(_along(raw, weights, axis, mode, cval), input)

@@ -66,7 +66,7 @@ def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
     modes = mode if isinstance(mode, tuple) else (mode,) * len(extents)
     found: Any = np.int64(0)
     parts = [_fit(_to_position(index, "only int indices permitted"), extent, each)
-             for index, extent, each in zip(indices, extents, modes)]  # fmt: skip
+             for index, extent, each in zip(indices, extents, modes)]
     for part, extent in zip(_in_order(parts, order), _in_order(extents, order)):
         found = jnp.add(jnp.multiply(found, extent), part)
     return wrap_result(cast_raw(found, dtypes.int64))
@@ -103,11 +103,11 @@ def bincount(x, /, weights=None, minlength=0):
     dtype = dtype_of(numbers)
     if not np.can_cast(dtype, dtypes.int64, "safe"):
         raise TypeError(f"Cannot cast array data from {dtype!r} to dtype('int64') "
-                        "according to the rule 'safe'")  # fmt: skip
+                        "according to the rule 'safe'")
     raw = to_raw(numbers, dtypes.int64)
     if raw.ndim != 1:
         raise ValueError("object too deep for desired array" if raw.ndim else
-                         "object of too small depth for desired array")  # fmt: skip
+                         "object of too small depth for desired array")
     amounts = _find_amounts(weights, raw)
     if not raw.size:
         return new_array(lax.full((minlength,), 0, dtypes.int64))
@@ -135,7 +135,7 @@ def _find_amounts(weights: Any, raw: Array) -> Array:
     weights = as_operand(weights)
     if not np.can_cast(dtype_of(weights), dtypes.float64, "safe"):
         raise TypeError(f"Cannot cast array data from {dtype_of(weights)!r} to dtype('float64') "
-                        "according to the rule 'safe'")  # fmt: skip
+                        "according to the rule 'safe'")
     amounts = to_raw(weights, dtypes.float64)
     if amounts.shape != raw.shape:
         raise ValueError("The weights and list don't have the same length.")
@@ -204,7 +204,7 @@ def result_type(*arrays_and_dtypes):
 
     if not arrays_and_dtypes or any(isinstance(x, (list, tuple)) and not is_python_number(x) and
                                     any(isinstance(part, Handle) for part in x)
-                                    for x in arrays_and_dtypes):  # fmt: skip
+                                    for x in arrays_and_dtypes):
         raise not_traceable("np.result_type of a sequence")
     return np.result_type(*map(describe, arrays_and_dtypes))
 

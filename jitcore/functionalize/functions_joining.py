@@ -90,7 +90,7 @@ def _delete_traced(arr: Any, obj: Any, axis: Any) -> Any:
     extent, dtype = array.shape[axis], dtype_of(obj)
     if dtype.kind == "b" and shape_of(obj) != (extent,):
         raise ValueError("boolean array argument `obj` to delete must be one-dimensional and match the axis "
-                         f"length of {extent}")  # fmt: skip
+                         f"length of {extent}")
     if dtype.kind not in "biu" or getattr(array, "is_partial", False) or getattr(obj, "is_partial", False):
         raise not_traceable("np.delete at places of this kind")
     if dtype.kind == "b":
@@ -231,7 +231,7 @@ def copyto(dst, src, casting="same_kind", where=True):
     source = as_operand(src)
     if casting != "unsafe" and not _may_cast(source, dst.dtype, casting):
         raise TypeError(f"Cannot cast array data from {dtype_of(source)!r} to {dst.dtype!r} "
-                        f"according to the rule '{casting}'")  # fmt: skip
+                        f"according to the rule '{casting}'")
     if where is True:
         dst[...] = source
         return

@@ -84,7 +84,7 @@ def find_vectorized(made: np.vectorize) -> Callable:
 def _trace_source(function: types.FunctionType) -> None:
     """Has a function of NumPy's that is plain Python, and looks for no handles, traced as it is written."""
     source = types.FunctionType(function.__code__, function.__globals__, function.__name__,
-                                function.__defaults__, function.__closure__)  # fmt: skip
+                                function.__defaults__, function.__closure__)
     source.__kwdefaults__ = function.__kwdefaults__
 
     def call(*args, **kwargs):
@@ -100,7 +100,7 @@ def _trace_source(function: types.FunctionType) -> None:
 
 for _module, _prefix in ((np.polynomial.polynomial, "poly"), (np.polynomial.chebyshev, "cheb"),
                          (np.polynomial.legendre, "leg"), (np.polynomial.hermite, "herm"),
-                         (np.polynomial.hermite_e, "herme"), (np.polynomial.laguerre, "lag")):  # fmt: skip
+                         (np.polynomial.hermite_e, "herme"), (np.polynomial.laguerre, "lag")):
     for _name in ("val", "vander", "der", "int"):
         _trace_source(getattr(_module, _prefix + _name))
 

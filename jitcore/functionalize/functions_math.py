@@ -75,7 +75,7 @@ def ldexp(x, i):
     raw, exponent = _read(x), jnp.clip(to_raw(to_int(to_python(i)), dtypes.int64), -5000, 5000)
     found = np.ldexp(Scalar(raw), Scalar(exponent)).read()
     _fail(lax.bitwise_and(_is_finite(raw), lax.bitwise_not(_is_finite(found))),
-          OverflowError("math range error"))  # fmt: skip
+          OverflowError("math range error"))
     return Number(float, found)
 
 
@@ -118,7 +118,7 @@ def _measure(raw: Array) -> Number:
     largest = jnp.max(jnp.where(lax.ne(sizes, sizes), np.float64(0), sizes))
     exponent = jnp.clip(np.frexp(Scalar(largest))[1].read(), -1020, 1020)
     down, up = (np.ldexp(1.0, Scalar(lax.convert_element_type(e, dtypes.int64))).read()
-                for e in (lax.neg(exponent), exponent))  # fmt: skip
+                for e in (lax.neg(exponent), exponent))
     scaled = sizes * down
     found = jnp.sqrt(jnp.sum(scaled * scaled)) * up
     return Number(float, lax.select(lax.eq(largest, _INFINITY), largest, found))

@@ -33,7 +33,7 @@ def _to_bits(raw: Array) -> Array:
     """The elements as unsigned integers; complex ones as two along the last axis."""
     if raw.dtype.kind == "c":
         raw = lax.concatenate([lax.expand_dims(part, (raw.ndim,)) for part in (lax.real(raw), lax.imag(raw))],
-                              raw.ndim)  # fmt: skip
+                              raw.ndim)
         raw = lax.reshape(raw, (*raw.shape[:-2], raw.shape[-2] * 2) if raw.ndim > 1 else raw.shape)
     if raw.dtype.kind == "b":
         return lax.convert_element_type(raw, dtypes.uint8)
@@ -135,7 +135,7 @@ def _check_last_axis(array: NDArray, own: int, new: int) -> None:
         raise ValueError("To change to a dtype of a different size, the last axis must be contiguous")
     if new > own and array.shape[-1] * own % new:
         raise ValueError("When changing to a larger dtype, its size must be a divisor of the total size in "
-                         "bytes of the last axis of the array.")  # fmt: skip
+                         "bytes of the last axis of the array.")
 
 
 # -- windows ------------------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ def sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=Fa
 
 # -- facts --------------------------------------------------------------------------------------------------
 _NAMES = {"C": "c_contiguous", "F": "f_contiguous", "W": "writeable", "A": "aligned", "B": "behaved",
-          "O": "owndata", "CONTIGUOUS": "c_contiguous", "FORTRAN": "f_contiguous"}  # fmt: skip
+          "O": "owndata", "CONTIGUOUS": "c_contiguous", "FORTRAN": "f_contiguous"}
 
 
 class Flags:

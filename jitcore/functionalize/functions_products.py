@@ -184,7 +184,7 @@ def _square(a: Any):
     raw = to_inexact(a)
     if raw.ndim < 2:
         raise np.linalg.LinAlgError(f"{raw.ndim}-dimensional array given. "
-                                    "Array must be at least two-dimensional")  # fmt: skip
+                                    "Array must be at least two-dimensional")
     if raw.shape[-1] != raw.shape[-2]:
         raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
     return raw
@@ -308,7 +308,7 @@ def lstsq(a, b, rcond=None):
     x, residuals, rank, values = jnp.linalg.lstsq(one, other, rcond)
     rows, columns = one.shape
     _check_finite(x, jnp.concatenate([one.reshape(-1), other.reshape(-1)]),
-                  "SVD did not converge in Linear Least Squares")  # fmt: skip
+                  "SVD did not converge in Linear Least Squares")
     if rows <= columns:
         found_rank = wrap_result(cast_raw(rank, dtypes.int32))
         return wrap_result(x), wrap_result(residuals[:0]), found_rank, wrap_result(values)

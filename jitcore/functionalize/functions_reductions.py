@@ -90,7 +90,7 @@ def _define_extremum(functions: tuple, compute: Callable, method: str | None = N
             options["initial"] = to_raw(initial, raw.dtype)
         elif "where" in options:
             raise ValueError("reduction operation does not have an identity, so to use a where mask one has "
-                             "to specify 'initial'")  # fmt: skip
+                             "to specify 'initial'")
         return finish(compute(raw, axis=_axis(axis), **options), out)
 
     implements(*functions, method=method)(reduce)
@@ -172,7 +172,7 @@ def _count(shape: tuple, axis: Any) -> int:
 
 def _define_spread(function: Callable, compute: Callable, method: str | None = None) -> None:
     def reduce(a, axis=None, dtype=None, out=None, ddof=0, keepdims=NO_VALUE, *, where=NO_VALUE,
-               mean=NO_VALUE, correction=NO_VALUE):  # fmt: skip
+               mean=NO_VALUE, correction=NO_VALUE):
         a = as_operand(a)
         found = ask_numpy(function, np.dtype(dtype) if is_given(dtype) else dtype_of(a))
         options = given(keepdims=keepdims, where=to_mask(where))
@@ -204,7 +204,7 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=NO_VALUE):
         dtype = np.result_type(dtype_of(a), dtype_of(weights))
         dtype = np.result_type(dtype, np.float64) if dtype_of(a).kind in "biu" else dtype
         found = jnp.average(to_raw(as_operand(a), dtype), axis=_axis(axis), returned=True,
-                            weights=to_raw(as_operand(weights), dtype), **options)  # fmt: skip
+                            weights=to_raw(as_operand(weights), dtype), **options)
         error = ZeroDivisionError("Weights sum to zero, can't be normalized")
         fail(Number(bool, jnp.any(found[1] == 0)), error)
     return tuple(map(wrap_result, found)) if returned else wrap_result(found[0])
@@ -253,7 +253,7 @@ def _pick(a: Any, q: Any, factor: float, axis: Any, method: str, keepdims: Any, 
     if not columns.shape[0] or skips_nan and raw.dtype.kind == "f":
         raise not_traceable("np.quantile() of such elements by place")
     places = _PLACES[method](portions * np.float64(columns.shape[0] - 1)
-                             if dtype is None else portions * dtype.type(columns.shape[0] - 1))  # fmt: skip
+                             if dtype is None else portions * dtype.type(columns.shape[0] - 1))
     found = jnp.sort(columns, axis=0)
     picked = jnp.take(found, cast_raw(places, dtypes.int64), axis=0)
     if raw.dtype.kind == "f":
@@ -271,7 +271,7 @@ def _lerp(below: Array, above: Array, share: Array) -> Array:
 
 def _define_quantile(function: Callable, factor: float, skips_nan: bool = False) -> None:
     def reduce(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=False, *,
-               weights=None):  # fmt: skip
+               weights=None):
         q = as_operand(q)
         _check_portions(q, factor)
         if weights is not None or method not in (*_PLACES, "linear", "midpoint"):

@@ -38,7 +38,7 @@ for _name in """erf erfc erfinv ndtr ndtri log_ndtr expit gammaln i0 i0e i1 i1e 
 UFUNCS |= {
     "psi": scipy.special.digamma, "digamma": scipy.special.digamma, "logit": _logit, "exp2": jnp.exp2,
     "expm1": jnp.expm1, "log1p": jnp.log1p, "cbrt": jnp.cbrt, "sinc": jnp.sinc,
-}  # fmt: skip
+}
 
 
 # -- special: functions -------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ def _only_default(name: str, *options: Any) -> None:
 
 @implements_scipy("scipy.linalg.solve")
 def solve(a, b, lower=False, overwrite_a=False, overwrite_b=False, check_finite=True, assume_a=None,
-          transposed=False):  # fmt: skip
+          transposed=False):
     _only_default("solve", transposed, assume_a not in (None, "gen", "general", "pos", "positive definite"))
     one, other = _matrices(a, b, check_finite=check_finite, is_square=True)
     if assume_a in ("pos", "positive definite"):
@@ -208,7 +208,7 @@ def svdvals(a, overwrite_a=False, check_finite=True):
 
 @implements_scipy("scipy.linalg.eigh")
 def eigh(a, b=None, *, lower=True, eigvals_only=False, overwrite_a=False, overwrite_b=False, type=1,  # noqa: A002
-         check_finite=True, subset_by_index=None, subset_by_value=None, driver=None):  # fmt: skip
+         check_finite=True, subset_by_index=None, subset_by_value=None, driver=None):
     is_other = [x is not None for x in (b, subset_by_index, subset_by_value)]
     _only_default("eigh", *is_other)
     (raw,) = _matrices(a, check_finite=check_finite, is_square=True)

@@ -123,7 +123,7 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     index = to_raw(as_operand(indices))
     if index.dtype.kind not in "iu":
         raise TypeError(f"Cannot cast array data from {index.dtype!r} to dtype('int64') "
-                        "according to the rule 'safe'")  # fmt: skip
+                        "according to the rule 'safe'")
     if mode == "raise":
         extent = raw.size if axis is None else raw.shape[axis]
         _check_inside(index, extent, f"index is out of bounds for axis 0 with size {extent}")

@@ -172,10 +172,10 @@ def broadcast_to(array, shape, subok=False):
     shape = as_shape(shape)
     np.broadcast_to(np.empty(()), shape)
     fits = len(array.shape) <= len(shape) and all(
-        own in (1, extent) for own, extent in zip(array.shape[::-1], shape[::-1]))  # fmt: skip
+        own in (1, extent) for own, extent in zip(array.shape[::-1], shape[::-1]))
     if not fits:
         raise ValueError("operands could not be broadcast together with remapped shapes "
-                         f"[original->remapped]: {array.shape}  and requested shape {shape}")  # fmt: skip
+                         f"[original->remapped]: {array.shape}  and requested shape {shape}")
     return array.add_view(Broadcast(array.shape, shape))
 
 
@@ -184,7 +184,7 @@ def broadcast_arrays(*args, subok=False):
     arrays = list(map(as_array, args))
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
     return tuple(a if a.shape == shape else a.add_view(Broadcast(a.shape, shape, is_read_only=False))
-                 for a in arrays)  # fmt: skip
+                 for a in arrays)
 
 
 @implements(np.astype)

@@ -141,7 +141,7 @@ def _plan(array: NDArray, items: list[Item]) -> tuple[NDArray, list[Entry]]:
     is_moved = any(item.kind == "slice" and isinstance(item.value.start, Number) for item in items)
     if is_moved:
         axes = [item.value if item.kind == "slice" else Axis(0, array.shape[item.axis])
-                for item in items if item.axis >= 0]  # fmt: skip
+                for item in items if item.axis >= 0]
         array = array.add_view(Window(array.shape, axes, range(array.ndim)))
     entries = []
     for item in items:

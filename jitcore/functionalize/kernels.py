@@ -158,7 +158,7 @@ def _define_comparison(comparison: Any, function: Callable) -> Callable:
 
 
 comparison_of_signs = {lax.lt: np.less, lax.le: np.less_equal, lax.gt: np.greater, lax.ge: np.greater_equal,
-                       lax.eq: np.equal, lax.ne: np.not_equal}  # fmt: skip
+                       lax.eq: np.equal, lax.ne: np.not_equal}
 
 
 def _as_arrays_apart(x: Any, y: Any) -> list[Array]:
@@ -226,7 +226,7 @@ _BY_NAME = """exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arct
     fmin left_shift right_shift bitwise_and bitwise_or bitwise_xor deg2rad rad2deg degrees radians rint
     isnan isinf isfinite signbit bitwise_count ldexp frexp modf gcd lcm float_power""".split()
 _ORDERS = {"equal": lax.eq, "not_equal": lax.ne, "less": lax.lt, "less_equal": lax.le, "greater": lax.gt,
-           "greater_equal": lax.ge}  # fmt: skip
+           "greater_equal": lax.ge}
 
 #: NumPy's ufunc -> function of Arrays.
 KERNELS: dict[Any, Callable] = {
@@ -242,7 +242,7 @@ KERNELS: dict[Any, Callable] = {
     np.invert: lambda x: _bind(lax.bitwise_not, x), np.logical_and: _logical(lax.bitwise_and),
     np.logical_or: _logical(lax.bitwise_or), np.logical_xor: _logical(lax.bitwise_xor),
     np.logical_not: _logical(lax.bitwise_not), np.matmul: jnp.matmul,
-}  # fmt: skip
+}
 for _name in ("vecdot", "matvec", "vecmat"):
     if hasattr(np, _name) and hasattr(jnp, _name):
         KERNELS[getattr(np, _name)] = getattr(jnp, _name)

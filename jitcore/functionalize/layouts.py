@@ -89,7 +89,7 @@ def find_item_order(array: Any, index: Sequence[Any]) -> Order | None:
     orders = [C_ORDER, name_order("F", array.ndim)] if strides is None else [sort_axes(array.shape, strides)]
     small = [min(extent, 2) for extent in array.shape]
     entries = tuple([np.zeros([min(n, 2) for n in entry], np.intp) if isinstance(entry, tuple) else entry
-                     for entry in index])  # fmt: skip
+                     for entry in index])
     found = set()
     for order in orders:
         order = order or tuple(range(array.ndim))

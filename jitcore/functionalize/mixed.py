@@ -150,7 +150,7 @@ class Mixed(WithoutValue, CompoundHandle):
 
     def is_same(self, other: Handle) -> bool:
         return type(other) is Mixed and self.structure() == other.structure() and all(
-            one is own for one, own in zip(other.children(), self.children()))  # fmt: skip
+            one is own for one, own in zip(other.children(), self.children()))
 
     def is_made_in(self, trace) -> bool:
         return any(getattr(raw, "trace", None) is trace for raw in self.children())
@@ -219,7 +219,7 @@ _FLOAT_ARITHMETIC = frozenset("add sub mul truediv floordiv mod divmod".split())
 def _operate(name: str, x: Any, y: Any) -> Any:
     operands = x, y
     if not all(isinstance(v, (Mixed, Number, bool, int, float, complex)) and not isinstance(v, np.generic)
-               for v in operands):  # fmt: skip
+               for v in operands):
         others = (Handle, np.generic, np.ndarray, list, tuple)
         if not all(isinstance(v, others) or type_of(v) for v in operands):
             return NotImplemented
@@ -258,7 +258,7 @@ def see_through_ufunc(ufunc: np.ufunc, inputs: Sequence, resolve: Callable) -> l
     found = [inputs]
     for x in dict.fromkeys(place for place, x in enumerate(inputs) if type(x) is Mixed):
         found = [[*given[:x], inputs[x].value(k), *given[x + 1 :]]
-                 for given in found for k in range(len(inputs[x].kinds))]  # fmt: skip
+                 for given in found for k in range(len(inputs[x].kinds))]
     if all(type(v) is Number for v in (v for given in found for v in given)):
         return None
     try:
@@ -332,7 +332,7 @@ def distributing(function: Callable) -> Callable:
         if "out" in names:
             raise not_traceable("an array is changed by a number whose type depends on a traced value")
         return distribute(lambda args, options: function(*args, **dict(zip(names, options))), tuple(args),
-                          tuple(kwargs.values()))  # fmt: skip
+                          tuple(kwargs.values()))
 
     call.__name__ = getattr(function, "__name__", "call")
     return call

@@ -175,7 +175,7 @@ def find_redirects() -> Mapping[Any, Callable]:
 def find_plain_functions() -> list[Callable]:
     """NumPy's functions that handles reach as arguments, but not as elements of a list."""
     return [*(function for function in tables.FUNCTIONS if callable(function)), *KERNELS,
-            *(ufunc.reduce for ufunc in KERNELS if ufunc.nin == 2 and ufunc.nout == 1)]  # fmt: skip
+            *(ufunc.reduce for ufunc in KERNELS if ufunc.nin == 2 and ufunc.nout == 1)]
 
 
 @contextlib.contextmanager

@@ -26,7 +26,7 @@ from jitcore.rewriter.handles import CompoundHandle, ConflictError, Handle, Kind
 #: Dtypes of traced Python numbers, in the order in which arithmetic goes from one to the next.
 NUMBER_DTYPES = {
     bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float64, complex: dtypes.complex128,
-}  # fmt: skip
+}
 RANKS = {kind: rank for rank, kind in enumerate(NUMBER_DTYPES)}
 
 
@@ -53,7 +53,7 @@ class NumberKind(Kind):
 
     def __eq__(self, other) -> bool:
         return (type(other) is NumberKind and other.python_type is self.python_type
-                and other.is_large == self.is_large)  # fmt: skip
+                and other.is_large == self.is_large)
 
     def __hash__(self) -> int:
         return hash((self.python_type, self.is_large))
@@ -289,7 +289,7 @@ def _bound_term(form: Form, interval: Interval, above: Form | None, below: Form 
             if not rest.parts or any(end is not None for end in ends):
                 ends = [Form(int(limit), {}).add(rest, -1).scale(coefficient)
                         if end is None and rest.parts and math.isfinite(limit) else end
-                        for end, limit in zip(ends, interval[::coefficient])]  # fmt: skip
+                        for end, limit in zip(ends, interval[::coefficient])]
             bounded = Term(term.raw, *[_narrow(bound) for bound in bounds], *ends)
             return Form(form.constant, {**form.parts, name: (coefficient, bounded)})
     return None

@@ -48,7 +48,7 @@ class _Example:
             kind = self.kind.type if isinstance(self.kind, np.dtype) else self.kind
             return kind(2 if fill < 0 else fill)
         return (np.arange(math.prod(self.shape)) if fill < 0 else np.full(self.shape, fill)).reshape(
-            self.shape).astype(self.kind)  # fmt: skip
+            self.shape).astype(self.kind)
 
 
 def rehearsed(function: Callable, implementation: Callable) -> Callable:
@@ -174,11 +174,11 @@ def _describe(value: Any) -> Any:
 def _is_alike(expected: Any, found: Any) -> bool:
     if isinstance(expected, list):
         return not isinstance(found, (list, tuple)) or len(found) == len(expected) and all(
-            map(_is_alike, expected, found))  # fmt: skip
+            map(_is_alike, expected, found))
     if not expected or getattr(found, "is_partial", False) or not hasattr(found, "dtype"):
         return True
     kind, dtype, rank = expected
     if getattr(found, "python_type", None) is not None:
         return dtype is None and found.python_type is kind
     return dtype == found.dtype and rank == len(found.shape) and (
-        (kind is not np.generic) == (isinstance(found, np.ndarray) or hasattr(found, "storage")))  # fmt: skip
+        (kind is not np.generic) == (isinstance(found, np.ndarray) or hasattr(found, "storage")))

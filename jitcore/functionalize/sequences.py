@@ -65,7 +65,7 @@ def _flatten_sequence(values: Any) -> tuple[list, tuple]:
 def has_handle(value: Any) -> bool:
     """Whether nested sequences have a handle among their elements."""
     return isinstance(value, (list, tuple)) and any(
-        isinstance(part, Handle) or has_handle(part) for part in value)  # fmt: skip
+        isinstance(part, Handle) or has_handle(part) for part in value)
 
 
 def define_form(function: Callable) -> Callable:

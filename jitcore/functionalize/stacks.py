@@ -51,7 +51,7 @@ def find_runs(values: Sequence) -> list[Run]:
         if element is None:
             runs.append(Run(place, place + 1, None))
         elif last is not None and last.stack is element.stack and (
-                element.index == last.first + last.stop - last.start):  # fmt: skip
+                element.index == last.first + last.stop - last.start):
             runs[-1] = last._replace(stop=place + 1)
         else:
             runs.append(Run(place, place + 1, element.stack, element.index))

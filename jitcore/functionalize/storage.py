@@ -50,7 +50,7 @@ class Storage:
     """
 
     __slots__ = ("value", "trace", "source", "is_shared", "aliases", "is_c_order", "home", "is_read_only",
-                 "last_store", "is_observed", "stores")  # fmt: skip
+                 "last_store", "is_observed", "stores")
 
     def __init__(self, value: Array, source: Any = None, *, is_c_order: bool = True, is_read_only=False):
         self.value, self.trace, self.source = value, context.trace, source

@@ -18,7 +18,7 @@ from jitcore.functionalize.promotion import as_operand, cast_raw, check_aval, pr
 
 #: The functions that fold and accumulate as these ufuncs do, with the same dtypes.
 _REDUCTIONS = {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min,
-               np.logical_and: np.all, np.logical_or: np.any}  # fmt: skip
+               np.logical_and: np.all, np.logical_or: np.any}
 _ACCUMULATIONS = {np.add: np.cumsum, np.multiply: np.cumprod}
 
 
@@ -137,7 +137,7 @@ def at(ufunc, array, indices, *values):
     if not np.can_cast(found[-1], array.dtype, "same_kind"):
         ufunc.at(np.empty(1, array.dtype), [0], np.empty(1, np.dtype(kinds[1])))  # raises
     index = tuple(map(_check_item, array.shape, indices)) if isinstance(indices, tuple) else \
-        _check_item(array.shape[0], indices)  # fmt: skip
+        _check_item(array.shape[0], indices)
     array.write(getattr(jnp.asarray(array.read()).at[index], update)(to_raw(value, array.dtype)))
 
 

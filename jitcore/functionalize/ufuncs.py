@@ -76,7 +76,7 @@ def _as_tuple(out: Any) -> tuple:
 
 
 def _call(ufunc, inputs: list, out=None, where=True, casting="same_kind", dtype=None, signature=None,
-          order="K", subok=True, axes=None, axis=None, keepdims=False):  # fmt: skip
+          order="K", subok=True, axes=None, axis=None, keepdims=False):
     if axes is not None or axis is not None or keepdims:
         raise not_traceable(f"np.{ufunc.__name__} with axes")
     outs = tuple(_as_tuple(out)) + (None,) * (ufunc.nout - len(_as_tuple(out)))

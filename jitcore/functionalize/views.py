@@ -87,14 +87,14 @@ class Window(Step):
         if not isinstance(other, Window) or (self.base, self.dims) != (other.base, other.dims):
             return False
         return all(one[1:] == two[1:] and is_same_place(one.start, two.start)
-                   for one, two in zip(self.axes, other.axes))  # fmt: skip
+                   for one, two in zip(self.axes, other.axes))
 
     @property
     def is_whole(self) -> bool:
         """Whether it gives what it is given."""
         return self.dims == tuple(range(len(self.base))) and all(
             is_same_place(axis.start, 0) and axis.step == 1 and axis.size == extent
-            for axis, extent in zip(self.axes, self.base))  # fmt: skip
+            for axis, extent in zip(self.axes, self.base))
 
     @property
     def _is_dynamic(self) -> bool:

@@ -14,7 +14,7 @@ from jitcore.lax.associative_scan import associative_scan
 from jitcore.lax.barrier import optimization_barrier
 from jitcore.lax.bits import (
     and_ as bitwise_and,
-)  # fmt: skip
+)
 from jitcore.lax.bits import (
     clz,
     population_count,
@@ -41,7 +41,7 @@ from jitcore.lax.collectives import (
     pmin,
     psum,
     pvary,
-)  # fmt: skip
+)
 from jitcore.lax.cond import cond, switch
 from jitcore.lax.conv import (
     ConvDimensionNumbers,
@@ -50,7 +50,7 @@ from jitcore.lax.conv import (
     conv_general_dilated,
     conv_transpose,
     conv_with_general_padding,
-)  # fmt: skip
+)
 from jitcore.lax.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
 from jitcore.lax.dimension_numbers import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from jitcore.lax.dot import Precision, batch_matmul, dot, dot_general
@@ -79,7 +79,7 @@ from jitcore.lax.elementary import (
     sqrt,
     tan,
     tanh,
-)  # fmt: skip
+)
 from jitcore.lax.elementary import (
     pow_ as pow,
 )
@@ -119,7 +119,7 @@ from jitcore.lax.elementwise import (
     square,
     sub,
     trunc,
-)  # fmt: skip
+)
 from jitcore.lax.elementwise import (
     abs_ as abs,
 )
@@ -142,7 +142,7 @@ from jitcore.lax.gather_scatter import (
     scatter_min,
     scatter_mul,
     scatter_sub,
-)  # fmt: skip
+)
 from jitcore.lax.implicit import custom_linear_solve, custom_root
 from jitcore.lax.index import (
     dynamic_index_in_dim,
@@ -154,7 +154,7 @@ from jitcore.lax.index import (
     index_in_dim,
     slice,
     slice_in_dim,
-)  # fmt: skip
+)
 from jitcore.lax.joining import concatenate, split, tile
 from jitcore.lax.linalg import (
     cholesky,
@@ -166,7 +166,7 @@ from jitcore.lax.linalg import (
     schur,
     svd,
     triangular_solve,
-)  # fmt: skip
+)
 from jitcore.lax.normal import log_ndtr, ndtri
 from jitcore.lax.pad import pad
 from jitcore.lax.partitioning import with_sharding_constraint
@@ -184,7 +184,7 @@ from jitcore.lax.reduce import (
     reduce_prod,
     reduce_sum,
     reduce_xor,
-)  # fmt: skip
+)
 from jitcore.lax.scan import map, scan
 from jitcore.lax.shape import (
     broadcast,
@@ -202,7 +202,7 @@ from jitcore.lax.shape import (
     squeeze,
     stop_gradient,
     transpose,
-)  # fmt: skip
+)
 from jitcore.lax.sort import argsort, sort, sort_key_val, top_k
 from jitcore.lax.special import (
     bessel_i0e,
@@ -218,7 +218,7 @@ from jitcore.lax.special import (
     lgamma,
     polygamma,
     zeta,
-)  # fmt: skip
+)
 from jitcore.lax.while_loop import fori_loop, while_loop
 from jitcore.lax.window import (
     padtype_to_pads,
@@ -226,7 +226,7 @@ from jitcore.lax.window import (
     reduce_window_max,
     reduce_window_min,
     reduce_window_sum,
-)  # fmt: skip
+)
 
 # An exception leaves a public function without frames of the inside.
 for _name, _value in list(globals().items()):

@@ -28,7 +28,7 @@ def canonicalize_shape(shape) -> tuple:
     except errors.TracerIntegerConversionError:
         tracer = next(extent for extent in shape if isinstance(extent, Tracer))
         raise errors.shape_value_error(f"({', '.join(map(str, shape))})", origin_of(tracer.trace, tracer),
-                                       user_snippet()) from None  # fmt: skip
+                                       user_snippet()) from None
     except TypeError:
         raise TypeError(
             f"Shapes must be 1D sequences of concrete values of integer type, got {shape}."

@@ -45,7 +45,7 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
     shapes = [aval.shape for aval in avals]
     if any(len(extents) <= axis or extents[axis] != shapes[0][axis] for extents in shapes):
         raise ValueError("Array inputs to associative_scan must have the same first dimension. "
-                         f"(saw: {shapes})")  # fmt: skip
+                         f"(saw: {shapes})")
     leaves = [shape.rev(leaf, (axis,)) if reverse else to_array(leaf) for leaf in leaves]
 
     def combine(first: list, second: list) -> list:
@@ -84,7 +84,7 @@ def _interleave(even, odd, axis: int):
     count = extents[axis]
     paired = [shape.expand_dims(slice_in_dim(part, 0, count, 1, axis), (axis + 1,)) for part in (even, odd)]
     merged = shape.reshape(
-        concatenate(paired, axis + 1), (*extents[:axis], 2 * count, *extents[axis + 1 :]))  # fmt: skip
+        concatenate(paired, axis + 1), (*extents[:axis], 2 * count, *extents[axis + 1 :]))
     if aval_of(even).shape[axis] == count:
         return merged
     return concatenate([merged, slice_in_dim(even, count, count + 1, 1, axis)], axis)

@@ -37,7 +37,7 @@ def _batch_barrier(primitive, axis, values, batched):
 
 @define("optimization_barrier", impl=lambda *values: list(values), aval=lambda *avals: list(avals),
         jvp=_jvp_barrier, transpose=_transpose_barrier, batch=_batch_barrier, lower=_lower_barrier,
-        hlo=_hlo_barrier, multiple_results=True)  # fmt: skip
+        hlo=_hlo_barrier, multiple_results=True)
 def optimization_barrier(operand: Any, /) -> Any:
     """The operand, a pytree of arrays, unchanged. What is computed from it is never merged with what is
     computed from the operand itself."""

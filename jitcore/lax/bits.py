@@ -54,7 +54,7 @@ def shift_left(x, y):
 
 @elementwise(impl=lambda x, y: np.where(_in_range(x, y), np.right_shift(_unsigned(x), _unsigned(y)),
                                         np.zeros_like(_unsigned(x))).view(x.dtype),
-             hlo="shift_right_logical", accepts="iu")  # fmt: skip
+             hlo="shift_right_logical", accepts="iu")
 def shift_right_logical(x, y):
     """`x >> y` filling with zeros; 0 when y is the width or more."""
 
@@ -82,7 +82,7 @@ def _count_leading_zeros(x):
     count = np.full(x.shape, _bits(x.dtype), x.dtype)
     for position in range(_bits(x.dtype)):
         count[np.asarray((bits >> np.array(position, bits.dtype)) & np.array(1, bits.dtype), bool)] = (
-            _bits(x.dtype) - 1 - position)  # fmt: skip
+            _bits(x.dtype) - 1 - position)
     return count
 
 

@@ -33,7 +33,7 @@ ORDERED_DEBUG = Effect("OrderedDebug", ordered=True)
 
 VMAP_METHODS = (
     None, "sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized",
-)  # fmt: skip
+)
 
 
 class FlatCallback:
@@ -102,7 +102,7 @@ def _check_result(callback: FlatCallback, position: int, result, aval: ShapedArr
 _NARROWED = {
     dtypes.int64: dtypes.int32, dtypes.uint64: dtypes.uint32, dtypes.float64: dtypes.float32,
     dtypes.complex128: dtypes.complex64,
-}  # fmt: skip
+}
 
 
 def _may_convert(result, found: np.dtype, declared: np.dtype) -> bool:
@@ -117,7 +117,7 @@ def _result_error(callback: FlatCallback, headline: str, expected, actual) -> Ex
         errors.JitcoreRuntimeError, f"{headline} Expected: {expected}, Actual: {actual}",
         detail=f"The callback is {place}.",
         fix="return from the callback what result_shape_dtypes says, or correct result_shape_dtypes.",
-    )  # fmt: skip
+    )
 
 
 def _result_avals(*avals, callback, result_avals, **_) -> list[ShapedArray]:
@@ -191,9 +191,9 @@ def _jvp_debug(primitive, primals, tangents, **params):
 # -- public -------------------------------------------------------------------------------------------------
 @define("pure_callback", impl=_run, aval=_result_avals, batch=_batch_pure_callback, multiple_results=True,
         jvp=_reject_derivative("Pure callbacks do not support JVP. Please use `jitcore.custom_jvp` to use "
-                               "callbacks while taking gradients."))  # fmt: skip
+                               "callbacks while taking gradients."))
 def pure_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, sharding=None,
-                  vmap_method: str | None = None, **kwargs: Any):  # fmt: skip
+                  vmap_method: str | None = None, **kwargs: Any):
     """Calls a Python function without side effects from a program.
 
     Same as:
@@ -216,15 +216,15 @@ def pure_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, shar
     leaves, in_tree, _ = flatten_operands((args, kwargs))
     outs = pure_callback.primitive.bind(
         *leaves, callback=flatten_callback(callback, in_tree), result_avals=result_avals,
-        vmap_method=vmap_method)  # fmt: skip
+        vmap_method=vmap_method)
     return out_tree.unflatten(outs)
 
 
 @define("io_callback", impl=_run, aval=_result_avals, batch=_batch_io_callback, multiple_results=True,
         jvp=_reject_derivative("IO callbacks do not support JVP."),
-        effects=lambda *, ordered, **_: frozenset((ORDERED_IO if ordered else IO,)))  # fmt: skip
+        effects=lambda *, ordered, **_: frozenset((ORDERED_IO if ordered else IO,)))
 def io_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, sharding=None,
-                ordered: bool = False, **kwargs: Any):  # fmt: skip
+                ordered: bool = False, **kwargs: Any):
     """Calls a Python function that may have side effects from a program, once for each time it is reached.
 
     Args:
@@ -237,7 +237,7 @@ def io_callback(callback: Callable, result_shape_dtypes: Any, *args: Any, shardi
     leaves, in_tree, _ = flatten_operands((args, kwargs))
     outs = io_callback.primitive.bind(
         *leaves, callback=flatten_callback(callback, in_tree), result_avals=result_avals,
-        ordered=bool(ordered))  # fmt: skip
+        ordered=bool(ordered))
     return out_tree.unflatten(outs)
 
 
@@ -248,7 +248,7 @@ def _run_debug(*values: np.ndarray, callback: FlatCallback, effect: Effect) -> l
 
 @define("debug_callback", impl=_run_debug, aval=lambda *avals, callback, effect: [], jvp=_jvp_debug,
         batch=call_for_each, multiple_results=True,
-        effects=lambda *, effect, **_: frozenset((effect,)))  # fmt: skip
+        effects=lambda *, effect, **_: frozenset((effect,)))
 def debug_callback(callback: Callable, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
     """Calls a Python function for its side effect and ignores what it returns.
 
@@ -266,4 +266,4 @@ def debug_callback(callback: Callable, *args: Any, ordered: bool = False, **kwar
             statics.append((position, leaf))
     debug_callback.primitive.bind(
         *operands, callback=flatten_callback(callback, in_tree, statics),
-        effect=ORDERED_DEBUG if ordered else DEBUG)  # fmt: skip
+        effect=ORDERED_DEBUG if ordered else DEBUG)

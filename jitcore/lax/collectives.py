@@ -81,7 +81,7 @@ def _find_names(axes: Sequence[BatchAxis | MeshAxis], *, tracked: bool) -> tuple
     """The names of the axes along which there is something to do: those along which values know whether they
     vary, or the others."""
     return tuple(axis.name for axis in axes
-                 if getattr(axis, "is_tracked", False) is tracked and not _is_single(axis))  # fmt: skip
+                 if getattr(axis, "is_tracked", False) is tracked and not _is_single(axis))
 
 
 def reject_groups(axis_index_groups) -> None:
@@ -108,7 +108,7 @@ def _identity(*values, **_):
 
 @define("pvary", impl=_identity, aval=lambda x, *, axes: x, jvp=jvp_linear(), batch=rebind(),
         lower=_identity, hlo=_identity, varying=lambda varying, *, axes: varying | frozenset(axes),
-        transpose=transpose_unary(lambda ct, x, *, axes: psum_invariant.bind(ct, axes=axes)))  # fmt: skip
+        transpose=transpose_unary(lambda ct, x, *, axes: psum_invariant.bind(ct, axes=axes)))
 def pvary(x: Any, axis_name: AxisName):
     """The arrays, which are the same on all devices along the named axes, as values that each device has by
     itself.
@@ -134,7 +134,7 @@ def _without_axes(varying: frozenset, *, axes) -> frozenset:
 psum_invariant = Primitive(
     "psum_invariant", impl=run_outside, aval=lambda x, *, axes: x, jvp=jvp_linear(), batch=rebind(),
     transpose=transpose_unary(lambda ct, x, *, axes: pvary.primitive.bind(ct, axes=axes)), collective=True,
-    varying=_without_axes)  # fmt: skip
+    varying=_without_axes)
 
 
 # -- sums and extrema ---------------------------------------------------------------------------------------
@@ -163,13 +163,13 @@ def _jvp_extremum(primitive, primals, tangents, *, axes):
 
 
 def _collective_reduction(name: str, reduce: Callable, repeat: Callable, *, jvp: Callable,
-                          transpose: Callable | None = None):  # fmt: skip
+                          transpose: Callable | None = None):
     """The family: one value per element is folded to one value for all of them."""
 
     def attach(function):
         return define(name, impl=run_outside, aval=lambda x, *, axes: x, jvp=jvp, transpose=transpose,
                       batch=_reduction_rule(reduce, repeat), collective=True,
-                      varying=_without_axes)(function)  # fmt: skip
+                      varying=_without_axes)(function)
 
     return attach
 
@@ -201,7 +201,7 @@ def _repeat_sum(x, size):
 
 @_collective_reduction("psum", reduce_sum, _repeat_sum, jvp=jvp_linear(),
                        transpose=transpose_unary(lambda ct, x, *, axes: psum.primitive.bind(ct, axes=axes))
-                       )  # fmt: skip
+                       )
 def psum(x: Any, axis_name: AxisName, *, axis_index_groups=None):
     """Sum over all elements of a named axis.
 
@@ -276,7 +276,7 @@ def _transpose_all_gather(ct, x, **params):
 
 @define("all_gather", impl=run_outside, aval=_all_gather_aval, jvp=jvp_linear(),
         transpose=transpose_unary(_transpose_all_gather), batch=_batch_all_gather,
-        collective=True)  # fmt: skip
+        collective=True)
 def all_gather(x: Any, axis_name: AxisName, *, axis_index_groups=None, axis: int = 0, tiled: bool = False):
     """The values of all elements of a named axis, side by side.
 
@@ -308,7 +308,7 @@ def _batch_axis_index(primitive, axis, values, batched, *, axes):
 
 @define("axis_index", impl=run_outside, aval=lambda *, axes: ShapedArray((), dtypes.int32),
         batch=_batch_axis_index, collective=True,
-        varying=lambda varying, *, axes: varying | frozenset(axes))  # fmt: skip
+        varying=lambda varying, *, axes: varying | frozenset(axes))
 def axis_index(axis_name: AxisName):
     """Position of the current element along a named axis (int32); of several names, the last one fastest.
 

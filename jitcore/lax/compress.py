@@ -32,7 +32,7 @@ def _compress_aval(x: ShapedArray, mask: ShapedArray) -> ShapedArray:
         raise TypeError(f"compress requires a mask of bools, got dtype {mask.dtype.name}.")
     if not x.shape or not x.shape == mask.shape:
         raise TypeError(f"compress requires an array and a mask of one shape with axes, got {x.shape} and "
-                        f"{mask.shape}.")  # fmt: skip
+                        f"{mask.shape}.")
     return x
 
 
@@ -46,7 +46,7 @@ def _hlo_compress(b, x, mask):
     kinds = [((), value.dtype) for value in keys for _ in range(2)]
     body = b.region(kinds, lambda one, other, *_: [b.map("and", b.map("not", one), other)], is_closed=True)
     return b.ops("sort", keys, [(x.shape, value.dtype) for value in keys], [body], dimension=x.ndim - 1,
-                 is_stable=True)[1]  # fmt: skip
+                 is_stable=True)[1]
 
 
 def _transpose_compress(ct, x, mask):
@@ -63,7 +63,7 @@ def _transpose_compress(ct, x, mask):
 @define("compress", impl=_run_compress, aval=_compress_aval, jvp=jvp_linear(0),
         transpose=transpose_unary(_transpose_compress, zeros="made"), batch=rebind(), lower=_lower_compress,
         hlo=_hlo_compress,
-        reads_once=lambda: (0, 1), updates_operand=True)  # fmt: skip
+        reads_once=lambda: (0, 1), updates_operand=True)
 def compress(operand, mask) -> Array:
     """operand's elements where a mask holds, first in each row along the last axis, in their order.
 

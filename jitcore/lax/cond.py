@@ -106,7 +106,7 @@ def _spread(which, like):
 
 @define("cond", impl=_run_cond, aval=_cond_aval, jvp=jvp_cond, transpose=transpose_cond, partial=split_cond,
         batch=_batch_cond, lower=_lower_cond, hlo=_hlo_cond, multiple_results=True,
-        effects=control.effects_of_jaxprs)  # fmt: skip
+        effects=control.effects_of_jaxprs)
 def cond(pred, true_fun: Callable, false_fun: Callable, *operands: Any, operand: Any = _NO_OPERAND):
     """`true_fun(*operands)` if pred, else `false_fun(*operands)`.
 
@@ -189,7 +189,7 @@ def _merge_operand(operands: tuple, operand: Any) -> tuple:
         return operands
     if operands:
         raise TypeError("if 'operand' keyword is passed then no positional operands can be passed, "
-                        f"got {operand=!r} and positional operands {operands!r}")  # fmt: skip
+                        f"got {operand=!r} and positional operands {operands!r}")
     return (operand,)
 
 

@@ -89,7 +89,7 @@ def split_cond(trace, primitive, args, *, branches: Branches):
     rest, values = _lift_all(rest)
     given = list(compress(operands, unknown))
     unknown_outs = trace.record_unknown(
-        primitive, [index, *values, *residuals, *given], {"branches": rest})  # fmt: skip
+        primitive, [index, *values, *residuals, *given], {"branches": rest})
     return splits[0].merge_outputs(outs, unknown_outs)
 
 
@@ -105,7 +105,7 @@ def _share_slots(splits: Sequence[SplitJaxpr]) -> tuple[list[ShapedArray], list[
         own: list[int] = []
         for aval in _computed_avals(split):
             free = (place for place, slot in enumerate(slots) if place not in own
-                    and (slot.shape, slot.dtype) == (aval.shape, aval.dtype))  # fmt: skip
+                    and (slot.shape, slot.dtype) == (aval.shape, aval.dtype))
             place = next(free, None)
             if place is None:
                 place = len(slots)

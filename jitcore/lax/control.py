@@ -67,7 +67,7 @@ def _check_output(out, name: str, location: str, transform: str) -> None:
         aval_of(out)
     except TypeError:
         raise TypeError(f"function {name} at {location} traced for {transform} returned a value of type "
-                        f"{type(out)}, which is not a valid jitcore type") from None  # fmt: skip
+                        f"{type(out)}, which is not a valid jitcore type") from None
 
 
 def name_arguments(fun: Callable, in_tree: PyTreeDef) -> list[str]:
@@ -174,7 +174,7 @@ def widen_outputs(traced: TracedFunction, wanted: Sequence[ShapedArray]) -> Trac
     def run(*operands):
         outs = eval_jaxpr(traced.jaxpr, operands[:count], operands[count:])
         wide = [cast(out, aval, aim.dtype, True) if _widens(aval, aim) else out
-                for out, (aval, aim) in zip(outs, pairs)]  # fmt: skip
+                for out, (aval, aim) in zip(outs, pairs)]
         return [*wide, *outs[len(pairs) :]]
 
     avals = [var.aval for var in (*traced.jaxpr.constvars, *traced.jaxpr.invars)]
@@ -209,7 +209,7 @@ def check_carry(loop: str, fun: Callable, parameter: int, in_tree: PyTreeDef, in
         if (aval.shape, aval.dtype) != (out.shape, out.dtype):
             component = f"carry component {root}{keystr(path)}" if path else f"carry {root}"
             raise argument_errors.carry_types_error(
-                loop, component, (aval.long(), out.long()), describe_type_difference(aval, out))  # fmt: skip
+                loop, component, (aval.long(), out.long()), describe_type_difference(aval, out))
 
 
 def describe_type_difference(a: ShapedArray, b: ShapedArray) -> str:
@@ -227,11 +227,11 @@ def find_structure_difference(first, second, path: str = "") -> tuple[str, str]:
     if len(one[0]) != len(other[0]):
         name = type(first).__name__
         return path, (f"{{}} is a {name} of length {len(one[0])} but {{}} is a {name} of length "
-                      f"{len(other[0])}, so the lengths do not match.")  # fmt: skip
+                      f"{len(other[0])}, so the lengths do not match.")
     for (key, child), (other_key, other_child) in zip(one[0], other[0]):
         if str(key) != str(other_key):
             return path, (f"{{}} is a {type(first).__name__} with the key {key} where {{}} has {other_key}, "
-                          "so the pytree node metadata does not match.")  # fmt: skip
+                          "so the pytree node metadata does not match.")
         if tree_flatten(child)[1] != tree_flatten(other_child)[1]:
             return find_structure_difference(child, other_child, path + keystr((key,)))
     return path, "{} and {} differ in pytree node metadata."

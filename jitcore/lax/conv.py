@@ -53,7 +53,7 @@ def conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers) -> ConvDimen
         raise TypeError(f"convolution dimension_numbers elements must be strings, got {kinds}.")
     if any(len(element) != ndim for element in dimension_numbers):
         raise TypeError(f"convolution dimension_numbers must have one letter for each of {ndim} axes, "
-                        f"got {dimension_numbers}.")  # fmt: skip
+                        f"got {dimension_numbers}.")
     lhs, rhs, out = dimension_numbers
     spatial = [set(text) - set(leading) for text, leading in ((lhs, "NC"), (rhs, "OI"), (out, "NC"))]
     if not (len(spatial[0]) == ndim - 2 and spatial[0] == spatial[1] == spatial[2]):
@@ -96,7 +96,7 @@ def _check_groups(
             raise ValueError(f"{name} {label} must be a positive integer, got {groups}.")
     if features % feature_groups:
         raise ValueError(f"{name} feature_group_count must divide lhs feature dimension size, "
-                         f"but {feature_groups} does not divide {features}.")  # fmt: skip
+                         f"but {feature_groups} does not divide {features}.")
     if features // feature_groups != in_per_group:
         raise ValueError(
             f"{name} lhs feature dimension size divided by feature_group_count must equal the rhs "
@@ -105,7 +105,7 @@ def _check_groups(
     for label, groups in counts.items():
         if out_features % groups:
             raise ValueError(f"{name} rhs output feature dimension size must be a multiple of {label}, "
-                             f"but {out_features} is not a multiple of {groups}.")  # fmt: skip
+                             f"but {out_features} is not a multiple of {groups}.")
     if images % batch_groups:
         raise ValueError(
             f"{name} batch_group_count must divide lhs batch dimension size, "
@@ -115,15 +115,15 @@ def _check_groups(
 
 def _conv_aval(lhs: ShapedArray, rhs: ShapedArray, *, window_strides, padding, lhs_dilation, rhs_dilation,
                dimension_numbers, feature_group_count, batch_group_count, precision=None,
-               preferred_element_type=None) -> ShapedArray:  # fmt: skip
+               preferred_element_type=None) -> ShapedArray:
     if lhs.dtype != rhs.dtype:
         raise TypeError("lax.conv_general_dilated requires arguments to have the same dtypes, "
-                        f"got {lhs.dtype.name}, {rhs.dtype.name}.")  # fmt: skip
+                        f"got {lhs.dtype.name}, {rhs.dtype.name}.")
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     images, features, *lhs_spatial = [lhs.shape[dim] for dim in lhs_spec]
     out_features, in_per_group, *rhs_spatial = [rhs.shape[dim] for dim in rhs_spec]
     for label, values in (("window_strides", window_strides), ("lhs_dilation", lhs_dilation),
-                          ("rhs_dilation", rhs_dilation), ("padding", padding)):  # fmt: skip
+                          ("rhs_dilation", rhs_dilation), ("padding", padding)):
         if len(values) != len(lhs_spatial):
             raise ValueError(
                 f"conv_general_dilated window and {label} must have the same number of dimensions, "
@@ -192,7 +192,7 @@ def plain_layouts(rank: int) -> tuple[ConvDimensionNumbers, ConvDimensionNumbers
     ("NCHW", "OIHW", "NCHW")."""
     last, first = (0, rank + 1, *range(1, rank + 1)), tuple(range(rank + 2))
     return (ConvDimensionNumbers(last, (rank + 1, rank, *range(rank)), last),
-            ConvDimensionNumbers(first, first, first))  # fmt: skip
+            ConvDimensionNumbers(first, first, first))
 
 
 def is_plain_convolution(*, padding, lhs_dilation, dimension_numbers, batch_group_count, **_) -> bool:
@@ -224,7 +224,7 @@ def _unfold(x, dim: int, size):
 
 
 def _batch_conv(primitive, axis, values, batched, *, dimension_numbers, feature_group_count,
-                batch_group_count, **params):  # fmt: skip
+                batch_group_count, **params):
     (lhs, rhs), (lhs_spec, rhs_spec, out_spec) = values, dimension_numbers
     params["dimension_numbers"] = dimension_numbers
     groups = {"feature_group_count": feature_group_count, "batch_group_count": batch_group_count}
@@ -244,14 +244,14 @@ def _batch_conv(primitive, axis, values, batched, *, dimension_numbers, feature_
 
 
 def _lower_conv(builder, lhs, rhs, *, window_strides, rhs_dilation, dimension_numbers, feature_group_count,
-                preferred_element_type=None, **_):  # fmt: skip
+                preferred_element_type=None, **_):
     """The sum of products over windows of a plain convolution, for what matrix products do badly: integers,
     few features."""
     (batch, feature, *places), (outer, inner, *window_dims), out_spec = dimension_numbers
     rank, groups = len(places), feature_group_count
     window = [rhs.shape[dim] for dim in window_dims]
     positions = _output_extents([lhs.shape[dim] for dim in places], window, window_strides, ((0, 0),) * rank,
-                                (1,) * rank, rhs_dilation)  # fmt: skip
+                                (1,) * rank, rhs_dilation)
     outs, features = rhs.shape[outer], rhs.shape[inner]
     out_dtype = np.dtype(preferred_element_type or lhs.dtype)
     work = accumulation_dtype(lhs.dtype, rhs.dtype, out_dtype)
@@ -266,7 +266,7 @@ def _lower_conv(builder, lhs, rhs, *, window_strides, rhs_dilation, dimension_nu
     def read_image(index):
         found = {batch: index[0], feature: index[group] * features + index[-1]}
         found |= {dim: index[start + k] * window_strides[k] + index[first + k] * rhs_dilation[k]
-                  for k, dim in enumerate(places)}  # fmt: skip
+                  for k, dim in enumerate(places)}
         return tuple(found[dim] for dim in range(rank + 2))
 
     def read_filter(index):
@@ -276,7 +276,7 @@ def _lower_conv(builder, lhs, rhs, *, window_strides, rhs_dilation, dimension_nu
 
     shape = (*outer_shape, *window, features)
     left, right = (builder.view(builder.store(builder.convert(value, work)), shape, read)
-                   for value, read in ((lhs, read_image), (rhs, read_filter)))  # fmt: skip
+                   for value, read in ((lhs, read_image), (rhs, read_filter)))
     total = builder.reduce("add", builder.map("mul", left, right), range(first, len(shape)))
     if work != out_dtype:
         total = builder.convert(builder.store(total), out_dtype)
@@ -316,7 +316,7 @@ def _hlo_conv(
                window_strides=window_strides, padding=b.join_pairs(padding), lhs_dilation=lhs_dilation,
                rhs_dilation=rhs_dilation, dimension_numbers=f"#stablehlo.conv<{left}x{right}->{result}>",
                feature_group_count=feature_group_count, batch_group_count=batch_group_count,
-               precision_config=b.join_precisions(precision))  # fmt: skip
+               precision_config=b.join_precisions(precision))
     return b.convert(out, out_dtype)
 
 
@@ -331,7 +331,7 @@ def _transpose_conv(primitive, ct, operands, **params):
 
 
 def _correlate_with_filters(primitive, ct, lhs, rhs, *, dimension_numbers, feature_group_count,
-                            batch_group_count, **params):  # fmt: skip
+                            batch_group_count, **params):
     """The cotangent of the images: ct, its elements as far apart as the windows were, times the flipped
     filters, whose features change places within each group."""
     lhs_spec, rhs_spec, out_spec = dimension_numbers
@@ -341,30 +341,30 @@ def _correlate_with_filters(primitive, ct, lhs, rhs, *, dimension_numbers, featu
     if groups > 1:
         filters = _fold(_unfold(filters, rhs_spec[0], groups), rhs_spec[1])
     pads = [(window - low - 1, image + low - out)
-            for (image, window, out), (low, _) in zip(extents, params["padding"])]  # fmt: skip
+            for (image, window, out), (low, _) in zip(extents, params["padding"])]
     changed = {"window_strides": params["lhs_dilation"], "lhs_dilation": params["window_strides"],
-               "padding": tuple(pads)}  # fmt: skip
+               "padding": tuple(pads)}
     out = primitive.bind(
         ct, filters, dimension_numbers=ConvDimensionNumbers(out_spec, _swap_first(rhs_spec), lhs_spec),
-        feature_group_count=groups, batch_group_count=1, **(params | changed))  # fmt: skip
+        feature_group_count=groups, batch_group_count=1, **(params | changed))
     if batch_group_count == 1:
         return out
     return _fold(_unfold(out, lhs_spec[1], batch_group_count), lhs_spec[0])
 
 
 def _correlate_with_images(primitive, ct, lhs, rhs, *, dimension_numbers, feature_group_count,
-                           batch_group_count, **params):  # fmt: skip
+                           batch_group_count, **params):
     """The cotangent of the filters: images times ct as filters, batch and features with changed places."""
     extents = _dilated_extents(aval_of(lhs), rhs, ct.aval, dimension_numbers, **params)
     pads = [(low, out - image + window - low - 1)
-            for (image, window, out), (low, _) in zip(extents, params["padding"])]  # fmt: skip
+            for (image, window, out), (low, _) in zip(extents, params["padding"])]
     changed = {"window_strides": params["rhs_dilation"], "rhs_dilation": params["window_strides"],
-               "padding": tuple(pads)}  # fmt: skip
+               "padding": tuple(pads)}
     lhs_spec, rhs_spec, out_spec = map(_swap_first, dimension_numbers)
     return primitive.bind(
         lhs, ct, dimension_numbers=ConvDimensionNumbers(lhs_spec, out_spec, rhs_spec),
         feature_group_count=batch_group_count, batch_group_count=feature_group_count,
-        **(params | changed))  # fmt: skip
+        **(params | changed))
 
 
 def _swap_first(spec: tuple[int, ...]) -> tuple[int, ...]:
@@ -375,7 +375,7 @@ def _dilated_extents(lhs, rhs, out, dimension_numbers, *, window_strides, lhs_di
     """For each spatial axis the extents (image, window, result), all spread over the padded image."""
     sides = zip((lhs, rhs, out), dimension_numbers, (lhs_dilation, rhs_dilation, window_strides))
     return list(zip(*[[dilated_extent(aval.shape[dim], step) for dim, step in zip(spec[2:], steps)]
-                      for aval, spec, steps in sides]))  # fmt: skip
+                      for aval, spec, steps in sides]))
 
 
 def _needs_library(**params) -> bool:
@@ -383,11 +383,11 @@ def _needs_library(**params) -> bool:
 
 
 @define("conv_general_dilated", impl=_conv, aval=_conv_aval, jvp=jvp_multilinear(), transpose=_transpose_conv,
-        batch=_batch_conv, lower=_lower_conv, hlo=_hlo_conv, needs_library=_needs_library)  # fmt: skip
+        batch=_batch_conv, lower=_lower_conv, hlo=_hlo_conv, needs_library=_needs_library)
 def conv_general_dilated(lhs, rhs, window_strides: Sequence[int], padding,
                          lhs_dilation: Sequence[int] | None = None, rhs_dilation: Sequence[int] | None = None,
                          dimension_numbers=None, feature_group_count: int = 1, batch_group_count: int = 1,
-                         precision=None, preferred_element_type=None) -> Array:  # fmt: skip
+                         precision=None, preferred_element_type=None) -> Array:
     """Correlates a batch of images with filters: neural networks' convolution (filters are not flipped).
 
     Args:
@@ -445,7 +445,7 @@ def conv(
 ) -> Array:
     """`conv_general_dilated` of axes (batch, feature, spatial...) and (out, in, spatial...)."""
     return conv_general_dilated(lhs, rhs, window_strides, padding, precision=precision,
-                                preferred_element_type=preferred_element_type)  # fmt: skip
+                                preferred_element_type=preferred_element_type)
 
 
 def conv_with_general_padding(
@@ -473,7 +473,7 @@ def conv_with_general_padding(
 
 def conv_transpose(lhs, rhs, strides: Sequence[int], padding, rhs_dilation: Sequence[int] | None = None,
                    dimension_numbers=None, transpose_kernel: bool = False, precision=None,
-                   preferred_element_type=None) -> Array:  # fmt: skip
+                   preferred_element_type=None) -> Array:
     """Convolution with fractional strides: the result is about `strides` times as large as lhs.
 
     Args:

@@ -49,7 +49,7 @@ def _accumulate(ufunc: np.ufunc, x, *, axis: int, reverse: bool):
 
 # Scalar operations of the loop program.
 _RUNNING_OPS = {"cumsum": "add", "cumprod": "mul", "cummax": "max", "cummin": "min",
-                "cumlogsumexp": "logaddexp"}  # fmt: skip
+                "cumlogsumexp": "logaddexp"}
 
 
 def _lower_running(op: str, builder, x, *, axis: int, reverse: bool):
@@ -110,7 +110,7 @@ def _hlo_full_windows(op: str, b, x, *, axis: int, reverse: bool):
     body = b.region([((), x.dtype)] * 2, lambda *pair: [b.map(op, *pair)], is_closed=True)
     start = b.constant(MONOIDS[op].identity(x.dtype))
     return b.ops("reduce_window", [x, start], [(x.shape, x.dtype)], [body], window_dimensions=tuple(size),
-                 padding=b.join_pairs(padding))[0]  # fmt: skip
+                 padding=b.join_pairs(padding))[0]
 
 
 # -- derivatives ----------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ def _weigh_extremum(before, x, ans):
     earlier, own = eq(before, ans), eq(x, ans)
     zero, half, one = (np.asarray(value, aval_of(x).dtype)[()] for value in (0, 0.5, 1))
     return (select_n(earlier, zero, select_n(own, one, half)),
-            select_n(own, zero, select_n(earlier, one, half)))  # fmt: skip
+            select_n(own, zero, select_n(earlier, one, half)))
 
 
 def _weigh_logsumexp(before, x, ans):
@@ -189,7 +189,7 @@ def _cumulative(name: str, ufunc: np.ufunc, accepts: str, jvp, transpose=None):
         define(name, impl=functools.partial(_accumulate, ufunc), family="cumulative", accepts=accepts,
                jvp=jvp, lower=functools.partial(_lower_running, op), hlo=functools.partial(_hlo_running, op),
                aval=functools.partial(_cumulative_aval, name, accepts), transpose=transpose,
-               batch=rebind(lambda size, *, axis, **_: {"axis": axis + 1}))(function)  # fmt: skip
+               batch=rebind(lambda size, *, axis, **_: {"axis": axis + 1}))(function)
 
         @functools.wraps(function)
         def public(operand, axis=0, reverse=False):
@@ -201,7 +201,7 @@ def _cumulative(name: str, ufunc: np.ufunc, accepts: str, jvp, transpose=None):
 
 
 @_cumulative("cumsum", np.add, "iufc", jvp_linear(), transpose_unary(
-    lambda ct, x, *, axis, reverse: cumsum(ct, axis, not reverse)))  # fmt: skip
+    lambda ct, x, *, axis, reverse: cumsum(ct, axis, not reverse)))
 def cumsum(operand, axis: int = 0, reverse: bool = False) -> Array:
     """Sums of the first 1, 2, ... elements along an axis; reverse: of the last ones.
 

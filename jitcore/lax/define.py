@@ -87,7 +87,7 @@ def elementwise(
             batch=batch_elementwise,
             hlo=hlo,
             scalar_op=scalar_op or prim_name, accepts=accepts, domain=domain,
-            arity=function.__code__.co_argcount, family="elementwise")  # fmt: skip
+            arity=function.__code__.co_argcount, family="elementwise")
 
         arity = primitive.traits["arity"]
 
@@ -144,7 +144,7 @@ def to_operands(name: str, args) -> list:
 def _dtypes_differ(name: str, avals) -> TypeError:
     return TypeError(f"lax.{name} requires arguments to have the same dtypes, got "
                      f"{', '.join(aval.dtype.name for aval in avals)}. "
-                     "(Tip: jnp functions promote dtypes.)")  # fmt: skip
+                     "(Tip: jnp functions promote dtypes.)")
 
 
 def _operand_aval(name: str, arg) -> ShapedArray:
@@ -178,11 +178,11 @@ def _elementwise_aval(name: str, accepts: str, result, *avals: ShapedArray, **pa
     if dtypes.kind_of(dtype) not in accepts:
         accepted = ", ".join(KIND_NAMES[kind] for kind in accepts)
         raise TypeError(f"{name} does not accept dtype {dtype.name} at position 0. "
-                        f"Accepted dtypes at position 0 are subtypes of {accepted}.")  # fmt: skip
+                        f"Accepted dtypes at position 0 are subtypes of {accepted}.")
     for aval in avals[1:]:
         if aval.dtype != dtype:
             raise TypeError(f"lax.{name} requires arguments to have the same dtypes, "
-                            f"got {', '.join(a.dtype.name for a in avals)}.")  # fmt: skip
+                            f"got {', '.join(a.dtype.name for a in avals)}.")
         shape = join_shapes(name, shape, aval.shape)
         weak = weak and aval.weak_type
     if result is not None:

@@ -142,23 +142,23 @@ def _check_common(
 
 
 def gather_aval(x: ShapedArray, indices: ShapedArray, *, dimension_numbers, slice_sizes, mode, fill_value,
-                 indices_are_sorted, unique_indices) -> ShapedArray:  # fmt: skip
+                 indices_are_sorted, unique_indices) -> ShapedArray:
     dnums = dimension_numbers
     _check_common("gather", x, indices, dnums.collapsed_slice_dims, dnums.start_index_map,
                   dnums.operand_batching_dims, dnums.start_indices_batching_dims,
-                  ("collapsed_slice_dims", "start_index_map"))  # fmt: skip
+                  ("collapsed_slice_dims", "start_index_map"))
     if len(slice_sizes) != x.ndim:
         raise TypeError("Gather op must have one slice size for every input dimension; got: "
-                        f"len(slice_sizes)={len(slice_sizes)}, input_shape.rank={x.ndim}")  # fmt: skip
+                        f"len(slice_sizes)={len(slice_sizes)}, input_shape.rank={x.ndim}")
     for dim, (size, extent) in enumerate(zip(slice_sizes, x.shape)):
         if size < 0 or size > extent:
             raise TypeError(f"Slice size at index {dim} in gather op is out of range, must be within "
-                            f"[0, {extent} + 1), got {size}.")  # fmt: skip
+                            f"[0, {extent} + 1), got {size}.")
     dropped = (*dnums.collapsed_slice_dims, *dnums.operand_batching_dims)
     for position, dim in enumerate(dropped):
         if not slice_sizes[dim] == 1:
             raise TypeError("Gather op can only collapse slice dims with bound 1, but bound is "
-                            f"{slice_sizes[dim]} for index {dim} at position {position}.")  # fmt: skip
+                            f"{slice_sizes[dim]} for index {dim} at position {position}.")
     window = [size for dim, size in enumerate(slice_sizes) if dim not in dropped]
     ndim = len(window) + indices.ndim - 1
     _check_sorted_unique("gather", dnums.offset_dims, ndim, "offset_dims")
@@ -173,16 +173,16 @@ def gather_aval(x: ShapedArray, indices: ShapedArray, *, dimension_numbers, slic
 
 
 def scatter_aval(name: str, accepts: str, x: ShapedArray, indices: ShapedArray, updates: ShapedArray, *,
-                  dimension_numbers, indices_are_sorted, unique_indices, mode) -> ShapedArray:  # fmt: skip
+                  dimension_numbers, indices_are_sorted, unique_indices, mode) -> ShapedArray:
     dnums = dimension_numbers
     if x.dtype != updates.dtype:
         raise TypeError(f"lax.{name} requires arguments to have the same dtypes, "
-                        f"got {x.dtype.name}, {updates.dtype.name}.")  # fmt: skip
+                        f"got {x.dtype.name}, {updates.dtype.name}.")
     if dtypes.kind_of(x.dtype) not in accepts:
         raise TypeError(f"{name} does not accept dtype {x.dtype.name}.")
     _check_common("scatter", x, indices, dnums.inserted_window_dims, dnums.scatter_dims_to_operand_dims,
                   dnums.operand_batching_dims, dnums.scatter_indices_batching_dims,
-                  ("inserted_window_dims", "scatter_dims_to_operand_dims"))  # fmt: skip
+                  ("inserted_window_dims", "scatter_dims_to_operand_dims"))
     ndim = len(dnums.update_window_dims) + indices.ndim - 1
     if updates.ndim != ndim:
         raise TypeError(f"Updates tensor must be of rank {ndim}; got {updates.ndim}.")

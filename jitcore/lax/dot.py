@@ -80,7 +80,7 @@ class Precision(enum.Enum):
 
 
 def _dot_general_aval(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers, precision=None,
-                      preferred_element_type=None) -> ShapedArray:  # fmt: skip
+                      preferred_element_type=None) -> ShapedArray:
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
     _check_side("lhs", lhs, lhs_contract, lhs_batch)
     _check_side("rhs", rhs, rhs_contract, rhs_batch)
@@ -91,7 +91,7 @@ def _dot_general_aval(lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers, 
         )
     if not _extents(lhs, lhs_contract) == _extents(rhs, rhs_contract):
         raise TypeError("dot_general requires contracting dimensions to have the same shape, "
-                        f"got {_extents(lhs, lhs_contract)} and {_extents(rhs, rhs_contract)}.")  # fmt: skip
+                        f"got {_extents(lhs, lhs_contract)} and {_extents(rhs, rhs_contract)}.")
     shape = (
         *_extents(lhs, lhs_batch),
         *_extents(lhs, free_dims(lhs.ndim, lhs_contract, lhs_batch)),
@@ -222,18 +222,18 @@ def _hlo_dot_general(b, lhs, rhs, *, dimension_numbers, precision=None, preferre
         lhs, rhs = b.convert(lhs, work), b.convert(rhs, work)
     numbers = b.join_fields("dot", lhs_batching_dimensions=lhs_batch, rhs_batching_dimensions=rhs_batch,
                             lhs_contracting_dimensions=lhs_contract,
-                            rhs_contracting_dimensions=rhs_contract)  # fmt: skip
+                            rhs_contracting_dimensions=rhs_contract)
     shape = (*_extents(lhs, lhs_batch), *_extents(lhs, free_dims(lhs.ndim, lhs_contract, lhs_batch)),
-             *_extents(rhs, free_dims(rhs.ndim, rhs_contract, rhs_batch)))  # fmt: skip
+             *_extents(rhs, free_dims(rhs.ndim, rhs_contract, rhs_batch)))
     product = b.op("dot_general", lhs, rhs, shape=shape, dtype=work, dot_dimension_numbers=numbers,
-                   precision_config=b.join_precisions(precision))  # fmt: skip
+                   precision_config=b.join_precisions(precision))
     return b.convert(product, out_dtype)
 
 
 def _batch_dot_general(primitive, axis, values, batched, *, dimension_numbers, **params):
     (lhs, rhs), (lhs_batched, rhs_batched) = values, batched
     pairs = [(shift(left) if lhs_batched else left, shift(right) if rhs_batched else right)
-             for left, right in dimension_numbers]  # fmt: skip
+             for left, right in dimension_numbers]
     contract, batch = pairs
     if lhs_batched and rhs_batched:
         batch = ((0, *batch[0]), (0, *batch[1]))
@@ -283,7 +283,7 @@ def _contract_cotangent(ct, aval: ShapedArray, other, contract, batch, is_left: 
 
 @define("dot_general", impl=_dot_general, aval=_dot_general_aval, jvp=jvp_multilinear(),
         transpose=_transpose_dot_general, batch=_batch_dot_general, lower=_lower_dot_general,
-        hlo=_hlo_dot_general, prefers_library=_prefers_library)  # fmt: skip
+        hlo=_hlo_dot_general, prefers_library=_prefers_library)
 def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_type=None) -> Array:
     """Sums products over pairs of axes, for each element of paired batch axes.
 
@@ -297,7 +297,7 @@ def dot_general(lhs, rhs, dimension_numbers, precision=None, preferred_element_t
     dims = tuple(tuple(tuple(map(operator.index, side)) for side in pair) for pair in dimension_numbers)
     preferred = None if preferred_element_type is None else dtypes.canonicalize(preferred_element_type)
     return dot_general.primitive.bind(lhs, rhs, dimension_numbers=dims, precision=precision,
-                                      preferred_element_type=preferred)  # fmt: skip
+                                      preferred_element_type=preferred)
 
 
 # Bytes of a matrix from which on one sweep beats two, and of a row: some rows, and sums for its columns, stay
@@ -359,7 +359,7 @@ def _batch_two_sided_dot(primitive, axis, values, batched):
 
 @define("two_sided_dot", impl=_two_sided_dot, aval=_two_sided_dot_aval, jvp=_jvp_two_sided_dot,
         batch=_batch_two_sided_dot, lower=_lower_two_sided_dot, hlo=_hlo_two_sided_dot,
-        multiple_results=True)  # fmt: skip
+        multiple_results=True)
 def two_sided_dot(matrix, right, left=None) -> list[Array]:
     """`[matrix @ right, left @ matrix]`, the matrix being read once; `left` may be `matrix @ right`: None.
 
@@ -389,6 +389,6 @@ def batch_matmul(lhs, rhs, precision=None) -> Array:
     ndim = aval_of(lhs).ndim
     if ndim < 2 or aval_of(rhs).ndim != ndim:
         raise TypeError(f"Arguments to batch_matmul must be at least 2D and of one rank, "
-                        f"got {ndim}, {aval_of(rhs).ndim}")  # fmt: skip
+                        f"got {ndim}, {aval_of(rhs).ndim}")
     batch = tuple(range(ndim - 2))
     return dot_general(lhs, rhs, (((ndim - 1,), (ndim - 2,)), (batch, batch)), precision)

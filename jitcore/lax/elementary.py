@@ -32,7 +32,7 @@ def exp2(x):
 
 
 @elementwise(impl=np.expm1, hlo="exponential_minus_one", domain=(-2, 2),
-             jvp=lambda t, ans, x: mul(t, add(ans, 1.0)))  # fmt: skip
+             jvp=lambda t, ans, x: mul(t, add(ans, 1.0)))
 def expm1(x):
     """exp(x) - 1, accurate near 0."""
 
@@ -78,13 +78,13 @@ def _rsqrt_of_one_minus_square(x):
 
 
 @elementwise(impl=np.arcsin, domain=(-0.95, 0.95),
-             jvp=lambda t, ans, x: mul(t, _rsqrt_of_one_minus_square(x)))  # fmt: skip
+             jvp=lambda t, ans, x: mul(t, _rsqrt_of_one_minus_square(x)))
 def asin(x):
     """Inverse sine, in radians in [-pi/2, pi/2]."""
 
 
 @elementwise(impl=np.arccos, domain=(-0.95, 0.95),
-             jvp=lambda t, ans, x: mul(t, neg(_rsqrt_of_one_minus_square(x))))  # fmt: skip
+             jvp=lambda t, ans, x: mul(t, neg(_rsqrt_of_one_minus_square(x))))
 def acos(x):
     """Inverse cosine, in radians in [0, pi]."""
 
@@ -96,7 +96,7 @@ def atan(x):
 
 @elementwise(impl=np.arctan2, hlo="atan2", accepts="f", domain=(-5, 5),
              jvp=(lambda t, ans, x, y: mul(t, div(y, add(square(x), square(y)))),
-                  lambda t, ans, x, y: mul(t, div(neg(x), add(square(x), square(y))))))  # fmt: skip
+                  lambda t, ans, x, y: mul(t, div(neg(x), add(square(x), square(y))))))
 def atan2(x, y):
     """Angle of the point (y, x), in radians in [-pi, pi]."""
 
@@ -112,7 +112,7 @@ def cosh(x):
 
 
 @elementwise(impl=np.tanh, hlo="tanh", domain=(-3, 3),
-             jvp=lambda t, ans, x: mul(t, mul(add(ans, 1.0), sub(1.0, ans))))  # fmt: skip
+             jvp=lambda t, ans, x: mul(t, mul(add(ans, 1.0), sub(1.0, ans))))
 def tanh(x):
     """Hyperbolic tangent."""
 
@@ -134,7 +134,7 @@ def acosh(x):
 
 
 @elementwise(impl=np.arctanh, domain=(-0.95, 0.95),
-             jvp=lambda t, ans, x: div(t, mul(add(x, 1.0), sub(1.0, x))))  # fmt: skip
+             jvp=lambda t, ans, x: div(t, mul(add(x, 1.0), sub(1.0, x))))
 def atanh(x):
     """Inverse hyperbolic tangent."""
 
@@ -145,13 +145,13 @@ def sqrt(x):
 
 
 @elementwise(impl=lambda x: np.reciprocal(np.sqrt(x)), hlo="rsqrt", domain=(0.01, 10),
-             jvp=lambda t, ans, x: mul(t, mul(div(ans, x), -0.5)))  # fmt: skip
+             jvp=lambda t, ans, x: mul(t, mul(div(ans, x), -0.5)))
 def rsqrt(x):
     """1 / sqrt(x)."""
 
 
 @elementwise(impl=np.cbrt, hlo="cbrt", accepts="f", domain=(-10, 10),
-             jvp=lambda t, ans, x: mul(t, mul(integer_pow(ans, -2), 1 / 3)))  # fmt: skip
+             jvp=lambda t, ans, x: mul(t, mul(integer_pow(ans, -2), 1 / 3)))
 def cbrt(x):
     """Real cube root."""
 
@@ -161,7 +161,7 @@ def _logistic(x):
 
 
 @elementwise(impl=_logistic, hlo="logistic", domain=(-10, 10), compute_half_in_float32=True,
-             jvp=lambda t, ans, x: mul(t, mul(ans, sub(1.0, ans))))  # fmt: skip
+             jvp=lambda t, ans, x: mul(t, mul(ans, sub(1.0, ans))))
 def logistic(x):
     """Sigmoid, 1 / (1 + exp(-x))."""
 
@@ -179,6 +179,6 @@ def _slope_of_power(x, y):
 
 @elementwise(impl=np.power, hlo="power", domain=(0.1, 3), lower=lambda builder, x, y: builder.pow(x, y),
              jvp=(lambda t, ans, x, y: mul(t, _slope_of_power(x, y)),
-                  lambda t, ans, x, y: mul(t, mul(log(_replace_zero(x)), ans))))  # fmt: skip
+                  lambda t, ans, x, y: mul(t, mul(log(_replace_zero(x)), ans))))
 def pow_(x, y):
     """x to the power y, for floats of one dtype (`integer_pow` takes a static integer)."""

@@ -24,7 +24,7 @@ from jitcore.transforms.derivative_rules import (
     jvp_zero,
     transpose_elementwise,
     unbroadcast,
-)  # fmt: skip
+)
 from jitcore.transforms.tangents import has_tangent, is_zero, mask, zero_like
 from jitcore.transforms.transpose import is_linear
 
@@ -39,7 +39,7 @@ def _constant(value: float, like):
 
 # -- arithmetic -------------------------------------------------------------------------------------------
 @elementwise(impl=np.negative, hlo="negate", accepts="iufc", domain=(-10, 10),
-             jvp=lambda t, ans, x: neg(t), transpose=lambda ct, x: neg(ct))  # fmt: skip
+             jvp=lambda t, ans, x: neg(t), transpose=lambda ct, x: neg(ct))
 def neg(x):
     """`-x` of each element."""
 
@@ -57,28 +57,28 @@ def _jvp_abs(t, ans, x):
 
 
 @elementwise(impl=np.abs, hlo="abs", accepts="iufc", result=dtypes.real_dtype, name="abs", domain=(-10, 10),
-             jvp=_jvp_abs)  # fmt: skip
+             jvp=_jvp_abs)
 def abs_(x):
     """Magnitude of each element; real for complex x."""
 
 
 @elementwise(impl=np.add, hlo="add", accepts="biufc", domain=(-10, 10),
              jvp=(lambda t, ans, x, y: t, lambda t, ans, x, y: t),
-             transpose=(lambda ct, x, y: ct, lambda ct, x, y: ct))  # fmt: skip
+             transpose=(lambda ct, x, y: ct, lambda ct, x, y: ct))
 def add(x, y):
     """`x + y`; logical or for bools."""
 
 
 @elementwise(impl=np.add, scalar_op="add", hlo="add", accepts="fc", domain=(-10, 10),
              jvp=(lambda t, ans, x, y: t, lambda t, ans, x, y: t),
-             transpose=(lambda ct, x, y: ct, lambda ct, x, y: ct))  # fmt: skip
+             transpose=(lambda ct, x, y: ct, lambda ct, x, y: ct))
 def add_any(x, y):
     """The sum of two derivatives, of which zeros have no sign: adding zero changes nothing."""
 
 
 @elementwise(impl=np.subtract, hlo="subtract", accepts="iufc", domain=(-10, 10),
              jvp=(lambda t, ans, x, y: t, lambda t, ans, x, y: neg(t)),
-             transpose=(lambda ct, x, y: ct, lambda ct, x, y: neg(ct)))  # fmt: skip
+             transpose=(lambda ct, x, y: ct, lambda ct, x, y: neg(ct)))
 def sub(x, y):
     """`x - y`."""
 
@@ -87,7 +87,7 @@ def sub(x, y):
              jvp=(lambda t, ans, x, y: mul(t, y), lambda t, ans, x, y: mul(x, t)),
              transpose=(lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct)),
              transpose_sparse=(lambda ct, x, y: mul_sparse(ct, y),
-                               lambda ct, x, y: mul_sparse(ct, x)))  # fmt: skip
+                               lambda ct, x, y: mul_sparse(ct, x)))
 def mul(x, y):
     """`x * y`; logical and for bools."""
 
@@ -99,7 +99,7 @@ def mul(x, y):
              jvp=(lambda t, ans, x, y: mul_sparse(t, y), lambda t, ans, x, y: mul_sparse(x, t)),
              transpose=(lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul_sparse(x, ct)),
              transpose_sparse=(lambda ct, x, y: mul_sparse(ct, y),
-                               lambda ct, x, y: mul_sparse(x, ct)))  # fmt: skip
+                               lambda ct, x, y: mul_sparse(x, ct)))
 def mul_sparse(x, y):
     """`x * y`, and 0 where x is 0, whatever y is: the product of a derivative with a slope, where zeros say
     that the element was not taken."""
@@ -122,13 +122,13 @@ def _remainder(x, y):
 @elementwise(impl=_divide, hlo="divide", accepts="iufc", domain=(-10, 10),
              jvp=(lambda t, ans, x, y: div(t, y), lambda t, ans, x, y: mul(t, neg(div(ans, y)))),
              transpose=(lambda ct, x, y: div(ct, y), None),
-             transpose_sparse=(lambda ct, x, y: mul_sparse(ct, div(_constant(1.0, y), y)), None))  # fmt: skip
+             transpose_sparse=(lambda ct, x, y: mul_sparse(ct, div(_constant(1.0, y), y)), None))
 def div(x, y):
     """`x / y`; integers divide towards zero."""
 
 
 @elementwise(impl=_remainder, hlo="remainder", accepts="iuf", domain=(-10, 10),
-             jvp=(lambda t, ans, x, y: t, lambda t, ans, x, y: mul(t, neg(trunc(div(x, y))))))  # fmt: skip
+             jvp=(lambda t, ans, x, y: t, lambda t, ans, x, y: mul(t, neg(trunc(div(x, y))))))
 def rem(x, y):
     """Remainder of the division towards zero; it has the sign of x (C's `fmod`)."""
 
@@ -142,14 +142,14 @@ def _take_extreme(t, x, holds, y):
 
 @elementwise(impl=np.maximum, hlo="maximum", accepts="biuf", domain=(-10, 10),
              jvp=(lambda t, ans, x, y: _take_extreme(t, x, ge, y),
-                  lambda t, ans, x, y: _take_extreme(t, y, ge, x)))  # fmt: skip
+                  lambda t, ans, x, y: _take_extreme(t, y, ge, x)))
 def max_(x, y):
     """Larger of x and y; NaN if either is NaN."""
 
 
 @elementwise(impl=np.minimum, hlo="minimum", accepts="biuf", domain=(-10, 10),
              jvp=(lambda t, ans, x, y: _take_extreme(t, x, le, y),
-                  lambda t, ans, x, y: _take_extreme(t, y, le, x)))  # fmt: skip
+                  lambda t, ans, x, y: _take_extreme(t, y, le, x)))
 def min_(x, y):
     """Smaller of x and y; NaN if either is NaN."""
 
@@ -168,7 +168,7 @@ def _lower_nextafter(builder, x, y):
     step = builder.select(away, builder.constant(-1, dtypes.int16), one)
     stepped = builder.bitcast(builder.map("add", builder.bitcast(x, dtypes.int16), step), x.dtype)
     least = builder.constant(np.asarray(1, np.int16).view(np.float16) if x.dtype == dtypes.float16
-                             else 2.0**-133, x.dtype)  # fmt: skip
+                             else 2.0**-133, x.dtype)
     found = builder.select(builder.map("eq", x, zero), stepped, builder.map("copysign", least, y))
     found = builder.select(builder.map("eq", x, y), found, y)
     found = builder.select(builder.map("ne", x, x), found, x)
@@ -202,7 +202,7 @@ def round_half_even(x):
 
 
 @elementwise(impl=lambda x: np.copysign(np.floor(np.abs(x)) + (np.abs(x) - np.floor(np.abs(x)) >= 0.5), x),
-             hlo="round_nearest_afz", accepts="f", domain=(-10, 10), jvp=ZERO_DERIVATIVE)  # fmt: skip
+             hlo="round_nearest_afz", accepts="f", domain=(-10, 10), jvp=ZERO_DERIVATIVE)
 def round_half_away(x):
     """Nearest integer; halves go away from zero."""
 
@@ -227,7 +227,7 @@ def reciprocal(x):
 
 # -- predicates and comparison ------------------------------------------------------------------------------
 @elementwise(impl=np.isfinite, hlo="is_finite", accepts="f", result=_TO_BOOL, domain=(-10, 10),
-             jvp=ZERO_DERIVATIVE)  # fmt: skip
+             jvp=ZERO_DERIVATIVE)
 def is_finite(x):
     """Whether x is neither infinite nor NaN."""
 
@@ -243,56 +243,56 @@ def _copysign_slope(x, y):
 
 
 @elementwise(impl=np.copysign, accepts="f", domain=(-10, 10),
-             jvp=(lambda t, ans, x, y: mul(t, _copysign_slope(x, y)), None))  # fmt: skip
+             jvp=(lambda t, ans, x, y: mul(t, _copysign_slope(x, y)), None))
 def copysign(x, y):
     """|x| with the sign of y."""
 
 
 @elementwise(impl=np.equal, hlo="compare", accepts="biufc", result=_TO_BOOL, domain=(-2, 2),
-             jvp=ZERO_DERIVATIVE)  # fmt: skip
+             jvp=ZERO_DERIVATIVE)
 def eq(x, y):
     """`x == y`."""
 
 
 @elementwise(impl=np.not_equal, hlo="compare", accepts="biufc", result=_TO_BOOL, domain=(-2, 2),
-             jvp=ZERO_DERIVATIVE)  # fmt: skip
+             jvp=ZERO_DERIVATIVE)
 def ne(x, y):
     """`x != y`."""
 
 
 @elementwise(impl=np.less, hlo="compare", accepts="biuf", result=_TO_BOOL, domain=(-2, 2),
-             jvp=ZERO_DERIVATIVE)  # fmt: skip
+             jvp=ZERO_DERIVATIVE)
 def lt(x, y):
     """`x < y`."""
 
 
 @elementwise(impl=np.less_equal, hlo="compare", accepts="biuf", result=_TO_BOOL, domain=(-2, 2),
-             jvp=ZERO_DERIVATIVE)  # fmt: skip
+             jvp=ZERO_DERIVATIVE)
 def le(x, y):
     """`x <= y`."""
 
 
 @elementwise(impl=np.greater, hlo="compare", accepts="biuf", result=_TO_BOOL, domain=(-2, 2),
-             jvp=ZERO_DERIVATIVE)  # fmt: skip
+             jvp=ZERO_DERIVATIVE)
 def gt(x, y):
     """`x > y`."""
 
 
 @elementwise(impl=np.greater_equal, hlo="compare", accepts="biuf", result=_TO_BOOL, domain=(-2, 2),
-             jvp=ZERO_DERIVATIVE)  # fmt: skip
+             jvp=ZERO_DERIVATIVE)
 def ge(x, y):
     """`x >= y`."""
 
 
 # -- complex ----------------------------------------------------------------------------------------------
 @elementwise(impl=lambda x: x.real.copy(), hlo="real", accepts="c", result=dtypes.real_dtype,
-             domain=(-10, 10), jvp=LINEAR, transpose=lambda ct, x: complex_(ct, 0.0))  # fmt: skip
+             domain=(-10, 10), jvp=LINEAR, transpose=lambda ct, x: complex_(ct, 0.0))
 def real(x):
     """Real part."""
 
 
 @elementwise(impl=lambda x: x.imag.copy(), hlo="imag", accepts="c", result=dtypes.real_dtype,
-             domain=(-10, 10), jvp=LINEAR, transpose=lambda ct, x: complex_(0.0, neg(ct)))  # fmt: skip
+             domain=(-10, 10), jvp=LINEAR, transpose=lambda ct, x: complex_(0.0, neg(ct)))
 def imag(x):
     """Imaginary part."""
 
@@ -310,7 +310,7 @@ def _complex_of(dtype):
 
 @elementwise(impl=lambda x, y: x + np.array(1j, dtypes.complex_dtype(x.dtype)) * y, hlo="complex",
              accepts="f", result=_complex_of, name="complex", domain=(-10, 10), jvp=LINEAR,
-             transpose=(lambda ct, x, y: real(ct), lambda ct, x, y: neg(imag(ct))))  # fmt: skip
+             transpose=(lambda ct, x, y: real(ct), lambda ct, x, y: neg(imag(ct))))
 def complex_(x, y):
     """The complex number x + i y."""
 
@@ -332,7 +332,7 @@ def _jvp_integer_pow(t, ans, x, *, y: int):
 
 @define("integer_pow", impl=_integer_pow, scalar_op="integer_pow", accepts="iufc", domain=(0.5, 3), arity=1,
         family="elementwise", aval=lambda x, *, y: x, jvp=jvp_elementwise(_jvp_integer_pow),
-        lower=lambda builder, x, *, y: builder.integer_pow(x, y), batch=batch_elementwise)  # fmt: skip
+        lower=lambda builder, x, *, y: builder.integer_pow(x, y), batch=batch_elementwise)
 def integer_pow(x, y: int):
     """x to a static integer power, by repeated multiplication."""
     if y < 0 and dtypes.is_integer(aval_of(x).dtype):
@@ -367,7 +367,7 @@ def _transpose_convert(ct, x, **_):
         aval=lambda x, *, new_dtype, weak_type: ShapedArray(x.shape, new_dtype, weak_type),
         jvp=jvp_elementwise(_jvp_convert), transpose=transpose_elementwise(_transpose_convert),
         lower=lambda builder, x, *, new_dtype, weak_type: builder.convert(x, new_dtype), hlo="convert",
-        batch=batch_elementwise, family="elementwise", arity=1)  # fmt: skip
+        batch=batch_elementwise, family="elementwise", arity=1)
 def convert_element_type(x, new_dtype):
     """x with another dtype. Float to integer truncates and saturates."""
     weak = dtypes.is_python_type(new_dtype)
@@ -387,7 +387,7 @@ def _cast(x: np.ndarray, new_dtype) -> np.ndarray:
         aval=lambda x, *, new_dtype: ShapedArray(x.shape, new_dtype),
         jvp=jvp_elementwise(lambda t, ans, x, **_: zero_like(ans)),
         lower=lambda builder, x, *, new_dtype: builder.cast(x, new_dtype), hlo="convert",
-        batch=batch_elementwise, family="elementwise", arity=1)  # fmt: skip
+        batch=batch_elementwise, family="elementwise", arity=1)
 def cast_to_integer(x, new_dtype):
     """Floats as int32 or int64, as x86 converts them: what the type does not hold, NaN included, is its least
     number. NumPy's `astype` gives this there."""
@@ -450,7 +450,7 @@ def _transpose_select(primitive, ct, operands):
     """The mask stays symbolic: it is applied behind the elementwise operations before this one."""
     which, *cases = operands
     return [None, *[unbroadcast(mask(ct, which, place, len(cases)), case.aval) if is_linear(case) else None
-                    for place, case in enumerate(cases)]]  # fmt: skip
+                    for place, case in enumerate(cases)]]
 
 
 _transpose_select.takes_masks = True
@@ -459,7 +459,7 @@ _transpose_select.takes_masks = True
 @define("select_n", impl=_select, aval=_select_aval, jvp=_jvp_select, transpose=_transpose_select,
         hlo="select", family="elementwise",
         lower=lambda builder, which, *cases: builder.select(which, *cases),
-        batch=batch_elementwise)  # fmt: skip
+        batch=batch_elementwise)
 def select_n(which, *cases):
     """`cases[which]` of each element: the first case where a bool `which` is False."""
     return select_n.primitive.bind(which, *to_operands("select_n", cases))
@@ -485,7 +485,7 @@ def _where(pred, t):
                             lambda t, ans, low, x, high: _where(lt(high, max_(x, low)), t)),
         lower=lambda builder, low, x, high: builder.map("min", builder.map("max", x, low), high),
         batch=batch_elementwise, hlo="clamp", family="elementwise", arity=3, accepts="f",
-        domain=(-10, 10))  # fmt: skip
+        domain=(-10, 10))
 def clamp(low, x, high):
     """x limited to [low, high]; the bounds are scalars or have x's shape. Derivatives at a bound are zero."""
     aval = aval_of(x)

@@ -26,7 +26,7 @@ def _batch_empty(primitive, axis, values, batched, **params):
 
 
 @define("empty", impl=_run_empty, aval=_empty_aval, batch=_batch_empty, lower=_lower_empty,
-        hlo=lambda b, *, shape, dtype, number: b.full(0, shape, dtype))  # fmt: skip
+        hlo=lambda b, *, shape, dtype, number: b.full(0, shape, dtype))
 def empty(shape, dtype, *, number: int = 0):
     """An array of any elements. number: arrays of different numbers never are one in memory."""
     return empty.primitive.bind(shape=tuple(shape), dtype=np.dtype(dtype), number=number)

@@ -32,7 +32,7 @@ def _run(*values: np.ndarray, exported: LoadedProgram) -> list[np.ndarray]:
 
 
 @define("call_exported", impl=_run, aval=lambda *avals, exported: exported.infer(avals), batch=call_for_each,
-        multiple_results=True)  # fmt: skip
+        multiple_results=True)
 def call_exported(exported: LoadedProgram, *operands: Any) -> list:
     """The results of a loaded program for these operands."""
     return call_exported.primitive.bind(*operands, exported=exported)

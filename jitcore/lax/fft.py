@@ -116,7 +116,7 @@ def _hlo_fft(b, x, *, fft_type: FftType, fft_lengths):
         outer = fft_lengths[:-_MAX_AXES]
         kind = FftType.FFT if fft_type in (FftType.FFT, FftType.RFFT) else FftType.IFFT
         order = [*range(x.ndim - _MAX_AXES - len(outer)), *range(x.ndim - _MAX_AXES, x.ndim),
-                 *range(x.ndim - _MAX_AXES - len(outer), x.ndim - _MAX_AXES)]  # fmt: skip
+                 *range(x.ndim - _MAX_AXES - len(outer), x.ndim - _MAX_AXES)]
         back = [order.index(dim) for dim in range(x.ndim)]
 
         def transform_outer(value):
@@ -127,7 +127,7 @@ def _hlo_fft(b, x, *, fft_type: FftType, fft_lengths):
         x = _hlo_fft(b, x, fft_type=fft_type, fft_lengths=fft_lengths[-_MAX_AXES:])
         return x if fft_type is FftType.IRFFT else transform_outer(x)
     return b.op("fft", x, shape=aval.shape, dtype=aval.dtype, fft_length=tuple(fft_lengths),
-                fft_type=f"#stablehlo<fft_type {fft_type.name}>")  # fmt: skip
+                fft_type=f"#stablehlo<fft_type {fft_type.name}>")
 
 
 # Of one transform of XLA's.
@@ -151,7 +151,7 @@ def _transpose_fft(ct, x, *, fft_type: FftType, fft_lengths):
 
 
 @define("fft", impl=_fft, aval=_fft_aval, jvp=jvp_linear(), transpose=transpose_unary(_transpose_fft),
-        batch=rebind(), hlo=_hlo_fft)  # fmt: skip
+        batch=rebind(), hlo=_hlo_fft)
 def fft(x, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     """Discrete Fourier transform over the last `len(fft_lengths)` axes.
 

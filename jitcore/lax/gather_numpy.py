@@ -124,7 +124,7 @@ def scatter_ndarray(
     sizes = dnums.slice_sizes(x.ndim, updates.shape)
     address = _address_slices(
         x.shape, indices, dnums.scatter_dims_to_operand_dims, dnums.operand_batching_dims,
-        dnums.scatter_indices_batching_dims, sizes, clamp=mode is GatherScatterMode.CLIP)  # fmt: skip
+        dnums.scatter_indices_batching_dims, sizes, clamp=mode is GatherScatterMode.CLIP)
     _check_inside(mode, address, indices, x.shape)
     slices = (
         updates.transpose(_window_last(updates.ndim, dnums.update_window_dims)).reshape((-1, *sizes))

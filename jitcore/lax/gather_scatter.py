@@ -57,7 +57,7 @@ def _window_starts(builder, indices, batch, shape, index_map, batching, indices_
 def _split_index(index, window_dims):
     """(position among the slices, position within the slice)."""
     return (tuple(i for dim, i in enumerate(index) if dim not in window_dims),
-            tuple(i for dim, i in enumerate(index) if dim in window_dims))  # fmt: skip
+            tuple(i for dim, i in enumerate(index) if dim in window_dims))
 
 
 def _within_slice(starts, offset, dropped) -> tuple:
@@ -79,7 +79,7 @@ def _lower_gather(builder, x, indices, *, dimension_numbers, slice_sizes, mode, 
         batch, offset = _split_index(index, dnums.offset_dims)
         starts, inside = _window_starts(
             builder, indices, batch, x.shape, dnums.start_index_map, dnums.operand_batching_dims,
-            dnums.start_indices_batching_dims, slice_sizes, clamp=True)  # fmt: skip
+            dnums.start_indices_batching_dims, slice_sizes, clamp=True)
         return _within_slice(starts, offset, dropped), inside
 
     def combine(index, element):
@@ -107,7 +107,7 @@ def _lower_scatter(op, builder, x, indices, updates, *, dimension_numbers, mode,
         batch, offset = _split_index(index, window_dims)
         starts, inside = _window_starts(
             builder, indices, batch, x.shape, dnums.scatter_dims_to_operand_dims, dnums.operand_batching_dims,
-            dnums.scatter_indices_batching_dims, sizes, clamp=clamp)  # fmt: skip
+            dnums.scatter_indices_batching_dims, sizes, clamp=clamp)
         return _within_slice(starts, offset, dropped), inside
 
     mask = None if mode is GatherScatterMode.CLIP else lambda index: locate(index)[1]
@@ -130,7 +130,7 @@ def _hlo_inside(b, indices, shape, index_map, sizes):
 
 
 def _hlo_gather(b, x, indices, *, dimension_numbers, slice_sizes, mode, fill_value, indices_are_sorted,
-                **_):  # fmt: skip
+                **_):
     dnums = dimension_numbers
     dropped = {*dnums.collapsed_slice_dims, *dnums.operand_batching_dims}
     window = iter([size for dim, size in enumerate(slice_sizes) if dim not in dropped])
@@ -147,7 +147,7 @@ def _hlo_gather(b, x, indices, *, dimension_numbers, slice_sizes, mode, fill_val
         index_vector_dim=indices.ndim - 1,
     )
     found = b.op("gather", x, b.index(indices), shape=shape, dimension_numbers=numbers,
-                 slice_sizes=slice_sizes, indices_are_sorted=bool(indices_are_sorted))  # fmt: skip
+                 slice_sizes=slice_sizes, indices_are_sorted=bool(indices_are_sorted))
     if mode is not GatherScatterMode.FILL_OR_DROP:
         return found
     inside = _hlo_inside(b, indices, x.shape, dnums.start_index_map, slice_sizes)
@@ -172,14 +172,14 @@ def _hlo_scatter(op, b, x, indices, updates, *, dimension_numbers, mode, indices
                             input_batching_dims=dnums.operand_batching_dims,
                             scatter_indices_batching_dims=dnums.scatter_indices_batching_dims,
                             scatter_dims_to_operand_dims=dnums.scatter_dims_to_operand_dims,
-                            index_vector_dim=indices.ndim - 1)  # fmt: skip
+                            index_vector_dim=indices.ndim - 1)
     scalar = ((), x.dtype)
     body = b.region(
         [scalar, scalar], lambda old, new: [new if op is None else b.map(op, old, new)], is_closed=True
     )
     return b.ops("scatter", [x, places, updates], [(x.shape, x.dtype)], [body],
                  scatter_dimension_numbers=numbers, indices_are_sorted=bool(indices_are_sorted),
-                 unique_indices=bool(unique_indices))[0]  # fmt: skip
+                 unique_indices=bool(unique_indices))[0]
 
 
 # -- gather ---------------------------------------------------------------------------------------------
@@ -216,12 +216,12 @@ def _jvp_gather(primitive, primals, tangents, **params):
     (x, indices), (t, _) = primals, tangents
     fill_value = _zero_fill(params["mode"], aval_of(t).dtype)
     return primitive.bind(x, indices, **params), primitive.bind(
-        t, indices, **(params | {"fill_value": fill_value}))  # fmt: skip
+        t, indices, **(params | {"fill_value": fill_value}))
 
 
 def _transpose_gather(ct, x, indices, *, dimension_numbers, slice_sizes, fill_value, **params):
     return scatter_add.primitive.bind(
-        fill(x.aval, 0), indices, ct, dimension_numbers=dimension_numbers.invert(), **params)  # fmt: skip
+        fill(x.aval, 0), indices, ct, dimension_numbers=dimension_numbers.invert(), **params)
 
 
 @define(
@@ -288,7 +288,7 @@ def _batch_scatter(primitive, axis, values, batched, *, dimension_numbers, **par
         operand_batching_dims=(*along, *shift(dnums.operand_batching_dims)),
         scatter_indices_batching_dims=(
             *along, *(shift if indices else tuple)(dnums.scatter_indices_batching_dims)),
-    )  # fmt: skip
+    )
     values = batch_values(axis, values, batched, [True, indices, True])
     return primitive.bind(*values, dimension_numbers=numbers, **params)
 
@@ -310,7 +310,7 @@ def _read_back(x, indices, updates_shape, *, dimension_numbers, mode, **promises
     return gather.primitive.bind(
         x, indices, dimension_numbers=dimension_numbers.invert(), mode=mode,
         slice_sizes=dimension_numbers.slice_sizes(x_aval.ndim, updates_shape),
-        fill_value=_zero_fill(mode, x_aval.dtype), **promises)  # fmt: skip
+        fill_value=_zero_fill(mode, x_aval.dtype), **promises)
 
 
 def _writes_once(indices, *, dimension_numbers, unique_indices, mode, **_) -> bool:
@@ -401,7 +401,7 @@ def _jvp_scatter_extremum(primitive, primals, tangents, **params):
     def add_winners(of_x, of_updates):
         base = select_n(x_wins, fill(aval, 0), of_x)
         return scatter_add.primitive.bind(
-            base, indices, select_n(updates_win, fill(updates_aval, 0), of_updates), **params)  # fmt: skip
+            base, indices, select_n(updates_win, fill(updates_aval, 0), of_updates), **params)
 
     count = add_winners(fill(aval, 1), fill(updates_aval, 1))
     return ans, div(add_winners(x_t, updates_t), count)
@@ -412,7 +412,7 @@ def _equal_or_nan(x, y):
 
 
 def _scatter_family(name: str, combine: np.ufunc | None, accepts: str, *, jvp: Callable,
-                    transpose: Callable | None = None):  # fmt: skip
+                    transpose: Callable | None = None):
     """The family: updates are put with `combine`, or replace what was there. accepts: dtype kinds."""
 
     def attach(function):
@@ -435,12 +435,12 @@ def _scatter_family(name: str, combine: np.ufunc | None, accepts: str, *, jvp: C
 
         @functools.wraps(function)
         def public(operand, scatter_indices, updates, dimension_numbers, *, indices_are_sorted=False,
-                   unique_indices=False, mode=None):  # fmt: skip
+                   unique_indices=False, mode=None):
             operand, updates = to_operands(function.__name__, (operand, updates))
             return function.primitive.bind(
                 operand, scatter_indices, updates, dimension_numbers=dimension_numbers,
                 indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
-                mode=GatherScatterMode.from_any(mode))  # fmt: skip
+                mode=GatherScatterMode.from_any(mode))
 
         return public
 
@@ -449,7 +449,7 @@ def _scatter_family(name: str, combine: np.ufunc | None, accepts: str, *, jvp: C
 
 @_scatter_family("scatter", None, "biufc", jvp=jvp_linear(0, 2), transpose=_transpose_scatter)
 def scatter(operand, scatter_indices, updates, dimension_numbers: ScatterDimensionNumbers, *,
-            indices_are_sorted: bool = False, unique_indices: bool = False, mode=None) -> Array:  # fmt: skip
+            indices_are_sorted: bool = False, unique_indices: bool = False, mode=None) -> Array:
     """operand with slices replaced by updates; of slices that overlap, the last stays.
 
     Args:
@@ -462,7 +462,7 @@ def scatter(operand, scatter_indices, updates, dimension_numbers: ScatterDimensi
 
 
 @_scatter_family("scatter-add", np.add, "iufc", jvp=jvp_linear(0, 2),
-                 transpose=_transpose_scatter_sum(lambda ct: ct))  # fmt: skip
+                 transpose=_transpose_scatter_sum(lambda ct: ct))
 def scatter_add(
     operand,
     scatter_indices,
@@ -477,7 +477,7 @@ def scatter_add(
 
 
 @_scatter_family("scatter-sub", np.subtract, "iufc", jvp=jvp_linear(0, 2),
-                 transpose=_transpose_scatter_sum(neg))  # fmt: skip
+                 transpose=_transpose_scatter_sum(neg))
 def scatter_sub(
     operand,
     scatter_indices,
@@ -492,7 +492,7 @@ def scatter_sub(
 
 
 @_scatter_family("scatter-mul", np.multiply, "iufc", jvp=_jvp_scatter_mul,
-                 transpose=_transpose_scatter_mul)  # fmt: skip
+                 transpose=_transpose_scatter_mul)
 def scatter_mul(
     operand,
     scatter_indices,

@@ -36,7 +36,7 @@ class Part(NamedTuple):
 def _trace(
     fun: Callable, name: str, expected: str, operand: tuple[PyTreeDef, list[ShapedArray]], count: int = 1,
     has_aux: bool = False, check_shapes: bool = False,
-) -> tuple[Part, Any]:  # fmt: skip
+) -> tuple[Part, Any]:
     """Traces a function of `count` trees like the operand. Returns: (part, structure of its result).
 
     Raises: TypeError when the result is not of the operand's structure; ValueError where it lacks the
@@ -48,12 +48,12 @@ def _trace(
         parts = [] if treedef_is_leaf(found) else treedef_children(found)
         if len(parts) != 2:
             raise ValueError(f"{name}() produced a pytree with structure {found}, but a pytree tuple with "
-                             "auxiliary output was expected because has_aux was set to True.")  # fmt: skip
+                             "auxiliary output was expected because has_aux was set to True.")
         found = parts[0]
     shapes = [aval.shape for aval in traced.out_avals[: found.num_leaves]]
     if check_shapes and shapes != [aval.shape for aval in avals]:
         raise ValueError(f"{name}() output shapes must match {expected}, got {shapes} and "
-                         f"{[aval.shape for aval in avals]}")  # fmt: skip
+                         f"{[aval.shape for aval in avals]}")
     if found != tree:
         raise TypeError(f"{name}() output pytree structure must match {expected}, got {found} and {tree}.")
     return Part(*traced.close()), traced.out_tree
@@ -75,7 +75,7 @@ def _join_consts(parts: Sequence[Part | None]) -> list:
 
 # -- roots --------------------------------------------------------------------------------------------------
 def custom_root(f: Callable, initial_guess: Any, solve: Callable, tangent_solve: Callable,
-                has_aux: bool = False) -> Any:  # fmt: skip
+                has_aux: bool = False) -> Any:
     """A root of `f`, with derivatives by the values that `f` closes over, from the implicit function theorem.
 
     Args:
@@ -98,7 +98,7 @@ def custom_root(f: Callable, initial_guess: Any, solve: Callable, tangent_solve:
 
     def solve_linearized(x, y):
         _, linear = linearize_flat(lambda *xs: tree_leaves(f(tree.unflatten(xs))), tree_leaves(x),
-                                   [True] * len(avals))  # fmt: skip
+                                   [True] * len(avals))
         return tangent_solve(lambda t: tree.unflatten(map(instantiate, linear.apply(tree_leaves(t)))), y)
 
     inverse, _ = _trace(solve_linearized, "tangent_solve", "x", operand, count=2)
@@ -135,12 +135,12 @@ class _LinearSystem(NamedTuple):
     def transpose(self) -> _LinearSystem:
         if self.vecmat is None or self.transpose_solve is None:
             raise TypeError("transpose_solve required for backwards mode automatic differentiation of "
-                            "custom_linear_solve")  # fmt: skip
+                            "custom_linear_solve")
         return _LinearSystem(self.vecmat, self.matvec, self.transpose_solve, self.solve)
 
 
 def custom_linear_solve(matvec: Callable, b: Any, solve: Callable, transpose_solve: Callable | None = None,
-                        symmetric: bool = False, has_aux: bool = False) -> Any:  # fmt: skip
+                        symmetric: bool = False, has_aux: bool = False) -> Any:
     """The solution x of `matvec(x) = b`, with derivatives by b and by the values that `matvec` closes over.
 
     Args:
@@ -162,7 +162,7 @@ def custom_linear_solve(matvec: Callable, b: Any, solve: Callable, transpose_sol
     operand = tree, avals
     forward, _ = _trace(matvec, "matvec", "b", operand, check_shapes=True)
     solver, out_tree = _trace(lambda b: solve(matvec, b), "solve", "b", operand, has_aux=has_aux,
-                              check_shapes=True)  # fmt: skip
+                              check_shapes=True)
     backward = transpose_solver = None
     if transpose_solve is not None:
         backward = forward if symmetric else _transpose_part(forward, len(avals))
@@ -172,7 +172,7 @@ def custom_linear_solve(matvec: Callable, b: Any, solve: Callable, transpose_sol
 
         transpose_solver, _ = _trace(lambda ct: transpose_solve(matvec if symmetric else vecmat, ct),
                                      "transpose_solve", "b", operand, has_aux=has_aux,
-                                     check_shapes=True)  # fmt: skip
+                                     check_shapes=True)
     system = _LinearSystem(forward, backward, solver, transpose_solver)
     return out_tree.unflatten(_solve_system(system, _join_consts(system), leaves))
 
@@ -197,7 +197,7 @@ def _solve_system(system: _LinearSystem, consts: Sequence, b: Sequence) -> list:
         outs = call.bind(*primals)
         _, change = run_jvp(lambda *values: system.matvec.run(values, *outs[:count]), matvec_consts, d_consts)
         right = [t if is_zero(moved) else neg(moved) if is_zero(t) else sub(t, moved)
-                 for t, moved in zip(right, change)]  # fmt: skip
+                 for t, moved in zip(right, change)]
         if all(map(is_zero, right)):
             return outs, list(map(zero_like, outs))
         found = call.bind(*primals[:-count], *map(instantiate, right))

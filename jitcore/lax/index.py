@@ -39,10 +39,10 @@ def check_slice_sizes(sizes, shape) -> None:
     """Raises: TypeError when a size is negative or larger than its extent."""
     if any(size > extent for size, extent in zip(sizes, shape)):
         raise TypeError("slice slice_sizes must be less than or equal to operand shape, "
-                        f"got slice_sizes {tuple(sizes)} for operand shape {shape}.")  # fmt: skip
+                        f"got slice_sizes {tuple(sizes)} for operand shape {shape}.")
     if any(size < 0 for size in sizes):
         raise TypeError("slice slice_sizes must be greater than or equal to zero, "
-                        f"got slice_sizes of {tuple(sizes)}.")  # fmt: skip
+                        f"got slice_sizes of {tuple(sizes)}.")
 
 
 # -- static slices --------------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ def _slice_aval(x: ShapedArray, *, start_indices, limit_indices, strides) -> Sha
     ):
         if values is not None and len(values) != x.ndim:
             raise TypeError(f"slice {name} must have one entry for each dimension of the operand, "
-                            f"got {name} {values} for operand shape {x.shape}.")  # fmt: skip
+                            f"got {name} {values} for operand shape {x.shape}.")
     if any(start < 0 for start in start_indices):
         raise TypeError(
             "slice start_indices must be greater than or equal to zero, "
@@ -67,7 +67,7 @@ def _slice_aval(x: ShapedArray, *, start_indices, limit_indices, strides) -> Sha
         )
     if any(limit < start for start, limit in zip(start_indices, limit_indices)):
         raise TypeError("slice limit_indices must be greater than or equal to start_indices, "
-                        f"got start_indices {start_indices} and limit_indices {limit_indices}.")  # fmt: skip
+                        f"got start_indices {start_indices} and limit_indices {limit_indices}.")
     if strides is None:
         return x.update(shape=tuple(limit - start for start, limit in zip(start_indices, limit_indices)))
     if any(stride <= 0 for stride in strides):
@@ -94,7 +94,7 @@ def _clamped_starts(builder, starts, extents, sizes, in_bounds) -> list:
     """Start positions as indices that keep a window of `sizes` inside `extents`."""
     return [builder.raw_index(start.at(())) if is_inside else builder.dynamic_index(
             start.at(()), 0, extent - size) for start, extent, size, is_inside in zip(
-            starts, extents, sizes, in_bounds or (False,) * len(extents))]  # fmt: skip
+            starts, extents, sizes, in_bounds or (False,) * len(extents))]
 
 
 def _hlo_slice(b, x, *, start_indices, limit_indices, strides):
@@ -136,14 +136,14 @@ _python_slice = slice  # the builtin; `slice` below is the lax function
 
 def _keep_batch(size, *, start_indices, limit_indices, strides) -> dict:
     return {"start_indices": (0, *start_indices), "limit_indices": (size, *limit_indices),
-            "strides": None if strides is None else (1, *strides)}  # fmt: skip
+            "strides": None if strides is None else (1, *strides)}
 
 
 def _transpose_slice(ct, x, *, start_indices, limit_indices, strides):
     steps = strides or (1,) * len(start_indices)
     # Behind the last element of the slice stands what the step leaps over, and what lies outside.
     config = tuple((start, extent - start - _spread(size, step), step - 1) for start, extent, size, step in
-                   zip(start_indices, x.aval.shape, aval_of(ct).shape, steps))  # fmt: skip
+                   zip(start_indices, x.aval.shape, aval_of(ct).shape, steps))
     return pad.primitive.bind(ct, np.zeros((), x.aval.dtype)[()], padding_config=config)
 
 
@@ -154,9 +154,9 @@ def _spread(count, step):
 
 @define("slice", impl=own_result(_slice), aval=_slice_aval, jvp=jvp_linear(), hlo=_hlo_slice,
         transpose=transpose_unary(_transpose_slice, zeros="made"), batch=rebind(_keep_batch),
-        lower=_lower_slice)  # fmt: skip
+        lower=_lower_slice)
 def slice(operand, start_indices: Sequence[int], limit_indices: Sequence[int],
-          strides: Sequence[int] | None = None) -> Array:  # fmt: skip
+          strides: Sequence[int] | None = None) -> Array:
     """The part of operand from start_indices up to limit_indices, one of each per axis, in steps of strides.
 
     Raises: TypeError when it does not lie inside operand."""
@@ -176,7 +176,7 @@ def slice_in_dim(
     axis = canonicalize_axis(axis, len(shape))
     extent = shape[axis]
     start, limit = (default if given is None else given + extent if given < 0 else given
-                    for given, default in ((start_index, 0), (limit_index, extent)))  # fmt: skip
+                    for given, default in ((start_index, 0), (limit_index, extent)))
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
     starts[axis], limits[axis], strides[axis] = start, limit, operator.index(stride)
     return slice(operand, starts, limits, strides)
@@ -198,10 +198,10 @@ def index_in_dim(operand, index: int, axis: int = 0, keepdims: bool = True) -> A
 def _check_start_indices(name: str, x: ShapedArray, indices: Sequence[ShapedArray]) -> None:
     if len(indices) != x.ndim:
         raise TypeError(f"{name} start_indices must have one entry for each dimension of the operand, "
-                        f"got {len(indices)} start_indices for operand shape {x.shape}.")  # fmt: skip
+                        f"got {len(indices)} start_indices for operand shape {x.shape}.")
     if not all(dtypes.is_integer(index.dtype) for index in indices) or len({i.dtype for i in indices}) > 1:
         raise TypeError(f"index arguments to {name} must be integers of the same type, "
-                        f"got: {', '.join(index.dtype.name for index in indices)}")  # fmt: skip
+                        f"got: {', '.join(index.dtype.name for index in indices)}")
     if any(index.shape for index in indices):
         raise TypeError(
             f"{name} start_indices must be scalars, got shapes {[index.shape for index in indices]}"
@@ -211,7 +211,7 @@ def _check_start_indices(name: str, x: ShapedArray, indices: Sequence[ShapedArra
 def _dynamic_slice_aval(x: ShapedArray, *indices: ShapedArray, slice_sizes, in_bounds=None) -> ShapedArray:
     if len(slice_sizes) != x.ndim:
         raise TypeError("slice slice_sizes must have one entry for each dimension of the operand, "
-                        f"got slice_sizes {slice_sizes} for operand shape {x.shape}.")  # fmt: skip
+                        f"got slice_sizes {slice_sizes} for operand shape {x.shape}.")
     check_slice_sizes(slice_sizes, x.shape)
     _check_start_indices("dynamic_slice", x, indices)
     return x.update(shape=slice_sizes)
@@ -253,7 +253,7 @@ def _batch_dynamic_slice(primitive, axis, values, batched, *, slice_sizes, in_bo
     return gather.primitive.batch(
         gather.primitive, axis, [x, _stack_starts(axis, starts, start_flags)], [x_batched, True],
         dimension_numbers=GatherDimensionNumbers(dims, (), dims), slice_sizes=slice_sizes, fill_value=None,
-        **_AT_CLAMPED_STARTS)  # fmt: skip
+        **_AT_CLAMPED_STARTS)
 
 
 def _transpose_dynamic_slice(ct, x, *starts, slice_sizes, in_bounds=None):
@@ -290,13 +290,13 @@ def _dynamic_update_slice_aval(
 ) -> ShapedArray:
     if x.ndim != update.ndim:
         raise TypeError("dynamic_update_slice update must have the same rank as operand, "
-                        f"got update shape {update.shape} for operand shape {x.shape}.")  # fmt: skip
+                        f"got update shape {update.shape} for operand shape {x.shape}.")
     if any(small > large for small, large in zip(update.shape, x.shape)):
         raise TypeError("dynamic_update_slice update shape must be smaller than operand shape, "
-                        f"got update shape {update.shape} for operand shape {x.shape}.")  # fmt: skip
+                        f"got update shape {update.shape} for operand shape {x.shape}.")
     if x.dtype != update.dtype:
         raise TypeError("lax.dynamic_update_slice requires arguments to have the same dtypes, "
-                        f"got {x.dtype.name}, {update.dtype.name}.")  # fmt: skip
+                        f"got {x.dtype.name}, {update.dtype.name}.")
     _check_start_indices("dynamic_update_slice", x, indices)
     return x.update(weak_type=x.weak_type and update.weak_type)
 
@@ -315,7 +315,7 @@ def _batch_dynamic_update_slice(primitive, axis, values, batched, *, in_bounds=N
     dims = tuple(range(len(starts)))
     return scatter.primitive.batch(
         scatter.primitive, axis, [x, _stack_starts(axis, starts, start_flags), update], [True] * 3,
-        dimension_numbers=ScatterDimensionNumbers(dims, (), dims), **_AT_CLAMPED_STARTS)  # fmt: skip
+        dimension_numbers=ScatterDimensionNumbers(dims, (), dims), **_AT_CLAMPED_STARTS)
 
 
 def _transpose_dynamic_update_slice(primitive, ct, operands, *, in_bounds=None):
@@ -344,7 +344,7 @@ _transpose_dynamic_update_slice.zeros = "made"  # type: ignore[attr-defined]
     hlo=_hlo_dynamic_update_slice,
 )
 def dynamic_update_slice(operand, update, start_indices, *,
-                         allow_negative_indices: bool | Sequence[bool] = True) -> Array:  # fmt: skip
+                         allow_negative_indices: bool | Sequence[bool] = True) -> Array:
     """operand with the part at start_indices replaced by update.
 
     Args:
@@ -365,11 +365,11 @@ def normalize_start_indices(name: str, operand, start_indices, allow_negative) -
     indices = _as_scalars(start_indices)
     if len(indices) != len(shape):
         raise ValueError("Length of slice indices must match number of operand dimensions "
-                         f"({len(indices)} vs {shape})")  # fmt: skip
+                         f"({len(indices)} vs {shape})")
     avals = [aval_of(index) for index in indices]
     if not all(dtypes.is_integer(aval.dtype) for aval in avals):
         raise TypeError(f"index arguments to {name} must be integers of the same type, "
-                        f"got: {', '.join(aval.dtype.name for aval in avals)}")  # fmt: skip
+                        f"got: {', '.join(aval.dtype.name for aval in avals)}")
     if isinstance(allow_negative, bool):
         allow_negative = [allow_negative] * len(shape)
     indices = [
@@ -425,7 +425,7 @@ def _starts_in_dim(operand, start_index, axis: int) -> tuple[list, int]:
 
 
 def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0, *,
-                         allow_negative_indices: bool = True) -> Array:  # fmt: skip
+                         allow_negative_indices: bool = True) -> Array:
     """`dynamic_slice` along one axis, whole along the others."""
     starts, axis = _starts_in_dim(operand, start_index, axis)
     shape = aval_of(operand).shape
@@ -434,7 +434,7 @@ def dynamic_slice_in_dim(operand, start_index, slice_size: int, axis: int = 0, *
 
 
 def dynamic_index_in_dim(operand, index, axis: int = 0, keepdims: bool = True, *,
-                         allow_negative_indices: bool = True) -> Array:  # fmt: skip
+                         allow_negative_indices: bool = True) -> Array:
     """The slice at one (possibly traced) index of an axis; keepdims: keep that axis with extent 1."""
     axis = canonicalize_axis(axis, aval_of(operand).ndim)
     result = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
@@ -442,7 +442,7 @@ def dynamic_index_in_dim(operand, index, axis: int = 0, keepdims: bool = True, *
 
 
 def dynamic_update_slice_in_dim(operand, update, start_index, axis: int, *,
-                                allow_negative_indices: bool = True) -> Array:  # fmt: skip
+                                allow_negative_indices: bool = True) -> Array:
     """`dynamic_update_slice` that moves along one axis."""
     starts, _ = _starts_in_dim(operand, start_index, axis)
     return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)
@@ -457,7 +457,7 @@ def dynamic_update_index_in_dim(
     if len(update_shape) != len(shape):
         if len(update_shape) + 1 != len(shape):
             raise TypeError("dynamic_update_index_in_dim update must have operand's rank or one less, "
-                            f"got update shape {update_shape} for operand shape {shape}.")  # fmt: skip
+                            f"got update shape {update_shape} for operand shape {shape}.")
         update = reshape(update, (*update_shape[:axis], 1, *update_shape[axis:]))
     return dynamic_update_slice_in_dim(
         operand, update, index, axis, allow_negative_indices=allow_negative_indices

@@ -78,7 +78,7 @@ def _concatenate_aval(*avals: ShapedArray, dimension: int) -> ShapedArray:
     if len({aval.dtype for aval in avals}) > 1:
         raise TypeError("lax.concatenate requires arguments to have the same dtypes, got "
                         f"{', '.join(aval.dtype.name for aval in avals)}. (Tip: jnp.concatenate is a similar "
-                        "function that does automatic type promotion on inputs).")  # fmt: skip
+                        "function that does automatic type promotion on inputs).")
     if len({aval.ndim for aval in avals}) > 1:
         raise TypeError(f"Cannot concatenate arrays with different numbers of dimensions: got {shapes}.")
     if not 0 <= dimension < first.ndim:
@@ -87,7 +87,7 @@ def _concatenate_aval(*avals: ShapedArray, dimension: int) -> ShapedArray:
     if any(not shape == rest[0] for shape in rest):
         raise TypeError("Cannot concatenate arrays with shapes that differ in dimensions other than the one "
                         "being concatenated: "
-                        f"concatenating along dimension {dimension} for shapes {shapes}.")  # fmt: skip
+                        f"concatenating along dimension {dimension} for shapes {shapes}.")
     extent = functools.reduce(operator.add, [aval.shape[dimension] for aval in avals])
     shape = first.shape[:dimension] + (extent,) + first.shape[dimension + 1 :]
     return ShapedArray(shape, first.dtype, all(aval.weak_type for aval in avals))
@@ -156,7 +156,7 @@ _transpose_split.zeros = "made"  # type: ignore[attr-defined]
 
 @define("split", impl=_split, aval=_split_aval, jvp=jvp_linear(), transpose=_transpose_split,
         batch=rebind(lambda size, *, axis, **_: {"axis": axis + 1}), lower=_lower_split,
-        hlo=_hlo_split, multiple_results=True)  # fmt: skip
+        hlo=_hlo_split, multiple_results=True)
 def split(operand, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     """Consecutive parts of operand along an axis. Raises: ValueError when the sizes do not add up."""
     axis = canonicalize_axis(axis, aval_of(operand).ndim)
@@ -166,7 +166,7 @@ def split(operand, sizes: Sequence[int], axis: int = 0) -> list[Array]:
 def _tile_aval(x: ShapedArray, *, reps) -> ShapedArray:
     if len(reps) != x.ndim:
         raise TypeError("reps length must be equal to the ndim of x, "
-                        f"got len(reps)={len(reps)} and x.ndim={x.ndim}.")  # fmt: skip
+                        f"got len(reps)={len(reps)} and x.ndim={x.ndim}.")
     check_nonnegative("tile", "reps", reps)
     return x.update(shape=tuple(extent * rep for extent, rep in zip(x.shape, reps)))
 
@@ -179,7 +179,7 @@ def _transpose_tile(ct, x, *, reps):
 @define("tile", impl=lambda x, *, reps: np.tile(x, reps), aval=_tile_aval, jvp=jvp_linear(),
         transpose=transpose_unary(_transpose_tile, zeros="kept"),
         batch=rebind(lambda size, *, reps: {"reps": (1, *reps)}), lower=_lower_tile,
-        hlo=_hlo_tile)  # fmt: skip
+        hlo=_hlo_tile)
 def tile(operand, reps: Sequence[int]) -> Array:
     """Repeats operand `reps[i]` times along axis i."""
     return tile.primitive.bind(operand, reps=canonicalize_shape(reps))

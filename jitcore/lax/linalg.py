@@ -173,7 +173,7 @@ def _permutation_aval(pivots: ShapedArray, *, permutation_size: int) -> ShapedAr
 
 
 @define("lu_pivots_to_permutation", aval=_permutation_aval, jvp=jvp_zero, batch=rebind(),
-        impl=lambda pivots, *, permutation_size: pivots_to_permutation(pivots, permutation_size))  # fmt: skip
+        impl=lambda pivots, *, permutation_size: pivots_to_permutation(pivots, permutation_size))
 def lu_pivots_to_permutation(pivots, permutation_size: int) -> Array:
     """The permutation of an `lu`. pivots: int[..., k]; returns int32[..., permutation_size]."""
     return lu_pivots_to_permutation.primitive.bind(pivots, permutation_size=permutation_size)
@@ -192,7 +192,7 @@ def _qr(x, *, pivoting: bool, full_matrices: bool):
     if not pivoting:
         return np.linalg.qr(x, "complete" if full_matrices else "reduced")
     run = functools.partial(scipy_linalg.qr, mode="full" if full_matrices else "economic", pivoting=True,
-                            check_finite=False)  # fmt: skip
+                            check_finite=False)
     return run_per_matrix(run, _qr_aval(_ndarray_aval(x), pivoting=True, full_matrices=full_matrices), x)
 
 
@@ -245,7 +245,7 @@ def _jvp_eigh(primitive, primals, tangents, *, subset_by_index, **params):
 
 @define("eigh", impl=_eigh, aval=_eigh_aval, jvp=_jvp_eigh, batch=rebind(), multiple_results=True)
 def eigh(x, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True,
-         subset_by_index: tuple[int, int] | None = None) -> tuple[Array, Array]:  # fmt: skip
+         subset_by_index: tuple[int, int] | None = None) -> tuple[Array, Array]:
     """Eigenvectors and eigenvalues of a Hermitian matrix.
 
     Args:
@@ -256,12 +256,12 @@ def eigh(x, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalu
     _check_matrix("eigh", aval_of(x), square=True)
     vectors, values = eigh.primitive.bind(
         _symmetrize(x) if symmetrize_input else x, lower=lower, sort_eigenvalues=sort_eigenvalues,
-        subset_by_index=subset_by_index)  # fmt: skip
+        subset_by_index=subset_by_index)
     return vectors, values
 
 
 def _eig_aval(x: ShapedArray, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool,
-              enable_eigvec_derivs: bool = False) -> list[ShapedArray]:  # fmt: skip
+              enable_eigvec_derivs: bool = False) -> list[ShapedArray]:
     _check_matrix("eig", x, square=True)
     size, dtype = x.shape[-1], dtypes.complex_dtype(x.dtype)
     count = int(compute_left_eigenvectors) + int(compute_right_eigenvectors)
@@ -269,7 +269,7 @@ def _eig_aval(x: ShapedArray, *, compute_left_eigenvectors: bool, compute_right_
 
 
 def _eig(x, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool,
-         enable_eigvec_derivs: bool = False):  # fmt: skip
+         enable_eigvec_derivs: bool = False):
     left, right = compute_left_eigenvectors, compute_right_eigenvectors
 
     def run(matrix):
@@ -283,17 +283,17 @@ def _eig(x, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool
 
 
 def _jvp_eig(primitive, primals, tangents, *, compute_left_eigenvectors: bool,
-             compute_right_eigenvectors: bool, enable_eigvec_derivs: bool):  # fmt: skip
+             compute_right_eigenvectors: bool, enable_eigvec_derivs: bool):
     left, right = compute_left_eigenvectors, compute_right_eigenvectors
     if (left or right) and not enable_eigvec_derivs:
         raise NotImplementedError(
             "Derivatives of non-symmetric eigenvectors are only valid under assumptions on the input that "
             "jitcore cannot check (see the enable_eigvec_derivs argument to lax.linalg.eig). Pass "
-            "enable_eigvec_derivs=True to lax.linalg.eig to opt in.")  # fmt: skip
+            "enable_eigvec_derivs=True to lax.linalg.eig to opt in.")
     (x,), (t,) = primals, tangents
     values, *vectors = primitive.bind(
         x, compute_left_eigenvectors=left, compute_right_eigenvectors=True,
-        enable_eigvec_derivs=enable_eigvec_derivs)  # fmt: skip
+        enable_eigvec_derivs=enable_eigvec_derivs)
     t = cast(t, aval_of(t), aval_of(values).dtype, False)
     if not (left or right):
         return [values], [derivatives.eigenvalue_tangents(vectors[-1], t)]
@@ -308,14 +308,14 @@ def _jvp_eig(primitive, primals, tangents, *, compute_left_eigenvectors: bool,
 
 @define("eig", impl=_eig, aval=_eig_aval, jvp=_jvp_eig, batch=rebind(), multiple_results=True)
 def eig(x, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True,
-        enable_eigvec_derivs: bool = False) -> list[Array]:  # fmt: skip
+        enable_eigvec_derivs: bool = False) -> list[Array]:
     """Eigenvalues, then left, then right eigenvectors (as columns) of a general matrix; all complex.
 
     enable_eigvec_derivs: allow derivatives of eigenvectors, which exist where eigenvalues are distinct and
     the largest component of each vector is unique."""
     return eig.primitive.bind(x, compute_left_eigenvectors=compute_left_eigenvectors,
                               compute_right_eigenvectors=compute_right_eigenvectors,
-                              enable_eigvec_derivs=enable_eigvec_derivs)  # fmt: skip
+                              enable_eigvec_derivs=enable_eigvec_derivs)
 
 
 def _schur_aval(x: ShapedArray, *, compute_schur_vectors: bool) -> list[ShapedArray]:
@@ -389,19 +389,19 @@ def svd(x, *, full_matrices: bool = True, compute_uv: bool = True) -> Array | tu
 
 # -- solvers ------------------------------------------------------------------------------------------------
 def _triangular_solve_aval(a: ShapedArray, b: ShapedArray, *, left_side: bool, lower: bool, transpose_a: bool,
-                           conjugate_a: bool, unit_diagonal: bool) -> ShapedArray:  # fmt: skip
+                           conjugate_a: bool, unit_diagonal: bool) -> ShapedArray:
     _check_matrix("triangular_solve", a, square=True)
     _check_matrix("triangular_solve", b)
     if a.dtype != b.dtype:
         raise TypeError("lax.triangular_solve requires arguments to have the same dtypes, "
-                        f"got {a.dtype.name}, {b.dtype.name}.")  # fmt: skip
+                        f"got {a.dtype.name}, {b.dtype.name}.")
     if not a.shape[:-2] == b.shape[:-2] or not b.shape[-2 if left_side else -1] == a.shape[-1]:
         raise ValueError(f"Incompatible shapes for arguments to triangular_solve: {a.shape} and {b.shape}.")
     return b.update(weak_type=a.weak_type and b.weak_type)
 
 
 def _triangular_solve(a, b, *, left_side: bool, lower: bool, transpose_a: bool, conjugate_a: bool,
-                      unit_diagonal: bool):  # fmt: skip
+                      unit_diagonal: bool):
     # BLAS, not LAPACK's checked routine: a zero on the diagonal gives inf and NaN
     (solve,) = scipy_linalg.get_blas_funcs(("trsm",), (a, b))
     a = np.conj(a) if conjugate_a else a
@@ -410,18 +410,18 @@ def _triangular_solve(a, b, *, left_side: bool, lower: bool, transpose_a: bool, 
         if not right.size:
             return [right]
         return [solve(1.0, matrix, right, side=int(not left_side), lower=int(lower), trans_a=int(transpose_a),
-                      diag=int(unit_diagonal))]  # fmt: skip
+                      diag=int(unit_diagonal))]
 
     return run_per_matrix(run, [_ndarray_aval(b)], a, b)[0]
 
 
 def _jvp_triangular_solve(primitive, primals, tangents, *, left_side: bool, lower: bool, transpose_a: bool,
-                          conjugate_a: bool, unit_diagonal: bool):  # fmt: skip
+                          conjugate_a: bool, unit_diagonal: bool):
     (a, b), (da, db) = primals, tangents
 
     def run(right):
         return primitive.bind(a, right, left_side=left_side, lower=lower, transpose_a=transpose_a,
-                              conjugate_a=conjugate_a, unit_diagonal=unit_diagonal)  # fmt: skip
+                              conjugate_a=conjugate_a, unit_diagonal=unit_diagonal)
 
     ans = run(b)
     if is_zero(da):
@@ -460,9 +460,9 @@ def _batch_triangular_solve(primitive, axis, values, batched, *, left_side: bool
 
 @define("triangular_solve", impl=_triangular_solve, aval=_triangular_solve_aval,
         jvp=_jvp_triangular_solve, transpose=_transpose_triangular_solve,
-        batch=_batch_triangular_solve)  # fmt: skip
+        batch=_batch_triangular_solve)
 def triangular_solve(a, b, *, left_side: bool = False, lower: bool = False, transpose_a: bool = False,
-                     conjugate_a: bool = False, unit_diagonal: bool = False) -> Array:  # fmt: skip
+                     conjugate_a: bool = False, unit_diagonal: bool = False) -> Array:
     """Solves `x @ op(a) = b`, or `op(a) @ x = b` with left_side, for a triangular matrix.
 
     Args:
@@ -479,5 +479,5 @@ def triangular_solve(a, b, *, left_side: bool = False, lower: bool = False, tran
         dims = [dim for dim in range(b_aval.ndim + 1) if dim != axis]
         b = broadcast_in_dim(b, (*b_aval.shape[:axis], 1, *b_aval.shape[axis:]), dims)
     out = triangular_solve.primitive.bind(a, b, left_side=left_side, lower=lower, transpose_a=transpose_a,
-                                          conjugate_a=conjugate_a, unit_diagonal=unit_diagonal)  # fmt: skip
+                                          conjugate_a=conjugate_a, unit_diagonal=unit_diagonal)
     return squeeze(out, (axis,)) if single else out

@@ -37,7 +37,7 @@ from jitcore.lax.elementwise import (
     reciprocal,
     select,
     sub,
-)  # fmt: skip
+)
 from jitcore.lax.gather_scatter import gather
 from jitcore.lax.index import slice as slice_array
 from jitcore.lax.joining import concatenate
@@ -123,7 +123,7 @@ def solve_triangular(a, b, *, left: bool, lower: bool, adjoint: bool = False, un
     """`op(a)**-1 @ b`, or `b @ op(a)**-1`, where op is the conjugate transpose or nothing."""
     return registry["triangular_solve"].bind(
         a, b, left_side=left, lower=lower, transpose_a=adjoint, conjugate_a=adjoint,
-        unit_diagonal=unit)  # fmt: skip
+        unit_diagonal=unit)
 
 
 def _cast_like(x, like):
@@ -153,7 +153,7 @@ def take_rows(x, order):
     def take(matrix, order):
         indices = expand_dims(order, (1,))
         return gather(matrix, indices, numbers, (1, matrix.shape[1]), mode="promise_in_bounds",
-                      unique_indices=True)  # fmt: skip
+                      unique_indices=True)
 
     return over_batch(take, aval_of(x).ndim - 2)(x, order)
 
@@ -198,7 +198,7 @@ def qr_tangents(x, q, r, t, full: bool):
         left = _columns(t, 0, rows)
         dq, dr = _thin_qr_tangents(q, _columns(r, 0, rows), left)
         rest = add(multiply(conjugate_transpose(dq), _columns(x, rows, columns)),
-                   multiply(conjugate_transpose(q), _columns(t, rows, columns)))  # fmt: skip
+                   multiply(conjugate_transpose(q), _columns(t, rows, columns)))
         return dq, concatenate([dr, rest], aval_of(t).ndim - 1)
     if not full or rows == columns:
         return _thin_qr_tangents(q, r, t)
@@ -231,7 +231,7 @@ def _complement_tangent(thin, complement, dq):
     z = conjugate_transpose(solve(conjugate_transpose(shifted), conjugate_transpose(bottom)))
     d_top, d_bottom = _rows(dq, 0, columns), _rows(dq, columns, rows)
     moved = multiply(add(thin, multiply(complement, z)),
-                     conjugate_transpose(sub(d_bottom, multiply(z, d_top))))  # fmt: skip
+                     conjugate_transpose(sub(d_bottom, multiply(z, d_top))))
     return sub(multiply(dq, conjugate_transpose(z)), moved)
 
 

@@ -89,5 +89,5 @@ def run_if(which, then: Callable, otherwise: Callable, operands: Sequence) -> li
     yes_unread = [Var(var.aval) for var in no.jaxpr.invars[:no_own]]
     no_vars = [*no.jaxpr.invars[:no_own], *no_unread, *no.jaxpr.invars[no_own:]]
     branches = (ClosedJaxpr(no.jaxpr.replace(invars=no_vars)),
-                ClosedJaxpr(yes.jaxpr.replace(invars=[*yes_unread, *yes.jaxpr.invars])))  # fmt: skip
+                ClosedJaxpr(yes.jaxpr.replace(invars=[*yes_unread, *yes.jaxpr.invars])))
     return registry["cond"].bind(which, *no_consts, *yes_consts, *operands, branches=branches)

@@ -24,7 +24,7 @@ def _ndtri_slope(ans):
 
 
 @elementwise(impl=special.ndtri, accepts="f", domain=(0.01, 0.99), compute_half_in_float32=True,
-             jvp=lambda t, ans, p: mul(t, _ndtri_slope(ans)))  # fmt: skip
+             jvp=lambda t, ans, p: mul(t, _ndtri_slope(ans)))
 def ndtri(p):
     """x such that a standard normal number is below x with probability p. p: in [0, 1], NaN outside."""
 
@@ -35,6 +35,6 @@ def _log_ndtr_slope(ans, x):
 
 
 @elementwise(impl=special.log_ndtr, accepts="f", domain=(-10, 10), compute_half_in_float32=True,
-             jvp=lambda t, ans, x: mul(t, _log_ndtr_slope(ans, x)))  # fmt: skip
+             jvp=lambda t, ans, x: mul(t, _log_ndtr_slope(ans, x)))
 def log_ndtr(x):
     """Logarithm of the probability that a standard normal number is below x."""

@@ -32,12 +32,12 @@ def _padded_extent(extent, low, high, interior):
 def _pad_aval(x: ShapedArray, padding_value: ShapedArray, *, padding_config) -> ShapedArray:
     if x.dtype != padding_value.dtype:
         raise TypeError("pad operand and padding_value must be same dtype: "
-                        f"got {x.dtype.name} and {padding_value.dtype.name}.")  # fmt: skip
+                        f"got {x.dtype.name} and {padding_value.dtype.name}.")
     if padding_value.shape:
         raise ValueError(f"padding_value must be a scalar; got np.shape(padding_value)={padding_value.shape}")
     if len(padding_config) != x.ndim:
         raise ValueError("length of padding_config must equal the number of axes of operand, "
-                         f"got padding_config {padding_config} for operand shape {x.shape}")  # fmt: skip
+                         f"got padding_config {padding_config} for operand shape {x.shape}")
     if any(interior < 0 for _, _, interior in padding_config):
         raise ValueError(
             f"interior padding in padding_config must be nonnegative, got padding_config {padding_config}"
@@ -45,7 +45,7 @@ def _pad_aval(x: ShapedArray, padding_value: ShapedArray, *, padding_config) -> 
     shape = tuple(_padded_extent(extent, *config) for extent, config in zip(x.shape, padding_config))
     if any(extent < 0 for extent in shape):
         raise ValueError(f"Dimension size after padding is not at least 0, got result shape {shape}, for "
-                         f"padding_config {padding_config} and operand shape {x.shape}")  # fmt: skip
+                         f"padding_config {padding_config} and operand shape {x.shape}")
     return ShapedArray(shape, x.dtype, x.weak_type and padding_value.weak_type)
 
 
@@ -77,14 +77,14 @@ def _lower_pad(builder, x, value, *, padding_config):
 
     trims = any(low < 0 or high < 0 for low, high, _ in padding_config)
     return builder.regions(shape, x.dtype, builder.fill(shape, value),
-                           [builder.region(x, place, mask if trims else None)])  # fmt: skip
+                           [builder.region(x, place, mask if trims else None)])
 
 
 def _hlo_pad(b, x, value, *, padding_config):
     shape = [_padded_extent(extent, *config) for extent, config in zip(x.shape, padding_config)]
     low, high, interior = zip(*padding_config) if padding_config else ((), (), ())
     return b.op("pad", x, value, shape=shape, edge_padding_low=low, edge_padding_high=high,
-                interior_padding=interior)  # fmt: skip
+                interior_padding=interior)
 
 
 def _batch_pad(primitive, axis, values, batched, *, padding_config):
@@ -103,7 +103,7 @@ def _transpose_pad(primitive, ct, operands, *, padding_config):
     x, padding = operands
     return [_unpad(ct, x.aval.shape, padding_config) if is_linear(x) else None,
             _sum_padding(ct, aval_of(x.aval if is_linear(x) else x).shape, padding_config)
-            if is_linear(padding) else None]  # fmt: skip
+            if is_linear(padding) else None]
 
 
 _transpose_pad.zeros = "kept"  # type: ignore[attr-defined]

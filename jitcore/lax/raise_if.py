@@ -90,7 +90,7 @@ def _jvp(primitive, primals, tangents, **params) -> list:
 
 
 @define("raise_if", impl=_run, aval=lambda *avals, callback: [], batch=_batch, jvp=_jvp, inline=_inline,
-        effects=lambda *, callback: frozenset((IO,)), multiple_results=True)  # fmt: skip
+        effects=lambda *, callback: frozenset((IO,)), multiple_results=True)
 def raise_if(predicate: Any, error: BaseException) -> None:
     """Raises a copy of an exception where a predicate holds when the program runs.
 

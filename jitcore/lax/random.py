@@ -75,7 +75,7 @@ def _lower_threefry(builder, k1, k2, x0, x1) -> list:
         for rotation in _ROTATIONS[group % 2]:
             x0 = combine("add", x0, x1)
             rotated = combine("or", combine("shift_left", x1, rotation),
-                              combine("shift_right_logical", x1, 32 - rotation))  # fmt: skip
+                              combine("shift_right_logical", x1, 32 - rotation))
             x1 = combine("xor", rotated, x0)
         x0 = combine("add", x0, keys[(group + 1) % 3])
         x1 = combine("add", x1, combine("add", keys[(group + 2) % 3], group + 1))
@@ -83,7 +83,7 @@ def _lower_threefry(builder, k1, k2, x0, x1) -> list:
 
 
 @define("threefry2x32", impl=_threefry, aval=_threefry_aval, batch=batch_elementwise,
-        lower=_lower_threefry, hlo=_lower_threefry, multiple_results=True)  # fmt: skip
+        lower=_lower_threefry, hlo=_lower_threefry, multiple_results=True)
 def threefry2x32(k1, k2, x0, x1) -> list[Array]:
     """Hashes the counter (x0, x1) under the key (k1, k2), element by element.
 

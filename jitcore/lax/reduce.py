@@ -116,7 +116,7 @@ def _reduction(name: str, combine: str, accepts: str, jvp=None, transpose=None):
         define(name, impl=lambda x, *, axes: reduce_ndarray(monoid, x, axes), monoid=combine,
                lower=lower, hlo=lower,
                aval=functools.partial(_reduction_aval, name, accepts), jvp=jvp, transpose=transpose,
-               batch=_batch_axes, family="reduction", accepts=accepts)(function)  # fmt: skip
+               batch=_batch_axes, family="reduction", accepts=accepts)(function)
 
         @functools.wraps(function)
         def public(operand, axes):
@@ -175,7 +175,7 @@ def _jvp_extremum(primitive, primals, tangents, *, axes):
 
 @_reduction(
     "reduce_sum", "add", "iufc", jvp=jvp_linear(),
-    transpose=transpose_unary(lambda ct, x, *, axes: _put_back(ct, x.aval, axes), zeros="kept"))  # fmt: skip
+    transpose=transpose_unary(lambda ct, x, *, axes: _put_back(ct, x.aval, axes), zeros="kept"))
 def reduce_sum(operand, axes: Sequence[int]) -> Array:
     """Sum over these axes. Raises: TypeError for bools; ValueError for axes that operand lacks."""
 
@@ -212,7 +212,7 @@ def reduce_xor(operand, axes: Sequence[int]) -> Array:
 
 # -- the generic form -----------------------------------------------------------------------------------
 REDUCTIONS = {"add": reduce_sum, "mul": reduce_prod, "max": reduce_max, "min": reduce_min, "and": reduce_and,
-              "or": reduce_or, "xor": reduce_xor}  # fmt: skip
+              "or": reduce_or, "xor": reduce_xor}
 
 
 def find_monoid(computation: Callable, dtype) -> tuple[str | None, Jaxpr]:
@@ -269,7 +269,7 @@ def reduce(operands, init_values, computation: Callable, dimensions: Sequence[in
         raise TypeError(f"lax.reduce got operands {tree} and init_values {initial_tree} of other structure.")
     if any(aval_of(leaf).shape != aval_of(leaves[0]).shape for leaf in leaves):
         raise TypeError("lax.reduce got operands of several shapes: "
-                        f"{', '.join(aval_of(leaf).long() for leaf in leaves)}.")  # fmt: skip
+                        f"{', '.join(aval_of(leaf).long() for leaf in leaves)}.")
     if not dimensions:
         return tree.unflatten(map(to_array, leaves))
     return tree.unflatten(_fold(tree, leaves, initial, computation, tuple(map(operator.index, dimensions))))
@@ -312,10 +312,10 @@ def _arg_extremum_aval(x: ShapedArray, *, axes, index_dtype) -> ShapedArray:
         raise TypeError(f"index_dtype must be an integer type, but got {np.dtype(index_dtype).name}")
     if dtypes.is_complex(x.dtype):
         raise TypeError(f"argmax and argmin do not accept dtype {x.dtype.name}. "
-                        "Accepted dtypes are subtypes of integer, floating, bool.")  # fmt: skip
+                        "Accepted dtypes are subtypes of integer, floating, bool.")
     if x.shape[axis] == 0:
         raise ValueError("argmin and argmax require non-empty reduced dimension. "
-                         f"operand.shape={x.shape} axis={axis}")  # fmt: skip
+                         f"operand.shape={x.shape} axis={axis}")
     return ShapedArray(_drop_axes(x.shape, axes), index_dtype)
 
 
@@ -368,7 +368,7 @@ def _holds_positions(x: ShapedArray, axis: int, index_dtype) -> bool:
 
 @define("argmax", impl=functools.partial(_arg_extremum, np.argmax), aval=_arg_extremum_aval, jvp=jvp_zero,
         lower=functools.partial(_lower_arg_extremum, "argmax"), batch=_batch_axes,
-        hlo=functools.partial(_hlo_arg_extremum, "max"))  # fmt: skip
+        hlo=functools.partial(_hlo_arg_extremum, "max"))
 def argmax(operand, axis: int, index_dtype) -> Array:
     """Index of the first largest element (or NaN) along an axis. index_dtype: integer dtype of it."""
     return _bind_arg_extremum(argmax.primitive, operand, axis, index_dtype)
@@ -376,7 +376,7 @@ def argmax(operand, axis: int, index_dtype) -> Array:
 
 @define("argmin", impl=functools.partial(_arg_extremum, np.argmin), aval=_arg_extremum_aval, jvp=jvp_zero,
         lower=functools.partial(_lower_arg_extremum, "argmin"), batch=_batch_axes,
-        hlo=functools.partial(_hlo_arg_extremum, "min"))  # fmt: skip
+        hlo=functools.partial(_hlo_arg_extremum, "min"))
 def argmin(operand, axis: int, index_dtype) -> Array:
     """Index of the first smallest element (or NaN) along an axis. index_dtype: integer dtype of it."""
     return _bind_arg_extremum(argmin.primitive, operand, axis, index_dtype)
@@ -398,7 +398,7 @@ def _reduce_precision(x, *, exponent_bits: int, mantissa_bits: int):
 
 def _hlo_reduce_precision(b, x, *, exponent_bits: int, mantissa_bits: int):
     return b.op("reduce_precision", x, exponent_bits=f"{exponent_bits} : i32",
-                mantissa_bits=f"{mantissa_bits} : i32")  # fmt: skip
+                mantissa_bits=f"{mantissa_bits} : i32")
 
 
 def _reduce_precision_aval(x: ShapedArray, *, exponent_bits: int, mantissa_bits: int) -> ShapedArray:
@@ -412,7 +412,7 @@ def _reduce_precision_aval(x: ShapedArray, *, exponent_bits: int, mantissa_bits:
 
 @define("reduce_precision", impl=_reduce_precision, aval=_reduce_precision_aval, jvp=jvp_linear(),
         transpose=transpose_unary(lambda ct, x, **format: reduce_precision(ct, **format)),
-        batch=rebind(), hlo=_hlo_reduce_precision)  # fmt: skip
+        batch=rebind(), hlo=_hlo_reduce_precision)
 def reduce_precision(operand, exponent_bits: int, mantissa_bits: int) -> Array:
     """operand rounded to a format with that many bits, in its own dtype; the format's subnormals become 0."""
     return reduce_precision.primitive.bind(operand, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits)

@@ -75,7 +75,7 @@ def reverse_while(loop: Loop, cond_consts, body_consts, init, cts, wanted: Flags
     consts_wanted, carry_wanted = wanted[: loop.body_nconsts], wanted[loop.body_nconsts :]
     results = [next(everything) for flag in consts_wanted if flag] + list(compress(carried, carry_wanted))
     return [instantiate(Zero(tangent_aval(aval_of(x)))) if ct is None else ct
-            for ct, x in zip(results, compress(inputs, wanted))]  # fmt: skip
+            for ct, x in zip(results, compress(inputs, wanted))]
 
 
 # -- one iteration ------------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ class Back:
         body, num_consts = loop.body_jaxpr, loop.body_nconsts
         const_flags = list(wanted[:num_consts])
         derivative, carry_flags, _ = settle_carry(
-            lambda carry: jvp_jaxpr(body, [*const_flags, *carry], carry), wanted[num_consts:])  # fmt: skip
+            lambda carry: jvp_jaxpr(body, [*const_flags, *carry], carry), wanted[num_consts:])
         num_values, num_linear = len(body.in_avals), sum(const_flags) + sum(carry_flags)
         unknown = [False] * num_values + [True] * num_linear
         self.split = split_jaxpr(derivative, unknown, [False] * loop.num_carry + [True] * sum(carry_flags))
@@ -218,7 +218,7 @@ def run_reversed(forward: Forward, step_back: Callable, ys: Sequence) -> list:
         steps = _choose_steps(distance, free)
         _, *state = run_while(
             lambda number, *_: ew.lt(number, steps),
-            lambda number, *state: [ew.add(number, _ONE), *forward.step(state)], [_ZERO, *state])  # fmt: skip
+            lambda number, *state: [ew.add(number, _ONE), *forward.step(state)], [_ZERO, *state])
         arrived = ew.eq(steps, distance)
         # What is not kept goes into the last slot, which is never read.
         target = ew.select_n(arrived, _item(order, ew.add(top, _ONE)), np.int32(slots))
@@ -226,13 +226,13 @@ def run_reversed(forward: Forward, step_back: Callable, ys: Sequence) -> list:
         places = _put(places, ew.add(place, steps), ew.select_n(arrived, ew.add(top, _ONE), np.int32(slots)))
         number = _to_int(arrived)
         ys = run_if(number, lambda *args: step_back(args[num_ys:], args[:num_ys]),
-                    lambda *args: list(args[:num_ys]), [*ys, *state])  # fmt: skip
+                    lambda *args: list(args[:num_ys]), [*ys, *state])
         used_up = _to_int(ew.eq(distance, _ZERO))
         top = ew.sub(ew.add(top, ew.sub(_ONE, number)), used_up)
         return [ew.sub(left, number), top, places, *ys, *stacks]
 
     outs = run_while(lambda left, *_: ew.gt(left, _ZERO), advance,
-                     [total, ew.sub(count, _ONE), places, *ys, *stacks])  # fmt: skip
+                     [total, ew.sub(count, _ONE), places, *ys, *stacks])
     return outs[3 : 3 + num_ys]
 
 
@@ -248,7 +248,7 @@ def _fill(forward: Forward, slots: int) -> tuple:
     """Runs the loop: (iterations, checkpoints, stride between them, stacks of states)."""
     half = slots // 2
     stacks = [empty((slots + 1, *aval_of(x).shape), aval_of(x).dtype, number=number)
-              for number, x in enumerate(forward.start)]  # fmt: skip
+              for number, x in enumerate(forward.start)]
     num_state = len(stacks)
 
     def holds(total, count, stride, *rest):
@@ -266,7 +266,7 @@ def _fill(forward: Forward, slots: int) -> tuple:
             lambda number, *state: ew.select_n(
                 ew.lt(number, stride), np.bool_(False), forward.holds(state)),
             lambda number, *state: [ew.add(number, _ONE), *forward.step(state)],
-            [_ONE, *forward.step(state)])  # fmt: skip
+            [_ONE, *forward.step(state)])
         return [ew.add(total, steps), ew.add(count, _ONE), stride, *state, *stacks]
 
     total, count, stride, *rest = run_while(holds, save, [_ZERO, _ZERO, _ONE, *forward.start, *stacks])

@@ -27,7 +27,7 @@ from jitcore.tree_util import tree_flatten, treedef_tuple
 
 
 def _run_scan(*args: np.ndarray, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int,
-              num_carry: int, unroll: int | bool) -> list[np.ndarray]:  # fmt: skip
+              num_carry: int, unroll: int | bool) -> list[np.ndarray]:
     body = build_program(jaxpr)
     consts, carry, xs = split_operands(args, num_consts, num_carry)
     stacked = [np.empty((length, *aval.shape), aval.dtype) for aval in jaxpr.out_avals[num_carry:]]
@@ -41,7 +41,7 @@ def _run_scan(*args: np.ndarray, jaxpr: ClosedJaxpr, length: int, reverse: bool,
 
 
 def _scan_aval(*avals: ShapedArray, jaxpr: ClosedJaxpr, length: int, reverse: bool, num_consts: int,
-               num_carry: int, unroll: int | bool) -> list[ShapedArray]:  # fmt: skip
+               num_carry: int, unroll: int | bool) -> list[ShapedArray]:
     consts, carry, xs = split_operands(avals, num_consts, num_carry)
     elements = [ShapedArray(x.shape[1:], x.dtype) for x in xs]
     expected = [(aval.shape, aval.dtype) for aval in jaxpr.in_avals]
@@ -94,7 +94,7 @@ def _batch_scan(primitive, axis, values, batched, *, jaxpr, num_consts, num_carr
     xs = [move_axis(x, 0, 1) if flag else x for x, flag in zip(xs, x_flags)]
     init = batch_values(axis, init, init_flags, carry_flags)
     outs = primitive.bind(
-        *consts, *init, *xs, jaxpr=jaxpr, num_consts=num_consts, num_carry=num_carry, **params)  # fmt: skip
+        *consts, *init, *xs, jaxpr=jaxpr, num_consts=num_consts, num_carry=num_carry, **params)
     ys = [move_axis(y, 1, 0) if flag else y for y, flag in zip(outs[num_carry:], y_flags)]
     flags = [*carry_flags, *y_flags]
     return [out if flag else Unmapped(out) for out, flag in zip([*outs[:num_carry], *ys], flags)]
@@ -102,9 +102,9 @@ def _batch_scan(primitive, axis, values, batched, *, jaxpr, num_consts, num_carr
 
 @define("scan", impl=_run_scan, aval=_scan_aval, jvp=jvp_scan, transpose=transpose_scan, partial=split_scan,
         batch=_batch_scan, lower=_lower_scan, hlo=_hlo_scan, multiple_results=True,
-        effects=control.effects_of_jaxprs)  # fmt: skip
+        effects=control.effects_of_jaxprs)
 def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
-         unroll: int | bool = 1):  # fmt: skip
+         unroll: int | bool = 1):
     """Carries a value through f over the leading axis of xs, and stacks what f returns beside it.
 
     Same as:
@@ -148,7 +148,7 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
     jaxpr, consts = body.close()
     outs = scan.primitive.bind(
         *consts, *carry, *x_leaves, jaxpr=jaxpr, length=length, reverse=bool(reverse), num_consts=len(consts),
-        num_carry=len(carry), unroll=unroll)  # fmt: skip
+        num_carry=len(carry), unroll=unroll)
     return body.out_tree.unflatten(outs)
 
 
@@ -176,13 +176,13 @@ def _find_length(leaves, avals, length):
         if any(extent != length for extent in extents):
             sizes = [aval.shape[0] for aval in avals]
             raise ValueError(f"scan got `length` argument of {length} "
-                             f"which disagrees with leading axis sizes {sizes}.")  # fmt: skip
+                             f"which disagrees with leading axis sizes {sizes}.")
         return length
     if not extents:
         raise ValueError("scan got no values to scan over and `length` not provided.")
     if len(extents) > 1:
         raise ValueError("scan got values with different leading axis sizes: "
-                         f"{', '.join(str(aval.shape[0]) for aval in avals)}.")  # fmt: skip
+                         f"{', '.join(str(aval.shape[0]) for aval in avals)}.")
     return extents[0]
 
 
@@ -208,7 +208,7 @@ def _scan_in_python(f: Callable, carry, x_leaves, x_tree, length: int, reverse: 
         collected[i], y_tree = tree_flatten(y)
     if y_tree is None:
         raise ValueError("zero-length scan is not supported in disable_jit() mode "
-                         "because the output type is unknown.")  # fmt: skip
+                         "because the output type is unknown.")
     return carry, y_tree.unflatten([_stack(column) for column in zip(*collected)])
 
 

@@ -67,13 +67,13 @@ def jvp_scan(primitive, primals, tangents, *, jaxpr, num_consts, num_carry, **pa
         [*values, *map(instantiate, compress(ts, group))]
         for values, ts, group in zip(split_operands(primals, num_consts, num_carry),
                                      split_operands(tangents, num_consts, num_carry), flags)
-    ]  # fmt: skip
+    ]
     outs = bind_scan(primitive, consts, init, xs, jaxpr=body, **params)
     carries = num_carry + sum(carry_flags)
     values = [*outs[:num_carry], *outs[carries : carries + len(ys_flags)]]
     found = iter([*outs[num_carry:carries], *outs[carries + len(ys_flags) :]])
     return values, [next(found) if flag else zero_like(value)
-                    for value, flag in zip(values, [*carry_flags, *ys_flags])]  # fmt: skip
+                    for value, flag in zip(values, [*carry_flags, *ys_flags])]
 
 
 # -- partial evaluation -------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def split_scan(trace, primitive, args, *, jaxpr, num_consts, num_carry, **params
         return scan_segments(primitive, args, segment, **whole)
     outs, residuals = parts.run(primitive, **params)
     places = [place for is_stack in (False, True)
-              for place, (_, flag) in enumerate(residuals) if flag == is_stack]  # fmt: skip
+              for place, (_, flag) in enumerate(residuals) if flag == is_stack]
     consts, init, xs = [list(compress(group, own)) for group, own in zip(groups, flags)]
     body = rearrange(split.unknown, _order_residuals(places, residuals, len(consts) + len(init), len(xs)))
     body, values = lift_consts(body)
@@ -137,7 +137,7 @@ class _Known:
         self.outvars = jaxpr.outvars[: split.num_known_outs]
         computed = iter(jaxpr.outvars[split.num_known_outs :])
         self.residuals = [next(computed) if place is None else jaxpr.invars[place + shift]
-                          for place in split.residuals]  # fmt: skip
+                          for place in split.residuals]
         const_vars, carry_vars, self.x_vars = split_operands(jaxpr.invars, len(self.consts), len(init))
         self.fixed = dict(zip(const_vars, self.consts))
         self.fixed |= {var: value for var, out, value in zip(carry_vars, self.outvars, init) if out is var}
@@ -208,7 +208,7 @@ def scan_segments(primitive, args, segment: int, *, jaxpr, num_consts, num_carry
     first = list(consts), list(init), [_slice(x, 0, whole) for x in xs]
     rest = [_slice(x, whole, length) for x in xs]
     body = _make_segment(primitive, [*map(aval_of, first[0]), *map(aval_of, first[1])],
-                         list(map(aval_of, first[2])), jaxpr, segment, params)  # fmt: skip
+                         list(map(aval_of, first[2])), jaxpr, segment, params)
     pieces = [_split_axis(x, count, segment) for x in first[2]]
     rest_outs: list = []
     if params["reverse"] and whole < length:
@@ -238,7 +238,7 @@ def _make_segment(
     checkpointed, _ = trace_to_jaxpr(
         lambda *values: remat_primitive.bind(
             *values, jaxpr=ClosedJaxpr(inner), prevent_cse=False, differentiated=False, policy=None),
-        operands)  # fmt: skip
+        operands)
     return ClosedJaxpr(checkpointed)
 
 
@@ -295,7 +295,7 @@ def transpose_scan(primitive, cotangents, operands, *, jaxpr, num_consts, num_ca
     init = [*sums, *given[: sum(ct_flags)]]
     xs = [*x_values, *given[sum(ct_flags) :]]
     outs = iter(bind_scan(primitive, values, init, xs, jaxpr=body, reverse=not reverse,
-                          length=params["length"], unroll=params["unroll"]))  # fmt: skip
+                          length=params["length"], unroll=params["unroll"]))
     found = iter([next(outs) if flag else None for flag in nonzero])
     everything = [next(found) if flag else None for flag in body_flags]
     return [_as_cotangent(ct, x) if is_linear(x) else None for ct, x in zip(everything, operands)]

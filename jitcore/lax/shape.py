@@ -35,7 +35,7 @@ from jitcore.tree_util import tree_map
 def _lower_broadcast_in_dim(builder, x, *, shape, broadcast_dimensions, **_):
     def place(index):
         return tuple(builder.zero_index if extent == 1 else index[dim]
-                     for dim, extent in zip(broadcast_dimensions, x.shape))  # fmt: skip
+                     for dim, extent in zip(broadcast_dimensions, x.shape))
 
     return builder.view(x, shape, place)
 
@@ -63,7 +63,7 @@ def _lower_squeeze(builder, x, *, dimensions):
 def _lower_rev(builder, x, *, dimensions):
     def place(index):
         return tuple(i * -1 + (extent - 1) if dim in dimensions else i
-                     for dim, (i, extent) in enumerate(zip(index, x.shape)))  # fmt: skip
+                     for dim, (i, extent) in enumerate(zip(index, x.shape)))
 
     return builder.view(x, x.shape, place)
 
@@ -83,16 +83,16 @@ def _broadcast_in_dim_aval(x: ShapedArray, *, shape, broadcast_dimensions) -> Sh
     name, dims = "broadcast_in_dim", broadcast_dimensions
     if len(shape) < x.ndim:
         raise TypeError(f"{name} target broadcast shape must have equal or higher rank to the operand shape; "
-                        f"got operand ndim {x.ndim} and target broadcast ndim {len(shape)}.")  # fmt: skip
+                        f"got operand ndim {x.ndim} and target broadcast ndim {len(shape)}.")
     if len(dims) != x.ndim:
         raise TypeError(f"{name} broadcast_dimensions must have length equal to operand ndim; "
-                        f"got broadcast_dimensions {dims} for operand ndim {x.ndim}.")  # fmt: skip
+                        f"got broadcast_dimensions {dims} for operand ndim {x.ndim}.")
     if not set(dims) <= set(range(len(shape))):
         raise TypeError(f"{name} broadcast_dimensions must be a subset of output dimensions, "
-                        f"got {dims} for operand ndim {x.ndim} and shape {shape}.")  # fmt: skip
+                        f"got {dims} for operand ndim {x.ndim} and shape {shape}.")
     if any(first >= second for first, second in zip(dims, dims[1:])):
         raise TypeError(f"{name} broadcast_dimensions must be strictly increasing; "
-                        f"got broadcast_dimensions {dims}")  # fmt: skip
+                        f"got broadcast_dimensions {dims}")
     check_nonnegative(name, "shape", shape)
     if not all(extent == 1 or extent == shape[dim] for extent, dim in zip(x.shape, dims)):
         raise TypeError(
@@ -194,7 +194,7 @@ def _reshape_aval(x: ShapedArray, *, new_sizes, dimensions) -> ShapedArray:
         )
     if dimensions is not None and sorted(dimensions) != list(range(x.ndim)):
         raise TypeError("reshape dimensions must be a permutation of operand dimensions, "
-                        f"got dimensions {dimensions} for shape {x.shape}.")  # fmt: skip
+                        f"got dimensions {dimensions} for shape {x.shape}.")
     return x.update(shape=new_sizes)
 
 
@@ -220,7 +220,7 @@ def _transpose_reshape(ct, x, *, new_sizes, dimensions):
 
 @define("reshape", impl=own_result(_reshape), aval=_reshape_aval, jvp=jvp_linear(),
         transpose=transpose_unary(_transpose_reshape, zeros="kept"), batch=rebind(_add_batch_size),
-        lower=_lower_reshape, hlo=_hlo_reshape)  # fmt: skip
+        lower=_lower_reshape, hlo=_hlo_reshape)
 def reshape(operand, new_sizes, dimensions: Sequence[int] | None = None) -> Array:
     """The same elements, in row-major order, with another shape.
 
@@ -240,7 +240,7 @@ def reshape(operand, new_sizes, dimensions: Sequence[int] | None = None) -> Arra
 def _transpose_aval(x: ShapedArray, *, permutation) -> ShapedArray:
     if sorted(permutation) != list(range(x.ndim)):
         raise TypeError("transpose permutation isn't a permutation of operand dimensions, "
-                        f"got permutation {permutation} for operand shape {x.shape}.")  # fmt: skip
+                        f"got permutation {permutation} for operand shape {x.shape}.")
     return x.update(shape=tuple(x.shape[dim] for dim in permutation))
 
 
@@ -272,7 +272,7 @@ def transpose(operand, permutation: Sequence[int]) -> Array:
 def _squeeze_aval(x: ShapedArray, *, dimensions) -> ShapedArray:
     if any(not x.shape[dim] == 1 for dim in dimensions):
         raise ValueError("cannot select an axis to squeeze out which has size not equal to one, "
-                         f"got shape={x.shape} and dimensions={dimensions}")  # fmt: skip
+                         f"got shape={x.shape} and dimensions={dimensions}")
     return x.update(shape=tuple(extent for dim, extent in enumerate(x.shape) if dim not in dimensions))
 
 
@@ -305,7 +305,7 @@ def _check_dimensions(name: str, dims, ndim: int) -> None:
     check_nonnegative(name, "dimensions", dims)
     if any(dim >= ndim for dim in dims):
         raise TypeError(f"{name} dimensions must all be less than operand ndim, "
-                        f"got dimensions {dims} for operand ndim {ndim}.")  # fmt: skip
+                        f"got dimensions {dims} for operand ndim {ndim}.")
 
 
 def _rev_aval(x: ShapedArray, *, dimensions) -> ShapedArray:
@@ -330,14 +330,14 @@ def rev(operand, dimensions: Sequence[int]) -> Array:
 
 @define("copy", impl=lambda x: x.copy(), aval=lambda x: x, jvp=jvp_linear(),
         transpose=transpose_unary(lambda ct, x: ct, zeros="kept"), batch=rebind(),
-        lower=lambda builder, x: x, hlo=lambda b, x: x)  # fmt: skip
+        lower=lambda builder, x: x, hlo=lambda b, x: x)
 def copy(x) -> Array:
     """The same values in memory of their own."""
     return copy.primitive.bind(x)
 
 
 @define("stop_gradient", impl=lambda x: x.copy(), aval=lambda x: x, jvp=jvp_zero, batch=rebind(),
-        lower=lambda builder, x: x, hlo=lambda b, x: x)  # fmt: skip
+        lower=lambda builder, x: x, hlo=lambda b, x: x)
 def stop_gradient(x):
     """x itself, as a constant for every derivative.
 
@@ -358,7 +358,7 @@ def _stop_gradient(leaf):
 def _iota_aval(*, dtype, shape, dimension: int) -> ShapedArray:
     if dtypes.kind_of(dtype) not in "iufc":
         raise TypeError(f"iota does not accept dtype {np.dtype(dtype).name}. "
-                        "Accepted dtypes are subtypes of integer, floating, complexfloating.")  # fmt: skip
+                        "Accepted dtypes are subtypes of integer, floating, complexfloating.")
     check_nonnegative("iota", "shape", shape)
     if not 0 <= dimension < len(shape):
         raise ValueError(f"iota dimension must be between 0 and len(shape), got {dimension=} for {shape=}")
@@ -435,7 +435,7 @@ def _lower_dimension_size(builder, *, dim):
 
 @define("dimension_size", impl=lambda *, dim: np.asarray(int(dim)), lower=_lower_dimension_size,
         hlo=_lower_dimension_size,
-        aval=lambda *, dim: ShapedArray((), dtypes.default_dtype("i"), True))  # fmt: skip
+        aval=lambda *, dim: ShapedArray((), dtypes.default_dtype("i"), True))
 def dimension_size(dim) -> Array:
     """A symbolic dimension as a number: an integer scalar of weak type, known when sizes are."""
     return dimension_size.primitive.bind(dim=dim)

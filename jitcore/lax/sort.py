@@ -87,7 +87,7 @@ def _take_along(x, order, axis: int):
         x, reshape(order, (*aval_of(order).shape, 1)), slice_sizes=(1,) * (len(rest) + 1),
         dimension_numbers=GatherDimensionNumbers((), (axis,), (axis,), rest, rest),
         mode=GatherScatterMode.PROMISE_IN_BOUNDS, fill_value=None, indices_are_sorted=False,
-        unique_indices=True)  # fmt: skip
+        unique_indices=True)
 
 
 def _hlo_key(b, key) -> list:
@@ -116,7 +116,7 @@ def _hlo_sort(b, *xs, dimension: int, is_stable: bool, num_keys: int):
 
     body = b.region([((), x.dtype) for x in xs for _ in range(2)], comes_first, is_closed=True)
     return b.ops("sort", xs, [(x.shape, x.dtype) for x in xs], [body], dimension=dimension,
-                 is_stable=is_stable)  # fmt: skip
+                 is_stable=is_stable)
 
 
 def _jvp_sort(primitive, primals, tangents, *, dimension: int, **params):
@@ -127,7 +127,7 @@ def _jvp_sort(primitive, primals, tangents, *, dimension: int, **params):
 
 @define("sort", impl=_sort, aval=_sort_aval, jvp=_jvp_sort,
         batch=rebind(lambda size, *, dimension, **_: {"dimension": dimension + 1}), hlo=_hlo_sort,
-        multiple_results=True)  # fmt: skip
+        multiple_results=True)
 def sort(operand, dimension: int = -1, is_stable: bool = True, num_keys: int = 1):
     """Sorts along an axis.
 
@@ -170,7 +170,7 @@ def _top_k_aval(x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
         raise ValueError("top_k is not compatible with complex inputs.")
     if k > x.shape[axis]:
         raise ValueError("k argument to top_k must be no larger than size along axis; "
-                         f"got k={k} with shape={list(x.shape)} and axis={axis}")  # fmt: skip
+                         f"got k={k} with shape={list(x.shape)} and axis={axis}")
     shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
     return [x.update(shape=shape), ShapedArray(shape, dtypes.int32)]
 
@@ -216,7 +216,7 @@ def _jvp_top_k(primitive, primals, tangents, *, k: int, axis: int):
 
 @define("top_k", impl=_top_k, aval=_top_k_aval, jvp=_jvp_top_k,
         batch=rebind(lambda size, *, axis, **_: {"axis": axis + 1}),
-        multiple_results=True)  # fmt: skip
+        multiple_results=True)
 def top_k(operand, k: int, *, axis: int = -1) -> list[Array]:
     """The k largest elements along an axis, largest first, and their indices (int32).
 

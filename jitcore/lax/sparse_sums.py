@@ -39,7 +39,7 @@ class SparseSums:
         deferred = {id(term) for terms in self.terms for term in terms if isinstance(term, Equation)}
         dense = [term for terms in self.terms for term in terms if not isinstance(term, Equation)]
         operands = [atom for terms in self.terms for term in terms if isinstance(term, Equation)
-                    for atom in term.invars]  # fmt: skip
+                    for atom in term.invars]
         self.num_dense, wanted = len(dense), [*dense, *operands, *jaxpr.outvars[num_sums:]]
         eqns = [eqn for eqn in jaxpr.eqns if id(eqn) not in deferred]
         eqns, _ = slice_eqns(eqns, wanted, keep_effects=True)
@@ -65,7 +65,7 @@ class SparseSums:
             part = eqn.invars[0]
             is_inserted = _is_literal_zero(eqn.invars[1]) and all(
                 low >= 0 and high >= 0 and inside == 0
-                for low, high, inside in eqn.params["padding_config"])  # fmt: skip
+                for low, high, inside in eqn.params["padding_config"])
         else:
             return False
         sizes = math.prod(part.aval.shape), math.prod(whole)
@@ -74,7 +74,7 @@ class SparseSums:
     def _is_zero(self, atom) -> bool:
         eqn = self.defined_by.get(atom)
         return (eqn is not None and eqn.primitive.name == "broadcast_in_dim"
-                and _is_literal_zero(eqn.invars[0]))  # fmt: skip
+                and _is_literal_zero(eqn.invars[0]))
 
     def run(self, args: Sequence, sums: Sequence) -> list:
         """The new sums, then the other outputs."""

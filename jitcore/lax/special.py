@@ -27,19 +27,19 @@ def _gauss(x, factor: float):
 
 
 @elementwise(impl=special.erf, accepts="f", domain=(-3, 3), compute_half_in_float32=True,
-             jvp=lambda t, ans, x: mul(t, _gauss(x, 2 / math.sqrt(math.pi))))  # fmt: skip
+             jvp=lambda t, ans, x: mul(t, _gauss(x, 2 / math.sqrt(math.pi))))
 def erf(x):
     """Error function."""
 
 
 @elementwise(impl=special.erfc, accepts="f", domain=(-3, 3), compute_half_in_float32=True,
-             jvp=lambda t, ans, x: mul(t, _gauss(x, -2 / math.sqrt(math.pi))))  # fmt: skip
+             jvp=lambda t, ans, x: mul(t, _gauss(x, -2 / math.sqrt(math.pi))))
 def erfc(x):
     """1 - erf(x), accurate for large x."""
 
 
 @elementwise(impl=special.erfinv, accepts="f", domain=(-0.95, 0.95), compute_half_in_float32=True,
-             jvp=lambda t, ans, x: mul(t, mul(exp(square(ans)), math.sqrt(math.pi) / 2)))  # fmt: skip
+             jvp=lambda t, ans, x: mul(t, mul(exp(square(ans)), math.sqrt(math.pi) / 2)))
 def erf_inv(x):
     """Inverse of the error function."""
 
@@ -49,19 +49,19 @@ def _lgamma(x):
 
 
 @elementwise(impl=_lgamma, accepts="f", domain=(0.1, 10), compute_half_in_float32=True,
-             jvp=lambda t, ans, x: mul(t, digamma(x)))  # fmt: skip
+             jvp=lambda t, ans, x: mul(t, digamma(x)))
 def lgamma(x):
     """Logarithm of the magnitude of the gamma function."""
 
 
 @elementwise(impl=special.digamma, accepts="f", domain=(0.1, 10), compute_half_in_float32=True,
-             jvp=lambda t, ans, x: mul(t, polygamma(1.0, x)))  # fmt: skip
+             jvp=lambda t, ans, x: mul(t, polygamma(1.0, x)))
 def digamma(x):
     """Derivative of lgamma."""
 
 
 @elementwise(impl=special.i0e, accepts="f", domain=(-10, 10), compute_half_in_float32=True,
-             jvp=lambda t, ans, x: mul(t, sub(bessel_i1e(x), mul(sign(x), ans))))  # fmt: skip
+             jvp=lambda t, ans, x: mul(t, sub(bessel_i1e(x), mul(sign(x), ans))))
 def bessel_i0e(x):
     """exp(-|x|) times the modified Bessel function of order 0."""
 
@@ -80,7 +80,7 @@ def _i1e_over_x(ans, x):
 
 
 @elementwise(impl=special.i1e, accepts="f", domain=(-10, 10), compute_half_in_float32=True,
-             jvp=lambda t, ans, x: mul(t, _i1e_slope(ans, x)))  # fmt: skip
+             jvp=lambda t, ans, x: mul(t, _i1e_slope(ans, x)))
 def bessel_i1e(x):
     """exp(-|x|) times the modified Bessel function of order 1."""
 
@@ -122,21 +122,21 @@ def _gamma_density_slope(a, x):
 
 @special_function(impl=run_slope, expand=expand_slope, domain=(0.1, 10),
                   jvp=(_refuse("igamma_grad_a gradient with respect to a not supported", NotImplementedError),
-                       lambda t, ans, a, x: mul(t, _gamma_density_slope(a, x))))  # fmt: skip
+                       lambda t, ans, a, x: mul(t, _gamma_density_slope(a, x))))
 def igamma_grad_a(a, x):
     """Derivative of igamma by a. a: positive; x: not negative."""
 
 
 @special_function(impl=special.gammainc, domain=(0.1, 10),
                   jvp=(lambda t, ans, a, x: mul(t, igamma_grad_a(a, x)),
-                       lambda t, ans, a, x: mul(t, _gamma_density(a, x))))  # fmt: skip
+                       lambda t, ans, a, x: mul(t, _gamma_density(a, x))))
 def igamma(a, x):
     """Regularised lower incomplete gamma function P(a, x). a: positive; x: not negative."""
 
 
 @special_function(impl=special.gammaincc, domain=(0.1, 10),
                   jvp=(lambda t, ans, a, x: mul(t, neg(igamma_grad_a(a, x))),
-                       lambda t, ans, a, x: mul(t, neg(_gamma_density(a, x)))))  # fmt: skip
+                       lambda t, ans, a, x: mul(t, neg(_gamma_density(a, x)))))
 def igammac(a, x):
     """Regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x)."""
 
@@ -156,14 +156,14 @@ _refuse_beta = _refuse("Betainc gradient with respect to a and b not supported."
 
 @special_function(impl=_betainc, name="regularized_incomplete_beta", domain=(0.1, 0.9),
                   jvp=(_refuse_beta, _refuse_beta,
-                       lambda t, ans, a, b, x: mul(t, _beta_density(a, b, x))))  # fmt: skip
+                       lambda t, ans, a, b, x: mul(t, _beta_density(a, b, x))))
 def betainc(a, b, x):
     """Regularised incomplete beta function I_x(a, b). a, b: positive; x: in [0, 1]."""
 
 
 @elementwise(impl=special.zeta, accepts="f", domain=(1.1, 10), compute_half_in_float32=True,
              jvp=(_refuse("zeta gradient with respect to x is not supported"),
-                  lambda t, ans, x, q: mul(t, neg(mul(x, zeta(add(x, 1.0), q))))))  # fmt: skip
+                  lambda t, ans, x, q: mul(t, neg(mul(x, zeta(add(x, 1.0), q))))))
 def zeta(x, q):
     """Hurwitz zeta function, the sum over n of (q + n)**-x. x: greater than 1."""
 
@@ -179,6 +179,6 @@ def _polygamma(m, x):
 
 @elementwise(impl=_polygamma, accepts="f", domain=(1, 10), compute_half_in_float32=True,
              jvp=(_refuse("polygamma gradient with respect to m is not supported"),
-                  lambda t, ans, m, x: mul(t, polygamma(add(m, 1.0), x))))  # fmt: skip
+                  lambda t, ans, m, x: mul(t, polygamma(add(m, 1.0), x))))
 def polygamma(m, x):
     """Derivative m + 1 times of log(gamma(x)), m a whole number (as a float); NaN for another m."""

@@ -64,12 +64,12 @@ def add_tangents(
     start = [not is_zero(t) for t in tangents]
     start = start if wanted is None else [a or b for a, b in zip(start, wanted)]
     body, flags, _ = settle_carry(
-        lambda carry: jvp_jaxpr(loop.body_jaxpr, [*const_flags, *carry], carry), start)  # fmt: skip
+        lambda carry: jvp_jaxpr(loop.body_jaxpr, [*const_flags, *carry], carry), start)
     body = rearrange(body, pair_order(const_flags, flags))
     avals = [tangent_aval(aval) for aval in compress(loop.body_jaxpr.out_avals, flags)]
     cond = _ignore_more(loop.cond_jaxpr, avals)
     joint, cond_consts, body_consts = make_loop(
-        cond, cond_consts, body, [*body_consts, *compress(const_tangents, const_flags)])  # fmt: skip
+        cond, cond_consts, body, [*body_consts, *compress(const_tangents, const_flags)])
     init = [*init, *map(instantiate, compress(tangents, flags))]
     return joint, cond_consts, body_consts, init, flags
 
@@ -202,7 +202,7 @@ def _run_vjp(*args, **params):
 def _vjp_avals(*avals, **params):
     _, body_consts, init, _ = Reverse.of(**params).split(avals)
     return [tangent_aval(aval).update(weak_type=False)
-            for aval in compress([*body_consts, *init], params["wanted"])]  # fmt: skip
+            for aval in compress([*body_consts, *init], params["wanted"])]
 
 
 def _effects(**params) -> frozenset:
@@ -264,7 +264,7 @@ def _batch_vjp(primitive, axis, values, batched, **params):
 
 while_vjp = Primitive(
     "while_vjp", impl=_run_vjp, aval=_vjp_avals, jvp=_jvp_vjp, transpose=_transpose_vjp, batch=_batch_vjp,
-    multiple_results=True, effects=_effects, expand=expand_vjp)  # fmt: skip
+    multiple_results=True, effects=_effects, expand=expand_vjp)
 
 
 # -- higher derivatives -------------------------------------------------------------------------------------
@@ -304,7 +304,7 @@ class Moved(NamedTuple):
         tangents = [instantiate(t) if flag else t for t, flag in zip(tangents, reverse.wanted)]
         split_at = loop.body_nconsts
         joint, *joint_operands, flags = add_tangents(
-            loop, cond_consts, body_consts, init, tangents[:split_at], tangents[split_at:])  # fmt: skip
+            loop, cond_consts, body_consts, init, tangents[:split_at], tangents[split_at:])
         given, given_tangents = iter(cts), iter(ct_tangents)
         cts = [next(given) if flag else None for flag in reverse.ct_flags]
         ct_tangents = [next(given_tangents) if flag else None for flag in reverse.ct_flags]
@@ -316,7 +316,7 @@ class Moved(NamedTuple):
         given_cts = [ct for ct in all_cts if ct is not None]
         outs = while_vjp.bind(
             *(x for group in joint_operands for x in group), *given_cts,
-            **Reverse(joint, wanted, ct_flags).params())  # fmt: skip
+            **Reverse(joint, wanted, ct_flags).params())
         return [outs[place] for place in order]
 
     def _find_wanted(self, const_flags: Flags, flags: Flags, lifted: int) -> tuple[tuple, list[int]]:
@@ -392,4 +392,4 @@ def _batch_vjp_jvp(primitive, axis, values, batched, **params):
 while_vjp_jvp = Primitive(
     "while_vjp_jvp", impl=_run_vjp_jvp, aval=_vjp_jvp_avals, jvp=_jvp_vjp_jvp, transpose=_transpose_vjp_jvp,
     partial=_split_vjp_jvp, batch=_batch_vjp_jvp, multiple_results=True, effects=_effects,
-    expand=expand_vjp_jvp)  # fmt: skip
+    expand=expand_vjp_jvp)

@@ -31,7 +31,7 @@ from jitcore.tree_util import tree_leaves, tree_map, treedef_is_leaf, treedef_tu
 
 
 def _run_while(*args: np.ndarray, cond_nconsts: int, cond_jaxpr: ClosedJaxpr, body_nconsts: int,
-               body_jaxpr: ClosedJaxpr) -> list[np.ndarray]:  # fmt: skip
+               body_jaxpr: ClosedJaxpr) -> list[np.ndarray]:
     holds, body = build_program(cond_jaxpr), build_program(body_jaxpr)
     cond_consts, body_consts, carry = split_operands(args, cond_nconsts, body_nconsts)
     with np.errstate(all="ignore"):
@@ -64,7 +64,7 @@ def split_operands(args, cond_nconsts: int, body_nconsts: int) -> tuple:
 
 
 def _while_aval(*avals: ShapedArray, cond_nconsts: int, cond_jaxpr: ClosedJaxpr, body_nconsts: int,
-                body_jaxpr: ClosedJaxpr) -> list[ShapedArray]:  # fmt: skip
+                body_jaxpr: ClosedJaxpr) -> list[ShapedArray]:
     cond_consts, body_consts, carry = split_operands(avals, cond_nconsts, body_nconsts)
     for jaxpr, consts in ((cond_jaxpr, cond_consts), (body_jaxpr, body_consts)):
         expected = [(aval.shape, aval.dtype) for aval in jaxpr.in_avals]
@@ -93,7 +93,7 @@ def _hlo_while(b, *operands, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr)
 
     def step_lanes(active, *carry):
         stepped = [b.choose(b.broadcast(active, old.shape, range(active.ndim)), new, old)
-                   for new, old in zip(step(carry), carry)]  # fmt: skip
+                   for new, old in zip(step(carry), carry)]
         return [b.map("and", active, test(stepped)), *stepped]
 
     if not lanes:
@@ -114,7 +114,7 @@ def _batch_while(primitive, axis, values, batched, *, cond_nconsts, cond_jaxpr, 
 
 @define("while", impl=_run_while, aval=_while_aval, jvp=jvp_while, transpose=transpose_while,
         partial=split_while, batch=_batch_while, lower=_lower_while, hlo=_hlo_while, multiple_results=True,
-        effects=control.effects_of_jaxprs)  # fmt: skip
+        effects=control.effects_of_jaxprs)
 def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any):
     """Applies body_fun to the carry for as long as cond_fun holds.
 
@@ -154,7 +154,7 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any):
     body_jaxpr, body_consts = body.close()
     outs = while_loop.primitive.bind(
         *cond_consts, *body_consts, *init, cond_nconsts=len(cond_consts), cond_jaxpr=cond_jaxpr,
-        body_nconsts=len(body_consts), body_jaxpr=body_jaxpr)  # fmt: skip
+        body_nconsts=len(body_consts), body_jaxpr=body_jaxpr)
     return in_tree.unflatten(outs)
 
 

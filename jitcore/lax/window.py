@@ -78,7 +78,7 @@ def window_view(x: np.ndarray, axes, sizes, strides, dilations) -> np.ndarray:
 def _check_per_axis(name: str, values, ndim: int) -> None:
     if len(values) != ndim:
         raise TypeError(f"reduce_window got inconsistent {name} and operand: got {name} {tuple(values)} "
-                        f"for an operand of rank {ndim}.")  # fmt: skip
+                        f"for an operand of rank {ndim}.")
     if name != "padding" and any(value <= 0 for value in values):
         raise TypeError(
             f"reduce_window {name} must have every element be strictly positive, got {tuple(values)}."
@@ -101,7 +101,7 @@ def _reduce_window_aval(
             f"{name} does not accept dtype {x.dtype.name}. Accepted dtypes are subtypes of number."
         )
     facts = {"window_dimensions": window_dimensions, "window_strides": window_strides, "padding": padding,
-             "base_dilation": base_dilation, "window_dilation": window_dilation}  # fmt: skip
+             "base_dilation": base_dilation, "window_dilation": window_dilation}
     for fact, values in facts.items():
         _check_per_axis(fact, values, x.ndim)
     return x.update(shape=_count_all_windows(x, **facts))
@@ -140,7 +140,7 @@ def _lower_windows(builder, x, outside, **geometry):
     counts, sizes = _count_all_windows(x, **geometry), geometry["window_dimensions"]
     steps = geometry["window_strides"], geometry["window_dilation"]
     config = [(low, high, dilation - 1)
-              for (low, high), dilation in zip(geometry["padding"], geometry["base_dilation"])]  # fmt: skip
+              for (low, high), dilation in zip(geometry["padding"], geometry["base_dilation"])]
     if any(map(any, config)):
         outside = builder.constant(outside, x.dtype)
         x = builder.store(registry["pad"].lower(builder, x, outside, padding_config=config))
@@ -158,17 +158,17 @@ def _lower_reduce_window(combine: str, builder, x, **geometry):
 
 
 def _hlo_windows(b, operands, starts, combine, *, window_dimensions, window_strides, padding, base_dilation,
-                 window_dilation):  # fmt: skip
+                 window_dilation):
     """The folds of the windows of arrays by a function of what was folded and of an element."""
     geometry = {"window_dimensions": window_dimensions, "window_strides": window_strides,
-                "base_dilation": base_dilation, "window_dilation": window_dilation}  # fmt: skip
+                "base_dilation": base_dilation, "window_dilation": window_dilation}
     shape = _count_all_windows(operands[0], padding=padding, **geometry)
     kinds = [((), value.dtype) for value in operands]
     body = b.region([*kinds, *kinds], combine, is_closed=True)
     return b.ops("reduce_window", [*operands, *starts], [(shape, kind) for _, kind in kinds], [body],
                  window_dimensions=window_dimensions, window_strides=window_strides,
                  base_dilations=base_dilation, window_dilations=window_dilation,
-                 padding=b.join_pairs(padding))  # fmt: skip
+                 padding=b.join_pairs(padding))
 
 
 def _hlo_reduce_window(combine: str, b, x, **geometry):
@@ -246,7 +246,7 @@ def _lower_places(builder, x, *, extremum: str, **geometry):
             step = step.floordiv(size)
         steps = geometry["window_strides"], geometry["window_dilation"], geometry["padding"]
         return [i * stride + k * dilation - low
-                for i, k, stride, dilation, (low, _) in zip(index, within, *steps)]  # fmt: skip
+                for i, k, stride, dilation, (low, _) in zip(index, within, *steps)]
 
     def is_inside(index, expr):
         extents = map(dilated_extent, x.shape, geometry["base_dilation"])
@@ -269,7 +269,7 @@ def _lower_places(builder, x, *, extremum: str, **geometry):
 define("reduce_window_places", impl=_find_extrema, jvp=jvp_zero, batch=_batch_places, lower=_lower_places,
        hlo=_hlo_places,
        aval=lambda x, *, extremum, **geometry: ShapedArray(
-           _count_all_windows(x, **geometry), _place_dtype(x.shape)))(_find_extrema)  # fmt: skip
+           _count_all_windows(x, **geometry), _place_dtype(x.shape)))(_find_extrema)
 
 
 def _jvp_window_extremum(extremum: str) -> Callable:
@@ -299,13 +299,13 @@ def _window_reduction(name: str, combine: str, accepts: str, jvp: Callable, tran
                lower=functools.partial(_lower_reduce_window, combine),
                family="window reduction", aval=functools.partial(_reduce_window_aval, name, accepts),
                jvp=jvp, transpose=transpose, accepts=accepts,
-               batch=rebind(_add_single_window))(function)  # fmt: skip
+               batch=rebind(_add_single_window))(function)
 
         @functools.wraps(function)
         def public(operand, window_dimensions, window_strides=None, padding="VALID", base_dilation=None,
-                   window_dilation=None):  # fmt: skip
+                   window_dilation=None):
             geometry = _window_geometry(aval_of(operand).shape, window_dimensions, window_strides, padding,
-                                        base_dilation, window_dilation)  # fmt: skip
+                                        base_dilation, window_dilation)
             return function.primitive.bind(operand, **geometry)
 
         return public
@@ -322,31 +322,31 @@ def _window_geometry(shape, dimensions, strides, padding, base_dilation, window_
     )
     if not len(dimensions) == len(strides) == len(shape):
         raise TypeError("reduce_window got inconsistent window_strides and window_dimensions: "
-                        f"got window_strides {strides} and window_dimensions {dimensions}.")  # fmt: skip
+                        f"got window_strides {strides} and window_dimensions {dimensions}.")
     windows = list(map(dilated_extent, dimensions, window_dilation))
     return {"window_dimensions": dimensions, "window_strides": strides, "base_dilation": base_dilation,
             "window_dilation": window_dilation,
-            "padding": tuple(padtype_to_pads(shape, windows, strides, padding))}  # fmt: skip
+            "padding": tuple(padtype_to_pads(shape, windows, strides, padding))}
 
 
 @_window_reduction("reduce_window_sum", "add", "iufc", jvp_linear(), transpose_unary(_transpose_window_sum))
 def reduce_window_sum(operand, window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None,
                       padding="VALID", base_dilation: Sequence[int] | None = None,
-                      window_dilation: Sequence[int] | None = None) -> Array:  # fmt: skip
+                      window_dilation: Sequence[int] | None = None) -> Array:
     """Sum of each window. Arguments as in `reduce_window`. Cost: proportional to the window's size."""
 
 
 @_window_reduction("reduce_window_max", "max", "biuf", _jvp_window_extremum("max"))
 def reduce_window_max(operand, window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None,
                       padding="VALID", base_dilation: Sequence[int] | None = None,
-                      window_dilation: Sequence[int] | None = None) -> Array:  # fmt: skip
+                      window_dilation: Sequence[int] | None = None) -> Array:
     """Largest element of each window. Arguments as in `reduce_window`."""
 
 
 @_window_reduction("reduce_window_min", "min", "biuf", _jvp_window_extremum("min"))
 def reduce_window_min(operand, window_dimensions: Sequence[int], window_strides: Sequence[int] | None = None,
                       padding="VALID", base_dilation: Sequence[int] | None = None,
-                      window_dilation: Sequence[int] | None = None) -> Array:  # fmt: skip
+                      window_dilation: Sequence[int] | None = None) -> Array:
     """Smallest element of each window. Arguments as in `reduce_window`."""
 
 
@@ -356,7 +356,7 @@ _WINDOW_REDUCTIONS = {"add": reduce_window_sum, "max": reduce_window_max, "min":
 def reduce_window(operand, init_value, computation: Callable, window_dimensions: Sequence[int],
                   window_strides: Sequence[int] | None = None, padding="VALID",
                   base_dilation: Sequence[int] | None = None,
-                  window_dilation: Sequence[int] | None = None) -> Array:  # fmt: skip
+                  window_dilation: Sequence[int] | None = None) -> Array:
     """Folds every window of operand with a two-argument function on scalars, beginning with init_value.
 
     Args:

@@ -283,7 +283,7 @@ class Builder:
                 better = g.op(sign, other, best, dtype=dtypes.bool_)
                 if dtypes.is_inexact(x.dtype):
                     first_nan = g.op("and", g.op("ne", other, other, dtype=dtypes.bool_),
-                                     g.op("eq", best, best, dtype=dtypes.bool_))  # fmt: skip
+                                     g.op("eq", best, best, dtype=dtypes.bool_))
                     better = g.op("or", better, first_nan)
                 best = g.op("select", better, other, best, dtype=x.dtype)
                 position = g.op("select", better, g.const(k, index_dtype), position, dtype=index_dtype)
@@ -328,7 +328,7 @@ def _is_number(expr: Expr, extent) -> bool:
     """Whether an expression is the number of an extent."""
     if expr.op == "index" and not expr.attr.terms:
         return isinstance(expr.attr.const, (int, RunTimeSize)) and isinstance(extent, int) and (
-            int(expr.attr.const) == extent)  # fmt: skip
+            int(expr.attr.const) == extent)
     return expr.op == "const" and expr.dtype.kind in "iu" and isinstance(extent, int) and expr.attr == extent
 
 

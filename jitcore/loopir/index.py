@@ -294,7 +294,7 @@ def _join_quotient(terms: tuple) -> Index | None:
             continue
         for quotient, coefficient in terms:
             if quotient.__class__ is FloorDiv and (quotient.index, quotient.size) == (
-                    remainder.index, remainder.size) and coefficient == factor * remainder.size:  # fmt: skip
+                    remainder.index, remainder.size) and coefficient == factor * remainder.size:
                 rest = tuple(term for term in terms if term[0] not in (quotient, remainder))
                 return Index(rest) + remainder.index * factor
     return None

@@ -35,7 +35,7 @@ class Store:
 
     def __init__(self, buffer: Buffer, offset: Index, value: Expr, mask: Expr | None = None,
                  combine: str | None = None, in_order: bool = False, turns: tuple | None = None,
-                 packed: bool = False):  # fmt: skip
+                 packed: bool = False):
         self.buffer, self.offset, self.value, self.mask, self.combine = buffer, offset, value, mask, combine
         self.in_order, self.turns, self.packed = in_order, turns, packed
 
@@ -67,7 +67,7 @@ class Kernel:
 
     def __init__(self, body: list, vector: Axis | None = None, parallel: bool = False, grain=1,
                  tile: tuple[Axis, Axis] | None = None, far: tuple[Buffer, ...] = (),
-                 others: tuple[Axis, ...] = ()):  # fmt: skip
+                 others: tuple[Axis, ...] = ()):
         self.body, self.vector, self.parallel, self.grain = body, vector, parallel, grain
         self.tile, self.far, self.others = tile, far, others
         self.streams: tuple[Buffer, ...] = ()
@@ -104,7 +104,7 @@ class Reduce:
     __slots__ = ("axes", "parts", "stores", "partials", "block", "bounds", "is_long")
 
     def __init__(self, axes: tuple[Axis, ...], parts: list, stores: list,
-                 bounds: dict[Axis, tuple] | None = None):  # fmt: skip
+                 bounds: dict[Axis, tuple] | None = None):
         self.axes, self.parts, self.stores, self.bounds = axes, parts, stores, bounds or {}
         self.partials: list[Buffer] | None = None
         self.block = None
@@ -150,7 +150,7 @@ class Repeat:
     __slots__ = ("registers", "initial", "condition", "body", "updates", "trips")
 
     def __init__(self, registers: list, initial: list[Expr], condition: Expr, body: list, updates: list[Expr],
-                 trips: int):  # fmt: skip
+                 trips: int):
         self.registers, self.initial, self.condition = registers, initial, condition
         self.body, self.updates, self.trips = body, updates, trips
 
@@ -191,7 +191,7 @@ class Call:
     __slots__ = ("routine", "function", "inputs", "outputs", "scratch", "epilogue")
 
     def __init__(self, routine, function: Callable, inputs: list[Buffer], outputs: list[Buffer],
-                 scratch: list[Buffer]):  # fmt: skip
+                 scratch: list[Buffer]):
         self.routine, self.function = routine, function
         self.inputs, self.outputs, self.scratch = inputs, outputs, scratch
         self.epilogue: Kernel | None = None
@@ -214,7 +214,7 @@ class LibraryCall:
     __slots__ = ("primitive", "params", "function", "inputs", "outputs", "effects")
 
     def __init__(self, primitive, params: dict, inputs: list[Buffer], outputs: list[Buffer],
-                 effects=frozenset()):  # fmt: skip
+                 effects=frozenset()):
         self.primitive, self.params = primitive, params
         self.function = functools.partial(primitive.impl, **params)
         self.inputs, self.outputs, self.effects = inputs, outputs, effects
@@ -272,7 +272,7 @@ def format_program(program: Program, size_name: Callable = str) -> str:
     text = _Text(size_name)
     describe = text.buffer
     lines = ["program(" + ", ".join(map(describe, program.inputs)) + ") -> ("
-             + ", ".join(map(describe, program.outputs)) + "):"]  # fmt: skip
+             + ", ".join(map(describe, program.outputs)) + "):"]
     lines += [f"    {describe(buffer)}" for buffer in program.temps]
     lines += [f"    {output!r} overwrites {source!r}" for output, source in program.aliases.items()]
     for step in program.steps:
@@ -466,7 +466,7 @@ class _Text:
     def _while(self, s: While, pad, depth):
         swaps = [f"{pad}    swap {a!r}, {b!r}" for a, b in s.swaps]
         return [f"{pad}while:", *self.block(s.cond, depth + 1), f"{pad}  test {s.predicate!r}; do:",
-                *self.block(s.body, depth + 1), *swaps]  # fmt: skip
+                *self.block(s.body, depth + 1), *swaps]
 
     def _switch(self, s: Switch, pad, depth):
         lines = [f"{pad}switch {s.selector!r}:"]

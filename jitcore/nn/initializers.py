@@ -20,7 +20,7 @@ __all__ = [
     "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",
     "kaiming_normal", "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal", "ones", "orthogonal",
     "truncated_normal", "uniform", "variance_scaling", "xavier_normal", "xavier_uniform", "zeros",
-]  # fmt: skip
+]
 
 Initializer = Callable[..., Array]
 
@@ -94,7 +94,7 @@ _FANS = {
 
 
 def variance_scaling(scale, mode: str, distribution: str, in_axis=-2, out_axis=-1, batch_axis=(),
-                     dtype=None) -> Initializer:  # fmt: skip
+                     dtype=None) -> Initializer:
     """Initialiser of variance scale / n, where n counts the inputs or outputs of a unit.
 
     Args:
@@ -120,7 +120,7 @@ def _count_fans(shape, in_axis, out_axis, batch_axis) -> tuple[float, float]:
     if in_axis == -2 and len(shape) <= 1:
         raise ValueError(f"Can't compute input and output sizes of a {len(shape)}-dimensional weights "
                          "tensor with default in_axis. Must be at least 2D or specify in_axis explicitly."
-                         )  # fmt: skip
+                         )
     n_in, n_out, n_batch = (
         math.prod(shape[i] for i in (axes if isinstance(axes, Sequence) else (axes,)))
         for axes in (in_axis, out_axis, batch_axis)

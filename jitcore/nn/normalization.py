@@ -54,7 +54,7 @@ def logmeanexp(x, axis=None, where=None, keepdims: bool = False) -> Array:
 
 
 def standardize(x, axis=-1, mean=None, variance=None, epsilon=1e-5, where=None, *,
-                algorithm: str = "fast") -> Array:  # fmt: skip
+                algorithm: str = "fast") -> Array:
     """(x - mean) / sqrt(variance + epsilon) along the axes.
 
     Args:

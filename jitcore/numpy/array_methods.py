@@ -122,7 +122,7 @@ def to_device(self, device, *, stream=None):
 PLAIN_METHODS = {
     "reshape": reshape, "transpose": transpose, "compress": compress, "copy": copy, "view": view,
     "byteswap": byteswap, "clone": clone, "to_device": to_device,
-}  # fmt: skip
+}
 PROPERTIES = {
     "T": (shaping.transpose, "The array with its axes reversed."),
     "mT": (shaping.matrix_transpose, "The array with its last two axes exchanged."),
@@ -143,7 +143,7 @@ def define_method(name: str, function):
     method.__doc__ = function.__doc__
     parameters = list(inspect.signature(function).parameters.values())
     method.__signature__ = inspect.Signature(
-        [parameters[0].replace(name="self", default=inspect.Parameter.empty), *parameters[1:]])  # fmt: skip
+        [parameters[0].replace(name="self", default=inspect.Parameter.empty), *parameters[1:]])
     return method
 
 

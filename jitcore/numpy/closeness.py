@@ -47,4 +47,4 @@ def array_equiv(a1, a2):
 
 __all__ = [
     "allclose", "array_equal", "array_equiv", "isclose",
-]  # fmt: skip
+]

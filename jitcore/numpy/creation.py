@@ -28,7 +28,7 @@ from jitcore.numpy.promotion import (
     ensure_array,
     promote_arrays,
     require_static,
-)  # fmt: skip
+)
 from jitcore.numpy.ufuncs import add, divide, log10, multiply, power, sign, subtract
 
 
@@ -113,13 +113,13 @@ def _from_sequence(x, dtype) -> Array:
         )
         if bad is not None:
             raise TypeError(f"Value of type {bad} is not a valid jitcore array element. "
-                            "Only arrays of numeric types are supported.")  # fmt: skip
+                            "Only arrays of numeric types are supported.")
         return _from_plain_sequence(x, dtype, kinds)
     if hasattr(x, "__jax_array__"):
         return array(x.__jax_array__(), dtype)
     if isinstance(x, (str, bytes, dict, set)):
         raise TypeError(f"Value {x!r} with type {type(x)} is not a valid jitcore array type. "
-                        "Only arrays of numeric types are supported.")  # fmt: skip
+                        "Only arrays of numeric types are supported.")
     if hasattr(x, "__dlpack__"):
         return _from_ndarray(np.from_dlpack(x), dtype, False)
     if hasattr(x, "__array__") or hasattr(x, "__array_interface__"):
@@ -291,7 +291,7 @@ def arange(start, stop=None, step=None, dtype=None, *, device=None):
 
 def _is_integer_scalar(value) -> bool:
     return isinstance(value, (int, np.integer)) or (isinstance(value, ConcreteArray) and not value.shape
-                                                    and dtypes.is_integer(value.dtype))  # fmt: skip
+                                                    and dtypes.is_integer(value.dtype))
 
 
 def linspace(
@@ -381,7 +381,7 @@ def indices(dimensions, dtype=None, sparse: bool = False):
     if sparse:
         rank = len(dimensions)
         return tuple(lax.reshape(lax.iota(dtype, n), (1,) * i + (n,) + (1,) * (rank - i - 1))
-                     for i, n in enumerate(dimensions))  # fmt: skip
+                     for i, n in enumerate(dimensions))
     grids = [lax.broadcasted_iota(dtype, dimensions, i) for i in range(len(dimensions))]
     if not grids:
         return zeros((0,), dtype)
@@ -392,4 +392,4 @@ __all__ = [
     "arange", "array", "asarray", "copy", "empty", "empty_like", "from_dlpack", "frombuffer",
     "fromfunction", "fromstring", "full", "full_like", "geomspace", "indices", "linspace",
     "logspace", "ones", "ones_like", "zeros", "zeros_like",
-]  # fmt: skip
+]

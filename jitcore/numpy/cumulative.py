@@ -185,7 +185,7 @@ def _gradient_axis(f, h, axis: int) -> Array:
         ]
         inside = ufuncs.add(ufuncs.subtract(terms[1], terms[0]), terms[2])
         parts = [ufuncs.divide(first, _slice_axis(widths, 0, 1, 0)), inside,
-                 ufuncs.divide(last, _slice_axis(widths, n - 2, n - 1, 0))]  # fmt: skip
+                 ufuncs.divide(last, _slice_axis(widths, n - 2, n - 1, 0))]
     return moveaxis(lax.concatenate(parts, 0), 0, axis)
 
 
@@ -207,4 +207,4 @@ def trapezoid(y, x=None, dx=1.0, axis: int = -1):
 __all__ = [
     "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "diff", "ediff1d", "gradient",
     "nancumprod", "nancumsum", "trapezoid",
-]  # fmt: skip
+]

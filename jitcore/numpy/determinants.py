@@ -70,7 +70,7 @@ def _expand(a):
     if n == 2:
         return entry[0][0] * entry[1][1] - entry[0][1] * entry[1][0]
     return sum(entry[0][j] * (entry[1][(j + 1) % 3] * entry[2][(j + 2) % 3]
-                              - entry[1][(j + 2) % 3] * entry[2][(j + 1) % 3]) for j in range(3))  # fmt: skip
+                              - entry[1][(j + 2) % 3] * entry[2][(j + 1) % 3]) for j in range(3))
 
 
 @custom_jvp

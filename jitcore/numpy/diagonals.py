@@ -196,4 +196,4 @@ __all__ = [
     "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal", "eye", "fill_diagonal",
     "identity", "mask_indices", "trace", "tri", "tril", "tril_indices", "tril_indices_from", "triu",
     "triu_indices", "triu_indices_from", "vander",
-]  # fmt: skip
+]

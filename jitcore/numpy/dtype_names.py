@@ -17,9 +17,9 @@ inf, nan, newaxis = np.inf, np.nan, None
 
 # The abstract classes of NumPy's type hierarchy, for `issubdtype`.
 generic, number, integer, signedinteger, unsignedinteger = (
-    np.generic, np.number, np.integer, np.signedinteger, np.unsignedinteger)  # fmt: skip
+    np.generic, np.number, np.integer, np.signedinteger, np.unsignedinteger)
 inexact, floating, complexfloating, character, flexible, object_ = (
-    np.inexact, np.floating, np.complexfloating, np.character, np.flexible, np.object_)  # fmt: skip
+    np.inexact, np.floating, np.complexfloating, np.character, np.flexible, np.object_)
 dtype = np.dtype
 
 
@@ -144,4 +144,4 @@ __all__ = [
     "iinfo", "inexact", "inf", "int16", "int32", "int64", "int8", "int_", "integer", "isdtype",
     "issubdtype", "nan", "newaxis", "number", "object_", "pi", "promote_types", "result_type",
     "signedinteger", "single", "uint", "uint16", "uint32", "uint64", "uint8", "unsignedinteger",
-]  # fmt: skip
+]

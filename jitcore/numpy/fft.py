@@ -119,7 +119,7 @@ def _define_nd(name: str, kind: FftType, doc: str, default_axes):
     if default_axes is not None:
         parameters = inspect.signature(function).parameters.values()
         function.__signature__ = inspect.Signature(
-            [p.replace(default=default_axes) if p.name == "axes" else p for p in parameters])  # fmt: skip
+            [p.replace(default=default_axes) if p.name == "axes" else p for p in parameters])
         function.__defaults__ = (None, default_axes, None)
     return _name(function, name, doc)
 
@@ -196,4 +196,4 @@ def _shift(x, axes, sign: int) -> Array:
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift",
     "ihfft", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
-]  # fmt: skip
+]

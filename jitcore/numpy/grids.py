@@ -128,4 +128,4 @@ def kaiser(M: int, beta: float):
 __all__ = [
     "bartlett", "blackman", "c_", "hamming", "hanning", "index_exp", "kaiser", "meshgrid", "mgrid",
     "ogrid", "r_", "s_",
-]  # fmt: skip
+]

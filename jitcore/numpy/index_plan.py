@@ -86,7 +86,7 @@ def _hide_outside(item, extent):
 def _to_items(index) -> tuple:
     if isinstance(index, list):
         raise TypeError("Using a non-tuple sequence for multidimensional indexing is not allowed; "
-                        "use `arr[array(seq)]` instead of `arr[seq]`.")  # fmt: skip
+                        "use `arr[array(seq)]` instead of `arr[seq]`.")
     return index if isinstance(index, tuple) else (index,)
 
 
@@ -150,7 +150,7 @@ def _selects_nothing(item) -> bool:
     """Whether an index array is known to be empty, or a mask without True."""
     known = item.data if isinstance(item, ConcreteArray) else item
     return isinstance(known, np.ndarray) and known.ndim > 0 and (
-        not known.size or (known.dtype == np.bool_ and not known.any()))  # fmt: skip
+        not known.size or (known.dtype == np.bool_ and not known.any()))
 
 
 def _check_index(index: int, axis: int, extent) -> int:
@@ -185,7 +185,7 @@ def _parse_mask(mask, axis: int, shape: tuple) -> list[Entry]:
     expected = shape[axis : axis + mask.ndim]
     if tuple(mask.shape) != tuple(expected):
         raise IndexError(f"boolean index did not match shape of indexed array in index {axis}: "
-                         f"got {tuple(mask.shape)}, expected {list(expected)}")  # fmt: skip
+                         f"got {tuple(mask.shape)}, expected {list(expected)}")
     return [
         Entry("array", axis + i, found.astype(np.int32))
         for i, found in enumerate(np.nonzero(np.asarray(mask)))
@@ -282,7 +282,7 @@ def plan_index(shape: tuple, entries: Sequence[Entry]) -> IndexPlan:
         tuple(i for i, (kind, *_) in enumerate(core) if kind == "window"), tuple(sorted(collapsed)),
         tuple(slice_sizes), tuple(size for _, size in core), tuple(new_axes),
         tuple(1 if kind == "new" else size for kind, size in result),
-        not any(isinstance(value, Array) for value, _ in components))  # fmt: skip
+        not any(isinstance(value, Array) for value, _ in components))
 
 
 def _join_index_shapes(entries: Sequence[Entry]) -> tuple:
@@ -336,7 +336,7 @@ def _assemble_indices(components: list, batch_shape: tuple):
         rank = len(value.shape)
         dims = tuple(range(end - rank, end))
         columns.append(lax.broadcast_in_dim(value if rank or isinstance(value, Array) else value[()],
-                                                  (*batch_shape, 1), dims))  # fmt: skip
+                                                  (*batch_shape, 1), dims))
     return columns[0] if len(columns) == 1 else lax.concatenate(columns, len(batch_shape))
 
 

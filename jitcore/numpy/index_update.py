@@ -180,7 +180,7 @@ def _update_masked(x, mask, values, combination: str):
     rest = x.shape[mask.ndim :]
     if mask.shape != x.shape[: mask.ndim]:
         raise IndexError(f"boolean index did not match shape of indexed array in index 0: got {mask.shape}, "
-                         f"expected {list(x.shape[: mask.ndim])}")  # fmt: skip
+                         f"expected {list(x.shape[: mask.ndim])}")
     if values.ndim > len(rest):
         parse_index(x.shape, mask)  # raises the error for traced masks
     function = COMBINATIONS[combination][0]
@@ -232,4 +232,4 @@ def _scatter(x, entries: list[Entry], values, combination: str, is_sorted: bool,
         mode = names.PROMISE_IN_BOUNDS if plan.is_known else outside
     numbers = lax.ScatterDimensionNumbers(plan.window_dims, plan.collapsed, plan.index_map)
     return COMBINATIONS[combination][1](x, plan.indices, values, numbers, indices_are_sorted=is_sorted,
-                                        unique_indices=is_unique, mode=mode)  # fmt: skip
+                                        unique_indices=is_unique, mode=mode)

@@ -93,14 +93,14 @@ def _read_dynamic(x, entries: list[Entry]):
     """Traced integers: strided slices first, then one `dynamic_slice` (which clamps)."""
     if any(entry.kind == "slice" and entry.step != 1 for entry in entries):
         whole = [Entry("slice", e.axis, None, 0, x.shape[e.axis]) if e.kind != "slice" else e
-                 for e in entries if e.kind != "new"]  # fmt: skip
+                 for e in entries if e.kind != "new"]
         x = _read_static(x, whole)
         entries = [Entry("slice", e.axis, None, 0, e.size) if e.kind == "slice" else e for e in entries]
     by_axis = [entry for entry in entries if entry.kind != "new"]
     starts = [entry.start if entry.kind == "slice" else entry.value for entry in by_axis]
     sizes = [entry.size if entry.kind == "slice" else 1 for entry in by_axis]
     return _drop_and_add_axes(
-        lax.dynamic_slice(x, starts, sizes, allow_negative_indices=False), entries)  # fmt: skip
+        lax.dynamic_slice(x, starts, sizes, allow_negative_indices=False), entries)
 
 
 def gather_plan(
@@ -113,7 +113,7 @@ def gather_plan(
         mode = _IN_BOUNDS if plan.is_known else _CHECK if config.check_bounds else _CLIP
     numbers = lax.GatherDimensionNumbers(plan.window_dims, plan.collapsed, plan.index_map)
     out = lax.gather(x, plan.indices, numbers, plan.slice_sizes, indices_are_sorted=is_sorted,
-                            unique_indices=is_unique, mode=mode, fill_value=fill_value)  # fmt: skip
+                            unique_indices=is_unique, mode=mode, fill_value=fill_value)
     return lax.expand_dims(out, plan.new_axes) if plan.new_axes else out
 
 

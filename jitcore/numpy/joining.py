@@ -172,4 +172,4 @@ def unstack(x, /, *, axis: int = 0) -> tuple:
 __all__ = [
     "append", "array_split", "block", "column_stack", "concat", "concatenate", "dsplit", "dstack",
     "hsplit", "hstack", "split", "stack", "unstack", "vsplit", "vstack",
-]  # fmt: skip
+]

@@ -215,12 +215,12 @@ def _jvp_pinv(rtol, primals, tangents):
         of_kernel = matmul(matmul(t_adjoint, adjoint), inverse)
         moved = matmul(matmul(inverse, t), inverse)
         return inverse, (of_range - matmul(matmul(of_range, a), inverse)) + (
-            of_kernel - matmul(matmul(inverse, a), of_kernel)) - moved  # fmt: skip
+            of_kernel - matmul(matmul(inverse, a), of_kernel)) - moved
     of_range = matmul(inverse, matmul(adjoint, t_adjoint))
     of_kernel = matmul(t_adjoint, matmul(adjoint, inverse))
     moved = matmul(inverse, matmul(t, inverse))
     return inverse, (of_range - matmul(of_range, matmul(a, inverse))) + (
-        of_kernel - matmul(inverse, matmul(a, of_kernel))) - moved  # fmt: skip
+        of_kernel - matmul(inverse, matmul(a, of_kernel))) - moved
 
 
 def lstsq(a, b, rcond=None, *, numpy_resid: bool = False):
@@ -419,4 +419,4 @@ __all__ = [
     "lstsq", "matmul", "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose",
     "multi_dot", "norm", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "tensordot",
     "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm",
-]  # fmt: skip
+]

@@ -168,4 +168,4 @@ __all__ = [
     "equal", "greater", "greater_equal", "iscomplex", "iscomplexobj", "isfinite", "isinf", "isnan",
     "isneginf", "isposinf", "isreal", "isrealobj", "isscalar", "iterable", "less", "less_equal",
     "logical_and", "logical_not", "logical_or", "logical_xor", "not_equal",
-]  # fmt: skip
+]

@@ -184,7 +184,7 @@ COMPARISONS = {
 }
 UNARY_OPERATORS = {
     "neg": ufuncs.negative, "pos": ufuncs.positive, "abs": ufuncs.absolute, "invert": ufuncs.bitwise_not,
-}  # fmt: skip
+}
 
 
 def _round(self, ndigits=None):
@@ -206,7 +206,7 @@ def _delete_item(self, index):
 def install_operators(cls: type[Array]) -> None:
     """Puts every Python operator on the array class."""
     methods = {"__round__": _round, "__getitem__": indexing.get_item, "__setitem__": _set_item,
-               "__delitem__": _delete_item}  # fmt: skip
+               "__delitem__": _delete_item}
     for name, (operate, reflected) in BINARY_OPERATORS.items():
         methods[f"__{name}__"], methods[f"__r{name}__"] = operate, reflected
     for name, (operate, _) in COMPARISONS.items():

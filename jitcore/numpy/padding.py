@@ -31,7 +31,7 @@ _OPTIONS = {
     "constant": {"constant_values": 0}, "edge": {}, "empty": {}, "wrap": {}, "linear_ramp": {"end_values": 0},
     "reflect": {"reflect_type": "even"}, "symmetric": {"reflect_type": "even"},
     **{name: {"stat_length": None} for name in _STATISTICS},
-}  # fmt: skip
+}
 
 
 def pad(array, pad_width, mode="constant", **kwargs):
@@ -169,4 +169,4 @@ def _pad_with_function(array, widths: list, function, options: dict) -> Array:
 
 __all__ = [
     "pad",
-]  # fmt: skip
+]

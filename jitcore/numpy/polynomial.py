@@ -328,4 +328,4 @@ def unwrap(p, discont=None, axis: int = -1, period=2 * np.pi):
 __all__ = [
     "convolve", "correlate", "interp", "poly", "polyadd", "polyder", "polydiv", "polyfit",
     "polyint", "polymul", "polysub", "polyval", "roots", "unwrap",
-]  # fmt: skip
+]

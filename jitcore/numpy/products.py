@@ -38,7 +38,7 @@ def contract_pair(a, b, a_labels, b_labels, out_labels, dtype=None) -> Array:
     batch = [label for label in out_labels if label in shared]
     contracted = [label for label in shared if label not in out_labels]
     numbers = tuple(tuple(tuple(labels.index(one) for one in group) for labels in (a_labels, b_labels))
-                    for group in (contracted, batch))  # fmt: skip
+                    for group in (contracted, batch))
     dtype = dtypes.result_type(a.dtype, b.dtype) if dtype is None else dtype
     out = lax.dot_general(a, b, numbers, preferred_element_type=dtype)
     natural = batch + [label for label in (*a_labels, *b_labels) if label not in shared]
@@ -200,7 +200,7 @@ def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | N
         if len(parts) == 2:
             parts.append(lax.full_like(parts[0], 0))
     components = [subtract(multiply(parts_a[i], parts_b[j]), multiply(parts_a[j], parts_b[i]))
-                  for i, j in ((1, 2), (2, 0), (0, 1))]  # fmt: skip
+                  for i, j in ((1, 2), (2, 0), (0, 1))]
     out = lax.concatenate([lax.expand_dims(c, (c.ndim,)) for c in components], components[0].ndim)
     target = canonicalize_axis(axisc, out.ndim)
     order = list(range(out.ndim - 1))
@@ -310,4 +310,4 @@ def _take_diagonals(x, term: str) -> tuple[Array, list]:
 __all__ = [
     "cross", "dot", "einsum", "einsum_path", "inner", "kron", "matmul", "matvec", "outer",
     "tensordot", "vdot", "vecdot", "vecmat",
-]  # fmt: skip
+]

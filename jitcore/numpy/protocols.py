@@ -29,7 +29,7 @@ _OPERATORS = frozenset((
     np.add, np.subtract, np.multiply, np.matmul, np.true_divide, np.floor_divide, np.remainder, np.divmod,
     np.power, np.left_shift, np.right_shift, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.less,
     np.less_equal, np.equal, np.not_equal, np.greater, np.greater_equal,
-))  # fmt: skip
+))
 
 # NumPy functions whose namesake here has another name.
 _RENAMED = {"ndarray": None, "fix": "trunc", "in1d": "isin", "trapz": "trapezoid", "row_stack": "vstack"}
@@ -72,7 +72,7 @@ def _accept_sequences(namesake, args, kwargs: dict) -> tuple[list, dict]:
         if name in _ARRAY_PARAMETERS:
             args[i] = _accept_sequence(args[i])
     kwargs = {key: _accept_sequence(value) if key in _ARRAY_PARAMETERS else value
-              for key, value in kwargs.items()}  # fmt: skip
+              for key, value in kwargs.items()}
     return args, kwargs
 
 
@@ -148,7 +148,7 @@ def apply_ufunc(self, ufunc, method: str, *inputs, **kwargs):
 
 def _is_default(key: str, value) -> bool:
     return (key, value) in (("casting", "same_kind"), ("order", "K"), ("subok", True)) or (
-        key == "where" and value is True) or (key == "dtype" and value is None)  # fmt: skip
+        key == "where" and value is True) or (key == "dtype" and value is None)
 
 
 def _call_with_options(namesake, ufunc, inputs, kwargs: dict, name: str):

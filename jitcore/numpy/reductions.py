@@ -87,7 +87,7 @@ def _extremum(name: str, a, axis, out, keepdims, initial, where) -> Array:
     axes = canonicalize_axes(axis, a.ndim)
     if where is not None and initial is None:
         raise ValueError(f"reduction operation {name} does not have an identity, so to use a where mask "
-                         "one has to specify 'initial'")  # fmt: skip
+                         "one has to specify 'initial'")
     if initial is None and _is_empty([a.shape[i] for i in axes]):
         raise ValueError(f"zero-size array to reduction operation {name} which has no identity")
     is_max = name == "max"
@@ -233,7 +233,7 @@ def var(
         squares = ufuncs.real(ufuncs.multiply(distance, ufuncs.conjugate(distance)))
     total = sum(squares, axis, None, None, keepdims, where=where)
     divisor = ufuncs.subtract(_count(squares, axis, where, keepdims), ddof) if where is not None else (
-        _count(squares, axis, None) - ddof)  # fmt: skip
+        _count(squares, axis, None) - ddof)
     target = dtypes.real_dtype(target)
     if isinstance(divisor, (int, float)):
         out = ufuncs.divide(total, total.dtype.type(divisor if divisor > 0 else np.nan))
@@ -278,4 +278,4 @@ amax, amin = max, min
 __all__ = [
     "all", "amax", "amin", "any", "argmax", "argmin", "average", "count_nonzero", "max", "mean",
     "min", "prod", "ptp", "std", "sum", "var",
-]  # fmt: skip
+]

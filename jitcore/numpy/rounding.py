@@ -24,7 +24,7 @@ from jitcore.numpy.promotion import (
     promote,
     promote_arrays,
     reject_out,
-)  # fmt: skip
+)
 from jitcore.numpy.ufuncs import (
     absolute,
     add,
@@ -38,7 +38,7 @@ from jitcore.numpy.ufuncs import (
     sign,
     subtract,
     ufunc,
-)  # fmt: skip
+)
 from jitcore.transforms.custom_derivatives import custom_jvp
 
 
@@ -193,7 +193,7 @@ def _exponent_bits(x):
     unsigned = np.dtype(f"u{x.dtype.itemsize}")
     mask = (1 << (width - 1 - mantissa)) - 1
     bits = apply_elementwise(lax.shift_right_logical.primitive,
-                             (lax.bitcast_convert_type(x, unsigned), unsigned.type(mantissa)))  # fmt: skip
+                             (lax.bitcast_convert_type(x, unsigned), unsigned.type(mantissa)))
     field = apply_elementwise(lax.bitwise_and.primitive, (bits, unsigned.type(mask)))
     return convert_dtype(field, dtypes.int32), mask >> 1
 
@@ -333,4 +333,4 @@ around = round
 __all__ = [
     "around", "ceil", "clip", "fix", "floor", "frexp", "gcd", "heaviside", "i0", "lcm", "ldexp",
     "modf", "nan_to_num", "rint", "round", "signbit", "spacing", "trunc",
-]  # fmt: skip
+]

@@ -36,7 +36,7 @@ def nonzero(a, *, size: int | None = None, fill_value=None):
     a = ensure_array("nonzero", a)
     if a.ndim == 0:
         raise ValueError("Calling nonzero on 0d arrays is not allowed. "
-                         "Use jnp.atleast_1d(scalar).nonzero() instead.")  # fmt: skip
+                         "Use jnp.atleast_1d(scalar).nonzero() instead.")
     if size is None:
         # Whether an element is 0 may be known of a tracer: where only its tangent is not.
         mask = logic.to_bool("nonzero", a) if isinstance(a, Tracer) else a
@@ -177,7 +177,7 @@ def ravel_multi_index(multi_index, dims, mode: str = "raise", order: str = "C"):
         for index in indices:
             require_static("ravel_multi_index", "multi_index", index)
         return asarray(np.asarray(np.ravel_multi_index([x.data for x in indices], tuple(dims), order=order),
-                                  dtypes.default_dtype("i")))  # fmt: skip
+                                  dtypes.default_dtype("i")))
     if mode == "clip":
         indices = [ufuncs.minimum(ufuncs.maximum(x, 0), n - 1) for x, n in zip(indices, dims)]
     elif mode == "wrap":
@@ -194,4 +194,4 @@ def ravel_multi_index(multi_index, dims, mode: str = "raise", order: str = "C"):
 __all__ = [
     "argwhere", "digitize", "flatnonzero", "nonzero", "ravel_multi_index", "searchsorted",
     "unravel_index",
-]  # fmt: skip
+]

@@ -25,7 +25,7 @@ def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
         return nonzero(condition, size=size, fill_value=fill_value)
     if x is None or y is None:
         raise ValueError("Either both or neither of the x and y arguments should be provided to jnp.where, "
-                         f"got {x} and {y}.")  # fmt: skip
+                         f"got {x} and {y}.")
     if size is not None or fill_value is not None:
         raise ValueError("size and fill_value arguments cannot be used in three-term where function.")
     condition = to_bool("where", condition)
@@ -35,4 +35,4 @@ def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
 
 __all__ = [
     "where",
-]  # fmt: skip
+]

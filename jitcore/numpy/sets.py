@@ -53,7 +53,7 @@ class UniqueInverse(NamedTuple):
 
 def unique(ar, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
            axis: int | None = None, *, equal_nan: bool = True, size: int | None = None, fill_value=None,
-           sorted: bool = True):  # fmt: skip
+           sorted: bool = True):
     """The distinct elements (slices along axis), sorted. Same as: `numpy.unique`.
 
     Args:
@@ -239,4 +239,4 @@ def setxor1d(ar1, ar2, assume_unique: bool = False, *, size: int | None = None, 
 __all__ = [
     "intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all",
     "unique_counts", "unique_inverse", "unique_values",
-]  # fmt: skip
+]

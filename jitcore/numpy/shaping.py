@@ -357,4 +357,4 @@ __all__ = [
     "broadcast_to", "expand_dims", "flip", "fliplr", "flipud", "matrix_transpose", "moveaxis",
     "ndim", "permute_dims", "ravel", "repeat", "reshape", "resize", "roll", "rollaxis", "rot90",
     "shape", "size", "squeeze", "swapaxes", "tile", "transpose",
-]  # fmt: skip
+]

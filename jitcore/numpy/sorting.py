@@ -16,7 +16,7 @@ from jitcore.numpy.promotion import (
     convert_dtype,
     ensure_array,
     ensure_arrays,
-)  # fmt: skip
+)
 from jitcore.numpy.shaping import flip, ravel
 
 
@@ -102,4 +102,4 @@ def sort_complex(a):
 
 __all__ = [
     "argpartition", "argsort", "lexsort", "partition", "sort", "sort_complex",
-]  # fmt: skip
+]

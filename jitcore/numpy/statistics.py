@@ -226,14 +226,14 @@ def quantile(
 
 
 def nanquantile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear",
-                keepdims: bool = False, *, weights=None):  # fmt: skip
+                keepdims: bool = False, *, weights=None):
     """`quantile` of the elements that are not NaN. Same as: `numpy.nanquantile`."""
     _reject_weights("nanquantile", weights)
     return _quantile("nanquantile", a, q, axis, out, overwrite_input, method, keepdims, True)
 
 
 def percentile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear",
-               keepdims: bool = False, *, weights=None):  # fmt: skip
+               keepdims: bool = False, *, weights=None):
     """`quantile` with q in [0, 100]. Same as: `numpy.percentile`."""
     _reject_weights("percentile", weights)
     a, q = promote_arrays("percentile", a, _to_operand(q), to=dtypes.inexact_dtype)
@@ -241,7 +241,7 @@ def percentile(a, q, axis=None, out=None, overwrite_input: bool = False, method:
 
 
 def nanpercentile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear",
-                  keepdims: bool = False, *, weights=None):  # fmt: skip
+                  keepdims: bool = False, *, weights=None):
     """`percentile` of the elements that are not NaN. Same as: `numpy.nanpercentile`."""
     _reject_weights("nanpercentile", weights)
     a, q = promote_arrays("nanpercentile", a, _to_operand(q), to=dtypes.inexact_dtype)
@@ -414,4 +414,4 @@ def corrcoef(x, y=None, rowvar: bool = True):
 __all__ = [
     "bincount", "corrcoef", "cov", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd",
     "median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile",
-]  # fmt: skip
+]

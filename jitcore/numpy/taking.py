@@ -53,7 +53,7 @@ def _as_index(name: str, indices, extent, mode) -> tuple:
 
 
 def take(a, indices, axis: int | None = None, out=None, mode: str | None = None, unique_indices: bool = False,
-         indices_are_sorted: bool = False, fill_value=None):  # fmt: skip
+         indices_are_sorted: bool = False, fill_value=None):
     """Elements (slices along axis) at indices. Same as: `jax.numpy.take`.
 
     Args:
@@ -66,7 +66,7 @@ def take(a, indices, axis: int | None = None, out=None, mode: str | None = None,
     axis = canonicalize_axis(axis, a.ndim)
     indices, mode = _as_index("take", indices, a.shape[axis], mode)
     return read_with_mode(a, (slice(None),) * axis + (indices,), mode=mode, fill_value=fill_value,
-                          indices_are_sorted=indices_are_sorted, unique_indices=unique_indices)  # fmt: skip
+                          indices_are_sorted=indices_are_sorted, unique_indices=unique_indices)
 
 
 def take_along_axis(arr, indices, axis: int | None = -1, mode: str | None = None, fill_value=None):
@@ -80,7 +80,7 @@ def take_along_axis(arr, indices, axis: int | None = -1, mode: str | None = None
     axis = canonicalize_axis(axis, arr.ndim)
     if len(np.shape(indices)) != arr.ndim:
         raise ValueError("indices and arr must have the same number of dimensions; "
-                         f"{len(np.shape(indices))} vs. {arr.ndim}")  # fmt: skip
+                         f"{len(np.shape(indices))} vs. {arr.ndim}")
     index, shape = _index_along_axis(arr, indices, axis, mode)
     mode = index[1]
     arr = broadcast_array(arr, shape)
@@ -150,7 +150,7 @@ def place(arr, mask, vals, *, inplace: bool = True):
 def _require_copy(name: str, inplace: bool) -> None:
     if inplace:
         raise ValueError(f"jnp.{name} cannot modify arrays in-place, because arrays are immutable. "
-                         f"Pass inplace=False to return an updated array.")  # fmt: skip
+                         f"Pass inplace=False to return an updated array.")
 
 
 # -- by conditions ------------------------------------------------------------------------------------------
@@ -299,4 +299,4 @@ def ix_(*args) -> tuple:
 __all__ = [
     "choose", "compress", "delete", "extract", "insert", "ix_", "piecewise", "place", "put",
     "put_along_axis", "select", "take", "take_along_axis", "trim_zeros",
-]  # fmt: skip
+]

@@ -25,11 +25,11 @@ from jitcore.numpy.shaping import moveaxis
 _REDUCTIONS = {
     "add": reductions.sum, "multiply": reductions.prod, "maximum": reductions.max, "minimum": reductions.min,
     "logical_and": reductions.all, "logical_or": reductions.any,
-}  # fmt: skip
+}
 _ACCUMULATIONS = {
     "add": lax.cumsum, "multiply": lax.cumprod, "maximum": lax.cummax,
     "minimum": lax.cummin,
-}  # fmt: skip
+}
 _UPDATES = {"add": "add", "subtract": "subtract", "multiply": "multiply", "maximum": "max", "minimum": "min"}
 
 

@@ -25,7 +25,7 @@ from jitcore.numpy.promotion import (
     promote_arrays,
     promote_typed,
     to_numeric,
-)  # fmt: skip
+)
 from jitcore.numpy.ufunc import Ufunc
 
 _UNARY = inspect.Signature([inspect.Parameter("x", inspect.Parameter.POSITIONAL_ONLY)])
@@ -153,7 +153,7 @@ def has_mixed_signs(remainder, y):
     nonzero = apply_elementwise(lax.ne.primitive, promote("remainder", remainder, 0))
     differ = apply_elementwise(
         lax.ne.primitive, (apply_elementwise(lax.lt.primitive, promote("remainder", remainder, 0)),
-                           apply_elementwise(lax.lt.primitive, promote("remainder", y, 0))))  # fmt: skip
+                           apply_elementwise(lax.lt.primitive, promote("remainder", y, 0))))
     return apply_elementwise(lax.bitwise_and.primitive, (nonzero, differ))
 
 
@@ -478,4 +478,4 @@ __all__ = [
     "nextafter", "positive", "pow", "power", "rad2deg", "radians", "real", "reciprocal",
     "remainder", "right_shift", "sign", "sin", "sinc", "sinh", "sqrt", "square", "subtract", "tan",
     "tanh", "true_divide",
-]  # fmt: skip
+]

@@ -81,7 +81,7 @@ def vectorize(
     """
     if not all(isinstance(entry, (int, str)) for entry in excluded):
         raise TypeError("jitcore.numpy.vectorize can only exclude integer or string arguments, "
-                        f"but excluded={excluded!r}")  # fmt: skip
+                        f"but excluded={excluded!r}")
     if any(isinstance(entry, int) and entry < 0 for entry in excluded):
         raise ValueError(f"excluded={excluded!r} contains negative numbers")
     context = f"on vectorized function with excluded={excluded!r} and signature={signature!r}"
@@ -111,7 +111,7 @@ def _call_vectorized(function: Callable, operands: Sequence[Array], dims: _Signa
     for x, names in zip(operands, dims.inputs):
         if x.ndim < len(names):
             raise ValueError(f"input with shape {x.shape} does not have enough dimensions for all core "
-                             f"dimensions {names} {dims.context}")  # fmt: skip
+                             f"dimensions {names} {dims.context}")
         _note_sizes(sizes, x.shape[x.ndim - len(names) :], names, dims.context)
     loops = [x.shape[: x.ndim - len(names)] for x, names in zip(operands, dims.inputs)]
     joint = broadcast_shapes(*loops)
@@ -122,7 +122,7 @@ def _call_vectorized(function: Callable, operands: Sequence[Array], dims: _Signa
         axes = tuple(None if loop[dim] == 1 else 0 for loop in filled)
         mapped = vmap(mapped, axes, axis_size=joint[dim])
     squeezed = [lax.squeeze(x, [dim for dim, extent in enumerate(loop) if extent == 1])
-                for x, loop in zip(operands, loops)]  # fmt: skip
+                for x, loop in zip(operands, loops)]
     return mapped(*squeezed)
 
 
@@ -136,10 +136,10 @@ def _check_results(function: Callable, sizes: dict[str, Any], dims: _Signature) 
         outs = result if isinstance(result, tuple) else (result,)
         if len(dims.outputs) > 1 and not isinstance(result, tuple):
             raise TypeError("output must be a tuple when multiple outputs are expected, "
-                            f"got: {result!r}\n{dims.context}")  # fmt: skip
+                            f"got: {result!r}\n{dims.context}")
         if len(outs) != len(dims.outputs):
             raise TypeError(f"wrong number of output arguments: expected {len(dims.outputs)}, "
-                            f"got {len(outs)} {dims.context}")  # fmt: skip
+                            f"got {len(outs)} {dims.context}")
         for out, names in zip(outs, dims.outputs):
             shape = aval_of(out).shape
             if len(shape) != len(names):

@@ -186,12 +186,12 @@ class Assumptions:
         """A bool behind a loop had its value before, if each round needs it to have that, or keeps it."""
         init, jaxpr = loop.first_init + number, loop.body.closed.jaxpr
         if loop.first_carry + number >= len(jaxpr.invars) or new[0] != new[1] or (
-                eqn.outvars[number].aval.dtype.kind != "b"):  # fmt: skip
+                eqn.outvars[number].aval.dtype.kind != "b"):
             return True
         if loop.flags.get(number) != new:
             inside = Assumptions(loop.body, budget=self.budget)
             is_kept = inside.add(jaxpr.outvars[number], new) and (
-                inside.read(jaxpr.invars[loop.first_carry + number]) == new)  # fmt: skip
+                inside.read(jaxpr.invars[loop.first_carry + number]) == new)
             if not is_kept:
                 return True
         return self.add(eqn.invars[init], new)
@@ -212,7 +212,7 @@ class Assumptions:
                     return known
                 found = part if found is None else join(found, part)
         elif eqn.primitive.name in ("select_n", "clamp") or (
-                eqn.primitive.traits.get("family") == "elementwise"):  # fmt: skip
+                eqn.primitive.traits.get("family") == "elementwise"):
             found = compute_range(eqn, [self.find_range(operand) for operand in eqn.invars])
         else:
             return known

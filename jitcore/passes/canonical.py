@@ -175,13 +175,13 @@ _ENCODERS = {
     Mesh: lambda mesh: f"m({encode_value((*mesh.devices.flat,))}{encode_value(mesh.shape_tuple)})",
     PartitionSpec: lambda spec: f"p({encode_value(tuple(spec))})",
     NamedSharding: lambda sharding: f"n({encode_value(sharding.mesh)}{encode_value(sharding.spec)})",
-}  # fmt: skip
+}
 
 # Types with subclasses, asked in this order. What stands in neither table is known by identity.
 _ENCODERS_OF_BASES = (
     (np.dtype, _encode_dtype), (np.generic, _encode_array), (np.ndarray, _encode_array),
     (DimExpr, _encode_symbolic), (enum.Enum, _encode_enum), (type, _encode_class),
-)  # fmt: skip
+)
 
 
 def _find_encoder(value):
@@ -195,5 +195,5 @@ def _find_class_encoder(cls: type):
         if issubclass(cls, base):
             return encode
     is_record = (issubclass(cls, tuple) and hasattr(cls, "_fields")) or (
-        dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen)  # fmt: skip
+        dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen)
     return _encode_fields if is_record else _encode_identity

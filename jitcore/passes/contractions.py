@@ -120,7 +120,7 @@ def _normalize_product(walk: Walk, eqn: Equation, keeps_halves: bool) -> list[At
                 values[k], *numbers[k] = _stack_matrices(values[k], *numbers[k], contracted_last=is_left)
         pairs = tuple(zip(*numbers))
         out = lax.dot_general(*values, pairs, eqn.params["precision"],
-                              work if converts else eqn.params["preferred_element_type"])  # fmt: skip
+                              work if converts else eqn.params["preferred_element_type"])
         return [lax.convert_element_type(out, out_dtype)]
 
     return walk.spell(spelled, [lhs, rhs])
@@ -237,4 +237,4 @@ def _convolve_plainly(images, filters, params: dict, layout: ConvDimensionNumber
         return lax.dot_general(images, matrix, (((rank + 1,), (0,)), ((), ())))
     return lax.conv_general_dilated(
         images, filters, strides, ((0, 0),) * rank, rhs_dilation=params["rhs_dilation"],
-        dimension_numbers=layout, feature_group_count=groups)  # fmt: skip
+        dimension_numbers=layout, feature_group_count=groups)

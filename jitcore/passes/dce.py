@@ -67,7 +67,7 @@ def _rebuild(eqn: Equation, keep_in: Flags, keep_out: Flags, reads: Flags, param
         return eqn
     params = eqn.params | params
     return eqn.replace(invars=list(compress(eqn.invars, keep_in)), outvars=list(compress(outvars, keep_out)),
-                       params=params, effects=eqn.primitive.effects_of(params))  # fmt: skip
+                       params=params, effects=eqn.primitive.effects_of(params))
 
 
 def _is_same(new, old) -> bool:
@@ -103,7 +103,7 @@ def _prune_scan(eqn: Equation, reads: Flags) -> Equation:
     keep_in = [var in used for var in body.jaxpr.invars]
     keep_in[num_consts:first_x] = live
     params = {"jaxpr": _drop_invars(body, jaxpr, keep_in), "num_consts": sum(keep_in[:num_consts]),
-              "num_carry": sum(live)}  # fmt: skip
+              "num_carry": sum(live)}
     return _rebuild(eqn, keep_in, keep_out, reads, params)
 
 
@@ -120,7 +120,7 @@ def _prune_while(eqn: Equation, reads: Flags) -> Equation:
     params = {
         "cond_jaxpr": _drop_invars(holds, holds_jaxpr, keep_holds + live), "cond_nconsts": sum(keep_holds),
         "body_jaxpr": _drop_invars(body, body_jaxpr, keep_body + live), "body_nconsts": sum(keep_body),
-    }  # fmt: skip
+    }
     return _rebuild(eqn, keep_holds + keep_body + live, live, reads, params)
 
 
@@ -183,4 +183,4 @@ def _prune_decomposition(eqn: Equation, reads: Flags) -> Equation:
 _PRUNERS: dict[str, Callable[[Equation, Flags], Equation]] = {
     "cond": _prune_cond, "scan": _prune_scan, "while": _prune_while,
     **dict.fromkeys(_OPTIONAL, _prune_decomposition),
-}  # fmt: skip
+}

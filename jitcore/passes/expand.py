@@ -33,7 +33,7 @@ class _Expander:
         if closed_jaxpr not in self._known:
             self._known[closed_jaxpr] = any(
                 self._find_rule(eqn) is not None or any(map(self.has_any, sub_jaxprs(eqn.params)))
-                for eqn in closed_jaxpr.eqns)  # fmt: skip
+                for eqn in closed_jaxpr.eqns)
         return self._known[closed_jaxpr]
 
     def _find_rule(self, eqn: Equation) -> Callable | None:

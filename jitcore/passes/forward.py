@@ -149,7 +149,7 @@ def map_inner_jaxprs(eqn: Equation, transform: Transform) -> Equation:
             changed[name] = transform(value)
         elif value.__class__ in (tuple, list) and any(isinstance(item, ClosedJaxpr) for item in value):
             changed[name] = type(value)(
-                transform(item) if isinstance(item, ClosedJaxpr) else item for item in value)  # fmt: skip
+                transform(item) if isinstance(item, ClosedJaxpr) else item for item in value)
     if not changed:
         return eqn
     params = eqn.params | changed

@@ -22,7 +22,7 @@ COMPARISONS = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
 # Primitives whose results are elements of the first operand.
 SAME_ELEMENTS = frozenset(
     ("broadcast_in_dim", "reshape", "squeeze", "expand_dims", "slice", "transpose", "rev", "dynamic_slice",
-     "reduce_max", "reduce_min", "cummax", "cummin", "sort", "copy"))  # fmt: skip
+     "reduce_max", "reduce_min", "cummax", "cummin", "sort", "copy"))
 
 
 def full_range(aval: ShapedArray) -> Range | None:
@@ -214,7 +214,7 @@ _RULES: dict[str, Callable] = {
     "lt": _compare(_is_below, _is_at_least), "le": _compare(_is_at_most, _is_above),
     "gt": _compare(_is_above, _is_at_most), "ge": _compare(_is_at_least, _is_below),
     "eq": _compare(_is_one, _is_apart), "ne": _compare(_is_apart, _is_one),
-}  # fmt: skip
+}
 _BOOL_RULES: dict[str, Callable] = {
     "and": lambda x, y: (min(x[0], y[0]), min(x[1], y[1])),
     "or": lambda x, y: (max(x[0], y[0]), max(x[1], y[1])),

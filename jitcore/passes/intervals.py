@@ -141,7 +141,7 @@ class _Scope:
                 return
             (base, least, most), (low, high) = found[place], operands[1 - place]
             self.steps[var] = (base, least + low, most + high) if name == "add" else (
-                base, least - high, most - low)  # fmt: skip
+                base, least - high, most - low)
         elif name == "select_n" and all(found[1:]) and len({id(base) for base, _, _ in found[1:]}) == 1:
             _, lows, highs = zip(*found[1:])
             self.steps[var] = (found[1][0], min(lows), max(highs))
@@ -196,7 +196,7 @@ class _Scope:
     # -- loops --------------------------------------------------------------------------------------------
     def visit_scan(self, eqn: Equation, rewrites: bool) -> tuple[Ranges, dict]:
         body, length, (consts, count) = eqn.params["jaxpr"], eqn.params["length"], (
-            eqn.params["num_consts"], eqn.params["num_carry"])  # fmt: skip
+            eqn.params["num_consts"], eqn.params["num_carry"])
         operands = self.read_all(eqn.invars)
         around, init, rows = operands[:consts], operands[consts : consts + count], operands[consts + count :]
         entry, steps = self.guess(init, body), [None] * count  # steps: of the carries that are counters
@@ -226,7 +226,7 @@ class _Scope:
         outs, scope = self.inner(body, [*around, *entry, *rows])
         self.loops[id(eqn)] = LoopScope(scope, consts, consts, {})
         last = [join(init[k], outs[k]) if step is None else range_after(init[k], step, length, aval)
-                or full_range(aval) for k, (step, aval) in enumerate(zip(steps, body.out_avals))]  # fmt: skip
+                or full_range(aval) for k, (step, aval) in enumerate(zip(steps, body.out_avals))]
         params = {"jaxpr": _Scope(body, [*around, *entry, *rows], self.memo).rewrite()} if rewrites else {}
         return [*last, *outs[count:]], params
 
@@ -263,7 +263,7 @@ class _Scope:
         (var,), name = eqn.outvars, eqn.primitive.name
         known = self.known.get(var)
         if known is None or eqn.primitive.traits.get("family") != "elementwise" and name not in (
-            "select_n", "clamp"):  # fmt: skip
+            "select_n", "clamp"):
             return None
         if known[0] == known[1] and not var.aval.shape and var.aval.dtype.kind in "biu":
             return Literal(var.aval.dtype.type(known[0]), var.aval)
@@ -307,7 +307,7 @@ class _Scope:
             starts[dim] = atom
         window = Var(updates.aval.update(shape=tuple(sizes)))
         walk.emit(Equation(registry["reshape"], [updates], [window], {
-            "new_sizes": tuple(sizes), "dimensions": None}))  # fmt: skip
+            "new_sizes": tuple(sizes), "dimensions": None}))
         return Equation(registry["dynamic_update_slice"], [x, window, *starts], eqn.outvars, {})
 
     def _list_scalars(self, indices: Atom) -> list[Atom]:

@@ -88,7 +88,7 @@ class WhileRanges:
         found = self._assume_test()
         self.state = state
         return [(k, found[var]) for k, var in enumerate(self._list_carries()) if self.changing[k]
-                and var.aval.dtype.kind == "b" and found.get(var, (0, 1)) != (0, 1)]  # fmt: skip
+                and var.aval.dtype.kind == "b" and found.get(var, (0, 1)) != (0, 1)]
 
     def list_entry(self) -> Ranges:
         """The ranges of the carry where the test holds, of what changes in the body."""
@@ -126,12 +126,12 @@ class WhileRanges:
             outs, told, scope = self.run_round()
         self.facts = [self.init if new is None else list(map(join, self.init, new)) for new in told]
         self.state = [join(self.init[k], out) if step is None else self.state[k]
-                      for k, (out, step) in enumerate(zip(outs, self.steps))]  # fmt: skip
+                      for k, (out, step) in enumerate(zip(outs, self.steps))]
 
     def _widen(self, number: int, old: Ranges, new: Ranges | None, steps: list) -> Ranges:
         return old if new is None else [
             one if join(one, other) == one else widen_after(number, one, other, step, aval)
-            for one, other, step, aval in zip(old, new, steps, self.avals)]  # fmt: skip
+            for one, other, step, aval in zip(old, new, steps, self.avals)]
 
     def _follow_round(self, number: int, outs: Ranges, scope, steps: list) -> Ranges:
         """The state with what a round makes of it; what counts rounds has its range at once."""

@@ -100,7 +100,7 @@ def _find_overwritten(eqns: Sequence[Equation], outvars: Sequence[Atom]) -> set[
 def _is_of_windows(reader: Equation, array: Var) -> bool:
     """Whether an equation reads or replaces a window of an array, and reads nothing else of it."""
     return reader.primitive.name in (UPDATE, READ) and (
-        reader.invars[0] is array and array not in reader.invars[1:])  # fmt: skip
+        reader.invars[0] is array and array not in reader.invars[1:])
 
 
 def _can_do_without(update: Equation, reader: Equation) -> bool:
@@ -149,7 +149,7 @@ def _read(walk: Walk, read: Equation) -> Atom:
     is_hit = _emit(walk, read, "eq", [one, other], dtypes.bool_)
     found = Var(read.outvars[0].aval)
     walk.emit(Equation(registry["select_n"], [is_hit, before, update.invars[1]], [found], {},
-                       source_info=read.source_info))  # fmt: skip
+                       source_info=read.source_info))
     return found
 
 

@@ -55,7 +55,7 @@ def _is_plain(eqn: Equation) -> bool:
     return (isinstance(x, Var) and isinstance(value, Literal)
             and all(isinstance(extent, int) for extent in x.aval.shape)
             and all(low >= 0 and high >= 0 and inside == 0
-                    for low, high, inside in eqn.params["padding_config"]))  # fmt: skip
+                    for low, high, inside in eqn.params["padding_config"]))
 
 
 def _margins(group: list[Equation]) -> list[tuple[int, int]]:

@@ -204,12 +204,12 @@ def _advance(body: _Body, consts: Sequence, carry: Sequence) -> tuple[list, obje
     old = dict(zip(carries, carry))
     inputs = [var for var in body.jaxpr.invars if var not in body.parts]
     terms, _ = prune_jaxpr(body.jaxpr.replace(outvars=[term for _, term in body.parts.values()]),
-                           [True] * len(body.parts))  # fmt: skip
+                           [True] * len(body.parts))
     terms = terms.replace(invars=inputs)
     values = [*consts, *(_spread(old[var], body.steps.get(var)) for var in carries if var not in body.parts)]
     outs, flags = run_batched(
         lambda *args: _run_counting(terms, args, np.int32(0)), axis, values,
-        [var in body.steps for var in inputs])  # fmt: skip
+        [var in body.steps for var in inputs])
     *outs, rounds = batch_values(axis, outs, flags)
     new = dict(old)
     for (var, (op, _)), lanes in zip(body.parts.items(), outs):
@@ -269,9 +269,9 @@ def _count_while(params: dict, operands: Sequence, rounds) -> list:
 def _count_scan(params: dict, operands: Sequence, rounds) -> list:
     operands = [*operands, rounds]
     closed, values = close_over_consts(*trace_to_jaxpr(
-        lambda *args: _run_round(params["jaxpr"], args), list(map(aval_of, operands))))  # fmt: skip
+        lambda *args: _run_round(params["jaxpr"], args), list(map(aval_of, operands))))
     counted = params | {"jaxpr": closed, "num_consts": params["num_consts"] + len(values),
-                        "num_carry": params["num_carry"] + 1}  # fmt: skip
+                        "num_carry": params["num_carry"] + 1}
     return registry["scan"].bind(*values, *operands, **counted)
 
 

@@ -184,7 +184,7 @@ def _simplify_dynamic_slice(walk: Walk, eqn: Equation):
     if not all(isinstance(start, Literal) for start in starts) or not all(isinstance(n, int) for n in shape):
         return None
     places = [min(max(int(start.value), 0), extent - size)
-              for start, extent, size in zip(starts, shape, sizes)]  # fmt: skip
+              for start, extent, size in zip(starts, shape, sizes)]
     limits = tuple(place + size for place, size in zip(places, sizes))
     params = {"start_indices": tuple(places), "limit_indices": limits, "strides": None}
     walk.emit(Equation(registry["slice"], [x], eqn.outvars, params, source_info=eqn.source_info))
@@ -212,4 +212,4 @@ RULES: dict[str, Rewrite] = {
     "broadcast_in_dim": _simplify_broadcast, "squeeze": _keep_same_shape,
     "dynamic_slice": _simplify_dynamic_slice, "concatenate": _simplify_concatenate, "rev": _simplify_rev,
     "stop_gradient": _keep_same_shape,
-}  # fmt: skip
+}

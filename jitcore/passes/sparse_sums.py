@@ -108,7 +108,7 @@ def _add_padded(walk: Walk, total: Atom, part: Equation) -> Var:
     if added is not None:
         return added
     before = _emit(walk, part, "slice", [total], start_indices=tuple(lows), limit_indices=tuple(limits),
-                   strides=None)  # fmt: skip
+                   strides=None)
     after = _emit(walk, part, "add_any", [before, update])
     added = _overwrite(walk, total, part, after)
     walk.memory[_Added(added)] = total, part, list(zip(lows, limits))

@@ -48,7 +48,7 @@ def _divide(closed_jaxpr: ClosedJaxpr, rewrite: Transform) -> ClosedJaxpr:
         if out in pairs:
             rows, n_kept, total = pairs[out]
             return walk.spell(lambda *given: [_sum_squares(*given, n_kept)],
-                              [walk.read(rows), sums[total], walk.read(total)])  # fmt: skip
+                              [walk.read(rows), sums[total], walk.read(total)])
         return None
 
     return walk_through(closed_jaxpr, eqns, rule)

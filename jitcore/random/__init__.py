@@ -65,4 +65,4 @@ __all__ = [
     "loggamma", "logistic", "lognormal", "maxwell", "multivariate_normal", "normal", "orthogonal",
     "pareto", "permutation", "poisson", "rademacher", "randint", "rayleigh", "split", "t", "triangular",
     "truncated_normal", "uniform", "wald", "weibull_min", "wrap_key_data",
-]  # fmt: skip
+]

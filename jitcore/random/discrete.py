@@ -45,7 +45,7 @@ def randint(key, shape, minval, maxval, dtype=None) -> Array:
         return _draw_integers(words, shape, minval, maxval, dtype)
     # A byte's worth of bits would make the remainders visibly uneven.
     low, high = (_clip_integer(value, info.min, info.max + extra, dtypes.int32)[0]
-                 for value, extra in ((minval, 0), (maxval, 1)))  # fmt: skip
+                 for value, extra in ((minval, 0), (maxval, 1)))
     return lax.convert_element_type(_draw_integers(words, shape, low, high, dtypes.int32), dtype)
 
 
@@ -197,7 +197,7 @@ def choice(key, a, shape=(), replace: bool = True, p=None, axis: int = 0, mode: 
         raise ValueError("a must be greater than 0 unless no samples are taken")
     if not replace and count > size:
         raise ValueError(f"Cannot take a larger sample (size {count}) than population (size {size}) "
-                         "when 'replace=False'")  # fmt: skip
+                         "when 'replace=False'")
     if p is None and not replace:
         order = permutation(words, a if population is None else population, axis)
         drawn = slice_in_dim(order, 0, count, axis=axis)
@@ -215,7 +215,7 @@ def _choose_indices(words: Array, size: int, shape: tuple, replace: bool, p, mod
     p = jnp.asarray(p, dtypes.inexact_dtype(p.dtype))
     if p.shape != (size,):
         raise ValueError("p must be None or a 1D vector with the same size as a.shape[axis]. "
-                         f"p has shape {p.shape} and a.shape[axis] is {size}.")  # fmt: skip
+                         f"p has shape {p.shape} and a.shape[axis] is {size}.")
     index_dtype = dtypes.default_dtype("i")
     if replace:
         cumulative = jnp.cumsum(p)
@@ -227,7 +227,7 @@ def _choose_indices(words: Array, size: int, shape: tuple, replace: bool, p, mod
 
 
 def categorical(key, logits, axis: int = -1, shape=None, replace: bool = True,
-                mode: str | None = None) -> Array:  # fmt: skip
+                mode: str | None = None) -> Array:
     """Categories drawn by their unnormalised log probabilities, by adding Gumbel noise.
 
     Args:
@@ -246,7 +246,7 @@ def categorical(key, logits, axis: int = -1, shape=None, replace: bool = True,
     shape = read_shape("categorical", shape)
     if np.broadcast_shapes(shape, batch_shape) != shape:
         raise ValueError("categorical parameter shapes must be broadcast-compatible with shape argument, got "
-                         f"logits of batch shape {batch_shape} for shape argument {shape}.")  # fmt: skip
+                         f"logits of batch shape {batch_shape} for shape argument {shape}.")
     n_leading = len(shape) - len(batch_shape)
     leading, batch = shape[:n_leading], shape[n_leading:]
     index_dtype = dtypes.default_dtype("i")
@@ -257,7 +257,7 @@ def categorical(key, logits, axis: int = -1, shape=None, replace: bool = True,
     count, categories = product(leading), logits.shape[axis]
     if count > categories:
         raise ValueError(f"Number of samples without replacement ({count}) cannot exceed number of "
-                         f"categories ({categories}).")  # fmt: skip
+                         f"categories ({categories}).")
     noisy = lax.add(logits, draw_gumbel(words, logits.shape, logits.dtype, mode))
     indices = top_k(jnp.moveaxis(noisy, axis, -1), count)[1]
     return jnp.asarray(reshape(jnp.moveaxis(indices, -1, 0), shape), index_dtype)

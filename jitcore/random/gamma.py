@@ -65,7 +65,7 @@ def _draw_accepted_cube(keys: Array, d: Array, c: Array) -> Array:
     def is_rejected(square, cube, u):
         bound = lax.sub(dtype.type(1), lax.mul(lax.mul(square, square), dtype.type(0.0331)))
         exact = lax.add(lax.mul(square, dtype.type(0.5)),
-                        lax.mul(d, lax.add(lax.sub(dtype.type(1), cube), lax.log(cube))))  # fmt: skip
+                        lax.mul(d, lax.add(lax.sub(dtype.type(1), cube), lax.log(cube))))
         return lax.bitwise_and(lax.ge(u, bound), lax.ge(lax.log(u), exact))
 
     def draw_again(state):
@@ -114,7 +114,7 @@ def beta(key, a, b, shape=None, dtype=None) -> Array:
     """Beta samples of shape parameters a and b."""
     words, shape, dtype = read_call("beta", key, shape, dtype, parameters=(a, b))
     logs = [draw_gamma(part, spread_parameter(value, dtype, shape), log_space=True)
-            for part, value in zip(split_keys(words), (a, b))]  # fmt: skip
+            for part, value in zip(split_keys(words), (a, b))]
     largest = lax.max(*logs)
     scaled_a, scaled_b = (lax.exp(lax.sub(value, largest)) for value in logs)
     return lax.div(scaled_a, lax.add(scaled_a, scaled_b))
@@ -130,7 +130,7 @@ def dirichlet(key, alpha, shape=None, dtype=None) -> Array:
     batch, length = alpha.shape[:-1], alpha.shape[-1]
     whole = None if shape is None else (*read_shape("dirichlet", shape), length)
     words, whole, dtype = read_call("dirichlet", key, (*batch, length) if whole is None else whole, dtype,
-                                    parameters=(alpha,))  # fmt: skip
+                                    parameters=(alpha,))
     return softmax(draw_gamma(words, spread_parameter(alpha, dtype, whole), log_space=True), axis=-1)
 
 

@@ -171,7 +171,7 @@ class PRNGKeyArray:
 
     def __array__(self, *args, **kwargs):
         raise TypeError("An array of PRNG keys cannot be converted to a NumPy array. "
-                        "Use jitcore.random.key_data(arr) to get the underlying integer array.")  # fmt: skip
+                        "Use jitcore.random.key_data(arr) to get the underlying integer array.")
 
     def __repr__(self) -> str:
         return f"Array({self.shape}, dtype={KEY_DTYPE}) overlaying:\n{self._words}"
@@ -280,7 +280,7 @@ def read_words(name: str, key, *, allow_batched: bool = False) -> Array:
     words = key._words if isinstance(key, PRNGKeyArray) else _check_words(key)
     if not allow_batched and len(words.shape) != 1:
         raise ValueError(f"{name} accepts a single key, but was given a key array of shape "
-                         f"{words.shape[:-1]} != (). Use jitcore.vmap for batching.")  # fmt: skip
+                         f"{words.shape[:-1]} != (). Use jitcore.vmap for batching.")
     return words
 
 

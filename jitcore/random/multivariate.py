@@ -35,7 +35,7 @@ def multivariate_normal(key, mean, cov, shape=None, dtype=None, method: str = "c
     n = mean.shape[-1]
     if cov.shape[-2:] != (n, n):
         raise ValueError(f"multivariate_normal requires cov.shape == (..., n, n) for n={n}, "
-                         f"but got cov.shape == {cov.shape}.")  # fmt: skip
+                         f"but got cov.shape == {cov.shape}.")
     batch = broadcast_shapes(mean.shape[:-1], cov.shape[:-2])
     shape = batch if shape is None else read_shape("multivariate_normal", shape)
     if broadcast_shapes(shape, batch) != shape:

@@ -17,7 +17,7 @@ from jitcore.random.keys import read_words
 
 
 def read_call(name: str, key, shape, dtype=None, *, accepts: str = "f",
-              parameters=()) -> tuple[Array, tuple, np.dtype]:  # fmt: skip
+              parameters=()) -> tuple[Array, tuple, np.dtype]:
     """The raw key, the shape and the dtype of a call.
 
     Args:
@@ -46,7 +46,7 @@ def read_shape(name: str, shape, *parameters) -> tuple:
     if common and broadcast_shapes(shape, common) != shape:
         raise ValueError(f"{name} parameter shapes must be broadcast-compatible with shape argument, and "
                          f"the result of broadcasting the shapes must equal the shape argument, but got "
-                         f"parameters of shape {common} for shape argument {shape}.")  # fmt: skip
+                         f"parameters of shape {common} for shape argument {shape}.")
     return shape
 
 

@@ -131,7 +131,7 @@ def _hash(key: Array, first, second) -> list[Array]:
         shape = (*batch, *second.shape)
         words = [broadcast_in_dim(word, shape, range(len(batch))) for word in words]
         first, second = (x if not x.shape else broadcast_in_dim(x, shape, range(len(batch), len(shape)))
-                         for x in (first, second))  # fmt: skip
+                         for x in (first, second))
     return threefry2x32(*words, first, second)
 
 

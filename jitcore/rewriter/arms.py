@@ -98,7 +98,7 @@ class Arm:
     def resume(self) -> Iterator[None]:
         """Within, the arm's trace is current, and handles' memory holds what it held at the arm's end."""
         memory = [(location, location.read(), flat.value) for location, flat in self.stores.values()
-                  if location.is_new_in(self.trace) is not None]  # fmt: skip
+                  if location.is_new_in(self.trace) is not None]
         with set_current_trace(self.trace):
             try:
                 for location, _, new in memory:
@@ -164,7 +164,7 @@ def run_arm(run: Callable[[JaxprTrace], Outcome], roots: Iterable[Any], info: De
     if arm.error is None:
         arm.changes = {id(container): (container, Flat(contents)) for container, contents in changes}
         arm.stores = {key: store for key, store in arm.stores.items()
-                      if id(find_container(store[0])) not in arm.changes}  # fmt: skip
+                      if id(find_container(store[0])) not in arm.changes}
         arm.stores |= {location.key: (location, Flat(value)) for location, value in attributes}
     return arm
 

@@ -66,7 +66,7 @@ class Assembler:
     """
 
     def __init__(self, code: CodeType, variables: Iterable[str], cells: Iterable[str] = (),
-                 own_cells: Iterable[str] = ()):  # fmt: skip
+                 own_cells: Iterable[str] = ()):
         self.code, self.handler = code, None
         self.consts = list(code.co_consts)
         self._names = list(code.co_names)
@@ -199,7 +199,7 @@ class Assembler:
             co_varnames=tuple(self._variables), co_nlocals=len(self._variables), co_freevars=self._cells,
             co_cellvars=self._own_cells, co_stacksize=stack_size,
             co_linetable=encode_positions(self.code.co_firstlineno, positions),
-            co_exceptiontable=encode_handlers(ranges), **changes)  # fmt: skip
+            co_exceptiontable=encode_handlers(ranges), **changes)
 
     def encode(self) -> tuple[bytes, Runs, list[tuple[int, int, Handler]]]:
         """(bytes, positions with the units of code that have them, (start, end, handler) in units)."""
@@ -222,7 +222,7 @@ class Assembler:
         """Finds the arguments of jumps and the units of each instruction, EXTENDED_ARGs among them: jumps get
         longer by those of others."""
         sizes = [_SIZES[op] if arg < 256 else _SIZES[op] + (arg.bit_length() - 1) // 8
-                 for op, arg in zip(ops, args)]  # fmt: skip
+                 for op, arg in zip(ops, args)]
         settled = False
         while not settled:
             settled = True
@@ -262,12 +262,12 @@ def insert_code(code: CodeType, added: Assembler, at: int, stack_size: int) -> C
     for handler in read_handlers(code):
         label = Label()
         start, stop, label.offset = ((offset + len(data) * (offset >= at)) // 2
-                                     for offset in (handler.start, handler.stop, handler.target))  # fmt: skip
+                                     for offset in (handler.start, handler.stop, handler.target))
         ranges.append((start, stop, Handler(label, handler.depth, handler.pushes_offset)))
     return code.replace(
         co_code=code.co_code[:at] + data + code.co_code[at:], co_consts=tuple(added.consts),
         co_stacksize=max(code.co_stacksize, stack_size), co_exceptiontable=encode_handlers(ranges),
-        co_linetable=encode_positions(code.co_firstlineno, before + positions + behind))  # fmt: skip
+        co_linetable=encode_positions(code.co_firstlineno, before + positions + behind))
 
 
 def _split_runs(runs: Runs, count: int) -> tuple[Runs, Runs]:

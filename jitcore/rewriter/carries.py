@@ -73,7 +73,7 @@ class Carry:
         """The value, given an Array for each leaf that has a type. aliases: of shared memory."""
         rest, pairs = iter(raws), enumerate(zip(self.flat.leaves, self.types))
         return self.flat.rebuild([leaf if leaf_type is None else self.wrap(place, next(rest), aliases)
-                                  for place, (leaf, leaf_type) in pairs])  # fmt: skip
+                                  for place, (leaf, leaf_type) in pairs])
 
 
 def count_entries(values: list) -> Counter[int]:

@@ -123,7 +123,7 @@ class Driver:
         """All values from which the code can reach others, but for those that a mode has captured. Iterators
         of loops are copied for each side."""
         variables = [value for name, value in state.items()
-                     if name[0] != "$" or not hasattr(type(value), "__next__")]  # fmt: skip
+                     if name[0] != "$" or not hasattr(type(value), "__next__")]
         return [*variables, *self._list_cells(), *(self._list_globals() if current.mode is None else ())]
 
     def _list_cells(self) -> tuple[CellType, ...]:
@@ -401,7 +401,7 @@ class Driver:
         depth = len(site.block.layout) - 1
         element, behind = iterator.advance()
         return {**self.move_slots(state, site, body), f"{name_slot(depth)}@{body.number}": behind,
-                f"{name_slot(depth + 1)}@{body.number}": element}  # fmt: skip
+                f"{name_slot(depth + 1)}@{body.number}": element}
 
     def branch(self, site: Point, state: dict[str, Any], region: Region) -> Outcome:
         """Both ways of a site, up to where they meet."""

@@ -43,7 +43,7 @@ _NULL_SLOT = "$null"
 
 #: Types of values that are never traced.
 _READABLE = frozenset({int, float, complex, str, bytes, list, tuple, dict, set, frozenset, range, type(None),
-                       types.FunctionType, types.BuiltinFunctionType, re.Match})  # fmt: skip
+                       types.FunctionType, types.BuiltinFunctionType, re.Match})
 
 
 class Point:
@@ -152,7 +152,7 @@ class Template:
         loop = self.flow.loops.get(number)
         return (loop is not None and number in self.stops and not loop.iterates
                 and not isinstance(self.graph.blocks[number].terminator, ForIter)
-                and bool(self.graph.blocks[number].instructions))  # fmt: skip
+                and bool(self.graph.blocks[number].instructions))
 
 
 def count_arguments(code: CodeType) -> int:
@@ -185,7 +185,7 @@ class _Emission(HookedWriter):
             self._write_stub(number, label)
         flags = code.co_flags & ~(_VARIADIC | 0x40) | _PLAIN
         return self.out.assemble(self.stack_size + 2, co_argcount=len(PARAMETERS), co_kwonlyargcount=0,
-                                 co_posonlyargcount=0, co_flags=flags)  # fmt: skip
+                                 co_posonlyargcount=0, co_flags=flags)
 
     # -- entering -------------------------------------------------------------------------------------------
     def _write_dispatch(self) -> None:
@@ -216,7 +216,7 @@ class _Emission(HookedWriter):
         out.load_const(None)
         out.store(STATE)
         certain = self.flow.assigned[number] | {
-            name_slot(depth) for depth, kind in enumerate(block.layout) if kind == VALUE}  # fmt: skip
+            name_slot(depth) for depth, kind in enumerate(block.layout) if kind == VALUE}
         for name in names:
             if name not in certain:
                 bound = Label()

@@ -31,7 +31,7 @@ class _Probe:
 
     def __contains__(self, _) -> bool:
         return (context.trace is not eval_trace or current.mode is not None or bool(logs.stack)
-                or self.is_forced)  # fmt: skip
+                or self.is_forced)
 
 
 PROBE = _Probe()

@@ -109,11 +109,11 @@ _ONE_BODY = "All iterations of a traced loop are one program, in which a variabl
 def branch_values_error(name: str, one: Any, other: Any, place: Place) -> Exception:
     """A Python value differs and is needed behind the condition."""
     headline = (f"{name_variable(name)} is {describe_value(one)} where the condition holds and "
-                f"{describe_value(other)} where it does not.")  # fmt: skip
+                f"{describe_value(other)} where it does not.")
     return _build(
         headline, "Only arrays and numbers can be chosen when the program runs.", place,
         "use numbers or arrays on both sides (a flag 0 or 1 for a word or None), or decide by a "
-        "Python value.")  # fmt: skip
+        "Python value.")
 
 
 def branch_types_error(name: str, difference: str, place: Place) -> Exception:
@@ -127,32 +127,32 @@ def branch_containers_error(name: str, value: Any, place: Place) -> Exception:
     headline = f"{name_variable(name)} is {describe_value(value)} that depends on a traced condition."
     return _build(
         headline, "What is stored in it would have to be seen under the other names that it has on one side.",
-        place, "choose the items instead, or store a copy: list(items).")  # fmt: skip
+        place, "choose the items instead, or store a copy: list(items).")
 
 
 def branch_structures_error(name: str, one: Any, other: Any, place: Place) -> Exception:
     headline = (f"{name_variable(name)} is {describe_value(one)} where the condition holds and "
-                f"{describe_value(other)} where it does not.")  # fmt: skip
+                f"{describe_value(other)} where it does not.")
     return _build(headline, _ONE_PROGRAM, place,
                   "let both sides have the same number of items and the same keys, with 0 for what is "
-                  "missing.")  # fmt: skip
+                  "missing.")
 
 
 def branch_container_error(name: str, one: Any, other: Any, place: Place) -> Exception:
     """A list, dict or set was changed in place."""
     if isinstance(one, dict):
         extra = [", ".join(repr(key) for key in own if key not in others)
-                 for own, others in ((one, other), (other, one))]  # fmt: skip
+                 for own, others in ((one, other), (other, one))]
         sides = "only where the condition holds", "only where it does not"
         texts = [f"{keys} {side}" for keys, side in zip(extra, sides) if keys]
         headline = f"{name} has {' and '.join(texts) or 'its keys in another order on the two sides'}."
         fix = "set the same keys on both sides, table[key] = 0 where there is no value."
     else:
         headline = (f"{name} has {count_items(one)} where the condition holds and {len(other)} where it does "
-                    "not.")  # fmt: skip
+                    "not.")
         fix = _find_queue_fix(name) or (
             "append on both sides, values.append(x if condition else 0), or use an array and "
-            "x = x.at[i].set(value).")  # fmt: skip
+            "x = x.at[i].set(value).")
     return _build(headline, "A container has one length and one set of keys in a program.", place, fix)
 
 
@@ -160,7 +160,7 @@ def reordered_error(name: str, place: Place) -> Exception:
     """A key was deleted and set again."""
     return _build(f"{name} gets its keys in another order.",
                   "A condition or loop of a program changes the values of keys only.", place,
-                  "set table[key] without deleting it before.")  # fmt: skip
+                  "set table[key] without deleting it before.")
 
 
 def _find_queue_fix(name: str) -> str:
@@ -168,7 +168,7 @@ def _find_queue_fix(name: str) -> str:
     if " deque" not in name:
         return ""
     return ("use an array of the largest size and two ints: queue[last] = x; last += 1; x = queue[first]; "
-            "first += 1.")  # fmt: skip
+            "first += 1.")
 
 
 def branch_set_error(name: str, place: Place) -> Exception:
@@ -245,7 +245,7 @@ def loop_container_error(name: str, before: Any, behind: Any, place: Place) -> E
         f"{name} has {count_items(before)} before and {len(behind)} behind an iteration of a traced loop.",
         "The number of iterations is not known while tracing, and so the container has no length.", place,
         _find_queue_fix(name) or "fill an array instead, x = x.at[i].set(value), or loop over a range of "
-        "known length.")  # fmt: skip
+        "known length.")
 
 
 def loop_attribute_error(name: str, place: Place) -> Exception:
@@ -274,21 +274,21 @@ def text_error(wanted: str) -> Exception:
     return build_error(
         ConcretizationTypeError, f"{wanted} needs the value of what is traced in it.", where=user_snippet(),
         detail="The program makes texts of traced values when it runs; it can print them.",
-        fix="print the text, or make it behind the call, of what the function returns.")  # fmt: skip
+        fix="print the text, or make it behind the call, of what the function returns.")
 
 
 def traced_length_error() -> Exception:
     return build_error(
         ControlFlowError, "len() of a range with traced bounds is asked for.", where=user_snippet(),
         detail="Its length is known when the program runs.",
-        fix="compute it, n = (stop - start) // step, or use it as bound of the loop itself.")  # fmt: skip
+        fix="compute it, n = (stop - start) // step, or use it as bound of the loop itself.")
 
 
 def traced_iterable_error(name: str) -> Exception:
     return build_error(
         ControlFlowError, f"Something else than a loop uses a {name}() of traced values.",
         where=user_snippet(), detail="What it holds is known when the program runs.",
-        fix="let a `for` loop go through it, or compute from its bounds.")  # fmt: skip
+        fix="let a `for` loop go through it, or compute from its bounds.")
 
 
 def recursion_error(code: CodeType) -> Exception:

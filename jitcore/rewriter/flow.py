@@ -186,7 +186,7 @@ class Flow:
             return None
         kept = find_reachable(reverse_edges(ways), goals)
         part = {node: [target for target in ways[node] if target in kept] or [END]
-                for node in ways if node in kept and node != END}  # fmt: skip
+                for node in ways if node in kept and node != END}
         if loop is None:
             part |= {node: [END] for node in goals if RETURNED in ways[node]}
         part["start"] = [node for node in starts if node in kept]

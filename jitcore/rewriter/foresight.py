@@ -96,7 +96,7 @@ class Forecast:
         carries, state = self.loop.carries, self.loop.state
         types = {key[1]: carry.types for key, carry in carries.items()
                  if key[0] == "name" and key[1] in state and not carry.is_poisoned
-                 and carry.flat.structure == Flat(state[key[1]]).structure}  # fmt: skip
+                 and carry.flat.structure == Flat(state[key[1]]).structure}
         rebound = [name for name in types if _has_memory(state[name])]
         places = {place.key: name for name, value in state.items() for place in _locate_memory(value)}
         written = [places[key[1]] for key in carries if key[0] == "location" and key[1] in places]

@@ -144,7 +144,7 @@ def _rewrite(function: types.FunctionType, is_asked_for: bool) -> types.Function
     kept = _Kept(function)
     code = entry.make_code(_Runner(template, kept))
     made = types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__,
-                              function.__closure__)  # fmt: skip
+                              function.__closure__)
     made.__kwdefaults__ = function.__kwdefaults__
     functools.update_wrapper(made, function)
     made.__dict__[_KEPT] = function.__dict__[_KEPT] = kept
@@ -161,7 +161,7 @@ def _hook(function: types.FunctionType) -> types.FunctionType:
         current.mode.refuse_unhooked(function, str(reason))
         return function
     made = types.FunctionType(hooked, function.__globals__, function.__name__, function.__defaults__,
-                              function.__closure__)  # fmt: skip
+                              function.__closure__)
     made.__kwdefaults__ = function.__kwdefaults__
     return functools.update_wrapper(made, function)
 
@@ -176,7 +176,7 @@ def _rewrite_wrapped(wrapper: types.FunctionType) -> types.FunctionType:
     if all(new is old for new, old in zip(found, held)):
         return wrapper
     made = types.FunctionType(wrapper.__code__, wrapper.__globals__, wrapper.__name__, wrapper.__defaults__,
-                              tuple(map(types.CellType, found)))  # fmt: skip
+                              tuple(map(types.CellType, found)))
     made.__kwdefaults__ = wrapper.__kwdefaults__
     return functools.update_wrapper(made, wrapper)
 
@@ -239,7 +239,7 @@ class _Runner:
     def _make_cells(self, arguments: tuple) -> tuple:
         given = dict(zip(self.template.arguments, arguments))
         return tuple([types.CellType(given[name]) if name in given else types.CellType()
-                      for name in self.template.cells])  # fmt: skip
+                      for name in self.template.cells])
 
 
 HOOKS = make_hooks(resolve)

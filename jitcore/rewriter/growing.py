@@ -93,7 +93,7 @@ class Growth:
         if len(arm.kinds) > 1 or current.mode is None or not current.mode.grows:
             return False
         found = [(container, behind.value) for container, behind in arm.changes.values()
-                 if self._may_grow(container, behind.value)]  # fmt: skip
+                 if self._may_grow(container, behind.value)]
         self.targets += [container for container, _ in found]
         current.mode.has_grown |= bool(found)
         self.samples |= {id(container): behind[len(container)] for container, behind in found}
@@ -126,7 +126,7 @@ class Growth:
         return pair is not None and grows and self._replace(error, *pair, loops, carries)
 
     def _replace(self, error: Exception, container: list, item: Any, loops: Sequence[Growth],
-                 carries: Mapping) -> bool:  # fmt: skip
+                 carries: Mapping) -> bool:
         count = error.__dict__.get("jitcore_count", 1) * (1000 if self.count is None else self.count)
         error.__dict__["jitcore_count"] = count
         self._defer(error, any(value is container for loop in loops for value in loop.state.values()))
@@ -205,7 +205,7 @@ class Growth:
             if not count:
                 continue
             names = [(name, place) for name, flat in arm.state.items()
-                     for place, other in enumerate(flat.leaves) if other is leaf]  # fmt: skip
+                     for place, other in enumerate(flat.leaves) if other is leaf]
             if count > 1 or len(names) != 1:
                 raise Unsupported("a list that grows in a traced loop gets an array that has other names")
             self.names[id(leaf)] = names[0]

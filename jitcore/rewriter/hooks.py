@@ -357,4 +357,4 @@ def make_hooks(resolve: Callable[[Any], Any]) -> Hooks:
         apply_unary=functools.cache(lambda name: _Apply(special.define_unary(name))),
         read_truth=_Apply(special.read_truth), enter_context=_Apply(special.enter_context),
         remainder=define_remainder(REMAINDER), remainder_in_place=define_remainder(REMAINDER_IN_PLACE),
-    )  # fmt: skip
+    )

@@ -207,20 +207,20 @@ _DROPPED = frozenset({"NOP", "RESUME", "MAKE_CELL", "COPY_FREE_VARS", "PRECALL",
 _REFUSED = frozenset({
     "SEND", "CLEANUP_THROW", "GET_AWAITABLE", "ASYNC_GEN_WRAP", "GET_AITER", "GET_ANEXT",
     "END_ASYNC_FOR", "LOAD_LOCALS", "LOAD_NAME", "STORE_NAME", "DELETE_NAME", "IMPORT_STAR",
-    "SETUP_ANNOTATIONS"})  # fmt: skip
+    "SETUP_ANNOTATIONS"})
 PAIRS = {
     "LOAD_FAST_LOAD_FAST": ("LOAD_FAST", "LOAD_FAST"),
     "STORE_FAST_LOAD_FAST": ("STORE_FAST", "LOAD_FAST"),
     "STORE_FAST_STORE_FAST": ("STORE_FAST", "STORE_FAST"),
 }
 _FAST = {"LOAD_FAST": "LOAD_FAST", "LOAD_FAST_CHECK": "LOAD_FAST", "STORE_FAST": "STORE_FAST",
-         "DELETE_FAST": "DELETE_FAST", "LOAD_FAST_AND_CLEAR": "LOAD_FAST_AND_CLEAR"}  # fmt: skip
+         "DELETE_FAST": "DELETE_FAST", "LOAD_FAST_AND_CLEAR": "LOAD_FAST_AND_CLEAR"}
 CELL_OPS = frozenset(
     {"LOAD_DEREF", "STORE_DEREF", "DELETE_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF"}
 )
 #: What inlined comprehensions do with variables that are cells: they save and restore the slot itself.
 CELL_SLOT_OPS = {"STORE_FAST": "STORE_CELL_SLOT", "LOAD_FAST_AND_CLEAR": "LOAD_CELL_SLOT_AND_CLEAR",
-                 "DELETE_FAST": "DELETE_CELL_SLOT", "MAKE_CELL": "MAKE_CELL_IN_SLOT"}  # fmt: skip
+                 "DELETE_FAST": "DELETE_CELL_SLOT", "MAKE_CELL": "MAKE_CELL_IN_SLOT"}
 
 
 def _normalize(code: CodeType, raw: Raw, cells: set[str], begin: int):

@@ -269,7 +269,7 @@ _RANGE_ITERATORS = (type(iter(range(0))), type(iter(range(1 << 70))))
 # Iterators that can be asked for what they are made of, other iterators among it.
 _COMPOUND = (enumerate, zip, map, filter, reversed)
 _PLAIN = tuple(type(iter(kind())) for kind in (list, tuple, str, dict, set, bytes)) + (
-    type(iter({}.values())), type(iter({}.items())), *_RANGE_ITERATORS)  # fmt: skip
+    type(iter({}.values())), type(iter({}.items())), *_RANGE_ITERATORS)
 
 
 class SharedIterator:

@@ -81,9 +81,9 @@ class _Merge:
         key = id(one), id(other)
         if key not in self._reads:
             same = next((place for place, output in enumerate(self.outputs) if output[2] == leaf_type
-                         and _is_equal(output[0], one) and _is_equal(output[1], other)), None)  # fmt: skip
+                         and _is_equal(output[0], one) and _is_equal(output[1], other)), None)
             self._reads[key] = self.add_output(one, other, leaf_type) if same is None else (
-                lambda values: values[same])  # fmt: skip
+                lambda values: values[same])
         return self._reads[key]
 
     def merge_leaves(self, one, other, name: str) -> Read:
@@ -128,7 +128,7 @@ class _Merge:
             with arm.resume():
                 flats.append(Flat(convert_both(value)))
         for pair, made in zip(*(zip(*map(list_containers, values))
-                                for values in ((one, other), [flat.value for flat in flats]))):  # fmt: skip
+                                for values in ((one, other), [flat.value for flat in flats]))):
             is_kept = pair[0] is made[0] and pair[1] is made[1]
             if not is_kept and self._is_found_elsewhere(*pair):
                 return self._conflict(errors.branch_containers_error, name, pair[0])
@@ -162,7 +162,7 @@ class _Merge:
         if not any(flags + is_maybe):
             return self.merge(one, other, name)
         values = [Flat(flat.value.value) if maybe else None if flag else flat
-                  for flat, flag, maybe in zip(pair, flags, is_maybe)]  # fmt: skip
+                  for flat, flag, maybe in zip(pair, flags, is_maybe)]
         if values == [None, None]:
             return lambda found: UNDEFINED
         read = self.merge(*values, name)
@@ -214,7 +214,7 @@ class _Merge:
             return self._conflict(errors.branch_containers_error, name, other if one is UNDEFINED else one)
         held = [arm.contents.get(id(value), value) for arm, value in zip(self.arms, (one, other))]
         flats = [None if value is UNDEFINED else {key: Flat(item) for key, item in list_items(value)}
-                 for value in held]  # fmt: skip
+                 for value in held]
         first = flats[0] if flats[1] is None else flats[1]
         reads = {key: self.merge(*(flat and flat[key] for flat in flats), name) for key in first}
         kind, made = type(other if one is UNDEFINED else one), []
@@ -317,7 +317,7 @@ def _is_cheap(function: TracedFunction) -> bool:
     jaxpr = function.jaxpr
     outs = [atom for eqn in jaxpr.eqns for atom in eqn.outvars] + jaxpr.outvars
     return (len(jaxpr.eqns) <= _MAX_CHEAP and all(eqn.primitive.name in _CHEAP for eqn in jaxpr.eqns)
-            and all(atom.aval.shape == () for atom in outs))  # fmt: skip
+            and all(atom.aval.shape == () for atom in outs))
 
 
 def _is_equal(one: Any, other: Any) -> bool:
@@ -356,13 +356,13 @@ def merge_arms(predicate, first: Arm, second: Arm, scope: Scope, *, strict: bool
     merge = _Merge(predicate, first, second, scope)
     names = dict.fromkeys([*first.state, *second.state])
     reads = {name: merge.merge_variable(first.state.get(name), second.state.get(name), name)
-             for name in names}  # fmt: skip
+             for name in names}
     if strict and merge.has_conflict:
         merge.abandon()
         return None
     changed = _find_changed(first, second, scope)
     stores = [*_merge_stores(merge, first, second, changed, scope),
-              *_merge_changes(merge, first, second, changed, scope)]  # fmt: skip
+              *_merge_changes(merge, first, second, changed, scope)]
     kinds = tuple(dict.fromkeys(first.kinds + second.kinds))
     read_kind = None
     if len(kinds) > 1:
@@ -403,7 +403,7 @@ def _enter(arm: Arm, predicate, scope: Scope) -> Outcome:
         before = Flat(location.read()) if is_flag else None
         stores.append((location, merge.merge(flat, before, location.name)))
     stores += [(ContainerLocation(container), merge.merge(flat, None, "container"))
-               for container, flat in arm.changes.values()]  # fmt: skip
+               for container, flat in arm.changes.values()]
     read_kind = None if arm.kind is None else merge.add_output(arm.kind, UNDEFINED, KIND)
     values = merge.bind()
     merge.mark_shared(values, scope.list_outer())
@@ -421,7 +421,7 @@ def _find_changed(first: Arm, second: Arm, scope: Scope) -> dict[int, Any]:
     for arm in (first, second):
         found |= {key: container for key, (container, _) in arm.changes.items()}
         found |= {id(location.container): location.container for location, _ in arm.stores.values()
-                  if isinstance(location, ContainerLocation)}  # fmt: skip
+                  if isinstance(location, ContainerLocation)}
     for arm in (first, second):
         for location, _ in arm.stores.values():
             variables = find_variables(location)
@@ -438,14 +438,14 @@ def _list_keys(arm: Arm, variables: dict) -> dict:
 
 
 def _merge_stores(merge: _Merge, first: Arm, second: Arm, changed: Mapping[int, Any],
-                  scope: Scope) -> list[tuple[Location, Read]]:  # fmt: skip
+                  scope: Scope) -> list[tuple[Location, Read]]:
     found = []
     for key in dict.fromkeys([*first.stores, *second.stores]):
         location = (first.stores.get(key) or second.stores[key])[0]
         if id(find_container(location)) in changed:
             continue
         flats = [arm.stores[key][1] if key in arm.stores else Flat(location.read())
-                 for arm in (first, second)]  # fmt: skip
+                 for arm in (first, second)]
         read = location.merge_parts(merge.arms, [flat.value for flat in flats], merge.add_output)
         one, other = (None if flat.value is UNDEFINED else flat for flat in flats)
         if (one is None) != (other is None) and read is None:
@@ -471,12 +471,12 @@ def _name_place(location: Location, names: Mapping[str, Any]) -> str:
 
 
 def _merge_changes(merge: _Merge, first: Arm, second: Arm, changed: Mapping[int, Any],
-                   scope: Scope) -> list[tuple[Location, Read]]:  # fmt: skip
+                   scope: Scope) -> list[tuple[Location, Read]]:
     """Containers that an arm changed without a store. Raises: ControlFlowError where their lengths differ."""
     found = []
     for key, container in changed.items():
         one, other = (Flat(arm.contents[key] if key in arm.contents else copy_contents(container))
-                      for arm in (first, second))  # fmt: skip
+                      for arm in (first, second))
         name = errors.name_container(container, scope.names)
         if isinstance(container, set):
             raise errors.branch_set_error(name, scope.place)
@@ -485,7 +485,7 @@ def _merge_changes(merge: _Merge, first: Arm, second: Arm, changed: Mapping[int,
         has_other_keys = isinstance(container, dict) and list(one.value) != list(other.value)
         if has_other_keys or len(one.value) != len(other.value):
             raise note_growth(errors.branch_container_error(name, one.value, other.value, scope.place),
-                              container, one.value, other.value)  # fmt: skip
+                              container, one.value, other.value)
         found.append((ContainerLocation(container), _merge_items(merge, one.value, other.value, name)))
     return found
 

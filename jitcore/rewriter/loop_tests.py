@@ -22,7 +22,7 @@ from jitcore.rewriter.snapshots import Snapshot
 from jitcore.rewriter.values import as_predicate, is_traced
 
 _PURE = ("LOAD_", "COMPARE_OP", "UNARY_", "BINARY_", "CONTAINS_OP", "IS_OP", "BUILD_", "PUSH_NULL", "CALL",
-         "PRECALL", "KW_NAMES", "FORMAT_")  # fmt: skip
+         "PRECALL", "KW_NAMES", "FORMAT_")
 
 
 class ImpureTest(Exception):
@@ -78,7 +78,7 @@ def _search_test(driver: Driver, loop: Loop) -> Test | None:
 def _is_pure(block: Block) -> bool:
     """Whether a block only computes, and goes on at one or at two places."""
     return (isinstance(block.terminator, (Jump, Branch)) and block.handler is None and not block.handled
-            and all(instruction.op.startswith(_PURE) for instruction in block.instructions))  # fmt: skip
+            and all(instruction.op.startswith(_PURE) for instruction in block.instructions))
 
 
 def go_back(driver: Driver, site: Point, state: dict[str, Any], test: Test) -> dict[str, Any] | None:
@@ -92,7 +92,7 @@ def go_back(driver: Driver, site: Point, state: dict[str, Any], test: Test) -> d
 
 
 def trace_test(driver: Driver, test: Test, state: dict[str, Any],
-               places: dict[Location, Any]) -> Array | bool:  # fmt: skip
+               places: dict[Location, Any]) -> Array | bool:
     """Whether a test holds, under the trace of the loop's condition. places: what changed places hold.
 
     Raises: ImpureTest where it does more than compute."""
@@ -105,7 +105,7 @@ def trace_test(driver: Driver, test: Test, state: dict[str, Any],
         holds = run_test(driver, test, state)
         values = {location.key: value for location, value in places.items()}
         is_pure = all(location.is_new_in(context.trace) or key in values and location.read() is values[key]
-                      for key, (location, _) in log.items())  # fmt: skip
+                      for key, (location, _) in log.items())
         is_pure = is_pure and snapshot.find_advanced() is None and not snapshot.find_written()
     finally:
         logs.stack.pop()

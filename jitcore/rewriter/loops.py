@@ -97,7 +97,7 @@ class _LoopTracer(CarriedState):
     """
 
     def __init__(self, driver: Driver, site: Point, state: dict[str, Any], region: Region,
-                 test: Test | None = None):  # fmt: skip
+                 test: Test | None = None):
         self.driver, self.site, self.state, self.region, self.test = driver, site, state, region, test
         self.loop = loop = driver.flow.loop_of[site.number]
         self.iterates = test is None and isinstance(site.block.terminator, ForIter)
@@ -231,10 +231,10 @@ class _LoopTracer(CarriedState):
         self.begin_iteration()
         state = self._enter_iteration(trace)
         contents = {key: [(one, copy_contents(one)) for one in list_containers(value)]
-                    for key, value in self.values.items()}  # fmt: skip
+                    for key, value in self.values.items()}
         outcome = self._run_iteration(state)
         self.stored = {key for key, pairs in contents.items()
-                       if not all(has_same_items(one, before) for one, before in pairs)}  # fmt: skip
+                       if not all(has_same_items(one, before) for one, before in pairs)}
         return outcome
 
     def _enter_iteration(self, trace) -> dict[str, Any]:
@@ -356,14 +356,14 @@ class _LoopTracer(CarriedState):
         if length is not None:  # as `fori_loop` of known bounds
             found = scan.primitive.bind(
                 *body_operands, *initial, jaxpr=body_jaxpr, length=length, reverse=False, unroll=1,
-                num_consts=len(body_operands), num_carry=len(initial))  # fmt: skip
+                num_consts=len(body_operands), num_carry=len(initial))
             self.stacks = found[len(initial) :]
             return dict(zip(slots, found))
         self.stacks = []
         cond_jaxpr, cond_consts = self._trace_condition(slots, avals)
         found = while_loop.primitive.bind(
             *cond_consts, *body_operands, *initial, cond_nconsts=len(cond_consts), cond_jaxpr=cond_jaxpr,
-            body_nconsts=len(body_operands), body_jaxpr=body_jaxpr)  # fmt: skip
+            body_nconsts=len(body_operands), body_jaxpr=body_jaxpr)
         return dict(zip(slots, found))
 
     def _count_iterations(self, arm: Arm) -> int | None:

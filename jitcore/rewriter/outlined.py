@@ -86,7 +86,7 @@ class _LoopWriter:
         flags = code.co_flags & ~(0x04 | 0x08 | 0x40 | _NESTED) | _OPTIMIZED | (_NESTED if loop.free else 0)
         n = len(list_parameters(loop))
         return out.assemble(self.graph.max_depth + len(loop.results) + 4, co_argcount=n, co_flags=flags,
-                            co_kwonlyargcount=0, co_posonlyargcount=0)  # fmt: skip
+                            co_kwonlyargcount=0, co_posonlyargcount=0)
 
     # -- variables -------------------------------------------------------------------------------------------
     def _load(self, name: str, position: Position) -> None:
@@ -174,7 +174,7 @@ class Gate:
 
 
 def write_gates(outline: Outline, calls: Sequence[Callable], gates: Sequence[Gate], declined: Any,
-                unbound: Any) -> CodeType:  # fmt: skip
+                unbound: Any) -> CodeType:
     """The code of the function with a gate before each loop.
 
     Args:
@@ -225,7 +225,7 @@ class _GateWriter:
             co_code=data, co_consts=tuple(self.out.consts), co_names=self.out.names,
             co_stacksize=self.stack_size,
             co_linetable=encode_positions(self.code.co_firstlineno, positions),
-            co_exceptiontable=encode_handlers(ranges))  # fmt: skip
+            co_exceptiontable=encode_handlers(ranges))
 
     def _write_place(self, offset: int, item: Raw) -> None:
         """The label of an offset, and the gates of the loops that begin there."""

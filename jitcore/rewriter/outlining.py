@@ -115,7 +115,7 @@ class Outline:
         self.size = _count(self.graph.blocks, self.graph)
         # Comprehensions save and restore variables that may have no value.
         self._cleared = {one.arg for block in self.graph.blocks.values() for one in block.instructions
-                         if one.op == "LOAD_FAST_AND_CLEAR"}  # fmt: skip
+                         if one.op == "LOAD_FAST_AND_CLEAR"}
         self.loops: list[OutlinedLoop] = []
         if not _INTROSPECTION & {*code.co_names}:
             self._fixed_cells = _Cells(code)
@@ -152,7 +152,7 @@ class Outline:
             parameters=parameters, unsure=frozenset(into) - bound,
             varying=frozenset(into) & self._list_stored_around(loop), results=results,
             unsure_results=frozenset(results) - certain, cells=cells, free=free, exits=exits,
-            is_caught=any(one.can_raise and one.handler[0] not in loop.body for one in blocks))  # fmt: skip
+            is_caught=any(one.can_raise and one.handler[0] not in loop.body for one in blocks))
 
     @staticmethod
     def _list_stored_around(loop: Loop) -> set[str]:
@@ -179,7 +179,7 @@ class Outline:
         """The lines of all loops but those of comprehensions, whether they can be functions or not."""
         known = {one.loop.header: one.line for one in self.loops}
         return sorted(known.get(header) or self._find_line(loop, None)
-                      for header, loop in self.flow.loops.items() if not loop.is_comprehension)  # fmt: skip
+                      for header, loop in self.flow.loops.items() if not loop.is_comprehension)
 
     # -- the beginning ---------------------------------------------------------------------------------------
     def _find_begin(self, loop: Loop) -> tuple[int, frozenset, list[Instruction], bool] | None:
@@ -191,7 +191,7 @@ class Outline:
                 return None
             return min(instructions[0].offsets), frozenset(self.assigned[loop.header]), [], False
         before = [block for number, block in self.graph.blocks.items()
-                  if number not in loop.body and loop.header in block.successors]  # fmt: skip
+                  if number not in loop.body and loop.header in block.successors]
         if len(before) != 1 or not isinstance(before[0].terminator, Jump):
             return None
         block = before[0]
@@ -222,7 +222,7 @@ class Outline:
     def _is_iterator(self, number: int, depth: int) -> bool:
         """Whether a place on the stack holds the iterator of a loop that a block is in."""
         return any(loop.iterates and loop.base == depth and number in loop.body
-                   for loop in self.flow.loops.values())  # fmt: skip
+                   for loop in self.flow.loops.values())
 
     # -- cells -----------------------------------------------------------------------------------------------
     def _find_cells(self, loop: Loop, instructions: Iterable[Instruction]) -> tuple[str, ...] | None:
@@ -233,7 +233,7 @@ class Outline:
             return None
         behind = find_reachable(self.flow.successors, [loop.header])
         stored = {one.arg for number in behind for one in self.graph.blocks[number].instructions
-                  if one.op in ("STORE_DEREF", "DELETE_DEREF")}  # fmt: skip
+                  if one.op in ("STORE_DEREF", "DELETE_DEREF")}
         for name in used:
             if name in self._fixed_cells.stored_inside or name in stored - self._fixed_cells.private:
                 return None
@@ -289,7 +289,7 @@ def _find_head(block: Block, base: int, code: CodeType) -> int | None:
     calls = sum(one.op in CALLS for one in head)
     described = sum(code.co_names[one.arg >> 1] in _ITERABLES for one in head if one.op == "LOAD_GLOBAL")
     described += sum(code.co_names[one.arg >> LOAD_ATTR_SHIFT] in _VIEWS
-                     for one in head if one.op == "LOAD_ATTR")  # fmt: skip
+                     for one in head if one.op == "LOAD_ATTR")
     return start if all(one.op in _HEAD_OPS for one in head) and calls <= described else None
 
 

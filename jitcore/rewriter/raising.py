@@ -85,7 +85,7 @@ def note_place(error: BaseException) -> None:
 _REFUSALS = (errors.NotTraceable, errors.ControlFlowError, errors.ConcretizationTypeError,
              errors.TracerIntegerConversionError, errors.TracerArrayConversionError,
              errors.NonConcreteBooleanIndexError, errors.TracerMutationError,
-             errors.UnexpectedTracerError)  # fmt: skip
+             errors.UnexpectedTracerError)
 
 
 def is_refusal(error: BaseException | None) -> bool:
@@ -103,7 +103,7 @@ def is_refusal(error: BaseException | None) -> bool:
 _ON_BEHALF = frozenset(
     {"jitcore.rewriter.hooks", "jitcore.rewriter.special", "jitcore.rewriter.redirects",
      "jitcore.functionalize.conversions", "jitcore.autojitted.attributes"}
-)  # fmt: skip
+)
 
 
 def make_conditional(error: BaseException) -> None:

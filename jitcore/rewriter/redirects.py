@@ -166,18 +166,18 @@ def _math(name: str) -> Callable:
 # As they are called in `math`, and in NumPy where that differs.
 _MATH_NAMES = {
     "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "asinh": "arcsinh",
-    "acosh": "arccosh", "atanh": "arctanh", "pow": "power"}  # fmt: skip
+    "acosh": "arccosh", "atanh": "arctanh", "pow": "power"}
 _MATH = """sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp expm1 log log2 log10 log1p
     sqrt cbrt hypot pow fabs fmod copysign isfinite isinf isnan floor ceil trunc degrees radians""".split()
 
 #: What makes and prints texts, whatever the semantics of numbers.
 TEXT_REDIRECTS: dict[Any, Callable] = {
     print: print_values, str: _show(str), repr: _show(repr), ascii: _show(ascii), format: _format,
-}  # fmt: skip
+}
 
 REDIRECTS: dict[Any, Callable] = {
     range: _range, enumerate: _enumerate, zip: _zip, min: _extremum("min"), max: _extremum("max"), sum: _sum,
     float: _convert(float, float), int: _convert(int, int), bool: _bool, len: _len, isinstance: _isinstance,
     **TEXT_REDIRECTS,
     **{getattr(math, name): _math(name) for name in _MATH if hasattr(math, name)},
-}  # fmt: skip
+}

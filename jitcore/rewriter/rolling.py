@@ -39,7 +39,7 @@ class _Progress:
         """Whether ints advance, all of them by equal steps: there is no telling how far."""
         first, second, third = self.ints
         steps = {(second[name] - first[name], third[name] - second[name]) for name in first
-                 if name in second and name in third}  # fmt: skip
+                 if name in second and name in third}
         steps.discard((0, 0))
         return bool(steps) and all(one == other for one, other in steps)
 

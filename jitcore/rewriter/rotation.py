@@ -41,13 +41,13 @@ class Cycle(NamedTuple):
 
 
 def find_cycles(carries: Mapping[Key, Carry], values: Mapping[Key, Any], following: Mapping[Key, Sequence],
-                behind: Counter[int], has_names: Callable[[Handle], bool]) -> list[Cycle]:  # fmt: skip
+                behind: Counter[int], has_names: Callable[[Handle], bool]) -> list[Cycle]:
     """The cycles among carries.
 
     Args: values at the beginning of an iteration; following: leaves behind it; behind: how often each memory
         is seen there; has_names: whether memory before the loop is seen under more than one name."""
     users = Counter(id(memory_of(leaf)) for carry in carries.values() for leaf in carry.flat.leaves
-                    if memory_of(leaf) is not None)  # fmt: skip
+                    if memory_of(leaf) is not None)
     owners: dict[int, Key] = {}
     for key, leaves in following.items():
         value, carry = values[key], carries[key]
@@ -56,7 +56,7 @@ def find_cycles(carries: Mapping[Key, Carry], values: Mapping[Key, Any], followi
             if is_single and value.is_whole and old.is_whole and users[id(old.memory)] == 1:
                 owners[id(value.memory)] = key
     next_of = {key: owners.get(id(memory_of(following[key][0]))) for key in owners.values()
-               if getattr(following[key][0], "is_whole", False)}  # fmt: skip
+               if getattr(following[key][0], "is_whole", False)}
     found, seen = [], set()
     for first in next_of:
         keys, key = [], first

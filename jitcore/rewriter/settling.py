@@ -84,7 +84,7 @@ class CarriedState:
         # A handle on memory may stay what it is: in-place operators assign it to its own name.
         self.carries: dict[Key, Carry] = {
             ("name", name): Carry(flat) for name, flat in changed.items()
-            if not any(memory_of(leaf) is not None for leaf in flat.leaves)}  # fmt: skip
+            if not any(memory_of(leaf) is not None for leaf in flat.leaves)}
         self.distinct: set[tuple] = set()
         self.cycles: list[Cycle] = []
         self.lent: list[Handle] = []
@@ -112,7 +112,7 @@ class CarriedState:
         """Variables that the body unbinds."""
         blocks = [self.driver.blocks[number] for number in self.loop.body]
         return {instruction.arg for block in blocks for instruction in block.instructions
-                if instruction.op == "DELETE_FAST"}  # fmt: skip
+                if instruction.op == "DELETE_FAST"}
 
     def make_value(self, key: Key, carry: Carry, new_arg: Callable[[ShapedArray], Tracer]):
         """A carry's value at the beginning of an iteration."""
@@ -191,7 +191,7 @@ class CarriedState:
             carried = list_containers(self.values[key])
             is_changed = any(id(container) in arm.contents for container in list_containers(carry.initial))
             return not is_changed and key not in self.stored and not any(
-                behind[id(container)] for container in carried)  # fmt: skip
+                behind[id(container)] for container in carried)
         return True
 
     def _has_known_containers(self, carry: Carry) -> bool:
@@ -228,7 +228,7 @@ class CarriedState:
             raise errors.carry_structure_error(name, carry.flat.value, flat.value, self.place)
         before, behind = self._count_holders(arm)
         is_shared = any(has_other_names(before, leaf) for leaf in carry.flat.leaves) or any(
-            has_other_names(behind, leaf) for leaf in flat.leaves)  # fmt: skip
+            has_other_names(behind, leaf) for leaf in flat.leaves)
         joint = Flat(convert_both(carry.flat.value))
         if joint.structure != carry.flat.structure:
             carry.flat, carry.types = joint, [type_of(leaf) for leaf in joint.leaves]
@@ -249,7 +249,7 @@ class CarriedState:
         before, behind = self._count_holders(arm)
         self.shared = {id(leaf) for leaf in written if has_other_names(behind, leaf)}
         self.cycles = find_cycles(self.carries, self.values, self.next_leaves, behind,
-                                  lambda leaf: has_other_names(before, leaf))  # fmt: skip
+                                  lambda leaf: has_other_names(before, leaf))
         is_new = self._lend()
         rotating = {key for cycle in self.cycles for key in cycle.keys}
         for key, leaves in self.next_leaves.items():
@@ -270,7 +270,7 @@ class CarriedState:
     def _lend(self) -> bool:
         """Whether memory is found that has other names, and in which carries of a cycle are."""
         seen = {id(leaf.memory): leaf for cycle in self.cycles
-                for leaf, is_seen in zip(cycle.leaves, cycle.is_seen) if is_seen}  # fmt: skip
+                for leaf, is_seen in zip(cycle.leaves, cycle.is_seen) if is_seen}
         if any(id(memory_of(leaf)) in seen for leaves in self.next_leaves.values() for leaf in leaves):
             self.cycles, seen = [], {}
         is_new = seen.keys() != {id(leaf.memory) for leaf in self.lent}
@@ -299,7 +299,7 @@ class CarriedState:
         stored = {id(location.memory) for location, _ in arm.stores.values() if location.memory is not None}
         leaves = [leaves[place] for key, carry in self.carries.items()
                   for leaves in (carry.flat.leaves, self.next_leaves.get(key, carry.flat.leaves))
-                  for place in carry.shared]  # fmt: skip
+                  for place in carry.shared]
         written = [leaf for leaf in leaves if id(memory_of(leaf)) in stored and not leaf.is_shared]
         for leaf in written:
             leaf.mark_shared()
@@ -362,7 +362,7 @@ class CarriedState:
             elif any(map(arm.made, flat.leaves)):
                 counts = self._count_lists(arm) if list_containers(flat.value) else {}
                 if current.mode is not None and any(count > 1 for count in map(
-                        counts.get, map(id, list_containers(flat.value)))):  # fmt: skip
+                        counts.get, map(id, list_containers(flat.value)))):
                     self.fixed[name] = self._make_poison(name, None, flat.value)
                 else:
                     self.written[name] = flat
@@ -417,7 +417,7 @@ def binds_cell(location: Location, behind: Flat) -> bool:
     """Whether the body binds a variable that inner functions share, and that has no value before: the body
     reads what it has bound itself, as another iteration's is not there."""
     return (isinstance(location, CellLocation) and location.read() is UNDEFINED
-            and behind.value is not UNDEFINED and not isinstance(behind.value, Poison))  # fmt: skip
+            and behind.value is not UNDEFINED and not isinstance(behind.value, Poison))
 
 
 def _changes_places(value: Any, following: Any) -> bool:

@@ -205,7 +205,7 @@ class Snapshot:
         """What the containers that have changed hold now, by id."""
         copies = (*self._copies, *self._variables)
         return {id(container): copy_contents(container) for container, copy in copies
-                if _has_changed(container, copy)}  # fmt: skip
+                if _has_changed(container, copy)}
 
     def find_described(self, contents: dict[int, Any], stores: Iterable[Location]) -> set[int]:
         """The ids of containers that hold what stores have put there, and else what they held."""
@@ -227,7 +227,7 @@ class Snapshot:
         return {id(container) for container, _ in (*self._copies, *self._variables)}
 
     def roll_back(self, contents: dict[int, Any], described: set[int]
-                  ) -> tuple[list[tuple[Any, Any]], list[tuple[Location, Any]]]:  # fmt: skip
+                  ) -> tuple[list[tuple[Any, Any]], list[tuple[Location, Any]]]:
         """Gives everything its old contents.
 
         Returns: containers that were changed in other ways than by stores, which are not `described`, and

@@ -22,7 +22,7 @@ _BINARY = "add and floordiv lshift matmul mul mod or pow rshift sub truediv xor"
 _KEYWORDS = ("and", "or")
 #: Names of comparisons, and of those with the operands swapped.
 _COMPARISONS = {"<": ("lt", "gt"), "<=": ("le", "ge"), "==": ("eq", "eq"), "!=": ("ne", "ne"),
-                ">": ("gt", "lt"), ">=": ("ge", "le")}  # fmt: skip
+                ">": ("gt", "lt"), ">=": ("ge", "le")}
 
 
 class SpecialMethods:

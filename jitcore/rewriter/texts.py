@@ -228,7 +228,7 @@ class Text(CompoundHandle):
 
     def is_same(self, other: Handle) -> bool:
         return type(other) is Text and self.recipe == other.recipe and all(
-            one is own for one, own in zip(other.operands, self.operands))  # fmt: skip
+            one is own for one, own in zip(other.operands, self.operands))
 
     def is_made_in(self, trace) -> bool:
         return any(getattr(raw, "trace", None) is trace for raw in self.operands)
@@ -263,7 +263,7 @@ class Text(CompoundHandle):
 
     def __getitem__(self, place):
         return make_text(operator.getitem, self, place) if type(place) is int else make_text(
-            _slice, self, place.start, place.stop, place.step)  # fmt: skip
+            _slice, self, place.start, place.stop, place.step)
 
     def __mod__(self, values):
         return remainder((self, values))
@@ -445,7 +445,7 @@ def rehearse(text: Text) -> Text:
     if current.mode is not None:
         ones = [np.ones((), raw.dtype) for raw in text.operands]
         prepare(text.recipe)(*[one if not raw.shape else np.broadcast_to(one, raw.shape)
-                               for one, raw in zip(ones, text.operands)])  # fmt: skip
+                               for one, raw in zip(ones, text.operands)])
     return text
 
 

@@ -237,7 +237,7 @@ def _flatten(value: Any) -> Parts:
     if type(value) is MaybeUnbound:
         parts = _flatten(value.value)
         return [*parts[0], as_flag(value.is_unbound)], ("maybe", parts[1]), lambda items: MaybeUnbound(
-            parts[2](items[:-1]), items[-1])  # fmt: skip
+            parts[2](items[:-1]), items[-1])
     return [value], "*", lambda items: items[0]
 
 

@@ -17,7 +17,7 @@ ALIGNMENT = 64
 
 
 def plan_arena(program: Program, temps: Sequence[Buffer],
-               alignment: int = ALIGNMENT) -> tuple[list[int], int]:  # fmt: skip
+               alignment: int = ALIGNMENT) -> tuple[list[int], int]:
     """(offset of each temporary, bytes of the arena), first fit by decreasing size."""
     lives = _find_lives(program)
     placed: list[tuple[int, int, tuple[int, int]]] = []

@@ -101,7 +101,7 @@ class _Blocks:
         first = Reduce((self.place,), parts, list(map(inside.store, sweep.stores)), bounds)
         last = Reduce((block,), combined, [])
         return [Loops([block, *self.outer], [self.place], [first, *stores]),
-                Loops(self.outer, [block], [last, *map(after.statement, rest)])]  # fmt: skip
+                Loops(self.outer, [block], [last, *map(after.statement, rest)])]
 
     def _find_end(self) -> Expr:
         """How many places of a block there are."""

@@ -55,14 +55,14 @@ def _has_masks(statement) -> bool:
     if isinstance(statement, Loop):
         return any(map(_has_masks, statement.body))
     return any(node.op in COMPARISONS and node.axes and node.args[0].dtype.kind in "iu"
-               for node in walk(_exprs_of(statement)))  # fmt: skip
+               for node in walk(_exprs_of(statement)))
 
 
 def _exprs_of(statement: Store | Reduce) -> list[Expr]:
     if isinstance(statement, Store):
         return [statement.value] if statement.mask is None else [statement.value, statement.mask]
     return [expr for _, _, expr in statement.parts] + [
-        expr for store in statement.stores for expr in _exprs_of(store)]  # fmt: skip
+        expr for store in statement.stores for expr in _exprs_of(store)]
 
 
 def _written_by(body: list) -> set[Buffer]:
@@ -173,7 +173,7 @@ def split_stores(graph: Graph, stores: list[Store]) -> list[list[Store]]:
     written: set[Buffer] = set()
     for run in runs:
         loads = (node.attr[0] for node in walk([expr for store in run for expr in _exprs_of(store)])
-                 if node.op == "load")  # fmt: skip
+                 if node.op == "load")
         if not written.isdisjoint(loads):
             return [stores]
         written |= _written_by(run)
@@ -196,7 +196,7 @@ def split_parts(graph: Graph, statement) -> list:
 def _ranges_in(graph: Graph, needed: Conditions) -> frozenset:
     """The conditions that are ranges along some axis."""
     return frozenset((comparison, outcome) for comparison, outcome in needed or () if any(
-        find_range(graph, comparison, outcome, axis) for axis in comparison.axes))  # fmt: skip
+        find_range(graph, comparison, outcome, axis) for axis in comparison.axes))
 
 
 def _shares_work(exprs: list[list[Expr]], keys: list[frozenset]) -> bool:
@@ -282,7 +282,7 @@ def _solve(graph: Graph, rest: Index, stride: int, other: Expr) -> Expr | None:
     if rest == ZERO and stride == 1:
         return limit
     limit = graph.op("min", graph.op("max", limit, graph.const(-_FAR, dtypes.int64)),
-                     graph.const(_FAR, dtypes.int64))  # fmt: skip
+                     graph.const(_FAR, dtypes.int64))
     limits = (limit, graph.index(rest)) if stride == 1 else (graph.index(rest), limit)
     return graph.op("sub", *limits)
 
@@ -313,7 +313,7 @@ def as_index(node: Expr) -> Index | None:
         return constant(int(node.attr))
     if node.op == "index":
         index = node.attr if not isinstance(node.attr.const, RunTimeSize) else Index(
-            node.attr.terms, int(node.attr.const))  # fmt: skip
+            node.attr.terms, int(node.attr.const))
         return index if _fits(index, node.dtype) else None
     if node.op == "convert":
         index = as_index(node.args[0])

@@ -101,7 +101,7 @@ class _Search:
         if condition.dtype != dtypes.bool_:
             return _NONE
         return either(both(self.truth(condition, True, depth), side(when_true)),
-                      both(self.truth(condition, False, depth), side(when_false)))  # fmt: skip
+                      both(self.truth(condition, False, depth), side(when_false)))
 
     def truth(self, node: Expr, outcome: bool, depth: int) -> Conditions:
         """What is needed for a bool to come out one way."""

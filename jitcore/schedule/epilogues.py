@@ -111,7 +111,7 @@ def place_results(steps: list) -> None:
         (result,), store = call.outputs, stores[0]
         is_own = result.kind == "temp" and reads.get(result) == {id(store)} and len(stores) == 1
         same_size = store.buffer.dtype == result.dtype and (
-            math.prod(store.buffer.shape) == math.prod(result.shape))  # fmt: skip
+            math.prod(store.buffer.shape) == math.prod(result.shape))
         place = next((index for buffer, index in loads_of(store) if buffer is result), None)
         if is_own and same_size and place == store.offset and id(store) not in reads.get(store.buffer, ()):
             rewrite = Rewrite(Graph(), {}, buffers={result: store.buffer})

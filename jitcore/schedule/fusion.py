@@ -118,13 +118,13 @@ class FusionGroup:
         """Whether a value has to be stored after this group: it reads what the group writes, or overwrites
         what the group reads."""
         return not _buffers_of(value).isdisjoint(self.written) or buffer in self.reads or (
-            buffer in self.written)  # fmt: skip
+            buffer in self.written)
 
     def _mixes_loops(self, value: Value) -> bool:
         """Whether there would be reductions beside stores that are split into ranges."""
         values = [value, *(member for member, _ in self.members)]
         return len(values) > 1 and any(isinstance(v, _SWEEPS) for v in values) and (
-            any(_source_of(v).is_joined for v in values))  # fmt: skip
+            any(_source_of(v).is_joined for v in values))
 
     def _kept_with(self, value: Value) -> tuple[int, ...] | None:
         """The kept dimensions that hold the group and the value, or None."""
@@ -289,7 +289,7 @@ def scan_kernel(graph: Graph, value: Running, buffer: Buffer, new_temp) -> Kerne
     axes = {d: Axis(n) for d, n in enumerate(value.shape) if not _is_one(n) or d == value.axis}
     index = tuple(Index.of(axes[d]) if d in axes else ZERO for d in range(len(value.shape)))
     scan = Scan(axes[value.axis], value.op, value.operand.at(index), buffer, linearize(index, buffer.shape),
-                value.reverse)  # fmt: skip
+                value.reverse)
     outer = [axis for d, axis in axes.items() if d != value.axis]
     kernel = shape_kernel(graph, outer, [axes[value.axis]], [scan], new_temp)
     kept = tuple(place for place, d in enumerate(axes) if d != value.axis)

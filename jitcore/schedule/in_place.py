@@ -35,7 +35,7 @@ def is_direct(value: Value) -> bool:
     element = value.at(_any_index(value.shape))
     return element.op == "load" and all(
         isinstance(atom, Axis) or isinstance(atom, Dynamic) and not atom.expr.axes
-        for atom, _ in element.attr[1].terms)  # fmt: skip
+        for atom, _ in element.attr[1].terms)
 
 
 def _any_index(shape: tuple) -> tuple[Index, ...]:
@@ -84,7 +84,7 @@ def keep_ranges(lowering, var: Var, stored: Value, uses, env: dict) -> Value:
     for part in () if uses.is_kept(var) else uses.list_conjuncts(var):
         value = env.get(part)
         if isinstance(value, Computed) and value.work <= MAX_DIRECT_WORK and all(
-                is_scalar(buffer.shape) for buffer in value.buffers):  # fmt: skip
+                is_scalar(buffer.shape) for buffer in value.buffers):
             stored = lowering.map("and", value, stored)
     return stored
 
@@ -97,10 +97,10 @@ def find_spare(eqn: Equation, number: int, uses, env: dict) -> set[Buffer]:
     for var in eqn.invars:
         value = env.get(var) if isinstance(var, Var) else None
         if (not isinstance(value, Stored) or value.buffer.kind != "temp" or uses.last.get(var) != number
-                or var in uses.inputs):  # fmt: skip
+                or var in uses.inputs):
             continue
         readers = [other for other, found in env.items()
-                   if other is not var and value.buffer in found.buffers]  # fmt: skip
+                   if other is not var and value.buffer in found.buffers]
         if eqn.invars.count(var) == 1 and not any(uses.is_read_from(other, number) for other in readers):
             spare.add(value.buffer)
     return spare
@@ -113,7 +113,7 @@ def reads_elsewhere(value: Value, place, buffer: Buffer) -> bool:
     index = _any_index(value.shape)
     own = linearize(place(index), buffer.shape)
     return any(node.op == "load" and node.attr[0] is buffer and node.attr[1] != own
-               for node in walk([value.at(index)]))  # fmt: skip
+               for node in walk([value.at(index)]))
 
 
 def settle(lowering, value: Value, buffer: Buffer) -> Value:
@@ -142,7 +142,7 @@ def settle_packed(lowering, value: Value, buffer: Buffer) -> Value:
     if not isinstance(value, Packed):
         return value
     parts = [lowering.in_memory(part) if part.is_joined else settle(lowering, part, buffer)
-             for part in (value.operand, value.mask)]  # fmt: skip
+             for part in (value.operand, value.mask)]
     return Packed(*parts)
 
 
@@ -156,9 +156,9 @@ def list_carried(eqn: Equation) -> list[tuple[Var, Var]]:
     else:
         return []
     pairs = [(out, operand) for out, operand in zip(outs, eqn.invars[first:])
-             if isinstance(operand, Var) and not isinstance(out, DropVar)]  # fmt: skip
+             if isinstance(operand, Var) and not isinstance(out, DropVar)]
     return [(out, operand) for out, operand in pairs
-            if not is_scalar(out.aval.shape) and operand.aval.shape == out.aval.shape]  # fmt: skip
+            if not is_scalar(out.aval.shape) and operand.aval.shape == out.aval.shape]
 
 
 def list_passed(eqn: Equation, find_origin) -> list[tuple[Var, Var]]:
@@ -175,7 +175,7 @@ def list_passed(eqn: Equation, find_origin) -> list[tuple[Var, Var]]:
         origins = [find_origin(jaxpr, jaxpr.outvars[number]) for jaxpr in branches]
         is_filled = [var in found for var, found in zip(origins, fills)]
         places = {jaxpr.invars.index(var) if var in jaxpr.invars else None
-                  for jaxpr, var, flag in zip(branches, origins, is_filled) if not flag}  # fmt: skip
+                  for jaxpr, var, flag in zip(branches, origins, is_filled) if not flag}
         place = places.pop() if len(places) == 1 else None
         if place is None or not isinstance(eqn.invars[1 + place], Var):
             continue
@@ -188,12 +188,12 @@ def list_passed(eqn: Equation, find_origin) -> list[tuple[Var, Var]]:
 def _list_fills(jaxpr: Jaxpr) -> set[Var]:
     """Arrays of one literal: a branch may leave these in memory that it does not read."""
     return {eqn.outvars[0] for eqn in jaxpr.eqns
-            if eqn.primitive.name == "broadcast_in_dim" and isinstance(eqn.invars[0], Literal)}  # fmt: skip
+            if eqn.primitive.name == "broadcast_in_dim" and isinstance(eqn.invars[0], Literal)}
 
 
 def _reads(jaxpr: Jaxpr, var: Var) -> bool:
     return any(atom is var for eqn in jaxpr.eqns for atom in eqn.invars) or any(
-        atom is var for atom in jaxpr.outvars)  # fmt: skip
+        atom is var for atom in jaxpr.outvars)
 
 
 def find_replaced(jaxpr: Jaxpr, number: int, candidates: list[Var], is_call) -> tuple[Var, set[Var]] | None:
@@ -219,12 +219,12 @@ def _list_parts(jaxpr: Jaxpr, number: int, operand: Var, is_call) -> set[Var] | 
     in_step, parts = {operand}, set()
     for eqn in jaxpr.eqns[:number]:
         if needed.isdisjoint(eqn.outvars) or in_step.isdisjoint(
-                atom for atom in eqn.invars if isinstance(atom, Var)):  # fmt: skip
+                atom for atom in eqn.invars if isinstance(atom, Var)):
             continue
         if eqn.primitive.traits.get("family") == "elementwise":
             in_step.update(eqn.outvars)
         elif is_call(eqn) or eqn.primitive.name.startswith(_STORED_FAMILIES) or (
-                eqn.primitive.name in _STORED_BEFORE):  # fmt: skip
+                eqn.primitive.name in _STORED_BEFORE):
             continue
         elif all(_is_small(out, operand) for out in eqn.outvars):
             parts.update(eqn.outvars)
@@ -245,7 +245,7 @@ def fills_ranges(jaxpr: Jaxpr, consts: Sequence[Value], is_call) -> bool:
     consts: what the body's first inputs are in every round."""
     # what depends on positions, and what on the round
     placed = {var for var, value in zip(jaxpr.invars, consts)
-              if isinstance(value, Computed) and not value.buffers}  # fmt: skip
+              if isinstance(value, Computed) and not value.buffers}
     varying = {var for var in jaxpr.invars[len(consts) :] if is_scalar(var.aval.shape)}
     for number, eqn in enumerate(jaxpr.eqns):
         atoms = [atom for atom in eqn.invars if isinstance(atom, Var)]
@@ -254,7 +254,7 @@ def fills_ranges(jaxpr: Jaxpr, consts: Sequence[Value], is_call) -> bool:
         if not varying.isdisjoint(atoms):
             varying.update(eqn.outvars)
         if eqn.primitive.name == "select_n" and len(eqn.invars) == 3 and (
-                eqn.invars[0] in placed and eqn.invars[0] in varying):  # fmt: skip
+                eqn.invars[0] in placed and eqn.invars[0] in varying):
             cases = [case for case in eqn.invars[1:] if case in jaxpr.invars]
             if find_replaced(jaxpr, number, cases, is_call) is not None:
                 return True

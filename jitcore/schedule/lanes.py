@@ -206,7 +206,7 @@ class LaneBuilder(Builder):
                 mask = None if region.mask is None else region.mask(index)
                 for key, hit in self.targets(region.place(index), value.shape):
                     self.overwrite(elements, key, new, region.combine, self.all_of(
-                        [condition for condition in (mask, hit) if condition is not None]))  # fmt: skip
+                        [condition for condition in (mask, hit) if condition is not None]))
         return elements
 
     def targets(self, place: tuple[Index, ...], shape: tuple):
@@ -224,7 +224,7 @@ class LaneBuilder(Builder):
                 if wanted.axes() or own.terms:
                     raise NotLanewiseError
                 conditions.append(self.graph.op(
-                    "eq", self.graph.index(wanted), self.graph.index(own), dtype=dtypes.bool_))  # fmt: skip
+                    "eq", self.graph.index(wanted), self.graph.index(own), dtype=dtypes.bool_))
             yield key, self.all_of(conditions)
 
     def overwrite(self, elements: dict, key, new: Expr, combine: str | None, condition: Expr | None) -> None:

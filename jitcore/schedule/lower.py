@@ -466,7 +466,7 @@ class Lowering(Builder):
 
         def test():
             limit = self.pointwise([counter], dtypes.bool_, lambda i: self.graph.op(
-                "lt", i, self.graph.index(Index((), length)), dtype=dtypes.bool_))  # fmt: skip
+                "lt", i, self.graph.index(Index((), length)), dtype=dtypes.bool_))
             self.store_value(limit, predicate)
 
         def step():
@@ -492,10 +492,10 @@ class Lowering(Builder):
         """Runs one branch; `selector` is an int32 or bool scalar, clamped to the branches."""
         goals, operands = self.goals, list(map(self.in_loop, operands))
         outputs = [goal if any(is_in(operand, goal) for operand in operands) else self.new_temp(
-            aval.shape, aval.dtype) for aval, goal in zip(branches[0].out_avals, goals)]  # fmt: skip
+            aval.shape, aval.dtype) for aval, goal in zip(branches[0].out_avals, goals)]
         which = self.convert(selector, dtypes.int32)
         which = self.map("min", self.map("max", which, self.constant(0, dtypes.int32)),
-                         self.constant(len(branches) - 1, dtypes.int32))  # fmt: skip
+                         self.constant(len(branches) - 1, dtypes.int32))
         chosen = self.store_value(which, self.new_temp((), dtypes.int32))
         self.end_group()
         bodies = [self.nest(lambda b=b: self.run_body(b, operands, outputs)) for b in branches]

@@ -160,7 +160,7 @@ def collapse_axes(graph: Graph, outer: list[Axis], inner: list[Axis], body: list
         runs: list[list[Axis]] = []
         for axis in axes:
             if runs and axis not in kept_apart and runs[-1][-1] not in kept_apart and _walks_as_one(
-                    runs[-1][-1], axis, indexes):  # fmt: skip
+                    runs[-1][-1], axis, indexes):
                 runs[-1].append(axis)
             else:
                 runs.append([axis])
@@ -206,7 +206,7 @@ def _choose_vector(outer: list[Axis], inner: list[Axis], body: list) -> Axis | N
         scores = {axis: _score(axis, body, inner) for axis in outer[-1:]}
         scores |= {axis: _score(axis, sweeps) + (0 if _is_short(axis) else 0.5) for axis in inner}
     usable = {axis: score for axis, score in scores.items()
-              if not isinstance(axis.extent, int) or axis.extent >= MIN_VECTOR_EXTENT}  # fmt: skip
+              if not isinstance(axis.extent, int) or axis.extent >= MIN_VECTOR_EXTENT}
     if not usable:
         return None
     if _contains(body, Repeat):  # many rounds of arithmetic on what is read once
@@ -334,7 +334,7 @@ def work_of(body: list, vector: Axis | None = None):
             continue
         own = 1 + sum(_cost(node, vector) for node in walk(roots_of(statement)))
         axes = statement.axes if isinstance(statement, Reduce) else (
-            (statement.axis,) if isinstance(statement, Scan) else ())  # fmt: skip
+            (statement.axis,) if isinstance(statement, Scan) else ())
         for axis in axes:
             own = own * axis.extent
         if isinstance(statement, Repeat):

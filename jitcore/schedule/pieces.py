@@ -52,7 +52,7 @@ def join_on_read(builder: Builder, joined: Regions) -> Computed | None:
     starts = [_find_start(region, shape) for region in regions]
     if not regions or None in starts or not all(
             has_short_edges([(start[d], region.value.shape[d]) for start, region in zip(starts, regions)], n)
-            for d, n in enumerate(shape)):  # fmt: skip
+            for d, n in enumerate(shape)):
         return None
     windows = list(zip(regions, starts))
     value, pieces = joined.base, [region.value for region in regions]
@@ -72,7 +72,7 @@ def list_columns(joined: Regions) -> list[Value] | None:
     starts = [_find_start(region, joined.shape) for region in joined.regions]
     places = [(0,) * (len(joined.shape) - 1) + (number,) for number in range(len(columns))]
     if joined.base is not None or starts != places or len(columns) > MAX_EDGE or any(
-            column.shape[-1] != 1 or column.is_joined for column in columns):  # fmt: skip
+            column.shape[-1] != 1 or column.is_joined for column in columns):
         return None
     return columns
 
@@ -92,7 +92,7 @@ def join_columns(builder: Builder, joined: Regions) -> Computed | None:
     def combine(index, element, *others):
         for number, other in enumerate(others, 1):
             hit = builder.graph.op("ge", builder.graph.index(index[-1]), builder.graph.const(
-                number, dtypes.int64), dtype=dtypes.bool_)  # fmt: skip
+                number, dtypes.int64), dtype=dtypes.bool_)
             element = builder.graph.op("select", hit, other, element, dtype=element.dtype)
         return element
 

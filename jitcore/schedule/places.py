@@ -26,7 +26,7 @@ def split_by_places(graph: Graph, statement: Loop | Reduce, axis: Axis, exprs: l
 
     exprs: what it evaluates. is_known: whether an expression has its value before the loop begins."""
     if axis not in bounds_of(statement) or not all(
-            end is None or is_known(end) for end in bounds_of(statement)[axis]):  # fmt: skip
+            end is None or is_known(end) for end in bounds_of(statement)[axis]):
         return statement
     found: dict[Expr, tuple[Index, int]] = {}
     for node in walk(exprs):
@@ -44,7 +44,7 @@ def split_by_places(graph: Graph, statement: Loop | Reduce, axis: Axis, exprs: l
         for end in (low, last):
             place = graph.index(_put(index, axis, end))
             for test in (graph.op("ge", place, graph.const(0, dtypes.int64), dtype=dtypes.bool_),
-                         graph.op("le", place, graph.index(constant(most)), dtype=dtypes.bool_)):  # fmt: skip
+                         graph.op("le", place, graph.index(constant(most)), dtype=dtypes.bool_)):
                 inside = test if inside is None else graph.op("and", inside, test, dtype=dtypes.bool_)
     plain = _Unclamped(graph, found).statement(statement)
     return Choice(inside, [plain], [statement])

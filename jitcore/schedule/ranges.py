@@ -55,7 +55,7 @@ def _tighten_packing(graph: Graph, program: Program) -> None:
     bodies = [step.body for step in program.steps if isinstance(step, Native)]
     kernels = [kernel for body in bodies for kernel in statements_of(body) if isinstance(kernel, Kernel)]
     found = [kernel for kernel in kernels if any(
-        isinstance(s, Store) and s.packed for s in statements_of(kernel.body))]  # fmt: skip
+        isinstance(s, Store) and s.packed for s in statements_of(kernel.body))]
     if not found:
         return
     drop_dead_stores(program)
@@ -73,7 +73,7 @@ def _bodies(body: list) -> Iterator[list]:
     yield body
     for statement in body:
         inner = [statement.cond, statement.body] if isinstance(statement, While) else (
-            statement.branches if isinstance(statement, Switch) else [])  # fmt: skip
+            statement.branches if isinstance(statement, Switch) else [])
         for other in inner:
             yield from _bodies(other)
 
@@ -190,7 +190,7 @@ def _set_ranges(graph: Graph, kernel: Kernel, stores: list[Store], kept: list[St
 def _is_plain(body: list) -> bool:
     """Whether there are loops around stores and reductions only, in which each element is stored once."""
     return all(_is_plain(s.body) if isinstance(s, Loop) else isinstance(s, (Store, Reduce))
-               and not any(store.is_update for store in stores_of(s)) for s in body)  # fmt: skip
+               and not any(store.is_update for store in stores_of(s)) for s in body)
 
 
 def _known_before(bounds: Bounds, changed: set[Buffer]) -> Bounds:
@@ -227,7 +227,7 @@ def _find_partner(axis: Axis, stored: Index, read: Index) -> Axis | None:
     by the same steps; None where the two indexes differ otherwise than by their axes."""
     terms = [{step: atom for atom, step in index.terms if isinstance(atom, Axis)} for index in (stored, read)]
     is_same = stored.const == read.const and terms[0].keys() == terms[1].keys() and all(
-        len(own) == len(index.terms) for own, index in zip(terms, (stored, read)))  # fmt: skip
+        len(own) == len(index.terms) for own, index in zip(terms, (stored, read)))
     if not is_same or any(terms[0][step].extent != terms[1][step].extent for step in terms[0]):
         return None
     return next((terms[1][step] for step, own in terms[0].items() if own is axis), None)

@@ -59,7 +59,7 @@ def join_kernels(graph: Graph, kernels: list[Kernel]) -> list[Kernel]:
     *strips, window = kernels
     vectors = {kernel.vector for kernel in kernels}
     joined = [strip for strip in strips if _is_plain(strip) and _is_plain(window)
-              and _walk_alike(strip.body[0], window.body[0], vectors)]  # fmt: skip
+              and _walk_alike(strip.body[0], window.body[0], vectors)]
     if not joined:
         return kernels
     loop, others = window.body[0], []

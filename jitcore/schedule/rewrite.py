@@ -31,7 +31,7 @@ class Rewrite:
 
     def __init__(self, graph: Graph, merged: dict[Axis, Axis | Index | None],
                  fixed: dict[Axis, int] | None = None, number: Callable[[int], int] = int,
-                 buffers: dict[Buffer, Buffer] | None = None):  # fmt: skip
+                 buffers: dict[Buffer, Buffer] | None = None):
         self.graph, self.merged, self.fixed, self.number = graph, merged, fixed or {}, number
         self.buffers = buffers or {}
         self.nodes: dict[int, Expr] = {}
@@ -93,7 +93,7 @@ class Rewrite:
     def store(self, s: Store) -> Store:
         mask = None if s.mask is None else self.expr(s.mask)
         return Store(s.buffer, self.index(s.offset), self.expr(s.value), mask, s.combine, s.in_order, s.turns,
-                     s.packed)  # fmt: skip
+                     s.packed)
 
     def statement(self, s):
         if isinstance(s, Store):
@@ -114,7 +114,7 @@ class Rewrite:
         if isinstance(s, Repeat):
             return Repeat(list(map(self.result, s.registers)), list(map(self.expr, s.initial)),
                           self.expr(s.condition), [self.statement(inner) for inner in s.body],
-                          list(map(self.expr, s.updates)), s.trips)  # fmt: skip
+                          list(map(self.expr, s.updates)), s.trips)
         parts = [(self.result(result), op, self.expr(expr)) for result, op, expr in s.parts]
         stores = [self.store(store) for store in s.stores]
         bounds = {self.merged.get(axis, axis): self._ends(ends) for axis, ends in s.bounds.items()}
@@ -170,7 +170,7 @@ def unroll_stores(graph: Graph, outer: list[Axis], body: list) -> tuple[list[Axi
 def _interleave(body: list[Store], axis: Axis, around: list[Axis]) -> bool:
     """Whether what positions of an axis store fills memory together, one element of each after the other."""
     return all(store.offset.coefficient(axis) == 1 and any(
-        store.offset.coefficient(other) == axis.extent for other in around) for store in body)  # fmt: skip
+        store.offset.coefficient(other) == axis.extent for other in around) for store in body)
 
 
 def _count_shared(nodes: list[Expr], axis: Axis, around: list[Axis]) -> int:

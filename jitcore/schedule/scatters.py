@@ -64,7 +64,7 @@ def _columns_kernel(builder: Builder, joined: Regions, buffer: Buffer) -> Kernel
     axes = list(map(Axis, squeeze(joined.shape[:-1])))
     places = index_over(joined.shape[:-1], axes)
     stores = [Store(buffer, linearize((*places, constant(number)), buffer.shape), column.at((*places, ZERO)))
-              for number, column in enumerate(columns)]  # fmt: skip
+              for number, column in enumerate(columns)]
     if len(walk([store.value for store in stores])) > MAX_UNROLLED_NODES:
         return None
     return shape_kernel(builder.graph, axes, [], stores, builder.new_temp)

@@ -21,14 +21,14 @@ def split_axes(graph: Graph, outer: list[Axis], inner: list[Axis], body: list) -
     kept_whole = set(_find_ordered(body))
     while True:
         cut = next((found for index in list_indexes(body) if (found := _find_cut(index)) is not None
-                    and found[0] not in kept_whole and found[0] in (*outer, *inner)), None)  # fmt: skip
+                    and found[0] not in kept_whole and found[0] in (*outer, *inner)), None)
         if cut is None:
             return outer, inner, body
         axis, size = cut
         digits = Axis(axis.extent // size), Axis(size)
         rewrite = Rewrite(graph, {axis: _join_digits(*digits)})
         outer, inner = ([new for old in axes for new in (digits if old is axis else (old,))]
-                        for axes in (outer, inner))  # fmt: skip
+                        for axes in (outer, inner))
         body = list(map(rewrite.statement, body))
 
 

@@ -32,7 +32,7 @@ PART = 16
 
 # What walks through operands in the order of its result, or places them whole: there arrays can be joined.
 _WALKING = ("slice", "split", "squeeze", "expand_dims", "copy", "copy_p", "stop_gradient", "broadcast_in_dim",
-            "rev", "pad", "concatenate", "dynamic_update_slice")  # fmt: skip
+            "rev", "pad", "concatenate", "dynamic_update_slice")
 _POINTWISE = ("pointwise",)
 _TRANSPARENT = ("reshape", "squeeze", "expand_dims", "copy", "copy_p", "stop_gradient")
 
@@ -94,7 +94,7 @@ class Uses:
         found: dict[Var, set] = {}
         for number, eqn in reversed(list(enumerate(jaxpr.eqns))):
             later = {_POINTWISE} if any(map(self.is_kept, eqn.outvars)) else set().union(
-                *(found.get(var, ()) for var in eqn.outvars))  # fmt: skip
+                *(found.get(var, ()) for var in eqn.outvars))
             own = _list_own_sweeps(eqn, number)
             for position, atom in enumerate(eqn.invars):
                 if isinstance(atom, Var):
@@ -146,10 +146,10 @@ class Uses:
                 operand, *others = eqn.invars
                 is_joined = operand in computed and self.can_join(eqn.outvars[0]) and _sets_edge(eqn)
                 if self.last.get(operand) == number and operand not in others and not is_joined and (
-                        not _is_rebuilt(jaxpr, number)):  # fmt: skip
+                        not _is_rebuilt(jaxpr, number)):
                     found[eqn.outvars[0]] = operand
                     if eqn.primitive.name == "dynamic_update_slice" and covers_most(
-                            operand.aval.shape, others[0].aval.shape):  # fmt: skip
+                            operand.aval.shape, others[0].aval.shape):
                         self._covering.add(eqn.outvars[0])
             if _walks(eqn) and eqn.outvars[0] not in found:
                 computed.update(var for var in eqn.outvars if not self.is_kept(var))
@@ -191,7 +191,7 @@ class Uses:
                     found[result] = operand
             if in_place and eqn.primitive.name == "select_n" and len(eqn.invars) == 3:
                 cases = [case for case in eqn.invars[1:] if self.last.get(case) == number
-                         and eqn.invars.count(case) == 1 and self.origin(case) in self.inputs]  # fmt: skip
+                         and eqn.invars.count(case) == 1 and self.origin(case) in self.inputs]
                 choice = find_replaced(jaxpr, number, cases, is_call)
                 if choice is not None:
                     found[eqn.outvars[0]] = choice[0]
@@ -314,7 +314,7 @@ def _walks(eqn) -> bool:
     """Whether an equation reads its operands in the order of its result, or places them whole."""
     if eqn.primitive.name == "reshape":
         shapes = ([n for n in atom.aval.shape if not (isinstance(n, int) and n == 1)]
-                  for atom in (eqn.invars[0], eqn.outvars[0]))  # fmt: skip
+                  for atom in (eqn.invars[0], eqn.outvars[0]))
         return operator.eq(*shapes)
     return eqn.primitive.name in _WALKING or eqn.primitive.traits.get("family") == "elementwise"
 
@@ -339,7 +339,7 @@ def _sets_edge(eqn) -> bool:
         return False
     windows = zip(operand.aval.shape, update.aval.shape, starts)
     return all(has_short_edges([(min(max(int(start.value), 0), extent - size), size)], extent)
-               for extent, size, start in windows)  # fmt: skip
+               for extent, size, start in windows)
 
 
 def has_short_edges(windows: list[tuple[int, int]], extent: int) -> bool:
@@ -355,7 +355,7 @@ def _kind_of(eqn, number: int, position: int) -> tuple:
     if traits.get("family") == "elementwise" or name in _TRANSPARENT:
         return _POINTWISE
     if name in ("while", "scan", "cond") or position in traits.get("stored_operands", ()) and (
-            not _sets_edge(eqn)):  # fmt: skip
+            not _sets_edge(eqn)):
         return ("stored", number)
     reads_once = traits.get("reads_once")
     if reads_once is not None and position in reads_once(**eqn.params):

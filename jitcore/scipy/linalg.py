@@ -21,10 +21,10 @@ from jitcore.numpy.promotion import promote_arrays
 __all__ = [
     "block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eigh", "expm", "inv", "lu", "lu_factor",
     "lu_solve", "qr", "solve", "solve_triangular", "svd",
-]  # fmt: skip
+]
 
 _TRANSPOSED = {0: (False, False), "N": (False, False), 1: (True, False), "T": (True, False), 2: (True, True),
-               "C": (True, True)}  # fmt: skip
+               "C": (True, True)}
 
 
 def _promote(name: str, *args) -> list[Array]:
@@ -44,7 +44,7 @@ def cholesky(a, lower: bool = False, overwrite_a: bool = False, check_finite: bo
 
 
 def cho_factor(a, lower: bool = False, overwrite_a: bool = False,
-               check_finite: bool = True) -> tuple[Array, bool]:  # fmt: skip
+               check_finite: bool = True) -> tuple[Array, bool]:
     """(triangular factor, lower), for `cho_solve`."""
     return cholesky(a, lower=lower), lower
 
@@ -59,7 +59,7 @@ def cho_solve(c_and_lower: tuple, b, overwrite_b: bool = False, check_finite: bo
 
 # -- solving ----------------------------------------------------------------------------------------------
 def solve_triangular(a, b, trans=0, lower: bool = False, unit_diagonal: bool = False,
-                     overwrite_b: bool = False, check_finite: bool = True) -> Array:  # fmt: skip
+                     overwrite_b: bool = False, check_finite: bool = True) -> Array:
     """Solves op(a) @ x = b for a triangular matrix a.
 
     Args:
@@ -79,7 +79,7 @@ def solve_triangular(a, b, trans=0, lower: bool = False, unit_diagonal: bool = F
     batch = jnp.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = (_broadcast_batch(x, batch) for x in (a, b))
     x = triangular_solve(a, b, left_side=True, lower=lower, transpose_a=transpose, conjugate_a=conjugate,
-                         unit_diagonal=unit_diagonal)  # fmt: skip
+                         unit_diagonal=unit_diagonal)
     return x[..., 0] if is_vector else x
 
 
@@ -88,7 +88,7 @@ def _broadcast_batch(x: Array, batch: tuple) -> Array:
 
 
 def solve(a, b, lower: bool = False, overwrite_a: bool = False, overwrite_b: bool = False,
-          debug: bool = False, check_finite: bool = True, assume_a: str = "gen") -> Array:  # fmt: skip
+          debug: bool = False, check_finite: bool = True, assume_a: str = "gen") -> Array:
     """Solves a @ x = b.
 
     Args:
@@ -117,7 +117,7 @@ def lu_factor(a, overwrite_a: bool = False, check_finite: bool = True) -> tuple[
 
 
 def lu_solve(lu_and_piv: tuple, b, trans: int = 0, overwrite_b: bool = False,
-             check_finite: bool = True) -> Array:  # fmt: skip
+             check_finite: bool = True) -> Array:
     """Solves op(a) @ x = b by what `lu_factor` gave; `trans` as in `solve_triangular`.
 
     Raises: ValueError for another `trans`."""
@@ -149,7 +149,7 @@ def lu(a, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool
 
 
 def qr(a, overwrite_a: bool = False, lwork=None, mode: str = "full", pivoting: bool = False,
-       check_finite: bool = True) -> tuple[Array, ...]:  # fmt: skip
+       check_finite: bool = True) -> tuple[Array, ...]:
     """(Q, R), with the pivots as a third where `pivoting`. mode: "full", "economic", or "r" for (R,).
 
     Raises: ValueError for another mode."""
@@ -161,7 +161,7 @@ def qr(a, overwrite_a: bool = False, lwork=None, mode: str = "full", pivoting: b
 
 
 def svd(a, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False,
-        check_finite: bool = True, lapack_driver: str = "gesdd"):  # fmt: skip
+        check_finite: bool = True, lapack_driver: str = "gesdd"):
     """(U, singular values, V^H), or the values alone."""
     (a,) = _promote("svd", a)
     return jnp.linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
@@ -169,7 +169,7 @@ def svd(a, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: boo
 
 def eigh(a, b=None, lower: bool = True, eigvals_only: bool = False, overwrite_a: bool = False,
          overwrite_b: bool = False, turbo: bool = True, eigvals=None, type: int = 1,
-         check_finite: bool = True):  # fmt: skip
+         check_finite: bool = True):
     """(eigenvalues, eigenvectors) of a symmetric or Hermitian matrix, or the values alone.
 
     Raises: NotImplementedError for a generalised problem (b) or a selection (eigvals)."""
@@ -234,7 +234,7 @@ def expm(A, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array
     def square(result, i):
         wanted = squarings > i
         return cond(jnp.any(wanted), lambda: jnp.where(
-            _over_matrices(wanted, a), jnp.matmul(result, result), result), lambda: result), None  # fmt: skip
+            _over_matrices(wanted, a), jnp.matmul(result, result), result), lambda: result), None
 
     result, _ = scan(square, result, jnp.arange(max_squarings))
     return jnp.where(_over_matrices(squarings > max_squarings, a), math.nan, result)
@@ -259,7 +259,7 @@ def _approximate_exponential(a: Array) -> Array:
     def add_up(first):
         """The sum of the even powers of a, times every other weight from `first` on."""
         low, *high = (weights[k] * power for k, power in zip(
-            range(first, n + 1, 2), (identity, second, fourth, sixth, second, fourth, sixth)))  # fmt: skip
+            range(first, n + 1, 2), (identity, second, fourth, sixth, second, fourth, sixth)))
         return jnp.matmul(sixth, sum(high[3:])) + (low + sum(high[:3]))
 
     even, odd = add_up(0), jnp.matmul(a, add_up(1))

@@ -23,7 +23,7 @@ __all__ = [
     "gamma", "gammainc", "gammaincc", "gammaln", "gammasgn", "i0", "i0e", "i1", "i1e", "kl_div",
     "log_ndtr", "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma",
     "rel_entr", "softmax", "xlog1py", "xlogy", "zeta",
-]  # fmt: skip
+]
 
 
 def _apply(name: str, function, *args) -> Array:

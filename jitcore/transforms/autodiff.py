@@ -7,4 +7,4 @@ from jitcore.transforms.jacobians import hessian, jacfwd, jacobian, jacrev
 from jitcore.transforms.reverse import grad, linear_transpose, value_and_grad, vjp
 
 __all__ = ["grad", "hessian", "jacfwd", "jacobian", "jacrev", "jvp", "linear_transpose", "linearize",
-           "value_and_grad", "vjp"]  # fmt: skip
+           "value_and_grad", "vjp"]

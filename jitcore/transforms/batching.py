@@ -138,7 +138,7 @@ class BatchTrace(Trace):
 def run_batched(
     fun: Callable[..., Sequence], axis: BatchAxis, values: Sequence, batched: Flags,
     debug_info: DebugInfo | None = None,
-) -> tuple[list, list[bool]]:  # fmt: skip
+) -> tuple[list, list[bool]]:
     """Calls `fun(*elements) -> outputs` once for all elements; returns the outputs and which are batched.
 
     values: of the current trace, with the batch axis first where `batched` says so."""
@@ -167,7 +167,7 @@ def batch_values(axis: BatchAxis, values: Sequence, batched: Flags, wanted: Flag
     """The values with a batch axis wherever it is wanted; by default all of them."""
     wanted = [True] * len(values) if wanted is None else wanted
     return [add_axis(value, axis.size) if want and not has else value
-            for value, has, want in zip(values, batched, wanted)]  # fmt: skip
+            for value, has, want in zip(values, batched, wanted)]
 
 
 # -- named axes ---------------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ def mentions_axis(primitive: Primitive, params: dict, name: Hashable) -> bool:
     if primitive.traits.get("collective"):
         return name in params["axes"]
     return any(mentions_axis(eqn.primitive, eqn.params, name)
-               for closed in sub_jaxprs(params) for eqn in closed.eqns)  # fmt: skip
+               for closed in sub_jaxprs(params) for eqn in closed.eqns)
 
 
 class NamingTrace(Trace):
@@ -255,6 +255,6 @@ def _trace_batch(closed: ClosedJaxpr, axis: BatchAxis, in_batched: Flags, wanted
         return batch_values(axis, outs, found, out_batched)
 
     avals = [aval.update(shape=(axis.size, *aval.shape)) if flag else aval
-             for aval, flag in zip(closed.in_avals, in_batched)]  # fmt: skip
+             for aval, flag in zip(closed.in_avals, in_batched)]
     jaxpr, consts = trace_to_jaxpr(run, avals, closed.jaxpr.debug_info)
     return ClosedJaxpr(jaxpr, consts), tuple(out_batched)

@@ -39,7 +39,7 @@ Policy = Callable[..., bool]
 def checkpoint(
     fun: Callable, *, prevent_cse: bool | Sequence[bool] = True, policy: Policy | None = None,
     static_argnums: int | Sequence[int] = (), static_argnames: str | Iterable[str] = (),
-) -> Callable:  # fmt: skip
+) -> Callable:
     """A function that computes the same as `fun` and whose derivative keeps less memory.
 
     In reverse mode, the forward pass keeps the arguments of the call only; the backward pass computes from
@@ -88,7 +88,7 @@ def _fix_static(fun: Callable, numbers: tuple, names: tuple, args: tuple, kwargs
         raise ValueError(
             "the `static_argnums` argument to `jitcore.checkpoint` / `jitcore.remat` can only take integer "
             f"values greater than or equal to `-len(args)` and less than `len(args)`, but got {numbers}, "
-            f"while `len(args)` = {len(args)}")  # fmt: skip
+            f"while `len(args)` = {len(args)}")
     fixed = {number % len(args) for number in numbers}
     fixed_names = {name: kwargs[name] for name in names if name in kwargs}
 
@@ -112,7 +112,7 @@ def _trace_call(fun: Callable, call: Callable, leaves: Sequence, in_tree):
         for out in outs:
             if not is_array_like(out):
                 raise TypeError(f"function {name} at {location} traced for checkpoint / remat returned a "
-                                f"value of type {type(out)}, which is not a valid jitcore type")  # fmt: skip
+                                f"value of type {type(out)}, which is not a valid jitcore type")
         trees.append(tree)
         return outs
 
@@ -166,7 +166,7 @@ def _split(trace, primitive, args, *, jaxpr, policy, **params):
     operands = [*values, *(x for x, flag in zip(args, unknown) if not flag)]
     computed = iter(inner.outvars[num_outs:])
     residuals = [next(computed) if place is None else inner.invars[place + shift]
-                 for place in split.residuals]  # fmt: skip
+                 for place in split.residuals]
     keepable = _find_keepable(inner.eqns, policy)
     again, needed = slice_eqns(inner.eqns, residuals, keepable)
     kept = [var for eqn in inner.eqns for var in eqn.outvars if var in needed and var in keepable]
@@ -179,7 +179,7 @@ def _split(trace, primitive, args, *, jaxpr, policy, **params):
     whole, consts = _join(second, split.unknown, len(residuals))
     found = trace.record_unknown(
         primitive, [*consts, *compress(operands, read), *outs[num_outs:], *compress(args, unknown)],
-        params | {"jaxpr": whole, "policy": policy, "differentiated": True})  # fmt: skip
+        params | {"jaxpr": whole, "policy": policy, "differentiated": True})
     return split.merge_outputs(outs, found)
 
 
@@ -187,7 +187,7 @@ def _find_keepable(eqns: Sequence[Equation], policy: Policy | None) -> set[Var]:
     if policy is None:
         return set()
     return {var for eqn in eqns if policy(eqn.primitive, *[atom.aval for atom in eqn.invars], **eqn.params)
-            for var in eqn.outvars}  # fmt: skip
+            for var in eqn.outvars}
 
 
 def _join(first, second: ClosedJaxpr, num_residuals: int) -> tuple[ClosedJaxpr, list]:
@@ -249,7 +249,7 @@ def _inline(params: dict, operands: list) -> tuple[ClosedJaxpr, list]:
 
 remat_primitive = Primitive(
     "remat2", impl=_run, aval=_infer_avals, jvp=_jvp, transpose=_transpose, partial=_split, batch=_batch,
-    multiple_results=True, effects=_find_effects, inline=_inline)  # fmt: skip
+    multiple_results=True, effects=_find_effects, inline=_inline)
 
 
 # -- names --------------------------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ name_primitive = Primitive(
     "name", impl=lambda x, *, name: x, aval=lambda x, *, name: x, jvp=jvp_linear(),
     transpose=transpose_unary(lambda ct, x, *, name: ct),
     batch=lambda primitive, axis, values, batched, *, name: primitive.bind(*values, name=name),
-    lower=lambda builder, x, *, name: x, hlo=lambda b, x, *, name: x)  # fmt: skip
+    lower=lambda builder, x, *, name: x, hlo=lambda b, x, *, name: x)
 
 
 @source.api_boundary
@@ -287,7 +287,7 @@ def saved_residuals(fun: Callable, *args, **kwargs) -> list[tuple]:
     names = _name_leaves(fun, paths)
     found: list[tuple] = [(var.aval, "from a constant") for var in jaxpr.constvars if var in wanted]
     found += [(var.aval, f"from the argument {name}")
-              for var, name in zip(jaxpr.invars, names) if var in wanted]  # fmt: skip
+              for var, name in zip(jaxpr.invars, names) if var in wanted]
     for eqn in jaxpr.eqns:
         found += [(var.aval, _describe_origin(eqn)) for var in eqn.outvars if var in wanted]
     return found

@@ -45,7 +45,7 @@ class CustomCall:
     primitive: Primitive
 
     def __init__(self, fun: Callable[..., list], info: DebugInfo, labels: Labels, num_consts: int = 0,
-                 closed: ClosedJaxpr | None = None, out_batched: list[bool] | None = None):  # fmt: skip
+                 closed: ClosedJaxpr | None = None, out_batched: list[bool] | None = None):
         self.fun, self.info, self.labels = fun, info, labels
         self.num_consts, self.closed = num_consts, closed
         self.out_batched = [] if out_batched is None else out_batched
@@ -70,7 +70,7 @@ class CustomCall:
             closed, consts = self.closed, []
         params = {"name": self.info.fun_name, "call_jaxpr": closed, **self.rules(),
                   "num_consts": self.num_consts + len(consts) or None,
-                  "symbolic_zeros": self.labels.symbolic_zeros}  # fmt: skip
+                  "symbolic_zeros": self.labels.symbolic_zeros}
         return context.trace.process_primitive(self.primitive, [*consts, *args], params)
 
     def rules(self) -> dict[str, NamedRule]:
@@ -111,7 +111,7 @@ class CustomCallPrimitive(Primitive):
         super().__init__(
             name, impl=_run_jaxpr, aval=_infer_avals, jvp=_differentiate_recorded, transpose=transpose,
             batch=_batch_recorded, multiple_results=True, effects=_find_effects,
-            inline=lambda params, operands: (params["call_jaxpr"], operands))  # fmt: skip
+            inline=lambda params, operands: (params["call_jaxpr"], operands))
         self.rebuild = rebuild
 
     def bind(self, *args, **params) -> list:
@@ -221,7 +221,7 @@ class JvpCall(CustomCall):
             count = len(primals)
             flat, found = _run_on_elements(
                 trace, lambda given: _join(self.rule(given[:count], given[count:])), [*primals, *tangents],
-                [*batched[n:]] * 2)  # fmt: skip
+                [*batched[n:]] * 2)
             num_outs = len(flat) // 2
             out_batched[:] = [any(batched) or a or b for a, b in zip(found[:num_outs], found[num_outs:])]
             outs = [_give_axis(trace.axis, *each) for each in zip(flat, found, out_batched * 2)]
@@ -232,7 +232,7 @@ class JvpCall(CustomCall):
 
         return JvpCall(self._batch_fun(trace, batched, out_batched), rule,
                        None if self.transposed is None else transposed, self.info, self.labels, n,
-                       out_batched=out_batched)  # fmt: skip
+                       out_batched=out_batched)
 
 
 def _join(pair) -> list:
@@ -248,7 +248,7 @@ def _transpose_elements(
 
     def rule(given):
         elements = [type(x)(x.aval.update(shape=x.aval.shape[1:])) if is_linear(x) and flag else x
-                    for x, flag in zip(operands, batched)]  # fmt: skip
+                    for x, flag in zip(operands, batched)]
         for place, value in zip(known, given):
             elements[place] = value
         found = transposed(given[len(known) :], elements)
@@ -267,7 +267,7 @@ def _rebuild_jvp(*, name, call_jaxpr, jvp, num_consts, symbolic_zeros, transpose
     rules = [rule for rule in (jvp, transpose) if rule is not None]
     labels = Labels(tuple(rule.__name__ for rule in rules), symbolic_zeros)
     return JvpCall(_evaluate(call_jaxpr), jvp.function, None if transpose is None else transpose.function,
-                   call_jaxpr.jaxpr.debug_info, labels, num_consts or 0, call_jaxpr)  # fmt: skip
+                   call_jaxpr.jaxpr.debug_info, labels, num_consts or 0, call_jaxpr)
 
 
 def _transpose_jvp_call(primitive, cotangents, operands, *, call_jaxpr, num_consts, transpose=None, **_):
@@ -321,7 +321,7 @@ class VjpCall(CustomCall):
         avals = tuple(tangent_aval(aval_of(out)) for out, flag in zip(outs, has) if flag)
         backward = _Backward(bwd, perturbed, list(map(zero_like, outs)), self.labels.names[1])
         found = iter(custom_lin.bind(
-            *residuals, *given, bwd=backward, num_res=len(residuals), out_avals=avals))  # fmt: skip
+            *residuals, *given, bwd=backward, num_res=len(residuals), out_avals=avals))
         return outs, [next(found) if flag else zero_like(out) for out, flag in zip(outs, has)]
 
     def rules(self):
@@ -350,20 +350,20 @@ class VjpCall(CustomCall):
                 num_res = len(residuals)
                 cts, has_axis = _run_on_elements(
                     trace, lambda given: bwd(given[:num_res], given[num_res:]), [*residuals, *cotangents],
-                    [*found[count:], *outs_have_axis])  # fmt: skip
+                    [*found[count:], *outs_have_axis])
                 return [_sum_cotangent(axis, *each) for each in zip(cts, has_axis, batched[n:])]
 
             outs = [_give_axis(axis, *each) for each in zip(flat, found, outs_have_axis)]
             return outs, flat[count:], pull_back
 
         return VjpCall(self._batch_fun(trace, batched, out_batched), fwd, self.info, self.labels, n,
-                       out_batched=out_batched)  # fmt: skip
+                       out_batched=out_batched)
 
 
 def _rebuild_vjp(*, name, call_jaxpr, fwd, bwd, num_consts, symbolic_zeros) -> VjpCall:
     labels = Labels((fwd.__name__, bwd.__name__), symbolic_zeros)
     return VjpCall(_evaluate(call_jaxpr), fwd.function, call_jaxpr.jaxpr.debug_info, labels,
-                   num_consts or 0, call_jaxpr)  # fmt: skip
+                   num_consts or 0, call_jaxpr)
 
 
 def _transpose_vjp_call(primitive, cotangents, operands, *, call_jaxpr, **_):
@@ -401,7 +401,7 @@ def _jvp_custom_lin(primitive, primals, tangents, *, num_res, **params):
         _refuse()
     given = map(instantiate, tangents[num_res:])
     return [primitive.bind(*primals[:num_res], *operands, num_res=num_res, **params)
-            for operands in (primals[num_res:], given)]  # fmt: skip
+            for operands in (primals[num_res:], given)]
 
 
 def _transpose_custom_lin(primitive, cotangents, operands, *, bwd, num_res, out_avals):
@@ -419,4 +419,4 @@ def _transpose_custom_lin(primitive, cotangents, operands, *, bwd, num_res, out_
 custom_lin = Primitive(
     "custom_lin", impl=_refuse, aval=lambda *avals, bwd, num_res, out_avals: list(out_avals),
     jvp=_jvp_custom_lin, transpose=_transpose_custom_lin, batch=_refuse, lower=_refuse,
-    multiple_results=True, varying=None)  # fmt: skip
+    multiple_results=True, varying=None)

@@ -121,7 +121,7 @@ class _CustomFunction(Generic[R]):
     """What the two decorators share: the function, and how its arguments are read."""
 
     def __init__(self, fun: Callable[..., R], nondiff_argnums: int | Sequence[int] = (),
-                 nondiff_argnames: str | Sequence[str] = ()):  # fmt: skip
+                 nondiff_argnames: str | Sequence[str] = ()):
         functools.update_wrapper(self, fun)
         self.fun = fun
         self.nondiff_argnums = _read_positions(fun, nondiff_argnums, nondiff_argnames)
@@ -139,12 +139,12 @@ class _CustomFunction(Generic[R]):
             unresolved = [name for name in bound.kwargs if name in kwargs]
             if unresolved:
                 raise TypeError("The following keyword arguments could not be resolved to positions: "
-                                f"{', '.join(unresolved)}")  # fmt: skip
+                                f"{', '.join(unresolved)}")
         except TypeError as error:
             raise TypeError(
                 f"The input arguments to the {type(self).__name__}-decorated function "
                 f"{source.locate_function(self.fun)[0]} could not be resolved to positional-only arguments. "
-                f"Binding failed with the error:\n{error}") from None  # fmt: skip
+                f"Binding failed with the error:\n{error}") from None
         return _Arguments(bound.args, self.nondiff_argnums)
 
     def _describe(self) -> DebugInfo:
@@ -175,7 +175,7 @@ class custom_jvp(_CustomFunction[R]):  # noqa: N801  JAX's name
     """
 
     def __init__(self, fun: Callable[..., R], nondiff_argnums: int | Sequence[int] = (),
-                 nondiff_argnames: str | Sequence[str] = ()):  # fmt: skip
+                 nondiff_argnames: str | Sequence[str] = ()):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.jvp: Callable | None = None
         self._rule_sees_zeros = False
@@ -204,7 +204,7 @@ class custom_jvp(_CustomFunction[R]):  # noqa: N801  JAX's name
             out = self(*primals)
             terms = [rule(tree_map(_instantiate_leaf, t), out, *primals)
                      for rule, t in zip(jvps, tangents)
-                     if rule is not None and not _is_zero_tree(t)]  # fmt: skip
+                     if rule is not None and not _is_zero_tree(t)]
             if not terms:
                 return out, tree_map(SymbolicZero.from_primal_value, out)
             return out, functools.reduce(functools.partial(tree_map, add_derivatives), terms)
@@ -223,7 +223,7 @@ class custom_jvp(_CustomFunction[R]):  # noqa: N801  JAX's name
         rule_name = source.locate_function(self.jvp)[0]
         call = JvpCall(lambda *operands: state.flatten(self.fun(*arguments.read_all(operands))),
                        self._make_rule(arguments, state, Rule("JVP", rule_name, info.fun_name)), None, info,
-                       Labels((rule_name,), self.symbolic_zeros))  # fmt: skip
+                       Labels((rule_name,), self.symbolic_zeros))
         outs = call.bind(*arguments.take_operands())
         return state.structure.unflatten(outs)
 
@@ -234,7 +234,7 @@ class custom_jvp(_CustomFunction[R]):  # noqa: N801  JAX's name
         def run(primals, tangents):
             unflatten, first = arguments.in_tree.unflatten, arguments.num_hidden
             pair = jvp(*arguments.read_fixed(primals), unflatten(primals[first:]),
-                       unflatten(map(read, tangents[first:])))  # fmt: skip
+                       unflatten(map(read, tangents[first:])))
             out, tangent = check_pair(rule, pair, "representing primal and tangent outputs")
             leaves, found = flatten_output(out)
             check_primal_output(rule, found, state.output)
@@ -300,13 +300,13 @@ class custom_vjp(_CustomFunction[R]):  # noqa: N801  JAX's name
     """
 
     def __init__(self, fun: Callable[..., R], nondiff_argnums: int | Sequence[int] = (),
-                 nondiff_argnames: str | Sequence[str] = ()):  # fmt: skip
+                 nondiff_argnames: str | Sequence[str] = ()):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.fwd: Callable | None = None
         self.bwd: Callable | None = None
 
     def defvjp(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False,
-               optimize_remat: bool = False) -> None:  # fmt: skip
+               optimize_remat: bool = False) -> None:
         """Sets the rules.
 
         Args:
@@ -332,7 +332,7 @@ class custom_vjp(_CustomFunction[R]):  # noqa: N801  JAX's name
         names = source.locate_function(self.fwd)[0], source.locate_function(self.bwd)[0]
         call = VjpCall(lambda *operands: state.flatten(self.fun(*arguments.read_all(operands))),
                        self._make_fwd(arguments, state, Rule("VJP fwd", names[0], info.fun_name)), info,
-                       Labels(names, self.symbolic_zeros))  # fmt: skip
+                       Labels(names, self.symbolic_zeros))
         outs = call.bind(*arguments.take_operands())
         return state.structure.unflatten(outs)
 
@@ -345,7 +345,7 @@ class custom_vjp(_CustomFunction[R]):  # noqa: N801  JAX's name
             out, residuals = check_pair(
                 rule, pair, "where the first element represents the primal output (equal to those of the "
                 f"custom_vjp-decorated function {rule.function}) and the second element represents residuals "
-                "(i.e. values stored from the forward pass for use on the backward pass)")  # fmt: skip
+                "(i.e. values stored from the forward pass for use on the backward pass)")
             leaves, found = flatten_output(out)
             check_primal_output(rule, found, state.output)
             state.structure = found.tree
@@ -360,7 +360,7 @@ class custom_vjp(_CustomFunction[R]):  # noqa: N801  JAX's name
 
         def run(residuals, cotangents):
             found = bwd(*arguments.read_fixed(()), res_tree.unflatten(residuals),
-                        out_tree.unflatten(map(read, cotangents)))  # fmt: skip
+                        out_tree.unflatten(map(read, cotangents)))
             return read_cotangents(found, arguments.in_tree, arguments.avals)
 
         return run
@@ -371,7 +371,7 @@ def _traced_nondiff_error() -> Exception:
         "Found a JAX Tracer object passed as an argument to a custom_vjp function in a position indicated by "
         "nondiff_argnums as non-differentiable.\n"
         "Such arguments are fixed when the rules are made, so that they cannot be or contain traced arrays.\n"
-        "To fix: pass arrays as ordinary arguments, and return None for them from the bwd rule.")  # fmt: skip
+        "To fix: pass arrays as ordinary arguments, and return None for them from the bwd rule.")
 
 
 # -- built on custom_vjp ------------------------------------------------------------------------------------
@@ -469,7 +469,7 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list]:
         if structure != in_tree:
             raise TypeError("The inputs to the closure produced by closure_convert must have the same Pytree "
                             "structure as the example arguments passed when closure_convert was called. "
-                            f"Expected {in_tree}, but got {structure}")  # fmt: skip
+                            f"Expected {in_tree}, but got {structure}")
         given = iter(args_and_consts[count:])
         values = [next(given) if flag else const for const, flag in zip(consts, is_hoisted)]
         return out_tree.unflatten(eval_jaxpr(jaxpr, values, args))

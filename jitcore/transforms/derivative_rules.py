@@ -22,7 +22,7 @@ from jitcore.transforms.tangents import (
     make_sparse,
     unmask,
     zero_like,
-)  # fmt: skip
+)
 from jitcore.transforms.transpose import is_linear
 
 
@@ -38,7 +38,7 @@ def jvp_elementwise(*derivatives: Callable | None) -> Callable:
     def rule(primitive, primals, tangents, /, **params):
         ans = primitive.bind(*primals, **params)
         terms = [d(t, ans, *primals, **params) for d, t in zip(derivatives, tangents)
-                 if d is not None and not is_zero(t)]  # fmt: skip
+                 if d is not None and not is_zero(t)]
         total = functools.reduce(add_derivatives, terms, zero_like(ans))
         return ans, total if is_zero(total) else broadcast_to(total, aval_of(ans))
 
@@ -74,7 +74,7 @@ def jvp_multilinear(*places: int) -> Callable:
         ans = primitive.bind(*primals, **params)
         terms = [primitive.bind(*primals[:place], t, *primals[place + 1 :], **params)
                  for place, t in enumerate(tangents)
-                 if not is_zero(t) and (not places or place in places)]  # fmt: skip
+                 if not is_zero(t) and (not places or place in places)]
         if not terms:
             return ans, zero_like(ans)
         return ans, functools.reduce(add_derivatives, terms)
@@ -115,7 +115,7 @@ def transpose_elementwise(*transposed: Callable | None, sparse: tuple = ()) -> C
             return unbroadcast(found if masked is not ct else masked._replace(value=found), x.aval)
 
         return [pull_back(f, x) if f is not None and is_linear(x) else None
-                for f, x in zip(sparse if protects else transposed, operands)]  # fmt: skip
+                for f, x in zip(sparse if protects else transposed, operands)]
 
     rule.takes_masks = True
     return rule
@@ -132,7 +132,7 @@ def transpose_multilinear(*transposed: Callable | None) -> Callable:
 
     def rule(primitive, ct, operands, /, **params):
         return [f(ct, *operands, **params) if f is not None and is_linear(x) else None
-                for f, x in zip(transposed, operands)]  # fmt: skip
+                for f, x in zip(transposed, operands)]
 
     return rule
 

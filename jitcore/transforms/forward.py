@@ -58,7 +58,7 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
     leaves = read_leaves(given)
     flat = FlatFunction(fun, in_tree, has_aux)
     outs, found = run_jvp(flat, leaves, list(map(_read_tangent, leaves, t_leaves)),
-                          describe_function(fun, "jvp"))  # fmt: skip
+                          describe_function(fun, "jvp"))
     result = flat.out_tree.unflatten(outs), flat.out_tree.unflatten(map(finish, found))
     return (*result, flat.aux) if has_aux else result
 
@@ -94,7 +94,7 @@ class Linearization:
     """
 
     def __init__(self, linear: LinearMap, trees: tuple[PyTreeDef, PyTreeDef],
-                 in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]):  # fmt: skip
+                 in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]):
         self.jaxpr: Jaxpr = linear.jaxpr
         self.in_linear, self.out_tangents = linear.in_linear, linear.out_tangents
         self.in_tree, self.out_tree = trees
@@ -119,7 +119,7 @@ class Linearization:
 def _read_linear_tangent(aval: ShapedArray, tangent):
     expected = tangent_aval(aval)
     return read_derivative(tangent, expected, lambda given: derivative_errors.linearized_type_error(
-        aval.long(), expected.long(), given))  # fmt: skip
+        aval.long(), expected.long(), given))
 
 
 @source.api_boundary
@@ -148,8 +148,8 @@ def linearize(fun: Callable, *primals, has_aux: bool = False) -> tuple[Any, ...]
     leaves = read_leaves(given)
     flat = FlatFunction(fun, in_tree, has_aux)
     outs, linear = linearize_flat(flat, leaves, list(map(has_tangent, leaves)),
-                                  describe_function(fun, "linearize"))  # fmt: skip
+                                  describe_function(fun, "linearize"))
     function = Linearization(
-        linear, (in_tree, flat.out_tree), map(aval_of, leaves), map(aval_of, outs))  # fmt: skip
+        linear, (in_tree, flat.out_tree), map(aval_of, leaves), map(aval_of, outs))
     result = flat.out_tree.unflatten(outs), Partial(function, list(linear.residuals))
     return (*result, flat.aux) if has_aux else result

@@ -40,7 +40,7 @@ P = ParamSpec("P")
 
 @source.api_boundary
 def jacfwd(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
-           holomorphic: bool = False) -> Callable[P, Any]:  # fmt: skip
+           holomorphic: bool = False) -> Callable[P, Any]:
     """A function that gives the Jacobian of `fun`, column by column (forward mode).
 
     Args:
@@ -69,7 +69,7 @@ def jacfwd(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: boo
 
 @source.api_boundary
 def jacrev(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
-           holomorphic: bool = False, allow_int: bool = False) -> Callable[P, Any]:  # fmt: skip
+           holomorphic: bool = False, allow_int: bool = False) -> Callable[P, Any]:
     """A function that gives the Jacobian of `fun`, row by row (reverse mode).
 
     Args: as `jacfwd`.
@@ -94,14 +94,14 @@ def jacrev(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: boo
 
 @source.api_boundary
 def jacobian(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
-             holomorphic: bool = False, allow_int: bool = False) -> Callable[P, Any]:  # fmt: skip
+             holomorphic: bool = False, allow_int: bool = False) -> Callable[P, Any]:
     """Another name of `jacrev`."""
     return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
 
 
 @source.api_boundary
 def hessian(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
-            holomorphic: bool = False) -> Callable[P, Any]:  # fmt: skip
+            holomorphic: bool = False) -> Callable[P, Any]:
     """A function that gives all second derivatives of `fun`.
 
     Same as:
@@ -119,7 +119,7 @@ def hessian(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bo
 
 
 def _make_jacobian(fun: Callable[P, Any], argnums: int | Sequence[int], has_aux: bool,
-                   find_rows: Callable[..., tuple[FlatFunction, list]]) -> Callable[P, Any]:  # fmt: skip
+                   find_rows: Callable[..., tuple[FlatFunction, list]]) -> Callable[P, Any]:
     """The function of the user's arguments around `find_rows(partial, leaves, in_tree)`, which gives, for the
     function of the chosen arguments and these, the derivatives of each leaf of the value."""
     check_callable(fun)
@@ -140,7 +140,7 @@ def _make_jacobian(fun: Callable[P, Any], argnums: int | Sequence[int], has_aux:
 def _describe(name: str, argnums) -> str:
     return (f"Jacobian of {name} with respect to positional argument(s) {argnums}. Takes the same arguments "
             f"as {name} but returns the jacobian of the output with respect to the arguments at positions "
-            f"{argnums}.")  # fmt: skip
+            f"{argnums}.")
 
 
 # -- both modes ---------------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ def _pull_basis(call: LinearizedCall, leaves: Sequence) -> list[list]:
     return [[_make_zeros(aval, aval_of(leaf), leaf) if column is None else
              _reshape(_slice_rows(column, start, aval.size), (*aval.shape, *aval_of(leaf).shape), leaf)
              for column, leaf in zip(columns, leaves)]
-            for start, aval in zip(_find_starts(avals), avals)]  # fmt: skip
+            for start, aval in zip(_find_starts(avals), avals)]
 
 
 def _split_columns(column, out, leaves: Sequence) -> list:
@@ -187,7 +187,7 @@ def _split_columns(column, out, leaves: Sequence) -> list:
         return [_make_zeros(out_aval, aval, out) for aval in avals]
     parts = [_slice_rows(column, start, aval.size) for start, aval in zip(_find_starts(avals), avals)]
     return [_reshape(move_axis(part, 0, out_aval.ndim), (*out_aval.shape, *aval.shape), out)
-            for part, aval in zip(parts, avals)]  # fmt: skip
+            for part, aval in zip(parts, avals)]
 
 
 def _make_zeros(out_aval: ShapedArray, in_aval: ShapedArray, like):
@@ -212,7 +212,7 @@ def _make_basis(avals: Sequence[ShapedArray]) -> Iterator[Any]:
     for start, aval in zip(_find_starts(avals), avals):
         shape = (total, aval.size)
         rows, columns = (registry["iota"].bind(dtype=dtypes.int32, shape=shape, dimension=dimension)
-                         for dimension in (0, 1))  # fmt: skip
+                         for dimension in (0, 1))
         hits = registry["eq"].bind(rows, registry["add"].bind(columns, dtypes.int32.type(start)))
         ones = registry["convert_element_type"].bind(hits, new_dtype=aval.dtype, weak_type=aval.weak_type)
         yield registry["reshape"].bind(ones, new_sizes=(total, *aval.shape), dimensions=None)
@@ -223,7 +223,7 @@ def _slice_rows(x, start: int, count: int):
     if count == shape[0]:
         return x
     return registry["slice"].bind(x, start_indices=(start, *[0] * (len(shape) - 1)),
-                                  limit_indices=(start + count, *shape[1:]), strides=None)  # fmt: skip
+                                  limit_indices=(start + count, *shape[1:]), strides=None)
 
 
 def _reshape(x, shape: tuple, like):

@@ -49,7 +49,7 @@ def slice_jaxpr(closed: ClosedJaxpr, wanted: Flags) -> tuple[ClosedJaxpr, list[b
     kept = [var in needed for var in jaxpr.constvars]
     sliced = jaxpr.replace(
         constvars=list(compress(jaxpr.constvars, kept)), invars=list(compress(jaxpr.invars, used)),
-        eqns=eqns, outvars=outvars)  # fmt: skip
+        eqns=eqns, outvars=outvars)
     return ClosedJaxpr(sliced, list(compress(closed.consts, kept))), used
 
 

@@ -154,7 +154,7 @@ def _trace_jvp(closed: ClosedJaxpr, in_nonzero: Flags, wanted: Flags):
         primals, given = values[:count], iter(values[count:])
         tangents = [next(given) if flag else zero_like(x) for x, flag in zip(primals, in_nonzero)]
         outs, found = run_jvp(
-            lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, args), primals, tangents)  # fmt: skip
+            lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, args), primals, tangents)
         out_nonzero.extend(want or not is_zero(t) for t, want in zip(found, wanted))
         return [*outs, *(instantiate(t) for t, flag in zip(found, out_nonzero) if flag)]
 

@@ -43,7 +43,7 @@ def linearize_flat(
     """Calls `fun(*primals) -> outputs` once; returns the outputs and the derivative by the linear inputs."""
     with open_partial_trace(debug_info) as trace:
         tangents = [trace.new_arg(tangent_aval(aval_of(x))) if flag else zero_like(x)
-                    for x, flag in zip(primals, in_linear)]  # fmt: skip
+                    for x, flag in zip(primals, in_linear)]
         outs, found = run_jvp(fun, primals, tangents, debug_info)
         jaxpr, residuals = trace.close([t for t in found if not is_zero(t)])
     zeros: list[Zero | None] = [t if isinstance(t, Zero) else None for t in found]

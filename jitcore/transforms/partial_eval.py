@@ -119,7 +119,7 @@ def _trace_split(closed: ClosedJaxpr, in_unknown: Flags, wanted: Flags) -> Split
         # A constant of the unknown part stays with it; a value of this trace is handed over.
         result["consts"] = [None if isinstance(value, Tracer) else value for value in residuals]
         computed = [value for value, place in zip(residuals, result["places"])
-                    if place is None and isinstance(value, Tracer)]  # fmt: skip
+                    if place is None and isinstance(value, Tracer)]
         return [*(out for out, flag in zip(outs, flags) if not flag), *computed]
 
     known_avals = [aval for aval, flag in zip(avals, in_unknown) if not flag]
@@ -135,5 +135,5 @@ def _separate_consts(jaxpr, values: Sequence, places: Sequence[int | None]):
         (var, place) for var, value, place in zip(jaxpr.constvars, values, places) if value is None
     ]
     changed = jaxpr.replace(
-        constvars=[var for var, _ in fixed], invars=[*(var for var, _ in passed), *jaxpr.invars])  # fmt: skip
+        constvars=[var for var, _ in fixed], invars=[*(var for var, _ in passed), *jaxpr.invars])
     return ClosedJaxpr(changed, [value for _, value in fixed]), tuple(place for _, place in passed)

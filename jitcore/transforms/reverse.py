@@ -60,7 +60,7 @@ class PullBack(Linearization):
         """The cotangents of all leaves of the arguments. cotangents: one for each output."""
         found = iter(self.restore(residuals).transpose(cotangents))
         return [_finish_like(next(found) if flag else Zero(tangent_aval(aval)), aval)
-                for flag, aval in zip(self.in_linear, self.in_avals)]  # fmt: skip
+                for flag, aval in zip(self.in_linear, self.in_avals)]
 
     def _structure_error(self, cotangent) -> Exception:
         expected = self.out_tree.unflatten([LEAF] * self.out_tree.num_leaves)
@@ -80,7 +80,7 @@ def _read_cotangent(aval: ShapedArray, cotangent):
     if expected.dtype == dtypes.float0 and np.shape(cotangent) == aval.shape:
         return None  # of integers: there is nothing to pull back
     return read_derivative(cotangent, expected, lambda given: derivative_errors.vjp_type_error(
-        aval.long(), expected.long(), given))  # fmt: skip
+        aval.long(), expected.long(), given))
 
 
 def _finish_like(cotangent, aval: ShapedArray):
@@ -137,7 +137,7 @@ def vjp(fun: Callable, *primals, has_aux: bool = False) -> tuple[Any, ...]:
 @source.api_boundary
 def value_and_grad(fun: Callable[P, R], argnums: int | Sequence[int] = 0, has_aux: bool = False,
                    holomorphic: bool = False,
-                   allow_int: bool = False) -> Callable[P, tuple[R, Any]]:  # fmt: skip
+                   allow_int: bool = False) -> Callable[P, tuple[R, Any]]:
     """A function that gives the value of the scalar function `fun` and its gradient.
 
     Args:
@@ -160,7 +160,7 @@ def value_and_grad(fun: Callable[P, R], argnums: int | Sequence[int] = 0, has_au
     @document(fun, f"Value and gradient of {name} with respect to positional argument(s) {argnums}. Takes "
               f"the same arguments as {name} but returns a two-element tuple where the first element is the "
               f"value of {name} and the second element is the gradient, which has the same shape as the "
-              f"arguments at positions {argnums}.")  # fmt: skip
+              f"arguments at positions {argnums}.")
     @source.api_boundary
     def compute_both(*args: P.args, **kwargs: P.kwargs) -> tuple[R, Any]:
         return _differentiate(fun, numbers, args, kwargs, has_aux, holomorphic, allow_int)
@@ -170,7 +170,7 @@ def value_and_grad(fun: Callable[P, R], argnums: int | Sequence[int] = 0, has_au
 
 @source.api_boundary
 def grad(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False,
-         holomorphic: bool = False, allow_int: bool = False) -> Callable[P, Any]:  # fmt: skip
+         holomorphic: bool = False, allow_int: bool = False) -> Callable[P, Any]:
     """A function that gives the gradient of the scalar function `fun`.
 
     Args: as `value_and_grad`.
@@ -185,7 +185,7 @@ def grad(fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool 
 
     @document(fun, f"Gradient of {name} with respect to positional argument(s) {argnums}. Takes the same "
               f"arguments as {name} but returns the gradient, which has the same shape as the arguments at "
-              f"positions {argnums}.")  # fmt: skip
+              f"positions {argnums}.")
     @source.api_boundary
     def compute_gradient(*args: P.args, **kwargs: P.kwargs) -> Any:
         value, gradient = _differentiate(fun, numbers, args, kwargs, has_aux, holomorphic, allow_int)
@@ -243,7 +243,7 @@ class TransposedFunction:
 
     def _read(self, aval: ShapedArray, leaf, leaves):
         return read_derivative(leaf, aval, lambda given: derivative_errors.linear_cotangent_error(
-            "type", str(tuple(self.jaxpr.out_avals)), str(leaves)))  # fmt: skip
+            "type", str(tuple(self.jaxpr.out_avals)), str(leaves)))
 
     def __repr__(self) -> str:
         return f"TransposedFunction({self.jaxpr})"
@@ -268,7 +268,7 @@ def linear_transpose(fun: Callable, *primals) -> Callable:
     leaves, in_tree = tree_flatten(primals)
     flat = FlatFunction(fun, in_tree)
     in_avals = [ShapedArray(leaf.shape, leaf.dtype) if hasattr(leaf, "shape") and hasattr(leaf, "dtype")
-                and not is_array_like(leaf) else aval_of(leaf) for leaf in leaves]  # fmt: skip
+                and not is_array_like(leaf) else aval_of(leaf) for leaf in leaves]
     jaxpr, consts = trace_to_jaxpr(flat, in_avals, describe_function(fun, "linear_transpose"))
     kinds = [aval.dtype for aval in in_avals], [aval.dtype for aval in jaxpr.out_avals]
     every = [*kinds[0], *kinds[1]]

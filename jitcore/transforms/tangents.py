@@ -140,7 +140,7 @@ def split_masks(cotangents: Sequence) -> tuple[list, tuple[Mask, ...]]:
     for other in others:
         masks = other.masks if isinstance(other, Masked) else ()
         if len(masks) != len(common) or any(p.which is not q.which or p.case != q.case
-                                            for p, q in zip(masks, common)):  # fmt: skip
+                                            for p, q in zip(masks, common)):
             return list(map(unmask, cotangents)), ()
     return [ct.value if isinstance(ct, Masked) else ct for ct in cotangents], common
 

@@ -32,7 +32,7 @@ from jitcore.transforms.tangents import (
     make_sparse,
     tangent_aval,
     unmask,
-)  # fmt: skip
+)
 
 Flags = Sequence[bool]
 
@@ -88,7 +88,7 @@ def transpose(jaxpr: Jaxpr, consts: Sequence, operands: Sequence, cotangents: Se
         if all(cotangent is None for cotangent in given):
             continue
         given = [Zero(tangent_aval(var.aval)) if cotangent is None else cotangent
-                 for var, cotangent in zip(eqn.outvars, given)]  # fmt: skip
+                 for var, cotangent in zip(eqn.outvars, given)]
         if eqn.primitive.transpose is None:
             where = source.format_snippet(eqn.source_info)
             raise derivative_errors.missing_transpose_error(str(eqn.primitive), where)
@@ -97,11 +97,11 @@ def transpose(jaxpr: Jaxpr, consts: Sequence, operands: Sequence, cotangents: Se
             given = list(map(unmask, given))
         one_or_all = given if eqn.primitive.multiple_results else given[0]
         for atom, cotangent in zip(eqn.invars, eqn.primitive.transpose(
-                eqn.primitive, one_or_all, args, **eqn.params)):  # fmt: skip
+                eqn.primitive, one_or_all, args, **eqn.params)):
             is_value = cotangent is not None and not is_zero(cotangent)
             accumulate(atom, make_sparse(cotangent) if is_sparse and is_value else cotangent)
     return [unmask(found.get(var, Zero(tangent_aval(var.aval)))) if is_linear(x) else None
-            for var, x in zip(jaxpr.invars, operands)]  # fmt: skip
+            for var, x in zip(jaxpr.invars, operands)]
 
 
 def _makes_sparse(rule, cotangents: Sequence) -> bool:
@@ -120,7 +120,7 @@ def is_elementwise(jaxpr: Jaxpr, in_linear: Flags) -> bool:
     shapes.update(var.aval.shape for eqn in jaxpr.eqns for var in eqn.outvars)
     return len(shapes) == 1 and all(
         eqn.primitive.partial is None and getattr(eqn.primitive.transpose, "takes_masks", False)
-        for eqn in jaxpr.eqns)  # fmt: skip
+        for eqn in jaxpr.eqns)
 
 
 # -- jaxprs -------------------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def _trace_transpose(closed: ClosedJaxpr, in_linear: Flags, ct_nonzero: Flags, w
         given, cts = iter(args[: len(values)]), iter(args[len(values) :])
         operands = [Linear(aval) if flag else next(given) for aval, flag in zip(closed.in_avals, in_linear)]
         cotangents = [next(cts) if flag else Zero(tangent_aval(aval))
-                      for aval, flag in zip(closed.out_avals, ct_nonzero)]  # fmt: skip
+                      for aval, flag in zip(closed.out_avals, ct_nonzero)]
         found = transpose(closed.jaxpr, closed.consts, operands, cotangents)
         found = [ct for ct, flag in zip(found, in_linear) if flag]
         nonzero.extend(want or not is_zero(ct) for ct, want in zip(found, wanted))

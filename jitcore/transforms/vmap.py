@@ -84,7 +84,7 @@ def vmap(
 def _write_documentation(fun: Callable) -> str:
     name, original = source.locate_function(fun)[0], getattr(fun, "__doc__", None)
     text = (f"Vectorized version of {name}. Takes similar arguments as {name} but with additional array axes "
-            f"over which {name} is mapped.")  # fmt: skip
+            f"over which {name} is mapped.")
     return f"{text}\n\nOriginal documentation:\n\n{original}" if original else text
 
 
@@ -92,11 +92,11 @@ def _check_axes(in_axes, out_axes) -> None:
     """Raises: TypeError for what is no integer, None or container of them."""
     if not (in_axes is None or type(in_axes) in (int, tuple)):
         raise TypeError("vmap in_axes must be an int, None, or a tuple of entries corresponding to the "
-                        f"positional arguments passed to the function, but got {in_axes}.")  # fmt: skip
+                        f"positional arguments passed to the function, but got {in_axes}.")
     for name, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
         if not all(type(axis) is int for axis in tree_leaves(axes)):
             raise TypeError(f"vmap {name} must be an int, None, or (nested) container with those types as "
-                            f"leaves, but got {axes}.")  # fmt: skip
+                            f"leaves, but got {axes}.")
 
 
 # -- arguments ----------------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ def _run(fun: Callable, in_tree: PyTreeDef, operands: Sequence[_Operand], axis: 
         found["structures"] = [_open_leaf(out)[1] for out in outs]
         found["empty"] = [out if getattr(out, "dtype", None) == dtypes.float0 else None for out in outs]
         return [_check_output(_open_leaf(out)[0]) if empty is None else 0
-                for out, empty in zip(outs, found["empty"])]  # fmt: skip
+                for out, empty in zip(outs, found["empty"])]
 
     info = DebugInfo(*source.locate_function(fun), "vmap", None)
     mapped = [operand.axis is not None for operand in operands]
@@ -206,7 +206,7 @@ def _run(fun: Callable, in_tree: PyTreeDef, operands: Sequence[_Operand], axis: 
     return out_tree.unflatten(
         [_close_leaf(_place_axis(out, flag, target, axis.size, structure), structure) if empty is None
          else _repeat_empty(empty, target, axis.size) for out, flag, target, structure, empty
-         in zip(outs, batched, targets, found["structures"], found["empty"])])  # fmt: skip
+         in zip(outs, batched, targets, found["structures"], found["empty"])])
 
 
 def _check_output(out):

@@ -61,7 +61,7 @@ def run(function: Callable, arguments: tuple) -> tuple[Any, BaseException | None
 
 def read_variables(module: types.ModuleType) -> dict[str, Any]:
     return {name: value for name, value in vars(module).items()
-            if isinstance(value, (int, float, list, dict, np.ndarray)) and not name.startswith("_")}  # fmt: skip
+            if isinstance(value, (int, float, list, dict, np.ndarray)) and not name.startswith("_")}
 
 
 def list_sharing(value: Any) -> list[tuple[int, int]]:

@@ -50,7 +50,7 @@ def f(x):
     define(f"loop: {name}", f"{head}    for i in range(3):\n        {change}\n    return x + i", *ONES[:2], "np.zeros(3)")
     define(f"branch in loops: {name}",
            f"{head}    for i in range(2):\n        for j in range(2):\n            if x[i] > j:\n                {change}\n"
-           "    return x", "np.arange(3.)", "-np.ones(3)", "np.full(3, 2.)")  # fmt: skip
+           "    return x", "np.arange(3.)", "-np.ones(3)", "np.full(3, 2.)")
 
 define("order of attributes that one side sets", """
 class Box: pass
@@ -183,7 +183,7 @@ def grow(thing):
     thing += 1
     return thing
 def f(x): return {body}, x + 1
-""", "np.array([3., 1, 2])", "np.array([3., 1, 2])", "np.array([1., 2])", "np.array([3., 1, 2])")  # fmt: skip
+""", "np.array([3., 1, 2])", "np.array([3., 1, 2])", "np.array([1., 2])", "np.array([3., 1, 2])")
 
 # -- what is entered is compiled ----------------------------------------------------------------------------
 define("compiled: operators", """
@@ -205,7 +205,7 @@ def f(x):
     v[0] = 9.
     v += 1.
     return (2 * v).a, (-v).a, v[1], len(v), v @ W, v == W, (1. + v).a
-""", *BOTH, "!SCALE[0] = 5.", *BOTH[:2], compiled=True)  # fmt: skip
+""", *BOTH, "!SCALE[0] = 5.", *BOTH[:2], compiled=True)
 define("compiled: properties and contexts", """
 class Scaled:
     def __init__(self): self.depth, self.k = 0, 2.
@@ -220,7 +220,7 @@ def f(x):
     with ONE as s:
         y = x * s.factor
     return y
-""", *BOTH, compiled=True)  # fmt: skip
+""", *BOTH, compiled=True)
 define("compiled: generators and keys", """
 K, SEEN = [2.], []
 def scale(v): return v * K[0]
@@ -230,7 +230,7 @@ def rows(x):
         yield scale(x[i])
 def f(x):
     return sum(rows(x)), max(scale(v) for v in x), sorted([3, 1, 2], key=lambda v: -scale(v)), [v for v in map(scale, x)], any(scale(v) > 3 for v in x)
-""", *BOTH, "!K[0] = -1.", *BOTH[:2], compiled=True)  # fmt: skip
+""", *BOTH, "!K[0] = -1.", *BOTH[:2], compiled=True)
 define("compiled: bound methods", """
 class Counter:
     def __init__(self): self.n = 0
@@ -240,7 +240,7 @@ class Counter:
 ONE = Counter()
 HIT = ONE.hit
 def f(x): return HIT(x), ONE.n
-""", *BOTH, compiled=True)  # fmt: skip
+""", *BOTH, compiled=True)
 
 # -- attributes of functions and classes ---------------------------------------------------------------------
 define("attributes: the object itself", """
@@ -251,7 +251,7 @@ def f(x):
     g.d.append(x.sum())
     Box.c['n'] = len(g.d)
     return g.d, Box.c, x
-""", *ONES, "!g.d = []", *ONES[:2], compiled=True)  # fmt: skip
+""", *ONES, "!g.d = []", *ONES[:2], compiled=True)
 define("attributes: of a class, of an object made here", """
 class Part:
     items, size = [], 2
@@ -261,7 +261,7 @@ def f(x):
     p.items.append(p.size)
     p.size += 1
     return p.v * p.size
-""", *ONES, "!Part.size = 5", *ONES[:2])  # fmt: skip
+""", *ONES, "!Part.size = 5", *ONES[:2])
 
 # -- a loop that runs zero times -----------------------------------------------------------------------------
 for name, lines in {
@@ -282,7 +282,7 @@ def f(x, n):
 {lines}
     x[0] = 5
     return x
-""", *COUNTS, "!O.l, M['a'], A = KEPT[2:]", *COUNTS[::-1])  # fmt: skip
+""", *COUNTS, "!O.l, M['a'], A = KEPT[2:]", *COUNTS[::-1])
 
 # -- the sides of a decision change one thing in several ways ------------------------------------------------
 WAYS = {
@@ -290,7 +290,7 @@ WAYS = {
     "variables": "O.__dict__.update(m=x[1])", "last": "L[-1] = 4.", "place": "L[1] = 5.", "turned": "L.reverse()", "slice": "L[:] = [x[0], 6.]",
     "store and turn": "L[0] = 7.; L.reverse()", "store and pop": "L[1] = 8.; L.pop(); L.append(9.)", "clear": "D['a'] = 5.; D.clear(); D['a'] = x[0]",
     "two keys": "D['p'] = 1.; D['q'] = 2.", "two keys, turned": "D['q'] = 3.; D['p'] = 4.", "nested": "if x[1] > s: L.reverse(); D.update(a=6.)", "nothing": "pass",
-}  # fmt: skip
+}
 for number, (one, other) in enumerate((one, other) for one in WAYS for other in WAYS if one != other):
     if number % 5 == 0 or one in ("nested", "two keys"):
         define(f"both sides: {one}; {other}", f"""
@@ -304,7 +304,7 @@ def f(x, s):
         {WAYS[other]}
         DEEP[0][0][0][0][0][0][0][0] = x[1]
     return list(D), list(vars(O)), f'{{DEEP}}', x
-""", "np.ones(2), 0.", "-np.ones(2), 2.", "np.ones(2), 3.", "!D.clear(); D['a'] = 0.", "-np.ones(2), -3.", "np.ones(2), -1.")  # fmt: skip
+""", "np.ones(2), 0.", "-np.ones(2), 2.", "np.ones(2), 3.", "!D.clear(); D['a'] = 0.", "-np.ones(2), -3.", "np.ones(2), -1.")
 
 for name, body in {
     "reverse": "L.reverse(); L[0], L[1] = L[1], L[0]", "rotate": "L.insert(0, L.pop()); L[0] = L[1]; L[1] = x[0]", "dict": "D.update(a=x[0]); D['a'] = D['b']; D.update(b=1.)",
@@ -319,7 +319,7 @@ def f(x, n):
     {head}:
         {body}
     return x
-""", "np.array([1., 2.]), 2", "np.array([-1., 2.]), 1", "np.array([2., 1.]), 3", "np.array([3., 1.]), 20", "np.array([4., 1.]), 21", "np.array([4., 1.]), 0")  # fmt: skip
+""", "np.array([1., 2.]), 2", "np.array([-1., 2.]), 1", "np.array([2., 1.]), 3", "np.array([3., 1.]), 20", "np.array([4., 1.]), 21", "np.array([4., 1.]), 0")
 for name, body in {
     "in turns": "if x[0] > 1: T = (L, x[0])\n        if x[0] > 1: L[1] += x[1]", "caught": "try:\n            if x[0] > 1: raise ValueError\n        except ValueError: T = (L, x[0])\n        if x[0] > 1: L[1] += x[1]",
     "in a list": "if x[0] > 1: K[0] = L\n        if x[1] > 0: L[0] = x[0]\n        else: K[1] = [L[0], 1.]", "in an object": "if x[0] > 1: O.l = L\n        else: O.l = O.k\n        L[0] = x[1]; O.k[1] = x[0]",
@@ -333,7 +333,7 @@ def f(x, n):
     for i in range(n):
         {body}
     return T, K, O.l
-""", "np.array([-1., .5]), 2", "np.array([2., -.5]), 2", "np.array([2., .5]), 3", "np.array([0., 1.]), 20")  # fmt: skip
+""", "np.array([-1., .5]), 2", "np.array([2., -.5]), 2", "np.array([2., .5]), 3", "np.array([0., 1.]), 20")
 
 # -- calls that are compared with plain Python ---------------------------------------------------------------
 for name, reach in {"array": "A", "list": "K[0]", "object": "O.a", "default": "own()"}.items():
@@ -346,7 +346,7 @@ def f(x):
     x[1] += 1
     {reach}[0] = x[1] * 2
     return x[0]
-""", *["A"] * 6, *["np.ones(4)"] * 3, "A")  # fmt: skip
+""", *["A"] * 6, *["np.ones(4)"] * 3, "A")
 define("compared: ufuncs of Python functions", """
 SEEN = []
 def g(v):
@@ -377,7 +377,7 @@ def flag(x, y):
 def f(x, y, n):
     L[3] = y
     return {body}
-""", "np.ones(2), 2.5, 1", "np.ones(2), 0.5, 2", "np.ones(2), 1.5, 3", "!L[1] = (1, 'u'); U = L[1]; O.b = 1.5 + 1", "np.ones(2), 4.5, 1", "np.ones(2), 3, 2")  # fmt: skip
+""", "np.ones(2), 2.5, 1", "np.ones(2), 0.5, 2", "np.ones(2), 1.5, 3", "!L[1] = (1, 'u'); U = L[1]; O.b = 1.5 + 1", "np.ones(2), 4.5, 1", "np.ones(2), 3, 2")
 
 # -- an attempt that is given up -----------------------------------------------------------------------------
 for name, lines in {
@@ -400,7 +400,7 @@ def rows():
 def f(x):
 {lines}
     return x + 1
-""", "np.ones(3)", "np.ones(8)", "-np.ones(3)", "np.ones(3)")  # fmt: skip
+""", "np.ones(3)", "np.ones(8)", "-np.ones(3)", "np.ones(3)")
 
 # -- objects that other objects know -------------------------------------------------------------------------
 for name, body in {
@@ -425,7 +425,7 @@ O.push, O.count = O.l.append, O.l.count
 def f(v, n):
     {body}
     return v, len(L), COUNT(1), TOTAL(), C['a'], len(O.l)
-""", "1, 1", "2, 2", "3.0, 3", "!L.append(1); A[0] = 5", "4.0, 20", "0.5, 0", "np.ones(2)[0], 40", "1.5, 3")  # fmt: skip
+""", "1, 1", "2, 2", "3.0, 3", "!L.append(1); A[0] = 5", "4.0, 20", "0.5, 0", "np.ones(2)[0], 40", "1.5, 3")
 for name, body in {
     "vars": "D['n'] = v; A.m = D['n']", "two objects": "A.n = v; C.m = C.n", "borg": "b = Borg(); b.n = v; v = Borg().n",
     "returned": "v = A.__dict__, vars(B)", "kept": "KEPT.append(vars(A)); A.n = v", "exchanged": "B.__dict__ = {'n': v}; v = B.n",
@@ -442,7 +442,7 @@ C.__dict__, D = A.__dict__, vars(A)
 def f(v):
     {body}
     return v, A.n, C.n, D
-""", "1", "2", "3.0", "!A.n = 7", "4.0", "0")  # fmt: skip
+""", "1", "2", "3.0", "!A.n = 7", "4.0", "0")
 define("attributes in a dict: shared later", """
 class Box: pass
 A, B = Box(), Box()
@@ -450,7 +450,7 @@ A.n, B.n = 1, 2
 def f(v):
     A.n = v
     return B.n
-""", "1.0", "2.0", "!B.__dict__ = A.__dict__", "3.0", "4.0", "!B.__dict__ = dict(n=1)", "5.0")  # fmt: skip
+""", "1.0", "2.0", "!B.__dict__ = A.__dict__", "3.0", "4.0", "!B.__dict__ = dict(n=1)", "5.0")
 for name, body in {
     "new dict": "return {A: v, (B, 1): 2}", "captured dict": "D[A] = v; return D", "frozenset": "r = O.s is None or A in O.s; O.s = frozenset([A, B]); return r",
     "slice": "r = O.s is None or O.s.start is A; O.s = slice(A, B); return r", "hash": "return hash(A) == _HASH, hash((A, 1)) == hash((A, 1)), A.__hash__() == _HASH",
@@ -472,11 +472,11 @@ _HASH, _TEXT = hash(A), repr(A)
 def f(v):
     A.v = v
     {body}
-""", *("1.0", "2.0", "3", "!D.clear()", "4.0", "0.0"))  # fmt: skip
+""", *("1.0", "2.0", "3", "!D.clear()", "4.0", "0.0"))
 define("equal keys and ranges", """
 D, T, R = {1: 5.0}, {(1, 'a'): 1.0}, range(0, 3, 2)
 def f(x): return list(D), [k[0] for k in T], R.stop, x
-""", *ONES, "!D = {1.0: 5.0}", *ONES[:2], "!T = {(True, 'a'): 1.0}; R = range(0, 4, 2)", *ONES[:2], "!D = {True: 5.0}; T = {(1.0, 'a'): 1.0}", *ONES[:2])  # fmt: skip
+""", *ONES, "!D = {1.0: 5.0}", *ONES[:2], "!T = {(True, 'a'): 1.0}; R = range(0, 4, 2)", *ONES[:2], "!D = {True: 5.0}; T = {(1.0, 'a'): 1.0}", *ONES[:2])
 for name, body in {
     "in a comprehension": "g = [g * w for w in (2,)][-1]", "in an inner function": "g = double()[0]",
     "in a function made in the loop": "h = lambda: [g * 2]; g = h()[0]", "by itself": "g = g * 2",
@@ -495,7 +495,7 @@ def f(x):
             x = x + 1
         g += 1
     return O.a
-""", "np.ones(2)", "-np.ones(2)", "np.ones(2)")  # fmt: skip
+""", "np.ones(2)", "-np.ones(2)", "np.ones(2)")
 define("a parameter in a cell, made anew in a loop", """
 def f(x):
     x = np.sort(x)
@@ -506,7 +506,7 @@ def f(x):
         g += 1
     inner()
     return x
-""", "-np.ones(2)", "np.zeros(2)")  # fmt: skip
+""", "-np.ones(2)", "np.zeros(2)")
 for name, body in {
     "a name without a value": "h(v)", "a missing key": "{}[v]", "a division": "1 // 0", "an index": "[1][1]",
     "an attribute": "None.x", "a conversion": "int('x')", "a raise": "(_ for _ in ()).throw(KeyError(1))",
@@ -525,7 +525,7 @@ def make():
     if 0: h = None
     return f
 f = make()
-""", *BOTH)  # fmt: skip
+""", *BOTH)
 define("a cell assigned before it is reached in a branch", """
 def make():
     G, L = {}, []
@@ -543,7 +543,7 @@ def make():
         return t, G, L
     return f
 f = make()
-""", *BOTH)  # fmt: skip
+""", *BOTH)
 for name, change in {
     "attribute": "del O.new", "delattr": "delattr(O, 'new')", "item": "del D['new']", "global": "del G",
     "class attribute": "del K.new", "list item": "del L[0]", "made and deleted": "O.p = x[0]; del O.p",
@@ -560,7 +560,7 @@ def f(x, s):
     else: {change}
     return O, D, L
 """, *("!O.m = 1; O.new = 2; K.new = 1; G = 5; D.update(m=1, new=2); L[:] = [4, 5]", "np.ones(2), -1.0") * 3,
-           "!O.m = 1; O.new = 2; K.new = 1; G = 5; D.update(m=1, new=2); L[:] = [4, 5]", "np.full(2, 3.), 1.0")  # fmt: skip
+           "!O.m = 1; O.new = 2; K.new = 1; G = 5; D.update(m=1, new=2); L[:] = [4, 5]", "np.full(2, 3.), 1.0")
 for name, change in {
     "both sides": "if x.sum() > 0:\n        del O.new; O.new = 1\n        v = D.pop('new'); D['new'] = v\n"
                   "    else:\n        del O.new; O.new = 2\n        v = D.pop('new'); D['new'] = 1",
@@ -575,7 +575,7 @@ O.m, O.new, O.end = 1, 2, 3
 def f(x):
     {change}
     return list(D), list(vars(O))
-""", *[step for call in BOTH for step in (call, "!del O.end, D['end']; O.end = D['end'] = 4")])  # fmt: skip
+""", *[step for call in BOTH for step in (call, "!del O.end, D['end']; O.end = D['end'] = 4")])
 for name, delete in {
     "attribute": "del O.new", "delattr": "delattr(O, 'new')", "global": "del G", "variable": "del v", "variable in a cell": "del c",
 }.items():
@@ -591,13 +591,13 @@ def f(x):
     try: {delete}
     except (NameError, AttributeError): return 'not there', vars(O)
     return 'there', vars(O)
-""", *BOTH)  # fmt: skip
+""", *BOTH)
     define(f"deleted in a loop: {name}", f"""{head}    while x.sum() > 0:
         {delete}
         x = x - 3
     try: return O.new, G, v, c
     except (NameError, AttributeError): return 'not there', vars(O)
-""", *BOTH, "np.full(3, 9.)")  # fmt: skip
+""", *BOTH, "np.full(3, 9.)")
 for name, body in {"print": "print(H)", "str": "t = str(H)", "f-string": "t = f'{H}'", "repr": "t = f'{H!r}'", "percent": "t = '%s' % H"}.items():
     define(f"a text that is none: {name}", f"""
 class Half:
@@ -608,7 +608,7 @@ def f(x):
     try: {body}
     except Exception as error: return str(error)
     return x + 1
-""", *ONES[:3], "!TEXTS.append('a')", *ONES[:2], "!TEXTS.append(1)", *ONES[:2])  # fmt: skip
+""", *ONES[:3], "!TEXTS.append('a')", *ONES[:2], "!TEXTS.append(1)", *ONES[:2])
 for name, body in {
     "any": "any(shown(w) > 1 for w in x)", "all": "all(shown(w) > 1 for w in x)", "in": "4 in (shown(w) for w in x)",
     "next": "next((w for w in x if shown(w) > 1), 5)", "or": "shown(x[0]) > 1 or shown(x[1])", "first raises": "any(raising(w) > 1 for w in x)",
@@ -630,7 +630,7 @@ def caught(x):
 def f(x):
     COUNT[0] = 0
     return {body}
-""", "[4.0, 1.0]", "[0.0, 1.0]", "[0.0, 4.0]", "np.array([4.0, 1.0])", "np.array([0.0, 1.0])", "[1.0, 2.0]")  # fmt: skip
+""", "[4.0, 1.0]", "[0.0, 1.0]", "[0.0, 4.0]", "np.array([4.0, 1.0])", "np.array([0.0, 1.0])", "[1.0, 2.0]")
 for name, text in {
     "f-string": "f'{t:.2f}'", "percent": "'%.2f' % t", "format": "'{:.2f}'.format(t)", "precision": "f'{x.sum():.{int(x.sum() * 0 + 2)}f}'",
     "character": "'%c' % int(x.sum() * 0 + 2e9)", "too few": "'%d' % (x.sum(), 1)", "unknown": "f'{x.sum():q}'", "missing": "'{1}'.format(x.sum())",
@@ -643,7 +643,7 @@ def f(x):
     except ValueError as error: return str(error)
     finally: x *= 2
     return x
-""", *ONES)  # fmt: skip
+""", *ONES)
 for name, body in {
     "a sum": "for i in range(3): t = t + i", "a large one": "for i in range(3): t = t + S", "doubled": "for i in range(int(x.sum())): t = t + t",
     "steps": "for i in range(int(x.sum())): t = 3 * t - t", "of an array": "t = int(A[0]) + 1, -int(A[1]), abs(int(A[1])), int(A[0]) - 1",
@@ -657,7 +657,7 @@ A = np.array([2 ** 63 - 1, -2 ** 63, 5, 7])
 def f(x, t):
     {body}
     return t
-""", *(f"np.full(2, {n / 2}), {t}" for n in (3, 61, 62, 63, 70) for t in (1, 2 ** 62 - 3, 2 ** 63 - 2, 2 ** 62)))  # fmt: skip
+""", *(f"np.full(2, {n / 2}), {t}" for n in (3, 61, 62, 63, 70) for t in (1, 2 ** 62 - 3, 2 ** 63 - 2, 2 ** 62)))
 for name, given in {
     "a method": "L, L.append", "a method in a tuple": "L, (L.append,)[0]", "a closure": "L, (lambda l: lambda v: l.append(v))(L)",
     "a default": "L, lambda v, l=L: l.append(v)", "a partial": "L, functools.partial(list.append, L)", "an object": "L, Box(L).put",
@@ -674,7 +674,7 @@ def f(given, put):
     after = len(given)
     del given[-1:]
     return before, after, given
-""", *([given] * 12))  # fmt: skip
+""", *([given] * 12))
 define("a list that loops replace, if they run", """
 class G: state = [2.5]
 def f(x, n):
@@ -692,7 +692,7 @@ for name, choose in {
 def f(n, o):
     {choose}
     return o[n % 2], o[n % 2:], o[1], o
-""", *(f"{n}, np.ones((2, 2))" for n in (2, 1, 0, 4, 3, 7, 0, 1, 2)))  # fmt: skip
+""", *(f"{n}, np.ones((2, 2))" for n in (2, 1, 0, 4, 3, 7, 0, 1, 2)))
 for name, change in {
     "rebound": "g3.state = [list(w) for w in g3.state]", "by a helper": "renew()", "shallow": "g3.state = list(g3.state)",
     "a local name": "p = [list(w) for w in p]",
@@ -708,7 +708,7 @@ def f(x, s, o):
         o[0] = [s + i]
         {change}
     return p, o
-""", *[step for k in range(4) for step in ("!g3.state = [[2], [3]]", f"np.ones(4), {k}.0, g3.state")])  # fmt: skip
+""", *[step for k in range(4) for step in ("!g3.state = [[2], [3]]", f"np.ones(4), {k}.0, g3.state")])
 for name, change in {"by a loop": "for w in g: g[w] = t", "by items": "g['a'] = g['b'] = t", "by update": "g.update(a=t, b=t)"}.items():
     define(f"a dict made on each way, and changed in one of them: {name}", f"""
 G = {{'a': .5, 'b': 2}}
@@ -723,7 +723,7 @@ def f(x, s):
             {change}
     G = g
     return g
-""", *(f"np.array([{v}]), 1.0" for v in (.5, -.5, 2., .5, -.5)))  # fmt: skip
+""", *(f"np.array([{v}]), 1.0" for v in (.5, -.5, 2., .5, -.5)))
 for name, change in {
     "cast before shapes": "a -= np.arange(3.)", "shapes": "a += np.arange(3)", "out": "np.add(a, np.arange(3.), out=a)", "a part": "a[:2] -= np.arange(3.)",
     "matmul": "a @= np.ones((3, 3))", "text": "a += 'x'", "None": "a = a - None", "one text": "a[0] -= 'x'", "bools": "b -= b",
@@ -737,4 +737,4 @@ def f(a, b):
     except TypeError as error: return type(error).__name__, str(error)
     except Exception as error: return type(error).__name__, str(error)
     return a, b
-""", *(("np.array([3, 1, 2, 0]), np.array([True, False])",) * 3))  # fmt: skip
+""", *(("np.array([3, 1, 2, 0]), np.array([True, False])",) * 3))

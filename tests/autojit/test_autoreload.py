@@ -79,5 +79,5 @@ assert shell.user_ns["here"].cache_info().traces <= 6, shell.user_ns["here"].cac
 def test_autoreload_of_helpers(tmp_path):
     pytest.importorskip("IPython")
     done = subprocess.run([sys.executable, "-c", SESSION, str(tmp_path), repr(SOURCES)],
-                          capture_output=True, text=True, timeout=300)  # fmt: skip
+                          capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -36,7 +36,7 @@ def write_globals(x):
 @pytest.fixture
 def variables(monkeypatch):
     for name, value in {"FACTOR": 2.0, "TABLE": np.arange(3.0), "COUNT": 0,
-                        "SETTINGS": {"shift": 1, "weights": np.ones(3)}}.items():  # fmt: skip
+                        "SETTINGS": {"shift": 1, "weights": np.ones(3)}}.items():
         monkeypatch.setitem(globals(), name, value)
     return monkeypatch
 

@@ -9,7 +9,7 @@ from jitcore import autojit, jit
 
 OUTSIDE = np.array([0.5, -0.5, -1.7, 127.5, 128, 256, 300, -129, 65537, 2.0**31 - 0.5, 2.0**31, -(2.0**31) - 0.5,
                     3e9, -3e9, 2.0**32 + 7, 1e10, 2.0**63, -(2.0**63), 1.5 * 2.0**63, 2.0**64 - 4096, 2.0**64, 1e20,
-                    -1e30, 1e300, np.inf, -np.inf, np.nan])  # fmt: skip
+                    -1e30, 1e300, np.inf, -np.inf, np.nan])
 
 
 def cast(x, dtype):

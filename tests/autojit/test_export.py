@@ -112,7 +112,7 @@ def prints(x):
 @pytest.mark.parametrize(("function", "example", "error"), [
     (sets_a_global, np.ones(2), NotImplementedError), (lambda x: [x], np.ones(2), NotImplementedError),
     (lambda x: x[1:], np.ones(2), NotImplementedError), (lambda x: x["a"], {"a": 1.0}, NotImplementedError),
-    (prints, np.ones(2), NotImplementedError)])  # fmt: skip
+    (prints, np.ones(2), NotImplementedError)])
 def test_what_it_refuses(function, example, error):
     with pytest.raises(error):
         jitcore.autojit(function).as_njit(example)

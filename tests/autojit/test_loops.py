@@ -93,7 +93,7 @@ def list_traced(made):
     """The lines of the loops that are traced, counted from the function's first."""
     first = made.__wrapped__.__code__.co_firstlineno
     return [region.line - first for region in made.report().regions
-            if region.kind == "loop" and "traced" in [tier.value for tier in region.tiers]]  # fmt: skip
+            if region.kind == "loop" and "traced" in [tier.value for tier in region.tiers]]
 
 
 # -- what stands in the way ----------------------------------------------------------------------------------

@@ -147,7 +147,7 @@ def only_one_has_it(x):
 
 ONE = [chosen, replaced_by_a_scalar, float_or_scalar, bool_or_int, bool_int_or_float, arithmetic, small_float,
        complex_or_int, in_containers, summed_while, largest, least_of_builtins, from_a_function, stored,
-       types_asked, as_index]  # fmt: skip
+       types_asked, as_index]
 
 
 @pytest.mark.parametrize("function", ONE)

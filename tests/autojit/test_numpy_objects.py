@@ -143,7 +143,7 @@ def test_errors_are_numpys(name):
     (lambda a: np.bincount(a, minlength=2), LABELS),
     (lambda a: np.linalg.lstsq(a[:, None] * np.ones(3), a)[1:3], VECTOR),
     (lambda a: np.polyfit(a * 0 + 1, a, 1), VECTOR),
-])  # fmt: skip
+])
 @pytest.mark.filterwarnings("ignore:Polyfit")
 def test_what_a_program_cannot_hold_is_pythons(function, argument):
     check(function, argument, strict=False)
@@ -263,7 +263,7 @@ def test_sources_of_numpy_are_traced(name):
 
 @pytest.mark.parametrize("function", [
     np.triu, lambda a: np.compress([True], a, axis=0), lambda a: np.delete(a, []), lambda a: np.quantile(a, 0.3, method="hazen"),
-    lambda a: np.argmax(a * 1j), lambda a: np.median(a * 1j), lambda a: int(a[0] * 1j)])  # fmt: skip
+    lambda a: np.argmax(a * 1j), lambda a: np.median(a * 1j), lambda a: int(a[0] * 1j)])
 def test_errors_that_numpy_does_not_raise_are_refusals(function):
     """Where an implementation has a limit of its own."""
     with pytest.raises(NotTraceable):

@@ -55,7 +55,7 @@ def prints_values(x, n, z):
 
 def test_values_are_shown_as_python_shows_them():
     check(prints_values, (np.array([1.5, -2.25, 3.0, 1e-7]), 4, 2.5 + 1j),
-          (np.array([np.nan, np.inf, -1.0, 1e22]), 7, -1j))  # fmt: skip
+          (np.array([np.nan, np.inf, -1.0, 1e22]), 7, -1j))
     check(prints_values, (np.array([1, 20, -3, 4]), 4, 1.0))
 
 

@@ -187,7 +187,7 @@ TABLE = [
     (rotate_back, (V, V + 1, V + 2)), (two_cycles, (V, V + 1, V + 2, V + 3, V + 4)), (nested_known, (V, V + 1)),
     (nested_odd, (V, V + 1)), (is_first, (V, V + 1)), (copy_back, (V, V + 1)), (view_behind, (V,)),
     (local_view, (V,)), (in_function, (V,)), (attributes, (V,)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("length", LENGTHS)
@@ -451,7 +451,7 @@ OTHERS = [
     view_inside, view_in_test, store_by_other_name, identity_inside, sharing_inside, conditional, kept_name,
     write_behind, second_loop, nested_traced, break_before, in_branch, swap_with_new, to_one_name,
     reversed_view, listed, heat_break,
-]  # fmt: skip
+]
 
 
 def run_both(function, *arguments):

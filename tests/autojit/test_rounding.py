@@ -94,7 +94,7 @@ def test_random_programs_on_complex_numbers(kind, seed):
         arguments = complex(x[0]), complex(y[0]), complex(z[0])
     else:
         loop = ["for i in range(len(p)):", "    x, y, z = p[i], q[i], r[i - 1]", *(f"    {s}" for s in lines),
-                f"    r[i] = {last}"]  # fmt: skip
+                f"    r[i] = {last}"]
         function, arguments = make_function("def f(p, q, r):", loop, "(r,)"), (x, y, z)
     assert_same_bits(function, arguments)
 
@@ -190,7 +190,7 @@ SPECIAL = {
     "accumulated bools": (lambda x: (np.maximum.accumulate(x > 0), np.minimum.accumulate(x > 0)), A[:9]),
     "window that is not finite": (lambda x: (np.convolve(x, x), np.correlate(x, x, "full")), np.array([0.0, np.inf, 1])),
     "squeezed": (lambda x: (np.squeeze(x) is x, x.squeeze()), A[:4]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

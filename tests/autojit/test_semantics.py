@@ -64,7 +64,7 @@ ZEROS = np.array([complex(a, b) for a in (-0.0, 0.0, 2.0, -2.0) for b in (0.0, -
 
 @pytest.mark.parametrize("function, x", [
     (lambda z: z**-1, ZEROS[2:]), (np.sign, ZEROS), (np.reciprocal, ZEROS), (lambda x: np.cumsum(x), np.array([-0.0, -0.0, 0.0])),
-    (lambda x: x**2, np.array([True, False])), (lambda x: x**2, np.array([1, 2], np.int8))])  # fmt: skip
+    (lambda x: x**2, np.array([True, False])), (lambda x: x**2, np.array([1, 2], np.int8))])
 def test_bits_are_those_of_numpy(function, x):
     with np.errstate(all="ignore"):
         expected = function(x)

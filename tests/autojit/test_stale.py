@@ -404,7 +404,7 @@ ROWS = {
                            "decimal.getcontext().prec = 3", "decimal.getcontext().prec = 28", False),
     "error state": Row("def read(x):\n    try: return 1 / (x - x)\n    except FloatingPointError: return x",
                        "np.seterr(divide='raise', invalid='raise')", "np.seterr(divide='warn', invalid='warn')"),
-}  # fmt: skip
+}
 
 
 def make_module(row: Row, depth: int, name: str, decorate) -> types.ModuleType:
@@ -420,7 +420,7 @@ def make_module(row: Row, depth: int, name: str, decorate) -> types.ModuleType:
     made.__file__, made.MODULE = f"/nowhere/{name}.py", settings
     sys.modules[name] = made
     helpers = "".join(f"def call{k}(x): return {'read' if k == 1 else f'call{k - 1}'}(x)\n"
-                      for k in range(1, depth + 1))  # fmt: skip
+                      for k in range(1, depth + 1))
     source = START + row.source + "\n" + helpers
     exec(compile(source, made.__file__, "exec"), vars(made))
     made.f = decorate(getattr(made, f"call{depth}" if depth else "read"))
@@ -485,7 +485,7 @@ def test_changes_without_end():
 def test_data_of_classes_cost_no_programs():
     """A class that counts its objects has another version in each call."""
     made = make_module(Row(METHODS + "def read(x): return BOX.go(x) * BOX.rate", "", ""), 1, "stale_data",
-                       lambda f: jitcore.autojit(f, strict=True))  # fmt: skip
+                       lambda f: jitcore.autojit(f, strict=True))
     for k in range(20):
         made.Box.count = float(k)
         made.Box.rate = 2.0 * k
@@ -511,7 +511,7 @@ def test_versions_of_classes():
     kept = Base.go
     for change, same in [(lambda: setattr(Derived, "rate", 2), True), (lambda: setattr(Base, "go", len), False),
                          (lambda: setattr(Base, "go", kept), True), (lambda: setattr(Derived, "go", 1), False),
-                         (lambda: delattr(Derived, "go"), True)]:  # fmt: skip
+                         (lambda: delattr(Derived, "go"), True)]:
         change()
         assert guard.version.value != guard.known[0]
         assert guard.check() is same
@@ -565,7 +565,7 @@ def test_rewritten_functions_of_other_code():
     """`jit(rewrite=True)` traces the code that a helper has now."""
     made = make_module(Row("def helper(x): return x if x.sum() > 9 else x * 2\n"
                            "def other(x): return x if x.sum() > 9 else x * 5\ndef read(x): return helper(x)",
-                           "", ""), 1, "stale_rewritten", lambda f: f)  # fmt: skip
+                           "", ""), 1, "stale_rewritten", lambda f: f)
     x = np.ones(3, np.float32)
     for code, factor in [(made.helper.__code__, 2), (made.other.__code__, 5)]:
         made.helper.__code__ = code

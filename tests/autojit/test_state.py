@@ -96,7 +96,7 @@ SLOTTED, PLAIN = Slotted(), Plain()
     (lambda x: f"{PLAIN}", "the text of an object of type Plain depends on its place in memory"),
     (lambda x: hash(PLAIN) * x, "hash() of an object depends on its place in memory"),
     (lambda x: PLAIN.v is x, "whether two values of type float are one object depends on the caller"),
-])  # fmt: skip
+])
 def test_why_state_is_left_to_python(function, text):
     made = jitcore.autojit(function, strict=True)
     with pytest.raises(jitcore.errors.NotTraceable) as raised:

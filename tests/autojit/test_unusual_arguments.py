@@ -183,7 +183,7 @@ def test_which_strides_overlap():
 
     for shape, strides, meets in [((4, 5), (8, 8), True), ((4, 5), (40, 8), False), ((4, 5), (8, 32), False),
                                   ((3, 2), (-8, 8), True), ((3, 2), (-16, 8), False), ((3, 2), (8, 24), False),
-                                  ((1, 2), (0, 8), False), ((3, 2), (0, 8), True), ((), (), False)]:  # fmt: skip
+                                  ((1, 2), (0, 8), False), ((3, 2), (0, 8), True), ((), (), False)]:
         assert SelfOverlaps(shape, 8)[strides] is meets, (shape, strides)
 
 
@@ -230,7 +230,7 @@ def raise_and_keep(k):
 
 
 @pytest.mark.parametrize("function", [shift_right, shift_left_in_loop, combine_bits, raise_and_finish,
-                                      raise_two_values, raise_and_keep])  # fmt: skip
+                                      raise_two_values, raise_and_keep])
 def test_numbers_of_another_type(function):
     """Operations of ints with floats, and numbers that exceptions carry."""
     found = []

@@ -29,7 +29,7 @@ COMPUTING = ("arrays", "loops", "science")
 def list_cases(is_computing: bool) -> list:
     kinds = [(path.stem.removeprefix("user_programs_"), path) for path in FILES]
     return [pytest.param(path, name, id=f"{kind}-{name}")
-            for kind, path in kinds if (kind in COMPUTING) == is_computing for name in list_programs(path)]  # fmt: skip
+            for kind, path in kinds if (kind in COMPUTING) == is_computing for name in list_programs(path)]
 
 
 @pytest.mark.parametrize("path, name", list_cases(False))

@@ -1,5 +1,4 @@
 # ruff: noqa: E701, E702, E731, E741
-# fmt: off
 """Programs in which two names may mean one array, depending on values; and errors with texts.
 
 Each is run plainly and compiled, on the inputs that stand with it (`test_user_programs`).

@@ -1,5 +1,4 @@
 # ruff: noqa: E701, E702, E731, E741
-# fmt: off
 """Programs of array functions: indexing, layouts, dtypes, special values, linear algebra.
 
 Each is run plainly and compiled, on the inputs that stand with it (`test_user_programs`).

@@ -1,5 +1,4 @@
 # ruff: noqa: E701, E702, E731, E741
-# fmt: off
 """Lists that programs fill: histories, paths, stacks, filters by comprehensions.
 
 Each is run plainly and compiled, on the inputs that stand with it (`test_user_programs`).

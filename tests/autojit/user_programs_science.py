@@ -1,5 +1,4 @@
 # ruff: noqa: E701, E702, E731, E741
-# fmt: off
 """Scientific codes as people write them: grids, particles, graphs, filters, statistics.
 
 Each is run plainly and compiled, on the inputs that stand with it (`test_user_programs`).

@@ -1,5 +1,4 @@
 # ruff: noqa: E701, E702, E731, E741
-# fmt: off
 """Scripts as tutorials have them: epidemics, images, finance, learning, roots and splines.
 
 Each is run plainly and compiled, on the inputs that stand with it (`test_user_programs`).

@@ -1,5 +1,4 @@
 # ruff: noqa: E701, E702, E731, E741
-# fmt: off
 """Programs about what is seldom thought of: layouts of results, attributes of classes and functions, what an
 item takes, which object a list holds behind a loop.
 

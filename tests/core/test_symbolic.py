@@ -55,7 +55,7 @@ polynomials = st.recursive(leaves, lambda inner: st.tuples(ring_symbols, inner, 
 sizes = st.fixed_dictionaries({
     name: st.integers(-8 if low is None else low, 9 if high is None else high)
     for name, (low, high) in LIMITS.items()
-})  # fmt: skip
+})
 
 
 def build_both(tree, values):
@@ -109,7 +109,7 @@ def test_ring_laws_give_equal_expressions(first, second, third):
         (a + b, b + a), (a * b, b * a), ((a + b) + c, a + (b + c)), ((a * b) * c, a * (b * c)),
         (a * (b + c), a * b + a * c), (a - a, 0), (a + 0, a), (a * 1, a), (a - b, -(b - a)),
         ((a + b) * (a - b), a * a - b * b),
-    ]:  # fmt: skip
+    ]:
         assert left == right and hash(left) == hash(right)
 
 
@@ -152,7 +152,7 @@ def test_many_more_random_expressions():
     (lambda: dim_max(1, n, 2 * n), lambda: 2 * n),
     (lambda: dim_min(n, n + m), lambda: n),
     (lambda: +n, lambda: n),
-])  # fmt: skip
+])
 def test_equal_expressions_are_one_object(left, right):
     assert left() is right()
 
@@ -180,7 +180,7 @@ def test_different_expressions_are_unequal():
     (2 * (n // 2) + n % 2, "2*floordiv(n, 2) + mod(n, 2)"),
     (n // m, "floordiv(n, m)"),
     (n * (n // 2), "n*floordiv(n, 2)"),
-])  # fmt: skip
+])
 def test_prints(expression, text):
     assert str(expression) == repr(expression) == text
 
@@ -196,7 +196,7 @@ def test_shapes_print_and_compare():
     (lambda: n <= n + m, True),
     (lambda: n - n // 2 >= 1, True), (lambda: (n + 2) // 3 >= 1, True), (lambda: n % 5 < 5, True),
     (lambda: DimVar("k", 2, 4) ** 2 <= 16, True), (lambda: dim_min(n, 5) <= 5, True),
-])  # fmt: skip
+])
 def test_bounds_decide(question, answer):
     assert question() is answer
 

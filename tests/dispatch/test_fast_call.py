@@ -38,7 +38,7 @@ SERVED = {
     "float": lambda: (1.0,), "int": lambda: (3,), "bool": lambda: (True,), "complex": lambda: (1j,),
     "numpy scalar": lambda: (np.float16(2),), "read-only": lambda: (np.broadcast_to(np.ones(3), (3,)),),
     "none": lambda: (), "mixed": lambda: (make_array(), 2, np.ones(3, np.float32), np.int8(1)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", SERVED)

@@ -21,7 +21,7 @@ def fun(x, y=1, *args, flag=False, **others):
 
 
 LEAVES = st.one_of(st.integers(-5, 5), st.floats(width=32), st.booleans(), st.just(np.ones(3, np.float32)),
-                   st.just(ConcreteArray(np.ones(2))))  # fmt: skip
+                   st.just(ConcreteArray(np.ones(2))))
 TREES = st.recursive(
     LEAVES,
     lambda inner: (
@@ -86,7 +86,7 @@ def test_donated_flags_follow_the_leaves():
     (JitOptions(static_argnums=(5,)), ((5,), set())),
     (JitOptions(static_argnums=(-1,)), ((-1,), {"y"})),
     (JitOptions(static_argnums=(1,), static_argnames=()), ((1,), set())),
-])  # fmt: skip
+])
 def test_positions_and_names_complete_each_other(options, expected):
     plan = plan_arguments(fun, options)
     assert (plan.static_nums, set(plan.static_names)) == expected

@@ -75,7 +75,7 @@ def take_apart(spec: optree.PyTreeSpec, tree) -> list | None:
     lines = tree_code.write_taking_apart(spec, "root", leaves, constants)
     body = "".join(f"            {line}\n" for line in lines)
     source = (f"def make({constants.names}):\n    def take(root):\n        while True:\n{body}"
-              f"            return [{', '.join(leaves)}]\n        return None\n    return take\n")  # fmt: skip
+              f"            return [{', '.join(leaves)}]\n        return None\n    return take\n")
     take = tree_code.compile_function(source, "make", __name__)(*constants.values)
     try:
         return take(tree)
@@ -108,7 +108,7 @@ TREES = {
     "deque": (collections.deque([1, 2], maxlen=3), [collections.deque([1, 2]), [1, 2]]),
     "Partial": (tree_util.Partial(max, 1, key=2), [tree_util.Partial(min, 1, key=2), tree_util.Partial(max, 1)]),
     "struct sequence": (time.localtime(0), [tuple(time.localtime(0))]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", TREES)
@@ -250,7 +250,7 @@ def test_a_wrong_structure_after_a_right_one_raises_what_a_first_call_raises():
     fun = jitcore.jit(lambda tree: lax.neg(tree["a"]))
     assert float(fun({"a": 1.0})) == -1.0
     for wrong, error in (({"b": 1.0}, KeyError), ([1.0], TypeError), (DictSubclass(a=1.0), TypeError),
-                         ({"a": "text"}, TypeError), ({"a": [1.0]}, TypeError), ({"a": 2**40}, OverflowError)):  # fmt: skip
+                         ({"a": "text"}, TypeError), ({"a": [1.0]}, TypeError), ({"a": 2**40}, OverflowError)):
         for _ in range(2):
             with pytest.raises(error):
                 fun(wrong)
@@ -317,7 +317,7 @@ def test_methods_of_pytrees_are_served_fast(monkeypatch):
 def test_eight_threads_call_with_several_structures():
     fun = jitcore.jit(lambda tree: tree_util.tree_map(lambda x: lax.add(x, 1.0), tree))
     makers = [lambda k: {"a": wrap(k)}, lambda k: [wrap(k), (wrap(k),)], lambda k: {"a": float(k)}, lambda k: wrap(k),
-              lambda k: {"b": np.full(3, k, np.float32)}]  # fmt: skip
+              lambda k: {"b": np.full(3, k, np.float32)}]
     failures = []
 
     def work(number):

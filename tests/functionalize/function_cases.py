@@ -141,7 +141,7 @@ ANY = {
     "copyto where": (lambda a: np.copyto(a, False, where=a != 0), MATRIX),
     "allclose": (lambda a: np.allclose(a, a), MATRIX),
     "isclose": (lambda a: np.isclose(a, 1), MATRIX),
-}  # fmt: skip
+}
 
 #: Functions of integers and bools.
 INTEGER = {
@@ -175,7 +175,7 @@ INTEGER = {
     "sorted": (lambda a: (sorted(a), sorted([int(x) for x in a], reverse=True)), VECTOR),
     "histogram2d of integers": (lambda a, b: np.histogram2d(a + 0, b + 0, 3), VECTOR, VECTOR),
     "ravel_multi_index wrap": (lambda a: np.ravel_multi_index((a + 0, a + 0), (2, 3), ("wrap", "clip")), VECTOR),
-}  # fmt: skip
+}
 
 #: Functions of bytes, of numbers of any kind but bools.
 BYTES = {
@@ -188,7 +188,7 @@ BYTES = {
     "store, then view": (lambda a: (a.__setitem__(0, 3), a.view(np.uint8))[1], (3, 8)),
     "view of nothing else": (lambda a: a.view().__setitem__(0, 3), MATRIX),
     "strides": (lambda a: a.view(np.uint8).strides, MATRIX),
-}  # fmt: skip
+}
 
 #: Functions that NumPy's own source is traced for, and others of float64 alone.
 SOURCE = {
@@ -240,7 +240,7 @@ SOURCE = {
     "eigvals": (lambda a: np.linalg.eigvals(a + 1j * a.T @ a), (4, 4)),
     "eig": (lambda a: tuple(map(np.abs, np.linalg.eig(a + 1j * a.T @ a))), (4, 4)),
     "gradient edge_order": (lambda a: np.gradient(a, edge_order=2), VECTOR),
-}  # fmt: skip
+}
 
 #: Functions of real numbers.
 REAL = {
@@ -266,7 +266,7 @@ REAL = {
     "cov": (lambda a: np.cov(a), MATRIX),
     "nan_to_num": (lambda a: np.nan_to_num(a), MATRIX),
     "lexsort": (lambda a, b: np.lexsort((a, b)), VECTOR, VECTOR),
-}  # fmt: skip
+}
 
 #: Functions of floating-point numbers, real or complex.
 INEXACT = {
@@ -301,7 +301,7 @@ INEXACT = {
     "matvec": (lambda a, b: np.matvec(a, b), CUBE, (4,)),
     "vecmat": (lambda a, b: np.vecmat(a, b), (3,), CUBE),
     "cross of vectors": (lambda a, b: np.cross(a, b), (3,), (3,)),
-}  # fmt: skip
+}
 
 #: Functions of real floating-point numbers.
 FLOAT = {
@@ -326,4 +326,4 @@ FLOAT = {
     "apply_along_axis": (lambda a: np.apply_along_axis(lambda r: r.max() - r.min(), 1, a), MATRIX),
     "eigh": (lambda a: np.abs(np.linalg.eigh(a @ a.T).eigenvalues), MATRIX),
     "qr": (lambda a: np.abs(np.linalg.qr(a)[1]), MATRIX),
-}  # fmt: skip
+}

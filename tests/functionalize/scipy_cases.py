@@ -105,7 +105,7 @@ FLOAT = {
     "ndimage.correlate": (lambda a, b: ndimage.correlate(a, b, mode="mirror", origin=1), MATRIX, (3, 3)),
     "ndimage.correlate1d": (lambda a: ndimage.correlate1d(a, [1, 2, 4, 8]), MATRIX),
     "ndimage.convolve1d": (lambda a: ndimage.convolve1d(a, [1, 2, 4, 8], axis=0), MATRIX),
-}  # fmt: skip
+}
 
 #: Functions of float64 and int64.
 DOUBLE = {
@@ -124,7 +124,7 @@ DOUBLE = {
     "erf of integers": (lambda a: special.erf(a), VECTOR),
     "simpson of integers": (lambda a: integrate.simpson(a), VECTOR),
     "convolve of integers": (lambda a, b: signal.convolve(a, b, "same"), MATRIX, (3, 3)),
-}  # fmt: skip
+}
 
 #: Functions of float64.
 ONLY_DOUBLE = {
@@ -137,4 +137,4 @@ ONLY_DOUBLE = {
     "logit near its zero": (lambda a: special.logit(0.5 + 1e-9 * a), VECTOR),
     "transform of a large product": (lambda a, b: signal.convolve(a, b, "same"), (20, 20), (13, 13)),
     "transform of a complex product": (lambda a, b: signal.fftconvolve(a * 1j, b), (20, 20), (13, 13)),
-}  # fmt: skip
+}

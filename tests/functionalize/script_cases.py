@@ -283,4 +283,4 @@ CASES = [
     (running_median, (RNG.normal(size=12), Static(2))), (newton_roots, (np.array([1.0, -6, 11, -6]), 3.7, 20)),
     (random_numbers, (42, Static(10))), (distances, (_POINTS,)), (distances, (_POINTS.astype(np.float32),)),
     (moving_average, (RNG.normal(size=9), 0.3)), (count_islands, (RNG.integers(0, 2, (5, 6)).astype(bool),)),
-]  # fmt: skip
+]

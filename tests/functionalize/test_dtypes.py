@@ -48,7 +48,7 @@ CASES = {
         x, x == x, []), V), "putmask": (lambda x: np.putmask(x, x == x, np.array(2.5)), V),
     "median": (np.median, V), "clip": (lambda x: np.clip(x, 0, 2), V), "round of an element": (lambda x: round(x[0]), V),
     "einsum": (lambda a: (np.einsum("ij", a), np.einsum("ji", a), np.einsum("ii->i", a), np.einsum("ii", a)), Q),
-    "matrix power": (lambda a: np.linalg.matrix_power(a, 3), Q), "cov": (np.cov, M), "norm": (np.linalg.norm, V)}  # fmt: skip
+    "matrix power": (lambda a: np.linalg.matrix_power(a, 3), Q), "cov": (np.cov, M), "norm": (np.linalg.norm, V)}
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -69,7 +69,7 @@ def loops_side_by_side(a, out):
     (nest_that_looks_up, (A, np.ones((3, 4)), PLACES)),
     (nest_that_rebinds, (A,)),
     (loops_side_by_side, (A, np.ones((3, 4)))),
-])  # fmt: skip
+])
 def test_what_can_be_seen_is_traced_once(traced, function, arguments):
     check(function, *arguments)
     assert traced and set(traced.values()) == {1}
@@ -141,7 +141,7 @@ def memory_read_only(a, n):
 
 @pytest.mark.parametrize("function", [
     memory_that_is_not_written, memory_that_is_written_once_rebound, memory_of_two_names, memory_read_only,
-])  # fmt: skip
+])
 def test_wrong_guesses_change_nothing(function):
     for n in (0, 1, 3):
         check(function, np.array([1.0, 2.0, 4.0]), n)

@@ -10,12 +10,12 @@ from tests.functionalize.tracing import check
 
 DTYPES = {"ANY": "f8 f4 i8 i4 u1 b1 c16".split(), "REAL": "f8 f4 i8 i4 u1".split(),
           "INEXACT": "f8 f4 c16".split(), "FLOAT": "f8 f4".split(), "SOURCE": ["f8"],
-          "INTEGER": "i8 i4 u1 b1".split(), "BYTES": "f8 f4 i8 u4 i2 u1 c16 c8".split()}  # fmt: skip
+          "INTEGER": "i8 i4 u1 b1".split(), "BYTES": "f8 f4 i8 u4 i2 u1 c16 c8".split()}
 TABLES = {"ANY": ANY, "REAL": REAL, "INEXACT": INEXACT, "FLOAT": FLOAT, "SOURCE": SOURCE, "INTEGER": INTEGER,
-          "BYTES": BYTES}  # fmt: skip
+          "BYTES": BYTES}
 CASES = [pytest.param(function, shapes, dtype, id=f"{name}-{dtype}")
          for table, cases in TABLES.items() for name, (function, *shapes) in cases.items()
-         for dtype in DTYPES[table]]  # fmt: skip
+         for dtype in DTYPES[table]]
 
 
 def make_operand(shape: tuple, dtype: np.dtype, seed: int) -> np.ndarray:

@@ -22,7 +22,7 @@ INDICES = [
     [0, 2], ([0, 2], [1, 5]), (slice(1, 3), [0, 5]), ([3, 0], slice(None, None, 3)), np.array([[0, 1], [3, -1]]),
     (0, [1, 2]), (slice(None), None, [1]), np.array([True, False, True, True]), np.arange(24).reshape(4, 6) % 3 == 0,
     (slice(None), np.array([True] * 3 + [False] * 3)), ([0, 1], slice(1, 3), None), np.array([], int), [],
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("index", INDICES, ids=str)
@@ -258,9 +258,9 @@ STORES = {
     "fill": lambda x, v: x.fill(v), "put": lambda x, v: np.put(x, [0], v),
     "full": lambda x, v: x.__setitem__(slice(None), np.full(3, v, x.dtype)),
     "type": lambda x, v: x.__setitem__(0, x.dtype.type(v)),
-    "array": lambda x, v: x.__setitem__(slice(1), np.array([v], x.dtype))}  # fmt: skip
+    "array": lambda x, v: x.__setitem__(slice(1), np.array([v], x.dtype))}
 NUMBERS = [math.nan, 1e30, 300.0, -1.5, np.float64(math.nan), np.float64(math.inf), np.float64(3e9), np.float32(300),
-           np.float16(-1.5), np.array(math.nan), np.int64(300), np.int64(-1), np.uint64(2**63 + 5), 300]  # fmt: skip
+           np.float16(-1.5), np.array(math.nan), np.int64(300), np.int64(-1), np.uint64(2**63 + 5), 300]
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

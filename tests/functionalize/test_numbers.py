@@ -22,11 +22,11 @@ BINARY = {
     "&": lambda x, y: x & y, "|": lambda x, y: x | y, "^": lambda x, y: x ^ y, "<<": lambda x, y: x << y,
     ">>": lambda x, y: x >> y, "<": lambda x, y: x < y, "<=": lambda x, y: x <= y, ">": lambda x, y: x > y,
     ">=": lambda x, y: x >= y, "==": lambda x, y: x == y, "!=": lambda x, y: x != y, "min": min, "max": max,
-}  # fmt: skip
+}
 UNARY = [lambda x: -x, lambda x: +x, abs, lambda x: ~x, lambda x: not x, bool, int, float, complex, round, math.floor,
          math.ceil, math.trunc, lambda x: (x.real, x.imag, x.conjugate()), lambda x: (x and x, x or x, 1 if x else 2),
          lambda x: isinstance(x, float), lambda x: (type(x) is int, isinstance(x, (bool, str))),
-         math.sqrt, math.exp, math.sin, math.log, math.atan, math.isnan]  # fmt: skip
+         math.sqrt, math.exp, math.sin, math.log, math.atan, math.isnan]
 
 #: What is traced has 62 bits, so that small steps cannot leave 64.
 INTS = st.integers(-(2**62), 2**62 - 1) | st.integers(-20, 20)
@@ -121,10 +121,10 @@ def test_conversions_of_numpy_s_scalars():
             x,
         )
         check(lambda x: (isinstance(x, float), isinstance(x, np.floating), isinstance(x, np.generic),
-                         isinstance(x, int), type(x) is np.float64, hasattr(x, "dtype")), x)  # fmt: skip
+                         isinstance(x, int), type(x) is np.float64, hasattr(x, "dtype")), x)
     check(lambda x: (round(x), math.sqrt(x), math.floor(x), np.float32(x), np.int64(x)), np.float64(2.5))
     check(lambda a: (a.item(), float(a), int(a[0, 0]), isinstance(a, np.ndarray)), np.full((1, 1), 2.5)[0] * 0 + 1.5) \
-        if False else None  # fmt: skip
+        if False else None
 
 
 def test_min_max_sum_any_all():

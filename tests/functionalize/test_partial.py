@@ -77,7 +77,7 @@ READS = {
     "diff": lambda v: np.diff(v).sum(), "size": lambda v: v.size * 1.0, "where": lambda v: np.where(v > 0, v, 1.0),
     "max": np.max, "argmin": np.argmin, "first": lambda v: v[0], "product": lambda v: v @ v, "outer":
     lambda v: np.outer(v, v).sum(),
-}  # fmt: skip
+}
 
 
 def slice_by(x, bounds, flags, step):
@@ -171,7 +171,7 @@ def compare_masks(function, one, other):
     "dtype", [np.int8, np.int32, np.uint16, np.float32, np.float16, np.complex64, np.bool_]
 )
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "any", "all", "max", "min", "std", "cumsum", "argmax",
-                                  "ptp"])  # fmt: skip
+                                  "ptp"])
 def test_dtypes_of_reductions(dtype, name):
     if (
         name in ("max", "min", "argmax", "ptp")
@@ -236,7 +236,7 @@ def test_arrays_made_with_traced_extents():
 
 def test_returned_arrays():
     check(lambda x, n: (x[n[0] :: -1], x[x > 0], x[: n[0], None] + x[None, : n[0]], x[x > 0][::-1]),
-          np.linspace(-1, 1, 7), np.array([3]))  # fmt: skip
+          np.linspace(-1, 1, 7), np.array([3]))
 
 
 def test_functions_that_find_elements():
@@ -248,7 +248,7 @@ def test_functions_that_find_elements():
         counts = np.unique(n[: n[0]])
         return (places, np.where(part > 0)[0], part[part > -0.5], np.flatnonzero(part < 0), rows * columns,
                 np.argwhere(x.reshape(3, 3) > 0.9), np.extract(x > 0.2, x), np.unique(np.round(x)), counts,
-                np.compress(x > 0, x.reshape(3, 3), axis=None), counts.sum())  # fmt: skip
+                np.compress(x > 0, x.reshape(3, 3), axis=None), counts.sum())
 
     check(function, np.linspace(-1, 1, 9), np.array([4, 1, 4, 2, 2]))
 
@@ -473,7 +473,7 @@ FAILURES = {
     "element outside": lambda x, n: x[: n[0]][n[1]],
     "index outside": lambda x, n: x[n[: n[0]] * 4],
     "matrix product": lambda x, n: x[: n[0]] @ x[: n[1]],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", FAILURES)
@@ -486,7 +486,7 @@ REFUSALS = {
     "fft": lambda x, n: np.fft.fft(x[: n[0]]),
     "reshape": lambda x, n: x[: n[0]].reshape(2, -1),
     "traced step": lambda x, n: x[:: n[0]],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REFUSALS)

@@ -15,7 +15,7 @@ from tests.functionalize.tracing import check
 
 CASES = [pytest.param(function, shapes, dtype, id=f"{name}-{dtype}")
          for cases, names in ((FLOAT, "f8 f4"), (DOUBLE, "f8 i8"), (ONLY_DOUBLE, "f8"))
-         for name, (function, *shapes) in cases.items() for dtype in names.split()]  # fmt: skip
+         for name, (function, *shapes) in cases.items() for dtype in names.split()]
 
 
 @pytest.mark.parametrize(("function", "shapes", "dtype"), CASES)
@@ -56,7 +56,7 @@ def _run(function, *args):
     lambda a: special.jv(1, a), lambda a: ndimage.median_filter(a, 3), lambda a: stats.norm.entropy(a),
     lambda a: ndimage.gaussian_filter(a.astype(int), 1.0), lambda a: linalg.inv(a[None]),
     lambda a: distance.euclidean(a[0].astype(np.float32), a[1]), lambda a: signal.savgol_filter(a, 4, 2),
-])  # fmt: skip
+])
 def test_what_is_not_traced_goes_to_scipy(function):
     a = make_operand((5, 5), np.dtype(float), 0)
     with pytest.raises(NotTraceable):

@@ -142,7 +142,7 @@ CASES = [
     (gauss_seidel, (A, Static(3))), (periodic, (V,)), (rows_are_views, (A,)), (newton, (2.0,)), (newton, (np.float64(3),)),
     (search, (V, 2.5)), (search, (V, 99.0)), (bubble_sort, (V,)), (fibonacci, (30,)), (collatz, (27,)), (logic, (3.0, 1.5)),
     (logic, (-3, 4)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("function", "args"), CASES, ids=lambda x: x.__name__ if callable(x) else "")

@@ -13,7 +13,7 @@ from jitcore.functionalize.kernels import KERNELS
 from tests.functionalize.tracing import Static, check, check_error, run_traced
 
 DTYPES = [np.dtype(name) for name in
-          "bool int8 uint8 int16 int32 uint32 int64 uint64 float16 float32 float64 complex64 complex128".split()]  # fmt: skip
+          "bool int8 uint8 int16 int32 uint32 int64 uint64 float16 float32 float64 complex64 complex128".split()]
 UNARY = [ufunc for ufunc in KERNELS if ufunc.nin == 1 and ufunc.signature is None]
 BINARY = [ufunc for ufunc in KERNELS if ufunc.nin == 2 and ufunc.signature is None]
 
@@ -70,7 +70,7 @@ def test_python_numbers_are_weak(dtype, number):
         x = make_array(dtype)
         for a, b in ((x, number), (x, Static(number)), (x[1], number), (x[1], Static(number))):
             if type(number) is int and dtype.kind in "iu" and not isinstance(b, Static) and \
-                    not np.iinfo(dtype).min <= number <= np.iinfo(dtype).max:  # fmt: skip
+                    not np.iinfo(dtype).min <= number <= np.iinfo(dtype).max:
                 continue  # whether it fits is found out when the program runs
             try:
                 with np.errstate(all="ignore"):

@@ -83,7 +83,7 @@ class _Writer:
         self.budget = self.random.randint(5, 11)  # statements
         self.is_nested = self.random.random() < 0.5
         self.results = self.random.sample([*_VECTORS, "p", "grid", "s", "a[::2]", "b[1:]", "box.x", "items", "held[0]", "held"],
-                                          self.random.randint(1, 5))  # fmt: skip
+                                          self.random.randint(1, 5))
 
     def choose(self, *options):
         return self.random.choice(options)
@@ -105,13 +105,13 @@ class _Writer:
         """A vector that is, or shares memory with, another one."""
         return self.choose(name, f"{name}[::-1]", f"{name}[:]", f"{name}.reshape(2, 2).reshape(-1)", f"turn({name})",
                            f"{name}.T", f"{name}.ravel()", f"np.asarray({name})", "grid[1]", "grid[:, 2]", "grid.T[0]",
-                           f"grid[{self.index()}]", "grid.reshape(-1)[2:6]", "np.diagonal(grid)[:]")  # fmt: skip
+                           f"grid[{self.index()}]", "grid.reshape(-1)[2:6]", "np.diagonal(grid)[:]")
 
     def fresh(self, name: str) -> str:
         """A vector in memory of its own."""
         return self.choose(f"{name} + {self.number()}", f"{name}.copy()", f"{name} * 0.5", f"{name} - {self.place()}",
                            f"np.maximum({name}, {self.place()})", f"renew({name}, {self.number()})", f"{name}[[0, 2, 1, 3]]",
-                           f"np.where({name} > 0, {name}, {self.place()})", "np.zeros(4)", f"np.sort({name})")  # fmt: skip
+                           f"np.where({name} > 0, {name}, {self.place()})", "np.zeros(4)", f"np.sort({name})")
 
     def value(self) -> str:
         """Any vector."""
@@ -125,7 +125,7 @@ class _Writer:
         if kind < 0.9:
             return f"{self.choose(name, self.fresh(name))} if {self.condition()} else {self.choose(self.place(), self.fresh(name))}"
         return self.choose(f"pick({name}, {self.vector()})", f"write({name}, {self.number()})", f"box.grow({self.number()})",
-                           f"late({name}, {self.vector()}, {self.choose('2', 'n', 't')})")  # fmt: skip
+                           f"late({name}, {self.vector()}, {self.choose('2', 'n', 't')})")
 
     def number(self) -> str:
         return self.choose("0.5", "1.0", "-0.25", "2", "s", f"{self.vector()}[{self.index()}]")
@@ -139,7 +139,7 @@ class _Writer:
                            f"{name}[{self.index()}] < {self.vector()}[{self.index()}]", "flag", "t == 2",
                            f"s > 0 and {name}[1] < 1", f"not {name}[0] > 0", f"{name}.max() > s or flag",
                            *([f"i > {self.choose('0', '1', 't')}"] if self.loops else []),
-                           *([f"{name} is {self.vector()}"] if self.chance(0.1) else []))  # fmt: skip
+                           *([f"{name} is {self.vector()}"] if self.chance(0.1) else []))
 
     # -- statements -----------------------------------------------------------------------------------------
     def rebind(self) -> str:
@@ -149,7 +149,7 @@ class _Writer:
             return self.choose(f"{one}, {other} = {other}, {one}", f"{one}, {other}, {third} = {other}, {third}, {one}",
                                f"{one}, box.x = box.x, {one}", f"{one}, items[0] = items[0], {one}",
                                "items[0], items[1] = items[1], items[0]",
-                               f"{one}, {other} = {self.value()}, {self.value()}")  # fmt: skip
+                               f"{one}, {other} = {self.value()}, {self.value()}")
         if kind < 0.2:
             return f"grid = {self.choose('grid.T', 'grid.copy()', 'grid[::-1]', 'grid + 0.5', 'grid[:, ::-1]', 'grid.reshape(4, 4)')}"
         if kind < 0.28:
@@ -178,7 +178,7 @@ class _Writer:
                            f"grid[{self.index()}, {self.index()}] = {number}", f"write({name}, {number})",
                            f"write({name}[::-1], {number})", f"np.copyto({name}, {other})", f"{name}[::2] = {other}[1::2]",
                            f"np.maximum({name}, {other}, out={name})", f"s = {name}[{self.index()}]",
-                           f"s = {name}.sum() * 0.125")  # fmt: skip
+                           f"s = {name}.sum() * 0.125")
 
     def block(self, depth: int, indent: str) -> None:
         for _ in range(self.random.randint(1, 3)):
@@ -216,7 +216,7 @@ class _Writer:
         counter = f"k{self.counters}"
         if kind == "while":
             self.lines += [f"{indent}{counter} = 0", f"{indent}while {counter} < 4 and {self.condition()}:",
-                           f"{inner}{counter} += 1", f"{inner}i = {counter}"]  # fmt: skip
+                           f"{inner}{counter} += 1", f"{inner}i = {counter}"]
         elif kind == "rows":
             self.lines += [f"{indent}i = -1", f"{indent}for {self.vector()} in grid:", f"{inner}i += 1"]
         else:
@@ -229,7 +229,7 @@ class _Writer:
         self.lines = ["", "", "def f(a, b, grid, box, items, table, s, n, t, flag):", "    global LAST, BUFFER",
                       f"    c = {self.choose('a', 'b', 'a + 1', 'b[::-1]', 'BUFFER', 'grid[0]')}",
                       f"    p = {self.choose('a[1:]', 'b[:-1]', 'a[1:] + 1')}", "    i = 0",
-                      f"    held = {self.choose('items', '[a, b]', '[c, c]', 'list(items)')}"]  # fmt: skip
+                      f"    held = {self.choose('items', '[a, b]', '[c, c]', 'list(items)')}"]
         while self.budget > 0:
             self.statement(3 if self.is_nested else 2, "    ")
         self.lines.append(f"    return {', '.join(self.results)}")
@@ -311,7 +311,7 @@ class _PureWriter(_Writer):
                            f"grid = put(grid, {index}, {name})", "grid = grid * 0.5", "grid -= 1",
                            f"grid = put(grid, ({index}, {self.index()}), {number})", f"{name} = write({other}[::-1], {number})",
                            f"table['k'] = {name} + {number}", f"items[1] = {name}", f"s = {name}[{index}]",
-                           f"s = {name}.sum() * 0.125", "s += 0.25")  # fmt: skip
+                           f"s = {name}.sum() * 0.125", "s += 0.25")
 
     def function(self) -> str:
         lines = super().function().splitlines()
@@ -379,7 +379,7 @@ def _global(space) -> tuple:
 #: How arrays among the arguments hang together, by name.
 LAYOUTS: dict[str, Callable[[dict], tuple]] = {
     "distinct": _distinct, "same": _same, "held": _held, "overlapping": _overlapping, "of_grid": _of_grid,
-    "global": _global}  # fmt: skip
+    "global": _global}
 #: s, n, t, flag: calls behind each other; t is an element of an integer array.
 NUMBERS = ((0.5, 2, 3, False), (-1.0, 3, 1, False), (1.5, 2, 0, False), (0.25, 4, 2, False))
 

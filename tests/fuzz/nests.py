@@ -162,7 +162,7 @@ def _while(lib, c, f):
         if not lib.wide_while:
             return lib.lax.scan(lambda y, _: (f(y) * 0.5 + 0.5 * x, None), x, None, length=2)[0]
         return lib.lax.while_loop(
-            lambda carry: carry[0] < 2, lambda carry: (carry[0] + 1, f(carry[1]) * 0.5 + 0.5 * x), (0, x))[1]  # fmt: skip
+            lambda carry: carry[0] < 2, lambda carry: (carry[0] + 1, f(carry[1]) * 0.5 + 0.5 * x), (0, x))[1]
 
     return run
 
@@ -222,7 +222,7 @@ LAYERS = {
         0, 2, lambda i, y: f(y) * 0.5 + x * 0.5 * (i + 1), x),
     "while_loop": _while,
     "map": lambda lib, c, f: lambda x: lib.lax.map(lambda s: lib.np.sum(f(x * s)), x),
-}  # fmt: skip
+}
 MORE_LAYERS = {"custom_jvp": _custom_jvp, "custom_vjp": _custom_vjp}
 ALL_ELEMENTS, ALL_LAYERS = ELEMENTS | MORE_ELEMENTS, LAYERS | MORE_LAYERS
 

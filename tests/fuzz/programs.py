@@ -200,12 +200,12 @@ def make_program(seed: int, max_steps: int = 12) -> Program:
 def _random_shape(rng) -> tuple:
     ndim = int(rng.choice([0, 1, 2, 2, 3]))
     return tuple(int(n) for n in rng.choice([1, 2, 3, 5, 8, 17, 40], ndim)) if ndim < 3 else tuple(
-        int(n) for n in rng.choice([1, 2, 3, 5], 3))  # fmt: skip
+        int(n) for n in rng.choice([1, 2, 3, 5], 3))
 
 
 def _random_step(rng, shapes: list, inputs: int) -> Step:
     kinds = {"unary": 22, "binary": 22, "reduce": 16, "shape": 18, "where": 6, "matmul": 4, "loop": 4, "branch": 3,
-             "update": 3, "pick": 2}  # fmt: skip
+             "update": 3, "pick": 2}
     kind = str(rng.choice(list(kinds), p=np.array(list(kinds.values())) / 100))
     k = int(rng.integers(len(shapes)))
     shape = shapes[k]

@@ -64,7 +64,7 @@ CALLS = {
     "match": Way(_FUNCTION, ("match n:\n    case 1 if H(V):\n        t = t + 1\n    case w:\n        t = t + H(w)", "match [V, 1]:\n    case [w, 1]:\n        t = t + H(w)")),
     "compiled": Way("@compiled\n" + _FUNCTION, ("H(V)", "H(1)", "sum(map(H, (1, 2)))")),
     "callable object": _method("__call__(self, v)", "H(V)", "sum(map(H, (1, 2)))"),
-}  # fmt: skip
+}
 
 #: Functions that C code calls.
 CALLBACKS = {
@@ -111,7 +111,7 @@ CALLBACKS = {
     "suppressing contextmanager": Way("@contextmanager\ndef H(v):\n    try:\n        yield v\n    except (ZeroDivisionError, IndexError):\n        BODY\n",
                                       ("with H(V):\n    t = t + 1 // n", "with H(V):\n    t = t + x[n]")),
     "exit stack": Way(_FUNCTION, ("with ExitStack() as stack:\n    stack.callback(H, 1)\n    t = t + 1",)),
-}  # fmt: skip
+}
 
 #: Methods that operators and built-in functions enter.
 SPECIAL_METHODS = {
@@ -177,6 +177,6 @@ SPECIAL_METHODS = {
     "__del__": Way("class H:\n    def __del__(self):\n        v = 1\n        BODY\n", ("w = H()\nw = None", "w = H()\ndel w\nt = t + 1")),
     "enum": Way("class HKind(enum.Enum):\n    A = 1\n    B = 2\n\n    @classmethod\n    def _missing_(cls, v):\n        BODY\n        return cls.A\n\n\nH = HKind\n", ("H(5).value", "H(1).value")),
     "namedtuple": Way("class HType(namedtuple('HBase', 'a b')):\n    @property\n    def total(self):\n        v = self.a\n        BODY\n        return RET\n\n\nH = HType(1, 2)\n", ("H.total", "HType(V, 1).total")),
-}  # fmt: skip
+}
 
 ENTRIES: dict[str, Way] = CALLS | CALLBACKS | SPECIAL_METHODS

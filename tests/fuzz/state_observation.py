@@ -127,7 +127,7 @@ class Observer:
         if kind.__module__ != self.module:
             return "type", kind.__name__
         return "type", kind.__name__, [(name, self.note(one)) for name, one in vars(kind).items()
-                                       if not name.startswith("_") and not isinstance(one, (types.MemberDescriptorType, types.GetSetDescriptorType))]  # fmt: skip
+                                       if not name.startswith("_") and not isinstance(one, (types.MemberDescriptorType, types.GetSetDescriptorType))]
 
     def note_module(self, space: dict) -> list:
         names = sorted(name for name in space if not name.startswith("__") and name not in _UNSEEN)
@@ -138,7 +138,7 @@ class Observer:
         """Pairs of arrays that share memory."""
         bounds = [np.lib.array_utils.byte_bounds(one) if one.size else (0, 0) for one in self.arrays]
         return [(i, j) for i, (low, high) in enumerate(bounds) for j in range(i) if low < bounds[j][1] and bounds[j][0] < high
-                and np.shares_memory(self.arrays[i], self.arrays[j])]  # fmt: skip
+                and np.shares_memory(self.arrays[i], self.arrays[j])]
 
 
 def mask_addresses(text: str) -> str:

@@ -175,7 +175,7 @@ class _Writer:
         if self.is_inner:
             return self.choose("v > 1", "v > 0", "v < 1", "v != 2", f"{read}", f"{read} > 1", f"v > {read}")
         return self.choose("x[0] > 0", "x.sum() > 1", "s > 0", "t > 0.5", "x[0] > s", "k > 1", "x[-1] < 1", "n > 1", "n > 2", "len(x) > 3", "n == 0", "not x[0] > 0", "x.max() > 2 and s > 0",
-                           "t < 3 or n > 2", read, f"{read} > 1", f"x[0] > {read}", f"t > {read}", *(["i > 0", "i == 1", "x[i % 4] > 0", "i < n - 1", "i % 2"] if self.loops else []))  # fmt: skip
+                           "t < 3 or n > 2", read, f"{read} > 1", f"x[0] > {read}", f"t > {read}", *(["i > 0", "i == 1", "x[i % 4] > 0", "i < n - 1", "i % 2"] if self.loops else []))
 
     def fill(self, template: str, place: str) -> str:
         """The template with a place and a value; in a function of the module without the variables of `f`."""
@@ -214,7 +214,7 @@ class _Writer:
         """One object is changed in several ways, another way on each side of a decision."""
         state = self.state()
         sides = [[line for _ in range(self.random.choice((1, 1, 2, 3)))
-                  for line in self.fill(self.choose(*state.kind.writes), state.place).splitlines()] for _ in range(2)]  # fmt: skip
+                  for line in self.fill(self.choose(*state.kind.writes), state.place).splitlines()] for _ in range(2)]
         return [f"if {self.condition()}:", *indent(sides[0]), "else:", *indent(sides[1])]
 
     def enter(self) -> list[str]:
@@ -289,7 +289,7 @@ class _Writer:
         if self.chance(0.6):
             first = self.choose("x", "x", *kinds)
             renew = self.choose("g = g * 2", "g = sum([g * w for w in (1, 2)])", "g = sum(g * w for w in (1, 2))", "g = (lambda: g * 2)()", "g = g.copy()", "g = np.where(g > 0, g, 1.0)",
-                                "step()", "g = g + 1", "g = [g * w for w in (1, 2)][-1]", "g = max([g.sum() * w for w in (1, 2)]) + g", "h = lambda: g * 2\ng = h()")  # fmt: skip
+                                "step()", "g = g + 1", "g = [g * w for w in (1, 2)][-1]", "g = max([g.sum() * w for w in (1, 2)]) + g", "h = lambda: g * 2\ng = h()")
             step = ["def step():", "    nonlocal g", "    g = g * 2"] if renew == "step()" else []
             behind = self.choose("g[0] = 5", "g += 1", "g[:] = t", "g[0] = s", "g.fill(2)", "g[1:] = g[:-1]")
         else:
@@ -302,7 +302,7 @@ class _Writer:
 
     def local(self) -> list[str]:
         return [self.choose("x = x * 2", "x[0] = t", "x = x + s", "t = t * 0.5", "t = x.sum()", "x += 1", "t = t + s", "x = x[::-1]", "print('t', t)", "print(n)", "x[:] = x * 0.5", "t = t + n",
-                            "t = int(t)", "print(f'{t:.2f}')", "x = np.sort(x)", "t = s", "t = t + k")]  # fmt: skip
+                            "t = int(t)", "print(f'{t:.2f}')", "x = np.sort(x)", "t = s", "t = t + k")]
 
     def block(self, depth: int) -> list[str]:
         return [line for _ in range(self.random.randint(1, 2)) for line in self.statement(depth)]
@@ -364,7 +364,7 @@ class _Writer:
             ("for i in range(len(x)):", []), ("for i, w in enumerate(x):", []), ("for i in range(int(x[0])):", []), ("for i in (0, 1, n):", []),
             (f"for i, w in enumerate(list({place})[:3]):", []), ("for i in range(4)[n % 5:]:", []),
             (f"while {counter} < 3 and ({self.condition()}):", [f"{counter} += 1", f"i = {counter}"]),
-        )  # fmt: skip
+        )
         self.loops += 1
         lines = self.block(depth - 1)
         self.loops -= 1
@@ -397,7 +397,7 @@ class _Writer:
         if "yield" in definition or f"def {name}(" not in definition:
             return f"f.__code__ = (lambda {re.sub('=.*', '', self.parameters)}: n + 7).__code__" if "=" not in self.parameters else ""
         return self.choose(f"{name} = lambda v=1, *args, **options: 5", f"{name} = lambda v=1, *args, **options: v * 3", f"{name}.__code__ = (lambda v: 7).__code__",
-                           f"{name}.__defaults__ = (2,)")  # fmt: skip
+                           f"{name}.__defaults__ = (2,)")
 
     def results(self) -> str:
         options = ["t", "t", "x", "x + t", "x * 2", "n", *(state.place for state in self.states), *(self.fill(self.choose(*state.kind.reads), state.place) for state in self.states)]

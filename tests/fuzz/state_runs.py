@@ -96,7 +96,7 @@ class Run:
         given, earlier = [observer.note(value) for value in values], [observer.note(one) for one in self.results]
         self.results.append(result)
         return (("error", error), ("printed", out.getvalue()), ("state", state), ("arguments", given), ("earlier results", earlier),
-                ("result", observer.note(result)), ("shared memory", observer.list_shared()), ("drawn", drawn))  # fmt: skip
+                ("result", observer.note(result)), ("shared memory", observer.list_shared()), ("drawn", drawn))
 
 
 def describe_error(error: BaseException | None, depth: int = 0) -> tuple:
@@ -108,7 +108,7 @@ def describe_error(error: BaseException | None, depth: int = 0) -> tuple:
     except Exception:  # a stand-in of tracing is in it
         return type(error).__name__, "STAND-IN"
     return (type(error).__name__, mask_addresses(str(error)), [mask_addresses(str(one)) for one in error.args if isinstance(one, (str, int, float))],
-            [type(one).__name__ for one in error.args], describe_error(error.__cause__, depth + 1), describe_error(error.__context__, depth + 1))  # fmt: skip
+            [type(one).__name__ for one in error.args], describe_error(error.__cause__, depth + 1), describe_error(error.__context__, depth + 1))
 
 
 class _Late(BaseException):
@@ -316,7 +316,7 @@ FEATURES = {
         "attribute of a function or class": r"\w+\.state\w* ?=|^    state = |\.count|\.seen|\.left", "changed code": r"__code__|= lambda|property\(lambda", "rebound in a loop": r"^    g = ",
         "surroundings": r"environ|printoptions|getcontext|ambient", "raises": r"raise |assert |// n|\[n\]|2 \*\* 62|undefined", "closure": r"^def make",
     }.items()
-}  # fmt: skip
+}
 
 
 def classify(source: str) -> str:

@@ -80,7 +80,7 @@ def test_more_random_control_flow(first):
 
 # -- what cannot be traced stands beside and inside of the loops ------------------------------------------------
 _BLOCKERS = ("print('p', {})", "print(str({}), end=';')", "_ = time.time()", "open('/dev/null').close()",
-             "hidden(str({}))", "_ = random.random()")  # fmt: skip
+             "hidden(str({}))", "_ = random.random()")
 _ENDS_STATEMENT = re.compile(r" {4,}[a-z][a-z0-9_\[\]', ]* [-+*/%]?= .*[\w)\]]$")
 
 
@@ -152,5 +152,5 @@ def test_programs_are_what_they_should_be():
     """Which statements the default programs have, so that a change of the generator cannot lose one."""
     text = "\n".join(write_program(seed) for seed in range(200))
     for wanted in ("while True:", "break", "continue", "else:", "elif", "try:", "finally:", "except", " in zip(", "reversed(",
-                   "enumerate(", ", -1)", " and ", " or ", "not ", " if ", "box.grow(", "table['r'] =", "values[", "bump(", "+ 1000, "):  # fmt: skip
+                   "enumerate(", ", -1)", " and ", " or ", "not ", " if ", "box.grow(", "table['r'] =", "values[", "bump(", "+ 1000, "):
         assert text.count(wanted) > 3, wanted

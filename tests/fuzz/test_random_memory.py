@@ -188,5 +188,5 @@ def test_programs_are_what_they_should_be():
     text = "\n".join(write_program(seed) for seed in range(150))
     for wanted in ("out=", ".fill(", ".sort()", "break", "continue", "while ", "in range(n)", "in range(t)", " in grid:", "BUFFER",
                    "held = [", "held[0] =", "items[0] =", "box.x =", "box.set(", "box.grow(", "pick(", "late(", "[::-1]", " else ",
-                   ".reshape(", "grid.T", " is ", "LAST = ", "p += "):  # fmt: skip
+                   ".reshape(", "grid.T", " is ", "LAST = ", "p += "):
         assert text.count(wanted) > 1, wanted

@@ -22,7 +22,7 @@ def compare(actual, expected, tolerance, label):
         a, e = np.asarray(a), np.asarray(e)
         assert a.shape == e.shape, label
         np.testing.assert_allclose(a.astype(np.float64), e.astype(np.float64), rtol=tolerance, atol=tolerance,
-                                   err_msg=label)  # fmt: skip
+                                   err_msg=label)
 
 
 def check_program(seed: int) -> None:

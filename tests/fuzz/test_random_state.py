@@ -91,7 +91,7 @@ _WRONG = {
     "error": (_turn_errors, "@compiled\ndef f(x): raise ValueError('this')", "error"),
     "type": (_leave_float, "@compiled\ndef f(x): return 1", "result"),
     "shared memory": (_copy_array, "G = np.zeros(3)\n@compiled\ndef f(x): return G[1:]", "shared memory"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", _WRONG)
@@ -112,7 +112,7 @@ def test_plain_python_agrees_with_itself():
 
 def test_programs_are_made_small():
     source = "\n".join(["A = 1", "def make():", "    G = [A]", "    @compiled", "    def f(x):", "        for i in range(3):", "            if x:",
-                        "                G.append(i)", "        return G", "    return dict(f=f)", "globals().update(make())", "CALLS = [('', '1'), ('', '2')]"])  # fmt: skip
+                        "                G.append(i)", "        return G", "    return dict(f=f)", "globals().update(make())", "CALLS = [('', '1'), ('', '2')]"])
     found, said = shrink(source, lambda text: "append(" in text and "CALLS" in text)
     assert said and len(found.splitlines()) == 4, found
 
@@ -123,6 +123,6 @@ def test_programs_are_what_they_should_be():
     wanted = ["global ", "nonlocal ", "def make():", "ModuleType(", "f.state", "class G", "[0]", "['k']", "globals()", ".append(", ".pop(", "+= ", "del ", ".setdefault(",
               "for i in range(k)", "for i in range(n", "while ", "else:", "try:", "finally:", "except", "continue", "break", "__getitem__", "__len__", "__enter__", "__iter__", "@property",
               "@contextmanager", "yield", "lru_cache", "partial", "singledispatch", "key=h", "map(h", "filter(h", "re.sub", "any(", "lambda", "__code__", "environ", "logging",
-              "raise ", "assert ", "// n", "np.zeros(0)", "np.float32)", "4611686018427387904", ", 0, ", "g = sum((g * w", "return (f"]  # fmt: skip
+              "raise ", "assert ", "// n", "np.zeros(0)", "np.float32)", "4611686018427387904", ", 0, ", "g = sum((g * w", "return (f"]
     assert not [one for one in wanted if one not in text]
     assert not [kind for kind, table in KINDS.items() if not any(f"= {value}" in text for value in table.values)]

@@ -60,7 +60,7 @@ def test_what_cannot_be_traced_is_named_with_its_place(path):
 
 def test_forty_ways_not_to_be_traced():
     headlines = {(match[1], match[2]) for path in TRACED_CASES
-                 for match in TRACED.finditer(find_expected(path).read_text())}  # fmt: skip
+                 for match in TRACED.finditer(find_expected(path).read_text())}
     assert len({headline for _, headline in headlines}) >= 40
     assert {kind for kind, _ in headlines} == {"ControlFlowError", "NotTraceable", "AutojitWarning"}
 

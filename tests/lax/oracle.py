@@ -14,7 +14,7 @@ from jitcore.core.trace import to_numpy, trace_to_jaxpr, wrap_result
 from tests.jax_answers import jax
 
 TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 2e-5, "float64": 1e-12, "complex64": 2e-5,
-             "complex128": 1e-12}  # fmt: skip
+             "complex128": 1e-12}
 
 
 def random_array(rng, shape, dtype="float32") -> np.ndarray:

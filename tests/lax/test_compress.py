@@ -13,7 +13,7 @@ from jitcore import numpy as jnp
 from jitcore.lax.compress import compress
 
 DTYPES = ("bool", "int8", "uint16", "float16", "bfloat16", "int32", "float32", "uint64", "float64", "complex64",
-          "complex128")  # fmt: skip
+          "complex128")
 LENGTHS = (0, 1, 2, 7, 8, 16, 33, 100, 1001)
 RNG = np.random.default_rng(0)
 

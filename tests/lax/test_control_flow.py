@@ -21,12 +21,12 @@ from tests.jax_answers import jax
 
 # What both libraries call alike. The shorter name of the conversion keeps the cases on one line.
 NAMES = ("add sub mul sin cos neg lt gt eq select cond switch while_loop fori_loop scan map "
-         "associative_scan").split()  # fmt: skip
+         "associative_scan").split()
 
 
 def choose_names(lax):
     return types.SimpleNamespace(
-        convert=lax.convert_element_type, **{name: getattr(lax, name) for name in NAMES})  # fmt: skip
+        convert=lax.convert_element_type, **{name: getattr(lax, name) for name in NAMES})
 
 
 OURS = choose_names(jitcore_lax)
@@ -149,7 +149,7 @@ CASES = {
     "associative_scan pairs": (
         lambda lax, x: lax.associative_scan(
             lambda a, b: (lax.mul(a[0], b[0]), lax.add(lax.mul(b[0], a[1]), b[1])), x), [(XS / 4, XS)]),
-}  # fmt: skip
+}
 
 
 # Bounds of 8 bits that are known: JAX counts in int32 then, jitcore in int8 as it does for traced bounds.
@@ -278,7 +278,7 @@ def test_consts_of_branches_are_passed_once():
 def test_static_trip_count_is_a_scan_and_a_dynamic_one_a_while():
     jaxpr, _ = trace_to_jaxpr(
         lambda n, x: [OURS.fori_loop(0, 3, lambda i, c: c, x), OURS.fori_loop(0, n, lambda i, c: c, x)],
-        [aval_of(I32(3)), aval_of(F(1))])  # fmt: skip
+        [aval_of(I32(3)), aval_of(F(1))])
     assert [eqn.primitive.name for eqn in jaxpr.eqns] == ["scan", "while"]
 
 

@@ -104,7 +104,7 @@ def test_conv_transpose(strides, padding, transpose_kernel):
     check_against_jax(
         lambda x, k: lax.conv_transpose(x, k, strides, padding, transpose_kernel=transpose_kernel),
         lambda x, k: jax_lax.conv_transpose(x, k, strides, padding, transpose_kernel=transpose_kernel),
-        x, k, tolerance=1e-4)  # fmt: skip
+        x, k, tolerance=1e-4)
 
 
 X, K = np.ones((2, 3, 8), np.float32), np.ones((4, 3, 3), np.float32)

@@ -56,7 +56,7 @@ def test_large_logarithms_do_not_overflow():
     (lambda: lax.cumsum(np.ones(2, np.float32), -1), ValueError, "negative axes"),
     (lambda: lax.cumsum(np.ones(2, bool)), TypeError, "cumsum does not accept dtype bool"),
     (lambda: lax.cumlogsumexp(np.ones(2, np.int32)), TypeError, "cumlogsumexp does not accept dtype int32"),
-])  # fmt: skip
+])
 def test_errors(call, kind, text):
     with pytest.raises(kind, match=text):
         call()

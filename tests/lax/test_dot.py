@@ -52,7 +52,7 @@ MATMUL = (((1,), (0,)), ((), ()))
     ("int8", "int8", "int32"), ("int32", "int32", "float32"), ("float32", "float32", "float16"),
     ("bfloat16", "bfloat16", "float32"), ("float16", "float16", None), ("float32", "int32", None),
     ("float32", "float32", "float64"),
-])  # fmt: skip
+])
 def test_dtype_of_the_result(lhs, rhs, preferred):
     x, y = random_array(RNG, (3, 40), lhs), random_array(RNG, (40, 5), rhs)
     out = lax.dot_general(x, y, MATMUL, preferred_element_type=preferred)
@@ -80,7 +80,7 @@ def test_dot(lhs, rhs):
 
 def test_batch_matmul():
     check_against_jax(lax.batch_matmul, jax_lax.batch_matmul, random_array(RNG, (2, 3, 4, 5)),
-                      random_array(RNG, (2, 3, 5, 2)))  # fmt: skip
+                      random_array(RNG, (2, 3, 5, 2)))
 
 
 def test_weak_types():

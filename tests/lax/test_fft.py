@@ -31,7 +31,7 @@ def test_against_jax(kind, dtype, shape, lengths):
         real = random_array(RNG, (*shape[: -len(lengths)], *lengths), np.zeros(0, dtype).real.dtype)
         x = np.fft.rfftn(real, axes=range(real.ndim - len(lengths), real.ndim)).astype(dtype)
     check_against_jax(lambda x: lax.fft(x, kind, lengths), lambda x: jax_lax.fft(x, kind, lengths), x,
-                      tolerance=1e-10 if dtype in ("float64", "complex128") else 1e-4)  # fmt: skip
+                      tolerance=1e-10 if dtype in ("float64", "complex128") else 1e-4)
 
 
 def test_empty_batch():

@@ -30,7 +30,7 @@ class Problem:
         count = int(rng.integers(1, len(free) + 1)) if free else 0
         self.index_map = tuple(int(dim) for dim in rng.permutation(free)[:count])
         self.sizes = tuple(1 if kinds[dim] != "window" else int(rng.integers(0, extent + 1))
-                           for dim, extent in enumerate(self.shape))  # fmt: skip
+                           for dim, extent in enumerate(self.shape))
         batch = [int(extent) for extent in rng.integers(0, 4, rng.integers(0, 3))]
         for dim in self.batching:
             batch.insert(int(rng.integers(0, len(batch) + 1)), -dim - 1)
@@ -133,7 +133,7 @@ def test_fill_values(dtype):
     x, i = random_array(np.random.default_rng(3), (3, 2), dtype), np.array([[0], [5], [-1]], np.int32)
     numbers = jax_lax.GatherDimensionNumbers((1,), (0,), (0,))
     check_against_jax(lambda x, i: lax.gather(x, i, ROWS, (1, 2), mode="fill"),
-                      lambda x, i: jax_lax.gather(x, i, numbers, (1, 2), mode="fill"), x, i)  # fmt: skip
+                      lambda x, i: jax_lax.gather(x, i, numbers, (1, 2), mode="fill"), x, i)
     check_against_jax(
         lambda x, i: lax.gather(x, i, ROWS, (1, 2), mode="fill", fill_value=1),
         lambda x, i: jax_lax.gather(x, i, numbers, (1, 2), mode="fill", fill_value=1),

@@ -63,7 +63,7 @@ def test_without_wrapping(i):
     check_against_jax(
         lambda x, i: lax.dynamic_slice(x, (i, i), (2, 2), allow_negative_indices=False),
         lambda x, i: jax_lax.dynamic_slice(x, (i, i), (2, 2), allow_negative_indices=False),
-        random_array(RNG, (3, 4)), np.int32(i))  # fmt: skip
+        random_array(RNG, (3, 4)), np.int32(i))
 
 
 def test_without_wrapping_a_negative_index_is_clamped():
@@ -81,7 +81,7 @@ def test_index_dtypes(dtype):
 def test_start_indices_as_one_array():
     x, starts = random_array(RNG, (3, 4)), np.array([1, -1], np.int32)
     check_against_jax(lambda x, i: lax.dynamic_slice(x, i, (2, 2)),
-                      lambda x, i: jax_lax.dynamic_slice(x, i, (2, 2)), x, starts)  # fmt: skip
+                      lambda x, i: jax_lax.dynamic_slice(x, i, (2, 2)), x, starts)
 
 
 def test_update_that_lacks_the_axis():
@@ -146,7 +146,7 @@ def test_dtypes_must_agree():
     (((0, -1), (3, 4)), None, "start_indices must be greater than or equal to zero"),
     (((0, 3), (3, 2)), None, "limit_indices must be greater than or equal to start_indices"),
     (((0, 0), (3, 4)), (0, 1), "strides must be positive"),
-])  # fmt: skip
+])
 def test_slices_that_do_not_fit(bounds, strides, text):
     with pytest.raises(TypeError, match=text):
         lax.slice(X, *bounds, strides)

@@ -78,7 +78,7 @@ def test_lu_of_a_singular_matrix():
 def test_pivots_to_permutation(size):
     pivots = np.array([[1, 2, 2], [0, 1, 2], [2, 2, 2]], np.int32)
     check_against_jax(lambda p: lax.lu_pivots_to_permutation(p, size),
-                      lambda p: jax_linalg.lu_pivots_to_permutation(p, size), pivots)  # fmt: skip
+                      lambda p: jax_linalg.lu_pivots_to_permutation(p, size), pivots)
 
 
 @pytest.mark.parametrize("full", [False, True])
@@ -174,7 +174,7 @@ def test_a_matrix_with_nan_gives_nan_alone(function):
 @pytest.mark.parametrize("left_side", [False, True])
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize("options", [{}, {"transpose_a": True}, {"transpose_a": True, "conjugate_a": True},
-                                     {"unit_diagonal": True}, {"conjugate_a": True}])  # fmt: skip
+                                     {"unit_diagonal": True}, {"conjugate_a": True}])
 @pytest.mark.parametrize("dtype", ["float32", "complex128"])
 def test_triangular_solve(left_side, lower, options, dtype):
     a = random_array(RNG, (2, 3, 3), dtype) + 3 * np.eye(3, dtype=dtype)
@@ -182,7 +182,7 @@ def test_triangular_solve(left_side, lower, options, dtype):
     params = {"left_side": left_side, "lower": lower, **options}
     check_against_jax(lambda a, b: lax.triangular_solve(a, b, **params),
                       lambda a, b: jax_linalg.triangular_solve(a, b, **params), a, b,
-                      tolerance=tolerance_of(dtype) * 10)  # fmt: skip
+                      tolerance=tolerance_of(dtype) * 10)
 
 
 @pytest.mark.parametrize("left_side", [False, True])
@@ -190,7 +190,7 @@ def test_triangular_solve_of_one_vector(left_side):
     a, b = random_array(RNG, (3, 3)) + 3 * np.eye(3, dtype=np.float32), random_array(RNG, (3,))
     check_against_jax(lambda a, b: lax.triangular_solve(a, b, left_side=left_side),
                       lambda a, b: jax_linalg.triangular_solve(a, b, left_side=left_side), a, b,
-                      tolerance=1e-4)  # fmt: skip
+                      tolerance=1e-4)
 
 
 def test_triangular_solve_of_a_singular_matrix():
@@ -210,7 +210,7 @@ X = np.ones((3, 3), np.float32)
     (lambda: lax.eigh(X, subset_by_index=(0, 4)), ValueError, "subset_by_index"),
     (lambda: lax.triangular_solve(X, X[:2], left_side=True), ValueError, "Incompatible shapes for arguments"),
     (lambda: lax.lu_pivots_to_permutation(np.array([1, 2, 2]), 2), ValueError, "permutation size 2"),
-])  # fmt: skip
+])
 def test_errors(call, kind, text):
     with pytest.raises(kind, match=text):
         call()

@@ -16,7 +16,7 @@ def test_python_scalars_take_the_dtype_of_arrays():
 
 
 @pytest.mark.parametrize("x, y", [(1, 1.0), (INTEGERS, 1.0), (FLOATS, 1j), (INTEGERS, FLOATS), (INTEGERS, True),
-                                  (INTEGERS, np.float32(1))], ids=repr)  # fmt: skip
+                                  (INTEGERS, np.float32(1))], ids=repr)
 def test_what_would_change_a_dtype_raises(x, y):
     jax_lax = pytest.importorskip("jax").lax
     for function, theirs in ((lax.mul, jax_lax.mul), (lax.max, jax_lax.max)):

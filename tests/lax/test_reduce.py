@@ -29,7 +29,7 @@ def test_against_jax(name, dtype):
     for axes in AXES:
         tolerance = {"float16": 1e-2, "bfloat16": 5e-2}.get(dtype)
         check_against_jax(lambda x: getattr(lax, name)(x, axes), lambda x: getattr(jax_lax, name)(x, axes), x,
-                          tolerance=tolerance)  # fmt: skip
+                          tolerance=tolerance)
 
 
 @pytest.mark.parametrize("name, dtype", list(cases()))
@@ -86,7 +86,7 @@ def test_arg_extremum(name, dtype, with_nan):
     for axis in (0, 1):
         for index_dtype in (np.int32, np.uint8):
             check_against_jax(lambda x: getattr(lax, name)(x, axis, index_dtype),
-                              lambda x: getattr(jax_lax, name)(x, axis, index_dtype), x)  # fmt: skip
+                              lambda x: getattr(jax_lax, name)(x, axis, index_dtype), x)
 
 
 COMPUTATIONS = [
@@ -116,7 +116,7 @@ def test_generic_reduce_of_another_function(axes):
     x, zero = random_array(RNG, (2, 3, 4)), np.float32(0)
     hypot = lambda m: lambda a, b: m.sqrt(m.add(m.mul(a, a), m.mul(b, b)))  # noqa: E731
     check_against_jax(lambda x: lax.reduce(x, zero, hypot(lax), axes),
-                      lambda x: jax_lax.reduce(x, zero, hypot(jax_lax), axes), x)  # fmt: skip
+                      lambda x: jax_lax.reduce(x, zero, hypot(jax_lax), axes), x)
 
 
 def test_generic_reduce_of_pairs():
@@ -138,7 +138,7 @@ def test_generic_reduce_of_pairs():
 @pytest.mark.parametrize("bits", [(5, 10), (8, 7), (8, 23), (5, 2), (4, 3)])
 def test_reduce_precision(bits):
     x = np.concatenate([RNG.standard_normal(200) * np.exp(RNG.uniform(-30, 30, 200)),
-                        [0.0, -0.0, np.inf, -np.inf, np.nan, 65519.0, 65520.0, -3.3e-5, 6.1e-5]])  # fmt: skip
+                        [0.0, -0.0, np.inf, -np.inf, np.nan, 65519.0, 65520.0, -3.3e-5, 6.1e-5]])
     x = x.astype(np.float32)
     check_against_jax(
         lambda x: lax.reduce_precision(x, *bits), lambda x: jax_lax.reduce_precision(x, *bits), x, tolerance=0

@@ -52,11 +52,11 @@ def test_several_operands(seed, num_keys):
     rng = np.random.default_rng(seed)
     shape = tuple(int(extent) for extent in rng.integers(0, 9, rng.integers(1, 3)))
     keys = [few_values(rng, shape, rng.choice(["bool", "int8", "bfloat16", "float32", "complex64"]))
-            for _ in range(num_keys)]  # fmt: skip
+            for _ in range(num_keys)]
     rest = [np.arange(int(np.prod(shape)), dtype=np.int32).reshape(shape)]
     axis = int(rng.integers(len(shape)))
     check_against_jax(lambda *xs: lax.sort(xs, axis, num_keys=num_keys),
-                      lambda *xs: jax_lax.sort(xs, axis, num_keys=num_keys), *keys, *rest)  # fmt: skip
+                      lambda *xs: jax_lax.sort(xs, axis, num_keys=num_keys), *keys, *rest)
 
 
 def test_sort_key_val_and_argsort():

@@ -66,7 +66,7 @@ def test_zeta_left_of_zero(dtype):
     for order in (2, 3, 4, 7):
         with mpmath.workdps(60):
             exact = [mpmath.fsum((mpmath.mpf(v) + n) ** -order for n in range(1001)) +
-                     mpmath.zeta(order, mpmath.mpf(v) + 1001) for v in q.tolist()]  # fmt: skip
+                     mpmath.zeta(order, mpmath.mpf(v) + 1001) for v in q.tolist()]
         tolerance = 1e-6 if dtype is np.float32 else 1e-14
         size = [2 / float(min(abs(v - round(v)), 0.5)) ** order for v in q.tolist()]
         out = np.asarray(jit(lax.zeta)(np.full(q.size, order, dtype), q), np.float64)

@@ -13,7 +13,7 @@ from tests.lax.oracle import check_against_jax, random_array
 jax_lax = jax.lax
 
 FOLDS = {"add": (0, lax.add, jax_lax.add), "max": ("lowest", lax.max, jax_lax.max),
-         "min": ("highest", lax.min, jax_lax.min)}  # fmt: skip
+         "min": ("highest", lax.min, jax_lax.min)}
 
 
 def identity_of(initial, dtype):
@@ -32,7 +32,7 @@ def random_geometry(rng, ndim: int) -> dict:
     if rng.random() < 0.5:
         padding = tuple(zip(draw(-1, 3), draw(0, 3)))
     return {"window_dimensions": draw(1, 4), "window_strides": draw(1, 4), "padding": padding,
-            "base_dilation": draw(1, 3), "window_dilation": draw(1, 3)}  # fmt: skip
+            "base_dilation": draw(1, 3), "window_dilation": draw(1, 3)}
 
 
 @settings(max_examples=25, deadline=None)
@@ -72,7 +72,7 @@ X = np.ones((2, 3, 8), np.float32)
     (((1, 1, 2), (1, 1), "VALID"), TypeError, "inconsistent window_strides and window_dimensions"),
     (((1, 1, 0), (1, 1, 1), "VALID"), TypeError, "must have every element be strictly positive"),
     (((1, 1, 2), (1, 1, 1), "FOO"), RuntimeError, "Unrecognized padding type"),
-])  # fmt: skip
+])
 def test_errors(arguments, kind, text):
     with pytest.raises(kind, match=text):
         window.reduce_window(X, 0.0, lax.add, *arguments)

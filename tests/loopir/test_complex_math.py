@@ -16,7 +16,7 @@ UFUNCS = {
     "copysign": np.copysign, "sqrt": np.sqrt, "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p,
     "sin": np.sin, "cos": np.cos, "tan": np.tan, "sinh": np.sinh, "asinh": np.arcsinh, "atan2": np.arctan2,
     "pow": np.power,
-}  # fmt: skip
+}
 
 
 class NumpyReals(Reals):

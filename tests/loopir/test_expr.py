@@ -36,7 +36,7 @@ def test_sizes_in_index_arithmetic_compile_once(name):
     ("rem", 100, "int32", False), ("mul", 100, "int32", False), ("add", 100, "uint32", False),
     ("add", 100.0, "float32", False), ("div", 100.0, "float32", True), ("div", 64.0, "float32", False),
     ("div", 100.5, "float64", False), ("div", np.inf, "float64", False), ("div", np.nan, "float32", False),
-])  # fmt: skip
+])
 def test_which_constants_code_is_told(op, value, dtype, told):
     graph = Graph()
     x = graph.const(1, dtype)
@@ -50,4 +50,4 @@ def test_which_constants_code_is_told(op, value, dtype, told):
 def test_told_numbers_are_exact(dtype):
     x = np.arange(20).astype(dtype)
     np.testing.assert_array_equal(np.asarray(jit(lambda x: (x + 100 - 3).astype(dtype) / 10)(x)),
-                                  np.asarray((jnp.asarray(x) + 100 - 3).astype(dtype) / 10))  # fmt: skip
+                                  np.asarray((jnp.asarray(x) + 100 - 3).astype(dtype) / 10))

@@ -54,7 +54,7 @@ def test_reshape_to_one_axis_and_back_simplifies(shape):
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(2, 7)), min_size=1, max_size=3), st.integers(0, 20),
-       st.integers(1, 12))  # fmt: skip
+       st.integers(1, 12))
 def test_division(terms, const, size):
     axes = [Axis(extent) for _, extent in terms]
     index = constant(const)

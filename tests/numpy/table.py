@@ -55,7 +55,7 @@ MASK = boolean(3, 4)
 CASES: dict[str, list] = {}
 
 for name in ("exp exp2 expm1 sin cos tan sinh cosh tanh arctan arcsinh cbrt sinc fabs deg2rad rad2deg radians degrees "
-             "atan asinh i0 spacing").split():  # fmt: skip
+             "atan asinh i0 spacing").split():
     CASES[name] = [case(X), case(I)]
 for name in "log log2 log10 log1p sqrt arccosh acosh reciprocal".split():
     CASES[name] = [case(positive(3, 4) + 1), case(integer(5, low=1, high=9))]
@@ -69,7 +69,7 @@ for name in "floor ceil trunc rint round around".split():
     CASES[name] = [case(X * 3), case(I), case(np.array([0.5, 1.5, -0.5, 2.5], np.float32))]
 CASES["round"] += [case(X, 2), case(C, 1)]
 for name in "add subtract multiply divide true_divide maximum minimum fmax fmin equal not_equal less less_equal " \
-            "greater greater_equal logical_and logical_or logical_xor".split():  # fmt: skip
+            "greater greater_equal logical_and logical_or logical_xor".split():
     CASES[name] = [case(X, Y), case(X, V), case(I, 3), case(X, I), case(2.5, I), case(C, C.T.copy().T), case(C, X)]
 CASES["maximum"].append(case(SPECIAL, SPECIAL[::-1].copy()))
 CASES["fmax"].append(case(SPECIAL, SPECIAL[::-1].copy()))
@@ -104,11 +104,11 @@ CASES |= {
     "isclose": [case(X, X + 1e-7), case(SPECIAL, SPECIAL, equal_nan=True), case(I, I)],
     "allclose": [case(X, X), case(X, Y)], "array_equal": [case(X, X), case(SPECIAL, SPECIAL, equal_nan=True)],
     "array_equiv": [case(X, X[:1]), case(V, V)],
-}  # fmt: skip
+}
 # reductions
 for name in "sum prod max min amax amin mean var std all any nansum nanprod nanmax nanmin nanmean nanvar nanstd".split():
     CASES[name] = [case(X), case(X, 0), case(X, axis=(0, 1), keepdims=True), case(I, axis=-1), case(with_nan(3, 4), axis=1),
-                   case(B, 0)]  # fmt: skip
+                   case(B, 0)]
 for name in "sum prod mean var any all nansum".split():
     CASES[name].append(case(X, axis=1, where=MASK))
 for name in "mean var std sum prod".split():
@@ -144,7 +144,7 @@ CASES |= {
     "histogram2d": [case(V, V[::-1].copy(), 3), case(X.reshape(-1), Y.reshape(-1), [2, 3], density=True)],
     "histogramdd": [case(real(9, 2), 3), case(real(9, 2), [2, 4], weights=positive(9))],
     "bincount": [case(integer(9, low=0), length=10), case(integer(9, low=0), positive(9), length=12)],
-}  # fmt: skip
+}
 # shapes
 CASES |= {
     "reshape": [case(X, (4, 3)), case(X, -1), case(X, (2, -1)), case(X, (6, 2), order="F")],
@@ -173,7 +173,7 @@ CASES |= {
     "pad": [case(X, 1), case(X, ((1, 0), (2, 1)), constant_values=3.0), case(V, 2, mode="edge"), case(V, 2, mode="reflect"),
             case(V, 2, mode="wrap"), case(V, 2, mode="symmetric"), case(X, (1, 2), mode="mean"),
             case(V, 2, mode="linear_ramp", end_values=1.0), case(X, 1, mode="maximum")],
-}  # fmt: skip
+}
 # products and linear algebra
 for name in "dot inner".split():
     CASES[name] = [case(V, V), case(X, V), case(real(2, 4), X), case(2.0, X)]
@@ -218,7 +218,7 @@ CASES |= {
     "linalg.tensorinv": [case(real(2, 3, 6) + 5 * np.eye(6, dtype=np.float32).reshape(2, 3, 6))],
     "linalg.cross": [case(real(5, 3), real(5, 3))], "linalg.matmul": [case(X, X.T.copy())], "linalg.outer": [case(V, V)],
     "linalg.tensordot": [case(X, X)], "linalg.vecdot": [case(X, Y)], "linalg.matrix_transpose": [case(X)],
-}  # fmt: skip
+}
 # searching, sorting, sets
 CASES |= {
     "sort": [case(X), case(X, 0), case(with_nan(6)), case(I, None), case(I, descending=True)],
@@ -250,7 +250,7 @@ CASES |= {
     "unique_inverse": [case(integer(9, low=0, high=4), size=5)], "unique_all": [case(integer(9, low=0, high=4), size=5)],
     "isin": [case(I, integer(4)), case(X, V, invert=True)], "intersect1d": [], "union1d": [case(integer(4), integer(5), size=9)],
     "setdiff1d": [case(integer(6, low=0, high=5), np.array([1, 2], np.int32), size=6)], "setxor1d": [],
-}  # fmt: skip
+}
 # polynomials and signals
 CASES |= {
     "polyval": [case(V, X), case(V, 2.0), case(integer(3), I)], "polyadd": [case(V, V[:2].copy())], "polysub": [case(V[:2].copy(), V)],
@@ -261,7 +261,7 @@ CASES |= {
     "convolve": [case(V, V[:3].copy()), case(V, V[:2].copy(), "same"), case(V[:2].copy(), SORTED, "valid"), case(integer(5), integer(3))],
     "correlate": [case(SORTED, V[:3].copy()), case(V[:2].copy(), SORTED, "full"), case(SORTED, V, "same"), case(V[:2].copy(), SORTED, "same"), case(C[0], C[1, :2].copy(), "full")],
     "unwrap": [case(np.cumsum(positive(9))), case(np.array([0, 1, 2, -1, 0], np.int32), period=4)],
-}  # fmt: skip
+}
 for name in "fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn".split():
     data = X if name in ("rfft", "rfft2", "rfftn", "ihfft") else C
     CASES[f"fft.{name}"] = [case(data), case(data, norm="ortho")]
@@ -270,7 +270,7 @@ for name in "fft ifft rfft irfft".split():
 CASES |= {
     "fft.fftfreq": [case(5), case(6, 0.5)], "fft.rfftfreq": [case(5)], "fft.fftshift": [case(X), case(V, 0)],
     "fft.ifftshift": [case(X), case(X, 1)],
-}  # fmt: skip
+}
 # creation
 CASES |= {
     "array": [case(X), case([1, 2]), case([1.5, 2]), case(3), case([[True, False]]), case(X, "int32"), case([X[0], X[1]]), case(2.5),
@@ -289,7 +289,7 @@ CASES |= {
     "result_type": [case(X, I), case("int8", 2.0)], "promote_types": [case("int8", "uint8"), case("float16", "int32")],
     "issubdtype": [case("float32", np.floating), case("int8", np.inexact)], "isdtype": [case("float32", "real floating")],
     "can_cast": [case("int8", "int32")], "finfo": [], "iinfo": [],
-}  # fmt: skip
+}
 
 # Results whose length depends on values: traced calls need `size=`, so these run eagerly only.
 EAGER_CASES = {
@@ -306,4 +306,4 @@ EAGER_CASES = {
     "array_equal": [case(X, V)], "fromstring": [case("1 2 3", "int32", sep=" ")],
     "frombuffer": [case(b"\x00\x01\x02", "uint8")],
     "polydiv": [case(np.array([1, -3, 2], np.float32), np.array([1, -1], np.float32), trim_leading_zeros=True)],
-}  # fmt: skip
+}

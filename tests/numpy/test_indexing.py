@@ -19,7 +19,7 @@ UPDATES = {
     "set": lambda x, i, v: x.__setitem__(i, v), "add": lambda x, i, v: np.add.at(x, i, v),
     "subtract": lambda x, i, v: np.subtract.at(x, i, v), "multiply": lambda x, i, v: np.multiply.at(x, i, v),
     "min": lambda x, i, v: np.minimum.at(x, i, v), "max": lambda x, i, v: np.maximum.at(x, i, v),
-}  # fmt: skip
+}
 
 
 def run_traced(function, *values):
@@ -39,7 +39,7 @@ def slices(draw, extent):
 @st.composite
 def index_arrays(draw, extent, shape):
     return np.array(draw(st.lists(st.integers(-extent, extent - 1), min_size=int(np.prod(shape)),
-                                  max_size=int(np.prod(shape)))), np.int32).reshape(shape)  # fmt: skip
+                                  max_size=int(np.prod(shape)))), np.int32).reshape(shape)
 
 
 @st.composite
@@ -100,7 +100,7 @@ def test_reading_with_traced_indices_matches_numpy(case):
     x, index = case
     expected = read_with_numpy(x, index)
     dynamic = [i for i, item in enumerate(index) if not isinstance(item, (slice, type(None), type(Ellipsis)))
-               and getattr(item, "dtype", None) != np.bool_]  # fmt: skip
+               and getattr(item, "dtype", None) != np.bool_]
     if expected is None or not dynamic:
         return
 
@@ -145,7 +145,7 @@ X = np.arange(12, dtype=np.float32).reshape(3, 4)
     ((0,), ["slice", "squeeze"]), ((slice(1, 3),), ["slice"]), ((slice(None, None, -1),), ["rev"]),
     ((slice(None), slice(None, None, 2)), ["slice"]), ((None,), ["broadcast_in_dim"]), ((Ellipsis,), []),
     ((slice(None), 1), ["slice", "squeeze"]),
-])  # fmt: skip
+])
 def test_static_index_is_lean(index, equations):
     _, jaxpr = run_traced(lambda y: y[index], X)
     assert [eqn.primitive.name for eqn in jaxpr.eqns] == equations
@@ -169,7 +169,7 @@ def test_traced_indices_out_of_range_follow_jax(i):
         x, index = numpy.asarray(X), numpy.asarray(np.int32([i, 0]))
         return [x[index], x[index[0]], x[:, index], x.at[index].set(9.0), x.at[index[0]].add(1.0),
                 x.at[index].get(mode="fill", fill_value=5.0), x.at[index].set(3.0, mode="clip"),
-                numpy.take(x, index, 0), x.at[index, 1].multiply(2.0)]  # fmt: skip
+                numpy.take(x, index, 0), x.at[index, 1].multiply(2.0)]
 
     for got, expected in zip(read_and_update(jnp), ask(lambda jax: read_and_update(jax.numpy)), strict=True):
         np.testing.assert_array_equal(np.asarray(got), np.asarray(expected))
@@ -179,7 +179,7 @@ def test_traced_indices_out_of_range_follow_jax(i):
 @pytest.mark.parametrize("index", [9, -9, (1, 9), (slice(0, 2), -9), [0, 9], ([0, 9], 1), 2, [1, -1]])
 def test_known_indices_out_of_range_follow_a_mode_that_is_given(index, mode):
     known = tuple(np.asarray(i) if isinstance(i, list) else i for i in index) if (
-        isinstance(index, tuple)) else np.asarray(index) if isinstance(index, list) else index  # fmt: skip
+        isinstance(index, tuple)) else np.asarray(index) if isinstance(index, list) else index
 
     def read_and_update(numpy):
         place = numpy.asarray(X).at[known]
@@ -220,7 +220,7 @@ def test_traced_mask_updates():
     (5, IndexError), (-4, IndexError), ((0, 0, 0), IndexError), (1.0, TypeError), ("a", TypeError),
     ((Ellipsis, Ellipsis), IndexError), ([0, 1], TypeError), (np.array([0, 7]), IndexError),
     (np.array([True, False]), IndexError), (slice(None, None, 0), ValueError), (slice(1.5), TypeError),
-])  # fmt: skip
+])
 def test_wrong_index_raises(index, error):
     for action in (lambda y: y[index], lambda y: y.at[index].set(0.0)):
         with pytest.raises(error):

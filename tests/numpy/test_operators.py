@@ -19,10 +19,10 @@ F, G = np.array([1.5, -2.0, 3.0], np.float32), np.array([0.5, 3.0, -1.0], np.flo
 I, J = np.array([7, -5, 3], np.int32), np.array([2, 3, 1], np.int32)  # noqa: E741
 B = np.array([True, False, True])
 BINARY = [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow,
-          operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.matmul, divmod]  # fmt: skip
+          operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.matmul, divmod]
 INTEGER = [operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift]
 OPERANDS = [(F, G), (F, 2), (F, 0.5), (I, J), (I, 2), (I, 0.5), (F, I), (2, F), (2.5, I), (3, J), (F, True), (B, 2),
-            (np.abs(F), G), (np.float32(2), F), (F, np.float64(2)), (F[0], G[1]), (2.0, F[0])]  # fmt: skip
+            (np.abs(F), G), (np.float32(2), F), (F, np.float64(2)), (F[0], G[1]), (2.0, F[0])]
 
 
 def flatten(x):
@@ -81,7 +81,7 @@ def test_integer_operator(function, pair):
 
 
 @pytest.mark.parametrize("function, x", [(operator.neg, F), (operator.pos, I), (abs, F), (operator.invert, I),
-                                         (operator.invert, B), (round, F), (abs, I)])  # fmt: skip
+                                         (operator.invert, B), (round, F), (abs, I)])
 def test_unary_operator(function, x):
     check_same(function(jnp.asarray(x)), ask(lambda jax: function(jax.numpy.asarray(x))))
 
@@ -117,7 +117,7 @@ def test_integers_modulo_zero_are_zero(dtype):
 
 LISTS = [("add", (F, [1, 2, 3])), ("where", (B, F, [1.0, 2.0, 3.0])), ("dot", (F, [1, 2, 3])), ("take", (F, [2, 0])),
          ("interp", (F, [0, 1, 2], [0, 1, 4])), ("einsum", ("i,i", F, [1, 2, 3])), ("split", (F, [1, 2])),
-         ("digitize", (F, [0, 1, 2])), ("maximum", ([1, 2, 3], F)), ("clip", (F, [0, 0, 0], 2))]  # fmt: skip
+         ("digitize", (F, [0, 1, 2])), ("maximum", ([1, 2, 3], F)), ("clip", (F, [0, 0, 0], 2))]
 
 
 @pytest.mark.parametrize("name, args", LISTS, ids=lambda x: x if isinstance(x, str) else "")
@@ -137,7 +137,7 @@ def test_numpy_functions_take_lists_for_arrays(name, args):
 
 
 SCALAR_CALLS = [("sinc", (0.5,)), ("hypot", (3, 4)), ("heaviside", (0.0, 0.5)), ("gcd", (12, 8)), ("lcm", (4, 6)),
-                ("modf", (1.5,)), ("round", (2.567, 2))]  # fmt: skip
+                ("modf", (1.5,)), ("round", (2.567, 2))]
 
 
 @pytest.mark.parametrize("name, args", SCALAR_CALLS, ids=lambda x: str(x))
@@ -158,7 +158,7 @@ def test_lean_jaxprs():
         "where": (lambda x: jnp.where(x > 0, x, 0.5), ["gt", "select_n"]), "mean": (lambda x: x.mean(0), ["reduce_sum", "div"]),
         "matmul": (lambda x: x @ x.T, ["transpose", "dot_general"]), "clip": (lambda x: jnp.clip(x, 0, 1), ["max", "min"]),
         "broadcast": (lambda x: x + x[0], ["slice", "squeeze", "broadcast_in_dim", "add"]), "maximum": (lambda x: jnp.maximum(x, 0), ["max"]),
-    }  # fmt: skip
+    }
     for function, names in expected.values():
         jaxpr, _ = trace_to_jaxpr(lambda x, f=function: [f(x)], [aval])
         assert [eqn.primitive.name for eqn in jaxpr.eqns] == names
@@ -171,7 +171,7 @@ METHODS = [
     ("astype", ("int32",)), ("conj", ()), ("clip", (-1, 1)), ("round", (1,)), ("sort", ()), ("argsort", (0,)), ("take", (np.array([1, 2]), 1)),
     ("repeat", (2, 1)), ("ptp", ()), ("diagonal", ()), ("trace", ()), ("view", ("int32",)), ("copy", ()), ("nonzero", ()),
     ("compress", (np.array([True, False, True]), 0)), ("item", (0,)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("name, args", METHODS, ids=lambda x: str(x))
@@ -228,7 +228,7 @@ def test_arrays_are_not_hashable():
 # -- NumPy's own functions ------------------------------------------------------------------------------------
 def test_ufunc_methods_reach_us():
     for call in (np.add.reduce, lambda x: np.add.outer(x, x), np.multiply.accumulate, lambda x: np.add.reduceat(x, [0, 2]),
-                 np.subtract.reduce, lambda x: np.add(x, 1, dtype=np.float64)):  # fmt: skip
+                 np.subtract.reduce, lambda x: np.add(x, 1, dtype=np.float64)):
         expected = call(F)
         for got, kind in ((call(jnp.asarray(F)), type(expected)), (jit(call)(F), Array)):
             assert isinstance(got, kind) and got.dtype == expected.dtype
@@ -239,7 +239,7 @@ def test_operators_give_arrays_wherever_the_array_stands():
     x = jnp.asarray(F)
     for left in (F, F[0]):
         for got, expected in [(left + x, left + F), (left @ x if left is F else left * x, left @ F if left is F else left * F),
-                              (left < x, left < F), (divmod(left, x)[1], divmod(left, F)[1]), (x - left, F - left)]:  # fmt: skip
+                              (left < x, left < F), (divmod(left, x)[1], divmod(left, F)[1]), (x - left, F - left)]:
             assert isinstance(got, Array)
             np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-6)
     assert type(np.add(x, F)) is type(np.maximum(F, x)) is np.ndarray
@@ -253,7 +253,7 @@ def test_pythons_types_keep_64_bits(dtype, kept):
 
     def calls(x, kind):
         return [x.astype(kind), jnp.sum(x, dtype=kind), x.cumsum(dtype=kind), jnp.empty_like(x, dtype=kind), jnp.full_like(x, 2, dtype=kind),
-                jnp.asarray(x, dtype=kind), jnp.concatenate([x, x], dtype=kind), jnp.add.reduce(x, dtype=kind)]  # fmt: skip
+                jnp.asarray(x, dtype=kind), jnp.concatenate([x, x], dtype=kind), jnp.add.reduce(x, dtype=kind)]
 
     for kind, expected in ((float, kept), (int, np.int64 if wide else np.int32), (complex, np.complex128 if wide else np.complex64)):
         if expected is not None and not (kind is int and data.dtype.kind == "c"):
@@ -285,7 +285,7 @@ def test_function_without_namesake():
 
 # -- promotion --------------------------------------------------------------------------------------------------
 DTYPES = ("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 "
-          "complex128").split()  # fmt: skip
+          "complex128").split()
 
 
 def promoted(numpy, function: str, *operands):

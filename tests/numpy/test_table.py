@@ -68,7 +68,7 @@ def assert_same(ours, theirs, name: str):
 
 def all_cases(*tables):
     return [pytest.param(name, call, id=f"{name}-{i}") for table in tables for name in sorted(table)
-            for i, call in enumerate(table[name])]  # fmt: skip
+            for i, call in enumerate(table[name])]
 
 
 def call_eagerly(namespace, name: str, call):
@@ -164,7 +164,7 @@ NOT_DISPATCHED = set(
     "array asarray arange linspace zeros ones empty full eye identity tri indices isscalar iterable promote_types issubdtype "
     "isdtype finfo iinfo fromfunction frombuffer fromiter fromstring from_dlpack bartlett blackman hamming hanning kaiser "
     "logspace geomspace broadcast_shapes tril_indices triu_indices diag_indices mask_indices fft.fftfreq fft.rfftfreq "
-    "meshgrid put put_along_axis place fill_diagonal vander diag_indices_from tril_indices_from triu_indices_from".split())  # fmt: skip
+    "meshgrid put put_along_axis place fill_diagonal vander diag_indices_from tril_indices_from triu_indices_from".split())
 
 
 # Results that JAX, and with it this project, defines otherwise than NumPy.

@@ -20,7 +20,7 @@ def draw(*shape):
     ("(),()->()", ((2, 1), (3,))),
     ("(n,m),(m)->(n)", ((5, 2, 3), (3,))), ("(n,m),(m)->(n)", ((5, 2, 3), (4, 1, 3))),
     ("(n,m),(m)->(n)", ((1, 2, 3), (3,))), ("(n,m),(m,k)->(n,k)", ((2, 3), (6, 3, 4))),
-], ids=str)  # fmt: skip
+], ids=str)
 def test_as_in_jax(signature, shapes):
     values = [draw(*shape) for shape in shapes]
     function = (lambda a, b: a * b + a) if signature in (None, "(),()->()") else (lambda a, b: a @ b)
@@ -76,7 +76,7 @@ def test_what_has_one_element_is_not_repeated():
     lambda np, vectorize: vectorize(lambda a: a, excluded={-1}),
     lambda np, vectorize: vectorize(lambda a: a, excluded={1.5}),
     lambda np, vectorize: vectorize(lambda a, b: a + b)(np.ones(3), np.ones(4)),
-])  # fmt: skip
+])
 def test_errors_as_in_jax(run):
     def call(np):  # a malformed signature is found by the call at the latest
         function = run(np, np.vectorize)

@@ -207,5 +207,5 @@ class RandomProgram:
         pool["v"].append(v)
 
     SIMPLE = (add_binary, add_unary, add_vector, add_scaled, add_shapes, add_broadcast, add_integer,
-              add_compare, add_select, add_callback)  # fmt: skip
+              add_compare, add_select, add_callback)
     NESTED = (add_cond, add_switch, add_scan, add_while, add_loop, add_call)

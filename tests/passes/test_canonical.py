@@ -53,7 +53,7 @@ DIFFERENT = {
         lambda x, y: [cond(lax.lt(x, y), lambda: x, lambda: y)],
         lambda x, y: [cond(lax.lt(x, y), lambda: y, lambda: x)]),
     "dead equation": (lambda x, y: [x], lambda x, y: [lax.sin(x), x][1:]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", DIFFERENT)
@@ -103,7 +103,7 @@ VALUES = [
     np.array([1], np.int32), np.array([[1]], np.int32), np.array([2], np.int32), Pair(1, 2), Other(1, 2),
     Pair(2, 1), Mode.CLIP, Mode.FILL, F32, I32, ShapedArray((), F, weak_type=True), DimVar("n"), DimVar("m"),
     DimVar("n", lower=2), DimVar("n") + 1, "n", "\0",
-]  # fmt: skip
+]
 
 
 def test_no_two_values_share_an_encoding():
@@ -152,7 +152,7 @@ def test_key_is_the_same_in_another_process():
             [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True,
             env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(filter(None, sys.path))}).stdout
         for seed in ("1", "2")
-    }  # fmt: skip
+    }
     assert len(keys) == 1 and len(keys.pop().strip()) == 32
 
 

@@ -38,7 +38,7 @@ def test_transposed_operands_are_read_as_they_are(function):
 @pytest.mark.parametrize("function", [
     lambda x, y, w: 0.1 * x.T @ y, lambda x, y, w: y @ (x - 1), lambda x, y, w: (x * x) @ w,
     lambda x, y, w: (x.T + x.T) @ y, lambda x, y, w: w @ (x.T / 3), lambda x, y, w: (x + x.mean(0)) @ w,
-])  # fmt: skip
+])
 def test_a_computed_matrix_times_a_vector_is_a_sum(function):
     names = normalize(function, abs(draw(900, 20)) + 1, abs(draw(900)), abs(draw(20)))
     assert "dot_general" not in names and "transpose" not in names
@@ -57,7 +57,7 @@ def test_a_vector_is_contracted_with_any_axis():
     lambda x, y: jnp.exp(x).T @ y,  # dear
     lambda x, y: (0.1 * x.T) @ x,  # two matrices
     lambda x, y: (0.1 * x.T) @ y.astype("float64"),
-])  # fmt: skip
+])
 def test_other_products_stay(function):
     assert normalize(function, draw(900, 20), draw(900)).count("dot_general") == 1
 
@@ -72,7 +72,7 @@ def test_axes_that_do_not_run_together_are_transposed():
 
 def test_a_transposition_stays_where_free_axes_would_change_places():
     names = normalize(lambda x, y: lax.dot_general(x.transpose(1, 0, 2), y, (((2,), (0,)), ((), ()))),
-                      draw(3, 4, 5), draw(5, 6))  # fmt: skip
+                      draw(3, 4, 5), draw(5, 6))
     assert names == ["transpose", "dot_general"]
 
 
@@ -90,7 +90,7 @@ def test_halves_are_converted_outside():
     (((3, 4), (4,)), ("float16", "float16"), 3),  # a vector
     (((3, 4), (4, 5)), ("float16", "bfloat16"), 2),  # float32 by promotion
     (((3, 4), (4, 5)), ("float32", "float32"), 0),
-])  # fmt: skip
+])
 def test_matrices_of_halves_are_kept_for_backends_that_multiply_them(shapes, dtypes, converts):
     closed = make_jaxpr(jnp.matmul)(*[draw(*shape).astype(dtype) for shape, dtype in zip(shapes, dtypes)])
     names = [eqn.primitive.name for eqn in keep_halves(closed).eqns]

@@ -21,7 +21,7 @@ def merged(fun, *args) -> list[str]:
 
 def test_equal_equations_merge_through_their_operands():
     assert merged(lambda x: [lax.mul(lax.sin(x), lax.cos(x)), lax.mul(lax.sin(x), lax.cos(x))], F(2)) == [
-        "sin", "cos", "mul"]  # fmt: skip
+        "sin", "cos", "mul"]
 
 
 def test_literals_are_told_apart_by_dtype_and_bits():

@@ -153,7 +153,7 @@ def test_live_carries_of_a_long_chain():
     (lambda a: lax.linalg.schur(a)[0], {"compute_schur_vectors": False}),
     (lambda a: lax.linalg.eig(a)[0], {"compute_left_eigenvectors": False, "compute_right_eigenvectors": False}),
     (lambda a: lax.linalg.eig(a)[1], {"compute_left_eigenvectors": True, "compute_right_eigenvectors": False}),
-])  # fmt: skip
+])
 def test_vectors_of_decompositions_that_nobody_reads(read, expected):
     a = np.random.default_rng(0).standard_normal((5, 5))
     before = trace(lambda a: [read(a)], ShapedArray(a.shape, a.dtype))

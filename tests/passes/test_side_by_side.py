@@ -23,13 +23,13 @@ def count_steps(n):
     """How many of Collatz's steps lead from n to 1."""
     return lax.while_loop(lambda s: s[0] != 1,
                           lambda s: (jnp.where(s[0] % 2 == 0, s[0] // 2, 3 * s[0] + 1), s[1] + 1),
-                          (n, n - n))[1]  # fmt: skip
+                          (n, n - n))[1]
 
 
 def leave_circle(x):
     """How often a float is squared until it is large, or 50 times."""
     return lax.while_loop(lambda s: (abs(s[0]) < 4) & (s[1] < 50), lambda s: (s[0] * s[0] - 1.3, s[1] + 1),
-                          (x, jnp.int32(0)))  # fmt: skip
+                          (x, jnp.int32(0)))
 
 
 REDUCTIONS = {
@@ -56,7 +56,7 @@ def is_side_by_side(function, *arguments) -> bool:
     def has_block(closed: ClosedJaxpr) -> bool:
         shapes = [var.aval.shape for eqn in closed.jaxpr.eqns for var in eqn.outvars]
         return (BLOCK,) in shapes or any(has_block(inner) for eqn in closed.jaxpr.eqns
-                                         for inner in sub_jaxprs(eqn.params))  # fmt: skip
+                                         for inner in sub_jaxprs(eqn.params))
 
     return has_block(closed)
 
@@ -95,7 +95,7 @@ def test_several_results_counters_and_constants():
             i, place, most, least, hits, limit = state
             value, rounds = leave_circle(place.astype(jnp.float32) * scale)
             return (i + 1, place - 3, jnp.maximum(most, value), jnp.minimum(least, rounds),
-                    hits | (rounds > limit), limit)  # fmt: skip
+                    hits | (rounds > limit), limit)
 
         start = jnp.int32(0), jnp.int32(40), jnp.float32(-1), jnp.int32(99), jnp.bool_(False), jnp.int32(49)
         return lax.while_loop(lambda s: s[0] < count, body, start)
@@ -107,7 +107,7 @@ def test_several_results_counters_and_constants():
         for _ in range(count):
             value, rounds = leave_circle(expected[1].astype(jnp.float32) * np.float32(0.01))
             expected = [expected[0] + 1, expected[1] - 3, max(expected[2], float(value)),
-                        min(expected[3], int(rounds)), expected[4] or int(rounds) > 49, 49]  # fmt: skip
+                        min(expected[3], int(rounds)), expected[4] or int(rounds) > 49, 49]
         found = compiled(np.float32(0.01), np.int32(count))
         np.testing.assert_allclose([float(x) for x in found], [float(x) for x in expected], 1e-6)
 
@@ -145,7 +145,7 @@ def test_unsigned_counters(step):
         return lax.while_loop(
             lambda s: s[0] < count,
             lambda s: (s[0] + np.uint32(2), s[1] + step if step > 0 else s[1] - np.uint32(1),
-                       s[2] + count_steps(s[1].astype(jnp.int32) + 1)), start)  # fmt: skip
+                       s[2] + count_steps(s[1].astype(jnp.int32) + 1)), start)
 
     assert is_side_by_side(run, np.uint32(5)) == (step > 0)
     for count in (0, 1, BLOCK, 2 * BLOCK, 5 * BLOCK + 1):
@@ -186,7 +186,7 @@ def test_loops_in_loops():
                 j, pairs = state
                 pairs = lax.fori_loop(0, 3, lambda _, p: p, pairs)
                 return j + 1, lax.while_loop(
-                    lambda s: j * j + s[0] * s[0] <= n, lambda s: (s[0] + 1, s[1] + 1), (0, pairs))[1]  # fmt: skip
+                    lambda s: j * j + s[0] * s[0] <= n, lambda s: (s[0] + 1, s[1] + 1), (0, pairs))[1]
 
             return total + lax.while_loop(lambda s: s[0] * s[0] <= n, row, (0, 0))[1]
 
@@ -225,7 +225,7 @@ def loop(body, start):
                                  lambda s: (s[0] + 1, s[1] + count_steps(s[0] + 1)), (0, 0)),
     lambda count: lax.while_loop(lambda s: s[0] < s[1],  # the end moves
                                  lambda s: (s[0] + 1, jnp.minimum(s[1], count + count_steps(s[0] + 1))), (0, 9)),
-])  # fmt: skip
+])
 def test_other_loops_stay_as_they_are(program):
     assert not is_side_by_side(program, np.int32(70))
 

@@ -74,7 +74,7 @@ REMOVED = {
     "squeeze nothing": (lambda x: shape.squeeze.primitive.bind(x, dimensions=()), MATRIX),
     "concatenate one": (lambda x: joining.concatenate.primitive.bind(x, dimension=0), MATRIX),
     "convert to itself": (lambda x: convert(x, "float32"), FLOATS),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REMOVED)
@@ -106,7 +106,7 @@ KEPT = {
         lambda x: convert(convert(x, "int16"), "int32"), BYTES, ["convert_element_type"]),
     "rev of another axis": (lambda x: shape.rev(shape.rev(x, (0,)), (1,)), MATRIX, ["rev", "rev"]),
     "neg of a neutral add": (lambda x: lax.neg(lax.add(lax.neg(x), F(-0.0))), FLOATS, []),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", KEPT)

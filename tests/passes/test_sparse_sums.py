@@ -57,7 +57,7 @@ SUMS = {
     "parts of parts": (
         lambda x, u: add_any(add_any(around(u, 0), put(u, 3)), add_any(x * 2, add_any(put(u, 3), put(u, 2)))),
         ["mul", *UPDATES * 2, "slice", "add_any", "dynamic_update_slice", *UPDATES]),
-}  # fmt: skip
+}
 #: What stays as it is.
 OTHERS = {
     "plain sum": lambda x, u: add_any(x, x * 2),
@@ -67,7 +67,7 @@ OTHERS = {
     "pad with ones": lambda x, u: add_any(x, lax.pad(u, np.float64(1), ((0, N - 2, 0), (0, 0, 0)))),
     "pad between": lambda x, u: add_any(x, lax.pad(u, np.float64(0), ((0, N - 3, 1), (0, 0, 0)))),
     "work on the part": lambda x, u: add_any(x, around(u, 1) * 2),
-}  # fmt: skip
+}
 
 
 def closed_program(function):
@@ -103,4 +103,4 @@ def test_gradient_of_a_loop_updates_in_place():
     assert "in range" not in inside  # no sweep over x in an iteration
     batch = np.stack([x, x * 2])
     np.testing.assert_allclose(jit(vmap(grad(loss), (0, None)))(batch, places), vmap(grad(loss), (0, None))(
-        batch, places), rtol=1e-12)  # fmt: skip
+        batch, places), rtol=1e-12)

@@ -90,7 +90,7 @@ def test_results(short_blocks, name, dtype, shape):
     (lambda x: ((x - x.mean(0)) ** 2).sum(-1), (128, 128)),
     (lambda x: ((x - x.mean(-1)) ** 2).sum(-1), (128, 128)),  # the means of other rows
     (lambda x: x.astype(jnp.int32).sum() * x, (128,)),
-])  # fmt: skip
+])
 def test_what_stays(short_blocks, function, shape):
     x = make_rows(*shape)
     assert not is_divided(function, x)

@@ -79,7 +79,7 @@ def rebuild(function: types.FunctionType, change=lambda graph: None) -> types.Fu
         raise ValueError("an argument is in a cell")
     cells = (*(function.__closure__ or ()), *(types.CellType() for _ in code.co_cellvars))
     made = types.FunctionType(rebuild_code(code, change), function.__globals__, function.__name__,
-                              function.__defaults__, cells or None)  # fmt: skip
+                              function.__defaults__, cells or None)
     made.__kwdefaults__ = function.__kwdefaults__
     return made
 

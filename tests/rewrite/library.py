@@ -31,7 +31,7 @@ MODULES = {
     "graphlib": ["graphlib"], "heapq": ["heapq"], "htmlparser": ["html.parser", "_markupbase"], "inspect": ["inspect"],
     "ipaddress": ["ipaddress"], "json": ["json.decoder", "json.encoder", "json.scanner", "json"], "optparse": ["optparse"],
     "pprint": ["pprint"], "random": ["random"], "reprlib": ["reprlib"], "shlex": ["shlex"], "statistics": ["statistics"],
-    "string": ["string"], "textwrap": ["textwrap"], "urlparse": ["urllib.parse"], "uuid": ["uuid"]}  # fmt: skip
+    "string": ["string"], "textwrap": ["textwrap"], "urlparse": ["urllib.parse"], "uuid": ["uuid"]}
 
 
 def rewrite_in_place(module: types.ModuleType) -> int:

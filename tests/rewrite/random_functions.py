@@ -41,7 +41,7 @@ class _Writer:
     def write(self) -> str:
         self.lines = ["def f(x, y):", "    a, b, c = x, y, 1", "    values = [x, 2, y]", "    total = 0",
                       "    def bump(v):", "        nonlocal total", "        if v > 2:", "            total += v % 5",
-                      "        return total"]  # fmt: skip
+                      "        return total"]
         self.block(1, 4, loops=0)
         self.lines.append("    return a + 3 * b + 5 * c + 7 * values[0] + 11 * values[1] + 13 * total")
         return HELPERS + "\n".join(self.lines) + "\n"
@@ -60,7 +60,7 @@ class _Writer:
             f"-{one}", f"abs({one})", f"max({one}, {other})", f"min({one}, {other}, 3)", f"helper({one})",
             f"count_down({one} % 30)", f"({one} if {self.condition()} else {other})", f"bump({one})",
             f"values[{self.random.randrange(3)}]", str(self.random.randrange(-5, 6)), "len(values)",
-            f"sum([{one}, {other}])", f"helper({one}, w={other})"])  # fmt: skip
+            f"sum([{one}, {other}])", f"helper({one}, w={other})"])
 
     def condition(self, depth: int = 0) -> str:
         one, other = self.variable(), self.variable()
@@ -72,7 +72,7 @@ class _Writer:
         return self.random.choice([
             plain, plain, plain, f"{one} % 3 == {self.random.randrange(3)}", f"not ({inner})", f"{plain} and {inner}",
             f"{plain} or {inner}", f"{self.random.randrange(-3, 1)} < {one} <= {self.random.randrange(1, 9)}",
-            one, f"x {compare} y", f"{one} in (1, 2, {other})"])  # fmt: skip
+            one, f"x {compare} y", f"{one} in (1, 2, {other})"])
 
     # -- statements -----------------------------------------------------------------------------------------
     def block(self, level: int, size: int, loops: int) -> None:
@@ -93,7 +93,7 @@ class _Writer:
     def assign(self, level, loops):
         target = self.variable()
         self.line(level, self.random.choice([f"{target} = ({self.value()}) % 100 - 30",
-                                             f"{target} += {self.random.randrange(-3, 4)}"]))  # fmt: skip
+                                             f"{target} += {self.random.randrange(-3, 4)}"]))
 
     def swap(self, level, loops):
         self.line(level, f"{self.variable()}, {self.variable()} = {self.variable()}, ({self.value()}) % 60 - 10")
@@ -236,7 +236,7 @@ class _ProgramWriter(_Writer):
     def value(self) -> str:
         one = self.variable()
         more = [f"table[{self.key()}]", "box.value", f"box.grow({one})", f"int({self.float_variable()})", "n", f"{one} * n",
-                f"w[{self.random.randrange(3)}]", f"sum([{one} for _ in range(2)])", "values[n % 3]"]  # fmt: skip
+                f"w[{self.random.randrange(3)}]", f"sum([{one} for _ in range(2)])", "values[n % 3]"]
         return self.random.choice(more) if self.random.random() < 0.4 else super().value()
 
     def float_value(self) -> str:
@@ -245,7 +245,7 @@ class _ProgramWriter(_Writer):
             f"{one} + {other}", f"{one} - {other}", f"{one} * {self.random.randrange(-3, 4)}", f"{one} % 2.5", f"{one} // 0.5 / 4",
             f"abs({one})", f"max({one}, {other})", f"min({one}, {other}, 1.5)", f"{one} + {v}", f"float({v}) / 4",
             f"scale({one}, {v})", f"({one} if {self.condition(1)} else {other})", f"({one} and {other})", "last",
-            str(self.random.randrange(-20, 20) / 4)])  # fmt: skip
+            str(self.random.randrange(-20, 20) / 4)])
 
     def condition(self, depth: int = 0) -> str:
         if self.random.random() < 0.25:
@@ -254,7 +254,7 @@ class _ProgramWriter(_Writer):
             return self.random.choice([
                 f"{one} {compare} {other}", f"{one} {compare} {self.variable()}", f"{one} {compare} {self.random.randrange(-8, 8) / 4}",
                 f"0.25 <= {one} < {other} + 1", f"n {compare} {self.random.randrange(4)}", f"not {one}", "box.count > 1",
-                f"{self.variable()} not in values", f"{self.variable()} in w"])  # fmt: skip
+                f"{self.variable()} not in values", f"{self.variable()} in w"])
         return super().condition(depth)
 
     def key(self) -> str:
@@ -277,13 +277,13 @@ class _ProgramWriter(_Writer):
     def assign_float(self, level, loops):
         target = self.random.choice("pq")
         self.line(level, self.random.choice([f"{target} = ({self.float_value()}) % 32 - 8", f"{target} += 0.25",
-                                             f"p, q = q, ({self.float_value()}) % 16"]))  # fmt: skip
+                                             f"p, q = q, ({self.float_value()}) % 16"]))
 
     def store_elsewhere(self, level, loops):
         self.line(level, self.random.choice([
             f"table[{self.key()}] = ({self.value()}) % 40", f"box.value = ({self.value()}) % 30", "box.count += 1",
             f"values[n % 3] = ({self.value()}) % 20", f"table['r'] += {self.random.randrange(1, 4)}",
-            f"values[1], {self.variable()} = {self.variable()} % 9, values[2]"]))  # fmt: skip
+            f"values[1], {self.variable()} = {self.variable()} % 9, values[2]"]))
 
     def return_early(self, level, loops):
         if self.random.random() < 0.4:
@@ -309,7 +309,7 @@ class _ProgramWriter(_Writer):
             f"for {item} in values:", f"for {item} in w:", f"for {item} in [n, {self.variable()}, 5]:",
             f"for {other}, {item} in enumerate(w):", f"for {other}, {item} in zip(values, w):",
             f"for {other}, {item} in zip(range({bound}), range(1, 9, 2)):", f"for {other}, {item} in enumerate(range({bound})):",
-            f"for {item} in range(n):", f"for {item} in range({bound}, -2, -1):", f"for {item} in reversed(values):"]))  # fmt: skip
+            f"for {item} in range(n):", f"for {item} in range({bound}, -2, -1):", f"for {item} in reversed(values):"]))
         self.line(level + 1, f"{self.variable()} += {item}")
         self.block(level + 1, 2, loops + 1)
         self.finish_loop(level, loops)

@@ -13,7 +13,7 @@ from jitcore.rewriter.errors import ControlFlowError
 from tests.rewrite.behaviour_cases import CASES
 
 CALLS = [pytest.param(function, inputs, id=f"{section}-{function.__name__}{inputs}")
-         for section, function, cases in CASES for inputs in cases]  # fmt: skip
+         for section, function, cases in CASES for inputs in cases]
 
 
 def find_outcome(function, inputs):

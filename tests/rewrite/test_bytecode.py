@@ -166,7 +166,7 @@ LIBRARY = Path(dis.__file__).parent
 MODULES = ["argparse", "ast", "bisect", "calendar", "configparser", "contextlib", "copy", "csv", "dataclasses",
            "difflib", "dis", "enum", "fractions", "functools", "heapq", "inspect", "ipaddress",
            "random", "shutil", "statistics", "string", "subprocess", "tarfile", "textwrap", "threading", "typing",
-           "uuid", "zipfile"]  # fmt: skip
+           "uuid", "zipfile"]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -183,7 +183,7 @@ def test_library_functions_can_be_rebuilt(name):
         except Unsupported:
             continue
         assert {item[2] for item in rebuilt.co_lines()} - {None} <= {item[2] for item in code.co_lines()} | {
-            code.co_firstlineno}  # fmt: skip
+            code.co_firstlineno}
         check_flow(Flow(normalize_graph(code), arguments_of(code)))
         done += 1
     assert done

@@ -17,7 +17,7 @@ from tests.rewrite.control_flow_cases import CASES
 from tests.rewrite.random_functions import write_function
 
 CALLS = [pytest.param(function, inputs, id=f"{function.__name__}{inputs}")
-         for function, cases in CASES for inputs in cases]  # fmt: skip
+         for function, cases in CASES for inputs in cases]
 
 
 @pytest.mark.parametrize(("function", "inputs"), CALLS)

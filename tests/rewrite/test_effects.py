@@ -42,7 +42,7 @@ MAKERS = {
     "defaultdict": lambda: collections.defaultdict(int, {"z": 1}), "array": lambda: array.array("i", [5, 6]),
     "ordered": lambda: collections.OrderedDict({"q": 5, "r": 1}), "counter": lambda: collections.Counter("a"),
     "deep": lambda: [0, [0, [0, [0, [0, [0, [0, [1]]]]]]]], "nested": lambda: [[1], {"k": [1]}],
-}  # fmt: skip
+}
 CHANGES = {
     "list": """a.append(1) a.extend([1]) a.insert(0,1) a.pop() a.remove(1) a.clear() a.sort() a.reverse()
         a+=[1] a*=2 a[0]+=1 a[0:1]=[5,6] a[0:1]=[9] a.__setitem__(0,9) a[-1]=5 operator.iconcat(a,[1])""",
@@ -134,7 +134,7 @@ ITERATORS = {
     "map": lambda: map(abs, iter([1, -2, 3, -4])), "filter": lambda: filter(None, [1, 0, 2, 3, 4, 5]),
     "chain": lambda: itertools.chain([1, 2], [3, 4, 5]), "islice": lambda: itertools.islice([1, 2, 3, 4, 5], 4),
     "reversed": lambda: reversed([5, 4, 3, 2, 1]), "dict": lambda: iter({1: 2, 3: 4, 5: 6, 7: 8}),
-}  # fmt: skip
+}
 HOLDERS = {
     "variable": (lambda it: it, lambda box: next(box)),
     "dict": (lambda it: {"it": it}, lambda box: next(box["it"])),

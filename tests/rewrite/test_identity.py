@@ -39,13 +39,13 @@ EXCEPTIONS = {
                 "test_plural_forms_null_translations", "test_plural_context_forms_null_translations",
                 "test_plural_forms_wrong_domain", "test_plural_context_forms_wrong_domain"},
     "inspect": {"test_frame", "test_previous_frame", "test_stack", "test_range_toplevel_frame",
-                "test_getframeinfo_get_first_line"}}  # fmt: skip
+                "test_getframeinfo_get_first_line"}}
 
 
 # -- the standard library -----------------------------------------------------------------------------------
 def run_library_tests(subject: str, *options: str) -> dict:
     done = subprocess.run([sys.executable, "-m", "tests.rewrite.library", *options, subject], capture_output=True,
-                          text=True, timeout=900)  # fmt: skip
+                          text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -213,7 +213,7 @@ def list_places(call) -> list:
     with pytest.raises(NameError) as caught:
         call()
     return [(frame.name, frame.lineno, frame.end_lineno, frame.colno, frame.end_colno)
-            for frame in traceback.extract_tb(caught.tb) if frame.name == "fail_in_branch"]  # fmt: skip
+            for frame in traceback.extract_tb(caught.tb) if frame.name == "fail_in_branch"]
 
 
 def test_tracebacks():
@@ -261,7 +261,7 @@ def debug(tmp_path, *commands: str) -> str:
     path = tmp_path / "session.py"
     path.write_text(SESSION)
     done = subprocess.run([sys.executable, "-m", "pdb", str(path)], input="\n".join([*commands, "q", ""]), text=True,
-                          capture_output=True, timeout=120, cwd=os.getcwd())  # fmt: skip
+                          capture_output=True, timeout=120, cwd=os.getcwd())
     return done.stdout
 
 

@@ -316,7 +316,7 @@ def write_what_an_alias_holds(box, n):
 
 @pytest.mark.parametrize("function", [
     write_one_of_two, write_a_view_of_one_of_two, write_an_argument_that_the_loop_replaces,
-    write_what_an_alias_holds])  # fmt: skip
+    write_what_an_alias_holds])
 def test_memory_that_may_be_seen_under_two_names_is_not_written(function):
     with pytest.raises(ControlFlowError, match="shared memory"):
         run(function, 1.0, 3)

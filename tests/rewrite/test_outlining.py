@@ -41,7 +41,7 @@ def outline(function, declines=lambda number: False, is_open=True):
     for gate in gates:
         gate.is_open = is_open
     made = types.FunctionType(write_gates(found, calls, gates, DECLINED, UNBOUND), function.__globals__,
-                              function.__name__, function.__defaults__, function.__closure__)  # fmt: skip
+                              function.__name__, function.__defaults__, function.__closure__)
     made.__kwdefaults__ = function.__kwdefaults__
     return made, found, called
 

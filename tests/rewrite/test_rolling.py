@@ -62,7 +62,7 @@ def counts_down(x, n):
     ("function", "arguments"),
     [(sums, (np.arange(3.0), 10_000)), (sieves, (3000,)), (leaves, (np.arange(4.0), 300)),
      (leaves, (np.arange(4.0), 3000)), (counts_down, (np.zeros(3), 500))],
-)  # fmt: skip
+)
 def test_long_loops_are_loops(function, arguments):
     made = jitcore.autojit(function, strict=True)
     ours, theirs = ([x.copy() if isinstance(x, np.ndarray) else x for x in arguments] for _ in range(2))
@@ -97,7 +97,7 @@ def plain_numbers(x, n):
 
 @pytest.mark.parametrize(
     ("function", "arguments"),
-    [(strides, (np.zeros(40),)), (grows, (np.float64(2.0), 30)), (plain_numbers, (np.arange(9.0), 60))])  # fmt: skip
+    [(strides, (np.zeros(40),)), (grows, (np.float64(2.0), 30)), (plain_numbers, (np.arange(9.0), 60))])
 def test_loops_that_need_the_values_are_written_out(function, arguments):
     made = jitcore.autojit(function, strict=True)
     copies = [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]

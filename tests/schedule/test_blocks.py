@@ -29,7 +29,7 @@ def make_values(shape, dtype):
     ((600, 100), (1,), False),  # short
     ((10000, 100), (), False),
     ((10000, 100), (0, 1), False),
-])  # fmt: skip
+])
 def test_shapes(layout, kept, expected):
     assert goes_in_blocks(layout, kept) == expected
 
@@ -38,7 +38,7 @@ def test_shapes(layout, kept, expected):
     ((1300, 100), 0, np.float32), ((1300, 100), 0, np.complex64), ((5003, 17), 0, np.float64), ((5003, 17), 0, np.int32),
     ((20, 100, 50), (0, 1), np.float32), ((4, 8, 32, 64), (0, 1, 2), np.float64), ((3, 263_001), 1, np.int32),
     ((2, 515, 511), (1, 2), np.float32),
-])  # fmt: skip
+])
 def test_sums(shape, axis, dtype):
     x = make_values(shape, dtype)
     wide = x.astype(np.promote_types(dtype, np.float64)) if dtype is not np.int32 else x
@@ -60,7 +60,7 @@ def test_other_reductions(name):
     ((35_001, 1, 2), "cummax", np.maximum, False), ((1003, 7, 9), "cumsum", np.add, True),
     ((65_537, 1), "cumprod", np.multiply, False), ((65_537, 1), "cumsum", np.add, True),
     ((259, 255), "cummin", np.minimum, True),
-])  # fmt: skip
+])
 def test_scans(shape, name, accumulate, reverse):
     x = RNG.uniform(0.99, 1.01, shape) * RNG.choice([-1, 1], shape)
     found = jit(lambda x: getattr(lax, name)(x, 0, reverse=reverse))(x)
@@ -78,7 +78,7 @@ def test_scans_of_what_is_computed():
 def test_scans_do_not_depend_on_threads():
     x = make_values((20_000, 30), np.float32)
     found = [np.asarray(jit(lambda x: jnp.cumsum(x, 0), compiler_options={"num_threads": threads})(x))
-             for threads in (1, 2, 5)]  # fmt: skip
+             for threads in (1, 2, 5)]
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])
 

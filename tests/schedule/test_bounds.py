@@ -39,7 +39,7 @@ REDUCTIONS = {
     "max": (jnp.max, lambda x: x.max(initial=LOWEST[x.dtype.kind]), LOWEST.get),
     "min": (jnp.min, lambda x: x.min(initial=-1 - LOWEST["i"] if x.dtype.kind == "i" else np.inf),
             lambda kind: -1 - LOWEST["i"] if kind == "i" else np.inf),
-}  # fmt: skip
+}
 VALUES = {"f": RNG.uniform(0.9, 1.1, SIZE), "i": RNG.integers(-9, 9, SIZE).astype(np.int32)}
 
 
@@ -100,7 +100,7 @@ SPELLINGS = {
     "as numbers": (lambda k, n: ((k < n).astype(np.int32) * (k > 4).astype(np.int32)).astype(bool),
                    lambda n: (5, n)),
     "broadcast": (lambda k, n: jnp.broadcast_to((k < n)[None], (1, SIZE))[0], lambda n: (0, n)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
@@ -246,7 +246,7 @@ LOOP_STORES = {
         x, jnp.where(c < low, row_of(new, low), row_of(x, low)), (low, 0 * low)),
     "row": lambda x, r, c, low, new: x.at[low].set(jnp.where(c[0] < low, new[low], x[low])),
     "column": lambda x, r, c, low, new: x.at[:, low].set(jnp.where(r[:, 0] >= low, new[:, low], x[:, low])),
-}  # fmt: skip
+}
 
 
 def expected_stores(name, x, new, steps):

@@ -29,7 +29,7 @@ def choose(x):
     (lambda x: lax.fori_loop(0, 10, lambda i, c: c * 0.5 + 1, x), [X], 20 * 1200),
     (choose, [X], 3 * 1200),
     (lambda x: jnp.sort(x[0]), [X], 0),
-])  # fmt: skip
+])
 def test_operations(function, args, count):
     closed = jitcore.jit(function).lower(*args)._program.compiled_jaxpr
     found = count_flops(lower_program(closed, CudaTarget, ()))

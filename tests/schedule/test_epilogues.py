@@ -83,7 +83,7 @@ def test_batches():
     (("NHWC", "HWIO", "NHWC"), ((2, 15, 17, 16), (3, 3, 16, 64)), (64,)),
     (("NHWC", "HWIO", "NHWC"), ((1, 9, 9, 64), (3, 3, 64, 96)), (96,)),
     (("NCHW", "OIHW", "NCHW"), ((2, 16, 20, 64), (20, 16, 3, 3)), (20, 1, 1)),
-])  # fmt: skip
+])
 def test_convolutions(numbers, shapes, bias):
     def convolve(x, w):
         return lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=numbers)

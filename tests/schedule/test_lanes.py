@@ -86,7 +86,7 @@ LANEWISE = {
     "flags": (lambda x: lax.fori_loop(0, 5, lambda i, c: (c[1], ~c[0]), (x > 0, x < 1)), [normal(65)]),
     "table": (lambda t, i: lax.fori_loop(0, 5, lambda _, i: t[i % 50], i),
               [np.random.default_rng(0).permutation(50), np.arange(30)]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", LANEWISE)
@@ -130,7 +130,7 @@ ACROSS_LANES = {
     "product": (lambda m: lax.fori_loop(0, 3, lambda _, x: x @ m, m), [normal(12, 12) / 4]),
     "one carry without lanes takes from one with": (
         lambda x: lax.fori_loop(0, 3, lambda i, c: (c[0] * 2, c[0][0]), (x, x[1])), [normal(30)]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ACROSS_LANES)

@@ -55,7 +55,7 @@ STEPS = {
     "every other": (1, lambda u: jnp.repeat(jnp.pad(u, (0, 1))[::2], 2)[: u.size] + u),
     "product": (2, burgers),
     "edges": (2, with_edges),
-}  # fmt: skip
+}
 
 
 def grid(rank, side, dtype=np.float64):
@@ -113,7 +113,7 @@ def test_signs_of_zeros_and_nans_stay():
 
 # -- what is stored -----------------------------------------------------------------------------------------
 ONE_SWEEP = ["window", "zeros around", "ones around", "edges around", "roll", "product", "window of a cube",
-             "roll of a cube", "roll along two axes", "edges"]  # fmt: skip
+             "roll of a cube", "roll along two axes", "edges"]
 
 
 def arrays_of(text: str) -> list[str]:

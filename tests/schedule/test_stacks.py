@@ -70,4 +70,4 @@ def test_residuals_of_a_loop():
 
     u = U[0] / 4
     np.testing.assert_allclose(jit(grad(loss))(u), jit(grad(loss), backend="reference")(u), rtol=1e-11,
-                               atol=1e-14)  # fmt: skip
+                               atol=1e-14)

@@ -50,7 +50,7 @@ def test_distances(sizes, length, dtype):
     (lambda x, y: square_distances(x, y).argmin(1), None),
     (lambda x, y: lax.fori_loop(0, 3, lambda i, y: y + square_distances(x, y).sum(0)[:, None] * 1e-3, y), None),
     (lambda x, y: y.at[:].set(square_distances(x, y)[:, :12].T @ x), None),
-])  # fmt: skip
+])
 def test_other_programs(function, count):
     x, y = draw(60, 12), draw(90, 12)
     if function.__code__.co_names and "at" in function.__code__.co_names:

@@ -39,7 +39,7 @@ def covering(x, rows):
 
 
 @pytest.mark.parametrize("function, sweeps", [(into_zeros, 2), (chain, None), (read_before, None),
-                                              (read_after, None), (covering, None)])  # fmt: skip
+                                              (read_after, None), (covering, None)])
 def test_updates_of_temporaries(function, sweeps):
     compiled = jit(function)
     np.testing.assert_allclose(compiled(X, ROWS), function(jnp.asarray(X), ROWS), rtol=1e-6, atol=1e-6)

@@ -67,7 +67,7 @@ def test_signature():
         "in_shardings": unspecified, "out_shardings": unspecified, "static_argnums": None,
         "static_argnames": None, "donate_argnums": None, "donate_argnames": None, "keep_unused": False,
         "device": None, "backend": None, "inline": False, "abstracted_axes": None, "compiler_options": None,
-    }  # fmt: skip
+    }
     assert (parameters[0].name, parameters[0].kind) == ("fun", inspect.Parameter.POSITIONAL_ONLY)
     keywords = {p.name: p.default for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
     own = keywords.keys() - published.keys()
@@ -79,7 +79,7 @@ def test_signature_order():
     names = list(inspect.signature(jitcore.jit).parameters)
     assert names[1:-1] == ["in_shardings", "out_shardings", "static_argnums", "static_argnames",
                            "donate_argnums", "donate_argnames", "keep_unused", "device", "backend", "inline",
-                           "abstracted_axes", "compiler_options"]  # fmt: skip
+                           "abstracted_axes", "compiler_options"]
 
 
 def scale(x, factor):
@@ -87,7 +87,7 @@ def scale(x, factor):
 
 
 @pytest.mark.parametrize("options", [{"static_argnums": 1}, {"static_argnames": "factor"},
-                                     {"static_argnums": (1,)}, {"static_argnames": ["factor"]}])  # fmt: skip
+                                     {"static_argnums": (1,)}, {"static_argnames": ["factor"]}])
 def test_static_arguments_are_found_by_position_and_by_name(options):
     """Given one of the two, the signature of the function tells the other; a new value traces anew."""
     fun = jitcore.jit(lambda x, factor: scale(x, factor), **options)

@@ -114,7 +114,7 @@ print("jit called inside the loop:")
 NOTEBOOK = Notebook("tutorial of 2021", [
     LOG2, LOG2_WITH_PRINT, LOG2_IF_RANK_2, cells.SELU, cells.SELU_JIT, BRANCH_ON_VALUE, LOOP_ON_VALUE,
     INNER_JITTED, cells.STATIC_ARGNUMS, STATIC_LOOP, cells.WHEN_TO_JIT, JIT_IN_A_LOOP,
-])  # fmt: skip
+])
 
 
 @pytest.mark.parametrize("index", range(len(NOTEBOOK.cells)))

@@ -36,7 +36,7 @@ NOTEBOOK = Notebook("current tutorial", [
     cells.LOG2, cells.LOG2_WITH_PRINT, cells.LOG2_IF_RANK_2, cells.SELU, cells.SELU_JIT, BRANCH_ON_VALUE,
     LOOP_ON_VALUE, cells.INNER_JITTED, cells.STATIC_ARGNUMS, cells.STATIC_ARGNAMES, cells.STATIC_DECORATOR,
     cells.JIT_IN_A_LOOP,
-])  # fmt: skip
+])
 
 
 @pytest.mark.parametrize("index", range(len(NOTEBOOK.cells)))

@@ -21,7 +21,7 @@ f_jit = jax.jit(f)
 f_jit(10)  # Should raise an error.
 """, raises=("ConcretizationTypeError", cells.BOOL_CONVERSION),
     blames=("tracing the function f at {file}:3 for jit.", "concrete value was not available in Python",
-            "depends on the value of the argument x."))  # fmt: skip
+            "depends on the value of the argument x."))
 
 LOOP_ON_VALUE = Cell("""
 # While loop conditioned on x and n.
@@ -41,7 +41,7 @@ NOTEBOOK = Notebook("tutorial in Korean", [
     cells.LOG2, cells.LOG2_WITH_PRINT, cells.LOG2_IF_RANK_2, cells.SELU, cells.SELU_JIT, BRANCH_ON_VALUE,
     LOOP_ON_VALUE, cells.INNER_JITTED, cells.STATIC_ARGNUMS, cells.STATIC_ARGNAMES, cells.STATIC_DECORATOR,
     cells.WHEN_TO_JIT, cells.JIT_IN_A_LOOP,
-])  # fmt: skip
+])
 
 
 @pytest.mark.parametrize("index", range(len(NOTEBOOK.cells)))

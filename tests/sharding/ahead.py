@@ -65,7 +65,7 @@ def shardings_of_arguments_results_and_values():
 def too_few_chips():
     expect(
         ValueError, "tpu:v5e:2x2 has 4 chips, and the program runs on 8 devices",
-        lambda: jit(jnp.sin).lower(jitcore.device_put(X, on("x"))).compile(target="tpu:v5e:2x2"))  # fmt: skip
+        lambda: jit(jnp.sin).lower(jitcore.device_put(X, on("x"))).compile(target="tpu:v5e:2x2"))
 
 
 @check

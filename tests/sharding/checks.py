@@ -65,7 +65,7 @@ def training():
     start = (W, np.zeros(8, np.float32)), (W[:, :1], np.zeros(1, np.float32))
     one, spread = (start, X, X[:, :1]), (
         jitcore.device_put(start, NamedSharding(line, P())),
-        *jitcore.device_put((X, X[:, :1]), NamedSharding(line, P("x"))))  # fmt: skip
+        *jitcore.device_put((X, X[:, :1]), NamedSharding(line, P("x"))))
     text = read_hlo(step, *spread)
     assert "all-reduce" in text and "all-gather" not in text
     for _ in range(4):
@@ -82,7 +82,7 @@ def products():
     line, _ = make_meshes()
     f = jit(lambda x, a, b: jnp.tanh(x @ a) @ b)
     x, a, b = (jitcore.device_put(value, NamedSharding(line, spec))
-               for value, spec in ((X, P()), (W, P(None, "x")), (W, P("x"))))  # fmt: skip
+               for value, spec in ((X, P()), (W, P(None, "x")), (W, P("x"))))
     assert_close(f(x, a, b), f(X, W, W))
     text = read_hlo(f, x, a, b)
     assert "all-reduce" in text and "all-gather" not in text
@@ -167,7 +167,7 @@ def positional_shardings():
     devices = jitcore.devices("xla")
     grid = PositionalSharding(devices).reshape(4, 2)
     for sharding, part in ((grid, (4, 4)), (grid.replicate(0), (16, 4)), (grid.replicate(1), (4, 8)), (grid.T, (8, 2)),
-                           (grid.replicate(), (16, 8))):  # fmt: skip
+                           (grid.replicate(), (16, 8))):
         x = jitcore.device_put(X, sharding)
         assert x.sharding == sharding and sharding.shard_shape(X.shape) == part == x.addressable_data(0).shape
         assert_close(x, X)
@@ -219,9 +219,9 @@ def errors_of_placement():
     expect(ValueError, "Received incompatible devices", lambda: x + y)
     expect(ValueError, "Received incompatible devices", lambda: jit(lambda x: x, in_shardings=on_line)(y))
     expect(ValueError, "Received incompatible devices",
-           lambda: jit(lambda x: lax.with_sharding_constraint(x, on_line))(y))  # fmt: skip
+           lambda: jit(lambda x: lax.with_sharding_constraint(x, on_line))(y))
     expect(ValueError, "does not match the sharding on the respective arg",
-           lambda: jit(lambda a: a, in_shardings=NamedSharding(line, P(None, "x")))(x))  # fmt: skip
+           lambda: jit(lambda a: a, in_shardings=NamedSharding(line, P(None, "x")))(x))
     expect(ValueError, "axis 0 is partitioned 8 times", lambda: jitcore.device_put(X[:9], on_line))
     expect(ValueError, "axis 0 is partitioned 8 times", lambda: jit(lambda x: x, in_shardings=on_line)(X[:9]))
     expect(

@@ -29,9 +29,9 @@ def start(arguments: list[str], devices: int = 8) -> subprocess.Popen:
     environment = os.environ | {
         "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}", "JAX_PLATFORMS": "cpu",
         "JITCORE_DEFAULT_BACKEND": "xla", "JITCORE_THREEFRY_PARTITIONABLE": "1",
-        "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}  # fmt: skip
+        "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
     return subprocess.Popen([sys.executable, "-W", "ignore", *arguments], stdout=subprocess.PIPE, text=True, cwd=ROOT,
-                            env=environment)  # fmt: skip
+                            env=environment)
 
 
 def compare(program) -> str:

@@ -134,7 +134,7 @@ def derivatives_outside(jax, jnp):
         parts = make(lambda w, x: jnp.sin(x @ w) * 2, out_specs=P("x"))
         for f in (total, lambda w, x: parts(w, x).sum()):
             found += [jax.grad(f, (0, 1))(W, X), jax.jit(jax.grad(f, (0, 1)))(W, X), jax.jvp(f, (W, X), (W, X)),
-                      jax.vmap(f, (None, 0))(W, np.stack([X, 2 * X]))]  # fmt: skip
+                      jax.vmap(f, (None, 0))(W, np.stack([X, 2 * X]))]
     return found
 
 
@@ -212,7 +212,7 @@ def loops_outside(jax, jnp):
     return (jax.lax.fori_loop(0, 3, lambda i, x: f(x), X), jax.grad(lambda x: (jitted(x) ** 2).sum())(X),
             jax.lax.scan(lambda c, _: (f(c), c.sum()), X, None, length=2), jax.vmap(jitted)(np.stack([X, X + 1])),
             jax.jacfwd(lambda s: jitted(X * s).sum())(1.0),
-            jax.value_and_grad(lambda x: jax.checkpoint(f)(x).sum())(X))  # fmt: skip
+            jax.value_and_grad(lambda x: jax.checkpoint(f)(x).sum())(X))
 
 
 @program
@@ -253,7 +253,7 @@ def ring_products(jax, jnp):
     f = jax.shard_map(product, mesh=line, in_specs=P("x"), out_specs=P("x"))
     g = jax.shard_map(attend, mesh=line, in_specs=P("x"), out_specs=P("x"))
     return (jax.jit(f)(X, W), jax.jit(jax.grad(lambda a: (f(a, W) ** 2).sum()))(X), jax.jit(g)(X, X + 1, X * 2),
-            jax.jit(jax.grad(lambda *a: (g(*a) * W[0]).sum(), (0, 1, 2)))(X, X + 1, X * 2))  # fmt: skip
+            jax.jit(jax.grad(lambda *a: (g(*a) * W[0]).sum(), (0, 1, 2)))(X, X + 1, X * 2))
 
 
 @program
@@ -263,7 +263,7 @@ def vmap_inside_and_outside(jax, jnp):
         lambda x: x - jax.lax.pmean(x.mean(), "x"), mesh=line, in_specs=P("x"), out_specs=P("x")
     )
     g = jax.shard_map(lambda x: jax.vmap(lambda r: r / jax.lax.psum(r.sum(), "x"))(x), mesh=line,
-                      in_specs=P(None, "x"), out_specs=P(None, "x"))  # fmt: skip
+                      in_specs=P(None, "x"), out_specs=P(None, "x"))
     return jax.vmap(f)(np.stack([X, X + 1])), jax.jit(g)(X)
 
 
@@ -275,7 +275,7 @@ def vmap_alone(jax, jnp):
               lambda x: lax.psum_scatter(x, "i"), lambda x: lax.psum_scatter(x, "i", scatter_dimension=1, tiled=True),
               lambda x: lax.all_to_all(x, "i", 0, 0), lambda x: lax.all_to_all(x, "i", 0, 2),
               lambda x: lax.all_to_all(x, "i", 2, 0), lambda x: lax.all_to_all(x, "i", 1, 2, tiled=True),
-              lambda x: lax.all_to_all(x, "i", 2, 1, tiled=True), lambda x: lax.all_gather(x, "i", axis=1)):  # fmt: skip
+              lambda x: lax.all_to_all(x, "i", 2, 1, tiled=True), lambda x: lax.all_gather(x, "i", axis=1)):
         mapped = jax.vmap(f, axis_name="i")
         weights = np.arange(mapped(values).shape[-1], dtype=np.float32)
         found += [mapped(values), jax.grad(lambda v: (mapped(v) ** 2 * weights).sum())(values)]
@@ -287,7 +287,7 @@ def pytrees_closures_and_no_arguments(jax, jnp):
     P, line, grid = make_meshes(jax)
     f = jax.shard_map(
         lambda d, *rest: {"s": jax.lax.psum(d["a"][0], ("x", "y")), "t": (d["b"] + jax.lax.axis_index("x"), rest[0])},
-        mesh=grid, in_specs=({"a": (P("x", "y"),), "b": P("x")}, P()), out_specs={"s": P(), "t": (P("x"), P())})  # fmt: skip
+        mesh=grid, in_specs=({"a": (P("x", "y"),), "b": P("x")}, P()), out_specs={"s": P(), "t": (P("x"), P())})
     values = {"a": (X,), "b": X}
 
     def outer(w, x):
@@ -311,7 +311,7 @@ def pytrees_closures_and_no_arguments(jax, jnp):
 def one_axis_by_hand(jax, jnp):
     P, _, grid = make_meshes(jax)
     f = jax.jit(jax.shard_map(lambda x, w: jax.lax.psum(x @ w, "x"), mesh=grid, in_specs=(P("x"), P()), out_specs=P(),
-                              axis_names={"x"}))  # fmt: skip
+                              axis_names={"x"}))
     return f(X, W), jax.jit(jax.grad(lambda w: f(X, w).sum()))(W)
 
 
@@ -329,7 +329,7 @@ def current_mesh(jax, jnp):
 def other_dtypes(jax, jnp):
     P, line, _ = make_meshes(jax)
     f = jax.jit(jax.shard_map(lambda x: (jax.lax.psum(x, "x"), jax.lax.pmean(x, "x"), jax.lax.pmax(x, "x")), mesh=line,
-                              in_specs=P("x"), out_specs=P()))  # fmt: skip
+                              in_specs=P("x"), out_specs=P()))
     values = [jnp.asarray(X).astype(dtype) for dtype in ("bfloat16", "float16", "int32", "uint8")]
     return [[out.astype("float32") for out in f(value)] for value in values]
 
@@ -357,5 +357,5 @@ def monte_carlo(jax, jnp):
 
     f = jax.jit(jax.shard_map(estimate, mesh=line, in_specs=P(), out_specs=P()))
     g = jax.jit(jax.shard_map(lambda keys: jax.vmap(lambda key: jax.random.normal(key, (3,)))(keys), mesh=line,
-                              in_specs=P("x"), out_specs=P("x")))  # fmt: skip
+                              in_specs=P("x"), out_specs=P("x")))
     return f(jax.random.key(0)), f(jax.random.PRNGKey(1)), g(jax.random.split(jax.random.key(2), 16))

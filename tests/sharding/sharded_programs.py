@@ -32,10 +32,10 @@ def jit_with_shardings(jax, jnp):
         lambda t, x: {"a": t["w"] @ x, "b": x.sum()}, in_shardings=({"w": on("x", "y"), "v": None}, on("y"))
     )
     g = jax.jit(lambda p, x: jax.tree_util.tree_map(lambda q: q - 0.1 * x.mean(), p), in_shardings=(on(), on("x")),
-                out_shardings=on())  # fmt: skip
+                out_shardings=on())
     with mesh:
         h = jax.jit(lambda x: jax.lax.with_sharding_constraint(x * 2, P(None, "y")), in_shardings=on("x"),
-                    out_shardings=on("x", "y"))(X)  # fmt: skip
+                    out_shardings=on("x", "y"))(X)
     k = jax.jit(lambda x: x, out_shardings=on(None, ("x", "y")))(X)
 
     @partial(jax.jit, in_shardings=(on("x"),), out_shardings=on("x"), donate_argnums=0)
@@ -63,7 +63,7 @@ def operations(jax, jnp):
     x = jax.device_put(X, on("x", "y"))
     outs = [jnp.sin(x), x.T, x @ W, x.sum(0), x.sum(), jnp.concatenate([x, x]), x[0], x[:4], x.reshape(8, 16),
             jnp.where(x > 0, x, 0), x.at[0].set(1.0), jnp.sort(x, 0), jnp.argmax(x, 1), jnp.cumsum(x, 0),
-            jnp.linalg.norm(x), x.astype("int32"), jnp.einsum("ij,kj->ik", x, x), jnp.fft.fft(x)]  # fmt: skip
+            jnp.linalg.norm(x), x.astype("int32"), jnp.einsum("ij,kj->ik", x, x), jnp.fft.fft(x)]
     for i in range(3):
         x = x * 1.1 + i
     return outs, [str(out.sharding.spec) for out in outs[:3]], x, float(x.sum()), [float(v) for v in x[0]]
@@ -77,13 +77,13 @@ def parts(jax, jnp):
         sharding = on(*spec)
         x = jax.device_put(X, sharding)
         found += [(shard.device.id, tuple(s.indices(16)[:2] for s in shard.index), shard.replica_id)
-                  for shard in x.addressable_shards]  # fmt: skip
+                  for shard in x.addressable_shards]
         found += [shard.data for shard in x.addressable_shards] + [x.addressable_data(3)]
         found += [x.is_fully_addressable, x.is_fully_replicated, len(x.global_shards), len(x.devices())]
         found += [repr(sharding), str(sharding.spec), tuple(sharding.shard_shape(X.shape)), sharding.num_devices,
                   len(sharding.addressable_devices), len(sharding.device_set), sharding.is_fully_addressable,
                   [tuple(s.indices(16)[:2] for s in index) for index in sharding.devices_indices_map(X.shape).values()],
-                  sharding.is_equivalent_to(on("x"), 2), sharding == on("x"), x.sharding == sharding]  # fmt: skip
+                  sharding.is_equivalent_to(on("x"), 2), sharding == on("x"), x.sharding == sharding]
     return found, repr(mesh), str(mesh), dict(mesh.shape), mesh.size, tuple(mesh.axis_names), mesh.device_ids
 
 
@@ -99,7 +99,7 @@ def arrays_of_parts(jax, jnp):
             jax.make_array_from_single_device_arrays(X.shape, sharding, pieces),
             jax.make_array_from_process_local_data(sharding, X), jax.make_array_from_process_local_data(on(), X, X.shape),
             jnp.zeros((8, 8), device=sharding), jnp.full((8, 8), 2.0, device=sharding), jnp.asarray(X, device=sharding),
-            *jax.device_put((X, W), (on("x"), on("y")))]  # fmt: skip
+            *jax.device_put((X, W), (on("x"), on("y")))]
     return made, [str(array.sharding.spec) for array in made]
 
 

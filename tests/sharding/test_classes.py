@@ -50,14 +50,14 @@ def test_specs_are_sequences():
 def test_values_compare_hash_and_pickle():
     for make in (lambda: Mesh(DEVICES.reshape(4, 2), ("x", "y")), lambda: P("x", P.UNCONSTRAINED),
                  lambda: NamedSharding(GRID, P("x")), lambda: PositionalSharding(DEVICES).reshape(2, 4).replicate(0),
-                 lambda: SingleDeviceSharding(DEVICES[0])):  # fmt: skip
+                 lambda: SingleDeviceSharding(DEVICES[0])):
         assert make() == make() == pickle.loads(pickle.dumps(make())) and hash(make()) == hash(make())
     assert Mesh(DEVICES, "x") != Mesh(DEVICES[::-1], "x") != Mesh(DEVICES[::-1], "y")
 
 
 @pytest.mark.parametrize("spec, part, replicas", [
     ((), (16, 8), 8), (("x",), (4, 8), 2), (("x", "y"), (4, 4), 1), (("y", "x"), (8, 2), 1),
-    ((("x", "y"),), (2, 8), 1), ((("y", "x"), None), (2, 8), 1), ((None, "y"), (16, 4), 4)])  # fmt: skip
+    ((("x", "y"),), (2, 8), 1), ((("y", "x"), None), (2, 8), 1), ((None, "y"), (16, 4), 4)])
 def test_parts(spec, part, replicas):
     sharding = NamedSharding(GRID, P(*spec))
     assert sharding.shard_shape((16, 8)) == part and sharding.is_fully_replicated == (replicas == 8)
@@ -93,7 +93,7 @@ def test_the_order_of_names_is_that_of_parts():
     (lambda: jitcore.make_mesh((2, 4), ("x",)), ValueError, "equal"),
     (lambda: jitcore.set_mesh("x"), ValueError, "takes a Mesh"),
     (lambda: NamedSharding(GRID, P()).with_memory_kind("pinned_host"), ValueError, "memory kind"),
-])  # fmt: skip
+])
 def test_errors(make, kind, text):
     with pytest.raises(kind) as caught:
         make()
@@ -128,7 +128,7 @@ def test_one_device_takes_shardings_of_one():
     def body(x):
         return (lax.psum(x, "x"), lax.pmean(x, ("x", "y")), lax.all_gather(x, "x"), lax.all_gather(x, "y", tiled=True),
                 lax.ppermute(x, "x", [(0, 0)]), lax.ppermute(x, "x", []), lax.axis_index(("x", "y")),
-                lax.all_to_all(x, "x", 0, 1, tiled=True), lax.psum_scatter(x, "x", tiled=True))  # fmt: skip
+                lax.all_to_all(x, "x", 0, 1, tiled=True), lax.psum_scatter(x, "x", tiled=True))
 
     run = shard_map(body, mesh=mesh, in_specs=P("x"), out_specs=P())
     for outs in (run(x), jit(run)(x)):

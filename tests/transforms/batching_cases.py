@@ -83,7 +83,7 @@ def _spd(x):
 def _sample_dtype(accepts: str) -> np.dtype:
     kind = next(kind for kind in "ficub" if kind in accepts)
     return {"f": dtypes.float32, "i": dtypes.int32, "c": dtypes.complex64, "u": dtypes.uint32,
-            "b": dtypes.bool_}[kind]  # fmt: skip
+            "b": dtypes.bool_}[kind]
 
 
 def _elementwise_cases() -> dict[str, list[Case]]:
@@ -113,16 +113,16 @@ def _family_cases() -> dict[str, list[Case]]:
         operand = Operand((2, 3, 4), dtype, 0 if dtype.kind == "u" else -2, 5)
         if family == "reduction":
             cases[name] = [case(lambda x, p=primitive, axes=axes: p.bind(x, axes=axes), operand)
-                           for axes in ((0,), (2,), (0, 2), ())]  # fmt: skip
+                           for axes in ((0,), (2,), (0, 2), ())]
         elif family == "cumulative":
             cases[name] = [case(lambda x, p=primitive, a=a, r=r: p.bind(x, axis=a, reverse=r), operand)
-                           for a, r in ((0, False), (2, True))]  # fmt: skip
+                           for a, r in ((0, False), (2, True))]
         elif family == "window reduction":
             cases[name] = [
                 case(lambda x, p=primitive: p.bind(
                     x, window_dimensions=(2, 2), window_strides=(1, 2), padding=((1, 0), (0, 1)),
                     base_dilation=(1, 2), window_dilation=(2, 1)), f32(4, 5)),
-            ]  # fmt: skip
+            ]
         elif family == "scatter":
             cases[name] = _scatter_cases(primitive)
     return cases
@@ -367,7 +367,7 @@ _STRUCTURED: dict[str, list[Case]] = {
     "debug_callback": [case(lambda x: callback(lambda _: None, x) or x * 1, f32(3))],
     "call_exported": [case(lambda x: call_exported(_Doubled(), x), f32(3))],
     "raise_if": [case(lambda x: lax.raise_if(x.sum() > 1e6, ValueError("large")) or x * 2, f32(3))],
-}  # fmt: skip
+}
 
 # What no batched operand can reach.
 WITHOUT_OPERANDS = {"iota", "dimension_size"}

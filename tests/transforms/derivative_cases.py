@@ -37,7 +37,7 @@ NOT_DIFFERENTIABLE: dict[str, str] = {
     "nextafter": "it steps through the representable numbers",
     "schur": "no rule",
     "stop_gradient": "it is there to have none",
-}  # fmt: skip
+}
 
 #: Tested elsewhere: under `vmap` in test_collectives.py, of reverse mode alone in test_custom_derivatives.py, as
 #: parts of other rules in the tests of these.
@@ -78,11 +78,11 @@ def _complex_cases() -> dict[str, list[Case]]:
         arity = function.primitive.traits["arity"]
         shapes = [[(4,)] * arity, *([[(), (4,)], [(4,), ()]] if arity == 2 else [])]
         cases[name] = [case(function, *[c128(*shape, low=low, high=high) for shape in group])
-                       for group in shapes]  # fmt: skip
+                       for group in shapes]
     cases["integer_pow"] = [
         case(lambda x, y=y: lax.integer_pow(x, y), operand(4, low=0.3, high=2))
         for y in (0, 1, 2, 5, -1, -2) for operand in (f64, c128)
-    ]  # fmt: skip
+    ]
     return cases
 
 
@@ -104,7 +104,7 @@ _REAL_AND_COMPLEX = {
         case(lambda p, x: lax.select_n(p, x, np.ones(3)), boolean(), f64()),
         case(lambda p, x: lax.select_n(p, np.ones(3), x), boolean(3), f64(3)),
     ],
-}  # fmt: skip
+}
 
 # Derivatives by some operands only.
 _SPECIAL = {
@@ -121,7 +121,7 @@ _SPECIAL = {
                case(lax.igamma, f64(low=0.2, high=8), f64(6, low=0.2, high=8))],
     "igammac": [case(lax.igammac, f64(6, low=0.2, high=8), f64(6, low=0.2, high=8)),
                 case(lax.igammac, f64(6, low=0.2, high=8), f64(low=0.2, high=8))],
-}  # fmt: skip
+}
 
 
 # -- folds ----------------------------------------------------------------------------------------------------
@@ -142,11 +142,11 @@ def _fold_cases() -> dict[str, list[Case]]:
     cases["reduce_window_places"] = cases["reduce_window_max"]
     for name in ("reduce_sum", "reduce_prod"):
         cases[name] = [case(_bind(name, axes=axes), operand(2, 3, 4))
-                       for axes in ((0,), (2,), (0, 2), (0, 1, 2), ()) for operand in (f64, c128)]  # fmt: skip
+                       for axes in ((0,), (2,), (0, 2), (0, 1, 2), ()) for operand in (f64, c128)]
     for name in ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"):
         kinds = (f64, c128) if name in ("cumsum", "cumprod") else (f64,)
         cases[name] = [case(_bind(name, axis=axis, reverse=reverse), operand(2, 5, 3))
-                       for axis, reverse in ((0, False), (1, True), (1, False)) for operand in kinds]  # fmt: skip
+                       for axis, reverse in ((0, False), (1, True), (1, False)) for operand in kinds]
     return cases
 
 
@@ -179,18 +179,18 @@ _STRUCTURED = {
     "eig": [case(lambda x: linalg.eig(x, compute_left_eigenvectors=False, enable_eigvec_derivs=True)[0], f64(3, 3))],
     "svd": [case(lambda x: linalg.svd(x, full_matrices=False), f64(4, 3))],
     "qr": [case(lambda x: linalg.qr(x, full_matrices=False), f64(4, 3))],
-}  # fmt: skip
+}
 
 
 def _merge() -> dict[str, list[Case]]:
     own = _REAL_AND_COMPLEX | _SPECIAL | _fold_cases() | _STRUCTURED
     cases = {name: list(found) for name, found in BATCHING_CASES.items()
-             if name not in NOT_DIFFERENTIABLE and name not in ELSEWHERE}  # fmt: skip
+             if name not in NOT_DIFFERENTIABLE and name not in ELSEWHERE}
     for name, found in _complex_cases().items():
         cases[name] = cases.get(name, []) + found
     cases |= own
     return {name: [c._replace(operands=tuple(map(widen, c.operands))) for c in found]
-            for name, found in cases.items()}  # fmt: skip
+            for name, found in cases.items()}
 
 
 CASES: dict[str, list[Case]] = _merge()

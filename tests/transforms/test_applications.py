@@ -47,7 +47,7 @@ def test_logistic_regression_by_newton():
 def make_network(sizes, key):
     keys = random.split(key, len(sizes))
     return [{"w": random.normal(k, (m, n)) / np.float32(np.sqrt(m)), "b": jnp.zeros(n)}
-            for k, m, n in zip(keys, sizes, sizes[1:])]  # fmt: skip
+            for k, m, n in zip(keys, sizes, sizes[1:])]
 
 
 def apply_network(layers, x):
@@ -181,7 +181,7 @@ def solve_by_newton(f, start):
 def kepler(eccentricity, mean):
     """The eccentric anomaly: the root of x - e sin x - m."""
     return lax.custom_root(lambda x: x - eccentricity * jnp.sin(x) - mean, mean, solve_by_newton,
-                           lambda g, y: y / g(jnp.ones_like(y)))  # fmt: skip
+                           lambda g, y: y / g(jnp.ones_like(y)))
 
 
 def test_derivative_of_a_root():

@@ -125,7 +125,7 @@ CASES = {
     "f_jvp out of jit": lambda api: api.jit(lambda x: api.linearize(polynomial, x)[1])(X)(X),
     "value decides a branch": lambda api: api.grad(lambda x: x * x if x > 1 else 3.0 * x)(2.0),
     "value as index": lambda api: api.grad(lambda x: [x, x * x][int(x)])(1.0),
-}  # fmt: skip
+}
 
 
 def describe(leaf):
@@ -232,7 +232,7 @@ def test_names_and_documentation_are_those_of_the_function():
     assert grad(energy).__name__ == "energy" and grad(energy).__wrapped__ is energy
     assert grad(energy, argnums=0).__doc__.startswith(
         "Gradient of energy with respect to positional argument(s) 0. Takes the same arguments as energy but "
-        "returns the gradient")  # fmt: skip
+        "returns the gradient")
     assert grad(energy).__doc__.endswith("Of a spring.")
     assert "Jacobian of energy" in jacfwd(energy).__doc__
 
@@ -247,7 +247,7 @@ def test_results_that_are_functions_are_pytrees():
         assert leaves and all(isinstance(leaf, (jitcore.Array, np.ndarray)) for leaf in leaves)
         again = tree.unflatten(leaves)
         np.testing.assert_array_equal(again(X)[0] if again.func is not push.func else again(X),
-                                      function(X)[0] if function is not push else function(X))  # fmt: skip
+                                      function(X)[0] if function is not push else function(X))
 
 
 def test_later_changes_of_an_argument_do_not_matter():

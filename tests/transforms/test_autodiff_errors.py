@@ -84,13 +84,13 @@ CALLS = {
     "ndarray of a tracer": lambda api: api.grad(lambda x: np.array(x) * x)(1.0),
     "ndarray of a tracer in jit of grad": lambda api: api.jit(api.grad(lambda x: np.array(x) * x))(1.0),
     "text that is returned": lambda api: api.grad(lambda x: "a")(1.0),
-}  # fmt: skip
+}
 
 #: First lines that name things of the library, or that JAX has not.
 OWN_LINES = {
     "grad of no function", "ndarray of a tracer", "ndarray of a tracer in jit of grad", "aux that is missing",
     "if in jit of grad", "text that is returned", "jvp to text", "linear cotangent of another dtype",
-}  # fmt: skip
+}
 
 
 def catch(call, api) -> Exception:
@@ -156,7 +156,7 @@ def leak(transform):
     lambda f: jitcore.jacfwd(f)(1.0),
     lambda f: jit(grad(f))(1.0),
     lambda f: grad(jit(f))(1.0),
-], ids=["grad", "jvp", "linearize", "vjp", "jacfwd", "jit of grad", "grad of jit"])  # fmt: skip
+], ids=["grad", "jvp", "linearize", "vjp", "jacfwd", "jit of grad", "grad of jit"])
 def test_leaked_tracers(transform):
     value = leak(transform)
     with pytest.raises(errors.UnexpectedTracerError, match="Encountered an unexpected tracer"):

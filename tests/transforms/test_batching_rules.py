@@ -15,7 +15,7 @@ from jitcore.tree_util import tree_flatten, tree_leaves
 from tests.transforms.batching_cases import CASES, COLLECTIVES, ON_MESHES, WITHIN_RULES, WITHOUT_OPERANDS
 
 PARAMS = [pytest.param(name, case, id=f"{name}-{i}")
-          for name, cases in sorted(CASES.items()) for i, case in enumerate(cases)]  # fmt: skip
+          for name, cases in sorted(CASES.items()) for i, case in enumerate(cases)]
 MOST_CHOICES = 24
 
 
@@ -91,7 +91,7 @@ def test_batch_of_no_elements(name, case):
     rng = np.random.default_rng(3)
     element = case.function(*[x.draw(rng, 1, None) for x in case.operands])
     choices = {tuple(0 if i in chosen else None for i in range(len(case.operands)))
-               for chosen in ((0,), range(len(case.operands)), (len(case.operands) - 1,))}  # fmt: skip
+               for chosen in ((0,), range(len(case.operands)), (len(case.operands) - 1,))}
     for axes in choices:
         values = [x.draw(rng, 0, axis) for x, axis in zip(case.operands, axes)]
         outs = vmap(case.function, in_axes=axes)(*values)

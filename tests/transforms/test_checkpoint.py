@@ -67,7 +67,7 @@ POLICIES = {
     "all but hidden": checkpoint_policies.save_any_names_but_these("hidden"),
     "either": checkpoint_policies.save_from_both_policies(
         checkpoint_policies.dots_saveable, checkpoint_policies.save_only_these_names("top")),
-}  # fmt: skip
+}
 
 
 def count_kept(f, *args):
@@ -95,7 +95,7 @@ def test_derivatives_are_the_same(f):
         np.testing.assert_allclose(np.asarray(jit(grad(g))(X)), first, **TOLERANCE)
     g = total(checkpoint(f))
     np.testing.assert_allclose(
-        np.asarray(jit(grad(lambda x: jnp.sum(grad(g)(x) * x)))(X)), second, rtol=1e-11)  # fmt: skip
+        np.asarray(jit(grad(lambda x: jnp.sum(grad(g)(x) * x)))(X)), second, rtol=1e-11)
     np.testing.assert_allclose(np.asarray(jit(vmap(grad(g)))(batch)), mapped, **TOLERANCE)
     np.testing.assert_allclose(np.asarray(jvp(g, (X,), (X,))[1]), slope, **TOLERANCE)
 

@@ -37,7 +37,7 @@ BODIES = {
     "in cond": lambda lax, x: lax.cond(lax.psum(1, "i") > 2, lambda v: lax.pmax(v, "i"), lambda v: v, x),
     "in while": lambda lax, x: lax.while_loop(
         lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] + lax.pmax(c[1], "i")), (0, x))[1],
-}  # fmt: skip
+}
 
 
 def check(ours, theirs):

@@ -87,7 +87,7 @@ def test_values(f):
     lambda f: grad(lambda x: lax.scan(lambda c, _: (f(x), c), 0 * x, None, length=3)[0]),
     lambda f: grad(lambda x: lax.fori_loop(0, 3, lambda i, c: f(x), 0 * x)),
     lambda f: jit(grad(lambda x: lax.map(f, x[None])[0])),
-], ids=lambda _: "")  # fmt: skip
+], ids=lambda _: "")
 def test_the_rule_is_used(f, transform):
     np.testing.assert_allclose(transform(f)(X), first(X), rtol=1e-12)
 
@@ -96,7 +96,7 @@ def test_the_rule_is_used(f, transform):
 @pytest.mark.parametrize("transform", [
     lambda f: grad(grad(f)), lambda f: jit(grad(grad(f))), lambda f: grad(jit(grad(jit(f)))),
     lambda f: jitcore.jacrev(jitcore.jacrev(f)), lambda f: grad(vmap_one(grad(f))),
-], ids=lambda _: "")  # fmt: skip
+], ids=lambda _: "")
 def test_derivatives_of_rules(f, transform):
     np.testing.assert_allclose(transform(f)(X), second(X), rtol=1e-12)
 
@@ -116,7 +116,7 @@ def vmap_one(f):
     lambda f: grad(lambda xs: jit(vmap(f))(xs).sum()), lambda f: grad(lambda xs: lax.map(f, xs).sum()),
     lambda f: lambda xs: vmap(vmap(grad(f)))(xs.reshape(2, 2)).reshape(4),
     lambda f: lambda xs: grad(lambda xs: vmap(vmap(f))(xs).sum())(xs.reshape(2, 2)).reshape(4),
-], ids=lambda _: "")  # fmt: skip
+], ids=lambda _: "")
 def test_batches(f, transform):
     np.testing.assert_allclose(transform(f)(XS), first(XS), rtol=1e-12)
 
@@ -142,7 +142,7 @@ def test_forward_mode(wrap):
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, jit, vmap_one, lambda f: jit(jit(f))],
-                         ids=["plain", "jit", "vmap", "jit of jit"])  # fmt: skip
+                         ids=["plain", "jit", "vmap", "jit of jit"])
 def test_custom_vjp_has_no_forward_mode(wrap):
     message = re.escape("can't apply forward-mode autodiff (jvp) to a custom_vjp function.")
     for run in (lambda x: jvp(wrap(reverse), (x,), (x,)), jit(lambda x: jvp(wrap(reverse), (x,), (x,)))):
@@ -293,7 +293,7 @@ def test_integers_have_no_derivative():
     n = np.int32(3)
     for function in (f, g):
         for derived in (grad(lambda x, function=function: function(x, n)[0]),
-                        jit(grad(lambda x, function=function: jit(function)(x, n)[0]))):  # fmt: skip
+                        jit(grad(lambda x, function=function: jit(function)(x, n)[0]))):
             assert derived(X) == 4
 
 

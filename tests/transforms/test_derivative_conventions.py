@@ -36,7 +36,7 @@ EXCEPTIONS = {
     "bessel_i1e": (np.nan,),
     # lgamma and its derivatives at poles and infinities are SciPy's
     "lgamma": (0.0, -1.0, -np.inf, np.inf), "digamma": (0.0, -1.0, -np.inf, np.inf),
-}  # fmt: skip
+}
 
 
 def tangents(jvp_function, function, operands) -> list[np.ndarray]:
@@ -62,11 +62,11 @@ def compare(name, operands, keep=slice(None)):
                 assert got.dtype == want.dtype
                 wide = np.complex128 if got.dtype.kind == "c" else np.float64
                 np.testing.assert_allclose(
-                    got.astype(wide)[keep], want.astype(wide)[keep], rtol=tolerance, atol=tolerance)  # fmt: skip
+                    got.astype(wide)[keep], want.astype(wide)[keep], rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("name, dtype", [(name, dtype) for dtype in ("float32", "bfloat16") for name in UNARY]
-                         + [(name, "float16") for name in ("exp", "tanh", "sqrt", "erf_inv", "digamma")])  # fmt: skip
+                         + [(name, "float16") for name in ("exp", "tanh", "sqrt", "erf_inv", "digamma")])
 def test_unary_at_special_points(name, dtype):
     points = np.array(POINTS)
     excepted = [(points == x) | (np.isnan(points) & np.isnan(x)) for x in EXCEPTIONS.get(name, ())]
@@ -134,7 +134,7 @@ def test_running_folds_of_ties_and_zeros(name, reverse):
             continue  # the logarithm of an empty sum: JAX's derivative is NaN from there on
         w = weights(x.shape)
         check_gradient(lambda v: getattr(lax, name)(v, 1, reverse) * w,
-                       lambda v: getattr(jax_lax, name)(v, 1, reverse) * w, x)  # fmt: skip
+                       lambda v: getattr(jax_lax, name)(v, 1, reverse) * w, x)
 
 
 def test_running_extremum_of_many_ties():
@@ -176,7 +176,7 @@ def test_associative_scan():
         return first[0] * second[0], first[1] * second[0] + second[1]
 
     check_gradient(lambda *ab: lax.associative_scan(combine, ab)[1],
-                   lambda *ab: jax_lax.associative_scan(combine, ab)[1], a, b)  # fmt: skip
+                   lambda *ab: jax_lax.associative_scan(combine, ab)[1], a, b)
 
 
 @pytest.mark.parametrize("low, high", [(0.0, 1.0), (0.5, 0.5)])
@@ -250,7 +250,7 @@ SELECTIONS = {
     "both cases": (both_cases, [1.0, 2.0, 0.0], [-1, 0.5, -0.5]),
     "jitted case": (lambda x: jnp.where(x > 0, jitted_root(x), x), [0.0, -1.0, 4.0], [1, 1, 0.5]),
     "power": (lambda x: jnp.where(x > 0, x**-0.5, x), [0.0, 1.0], [1, -0.5]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SELECTIONS)
@@ -346,7 +346,7 @@ NOT_TAKEN = {
     "reverse": lambda r: jnp.flip(r)[:2], "jit": lambda r: jit(lambda v: v[1:])(r), "diff": lambda r: jnp.diff(r)[1:],
     "two selections": lambda r: jnp.where(r > 0, r, 0.0) + jnp.where(r > 1, 2 * r, 0.0),
     "vmap": lambda r: vmap(lambda v: v[1:])(r.reshape(1, 3)), "segments": lambda r: ops.segment_max(r, np.zeros(3, int), 1),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", NOT_TAKEN)

@@ -15,7 +15,7 @@ from jitcore.tree_util import tree_flatten
 from tests.transforms.derivative_cases import CASES, ELSEWHERE, NOT_DIFFERENTIABLE
 
 PARAMS = [pytest.param(name, case, id=f"{name}-{i}")
-          for name, cases in sorted(CASES.items()) for i, case in enumerate(cases)]  # fmt: skip
+          for name, cases in sorted(CASES.items()) for i, case in enumerate(cases)]
 STEP = 1e-5
 # The second derivative by a is not known.
 WITHOUT_SECOND = {"igamma", "igammac"}
@@ -61,7 +61,7 @@ def difference(function, values, directions) -> list[np.ndarray]:
 def pair(cotangents, tangents) -> float:
     """The real pairing of derivatives; neither side is conjugated."""
     return sum(float(np.sum(np.asarray(c) * np.asarray(t)).real)
-               for c, t in zip(cotangents, tangents) if np.asarray(c).dtype.kind in "fc")  # fmt: skip
+               for c, t in zip(cotangents, tangents) if np.asarray(c).dtype.kind in "fc")
 
 
 def assert_close(actual, expected, tolerance):
@@ -130,7 +130,7 @@ def test_cotangent_is_adjoint_to_tangent(name, case):
 def is_linear(function, x, direction) -> bool:
     after, at, of = (function(value) for value in (x + direction, x, direction))
     return all(np.allclose(np.asarray(a) - np.asarray(b), np.asarray(c), rtol=1e-9, atol=1e-9)
-               for a, b, c in zip(after, at, of))  # fmt: skip
+               for a, b, c in zip(after, at, of))
 
 
 @pytest.mark.parametrize("name, case", [p for p in PARAMS if registry[p.values[0]].transpose is not None])

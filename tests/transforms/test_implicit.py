@@ -29,7 +29,7 @@ def newton(f, x0):
 
 def cube_root(a):
     return lax.custom_root(lambda x: x**3 - a, jnp.asarray(2.0, a.dtype), newton,
-                           lambda g, y: y / g(jnp.ones_like(y)))  # fmt: skip
+                           lambda g, y: y / g(jnp.ones_like(y)))
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, jit], ids=["eager", "compiled"])
@@ -76,7 +76,7 @@ def test_root_of_a_pytree_with_auxiliary_results():
 
 def solve_system(a, b):
     return lax.custom_linear_solve(
-        lambda x: a @ x, b, lambda _, y: jnp.linalg.inv(a) @ y, lambda _, y: jnp.linalg.inv(a).T @ y)  # fmt: skip
+        lambda x: a @ x, b, lambda _, y: jnp.linalg.inv(a) @ y, lambda _, y: jnp.linalg.inv(a).T @ y)
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, jit], ids=["eager", "compiled"])

@@ -78,7 +78,7 @@ def check(function, *operands, step=1e-6, tolerance=1e-6, second: bool = True) -
         for actual, after, before in zip(found, *sides):
             wanted = (np.asarray(after) - np.asarray(before)) / (2 * step)
             np.testing.assert_allclose(np.asarray(actual) / scale(wanted), wanted / scale(wanted),
-                                       atol=tolerance)  # fmt: skip
+                                       atol=tolerance)
 
     outs, found = jitcore.jvp(run, operands, tangents)
     check_tangents(run, found)
@@ -226,7 +226,7 @@ DECOMPOSITIONS = {
     "eig": (functools.partial(linalg.eig, enable_eigvec_derivs=True),
             functools.partial(jax_linalg.eig, enable_eigvec_derivs=True), lambda d: draw(3, 3, dtype=d)),
     "svd": (svd_parts(jnp, linalg.svd), svd_parts(jax_np, jax_linalg.svd), lambda d: draw(4, 3, dtype=d)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("dtype", ["float32", "complex128"])
@@ -245,7 +245,7 @@ def test_gradients_of_decompositions_are_those_of_jax(name, dtype):
 def test_triangular_solve(dtype, left_side, lower, transposed, unit_diagonal):
     a = well_conditioned(3, 3, dtype=dtype)
     params = dict(left_side=left_side, lower=lower, transpose_a=transposed[0], conjugate_a=transposed[1],
-                  unit_diagonal=unit_diagonal)  # fmt: skip
+                  unit_diagonal=unit_diagonal)
     solve = functools.partial(linalg.triangular_solve, **params)
     for columns in (2, 5):
         b = draw(*((3, columns) if left_side else (columns, 3)), dtype=dtype)
@@ -308,7 +308,7 @@ PUBLIC = {
                          lambda d: (well_conditioned(3, 3, dtype=d), draw(3, dtype=d))),
     "scipy_cholesky": (lambda np_, sp: sp.cholesky, lambda d: (positive(3, 3, dtype=d),)),
     "block_diag": (lambda np_, sp: sp.block_diag, lambda d: (draw(2, 2, dtype=d), draw(1, 3, dtype=d))),
-}  # fmt: skip
+}
 
 
 #: They read one triangle of a Hermitian matrix, and their derivatives take tangents that are Hermitian too.
@@ -342,14 +342,14 @@ def test_gradients_of_public_functions_are_those_of_jax(name, dtype):
 
 
 ORDERS = [(None, None), (2, None), (1, 0), (np.inf, 0), (-np.inf, 0), (3, 1), (0.5, 1), (0, 1), ("fro", None),
-          ("nuc", None), (1, None), (-1, None), (np.inf, None), (-np.inf, None), (-2, None)]  # fmt: skip
+          ("nuc", None), (1, None), (-1, None), (np.inf, None), (-np.inf, None), (-2, None)]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "complex128"])
 @pytest.mark.parametrize(("order", "axis"), ORDERS)
 def test_norms(order, axis, dtype):
     check_against_jax(lambda x: jnp.linalg.norm(x, order, axis), lambda x: jax_np.linalg.norm(x, order, axis),
-                      draw(3, 4, dtype=dtype))  # fmt: skip
+                      draw(3, 4, dtype=dtype))
 
 
 @pytest.mark.parametrize("order", [None, 1, 2, 3, np.inf])
@@ -365,7 +365,7 @@ def test_determinants_of_singular_matrices():
     a = np.array([[1.0, 2.0, 3.0, 1.0], [4.0, 5.0, 6.0, 0.0], [5.0, 7.0, 9.0, 1.0], [1.0, 0.0, 2.0, 2.0]])
     found = jitcore.grad(jnp.linalg.det)(a)
     cofactors = [[(-1) ** (i + j) * np.linalg.det(np.delete(np.delete(a, i, 0), j, 1)) for j in range(4)]
-                 for i in range(4)]  # fmt: skip
+                 for i in range(4)]
     np.testing.assert_allclose(found, cofactors, atol=1e-10)
     rank_one = np.outer(np.arange(1.0, 5.0), np.ones(4))
     np.testing.assert_allclose(jitcore.grad(jnp.linalg.det)(rank_one), np.zeros((4, 4)), atol=1e-10)

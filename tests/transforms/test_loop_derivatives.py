@@ -180,7 +180,7 @@ def loops_in_loop(np_, lax_):
 
 
 PROGRAMS = (scan_with_elements, scan_reversed_over_argument, scan_of_tuples, scan_without_carry, counted_loop, loop_over_rows,
-            loop_of_no_iteration, stencil, branches, branches_in_loop, loops_in_loop)  # fmt: skip
+            loop_of_no_iteration, stencil, branches, branches_in_loop, loops_in_loop)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
@@ -199,7 +199,7 @@ def test_equals_jax(program):
     np.testing.assert_allclose(np.asarray(jvp(f, (X,), (X,))[1]), slope, **TOLERANCE)
     np.testing.assert_allclose(np.asarray(jit(vmap(grad(f)))(batch)), mapped, **TOLERANCE)
     np.testing.assert_allclose(
-        np.asarray(jit(grad(lambda x: (grad(f)(x) * x).sum()))(X)), second, **TOLERANCE)  # fmt: skip
+        np.asarray(jit(grad(lambda x: (grad(f)(x) * x).sum()))(X)), second, **TOLERANCE)
 
 
 # -- what a split loop keeps --------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ def test_a_row_is_added_in_its_place():
     w = np.ones((1000, 3))
     _, backward = find_scans(lambda w: lax.fori_loop(0, 999, lambda i, c: jnp.sin(c * w[i + 1]), X).sum(), w)
     whole = [eqn.primitive.name for eqn in backward.params["jaxpr"].eqns
-             if any(var.aval.shape == w.shape for var in eqn.outvars if not isinstance(var, DropVar))]  # fmt: skip
+             if any(var.aval.shape == w.shape for var in eqn.outvars if not isinstance(var, DropVar))]
     assert whole == ["dynamic_update_slice"]
 
 
@@ -349,7 +349,7 @@ def never_entered(x):
 
 
 WHILE_PROGRAMS = (newton, early_exit, dynamic_counter, adaptive_ode, while_in_scan, scan_in_while, while_in_while,
-                  cond_in_while, never_entered)  # fmt: skip
+                  cond_in_while, never_entered)
 
 
 @pytest.mark.parametrize("program", WHILE_PROGRAMS, ids=lambda program: program.__name__)
@@ -546,7 +546,7 @@ for f in (jit(grad(loop)), jit(grad(search))):
 def test_memory_of_long_loops_is_bounded():
     """20,000 states of 8 KB would take 160 MB, and the residuals as much again."""
     result = subprocess.run([sys.executable, "-c", MEMORY_PROGRAM.format(count=20_000)], text=True,
-                            capture_output=True, check=True)  # fmt: skip
+                            capture_output=True, check=True)
     unit = 1 if sys.platform == "darwin" else 1024
     for grown in map(int, result.stdout.split()):
         assert grown * unit < 48 << 20

@@ -37,7 +37,7 @@ SPECIAL = {
     "xlogy at 0": (np.array([0.0, 0.0]), np.array([0.5, 2.0])),
     "xlog1py at 0": (np.array([0.0, 0.0]), np.array([0.5, 2.0])),
     "logsumexp": (VECTOR,), "logsumexp of infinities": (np.array([-np.inf, 1.0, 2.0]),),
-}  # fmt: skip
+}
 
 NUMPY = {
     **dict.fromkeys("""abs sign sinc i0 modf square tanh arctan arcsinh expm1 floor ceil rint trunc fabs
@@ -54,7 +54,7 @@ NUMPY = {
     "cumprod with zeros": (np.array([1.0, 0.0, 3.0]),), "nansum with nan": (np.array([1.0, np.nan, 3.0]),),
     "nanmax with nan": (np.array([1.0, np.nan, 3.0]),), "nanstd with nan": (np.array([1.0, np.nan, 3.0]),),
     **dict.fromkeys("trace diag tril triu outer_self kron_self einsum_trace cov vander_like".split(), (MATRIX,)),
-}  # fmt: skip
+}
 
 
 def build(np_):
@@ -104,7 +104,7 @@ CASES = [
     *(pytest.param(special, jax_special, name, operands, id=f"special.{name}")
       for name, operands in SPECIAL.items()),
     *(pytest.param(jnp, jax_np, name, operands, id=f"numpy.{name}") for name, operands in NUMPY.items()),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("ours", "theirs", "name", "operands"), CASES)

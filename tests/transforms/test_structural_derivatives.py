@@ -61,7 +61,7 @@ SHAPES = {
     "complex": (lambda lax, x: lax.pad(lax.rev(x, (0,)), x[0, 0], ((1, 0, 1), (0, -1, 0))), X + 1j * X[::-1]),
     "stop_gradient": (lambda lax, x: x * lax.stop_gradient(x), X),
     "copy": (lambda lax, x: jax_copy(lax, x), X),
-}  # fmt: skip
+}
 
 
 def jax_copy(lax_module, x):
@@ -76,7 +76,7 @@ def test_shapes(name):
 
 @FEW
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(-2, 3), st.integers(-2, 3), st.integers(0, 2)),
-                min_size=1, max_size=3))  # fmt: skip
+                min_size=1, max_size=3))
 def test_pad(axes):
     config = [(low, high, gap) for _, low, high, gap in axes]
     extents = [(n - 1) * (gap + 1) + 1 + low + high if n else low + high for n, low, high, gap in axes]
@@ -88,7 +88,7 @@ def test_pad(axes):
 
 @FEW
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4), st.integers(0, 3), st.integers(1, 3)),
-                min_size=1, max_size=3))  # fmt: skip
+                min_size=1, max_size=3))
 def test_slice(axes):
     starts, steps = [start for start, *_ in axes], [step for *_, step in axes]
     limits = [start + size for start, size, *_ in axes]
@@ -107,7 +107,7 @@ def test_slice(axes):
     (lambda x: lax.concatenate([np.ones((1, 1)), x], 0), ["split"]),
     (lambda x: lax.split(x, (1, 2), 0)[1], ["pad"]),
     (lambda x: x[np.array([2, 0, 2])], ["broadcast_in_dim", "scatter-add"]),
-])  # fmt: skip
+])
 def test_cost_of_transposition(function, names):
     x = np.ones((3, 1))
     jaxpr = jitcore.make_jaxpr(jitcore.linear_transpose(function, x))(np.ones(function(x).shape))
@@ -168,22 +168,22 @@ def test_gather(seed, mode):
                              mode=mode),
         lambda x: jax.lax.gather(x, problem.indices, problem.numbers(jax.lax.GatherDimensionNumbers),
                                  problem.sizes, mode=mode),
-        draw(problem.rng, problem.shape))  # fmt: skip
+        draw(problem.rng, problem.shape))
 
 
 def scatter_pair(name: str, problem: Selection, **options):
     numbers = [problem.numbers(module.ScatterDimensionNumbers) for module in (lax, jax.lax)]
     return [lambda x, u, m=module, n=n: getattr(m, name)(x, problem.indices, u, n, **options)
-            for module, n in zip((lax, jax.lax), numbers)]  # fmt: skip
+            for module, n in zip((lax, jax.lax), numbers)]
 
 
 @FEW
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["clip", "drop"]),
-       st.sampled_from(["scatter_add", "scatter_sub", "scatter_min", "scatter_max"]))  # fmt: skip
+       st.sampled_from(["scatter_add", "scatter_sub", "scatter_min", "scatter_max"]))
 def test_scatter_with_repeated_positions(seed, mode, name):
     problem = Selection(seed, may_leave=mode == "drop")
     compare(*scatter_pair(name, problem, mode=mode), draw(problem.rng, problem.shape),
-            draw(problem.rng, problem.out_shape))  # fmt: skip
+            draw(problem.rng, problem.out_shape))
 
 
 def spread_positions(problem: Selection) -> Selection:
@@ -193,7 +193,7 @@ def spread_positions(problem: Selection) -> Selection:
     window = iter([n for dim, n in enumerate(problem.out_shape) if dim in problem.offsets])
     batch = iter(problem.indices.shape[:-1])
     problem.out_shape = tuple(next(window if dim in problem.offsets else batch)
-                              for dim in range(len(problem.out_shape)))  # fmt: skip
+                              for dim in range(len(problem.out_shape)))
     return problem
 
 
@@ -204,7 +204,7 @@ def spread_positions(problem: Selection) -> Selection:
 def test_scatter_of_distinct_positions(seed, mode, name):
     problem = spread_positions(Selection(seed))
     compare(*scatter_pair(name, problem, mode=mode, unique_indices=True), draw(problem.rng, problem.shape),
-            draw(problem.rng, problem.out_shape))  # fmt: skip
+            draw(problem.rng, problem.out_shape))
 
 
 @FEW
@@ -301,7 +301,7 @@ INDEXING = {
     "outer": (lambda np_, x, y: np_.outer(x, y), V, X),
     "kron": (lambda np_, x, y: np_.kron(x, y), X, X[:2, :2]),
     "cross": (lambda np_, x, y: np_.cross(x, y), X[:, :3], X[:, 1:]),
-}  # fmt: skip
+}
 
 
 def test_apply():
@@ -326,7 +326,7 @@ def test_distinct_places_that_are_known_need_no_promise():
 def test_functions_of_users(name):
     function, *operands = INDEXING[name]
     compare(lambda *xs: function(jnp, *map(jnp.asarray, xs)),
-            lambda *xs: function(jax_np, *map(jax_np.asarray, xs)), *operands)  # fmt: skip
+            lambda *xs: function(jax_np, *map(jax_np.asarray, xs)), *operands)
 
 
 # -- order ----------------------------------------------------------------------------------------------------
@@ -335,7 +335,7 @@ def test_sort_of_several_operands(axis):
     keys, others = RNG.integers(0, 3, (4, 5)), (draw(RNG, (4, 5)), draw(RNG, (4, 5)))
     for count in (1, 2):
         compare(lambda k, x, y: lax.sort((k, x, y), axis, num_keys=count),
-                lambda k, x, y: jax.lax.sort((k, x, y), axis, num_keys=count), keys, *others)  # fmt: skip
+                lambda k, x, y: jax.lax.sort((k, x, y), axis, num_keys=count), keys, *others)
     compare(lambda x: lax.sort(x, axis), lambda x: jax.lax.sort(x, axis), others[0])
     compare(lambda x: lax.sort(x, axis), lambda x: jax.lax.sort(x, axis), others[0] + 1j * others[1])
 
@@ -353,7 +353,7 @@ def test_dot_general(seed, dtype):
     rng = np.random.default_rng(seed)
     lhs, rhs, numbers = random_contraction(rng)
     compare(lambda x, y: lax.dot_general(x, y, numbers), lambda x, y: jax.lax.dot_general(x, y, numbers),
-            draw(rng, lhs, dtype), draw(rng, rhs, dtype))  # fmt: skip
+            draw(rng, lhs, dtype), draw(rng, rhs, dtype))
 
 
 @pytest.mark.parametrize(
@@ -364,7 +364,7 @@ def test_dot_general_in_another_dtype(dtypes):
     numbers = (((1,), (0,)), ((), ()))
     compare(lambda x, y: lax.dot_general(x, y, numbers, preferred_element_type=np.float32),
             lambda x, y: jax.lax.dot_general(x, y, numbers, preferred_element_type=np.float32),
-            np.asarray(x), np.asarray(y), tolerance=2e-2)  # fmt: skip
+            np.asarray(x), np.asarray(y), tolerance=2e-2)
 
 
 @pytest.mark.parametrize("shapes", [((3, 4), (4, 5)), ((4,), (4, 5)), ((3, 4), (4,)), ((2, 3, 4), (2, 4, 5))])
@@ -380,7 +380,7 @@ def check_conv(seed: int, compiled: bool) -> None:
     compare(lambda x, k: lax.conv_general_dilated(x, k, **problem.params),
             lambda x, k: jax.lax.conv_general_dilated(x, k, **problem.params),
             draw(problem.rng, problem.lhs_shape), draw(problem.rng, problem.rhs_shape),
-            compiled=compiled)  # fmt: skip
+            compiled=compiled)
 
 
 @FEW
@@ -405,7 +405,7 @@ def test_conv_that_accumulates_in_another_dtype():
 
 # -- Fourier transforms ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize("shape, lengths", [((8,), (8,)), ((7,), (7,)), ((3, 6), (6,)), ((2, 4, 5), (4, 5)),
-                                            ((3, 4, 6), (3, 4, 6)), ((2, 1), (1,)), ((2, 2), (2,))])  # fmt: skip
+                                            ((3, 4, 6), (3, 4, 6)), ((2, 1), (1,)), ((2, 2), (2,))])
 @pytest.mark.parametrize("kind", ["FFT", "IFFT", "RFFT", "IRFFT"])
 def test_fft(kind, shape, lengths):
     if kind == "IRFFT":
@@ -431,7 +431,7 @@ def test_collectives_inside_and_outside_of_vmap(name):
     body = COLLECTIVES[name]
     x, ct = draw(RNG, (3, 4)), draw(RNG, (3, 4))
     compare(lambda x: vmap(lambda v: body(lax, v), axis_name="i")(x),
-            lambda x: jax.vmap(lambda v: body(jax.lax, v), axis_name="i")(x), x)  # fmt: skip
+            lambda x: jax.vmap(lambda v: body(jax.lax, v), axis_name="i")(x), x)
 
     def pull(lax_module, vjp, vmap):
         one = lambda v, c: vjp(lambda v: body(lax_module, v), v)[1](c)[0]  # noqa: E731

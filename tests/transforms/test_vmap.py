@@ -165,7 +165,7 @@ def test_leaked_tracer():
     (bool, errors.TracerBoolConversionError), (float, errors.ConcretizationTypeError),
     (np.asarray, errors.TracerArrayConversionError),
     ([1, 2].__getitem__, errors.TracerIntegerConversionError),
-])  # fmt: skip
+])
 def test_values_of_elements_are_not_known(convert, error):
     with pytest.raises(error, match="while tracing the function .* for vmap") as caught:
         vmap(convert)(np.arange(3))

@@ -115,7 +115,7 @@ WRAPPERS = {
         x, ((x[0] * 3).astype(np.int32),), (1,)),
     "sort": lambda lib, f, x: f(lib.np.sort(x)[::-1]),
     "pick": lambda lib, f, x: f(x) + x[lib.np.argsort(x)[1]],
-}  # fmt: skip
+}
 LEAVES = {
     "sin": lambda lib, x: lib.np.sin(x),
     "tanh of product": lambda lib, x: lib.np.tanh(x * lib.np.cumsum(x)),

@@ -24,7 +24,7 @@ needs_libtpu = pytest.mark.skipif(
     not has_libtpu, reason='libtpu is not installed: pip install "jitcore[tpu]"'
 )
 no_tpu = pytest.mark.skipif(
-    any(device.platform == "tpu" for device in jax.devices()), reason="this machine has a TPU")  # fmt: skip
+    any(device.platform == "tpu" for device in jax.devices()), reason="this machine has a TPU")
 
 TARGETS = ("tpu:v5e", "tpu:v6e")
 
@@ -64,7 +64,7 @@ def test_memory_of_a_program_of_xla():
 def test_the_absence_of_a_tpu_names_the_way_out():
     function = jit(selu, backend="tpu")
     for use in (lambda: function(np.ones(3, np.float32)), lambda: function.lower(f32(3)).compile(),
-                lambda: jitcore.devices("tpu"), lambda: jit(selu).lower(f32(3)).compile(target="tpu")):  # fmt: skip
+                lambda: jitcore.devices("tpu"), lambda: jit(selu).lower(f32(3)).compile(target="tpu")):
         with pytest.raises(BackendNotFoundError, match=r'compile\(target="tpu:v5e"\)'):
             use()
 
@@ -110,7 +110,7 @@ def test_long_integers_are_accepted():
 
 @needs_libtpu
 @pytest.mark.parametrize("function", [lambda x: jnp.linalg.eig(x)[0],
-                                      lambda x: jitcore.pure_callback(lambda v: v, x, x)])  # fmt: skip
+                                      lambda x: jitcore.pure_callback(lambda v: v, x, x)])
 def test_what_runs_on_the_host_is_refused_by_name(function):
     with pytest.raises(NotImplementedError, match=r"(eig|pure_callback) runs on the host.*test_aot.py:\d+"):
         jit(function).lower(f32(3, 3)).compile(target="tpu:v5e")
@@ -126,7 +126,7 @@ def run_tpu_form(function, *values):
 
 
 @pytest.mark.parametrize("name", [name for name in sorted(CASES) if registry[name].traits.get("family") == "elementwise"
-                                  and "f" in registry[name].traits.get("accepts", "")])  # fmt: skip
+                                  and "f" in registry[name].traits.get("accepts", "")])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_elementwise_functions_in_single_precision(name):
     case, rng = CASES[name][0], np.random.default_rng(1)
@@ -195,7 +195,7 @@ PROGRAMS = {
     "half precision": (lambda x: jnp.exp(x).sum(), ShapeDtypeStruct((1000,), dtypes.bfloat16)),
     "complex": (lambda x: (jnp.exp(x), jnp.sqrt(x), abs(x)), ShapeDtypeStruct((100,), np.complex64)),
     "long integers": (lambda x: (x * 3 + 1).sum(), ShapeDtypeStruct((100,), np.int64)),
-}  # fmt: skip
+}
 
 
 @needs_libtpu
@@ -220,7 +220,7 @@ def test_half_precision_and_special_functions_of_all_widths():
     for name in ("erf", "lgamma", "polygamma", "acosh", "log2"):
         primitive = registry[name]
         operands = [[ShapeDtypeStruct((100,), kind)] * primitive.traits["arity"]
-                    for kind in (dtypes.float16, dtypes.bfloat16, dtypes.float32)]  # fmt: skip
+                    for kind in (dtypes.float16, dtypes.bfloat16, dtypes.float32)]
         jit(lambda groups, p=primitive: [p.bind(*group) for group in groups]).lower(operands).compile(
             target="tpu:v5e"
         )
@@ -263,5 +263,5 @@ def test_the_process_is_left_as_it_was():
     """
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
     processes = [subprocess.Popen([sys.executable, "-W", "ignore", "-c", code], env=environment, text=True,
-                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)]  # fmt: skip
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)]
     assert [process.communicate("done\n")[0] for process in processes] == ["done\n"] * 2

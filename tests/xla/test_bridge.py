@@ -45,7 +45,7 @@ def test_results_stay_on_the_device_and_later_calls_follow_them():
     lambda x: jnp.where(x > 0, x, 0), lambda x: jnp.concatenate([x, x]), lambda x: x @ x, lambda x: x.astype(int),
     lambda x: x.reshape(3, 1), lambda x: next(iter(x)), lambda x: jitcore.grad(lambda v: (v * v).sum())(x),
     lambda x: jitcore.vmap(jnp.sin)(x), lambda x: jnp.full((2,), x[0]), lambda x: lax.cumsum(x),
-])  # fmt: skip
+])
 def test_eager_operations_run_where_their_operands_lie(apply):
     value = np.array([1.0, -2.0, 3.0], np.float32)
     found, expected = apply(put(value)), apply(jnp.asarray(value))
@@ -170,7 +170,7 @@ WITHOUT_RULE = {
     "cholesky", "triangular_solve", "lu", "qr", "eigh", "eig", "schur", "svd", "lu_pivots_to_permutation", "top_k",
     "igamma", "igammac", "igamma_grad_a", "regularized_incomplete_beta", "pure_callback", "io_callback",
     "debug_callback", "call_exported", "sharding_constraint", "inspect_sharding",
-}  # fmt: skip
+}
 
 
 def test_every_primitive_has_a_rule_or_a_reason():
@@ -178,7 +178,7 @@ def test_every_primitive_has_a_rule_or_a_reason():
 
     missing = {name for name, primitive in registry.items()
                if not callable(primitive.hlo) and not is_elementwise(primitive)
-               and not {"inline", "expand", "collective"} & primitive.traits.keys()}  # fmt: skip
+               and not {"inline", "expand", "collective"} & primitive.traits.keys()}
     assert missing - WITHOUT_RULE == {"custom_lin"}  # which exists in traces only
 
 
@@ -234,7 +234,7 @@ def test_arrays_may_be_changed_after_a_call(size, is_aligned):
     device = jitcore.devices("xla")[0]
     both = jitcore.jit(lambda x: (x, jnp.sin(x) - jnp.sin(x) + x + 1), backend="xla")
     for function, last in ((lambda x: both(x)[0], 1), (lambda x: both(x)[1], 2),
-                           (lambda x: jitcore.device_put(x, device), 1)):  # fmt: skip
+                           (lambda x: jitcore.device_put(x, device), 1)):
         for _ in range(12):
             x = make_ones(size, is_aligned)
             y = function(x)

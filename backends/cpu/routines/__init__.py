@@ -22,7 +22,7 @@ from jitcore.core.jaxpr import Equation
 ROOMS: dict[str, str] = {
     **dict.fromkeys(("sort", "top_k"), "sort"),
     **dict.fromkeys(("cholesky", "eigh", "lu", "lu_pivots_to_permutation", "qr", "svd", "triangular_solve"),
-                    "lapack"),  # fmt: skip
+                    "lapack"),
     "dot_general": "product",
     "two_sided_dot": "sweep",
     "conv_general_dilated": "convolution",

@@ -112,7 +112,7 @@ class _Panel:
         with w.loop(I64(0), width) as column:
             clear_vectors(w, self.shape, self.place(column, self.height))
         self._transpose(self.start, self.pitch, self.matrix.place(first, first), self.matrix.pitch,
-                        self.height, width)  # fmt: skip
+                        self.height, width)
 
     def write(self) -> None:
         target = self.matrix.place(self.first, self.first)
@@ -154,7 +154,7 @@ class _Panel:
         self._transpose(self.turned, I64(PANEL), self.place(past, strip), self.pitch, count, I64(_STRIP))
         b.call(self.update, [self.place(past, past), self.pitch, self.turned, I64(PANEL),
                              self.place(strip, past), self.pitch, count, b.sub(self.height, past),
-                             I64(_STRIP)])  # fmt: skip
+                             I64(_STRIP)])
 
     def _strip_at(self, column: ir.Value, row: ir.Value) -> ir.Value:
         return self.w.b.bitcast(self.place(column, row), self.strip.as_pointer())
@@ -172,10 +172,10 @@ class _Panel:
         with w.loop(I64(0), self.width, self.shape.rows) as row:
             target = matrix.place(b.add(self.first, row), past)
             b.call(self.solve, [target, matrix.pitch, self.place(I64(0), row), self.pitch, top, row,
-                                self.place(row, row), self.pitch, self.ones, columns])  # fmt: skip
+                                self.place(row, row), self.pitch, self.ones, columns])
         below = matrix.place(past, past)
         b.call(self.update, [below, matrix.pitch, self.place(I64(0), self.width), self.pitch, top,
-                             matrix.pitch, b.sub(matrix.rows, past), columns, self.width])  # fmt: skip
+                             matrix.pitch, b.sub(matrix.rows, past), columns, self.width])
 
 
 def _define_make_column(w, shape: BlockShape) -> ir.Function:
@@ -282,7 +282,7 @@ class _ColumnWriter:
             lanes //= 2
             undefined = ir.Constant(vector.type, ir.Undefined)
             masks = [ir.Constant(ir.VectorType(I32, lanes), list(range(start, start + lanes)))
-                     for start in (0, lanes)]  # fmt: skip
+                     for start in (0, lanes)]
             halves = [b.shuffle_vector(vector, undefined, mask) for mask in masks]
             vector = b.select(b.fcmp_ordered(">", *halves), *halves)
         return b.extract_element(vector, I32(0))

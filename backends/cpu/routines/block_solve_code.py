@@ -48,7 +48,7 @@ def write_block_solve(w, side: str, triangle: str, form: str, diagonal: str) -> 
         triangle.pack(first, start, steps)
         target, known = (b.gep(x, [b.mul(row, pitch)]) for row in (first, start))
         b.call(solve, [target, pitch, triangle.packed, I64(PADDED_UNIT), known, steps, triangle.own,
-                       I64(shape.rows), triangle.inverses, others])  # fmt: skip
+                       I64(shape.rows), triangle.inverses, others])
     _copy_sides(w, w.at("out", size, w.real), x, pitch, is_left, is_back=True)
 
 
@@ -88,7 +88,7 @@ class _Triangle:
             kind = ir.IntType(8 * w.real_size).as_pointer()
             turned = w.smaller(b.sub(self.n, first), I64(PADDED_UNIT))  # rows of the next group fill vectors
             w.transpose(b.bitcast(self.packed, kind), I64(PADDED_UNIT), b.bitcast(source, kind), self.n,
-                        turned, steps)  # fmt: skip
+                        turned, steps)
         else:
             self._copy_steps(source, count, steps)
         fill(w, self.own, I64(self.shape.rows**2))
@@ -128,7 +128,7 @@ def define_solve(w, shape: BlockShape, is_forward: bool) -> ir.Function:
     name = "solve_forward" if is_forward else "solve_backward"
     pointer = w.real.as_pointer()
     kind = ir.FunctionType(ir.VoidType(), [pointer, I64, pointer, I64, pointer, I64, pointer, I64, pointer,
-                                           I64])  # fmt: skip
+                                           I64])
     function = ir.Function(w.module, kind, name)
     inner = BlockWriter(w, function)
     b = inner.b

@@ -111,7 +111,7 @@ class Tile:
             b.store(b.load(total), place, align=self.w.real_size)
 
     def subtract_products(self, left: ir.Value, left_pitch: ir.Value, right: ir.Value, right_pitch: ir.Value,
-                          steps: ir.Value) -> None:  # fmt: skip
+                          steps: ir.Value) -> None:
         """Subtracts, for each step, the products of `rows` elements of left with a row of right."""
         w, b = self.w, self.w.b
         with w.loop(I64(0), steps) as k:
@@ -145,7 +145,7 @@ class Tile:
         b, shape = self.w.b, self.shape
         line = b.gep(start, [b.mul(pitch, I64(row))])
         return [b.bitcast(b.gep(line, [I64(part * shape.lanes)]), shape.vector.as_pointer())
-                for part in range(_VECTORS)]  # fmt: skip
+                for part in range(_VECTORS)]
 
 
 def define_update(w, shape: BlockShape) -> ir.Function:

@@ -116,7 +116,7 @@ def find_routine(eqn: Equation) -> ConvolutionRoutine | None:
 
 
 def lay_out_features(images: Sequence[int], filters: Sequence[int], out: Sequence[int], strides, gaps,
-                     groups: int) -> Layout:  # fmt: skip
+                     groups: int) -> Layout:
     """Rows are the positions of a line, columns the features of a group."""
     features_in, features_out = images[-1], out[-1]
     *window, per_group, _ = filters
@@ -128,33 +128,33 @@ def lay_out_features(images: Sequence[int], filters: Sequence[int], out: Sequenc
     pitch, out_pitch = _list_strides(images), _list_strides(out)
     items = [(groups, per_group, 1, columns), (out[0], pitch[0], 0, out_pitch[0])]
     items += [(out[dim], pitch[dim] * strides[dim - 1], 0, out_pitch[dim])
-              for dim in range(1, len(out) - 2)]  # fmt: skip
+              for dim in range(1, len(out) - 2)]
     segments = [(extent, pitch[dim + 1] * gaps[dim], product(walked[dim + 1 :]) * length)
-                for dim, extent in enumerate(walked)]  # fmt: skip
+                for dim, extent in enumerate(walked)]
     return Layout(
         m=out[-2], n=columns, steps=steps, length=length, a_row=features_in * strides[-1], a_step=1,
         b_step=features_out, b_column=1, c_row=features_out, packs_right=1, groups=groups, b_item=columns,
-        items=_fill_up(items, ITEM_DIMS, 4), segments=_fill_up(segments, SEGMENT_DIMS, 3))  # fmt: skip
+        items=_fill_up(items, ITEM_DIMS, 4), segments=_fill_up(segments, SEGMENT_DIMS, 3))
 
 
 def lay_out_planes(images: Sequence[int], filters: Sequence[int], out: Sequence[int], strides,
-                   gaps, groups: int) -> Layout:  # fmt: skip
+                   gaps, groups: int) -> Layout:
     """Rows are the features of a group, columns the positions of a line. Steps of a segment go along features
     or along the window's last axis, whichever is longer."""
     outs, features, *window = filters
     pitch, out_pitch = _list_strides(images), _list_strides(out)
     walks = [(extent, filter_pitch, pitch[dim + 2] * gaps[dim]) for dim, (extent, filter_pitch) in enumerate(
-        zip(window, _list_strides(filters)[2:]))]  # fmt: skip
+        zip(window, _list_strides(filters)[2:]))]
     walks = [(features, product(window), pitch[1]), *walks]
     length, a_step, b_step = walks.pop(0 if features >= window[-1] else -1)
     rows = outs // groups
     items = [(groups, rows * product(filters[1:]), features * pitch[1], rows * out_pitch[1]),
-             (out[0], 0, pitch[0], out_pitch[0])]  # fmt: skip
+             (out[0], 0, pitch[0], out_pitch[0])]
     items += [(out[dim], 0, pitch[dim] * strides[dim - 2], out_pitch[dim]) for dim in range(2, len(out) - 1)]
     return Layout(
         m=rows, n=out[-1], steps=product(filters[1:]), length=length, a_row=product(filters[1:]),
         a_step=a_step, b_step=b_step, b_column=1, c_row=out_pitch[1], packs_right=0, groups=groups, b_item=0,
-        items=_fill_up(items, ITEM_DIMS, 4), segments=_fill_up(walks, SEGMENT_DIMS, 3))  # fmt: skip
+        items=_fill_up(items, ITEM_DIMS, 4), segments=_fill_up(walks, SEGMENT_DIMS, 3))
 
 
 def _list_strides(shape: Sequence[int]) -> list[int]:

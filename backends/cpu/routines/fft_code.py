@@ -62,7 +62,7 @@ def _write_stages(w: LaneWriter, symbol: str) -> None:
             body = w.choose(w.compare("eq", kind, UNTANGLE), w.pointer("untangle_code"), body, "ptr")
             items, grain = w.number("items"), w.number("grain")
             w.do(f"call void @{PARALLEL_SYMBOL}(ptr {body}, ptr {buffers}, ptr %stage, i64 {items}, "
-                 f"i64 {grain})")  # fmt: skip
+                 f"i64 {grain})")
 
 
 def _write_passes(w: LaneWriter) -> None:
@@ -108,7 +108,7 @@ def _write_blocks(w: LaneWriter) -> None:
             own = w.at(turns, w.mul(block, w.mul(points, 2 * w.itemsize)))
             own = w.choose(is_plain, "null", own, "ptr")
             src, dst = (w.at(find_line(w, side, outer), w.mul(block, w.number(f"{side}_block")))
-                        for side in ("src", "dst"))  # fmt: skip
+                        for side in ("src", "dst"))
             _run_block(w, src, dst, count, own)
 
 
@@ -122,7 +122,7 @@ def _run_block(w: LaneWriter, src: str, dst: str, count: str, turns: str) -> Non
         w.do(f"call void {untangle}(ptr %stage, ptr %work)")
     columns = [w.choose(is_rows, "null", side, "ptr") for is_rows, side in ((from_rows, src), (to_rows, dst))]
     w.do(f"call void @run_passes(ptr %stage, ptr %work, ptr {columns[0]}, ptr {columns[1]}, i64 {count}, "
-         f"ptr {turns})")  # fmt: skip
+         f"ptr {turns})")
     with w.when(w.let(f"and i1 {untangles}, {w.let(f'xor i1 {to_real}, true')}")):
         w.do(f"call void {untangle}(ptr %stage, ptr %work)")
     with w.when(to_rows):

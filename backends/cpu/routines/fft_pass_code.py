@@ -21,7 +21,7 @@ __all__ = ["PASS_ARGUMENTS", "write_pass"]
 # src: null to read what is at work; dst: null to leave results at work; roots: null in the last pass. bases:
 # of the last pass, frequencies of the butterflies. turns: null, or the roots that turn this block's columns.
 PASS_ARGUMENTS = ("ptr %stage, ptr %work, i64 %blocks, i64 %distance, ptr %roots, ptr %src, ptr %dst, "
-                  "ptr %bases, i64 %count, ptr %turns")  # fmt: skip
+                  "ptr %bases, i64 %count, ptr %turns")
 
 
 def write_pass(w: LaneWriter, symbol: str, radix: int) -> None:
@@ -57,7 +57,7 @@ class _PassWriter:
         at = w.at("%work", w.add(w.mul(block, self.stretch), w.mul(place, w.point)))
         points = transform_points(w, self._read(at, place))
         roots, last, kept, out, turned, written, done = map(
-            w.label, ("roots", "last", "kept", "out", "turned", "written", "done"))  # fmt: skip
+            w.label, ("roots", "last", "kept", "out", "turned", "written", "done"))
         w.do(f"br i1 {self.is_last}, label %{last}, label %{roots}")
         w.start_block(roots)
         products = self._multiply_roots(points, place)
@@ -109,7 +109,7 @@ class _PassWriter:
         w, pair = self.w, 2 * self.w.itemsize
         roots = w.at("%roots", w.mul(place, (self.radix - 1) * pair))
         products = [w.multiply(point, w.spread_complex(w.at(roots, number * pair)))
-                    for number, point in enumerate(points[1:])]  # fmt: skip
+                    for number, point in enumerate(points[1:])]
         return [points[0], *products]
 
     def _turn(self, points: list[Complex], base: str) -> list[Complex]:
@@ -140,7 +140,7 @@ def _add_and_subtract(w: LaneWriter, x: Complex, y: Complex) -> tuple[Complex, C
 def _add_and_subtract_turned(w: LaneWriter, x: Complex, y: Complex) -> tuple[Complex, Complex]:
     """x - i y, x + i y."""
     return (Complex(w.plus(x.re, y.im), w.minus(x.im, y.re)),
-            Complex(w.minus(x.re, y.im), w.plus(x.im, y.re)))  # fmt: skip
+            Complex(w.minus(x.re, y.im), w.plus(x.im, y.re)))
 
 
 def _transform_four(w: LaneWriter, x: list[Complex]) -> list[Complex]:
@@ -165,7 +165,7 @@ def _transform_eight(w: LaneWriter, x: list[Complex]) -> list[Complex]:
         signs = (half, half if number == 1 else minus_half)
         back = (minus_half, minus_half if number == 1 else half)
         results += [Complex(*(w.fused(part, sign, e) for part, sign, e in zip((re, im), side, even[number])))
-                    for side in (signs, back)]  # fmt: skip
+                    for side in (signs, back)]
     results += _add_and_subtract_turned(w, even[2], odd[2])
     first, fifth, second, sixth, fourth, eighth, third, seventh = results
     return [first, second, third, fourth, fifth, sixth, seventh, eighth]
@@ -186,6 +186,6 @@ def _transform_odd(w: LaneWriter, x: list[Complex]) -> list[Complex]:
             cosine, sine = w.constant(real), w.constant(-imaginary)
             even = Complex(*(w.fused(part, cosine, old) for part, old in zip(total, even)))
             odd = Complex(*(w.times(part, sine) for part in difference) if odd is None
-                          else (w.fused(part, sine, old) for part, old in zip(difference, odd)))  # fmt: skip
+                          else (w.fused(part, sine, old) for part, old in zip(difference, odd)))
         results[k], results[n - k] = _add_and_subtract_turned(w, even, odd)
     return [results[k] for k in range(n)]

@@ -21,7 +21,7 @@ import numpy as np
 from jitcore.backends.cpu import symbols
 
 __all__ = ["BLOCKS", "PASS_FIELDS", "PRIVATE", "STAGE_FIELDS", "UNTANGLE", "Request", "Transform",
-           "factorize", "find_roots", "plan_transform"]  # fmt: skip
+           "factorize", "find_roots", "plan_transform"]
 
 #: Sizes of butterflies that have code, with the time that a point of one takes, relative to one another.
 RADICES = {2: 5, 3: 6, 4: 6, 5: 8, 7: 11, 8: 8, 11: 17, 13: 20}
@@ -44,7 +44,7 @@ STAGE_FIELDS = (
     "scales_at", "passes_at", "pass_count", "chunks", "chunk_bases", "bases_at", "positions_at", "out_step",
     "turn_blocks_at", "turn_lanes_at", "untangle_at", "untangle_positions_at", "is_real_output", "parts_at",
     "part_count", "load_code", "store_code", "untangle_code",
-)  # fmt: skip
+)
 
 #: Numbers of a pass: code and count of its butterflies, `blocks` stretches of `distance`; its roots of unity.
 PASS_FIELDS = ("code", "distance", "blocks", "roots_at")
@@ -152,7 +152,7 @@ class Transform:
 
     # -- stages ---------------------------------------------------------------------------------------------
     def make_blocks(self, n: int, outer: int, lines: int, src: Side, dst: Side, *, first: bool, last: bool,
-                    turned: int = 0, real: str = "") -> int:  # fmt: skip
+                    turned: int = 0, real: str = "") -> int:
         """A stage that transforms `outer` times `lines` lines of n points.
 
         Args:
@@ -173,7 +173,7 @@ class Transform:
                    "chunk_bases": len(bases) // chunks, "bases_at": self.keep(bases),
                    "positions_at": self.keep(positions), "out_step": len(bases),
                    "scales_at": self._keep_scales(first, last, real == "in" and request.is_folded),
-                   **_name_fields("src", src), **_name_fields("dst", dst)}  # fmt: skip
+                   **_name_fields("src", src), **_name_fields("dst", dst)}
         if src.is_rows:
             numbers["load_code"] = self._find_code(
                 "load_reals" if real == "in" and not request.is_folded else "load_rows"
@@ -228,7 +228,7 @@ class Transform:
         places = np.arange(len(positions), dtype=np.int32) if is_output else positions
         return {"untangle_at": self._keep_untangling(2 * n), "is_real_output": is_output,
                 "untangle_positions_at": self.keep(places),
-                "untangle_code": self._find_code("untangle_block")}  # fmt: skip
+                "untangle_code": self._find_code("untangle_block")}
 
     def _keep_untangling(self, n: int) -> int:
         roots = self._find_roots(np.arange(n // 4 + 1), n)
@@ -247,14 +247,14 @@ class Transform:
             grain=-(-_GRAIN_TIME // _POINT_TIME), untangle_at=self._keep_untangling(n),
             scales_at=self._keep_scales(first, last=False, halves=not is_output),
             untangle_code=self._find_code("untangle_lines"),
-            src=src.buffer, src_outer=src.pitch, dst=dst.buffer, dst_outer=dst.pitch)  # fmt: skip
+            src=src.buffer, src_outer=src.pitch, dst=dst.buffer, dst_outer=dst.pitch)
 
     def make_lines(self, lines: int, own_bytes: int, parts: Sequence[int], time: float) -> int:
         """The stage that does others, line by line. own_bytes: of a line at work between them."""
         return self.make_stage(
             kind=LINES, items=lines, grain=-(-_GRAIN_TIME // int(time)), own_bytes=_round_up(own_bytes, 64),
             work_bytes=max(self.work_bytes.get(part, 0) for part in parts),
-            parts_at=self.keep(np.array(parts, np.int64)), part_count=len(parts))  # fmt: skip
+            parts_at=self.keep(np.array(parts, np.int64)), part_count=len(parts))
 
 
 def _round_up(count: int, unit: int) -> int:
@@ -336,16 +336,16 @@ def _add_stages(transform: Transform) -> None:
     for number, axis in enumerate(axes):
         is_first = not number and not has_rows
         _add_columns(transform, axis, INPUT if is_first else OUTPUT, OUTPUT,
-                     first=is_first, last=number == len(axes) - 1)  # fmt: skip
+                     first=is_first, last=number == len(axes) - 1)
 
 
 def _add_columns(transform: Transform, axis: tuple[int, int, int], src: int, dst: int, *, first: bool,
-                 last: bool) -> None:  # fmt: skip
+                 last: bool) -> None:
     """Transforms the middle axis of outer x n x inner."""
     n, outer, inner = axis
     item = 2 * transform.request.itemsize
     sides = [Side(buffer, n * inner * item, transform.request.lanes * item, inner * item, 0, n)
-             for buffer in (src, dst)]  # fmt: skip
+             for buffer in (src, dst)]
     transform.stages.append(transform.make_blocks(n, outer, inner, *sides, first=first, last=last))
 
 
@@ -385,7 +385,7 @@ def _add_rows(transform: Transform, length: int, lines: int, src: int, *, first:
 
 
 def _make_two_steps(transform: Transform, split: Split, lines: int, row: int,
-                    places: tuple[Place, Place, Place], *, first: bool, last: bool) -> list[int]:  # fmt: skip
+                    places: tuple[Place, Place, Place], *, first: bool, last: bool) -> list[int]:
     """Stages for lines as matrices: columns, which keep their places, turned; rows, which become columns.
 
     row: points from a row to the next of the second of the places, between the steps."""

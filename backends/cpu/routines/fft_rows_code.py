@@ -17,7 +17,7 @@ from __future__ import annotations
 from jitcore.backends.cpu.routines.fft_stage import Complex, LaneWriter
 
 __all__ = ["RANGE_ARGUMENTS", "write_extend_block", "write_load_rows", "write_store_rows",
-           "write_untangle_block", "write_untangle_lines"]  # fmt: skip
+           "write_untangle_block", "write_untangle_lines"]
 
 #: Arguments of a function that does items [start, stop) of a stage.
 RANGE_ARGUMENTS = "ptr %buffers, ptr %stage, i64 %start, i64 %stop"
@@ -160,7 +160,7 @@ def _untangle_ends(w: LaneWriter, first: Complex, last: Complex) -> tuple[Comple
     doubled = [w.plus(x, x) for x in (total, difference)]
     zero = w.constant(0.0)
     first = Complex(w.choose(to_real, total, doubled[0], w.vector),
-                    w.choose(to_real, w.negative(difference), zero, w.vector))  # fmt: skip
+                    w.choose(to_real, w.negative(difference), zero, w.vector))
     return first, Complex(doubled[1], zero)
 
 

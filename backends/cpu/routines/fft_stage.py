@@ -126,13 +126,13 @@ class LaneWriter(TextWriter):
             yield [source + stretch + half + k + j
                    for half in (0, size // 2) for stretch in range(0, self.lanes, size)
                    for k in range(0, size // 2, unit)
-                   for source in (0, self.lanes) for j in range(unit)]  # fmt: skip
+                   for source in (0, self.lanes) for j in range(unit)]
             unit *= 2
         stretches = self.lanes // size
         for _ in range(stretches.bit_length() - 1):
             yield [source + stretch * size + j
                    for parity in (0, 1) for source in (0, self.lanes)
-                   for stretch in range(parity, stretches, 2) for j in range(size)]  # fmt: skip
+                   for stretch in range(parity, stretches, 2) for j in range(size)]
 
     def interleave(self, x: str, y: str) -> tuple[str, str]:
         """Elements of two vectors by turns: the first halves, the second halves."""
@@ -154,13 +154,13 @@ class LaneWriter(TextWriter):
         name = f"@llvm.masked.load.{self.suffix}.p0"
         self.declare(f"declare {self.vector} {name}(ptr, i32, {self.mask}, {self.vector})")
         return self.let(f"call {self.vector} {name}(ptr {pointer}, i32 {self.itemsize}, {self.mask} {mask}, "
-                        f"{self.vector} zeroinitializer)")  # fmt: skip
+                        f"{self.vector} zeroinitializer)")
 
     def store_masked(self, value: str, pointer: str, mask: str) -> None:
         name = f"@llvm.masked.store.{self.suffix}.p0"
         self.declare(f"declare void {name}({self.vector}, ptr, i32, {self.mask})")
         self.do(f"call void {name}({self.vector} {value}, ptr {pointer}, i32 {self.itemsize}, "
-                f"{self.mask} {mask})")  # fmt: skip
+                f"{self.mask} {mask})")
 
     def mask_pairs(self, count: str) -> tuple[str, str]:
         """Masks of the two vectors that `count` complex numbers of an array take."""

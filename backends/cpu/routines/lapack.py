@@ -60,7 +60,7 @@ class LapackRoutine:
     """
 
     def __init__(self, name: str, eqn: Equation, extents: Callable, room: WorkSizes | None = None,
-                 skipped: tuple[int, ...] = ()):  # fmt: skip
+                 skipped: tuple[int, ...] = ()):
         self.name, self.extents, self.room, self.skipped = name, extents, room, skipped
         self.matrices = eqn.invars[0].aval
 
@@ -76,7 +76,7 @@ class LapackRoutine:
         if dtypes.is_complex(dtype):
             kinds.append(dtypes.real_dtype(dtype))
         return [((RunTimeSize(pieces), RunTimeSize(count)), kind)
-                for count, kind in zip(self.room, kinds) if count]  # fmt: skip
+                for count, kind in zip(self.room, kinds) if count]
 
     def emit(self, renderer, call) -> None:
         outputs = [buffer for k, buffer in enumerate(call.outputs) if k not in self.skipped]
@@ -134,7 +134,7 @@ def _find_lu(eqn: Equation, x) -> LapackRoutine:
         room = WorkSizes((rows + PADDED_UNIT) * pad_rows(columns) + 2 * PANEL * pad_rows(rows) + PADDED_UNIT)
         return LapackRoutine(f"blocklu_{_LETTERS[x.dtype]}", eqn, _matrix_extents, room)
     return LapackRoutine(f"lu_{_LETTERS[x.dtype]}", eqn, _matrix_extents,
-                         WorkSizes(rows * columns, min(rows, columns)))  # fmt: skip
+                         WorkSizes(rows * columns, min(rows, columns)))
 
 
 def _find_permutation(eqn: Equation, pivots) -> LapackRoutine | None:
@@ -184,7 +184,7 @@ def _find_svd(eqn: Equation, x) -> LapackRoutine:
     work = own + 5 * few * few + 7 * few + 2 * many + _BLOCK * (rows + columns)
     reals = few * max(5 * few + 7, 2 * many + 2 * few + 1)
     return LapackRoutine(f"svd_{letter}_{'a' if full else 's'}", eqn, _matrix_extents,
-                         WorkSizes(work, 8 * few, reals))  # fmt: skip
+                         WorkSizes(work, 8 * few, reals))
 
 
 def _find_triangular_solve(eqn: Equation, a) -> LapackRoutine | None:
@@ -194,7 +194,7 @@ def _find_triangular_solve(eqn: Equation, a) -> LapackRoutine | None:
         return None  # BLAS has no such form
     form = "c" if is_conjugate else "t" if params["transpose_a"] else "n"
     options = ("l" if params["left_side"] else "r", "l" if params["lower"] else "u", form,
-               "u" if params["unit_diagonal"] else "n")  # fmt: skip
+               "u" if params["unit_diagonal"] else "n")
     rows, columns = map(int, eqn.invars[1].aval.shape[-2:])
     operation = "trsm"
     if a.dtype.kind == "f" and rows * columns * int(a.shape[-1]) <= _TINY_SOLUTION:

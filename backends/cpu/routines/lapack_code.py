@@ -268,7 +268,7 @@ def _write_permutation_of(w: _MatrixWriter, pivots, count, permutation, size) ->
 def _write_qr(w: _MatrixWriter, width: str) -> None:
     rows, columns = w.numbers["rows"], w.numbers["columns"]
     _write_orthogonal(w, width, lambda a, tau, work, length: w.call(
-        "geqrf", rows, columns, a, rows, tau, work, length, w.info))  # fmt: skip
+        "geqrf", rows, columns, a, rows, tau, work, length, w.info))
 
 
 def _write_pivoted_qr(w: _MatrixWriter, width: str) -> None:
@@ -326,7 +326,7 @@ def _write_eigenvalues(w: _MatrixWriter, triangle: str, job: str = "N") -> ir.Va
     w.transpose(matrix, n, w.at("x", size), n, n, n)
     reals = [w.room("reals", w.real), w.numbers["reals"]] if w.is_complex else []
     w.call("heevd" if w.is_complex else "syevd", job, triangle.upper(), n, matrix, n, values, work,
-           b.sub(w.numbers["work"], size), *reals, w.integers(), w.numbers["integers"], w.info)  # fmt: skip
+           b.sub(w.numbers["work"], size), *reals, w.integers(), w.numbers["integers"], w.info)
     with w.if_failed():
         w.poison(values, n, is_real=True)
     return matrix
@@ -345,7 +345,7 @@ def _write_svd(w: _MatrixWriter, width: str) -> None:
     w.transpose(matrix, rows, w.at("x", sizes[0]), columns, rows, columns)
     reals = [w.room("reals", w.real)] if w.is_complex else []
     w.call("gesdd", width.upper(), rows, columns, matrix, rows, values, left, rows, right, right_rows, work,
-           length, *reals, w.integers(), w.info)  # fmt: skip
+           length, *reals, w.integers(), w.info)
     with w.if_failed():
         w.poison(values, count, is_real=True)
         w.poison(left, sizes[1])
@@ -369,7 +369,7 @@ def _write_singular_values(w: _MatrixWriter) -> None:
     length = b.select(is_tall, rows, columns)
     reals = [w.room("reals", w.real)] if w.is_complex else []
     w.call("gesdd", "N", length, count, matrix, length, values, matrix, length, matrix, length, work,
-           b.sub(w.numbers["work"], size), *reals, w.integers(), w.info)  # fmt: skip
+           b.sub(w.numbers["work"], size), *reals, w.integers(), w.info)
     with w.if_failed():
         w.poison(values, count, is_real=True)
 

@@ -60,5 +60,5 @@ def _read_capsule(capsule) -> int:
     api = ctypes.pythonapi
     get_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", api))
     get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-        ("PyCapsule_GetPointer", api))  # fmt: skip
+        ("PyCapsule_GetPointer", api))
     return get_pointer(capsule, get_name(capsule))

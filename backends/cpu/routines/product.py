@@ -215,7 +215,7 @@ def find_complex_routine(eqn: Equation) -> ComplexProductRoutine | None:
         return None
     rows, columns = (free_dims(aval.ndim, *dims) for aval, *dims in zip((lhs, rhs), contract, batch))
     sizes = Sizes(*(product(aval.shape[dim] for dim in dims) for aval, dims in (
-        (lhs, batch[0]), (lhs, rows), (rhs, columns), (rhs, contract[1]))))  # fmt: skip
+        (lhs, batch[0]), (lhs, rows), (rhs, columns), (rhs, contract[1]))))
     return ComplexProductRoutine(dtypes.real_dtype(lhs.dtype), sizes, numbers)
 
 
@@ -238,7 +238,7 @@ def find_routine(eqn: Equation) -> ProductRoutine | RowsRoutine | ColumnsRoutine
     left, right = (Operand(*(_find_stride(shape, dims) for dims in groups)) for shape, groups in sides)
     (shape, (batch, rows, steps)), (right_shape, (_, columns, _)) = sides
     sizes = Sizes(*(int(product(extents[dim] for dim in dims)) for extents, dims in (
-        (shape, batch), (shape, rows), (right_shape, columns), (shape, steps))))  # fmt: skip
+        (shape, batch), (shape, rows), (right_shape, columns), (shape, steps))))
     if prefers_loops(sizes, left, right, lhs.dtype.itemsize):
         return None
     rows, pitch = (sizes.m, left.free) if sizes.n == 1 else (sizes.n, right.free)
@@ -249,7 +249,7 @@ def find_routine(eqn: Equation) -> ProductRoutine | RowsRoutine | ColumnsRoutine
     if min(sizes.m, sizes.n) == 1 == matrix.free:
         strides = ((operand.item, operand.contracted) for operand in (vector, matrix))
         return ColumnsRoutine(lhs.dtype, sizes.batch, max(sizes.m, sizes.n), sizes.k, *strides,
-                              is_swapped=sizes.n == 1)  # fmt: skip
+                              is_swapped=sizes.n == 1)
     kind = SwappedProductRoutine if sizes.n == 1 else ProductRoutine
     return kind(lhs.dtype, sizes, left, right)
 

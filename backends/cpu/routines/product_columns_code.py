@@ -49,7 +49,7 @@ def write_columns(w: TextWriter, shape: TileShape) -> None:
         job.put_pointers(a="%a", b="%b", c=w.choose(is_split, "%work", "%c", "ptr"), packed="%work")
         scaled = {name: w.mul(f"%{name}", shape.itemsize) for name in names[3:7]}
         job.put(n="%n", steps="%steps", length="%length", width="%width", segment_count=stretches,
-                groups=blocks, item_count="%batch", **scaled)  # fmt: skip
+                groups=blocks, item_count="%batch", **scaled)
         units = w.mul("%batch", blocks)
         grain = divide_up(w, GRAIN_WORK, w.mul("%length", "%width"))
         call_parallel(w, "sum_columns", job.pointer, w.mul(units, stretches), grain, True)
@@ -164,4 +164,4 @@ class _ColumnsWriter(RowWriter):
         with w.when(w.let(f"icmp ne ptr {epilogue}, null")):
             table, dims = job.get_pointer("epilogue_table"), job.get_pointer("epilogue_dims")
             w.do(f"call void {epilogue}(ptr {table}, ptr {dims}, i64 {item}, i64 {w.add(item, 1)}, "
-                 f"i64 {column}, i64 {w.add(column, self.columns)})")  # fmt: skip
+                 f"i64 {column}, i64 {w.add(column, self.columns)})")

@@ -12,7 +12,7 @@ from jitcore.backends.cpu.threads import SWEEP_SYMBOL, locate_count
 from jitcore.backends.cpu.threads import SYMBOL as PARALLEL_SYMBOL
 
 __all__ = ["EPILOGUE_ARGUMENTS", "GRAIN_WORK", "RANGE_ARGUMENTS", "UNHURRIED", "Job", "call_parallel",
-           "divide_up", "find_part", "load_part", "load_thread_count", "name_symbol"]  # fmt: skip
+           "divide_up", "find_part", "load_part", "load_thread_count", "name_symbol"]
 
 #: Multiply-adds that a thread should have before another one is woken up.
 GRAIN_WORK = 1 << 18
@@ -33,7 +33,7 @@ RANGE_ARGUMENTS = "ptr %none, ptr %job, i64 %start, i64 %stop"
 _FIELDS = ("a", "b", "c", "items", "segments", "packed", "item_count", "segment_count", "m", "n", "steps",
            "length", "tiles", "panels", "groups", "group_panels", "a_row", "a_step", "b_item", "b_step",
            "b_column", "b_panel", "c_row", "k_block", "left_tiles", "adds", "finishes", "result", "epilogue",
-           "epilogue_table", "epilogue_dims", "epilogue_work", "tall", "rest", "a_item", "width")  # fmt: skip
+           "epilogue_table", "epilogue_dims", "epilogue_work", "tall", "rest", "a_item", "width")
 
 #: Arguments of the functions that make jobs: an epilogue, see `EntryRenderer.epilogue_of`.
 EPILOGUE_ARGUMENTS = "ptr %epilogue, ptr %epilogue_table, ptr %epilogue_dims, i64 %epilogue_work"
@@ -81,7 +81,7 @@ class Job:
     def put_epilogue(self, result: str) -> None:
         """Keeps the arguments that tell what is done to a result."""
         self.put_pointers(result=result, epilogue="%epilogue", epilogue_table="%epilogue_table",
-                          epilogue_dims="%epilogue_dims")  # fmt: skip
+                          epilogue_dims="%epilogue_dims")
         self.put(epilogue_work="%epilogue_work")
 
     def put_pointers(self, **fields: str) -> None:
@@ -102,7 +102,7 @@ def load_thread_count(w: TextWriter) -> str:
 
 
 def call_parallel(w: TextWriter, body: str, job: str, count: Operand, grain: Operand,
-                  to_and_fro: bool = False) -> None:  # fmt: skip
+                  to_and_fro: bool = False) -> None:
     """Runs the function `body` on [0, count), by several threads if it is more than `grain`. to_and_fro: the
     range lies in order in memory, and every other call may begin at its end."""
     symbol = SWEEP_SYMBOL if to_and_fro else PARALLEL_SYMBOL

@@ -44,7 +44,7 @@ class _MatricesWriter:
         """
         names = ("batch", "m", "n", "k", "a_item", "a_row", "a_step", "b_item", "b_step", "b_column",
                  "left_tiles", "packs_b", "batch_block", "n_block", "k_block", "inner_block",
-                 "splits")  # fmt: skip
+                 "splits")
         arguments = ", ".join(f"i64 %{name}" for name in names)
         w, shape = self.w, self.shape
         symbol = name_symbol("matrices", shape)
@@ -66,15 +66,15 @@ class _MatricesWriter:
             job.put_pointers(a="%a", c=target, items=items, segments="%work", packed=packed)
             c_row = w.mul("%n", shape.itemsize)
             job.put(segment_count=1, m="%m", left_tiles="%left_tiles", k_block="%inner_block", c_row=c_row,
-                    **{name: scale[name] for name in ("a_row", "a_step", "b_item", "b_column")})  # fmt: skip
+                    **{name: scale[name] for name in ("a_row", "a_step", "b_item", "b_column")})
             with (w.loop(0, "%batch", "%batch_block") as first, w.loop(0, "%n", "%n_block") as column,
-                  w.loop(0, "%k", "%k_block") as k):  # fmt: skip
+                  w.loop(0, "%k", "%k_block") as k):
                 self._multiply_chunk(job, scale, first, column, k)
             with w.when(is_split):
                 self._sum_partials(target)
                 with w.when(w.let("icmp ne ptr %epilogue, null")):
                     w.do(f"call void %epilogue(ptr %epilogue_table, ptr %epilogue_dims, i64 0, "
-                         f"i64 {w.mul('%batch', '%m')}, i64 0, i64 %n)")  # fmt: skip
+                         f"i64 {w.mul('%batch', '%m')}, i64 0, i64 %n)")
 
     def _multiply_chunk(self, job: Job, scale: dict[str, str], first: str, column: str, k: str) -> None:
         """Some matrices of the batch, some columns, some steps."""
@@ -91,7 +91,7 @@ class _MatricesWriter:
         is_whole = w.compare("eq", "%splits", 1)
         finishes = w.let(f"zext i1 {w.let(f'and i1 {is_last}, {is_whole}')} to i64")
         job.put(n=columns, steps=steps, finishes=finishes, panels=panels, b_step=scale["b_step"], adds=adds,
-                b_panel=shape.width * shape.itemsize, item_count=w.mul(batch, "%splits"))  # fmt: skip
+                b_panel=shape.width * shape.itemsize, item_count=w.mul(batch, "%splits"))
         packs = w.compare("ne", "%packs_b", 0)
         width = shape.width * shape.itemsize
         with w.when(packs):
@@ -109,7 +109,7 @@ class _MatricesWriter:
             number, start = w.add(w.mul(item, "%splits"), part), w.mul(part, length)
             entry = w.at(items, w.mul(number, ITEM_BYTES))
             a_offset = w.add(w.mul(w.add(first, item), scale["a_item"]),
-                             w.mul(w.add(k, start), scale["a_step"]))  # fmt: skip
+                             w.mul(w.add(k, start), scale["a_step"]))
             w.store(a_offset, entry)
             w.store(w.add(w.mul(item, b_item), w.mul(start, b_step)), w.at(entry, 8))
             result = w.add(w.mul(w.mul(first, "%splits"), c_item), w.mul(number, c_item))

@@ -157,7 +157,7 @@ class _Multiplier:
                             self._multiply_tile(job, place, a_row, panel, k, steps)
                     with w.when(runs_epilogue):
                         w.do(f"call void @end_panel(ptr %job, ptr %places, i64 %count, i64 {start}, "
-                             f"i64 {stop}, i64 {panel})")  # fmt: skip
+                             f"i64 {stop}, i64 {panel})")
 
     def _write_end(self) -> None:
         """`end_panel`: runs the epilogue on the latest panels from `start` on, where enough of them are
@@ -184,7 +184,7 @@ class _Multiplier:
             with w.loop(0, "%count") as t:
                 w.store(w.add(w.load("%total"), self._count_rows(t)), "%total")
             is_straight = w.let(f"and i1 {w.compare('eq', w.load('%total'), w.sub(end, row))}, "
-                                f"{w.compare('eq', column, last_column)}")  # fmt: skip
+                                f"{w.compare('eq', column, last_column)}")
             with w.when(is_straight):  # the rows of all tiles follow each other
                 self._call_epilogue(job, row, end, w.add(column, first), w.add(column, past))
             with w.when(w.let(f"xor i1 {is_straight}, true")), w.loop(0, "%count") as t:
@@ -274,7 +274,7 @@ class _Multiplier:
                 start = w.mul(w.sub(w.sub(blocks, 1), number), shape.lanes)
                 w.do(f"call void {pack}(ptr {w.at(target, w.mul(start, shape.itemsize))}, i64 {pitch}, "
                      f"ptr {w.at(source, w.mul(start, a_row))}, i64 {a_row}, i64 {a_step}, "
-                     f"i64 {w.sub(rows, start)}, i64 {length})")  # fmt: skip
+                     f"i64 {w.sub(rows, start)}, i64 {length})")
         with w.loop(0, "%count") as t:
             place = w.at("%places", w.mul(t, _PLACE_BYTES))
             w.store(w.at("%packed", w.mul(t, block)), place, "ptr")
@@ -301,7 +301,7 @@ class _Multiplier:
         function = w.load(w.at(tile, w.choose(is_full, 8, w.choose(is_half, 24, 16))), "ptr")
         arguments = (left, a_row, a_step, right, b_step, target, job.get("c_row"),
                      job.get_pointer("segments"), job.get("segment_count"), steps, w.load(tile), columns,
-                     adds)  # fmt: skip
+                     adds)
         w.do(f"call void {function}({_name_arguments(*arguments)})")
 
 

@@ -96,7 +96,7 @@ def write_pack_panels(w: TextWriter, shape: TileShape) -> None:
         is_column = w.compare("eq", b_step, shape.itemsize)
         most = w.choose(is_column, steps, STEPS_AT_A_TIME)
         with (w.loop(0, steps, most) as first, w.loop("%start", "%stop") as u,
-              w.loop(0, shape.vectors) as part):  # fmt: skip
+              w.loop(0, shape.vectors) as part):
             item, panel = w.div(u, panels), w.rem(u, panels)
             length = w.minimum(most, w.sub(steps, first))
             column = w.add(w.mul(panel, shape.width), w.mul(part, shape.lanes))
@@ -106,4 +106,4 @@ def write_pack_panels(w: TextWriter, shape: TileShape) -> None:
             target = w.at(target, w.mul(first, width))
             with w.when(w.compare("slt", column, n)):
                 w.do(f"call void {pack}(ptr {target}, i64 {width}, ptr {source}, i64 {b_column}, "
-                     f"i64 {b_step}, i64 {w.sub(n, column)}, i64 {length})")  # fmt: skip
+                     f"i64 {b_step}, i64 {w.sub(n, column)}, i64 {length})")

@@ -20,7 +20,7 @@ from jitcore.backends.cpu import cpuinfo
 
 __all__ = ["PACK_AT", "TILES_AT", "TILE_BYTES", "TileShape", "choose_tile_shape", "cut_rows",
            "enter_part", "find_table", "list_heights", "list_parts", "list_rows", "name_table",
-           "split_kind"]  # fmt: skip
+           "split_kind"]
 
 _TABLE_PREFIX, _PART_PREFIX = "jitcore_parts_", "jitcore_part_"
 

@@ -63,11 +63,11 @@ def _write_groups(w: TextWriter, shape: TileShape) -> None:
                 _add_products(w, shape, sums, rows, b, whole, mask)
             totals = [w.load(total, shape.vector, 64) for total in sums]
             w.store(_add_lanes(w, shape, totals), w.at(c, w.mul(first, shape.itemsize)), shape.vector,
-                    shape.itemsize)  # fmt: skip
+                    shape.itemsize)
 
 
 def _add_products(w: TextWriter, shape: TileShape, sums: list[str], rows: list[str], b: str, step: Operand,
-                  mask: str | None = None) -> None:  # fmt: skip
+                  mask: str | None = None) -> None:
     """Adds the products of a vector of steps, or of its lanes in a mask."""
     offset = w.mul(step, shape.itemsize)
 
@@ -91,7 +91,7 @@ def _add_lanes(w: TextWriter, shape: TileShape, registers: list[str]) -> str:
     while len(registers) > 1:
         count, half = len(registers) // 2, block // 2
         halves = [[lane // block * block + side * half + lane % half + lanes * (lane // half % 2)
-                   for lane in range(lanes)] for side in range(2)]  # fmt: skip
+                   for lane in range(lanes)] for side in range(2)]
         pairs = zip(registers[:count], registers[count:])
         registers = [_add_halves(w, shape, pair, halves) for pair in pairs]
         block = half
@@ -101,5 +101,5 @@ def _add_lanes(w: TextWriter, shape: TileShape, registers: list[str]) -> str:
 def _add_halves(w: TextWriter, shape: TileShape, pair: tuple[str, str], halves: list[list[int]]) -> str:
     x, y = pair
     parts = [w.let(f"shufflevector {shape.vector} {x}, {shape.vector} {y}, <{shape.lanes} x i32> "
-                   f"<{', '.join(f'i32 {place}' for place in places)}>") for places in halves]  # fmt: skip
+                   f"<{', '.join(f'i32 {place}' for place in places)}>") for places in halves]
     return w.let(f"fadd {shape.vector} {parts[0]}, {parts[1]}")

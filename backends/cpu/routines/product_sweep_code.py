@@ -60,7 +60,7 @@ class _SweepWriter(RowWriter):
             stretches = divide_up(w, "%m", "%length")
             job.put(m="%m", n="%n", length="%length", item_count=stretches)
             call_parallel(w, "sum_stretches", job.pointer, stretches,
-                          divide_up(w, GRAIN_WORK, w.mul("%n", "%length")), True)  # fmt: skip
+                          divide_up(w, GRAIN_WORK, w.mul("%n", "%length")), True)
             lines = divide_up(w, "%n", shape.lanes)
             grain = divide_up(w, GRAIN_WORK, w.mul(stretches, shape.lanes))
             call_parallel(w, "add_stretches", job.pointer, lines, grain)
@@ -73,7 +73,7 @@ class _SweepWriter(RowWriter):
             self.dots = [w.let(f"alloca {shape.vector}, align 64") for _ in range(GROUP_ROWS)]
             job = Job(w, "%job")
             self.a, self.x, self.y, self.u, work = (
-                job.get_pointer(name) for name in ("a", "b", "items", "segments", "packed"))  # fmt: skip
+                job.get_pointer(name) for name in ("a", "b", "items", "segments", "packed"))
             n, length, m = job.get("n"), job.get("length"), job.get("m")
             self.row_bytes = w.mul(n, shape.itemsize)
             self.whole = w.mul(w.div(n, shape.lanes), shape.lanes)
@@ -100,7 +100,7 @@ class _SweepWriter(RowWriter):
             self._for_vectors(lambda *place: self._add_vector(rows, *place, None))
             self._store_dots(row, count)
         factors = [self._spread(w.at(self.y, w.mul(w.add(row, number), self.shape.itemsize)))
-                   for number in range(count)]  # fmt: skip
+                   for number in range(count)]
         self._for_vectors(lambda *place: self._add_vector(rows, *place, factors))
         if not self.is_chain:
             self._store_dots(row, count)

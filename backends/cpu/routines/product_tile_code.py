@@ -22,7 +22,7 @@ from jitcore.backends.cpu.routines.product_parts import (
 )
 
 __all__ = ["REST_BYTES", "TILE_ARGUMENTS", "write_masked_load",
-           "write_masked_store", "write_rests", "write_tile"]  # fmt: skip
+           "write_masked_store", "write_rests", "write_tile"]
 
 #: Bytes of an entry of the table `rests`: a count of tiles, then first row and function of each.
 REST_BYTES = 56
@@ -35,7 +35,7 @@ _ROWS_PER_POINTER = 5
 
 TILE_ARGUMENTS = ("ptr %a, i64 %a_row, i64 %a_step, ptr %b, i64 %b_step, ptr %c, i64 %c_row, "
                   "ptr %segments, i64 %segment_count, i64 %length, i64 %rows, i64 %columns, "
-                  "i64 %adds")  # fmt: skip
+                  "i64 %adds")
 
 
 # -- tiles --------------------------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ class _Tile:
     def write(self, name: str) -> None:
         w = self.w
         w.declare(f"declare {self.shape.vector} @llvm.fmuladd.{self.shape.suffix}"
-                  f"({', '.join([self.shape.vector] * 3)})")  # fmt: skip
+                  f"({', '.join([self.shape.vector] * 3)})")
         with w.function(f"void @{name}({TILE_ARGUMENTS})"):
             self.apart = [w.mul("%a_row", rows) for rows in range(_ROWS_PER_POINTER + 1)]
             self.offsets = [] if self.is_full else self._list_offsets("%a_row")
@@ -85,7 +85,7 @@ class _Tile:
             if self.is_edge:
                 lanes = self.shape.lanes
                 self.masks = [w.first_lanes(w.sub("%columns", part * lanes), lanes)
-                              for part in range(self.shape.vectors)]  # fmt: skip
+                              for part in range(self.shape.vectors)]
             w.do("br label %segment")
             self._write_segments()
             self._write_results()
@@ -93,7 +93,7 @@ class _Tile:
     def _phis(self, kind: str, prefix: str, initial, before: str, after: str, source: str) -> None:
         for name in initial:
             self.w.do(f"%{prefix}{name} = phi {kind} [ {initial[name]}, %{before} ], "
-                      f"[ %{source}{name}, %{after} ]")  # fmt: skip
+                      f"[ %{source}{name}, %{after} ]")
 
     def _write_segments(self) -> None:
         w, vector = self.w, self.shape.vector
@@ -132,7 +132,7 @@ class _Tile:
             for part in range(self.shape.vectors):
                 name = f"{row}.{part}"
                 w.do(f"%n{name} = call {shape.vector} @llvm.fmuladd.{shape.suffix}({shape.vector} {left}, "
-                     f"{shape.vector} {right[part]}, {shape.vector} %i{name})")  # fmt: skip
+                     f"{shape.vector} {right[part]}, {shape.vector} %i{name})")
         for k in range(self.pointers):
             w.do(f"%r{k} = getelementptr i8, ptr %p{k}, i64 %a_step")
         w.do("%row.next = getelementptr i8, ptr %row, i64 %b_step")
@@ -197,7 +197,7 @@ class _Tile:
         w.start_block("store")
         for row, part in self.sums:
             w.do(f"%s{row}.{part} = phi {shape.vector} [ %n{row}.{part}, %finish ], "
-                 f"[ {totals[row, part]}, %add ]")  # fmt: skip
+                 f"[ {totals[row, part]}, %add ]")
         for row, part in self.sums:
             address = w.at(self.lines[row], part * shape.vector_bytes)
             if self.is_edge:
@@ -211,7 +211,7 @@ def write_masked_load(w: TextWriter, shape: TileShape, address: str, mask: str) 
     name = f"@llvm.masked.load.{shape.suffix}.p0"
     w.declare(f"declare {shape.vector} {name}(ptr, i32, {shape.mask}, {shape.vector})")
     return w.let(f"call {shape.vector} {name}(ptr {address}, i32 {shape.itemsize}, {shape.mask} {mask}, "
-                 f"{shape.vector} zeroinitializer)")  # fmt: skip
+                 f"{shape.vector} zeroinitializer)")
 
 
 def write_masked_store(w: TextWriter, shape: TileShape, value: str, address: str, mask: str) -> None:

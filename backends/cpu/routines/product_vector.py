@@ -49,7 +49,7 @@ class ColumnsRoutine:
     takes epilogues on rows of so many elements."""
 
     def __init__(self, dtype: np.dtype, batch: int, columns: int, steps: int, vector: tuple[int, int],
-                 matrix: tuple[int, int], is_swapped: bool):  # fmt: skip
+                 matrix: tuple[int, int], is_swapped: bool):
         self.dtype, self.is_swapped, self.result_columns = dtype, is_swapped, columns
         width = choose_width(columns, dtype.itemsize)
         length = choose_length(batch * -(-columns // width), min(columns, width), steps)

@@ -28,7 +28,7 @@ from jitcore.backends.cpu.routines.product_parts import TileShape
 __all__ = ["write_windows"]
 
 _NUMBERS = ("m", "n", "steps", "length", "a_row", "a_step", "b_step", "b_column", "c_row", "packs_b",
-            "groups", "b_item")  # fmt: skip
+            "groups", "b_item")
 
 
 def write_windows(w: TextWriter, shape: TileShape) -> None:
@@ -51,7 +51,7 @@ def write_windows(w: TextWriter, shape: TileShape) -> None:
         panels = divide_up(w, "%n", shape.width)
         width = shape.width * shape.itemsize
         job.put(m="%m", n="%n", steps="%steps", length="%length", k_block="%length", left_tiles=0, adds=0,
-                finishes=1, panels=panels, b_panel=width, **scale)  # fmt: skip
+                finishes=1, panels=panels, b_panel=width, **scale)
         segment_count = _count(w, segments)
         item_table = w.at("%work", w.mul(segment_count, SEGMENT_BYTES))
         item_count = _count(w, items)
@@ -91,7 +91,7 @@ def _count(w: TextWriter, dims: list[_Dim]) -> str:
 
 
 def _fill_table(w: TextWriter, table: str, dims: list[_Dim], scales: dict[str, Operand], entry_bytes: int,
-                last: str | None = None) -> None:  # fmt: skip
+                last: str | None = None) -> None:
     """Entries of offsets, one for each buffer, then `last`, for all values of nested indices."""
 
     def fill(k: int, number: Operand, offsets: dict[str, Operand]) -> None:
@@ -103,7 +103,7 @@ def _fill_table(w: TextWriter, table: str, dims: list[_Dim], scales: dict[str, O
             return
         with w.loop(0, f"%{dims[k].extent}") as index:
             inner = {buffer: w.add(offsets[buffer], w.mul(index, f"%{stride}"))
-                     for buffer, stride in dims[k].strides.items()}  # fmt: skip
+                     for buffer, stride in dims[k].strides.items()}
             fill(k + 1, w.add(w.mul(number, f"%{dims[k].extent}"), index), inner)
 
     fill(0, 0, dict.fromkeys(dims[0].strides, 0))

@@ -156,7 +156,7 @@ class TopRoutine:
         rows, k = self.rows, int(self.k)
         # the capacity stands in a declaration, so that programs which differ in it alone are told it
         own = [((rows.pieces, self.capacity), dtypes.int64), rows.scratch(dtypes.int64, k + 1),
-               rows.scratch(dtypes.int32, 2 * k + 1), rows.scratch(dtypes.int64, k)]  # fmt: skip
+               rows.scratch(dtypes.int32, 2 * k + 1), rows.scratch(dtypes.int64, k)]
         results = [*rows.turned(self.dtype, self.k), *rows.turned(dtypes.int32, self.k)]
         return [*own, *rows.turned(self.dtype), *results]
 

@@ -45,7 +45,7 @@ def render_engine(symbol: str) -> str:
         "SHARED": _SHARED, "NEVER": (1 << 63) - 1, "WELL_SAMPLED": _WELL_SAMPLED,
         "HALF_LARGE": large // 2, "MIDDLE_LANE": key.lanes // 2, "LAST_LANE": key.lanes - 1,
         "PARALLEL_FOR": PARALLEL_FOR, "SYMBOL": symbol,
-    }  # fmt: skip
+    }
     w = TextWriter()
     for count in rows:
         write_sort_rows(w, key, count)

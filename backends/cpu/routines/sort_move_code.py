@@ -72,7 +72,7 @@ def _define_body(module: ir.Module, size: int) -> ir.Function:
         row = b.mul(b.udiv(place, across), I64(_BLOCK))
         column = b.mul(b.urem(place, across), I64(_BLOCK))
         high, wide = (w.smaller(I64(_BLOCK), b.sub(extent, first)) for extent, first in
-                      ((rows, row), (columns, column)))  # fmt: skip
+                      ((rows, row), (columns, column)))
         read = b.gep(source, [b.add(base, b.add(b.mul(row, columns), column))])
         write = b.gep(target, [b.add(base, b.add(b.mul(column, rows), row))])
         b.call(transpose, [write, rows, read, columns, high, wide])

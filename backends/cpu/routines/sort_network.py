@@ -111,7 +111,7 @@ def write_sort_rows(w: TextWriter, key: KeyType, rows: int) -> None:
         beyond = f"{v} splat ({key.scalar} {key.largest})"
         loaded = [w.let(f"call {v} @llvm.masked.load.{suffix}.p0(ptr {place}, i32 {align}, "
                         f"{key.mask} {mask}, {beyond})")
-                  for place, mask in zip(places, masks)]  # fmt: skip
+                  for place, mask in zip(places, masks)]
         for row, place, mask in zip(network.sort_rows(loaded), places, masks):
             w.do(f"call void @llvm.masked.store.{suffix}.p0({v} {row}, ptr {place}, i32 {align}, "
-                 f"{key.mask} {mask})")  # fmt: skip
+                 f"{key.mask} {mask})")

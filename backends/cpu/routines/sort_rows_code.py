@@ -75,7 +75,7 @@ def write_row_function(w: TextWriter, symbol: str, pointers: tuple, numbers: tup
         grain = w.choose(w.compare("ne", "%is_shared", 0), share, "%pieces")
         with w.when(w.compare("sgt", elements, 0)):
             w.do(f"call void @{PARALLEL_FOR}(ptr @treat_pieces, ptr {table}, ptr {sizes}, "
-                 f"i64 %pieces, i64 {grain})")  # fmt: skip
+                 f"i64 %pieces, i64 {grain})")
 
 
 def sort_keys(w: TextWriter, bits: int, keys: str, n: Operand) -> None:
@@ -172,7 +172,7 @@ def _write_restore(w: TextWriter, encoding: Encoding) -> None:
             x = encoding.load(w, element(w, "%in", i, raw_bits), 1)
             k = encoding.encode(w, x, 1)
             return [w.let(f"icmp {relation} i{bits} {k}, {value}")
-                    for relation, value in (("slt", 0), ("eq", 0), ("eq", encoding.nan))]  # fmt: skip
+                    for relation, value in (("slt", 0), ("eq", 0), ("eq", encoding.nan))]
 
         def put(i, place):
             at = w.load(place)

@@ -139,7 +139,7 @@ class _Selection:
         name = f"{ORDER_PREFIX}int64"
         w.declare(f"declare void @{name}(ptr, ptr, ptr, i64, i64, i64, i64)")
         w.do(f"call void @{name}(ptr {self.chosen}, ptr {order}, ptr {packed}, "
-             f"i64 1, i64 1, i64 %k, i64 %is_shared)")  # fmt: skip
+             f"i64 1, i64 1, i64 %k, i64 %is_shared)")
         start = w.mul("%row", "%k")
         with w.loop(0, "%k") as i:
             rank = w.let(f"zext i32 {w.load(element(w, order, i, 32), 'i32', 4)} to i64")

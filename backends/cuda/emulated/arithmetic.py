@@ -95,7 +95,7 @@ _COMPARISONS = {
     "eq": "oeq eq", "ne": "one ne", "lt": "olt {s}lt", "le": "ole {s}le", "gt": "ogt {s}gt",
     "ge": "oge {s}ge", "lo": "- ult", "ls": "- ule", "hi": "- ugt", "hs": "- uge", "equ": "ueq", "neu": "une",
     "ltu": "ult", "leu": "ule", "gtu": "ugt", "geu": "uge", "num": "ord", "nan": "uno",
-}  # fmt: skip
+}
 
 
 # -- numbers and their bits ----------------------------------------------------------------------------------

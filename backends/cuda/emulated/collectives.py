@@ -11,7 +11,7 @@ from jitcore.backends.cuda.emulated.translate import Body, rule
 _VOTES = "y = trunc i64 {r} to i32; h = lshr i64 {r}, 32; e = trunc i64 {h} to i32; "
 _VOTES += "none = icmp eq i32 {y}, 0; all = icmp eq i32 {y}, {e}; "
 _ANSWERS = {"any": "xor i1 {none}, true", "all": "or i1 {all}, {all}", "uni": "or i1 {none}, {all}",
-            "or": "xor i1 {none}, true", "and": "or i1 {all}, {all}"}  # fmt: skip
+            "or": "xor i1 {none}, true", "and": "or i1 {all}, {all}"}
 
 
 def _wait(body: Body, name: str, mask: str, value: str, **fields: str) -> str:

@@ -76,7 +76,7 @@ class EmulatedDevice:
             return self._modules[ptx]
 
     def launch(self, kernel: Kernel, grid: Sequence[int], block: Sequence[int], arguments: np.ndarray,
-               shared_bytes: int = 0) -> None:  # fmt: skip
+               shared_bytes: int = 0) -> None:
         """Runs a kernel.
 
         Args:

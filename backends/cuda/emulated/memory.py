@@ -32,7 +32,7 @@ class Allocation(NamedTuple):
 def make_ranges(allocations: Iterable[Allocation]) -> np.ndarray:
     """The table that `races` looks addresses up in. The first row is none, so that there always is one."""
     rows = [(start, start + size, 0 if cells is None else cells.ctypes.data, SPACES.index(space))
-            for start, size, _, space, cells, _ in allocations]  # fmt: skip
+            for start, size, _, space, cells, _ in allocations]
     return np.array([(0, 0, 0, 0), *sorted(rows)], RANGE)
 
 
@@ -83,7 +83,7 @@ class Memory:
             if each.start <= start < each.start + each.size:
                 return f"byte {start - each.start} of {each.name}, which has been freed"
         near = [(each.start - start, start + size - each.start - each.size, each.name)
-                for each in (*self.list_allocations(), *others)]  # fmt: skip
+                for each in (*self.list_allocations(), *others)]
         before, behind, name = min(near, key=lambda each: max(each[:2]), default=(_FAR, _FAR, ""))
         if max(before, behind) >= _FAR:
             return "far from every allocation"

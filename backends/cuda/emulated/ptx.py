@@ -16,7 +16,7 @@ from typing import NamedTuple
 from jitcore.backends.cuda.emulated.errors import DeviceError
 
 __all__ = ["Assembly", "Function", "Instruction", "Statement", "Variable", "parse_literal", "parse_ptx",
-           "parse_variable", "split_operands", "width_of"]  # fmt: skip
+           "parse_variable", "split_operands", "width_of"]
 
 
 class Statement(NamedTuple):

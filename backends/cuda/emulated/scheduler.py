@@ -17,7 +17,7 @@ __all__ = ["AT_BARRIER", "AT_COLLECTIVE", "COLLECTIVES", "DONE", "ENDLESS", "STU
 RUNNING, AT_COLLECTIVE, AT_BARRIER, DONE = range(4)  # states of a thread
 COLLECTIVES = {name: number for number, name in enumerate(
     ("shfl.idx", "shfl.up", "shfl.down", "shfl.bfly", "sync", "vote", "match.any", "match.all", "activemask",
-     "redux.add", "redux.and", "redux.or", "redux.xor", "redux.min", "redux.max", "mma"))}  # fmt: skip
+     "redux.add", "redux.and", "redux.or", "redux.xor", "redux.min", "redux.max", "mma"))}
 _SYNC, _VOTE, _MATCH_ANY, _MATCH_ALL, _ACTIVE, _REDUX = range(4, 10)
 _MMA = COLLECTIVES["mma"]
 STUCK, ENDLESS = 20, 21  # failures, besides those of `races`

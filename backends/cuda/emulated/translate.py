@@ -27,7 +27,7 @@ _SPECIAL = {
     "%lanemask_ge": "shl i32 -1, {lane}", "%lanemask_gt": "shl i32 -2, {lane}",
     "%lanemask_lt": "ge = shl i32 -1, {lane}; xor i32 {ge}, -1",
     "%lanemask_le": "gt = shl i32 -2, {lane}; xor i32 {gt}, -1",
-}  # fmt: skip
+}
 #: What every module has besides its functions.
 RUNTIME = """declare token @llvm.coro.id(i32, ptr, ptr, ptr)
 declare i64 @llvm.coro.size.i64()

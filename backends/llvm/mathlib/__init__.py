@@ -154,4 +154,4 @@ def emit_quotient(builder, x, divisor, inverse):
     """Emit x / divisor, rounded correctly. All of one type; inverse: 1 / divisor, which is the same in every
     lane."""
     return builder.call(define_function(builder.module, quotient.build_quotient, x.type, 3),
-                        [x, divisor, inverse])  # fmt: skip
+                        [x, divisor, inverse])

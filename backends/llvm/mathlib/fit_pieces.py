@@ -52,7 +52,7 @@ FITS = {
     "tanh": PieceFit(mp.tanh, {32: 9.1}, {32: (-0.46, 5.126, -0.584, 0.02339)}, {32: 6}),
     "erf": PieceFit(mp.erf, {32: 3.95, 64: 5.95}, {32: (-0.49, 6.944, -0.7627, 0.007115),
                                                    64: (-0.468, 4.52, -0.3445, 0.0058)}, {32: 6, 64: 12}),
-}  # fmt: skip
+}
 
 
 def find_ends(fit, bits):
@@ -107,7 +107,7 @@ def format_entry(name, bits):
     return (f'    ("{name}", {bits}): Pieces(  # 2**{float(mp.log(error, 2)):.1f}\n'
             f"        {fit.limit[bits]!r}, {fit.index[bits]!r},\n"
             f"        (\n{format_numbers([center for center, _, _ in found], 12)}\n        ),\n"
-            f"        (\n{rows}        ),\n    ),\n")  # fmt: skip
+            f"        (\n{rows}        ),\n    ),\n")
 
 
 def write_pieces(names):

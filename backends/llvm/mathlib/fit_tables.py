@@ -112,7 +112,7 @@ def make_logarithms(name, bits):
     rows = "".join(f"        (\n{format_numbers(row, 12)}\n        ),\n" for row in rows)
     error = float(mp.log(max(errors), 2))
     return (f'    ("{name}", {bits}): Logarithms(  # 2**{error:.1f}\n'
-            f"        {float(steps)}, ({float(major)!r}, {minor!r}),\n{rows}    ),\n")  # fmt: skip
+            f"        {float(steps)}, ({float(major)!r}, {minor!r}),\n{rows}    ),\n")
 
 
 def find_cube_root(low, high, bits):

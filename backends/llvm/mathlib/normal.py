@@ -42,7 +42,7 @@ def build_log_ndtr(e, x):
     half_square, low = two_product(e, limited, limited * 0.5)
     rise, power = split_exp(e, -half_square, -low)
     tail, tail_low = (scale(e, part, power) for part in multiply_words(
-        e, *factor, *fast_two_sum(e.const(1.0), rise)))  # fmt: skip
+        e, *factor, *fast_two_sum(e.const(1.0), rise)))
     total, rest = fast_two_sum(e.const(1.0), -tail)
     parts = zip((total, rest - tail_low), factor, strict=True)
     logarithm = evaluate_log_of_parts(e, *(e.select(right, a, b) for a, b in parts))

@@ -14,7 +14,7 @@ def build_shared_sqrt(e, x):
         return e.sqrt(x)
     registers = avx512.split(e, x)
     return avx512.join(e, [_multiply(part) if number % 2 else part.emitter.sqrt(part)
-                           for number, part in enumerate(registers)])  # fmt: skip
+                           for number, part in enumerate(registers)])
 
 
 def build_multiplied_sqrt(e, x):

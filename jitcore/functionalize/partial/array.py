@@ -79,7 +79,7 @@ class PartialArray(np.lib.mixins.NDArrayOperatorsMixin, NDArray, CompoundHandle)
 
     def changes_places(self, other):
         return any(isinstance(own, Pick) and not own.is_same(item)
-                   for own, item in zip(self.items, other.items))  # fmt: skip
+                   for own, item in zip(self.items, other.items))
 
     @property
     def memory(self):
@@ -98,7 +98,7 @@ class PartialArray(np.lib.mixins.NDArrayOperatorsMixin, NDArray, CompoundHandle)
 
     def is_same(self, other) -> bool:
         return self is other or isinstance(other, PartialArray) and self.frame.is_same(other.frame) and len(
-            self.items) == len(other.items) and all(map(Item.is_same, self.items, other.items))  # fmt: skip
+            self.items) == len(other.items) and all(map(Item.is_same, self.items, other.items))
 
     def is_made_in(self, trace) -> bool:
         return any(is_made_in(child, trace) for child in self.children())

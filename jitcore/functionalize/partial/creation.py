@@ -99,7 +99,7 @@ def _extend_like(function: Callable) -> None:
 
 
 for _function in (np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.array, np.asarray, np.copy,
-                  np.ascontiguousarray):  # fmt: skip
+                  np.ascontiguousarray):
     if _function in CREATION:
         _extend_like(_function)
 
@@ -109,7 +109,7 @@ _make_plain_range = CREATION.get(np.arange)
 @creates(np.arange)
 def arange(*bounds, dtype=None, **options):
     if not any(isinstance(bound, Number) for bound in bounds) or any(
-            getattr(bound, "python_type", type(bound)) not in (int, bool) for bound in bounds):  # fmt: skip
+            getattr(bound, "python_type", type(bound)) not in (int, bool) for bound in bounds):
         return _make_plain_range(*bounds, dtype=dtype, **options)
     start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
     if isinstance(step, Number) or not step:

@@ -18,7 +18,7 @@ from jitcore.functionalize.partial.writing import assign
 from jitcore.functionalize.ufuncs import _raise_casting
 
 _REDUCTIONS = {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min,
-               np.logical_and: np.all, np.logical_or: np.any}  # fmt: skip
+               np.logical_and: np.all, np.logical_or: np.any}
 
 
 def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence, kwargs: dict) -> Any:
@@ -99,7 +99,7 @@ def _map_function(function):
 
 for _function in (np.real, np.imag, np.angle, np.round, np.around, np.nan_to_num, np.isreal, np.iscomplex,
                   np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.copy, np.real_if_close,
-                  np.i0, np.sinc):  # fmt: skip
+                  np.i0, np.sinc):
     _map_function(_function)
 
 

@@ -107,7 +107,7 @@ class Listing:
             return None
         value = frame.storage.value
         if not isinstance(value, Tracer) or value.trace is context.trace or _has_rest(entry, value) or any(
-                step.list_values() for step in frame.steps):  # fmt: skip
+                step.list_values() for step in frame.steps):
             return None
 
         def find_bad() -> Array:

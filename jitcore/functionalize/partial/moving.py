@@ -130,5 +130,5 @@ def _compact(raw: Array, axis: int, pick: Pick) -> tuple[Array, Span]:
     sources = lax.scatter(
         lax.full((count,), 0, dtypes.int64), lax.reshape(numbers, (count, 1)), lax.iota(dtypes.int64, count),
         lax.ScatterDimensionNumbers((), (0,), (0,)), unique_indices=True,
-        mode=lax.GatherScatterMode.FILL_OR_DROP)  # fmt: skip
+        mode=lax.GatherScatterMode.FILL_OR_DROP)
     return take(lax.reshape(raw, shape), axis, sources), span

@@ -80,7 +80,7 @@ def expand_index(array: NDArray, index: Any) -> list:
     entries = list(index) if isinstance(index, tuple) else [index]
     entries = [np.asarray(entry) if isinstance(entry, list) else entry for entry in entries]
     used = sum(entry.ndim if is_mask(entry) else 1 for entry in entries
-               if entry is not None and entry is not Ellipsis)  # fmt: skip
+               if entry is not None and entry is not Ellipsis)
     missing = array.ndim - used
     if missing < 0:
         raise IndexError(

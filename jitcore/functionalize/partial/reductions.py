@@ -171,7 +171,7 @@ def _as_count(count: Any, dtype: Any) -> Any:
 
 @accepts_partial(np.var, method="var")
 def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=_NOTHING, mean=_NOTHING,
-        correction=_NOTHING):  # fmt: skip
+        correction=_NOTHING):
     if where is not _NOTHING and where is not True or mean is not _NOTHING:
         raise not_traceable("np.var with where= or mean= of an array whose extent is traced")
     ddof = ddof if correction is _NOTHING else correction
@@ -203,7 +203,7 @@ def _split_nan(a: PartialArray, dtype: Any) -> tuple[PartialArray, PartialArray]
         raise not_traceable("a reduction without NaN of an array whose extent is traced, and of this dtype")
     is_number = np.logical_not(np.isnan(a.frame))
     return (PartialArray(np.where(is_number, a.frame, a.dtype.type(0)), a.items),
-            PartialArray(is_number, a.items))  # fmt: skip
+            PartialArray(is_number, a.items))
 
 
 @accepts_partial(np.nansum)
@@ -241,7 +241,7 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=_NOTHIN
 
 @accepts_partial(np.nanvar)
 def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=_NOTHING, mean=_NOTHING,
-           correction=_NOTHING):  # fmt: skip
+           correction=_NOTHING):
     given = [value for value in (where, mean, correction) if value is not _NOTHING]
     if out is not None or given or axis is not None:
         raise not_traceable("np.nanvar with where= or axes of an array whose extent is traced")

@@ -36,7 +36,7 @@ def _find(a: Any) -> tuple[list[Array], Pick]:
     axes = find_axes(items)
     inside = join_masks(items, axes, raw.shape)
     numbers = [lax.broadcast_in_dim(_number(item), raw.shape, range(axis, axis + len(item.shape)))
-               for item, axis in zip(items, axes)]  # fmt: skip
+               for item, axis in zip(items, axes)]
     return numbers, Pick(raw if inside is None else lax.bitwise_and(raw, inside))
 
 
@@ -140,7 +140,7 @@ def _append(one: Any, other: Any, place: int) -> PartialArray:
             raise not_traceable("arrays one behind the other whose other extents are traced")
     dtype = np.result_type(one.dtype, other.dtype)
     fronts = [Span(items[place].shape[0], 0, items[place].size) if not isinstance(items[place], Pick)
-              else items[place].as_span() for items in lists]  # fmt: skip
+              else items[place].as_span() for items in lists]
     raws = []
     for array, items, front in zip((one, other), lists, fronts):
         wanted = [*items[:place], front, *items[place + 1 :]]

@@ -32,7 +32,7 @@ def _pick(raw: Array, mask: Array) -> NDArray:
 @implements(np.unique)
 @accepts_partial(np.unique)
 def unique_with(ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *,
-                equal_nan=True, sorted=True):  # noqa: A002  # fmt: skip
+                equal_nan=True, sorted=True):  # noqa: A002
     if axis is not None:
         raise not_traceable("np.unique with an axis")
     if not (return_index or return_inverse or return_counts):

@@ -22,7 +22,7 @@ __all__ = ["bicgstab", "cg", "gmres"]
 
 
 def cg(A, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0,
-       maxiter: int | None = None, M=None):  # fmt: skip
+       maxiter: int | None = None, M=None):
     """The solution of `A x = b` for a symmetric (Hermitian) positive definite A, by conjugate gradients.
 
     Args:
@@ -35,7 +35,7 @@ def cg(A, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0,
 
 
 def bicgstab(A, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0,
-             maxiter: int | None = None, M=None):  # fmt: skip
+             maxiter: int | None = None, M=None):
     """The solution of `A x = b` for any regular A, by the stabilized biconjugate gradient method.
 
     Arguments and result: as of `cg`."""
@@ -43,7 +43,7 @@ def bicgstab(A, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0,
 
 
 def gmres(A, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0, restart: int = 20,
-          maxiter: int | None = None, M=None, solve_method: str = "batched"):  # fmt: skip
+          maxiter: int | None = None, M=None, solve_method: str = "batched"):
     """The solution of `A x = b` for any regular A, by generalized minimal residuals.
 
     Args:

@@ -93,7 +93,7 @@ def test_a_module_is_compiled_ahead_once(monkeypatch):
     translated = []
     translate_now = native._translate
     monkeypatch.setattr(native, "_translate",
-                        lambda module, level: translated.append(level) or translate_now(module, level))  # fmt: skip
+                        lambda module, level: translated.append(level) or translate_now(module, level))
     with config.override(cache_dir=""):
         native.compile_ahead("f3", "", lambda: TEXT.format(3), opt_level=0)
         wait_for_worker()
@@ -198,7 +198,7 @@ def import_all():
 def run_script(text, **environment):
     command = [sys.executable, "-c", PRODUCTS + textwrap.dedent(text)]
     return subprocess.run(command, env=os.environ | {"JITCORE_CACHE_DIR": ""} | environment, timeout=300,
-                          capture_output=True, text=True)  # fmt: skip
+                          capture_output=True, text=True)
 
 
 @needs_images

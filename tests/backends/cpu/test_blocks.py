@@ -121,7 +121,7 @@ def test_zeroed_memory_is_zero(no_blocks):
     used[...] = 255
     del used
     calloc = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)(
-        memory._handler.calloc)  # fmt: skip
+        memory._handler.calloc)
     free = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)(memory._handler.free)
     place = calloc(None, LARGE // 8, 8)
     assert ctypes.string_at(place, LARGE) == bytes(LARGE)

@@ -211,7 +211,7 @@ def test_long_reductions(n):
 def test_sum_is_the_same_for_any_number_of_threads():
     x = draw(300_001, np.complex64)
     sums = [jit(lambda x: x.sum(), backend="cpu", compiler_options=options)(x)
-            for options in ({"parallel": False}, {})]  # fmt: skip
+            for options in ({"parallel": False}, {})]
     assert np.asarray(sums[0]) == np.asarray(sums[1])
 
 

@@ -79,7 +79,7 @@ def test_rows(columns, dtype):
 def test_threads_do_not_matter():
     x = draw("ties", 1_000_003, "float64")
     found = {int(jit(lambda x: x.argmax(), compiler_options=options)(x))
-             for options in ({"parallel": False}, {"num_threads": 2}, {"num_threads": 5})}  # fmt: skip
+             for options in ({"parallel": False}, {"num_threads": 2}, {"num_threads": 5})}
     assert found == {int(x.argmax())}
 
 
@@ -88,7 +88,7 @@ def test_threads_do_not_matter():
     lambda x: (x * x[0] + 1).argmax(1),
     lambda x: x.argmax(0),
     lambda x: (x.argmax(1), x.argmin(1)),
-])  # fmt: skip
+])
 def test_others_note_places_beside_extremes(program):
     x = draw("random", 70 * 90, "float64").reshape(70, 90)
     f = jit(program)

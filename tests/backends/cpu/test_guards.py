@@ -93,7 +93,7 @@ def test_conversions(source, target):
     values_of = [jnp.asarray(values)]
     found = jit(lambda: lax.fori_loop(0, len(values), body, jnp.zeros(len(values), target)))()
     expected = [0 if np.isnan(value) else limits.max if value >= limits.max else
-                max(int(value) if np.isfinite(value) else limits.min, limits.min) for value in values]  # fmt: skip
+                max(int(value) if np.isfinite(value) else limits.min, limits.min) for value in values]
     np.testing.assert_array_equal(found, np.array(expected, target))
 
 

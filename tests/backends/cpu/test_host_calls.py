@@ -159,7 +159,7 @@ def test_ordered_effects_of_loops_happen_in_order(capfd):
     assert float(function(np.float32(1))) == 4
     lines = capfd.readouterr().out.split("\n")
     assert lines[:-1] == ["first", "before 0 1.0", "after 0 3.0", "before 1 3.0", "after 1 2.0",
-                          "before 2 2.0", "after 2 4.0", "last 4.0"]  # fmt: skip
+                          "before 2 2.0", "after 2 4.0", "last 4.0"]
 
 
 def test_io_callback_within_scan_keeps_state():
@@ -181,7 +181,7 @@ def test_io_callback_within_scan_keeps_state():
 def test_callbacks_may_keep_what_they_get():
     kept = []
     jit(lambda x: lax.fori_loop(0, 4, lambda i, c: (debug.callback(kept.append, c), c * 2)[1], x))(
-        np.ones(3, np.float32))  # fmt: skip
+        np.ones(3, np.float32))
     assert [np.asarray(value).tolist() for value in kept] == [[2.0**k] * 3 for k in range(4)]
 
 
@@ -307,7 +307,7 @@ def test_steps_between_native_ones():
     function = jit(lambda x: jnp.abs(jnp.fft.ifft(jnp.fft.fft(x * 2) * 3)) + 1)
     text = loop_program(function, X)
     assert [line.split()[0] for line in text.splitlines() if line.startswith("    ") and line[4] != " "][-5:] == [
-        "native:", "call", "native:", "call", "native:"]  # fmt: skip
+        "native:", "call", "native:", "call", "native:"]
     np.testing.assert_allclose(function(X), np.abs(X * 6) + 1, rtol=1e-5)
 
 
@@ -340,7 +340,7 @@ def _fresh(kind):
 
 
 @pytest.mark.parametrize("kind, is_kept", [("array", True), ("list", True), ("scalar", False),
-                                           ("transposed", False), ("other dtype", False), ("view", False)])  # fmt: skip
+                                           ("transposed", False), ("other dtype", False), ("view", False)])
 def test_adopt_takes_fresh_arrays_and_copies_others(kind, is_kept):
     address = []
 

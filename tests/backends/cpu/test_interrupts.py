@@ -164,7 +164,7 @@ def test_handlers_decide():
         except TimeoutError:
             heard.append("alarm")
         assert heard.pop() == "alarm" and check()
-        """)  # fmt: skip
+        """)
 
 
 @needs_signals
@@ -184,7 +184,7 @@ def test_what_handlers_raise_is_no_error_of_the_program():
             except Late:
                 pass
         assert f.report().regions[0].tiers[0].value == "traced" and check()
-        """)  # fmt: skip
+        """)
 
 
 @needs_signals
@@ -203,4 +203,4 @@ def test_other_threads_and_children_go_on():
             signal.alarm(60)
             os._exit(0 if type(interrupt(run)) is KeyboardInterrupt and check() else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0 and check()
-        """)  # fmt: skip
+        """)

@@ -78,7 +78,7 @@ NUMBERS = np.random.default_rng(3).random(40)
 @pytest.mark.parametrize(("function", "args"), [
     (count_down, (NUMBERS,)), (count_down, (NUMBERS + 1,)), (angles, (NUMBERS,)),
     (rows_and_elements, (NUMBERS.reshape(8, 5), 4)), (two_in_turn, (NUMBERS, NUMBERS + 1, 3)),
-    (two_in_turn, (NUMBERS, NUMBERS + 1, 4)), (chosen, (NUMBERS, 1)), (chosen, (NUMBERS, -1))])  # fmt: skip
+    (two_in_turn, (NUMBERS, NUMBERS + 1, 4)), (chosen, (NUMBERS, 1)), (chosen, (NUMBERS, -1))])
 def test_values_of_scalar_loops(function, args):
     compare(function, *args)
 
@@ -155,7 +155,7 @@ def add_products_of_another(x, y, a):
 
 @pytest.mark.parametrize(("function", "is_fused"), [
     (follow_itself, True), (follow_each_other, True), (add_products, False),
-    (add_products_of_another, False)])  # fmt: skip
+    (add_products_of_another, False)])
 def test_products_that_come_from_their_sum_are_fused_into_it(function, is_fused):
     wrapped = autojit(function, strict=True, contract=True)
     x = wrapped(1.0, 2.0, NUMBERS)

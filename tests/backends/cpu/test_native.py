@@ -186,7 +186,7 @@ def test_compile_from_many_threads():
     ("define double @f() {\n  %x = fadd double 1.0, 1.0\n}\n", "LLVM refuses the IR"),
     (ABSENT,
      "calls jitcore_absent, which no loaded library defines"),
-])  # fmt: skip
+])
 def test_errors_name_the_cause(ir, message):
     with pytest.raises(native.NativeCodeError, match=message):
         native.compile_module(ir, "bad")
@@ -203,7 +203,7 @@ def test_unknown_symbol_and_level():
     ("half", {1 + 2**-11: 0x3C00, 1 + 2**-11 + 1e-15: 0x3C01, 65519.9999999: 0x7BFF, 65520.0: 0x7C00,
               2**-25: 0, 2**-25 * (1 + 1e-15): 1, -1e-320: 0x8000, 1e300: 0x7C00, -np.inf: 0xFC00}),
     ("bfloat", {1 + 2**-8: 0x3F80, 1 + 2**-8 + 1e-15: 0x3F81, 1e300: 0x7F80, -0.0: 0x8000}),
-])  # fmt: skip
+])
 def test_narrowing_doubles_rounds_once(target, bits_of_cases):
     text = f"""
     define i16 @narrow(double %x) {{

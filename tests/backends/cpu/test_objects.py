@@ -190,7 +190,7 @@ def test_agrees_with_the_linker_of_llvm(name):
     "@counter = internal global i64 7\ndefine void @f() {\n  %x = load i64, ptr @counter\n  %y = add i64 %x, 1\n  store i64 %y, ptr @counter\n  ret void\n}\n",
     "@own = thread_local global i64 7\ndefine i64 @f() {\n  %x = load i64, ptr @own\n  ret i64 %x\n}\n",
     "@elsewhere = external thread_local global i64\ndefine i64 @f() {\n  %x = load i64, ptr @elsewhere\n  ret i64 %x\n}\n",
-])  # fmt: skip
+])
 def test_data_that_changes_is_refused(text):
     with pytest.raises(objects.UnknownObjectError):
         objects.link_object(emit_object(text))
@@ -217,7 +217,7 @@ def test_cut_object_files_are_refused():
 def test_unknown_relocations_are_refused():
     data = bytearray(emit_object(MODULES["functions of other libraries, called and passed on"]))
     call_of_cbrt = next(at for at in range(0, len(data) - 8, 8)
-                        if struct.unpack_from("<I", data, at)[0] == 4 and 0 < data[at + 4] < 32)  # fmt: skip
+                        if struct.unpack_from("<I", data, at)[0] == 4 and 0 < data[at + 4] < 32)
     struct.pack_into("<I", data, call_of_cbrt, 250)
     with pytest.raises(objects.UnknownObjectError, match="relocation of type 250"):
         objects.link_object(bytes(data))

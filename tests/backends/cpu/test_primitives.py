@@ -101,7 +101,7 @@ SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, TINY, -TINY, 1e30, -1e
 
 @pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64], ids=lambda d: d.name)
 @pytest.mark.parametrize("name", ["add", "mul", "max", "min", "sign", "abs", "floor", "ceil", "trunc", "is_finite", "eq", "ne",
-                                  "lt", "neg", "copysign", "signbit", "round_half_even", "sqrt", "sub", "div"])  # fmt: skip
+                                  "lt", "neg", "copysign", "signbit", "round_half_even", "sqrt", "sub", "div"])
 def test_special_values_are_bitwise_numpys(name, dtype):
     primitive = registry[name]
     grid = np.array([(a, b) for a in SPECIAL for b in SPECIAL]).astype(dtype)
@@ -163,7 +163,7 @@ def test_floats_as_integers_in_lanes(source, target):
     with np.errstate(over="ignore"):
         some = np.array([0, -0.0, 0.5, -0.5, 0.99, 1, -1, 3.7, -3.7, np.nan, np.inf, -np.inf, *ends], source)
         x = np.tile(np.concatenate([some, np.nextafter(some, np.array(np.inf, source)),
-                                    np.nextafter(some, np.array(-np.inf, source))]), 3)  # fmt: skip
+                                    np.nextafter(some, np.array(-np.inf, source))]), 3)
 
     def convert(value):
         if np.isnan(value):

@@ -112,7 +112,7 @@ PROGRAMS = {
     "a captured array": (lambda x: x + normal(7, seed=3), [normal(7)]),
     "no operation": (lambda x: x, [normal(7)]),
     "nothing": (lambda x: (), [normal(7)]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -201,7 +201,7 @@ def test_an_update_of_donated_memory_happens_in_place():
 
 
 @pytest.mark.parametrize("function", [lambda x: x[::-1] * 2, lambda x: x - x.mean(), lambda x: x + jnp.roll(x, 1)],
-                         ids=["reversed", "minus mean", "rolled"])  # fmt: skip
+                         ids=["reversed", "minus mean", "rolled"])
 def test_donation_never_changes_values(function):
     x = normal(1000)
     expected = np.asarray(function(jnp.asarray(x)))

@@ -10,9 +10,9 @@ from jitcore.backends.cpu import cpuinfo
 from jitcore.config import config
 
 HARD = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, -1e-310, 2.2e-308, 1.7e308, 2.0**800,
-                 np.nextafter(2.0**800, 0), 2.0**-800, np.nextafter(2.0**-800, 0)])  # fmt: skip
+                 np.nextafter(2.0**800, 0), 2.0**-800, np.nextafter(2.0**-800, 0)])
 DIVISORS = [3.0, -3.0, 0.1, 1 / 3, np.nextafter(2, 0), np.nextafter(1, 2), 7e20, 2.0**100, 2.0**-100,
-            np.nextafter(2.0**100, 0), 1e40, 1e-40, 1e300, 5e-324, 0.0, -0.0, np.inf, np.nan]  # fmt: skip
+            np.nextafter(2.0**100, 0), 1e40, 1e-40, 1e300, 5e-324, 0.0, -0.0, np.inf, np.nan]
 
 needs_avx512 = pytest.mark.skipif("avx512f" not in cpuinfo.cpu_features(), reason="the processor has no AVX-512")
 
@@ -75,7 +75,7 @@ def test_every_length(count):
     (lambda x, y: jnp.exp(x) / y[0], False),  # the multiplying units have enough to do
     (lambda x, y: x.astype(np.float32) / 3, False),
     (lambda x, y: x.sum() / y[0], False),
-])  # fmt: skip
+])
 def test_which_are_inverted(function, is_inverted):
     f = jit(function, backend="cpu")
     f(np.ones((40, 1000)), np.full(1000, 3.0))

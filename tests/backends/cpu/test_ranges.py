@@ -25,7 +25,7 @@ PLACES = {
     "backwards": (lambda x, low, k: jnp.take(x[3], low - k, mode="clip"), lambda x, low, k: x[3, low - k]),
     "every other": (lambda x, low, k: jnp.take(x.reshape(-1), low + 2 * k, mode="clip"),
                     lambda x, low, k: x.reshape(-1)[low + 2 * k]),
-}  # fmt: skip
+}
 
 
 def in_array(places, size):
@@ -59,7 +59,7 @@ def test_places_outside_are_clamped(name, low):
     read, _ = PLACES[name]
     x = values(np.float64, SIZE, SIZE)
     total = jit(lambda x, low, n: jnp.where(lax.iota(np.int64, SIZE) < n, read(x, low, lax.iota(np.int64, SIZE)),
-                                            0.0).sum())  # fmt: skip
+                                            0.0).sum())
     line = x[:, 3] if name == "shifted column" else x[3]
     for count in (0, 1, 7, 40, SIZE):
         k = np.arange(count)

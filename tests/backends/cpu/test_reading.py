@@ -125,7 +125,7 @@ def test_blocks_in_halves(all_rows_are_long, name):
     lambda x: x[:, ::2].sum(-1),
     lambda x: x.sum(0),
     lambda x: x + 1,
-])  # fmt: skip
+])
 def test_what_goes_as_usual(all_rows_are_long, program):
     f = jit(program)
     f(np.random.default_rng(2).random((70, 90)))
@@ -206,7 +206,7 @@ def test_nan_row_by_row(all_rows_are_wide):
     lambda x: (x * (x[0] + 1)).sum(0),
     lambda x: x - x.mean(0),
     lambda x: x[:8].sum(0),
-])  # fmt: skip
+])
 def test_what_does_not_go_row_by_row(all_rows_are_wide, program):
     f = jit(program)
     x = np.random.default_rng(2).random((40, 70))
@@ -266,7 +266,7 @@ def test_the_place_after_the_last_one_may_be_nowhere(all_arrays_are_large, monke
     lambda x, i: x[i].sum(),
     lambda x, i: x.at[i].set(x[i] + 1),
     lambda x, i: x[i[:5], None] * x,
-])  # fmt: skip
+])
 def test_which_places_are_not_asked_for(all_arrays_are_large, monkeypatch, program):
     monkeypatch.setattr(cpuinfo, "is_zen", lambda: False)
     f = jit(program)

@@ -52,7 +52,7 @@ ROWS = {
 def test_calls_and_threads_do_not_change_bits(size, dtype):
     x = np.random.default_rng(size).normal(size=size).astype(dtype)
     shapes = [x[: size // 7 * 7].reshape(-1, 7), x[: size // 100 * 100].reshape(-1, 100),
-              x[: size // 100 * 100].reshape(100, -1)]  # fmt: skip
+              x[: size // 100 * 100].reshape(100, -1)]
     programs = [(name, f, x) for name, f in VECTORS.items()]
     programs += [(name, f, rows) for name, f in ROWS.items() for rows in shapes]
     for name, function, argument in programs:

@@ -10,9 +10,9 @@ from jitcore.config import config
 from tests.combinations import spread
 
 UFUNCS = {"cumsum": np.add, "cumprod": np.multiply, "cummax": np.maximum, "cummin": np.minimum,
-          "cumlogsumexp": np.logaddexp}  # fmt: skip
+          "cumlogsumexp": np.logaddexp}
 SHAPES = [(0,), (1,), (7,), (31,), (33,), (129,), (1000,), (65536,), (100_003,), (3, 5), (100, 4), (40, 130),
-          (130, 40), (3, 70_000), (7, 8, 9), (0, 4)]  # fmt: skip
+          (130, 40), (3, 70_000), (7, 8, 9), (0, 4)]
 CASES = [(name, dtype) for name in UFUNCS for dtype in ("float32", "float64")]
 CASES += [(name, dtype) for name in ("cumsum", "cumprod", "cummax", "cummin") for dtype in ("int8", "int32", "int64")]
 

@@ -9,7 +9,7 @@ from jitcore.backends.cpu.compiler import code_cache
 from tests.combinations import spread
 
 UFUNCS = {"set": None, "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "min": np.minimum,
-          "max": np.maximum}  # fmt: skip
+          "max": np.maximum}
 # updates, elements: none, one by one, in lanes, in parts, in parts with turns
 SIZES = [(0, 5), (1, 5), (40, 7), (1000, 2000), (40_000, 1), (100_003, 1000), (200_000, 11)]
 CASES = [(op, dtype) for op in UFUNCS for dtype in ("float32", "float64", "int8", "int32", "int64")]
@@ -133,7 +133,7 @@ def test_result_does_not_depend_on_threads():
     index = np.random.default_rng(3).integers(0, 300, values.size)
     options = [{"parallel": False}, {"num_threads": 2}, {"num_threads": 3}, {}]
     results = [np.asarray(jitcore.jit(lambda x, i, v: x.at[i].add(v), compiler_options=o)(x, index, values))
-               for o in options]  # fmt: skip
+               for o in options]
     for result in results[1:]:
         np.testing.assert_array_equal(result, results[0])
 

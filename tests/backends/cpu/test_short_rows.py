@@ -122,12 +122,12 @@ def test_rows_that_a_loop_carries():
     ("long rows", lambda x: x.sum(1)),
     ("columns", lambda x: x[:, :10].sum(0)),
     ("ranges", lambda x: jnp.where(jnp.arange(10) < 7, x[:, :10], 0).sum(1)),
-])  # fmt: skip
+])
 def test_other_sweeps_stay(why, program):
     x = RNG.standard_normal((300, 200))
     run = jit(lambda x: program(x))
     with_numpy = {"few rows": x[:20, :10].sum(1), "long rows": x.sum(1), "columns": x[:, :10].sum(0),
-                  "ranges": x[:, :7].sum(1)}  # fmt: skip
+                  "ranges": x[:, :7].sum(1)}
     np.testing.assert_allclose(run(x), with_numpy[why], rtol=1e-12, atol=1e-12)
     assert "rows in lanes" not in run.inspect("loop program")
 

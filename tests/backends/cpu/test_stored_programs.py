@@ -102,7 +102,7 @@ report(np.allclose(run(lambda x: x * 2, x, abstracted_axes=("n",)), x * 2))
 def run_process(body: str, folder: Path, prelude: str = PRELUDE, **environment: str) -> list[str]:
     """The words that Python code prints in a process of its own, whose programs are kept in `folder`."""
     env = {**os.environ, "JITCORE_CACHE_DIR": str(folder), "PYTHONPATH": str(ROOT),
-           "JITCORE_ANNOUNCE_COMPILES": "0", **environment}  # fmt: skip
+           "JITCORE_ANNOUNCE_COMPILES": "0", **environment}
     command = [sys.executable, "-W", "error::RuntimeWarning", "-c", prelude + body]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=env)
     assert done.returncode == 0, done.stderr
@@ -246,7 +246,7 @@ for path in Path(open_cache().folder).iterdir():
     (PRELUDE, {"NUMBA_CPU_NAME": "generic"}),
     ("import jitcore; jitcore.__version__ = '0.0.1'" + PRELUDE, {}),
     ("import llvmlite, os; from jitcore.backends.cpu import host; host._INSTALLED += b'edited'" + PRELUDE, {}),
-], ids=["no AVX", "generic", "version", "sources"])  # fmt: skip
+], ids=["no AVX", "generic", "version", "sources"])
 def test_what_was_compiled_for_something_else_is_not_found(folder, prelude, environment):
     assert run_process(ELEMENTWISE, folder, prelude, **environment) == ["True", "1", "True"]
     assert run_process(ELEMENTWISE, folder)[:2] == ["True", "0"]
@@ -339,7 +339,7 @@ def test_processor_is_named_from_cpuinfo_too(monkeypatch, tmp_path):
     monkeypatch.setattr(host, "_CPUINFO_FILE", cpuinfo)
     assert host._read_processor() is None
     texts = [f"processor\t: {n}\nmodel name\t: Fast {model}\ncpu MHz\t\t: {mhz}\nflags\t: avx\n\nprocessor\t: 1\n"
-             for n, model, mhz in ((0, 1, 1000), (1, 1, 2000), (0, 2, 1000))]  # fmt: skip
+             for n, model, mhz in ((0, 1, 1000), (1, 1, 2000), (0, 2, 1000))]
     found = []
     for text in texts:
         cpuinfo.write_text(text)

@@ -134,7 +134,7 @@ def test_loops_around_kernels():
 
 @pytest.mark.parametrize(("size", "processors", "expected"), [
     (16, 2, 16), (480, 2, 64), (480, 100, 480), (480, None, 32),
-])  # fmt: skip
+])
 def test_limit_is_a_share_of_the_last_cache(monkeypatch, size, processors, expected):
     monkeypatch.setattr(cpuinfo, "cache_sizes", lambda: cpuinfo.CacheSizes(1, 1, size << 20))
     monkeypatch.setattr(os, "cpu_count", lambda: processors)

@@ -42,7 +42,7 @@ def test_read_every_kth(dtype, step):
         x = draw(size * 9 + 20, dtype)
         for start in (0, 1, 3, 9):
             same(jitcore.jit(lambda x, start=start: jnp.where(x[start:][::step] == 0, x[0], x[start:][::step]))(x),
-                 np.where(x[start:][::step] == 0, x[0], x[start:][::step]))  # fmt: skip
+                 np.where(x[start:][::step] == 0, x[0], x[start:][::step]))
 
 
 @pytest.mark.parametrize("dtype, step", spread(DTYPES, [1, 2, 3, 4, 8, 9], times=2))

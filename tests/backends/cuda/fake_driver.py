@@ -48,7 +48,7 @@ class PlainTypes:
     CUresult = CUresult
     CUdevice_attribute = make_names(*[f"CU_DEVICE_ATTRIBUTE_{name}" for name in (
         "COMPUTE_CAPABILITY_MAJOR", "COMPUTE_CAPABILITY_MINOR", "MULTIPROCESSOR_COUNT", "MEMORY_CLOCK_RATE",
-        "GLOBAL_MEMORY_BUS_WIDTH")])  # fmt: skip
+        "GLOBAL_MEMORY_BUS_WIDTH")])
     CUmemPool_attribute = make_names("CU_MEMPOOL_ATTR_RELEASE_THRESHOLD", "CU_MEMPOOL_ATTR_USED_MEM_CURRENT")
     CUmemAllocationType = make_names("CU_MEM_ALLOCATION_TYPE_PINNED")
     CUmemLocationType = make_names("CU_MEM_LOCATION_TYPE_DEVICE")
@@ -82,7 +82,7 @@ class Record:
 
 #: Calls that work in any thread, whatever its context.
 FREE_OF_CONTEXT = {"cuInit", "cuDriverGetVersion", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName", "cuCtxSetCurrent",
-                   "cuDeviceGetAttribute", "cuDeviceTotalMem", "cuDevicePrimaryCtxRetain", "cuCtxGetCurrent", "cuGetErrorString"}  # fmt: skip
+                   "cuDeviceGetAttribute", "cuDeviceTotalMem", "cuDevicePrimaryCtxRetain", "cuCtxGetCurrent", "cuGetErrorString"}
 
 
 class FakeDriver:
@@ -93,7 +93,7 @@ class FakeDriver:
     """
 
     def __init__(self, kernels: dict[str, Callable] | None = None, *, capability=(9, 0), version=13000,
-                 total=1 << 30, names=("Fake GPU",), types: Any = PlainTypes):  # fmt: skip
+                 total=1 << 30, names=("Fake GPU",), types: Any = PlainTypes):
         self.kernels = {"decide": decide, **(kernels or {})}
         self.other_kernels = self.kernels.__getitem__
         self.capability, self.version, self.total, self.names, self.types = capability, version, total, names, types
@@ -213,7 +213,7 @@ class FakeDriver:
     def _cuDeviceGetAttribute(self, attribute, device):
         name = attribute.name.removeprefix("CU_DEVICE_ATTRIBUTE_")
         return {"COMPUTE_CAPABILITY_MAJOR": self.capability[0], "COMPUTE_CAPABILITY_MINOR": self.capability[1],
-                "MULTIPROCESSOR_COUNT": 132, "MEMORY_CLOCK_RATE": 3201000, "GLOBAL_MEMORY_BUS_WIDTH": 6016}[name]  # fmt: skip
+                "MULTIPROCESSOR_COUNT": 132, "MEMORY_CLOCK_RATE": 3201000, "GLOBAL_MEMORY_BUS_WIDTH": 6016}[name]
 
     def _cuDevicePrimaryCtxRetain(self, device):
         return self._make("CUcontext", "context")

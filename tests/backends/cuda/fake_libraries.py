@@ -25,12 +25,12 @@ TYPES = {0: np.float32, 1: np.float64, 4: np.complex64, 5: np.complex128, 2: np.
 TYPED = {"cusolver": ("potrf", "getrf", "geqrf", "orgqr", "ungqr", "syevd", "heevd", "gesvd"), "cublas": ("trsm",)}
 PLAIN = {"cusolver": ("create", "setStream"), "cublas": ("create", "setStream", "setMathMode", "gemmStridedBatchedEx"),
          "cufft": ("get_version", "create", "destroy", "set_auto_allocation", "make_plan_many64", "set_stream",
-                   "set_work_area", *[f"exec_{name}" for name in ("c2c", "z2z", "r2c", "d2z", "c2r", "z2d")])}  # fmt: skip
+                   "set_work_area", *[f"exec_{name}" for name in ("c2c", "z2z", "r2c", "d2z", "c2r", "z2d")])}
 MODULES = {
     "nvmath": {"cublas": "nvmath.bindings.cublas", "cusolver": "nvmath.bindings.cusolverDn",
                "cufft": "nvmath.bindings.cufft"},
     "cupy": {"cublas": "cupy_backends.cuda.libs.cublas", "cusolver": "cupy_backends.cuda.libs.cusolver"},
-}  # fmt: skip
+}
 KINDS = {41: "c2c", 42: "r2c", 44: "c2r", 105: "z2z", 106: "d2z", 108: "z2d"}
 
 
@@ -215,12 +215,12 @@ class FakeLibrary(ModuleType):
             order = n if side else m
             x, right = self.matrix(a, dtype, order, order, lda), self.matrix(b, dtype, m, n, ldb)
             right[:] = getattr(scipy.linalg.blas, f"{letter}trsm")(
-                1, x, right, side=side, lower=uplo == 0, trans_a=trans, diag=diag)  # fmt: skip
+                1, x, right, side=side, lower=uplo == 0, trans_a=trans, diag=diag)
 
         self.driver._queue(stream, run)
 
     def _gemmStridedBatchedEx(self, handle, trans_a, trans_b, m, n, k, alpha, a, a_type, lda, a_stride, b, b_type, ldb,
-                              b_stride, beta, c, c_type, ldc, c_stride, count, compute, algorithm):  # fmt: skip
+                              b_stride, beta, c, c_type, ldc, c_stride, count, compute, algorithm):
         assert algorithm == -1 and self.math_mode == 16 and a_type == b_type
         dtype, out = np.dtype(TYPES[a_type]), np.dtype(TYPES[c_type])
         assert compute == (70 if dtype in (np.float64, np.complex128) else 68)
@@ -253,7 +253,7 @@ class FakeLibrary(ModuleType):
         half, whole = int(np.prod([*n[:-1], n[-1] // 2 + 1])), int(np.prod(n))
         name = KINDS[kind]
         assert (idist, odist) == {"r": (whole, half), "d": (whole, half), "c": (whole, whole) if name == "c2c" else (half, whole),
-                                  "z": (whole, whole) if name == "z2z" else (half, whole)}[name[0]]  # fmt: skip
+                                  "z": (whole, whole) if name == "z2z" else (half, whole)}[name[0]]
         self.plans[plan] |= {"n": n, "name": name, "batch": batch, "work": 8 * whole}
         return 8 * whole
 

@@ -86,7 +86,7 @@ def _split_update(line: str) -> Iterator[str]:
     if found:
         space, where, name, bits, place, value = found.groups()
         steps = (f".reg .b{bits} %old;", f"ld.{where}.b{bits} %old, {place};",
-                 f"{name}.s{bits} %old, %old, {value};", f"st.{where}.b{bits} {place}, %old;")  # fmt: skip
+                 f"{name}.s{bits} %old, %old, {value};", f"st.{where}.b{bits} {place}, %old;")
         yield f"{space}{{ {' '.join(steps)} }}"
 
 
@@ -130,7 +130,7 @@ class Subject:
         given, executable = [*program.const_values, *jitcore.tree.leaves(args)], program.executable
         self.name = name
         self._args = [np.asarray(given[i], aval.dtype)
-                      for i, aval in zip(program.kept, program.compiled_jaxpr.in_avals)]  # fmt: skip
+                      for i, aval in zip(program.kept, program.compiled_jaxpr.in_avals)]
         self._rendered, self.ptx = executable.read_latest(), executable.texts()["ptx"]()
         self._expected = self._run(self.ptx, None)
 
@@ -162,7 +162,7 @@ def list_programs() -> dict[str, tuple[Callable, tuple]]:
 
     names = ("selu", "transposed", "strided", "softmax of 200", "sum", "sum of columns", "argmax of rows", "cumsum",
              "cumsum of rows", "product of matrices", "batch of products", "counts", "scatter-add", "last one wins",
-             "matrix times vector", "gather", "complex sum", "Jacobi", "Lorenz", "compress")  # fmt: skip
+             "matrix times vector", "gather", "complex sum", "Jacobi", "Lorenz", "compress")
     found = {name: (PROGRAMS[name][0], tuple(PROGRAMS[name][1])) for name in names}
     for name in ("count", "extremes", "add to rows", "boxes"):
         found[name] = OF_MAPPINGS[name]

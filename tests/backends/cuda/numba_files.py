@@ -32,7 +32,7 @@ def schedule(function: Callable, args) -> tuple[Program, list[np.ndarray], list[
     leaves = [np.asarray(x, aval.dtype) for x, aval in zip(*map(tree_util.tree_leaves, (args, traced.in_avals)))]
     values = [*map(np.asarray, program.const_values), *leaves]
     return (lower_program(program.compiled_jaxpr, CudaTarget), [values[i] for i in program.kept],
-            program.argument_names)  # fmt: skip
+            program.argument_names)
 
 
 def write(function: Callable, args) -> str:
@@ -107,7 +107,7 @@ class Launcher:
         from numba import cuda, typeof, types
 
         kinds = [types.Array(typeof(x.dtype.type(0)), x.ndim, "C") if isinstance(x, np.ndarray) else typeof(x)
-                 for x in arguments]  # fmt: skip
+                 for x in arguments]
         text, _ = cuda.compile(self.kernel.py_func, types.void(*kinds), cc=(9, 0), device=False, abi="numba", output="ptx")
         self.texts.append(text)
 
@@ -181,7 +181,7 @@ def main(action: str) -> None:
     from tests.backends.cuda.programs import DEVICE_PROGRAMS, PROGRAMS
 
     check = {"simulate": check_simulated, "compile": check_compiled, "call": check_called,
-             "compile call": check_call_compiled}[action]  # fmt: skip
+             "compile call": check_call_compiled}[action]
     programs = DEVICE_PROGRAMS if "call" in action else PROGRAMS
     for line in sys.stdin:
         try:

@@ -51,7 +51,7 @@ def whole_numbers(x, y):
 
 def rounded(x):
     return (jnp.floor(x), jnp.ceil(x), jnp.trunc(x), jnp.round(x), lax.round(x), jnp.sign(x), jnp.signbit(x), jnp.cbrt(x),
-            jnp.logaddexp(x, 1 - x), lax.erf_inv(x / 9), jnp.isfinite(x), jnp.fmod(x, 0.7))  # fmt: skip
+            jnp.logaddexp(x, 1 - x), lax.erf_inv(x / 9), jnp.isfinite(x), jnp.fmod(x, 0.7))
 
 
 def fill(x, new, low, count):
@@ -125,7 +125,7 @@ OWN = {
     "scan of rows": (lambda x: lax.scan(lambda c, v: (0.5 * c + v, c.sum()), x[0], x), (f32(4, 40),)),
     "grad of softmax": (jitcore.grad(lambda x: (softmax(x) ** 2).sum()), (f32(4, 40),)),
     "two steps": (lambda u: stencil(stencil(u)), (f32(7, 9),)),
-}  # fmt: skip
+}
 
 _WEIGHTS = f32(2, 3)
 
@@ -150,7 +150,7 @@ DEVICE_PROGRAMS = {
     "places": (lambda x: (x.argmax(), x[2:].argmin(), x.max()), (f32(6),)),
     "a small system": (lambda a, b: jnp.array([a[1, 1] * b[0] - a[0, 1] * b[1], a[0, 0] * b[1] - a[1, 0] * b[0]])
                        / (a[0, 0] * a[1, 1] - a[0, 1] * a[1, 0]), (f64(2, 2), f64(2))),
-}  # fmt: skip
+}
 
 #: What has functions that kernels of Numba do not.
 REFUSED = {"special": "nextafter", "edges of functions": "digamma"}

@@ -87,7 +87,7 @@ def double_and_add(driver, arguments, grid, block):
     ("", None, "the driver's (nvidia-nvjitlink is not installed)"),
     ("13.5", None, "the driver's (the library of nvidia-nvjitlink 13.5 is not found)"),
     ("13.5", object(), "nvJitLink 13.5"),
-])  # fmt: skip
+])
 def test_the_linker_is_named(monkeypatch, version, library, expected):
     monkeypatch.setattr(linking, "find_version", lambda: version)
     monkeypatch.setattr(linking, "_load_linker", lambda: library)

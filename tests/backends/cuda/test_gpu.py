@@ -70,13 +70,13 @@ def test_a_runtime_takes_the_primary_context_one_stream_and_a_pool_of_its_own():
     driver, runtime = make()
     assert driver.names_since(0) == [
         "cuDeviceGet", "cuDevicePrimaryCtxRetain", "cuDriverGetVersion", "cuDeviceGetAttribute", "cuDeviceGetAttribute",
-        "cuStreamCreate", "cuMemPoolCreate", "cuDeviceTotalMem", "cuMemPoolSetAttribute"]  # fmt: skip
+        "cuStreamCreate", "cuMemPoolCreate", "cuDeviceTotalMem", "cuMemPoolSetAttribute"]
     assert dict(driver.calls)["cuStreamCreate"] == (1,)  # waits for no other stream
     assert driver.threshold == ("CU_MEMPOOL_ATTR_RELEASE_THRESHOLD", driver.total // 4)
     assert (runtime.arch, runtime.machine, runtime.cuda) == ("sm_90", "sm_90", (13, 0))
     assert runtime.facts() == {
         "name": "Fake GPU", "machine": "sm_90", "cuda": (13, 0), "multiprocessors": 132, "bytes": 1 << 30,
-        "free": 1 << 30, "held": 0, "bandwidth": pytest.approx(4.814e12, rel=1e-3)}  # fmt: skip
+        "free": 1 << 30, "held": 0, "bandwidth": pytest.approx(4.814e12, rel=1e-3)}
 
 
 def test_the_configuration_limits_the_pool_and_what_it_keeps():
@@ -95,7 +95,7 @@ def test_the_configuration_limits_the_pool_and_what_it_keeps():
     ((7, 5), "sm_75", (10, 0)), ((8, 0), "sm_80", (11, 0)), ((8, 6), "sm_86", (11, 1)), ((8, 8), "sm_87", (11, 4)),
     ((8, 9), "sm_89", (11, 8)), ((9, 0), "sm_90", (11, 8)), ((10, 0), "sm_100", (12, 7)), ((10, 1), "sm_100", (12, 7)),
     ((11, 0), "sm_103", (12, 9)), ((12, 0), "sm_120", (12, 8)), ((13, 1), "sm_121", (12, 9)),
-])  # fmt: skip
+])
 def test_programs_are_compiled_for_what_the_gpu_and_the_driver_know(capability, arch, cuda):
     version = 1000 * cuda[0] + 10 * cuda[1]
     driver, runtime = make(capability=capability, version=version)
@@ -199,7 +199,7 @@ def test_garbage_and_what_the_pool_keeps_go_before_an_array_is_refused():
     runtime.allocate(1 << 20)
     assert driver.names_since(start) == [
         "cuMemAllocFromPoolAsync", "cuMemAllocFromPoolAsync", "cuGetErrorString", "cuMemFreeAsync",
-        "cuStreamSynchronize", "cuMemPoolTrimTo", "cuMemAllocFromPoolAsync"]  # fmt: skip
+        "cuStreamSynchronize", "cuMemPoolTrimTo", "cuMemAllocFromPoolAsync"]
 
 
 # -- threads and contexts -----------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ def test_a_launch_is_one_call():
         runtime.launch(kernel, ONE, ONE, numbers(address, address, 1))
     runtime.free(runtime.allocate(100))
     assert [name for name, _ in driver.calls[start:]] == [
-        "cuLaunchKernel", "cuLaunchKernel", "cuLaunchKernel", "cuMemAllocFromPoolAsync", "cuMemFreeAsync"]  # fmt: skip
+        "cuLaunchKernel", "cuLaunchKernel", "cuLaunchKernel", "cuMemAllocFromPoolAsync", "cuMemFreeAsync"]
 
 
 def test_equal_texts_are_one_module_which_goes_with_its_last_user():
@@ -283,7 +283,7 @@ def test_machine_code_is_kept_on_disk(monkeypatch, tmp_path):
     monkeypatch.setattr(linking, "find_version", lambda: "1.2")
     monkeypatch.setattr(linking, "_link", lambda text, machine: linked.append(machine) or (b"\x7fELF" + text, ""))
     monkeypatch.setattr(FakeDriver, "_cuModuleLoadData", lambda driver, image: driver._make(
-        "CUmodule", {"add": 3}) if image[:4] == b"\x7fELF" else ("CUDA_ERROR_NO_BINARY_FOR_GPU",))  # fmt: skip
+        "CUmodule", {"add": 3}) if image[:4] == b"\x7fELF" else ("CUDA_ERROR_NO_BINARY_FOR_GPU",))
     with config.override(cache_dir=str(tmp_path)):
         for capability in ((9, 0), (9, 0), (12, 0)):
             driver, runtime = make(capability=capability)
@@ -324,7 +324,7 @@ def test_after_an_error_that_stays_every_call_says_which_it_was():
         runtime.synchronize()
     calls = len(driver.calls)
     for again in (lambda: runtime.allocate(4), lambda: get(runtime, address), lambda: runtime.load("x"), runtime.trim,
-                  lambda: runtime.launch(module.find_kernel("add"), ONE, ONE, numbers(1, 2, 3))):  # fmt: skip
+                  lambda: runtime.launch(module.find_kernel("add"), ONE, ONE, numbers(1, 2, 3))):
         with pytest.raises(CudaError, match="An earlier error has made the GPU unusable.*ILLEGAL_ADDRESS.*is fail") as caught:
             again()
         assert len(str(caught.value).splitlines()) <= errors.MAX_LINES
@@ -406,7 +406,7 @@ def test_time_is_measured_by_events():
     assert runtime.measure(runtime.synchronize) == 0.0025
     assert driver.names_since(start) == [
         "cuEventCreate", "cuEventCreate", "cuEventRecord", "cuStreamSynchronize", "cuEventRecord", "cuEventSynchronize",
-        "cuEventElapsedTime", "cuEventDestroy", "cuEventDestroy"]  # fmt: skip
+        "cuEventElapsedTime", "cuEventDestroy", "cuEventDestroy"]
 
 
 # -- what is missing ----------------------------------------------------------------------------------------

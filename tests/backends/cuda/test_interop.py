@@ -56,7 +56,7 @@ class ByInterface(Foreign):
     @property
     def __cuda_array_interface__(self):
         return {"shape": self.value.shape, "typestr": self.value.dtype.str, "data": (self.address, False),
-                "strides": self.strides, "stream": self.stream, "version": 3}  # fmt: skip
+                "strides": self.strides, "stream": self.stream, "version": 3}
 
 
 class ByDlpack(Foreign):
@@ -171,7 +171,7 @@ def test_only_contiguous_arrays_are_taken(gpu, strides, is_contiguous):
 @pytest.mark.parametrize("form, dtype", [
     ((0, 8, 1), np.int8), ((1, 16, 1), np.uint16), ((2, 64, 1), np.float64), ((5, 128, 1), np.complex128),
     ((6, 8, 1), np.bool_), ((4, 16, 1), dtypes.bfloat16), ((2, 32, 4), None), ((9, 8, 1), None), ((2, 128, 1), None),
-])  # fmt: skip
+])
 def test_dtypes_of_dlpack(gpu, form, dtype):
     foreign = ByDlpack(gpu, np.zeros(4, np.float64))
     foreign.form = form
@@ -205,7 +205,7 @@ def test_the_interface_says_where_and_in_which_stream(gpu):
     array = put(np.arange(6, dtype=np.int32).reshape(2, 3))
     stream = backends.find_backend("cuda").open(array.device).stream
     assert array.__cuda_array_interface__ == {
-        "shape": (2, 3), "typestr": "<i4", "data": (array.buffer.address, True), "strides": None, "stream": stream, "version": 3}  # fmt: skip
+        "shape": (2, 3), "typestr": "<i4", "data": (array.buffer.address, True), "strides": None, "stream": stream, "version": 3}
     assert not hasattr(put(np.zeros(2, dtypes.bfloat16)), "__cuda_array_interface__")
     assert not hasattr(jitcore.numpy.ones(2), "__cuda_array_interface__")
 

@@ -143,7 +143,7 @@ CASES = {
     "in a loop": (lambda x: lax.fori_loop(0, 3, lambda i, a: jnp.linalg.cholesky(a @ a.T + jnp.eye(4)), x), (draw(4, 4),), as_they_are,
                   "dpotrf"),
     "derivative": (jitcore.grad(lambda x: jnp.linalg.solve(x, jnp.ones(4)).sum()), (positive(4, 4),), as_they_are, "dgetrf dtrsm"),
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -202,7 +202,7 @@ KEPT = {
     "whole numbers": (contracts(PLAIN), (BIG.astype(np.int32), BIG.astype(np.int32)), 0),
     "four axes": (transforms("fft", 2, 2, 2, 2), (draw(2, 2, 2, 2, dtype=C64),), 0),
     "an axis of one element": (transforms("irfft", 1), (draw(3, 1, dtype=C64),), 0),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", KEPT)
@@ -212,7 +212,7 @@ def test_where_things_are_computed(gpu, monkeypatch, name):
     libraries = install(monkeypatch, gpu, "nvmath")
     np.asarray(jit(function, backend="cuda")(*args)) if count else jit(function, backend="cuda").lower(*args).compile()
     work = [name for library in libraries.values() for name, _ in library.calls
-            if name.removeprefix("d") in ("potrf", "gemm_strided_batched_ex") or name.startswith("exec")]  # fmt: skip
+            if name.removeprefix("d") in ("potrf", "gemm_strided_batched_ex") or name.startswith("exec")]
     assert len(work) == count
 
 
@@ -229,7 +229,7 @@ def test_halves_are_multiplied_as_they_are(gpu, small, monkeypatch):
     (("nvmath", "cupy"), (), {"cublas": "nvmath", "cusolver": "nvmath", "cufft": "nvmath"}),
     (("nvmath", "cupy"), ("nvmath cusolver", "nvmath cufft"), {"cublas": "nvmath", "cusolver": "cupy"}),
     (("nvmath",), ("nvmath cusolver",), {"cublas": "nvmath", "cufft": "nvmath"}),
-])  # fmt: skip
+])
 def test_bindings_are_asked_for_in_order(gpu, monkeypatch, packages, broken, used):
     libraries = install(monkeypatch, gpu, *packages)
     for name in broken:

@@ -41,7 +41,7 @@ def start(action: str, **environment) -> Iterator[Callable[[str], str]]:
     command = [sys.executable, "-W", "ignore", "-m", "tests.backends.cuda.numba_files", action]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          text=True) as process:  # fmt: skip
+                          text=True) as process:
 
         def check(name: str) -> str:
             print(name, file=process.stdin, flush=True)
@@ -122,7 +122,7 @@ def test_files_are_whole(name):
     for function in functions[:-1]:
         assert re.search(rf"\b{function}[\[(]", text.replace(f"def {function}(", "")), f"nothing calls {function}"
     helpers = [ast.unparse(node.body) for node in tree.body if isinstance(node, ast.FunctionDef) and node.decorator_list
-               and isinstance(node.decorator_list[0], ast.Call)]  # fmt: skip
+               and isinstance(node.decorator_list[0], ast.Call)]
     assert len(set(helpers)) == len(helpers), "a function is there twice"
     for line in text.splitlines():
         assert len(line) <= 110 or line.lstrip().startswith(("def", "kernel", "for"))
@@ -204,7 +204,7 @@ def test_programs_that_are_refused(name):
 
 #: What kernels of Numba have no function for.
 MISSING = {"digamma", "polygamma", "zeta", "bessel_i0e", "bessel_i1e", "ndtri", "log_ndtr", "nextafter", "complex exp2",
-           "complex expm1", "complex log1p", "complex log2", "complex sign"}  # fmt: skip
+           "complex expm1", "complex log1p", "complex log2", "complex sign"}
 
 
 def test_every_other_function_is_there():
@@ -319,7 +319,7 @@ def selu(x, alpha):
     (lambda x: jnp.linalg.eigvalsh(x), [np.ones((3, 3))], "eigh"),
     (lambda x: jitcore.scipy.special.digamma(x), [2.0], "digamma"),
     (lambda x: x + 1, [np.float16(1)], "float16"),
-])  # fmt: skip
+])
 def test_what_a_thread_cannot_do_is_named(function, args, named):
     with pytest.raises(NotImplementedError, match=named):
         jitcore.jit(function).as_numba_cuda(*args)

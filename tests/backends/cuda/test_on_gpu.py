@@ -144,7 +144,7 @@ def test_the_limit_holds(runtime):
     ("runtime.launch(kernel, (1, 1, 1), (1, 1, 1), np.array([8, 1], np.uint64))",
      ["ILLEGAL_ADDRESS", "The kernel launched last is add", "An earlier error has made the GPU unusable"]),
     ("import os\nif os.fork(): os.wait(); os._exit(0)", ["This process was forked", "This process was forked"]),
-])  # fmt: skip
+])
 def test_errors_that_stay(runtime, script, words):
     code = f"""if True:
         import numpy as np

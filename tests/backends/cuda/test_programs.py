@@ -116,7 +116,7 @@ PROGRAMS = {
     "cond": (lambda x: lax.cond(x[0] > 0, jnp.sin, jnp.cos, x), [draw(100)], None),
     "random": (lambda x: jitcore.random.uniform(jitcore.random.key(0), (500,)) + x, [draw(1)], None),
     "derivative": (jitcore.grad(lambda x: selu(x).sum()), [draw(500)], None),
-}  # fmt: skip
+}
 
 
 def compute(function, args, backend):

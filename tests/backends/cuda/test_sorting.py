@@ -88,12 +88,12 @@ def check(found, expected):
 
 
 KEYS = ["bool", "int8", "uint8", "int16", "uint16", "float16", "bfloat16", "int32", "uint32", "float32", "int64", "uint64",
-        "float64"]  # fmt: skip
+        "float64"]
 
 
 @pytest.mark.parametrize("way, dtype", [*(("digits", dtype) for dtype in KEYS if dtype not in LONG),
                                         *(pytest.param("digits", dtype, marks=pytest.mark.slow) for dtype in LONG),
-                                        ("merges", "float16"), ("merges", "uint64")], indirect=["way"])  # fmt: skip
+                                        ("merges", "float16"), ("merges", "uint64")], indirect=["way"])
 def test_keys(way, dtype):
     x = draw(dtype, 4500)
     (found, largest, places), launches = run(lambda x: (jnp.sort(x), *lax.top_k(x, 999)), x, seed=1)
@@ -113,7 +113,7 @@ def test_pairs(way):
 @pytest.mark.parametrize("way, tiles, more", [
     *(("digits", *length) for length in ((0, 1), (1, 0), (34, 5))), ("merges", 4, 5),
     *(pytest.param("digits", *length, marks=pytest.mark.slow) for length in ((1, -1), (1, 1), (4, 5)))],
-    indirect=["way"])  # fmt: skip
+    indirect=["way"])
 def test_lengths(way, dtype, tile, tiles, more):
     x = draw(dtype, tiles * tile + more)
     (found, order), _ = run(lambda x: (jnp.sort(x), jnp.argsort(x)), x, seed=2)
@@ -208,7 +208,7 @@ RULE = {
     "many rows": (jnp.sort, [np.zeros((4000, 5000), "u4")], passes(4)),
     "updates of few elements": (lambda i, x: jnp.zeros(200).at[i].add(x), [np.zeros(5000, int), np.zeros(5000)], passes(1)),
     "updates": (lambda i, x: jnp.zeros(70_000).at[i].add(x), [np.zeros(500_000, int), np.zeros(500_000)], passes(3)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", RULE)

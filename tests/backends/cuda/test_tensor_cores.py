@@ -46,7 +46,7 @@ CASES = {
     "computed on the way in": (lambda x, y: to_float32(-x, jnp.abs(y)), plain, [(40, 24), (24, 40)], "flat flat tiles", 0),
     "an epilogue": (jnp.matmul, lambda p, b: jnp.tanh(p + b), [(40, 24), (24, 40), (40,)], "tiles", 3),
     "in float32": (to_float32, lambda p, b: jnp.maximum(p * 0.5 + b, 0), [(40, 24), (24, 40), (40,)], "tiles", 0),
-}  # fmt: skip
+}
 #: What has no product of small matrices: (function, dtypes, shapes).
 OTHERS = {
     "a vector": (to_float32, ["float16"] * 2, [(40, 64), (64,)]),
@@ -55,7 +55,7 @@ OTHERS = {
     "float32": (jnp.matmul, ["float32"] * 2, [(40, 24), (24, 40)]),
     "to float64": (lambda x, y: jnp.matmul(x, y, preferred_element_type=np.float64), ["float16"] * 2, [(40, 24), (24, 40)]),
     "few rows": (to_float32, ["float16"] * 2, [(3, 24), (24, 40)]),
-}  # fmt: skip
+}
 
 
 def draw(shapes, dtypes):

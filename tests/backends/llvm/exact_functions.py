@@ -79,15 +79,15 @@ REFERENCE = {
     "shared_sqrt": mp.sqrt, "multiplied_sqrt": mp.sqrt, "rsqrt": lambda x: 1 / mp.sqrt(x), "atan2": mp.atan2, "hypot": mp.hypot,
     "pow": exact_pow,
     "cbrt": lambda x: mp.sign(x) * mp.cbrt(abs(x)),
-}  # fmt: skip
+}
 DOMAIN = {
     "log": (0, math.inf), "log2": (0, math.inf), "log10": (0, math.inf), "log1p": (-1, math.inf),
     "shared_sqrt": (0, math.inf), "multiplied_sqrt": (0, math.inf), "rsqrt": (0, math.inf), "asin": (-1, 1), "acos": (-1, 1), "acosh": (1, math.inf),
     "atanh": (-1, 1), "erf_inv": (-1, 1), "ndtri": (0, 1), "lgamma": (-1000, 1e300), "digamma": (-1000, 1e300),
     "sinh": (-1000, 1000), "cosh": (-1000, 1000), "exp": (-1000, 1000), "exp2": (-2000, 2000),
     "expm1": (-1000, 1000), "logistic": (-1000, 1000), "tanh": (-1000, 1000),
-}  # fmt: skip
-COSTLY = ("erf_inv", "lgamma", "digamma", "bessel_i0e", "bessel_i1e", "ndtri", "log_ndtr", "zeta", "polygamma")  # fmt: skip
+}
+COSTLY = ("erf_inv", "lgamma", "digamma", "bessel_i0e", "bessel_i1e", "ndtri", "log_ndtr", "zeta", "polygamma")
 
 
 def draw_samples(name, dtype, count, seed=0):
@@ -106,7 +106,7 @@ def draw_samples(name, dtype, count, seed=0):
         np.round(np.exp(rng.uniform(0, 25, count))) * (math.pi / 2),
         rng.integers(1, 40, count) * (math.pi / 4),
         *(rng.uniform(-s, s, count) for s in (0.6, 1.0, 4.0, 30.0, 110.0, 750.0)),
-    ]  # fmt: skip
+    ]
     x = np.concatenate([part.astype(dtype) for part in parts])
     low, high = DOMAIN.get(name, (-math.inf, math.inf))
     with np.errstate(over="ignore"):
@@ -117,7 +117,7 @@ def draw_orders(name, dtype, count):
     """Orders and arguments of zeta and polygamma, for which powers stay within the format."""
     rng = np.random.default_rng(5)
     s = [1 + 10 ** rng.uniform(-12 if dtype is np.float64 else -5, 2, count), rng.uniform(1.1, 12, count),
-         np.round(rng.uniform(2, 40, count))]  # fmt: skip
+         np.round(rng.uniform(2, 40, count))]
     q = [10 ** rng.uniform(-5, 5, count), rng.uniform(0.1, 10, count), rng.uniform(0.5, 70, count)]
     s, q = (np.concatenate(part).astype(dtype) for part in (s, q))
     inside = np.abs(s * np.log10(q)) < (30 if dtype is np.float32 else 250)

@@ -26,7 +26,7 @@ from tests.backends.llvm.exact_functions import COSTLY, REFERENCE, draw_argument
 FORMATS = {np.float32: 32, np.float64: 16}
 I64 = ir.IntType(64)
 EXACT = ("floor", "ceil", "trunc", "round_half_even", "round_half_away", "sign", "copysign", "nextafter",
-         "fmod")  # fmt: skip
+         "fmod")
 APPROXIMATE = tuple(name for name in mathlib.names() if name not in EXACT)
 
 
@@ -170,7 +170,7 @@ PEER = {
     "lgamma": np.vectorize(lgamma_of_c99), "digamma": scipy.special.psi, "pow": np.power,
     "round_half_even": np.round, "round_half_away": round_away,
     "sign": compute_sign,
-}  # fmt: skip
+}
 
 
 def list_special(dtype):
@@ -181,7 +181,7 @@ def list_special(dtype):
     positive = [0.0, math.inf, 1.0, 2.0, 3.0, 0.5, 1.5, 2.5, 1e6 + 1]
     positive += [2.0 ** (info.nmant + 1) - 1, 2.0 ** (info.nmant + 2)]
     extremes = [info.max, info.tiny, info.smallest_subnormal, np.nextafter(dtype(1), dtype(2)),
-                np.nextafter(dtype(1), dtype(0)), np.nextafter(dtype(0.5), dtype(0))]  # fmt: skip
+                np.nextafter(dtype(1), dtype(0)), np.nextafter(dtype(0.5), dtype(0))]
     values = np.array([*positive, *map(float, extremes)], dtype)
     return np.concatenate([values, -values, np.array([np.nan], dtype)])
 
@@ -261,7 +261,7 @@ def test_scalars_and_vectors_give_the_same_bits(name, dtype):
         got = run(name, *arrays, lanes=lanes)
         both_nan = np.isnan(got) & np.isnan(expected)
         np.testing.assert_array_equal(np.where(both_nan, 0, got.view(unsigned)),
-                                      np.where(both_nan, 0, expected.view(unsigned)))  # fmt: skip
+                                      np.where(both_nan, 0, expected.view(unsigned)))
 
 
 @pytest.mark.parametrize("name", ("sin", "cos", "tan"))
@@ -279,7 +279,7 @@ def test_huge_angles(name):
 
 @pytest.mark.parametrize("name, easy, hard", [
     ("sin", 0.5, 1e22), ("lgamma", 2.5, -3.25), ("erf_inv", 0.25, 0.99999), ("ndtri", 0.25, 1e-30),
-    ("fmod", 0.5, 1e300)])  # fmt: skip
+    ("fmod", 0.5, 1e300)])
 def test_one_hard_lane_leaves_the_others_alone(name, easy, hard):
     def call(x):
         return run(name, *[x, np.full(16, 3.0)][:mathlib.FUNCTIONS[name].arity])
@@ -317,7 +317,7 @@ INSTRUCTIONS = {
     "get_exponent": (avx512.get_exponent, lambda x: np.frexp(x)[1] - 1),
     "get_significand": (avx512.get_significand, lambda x: np.frexp(x)[0] * 2),
     "scale": (scale_by_floor, lambda x: np.ldexp(1.5, np.floor(x).astype(int))),
-}  # fmt: skip
+}
 
 
 @pytest.mark.skipif("avx512f" not in cpu_features(), reason="the processor has no AVX-512")

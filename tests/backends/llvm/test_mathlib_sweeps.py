@@ -12,7 +12,7 @@ from tests.backends.llvm.test_mathlib import EXACT, PEER, run
 
 UNARY = tuple(name for name in mathlib.names() if mathlib.FUNCTIONS[name].arity == 1 and name not in EXACT)
 WITHOUT_LONG_DOUBLE = ("logistic", "erf", "erfc", "erf_inv", "lgamma", "digamma",
-                       "bessel_i0e", "bessel_i1e", "ndtri", "log_ndtr", "zeta", "polygamma")  # fmt: skip
+                       "bessel_i0e", "bessel_i1e", "ndtri", "log_ndtr", "zeta", "polygamma")
 EXTENDED = tuple(name for name in mathlib.names() if name not in EXACT and name not in WITHOUT_LONG_DOUBLE)
 STRIDE, CHUNK = 211, 2 ** 22
 

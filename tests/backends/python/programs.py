@@ -79,18 +79,18 @@ def words(x):
     y = (y << 13) ^ (y >> 17)
     s = y.astype(jnp.int32)
     return (s * s, s // 7, s % 7, lax.div(s, jnp.int32(-7)), lax.rem(s, jnp.int32(-7)), s.astype(jnp.int8), abs(s), -y, ~s, s >> 3,
-            lax.population_count(y), lax.clz(y), (s.astype(jnp.float32) * 1e3).astype(jnp.int32), y // 7, y % 7)  # fmt: skip
+            lax.population_count(y), lax.clz(y), (s.astype(jnp.float32) * 1e3).astype(jnp.int32), y // 7, y % 7)
 
 
 def edges(x, y):
     """Integers where their operations end: by zero, by -1, beyond the width."""
     return (lax.div(x, y), lax.rem(x, y), lax.shift_left(x, y), lax.shift_right_arithmetic(x, y),
-            lax.shift_right_logical(x, y), x * y, x - y, jnp.sign(x), jnp.maximum(x, y))  # fmt: skip
+            lax.shift_right_logical(x, y), x * y, x - y, jnp.sign(x), jnp.maximum(x, y))
 
 
 def conversions(x):
     return tuple(x.astype(dtype) for dtype in (
-        jnp.int8, jnp.uint8, jnp.int32, jnp.uint32, jnp.int64, jnp.uint64, jnp.float16, jnp.bfloat16, jnp.float32, jnp.bool_))  # fmt: skip
+        jnp.int8, jnp.uint8, jnp.int32, jnp.uint32, jnp.int64, jnp.uint64, jnp.float16, jnp.bfloat16, jnp.float32, jnp.bool_))
 
 
 def halves(x, y):
@@ -188,4 +188,4 @@ PROGRAMS = {
     "complex constants": (lambda z: (jnp.where(z.real > 0, z, np.complex128(complex(np.nan, -np.inf))), z * (2 - 3j)), (
         np.array([1 + 2j, -1, 3j - 0.5]),)),
     "scalars": (lambda a, b: (a + b, a * b, jnp.where(a > b, a, b)), (1.5, np.float32(2))),
-}  # fmt: skip
+}

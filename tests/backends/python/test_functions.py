@@ -37,7 +37,7 @@ def assert_agrees(found, expected, name=""):
         one, other = one.astype(wide), other.astype(wide)
         finite = np.abs(other[np.isfinite(other)])
         np.testing.assert_allclose(one, other, tolerance, tolerance * (finite.max() if finite.size else 1),
-                                   err_msg=f"{name} {number}")  # fmt: skip
+                                   err_msg=f"{name} {number}")
 
 
 def compile_with(function, codegen):
@@ -56,7 +56,7 @@ def test_as_python(name):
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (place % 3 > 0))
-                                  for place, name in enumerate(PROGRAMS)])  # fmt: skip
+                                  for place, name in enumerate(PROGRAMS)])
 def test_by_numba(name):
     check_program(name, "numba")
 
@@ -88,7 +88,7 @@ LONG_SUMS = {
 
 @pytest.mark.parametrize(("name", "dtype"), [
     (name, dtype) for name in LONG_SUMS for dtype in ("float32", "complex64", "float64")
-    if dtype != "complex64" or name not in ("beside an extreme", "up to a place")])  # fmt: skip
+    if dtype != "complex64" or name not in ("beside an extreme", "up to a place")])
 def test_long_sums_are_in_blocks(name, dtype):
     """Of numbers that all round in one direction."""
     shape, function, count = LONG_SUMS[name]
@@ -155,13 +155,13 @@ def test_the_programs_have_every_statement():
             found.update(list_features(statement))
     expected = {"Kernel", "Loop", "Reduce", "Reduce bounds", "Reduce partials", "Reduce stores", "Scan", "Scan reverse",
                 "Scan partials", "Store", "Store mask", "Store combine", "Store in_order", "Store packed", "Repeat", "While",
-                "While swaps", "Switch", "Call", "Call epilogue", "LibraryCall"}  # fmt: skip
+                "While swaps", "Switch", "Call", "Call epilogue", "LibraryCall"}
     assert expected <= found.keys(), expected - found.keys()
 
 
 # -- the text -------------------------------------------------------------------------------------------------
 READABLE = ("selu", "softmax", "layernorm", "stencil", "jacobi", "scan", "while_loop", "collatz", "running sums", "masked",
-            "mandelbrot", "scatter-add", "gather", "halves", "special")  # fmt: skip
+            "mandelbrot", "scatter-add", "gather", "halves", "special")
 
 
 @pytest.mark.parametrize("name", READABLE)

@@ -18,7 +18,7 @@ from jitcore.lax import linalg
 
 DTYPES = [np.float32, np.float64]
 SHAPES = [(24, 24), (31, 31), (48, 48), (49, 49), (96, 96), (97, 100), (150, 30), (30, 150), (61, 48), (48, 61),
-          (300, 310)]  # fmt: skip
+          (300, 310)]
 RNG = np.random.default_rng(23)
 
 
@@ -194,7 +194,7 @@ def test_triangular_solve(n, others, dtype):
     for left, lower, transpose, unit in itertools.product((True, False), repeat=4):
         b = draw((n, others) if left else (others, n), dtype)
         solve = jit(functools.partial(
-            linalg.triangular_solve, left_side=left, lower=lower, transpose_a=transpose, unit_diagonal=unit))  # fmt: skip
+            linalg.triangular_solve, left_side=left, lower=lower, transpose_a=transpose, unit_diagonal=unit))
         x = np.asarray(solve(a, b), np.float64)
         assert "blocktrsm_" in solve.inspect("loop program")
         t = (np.tril if lower else np.triu)(a).astype(np.float64)

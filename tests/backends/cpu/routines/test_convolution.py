@@ -61,7 +61,7 @@ def test_features_first(positions, sizes):
     [dict(padding="SAME", window_strides=(2, 3)), dict(padding=((1, 2), (0, 3)), rhs_dilation=(2, 1)),
      dict(padding=((3, 0), (-1, 2)), lhs_dilation=(2, 3)), dict(padding="SAME", feature_group_count=2),
      dict(padding="SAME", batch_group_count=2), dict(padding="VALID", rhs_dilation=(1, 3))],
-)  # fmt: skip
+)
 def test_parameters(layout, params):
     """The routine runs whatever the parameters; wide images take both forms."""
     for width in (10, 50):
@@ -100,12 +100,12 @@ def test_single_channel_signals_and_pictures():
     np.testing.assert_allclose(function(x, w), np.convolve(x, w), rtol=1e-10, atol=1e-10)
     assert PLANES in function.inspect("loop program")
     check(draw((2, 40, 50, 1)), draw((5, 5, 1, 1)), PLANES, window_strides=(1, 1), padding="SAME",
-          dimension_numbers=LAST)  # fmt: skip
+          dimension_numbers=LAST)
 
 
 def test_one_by_one_windows_are_matrix_products():
     check(draw((2, 9, 9, 12)), draw((1, 1, 12, 20)), PRODUCT, window_strides=(1, 1), padding="SAME",
-          dimension_numbers=LAST)  # fmt: skip
+          dimension_numbers=LAST)
 
 
 @pytest.mark.parametrize("layout", [LAST, FIRST])
@@ -124,7 +124,7 @@ def test_halves_are_summed_in_float32():
     x, w = draw((2, 9, 10, 8)).astype(np.float16), draw((3, 3, 8, 16)).astype(np.float16)
     got, text = convolve(x, w, window_strides=(1, 1), padding="SAME", dimension_numbers=LAST)
     wide, _ = convolve(x.astype(np.float32), w.astype(np.float32), window_strides=(1, 1), padding="SAME",
-                       dimension_numbers=LAST)  # fmt: skip
+                       dimension_numbers=LAST)
     assert "convolution_f32" in text
     np.testing.assert_array_equal(got, wide.astype(np.float16))
 
@@ -153,7 +153,7 @@ def test_threads_do_not_change_bits():
         for count in (1, 2, 5):
             threads.set_num_threads(count)
             results.append([convolve(x, w, window_strides=(1, 1), padding="SAME", dimension_numbers=numbers)[0]
-                            for x, w, numbers in cases])  # fmt: skip
+                            for x, w, numbers in cases])
     finally:
         threads.set_num_threads(before)
     for others in results[1:]:

@@ -24,7 +24,7 @@ COMPLEX, REAL = ["complex64", "complex128"], ["float32", "float64"]
 # Every butterfly alone, twice and in mixtures; halves of those; long lines that are even and odd.
 LENGTHS = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 20, 22, 25, 26, 27, 28, 32, 33, 35, 36, 42, 49, 56,
            60, 64, 77, 91, 100, 121, 128, 135, 144, 169, 210, 256, 315, 343, 512, 625, 729, 1000, 1001, 1024, 2048,
-           3003, 4096, 5040, 16384, 20000, 32768, 65536]  # fmt: skip
+           3003, 4096, 5040, 16384, 20000, 32768, 65536]
 
 
 def draw(shape, dtype) -> np.ndarray:
@@ -73,7 +73,7 @@ def test_real_lines(dtype, n):
 
 @pytest.mark.parametrize("dtype", COMPLEX)
 @pytest.mark.parametrize("shape", [(4, 6), (1, 8), (8, 1), (7, 5), (33, 40), (3, 16, 20), (64, 4096), (2, 1, 3, 12),
-                                   (2, 3, 32768), (1500, 18), (100, 3)])  # fmt: skip
+                                   (2, 3, 32768), (1500, 18), (100, 3)])
 def test_several_axes(dtype, shape):
     x = draw(shape, dtype)
     check("fft2", x)
@@ -233,7 +233,7 @@ def thread_count():
 
 
 @pytest.mark.parametrize("name, shape", [("fft", (1 << 17,)), ("fft2", (300, 256)), ("rfft", (1 << 18,)),
-                                         ("fft", (50, 4096)), ("rfft", (900, 243))])  # fmt: skip
+                                         ("fft", (50, 4096)), ("rfft", (900, 243))])
 def test_threads_do_not_change_bits(thread_count, name, shape):
     x = draw(shape, "float32" if name == "rfft" else "complex64")
     function, results = jit(getattr(jnp.fft, name)), []

@@ -163,7 +163,7 @@ def test_triangular_solve(dtype, options):
         for unit in (False, True):
             solve = functools.partial(
                 linalg.triangular_solve, left_side=left, lower=lower, transpose_a=transpose,
-                conjugate_a=conjugate, unit_diagonal=unit)  # fmt: skip
+                conjugate_a=conjugate, unit_diagonal=unit)
             x = np.asarray(jit(solve)(a, b))
             t = np.tril(a) if lower else np.triu(a)
             if unit:
@@ -298,7 +298,7 @@ def scipy_lapack(monkeypatch):
     """A process in which NumPy's library does not show its functions."""
     monkeypatch.setattr(lapack_symbols, "_open_numpy_library", lambda: None)
     monkeypatch.setattr(symbols, "_addresses", {
-        name: address for name, address in symbols._addresses.items() if not name.startswith("lapack_")})  # fmt: skip
+        name: address for name, address in symbols._addresses.items() if not name.startswith("lapack_")})
 
 
 @pytest.mark.parametrize("letter", "sdcz")
@@ -306,7 +306,7 @@ def test_scipy_publishes_all_that_is_called(letter, scipy_lapack):
     assert lapack_symbols.integer_bits() == 32
     is_complex = letter in "cz"
     names = ["potrf", "getrf", "geqrf", "geqp3", "gesdd", "trsm", "trsv", "ungqr" if is_complex else "orgqr",
-             "heevd" if is_complex else "syevd"]  # fmt: skip
+             "heevd" if is_complex else "syevd"]
     for name in names:
         assert symbols.address_of(f"lapack_{letter}{name}")
 

@@ -83,7 +83,7 @@ def test_every_small_size(no_loops, dtype, transposed):
     "sizes",
     [(100, 100, 100), (300, 310, 500), (65, 1100, 400), (20, 20, 9000), (3, 5, 70000), (1000, 3, 50),
      (70, 1024, 1024), (2, 5000, 40), (257, 33, 129), (64, 4200, 70)],
-)  # fmt: skip
+)
 def test_blocks_and_layouts(no_loops, dtype, sizes):
     """Packed and unpacked operands, stretched sums, several blocks of columns and steps."""
     m, n, k = sizes
@@ -126,7 +126,7 @@ def test_any_contraction(data):
         (tuple(map(x_axes.index, axes)), tuple(map(y_axes.index, axes))) for axes in (summed, batch)
     )
     out = batch + "".join(axis for axis in x_axes if axis in left) + "".join(
-        axis for axis in y_axes if axis in right)  # fmt: skip
+        axis for axis in y_axes if axis in right)
     expected = np.einsum(f"{x_axes},{y_axes}->{out}", x, y)
     np.testing.assert_allclose(contract(x, y, numbers), expected, rtol=1e-12, atol=1e-12)
 
@@ -306,7 +306,7 @@ for shape in ((20, 9000, 24), (40, 2048, 512), (700, 1024, 300)):
     assert check(lambda x, y: x @ y, x, y, x @ y)
 """
     run = subprocess.run([sys.executable, "-c", code], env=os.environ | {"JITCORE_CACHE_DIR": ""},
-                         capture_output=True, text=True)  # fmt: skip
+                         capture_output=True, text=True)
     assert run.returncode == 0, run.stderr[-2000:]
 
 
@@ -437,7 +437,7 @@ def test_complex_products(dtype, sizes):
 def test_complex_products_of_transposed_operands(dtype, order):
     x, y = draw_complex((30, 40), dtype), draw_complex((40, 50), dtype)
     left, right = (np.ascontiguousarray(a.T if names[0] != first else a) for a, names, first in (
-        (x, order[0], "m"), (y, order[1], "k")))  # fmt: skip
+        (x, order[0], "m"), (y, order[1], "k")))
     numbers = (((order[0].index("k"),), (order[1].index("k"),)), ((), ()))
     check_complex(x, y, np.asarray(contract(left, right, numbers)))
     assert "complex_product_f" in contract.inspect("loop program")

@@ -55,7 +55,7 @@ def test_stretches_and_blocks(dtype, shape):
 
 @pytest.mark.parametrize("numbers", [("bk,bkn->bn", (5, 70), (5, 70, 90)), ("kb,bkn->bn", (70, 5), (5, 70, 90)),
                                      ("bk,kbn->bn", (5, 70), (70, 5, 90)), ("bk,bkn->bn", (3, 900), (3, 900, 700)),
-                                     ("bkn,bk->bn", (40, 64, 128), (40, 64))])  # fmt: skip
+                                     ("bkn,bk->bn", (40, 64, 128), (40, 64))])
 def test_stacks(numbers):
     text, *shapes = numbers
     x, y = (draw(shape, "float32") for shape in shapes)

@@ -123,7 +123,7 @@ def test_several_keys(seed, num_keys):
     operands = [few_values(rng, shape, rng.choice(REAL)) for _ in range(num_keys)]
     operands += [spread_values(rng, shape, "complex128"), spread_values(rng, shape, "int16")]
     keys = [x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind in "fV" else x
-            for x in operands[:num_keys]]  # fmt: skip
+            for x in operands[:num_keys]]
     order = np.lexsort(keys[::-1], axis)
     results = jit(lambda *xs: lax.sort(xs, axis, num_keys=num_keys))(*operands)
     for x, result in zip(operands, results):
@@ -251,7 +251,7 @@ def test_engine_on_keys_in_some_order(bits, n):
     places = np.arange(n)
     rounds = np.random.default_rng(14).integers(0, 7, n)
     for keys in (places, -places, np.minimum(places, n - places), places % 2, rounds, 0 * places,
-                 np.where(places < n // 2, 5, places), np.where(rounds == 0, places, -3)):  # fmt: skip
+                 np.where(places < n // 2, 5, places), np.where(rounds == 0, places, -3)):
         keys = keys.astype(f"i{bits // 8}")
         expected = np.sort(keys)
         engine(bits)(keys.ctypes.data, n, 1)

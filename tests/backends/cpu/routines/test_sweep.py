@@ -57,7 +57,7 @@ def test_sizes(function, dtype, shape):
 @pytest.mark.usefixtures("no_limits")
 @settings(max_examples=40, deadline=None)
 @given(rows=st.integers(1, 150), columns=st.integers(1, 70), dtype=st.sampled_from(FLOATS),
-       function=st.sampled_from([pair, chain]))  # fmt: skip
+       function=st.sampled_from([pair, chain]))
 def test_any_sizes(rows, columns, dtype, function):
     check(function, draw(rows, columns, dtype))
 

@@ -451,4 +451,4 @@ store:
 
 PROGRAMS = {
     make.__name__[1:]: make() for make in (_softmax, _transpose, _histogram, _ticket, _scan, _table)
-}  # fmt: skip
+}

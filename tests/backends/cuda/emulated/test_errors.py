@@ -81,7 +81,7 @@ _WRONG = {
     "data without a flag": (
         "mov.u32 %r1, %ctaid.x; setp.ne.u32 %q0, %r1, 0; @%q0 bra A; st.global.u32 [%p0], 7; membar.gl; red.global.add.u32 [%p0+4], 1; bra B;"
         "A: ld.global.u32 %r0, [%p0]; B: mov.u32 %r1, 0;", 1, 2, ["block (1, 0, 0)", "reads 4 bytes", "written by block (0, 0, 0)"]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", _WRONG)
@@ -107,7 +107,7 @@ _RIGHT = {
     "A: @%q1 ld.acquire.gpu.global.u32 %r2, [%p0+4]; bar.sync 0; ld.global.u32 %r0, [%p0];",
     "release without a fence": "mov.u32 %r1, %ctaid.x; setp.ne.u32 %q0, %r1, 0; setp.ne.u32 %q2, %t, 0; @%q2 ret; @%q0 bra A; st.global.u32 [%p0], 7;"
     "st.release.gpu.global.u32 [%p0+4], 1; ret; A: ld.acquire.gpu.global.u32 %r2, [%p0+4]; ld.global.u32 %r0, [%p0];",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("seed", [None, 1, 2])

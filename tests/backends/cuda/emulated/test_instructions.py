@@ -22,7 +22,7 @@ def list_corners(name):
     if dtype.kind in "iu":
         bits = 8 * dtype.itemsize
         values = [0, 1, 2, 3, 5, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 100, 127, 128, 255, 1 << 15, 0x12345678, 1 << 32,
-                  (1 << 32) + 1, 0x123456789ABCDEF0]  # fmt: skip
+                  (1 << 32) + 1, 0x123456789ABCDEF0]
         values += [-value for value in values] + [1 << bits - 1, (1 << bits - 1) - 1]
         return np.unique(np.array([value & (1 << bits) - 1 for value in values], f"u{dtype.itemsize}")).view(
             dtype
@@ -234,7 +234,7 @@ _INTEGERS = [
     ("add.cc.u32 x, a, b; addc.u32 d, 0, 0;", "u4", "u4 u4", each(lambda a, b: a + b >> 32)),
     ("sub.cc.u32 x, a, b; subc.u32 d, 0, 0;", "u4", "u4 u4", masked(32, lambda a, b: -(a < b))),
     ("mad.lo.cc.u32 x, a, b, c; madc.hi.u32 d, a, b, 0;", "u4", "u4 u4 u4", masked(32, lambda a, b, c: (a * b + c) >> 32)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("text, result, operands, expected", _INTEGERS, ids=[row[0] for row in _INTEGERS])
@@ -350,7 +350,7 @@ _FLOATS = [
     ("cvt.u16.u64 d, a;", "u2", "u8", lambda a: a.astype("u2")),
     ("cvt.sat.u8.s32 d, a;", "u4", "i4", lambda a: np.clip(a, 0, 255)),
     ("cvt.sat.s16.u32 d, a;", "u4", "u4", lambda a: np.minimum(a, 32767)),
-]  # fmt: skip
+]
 
 
 def toward_zero(a):
@@ -414,7 +414,7 @@ def test_directed_rounding(opcode, function, mode, dtype):
 
 @pytest.mark.parametrize("text, function", [("ex2.approx", np.exp2), ("lg2.approx", np.log2), ("sin.approx", np.sin),
                                             ("cos.approx", np.cos), ("tanh.approx", np.tanh),
-                                            ("rsqrt.approx", lambda a: 1 / np.sqrt(a))])  # fmt: skip
+                                            ("rsqrt.approx", lambda a: 1 / np.sqrt(a))])
 def test_approximations_are_accurate(text, function):
     values = np.linspace(0.01, 9, 200, dtype=F4)
     np.testing.assert_allclose(evaluate(f"{text}.f32 d, a;", "f4", values), function(values.astype(F8)), 1e-6)

@@ -22,7 +22,7 @@ def shuffle(mode, selector, bounds):
     clamp, segment = bounds & 31, bounds >> 8 & 31
     last = LANES & segment | clamp & ~segment
     source = {"up": LANES - selector, "down": LANES + selector, "bfly": LANES ^ selector,
-              "idx": LANES & segment | selector & ~segment}[mode]  # fmt: skip
+              "idx": LANES & segment | selector & ~segment}[mode]
     passes = source >= last if mode == "up" else source <= last
     return np.where(passes, source, LANES), passes
 
@@ -30,7 +30,7 @@ def shuffle(mode, selector, bounds):
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("mode, selector, bounds", [
     ("bfly", 1, 31), ("bfly", 16, 31), ("bfly", 4, 0x181F), ("up", 1, 0), ("up", 5, 0x1000), ("down", 3, 31),
-    ("down", 9, 0x101F), ("idx", 7, 31), ("idx", 3, 0x181F), ("idx", 20, 15)])  # fmt: skip
+    ("down", 9, 0x101F), ("idx", 7, 31), ("idx", 3, 0x181F), ("idx", 20, 15)])
 def test_shuffles(mode, selector, bounds, seed):
     source, passes = shuffle(mode, selector, bounds)
     body = f"mul.lo.u32 %r0, %t, 3; shfl.sync.{mode}.b32 %r1|%q1, %r0, {selector}, {bounds}, -1;"
@@ -89,7 +89,7 @@ _ANSWERS = {
     "bar.red.popc.u32 %r1, 0, %q1;": 8,
     "bar.red.or.pred %q2, 0, %q1; selp.b32 %r1, 1, 0, %q2;": 1,
     "bar.red.and.pred %q2, 0, %q1; selp.b32 %r1, 1, 0, %q2;": 0,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -122,7 +122,7 @@ _ATOMICS = [
     ("max.s64", "i8", -4, 2, 2), ("and.b32", "u4", 12, 10, 8), ("or.b32", "u4", 12, 10, 14), ("xor.b64", "u8", 12, 10, 6),
     ("exch.b32", "u4", 5, 9, 9), ("inc.u32", "u4", 5, 5, 0), ("inc.u32", "u4", 4, 5, 5), ("dec.u32", "u4", 0, 7, 7),
     ("dec.u32", "u4", 3, 7, 2), ("add.noftz.f16", "f2", 1.5, 0.25, 1.75), ("add.noftz.bf16", "bfloat16", 1.5, 0.25, 1.75),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("space", ["global", "shared"])
