@@ -292,7 +292,7 @@ def test_the_real_functions_take_the_same_arguments(gpu, small, monkeypatch, pac
         pytest.importorskip(package)
         with contextlib.suppress(ImportError, RuntimeError):
             importlib.import_module("cuda.pathfinder").load_nvidia_dynamic_lib(library)
-        real[library] = pytest.importorskip(name)
+        real[library] = pytest.importorskip(name, exc_type=ImportError)  # the library itself may be missing
     with contextlib.suppress(Exception):
         real["cublas"].create()
         pytest.skip("with a driver, they would be called with addresses of the host")
