@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.agreement import find_difference, list_leaves
 from benchmarks.fresh_process import run_fresh
 from benchmarks.measured import Section
-from benchmarks.table import align_cells, format_bytes, format_quantity, format_seconds
+from benchmarks.table import align_cells, format_bytes, format_count, format_seconds
 from benchmarks.timing import Effort
 from benchmarks.workloads import ROWS
 
@@ -29,7 +29,6 @@ TARGETS = ("cuda:sm_80", "cuda:sm_90", "cuda:sm_100")
 COPY_RATE, FLOP_RATE, LAUNCH = 4.2e12, {4: 67e12, 8: 34e12}, 3e-6
 #: Accesses of global memory by their bytes.
 _ACCESS = re.compile(r"\b(?:LDG|STG)\.E((?:\.\w+)*)")
-_COUNTS = (("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1))
 _ROW_OF_NAME = {row.name: row for row in ROWS}
 
 
@@ -84,7 +83,7 @@ def measure(name: str) -> tuple[list[str], str, list[str]]:
     moved = memory.argument_size_in_bytes + memory.output_size_in_bytes + 2 * memory.temp_size_in_bytes
     widest = max((leaf.dtype.itemsize for leaf in list_leaves(middle.out_info)), default=4)
     least = max(moved / COPY_RATE, cost["flops"] / FLOP_RATE[8 if widest == 8 else 4]) + LAUNCH * len(kinds)
-    cells = [_count(kinds), *taken, count_accesses(texts["sass"]()), format_quantity(cost["flops"], _COUNTS),
+    cells = [_count(kinds), *taken, count_accesses(texts["sass"]()), format_count(cost["flops"]),
              format_bytes(moved), format_seconds(least)]
     return cells, find_problem(row), kinds
 

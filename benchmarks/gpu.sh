@@ -13,25 +13,15 @@ if [ -z "${PYTHON:-}" ]; then
     PYTHON=.venv-gpu/bin/python
 fi
 export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" XLA_PYTHON_CLIENT_PREALLOCATE=false
-summary="" failed=0
-# run_step SECONDS NAME COMMAND...: runs it for so long at most, and notes what came of it.
-run_step() {
-    local seconds=$1 name=$2 result="passed" start=$SECONDS
-    shift 2
-    echo "== $name"
-    timeout "$seconds" "$@" || { result="FAILED ($?)" failed=1; }
-    summary+="${summary:+, }$name $result ($((SECONDS - start)) s)"
-}
-
 options=(--numprocesses "${JOBS:-$(nproc)}" -q --no-header -p no:cacheprovider -W ignore)
-run_step 30 doctor "$PYTHON" -m jitcore doctor
+run_step doctor timeout 30 "$PYTHON" -m jitcore doctor
 if [ "$backend" = gpu ]; then
-    run_step 60 "tests of the GPU" "$PYTHON" -m pytest -q --no-header tests/backends/cuda/test_on_gpu.py
-    run_step 240 suite "$PYTHON" -m pytest "${options[@]}" --backend gpu \
+    run_step "tests of the GPU" timeout 60 "$PYTHON" -m pytest -q --no-header tests/backends/cuda/test_on_gpu.py
+    run_step suite timeout 240 "$PYTHON" -m pytest "${options[@]}" --backend gpu \
         tests/seeds tests/lax tests/transforms tests/rewrite tests/test_nn.py tests/test_random.py tests/test_callbacks.py
 else
-    run_step 240 suite "$PYTHON" -m pytest "${options[@]}" --backend "$backend" tests/seeds tests/lax
+    run_step suite timeout 240 "$PYTHON" -m pytest "${options[@]}" --backend "$backend" tests/seeds tests/lax
 fi
-run_step 200 benchmarks env JITCORE_DEFAULT_BACKEND="$backend" "$PYTHON" -W ignore -m benchmarks gpu "${@:2}"
+run_step benchmarks timeout 200 env JITCORE_DEFAULT_BACKEND="$backend" "$PYTHON" -W ignore -m benchmarks gpu "${@:2}"
 echo "$summary"
 exit $failed

@@ -24,6 +24,11 @@ def format_bytes(count: float) -> str:
     return format_quantity(count, (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)))
 
 
+def format_count(count: float) -> str:
+    """Three significant digits: 254 k, 4 M."""
+    return format_quantity(count, (("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0))).strip()
+
+
 def format_quantity(value: float, units: Sequence[tuple[str, float]]) -> str:
     """Three significant digits in the largest unit that the value reaches, or else in the last one."""
     for unit, scale in units:

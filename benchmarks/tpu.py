@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.measured import Section, explain_error
 from benchmarks.peers import JITCORE
-from benchmarks.table import align_cells, format_bytes, format_quantity, format_seconds
+from benchmarks.table import align_cells, format_bytes, format_count, format_seconds
 from benchmarks.timing import FULL, Effort
 from benchmarks.workload import Workload
 from benchmarks.workloads import ROWS
@@ -131,7 +131,7 @@ def describe_program(program: Program, targets: Sequence[str]) -> list[str]:
         getattr(memory, f"{part}_size_in_bytes") for part in ("argument", "output", "temp", "generated_code")
     ]
     seconds = [one.cost_analysis().get("optimal_seconds", math.nan) for one in compiled]
-    return [format_quantity(cost.get("flops", 0), (("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0))).strip(),
+    return [format_count(cost.get("flops", 0)),
             format_bytes(cost.get("bytes accessed", 0)), *map(format_bytes, sizes),
             *("" if math.isnan(s) else format_seconds(s) for s in seconds)]
 

@@ -180,14 +180,12 @@ def autojit(
     from jitcore.autojitted import Options, decorate  # reads bytecode: loaded where it is asked for
 
     names = read_argnames(static_argnames, "static_argnames") or ()
-    placement: dict[str, Any] = {}
+    if device is not None and not isinstance(device, (str, Device)):
+        wanted = "one of `devices()`, or a name such as 'gpu'"
+        raise TypeError(f"autojit: device must be {wanted}, got {device!r}")
+    place = (None, device) if isinstance(device, str) else (device, None)
+    placement = read_placement(*place, UNSPECIFIED, UNSPECIFIED)
     if device is not None:
-        if not isinstance(device, (str, Device)):
-            raise TypeError(
-                f"autojit: device must be one of `devices()`, or a name such as 'gpu', got {device!r}"
-            )
-        is_name = isinstance(device, str)
-        placement = {"backend": device} if is_name else {"backend": device.backend, "sharding": device}
         find_backend(placement["backend"])
     flags = bool(verbose), bool(fastmath), bool(contract)
     return decorate(fun, Options(bool(strict), names, *flags, tuple(placement.items())))

@@ -1,4 +1,4 @@
-# Sourced by the scripts beside it: finds a Python and makes virtual environments with jitcore in them.
+# Sourced by scripts: finds a Python, makes virtual environments with jitcore in them, runs steps.
 export PIP_DISABLE_PIP_VERSION_CHECK=1
 
 # find_python VERSION...: print the first working Python among pythonVERSION, on PATH and then under pyenv.
@@ -29,4 +29,14 @@ prepare_environment() {
     fi
     "$folder/bin/python" -m pip install --quiet --editable ".[$extra]" || return
     touch "$stamp"
+}
+
+summary="" failed=0
+# run_step NAME COMMAND...: runs it, and notes what came of it for the summary.
+run_step() {
+    local name=$1 start=$SECONDS result="passed"
+    shift
+    echo "== $name"
+    "$@" || { result="FAILED" failed=1; }
+    summary+="${summary:+, }$name $result ($((SECONDS - start)) s)"
 }

@@ -7,16 +7,6 @@ cd "$(dirname "$0")/.."
 # Dozens of processes that tests start would compile all modules of jitcore anew.
 unset PYTHONDONTWRITEBYTECODE
 
-summary="" failed=0
-# run_step NAME COMMAND...: runs it, and notes what came of it for the summary.
-run_step() {
-    local name=$1 start=$SECONDS result="passed"
-    shift
-    echo "== $name"
-    "$@" || { result="FAILED" failed=1; }
-    summary+="${summary:+, }$name $result ($((SECONDS - start)) s)"
-}
-
 prepare_environment .venv test "${PYTHON:-$(find_python 3.11 3.12 3.13 3)}" || exit 1
 python=.venv/bin/python
 run_step lint "$python" -m ruff check .

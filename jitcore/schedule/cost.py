@@ -11,10 +11,8 @@ import math
 from jitcore import dtypes
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.program import (
-    Call,
     Choice,
     Kernel,
-    LibraryCall,
     Loop,
     Native,
     Program,
@@ -41,8 +39,6 @@ def _count(body: list) -> int:
 
 def _count_statement(statement) -> int:
     match statement:
-        case Call() | LibraryCall():
-            return 0
         case Native() | Kernel():
             return _count(statement.body)
         case Choice():

@@ -1,7 +1,8 @@
 """Files for `numba.cuda`, run by Numba's simulator or compiled for a GPU that need not be there.
 
-As a program: `python -m tests.backends.cuda.numba_files simulate|compile` reads names of programs, and answers
-each by what went wrong, as JSON, "" for nothing. Numba decides when it is imported whether it simulates.
+As a program: `python -m tests.backends.cuda.numba_files simulate|compile` reads "file" or "call" (a device function)
+and the name of a program, and answers each by what went wrong, as JSON, "" for nothing. Numba decides when it is
+imported whether it simulates.
 """
 
 from __future__ import annotations
@@ -180,13 +181,13 @@ def check_call_compiled(function: Callable, args) -> None:
 def main(action: str) -> None:
     from tests.backends.cuda.programs import DEVICE_PROGRAMS, PROGRAMS
 
-    check = {"simulate": check_simulated, "compile": check_compiled, "call": check_called,
-             "compile call": check_call_compiled}[action]
-    programs = DEVICE_PROGRAMS if "call" in action else PROGRAMS
+    check, check_call = {"simulate": (check_simulated, check_called),
+                         "compile": (check_compiled, check_call_compiled)}[action]
     for line in sys.stdin:
+        kind, _, name = line.strip().partition(" ")
         try:
             with contextlib.redirect_stdout(sys.stderr):
-                check(*programs[line.strip()])
+                check(*PROGRAMS[name]) if kind == "file" else check_call(*DEVICE_PROGRAMS[name])
             error = ""
         except Exception:
             error = traceback.format_exc()

@@ -36,15 +36,15 @@ def show(function, *args):
     return jitcore.jit(function).lower(*args).compile(target="cuda:sm_90").as_text("numba.cuda")
 
 
-def start(action: str, **environment) -> Iterator[Callable[[str], str]]:
-    """A process that checks programs, by name."""
+def start(action: str, **environment) -> Iterator[Callable[[str, str], str]]:
+    """A process that checks programs, by kind and name."""
     command = [sys.executable, "-W", "ignore", "-m", "tests.backends.cuda.numba_files", action]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as process:
 
-        def check(name: str) -> str:
-            print(name, file=process.stdin, flush=True)
+        def check(kind: str, name: str) -> str:
+            print(kind, name, file=process.stdin, flush=True)
             answer = process.stdout.readline()
             assert answer, "the process ended"
             return json.loads(answer)
@@ -68,7 +68,7 @@ def simulator():
 @pytest.mark.parametrize("name", list_parameters([name for name in PROGRAMS if name not in LONG]))
 def test_in_the_simulator(simulator, name):
     """Places behind the ends of arrays raise there, as memory is NumPy's."""
-    assert simulator(name) == ""
+    assert simulator("file", name) == ""
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def compiler():
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_numba_compiles_them(compiler, name):
-    assert compiler(name) == ""
+    assert compiler("file", name) == ""
 
 
 # -- how they read --------------------------------------------------------------------------------------------
@@ -277,27 +277,14 @@ def test_choices_are_kernels_that_return(number):
 
 
 # -- device functions -----------------------------------------------------------------------------------------
-@pytest.fixture(scope="module")
-def calling_simulator():
-    pytest.importorskip("numba.cuda")
-    yield from start("call", NUMBA_ENABLE_CUDASIM="1")
+@pytest.mark.parametrize("name", DEVICE_PROGRAMS)
+def test_somebodys_kernel_calls_a_device_function(simulator, name):
+    assert simulator("call", name) == ""
 
 
 @pytest.mark.parametrize("name", DEVICE_PROGRAMS)
-def test_somebodys_kernel_calls_a_device_function(calling_simulator, name):
-    assert calling_simulator(name) == ""
-
-
-@pytest.fixture(scope="module")
-def calling_compiler():
-    if importlib.util.find_spec("numba_cuda") is None:
-        pytest.skip("numba-cuda is not installed")
-    yield from start("compile call", NUMBA_ENABLE_CUDASIM="0")
-
-
-@pytest.mark.parametrize("name", DEVICE_PROGRAMS)
-def test_numba_compiles_calls_of_device_functions(calling_compiler, name):
-    assert calling_compiler(name) == ""
+def test_numba_compiles_calls_of_device_functions(compiler, name):
+    assert compiler("call", name) == ""
 
 
 def test_a_device_function_reads_as_written_by_hand():
