@@ -154,7 +154,7 @@ def measure_run(name: str, effort: Effort) -> list[str]:
 @contextmanager
 def look_out() -> Iterator[None]:
     """Within, rewritten functions run as they do while something is traced elsewhere in the program."""
-    from jitcore.rewriter.entry import PROBE
+    from jitcore.rewriter.writing.entry import PROBE
 
     PROBE.is_forced = True
     try:
@@ -164,8 +164,9 @@ def look_out() -> Iterator[None]:
 
 
 def measure_rewrite(name: str, effort: Effort) -> list[str]:
-    from jitcore.rewriter import emission, rewrite_function
+    from jitcore.rewriter import rewrite_function
     from jitcore.rewriter.functions import HOOKS
+    from jitcore.rewriter.writing import emission
 
     code, lines = SUBJECTS[name].__code__, itertools.count(10_000)
     template = emission.Template(code, HOOKS)

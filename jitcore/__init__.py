@@ -2,6 +2,60 @@
 
 Public names are imported when they are first used, so that `import jitcore` stays fast: it loads no compiler,
 starts no thread and writes no file.
+
+Modules:
+    __main__            The command line: `python -m jitcore`, also installed as `jitcore`.
+    ad_checkpoint       Checkpointing of derivatives: the names of `jax.ad_checkpoint`.
+    api                 The public functions: those around `jit`, checked and handed over, and the
+                        transformations by name.
+    array               Arrays: the abstract `Array` and its concrete form, an immutable NumPy-backed buffer.
+    autojitted/         `autojit`: functions of plain Python and NumPy, compiled with the semantics that they
+                        have.
+    cli/                Commands of `python -m jitcore`, one module each.
+    config              Every flag of jitcore, once: its name, type, default, meaning and whether it changes a
+                        trace.
+    core/               The tracer and its IR: primitives, avals, jaxprs and their specification, traces.
+    custom_derivatives  Functions with derivative rules of their own: the names of `jax.custom_derivatives`.
+    debug               Looking into a program while it runs: `jitcore.debug.print` and
+                        `jitcore.debug.callback`.
+    device              Devices: which there are, and arrays that are made on several of them.
+    dispatch/           From a call to a compiled program: signatures, caches, backends.
+    distributed         Programs of several processes, on one machine or many: how they find each other.
+    dtypes              Dtypes: the set jitcore knows, JAX's promotion lattice, and weak types.
+    errors/             Every error class with cause, example and fix; the layout of messages; the errors
+                        about traced values.
+    experimental/       What JAX's scripts import from `jax.experimental`: `io_callback`.
+    export              Programs as files: `export` writes what `jax.export` writes, `deserialize` reads it.
+    flatten_util        A pytree of arrays as one vector, and back: what optimizers and `hessian` of whole
+                        models work on.
+    jitted/             What `jit` returns, and its other uses.
+    lax/                The primitives, one block each, and their public functions (`jitcore.lax`).
+    loopir/             The loop program: loop nests over buffers, scalar expressions, native control flow,
+                        library calls.
+    nn/                 Functions of neural networks (`jitcore.nn`): activations, normalisation, initial
+                        weights.
+    numpy/              The NumPy namespace on Arrays and tracers (`import jitcore.numpy as jnp`).
+    numpy_semantics/    NumPy's semantics on traced values: arrays with memory and views, NumPy scalars,
+                        Python numbers.
+    ops                 Reductions of segments: rows of an array combined by the segment that a number beside
+                        each names.
+    passes/             Passes: programs in, smaller programs out.
+    process/            The process around jitcore: locks and forks, processors, the cost of compiling,
+                        pickles.
+    random/             Random numbers from explicit keys (`jitcore.random`): a key always gives the same
+                        numbers, those of JAX.
+    rewriter/           The bytecode rewriter: plain Python control flow on traced values, compiled.
+    schedule/           Scheduling: which values are stored, which loops fuse, where buffers lie.
+    scipy/              The parts of SciPy that trace (`jitcore.scipy`): special functions, distributions,
+                        linear algebra, iterative solvers.
+    sharding/           Shardings: how arrays are cut into parts for devices.
+    stages              Ahead-of-time use of `jit`, stage by stage: `f.trace(x).lower().compile()(x)`.
+    test_util           Checks of derivatives against finite differences, for tests of one's own functions.
+    transforms/         Transformations of traced programs: one `Trace` each, and the rules that primitives
+                        bring along for it.
+    tree                Pytrees under both of JAX's spellings: `tree.map` beside `tree.tree_map`.
+    tree_util/          Pytrees: nested containers as a list of leaves and a treedef, with JAX's rules, names
+                        and printing.
 """
 
 from __future__ import annotations
@@ -29,7 +83,7 @@ _EXPORTS = {
                     "value_and_grad", "vjp", "vmap"),
     "jitcore.array": ("Array",),
     "jitcore.autojitted": ("AutojitWarning",),
-    "jitcore.comparison": ("compare",),
+    "jitcore.jitted.comparison": ("compare",),
     "jitcore.config": ("check_tracer_leaks", "checking_leaks", "debug_nans", "disable_jit", "enable_checks",
                        "enable_x64", "threefry_partitionable"),
     "jitcore.core.aval": ("ShapeDtypeStruct",),
@@ -38,8 +92,8 @@ _EXPORTS = {
                         "local_device_count", "local_devices", "make_array_from_callback",
                         "make_array_from_process_local_data", "make_array_from_single_device_arrays",
                         "make_mesh", "process_count", "process_index"),
-    "jitcore.lax.callback": ("pure_callback",),
-    "jitcore.lax.sharded": ("shard_map",),
+    "jitcore.lax.control_flow.callback": ("pure_callback",),
+    "jitcore.lax.parallel.sharded": ("shard_map",),
     "jitcore.sharding": ("Mesh", "NamedSharding", "P", "set_mesh"),
 }
 
@@ -59,7 +113,7 @@ if TYPE_CHECKING:
     )
     from jitcore.array import Array as Array
     from jitcore.autojitted import AutojitWarning as AutojitWarning
-    from jitcore.comparison import compare as compare
+    from jitcore.jitted.comparison import compare as compare
     from jitcore.config import (
         check_tracer_leaks as check_tracer_leaks, checking_leaks as checking_leaks,
         debug_nans as debug_nans, disable_jit as disable_jit, enable_checks as enable_checks,
@@ -76,8 +130,8 @@ if TYPE_CHECKING:
         make_array_from_single_device_arrays as make_array_from_single_device_arrays,
         make_mesh as make_mesh, process_count as process_count, process_index as process_index,
     )
-    from jitcore.lax.callback import pure_callback as pure_callback
-    from jitcore.lax.sharded import shard_map as shard_map
+    from jitcore.lax.control_flow.callback import pure_callback as pure_callback
+    from jitcore.lax.parallel.sharded import shard_map as shard_map
     from jitcore.sharding import Mesh as Mesh, NamedSharding as NamedSharding, P as P, set_mesh as set_mesh
 # isort: on
 

@@ -30,16 +30,16 @@ from jitcore.dispatch.options import (
     UNSPECIFIED,
     JitKeywords,
     JitOptions,
+    plan_arguments,
     read_argnames,
     read_argnums,
     read_compiler_options,
     read_placement,
 )
-from jitcore.dispatch.parameters import plan_arguments
 from jitcore.dispatch.signature import read_call, read_leaf, read_value
 from jitcore.dispatch.tracing import trace_call
-from jitcore.jitted import JitWrapped
-from jitcore.lax.partitioning import with_sharding_constraint
+from jitcore.jitted.wrapper import JitWrapped
+from jitcore.lax.parallel.partitioning import with_sharding_constraint
 from jitcore.sharding import Device, resolve_sharding
 from jitcore.transforms.flat_function import check_callable, choose_arguments
 from jitcore.transforms.flat_function import read_argnums as differentiated_argnums

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from jitcore import argument_errors, dtypes
+from jitcore import dtypes
+from jitcore.errors import arguments
 
 #: DLPack's number for memory of a GPU of NVIDIA's.
 _DLPACK_CUDA = 2
@@ -83,7 +84,7 @@ class ConcreteArray(Array):
         """The buffer itself. Raises: DonatedArrayError after donation or `delete()`."""
         data = self._data
         if data.__class__ is tuple:
-            raise argument_errors.deleted_array_error(self.aval.long())
+            raise arguments.deleted_array_error(self.aval.long())
         return data
 
     @property
@@ -321,7 +322,7 @@ class DeviceArray(ConcreteArray):
     def buffer(self):
         """Raises: DonatedArrayError after donation or `delete()`."""
         if self._buffer is None:
-            raise argument_errors.deleted_array_error(self.aval.long())
+            raise arguments.deleted_array_error(self.aval.long())
         return self._buffer
 
     @property
@@ -333,7 +334,7 @@ class DeviceArray(ConcreteArray):
         except AttributeError:
             pass
         if not self._is_readable:
-            raise argument_errors.unaddressable_array_error(self.aval.long())
+            raise arguments.unaddressable_array_error(self.aval.long())
         self._host = np.ascontiguousarray(np.asarray(self._buffer)).reshape(self._form.shape)
         return self._host
 

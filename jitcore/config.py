@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jitcore.concurrency import Lock
+from jitcore.process.concurrency import Lock
 
 __all__ = [
     "FLAGS", "Config", "Flag", "config",

@@ -14,8 +14,8 @@ from typing import Any
 
 from jitcore.core.source import api_boundary
 from jitcore.core.trace import Tracer
-from jitcore.lax.callback import debug_callback
-from jitcore.lax.partitioning import inspect_sharding
+from jitcore.lax.control_flow.callback import debug_callback
+from jitcore.lax.parallel.partitioning import inspect_sharding
 from jitcore.sharding import Sharding
 
 __all__ = ["callback", "inspect_array_sharding", "print", "visualize_array_sharding", "visualize_sharding"]

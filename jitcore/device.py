@@ -15,8 +15,8 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.array import Array, ConcreteArray, DeviceArray
 from jitcore.dispatch.backend import find_backend
-from jitcore.mesh import AxisType, Device, Mesh, processes
 from jitcore.sharding import Sharding, SingleDeviceSharding
+from jitcore.sharding.mesh import AxisType, Device, Mesh, processes
 
 __all__ = ["Device", "SingleDeviceSharding"]
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jitcore.core.source import api_boundary
-from jitcore.mesh import processes
+from jitcore.sharding.mesh import processes
 
 __all__ = ["initialize", "is_initialized", "shutdown"]
 

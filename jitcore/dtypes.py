@@ -13,8 +13,9 @@ import functools
 import ml_dtypes
 import numpy as np
 
-from jitcore import argument_errors, errors
+from jitcore import errors
 from jitcore.config import config
+from jitcore.errors import arguments
 
 bfloat16 = np.dtype(ml_dtypes.bfloat16)
 #: Of derivatives of integers and bools, which say nothing. No array that takes part in operations has it.
@@ -297,7 +298,7 @@ def is_masked(x) -> bool:
 def reject_mask(x) -> None:
     """Raises: TypeError for a masked array."""
     if is_masked(x):
-        raise argument_errors.masked_array_error()
+        raise arguments.masked_array_error()
 
 
 def check_integer_fits(value: int, dtype) -> None:

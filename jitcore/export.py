@@ -13,7 +13,7 @@ from typing import Any
 from jitcore.core.source import api_boundary
 from jitcore.dispatch.backend import find_lowering
 from jitcore.dispatch.program import Program
-from jitcore.jitted import JitWrapped
+from jitcore.jitted.wrapper import JitWrapped
 from jitcore.lax.exported import call_exported
 from jitcore.numpy import asarray
 

@@ -11,7 +11,7 @@ from jitcore import dtypes, errors, lax
 from jitcore.array import Array
 from jitcore.core.trace import Tracer, origin_of, user_snippet
 from jitcore.lax.reduce import highest_value, lowest_value
-from jitcore.numpy.promotion import ensure_array
+from jitcore.numpy.arrays.promotion import ensure_array
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 

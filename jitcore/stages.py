@@ -17,8 +17,7 @@ from jitcore.core.trace import Tracer
 from jitcore.dispatch.backend import Backend, find_backend, find_compiler, find_lowering
 from jitcore.dispatch.fast_call import FastCallable, FastCalls
 from jitcore.dispatch.function import Entry, JitFunction, read_values
-from jitcore.dispatch.options import read_compiler_options
-from jitcore.dispatch.parameters import NOTHING_SPECIAL
+from jitcore.dispatch.options import NOTHING_SPECIAL, read_compiler_options
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import CallSignature, read_call
 from jitcore.sharding import Spread

@@ -86,7 +86,7 @@ def count_resident() -> int:
 
 # -- JAX's answers ----------------------------------------------------------------------------------------------
 #: Tests of the CPU backend, of what it alone gets, and of processes and memory as they are with it.
-_OF_CPU = ("tests/backends", "tests/schedule", "tests/loopir", "tests/passes", "tests/autojit", "tests/functionalize",
+_OF_CPU = ("tests/backends", "tests/schedule", "tests/loopir", "tests/passes", "tests/autojit", "tests/numpy_semantics",
            *(f"tests/test_{name}.py" for name in (
                "benchmarks", "cli", "docs_examples", "memory", "numba_export", "oracles", "pickling", "processes")))
 

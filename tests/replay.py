@@ -33,20 +33,22 @@ class _Rendered(Exception):
 
 def _pretend_processor() -> None:
     """The processor of all texts: with AVX-512, 4 cores, and caches of a usual size."""
-    from jitcore.backends.cpu import cpuinfo, host, native, streams, symbols
-    from jitcore.backends.cuda import ptx
+    from jitcore.backends.cpu.machine import host
+    from jitcore.backends.cpu.mapping import nontemporal
+    from jitcore.backends.cpu.native import images, libraries
+    from jitcore.backends.cuda.render import ptx
 
     host.find_target = lambda: host.Target("x86_64-unknown-linux-gnu", "znver4", _FEATURES)
-    cpuinfo.cache_sizes = lambda: cpuinfo.CacheSizes(l1=32 << 10, l2=1 << 20, l3=32 << 20)
-    cpuinfo.list_fused_operations = lambda: ()
-    streams.os = type("os", (), {"cpu_count": staticmethod(lambda: 4)})
+    host.cache_sizes = lambda: host.CacheSizes(l1=32 << 10, l2=1 << 20, l3=32 << 20)
+    host.list_fused_operations = lambda: ()
+    nontemporal.os = type("os", (), {"cpu_count": staticmethod(lambda: 4)})
 
     def stop(name, facts, render, *, opt_level=None):
         raise _Rendered(str(render()))
 
-    native.find_or_compile = stop
+    libraries.find_or_compile = stop
     ptx.make_ptx = lambda *given: ""
-    symbols.address_of = lambda symbol: zlib.crc32(symbol.encode())  # nothing is compiled for routines, either
+    images.address_of = lambda symbol: zlib.crc32(symbol.encode())  # nothing is compiled for routines, either
 
 
 def list_programs(kind: str) -> Iterator[tuple[str, Callable, tuple]]:

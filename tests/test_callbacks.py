@@ -13,9 +13,9 @@ from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.core.trace import trace_to_jaxpr
 from jitcore.errors import JitcoreRuntimeError
 from jitcore.experimental import io_callback
-from jitcore.lax.callback import DEBUG, IO, ORDERED_DEBUG, ORDERED_IO, pure_callback
-from jitcore.lax.cond import cond
-from jitcore.lax.while_loop import fori_loop, while_loop
+from jitcore.lax.control_flow.callback import DEBUG, IO, ORDERED_DEBUG, ORDERED_IO, pure_callback
+from jitcore.lax.control_flow.cond import cond
+from jitcore.lax.control_flow.while_loop import fori_loop, while_loop
 from jitcore.passes import PIPELINE, program_key, run_pipeline
 from jitcore.passes.canonical import LOCAL
 

@@ -13,10 +13,10 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import lax
-from jitcore.backends.cpu import native, translate
-from jitcore.concurrency import Lock, cached_attribute
+from jitcore.backends.cpu.native import libraries, translate
 from jitcore.config import config
 from jitcore.dispatch.counters import counters
+from jitcore.process.concurrency import Lock, cached_attribute
 
 
 def run_in_threads(count, work):
@@ -231,7 +231,7 @@ def test_a_function_that_calls_itself_by_a_callback():
 @pytest.mark.cpu
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, RecursionError])
 @pytest.mark.parametrize(("room", "place"), [
-    (translate, "optimize_ir"), (native, "_load_image"), (native, "find_or_compile"),
+    (translate, "optimize_ir"), (libraries, "_load_image"), (libraries, "find_or_compile"),
 ])
 def test_an_interrupted_compile_leaves_the_caches_usable(monkeypatch, error, room, place):
     f = jitcore.jit(lambda x: jnp.arctan(x) * 3.21)

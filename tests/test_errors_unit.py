@@ -12,9 +12,11 @@ import traceback
 
 import pytest
 
-from jitcore import argument_errors, errors, leak_errors
+from jitcore import errors
 from jitcore.config import config
 from jitcore.core import source
+from jitcore.errors import arguments as argument_errors
+from jitcore.errors import leaks
 
 ORIGIN = errors.Origin("f", "/path/script.py:3", "jit", ("x",))
 WHERE = ["  /path/script.py:4", "    if x > 0:", "       ^^^^^"]
@@ -122,7 +124,7 @@ def list_builders():
     }
     sequences = ("unknown", "parameters", "present", "known", "dtypes", "bounds")
     values.update({name: [long] * 9 for name in sequences})
-    modules = (errors, argument_errors, leak_errors)
+    modules = (errors, argument_errors, leaks)
     for name, builder in itertools.chain(*(vars(module).items() for module in modules)):
         if inspect.isfunction(builder) and name.endswith("_error") and name != "build_error":
             arguments = {key: values.get(key, long) for key in inspect.signature(builder).parameters}
@@ -143,8 +145,8 @@ def test_no_message_exceeds_eight_lines(builder, arguments):
 
 
 def test_leak_found_at_the_end_of_a_trace_has_its_own_class():
-    used = leak_errors.leaked_tracer_error("int32[]", ORIGIN, WHERE)
-    found = leak_errors.leaked_tracer_error("int32[]", ORIGIN, WHERE, while_tracing=True)
+    used = leaks.leaked_tracer_error("int32[]", ORIGIN, WHERE)
+    found = leaks.leaked_tracer_error("int32[]", ORIGIN, WHERE, while_tracing=True)
     assert type(used) is errors.UnexpectedTracerError and type(found) is errors.LeakedTracerError
     assert "checking_leaks" in str(used) and "checking_leaks" not in str(found)
     assert "was f at /path/script.py:3 traced for jit. The value was made here:\n  /path" in str(used)

@@ -11,7 +11,7 @@ import pytest
 import jitcore
 from jitcore import errors, lax
 from jitcore.array import ConcreteArray
-from jitcore.dispatch import donation
+from jitcore.dispatch import placement
 from jitcore.dispatch.backend import CompileOptions, find_backend, list_backends
 
 
@@ -102,7 +102,7 @@ def test_the_memory_of_others_is_never_overwritten():
         before = values[0]
         address = before.ctypes.data
         del before
-        donation.claim_donated((0,), [leaf], values)
+        placement.claim_donated((0,), [leaf], values)
         return values[0].ctypes.data == address
 
     alone = make_array()

@@ -6,7 +6,7 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import passes
-from jitcore.backends.cpu import executable
+from jitcore.backends.cpu.runtime import executable
 from jitcore.backends.llvm import scalar_ops
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.loopir.program import Reduce

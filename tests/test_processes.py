@@ -69,7 +69,7 @@ def test_forks_while_a_thread_compiles(tmp_path):
 def test_forks_while_a_thread_holds_each_lock(tmp_path):
     run_script(
         """
-        from jitcore import concurrency
+        from jitcore.process import concurrency
         f, x = jitcore.jit(lambda x: x.sum()), np.ones(100, np.float32)
         f(x)
         locks, held, is_done = list(concurrency._locks), threading.Event(), threading.Event()

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from jitcore import processors
+from jitcore.process import concurrency
 
 #: proc/self/cgroup, files below sys/fs/cgroup, the limit.
 GROUPS = {
@@ -29,22 +29,22 @@ def test_control_groups(name, tmp_path):
     for path, text in {"proc/self/cgroup": lines, **{f"sys/fs/cgroup/{path}": text for path, text in files.items()}}.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
-    assert processors.read_group_limit(str(tmp_path)) == expected
+    assert concurrency.read_group_limit(str(tmp_path)) == expected
 
 
 def test_systems_without_groups(tmp_path):
-    assert processors.read_group_limit(str(tmp_path)) is None
+    assert concurrency.read_group_limit(str(tmp_path)) is None
 
 
 def test_the_limit_bounds_the_cores(monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    monkeypatch.setattr(processors.os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+    monkeypatch.setattr(concurrency.os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
     for limit, expected in ((None, 8), (3, 3), (20, 8)):
-        monkeypatch.setattr(processors, "read_group_limit", lambda limit=limit: limit)
-        assert processors.available_cores() == processors.default_threads() == expected
+        monkeypatch.setattr(concurrency, "read_group_limit", lambda limit=limit: limit)
+        assert concurrency.available_cores() == concurrency.default_threads() == expected
 
 
 @pytest.mark.parametrize("text, expected", [("3", 3), ("4,2", 4), (" 2 ", 2), ("0", None), ("", None), ("many", None), ("-1", None)])
 def test_openmp_variable(text, expected, monkeypatch):
     monkeypatch.setitem(os.environ, "OMP_NUM_THREADS", text)
-    assert processors.default_threads() == (expected or processors.available_cores())
+    assert concurrency.default_threads() == (expected or concurrency.available_cores())

@@ -3,15 +3,27 @@
 In: a jaxpr without constants. Out: an `Executable`. Stages: `schedule.lower_program` (loop program),
 `entry` and
 `kernel` (LLVM IR), `native` (machine code), `executable` (buffers of a call).
+
+Modules:
+    compiler   From loop program to machine code: rendering, and the caches of compiled code by canonical
+               text.
+    machine/   The machine that code is made for.
+    mapping/   How loops run on this processor: in which lanes, side by side, ahead, past the caches.
+    native/    From LLVM IR to machine code in memory and on disk.
+    render/    Kernels and entry points of a loop program as LLVM IR.
+    routines/  Routines: native code on whole buffers for primitives that loops would compute badly.
+    runtime/   Running machine code: calls from Python, memory, threads, signals.
+    target     What the CPU backend can do: the answers that scheduling needs before any code is made.
 """
 
 from __future__ import annotations
 
 from jitcore import array
-from jitcore.backends.cpu import cpuinfo, threads
 from jitcore.backends.cpu.compiler import code_cache
-from jitcore.backends.cpu.executable import CpuExecutable
-from jitcore.backends.cpu.memory import choose_allocator, drop_blocks
+from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.runtime import threads
+from jitcore.backends.cpu.runtime.executable import CpuExecutable
+from jitcore.backends.cpu.runtime.memory import choose_allocator, drop_blocks
 from jitcore.backends.cpu.target import CpuTarget
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.device import Device
@@ -44,12 +56,12 @@ class CpuBackend:
 
     def describe(self) -> dict[str, str]:
         """Facts about this machine for people: processor, vectors, caches, threads. Starts the threads."""
-        pool, caches = threads.describe(), cpuinfo.cache_sizes()
+        pool, caches = threads.describe(), host.cache_sizes()
         tbb = f", TBB interface {pool['tbb']}" if pool["tbb"] else ""
         return {
-            "processor": cpuinfo.cpu_name(),
-            "vectors": f"{8 * cpuinfo.native_vector_bytes()} bits",
-            "features": " ".join(sorted(cpuinfo.cpu_features())),
+            "processor": host.cpu_name(),
+            "vectors": f"{8 * host.native_vector_bytes()} bits",
+            "features": " ".join(sorted(host.cpu_features())),
             "caches": ", ".join(f"{level} {size >> 10} KiB" for level, size in caches._asdict().items()),
             "threads": f"{pool['threads']} on {pool['cores']} cores, layer {pool['layer']}{tbb}",
         }

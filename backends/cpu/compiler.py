@@ -8,13 +8,14 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 
-from jitcore.backends.cpu import cpuinfo, native
-from jitcore.backends.cpu.layout import ProgramLayout
+from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.native import libraries
+from jitcore.backends.cpu.render.calling_convention import ProgramLayout
 from jitcore.backends.llvm.options import FORMULA_FEATURES, RenderOptions
-from jitcore.concurrency import Lock
 from jitcore.dispatch.backend import CompileOptions
 from jitcore.dispatch.executables import drop_oldest
 from jitcore.loopir.program import Native, Program, format_program
+from jitcore.process.concurrency import Lock
 
 
 class NativeProgram:
@@ -29,7 +30,7 @@ class NativeProgram:
 
     __slots__ = ("library", "addresses", "key", "plans")
 
-    def __init__(self, library: native.Library | None = None, key: bytes | None = None):
+    def __init__(self, library: libraries.Library | None = None, key: bytes | None = None):
         self.library, self.key, self.plans = library, key, 0
         names = [] if library is None else [_name_entry(number) for number in range(len(library.symbols))]
         self.addresses = [library.address(name) for name in names]
@@ -77,27 +78,27 @@ def compile_program(program: Program, options: CompileOptions) -> tuple[NativePr
     if not steps:
         return NativeProgram(), layout, False
     render_options = RenderOptions(
-        cpuinfo.native_vector_bytes(),
+        host.native_vector_bytes(),
         options.fastmath,
         1 if options.parallel is False else options.num_threads,
         options.contract,
-        () if options.contract else cpuinfo.list_fused_operations(),
-        tuple(name for name in FORMULA_FEATURES if name in cpuinfo.cpu_features()),
+        () if options.contract else host.list_fused_operations(),
+        tuple(name for name in FORMULA_FEATURES if name in host.cpu_features()),
     )
     facts = f"{(*render_options, options.opt_level)}{text}"
-    key = native.make_key(_NAME, facts, opt_level=options.opt_level)
+    key = libraries.make_key(_NAME, facts, opt_level=options.opt_level)
     key = key or hashlib.sha256(facts.encode()).digest()  # where nothing is kept on disk, any digest will do
     found = code_cache.find(key)
     if found is not None:
         return found, layout, False
 
     def render():
-        from jitcore.backends.cpu.entry import render_steps  # loads llvmlite
+        from jitcore.backends.cpu.render.entry import render_steps  # loads llvmlite
 
         entries = {_name_entry(number): step for number, step in enumerate(steps)}
         return render_steps(entries, layout, render_options)
 
-    library, is_new = native.find_or_compile(_NAME, facts, render, opt_level=options.opt_level)
+    library, is_new = libraries.find_or_compile(_NAME, facts, render, opt_level=options.opt_level)
     compiled = NativeProgram(library, key)
     code_cache.add(key, compiled)
     return compiled, layout, is_new
@@ -107,7 +108,7 @@ def find_program(key: bytes, options: CompileOptions) -> NativeProgram | None:
     """The machine code of an earlier `compile_program`, from memory or disk, or None."""
     found = code_cache.find(key)
     if found is None:
-        library = native.find_stored(_NAME, key, opt_level=options.opt_level)
+        library = libraries.find_stored(_NAME, key, opt_level=options.opt_level)
         if library is None:
             return None
         found = NativeProgram(library, key)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import functools
 
-from jitcore.backends.cpu import host
+from jitcore.backends.cpu.machine import host
 from jitcore.backends.cpu.routines import find_routine
-from jitcore.backends.llvm.target import has_code
+from jitcore.backends.llvm.options import has_code
 from jitcore.core.jaxpr import Equation
 
 

@@ -2,6 +2,18 @@
 
 In: a jaxpr without constants. Out: an `Executable`. Stages: `schedule.lower_program` (loop program),
 `mapping` (which threads run what), `kernel` (LLVM IR), `ptx`, `program` (the steps of a call), `device`.
+
+Modules:
+    emulated/    A CUDA device in software: PTX is translated to machine code of this processor and runs on
+                 it.
+    libraries/   NVIDIA's libraries, where they are installed: cuBLAS, cuSOLVER, cuFFT.
+    numba_code/  Numba's own forms: kernels as `numba.cuda` functions that people read, and PTX by its code
+                 generator.
+    program      Programs: the kernels of a loop program, and the steps that launch them.
+    render/      Kernels of a loop program as LLVM IR for a GPU.
+    runtime/     Running on a GPU: the device, its driver, memory that others share, graphs, executables.
+    sorting/     Sorting on a GPU: by digits of the keys, or by tiles and merges.
+    target       What the CUDA backend can do: the answers that scheduling needs.
 """
 
 from __future__ import annotations
@@ -13,14 +25,14 @@ from typing import Any
 import numpy as np
 
 from jitcore.array import DeviceArray, DeviceForm, find_form
-from jitcore.backends.cuda import device as memory
-from jitcore.concurrency import Lock
+from jitcore.backends.cuda.runtime import device as memory
 from jitcore.config import config
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.dispatch.backend import CompileOptions
 from jitcore.passes import PIPELINE
 from jitcore.passes.contractions import keep_halves
+from jitcore.process.concurrency import Lock
 from jitcore.sharding import Device, SingleDeviceSharding
 
 __all__ = ["CudaBackend", "EmulatedBackend"]
@@ -47,14 +59,14 @@ class _Backend:
         raise NotImplementedError
 
     def compile(self, closed_jaxpr: ClosedJaxpr, options: CompileOptions):
-        from jitcore.backends.cuda.executable import CudaExecutable
+        from jitcore.backends.cuda.runtime.executable import CudaExecutable
 
         device = self._find_device(options.sharding)
         runtime = self.open(device)
         return CudaExecutable(closed_jaxpr, options, runtime.arch, runtime, device)
 
     def clear(self) -> None:
-        from jitcore.backends.cuda import ptx
+        from jitcore.backends.cuda.render import ptx
 
         ptx.clear()
 
@@ -93,7 +105,7 @@ class CudaBackend(_Backend):
     def devices(self) -> list[Device]:
         """Raises: RuntimeError naming what is missing: the package, the driver, or a GPU."""
         if not self._devices:
-            from jitcore.backends.cuda.driver import list_names, open_driver, start_driver
+            from jitcore.backends.cuda.runtime.driver import list_names, open_driver, start_driver
 
             names = list_names(open_driver() if self._driver is None else start_driver(self._driver))
             self._devices = [Device("gpu", i, name, self.name) for i, name in enumerate(names)]
@@ -103,13 +115,13 @@ class CudaBackend(_Backend):
         with self._lock:
             runtime = self._runtimes.get(device.id)
             if runtime is None:
-                from jitcore.backends.cuda.gpu import GpuRuntime
+                from jitcore.backends.cuda.runtime.gpu import GpuRuntime
 
                 runtime = self._runtimes[device.id] = GpuRuntime(device.id, self._driver)
             return runtime
 
     def adopt(self, value: Any) -> DeviceArray | None:
-        from jitcore.backends.cuda import interop
+        from jitcore.backends.cuda.runtime import interop
 
         buffer = interop.adopt(value, self._open_number)
         return None if buffer is None else self.wrap(buffer, False)
@@ -125,7 +137,7 @@ class CudaBackend(_Backend):
 
     def describe(self) -> dict[str, str]:
         """For people: each GPU, the driver, the linker, NVIDIA's libraries."""
-        from jitcore.backends.cuda.linking import describe_linker
+        from jitcore.backends.cuda.runtime.linking import describe_linker
 
         found = {"linker": describe_linker()}
         for device in self.devices():
@@ -142,7 +154,7 @@ class CudaBackend(_Backend):
         return found
 
     def make_device_function(self, closed_jaxpr: ClosedJaxpr, *facts: Any) -> Callable:
-        from jitcore.backends.cuda.numba_device import make_device_function
+        from jitcore.backends.cuda.numba_code.device_functions import make_device_function
         from jitcore.backends.cuda.target import CudaTarget
         from jitcore.schedule import lower_program
 
@@ -150,7 +162,7 @@ class CudaBackend(_Backend):
 
     @property
     def machines(self) -> Sequence[str]:
-        from jitcore.backends.cuda.ptx import VERSIONS
+        from jitcore.backends.cuda.render.ptx import VERSIONS
 
         return (*VERSIONS, "emulated")
 
@@ -183,7 +195,7 @@ class AheadBackend:
     platform, passes = "gpu", _Backend.passes
 
     def __init__(self, machine: str):
-        from jitcore.backends.cuda.ptx import VERSIONS
+        from jitcore.backends.cuda.render.ptx import VERSIONS
 
         if machine not in VERSIONS:
             raise ValueError(f"unknown target 'cuda:{machine}': targets are "
@@ -194,7 +206,7 @@ class AheadBackend:
         return []
 
     def compile(self, closed_jaxpr: ClosedJaxpr, options: CompileOptions):
-        from jitcore.backends.cuda.executable import CudaExecutable
+        from jitcore.backends.cuda.runtime.executable import CudaExecutable
 
         return CudaExecutable(closed_jaxpr, options, self.machine)
 

@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.backends.cuda.device import ALIGNMENT, DeviceBuffer, Memory, Runtime, put
-from jitcore.backends.cuda.kernel import Function, KernelRenderer
-from jitcore.backends.cuda.libraries import Routine
-from jitcore.backends.cuda.loops import BlockRenderer, find_team
-from jitcore.backends.cuda.mapping import cut_pieces
-from jitcore.backends.llvm.module import TargetModule
+from jitcore.backends.cuda.libraries.bindings import Routine
+from jitcore.backends.cuda.render.kernel import Function, KernelRenderer
+from jitcore.backends.cuda.render.loops import BlockRenderer, find_team
+from jitcore.backends.cuda.render.mapping import cut_pieces
+from jitcore.backends.cuda.runtime.device import ALIGNMENT, DeviceBuffer, Memory, Runtime, put
+from jitcore.backends.llvm.function import TargetModule
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.loopir.expr import Buffer
 from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Program, Switch, While
-from jitcore.schedule.arena import count_bytes, plan_arena
+from jitcore.schedule.buffers import count_bytes, plan_arena
 from jitcore.sharding import Device
 
 Run = Callable[["Frame"], None]

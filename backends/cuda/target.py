@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from jitcore.backends.llvm.target import has_code
+from jitcore.backends.llvm.options import has_code
 from jitcore.core.jaxpr import Equation
 
 
@@ -32,7 +32,7 @@ class CudaTarget:
     def find_routine(eqn: Equation) -> Any:
         """What neither loops nor a routine compute runs on the host."""
         if eqn.primitive.name in ("sort", "top_k"):
-            from jitcore.backends.cuda.sorting import find_sort
+            from jitcore.backends.cuda.sorting.merge import find_sort
 
             return find_sort(eqn)
         return None

@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.llvm.contraction import multiply_add
-from jitcore.backends.llvm.lanes import (
+from jitcore.backends.llvm.registers import (
     I32,
     I64,
     Pair,

@@ -1,9 +1,10 @@
-"""Products that stay unrounded on their way into a sum.
+"""How float arithmetic may be rounded, and which products stay unrounded on their way into a sum.
 
-In: the expressions of a kernel. Out: which of its sums are fused multiply-adds, and instructions for them.
-A kernel is several pieces of code: whole vectors, what they leave, rows side by side and alone; and threads
-begin anywhere. So it is the expressions that decide, once for all of these, and an element has the same bits
-in each. LLVM would decide for each piece by itself.
+In: what code is rendered for, and the expressions of a kernel. Out: builders of instructions that say so;
+which sums are fused multiply-adds, and instructions for them. A kernel is several pieces of code: whole
+vectors, what they leave, rows side by side and alone; and threads begin anywhere. So it is the expressions
+that decide, once for all of these, and an element has the same bits in each. LLVM would decide for each piece
+by itself.
 """
 
 from __future__ import annotations
@@ -15,9 +16,46 @@ from typing import NamedTuple
 from llvmlite import ir
 
 from jitcore import dtypes
-from jitcore.backends.llvm.lanes import call_intrinsic
+from jitcore.backends.llvm.options import RenderOptions
+from jitcore.backends.llvm.registers import call_intrinsic
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis
+
+# A product may stay unrounded on its way into a sum, where LLVM likes: in code that stands once.
+CONTRACT_FLAGS = ("contract",)
+# `fastmath`: sums may be reordered, quotients become products; NaN and infinities keep their meaning.
+FAST_FLAGS = ("reassoc", "nsz", "arcp", "contract", "afn")
+
+
+class FloatBuilder(ir.IRBuilder):
+    """An IRBuilder whose float arithmetic is IEEE's, but for what `flags` allow. fuses: whether the formulas
+    of complex numbers are made of multiply-adds; fused_complex: those that are in any case. stands_once:
+    whether no other code computes the same."""
+
+    def __init__(self, block: ir.Block, options: RenderOptions, stands_once: bool):
+        super().__init__(block)
+        self.flags: tuple[str, ...] = CONTRACT_FLAGS if options.contract and stands_once else ()
+        if options.fastmath:
+            self.flags = FAST_FLAGS
+        self.fuses = options.contract and not self.flags
+        self.fused_complex = options.fused_complex
+
+    def fadd(self, lhs, rhs, name="", flags=()):
+        return super().fadd(lhs, rhs, name, flags=self.flags)
+
+    def fadd_rounded(self, lhs, rhs):
+        """A sum of what is rounded already."""
+        return super().fadd(lhs, rhs)
+
+    def fsub(self, lhs, rhs, name="", flags=()):
+        return super().fsub(lhs, rhs, name, flags=self.flags)
+
+    def fmul(self, lhs, rhs, name="", flags=()):
+        return super().fmul(lhs, rhs, name, flags=self.flags)
+
+    def fdiv(self, lhs, rhs, name="", flags=()):
+        return super().fdiv(lhs, rhs, name, flags=self.flags)
+
 
 _DTYPES = (dtypes.float32, dtypes.float64)
 

@@ -1,21 +1,22 @@
-"""One LLVM function under construction: its buffers, sizes and the expressions computed so far.
+"""One LLVM function under construction: its module, buffers, sizes and the expressions computed so far.
 
 In: expressions and indexes of the loop program. Out: instructions. A backend says where sizes and addresses
-come from, and how lanes are loaded and stored.
+come from, and how lanes are loaded and stored; the module that they go to knows its target.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.llvm.complex_ops import read_pair, write_pair
-from jitcore.backends.llvm.contraction import Contraction, emit_fused
-from jitcore.backends.llvm.floats import FloatBuilder
-from jitcore.backends.llvm.lanes import (
+from jitcore.backends.llvm.contraction import Contraction, FloatBuilder, emit_fused
+from jitcore.backends.llvm.mathlib.emitter import COLD_WEIGHTS
+from jitcore.backends.llvm.options import RenderOptions, is_static
+from jitcore.backends.llvm.registers import (
     I1,
     I8,
     I64,
@@ -26,13 +27,18 @@ from jitcore.backends.llvm.lanes import (
     memory_type,
     splat,
 )
-from jitcore.backends.llvm.mathlib.emitter import COLD_WEIGHTS
-from jitcore.backends.llvm.options import RenderOptions
 from jitcore.backends.llvm.scalar_ops import emit_operation
-from jitcore.backends.llvm.sizes import is_static
 from jitcore.loopir.expr import Buffer, Expr
 from jitcore.loopir.index import Axis, Dynamic, Index, Mod
 from jitcore.loopir.program import bounds_of
+
+
+class TargetModule(ir.Module):
+    """features: see `RenderOptions`."""
+
+    def __init__(self, name: str, features: Collection[str] = ()):
+        super().__init__(name)
+        self.features = features
 
 
 class ExpressionEmitter:

@@ -1,12 +1,20 @@
-"""What code is rendered for.
+"""What code is rendered for: options of rendering, and sizes that are told at run time.
 
-In: what a backend knows of its target, and `CompileOptions`. Out: the options of rendering.
-No compiler is loaded.
+In: what a backend knows of its target, and `CompileOptions`; the sizes (ints, symbolic dimensions) that a
+program's text mentions. Out: the options of rendering; whether an equation is one of the operations that have
+code; slots of the array of sizes that an entry point receives. Because large sizes are arguments, programs
+that differ in them only share one kernel. No compiler is loaded.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
+
+import numpy as np
+
+from jitcore import dtypes
+from jitcore.core.jaxpr import Equation
 
 #: Instructions, as LLVM names their groups, of which formulas have another form.
 FORMULA_FEATURES = ("avx512f",)
@@ -28,3 +36,49 @@ class RenderOptions(NamedTuple):
     fused_complex: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     has_tensor_cores: bool = False
+
+
+def has_code(eqn: Equation, list_operations: Callable[[], Mapping[str, Collection[str]]]) -> bool:
+    """Whether there is code for an equation's scalar operation and dtypes. list_operations: see
+    `scalar_ops.list_operations`; asked where the answer depends on it."""
+    op = eqn.primitive.traits.get("scalar_op")
+    if op in (None, "integer_pow"):
+        return True
+    return op in list_operations()[dtypes.kind_of(eqn.invars[0].aval.dtype)]
+
+
+# Sizes up to this are written into the code: loops over 3 coordinates unroll, strides of 2 fold.
+MAX_STATIC_SIZE = 8
+
+
+def is_static(size) -> bool:
+    return isinstance(size, (int, np.integer)) and abs(size) <= MAX_STATIC_SIZE
+
+
+class SizeTable:
+    """Numbers sizes in order of first appearance.
+
+    Code that is found by a program's text gets the sizes that stand in the text; once it is written
+    (`close`), a size that does not is an error of the renderer."""
+
+    def __init__(self):
+        self.slots: dict = {}
+        self.is_closed = False
+
+    def close(self) -> None:
+        self.is_closed = True
+
+    def slot(self, size) -> int:
+        if self.is_closed and size not in self.slots:
+            raise AssertionError(f"size {size} does not stand in the program's text")
+        return self.slots.setdefault(size, len(self.slots))
+
+    def name(self, size) -> str:
+        """A size in the canonical text of a program: static sizes as they are, others by slot."""
+        return str(size) if is_static(size) else f"n{self.slot(size)}"
+
+    def values(self, environment: dict) -> list[int]:
+        """The sizes for one signature. environment: values of the symbolic dimensions by name."""
+        from jitcore.core.symbolic import evaluate, is_symbolic
+
+        return [evaluate(size, environment) if is_symbolic(size) else int(size) for size in self.slots]

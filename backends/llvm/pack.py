@@ -12,7 +12,7 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from jitcore.backends.llvm.complex_ops import interleave
-from jitcore.backends.llvm.lanes import (
+from jitcore.backends.llvm.registers import (
     I32,
     I64,
     Pair,

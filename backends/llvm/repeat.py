@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from jitcore.backends.llvm.lanes import choose
+from jitcore.backends.llvm.registers import choose
 from jitcore.loopir.program import Repeat
 
 

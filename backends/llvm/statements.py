@@ -10,15 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from llvmlite import ir
 
-from jitcore.backends.llvm.accumulator import Accumulator
+from jitcore.backends.llvm.accumulator import Accumulator, Runs
 from jitcore.backends.llvm.contraction import Contraction
 from jitcore.backends.llvm.function import ExpressionEmitter
-from jitcore.backends.llvm.lanes import I64, element_constant, map_parts
 from jitcore.backends.llvm.options import RenderOptions
 from jitcore.backends.llvm.pack import Packing
+from jitcore.backends.llvm.registers import I64, element_constant, map_parts
 from jitcore.backends.llvm.repeat import emit_repeat
 from jitcore.backends.llvm.scalar_ops import count_math_calls, emit_operation
-from jitcore.backends.llvm.totals import Runs
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis
 from jitcore.loopir.monoids import scan_start_of

@@ -3,6 +3,18 @@
 In: a loop program. Out: `Source` (`writer`), and functions made of it (`running`): as it stands, which checks
 each place and needs no compiler, or under `numba.njit`. `executable` makes whole programs of them. Written by
 `writer` and `sweeps` (statements), `expressions`, `operations` and `helpers`.
+
+Modules:
+    executable   A whole program as one written function.
+    expressions  Expressions of the loop program as Python: what has a name, where it gets it, and how the
+                 rest is written.
+    helpers      Functions that the written ones call where Python has no operator: integers as processors
+                 have them, words of 16-bit floats, SciPy's functions.
+    operations   The scalar operations of the loop program as Python expressions.
+    running      Functions made of written source.
+    statements   Bodies of kernels as Python: loops, choices, loops until something holds.
+    sweeps       Stores, loops, reductions and scans as Python.
+    writer       From the loop program to a function of NumPy arrays, as a person would write it.
 """
 
 from jitcore.backends.python.executable import SourceExecutable

@@ -17,7 +17,6 @@ import numpy as np
 from jitcore.array import DeviceArray, DeviceForm, copy_data, find_form
 from jitcore.backends.xla.client import allow_64_bits, find_default_device, list_devices, load_jax, put
 from jitcore.core.aval import ShapedArray
-from jitcore.mesh import UNCONSTRAINED
 from jitcore.sharding import (
     Device,
     Mesh,
@@ -28,6 +27,7 @@ from jitcore.sharding import (
     SingleDeviceSharding,
     Spread,
 )
+from jitcore.sharding.mesh import UNCONSTRAINED
 
 #: By JAX's sharding.
 _sharding_of: dict[Any, Any] = {}

@@ -18,8 +18,8 @@ from jitcore.backends.xla.client import allow_64_bits, is_64_bits, load_jax
 from jitcore.backends.xla.devices import to_jax_mesh, to_jax_sharding, to_sharding
 from jitcore.backends.xla.lower import TPU_FUNCTIONS, has_rule
 from jitcore.core.jaxpr import ClosedJaxpr, Equation, list_equations, sub_jaxprs
-from jitcore.lax.scan_derivatives import split_operands as split_scan
-from jitcore.lax.while_loop import split_operands as split_while
+from jitcore.lax.control_flow.scan_derivatives import split_operands as split_scan
+from jitcore.lax.control_flow.while_loop import split_operands as split_while
 
 
 def find_rule(eqn: Equation, make_function: Callable) -> Callable[..., Sequence]:

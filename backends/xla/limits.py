@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jitcore import argument_errors, dtypes
+from jitcore import dtypes
 from jitcore.backends.xla.equations import needs_host
 from jitcore.core.jaxpr import ClosedJaxpr, list_equations
 from jitcore.core.source import format_snippet, summarize_source
+from jitcore.errors import arguments as argument_errors
 
 #: Types without arithmetic on TPUs. int64 has some: XLA makes it of pairs of 32 bits.
 _DOUBLE = (dtypes.float64, dtypes.complex128)

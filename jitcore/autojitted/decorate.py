@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.autojitted.budget import Account
 from jitcore.autojitted.function import AutojitFunction, Options
+from jitcore.autojitted.inputs.specs import NumberPolicy
 from jitcore.autojitted.loops import outline_loops
-from jitcore.autojitted.policy import NumberPolicy
-from jitcore.autojitted.purity import ORIGINAL
-from jitcore.autojitted.report import Report, make_report
-from jitcore.autojitted.tiers import Reason, Tier, warn_of
+from jitcore.autojitted.recording.purity import ORIGINAL
+from jitcore.autojitted.tiers.budget import Account
+from jitcore.autojitted.tiers.report import Report, make_report
+from jitcore.autojitted.tiers.ways import Reason, Tier, warn_of
 from jitcore.autojitted.wrapper import is_plain_function
 from jitcore.dispatch.counters import CacheInfo
+from jitcore.process.watched import Pool
 from jitcore.stages import show_stages
-from jitcore.watched import Pool
 
 
 def decorate(fun: Callable, options: Options) -> Callable:

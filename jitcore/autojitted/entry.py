@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.autojitted.error_state import is_silent, read_state, silent
-from jitcore.autojitted.matching import Matcher
-from jitcore.autojitted.printed import count_writes, without_repetition
-from jitcore.autojitted.recording import Recording
-from jitcore.autojitted.specs import ABSENT, ArraySpec, ScalarSpec, Spec, meets_place
+from jitcore.autojitted.inputs.reading import Matcher
+from jitcore.autojitted.inputs.specs import ABSENT, ArraySpec, ScalarSpec, Spec, meets_place
+from jitcore.autojitted.recording.error_state import is_silent, read_state, silent
+from jitcore.autojitted.recording.printed import count_writes, without_repetition
+from jitcore.autojitted.recording.recorder import Recording
 from jitcore.core.source import raise_interruption
 from jitcore.dispatch.backend import find_backend
+from jitcore.dispatch.fast_call import Constants, compile_function
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.program import Program
-from jitcore.dispatch.tree_code import Constants, compile_function
-from jitcore.rewriter.printing import PRINT
+from jitcore.rewriter.operations.printing import PRINT
 
 
 class _Miss:

@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from jitcore.autojitted.policy import NumberPolicy
-from jitcore.autojitted.reading import Reader, Unreadable
-from jitcore.autojitted.recording import Recording, record_call
-from jitcore.autojitted.specs import (
+from jitcore.autojitted.inputs.reading import Reader, Unreadable
+from jitcore.autojitted.inputs.specs import (
     ABSENT,
     ArraySpec,
     IdentitySpec,
+    NumberPolicy,
     ScalarSpec,
     Spec,
     StaticSpec,
 )
+from jitcore.autojitted.recording.recorder import Recording, record_call
 from jitcore.dispatch.backend import find_backend
 from jitcore.dispatch.program import Program
 

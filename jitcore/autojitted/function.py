@@ -14,28 +14,34 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from jitcore.autojitted import native
-from jitcore.autojitted.budget import FREE, FREE_WITH_ARRAYS, Account
 from jitcore.autojitted.entry import MISS, Entry
-from jitcore.autojitted.inline import call_inline, is_traced_call
-from jitcore.autojitted.policy import MAX_STATIC_VALUES, NumberPolicy
-from jitcore.autojitted.probing import SURE_SECONDS, Probe, is_comparing
-from jitcore.autojitted.prospects import find_hindrance, may_vary, uses_arrays
-from jitcore.autojitted.reading import Reader, Unreadable, describe_path
-from jitcore.autojitted.recording import Recording, has_grown, record_call
+from jitcore.autojitted.inputs.reading import Reader, Unreadable, describe_path
+from jitcore.autojitted.inputs.specs import MAX_STATIC_VALUES, NumberPolicy, Spec
+from jitcore.autojitted.recording.inline import call_inline, is_traced_call
+from jitcore.autojitted.recording.recorder import Recording, has_grown, record_call
 from jitcore.autojitted.served import Served, make_dispatch, write_checked_call
-from jitcore.autojitted.specs import Spec
-from jitcore.autojitted.tiers import Reason, Tier, find_reason, warn_of
+from jitcore.autojitted.tiers import native
+from jitcore.autojitted.tiers.budget import (
+    FREE,
+    FREE_WITH_ARRAYS,
+    SURE_SECONDS,
+    Account,
+    Probe,
+    find_hindrance,
+    is_comparing,
+    may_vary,
+    uses_arrays,
+)
+from jitcore.autojitted.tiers.ways import Reason, Tier, find_reason, warn_of
 from jitcore.autojitted.wrapper import make_dispatching_code, make_wrapper, unwrap
-from jitcore.concurrency import Lock
 from jitcore.config import config, drop_oldest
 from jitcore.core.source import raise_interruption
 from jitcore.dispatch.counters import CacheInfo
 from jitcore.dispatch.options import JitOptions, read_compiler_options
-from jitcore.effort import TooMuchEffort
-from jitcore.functionalize.errors import NotTraceable
-from jitcore.garbage import collect_rarely
-from jitcore.watched import Parameters, make_watching_code
+from jitcore.numpy_semantics.errors import NotTraceable
+from jitcore.process.concurrency import Lock
+from jitcore.process.effort import TooMuchEffort, collect_rarely
+from jitcore.process.watched import Parameters, make_watching_code
 
 #: Signatures that a call tries one after the other before its arguments are read in general.
 MAX_RECENT = 8

@@ -15,20 +15,19 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
-from jitcore.autojitted import native
 from jitcore.autojitted.function import AutojitFunction
-from jitcore.autojitted.inline import is_traced_call
-from jitcore.autojitted.policy import MAX_PROGRAMS, NumberPolicy
-from jitcore.autojitted.probing import SURE_SECONDS
-from jitcore.autojitted.reading import Reader
+from jitcore.autojitted.inputs.reading import Reader
+from jitcore.autojitted.inputs.specs import ABSENT, MAX_PROGRAMS, NumberPolicy, Spec
+from jitcore.autojitted.recording.inline import is_traced_call
 from jitcore.autojitted.served import Served
-from jitcore.autojitted.specs import ABSENT, Spec
-from jitcore.autojitted.tiers import Reason, Tier
+from jitcore.autojitted.tiers import native
+from jitcore.autojitted.tiers.budget import SURE_SECONDS
+from jitcore.autojitted.tiers.ways import Reason, Tier
 from jitcore.config import config
-from jitcore.rewriter.instructions import Unsupported
-from jitcore.rewriter.outlined import Gate, write_gates, write_loop
-from jitcore.rewriter.outlining import Outline, OutlinedLoop
-from jitcore.rewriter.versions import SUPPORTED, VERSION
+from jitcore.rewriter.bytecode.instructions import Unsupported
+from jitcore.rewriter.bytecode.versions import SUPPORTED, VERSION
+from jitcore.rewriter.writing.outlined import Gate, write_gates, write_loop
+from jitcore.rewriter.writing.outlining import Outline, OutlinedLoop
 
 #: What the function of a loop returns when the loop has to run where it stands.
 DECLINED = object()

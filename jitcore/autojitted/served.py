@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from jitcore.autojitted.entry import MISS, Entry, write_checks
-from jitcore.autojitted.matching import Matcher
-from jitcore.autojitted.specs import Spec
-from jitcore.autojitted.tiers import Reason, Tier
+from jitcore.autojitted.inputs.reading import Matcher
+from jitcore.autojitted.inputs.specs import Spec
+from jitcore.autojitted.tiers.ways import Reason, Tier
 from jitcore.core.source import filter_traceback
-from jitcore.dispatch.tree_code import Constants, compile_function
+from jitcore.dispatch.fast_call import Constants, compile_function
 
 
 class Served:

@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from jitcore.watched import Parameters, make_code
+from jitcore.process.watched import Parameters, make_code
 
 
 def make_wrapper(

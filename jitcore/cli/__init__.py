@@ -1,1 +1,12 @@
-"""Commands of `python -m jitcore`, one module each."""
+"""Commands of `python -m jitcore`, one module each.
+
+In: arguments of the command line. Out: text, and an exit status.
+
+Modules:
+    cache     Shows or empties the folder of compiled programs.
+    demo      Shows one function on its way from Python to machine code, checks its values and times it.
+    doctor    Describes this installation: versions, backends, targets, processor, threads, settings, caches.
+    patience  Patience: the functions of a script under `run --all`, which run as they are until compiling
+              them can pay.
+    run       Runs a Python script as `python SCRIPT` would, some or all of its functions under `autojit`.
+"""

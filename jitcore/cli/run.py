@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from jitcore.cli.patience import FREE, SHARE, PatientFunction
-from jitcore.watched import Pool, drop_watching
+from jitcore.process.watched import Pool, drop_watching
 
 HELP = "run a Python script"
 

@@ -21,8 +21,6 @@ from typing import Any, Union
 
 import numpy as np
 
-from jitcore.argument_errors import inconclusive_dimension_error
-from jitcore.concurrency import Lock
 from jitcore.core.intervals import Interval, as_interval, find_interval
 from jitcore.core.polynomial import (
     Monomial,
@@ -34,6 +32,8 @@ from jitcore.core.polynomial import (
     order_monomial,
 )
 from jitcore.errors import InconclusiveDimensionOperation
+from jitcore.errors.arguments import inconclusive_dimension_error
+from jitcore.process.concurrency import Lock
 
 __all__ = [
     "Dim", "DimExpr", "DimOp", "DimVar", "InconclusiveDimensionOperation",

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from jitcore import dtypes, errors, leak_errors
+from jitcore import dtypes, errors
 from jitcore.array import Array, ConcreteArray, DeviceArray, copy_data
 from jitcore.config import config
 from jitcore.core import source
@@ -35,6 +35,7 @@ from jitcore.core.jaxpr import (
     sub_jaxprs,
 )
 from jitcore.core.varying import mark_results
+from jitcore.errors import leaks
 
 
 class Trace:
@@ -442,7 +443,7 @@ def check_for_leaks(trace: Trace) -> None:
     if leaked:
         where = source.format_snippet(leaked[0].source_info)
         aval_text = leaked[0].aval.long()
-        raise leak_errors.leaked_tracer_error(aval_text, origin_of(trace), where, while_tracing=True)
+        raise leaks.leaked_tracer_error(aval_text, origin_of(trace), where, while_tracing=True)
 
 
 def close_over_consts(jaxpr: Jaxpr, consts: Sequence) -> tuple[ClosedJaxpr, list]:
@@ -456,7 +457,7 @@ def close_over_consts(jaxpr: Jaxpr, consts: Sequence) -> tuple[ClosedJaxpr, list
 
 def unexpected_tracer_error(tracer: Tracer) -> Exception:
     where = source.format_snippet(tracer.source_info)
-    return leak_errors.leaked_tracer_error(tracer.aval.long(), origin_of(tracer.trace), where)
+    return leaks.leaked_tracer_error(tracer.aval.long(), origin_of(tracer.trace), where)
 
 
 _CONVERSION_ERRORS = {

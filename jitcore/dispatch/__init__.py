@@ -1,24 +1,29 @@
 """From a call to a compiled program: signatures, caches, backends.
 
 In: a Python function and the arguments of one call. Out: an executable for these types, run on the arrays.
-Stage: the last but one; `api` puts the public names on top. Data flows through the modules in this order:
+Stage: the last but one; `api` puts the public names on top.
 
-    options.py     what was given to `jit`
-    parameters.py  which parameters are static or donated
-    signature.py   one call -> leaves, structure and avals
-    tracing.py     signature -> jaxpr
-    abstracted.py  axes whose extent stays open
-    program.py     jaxpr -> passes -> executable, kept in executables.py, compiled by a backend of backend.py
-    disk_cache.py  what backends compiled, for other processes
-    progress.py    a line for people when that takes long
-    donation.py    which memory a call may overwrite
-    tree_code.py   source that takes pytrees apart and puts them together
-    function.py    the caches of one function; what a call does when it meets a new signature
-    fast_call.py   what a call does when its signature is known
-    eager.py       an operation on arrays of a device, outside of every program
-    inner.py       a jitted function called while another is traced
-    misses.py      why a call was not served from the cache
-    counters.py    how often all this traced and compiled
+Modules:
+    abstracted   `abstracted_axes`: axes whose extent stays open in a trace, so that one trace serves all
+                 sizes.
+    backend      Backends: what one has to offer, and how the installed ones are found.
+    counters     How often programs were traced and compiled in this process: what tests of caches assert.
+    disk_cache   Compiled code on disk, for the processes to come.
+    eager        Eager operations on arrays that lie on a device, and those that run on a mesh: each is a
+                 program of one equation.
+    executables  The cache of executables: one for everything that computes the same, whichever function asked
+                 for it.
+    fast_call    Calls whose form is known: a function written for it reads the arguments, looks up and runs.
+    function     The caches of one jitted function, and what a call does when its signature is new.
+    inner        The primitive `jit`: a jitted function called while another function is traced.
+    options      The arguments of `jit`, checked and made hashable, and what they say of the parameters of a
+                 function.
+    placement    Where a call runs: on which backend, on which of its devices, and how its arguments and
+                 results lie there.
+    program      A traced function on its way to an executable.
+    signature    One call of a jitted function: its leaves, how they stand in the arguments, their avals, its
+                 static values.
+    tracing      Runs the user's Python function once on tracers.
 """
 
 from jitcore.dispatch.counters import counters

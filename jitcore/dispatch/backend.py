@@ -13,14 +13,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from jitcore import argument_errors
 from jitcore.array import DeviceArray, DeviceForm
-from jitcore.concurrency import Lock
 from jitcore.config import config
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.errors import BackendNotFoundError
+from jitcore.errors import arguments as argument_errors
 from jitcore.passes import Pass
+from jitcore.process.concurrency import Lock
 from jitcore.sharding import Device, Sharding
 
 ENTRY_POINT_GROUP = "jitcore.backends"

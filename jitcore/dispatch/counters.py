@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from jitcore.concurrency import Lock
+from jitcore.process.concurrency import Lock
 
 
 class CacheInfo(NamedTuple):

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from jitcore.concurrency import Lock
 from jitcore.config import drop_oldest
 from jitcore.core.aval import ShapedArray
 from jitcore.dispatch.backend import Executable
+from jitcore.process.concurrency import Lock
 
 
 class SharedExecutable:

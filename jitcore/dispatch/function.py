@@ -14,30 +14,30 @@ import numpy as np
 
 import jitcore.numpy  # noqa: F401  gives arrays and tracers their operators
 from jitcore.array import DeviceArray
-from jitcore.concurrency import Lock
 from jitcore.config import config, drop_oldest
 from jitcore.core.aval import aval_of
 from jitcore.core.trace import Tracer, context, eval_trace, unexpected_tracer_error
 from jitcore.dispatch.abstracted import abstract_avals
 from jitcore.dispatch.backend import find_backend
 from jitcore.dispatch.counters import CacheInfo
-from jitcore.dispatch.donation import claim_donated, delete_donated, warn_unusable
 from jitcore.dispatch.fast_call import FastCalls
 from jitcore.dispatch.inner import bind_inner
-from jitcore.dispatch.misses import MissLog
-from jitcore.dispatch.options import JitOptions
-from jitcore.dispatch.parameters import plan_arguments
+from jitcore.dispatch.options import JitOptions, plan_arguments
 from jitcore.dispatch.placement import (
+    claim_donated,
     constrain_leaves,
+    delete_donated,
     find_movable,
     place_call,
     place_program,
     spread_options,
+    warn_unusable,
 )
 from jitcore.dispatch.program import Program
-from jitcore.dispatch.signature import CallSignature, read_call, read_value
+from jitcore.dispatch.signature import CallSignature, MissLog, read_call, read_value
 from jitcore.dispatch.tracing import TracedFunction, trace_call
-from jitcore.garbage import collect_rarely
+from jitcore.process.concurrency import Lock
+from jitcore.process.effort import collect_rarely
 from jitcore.transforms.batching import list_named_axes
 
 

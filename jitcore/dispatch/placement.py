@@ -2,21 +2,30 @@
 
 In: the options of `jit`, the signature of a call, what was traced. Out: a backend and a sharding for
 `CompileOptions`: a device, the sharding of one, a `Spread` over several, or None for the backend's choice.
+Donated arguments, whose memory a program may overwrite, are copied where somebody else could still look at
+the memory.
 """
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from jitcore import argument_errors, tree_util
-from jitcore.array import DeviceArray
+import numpy as np
+
+from jitcore import errors, tree_util
+from jitcore.array import ConcreteArray, DeviceArray, copy_data
 from jitcore.core.jaxpr import find_shardings
+from jitcore.core.source import find_user_frame
 from jitcore.dispatch.backend import Backend, find_backend
 from jitcore.dispatch.options import UNSPECIFIED, JitOptions
+from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import CallSignature
 from jitcore.dispatch.tracing import TracedFunction
-from jitcore.lax.partitioning import with_sharding_constraint
+from jitcore.errors import arguments
+from jitcore.lax.parallel.partitioning import with_sharding_constraint
 from jitcore.sharding import Sharding, Spread, resolve_sharding
 
 
@@ -36,7 +45,7 @@ def place_call(
         (first, sharding), *others = placed
         for position, other in others:
             if other.device_set != sharding.device_set:
-                raise argument_errors.devices_differ_error(
+                raise arguments.devices_differ_error(
                     _tell(fun, call, first), _tell(fun, call, position)
                 )
         place = sharding if sharding.num_devices == 1 else _spread_arguments(call, {})
@@ -65,20 +74,20 @@ def place_program(
     devices = named[0].device_set
     for other in named[1:]:
         if other.device_set != devices:
-            raise argument_errors.meshes_differ_error(f"a sharding on {_show(named[0])}", _show(other))
+            raise arguments.meshes_differ_error(f"a sharding on {_show(named[0])}", _show(other))
     found = find_backend(named[0].backend)
     if len(devices) == 1:
         return found, named[0] if hasattr(found, "wrap") else None
     is_asked = options.backend is None or find_backend(options.backend) is found
     if not (is_asked and hasattr(found, "split")):
-        raise argument_errors.mesh_backend_error(options.backend or found.name, len(devices))
+        raise arguments.mesh_backend_error(options.backend or found.name, len(devices))
     for i, placed, is_committed in call.shardings:
         if not is_committed or placed.backend != found.name:
             continue
         if placed.device_set != devices:
-            raise argument_errors.meshes_differ_error(f"argument {_tell(fun, call, i)}", _show(named[0]))
+            raise arguments.meshes_differ_error(f"argument {_tell(fun, call, i)}", _show(named[0]))
         if i in ins and not placed.is_equivalent_to(ins[i], len(call.parts[i][0])):
-            raise argument_errors.sharding_differs_error(
+            raise arguments.sharding_differs_error(
                 call.name_leaves(fun)[i], call.avals[i].long(), str(ins[i]), str(placed)
             )
     n_outs = len(traced.jaxpr.outvars)
@@ -157,3 +166,55 @@ def constrain_leaves(leaves: Sequence[Any], shardings: dict[int, Sharding]) -> l
         with_sharding_constraint(leaf, shardings[i]) if i in shardings else leaf
         for i, leaf in enumerate(leaves)
     ]
+
+
+# Who refers to an ndarray that only its Array knows, while `_has_other_users` looks at it: the Array, the
+# list of values, and the argument of getrefcount.
+_OWN_REFERENCES = 3
+
+
+def claim_donated(positions: Sequence[int], leaves: Sequence[Any], values: list[np.ndarray]) -> None:
+    """Replaces those `values` that must not be overwritten by copies: the caller's ndarrays, and Arrays whose
+    memory is seen through a view or an export.
+
+    Raises: JitcoreRuntimeError when an array is donated and passed once more in the same call."""
+    if len(set(map(id, values))) < len(values):
+        _refuse_repetition(positions, values)
+    for i in positions:
+        if not isinstance(values[i], np.ndarray):  # a buffer, which its runtime takes over or copies
+            continue
+        if leaves[i].__class__ is not ConcreteArray or _has_other_users(values, i):
+            values[i] = copy_data(values[i])
+
+
+def _refuse_repetition(positions: Sequence[int], values: list[np.ndarray]) -> None:
+    first_use: dict[int, int] = {}
+    for i in range(len(values)):
+        j = first_use.setdefault(id(values[i]), i)
+        if i != j and (i in positions or j in positions):
+            raise errors.JitcoreRuntimeError(
+                "Attempt to use a buffer that was previously donated in the same call (flattened arguments "
+                f"{j} and {i} are the same array).\nTo fix: pass a copy, x.copy(), or do not donate it."
+            )
+
+
+def _has_other_users(values: list[np.ndarray], i: int) -> bool:
+    # The item is not put into a variable, which would be one more reference in some versions of Python.
+    return values[i].base is not None or sys.getrefcount(values[i]) > _OWN_REFERENCES
+
+
+def delete_donated(positions: Sequence[int], leaves: Sequence[Any]) -> None:
+    """Marks the Arrays whose memory was given away as deleted."""
+    for i in positions:
+        if isinstance(leaves[i], ConcreteArray):
+            leaves[i].delete()
+
+
+def warn_unusable(program: Program) -> None:
+    """Warns, at the user's line, when a donated argument is read but no result can take over its memory."""
+    frame = find_user_frame()
+    if program.unusable and frame is not None:
+        texts = ", ".join(aval.long() for aval in program.unusable)
+        message = (f"Some donated buffers were not usable: {texts}.\n"
+                   f"No result of {program.traced.fun_name} has that shape and dtype.")
+        warnings.warn_explicit(message, UserWarning, frame.f_code.co_filename, frame.f_lineno)

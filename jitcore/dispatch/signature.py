@@ -2,21 +2,25 @@
 
 In: args and kwargs. Out: a `CallSignature`, whose `key` finds compiled programs, and which puts tracers back
 where the leaves stood. Calls whose arguments are plain arrays and scalars are not flattened by the pytree
-library, which would cost more than the rest of the call.
+library, which would cost more than the rest of the call. Why a call was not served from the cache is the
+difference to the signatures seen before, made to a text when somebody asks.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitcore import argument_errors, dtypes, tree_util
+from jitcore import dtypes, tree_util
 from jitcore.array import Array, ConcreteArray, DeviceArray
+from jitcore.config import config
 from jitcore.core.aval import ShapedArray, ShapeDtypeStruct
 from jitcore.dispatch.backend import adopt_array
-from jitcore.dispatch.parameters import ArgumentPlan, name_leaves
+from jitcore.dispatch.options import ArgumentPlan, name_leaves, name_position
+from jitcore.errors import arguments
 
 #: An aval as a plain tuple, which hashes faster: (shape, dtype, weak type).
 Part = tuple[tuple, np.dtype, bool]
@@ -146,7 +150,7 @@ def _read_static(place: int | str, value: Any) -> tuple:
         hash(value)
     except TypeError as error:
         name = place if isinstance(place, str) else ""
-        raise argument_errors.unhashable_static_error(
+        raise arguments.unhashable_static_error(
             str(type(value)), repr(value), str(error), name
         ) from None
     # 1, 1.0 and True are equal and hash alike, but a function may tell them apart.
@@ -200,7 +204,7 @@ def _argument_error(fun: Callable, call: CallSignature, position: int) -> Except
     kind = f"{type(leaf)}" + (f" with dtype {leaf.dtype}" if isinstance(leaf, np.ndarray) else "")
     names = call.name_leaves(fun)
     path = names[position] if position < len(names) else f"args[{position}]"
-    return argument_errors.argument_type_error(repr(fun), kind, path, dtypes.is_masked(leaf))
+    return arguments.argument_type_error(repr(fun), kind, path, dtypes.is_masked(leaf))
 
 
 def _find_donated(plan: ArgumentPlan, call: CallSignature, static_nums, args, kwargs) -> tuple[bool, ...]:
@@ -212,3 +216,81 @@ def _find_donated(plan: ArgumentPlan, call: CallSignature, static_nums, args, kw
     for name in sorted(kwargs):
         flags += [name in plan.donate_names] * len(tree_util.tree_leaves(kwargs[name]))
     return tuple(flags)
+
+
+_REMEMBERED = 32
+
+
+class _Miss(NamedTuple):
+    """A signature without the arrays, and the flags that were set."""
+
+    structure: Any
+    n_args: int
+    statics: tuple
+    parts: tuple[Part, ...]
+    shardings: tuple
+    flags: dict[str, Any]
+
+    def restore_call(self) -> CallSignature:
+        leaves = [None] * len(self.parts)
+        return CallSignature(leaves, self.structure, self.n_args, self.statics, self.parts, ())
+
+
+class MissLog:
+    """The last signatures that missed."""
+
+    def __init__(self):
+        self._misses: deque[_Miss] = deque(maxlen=_REMEMBERED)
+
+    def clear(self) -> None:
+        self._misses.clear()
+
+    def add(self, call: CallSignature) -> None:
+        self._misses.append(_Miss(*call.key, config.values()))
+
+    def explain(self, fun: Callable) -> str:
+        """Which arguments of the last miss differ, and how, from the most similar earlier signature."""
+        if not self._misses:
+            return "There was no miss: the function has not been called since its cache was empty."
+        *earlier, last = self._misses
+        if not earlier:
+            return "It was the first call: the cache was empty."
+        of_same_structure = [miss for miss in earlier if miss.structure == last.structure] or earlier
+        closest = min((_compare(fun, old, last) for old in reversed(of_same_structure)), key=len)
+        if not closest:
+            return "The same signature was traced twice: inside and outside another trace, or by two threads."
+        return "Compared with the most similar earlier call:\n" + "\n".join(f"  {line}" for line in closest)
+
+
+def _compare(fun: Callable, old: _Miss, new: _Miss) -> list[str]:
+    lines = [f"config flag {name}: was {old.flags[name]!r}, is {value!r}"
+             for name, value in new.flags.items() if old.flags[name] != value]
+    if old.structure != new.structure:
+        before, after = (miss.restore_call().make_in_tree() for miss in (old, new))
+        lines.append(f"structure of (args, kwargs): was {before}, is {after}")
+        return lines + _compare_statics(fun, old, new)
+    names = new.restore_call().name_leaves(fun)
+    for name, before, after in zip(names, old.parts, new.parts):
+        lines += _compare_parts(name, before, after)
+    lines += [f"argument {names[i]}: sharding was {dict(old.shardings).get(i)}, is {sharding}"
+              for i, sharding in new.shardings if (i, sharding) not in old.shardings]
+    return lines + _compare_statics(fun, old, new)
+
+
+def _compare_parts(name: str, before: Part, after: Part) -> list[str]:
+    return [
+        f"argument {name}: {what} was {old}, is {new}"
+        for what, old, new in zip(("shape", "dtype", "weak_type"), before, after)
+        if old != new
+    ]
+
+
+def _compare_statics(fun: Callable, old: _Miss, new: _Miss) -> list[str]:
+    before, after = ({place: (kind, value) for place, kind, value in miss.statics} for miss in (old, new))
+    lines = []
+    for place in dict.fromkeys((*before, *after)):
+        if before.get(place) != after.get(place):
+            name = place if isinstance(place, str) else name_position(fun, place)
+            texts = [repr(values[place][1]) if place in values else "not given" for values in (before, after)]
+            lines.append(f"static argument {name}: value was {texts[0]}, is {texts[1]}")
+    return lines

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitcore import argument_errors, errors, tree_util
+from jitcore import errors, tree_util
 from jitcore.array import Array
 from jitcore.config import config
 from jitcore.core import source
@@ -18,7 +18,8 @@ from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from jitcore.core.trace import close_over_consts, trace_to_jaxpr
 from jitcore.dispatch.counters import counters
 from jitcore.dispatch.signature import CallSignature, hide_float0
-from jitcore.garbage import collect_rarely
+from jitcore.errors import arguments
+from jitcore.process.effort import collect_rarely
 
 #: Structure of a result that is one array, which needs no treedef.
 SINGLE = None
@@ -125,5 +126,5 @@ def flatten_result(out: Any, info: DebugInfo) -> tuple[list, tree_util.PyTreeDef
         if not is_array_like(leaf):
             path, _ = tree_util.tree_leaves_with_path(out)[position]
             origin = errors.Origin(info.fun_name, info.location, info.transform)
-            raise argument_errors.result_type_error(origin, str(type(leaf)), tree_util.keystr(path))
+            raise arguments.result_type_error(origin, str(type(leaf)), tree_util.keystr(path))
     return leaves, structure

@@ -1,8 +1,12 @@
 """What JAX's scripts import from `jax.experimental`: `io_callback`.
 
-In and out: as in `jitcore.lax.callback`, which defines it.
+In: what JAX's functions take. Out: what they give. `jitcore.lax.control_flow.callback` defines it.
+
+Modules:
+    mesh_utils  Grids of devices for meshes, where JAX's scripts import them from.
+    shard_map   `shard_map`, where older scripts of JAX's import it from.
 """
 
-from jitcore.lax.callback import io_callback
+from jitcore.lax.control_flow.callback import io_callback
 
 __all__ = ["io_callback"]

@@ -1,5 +1,5 @@
 """`shard_map`, where older scripts of JAX's import it from."""
 
-from jitcore.lax.sharded import shard_map
+from jitcore.lax.parallel.sharded import shard_map
 
 __all__ = ["shard_map"]

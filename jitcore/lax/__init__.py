@@ -3,14 +3,45 @@
 In: operands of equal dtypes and compatible shapes. Out: arrays or tracers. NumPy-style promotion and
 broadcasting live one layer up, in `jitcore.numpy`. A name such as `lax.scan` or `lax.sort` is the
 function, not the module of that name: import from the module by its path.
+
+Modules:
+    arguments      Static arguments of the lax functions: shapes, axes, sizes, in canonical form.
+    barrier        `optimization_barrier`: values that no pass takes for what they were made of.
+    bits           Bitwise primitives: logic, shifts and counts on the bits of integers and bools.
+    compress       `compress`: the elements where a mask holds, side by side.
+    control_flow/  Primitives that hold programs: conditions, loops, checks, and calls of Python.
+    conv           Convolution: `conv_general_dilated` and its special cases.
+    cumulative     Cumulative reductions along one axis: sum, product, extrema, logsumexp.
+    define         Family constructors: one block of code defines one primitive with all its rules.
+    dot            Contraction: `dot_general` and its special cases.
+    elementary     Elementary functions: exponentials, logarithms, circular and hyperbolic functions, roots,
+                   powers.
+    elementwise    Elementwise primitives: arithmetic, rounding, comparison, complex parts, conversion,
+                   selection.
+    exported       Programs that were exported, called from a program.
+    fft            Discrete Fourier transforms over the last axes.
+    indexing/      Primitives that read and write parts of arrays: slices, windows at computed positions,
+                   gather and scatter.
+    joining        Joining and splitting along an axis: `concatenate`, `split` and `tile`.
+    lazy           SciPy's functions without SciPy's import: the module is loaded when one of its functions is
+                   called.
+    linalg/        Matrix decompositions and solvers over the last two axes; leading axes are a batch.
+    pad            Padding: `pad`, with space before, after and between the elements of each axis.
+    parallel/      Primitives over named axes: collectives, `shard_map`, and how values lie on meshes.
+    random         The Threefry-2x32 hash, the one primitive that random numbers need.
+    reduce         Reductions over axes: sums, products, extrema, logical operations, argmax and argmin, and
+                   generic `reduce`.
+    shape          Shape primitives: broadcasting, reshaping, permuting, and arrays made from nothing.
+    sort           Sorting: `sort` of one or several operands by keys, and the largest elements, `top_k`.
+    special        Special functions: error function, gamma function, Bessel, incomplete gamma and beta, zeta,
+                   polygamma.
+    window         Windows that slide over an array: their padding, their strided views, and `reduce_window`.
 """
 
 # ruff: noqa: F401
 from types import FunctionType
 
 from jitcore.core.source import api_boundary
-from jitcore.lax import sharded as _sharded  # noqa: F401  has a primitive
-from jitcore.lax.associative_scan import associative_scan
 from jitcore.lax.barrier import optimization_barrier
 from jitcore.lax.bits import (
     and_ as bitwise_and,
@@ -31,18 +62,12 @@ from jitcore.lax.bits import (
 from jitcore.lax.bits import (
     xor as bitwise_xor,
 )
-from jitcore.lax.collectives import (
-    all_gather,
-    axis_index,
-    axis_size,
-    pcast,
-    pmax,
-    pmean,
-    pmin,
-    psum,
-    pvary,
-)
-from jitcore.lax.cond import cond, switch
+from jitcore.lax.control_flow.associative_scan import associative_scan
+from jitcore.lax.control_flow.cond import cond, switch
+from jitcore.lax.control_flow.implicit import custom_linear_solve, custom_root
+from jitcore.lax.control_flow.raise_if import raise_if
+from jitcore.lax.control_flow.scan import map, scan
+from jitcore.lax.control_flow.while_loop import fori_loop, while_loop
 from jitcore.lax.conv import (
     ConvDimensionNumbers,
     conv,
@@ -52,7 +77,6 @@ from jitcore.lax.conv import (
     conv_with_general_padding,
 )
 from jitcore.lax.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
-from jitcore.lax.dimension_numbers import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from jitcore.lax.dot import Precision, batch_matmul, dot, dot_general
 from jitcore.lax.elementary import (
     acos,
@@ -132,9 +156,13 @@ from jitcore.lax.elementwise import (
 from jitcore.lax.elementwise import (
     min_ as min,
 )
-from jitcore.lax.exchanges import all_to_all, ppermute, pshuffle, psum_scatter
 from jitcore.lax.fft import FftType, fft
-from jitcore.lax.gather_scatter import (
+from jitcore.lax.indexing.dimension_numbers import (
+    GatherDimensionNumbers,
+    GatherScatterMode,
+    ScatterDimensionNumbers,
+)
+from jitcore.lax.indexing.gather_scatter import (
     gather,
     scatter,
     scatter_add,
@@ -143,8 +171,7 @@ from jitcore.lax.gather_scatter import (
     scatter_mul,
     scatter_sub,
 )
-from jitcore.lax.implicit import custom_linear_solve, custom_root
-from jitcore.lax.index import (
+from jitcore.lax.indexing.slices import (
     dynamic_index_in_dim,
     dynamic_slice,
     dynamic_slice_in_dim,
@@ -167,10 +194,21 @@ from jitcore.lax.linalg import (
     svd,
     triangular_solve,
 )
-from jitcore.lax.normal import log_ndtr, ndtri
 from jitcore.lax.pad import pad
-from jitcore.lax.partitioning import with_sharding_constraint
-from jitcore.lax.raise_if import raise_if
+from jitcore.lax.parallel import sharded as _sharded  # noqa: F401  has a primitive
+from jitcore.lax.parallel.collectives import (
+    all_gather,
+    axis_index,
+    axis_size,
+    pcast,
+    pmax,
+    pmean,
+    pmin,
+    psum,
+    pvary,
+)
+from jitcore.lax.parallel.exchanges import all_to_all, ppermute, pshuffle, psum_scatter
+from jitcore.lax.parallel.partitioning import with_sharding_constraint
 from jitcore.lax.random import threefry2x32
 from jitcore.lax.reduce import (
     argmax,
@@ -185,7 +223,6 @@ from jitcore.lax.reduce import (
     reduce_sum,
     reduce_xor,
 )
-from jitcore.lax.scan import map, scan
 from jitcore.lax.shape import (
     broadcast,
     broadcast_in_dim,
@@ -216,10 +253,11 @@ from jitcore.lax.special import (
     igamma_grad_a,
     igammac,
     lgamma,
+    log_ndtr,
+    ndtri,
     polygamma,
     zeta,
 )
-from jitcore.lax.while_loop import fori_loop, while_loop
 from jitcore.lax.window import (
     padtype_to_pads,
     reduce_window,

@@ -13,9 +13,9 @@ from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.lax.cumulative import cumsum
 from jitcore.lax.define import define
-from jitcore.lax.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
 from jitcore.lax.elementwise import convert_element_type, select_n, sub
-from jitcore.lax.gather_scatter import gather
+from jitcore.lax.indexing.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
+from jitcore.lax.indexing.gather_scatter import gather
 from jitcore.lax.shape import reshape
 from jitcore.transforms.batch_rules import rebind
 from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary

@@ -134,7 +134,7 @@ def _jvp_by_recurrence(weigh, times=mul):
 
 def _solve_recurrence(factors, terms, axis: int, reverse: bool, times):
     """h[k] = factors[k] * h[k - 1] + terms[k] along an axis, beginning with terms[0]."""
-    from jitcore.lax.scan import scan
+    from jitcore.lax.control_flow.scan import scan
 
     aval = aval_of(terms)
     if dtypes.is_half(aval.dtype):

@@ -20,7 +20,7 @@ from jitcore.lax.define import define
 from jitcore.lax.elementwise import conj, convert_element_type, mul
 from jitcore.lax.lazy import LazyModule
 from jitcore.lax.shape import broadcast_in_dim
-from jitcore.processors import default_threads
+from jitcore.process.concurrency import default_threads
 from jitcore.transforms.batch_rules import rebind
 from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
 

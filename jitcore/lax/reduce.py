@@ -277,7 +277,7 @@ def reduce(operands, init_values, computation: Callable, dimensions: Sequence[in
 
 def _fold(tree, leaves: list, initial: list, computation: Callable, axes: tuple[int, ...]) -> list:
     """The fold as a loop over the elements along the axes, for all others at once."""
-    from jitcore.lax.scan import scan
+    from jitcore.lax.control_flow.scan import scan
     from jitcore.transforms.vmap import vmap
 
     check_axes(aval_of(leaves[0]), axes)

@@ -2,7 +2,8 @@
 
 In: operands and static shapes. Out: arrays whose elements are those of the operands in another arrangement.
 Implementations return memory of their own, never a view: an operand may be an ndarray that the caller still
-writes to, or a buffer that is donated later.
+writes to, or a buffer that is donated later. `empty` is memory that nothing has been written to, for arrays
+that a loop fills.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from jitcore.lax.arguments import (
 )
 from jitcore.lax.define import cast, define
 from jitcore.transforms.batch_rules import rebind, shift
+from jitcore.transforms.batching import Unmapped
 from jitcore.transforms.derivative_rules import jvp_linear, jvp_zero, transpose_unary
 from jitcore.tree_util import tree_map
 
@@ -439,3 +441,26 @@ def _lower_dimension_size(builder, *, dim):
 def dimension_size(dim) -> Array:
     """A symbolic dimension as a number: an integer scalar of weak type, known when sizes are."""
     return dimension_size.primitive.bind(dim=dim)
+
+
+def _run_empty(*, shape, dtype, number):
+    return np.zeros(shape, dtype)
+
+
+def _empty_aval(*, shape, dtype, number):
+    return ShapedArray(tuple(shape), np.dtype(dtype))
+
+
+def _lower_empty(builder, *, shape, dtype, number):
+    return builder.regions(shape, dtype, None, [])
+
+
+def _batch_empty(primitive, axis, values, batched, **params):
+    return Unmapped(primitive.bind(**params))
+
+
+@define("empty", impl=_run_empty, aval=_empty_aval, batch=_batch_empty, lower=_lower_empty,
+        hlo=lambda b, *, shape, dtype, number: b.full(0, shape, dtype))
+def empty(shape, dtype, *, number: int = 0):
+    """An array of any elements. number: arrays of different numbers never are one in memory."""
+    return empty.primitive.bind(shape=tuple(shape), dtype=np.dtype(dtype), number=number)

@@ -16,8 +16,8 @@ from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.lax.arguments import canonicalize_axis, product
 from jitcore.lax.define import define
-from jitcore.lax.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
-from jitcore.lax.gather_scatter import gather
+from jitcore.lax.indexing.dimension_numbers import GatherDimensionNumbers, GatherScatterMode
+from jitcore.lax.indexing.gather_scatter import gather
 from jitcore.lax.shape import broadcasted_iota, reshape
 from jitcore.transforms.batch_rules import rebind
 from jitcore.transforms.tangents import is_zero, zero_like

@@ -17,9 +17,9 @@ from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import registry
 from jitcore.lax.define import define
-from jitcore.lax.dimension_numbers import GatherDimensionNumbers
 from jitcore.lax.elementwise import rem
-from jitcore.lax.gather_scatter import gather
+from jitcore.lax.indexing.dimension_numbers import GatherDimensionNumbers
+from jitcore.lax.indexing.gather_scatter import gather
 from jitcore.lax.pad import pad_ndarray
 from jitcore.lax.reduce import MONOIDS, choose_extreme, combine_with_initial, recognize_monoid
 from jitcore.lax.shape import expand_dims, reshape

@@ -2,4 +2,15 @@
 
 In: fusion groups from `schedule`. Out: a `Program` that a backend renders to kernels. It assumes no
 device: loops carry facts (parallel, vector axis), sizes are run-time values, library calls are named.
+
+Modules:
+    builder       The builder: what a primitive's lowering rule writes its loop program with.
+    check         The specification of the loop program, executable.
+    complex_math  Complex arithmetic in terms of real arithmetic: the formulas that all backends share.
+    expr          Scalar expressions of the loop program: pure, typed, hash-consed nodes.
+    index         Index arithmetic: affine forms over loop axes, with run-time sizes as coefficients.
+    monoids       The monoids that reductions and scans combine with.
+    program       Statements of the loop program, and its text.
+    values        Values: what lowering rules pass around. A value is a shape, a dtype and a way to get one
+                  element.
 """

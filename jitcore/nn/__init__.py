@@ -1,6 +1,11 @@
 """Functions of neural networks (`jitcore.nn`): activations, normalisation, initial weights.
 
 In: arrays. Out: arrays; `jitcore.nn.initializers` draws weights from keys.
+
+Modules:
+    activations    Activation functions of neural networks.
+    initializers   Initial weights: functions that return `init(key, shape, dtype)`.
+    normalization  Functions along an axis: softmax and its logarithm, standardisation, one-hot codes.
 """
 
 from jitcore.nn import initializers

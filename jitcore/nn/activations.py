@@ -11,7 +11,7 @@ import math
 from jitcore import dtypes, lax
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.numpy.promotion import ensure_array, promote
+from jitcore.numpy.arrays.promotion import ensure_array, promote
 from jitcore.scipy.special import expit
 from jitcore.transforms.custom_derivatives import custom_jvp
 

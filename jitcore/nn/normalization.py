@@ -15,7 +15,7 @@ from jitcore.array import Array
 from jitcore.lax.elementary import rsqrt
 from jitcore.lax.elementwise import convert_element_type, eq
 from jitcore.lax.shape import broadcasted_iota, canonicalize_axis, expand_dims
-from jitcore.numpy.promotion import ensure_array
+from jitcore.numpy.arrays.promotion import ensure_array
 from jitcore.scipy.special import logsumexp
 
 

@@ -4,6 +4,32 @@ In: arrays, ndarrays, numbers. Out: Arrays, or tracers inside a traced function.
 semantics are NumPy's, with JAX's promotion (weak Python scalars, 32-bit defaults) and immutable arrays.
 One module per chapter; importing this package also installs operators, methods and NumPy's dispatch hooks
 on `Array`.
+
+Modules:
+    arrays/       What `Array` is to NumPy: operators, methods, dtype promotion and NumPy's dispatch
+                  protocols.
+    closeness     Comparison of whole arrays: equal or close, element by element and altogether.
+    creation      Making arrays: from Python values, filled, as ranges, grids and special matrices.
+    cumulative    Cumulative sums and products, differences, integrals.
+    determinants  Determinants and their derivatives, by LU decomposition.
+    diagonals     Diagonals, triangles and special matrices.
+    fft           Discrete Fourier transforms (`jitcore.numpy.fft`).
+    grids         Index grids, index expressions and window functions.
+    indexing/     Elements of arrays by index expressions, index arrays, conditions and searches.
+    joining       Joining and splitting arrays.
+    linalg        Linear algebra (`jitcore.numpy.linalg`): factorisations, solvers, norms.
+    padding       `pad`: arrays with values put around them.
+    polynomial    Polynomials, interpolation, convolution, phase unwrapping.
+    products      Products of vectors, matrices and tensors: `dot`, `matmul`, `einsum`, `tensordot`, `outer`
+                  and their like.
+    reductions    Reductions: sums, products, extrema, means and their NaN-ignoring forms, over any axes.
+    sets          Sets of values: unique elements and operations on them.
+    shaping       Shapes: reshaping, moving axes, joining, splitting, repeating, padding, broadcasting.
+    sorting       Sorting and partitioning.
+    statistics    Histograms, order statistics, covariance.
+    ufuncs/       Universal functions of `jitcore.numpy`: what works element by element, with broadcasting.
+    vectorizing   `vectorize` and `apply_along_axis`: functions of elements or slices on whole arrays, by
+                  `vmap`.
 """
 
 from types import FunctionType
@@ -15,62 +41,52 @@ from jitcore.array import Array
 from jitcore.array import Array as ndarray
 from jitcore.core.source import api_boundary
 from jitcore.numpy import (
-    array_methods,
     closeness,
     creation,
     cumulative,
     diagonals,
-    dtype_names,
     fft,
     grids,
     joining,
     linalg,
-    logic,
-    nan_reductions,
-    operators,
     padding,
     polynomial,
     products,
-    protocols,
     reductions,
-    rounding,
-    searching,
-    selection,
     sets,
     shaping,
     sorting,
     statistics,
-    taking,
-    ufuncs,
     vectorizing,
 )
+from jitcore.numpy.arrays import dtype_names, methods, operators, protocols
+from jitcore.numpy.arrays.dtype_names import *  # noqa: F403
 from jitcore.numpy.closeness import *  # noqa: F403
 from jitcore.numpy.creation import *  # noqa: F403
 from jitcore.numpy.cumulative import *  # noqa: F403
 from jitcore.numpy.diagonals import *  # noqa: F403
-from jitcore.numpy.dtype_names import *  # noqa: F403
 from jitcore.numpy.grids import *  # noqa: F403
+from jitcore.numpy.indexing import searching, taking
+from jitcore.numpy.indexing.searching import *  # noqa: F403
+from jitcore.numpy.indexing.taking import *  # noqa: F403  # noqa: F403
 from jitcore.numpy.joining import *  # noqa: F403
-from jitcore.numpy.logic import *  # noqa: F403
-from jitcore.numpy.nan_reductions import *  # noqa: F403
 from jitcore.numpy.padding import *  # noqa: F403
 from jitcore.numpy.polynomial import *  # noqa: F403
 from jitcore.numpy.products import *  # noqa: F403
-from jitcore.numpy.reductions import *  # noqa: F403
-from jitcore.numpy.rounding import *  # noqa: F403
-from jitcore.numpy.searching import *  # noqa: F403
-from jitcore.numpy.selection import *  # noqa: F403
+from jitcore.numpy.reductions import *  # noqa: F403  # noqa: F403
 from jitcore.numpy.sets import *  # noqa: F403
 from jitcore.numpy.shaping import *  # noqa: F403
 from jitcore.numpy.sorting import *  # noqa: F403
 from jitcore.numpy.statistics import *  # noqa: F403
-from jitcore.numpy.taking import *  # noqa: F403
-from jitcore.numpy.ufunc import Ufunc as ufunc
-from jitcore.numpy.ufuncs import *  # noqa: F403
+from jitcore.numpy.ufuncs import arithmetic, logic, rounding
+from jitcore.numpy.ufuncs.arithmetic import *  # noqa: F403
+from jitcore.numpy.ufuncs.logic import *  # noqa: F403
+from jitcore.numpy.ufuncs.rounding import *  # noqa: F403
+from jitcore.numpy.ufuncs.ufunc import Ufunc as ufunc
 from jitcore.numpy.vectorizing import *  # noqa: F403
 
 operators.install_operators(Array)
-array_methods.install_methods(Array)
+methods.install_methods(Array)
 protocols.install_protocols(Array)
 
 __all__ = ["ndarray", "ufunc", "linalg", "fft"]
@@ -83,20 +99,20 @@ for _chapter in (
     grids,
     joining,
     logic,
-    nan_reductions,
+    reductions,
     padding,
     polynomial,
     products,
     reductions,
     rounding,
     searching,
-    selection,
+    taking,
     sets,
     shaping,
     sorting,
     statistics,
     taking,
-    ufuncs,
+    arithmetic,
     vectorizing,
 ):
     __all__ += _chapter.__all__

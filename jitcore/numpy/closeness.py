@@ -6,17 +6,18 @@ In: arrays (sequences too). Out: arrays of bools.
 from __future__ import annotations
 
 from jitcore import dtypes
-from jitcore.numpy import logic, reductions, ufuncs
+from jitcore.numpy import reductions
+from jitcore.numpy.arrays.promotion import promote_arrays
 from jitcore.numpy.creation import asarray
-from jitcore.numpy.promotion import promote_arrays
+from jitcore.numpy.ufuncs import arithmetic, logic
 
 
 def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan: bool = False):
     """Whether |a - b| <= atol + rtol |b| of each element; equal infinities are close. Same as:
     `numpy.isclose`."""
     a, b = promote_arrays("isclose", a, b, to=dtypes.inexact_dtype)
-    tolerance = ufuncs.add(atol, ufuncs.multiply(rtol, ufuncs.absolute(b)))
-    close = logic.less_equal(ufuncs.absolute(ufuncs.subtract(a, b)), tolerance)
+    tolerance = arithmetic.add(atol, arithmetic.multiply(rtol, arithmetic.absolute(b)))
+    close = logic.less_equal(arithmetic.absolute(arithmetic.subtract(a, b)), tolerance)
     close = logic.logical_or(logic.logical_and(close, logic.isfinite(b)), logic.equal(a, b))
     return logic.logical_or(close, logic.logical_and(logic.isnan(a), logic.isnan(b))) if equal_nan else close
 

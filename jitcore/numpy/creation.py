@@ -16,9 +16,8 @@ from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray, copy_data
 from jitcore.core.trace import context, eval_trace, own_ndarray
 from jitcore.lax.elementwise import convert_dtype as convert_ndarray
-from jitcore.lax.partitioning import place
-from jitcore.numpy import logic
-from jitcore.numpy.promotion import (
+from jitcore.lax.parallel.partitioning import place
+from jitcore.numpy.arrays.promotion import (
     apply_elementwise,
     apply_select,
     broadcast_array,
@@ -29,7 +28,8 @@ from jitcore.numpy.promotion import (
     promote_arrays,
     require_static,
 )
-from jitcore.numpy.ufuncs import add, divide, log10, multiply, power, sign, subtract
+from jitcore.numpy.ufuncs import logic
+from jitcore.numpy.ufuncs.arithmetic import add, divide, log10, multiply, power, sign, subtract
 
 
 # -- from values --------------------------------------------------------------------------------------------

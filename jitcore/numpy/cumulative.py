@@ -9,10 +9,8 @@ from collections.abc import Sequence
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.numpy import logic, reductions, ufuncs
-from jitcore.numpy.creation import asarray
-from jitcore.numpy.joining import concatenate
-from jitcore.numpy.promotion import (
+from jitcore.numpy import reductions
+from jitcore.numpy.arrays.promotion import (
     apply_select,
     broadcast_array,
     canonicalize_axis,
@@ -21,7 +19,10 @@ from jitcore.numpy.promotion import (
     promote_arrays,
     reject_out,
 )
+from jitcore.numpy.creation import asarray
+from jitcore.numpy.joining import concatenate
 from jitcore.numpy.shaping import moveaxis, ravel
+from jitcore.numpy.ufuncs import arithmetic, logic
 
 
 def _widen_bool(dtype):
@@ -113,7 +114,7 @@ def diff(a, n: int = 1, axis: int = -1, prepend=None, append=None):
     parts = [asarray(p) for p in (prepend, a, append) if p is not None]
     parts = [broadcast_array(p, edge) if p.ndim == 0 else p for p in parts]
     a = concatenate(parts, axis) if len(parts) > 1 else a
-    minus = logic.not_equal if a.dtype == dtypes.bool_ else ufuncs.subtract
+    minus = logic.not_equal if a.dtype == dtypes.bool_ else arithmetic.subtract
     for _ in range(n):
         extent = a.shape[axis]
         a = (
@@ -168,24 +169,24 @@ def _gradient_axis(f, h, axis: int) -> Array:
     if h.ndim == 0:
         h = convert_dtype(h, f.dtype)
         parts = [
-            ufuncs.divide(first, h),
-            ufuncs.divide(ufuncs.subtract(ahead, behind), ufuncs.multiply(h, 2)),
-            ufuncs.divide(last, h),
+            arithmetic.divide(first, h),
+            arithmetic.divide(arithmetic.subtract(ahead, behind), arithmetic.multiply(h, 2)),
+            arithmetic.divide(last, h),
         ]
     else:
         widths = lax.reshape(diff(convert_dtype(h, f.dtype)), (n - 1, *[1] * (f.ndim - 1)))
         left, right = _slice_axis(widths, 0, n - 2, 0), _slice_axis(widths, 1, n - 1, 0)
-        total = ufuncs.add(left, right)
+        total = arithmetic.add(left, right)
         terms = [
-            ufuncs.multiply(ufuncs.divide(right, ufuncs.multiply(left, total)), behind),
-            ufuncs.multiply(
-                ufuncs.divide(ufuncs.subtract(right, left), ufuncs.multiply(left, right)), middle
+            arithmetic.multiply(arithmetic.divide(right, arithmetic.multiply(left, total)), behind),
+            arithmetic.multiply(
+                arithmetic.divide(arithmetic.subtract(right, left), arithmetic.multiply(left, right)), middle
             ),
-            ufuncs.multiply(ufuncs.divide(left, ufuncs.multiply(right, total)), ahead),
+            arithmetic.multiply(arithmetic.divide(left, arithmetic.multiply(right, total)), ahead),
         ]
-        inside = ufuncs.add(ufuncs.subtract(terms[1], terms[0]), terms[2])
-        parts = [ufuncs.divide(first, _slice_axis(widths, 0, 1, 0)), inside,
-                 ufuncs.divide(last, _slice_axis(widths, n - 2, n - 1, 0))]
+        inside = arithmetic.add(arithmetic.subtract(terms[1], terms[0]), terms[2])
+        parts = [arithmetic.divide(first, _slice_axis(widths, 0, 1, 0)), inside,
+                 arithmetic.divide(last, _slice_axis(widths, n - 2, n - 1, 0))]
     return moveaxis(lax.concatenate(parts, 0), 0, axis)
 
 
@@ -200,8 +201,8 @@ def trapezoid(y, x=None, dx=1.0, axis: int = -1):
         widths = diff(x) if x.ndim == 1 else moveaxis(diff(x, axis=axis), axis, -1)
         y = moveaxis(y, axis, -1)
     n = y.shape[-1]
-    pairs = ufuncs.add(_slice_axis(y, 1, n, y.ndim - 1), _slice_axis(y, 0, n - 1, y.ndim - 1))
-    return ufuncs.multiply(reductions.sum(ufuncs.multiply(pairs, widths), -1), 0.5)
+    pairs = arithmetic.add(_slice_axis(y, 1, n, y.ndim - 1), _slice_axis(y, 0, n - 1, y.ndim - 1))
+    return arithmetic.multiply(reductions.sum(arithmetic.multiply(pairs, widths), -1), 0.5)
 
 
 __all__ = [

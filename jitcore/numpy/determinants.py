@@ -10,12 +10,13 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.lax import linalg as lax_linalg
-from jitcore.lax.linalg_derivatives import take_rows
-from jitcore.lax.linalg_solve import solve
-from jitcore.numpy import diagonals, logic, reductions, ufuncs
+from jitcore.lax.linalg.derivatives import take_rows
+from jitcore.lax.linalg.solve import solve
+from jitcore.numpy import diagonals, reductions
+from jitcore.numpy.arrays.promotion import apply_select, broadcast_array, convert_dtype
 from jitcore.numpy.cumulative import cumprod
-from jitcore.numpy.indexing import get_item
-from jitcore.numpy.promotion import apply_select, broadcast_array, convert_dtype
+from jitcore.numpy.indexing.reading import get_item
+from jitcore.numpy.ufuncs import arithmetic, logic
 from jitcore.transforms.custom_derivatives import custom_jvp
 from jitcore.transforms.custom_rule_checks import SymbolicZero
 
@@ -24,14 +25,14 @@ from jitcore.transforms.custom_rule_checks import SymbolicZero
 def sign_and_logarithm(a) -> tuple[Array, Array]:
     """The sign of the determinant, and the logarithm of its magnitude."""
     diagonal, parity = _lu_diagonal(a)
-    magnitude = ufuncs.absolute(diagonal)
+    magnitude = arithmetic.absolute(diagonal)
     is_zero = reductions.any(logic.equal(diagonal, 0), -1)
     one = diagonal.dtype.type(1)
     safe = apply_select(logic.equal(diagonal, 0), one, diagonal)
-    units = ufuncs.divide(safe, convert_dtype(ufuncs.absolute(safe), diagonal.dtype))
-    sign = ufuncs.multiply(convert_dtype(parity, diagonal.dtype), reductions.prod(units, -1))
+    units = arithmetic.divide(safe, convert_dtype(arithmetic.absolute(safe), diagonal.dtype))
+    sign = arithmetic.multiply(convert_dtype(parity, diagonal.dtype), reductions.prod(units, -1))
     sign = apply_select(is_zero, diagonal.dtype.type(0), sign)
-    return sign, reductions.sum(ufuncs.log(magnitude), -1)
+    return sign, reductions.sum(arithmetic.log(magnitude), -1)
 
 
 @sign_and_logarithm.defjvp
@@ -42,9 +43,9 @@ def _jvp_slogdet(primals, tangents):
     t = diagonals.trace(solve(a, t), 0, -2, -1)
     if not dtypes.is_complex(a.dtype):
         return (sign, logarithm), (SymbolicZero.from_primal_value(sign), t)
-    size = ufuncs.real(t)
-    turn = ufuncs.subtract(t, convert_dtype(size, t.dtype))
-    return (sign, logarithm), (ufuncs.multiply(turn, sign), size)
+    size = arithmetic.real(t)
+    turn = arithmetic.subtract(t, convert_dtype(size, t.dtype))
+    return (sign, logarithm), (arithmetic.multiply(turn, sign), size)
 
 
 def _lu_diagonal(a) -> tuple[Array, Array]:
@@ -53,7 +54,7 @@ def _lu_diagonal(a) -> tuple[Array, Array]:
     diagonal = diagonals.diagonal(factors, axis1=-2, axis2=-1)
     steps = np.arange(a.shape[-1], dtype=np.int32)
     exchanges = reductions.sum(logic.not_equal(pivots, steps), -1)
-    return diagonal, ufuncs.subtract(1, ufuncs.multiply(2, ufuncs.bitwise_and(exchanges, 1)))
+    return diagonal, arithmetic.subtract(1, arithmetic.multiply(2, arithmetic.bitwise_and(exchanges, 1)))
 
 
 def determinant(a) -> Array:
@@ -76,7 +77,7 @@ def _expand(a):
 @custom_jvp
 def _multiply_pivots(a):
     diagonal, parity = _lu_diagonal(a)
-    return ufuncs.multiply(convert_dtype(parity, a.dtype), reductions.prod(diagonal, -1))
+    return arithmetic.multiply(convert_dtype(parity, a.dtype), reductions.prod(diagonal, -1))
 
 
 @_multiply_pivots.defjvp
@@ -95,19 +96,20 @@ def _multiply_adjugate(a, b):
     factors, pivots, permutation = lax_linalg.lu(a)
     n = a.shape[-1]
     exchanges = reductions.sum(logic.not_equal(pivots, np.arange(n, dtype=np.int32)), -1, keepdims=True)
-    sign = convert_dtype(ufuncs.subtract(1, ufuncs.multiply(2, ufuncs.bitwise_and(exchanges, 1))), a.dtype)
-    products = ufuncs.multiply(cumprod(diagonals.diagonal(factors, axis1=-2, axis2=-1), -1), sign)
+    is_odd = arithmetic.bitwise_and(exchanges, 1)
+    sign = convert_dtype(arithmetic.subtract(1, arithmetic.multiply(2, is_odd)), a.dtype)
+    products = arithmetic.multiply(cumprod(diagonals.diagonal(factors, axis1=-2, axis2=-1), -1), sign)
     determinant = get_item(products, (Ellipsis, slice(n - 1, n), None))
     others = get_item(products, (Ellipsis, slice(n - 2, n - 1), None))
     is_last = np.arange(n) == n - 1
     is_corner = is_last[:, None] & is_last
-    factors = apply_select(is_corner, broadcast_array(ufuncs.reciprocal(others), a.shape), factors)
+    factors = apply_select(is_corner, broadcast_array(arithmetic.reciprocal(others), a.shape), factors)
     ones = lax.full((*a.shape[:-1], 1), 1, a.dtype)
     probe = lax_linalg.triangular_solve(factors, ones, left_side=True)
     has_full_rank = reductions.all(logic.isfinite(probe), -2, keepdims=True)
     zero = a.dtype.type(0)
     x = take_rows(apply_select(has_full_rank, b, zero), permutation)
     x = lax_linalg.triangular_solve(factors, x, left_side=True, lower=True, unit_diagonal=True)
-    x = apply_select(is_last[:, None], x, ufuncs.multiply(x, determinant))
+    x = apply_select(is_last[:, None], x, arithmetic.multiply(x, determinant))
     x = lax_linalg.triangular_solve(factors, x, left_side=True)
     return apply_select(has_full_rank, x, zero)

@@ -12,18 +12,19 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.numpy import logic, reductions, ufuncs
-from jitcore.numpy.creation import asarray
-from jitcore.numpy.index_update import update_item
-from jitcore.numpy.indexing import get_item
-from jitcore.numpy.promotion import (
+from jitcore.numpy import reductions
+from jitcore.numpy.arrays.promotion import (
     apply_select,
     broadcast_array,
     convert_dtype,
     ensure_array,
     require_static,
 )
+from jitcore.numpy.creation import asarray
+from jitcore.numpy.indexing.reading import get_item
+from jitcore.numpy.indexing.update import update_item
 from jitcore.numpy.shaping import moveaxis, ravel
+from jitcore.numpy.ufuncs import arithmetic, logic
 
 _INDEX = dtypes.int32
 
@@ -37,7 +38,7 @@ def _compare_grids(rows, columns, k, compare) -> Array:
     shape = (rows, columns)
     i = lax.broadcasted_iota(_INDEX, shape, 0)
     j = lax.broadcasted_iota(_INDEX, shape, 1)
-    return compare(i if isinstance(k, int) and k == 0 else ufuncs.add(i, k), j)
+    return compare(i if isinstance(k, int) and k == 0 else arithmetic.add(i, k), j)
 
 
 def eye(N, M=None, k: int = 0, dtype=None, *, device=None):
@@ -69,7 +70,7 @@ def _keep_triangle(name: str, m, k, is_lower: bool) -> Array:
         raise ValueError(f"Argument to jnp.{name} must be at least 2D")
     mask = _compare_grids(
         *m.shape[-2:],
-        k if is_lower else ufuncs.subtract(k, 1) if isinstance(k, Array) else k - 1,
+        k if is_lower else arithmetic.subtract(k, 1) if isinstance(k, Array) else k - 1,
         logic.greater_equal,
     )
     zero = m.dtype.type(0)
@@ -147,7 +148,7 @@ def vander(x, N: int | None = None, increasing: bool = False):
     if x.ndim != 1:
         raise ValueError("x must be a one-dimensional array")
     powers = np.arange(count) if increasing else np.arange(count)[::-1]
-    return ufuncs.power(lax.reshape(x, (x.shape[0], 1)), asarray(powers.astype(np.int32)))
+    return arithmetic.power(lax.reshape(x, (x.shape[0], 1)), asarray(powers.astype(np.int32)))
 
 
 # -- index arrays -------------------------------------------------------------------------------------------

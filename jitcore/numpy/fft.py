@@ -17,9 +17,10 @@ from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.lax.fft import FftType
 from jitcore.lax.fft import fft as lax_fft
-from jitcore.numpy import shaping, ufuncs
+from jitcore.numpy import shaping
+from jitcore.numpy.arrays.promotion import canonicalize_axis, convert_dtype, ensure_array
 from jitcore.numpy.creation import asarray
-from jitcore.numpy.promotion import canonicalize_axis, convert_dtype, ensure_array
+from jitcore.numpy.ufuncs import arithmetic
 
 _NORMS = ("backward", "ortho", "forward")
 
@@ -36,7 +37,7 @@ def _scale(x, lengths, norm: str | None, is_inverse: bool) -> Array:
         factor = size if is_inverse else 1 / size
     else:
         return x
-    return ufuncs.multiply(x, factor)
+    return arithmetic.multiply(x, factor)
 
 
 def _fit_axis(x, axis: int, length: int) -> Array:
@@ -150,12 +151,12 @@ _OPPOSITE = {None: "forward", "backward": "forward", "forward": "backward", "ort
 
 def hfft(a, n=None, axis=-1, norm=None):
     """Real spectrum of a signal with Hermitian symmetry. Same as: `numpy.fft.hfft`."""
-    return irfft(ufuncs.conjugate(ensure_array("hfft", a)), n, axis, _OPPOSITE[norm])
+    return irfft(arithmetic.conjugate(ensure_array("hfft", a)), n, axis, _OPPOSITE[norm])
 
 
 def ihfft(a, n=None, axis=-1, norm=None):
     """Inverse of `hfft`. Same as: `numpy.fft.ihfft`."""
-    return ufuncs.conjugate(rfft(a, n, axis, _OPPOSITE[norm]))
+    return arithmetic.conjugate(rfft(a, n, axis, _OPPOSITE[norm]))
 
 
 def fftfreq(n: int, d=1.0, *, dtype=None, device=None):
@@ -173,7 +174,7 @@ def rfftfreq(n: int, d=1.0, *, dtype=None, device=None):
 
 def _frequencies(steps: np.ndarray, n: int, d, dtype) -> Array:
     dtype = dtypes.default_dtype("f") if dtype is None else dtypes.canonicalize(dtype)
-    return ufuncs.divide(asarray(steps.astype(dtype)), ufuncs.multiply(asarray(d, dtype), n))
+    return arithmetic.divide(asarray(steps.astype(dtype)), arithmetic.multiply(asarray(d, dtype), n))
 
 
 def fftshift(x, axes=None):

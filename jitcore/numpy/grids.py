@@ -11,9 +11,9 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
+from jitcore.numpy.arrays.promotion import broadcast_array, ensure_arrays, require_static
 from jitcore.numpy.creation import arange, array, asarray, linspace
 from jitcore.numpy.joining import concatenate
-from jitcore.numpy.promotion import broadcast_array, ensure_arrays, require_static
 
 s_ = np.s_
 index_exp = np.index_exp

@@ -13,16 +13,16 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.numpy import promotion
-from jitcore.numpy.creation import asarray
-from jitcore.numpy.indexing import get_item
-from jitcore.numpy.promotion import (
+from jitcore.numpy.arrays import promotion
+from jitcore.numpy.arrays.promotion import (
     canonicalize_axis,
     convert_dtype,
     ensure_array,
     promote_arrays,
     require_static,
 )
+from jitcore.numpy.creation import asarray
+from jitcore.numpy.indexing.reading import get_item
 from jitcore.numpy.shaping import atleast_1d, atleast_2d, atleast_3d, moveaxis, ndim, ravel
 
 

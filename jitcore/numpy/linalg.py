@@ -16,13 +16,10 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.lax import linalg as lax_linalg
-from jitcore.lax.linalg_solve import solve as solve_factoring
-from jitcore.numpy import diagonals, logic, products, reductions, shaping, ufuncs
-from jitcore.numpy.determinants import determinant, sign_and_logarithm
-from jitcore.numpy.dtype_names import finfo
-from jitcore.numpy.indexing import get_item
-from jitcore.numpy.products import cross, matmul, outer, tensordot, vecdot
-from jitcore.numpy.promotion import (
+from jitcore.lax.linalg.solve import solve as solve_factoring
+from jitcore.numpy import diagonals, products, reductions, shaping
+from jitcore.numpy.arrays.dtype_names import finfo
+from jitcore.numpy.arrays.promotion import (
     apply_select,
     broadcast_array,
     broadcast_shapes,
@@ -31,7 +28,11 @@ from jitcore.numpy.promotion import (
     ensure_array,
     promote_arrays,
 )
+from jitcore.numpy.determinants import determinant, sign_and_logarithm
+from jitcore.numpy.indexing.reading import get_item
+from jitcore.numpy.products import cross, matmul, outer, tensordot, vecdot
 from jitcore.numpy.shaping import matrix_transpose
+from jitcore.numpy.ufuncs import arithmetic, logic
 from jitcore.transforms.custom_derivatives import custom_jvp
 
 
@@ -85,7 +86,7 @@ def _matrices(name: str, *xs, is_square: bool = False) -> list[Array]:
 
 
 def _adjoint(x) -> Array:
-    return ufuncs.conjugate(matrix_transpose(x))
+    return arithmetic.conjugate(matrix_transpose(x))
 
 
 # -- factorisations -----------------------------------------------------------------------------------------
@@ -197,9 +198,9 @@ def pinv(a, rtol=None, hermitian: bool = False, *, rcond=None):
 @functools.partial(custom_jvp, nondiff_argnums=1)
 def _pseudo_inverse(a, rtol):
     u, s, vh = svd(a, full_matrices=False)
-    limit = ufuncs.multiply(get_item(s, (Ellipsis, slice(0, 1))), rtol)
+    limit = arithmetic.multiply(get_item(s, (Ellipsis, slice(0, 1))), rtol)
     s = apply_select(logic.greater(s, limit), s, s.dtype.type(np.inf))
-    scaled = ufuncs.divide(_adjoint(u), convert_dtype(lax.expand_dims(s, (s.ndim,)), u.dtype))
+    scaled = arithmetic.divide(_adjoint(u), convert_dtype(lax.expand_dims(s, (s.ndim,)), u.dtype))
     return matmul(_adjoint(vh), scaled)
 
 
@@ -235,15 +236,15 @@ def lstsq(a, b, rcond=None, *, numpy_resid: bool = False):
     u, s, vh = svd(a, full_matrices=False)
     if rcond is None or (isinstance(rcond, (int, float)) and rcond < 0):
         rcond = float(finfo(a.dtype).eps) * (max(a.shape) if rcond is None else 1)
-    kept = logic.greater_equal(s, ufuncs.multiply(rcond, get_item(s, 0)))
+    kept = logic.greater_equal(s, arithmetic.multiply(rcond, get_item(s, 0)))
     safe = apply_select(kept, s, s.dtype.type(1))
-    inverse = apply_select(kept, ufuncs.divide(s.dtype.type(1), safe), s.dtype.type(0))
+    inverse = apply_select(kept, arithmetic.divide(s.dtype.type(1), safe), s.dtype.type(0))
     projected = matmul(_adjoint(u), columns)
     x = matmul(
-        _adjoint(vh), ufuncs.multiply(convert_dtype(lax.expand_dims(inverse, (1,)), u.dtype), projected)
+        _adjoint(vh), arithmetic.multiply(convert_dtype(lax.expand_dims(inverse, (1,)), u.dtype), projected)
     )
     rank = reductions.sum(kept)
-    residual = ufuncs.square(ufuncs.absolute(ufuncs.subtract(columns, matmul(a, x))))
+    residual = arithmetic.square(arithmetic.absolute(arithmetic.subtract(columns, matmul(a, x))))
     residuals = reductions.sum(residual, 0)
     if numpy_resid and (int(rank) < a.shape[1] or a.shape[0] <= a.shape[1]):
         residuals = get_item(residuals, slice(0, 0))
@@ -268,14 +269,14 @@ def norm(x, ord=None, axis=None, keepdims: bool = False):  # noqa: A002
 
 
 def _euclidean(x, axes, keepdims: bool) -> Array:
-    squares = ufuncs.square(x)
+    squares = arithmetic.square(x)
     if dtypes.is_complex(x.dtype):
-        squares = ufuncs.add(ufuncs.square(ufuncs.real(x)), ufuncs.square(ufuncs.imag(x)))
-    return ufuncs.sqrt(reductions.sum(squares, axes, keepdims=keepdims))
+        squares = arithmetic.add(arithmetic.square(arithmetic.real(x)), arithmetic.square(arithmetic.imag(x)))
+    return arithmetic.sqrt(reductions.sum(squares, axes, keepdims=keepdims))
 
 
 def _vector_norm(x, ord, axes, keepdims: bool) -> Array:  # noqa: A002
-    magnitude = ufuncs.absolute(x)
+    magnitude = arithmetic.absolute(x)
     if isinstance(ord, str):
         raise ValueError(f"Invalid order '{ord}' for vector norm.")
     if ord == np.inf:
@@ -288,7 +289,8 @@ def _vector_norm(x, ord, axes, keepdims: bool) -> Array:  # noqa: A002
         return reductions.sum(magnitude, axes, keepdims=keepdims)
     if ord == 2:
         return _euclidean(x, axes, keepdims)
-    return ufuncs.power(reductions.sum(ufuncs.power(magnitude, ord), axes, keepdims=keepdims), 1.0 / ord)
+    total = reductions.sum(arithmetic.power(magnitude, ord), axes, keepdims=keepdims)
+    return arithmetic.power(total, 1.0 / ord)
 
 
 def _matrix_norm(x, ord, axes, keepdims: bool) -> Array:  # noqa: A002
@@ -297,7 +299,7 @@ def _matrix_norm(x, ord, axes, keepdims: bool) -> Array:  # noqa: A002
         return _euclidean(x, axes, keepdims)
     if ord in (1, -1, np.inf, -np.inf):
         summed, other = (rows, columns) if abs(ord) == 1 else (columns, rows)
-        sums = reductions.sum(ufuncs.absolute(x), summed, keepdims=True)
+        sums = reductions.sum(arithmetic.absolute(x), summed, keepdims=True)
         out = (reductions.max if ord > 0 else reductions.min)(sums, other, keepdims=True)
         return out if keepdims else lax.squeeze(out, axes)
     if ord in (2, -2, "nuc"):
@@ -325,8 +327,8 @@ def cond(x, p=None):
     if p in (None, 2, -2):
         values = svd(x, compute_uv=False)
         first, last = get_item(values, (Ellipsis, 0)), get_item(values, (Ellipsis, -1))
-        return ufuncs.divide(last, first) if p == -2 else ufuncs.divide(first, last)
-    return ufuncs.multiply(norm(x, p, (-2, -1)), norm(inv(x), p, (-2, -1)))
+        return arithmetic.divide(last, first) if p == -2 else arithmetic.divide(first, last)
+    return arithmetic.multiply(norm(x, p, (-2, -1)), norm(inv(x), p, (-2, -1)))
 
 
 def matrix_rank(M, rtol=None, *, tol=None):
@@ -337,7 +339,7 @@ def matrix_rank(M, rtol=None, *, tol=None):
     s = svd(M, full_matrices=False, compute_uv=False)
     rtol = tol if rtol is None else rtol
     rtol = max(M.shape[-2:]) * float(finfo(s.dtype).eps) if rtol is None else rtol
-    limit = ufuncs.multiply(reductions.max(s, -1, keepdims=True), rtol)
+    limit = arithmetic.multiply(reductions.max(s, -1, keepdims=True), rtol)
     return reductions.sum(logic.greater(s, limit), -1)
 
 

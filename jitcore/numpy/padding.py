@@ -12,14 +12,15 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.numpy import reductions, ufuncs
+from jitcore.numpy import reductions
+from jitcore.numpy.arrays.promotion import broadcast_array, convert_dtype, ensure_array, require_static
 from jitcore.numpy.creation import asarray, linspace
-from jitcore.numpy.indexing import get_item
+from jitcore.numpy.indexing.reading import get_item
 from jitcore.numpy.joining import stack
-from jitcore.numpy.promotion import broadcast_array, convert_dtype, ensure_array, require_static
-from jitcore.numpy.rounding import round  # noqa: A004
 from jitcore.numpy.shaping import moveaxis
 from jitcore.numpy.statistics import median
+from jitcore.numpy.ufuncs import arithmetic
+from jitcore.numpy.ufuncs.rounding import round  # noqa: A004
 
 _STATISTICS = {
     "maximum": reductions.max,
@@ -150,7 +151,7 @@ def _pad_repeatedly(x, axis: int, pair: tuple[int, int], mode: str, reflect_type
             edge = _slice(x, 0, 1, axis) if side == 0 else _slice(x, extent - 1, extent, axis)
             start = offset if side == 0 else extent - offset - count
             mirrored = lax.rev(_slice(x, start, start + count, axis), (axis,))
-            mirrored = ufuncs.subtract(ufuncs.multiply(edge, 2), mirrored)
+            mirrored = arithmetic.subtract(arithmetic.multiply(edge, 2), mirrored)
             x = lax.concatenate([mirrored, x] if side == 0 else [x, mirrored], axis)
             left -= count
     return x

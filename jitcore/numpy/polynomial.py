@@ -11,19 +11,21 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.numpy import cumulative, diagonals, linalg, logic, reductions, searching, sorting, ufuncs
-from jitcore.numpy.creation import asarray
-from jitcore.numpy.indexing import get_item
-from jitcore.numpy.joining import concatenate
-from jitcore.numpy.promotion import (
+from jitcore.numpy import cumulative, diagonals, linalg, reductions, sorting
+from jitcore.numpy.arrays.promotion import (
     apply_select,
     canonicalize_axis,
     convert_dtype,
     ensure_array,
     promote_arrays,
 )
+from jitcore.numpy.creation import asarray
+from jitcore.numpy.indexing import searching
+from jitcore.numpy.indexing.reading import get_item
+from jitcore.numpy.indexing.taking import trim_zeros
+from jitcore.numpy.joining import concatenate
 from jitcore.numpy.shaping import atleast_1d, expand_dims, moveaxis, roll
-from jitcore.numpy.taking import trim_zeros
+from jitcore.numpy.ufuncs import arithmetic, logic
 
 
 def polyval(p, x, *, unroll: int = 16):
@@ -32,7 +34,7 @@ def polyval(p, x, *, unroll: int = 16):
     p, x = promote_arrays("polyval", p, x)
     y = lax.full(x.shape, 0, x.dtype)
     for i in range(p.shape[0]):
-        y = ufuncs.add(ufuncs.multiply(y, x), get_item(p, i)) if i else ufuncs.add(y, get_item(p, 0))
+        y = arithmetic.add(arithmetic.multiply(y, x) if i else y, get_item(p, i))
     return y
 
 
@@ -48,12 +50,12 @@ def _align(name: str, a1, a2) -> list[Array]:
 
 def polyadd(a1, a2):
     """Sum of two polynomials. Same as: `numpy.polyadd`."""
-    return ufuncs.add(*_align("polyadd", a1, a2))
+    return arithmetic.add(*_align("polyadd", a1, a2))
 
 
 def polysub(a1, a2):
     """Difference of two polynomials. Same as: `numpy.polysub`."""
-    return ufuncs.subtract(*_align("polysub", a1, a2))
+    return arithmetic.subtract(*_align("polysub", a1, a2))
 
 
 def polymul(a1, a2, *, trim_leading_zeros: bool = False):
@@ -72,9 +74,9 @@ def polydiv(u, v, *, trim_leading_zeros: bool = False):
         return lax.full((1,), 0, u.dtype), u
     quotient, scale = [], get_item(v, 0)
     for i in range(m - n + 1):
-        factor = ufuncs.divide(get_item(u, i), scale)
+        factor = arithmetic.divide(get_item(u, i), scale)
         quotient.append(lax.reshape(factor, (1,)))
-        step = ufuncs.subtract(get_item(u, slice(i, i + n)), ufuncs.multiply(factor, v))
+        step = arithmetic.subtract(get_item(u, slice(i, i + n)), arithmetic.multiply(factor, v))
         u = concatenate([get_item(u, slice(0, i)), step, get_item(u, slice(i + n, None))])
     remainder = trim_zeros(u, "f") if trim_leading_zeros else u
     return concatenate(quotient), remainder
@@ -90,7 +92,7 @@ def polyder(p, m: int = 1):
         if n == 0:
             break
         factors = np.arange(n - 1, 0, -1).astype(p.dtype)
-        p = ufuncs.multiply(get_item(p, slice(0, n - 1)), factors)
+        p = arithmetic.multiply(get_item(p, slice(0, n - 1)), factors)
     return p
 
 
@@ -106,7 +108,7 @@ def polyint(p, m: int = 1, k=None):
     for i in range(m):
         n = p.shape[0]
         powers = np.arange(n, 0, -1).astype(p.dtype)
-        p = concatenate([ufuncs.divide(p, powers), get_item(k, slice(i, i + 1))])
+        p = concatenate([arithmetic.divide(p, powers), get_item(k, slice(i, i + 1))])
     return p
 
 
@@ -126,22 +128,22 @@ def polyfit(x, y, deg: int, rcond=None, full: bool = False, w=None, cov=False):
     lhs, rhs = diagonals.vander(x, deg + 1), y
     if w is not None:
         w = convert_dtype(ensure_array("polyfit", w), x.dtype)
-        lhs = ufuncs.multiply(lhs, expand_dims(w, 1))
-        rhs = ufuncs.multiply(rhs, expand_dims(w, 1) if rhs.ndim == 2 else w)
-    scale = ufuncs.sqrt(reductions.sum(ufuncs.square(lhs), 0))
-    lhs = ufuncs.divide(lhs, scale)
+        lhs = arithmetic.multiply(lhs, expand_dims(w, 1))
+        rhs = arithmetic.multiply(rhs, expand_dims(w, 1) if rhs.ndim == 2 else w)
+    scale = arithmetic.sqrt(reductions.sum(arithmetic.square(lhs), 0))
+    lhs = arithmetic.divide(lhs, scale)
     solution, residuals, rank, values = linalg.lstsq(lhs, rhs, rcond)
-    coefficients = ufuncs.divide(solution, expand_dims(scale, 1) if rhs.ndim == 2 else scale)
+    coefficients = arithmetic.divide(solution, expand_dims(scale, 1) if rhs.ndim == 2 else scale)
     if full:
         return coefficients, residuals, rank, values, asarray(rcond)
     if not cov:
         return coefficients
     base = linalg.inv(lhs.T @ lhs)
-    base = ufuncs.divide(base, ufuncs.multiply(expand_dims(scale, 1), expand_dims(scale, 0)))
-    factor = 1 if cov == "unscaled" else ufuncs.divide(residuals, x.shape[0] - (deg + 1))
+    base = arithmetic.divide(base, arithmetic.multiply(expand_dims(scale, 1), expand_dims(scale, 0)))
+    factor = 1 if cov == "unscaled" else arithmetic.divide(residuals, x.shape[0] - (deg + 1))
     if y.ndim == 1:
-        return coefficients, ufuncs.multiply(base, factor)
-    return coefficients, ufuncs.multiply(expand_dims(base, 2), factor)
+        return coefficients, arithmetic.multiply(base, factor)
+    return coefficients, arithmetic.multiply(expand_dims(base, 2), factor)
 
 
 def poly(seq_of_zeros):
@@ -153,7 +155,7 @@ def poly(seq_of_zeros):
     one = lax.full((1,), 1, roots_.dtype)
     out = one
     for i in range(roots_.shape[0]):
-        out = convolve(out, concatenate([one, lax.reshape(ufuncs.negative(get_item(roots_, i)), (1,))]))
+        out = convolve(out, concatenate([one, lax.reshape(arithmetic.negative(get_item(roots_, i)), (1,))]))
     return out
 
 
@@ -183,15 +185,16 @@ def _roots_of_all(p):
     is_zero = logic.equal(p, 0)
     missing = apply_select(reductions.all(is_zero), p.shape[0], reductions.argmin(is_zero))
     p = apply_select(logic.equal(missing, p.shape[0]), p.dtype.type(1), p)
-    found = _roots_without_zeros(roll(p, ufuncs.negative(missing)))
+    found = _roots_without_zeros(roll(p, arithmetic.negative(missing)))
     found = get_item(found, sorting.argsort(logic.equal(found, 0)))
-    is_real = logic.less(np.arange(found.shape[0], dtype=np.int32), ufuncs.subtract(found.shape[0], missing))
+    places = np.arange(found.shape[0], dtype=np.int32)
+    is_real = logic.less(places, arithmetic.subtract(found.shape[0], missing))
     return apply_select(is_real, found, found.dtype.type(complex(np.nan, np.nan)))
 
 
 def _roots_without_zeros(p):
     n = p.shape[0] - 1
-    top = ufuncs.divide(ufuncs.negative(get_item(p, slice(1, None))), get_item(p, 0))
+    top = arithmetic.divide(arithmetic.negative(get_item(p, slice(1, None))), get_item(p, 0))
     companion = (
         concatenate([expand_dims(top, 0), diagonals.eye(n - 1, n, dtype=p.dtype)])
         if n > 1
@@ -214,17 +217,17 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     if period is not None:
         x, xp, fp = _unroll_period(x, xp, fp, period)
     n = xp.shape[0]
-    index = ufuncs.maximum(ufuncs.minimum(searching.searchsorted(xp, x, "right"), n - 1), 1)
-    before = ufuncs.subtract(index, 1)
+    index = arithmetic.maximum(arithmetic.minimum(searching.searchsorted(xp, x, "right"), n - 1), 1)
+    before = arithmetic.subtract(index, 1)
     f0, x0 = get_item(fp, before), get_item(xp, before)
     df, dx, offset = (
-        ufuncs.subtract(get_item(fp, index), f0),
-        ufuncs.subtract(get_item(xp, index), x0),
-        ufuncs.subtract(x, x0),
+        arithmetic.subtract(get_item(fp, index), f0),
+        arithmetic.subtract(get_item(xp, index), x0),
+        arithmetic.subtract(x, x0),
     )
-    is_step = logic.less_equal(ufuncs.absolute(dx), float(np.spacing(np.finfo(xp.dtype).eps)))
-    slope = ufuncs.divide(df, apply_select(is_step, dx.dtype.type(1), dx))
-    out = apply_select(is_step, f0, ufuncs.add(ufuncs.multiply(slope, offset), f0))
+    is_step = logic.less_equal(arithmetic.absolute(dx), float(np.spacing(np.finfo(xp.dtype).eps)))
+    slope = arithmetic.divide(df, apply_select(is_step, dx.dtype.type(1), dx))
+    out = apply_select(is_step, f0, arithmetic.add(arithmetic.multiply(slope, offset), f0))
     if period is not None:
         return out
     for side, beyond, edge in (
@@ -244,12 +247,12 @@ def interp(x, xp, fp, left=None, right=None, period=None):
 
 def _unroll_period(x, xp, fp, period) -> tuple[Array, Array, Array]:
     """The points of one period, sorted, with a neighbour from the next period at either end."""
-    period = ufuncs.absolute(period)
-    x, xp = ufuncs.remainder(x, period), ufuncs.remainder(xp, period)
+    period = arithmetic.absolute(period)
+    x, xp = arithmetic.remainder(x, period), arithmetic.remainder(xp, period)
     xp, fp = lax.sort((xp, fp), 0, True, 1)
     ends = (
-        ufuncs.subtract(get_item(xp, slice(-1, None)), period),
-        ufuncs.add(get_item(xp, slice(0, 1)), period),
+        arithmetic.subtract(get_item(xp, slice(-1, None)), period),
+        arithmetic.add(get_item(xp, slice(0, 1)), period),
     )
     xp = concatenate([ends[0], xp, ends[1]])
     return x, xp, concatenate([get_item(fp, slice(-1, None)), fp, get_item(fp, slice(0, 1))])
@@ -267,7 +270,7 @@ def correlate(a, v, mode: str = "valid", *, precision=None, preferred_element_ty
     """Discrete correlation of a with conjugate(v). mode: "full", "same", "valid". Same as:
     `numpy.correlate`."""
     a, v = _signals("correlate", a, v)
-    v = ufuncs.conjugate(v)
+    v = arithmetic.conjugate(v)
     if a.shape[0] < v.shape[0]:
         # The shorter signal slides; exchanging the two reverses the result.
         return lax.rev(_slide(v, a, mode, preferred_element_type), (0,))
@@ -313,14 +316,15 @@ def unwrap(p, discont=None, axis: int = -1, period=2 * np.pi):
         return moveaxis(p, -1, axis)
     steps = cumulative.diff(p)
     half = period // 2 if dtypes.is_integer(p.dtype) else period / 2
-    wrapped = ufuncs.subtract(ufuncs.remainder(ufuncs.add(steps, half), period), half)
+    wrapped = arithmetic.subtract(arithmetic.remainder(arithmetic.add(steps, half), period), half)
     is_edge = logic.logical_and(logic.equal(wrapped, -half), logic.greater(steps, 0))
     if not dtypes.is_integer(p.dtype) or period % 2 == 0:
         wrapped = apply_select(is_edge, wrapped.dtype.type(half), wrapped)
-    correction = ufuncs.subtract(wrapped, steps)
-    limit = half if discont is None else ufuncs.maximum(discont, half)
-    correction = apply_select(logic.less(ufuncs.absolute(steps), limit), correction.dtype.type(0), correction)
-    rest = ufuncs.add(get_item(p, (Ellipsis, slice(1, None))), cumulative.cumsum(correction, -1))
+    correction = arithmetic.subtract(wrapped, steps)
+    limit = half if discont is None else arithmetic.maximum(discont, half)
+    is_small = logic.less(arithmetic.absolute(steps), limit)
+    correction = apply_select(is_small, correction.dtype.type(0), correction)
+    rest = arithmetic.add(get_item(p, (Ellipsis, slice(1, None))), cumulative.cumsum(correction, -1))
     out = lax.concatenate([get_item(p, (Ellipsis, slice(0, 1))), convert_dtype(rest, p.dtype)], p.ndim - 1)
     return moveaxis(out, -1, axis)
 

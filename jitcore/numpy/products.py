@@ -13,8 +13,7 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.numpy.indexing import get_item
-from jitcore.numpy.promotion import (
+from jitcore.numpy.arrays.promotion import (
     broadcast_array,
     broadcast_shapes,
     canonicalize_axis,
@@ -22,7 +21,8 @@ from jitcore.numpy.promotion import (
     ensure_array,
     promote_arrays,
 )
-from jitcore.numpy.ufuncs import conjugate, multiply, subtract
+from jitcore.numpy.indexing.reading import get_item
+from jitcore.numpy.ufuncs.arithmetic import conjugate, multiply, subtract
 
 
 def contract_pair(a, b, a_labels, b_labels, out_labels, dtype=None) -> Array:

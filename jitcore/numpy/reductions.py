@@ -1,8 +1,9 @@
 """Reductions: sums, products, extrema, means and their NaN-ignoring forms, over any axes.
 
 In: an array, `axis` (None, an int or a tuple), `keepdims`, `where` (elements to take), `initial`. Out: an
-array with those axes gone. Integers narrower than the default add up in the default integer dtype, means
-are floats.
+array with those axes gone. Integers narrower than the default add up in the default integer dtype, means are
+floats. The forms that leave NaN out give what the plain ones give of the elements that are not NaN; NaN where
+there are none.
 """
 
 from __future__ import annotations
@@ -12,9 +13,7 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.lax.reduce import highest_value, lowest_value
-from jitcore.numpy import logic, ufuncs
-from jitcore.numpy.creation import array, asarray
-from jitcore.numpy.promotion import (
+from jitcore.numpy.arrays.promotion import (
     apply_elementwise,
     apply_select,
     borrow_array,
@@ -25,6 +24,14 @@ from jitcore.numpy.promotion import (
     ensure_array,
     reject_out,
 )
+from jitcore.numpy.creation import array, asarray
+from jitcore.numpy.ufuncs import arithmetic, logic
+
+__all__ = [
+    "all", "amax", "amin", "any", "argmax", "argmin", "average", "count_nonzero", "max", "mean", "min",
+    "nanargmax", "nanargmin", "nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar",
+    "prod", "ptp", "std", "sum", "var",
+]
 
 
 def widen_integer(dtype) -> np.dtype:
@@ -70,7 +77,7 @@ def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=
     a = _prepare("sum", a, dtype, out, promote_integers)
     if a.dtype == dtypes.bool_:
         return any(a, axis, None, keepdims, where=where)
-    return _fold("sum", lax.reduce_sum, a, axis, keepdims, where, 0, initial, ufuncs.add)
+    return _fold("sum", lax.reduce_sum, a, axis, keepdims, where, 0, initial, arithmetic.add)
 
 
 def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None, promote_integers=True):
@@ -78,7 +85,7 @@ def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where
     a = _prepare("prod", a, dtype, out, promote_integers)
     if a.dtype == dtypes.bool_:
         return all(a, axis, None, keepdims, where=where)
-    return _fold("prod", lax.reduce_prod, a, axis, keepdims, where, 1, initial, ufuncs.multiply)
+    return _fold("prod", lax.reduce_prod, a, axis, keepdims, where, 1, initial, arithmetic.multiply)
 
 
 def _extremum(name: str, a, axis, out, keepdims, initial, where) -> Array:
@@ -97,7 +104,7 @@ def _extremum(name: str, a, axis, out, keepdims, initial, where) -> Array:
     if a.dtype == dtypes.bool_:
         function = lax.reduce_or if is_max else lax.reduce_and
     identity = (lowest_value if is_max else highest_value)(a.dtype)
-    combine = ufuncs.maximum if is_max else ufuncs.minimum
+    combine = arithmetic.maximum if is_max else arithmetic.minimum
     return _fold(name, function, a, axis, keepdims, where, identity, initial, combine)
 
 
@@ -108,7 +115,7 @@ def _is_empty(extents) -> bool:
 def _complex_extremum(a, axes: tuple, is_max: bool, keepdims) -> Array:
     """Extremum by the real part, then among those by the imaginary part; NaN wins."""
     function = lax.reduce_max if is_max else lax.reduce_min
-    real, imag = ufuncs.real(a), ufuncs.imag(a)
+    real, imag = arithmetic.real(a), arithmetic.imag(a)
     best = lax.expand_dims(function(real, axes), axes)
     worst = a.real.dtype.type(-np.inf if is_max else np.inf)
     candidates = logic.logical_or(logic.equal(real, best), logic.isnan(a))
@@ -145,7 +152,7 @@ def any(a, axis=None, out=None, keepdims=False, *, where=None):  # noqa: A001
 def ptp(a, axis=None, out=None, keepdims=False):
     """Largest minus smallest element. Same as: `numpy.ptp`."""
     reject_out("ptp", out)
-    return ufuncs.subtract(max(a, axis, None, keepdims), min(a, axis, None, keepdims))
+    return arithmetic.subtract(max(a, axis, None, keepdims), min(a, axis, None, keepdims))
 
 
 def count_nonzero(a, axis=None, keepdims=False):
@@ -209,7 +216,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
 def _mean(a, axis, dtype, keepdims: bool, where) -> Array:
     a, target = _to_inexact(a, dtype)
     total = sum(a, axis, None, None, keepdims, where=where)
-    return convert_dtype(ufuncs.divide(total, _scalar(_count(a, axis, where, keepdims), total)), target)
+    return convert_dtype(arithmetic.divide(total, _scalar(_count(a, axis, where, keepdims), total)), target)
 
 
 def _scalar(count, like):
@@ -227,18 +234,19 @@ def var(
     ddof = ddof if correction is None else correction
     a, target = _to_inexact(ensure_array("var", a), dtype)
     center = _mean(a, axis, None, True, where) if mean is None else mean
-    distance = ufuncs.subtract(a, center)
-    squares = ufuncs.square(distance)
+    distance = arithmetic.subtract(a, center)
+    squares = arithmetic.square(distance)
     if dtypes.is_complex(a.dtype):
-        squares = ufuncs.real(ufuncs.multiply(distance, ufuncs.conjugate(distance)))
+        squares = arithmetic.real(arithmetic.multiply(distance, arithmetic.conjugate(distance)))
     total = sum(squares, axis, None, None, keepdims, where=where)
-    divisor = ufuncs.subtract(_count(squares, axis, where, keepdims), ddof) if where is not None else (
+    divisor = arithmetic.subtract(_count(squares, axis, where, keepdims), ddof) if where is not None else (
         _count(squares, axis, None) - ddof)
     target = dtypes.real_dtype(target)
     if isinstance(divisor, (int, float)):
-        out = ufuncs.divide(total, total.dtype.type(divisor if divisor > 0 else np.nan))
+        out = arithmetic.divide(total, total.dtype.type(divisor if divisor > 0 else np.nan))
     else:
-        out = apply_select(logic.greater(divisor, 0), ufuncs.divide(total, divisor), total.dtype.type(np.nan))
+        quotient = arithmetic.divide(total, divisor)
+        out = apply_select(logic.greater(divisor, 0), quotient, total.dtype.type(np.nan))
     return convert_dtype(out, target)
 
 
@@ -246,7 +254,7 @@ def std(
     a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=None, mean=None, correction=None
 ):
     """Square root of `var`. Same as: `numpy.std`."""
-    return ufuncs.sqrt(
+    return arithmetic.sqrt(
         var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
     )
 
@@ -268,14 +276,97 @@ def average(a, axis=None, weights=None, returned: bool = False, keepdims: bool =
     dtype = dtypes.inexact_dtype(dtypes.result_type(a, weights))
     a, weights = convert_dtype(a, dtype), broadcast_array(convert_dtype(weights, dtype), a.shape)
     total = sum(weights, axis, None, None, keepdims)
-    result = ufuncs.divide(sum(ufuncs.multiply(a, weights), axis, None, None, keepdims), total)
+    result = arithmetic.divide(sum(arithmetic.multiply(a, weights), axis, None, None, keepdims), total)
     return (result, total) if returned else result
 
 
 amax, amin = max, min
 
 
-__all__ = [
-    "all", "amax", "amin", "any", "argmax", "argmin", "average", "count_nonzero", "max", "mean",
-    "min", "prod", "ptp", "std", "sum", "var",
-]
+def _replace_nan(a, value) -> Array:
+    return apply_select(logic.isnan(a), a.dtype.type(value), a)
+
+
+def _is_valid(a, where) -> Array:
+    valid = logic.logical_not(logic.isnan(a))
+    return valid if where is None else logic.logical_and(valid, where)
+
+
+def nansum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
+    """Sum of the elements that are not NaN. Same as: `numpy.nansum`."""
+    a = ensure_array("nansum", a)
+    a = _replace_nan(a, 0) if dtypes.is_inexact(a.dtype) else a
+    return sum(a, axis, dtype, out, keepdims, initial, where)
+
+
+def nanprod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
+    """Product of the elements that are not NaN. Same as: `numpy.nanprod`."""
+    a = ensure_array("nanprod", a)
+    a = _replace_nan(a, 1) if dtypes.is_inexact(a.dtype) else a
+    return prod(a, axis, dtype, out, keepdims, initial, where)
+
+
+def _nan_extremum(name: str, function, a, axis, out, keepdims, initial, where, limit: float) -> Array:
+    a = ensure_array(name, a)
+    if not dtypes.is_inexact(a.dtype):
+        return function(a, axis, out, keepdims, initial, where)
+    result = function(_replace_nan(a, limit), axis, out, keepdims, initial, where)
+    if initial is not None:
+        return result
+    nothing = all(logic.isnan(a), axis, None, keepdims)
+    return apply_select(nothing, a.dtype.type(np.nan), result)
+
+
+def nanmax(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+    """Largest element that is not NaN. Same as: `numpy.nanmax`."""
+    return _nan_extremum("nanmax", max, a, axis, out, keepdims, initial, where, -np.inf)
+
+
+def nanmin(a, axis=None, out=None, keepdims=False, initial=None, where=None):
+    """Smallest element that is not NaN. Same as: `numpy.nanmin`."""
+    return _nan_extremum("nanmin", min, a, axis, out, keepdims, initial, where, np.inf)
+
+
+def _nan_position(name: str, function, a, axis, out, keepdims, limit: float) -> Array:
+    a = ensure_array(name, a)
+    if not dtypes.is_inexact(a.dtype):
+        return function(a, axis, out, keepdims)
+    found = function(_replace_nan(a, limit), axis, out, keepdims)
+    nothing = all(logic.isnan(a), axis, None, keepdims)
+    return apply_select(nothing, found.dtype.type(-1), found)
+
+
+def nanargmax(a, axis=None, out=None, keepdims=False):
+    """Index of the largest element that is not NaN; -1 where there is none. Same as:
+    `jax.numpy.nanargmax`."""
+    return _nan_position("nanargmax", argmax, a, axis, out, keepdims, -np.inf)
+
+
+def nanargmin(a, axis=None, out=None, keepdims=False):
+    """Index of the smallest element that is not NaN; -1 where there is none. Same as:
+    `jax.numpy.nanargmin`."""
+    return _nan_position("nanargmin", argmin, a, axis, out, keepdims, np.inf)
+
+
+def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, where=None):
+    """Mean of the elements that are not NaN. Same as: `numpy.nanmean`."""
+    reject_out("nanmean", out)
+    a = ensure_array("nanmean", a)
+    if not dtypes.is_inexact(a.dtype):
+        return mean(a, axis, dtype, None, keepdims, where=where)
+    return mean(a, axis, dtype, None, keepdims, where=_is_valid(a, where))
+
+
+def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None):
+    """Variance of the elements that are not NaN. Same as: `numpy.nanvar`."""
+    reject_out("nanvar", out)
+    a = ensure_array("nanvar", a)
+    if not dtypes.is_inexact(a.dtype):
+        return var(a, axis, dtype, None, ddof, keepdims, where=where)
+    return var(a, axis, dtype, None, ddof, keepdims, where=_is_valid(a, where))
+
+
+def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, where=None):
+    """Square root of `nanvar`. Same as: `numpy.nanstd`."""
+    reject_out("nanstd", out)
+    return arithmetic.sqrt(nanvar(a, axis, dtype, None, ddof, keepdims, where))

@@ -13,19 +13,16 @@ import numpy as np
 from jitcore import dtypes, errors, lax
 from jitcore.array import Array
 from jitcore.core.trace import Tracer, origin_of, user_snippet
-from jitcore.numpy import logic, reductions, searching, ufuncs
+from jitcore.numpy import reductions
+from jitcore.numpy.arrays.promotion import apply_select, convert_dtype, ensure_array, promote_arrays
 from jitcore.numpy.creation import asarray
 from jitcore.numpy.cumulative import cumsum, diff
-from jitcore.numpy.index_update import update_item
-from jitcore.numpy.indexing import get_item
+from jitcore.numpy.indexing import searching
+from jitcore.numpy.indexing.reading import get_item
+from jitcore.numpy.indexing.update import update_item
 from jitcore.numpy.joining import concatenate
-from jitcore.numpy.promotion import (
-    apply_select,
-    convert_dtype,
-    ensure_array,
-    promote_arrays,
-)
 from jitcore.numpy.shaping import moveaxis, ravel, reshape
+from jitcore.numpy.ufuncs import arithmetic, logic
 
 
 class UniqueAll(NamedTuple):
@@ -79,7 +76,7 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
     (bounds,) = searching.nonzero(is_first, size=None if size is None else size + 1, fill_value=count)
     starts = bounds if size is None else get_item(bounds, slice(0, size))
     index = dtypes.default_dtype("i")
-    places = ufuncs.minimum(starts, count - 1)
+    places = arithmetic.minimum(starts, count - 1)
     found = get_item(rows, get_item(order, places)) if needs_order else get_item(keys[0], places)
     total = reductions.sum(is_first)
     if size is not None:
@@ -90,14 +87,14 @@ def unique(ar, return_index: bool = False, return_inverse: bool = False, return_
     if return_index:
         out.append(_first_positions(order, starts, count, total, size))
     if return_inverse:
-        group = convert_dtype(ufuncs.subtract(cumsum(is_first), 1), index)
+        group = convert_dtype(arithmetic.subtract(cumsum(is_first), 1), index)
         inverse = update_item(lax.full((count,), 0, index), order, group, is_unique=True)
         out.append(reshape(inverse, shape) if axis is None else inverse)
     if return_counts:
         ends = get_item(bounds, slice(1, None))
         if size is None:
             ends = concatenate([ends, asarray([count], starts.dtype)])
-        out.append(convert_dtype(ufuncs.subtract(ends, starts), index))
+        out.append(convert_dtype(arithmetic.subtract(ends, starts), index))
     return out[0] if len(out) == 1 else tuple(out)
 
 
@@ -135,7 +132,7 @@ def _find_first_of_equal(keys: list[Array], equal_nan: bool) -> Array:
 
 def _first_positions(order, starts, count: int, total, size) -> Array:
     """The first position of each group: sorting is stable, so it is that of the group's first sorted row."""
-    found = get_item(order, ufuncs.minimum(starts, count - 1))
+    found = get_item(order, arithmetic.minimum(starts, count - 1))
     if size is None:
         return found
     return apply_select(logic.less(np.arange(size, dtype=np.int32), total), found, get_item(found, 0))
@@ -170,7 +167,7 @@ def isin(element, test_elements, assume_unique: bool = False, invert: bool = Fal
         found = lax.full(element.shape, False, dtypes.bool_)
     else:
         ordered = lax.sort(tests, 0, True)
-        place = ufuncs.minimum(searching.searchsorted(ordered, element), tests.shape[0] - 1)
+        place = arithmetic.minimum(searching.searchsorted(ordered, element), tests.shape[0] - 1)
         found = logic.equal(get_item(ordered, place), element)
     return logic.logical_not(found) if invert else found
 
@@ -180,7 +177,7 @@ def _select_static(values, mask, size, fill_value) -> Array:
     (found,) = searching.nonzero(mask, size=size, fill_value=values.shape[0])
     if size is None:
         return get_item(values, found)
-    out = get_item(values, ufuncs.minimum(found, max(values.shape[0] - 1, 0)))
+    out = get_item(values, arithmetic.minimum(found, max(values.shape[0] - 1, 0)))
     filler = 0 if fill_value is None else fill_value
     return apply_select(logic.less(found, values.shape[0]), out, asarray(filler, values.dtype))
 

@@ -15,10 +15,8 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.core.symbolic import is_symbolic
-from jitcore.numpy import promotion
-from jitcore.numpy.creation import asarray
-from jitcore.numpy.indexing import get_item
-from jitcore.numpy.promotion import (
+from jitcore.numpy.arrays import promotion
+from jitcore.numpy.arrays.promotion import (
     broadcast_array,
     canonicalize_axes,
     canonicalize_axis,
@@ -28,6 +26,8 @@ from jitcore.numpy.promotion import (
     ensure_arrays,
     require_static,
 )
+from jitcore.numpy.creation import asarray
+from jitcore.numpy.indexing.reading import get_item
 
 
 # -- questions ----------------------------------------------------------------------------------------------
@@ -339,7 +339,7 @@ def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | No
 
 def _repeat_to_length(a, repeats, axis: int, length: int) -> Array:
     """Element i of the result is that whose cumulated repeats first exceed i; the last one fills up."""
-    from jitcore.numpy.searching import searchsorted
+    from jitcore.numpy.indexing.searching import searchsorted
 
     repeats = broadcast_to(asarray(repeats), (a.shape[axis],))
     positions = searchsorted(lax.cumsum(repeats, 0), np.arange(length, dtype=np.int32), side="right")

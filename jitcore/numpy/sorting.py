@@ -9,8 +9,7 @@ import operator
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.numpy import ufuncs
-from jitcore.numpy.promotion import (
+from jitcore.numpy.arrays.promotion import (
     borrow_array,
     canonicalize_axis,
     convert_dtype,
@@ -18,6 +17,7 @@ from jitcore.numpy.promotion import (
     ensure_arrays,
 )
 from jitcore.numpy.shaping import flip, ravel
+from jitcore.numpy.ufuncs import arithmetic
 
 
 def _prepare(name: str, a, axis) -> tuple[Array, int]:
@@ -53,7 +53,7 @@ def argsort(
     if not descending:
         return _argsort(a, axis, stable)
     found = _argsort(flip(a, axis), axis, stable)  # reversed twice, so that equal elements keep their order
-    return flip(ufuncs.subtract(a.shape[axis] - 1, found), axis)
+    return flip(arithmetic.subtract(a.shape[axis] - 1, found), axis)
 
 
 def _argsort(a, axis: int, is_stable: bool) -> Array:

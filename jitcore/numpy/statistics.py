@@ -14,13 +14,9 @@ import numpy as np
 from jitcore import dtypes, errors, lax
 from jitcore.array import Array
 from jitcore.core.trace import Tracer, origin_of, user_snippet
-from jitcore.numpy import cumulative, logic, products, reductions, searching, ufuncs
-from jitcore.numpy.creation import asarray, linspace
-from jitcore.numpy.dtype_names import finfo
-from jitcore.numpy.index_update import update_item
-from jitcore.numpy.indexing import get_item, read_with_mode
-from jitcore.numpy.joining import concatenate
-from jitcore.numpy.promotion import (
+from jitcore.numpy import cumulative, products, reductions
+from jitcore.numpy.arrays.dtype_names import finfo
+from jitcore.numpy.arrays.promotion import (
     apply_select,
     broadcast_array,
     canonicalize_axes,
@@ -29,7 +25,13 @@ from jitcore.numpy.promotion import (
     promote_arrays,
     reject_out,
 )
+from jitcore.numpy.creation import asarray, linspace
+from jitcore.numpy.indexing import searching
+from jitcore.numpy.indexing.reading import get_item, read_with_mode
+from jitcore.numpy.indexing.update import update_item
+from jitcore.numpy.joining import concatenate
 from jitcore.numpy.shaping import atleast_2d, moveaxis, ravel
+from jitcore.numpy.ufuncs import arithmetic, logic
 
 
 # -- counting -----------------------------------------------------------------------------------------------
@@ -55,7 +57,7 @@ def bincount(x, weights=None, minlength: int = 0, *, length: int | None = None):
     ones = lax.full((), 1, dtypes.default_dtype("i"))
     weights = ones if weights is None else ensure_array("bincount", weights)
     zeros = lax.full((length,), 0, weights.dtype)
-    return update_item(zeros, ufuncs.maximum(x, 0), weights, "add", mode="drop")
+    return update_item(zeros, arithmetic.maximum(x, 0), weights, "add", mode="drop")
 
 
 def histogram_bin_edges(a, bins=10, range=None, weights=None):  # noqa: A002
@@ -75,7 +77,8 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):  # noqa: A002
         low, high = range
     low, high = (asarray(x, dtype) for x in (low, high))
     is_point = logic.equal(low, high)
-    low, high = (apply_select(is_point, ufuncs.add(x, shift), x) for x, shift in ((low, -0.5), (high, 0.5)))
+    low, high = (apply_select(is_point, arithmetic.add(x, shift), x)
+                 for x, shift in ((low, -0.5), (high, 0.5)))
     return linspace(low, high, count + 1, dtype=dtype)
 
 
@@ -89,7 +92,7 @@ def histogram(a, bins=10, range=None, weights=None, density=None):  # noqa: A002
     counts = count_between(a, edges, weights, isinstance(bins, int))
     counts = convert_dtype(counts, dtype) if weights is None else counts
     if density:
-        counts = ufuncs.divide(ufuncs.divide(counts, cumulative.diff(edges)), reductions.sum(counts))
+        counts = arithmetic.divide(arithmetic.divide(counts, cumulative.diff(edges)), reductions.sum(counts))
     return counts, edges
 
 
@@ -123,21 +126,22 @@ def _find_in_equal_bins(edges, x) -> Array:
     wide = dtypes.float32 if x.dtype.itemsize < 4 else x.dtype  # whose range holds all that is computed
     number, whole = wide.type, dtypes.uint32.type
     low, high = (convert_dtype(get_item(edges, end), wide) for end in (0, -1))
-    scale = ufuncs.divide(number(count), ufuncs.subtract(high, low))
-    reach = ufuncs.multiply(ufuncs.maximum(ufuncs.absolute(low), ufuncs.absolute(high)), scale)
-    margin = ufuncs.multiply(ufuncs.add(reach, number(count)), number(4 * eps))
-    place = ufuncs.multiply(ufuncs.subtract(convert_dtype(x, wide), low), scale)
-    guess = ufuncs.minimum(convert_dtype(place, dtypes.uint32), whole(count - 1))
-    from_edge = ufuncs.absolute(ufuncs.subtract(place, lax.round_half_even(place)))
+    scale = arithmetic.divide(number(count), arithmetic.subtract(high, low))
+    largest = arithmetic.maximum(arithmetic.absolute(low), arithmetic.absolute(high))
+    reach = arithmetic.multiply(largest, scale)
+    margin = arithmetic.multiply(arithmetic.add(reach, number(count)), number(4 * eps))
+    place = arithmetic.multiply(arithmetic.subtract(convert_dtype(x, wide), low), scale)
+    guess = arithmetic.minimum(convert_dtype(place, dtypes.uint32), whole(count - 1))
+    from_edge = arithmetic.absolute(arithmetic.subtract(place, lax.round_half_even(place)))
     is_clear = logic.greater(from_edge, margin)
 
     def edge_at(position):
         return read_with_mode(edges, position, mode="promise_in_bounds")
 
-    up = logic.greater_equal(x, edge_at(ufuncs.add(guess, whole(1))))
+    up = logic.greater_equal(x, edge_at(arithmetic.add(guess, whole(1))))
     up = convert_dtype(logic.logical_and(up, logic.less(guess, whole(count - 1))), dtypes.uint32)
     down = convert_dtype(logic.less(x, edge_at(guess)), dtypes.uint32)
-    return apply_select(is_clear, guess, ufuncs.subtract(ufuncs.add(guess, up), down))
+    return apply_select(is_clear, guess, arithmetic.subtract(arithmetic.add(guess, up), down))
 
 
 def count_in_bins(coordinates: Sequence, edges: Sequence, are_equal: Sequence[bool], weights) -> Array:
@@ -149,12 +153,12 @@ def count_in_bins(coordinates: Sequence, edges: Sequence, are_equal: Sequence[bo
         if is_equal:
             position = _find_in_equal_bins(e, x)
         else:
-            position = ufuncs.subtract(searching.searchsorted(e, x, "right"), 1)
+            position = arithmetic.subtract(searching.searchsorted(e, x, "right"), 1)
             position = apply_select(logic.equal(x, get_item(e, -1)), position.dtype.type(count - 1), position)
         inside = logic.logical_and(
             logic.greater_equal(x, get_item(e, 0)), logic.less_equal(x, get_item(e, -1))
         )
-        index = position if index is None else ufuncs.add(ufuncs.multiply(index, count), position)
+        index = position if index is None else arithmetic.add(arithmetic.multiply(index, count), position)
         valid = inside if valid is None else logic.logical_and(valid, inside)
     shape = tuple(e.shape[0] - 1 for e in edges)
     size = int(np.prod(shape))
@@ -183,11 +187,11 @@ def histogramdd(sample, bins=10, range=None, weights=None, density=None):  # noq
         weights = asarray(weights, coordinates[0].dtype)
     counts = count_in_bins(coordinates, edges, [isinstance(b, int) for b in bins], weights)
     if density:
-        counts = ufuncs.divide(counts, reductions.sum(counts))
+        counts = arithmetic.divide(counts, reductions.sum(counts))
         for i, e in enumerate(edges):
             shape = [1] * count
             shape[i] = e.shape[0] - 1
-            counts = ufuncs.divide(counts, lax.reshape(cumulative.diff(e), tuple(shape)))
+            counts = arithmetic.divide(counts, lax.reshape(cumulative.diff(e), tuple(shape)))
     return counts, edges
 
 
@@ -237,7 +241,7 @@ def percentile(a, q, axis=None, out=None, overwrite_input: bool = False, method:
     """`quantile` with q in [0, 100]. Same as: `numpy.percentile`."""
     _reject_weights("percentile", weights)
     a, q = promote_arrays("percentile", a, _to_operand(q), to=dtypes.inexact_dtype)
-    return quantile(a, ufuncs.divide(q, 100), axis, out, overwrite_input, method, keepdims)
+    return quantile(a, arithmetic.divide(q, 100), axis, out, overwrite_input, method, keepdims)
 
 
 def nanpercentile(a, q, axis=None, out=None, overwrite_input: bool = False, method: str = "linear",
@@ -245,7 +249,7 @@ def nanpercentile(a, q, axis=None, out=None, overwrite_input: bool = False, meth
     """`percentile` of the elements that are not NaN. Same as: `numpy.nanpercentile`."""
     _reject_weights("nanpercentile", weights)
     a, q = promote_arrays("nanpercentile", a, _to_operand(q), to=dtypes.inexact_dtype)
-    return nanquantile(a, ufuncs.divide(q, 100), axis, out, overwrite_input, method, keepdims)
+    return nanquantile(a, arithmetic.divide(q, 100), axis, out, overwrite_input, method, keepdims)
 
 
 def median(a, axis=None, out=None, overwrite_input: bool = False, keepdims: bool = False):
@@ -294,7 +298,7 @@ def pick_quantiles(a, q, axis, keepdims: bool, method, skips_nan: bool) -> Array
     ordered = lax.sort(lax.reshape(a, (*shape, count)), len(shape), True)
     if skips_nan:
         total = reductions.sum(logic.logical_not(logic.isnan(ordered)), -1)
-        result = _pick_between(ordered, q, ufuncs.subtract(convert_dtype(total, q.dtype), 1), method)
+        result = _pick_between(ordered, q, arithmetic.subtract(convert_dtype(total, q.dtype), 1), method)
     else:
         result = _pick_between(ordered, q, q.dtype.type(count - 1), method)
         has_nan = logic.isnan(get_item(ordered, (Ellipsis, -1)))
@@ -310,23 +314,24 @@ def _pick_between(ordered, q, last, method) -> Array:
     rank = ordered.ndim - 1
     if q.ndim:
         q = lax.reshape(q, (q.shape[0], *[1] * rank))
-    position = ufuncs.multiply(q, last)
+    position = arithmetic.multiply(q, last)
     low = lax.floor(position)
-    high = ufuncs.add(low, 1) if callable(method) else lax.ceil(position)
-    share = ufuncs.subtract(position, low)
+    high = arithmetic.add(low, 1) if callable(method) else lax.ceil(position)
+    share = arithmetic.subtract(position, low)
     shape = position.shape if len(position.shape) >= rank else ordered.shape[:-1]
     elements = []
     for bound in (low, high):
-        index = convert_dtype(ufuncs.maximum(ufuncs.minimum(bound, last), 0), dtypes.int32)
+        index = convert_dtype(arithmetic.maximum(arithmetic.minimum(bound, last), 0), dtypes.int32)
         elements.append(_take_last(ordered, index, shape))
     below, above = elements
     if callable(method):
         return method(below, above, share)
     if method == "linear":
-        result = ufuncs.add(ufuncs.multiply(below, ufuncs.subtract(1, share)), ufuncs.multiply(above, share))
+        rest = arithmetic.subtract(1, share)
+        result = arithmetic.add(arithmetic.multiply(below, rest), arithmetic.multiply(above, share))
         return apply_select(logic.equal(share, 0), below, result)
     if method == "midpoint":
-        return ufuncs.multiply(ufuncs.add(below, above), 0.5)
+        return arithmetic.multiply(arithmetic.add(below, above), 0.5)
     if method == "nearest":
         return apply_select(logic.less_equal(share, 0.5), below, above)
     return below if method == "lower" else above
@@ -367,18 +372,20 @@ def cov(m, y=None, rowvar: bool = True, bias: bool = False, ddof=None, fweights=
     for given in (fweights, aweights):
         if given is not None:
             given = convert_dtype(ensure_array("cov", given), samples.dtype)
-            weights = given if weights is None else ufuncs.multiply(weights, given)
+            weights = given if weights is None else arithmetic.multiply(weights, given)
     if weights is None:
         total, divisor = samples.shape[1], samples.shape[1] - ddof
         average = reductions.mean(samples, 1, keepdims=True)
     else:
         total = reductions.sum(weights)
-        average = ufuncs.divide(reductions.sum(ufuncs.multiply(samples, weights), 1, keepdims=True), total)
+        weighted = arithmetic.multiply(samples, weights)
+        average = arithmetic.divide(reductions.sum(weighted, 1, keepdims=True), total)
         divisor = _effective_count(total, weights, aweights, ddof)
-    centered = ufuncs.subtract(samples, average)
-    scaled = centered if weights is None else ufuncs.multiply(centered, weights)
+    centered = arithmetic.subtract(samples, average)
+    scaled = centered if weights is None else arithmetic.multiply(centered, weights)
     divisor = samples.dtype.type(max(divisor, 0)) if isinstance(divisor, (int, float)) else divisor
-    out = ufuncs.divide(products.matmul(centered, ufuncs.conjugate(lax.transpose(scaled, (1, 0)))), divisor)
+    adjoint = arithmetic.conjugate(lax.transpose(scaled, (1, 0)))
+    out = arithmetic.divide(products.matmul(centered, adjoint), divisor)
     return lax.squeeze(out, tuple(i for i in (0, 1) if out.shape[i] == 1)) if out.shape == (1, 1) else out
 
 
@@ -391,24 +398,26 @@ def _effective_count(total, weights, aweights, ddof):
     if ddof == 0:
         return total
     if aweights is None:
-        return ufuncs.subtract(total, ddof)
+        return arithmetic.subtract(total, ddof)
     aweights = convert_dtype(ensure_array("cov", aweights), weights.dtype)
-    share = ufuncs.divide(reductions.sum(ufuncs.multiply(weights, aweights)), total)
-    return ufuncs.subtract(total, ufuncs.multiply(ddof, share))
+    share = arithmetic.divide(reductions.sum(arithmetic.multiply(weights, aweights)), total)
+    return arithmetic.subtract(total, arithmetic.multiply(ddof, share))
 
 
 def corrcoef(x, y=None, rowvar: bool = True):
     """Correlation coefficients of the rows of x (and y). Same as: `numpy.corrcoef`."""
     c = cov(x, y, rowvar)
     if not c.ndim:
-        return ufuncs.divide(c, c)
+        return arithmetic.divide(c, c)
     n = np.arange(c.shape[0], dtype=np.int32)
-    deviation = ufuncs.sqrt(ufuncs.real(get_item(c, (n, n))))
-    c = ufuncs.divide(ufuncs.divide(c, lax.expand_dims(deviation, (1,))), lax.expand_dims(deviation, (0,)))
+    deviation = arithmetic.sqrt(arithmetic.real(get_item(c, (n, n))))
+    for axis in (1, 0):
+        c = arithmetic.divide(c, lax.expand_dims(deviation, (axis,)))
     if dtypes.is_complex(c.dtype):
-        parts = [ufuncs.minimum(ufuncs.maximum(part(c), -1), 1) for part in (ufuncs.real, ufuncs.imag)]
+        parts = [arithmetic.minimum(arithmetic.maximum(part(c), -1), 1)
+                 for part in (arithmetic.real, arithmetic.imag)]
         return lax.complex(*parts)
-    return ufuncs.minimum(ufuncs.maximum(c, -1), 1)
+    return arithmetic.minimum(arithmetic.maximum(c, -1), 1)
 
 
 __all__ = [

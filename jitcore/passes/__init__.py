@@ -3,6 +3,40 @@
 In: the `ClosedJaxpr` that tracing made. Out: a `ClosedJaxpr` that computes the same, with the same arguments,
 outputs and effects. Every pass is a pure function in a module of its own and takes linear time; `PIPELINE` is
 the list of them.
+
+Modules:
+    assumptions           Assumptions: what else is known of the numbers of a jaxpr where one of them is in a
+                          given range.
+    canonical             The identity of a program: a text that equal programs share, and its hash.
+    contractions          Normal form of contractions: every `dot_general` and convolution is spelled in the
+                          one way that backends have code for.
+    cse                   Common subexpressions: what has been computed is not computed again.
+    dce                   Dead code: equations that no output needs go away, and so do unread operands,
+                          outputs and carries of loops, and unread vectors of decompositions.
+    dead_updates          Overwritten updates: an update of a window that a later update replaces whole is not
+                          made.
+    expand                Expansion: equations that a backend has no routine for give way to the loops that
+                          compute them, derivatives above all.
+    fold                  Constant folding: scalar arithmetic on literals is done now.
+    inline                Inlining: equations of inner jitted functions move into the function that calls
+                          them.
+    interval_rules        Ranges of numbers, and how the elementwise primitives compute with them.
+    intervals             Intervals: comparisons, clamps and checks whose outcome the ranges of integers
+                          decide go away.
+    loop_ranges           Ranges of what loops carry: how they settle, and what a `while` says of its rounds.
+    loop_vectorization    Loops whose iterations meet in sums and extremes only: blocks of iterations are
+                          computed side by side.
+    matrix_vector_fusion  Products of one matrix with vectors on both of its sides, made in one sweep over the
+                          matrix.
+    one_pass_variance     Sums of squared distances from the mean, of rows that are longer than caches: made
+                          in one reading.
+    shared_pads           Pads of one array: where it is wanted at several offsets within zeros, it is padded
+                          once, and sliced.
+    simplify              Algebraic simplification: equations that change nothing, or undo one another, go
+                          away.
+    walk                  The walk that the rewriting passes share: once through the equations, in order.
+    windowed_sums         Sums of derivatives of which one is zero but for a part: the part is added where it
+                          belongs.
 """
 
 from __future__ import annotations
@@ -13,21 +47,21 @@ from typing import NamedTuple
 from jitcore.config import config
 from jitcore.core.check import JaxprTypeError, check_jaxpr
 from jitcore.core.jaxpr import ClosedJaxpr, count_equations
-from jitcore.effort import spend
 from jitcore.passes.canonical import program_key
 from jitcore.passes.contractions import normalize_contractions
 from jitcore.passes.cse import merge_common_subexpressions
 from jitcore.passes.dce import eliminate_dead_code
+from jitcore.passes.dead_updates import drop_overwritten
 from jitcore.passes.expand import expand_equations
 from jitcore.passes.fold import fold_constants
 from jitcore.passes.inline import inline_calls
 from jitcore.passes.intervals import use_intervals
-from jitcore.passes.overwritten import drop_overwritten
-from jitcore.passes.pads import share_pads
-from jitcore.passes.side_by_side import batch_iterations
+from jitcore.passes.loop_vectorization import batch_iterations
+from jitcore.passes.matrix_vector_fusion import join_sweeps
+from jitcore.passes.one_pass_variance import block_variances
+from jitcore.passes.shared_pads import share_pads
 from jitcore.passes.simplify import simplify
-from jitcore.passes.sweeps import join_sweeps
-from jitcore.passes.variances import block_variances
+from jitcore.process.effort import spend
 
 __all__ = ["PIPELINE", "Pass", "program_key", "run_pipeline"]
 

@@ -21,8 +21,8 @@ from jitcore.array import ConcreteArray
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 from jitcore.core.symbolic import DimExpr, bounds, free_variables
-from jitcore.mesh import Mesh, PartitionSpec
 from jitcore.sharding import NamedSharding
+from jitcore.sharding.mesh import Mesh, PartitionSpec
 
 LOCAL = "local-"
 """Prefix of keys that hold in this process only."""

@@ -24,7 +24,7 @@ from jitcore import dtypes, lax
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation
 from jitcore.lax.conv import ConvDimensionNumbers, is_plain_convolution, plain_layouts
 from jitcore.lax.dot import accumulation_dtype, free_dims, order_contraction, runs_together
-from jitcore.passes.forward import Walk, rewrite_equations
+from jitcore.passes.walk import Walk, rewrite_equations
 
 __all__ = ["keep_halves", "normalize_contractions"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, DropVar, Equation, Literal, Var
 from jitcore.passes.canonical import encode_literal, encode_params
-from jitcore.passes.forward import Walk, rewrite_equations
+from jitcore.passes.walk import Walk, rewrite_equations
 
 
 def merge_common_subexpressions(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, sub_jaxprs
-from jitcore.passes.forward import Walk, map_inner_jaxprs
+from jitcore.passes.walk import Walk, map_inner_jaxprs
 
 
 def expand_equations(closed_jaxpr: ClosedJaxpr, kept: Collection[str] = ("qr",)) -> ClosedJaxpr:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Literal
-from jitcore.passes.forward import Walk, rewrite_equations
+from jitcore.passes.walk import Walk, rewrite_equations
 
 
 def fold_constants(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:

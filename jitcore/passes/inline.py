@@ -8,7 +8,7 @@ every later pass may look across it.
 from __future__ import annotations
 
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation
-from jitcore.passes.forward import Walk, rewrite_equations
+from jitcore.passes.walk import Walk, rewrite_equations
 
 
 def inline_calls(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:

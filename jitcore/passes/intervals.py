@@ -16,7 +16,6 @@ from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Literal, Var
 from jitcore.core.primitive import registry
 from jitcore.passes.assumptions import Assumptions, LoopScope, range_of_index
-from jitcore.passes.forward import Walk, walk_through
 from jitcore.passes.interval_rules import (
     SAME_ELEMENTS,
     Range,
@@ -27,6 +26,7 @@ from jitcore.passes.interval_rules import (
     range_of_literal,
 )
 from jitcore.passes.loop_ranges import MAX_ROUNDS, WhileRanges, range_after, step_of_carry, widen_after
+from jitcore.passes.walk import Walk, walk_through
 
 _LOOPS = ("scan", "while")
 # Visits of jaxprs after which carries are taken to be anything at once: nested loops multiply.

@@ -13,8 +13,8 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Literal
 from jitcore.core.primitive import registry
-from jitcore.passes.forward import Walk, rewrite_equations
-from jitcore.passes.sparse_sums import simplify_sum
+from jitcore.passes.walk import Walk, rewrite_equations
+from jitcore.passes.windowed_sums import simplify_sum
 
 Rewrite = Callable[[Walk, Equation], list[Atom] | None]
 

@@ -2,6 +2,19 @@
 
 In: a key (`key`, `split`, `fold_in`), a shape, parameters. Out: arrays. Everything traces, and compiles as
 one kernel with what uses it: the bits are a hash of each element's position.
+
+Modules:
+    continuous    Real-valued distributions that map one uniform or normal number to one sample.
+    discrete      Distributions over integers and choices from arrays.
+    gamma         The gamma distribution and its relatives, and Poisson counts: samples accepted or rejected
+                  in loops.
+    keys          Keys: typed key arrays (`key`), raw uint32 keys (`PRNGKey`), and how new keys are made of
+                  old ones.
+    multivariate  Random vectors and matrices: correlated normal vectors, orthogonal matrices.
+    parameters    What every distribution does with its arguments: the key, the shape, the dtype and the
+                  parameters.
+    threefry      Raw keys to raw bits: seeding, splitting, folding and bits of every width, by the
+                  Threefry-2x32 hash.
 """
 
 from jitcore.random.continuous import (

@@ -10,9 +10,9 @@ from jitcore import dtypes, lax
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.core.aval import aval_of
+from jitcore.lax.control_flow.while_loop import while_loop
 from jitcore.lax.reduce import reduce_or, reduce_sum
 from jitcore.lax.shape import broadcast_in_dim, full, product, reshape
-from jitcore.lax.while_loop import while_loop
 from jitcore.random.continuous import draw_exponential, draw_normal, draw_uniform
 from jitcore.random.discrete import rademacher
 from jitcore.random.keys import read_words, split_keys

@@ -13,7 +13,7 @@ from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.config import config
 from jitcore.core.aval import aval_of
-from jitcore.lax.index import slice_in_dim
+from jitcore.lax.indexing.slices import slice_in_dim
 from jitcore.lax.joining import concatenate, split
 from jitcore.lax.random import threefry2x32
 from jitcore.lax.shape import (

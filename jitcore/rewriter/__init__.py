@@ -2,6 +2,22 @@
 
 In: a Python function. Out: the same function, whose `if`, `while` and `for` become `cond` and `while_loop`
 where a traced value decides. `functions.py` is the entry.
+
+Modules:
+    bytecode/      Code objects of CPython: decoded to a normal form, as graphs, and assembled again.
+    control_flow/  Decisions and loops whose outcome a traced value decides.
+    errors         What is said when Python control flow on traced values cannot be compiled.
+    functions      Rewritten functions: from a Python function to one whose control flow may depend on traced
+                   values.
+    handles        Handles: traced values that stand for Python and NumPy objects with rules of their own.
+    journal        The journal: what a rewritten function stores outside of its local variables.
+    operations/    What rewritten code does in place of Python's operations, for operands that are traced.
+    snapshots      Snapshots: what the side of a traced decision changed without a store that the journal
+                   could note.
+    user_code      Which code is the user's, so that it is rewritten, and what it raises is its own.
+    values         Values as the driver sees them: which are traced, which leaves containers have, how two
+                   join in one.
+    writing/       The code that a rewritten function runs.
 """
 
 from jitcore.rewriter.functions import rewrite_function

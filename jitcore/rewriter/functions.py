@@ -16,16 +16,14 @@ from typing import Any
 
 from jitcore.core.source import locate_function
 from jitcore.core.trace import Tracer
-from jitcore.effort import spend, spend_on_call
-from jitcore.rewriter.driver import Driver
-from jitcore.rewriter.emission import UNDEFINED, Suspended, Template
-from jitcore.rewriter.entry import Entry
-from jitcore.rewriter.generators import hook_generator
+from jitcore.process.effort import spend, spend_on_call
+from jitcore.rewriter.bytecode.instructions import Unsupported, is_generator
+from jitcore.rewriter.bytecode.versions import SUPPORTED, VERSION
+from jitcore.rewriter.control_flow.driver import Driver
 from jitcore.rewriter.handles import Mode, current
-from jitcore.rewriter.hooks import make_hooks
-from jitcore.rewriter.instructions import Unsupported, is_generator
-from jitcore.rewriter.redirects import REDIRECTS
-from jitcore.rewriter.texts import find_method
+from jitcore.rewriter.operations.hooks import make_hooks
+from jitcore.rewriter.operations.redirects import REDIRECTS
+from jitcore.rewriter.operations.texts import find_method
 from jitcore.rewriter.user_code import (
     find_special,
     is_compiled_by_numba,
@@ -33,7 +31,9 @@ from jitcore.rewriter.user_code import (
     is_user_code,
     is_wrapper,
 )
-from jitcore.rewriter.versions import SUPPORTED, VERSION
+from jitcore.rewriter.writing.emission import UNDEFINED, Suspended, Template
+from jitcore.rewriter.writing.entry import Entry
+from jitcore.rewriter.writing.generators import hook_generator
 
 _KEPT = "__jitcore_rewritten__"
 #: A function with this attribute is never rewritten.

@@ -2,7 +2,7 @@
 
 In: nothing. Out: what the driver asks of such values (`Handle`), of their types (`LeafType`, `Kind`), and of
 the meaning that plain numbers and library functions have (`Mode`). Without a mode the rewriter has JAX's
-semantics: what is traced is an `Array`. A mode gives others (`jitcore.functionalize`: those of NumPy).
+semantics: what is traced is an `Array`. A mode gives others (`jitcore.numpy_semantics`: those of NumPy).
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from jitcore.core.trace import JaxprTrace
-from jitcore.rewriter.emission import UNDEFINED
 from jitcore.rewriter.handles import Handle
 from jitcore.rewriter.user_code import find_in_class
+from jitcore.rewriter.writing.emission import UNDEFINED
 
 
 class Location:

@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 
 from jitcore.core.trace import context
-from jitcore.effort import spend
-from jitcore.rewriter.emission import UNDEFINED
+from jitcore.process.effort import spend
+from jitcore.rewriter.control_flow.iterators import SharedIterator, TracedIterator
+from jitcore.rewriter.control_flow.raising import make_conditional
 from jitcore.rewriter.handles import current
-from jitcore.rewriter.iterators import SharedIterator, TracedIterator
 from jitcore.rewriter.journal import ItemLocation, Location, is_a, list_children, logs, read_variables
-from jitcore.rewriter.raising import make_conditional
 from jitcore.rewriter.user_code import is_user_code
+from jitcore.rewriter.writing.emission import UNDEFINED
 
 #: How many values are looked at.
 _MAX_ITEMS = 20_000

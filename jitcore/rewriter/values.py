@@ -14,16 +14,16 @@ from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of, is_array_like
 from jitcore.core.trace import JaxprTrace, Tracer, to_array, user_snippet
-from jitcore.effort import spend
 from jitcore.errors import bool_conversion_error
 from jitcore.lax import elementwise
 from jitcore.lax.define import cast
-from jitcore.rewriter.emission import UNDEFINED
+from jitcore.process.effort import spend
+from jitcore.rewriter.control_flow.iterators import TracedIterator, is_same_position
+from jitcore.rewriter.control_flow.raising import MaybeUnbound
 from jitcore.rewriter.errors import Place
 from jitcore.rewriter.handles import CompoundHandle, ConflictError, Handle, LeafType, current
-from jitcore.rewriter.iterators import TracedIterator, is_same_position
 from jitcore.rewriter.journal import MAX_DEPTH, Location, Unknown, list_children, read_variables
-from jitcore.rewriter.raising import MaybeUnbound
+from jitcore.rewriter.writing.emission import UNDEFINED
 from jitcore.transforms.jvp import JvpTracer
 from jitcore.transforms.tangents import fill
 

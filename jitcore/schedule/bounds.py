@@ -25,7 +25,7 @@ from jitcore.schedule.conditions import (
     needed_for,
     needed_to_hold,
 )
-from jitcore.schedule.places import split_by_places
+from jitcore.schedule.loop_versioning import split_by_places
 
 _NEGATED = {"lt": "ge", "ge": "lt", "le": "gt", "gt": "le", "ne": "eq"}
 _MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq"}

@@ -14,7 +14,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.loopir.expr import Expr, Graph, walk
-from jitcore.schedule.rewrite import Rewrite
+from jitcore.schedule.unrolling import Rewrite
 
 COMPARISONS = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
 # Operations of neutral numbers that are neutral again, and those where one such operand is enough.

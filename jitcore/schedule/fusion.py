@@ -16,11 +16,11 @@ from jitcore.loopir.expr import Buffer, Expr, Graph, Result, walk
 from jitcore.loopir.index import ZERO, Axis, Index, linearize
 from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
 from jitcore.loopir.values import Packed, Reduction, Running, Value
-from jitcore.schedule.blocks import Loops, cut_into_blocks, goes_in_blocks, scans_in_blocks
 from jitcore.schedule.bounds import split_stores
+from jitcore.schedule.index_set_splitting import split_kernels
 from jitcore.schedule.nest import shape_kernel, split_sweep
-from jitcore.schedule.pieces import split_kernels
-from jitcore.schedule.turned import turn_operands
+from jitcore.schedule.transposed_operands import turn_operands
+from jitcore.schedule.two_stage_reductions import Loops, cut_into_blocks, goes_in_blocks, scans_in_blocks
 
 # A kernel with more stores and reductions than this would only run out of registers.
 MAX_MEMBERS = 24

@@ -14,17 +14,14 @@ from collections.abc import Callable, Sequence
 from jitcore import dtypes
 from jitcore.config import config
 from jitcore.core.jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var, sub_jaxprs
-from jitcore.effort import spend
 from jitcore.loopir.builder import Builder
 from jitcore.loopir.check import check_program
 from jitcore.loopir.expr import Buffer, Expr, Graph
 from jitcore.loopir.index import Index, linearize
 from jitcore.loopir.program import Call, LibraryCall, Native, Program, Switch, While
 from jitcore.loopir.values import ROOTS, Packed, Reduction, Regions, Running, Stored, Value
-from jitcore.schedule.buffers import plan_buffers
-from jitcore.schedule.epilogues import join_epilogue, place_results
-from jitcore.schedule.fusion import FusionGroup, is_trivial, kept_dimensions, scan_kernel, squeeze
-from jitcore.schedule.in_place import (
+from jitcore.process.effort import spend
+from jitcore.schedule.aliasing import (
     fills_ranges,
     find_operand,
     find_spare,
@@ -36,14 +33,23 @@ from jitcore.schedule.in_place import (
     settle_packed,
     settle_region,
 )
-from jitcore.schedule.lanes import LaneBuilder, NotLanewiseError, choose_lanes, finish_kernel, is_scalar_code
-from jitcore.schedule.pieces import join_on_write, join_where_read, store_pieces
-from jitcore.schedule.ranges import narrow_producers
-from jitcore.schedule.regions import copy_around, join_kernels
+from jitcore.schedule.buffers import plan_buffers
+from jitcore.schedule.demanded_ranges import narrow_producers
+from jitcore.schedule.epilogue_fusion import join_epilogue, place_results
+from jitcore.schedule.fusion import FusionGroup, is_trivial, kept_dimensions, scan_kernel, squeeze
+from jitcore.schedule.index_set_splitting import join_on_write, join_where_read, store_pieces
+from jitcore.schedule.loop_per_element import (
+    LaneBuilder,
+    NotLanewiseError,
+    choose_lanes,
+    finish_kernel,
+    is_scalar_code,
+)
+from jitcore.schedule.scan_outputs import store_rows
 from jitcore.schedule.scatters import regions_kernels
-from jitcore.schedule.stacks import store_rows
 from jitcore.schedule.target import Routine, Target, find_function
 from jitcore.schedule.uses import Uses, find_inner_uses
+from jitcore.schedule.window_copies import copy_around, join_kernels
 
 # Groups that stay open for more members; programs rarely alternate between more kernels.
 MAX_OPEN_GROUPS = 4

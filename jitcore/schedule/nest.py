@@ -12,10 +12,10 @@ from collections.abc import Callable
 from jitcore.loopir.expr import OP_COST, Buffer, Expr, Graph, index_exprs, walk
 from jitcore.loopir.index import Axis, Index, RunTimeSize
 from jitcore.loopir.program import Kernel, Loop, Reduce, Repeat, Scan, Store
+from jitcore.schedule.axis_splitting import split_axes
 from jitcore.schedule.bounds import tighten
-from jitcore.schedule.rewrite import Rewrite, unroll_rows, unroll_stores
-from jitcore.schedule.splits import split_axes
 from jitcore.schedule.statements import list_indexes, roots_of, stores_of
+from jitcore.schedule.unrolling import Rewrite, unroll_rows, unroll_stores
 
 # Iterations of one block of a split reduction.
 BLOCK_WORK = 32768

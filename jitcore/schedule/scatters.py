@@ -19,9 +19,9 @@ from jitcore.loopir.index import ZERO, Axis, Dynamic, Index, RunTimeSize, consta
 from jitcore.loopir.program import Kernel, Loop, Reduce, Store
 from jitcore.loopir.values import Region, Regions
 from jitcore.schedule.fusion import index_over, squeeze
+from jitcore.schedule.index_set_splitting import list_columns
 from jitcore.schedule.nest import shape_kernel
-from jitcore.schedule.pieces import list_columns
-from jitcore.schedule.rewrite import MAX_UNROLLED_NODES
+from jitcore.schedule.unrolling import MAX_UNROLLED_NODES
 
 # Updates that a part should have at least, and updates for each element of its copies.
 MIN_PART = 8192

@@ -10,7 +10,7 @@ from jitcore import dtypes
 from jitcore.core.jaxpr import Jaxpr, Literal, Var
 from jitcore.loopir.builder import is_few
 from jitcore.loopir.values import Value
-from jitcore.schedule.in_place import find_replaced, is_direct, list_carried, list_passed
+from jitcore.schedule.aliasing import find_replaced, is_direct, list_carried, list_passed
 
 # A value is stored when computing it again, in all loops of other kinds that read it, is dearer than this (in
 # multiply-adds).

@@ -14,9 +14,9 @@ from jitcore.array import Array
 from jitcore.lax import cond, scan
 from jitcore.lax import linalg as lax_linalg
 from jitcore.lax.linalg import triangular_solve
-from jitcore.lax.linalg_solve import solve_positive
+from jitcore.lax.linalg.solve import solve_positive
 from jitcore.lax.shape import broadcast_in_dim
-from jitcore.numpy.promotion import promote_arrays
+from jitcore.numpy.arrays.promotion import promote_arrays
 
 __all__ = [
     "block_diag", "cho_factor", "cho_solve", "cholesky", "det", "eigh", "expm", "inv", "lu", "lu_factor",

@@ -14,8 +14,8 @@ from jitcore import dtypes, lax
 from jitcore import numpy as jnp
 from jitcore.array import Array
 from jitcore.core.aval import aval_of
-from jitcore.lax import normal, special
-from jitcore.numpy.promotion import apply_elementwise, ensure_array, promote
+from jitcore.lax import special
+from jitcore.numpy.arrays.promotion import apply_elementwise, ensure_array, promote
 from jitcore.transforms.custom_derivatives import custom_jvp
 
 __all__ = [
@@ -59,7 +59,7 @@ def ndtr(x) -> Array:
 
 def ndtri(p) -> Array:
     """Quantile function of the standard normal distribution: the inverse of `ndtr`."""
-    return _apply("ndtri", normal.ndtri, p)
+    return _apply("ndtri", special.ndtri, p)
 
 
 def log_ndtr(x, series_order: int = 3) -> Array:
@@ -68,7 +68,7 @@ def log_ndtr(x, series_order: int = 3) -> Array:
     series_order: accepted for JAX's signature, not needed."""
     operator.index(series_order)
     (x,) = _to_floats("log_ndtr", x)
-    return normal.log_ndtr(jnp.asarray(x, x.dtype))
+    return special.log_ndtr(jnp.asarray(x, x.dtype))
 
 
 # -- logistic ---------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from jitcore.core import source
 from jitcore.core.aval import aval_of
 from jitcore.core.jaxpr import DebugInfo, Jaxpr, eval_jaxpr
 from jitcore.core.trace import Tracer, trace_to_jaxpr
-from jitcore.pickling import find_global_name
+from jitcore.process.pickling import find_global_name
 from jitcore.transforms.batching import BatchTracer
 from jitcore.transforms.custom_calls import JvpCall, Labels, VjpCall
 from jitcore.transforms.custom_rule_checks import (

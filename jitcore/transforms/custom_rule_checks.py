@@ -14,8 +14,8 @@ from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import registry
 from jitcore.errors import build_error
 from jitcore.transforms.tangents import Zero, tangent_aval
-from jitcore.tree_nodes import keystr
 from jitcore.tree_util import PyTreeDef, tree_flatten, tree_leaves_with_path
+from jitcore.tree_util.nodes import keystr
 
 
 class SymbolicZero:

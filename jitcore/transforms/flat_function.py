@@ -11,12 +11,13 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from jitcore import derivative_errors, dtypes
+from jitcore import dtypes
 from jitcore.array import Array
 from jitcore.core import source
 from jitcore.core.aval import ShapedArray, aval_of, is_array_like
 from jitcore.core.jaxpr import DebugInfo
 from jitcore.core.trace import context, to_array
+from jitcore.errors import derivatives
 from jitcore.transforms.jvp import JvpTracer
 from jitcore.tree_util import PyTreeDef, tree_flatten, tree_map
 
@@ -50,7 +51,7 @@ class FlatFunction:
 
 def _split_aux(out) -> tuple:
     if not (isinstance(out, (tuple, list)) and len(out) == 2):
-        raise derivative_errors.aux_pair_error(repr(out), str(type(out)))
+        raise derivatives.aux_pair_error(repr(out), str(type(out)))
     return tuple(out)
 
 
@@ -102,10 +103,10 @@ def choose_arguments(fun: Callable, argnums: Argnums, args: Sequence, kwargs: di
         return (lambda first: fun(first, *rest, **kwargs)), (args[0],)
     numbers = (argnums,) if isinstance(argnums, int) else argnums
     if max(numbers, default=0) >= len(args):
-        raise derivative_errors.argnums_count_error(argnums, max(numbers, default=0) + 1, len(args))
+        raise derivatives.argnums_count_error(argnums, max(numbers, default=0) + 1, len(args))
     for number in numbers:
         if number < -len(args):
-            raise derivative_errors.argnums_bounds_error(number, len(args))
+            raise derivatives.argnums_bounds_error(number, len(args))
     places = [number % len(args) for number in numbers]
 
     def call_chosen(*chosen):
@@ -125,7 +126,7 @@ def read_leaves(leaves: Iterable) -> list[Array]:
 
 def _read_leaf(leaf) -> Array:
     if not is_array_like(leaf):
-        raise derivative_errors.argument_not_array_error(repr(leaf), str(type(leaf)))
+        raise derivatives.argument_not_array_error(repr(leaf), str(type(leaf)))
     return to_array(leaf)
 
 
@@ -158,9 +159,9 @@ def check_reverse_inputs(name: str, leaves: Iterable[Array], *, holomorphic: boo
     for leaf in leaves:
         dtype = leaf.dtype
         if holomorphic and not dtypes.is_complex(dtype):
-            raise derivative_errors.input_dtype_error(name, dtypes.name_of(dtype), holomorphic=True)
+            raise derivatives.input_dtype_error(name, dtypes.name_of(dtype), holomorphic=True)
         if not (allow_int or dtypes.is_inexact(dtype)):
-            raise derivative_errors.input_dtype_error(name, dtypes.name_of(dtype))
+            raise derivatives.input_dtype_error(name, dtypes.name_of(dtype))
 
 
 def check_forward_inputs(name: str, leaves: Iterable[Array], *, holomorphic: bool) -> None:
@@ -169,7 +170,7 @@ def check_forward_inputs(name: str, leaves: Iterable[Array], *, holomorphic: boo
         if holomorphic:
             check_reverse_inputs(name, (leaf,), holomorphic=True, allow_int=True)
         elif not dtypes.is_floating(leaf.dtype):
-            raise derivative_errors.forward_input_dtype_error(name, dtypes.name_of(leaf.dtype))
+            raise derivatives.forward_input_dtype_error(name, dtypes.name_of(leaf.dtype))
 
 
 def check_outputs(name: str, outs: Iterable, *, holomorphic: bool, real: bool = True) -> None:
@@ -178,6 +179,6 @@ def check_outputs(name: str, outs: Iterable, *, holomorphic: bool, real: bool = 
         dtype = aval_of(out).dtype
         is_complex = dtypes.is_complex(dtype)
         if not (is_complex if holomorphic else not real or dtypes.is_floating(dtype)):
-            raise derivative_errors.output_dtype_error(
+            raise derivatives.output_dtype_error(
                 name, dtypes.name_of(dtype), holomorphic=holomorphic, is_complex=is_complex
             )

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitcore import derivative_errors, dtypes
+from jitcore import dtypes
 from jitcore.core import source
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.jaxpr import Jaxpr
 from jitcore.core.trace import to_array
+from jitcore.errors import derivatives
 from jitcore.transforms.flat_function import (
     FlatFunction,
     check_callable,
@@ -25,8 +26,8 @@ from jitcore.transforms.flat_function import (
 from jitcore.transforms.jvp import run_jvp
 from jitcore.transforms.linearize import LinearMap, linearize_flat
 from jitcore.transforms.tangents import Zero, has_tangent, instantiate, tangent_aval
-from jitcore.tree_nodes import Partial
 from jitcore.tree_util import PyTreeDef, tree_flatten
+from jitcore.tree_util.nodes import Partial
 
 
 @source.api_boundary
@@ -50,11 +51,11 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
     """
     check_callable(fun)
     if not (isinstance(primals, (tuple, list)) and isinstance(tangents, (tuple, list))):
-        raise derivative_errors.jvp_containers_error(type(primals).__name__, type(tangents).__name__)
+        raise derivatives.jvp_containers_error(type(primals).__name__, type(tangents).__name__)
     given, in_tree = tree_flatten(tuple(primals))
     t_leaves, t_tree = tree_flatten(tuple(tangents))
     if in_tree != t_tree:
-        raise derivative_errors.jvp_structure_error(str(in_tree), str(t_tree))
+        raise derivatives.jvp_structure_error(str(in_tree), str(t_tree))
     leaves = read_leaves(given)
     flat = FlatFunction(fun, in_tree, has_aux)
     outs, found = run_jvp(flat, leaves, list(map(_read_tangent, leaves, t_leaves)),
@@ -70,8 +71,8 @@ def _read_tangent(primal, tangent):
         given_dtype = given.partition("[")[0]
         if given_dtype != dtypes.name_of(expected.dtype):
             names = dtypes.name_of(primal.dtype), dtypes.name_of(expected.dtype), given_dtype
-            return derivative_errors.jvp_dtypes_error(*names)
-        return derivative_errors.jvp_shapes_error(expected.shape, aval_of(tangent).shape)
+            return derivatives.jvp_dtypes_error(*names)
+        return derivatives.jvp_shapes_error(expected.shape, aval_of(tangent).shape)
 
     value = read_derivative(tangent, expected, fail)
     return Zero(expected) if value is None else value
@@ -107,7 +108,7 @@ class Linearization:
     def __call__(self, residuals: Sequence, /, *tangents):
         leaves, tree = tree_flatten(tangents)
         if tree != self.in_tree:
-            raise derivative_errors.linearized_structure_error(str(self.in_tree), str(tree))
+            raise derivatives.linearized_structure_error(str(self.in_tree), str(tree))
         given = list(map(_read_linear_tangent, self.in_avals, leaves))
         found = self.restore(residuals).apply([t for t, flag in zip(given, self.in_linear) if flag])
         return self.out_tree.unflatten(map(finish, found))
@@ -118,7 +119,7 @@ class Linearization:
 
 def _read_linear_tangent(aval: ShapedArray, tangent):
     expected = tangent_aval(aval)
-    return read_derivative(tangent, expected, lambda given: derivative_errors.linearized_type_error(
+    return read_derivative(tangent, expected, lambda given: derivatives.linearized_type_error(
         aval.long(), expected.long(), given))
 
 

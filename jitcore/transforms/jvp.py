@@ -14,7 +14,7 @@ import operator
 import weakref
 from collections.abc import Callable, Sequence
 
-from jitcore import derivative_errors, errors
+from jitcore import errors
 from jitcore.config import config
 from jitcore.core import source
 from jitcore.core.aval import aval_of
@@ -29,6 +29,7 @@ from jitcore.core.trace import (
     trace_to_jaxpr,
     user_snippet,
 )
+from jitcore.errors import derivatives
 from jitcore.transforms.tangents import instantiate, is_zero, zero_like
 
 Flags = Sequence[bool]
@@ -95,7 +96,7 @@ class JvpTrace(Trace):
             if all(map(is_zero, tangents)):
                 return primitive.bind(*primals, **params)
             if primitive.jvp is None:
-                raise derivative_errors.missing_jvp_error(str(primitive), user_snippet())
+                raise derivatives.missing_jvp_error(str(primitive), user_snippet())
             outs, out_tangents = primitive.jvp(primitive, primals, tangents, **params)
         if primitive.multiple_results:
             return self.lift(outs, out_tangents)

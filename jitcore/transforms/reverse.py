@@ -11,12 +11,13 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from jitcore import derivative_errors, dtypes
+from jitcore import dtypes
 from jitcore.core import source
 from jitcore.core.aval import ShapedArray, aval_of, is_array_like
 from jitcore.core.jaxpr import DebugInfo, Jaxpr
 from jitcore.core.primitive import registry
 from jitcore.core.trace import to_array, trace_to_jaxpr
+from jitcore.errors import derivatives
 from jitcore.transforms.flat_function import (
     FlatFunction,
     check_callable,
@@ -33,8 +34,8 @@ from jitcore.transforms.forward import Linearization, finish
 from jitcore.transforms.linearize import linearize_flat
 from jitcore.transforms.tangents import Zero, fill, has_tangent, tangent_aval
 from jitcore.transforms.transpose import Linear, transpose
-from jitcore.tree_nodes import LEAF, Partial, find_difference
 from jitcore.tree_util import tree_flatten
+from jitcore.tree_util.nodes import LEAF, Partial, find_difference
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -49,7 +50,7 @@ class PullBack(Linearization):
     @source.api_boundary
     def __call__(self, residuals: Sequence, /, *cotangents):
         if len(cotangents) != 1:
-            raise derivative_errors.vjp_count_error(self.debug_info.fun_name, len(cotangents))
+            raise derivatives.vjp_count_error(self.debug_info.fun_name, len(cotangents))
         leaves, tree = tree_flatten(cotangents[0])
         if tree != self.out_tree:
             raise self._structure_error(cotangents[0])
@@ -69,7 +70,7 @@ class PullBack(Linearization):
             difference = f"expected {self.out_tree}, found a {type(cotangent).__name__} where a leaf stood."
         info = self.debug_info
         function = f"{info.fun_name} at {info.location}" if info.location else info.fun_name
-        return derivative_errors.vjp_structure_error(function, difference)
+        return derivatives.vjp_structure_error(function, difference)
 
     def __repr__(self) -> str:
         return f"PullBack({self.jaxpr})"
@@ -79,7 +80,7 @@ def _read_cotangent(aval: ShapedArray, cotangent):
     expected = tangent_aval(aval)
     if expected.dtype == dtypes.float0 and np.shape(cotangent) == aval.shape:
         return None  # of integers: there is nothing to pull back
-    return read_derivative(cotangent, expected, lambda given: derivative_errors.vjp_type_error(
+    return read_derivative(cotangent, expected, lambda given: derivatives.vjp_type_error(
         aval.long(), expected.long(), given))
 
 
@@ -213,11 +214,11 @@ def _read_scalar(call: LinearizedCall):
     """The value of a function that shall return one number. Raises: TypeError when it does not."""
     out_tree = call.flat.out_tree
     if not out_tree.is_leaf():
-        raise derivative_errors.scalar_output_error(None, repr(out_tree.unflatten(call.outs)))
+        raise derivatives.scalar_output_error(None, repr(out_tree.unflatten(call.outs)))
     (value,) = call.outs
     shape = aval_of(value).shape
     if shape:
-        raise derivative_errors.scalar_output_error(shape)
+        raise derivatives.scalar_output_error(shape)
     return value
 
 
@@ -232,7 +233,7 @@ class TransposedFunction:
     def __call__(self, consts: Sequence, cotangent, /):
         leaves, tree = tree_flatten(cotangent)
         if tree != self.out_tree:
-            raise derivative_errors.linear_cotangent_error("tree", str(self.out_tree), str(tree))
+            raise derivatives.linear_cotangent_error("tree", str(self.out_tree), str(tree))
         cts = [self._read(aval, leaf, leaves) for aval, leaf in zip(self.jaxpr.out_avals, leaves)]
         operands = [Linear(aval) for aval in self.jaxpr.in_avals]
         found = transpose(self.jaxpr, consts, operands, cts)
@@ -242,7 +243,7 @@ class TransposedFunction:
         )
 
     def _read(self, aval: ShapedArray, leaf, leaves):
-        return read_derivative(leaf, aval, lambda given: derivative_errors.linear_cotangent_error(
+        return read_derivative(leaf, aval, lambda given: derivatives.linear_cotangent_error(
             "type", str(tuple(self.jaxpr.out_avals)), str(leaves)))
 
     def __repr__(self) -> str:
@@ -273,5 +274,5 @@ def linear_transpose(fun: Callable, *primals) -> Callable:
     kinds = [aval.dtype for aval in in_avals], [aval.dtype for aval in jaxpr.out_avals]
     every = [*kinds[0], *kinds[1]]
     if not (all(map(dtypes.is_inexact, every)) or all(map(dtypes.is_integer, every))):
-        raise derivative_errors.linear_dtypes_error(*map(str, kinds))
+        raise derivatives.linear_dtypes_error(*map(str, kinds))
     return Partial(TransposedFunction(jaxpr, in_tree, flat.out_tree), list(consts))

@@ -17,12 +17,12 @@ import weakref
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from jitcore import derivative_errors
 from jitcore.config import config
 from jitcore.core import source
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 from jitcore.core.trace import trace_to_jaxpr
+from jitcore.errors import derivatives
 from jitcore.transforms.tangents import (
     Masked,
     Zero,
@@ -91,7 +91,7 @@ def transpose(jaxpr: Jaxpr, consts: Sequence, operands: Sequence, cotangents: Se
                  for var, cotangent in zip(eqn.outvars, given)]
         if eqn.primitive.transpose is None:
             where = source.format_snippet(eqn.source_info)
-            raise derivative_errors.missing_transpose_error(str(eqn.primitive), where)
+            raise derivatives.missing_transpose_error(str(eqn.primitive), where)
         is_sparse = _makes_sparse(eqn.primitive.transpose, given)
         if not getattr(eqn.primitive.transpose, "takes_masks", False):
             given = list(map(unmask, given))

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
-from jitcore import argument_errors, dtypes
+from jitcore import dtypes
 from jitcore.core import source
 from jitcore.core.aval import aval_of, is_array_like
 from jitcore.core.jaxpr import DebugInfo
 from jitcore.core.trace import to_array
+from jitcore.errors import arguments
 from jitcore.transforms.batching import BatchAxis, add_axis, move_axis, run_batched
-from jitcore.tree_nodes import keystr
 from jitcore.tree_util import (
     PyTreeDef,
     flatten_axes,
@@ -27,6 +27,7 @@ from jitcore.tree_util import (
     tree_leaves,
     tree_leaves_with_path,
 )
+from jitcore.tree_util.nodes import keystr
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -70,7 +71,7 @@ def vmap(
     @source.api_boundary
     def map_batch(*args: P.args, **kwargs: P.kwargs) -> R:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
-            raise argument_errors.axes_count_error(len(in_axes), len(args))
+            raise arguments.axes_count_error(len(in_axes), len(args))
         leaves, in_tree = tree_flatten((args, kwargs), is_leaf=_has_hidden_axes)
         axes = flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
         operands = [_read_operand(leaf, axis) for leaf, axis in zip(leaves, axes)]
@@ -144,7 +145,7 @@ def _read_operand(leaf, axis: int | None) -> _Operand:
         raise TypeError(f"Argument {leaf!r} of type {type(leaf)} is not a valid jitcore type")
     shape = aval_of(value).shape if structure is None else leaf.shape
     if not -len(shape) <= axis < len(shape):
-        raise argument_errors.mapped_axis_error(axis, shape)
+        raise arguments.mapped_axis_error(axis, shape)
     return _Operand(leaf, axis, move_axis(to_array(value), axis % len(shape), 0), structure)
 
 
@@ -154,14 +155,14 @@ def _find_size(fun: Callable, in_tree: PyTreeDef, operands: Sequence[_Operand], 
     known = [size for size in (axis_size, *sizes) if size is not None]
     if not known:
         args, kwargs = in_tree.unflatten([x.leaf for x in operands])
-        raise argument_errors.unknown_axis_size_error(bool(operands), repr(args), repr(kwargs))
+        raise arguments.unknown_axis_size_error(bool(operands), repr(args), repr(kwargs))
     if all(size == known[0] for size in known):
         return known[0]
     places: dict[Any, list[str]] = {}
     for size, operand, name in zip(sizes, operands, _name_leaves(fun, in_tree)):
         if size is not None:
             places.setdefault(size, []).append(f"axis {operand.axis} of {name} of type {operand.describe()}")
-    raise argument_errors.axis_sizes_error(places, axis_size)
+    raise arguments.axis_sizes_error(places, axis_size)
 
 
 def _name_leaves(fun: Callable, in_tree: PyTreeDef) -> Iterator[str]:
@@ -202,7 +203,7 @@ def _run(fun: Callable, in_tree: PyTreeDef, operands: Sequence[_Operand], axis: 
     for position, (flag, target) in enumerate(zip(batched, targets)):
         if flag and target is None:
             path, _ = tree_leaves_with_path(out_tree.unflatten(range(len(outs))))[position]
-            raise argument_errors.unmapped_output_error(keystr(path))
+            raise arguments.unmapped_output_error(keystr(path))
     return out_tree.unflatten(
         [_close_leaf(_place_axis(out, flag, target, axis.size, structure), structure) if empty is None
          else _repeat_empty(empty, target, axis.size) for out, flag, target, structure, empty

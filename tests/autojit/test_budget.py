@@ -11,12 +11,13 @@ import pytest
 
 import jitcore
 from benchmarks.plain_programs import ROWS
-from jitcore import effort
-from jitcore.autojitted import budget, function, prospects
-from jitcore.autojitted.tiers import Tier
+from jitcore.autojitted import function
+from jitcore.autojitted.tiers import budget
+from jitcore.autojitted.tiers.ways import Tier
 from jitcore.cli import patience
+from jitcore.process import effort
+from jitcore.process.watched import Pool, drop_watching
 from jitcore.rewriter.handles import Mode
-from jitcore.watched import Pool, drop_watching
 from tests.autojit.checking import assert_same
 
 STATE = "__jitcore_autojit_state__"
@@ -231,7 +232,7 @@ def test_functions_of_arrays_are_not_judged_by_their_looks():
     made, _ = compile_quietly(first)
     np.testing.assert_array_equal(made(np.ones(2), "abc" * 100), np.full(2, 300.0))
     assert made.cache_info().traces == 1
-    assert prospects.uses_arrays(test_arrays_are_worth_more, ())
+    assert budget.uses_arrays(test_arrays_are_worth_more, ())
 
 
 # -- plain Python that takes less time ---------------------------------------------------------------------------

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from jitcore import autojit
-from jitcore.autojitted import function, recording
+from jitcore.autojitted import function
 from jitcore.autojitted.entry import MISS
+from jitcore.autojitted.recording import recorder
 from jitcore.core.source import raise_interruption
 from jitcore.dispatch import program
 from jitcore.dispatch.program import Program
@@ -66,7 +67,7 @@ def run_loop(x, n):
 
 
 @pytest.mark.parametrize(
-    "owner, name", [(program, "program_key"), (Program, "bind"), (recording, "ResultWriter")]
+    "owner, name", [(program, "program_key"), (Program, "bind"), (recorder, "ResultWriter")]
 )
 def test_attempts_end(monkeypatch, handler, owner, name):
     """Tracing and compiling are given up, plain Python does not run the call in their place."""

@@ -17,8 +17,10 @@ import numpy as np
 import pytest
 
 import jitcore
-from jitcore.autojitted import loops, native, recording
+from jitcore.autojitted import loops
 from jitcore.autojitted.function import CALLS_BEFORE_LEAVING
+from jitcore.autojitted.recording import recorder
+from jitcore.autojitted.tiers import native
 from tests.autojit.checking import assert_same
 
 
@@ -535,7 +537,7 @@ def counts_words(x):
 
 def test_a_loop_is_given_to_numba(monkeypatch):
     monkeypatch.setattr(native, "PATIENCE", 0.0)
-    monkeypatch.setattr(recording, "MAX_EQUATIONS", 100)
+    monkeypatch.setattr(recorder, "MAX_EQUATIONS", 100)
     made = check(counts_words, np.ones(20_000), calls=4)
     report = made.report()
     assert [tier.value for tier in report.regions[1].tiers] == ["numba"], str(report)

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import jitcore
-from jitcore.autojitted import probing
+from jitcore.autojitted.tiers import budget
 from tests.autojit.checking import assert_same
 
 
 @pytest.fixture(autouse=True)
 def compiled_for_good(monkeypatch):
     """Programs are not compared with plain Python, which takes less time for so little work."""
-    monkeypatch.setattr(probing, "PROBED_SECONDS", 0.0)
+    monkeypatch.setattr(budget, "PROBED_SECONDS", 0.0)
 
 
 P = np.array([1.0, -2.0, 0.5])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import jitcore
-from jitcore.functionalize.errors import NotTraceable
+from jitcore.numpy_semantics.errors import NotTraceable
 from tests.autojit.checking import assert_same
 
 

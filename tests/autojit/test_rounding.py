@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from jitcore import autojit, jit
-from jitcore.backends.cpu import cpuinfo
+from jitcore.backends.cpu.machine import host
 
-HAS_FMA = "fma" in cpuinfo.cpu_features()
+HAS_FMA = "fma" in host.cpu_features()
 RNG = np.random.default_rng(7)
 A, B = RNG.normal(size=(2, 1003))
 STEPS = RNG.normal(size=40)

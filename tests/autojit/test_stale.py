@@ -495,7 +495,7 @@ def test_data_of_classes_cost_no_programs():
 
 def test_versions_of_classes():
     """The fast check works in this Python; without it, variables are compared."""
-    from jitcore.autojitted import guards
+    from jitcore.autojitted.inputs import guards
 
     assert guards.HAS_VERSIONS
 
@@ -519,7 +519,7 @@ def test_versions_of_classes():
 
 def test_numba_code_of_another_state():
     """What Numba's code keeps is compared."""
-    from jitcore.autojitted.native import Frozen
+    from jitcore.autojitted.tiers.native import Frozen
 
     made = make_module(ROWS["code"], 2, "stale_numba", lambda f: f)
     frozen = Frozen(made.call2)

@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 import jitcore
-from jitcore.autojitted import native, recording
 from jitcore.autojitted.function import CALLS_BEFORE_LEAVING
-from jitcore.functionalize.errors import NotTraceable
+from jitcore.autojitted.recording import recorder
+from jitcore.autojitted.tiers import native
+from jitcore.numpy_semantics.errors import NotTraceable
 from tests.own_files import is_own_file
 
 
@@ -182,7 +183,7 @@ def slow_text_loop(x):
 
 def test_numba_serves_what_takes_long(monkeypatch):
     monkeypatch.setattr(native, "PATIENCE", 0.0)
-    monkeypatch.setattr(recording, "MAX_EQUATIONS", 200)
+    monkeypatch.setattr(recorder, "MAX_EQUATIONS", 200)
     compiled = jitcore.autojit(slow_text_loop)
     x = np.ones(20_000)
     with warnings.catch_warnings():

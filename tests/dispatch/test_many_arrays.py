@@ -3,7 +3,7 @@
 import numpy as np
 
 from jitcore import jit
-from jitcore.backends.cpu.launch import MAX_ARRAYS
+from jitcore.backends.cpu.runtime.launch import MAX_ARRAYS
 
 
 def test_more_arguments_than_a_launcher_passes():

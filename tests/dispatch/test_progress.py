@@ -9,36 +9,36 @@ import numpy as np
 import pytest
 
 import jitcore
-from jitcore.backends.cpu import native
+from jitcore.backends.cpu.native import libraries
 from jitcore.config import config
-from jitcore.dispatch import progress
+from jitcore.dispatch import program
 
 
 @pytest.fixture
 def impatience(monkeypatch):
     """Patience ends at once. Gives what waits until somebody has lost it."""
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
-    lost, wait = threading.Semaphore(0), progress._wait
+    monkeypatch.setattr(program, "PATIENCE", 0.0)
+    lost, wait = threading.Semaphore(0), program._wait
 
     def wait_and_tell(*arguments):
         wait(*arguments)
         lost.release()
 
-    monkeypatch.setattr(progress, "_wait", wait_and_tell)
+    monkeypatch.setattr(program, "_wait", wait_and_tell)
     return lambda: lost.acquire(timeout=60)
 
 
 @pytest.fixture
 def slow_compiler(impatience, monkeypatch):
     """Makes compiling take longer than patience lasts."""
-    translate_now = native._translate
+    translate_now = libraries._translate
 
     def translate_slowly(*arguments):
         if config.announce_compiles:
             assert impatience()
         return translate_now(*arguments)
 
-    monkeypatch.setattr(native, "_translate", translate_slowly)
+    monkeypatch.setattr(libraries, "_translate", translate_slowly)
     jitcore.clear_caches()
     yield
     jitcore.clear_caches()
@@ -63,33 +63,33 @@ def test_the_flag_turns_it_off(slow_compiler, capfd):
 
 
 def test_a_fast_compile_is_silent(capfd):
-    with progress.name_compile("fast"), progress.announce_slow():
+    with program.name_compile("fast"), program.announce_slow():
         pass
-    with pytest.raises(KeyError), progress.name_compile("failing"), progress.announce_slow():
+    with pytest.raises(KeyError), program.name_compile("failing"), program.announce_slow():
         raise KeyError
     assert capfd.readouterr() == ("", "")
 
 
 def test_without_a_name_nobody_waits(capfd, monkeypatch):
-    monkeypatch.setattr(progress._thread, "start_new_thread", None)
-    with progress.announce_slow():
+    monkeypatch.setattr(program._thread, "start_new_thread", None)
+    with program.announce_slow():
         pass
     assert capfd.readouterr() == ("", "")
 
 
 def test_parts_of_one_compile_are_announced_once_by_the_innermost_name(capfd, impatience):
-    with progress.name_compile("outer"), progress.name_compile("inner"):
+    with program.name_compile("outer"), program.name_compile("inner"):
         for _ in range(3):
-            with progress.announce_slow():
+            with program.announce_slow():
                 assert impatience()
     assert capfd.readouterr() == ("", "jitcore: compiling inner for 0 s ...\n")
 
 
 def test_without_standard_error_nothing_is_printed(impatience, monkeypatch):
     monkeypatch.setattr(sys, "stderr", None)
-    with progress.name_compile("f"), progress.announce_slow():
+    with program.name_compile("f"), program.announce_slow():
         assert impatience()
 
 
 def test_people_wait_two_seconds():
-    assert progress.PATIENCE == 2.0
+    assert program.PATIENCE == 2.0

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from jitcore import dtypes, tree_util
 from jitcore.array import ConcreteArray
-from jitcore.dispatch.options import JitOptions
-from jitcore.dispatch.parameters import NOTHING_SPECIAL, ArgumentPlan, plan_arguments
+from jitcore.dispatch.options import NOTHING_SPECIAL, ArgumentPlan, JitOptions, plan_arguments
 from jitcore.dispatch.signature import read_call, read_leaf, read_value
 
 

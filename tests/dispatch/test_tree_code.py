@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import jitcore
 from jitcore import lax, tree_util
 from jitcore.array import ConcreteArray
-from jitcore.dispatch import function, tree_code
-from jitcore.tree_nodes import NAMESPACE
+from jitcore.dispatch import fast_call, function
+from jitcore.tree_util.nodes import NAMESPACE
 
 
 class Point(NamedTuple):
@@ -70,13 +70,13 @@ class DictSubclass(dict):
 
 def take_apart(spec: optree.PyTreeSpec, tree) -> list | None:
     """The leaves that the written code finds, None where it refuses the tree."""
-    constants = tree_code.Constants()
+    constants = fast_call.Constants()
     leaves = [f"x{i}" for i in range(spec.num_leaves)]
-    lines = tree_code.write_taking_apart(spec, "root", leaves, constants)
+    lines = fast_call.write_taking_apart(spec, "root", leaves, constants)
     body = "".join(f"            {line}\n" for line in lines)
     source = (f"def make({constants.names}):\n    def take(root):\n        while True:\n{body}"
               f"            return [{', '.join(leaves)}]\n        return None\n    return take\n")
-    take = tree_code.compile_function(source, "make", __name__)(*constants.values)
+    take = fast_call.compile_function(source, "make", __name__)(*constants.values)
     try:
         return take(tree)
     except Exception:
@@ -127,7 +127,7 @@ def test_results_are_put_together_as_the_pytree_library_does(name):
     tree, _ = TREES[name]
     structure = tree_util.tree_structure(tree)
     values = [np.full(2, k, np.float32) for k in range(structure.num_leaves)]
-    rebuild = tree_code.make_rebuilder(structure, [k % 2 == 1 for k in range(structure.num_leaves)])
+    rebuild = fast_call.make_rebuilder(structure, [k % 2 == 1 for k in range(structure.num_leaves)])
     out = rebuild(values)
     assert type(out) is type(structure.unflatten(values)) or structure.is_leaf()
     found, out_structure = tree_util.tree_flatten(out)
@@ -138,7 +138,7 @@ def test_results_are_put_together_as_the_pytree_library_does(name):
 
 def test_dicts_are_rebuilt_in_the_order_of_their_keys():
     tree = {"b": 1, "a": collections.defaultdict(list, z=2, y=3), "c": collections.OrderedDict(q=4, p=5)}
-    out = tree_code.make_rebuilder(tree_util.tree_structure(tree), [False] * 5)([np.ones(1)] * 5)
+    out = fast_call.make_rebuilder(tree_util.tree_structure(tree), [False] * 5)([np.ones(1)] * 5)
     assert (list(out), list(out["a"]), list(out["c"])) == (["a", "b", "c"], ["y", "z"], ["q", "p"])
 
 
@@ -170,7 +170,7 @@ def test_code_and_library_agree(tree, other):
     else:
         assert found is None or any(not isinstance(leaf, int) for leaf in found)
     values = [np.array(leaf) for leaf in leaves]
-    rebuilt = tree_code.make_rebuilder(tree_util.PyTreeDef(spec), [False] * len(values))(values)
+    rebuilt = fast_call.make_rebuilder(tree_util.PyTreeDef(spec), [False] * len(values))(values)
     assert tree_util.tree_map(int, rebuilt) == tree
     assert tree_util.tree_structure(rebuilt).spec == spec
 
@@ -181,16 +181,16 @@ def test_deep_structures_need_no_deep_code():
         tree = [tree]
     leaves, spec = optree.tree_flatten(tree, namespace=NAMESPACE)
     assert take_apart(spec, tree) == leaves
-    out = tree_code.make_rebuilder(tree_util.PyTreeDef(spec), [False])([np.ones(1)])
+    out = fast_call.make_rebuilder(tree_util.PyTreeDef(spec), [False])([np.ones(1)])
     assert tree_util.tree_structure(out).spec == spec
 
 
 def test_huge_structures_are_left_to_the_library(monkeypatch):
-    structure = tree_util.tree_structure(list(range(tree_code.MAX_NODES)))
-    assert not tree_code.is_small(structure)
-    monkeypatch.setattr(tree_code, "compile_function", lambda *args: pytest.fail("code was written"))
+    structure = tree_util.tree_structure(list(range(fast_call.MAX_NODES)))
+    assert not fast_call.is_small(structure)
+    monkeypatch.setattr(fast_call, "compile_function", lambda *args: pytest.fail("code was written"))
     values = [np.ones(1)] * structure.num_leaves
-    out = tree_code.make_rebuilder(structure, [False] * len(values))(values)
+    out = fast_call.make_rebuilder(structure, [False] * len(values))(values)
     assert len(out) == len(values) and all(leaf.__class__ is ConcreteArray for leaf in out)
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from jitcore.core.primitive import registry
-from jitcore.lax import control  # noqa: F401  registers every primitive
+from jitcore.lax.control_flow import control  # noqa: F401  registers every primitive
 from jitcore.loopir.complex_math import OPERATIONS, Complex, Real, Reals
 
 UFUNCS = {

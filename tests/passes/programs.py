@@ -14,11 +14,11 @@ from jitcore.core.interpret import run_jaxpr_numpy
 from jitcore.core.jaxpr import ClosedJaxpr
 from jitcore.core.trace import close_over_consts, trace_to_jaxpr
 from jitcore.dispatch.inner import jit_primitive
-from jitcore.lax.callback import io_callback
-from jitcore.lax.cond import cond, switch
-from jitcore.lax.scan import scan
+from jitcore.lax.control_flow.callback import io_callback
+from jitcore.lax.control_flow.cond import cond, switch
+from jitcore.lax.control_flow.scan import scan
+from jitcore.lax.control_flow.while_loop import fori_loop, while_loop
 from jitcore.lax.shape import broadcast_in_dim, reshape, transpose
-from jitcore.lax.while_loop import fori_loop, while_loop
 
 F32, I32, BOOL = (ShapedArray((), dtype) for dtype in (np.float32, np.int32, np.bool_))
 F = np.float32

@@ -13,8 +13,8 @@ from jitcore import dtypes, lax
 from jitcore.core.aval import ShapedArray
 from jitcore.core.jaxpr import ClosedJaxpr, Literal
 from jitcore.core.symbolic import DimVar
-from jitcore.lax.cond import cond
-from jitcore.lax.scan import scan
+from jitcore.lax.control_flow.cond import cond
+from jitcore.lax.control_flow.scan import scan
 from jitcore.passes.canonical import LOCAL, encode_literal, encode_params, encode_value, program_key
 from tests.passes.programs import F32, I32, call, trace
 
@@ -132,7 +132,7 @@ def test_objects_count_by_identity_and_make_the_key_local():
 PROGRAM = """
 import numpy as np
 from jitcore import lax
-from jitcore.lax.scan import scan
+from jitcore.lax.control_flow.scan import scan
 from jitcore.lax.shape import reshape
 from jitcore.passes import program_key
 from tests.passes.programs import F32, ShapedArray, trace

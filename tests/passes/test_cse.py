@@ -4,9 +4,9 @@ import numpy as np
 
 from jitcore import lax
 from jitcore.lax import shape
-from jitcore.lax.callback import io_callback, pure_callback
-from jitcore.lax.cond import cond
-from jitcore.lax.scan import scan
+from jitcore.lax.control_flow.callback import io_callback, pure_callback
+from jitcore.lax.control_flow.cond import cond
+from jitcore.lax.control_flow.scan import scan
 from jitcore.passes.cse import merge_common_subexpressions
 from tests.passes.programs import F32, ShapedArray, check_pass, names, trace
 

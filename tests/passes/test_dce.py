@@ -5,10 +5,10 @@ import pytest
 
 from jitcore import lax
 from jitcore.core.interpret import run_jaxpr_numpy
-from jitcore.lax.callback import io_callback
-from jitcore.lax.cond import cond, switch
-from jitcore.lax.scan import scan
-from jitcore.lax.while_loop import fori_loop, while_loop
+from jitcore.lax.control_flow.callback import io_callback
+from jitcore.lax.control_flow.cond import cond, switch
+from jitcore.lax.control_flow.scan import scan
+from jitcore.lax.control_flow.while_loop import fori_loop, while_loop
 from jitcore.passes.dce import eliminate_dead_code, find_live_carries
 from tests.passes.programs import F32, ShapedArray, check_pass, names, trace
 

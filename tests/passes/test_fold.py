@@ -5,9 +5,9 @@ import pytest
 
 from jitcore import dtypes, lax
 from jitcore.core.jaxpr import Literal
-from jitcore.lax.callback import pure_callback
+from jitcore.lax.control_flow.callback import pure_callback
+from jitcore.lax.control_flow.while_loop import while_loop
 from jitcore.lax.shape import broadcast_in_dim
-from jitcore.lax.while_loop import while_loop
 from jitcore.passes.fold import fold_constants
 from tests.passes.programs import F32, ShapedArray, check_pass, names, trace
 

@@ -4,9 +4,9 @@ import numpy as np
 
 from jitcore import lax
 from jitcore.core.jaxpr import ClosedJaxpr, Var
-from jitcore.lax.cond import cond
-from jitcore.lax.scan import scan
-from jitcore.lax.while_loop import while_loop
+from jitcore.lax.control_flow.cond import cond
+from jitcore.lax.control_flow.scan import scan
+from jitcore.lax.control_flow.while_loop import while_loop
 from jitcore.passes.inline import inline_calls
 from tests.passes.programs import F32, ShapedArray, call, check_pass, names, trace
 

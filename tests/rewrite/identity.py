@@ -9,11 +9,11 @@ import contextlib
 import types
 from collections.abc import Iterator
 
-from jitcore.rewriter.assembler import Assembler, Handler, Label
-from jitcore.rewriter.blocks import Graph
-from jitcore.rewriter.entry import PROBE
-from jitcore.rewriter.instructions import Branch, ForIter, Jump, NoneBranch, Raise, Return
-from jitcore.rewriter.versions import LOOP_ENDS
+from jitcore.rewriter.bytecode.assembler import Assembler, Handler, Label
+from jitcore.rewriter.bytecode.graph import Graph
+from jitcore.rewriter.bytecode.instructions import Branch, ForIter, Jump, NoneBranch, Raise, Return
+from jitcore.rewriter.bytecode.versions import LOOP_ENDS
+from jitcore.rewriter.writing.entry import PROBE
 
 
 def rebuild_code(code: types.CodeType, change=lambda graph: None) -> types.CodeType:

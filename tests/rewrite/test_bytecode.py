@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from jitcore.rewriter.blocks import Graph
-from jitcore.rewriter.flow import Flow
-from jitcore.rewriter.instructions import Branch, ForIter, Unsupported, decode
-from jitcore.rewriter.merging import merge_tails, normalize_graph, split_sites
+from jitcore.rewriter.bytecode.flow import Flow, merge_tails, normalize_graph, split_sites
+from jitcore.rewriter.bytecode.graph import Graph
+from jitcore.rewriter.bytecode.instructions import Branch, ForIter, Unsupported, decode
 from tests.rewrite.identity import arguments_of, rebuild, rebuild_code
 
 

@@ -8,8 +8,8 @@ import types
 
 import pytest
 
-from jitcore.rewriter.outlined import Gate, list_parameters, write_gates, write_loop
-from jitcore.rewriter.outlining import Outline
+from jitcore.rewriter.writing.outlined import Gate, list_parameters, write_gates, write_loop
+from jitcore.rewriter.writing.outlining import Outline
 from tests.fuzz.test_random_control_flow import call_all, load_program
 
 DECLINED, UNBOUND = object(), object()

@@ -17,11 +17,11 @@ from jitcore.ad_checkpoint import checkpoint_name
 from jitcore.core.primitive import registry
 from jitcore.debug import callback
 from jitcore.lax import linalg
-from jitcore.lax.callback import VMAP_METHODS, io_callback, pure_callback
 from jitcore.lax.compress import compress
-from jitcore.lax.dimension_numbers import GatherDimensionNumbers, ScatterDimensionNumbers
+from jitcore.lax.control_flow.callback import VMAP_METHODS, io_callback, pure_callback
 from jitcore.lax.elementwise import cast_to_integer
 from jitcore.lax.exported import call_exported
+from jitcore.lax.indexing.dimension_numbers import GatherDimensionNumbers, ScatterDimensionNumbers
 
 
 class Operand(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore import numpy as jnp
 from jitcore.lax import linalg, special
-from jitcore.lax.dimension_numbers import GatherDimensionNumbers, ScatterDimensionNumbers
+from jitcore.lax.indexing.dimension_numbers import GatherDimensionNumbers, ScatterDimensionNumbers
 from tests.transforms.batching_cases import CASES as BATCHING_CASES
 from tests.transforms.batching_cases import (
     COLLECTIVES,

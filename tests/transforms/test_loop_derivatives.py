@@ -13,7 +13,7 @@ import jitcore
 import jitcore.numpy as jnp
 from jitcore import jit, lax, vmap
 from jitcore.core.jaxpr import DropVar, sub_jaxprs
-from jitcore.lax.reverse_loop import MAX_SLOTS, _find_slot
+from jitcore.lax.control_flow.reverse_loop import MAX_SLOTS, _find_slot
 from jitcore.transforms.autodiff import grad, jvp, vjp
 from tests.jax_answers import jax
 

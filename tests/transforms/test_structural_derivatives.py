@@ -15,7 +15,7 @@ from jitcore.core.aval import ShapedArray
 from jitcore.core.check import check_jaxpr
 from jitcore.core.trace import trace_to_jaxpr
 from jitcore.debug import callback
-from jitcore.lax.callback import io_callback, pure_callback
+from jitcore.lax.control_flow.callback import io_callback, pure_callback
 from tests.jax_answers import jax
 from tests.lax.test_conv import Problem as Convolution
 from tests.lax.test_dot import random_contraction

@@ -154,7 +154,7 @@ def test_running_folds(name, reverse):
 @pytest.mark.parametrize("shape", [(4, 3), (3, 5), (6, 6), (2, 4, 3), (3, 3, 3)])
 def test_qr_by_reflections_is_lapacks(dtype, shape):
     from jitcore.lax import linalg
-    from jitcore.lax.qr_reflections import expand_qr
+    from jitcore.lax.linalg.qr_reflections import expand_qr
 
     rng = np.random.default_rng(len(shape))
     x = rng.normal(size=shape) + 1j * rng.normal(size=shape)

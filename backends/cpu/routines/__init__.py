@@ -7,6 +7,15 @@ A routine has `__str__` (its name with all parameters but sizes: part of the key
 `scratch()` (temporaries it needs), and `emit(renderer, call)`, which writes into the entry point of a program
 with `renderer.run(symbol, *arguments)`, `run_told`, `address_of(buffer)` and `count(extents)`. Code that many
 programs share is a module of its own (`CODE`), compiled once per process at the first use.
+
+Modules:
+    code_writer  Writing of scalar code for routines: counted loops, branches, slots of the stack.
+    fft/         Fourier transforms as native routines.
+    linalg/      Decompositions and solvers of matrices as native routines: our own for small ones, else
+                 LAPACK's.
+    llvm_text    Writing LLVM text: straight-line instructions by method, loops and branches as `with` blocks.
+    product/     Products of matrices and vectors, and convolutions, as native routines.
+    sort/        Sorting of rows, stable orders and the largest elements, as native routines.
 """
 
 from __future__ import annotations
@@ -14,28 +23,28 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from jitcore.backends.cpu import symbols
-from jitcore.backends.cpu.routines import lapack_symbols
+from jitcore.backends.cpu.native import images
+from jitcore.backends.cpu.routines.linalg import lapack_symbols
 from jitcore.core.jaxpr import Equation
 
 #: Module of this package, by primitive: `find_routine(eqn)`.
 ROOMS: dict[str, str] = {
-    **dict.fromkeys(("sort", "top_k"), "sort"),
+    **dict.fromkeys(("sort", "top_k"), "sort.routine"),
     **dict.fromkeys(("cholesky", "eigh", "lu", "lu_pivots_to_permutation", "qr", "svd", "triangular_solve"),
-                    "lapack"),
-    "dot_general": "product",
-    "two_sided_dot": "sweep",
-    "conv_general_dilated": "convolution",
-    "fft": "fft",
+                    "linalg.routine"),
+    "dot_general": "product.matrices_routine",
+    "two_sided_dot": "product.two_sided_routine",
+    "conv_general_dilated": "product.convolution",
+    "fft": "fft.routine",
 }
 
 #: Module of this package, by prefix of symbol: `render(symbol)` gives the LLVM text that defines it.
 CODE: dict[str, str] = {
-    "jitcore_sort_": "sort_code",
-    "jitcore_lapack": "lapack_code",
-    "jitcore_product": "product_code",
-    "jitcore_part_": "product_code",
-    "jitcore_fft_": "fft_code",
+    "jitcore_sort_": "sort.modules",
+    "jitcore_lapack": "linalg.lapack_code",
+    "jitcore_product": "product.modules",
+    "jitcore_part_": "product.modules",
+    "jitcore_fft_": "fft.stages",
 }
 
 
@@ -62,28 +71,28 @@ def _describe_module(symbol: str) -> dict[str, Any]:
 
 
 def _open_symbol(symbol: str) -> int:
-    from jitcore.backends.cpu import native
+    from jitcore.backends.cpu.native import libraries
 
-    library, _ = native.find_or_compile(**_describe_module(symbol))
+    library, _ = libraries.find_or_compile(**_describe_module(symbol))
     _libraries.append(library)
     return library.address(symbol)
 
 
 def _foresee_symbol(symbol: str) -> None:
-    from jitcore.backends.cpu import native
+    from jitcore.backends.cpu.native import libraries
 
-    native.compile_ahead(**_describe_module(symbol))
+    libraries.compile_ahead(**_describe_module(symbol))
 
 
 def _open_part(symbol: str) -> int:
     address = _open_symbol(symbol)
-    _import("product_parts").enter_part(symbol, address)
+    _import("product.parts").enter_part(symbol, address)
     return address
 
 
 for _prefix in CODE:
-    symbols.provide(_prefix, _open_symbol, _foresee_symbol)
-symbols.provide("jitcore_part_", _open_part, _foresee_symbol)
-symbols.provide("jitcore_parts_", lambda symbol: _import("product_parts").find_table(symbol).ctypes.data)
+    images.provide(_prefix, _open_symbol, _foresee_symbol)
+images.provide("jitcore_part_", _open_part, _foresee_symbol)
+images.provide("jitcore_parts_", lambda symbol: _import("product.parts").find_table(symbol).ctypes.data)
 # Code from disk calls LAPACK without any of the rooms being entered.
-symbols.provide(lapack_symbols.PREFIX, lapack_symbols.find_address)
+images.provide(lapack_symbols.PREFIX, lapack_symbols.find_address)

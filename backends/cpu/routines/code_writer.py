@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from llvmlite import ir
 
-from jitcore.backends.llvm.lanes import I64
+from jitcore.backends.llvm.registers import I64
 
 
 class CodeWriter:

@@ -16,7 +16,7 @@ from jitcore.backends.cuda.emulated.errors import DeviceError
 from jitcore.backends.cuda.emulated.launch import Launch
 from jitcore.backends.cuda.emulated.memory import Memory
 from jitcore.backends.cuda.emulated.module import Kernel, Module
-from jitcore.concurrency import Lock
+from jitcore.process.concurrency import Lock
 
 __all__ = ["EmulatedDevice"]
 

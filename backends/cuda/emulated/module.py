@@ -13,7 +13,7 @@ from jitcore.backends.cuda.emulated.errors import DeviceError
 from jitcore.backends.cuda.emulated.machine_code import compile_text
 from jitcore.backends.cuda.emulated.memory import Memory
 from jitcore.backends.cuda.emulated.translate import RUNTIME, Body, Layout
-from jitcore.concurrency import Lock
+from jitcore.process.concurrency import Lock
 
 __all__ = ["Kernel", "Module"]
 

@@ -32,6 +32,49 @@ processor has none.
 
 Polynomials are minimax fits (`fit.py`, which reproduces `coefficients.py`; `fit_pieces.py` and `pieces.py`).
 `fit_tables.py` reproduces `tables.py`.
+
+Modules:
+    angle                  The part of sin, cos and tan that is common to all sizes of argument: the reduced
+                           angle in, the function out.
+    avx512                 Instructions of AVX-512 that formulas ask for: tables in registers, exponent and
+                           significand, scaling.
+    bessel                 bessel_i0e, bessel_i1e: exp(-|x|) times the modified Bessel functions; one lane
+                           value in, one out. Stage: rendering.
+    coefficients           Coefficients of the minimax polynomials, lowest power first; made by `fit.py`, not
+                           edited by hand.
+    constants              Mathematical constants as sums of floats of one format: in, digits; out,
+                           `Constant.split`. Stage: rendering.
+    double_word            Sums of two floats ("double words"): in, floats; out, a rounded result and its
+                           exact or nearly exact rounding error.
+    emitter                The emission layer of the mathematical functions: Python operators on lanes become
+                           LLVM instructions.
+    error                  erf, erfc: one lane value in, one out. Stage: rendering.
+    exponential            exp, exp2, expm1, logistic: one lane value in, one out. Stage: rendering.
+    fitting/               Programs that make the coefficients and tables of `mathlib`. Nothing else imports
+                           them.
+    gamma                  lgamma, digamma: one lane value in, one out. Stage: rendering. float32 goes through
+                           float64.
+    huge_angle             sin, cos, tan of scalar arguments of any size: the cold path of `trigonometric`.
+                           Stage: rendering.
+    hyperbolic             sinh, cosh, tanh, asinh, acosh, atanh: one lane value in, one out. Stage:
+                           rendering.
+    inverse_trigonometric  asin, acos, atan, atan2: lane values in, angles in radians out. Stage: rendering.
+    logarithmic            log, log2, log10, log1p, logaddexp: lane values in, one out. Stage: rendering.
+    normal                 log_ndtr, ndtri: the logarithm of the normal distribution function and its inverse;
+                           one lane value in, one out. Stage: rendering.
+    pieces                 Functions in pieces: the polynomial of each interval; made by `fit_pieces.py`, not
+                           edited by hand.
+    piecewise              Functions as one polynomial for each interval, its coefficients looked up in
+                           registers. Stage: rendering.
+    power                  pow, cbrt, hypot: lane values in, one out. Stage: rendering.
+    quotient               Quotients of many numbers by one whose inverse is known: x / y, rounded correctly.
+    roots                  Square roots: sqrt, rounded correctly, and its inverse rsqrt.
+    rounding               Exact functions: rounding to integers, sign, copysign, nextafter, fmod.
+    tables                 What formulas look up in registers of AVX-512; made by `fit_tables.py`, not edited
+                           by hand.
+    trigonometric          sin, cos, tan: one lane value in, one out. Stage: rendering.
+    zeta                   zeta, polygamma: Hurwitz's zeta function and derivatives of digamma; lane values
+                           in, one out. Stage: rendering. float32 goes through float64.
 """
 from collections.abc import Callable
 from typing import NamedTuple

@@ -8,7 +8,7 @@ from __future__ import annotations
 from jitcore import dtypes
 from jitcore import numpy as jnp
 from jitcore.array import Array
-from jitcore.numpy.promotion import promote_arrays
+from jitcore.numpy.arrays.promotion import promote_arrays
 
 
 def promote(name: str, *args) -> list[Array]:

@@ -8,7 +8,8 @@ import threading
 
 import pytest
 
-from jitcore.backends.cpu import ahead, native, objects, symbols, translate
+from jitcore.backends.cpu.native import ahead, libraries, objects, translate
+from jitcore.backends.cpu.native import images as symbols
 from jitcore.config import config
 
 TEXT = "define double @f{0}(double %x) {{\n  %y = fadd double %x, {0}.0\n  ret double %y\n}}\n"
@@ -19,7 +20,7 @@ needs_images = pytest.mark.skipif(not objects.can_link(), reason="object code is
 @pytest.fixture(autouse=True)
 def two_cores(monkeypatch):
     """Runners may have one."""
-    monkeypatch.setattr(native, "available_cores", lambda: 2)
+    monkeypatch.setattr(libraries, "available_cores", lambda: 2)
     wait_for_worker()
     ahead._jobs.clear()
 
@@ -91,49 +92,49 @@ def test_without_another_thread_it_is_made_when_asked_for(monkeypatch):
 @needs_images
 def test_a_module_is_compiled_ahead_once(monkeypatch):
     translated = []
-    translate_now = native._translate
-    monkeypatch.setattr(native, "_translate",
+    translate_now = libraries._translate
+    monkeypatch.setattr(libraries, "_translate",
                         lambda module, level: translated.append(level) or translate_now(module, level))
     with config.override(cache_dir=""):
-        native.compile_ahead("f3", "", lambda: TEXT.format(3), opt_level=0)
+        libraries.compile_ahead("f3", "", lambda: TEXT.format(3), opt_level=0)
         wait_for_worker()
         assert translated == [0]
-        library, is_new = native.find_or_compile("f3", "", lambda: TEXT.format(3), opt_level=0)
+        library, is_new = libraries.find_or_compile("f3", "", lambda: TEXT.format(3), opt_level=0)
         assert is_new and library.symbols == ("f3",) and translated == [0]
-        native.find_or_compile("f3", "", lambda: TEXT.format(3), opt_level=0)
+        libraries.find_or_compile("f3", "", lambda: TEXT.format(3), opt_level=0)
         assert translated == [0, 0]
 
 
 @needs_images
 def test_what_is_on_disk_is_not_compiled_ahead(tmp_path, monkeypatch):
     with config.override(cache_dir=str(tmp_path)):
-        assert native.find_or_compile("f4", "", lambda: TEXT.format(4))[1]
+        assert libraries.find_or_compile("f4", "", lambda: TEXT.format(4))[1]
         translated = []
-        monkeypatch.setattr(native, "_translate", lambda *args: translated.append(args))
-        native.compile_ahead("f4", "", lambda: TEXT.format(4))
+        monkeypatch.setattr(libraries, "_translate", lambda *args: translated.append(args))
+        libraries.compile_ahead("f4", "", lambda: TEXT.format(4))
         wait_for_worker()
-        assert not native.find_or_compile("f4", "", lambda: TEXT.format(4))[1]
+        assert not libraries.find_or_compile("f4", "", lambda: TEXT.format(4))[1]
         assert not translated
 
 
 @needs_images
 def test_errors_of_modules_compiled_ahead_reach_who_needs_them():
     with config.override(cache_dir=""):
-        native.compile_ahead("bad", "", lambda: "define nonsense")
+        libraries.compile_ahead("bad", "", lambda: "define nonsense")
         wait_for_worker()
-        with pytest.raises(native.NativeCodeError, match="LLVM refuses the IR"):
-            native.find_or_compile("bad", "", lambda: "define nonsense")
+        with pytest.raises(libraries.NativeCodeError, match="LLVM refuses the IR"):
+            libraries.find_or_compile("bad", "", lambda: "define nonsense")
 
 
 @pytest.mark.parametrize("setting", ["one core", "one thread"])
 def test_one_core_is_left_alone(monkeypatch, setting):
     begun = []
     monkeypatch.setattr(ahead, "begin", lambda *args: begun.append(args))
-    monkeypatch.setattr(native, "available_cores", lambda: 1 if setting == "one core" else 8)
+    monkeypatch.setattr(libraries, "available_cores", lambda: 1 if setting == "one core" else 8)
     before = config.num_threads
     config.update("num_threads", 1 if setting == "one thread" else 0)
     try:
-        native.compile_ahead("f5", "", lambda: TEXT.format(5))
+        libraries.compile_ahead("f5", "", lambda: TEXT.format(5))
     finally:
         config.update("num_threads", before)
     assert not begun
@@ -179,7 +180,7 @@ PRODUCTS = """
 import os, signal, sys, threading, time
 import numpy as np
 import jitcore, jitcore.numpy as jnp
-from jitcore.backends.cpu import ahead, native
+from jitcore.backends.cpu.native import ahead, libraries as native
 native.available_cores = lambda: 2
 f = jitcore.jit(lambda a, b: jnp.tanh(a @ b[:, :77]) @ b[:77] + jnp.sort(a, axis=1)[:, :1])
 rng = np.random.default_rng(0)
@@ -238,7 +239,7 @@ def test_children_forked_while_modules_are_compiled_ahead():
 @pytest.mark.parametrize("ends", ["", "sys.exit(3)", "raise KeyError"])
 def test_the_interpreter_ends_while_modules_are_compiled_ahead(ends):
     result = run_script(f"""
-        from jitcore.backends.cpu import symbols
+        from jitcore.backends.cpu.native import images as symbols
         jitcore.jit(lambda x: x + 1)(np.ones(3))
         for kind in ("product_matrices", "product_multiply", "part_tile14full", "part_tile4edge"):
             symbols.foresee(f"jitcore_{{kind}}_f64")

@@ -7,7 +7,8 @@ import pytest
 
 import jitcore.numpy as jnp
 from jitcore import jit, lax
-from jitcore.backends.cpu import cpuinfo, reading
+from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.mapping import prefetching
 
 LENGTHS = [3, 9, 17, 40, 63, 64, 65, 130, 200, 257, 1003]
 
@@ -84,10 +85,10 @@ def test_both_edges_share_their_code():
 
 @pytest.fixture
 def small_caches(monkeypatch):
-    monkeypatch.setattr(reading, "SMALL_BYTES", 1)
-    sizes = cpuinfo.cache_sizes()._replace(l2=1 << 12)
-    monkeypatch.setattr(cpuinfo, "cache_sizes", lambda: sizes)
-    monkeypatch.setattr(cpuinfo, "cpu_name", lambda: "znver5")
+    monkeypatch.setattr(prefetching, "SMALL_BYTES", 1)
+    sizes = host.cache_sizes()._replace(l2=1 << 12)
+    monkeypatch.setattr(host, "cache_sizes", lambda: sizes)
+    monkeypatch.setattr(host, "cpu_name", lambda: "znver5")
 
 
 def test_a_row_ahead_of_a_stencil_is_asked_for(small_caches):
@@ -109,12 +110,12 @@ def test_a_stencil_with_edges_asks_for_rows_too(small_caches):
     expected[1:-1, 1:-1] = relax(np, u)
     compiled = jit(step)
     np.testing.assert_allclose(np.asarray(compiled(u)), expected, 1e-13)
-    assert f", 4 {reading.ROWS_AHEAD})" in compiled.inspect("loop program")  # rows of a kilobyte
+    assert f", 4 {prefetching.ROWS_AHEAD})" in compiled.inspect("loop program")  # rows of a kilobyte
     assert "llvm.prefetch" in compiled.inspect("llvm")
 
 
 def test_a_processor_that_fetches_rows_in_time(small_caches, monkeypatch):
-    monkeypatch.setattr(cpuinfo, "cpu_name", lambda: "znver4")
+    monkeypatch.setattr(host, "cpu_name", lambda: "znver4")
     u = np.random.default_rng(3).random((20, 400))
     stencil, sweeps = jit(lambda u: relax(jnp, u) * 3), jit(lambda u: u - u.mean(1, keepdims=True))
     np.testing.assert_array_equal(np.asarray(stencil(u)), relax(np, u) * 3)

@@ -7,7 +7,7 @@ import pytest
 
 import jitcore.numpy as jnp
 from jitcore import jit
-from jitcore.backends.cpu import cpuinfo
+from jitcore.backends.cpu.machine import host
 
 
 def sum_terms(x, count: int):
@@ -57,10 +57,10 @@ def counts_both(text: str) -> bool:
     return "rsqrt14" in text and "llvm.sqrt" in text
 
 
-@pytest.mark.skipif("avx512f" not in cpuinfo.cpu_features(), reason="the processor has no AVX-512")
+@pytest.mark.skipif("avx512f" not in host.cpu_features(), reason="the processor has no AVX-512")
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_by_two_units(name, monkeypatch):
-    monkeypatch.setattr(cpuinfo, "cpu_name", lambda: "sapphirerapids")
+    monkeypatch.setattr(host, "cpu_name", lambda: "sapphirerapids")
     function, wanted, has_both = KERNELS[name]
     compiled = jit(function, backend="cpu")
     compiled(np.ones(1200))
@@ -79,10 +79,10 @@ ON_ZEN = {
 }
 
 
-@pytest.mark.skipif("avx512f" not in cpuinfo.cpu_features(), reason="the processor has no AVX-512")
+@pytest.mark.skipif("avx512f" not in host.cpu_features(), reason="the processor has no AVX-512")
 @pytest.mark.parametrize("name", ON_ZEN)
 def test_kernels_on_zen(name, monkeypatch):
-    monkeypatch.setattr(cpuinfo, "cpu_name", lambda: "znver5")
+    monkeypatch.setattr(host, "cpu_name", lambda: "znver5")
     function, dtype, wanted = ON_ZEN[name]
     compiled = jit(function, backend="cpu")
     compiled(np.ones((400, 3), dtype))

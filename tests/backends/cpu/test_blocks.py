@@ -11,7 +11,7 @@ import pytest
 
 import jitcore
 import jitcore.numpy as jnp
-from jitcore.backends.cpu import memory
+from jitcore.backends.cpu.runtime import memory
 
 LARGE = memory.LARGE
 allocate = memory.choose_allocator(LARGE)

@@ -7,8 +7,8 @@ import pytest
 
 import jitcore.numpy as jnp
 from jitcore import jit
-from jitcore.backends.cpu import cpuinfo
-from jitcore.backends.cpu.rows import WORKING_REGISTERS, count_registers
+from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.render.jammed_rows import WORKING_REGISTERS, count_registers
 
 SHAPES = [(9, 1), (40, 15), (100, 64), (33, 130), (200, 333), (17, 1000), (3, 500)]
 
@@ -58,7 +58,7 @@ def test_positions_of_extremes(shape):
 
 def test_groups_are_wide_while_sums_stay_in_registers():
     x = np.ones((100, 200), np.float32)
-    size = cpuinfo.native_vector_bytes()
+    size = host.native_vector_bytes()
     usual, free = 2 * size // 4, count_registers(size) - WORKING_REGISTERS
     for count in (1, 2, 3, 4, 6):
         f = jit(lambda x, count=count: add_powers(jnp, x, count))
@@ -70,4 +70,4 @@ def test_groups_are_wide_while_sums_stay_in_registers():
 def test_few_rows_are_written_out_and_not_widened():
     f = jit(lambda x: standardize(jnp, x))
     f(np.ones((3, 500), np.float32))
-    assert find_lanes(f, "float") <= 2 * cpuinfo.native_vector_bytes() // 4
+    assert find_lanes(f, "float") <= 2 * host.native_vector_bytes() // 4

@@ -5,7 +5,7 @@ import pytest
 
 import jitcore
 from jitcore import jit
-from jitcore.backends.cpu.fetch import AHEAD
+from jitcore.backends.cpu.render.fetch import AHEAD
 from jitcore.config import config
 from jitcore.schedule import nest
 

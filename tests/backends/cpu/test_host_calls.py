@@ -8,7 +8,7 @@ import pytest
 
 import jitcore.numpy as jnp
 from jitcore import ShapeDtypeStruct, config, debug, jit, lax, pure_callback
-from jitcore.backends.cpu.host_calls import adopt, adopt_all
+from jitcore.backends.cpu.runtime.host_calls import adopt, adopt_all
 from jitcore.experimental import io_callback
 
 # SciPy transforms arrays whose length has a large prime factor.

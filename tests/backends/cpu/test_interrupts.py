@@ -14,7 +14,7 @@ import os, signal, threading
 import numpy as np
 import jitcore.numpy as jnp
 from jitcore import autojit, jit, lax, vmap
-from jitcore.backends.cpu.interrupts import cells
+from jitcore.backends.cpu.runtime.interrupts import cells
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # of processes in the background it is ignored
 

@@ -5,7 +5,8 @@ import pytest
 
 import jitcore.numpy as jnp
 from jitcore import autojit, jit
-from jitcore.backends.cpu import cpuinfo, reading
+from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.mapping import prefetching
 
 F32 = np.float32
 #: Numbers of which sums round in one direction; the largest relative error of many of them.
@@ -72,11 +73,11 @@ def test_random_numbers_of_all_dtypes_are_as_exact_as_numpys():
                 assert error < 4 * np.finfo(dtype).eps, (dtype, shape, axis)
 
 
-@pytest.mark.parametrize(("way", "axis"), [(reading.ROW_BY_ROW, 0), (reading.HALVES, 1), (reading.HALVES, None)])
+@pytest.mark.parametrize(("way", "axis"), [(prefetching.ROW_BY_ROW, 0), (prefetching.HALVES, 1), (prefetching.HALVES, None)])
 def test_each_way_through_memory(way, axis, monkeypatch):
     for name in ("SMALL_BYTES", "MIN_LONG_ARRAY", "MIN_LONG_ROW"):
-        monkeypatch.setattr(reading, name, 0)
-    monkeypatch.setattr(cpuinfo, "cache_sizes", lambda: cpuinfo.CacheSizes(1 << 10, 1 << 10, 1 << 10))
+        monkeypatch.setattr(prefetching, name, 0)
+    monkeypatch.setattr(host, "cache_sizes", lambda: host.CacheSizes(1 << 10, 1 << 10, 1 << 10))
     for scale in (1, 1.5):
         x, run = np.full((2050, 2050), 0.7, F32), jit(lambda x: (x * F32(scale)).sum(axis))  # noqa: B023
         assert find_error(run(x), float(F32(0.7)) * scale * (x.size if axis is None else 2050)) < 2 * BOUND

@@ -10,7 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from jitcore.backends.cpu import cpuinfo, launch, native, objects, translate
+from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.native import libraries, objects, translate
+from jitcore.backends.cpu.runtime import launch
 
 ADD = """
 declare double @llvm.fma.f64(double, double, double)
@@ -94,7 +96,7 @@ def call_scalar(library, symbol, value):
 
 @pytest.mark.parametrize("opt_level", [None, 0, 1, 2, 3])
 def test_compile_every_level(opt_level):
-    library = native.compile_module(ADD, "add", opt_level=opt_level)
+    library = libraries.compile_module(ADD, "add", opt_level=opt_level)
     assert library.symbols == ("twice_plus_one", "cube_root")
     assert call_scalar(library, "twice_plus_one", 3.5) == 8.0
     assert call_scalar(library, "cube_root", 27.0) == pytest.approx(3.0, rel=1e-15)
@@ -107,35 +109,35 @@ def test_compile_llvmlite_module():
     function = ir.Function(module, ir.FunctionType(ir.DoubleType(), [ir.DoubleType()]), "negate")
     builder = ir.IRBuilder(function.append_basic_block())
     builder.ret(builder.fneg(function.args[0]))
-    assert call_scalar(native.compile_module(module, "negate"), "negate", 2.0) == -2.0
+    assert call_scalar(libraries.compile_module(module, "negate"), "negate", 2.0) == -2.0
 
 
 def test_equal_names_do_not_clash():
     def make(constant):
         text = f"define double @f(double %x) {{\n  %y = fadd double %x, {constant}\n  ret double %y\n}}\n"
-        return native.compile_module(text, "f")
+        return libraries.compile_module(text, "f")
 
     one, two = make("1.0"), make("2.0")
     assert (call_scalar(one, "f", 0.0), call_scalar(two, "f", 0.0)) == (1.0, 2.0)
 
 
 def test_default_level_cleans():
-    text = native.compile_module(ADD, "add").optimized_ir()
+    text = libraries.compile_module(ADD, "add").optimized_ir()
     assert "alloca" not in text and "@helper" not in text
-    assert "alloca" in native.compile_module(ADD, "add", opt_level=0).optimized_ir()
+    assert "alloca" in libraries.compile_module(ADD, "add", opt_level=0).optimized_ir()
 
 
 def test_level_three_vectorises_scalar_loops():
     # LLVM prefers narrower vectors than there are on all processors with AVX-512 but Zen
-    width = cpuinfo.native_vector_bytes() if cpuinfo.is_zen() else min(32, cpuinfo.native_vector_bytes())
-    assert f"<{width // 4} x float>" in native.compile_module(SCALAR_LOOP, "loop", opt_level=3).optimized_ir()
-    assert "x float>" not in native.compile_module(SCALAR_LOOP, "loop", opt_level=1).optimized_ir()
+    width = host.native_vector_bytes() if host.is_zen() else min(32, host.native_vector_bytes())
+    assert f"<{width // 4} x float>" in libraries.compile_module(SCALAR_LOOP, "loop", opt_level=3).optimized_ir()
+    assert "x float>" not in libraries.compile_module(SCALAR_LOOP, "loop", opt_level=1).optimized_ir()
 
 
 def test_modules_that_are_optnone_are_generated_quickly():
     seldom = "define double @f(double %x) noinline optnone {\n  %y = fadd double %x, 1.0\n  ret double %y\n}\n"
     often = seldom.replace("@f", "@g").replace(" noinline optnone", "")
-    library = native.compile_module(seldom, "seldom")
+    library = libraries.compile_module(seldom, "seldom")
     assert call_scalar(library, "f", 2.0) == 3.0
     target = translate.open_target()
     assert target.choose_machine(seldom) is target.quick_machine
@@ -143,8 +145,8 @@ def test_modules_that_are_optnone_are_generated_quickly():
 
 
 def test_explicit_vectors_use_whole_registers():
-    library = native.compile_module(VECTOR, "vector")
-    if cpuinfo.native_vector_bytes() == 64:
+    library = libraries.compile_module(VECTOR, "vector")
+    if host.native_vector_bytes() == 64:
         assert "zmm" in library.assembly()
     x = np.arange(16, dtype=np.float32)
     ctypes.CFUNCTYPE(None, ctypes.c_void_p)(library.address("scale"))(x.ctypes.data)
@@ -156,7 +158,7 @@ def test_processors_that_prefer_narrow_vectors_still_get_wide_ones(cpu):
     """Kernels carry no "prefer-vector-width": explicit vectors must not need it."""
     import llvmlite.binding as llvm
 
-    native.describe_target()  # initialises LLVM
+    libraries.describe_target()  # initialises LLVM
     if not llvm.get_process_triple().startswith("x86_64"):
         pytest.skip("x86-64 processors")
     machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(cpu=cpu)
@@ -165,7 +167,7 @@ def test_processors_that_prefer_narrow_vectors_still_get_wide_ones(cpu):
 
 
 def test_code_is_freed_with_its_library():
-    library = native.compile_module(ADD, "add")
+    library = libraries.compile_module(ADD, "add")
     code = weakref.ref(library._code)
     del library
     gc.collect()
@@ -175,7 +177,7 @@ def test_code_is_freed_with_its_library():
 def test_compile_from_many_threads():
     def compile_constant(value):
         text = f"define double @f(double %x) {{\n  ret double {float(value)!r}\n}}\n"
-        return call_scalar(native.compile_module(text, "constant"), "f", 0.0)
+        return call_scalar(libraries.compile_module(text, "constant"), "f", 0.0)
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(compile_constant, range(40))) == list(range(40))
@@ -188,15 +190,15 @@ def test_compile_from_many_threads():
      "calls jitcore_absent, which no loaded library defines"),
 ])
 def test_errors_name_the_cause(ir, message):
-    with pytest.raises(native.NativeCodeError, match=message):
-        native.compile_module(ir, "bad")
+    with pytest.raises(libraries.NativeCodeError, match=message):
+        libraries.compile_module(ir, "bad")
 
 
 def test_unknown_symbol_and_level():
-    with pytest.raises(native.NativeCodeError, match="exports twice_plus_one, cube_root, not 'nothing'"):
-        native.compile_module(ADD, "add").address("nothing")
+    with pytest.raises(libraries.NativeCodeError, match="exports twice_plus_one, cube_root, not 'nothing'"):
+        libraries.compile_module(ADD, "add").address("nothing")
     with pytest.raises(ValueError, match="opt_level is 0, 1, 2 or 3, not 4"):
-        native.compile_module(ADD, "add", opt_level=4)
+        libraries.compile_module(ADD, "add", opt_level=4)
 
 
 @pytest.mark.parametrize(("target", "bits_of_cases"), [
@@ -212,7 +214,7 @@ def test_narrowing_doubles_rounds_once(target, bits_of_cases):
       ret i16 %bits
     }}
     """
-    library = native.compile_module(text, "narrow")
+    library = libraries.compile_module(text, "narrow")
     narrow = ctypes.CFUNCTYPE(ctypes.c_uint16, ctypes.c_double)(library.address("narrow"))
     assert {x: narrow(x) for x in bits_of_cases} == bits_of_cases
 
@@ -222,17 +224,17 @@ def test_llvm_links_what_the_own_linker_does_not_understand(monkeypatch):
         raise objects.UnknownObjectError("for a test")
 
     monkeypatch.setattr(objects, "link_object", refuse)
-    library = native.compile_module(ADD, "add")
+    library = libraries.compile_module(ADD, "add")
     assert library.symbols == ("twice_plus_one", "cube_root")
     assert call_scalar(library, "twice_plus_one", 3.5) == 8.0
     assert call_scalar(library, "cube_root", 27.0) == pytest.approx(3.0, rel=1e-15)
-    with pytest.raises(native.NativeCodeError, match="calls jitcore_absent, which no loaded library defines"):
-        native.compile_module(ABSENT, "bad")
+    with pytest.raises(libraries.NativeCodeError, match="calls jitcore_absent, which no loaded library defines"):
+        libraries.compile_module(ABSENT, "bad")
 
 
 def test_import_starts_no_compiler():
     code = (
-        "import sys; from jitcore.backends.cpu import cpuinfo, launch, native, threads;"
+        "import sys; from jitcore.backends.cpu.machine import host as cpuinfo; from jitcore.backends.cpu.runtime import launch, threads; from jitcore.backends.cpu.native import libraries as native;"
         "assert not {'numba', 'llvmlite'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], timeout=60, check=True)
@@ -240,7 +242,7 @@ def test_import_starts_no_compiler():
 
 @pytest.fixture(scope="module")
 def sums():
-    return native.compile_module(SUM, "sum")
+    return libraries.compile_module(SUM, "sum")
 
 
 def list_launchers():
@@ -316,10 +318,10 @@ def test_launch_falls_back_where_the_layout_is_unknown(monkeypatch, sums):
 
 
 def test_cpu_facts():
-    assert cpuinfo.native_vector_bytes() in (16, 32, 64)
-    assert ("avx512f" in cpuinfo.cpu_features()) == (cpuinfo.native_vector_bytes() == 64)
-    assert cpuinfo.cpu_name()
-    l1, l2, l3 = cpuinfo.cache_sizes()
+    assert host.native_vector_bytes() in (16, 32, 64)
+    assert ("avx512f" in host.cpu_features()) == (host.native_vector_bytes() == 64)
+    assert host.cpu_name()
+    l1, l2, l3 = host.cache_sizes()
     assert 8 << 10 <= l1 <= l2 <= l3
 
 
@@ -331,8 +333,8 @@ def test_cache_sizes_are_read_by_level(tmp_path):
         for name, value in zip(("type", "level", "size"), row, strict=True):
             (folder / name).write_text(value + "\n")
     (tmp_path / "index9").mkdir()
-    defaults = cpuinfo.read_cache_sizes(tmp_path / "absent")
-    assert cpuinfo.read_cache_sizes(tmp_path) == (48 << 10, 2 << 20, defaults.l3)
+    defaults = host.read_cache_sizes(tmp_path / "absent")
+    assert host.read_cache_sizes(tmp_path) == (48 << 10, 2 << 20, defaults.l3)
 
 
 @pytest.mark.parametrize("level", [0, 1, 2, 3])
@@ -344,5 +346,5 @@ def test_each_run_of_passes_frees_its_manager(monkeypatch, level):
     monkeypatch.setattr(
         llvm.newpassmanagers.NewPassManager, "_dispose", lambda manager: (free(manager), freed.append(manager))
     )
-    native.compile_module("define i64 @f(i64 %x) {\n  ret i64 %x\n}", "freed", opt_level=level)
+    libraries.compile_module("define i64 @f(i64 %x) {\n  ret i64 %x\n}", "freed", opt_level=level)
     assert [manager.closed for manager in freed] == [True]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jitcore.backends.cpu import images, native, objects, symbols, translate
+from jitcore.backends.cpu.native import images, libraries, objects, translate
 
 if not objects.can_link():
     pytest.skip("object files of another kind", allow_module_level=True)
@@ -149,7 +149,7 @@ EXPECTED = {
     "a call that LLVM adds": lambda x: -x,
 }
 NUMBER = ctypes.c_double(0.5)
-symbols.provide("jitcore_test_number", lambda _: ctypes.addressof(NUMBER))
+images.provide("jitcore_test_number", lambda _: ctypes.addressof(NUMBER))
 
 
 def emit_object(text, opt_level=1):
@@ -158,7 +158,7 @@ def emit_object(text, opt_level=1):
 
 
 def find_address(symbol):
-    return symbols.address_of(symbol) or symbols.find_in_process(symbol)
+    return images.address_of(symbol) or images.find_in_process(symbol)
 
 
 def call(code, x):
@@ -180,7 +180,7 @@ def test_linked_code_computes(name, opt_level):
 def test_agrees_with_the_linker_of_llvm(name):
     data = emit_object(MODULES[name])
     module = translate.optimize_ir(MODULES[name], 1)
-    theirs = native._link_by_llvm("theirs", data, *translate.list_symbols(module))
+    theirs = libraries._link_by_llvm("theirs", data, *translate.list_symbols(module))
     ours = images.LoadedImage(objects.link_object(data), find_address)
     assert [call(ours, x) for x in range(8)] == [call(theirs, x) for x in range(8)]
 

@@ -9,7 +9,7 @@ from jitcore.backends.cpu.target import can_render
 from jitcore.config import config
 from jitcore.core import aval
 from jitcore.core.primitive import registry
-from jitcore.lax import control  # noqa: F401  registers every primitive
+from jitcore.lax.control_flow import control  # noqa: F401  registers every primitive
 
 #: The one that all tests run on, which an option of the test run names.
 BACKEND = config.default_backend or "cpu"

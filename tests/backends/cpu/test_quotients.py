@@ -6,7 +6,7 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import jit
-from jitcore.backends.cpu import cpuinfo
+from jitcore.backends.cpu.machine import host
 from jitcore.config import config
 
 HARD = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, -1e-310, 2.2e-308, 1.7e308, 2.0**800,
@@ -14,12 +14,12 @@ HARD = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, -1e-310, 2.2e-308, 
 DIVISORS = [3.0, -3.0, 0.1, 1 / 3, np.nextafter(2, 0), np.nextafter(1, 2), 7e20, 2.0**100, 2.0**-100,
             np.nextafter(2.0**100, 0), 1e40, 1e-40, 1e300, 5e-324, 0.0, -0.0, np.inf, np.nan]
 
-needs_avx512 = pytest.mark.skipif("avx512f" not in cpuinfo.cpu_features(), reason="the processor has no AVX-512")
+needs_avx512 = pytest.mark.skipif("avx512f" not in host.cpu_features(), reason="the processor has no AVX-512")
 
 
 @pytest.fixture(autouse=True)
 def on_xeon(monkeypatch):
-    monkeypatch.setattr(cpuinfo, "cpu_name", lambda: "sapphirerapids")
+    monkeypatch.setattr(host, "cpu_name", lambda: "sapphirerapids")
     with config.override(cache_dir=""):
         jitcore.clear_caches()
         yield
@@ -83,7 +83,7 @@ def test_which_are_inverted(function, is_inverted):
 
 
 def test_other_processors_divide(monkeypatch):
-    monkeypatch.setattr(cpuinfo, "cpu_name", lambda: "znver5")
+    monkeypatch.setattr(host, "cpu_name", lambda: "znver5")
     f = jit(lambda x, y: x / y, backend="cpu")
     f(np.ones(1000), 3.0)
     assert "quotient" not in f.inspect("llvm")

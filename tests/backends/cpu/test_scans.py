@@ -5,7 +5,7 @@ import pytest
 
 import jitcore
 from jitcore import lax
-from jitcore.backends.cpu import cpuinfo
+from jitcore.backends.cpu.machine import host
 from jitcore.config import config
 from tests.combinations import spread
 
@@ -88,8 +88,8 @@ def test_another_length_shares_the_code():
 @pytest.fixture(params=[1, 4])
 def blocks_in_cache(request, monkeypatch):
     """So many blocks of 32768 numbers of 8 bytes are a thread's part of a round."""
-    sizes = cpuinfo.CacheSizes(32 << 10, request.param << 19, 1 << 25)
-    monkeypatch.setattr(cpuinfo, "cache_sizes", lambda: sizes)
+    sizes = host.CacheSizes(32 << 10, request.param << 19, 1 << 25)
+    monkeypatch.setattr(host, "cache_sizes", lambda: sizes)
     with config.override(cache_dir=""):
         jitcore.clear_caches()
         yield
@@ -130,8 +130,8 @@ def test_the_same_bits_whatever_a_round(monkeypatch):
     x, results = np.random.default_rng(3).random(500_000, np.float32), []
     with config.override(cache_dir=""):
         for size in (1 << 16, 1 << 20, 1 << 24):
-            sizes = cpuinfo.CacheSizes(32 << 10, size, 1 << 25)
-            monkeypatch.setattr(cpuinfo, "cache_sizes", lambda sizes=sizes: sizes)
+            sizes = host.CacheSizes(32 << 10, size, 1 << 25)
+            monkeypatch.setattr(host, "cache_sizes", lambda sizes=sizes: sizes)
             jitcore.clear_caches()
             results.append(np.asarray(jitcore.jit(lambda x: lax.cumsum(x, 0))(x)).tobytes())
     jitcore.clear_caches()

@@ -8,7 +8,8 @@ import jitcore
 import jitcore.nn as nn
 import jitcore.numpy as jnp
 from jitcore import jit, lax
-from jitcore.backends.cpu import cpuinfo, short_rows
+from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.mapping import short_rows
 from jitcore.scipy.special import logsumexp
 
 RNG = np.random.default_rng(3)
@@ -17,7 +18,7 @@ TOLERANCE = {"float32": 1e-5, "float64": 1e-13}
 
 def goes_in_lanes(function) -> bool:
     """Or would, if registers were wide enough on this machine."""
-    is_wide = cpuinfo.native_vector_bytes() >= short_rows.MIN_VECTOR_BYTES
+    is_wide = host.native_vector_bytes() >= short_rows.MIN_VECTOR_BYTES
     return not is_wide or "rows in lanes" in function.inspect("loop program")
 
 
@@ -54,7 +55,7 @@ def test_values(name, dtype, rows, length):
     found, expected = run(x), reference(x.astype(np.float64))
     for value, wanted in zip(*(pair if isinstance(pair, tuple) else (pair,) for pair in (found, expected))):
         np.testing.assert_allclose(value, wanted, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
-    if length <= 10 and cpuinfo.native_vector_bytes() == 64:
+    if length <= 10 and host.native_vector_bytes() == 64:
         assert goes_in_lanes(run)
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jitcore.backends.cpu import host, objects
+from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.native import objects
 
 ROOT = Path(__file__).parents[3]
 
@@ -84,7 +85,7 @@ twice = lambda x: 2 * jitcore.pure_callback(lambda y: np.asarray(y)[::-1] + 1, s
 report(np.allclose(run(twice, x), 2 * (x[::-1] * 3 + 1)))
 """,
     "threads": """
-from jitcore.backends.cpu import threads
+from jitcore.backends.cpu.runtime import threads
 large = np.ones(3_000_000, np.float32)
 small = run(lambda x: jnp.exp(x) * x + 1, x)
 before = threads._pool_cells.started[0]
@@ -112,7 +113,7 @@ def run_process(body: str, folder: Path, prelude: str = PRELUDE, **environment: 
 
 # Some processors convert by instructions and need none of these functions.
 CONVERSIONS = """
-from jitcore.backends.cpu import symbols
+from jitcore.backends.cpu.native import images as symbols
 symbols.address_of("__truncdfhf2")
 """
 
@@ -146,7 +147,7 @@ report([fork() for _ in range(3)] == [0] * 3 and check())
 
 def test_fork_while_other_threads_load(folder):
     body = """
-from jitcore.backends.cpu import native, symbols
+from jitcore.backends.cpu.native import libraries as native, images as symbols
 def load():
     symbols._addresses.clear()
     native._open_conversions.cache_clear()
@@ -184,7 +185,7 @@ print(f.cache_info().compiles, "define" in stages["kernel"], "ret" in stages["as
 ELEMENTWISE = PROGRAMS["elementwise"]
 
 NO_SCHEDULE = """
-from jitcore.backends.cpu import executable
+from jitcore.backends.cpu.runtime import executable
 def refuse(*_):
     raise AssertionError("a program was scheduled")
 executable.lower_program = refuse
@@ -226,7 +227,7 @@ report(all(np.allclose(f(x[:n]), x[:n] * 5 - 2) for n in range(20, 60)))
 def test_plans_of_other_content_are_written_anew(tmp_path):
     spoil = """
 from pathlib import Path
-from jitcore.backends.cpu.call_plan import find_plan
+from jitcore.backends.cpu.runtime.call_plan import find_plan
 from jitcore.dispatch.disk_cache import open_cache
 for path in Path(open_cache().folder).iterdir():
     key = bytes.fromhex(path.stem)
@@ -245,7 +246,7 @@ for path in Path(open_cache().folder).iterdir():
     (PRELUDE, {"NUMBA_ENABLE_AVX": "0"}),
     (PRELUDE, {"NUMBA_CPU_NAME": "generic"}),
     ("import jitcore; jitcore.__version__ = '0.0.1'" + PRELUDE, {}),
-    ("import llvmlite, os; from jitcore.backends.cpu import host; host._INSTALLED += b'edited'" + PRELUDE, {}),
+    ("import llvmlite, os; from jitcore.backends.cpu.machine import host; host._INSTALLED += b'edited'" + PRELUDE, {}),
 ], ids=["no AVX", "generic", "version", "sources"])
 def test_what_was_compiled_for_something_else_is_not_found(folder, prelude, environment):
     assert run_process(ELEMENTWISE, folder, prelude, **environment) == ["True", "1", "True"]
@@ -348,7 +349,7 @@ def test_processor_is_named_from_cpuinfo_too(monkeypatch, tmp_path):
 
 
 def test_target_is_what_the_compiler_says():
-    from jitcore.backends.cpu import native
+    from jitcore.backends.cpu.native import libraries
 
-    assert host.find_target() == native.describe_target()
+    assert host.find_target() == libraries.describe_target()
     assert np.dtype(np.intp).itemsize == 8 and host.find_target().triple.startswith("x86_64")

@@ -8,13 +8,14 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import jit, lax
-from jitcore.backends.cpu import cpuinfo, streams
-from jitcore.backends.cpu.streams import choose_stream_bytes
+from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.mapping import nontemporal
+from jitcore.backends.cpu.mapping.nontemporal import choose_stream_bytes
 from jitcore.config import config
 
 COUNTS = [6, 7, 8, 15, 16, 17, 63, 64, 65, 1000, 4099]
 
-pytestmark = pytest.mark.skipif("sse2" not in cpuinfo.cpu_features(), reason="x86-64 only")
+pytestmark = pytest.mark.skipif("sse2" not in host.cpu_features(), reason="x86-64 only")
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -22,8 +23,8 @@ def all_arrays_are_large():
     patch = pytest.MonkeyPatch()
     with config.override(cache_dir=""), patch.context() as patched:
         jitcore.clear_caches()
-        patched.setattr(streams, "SMALL_BYTES", 1)
-        patched.setattr(streams, "choose_stream_bytes", lambda: 1)
+        patched.setattr(nontemporal, "SMALL_BYTES", 1)
+        patched.setattr(nontemporal, "choose_stream_bytes", lambda: 1)
         yield
     jitcore.clear_caches()
 
@@ -107,7 +108,7 @@ def test_rows_and_small_arrays_stay_in_the_caches(monkeypatch):
     np.testing.assert_array_equal(np.asarray(f(x)), x[1:-1, 1:-1] * 2)
     assert streams_nothing(f)
     jitcore.clear_caches()
-    monkeypatch.setattr(streams, "choose_stream_bytes", lambda: 10_000)
+    monkeypatch.setattr(nontemporal, "choose_stream_bytes", lambda: 10_000)
     for extent, expected in ((1249, []), (1250, ["out0"])):
         f = jit(lambda x: x * 3)
         x = np.random.default_rng(0).random(extent)
@@ -136,11 +137,11 @@ def test_loops_around_kernels():
     (16, 2, 16), (480, 2, 64), (480, 100, 480), (480, None, 32),
 ])
 def test_limit_is_a_share_of_the_last_cache(monkeypatch, size, processors, expected):
-    monkeypatch.setattr(cpuinfo, "cache_sizes", lambda: cpuinfo.CacheSizes(1, 1, size << 20))
+    monkeypatch.setattr(host, "cache_sizes", lambda: host.CacheSizes(1, 1, size << 20))
     monkeypatch.setattr(os, "cpu_count", lambda: processors)
     assert choose_stream_bytes() == expected << 20
 
 
 def test_processors_without_such_stores(monkeypatch):
-    monkeypatch.setattr(cpuinfo, "cpu_features", frozenset)
+    monkeypatch.setattr(host, "cpu_features", frozenset)
     assert choose_stream_bytes() == float("inf")

@@ -13,8 +13,9 @@ import threading
 import numpy as np
 import pytest
 
-from jitcore import processors
-from jitcore.backends.cpu import launch, native, threads
+from jitcore.backends.cpu.native import libraries
+from jitcore.backends.cpu.runtime import launch, threads
+from jitcore.process import concurrency
 
 # increment: adds 1 to dims[0] doubles with grain dims[1]. visit: the same, and writes each interval's length
 # at its start into buffers[1]. sweep: the same as visit, by `jitcore_parallel_sweep`, and writes into buffers[1]
@@ -124,7 +125,7 @@ class Kernels:
 
     def __init__(self):
         threads.open_pool()
-        self.library = native.compile_module(KERNELS, "parallel")
+        self.library = libraries.compile_module(KERNELS, "parallel")
 
     def run(self, symbol, dims, *arrays, holding=False):
         launchers = launch.open_launchers()
@@ -248,7 +249,7 @@ def test_set_num_threads_zero_means_all(kernels):
     threads.set_num_threads(3)
     assert threads.get_num_threads() == 3
     threads.set_num_threads(0)
-    assert threads.get_num_threads() == processors.default_threads()
+    assert threads.get_num_threads() == concurrency.default_threads()
 
 
 PRELUDE = """
@@ -460,7 +461,7 @@ def test_no_thread_starts_at_import():
 import os, sys, numpy
 before = len(os.listdir("/proc/self/task"))
 import jitcore
-from jitcore.backends.cpu import cpuinfo, launch, native, threads
+from jitcore.backends.cpu.machine import host as cpuinfo; from jitcore.backends.cpu.runtime import launch, threads; from jitcore.backends.cpu.native import libraries as native
 print(len(os.listdir("/proc/self/task")) - before, "numba" in sys.modules)
 """
     assert run_process(body, prelude="") == ["0", "False"]

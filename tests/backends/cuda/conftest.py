@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jitcore.backends.cuda import libraries
+from jitcore.backends.cuda.libraries import bindings
 from jitcore.config import config
 
 
@@ -12,7 +12,7 @@ from jitcore.config import config
 def libraries_as_wanted(request, monkeypatch):
     """Off for modules that do not say that they want them."""
     if not getattr(request.module, "WANTS_LIBRARIES", False):
-        monkeypatch.setattr(libraries, "BINDINGS", dict.fromkeys(libraries.BINDINGS, ()))
+        monkeypatch.setattr(bindings, "BINDINGS", dict.fromkeys(bindings.BINDINGS, ()))
         yield
         return
     config.update("gpu_libraries", True)

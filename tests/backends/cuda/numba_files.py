@@ -19,7 +19,7 @@ import numpy as np
 
 import jitcore
 from jitcore import dtypes, tree_util
-from jitcore.backends.cuda.numba_source import File, write_file
+from jitcore.backends.cuda.numba_code.source import File, write_file
 from jitcore.backends.cuda.target import CudaTarget
 from jitcore.dispatch.backend import find_compiler
 from jitcore.loopir.program import Program

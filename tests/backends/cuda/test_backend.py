@@ -10,7 +10,8 @@ import pytest
 import jitcore
 from jitcore import jit
 from jitcore.__main__ import main
-from jitcore.backends.cuda import CudaBackend, EmulatedBackend, driver, linking
+from jitcore.backends.cuda import CudaBackend, EmulatedBackend
+from jitcore.backends.cuda.runtime import driver, linking
 from jitcore.device import Device
 from jitcore.dispatch import backend as backends
 from tests.backends.cuda.fake_driver import FakeDriver
@@ -96,7 +97,7 @@ def test_the_linker_is_named(monkeypatch, version, library, expected):
 
 def test_the_device_in_software_has_no_streams():
     assert EmulatedBackend().devices()[0].backend == "cuda:emulated"
-    from jitcore.backends.cuda.device import DLPACK_OTHER, DeviceBuffer, Memory
+    from jitcore.backends.cuda.runtime.device import DLPACK_OTHER, DeviceBuffer, Memory
 
     class Runtime:
         def allocate(self, nbytes):

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jitcore.backends.cuda import driver as drivers
-from jitcore.backends.cuda import linking
-from jitcore.backends.cuda.gpu import HALF, GpuRuntime
-from jitcore.backends.cuda.graphs import DECIDE
+from jitcore.backends.cuda.runtime import driver as drivers
+from jitcore.backends.cuda.runtime import linking
+from jitcore.backends.cuda.runtime.gpu import HALF, GpuRuntime
+from jitcore.backends.cuda.runtime.graphs import DECIDE
 from tests.backends.cuda.fake_driver import FakeDriver, PlainTypes
 
 real = pytest.importorskip("cuda.bindings.driver")

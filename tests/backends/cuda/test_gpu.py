@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 from jitcore import errors
-from jitcore.backends.cuda import driver as drivers
-from jitcore.backends.cuda import linking, ptx
-from jitcore.backends.cuda.driver import CudaError, CudaMemoryError
-from jitcore.backends.cuda.gpu import HALF, GpuRuntime
+from jitcore.backends.cuda.render import ptx
+from jitcore.backends.cuda.runtime import driver as drivers
+from jitcore.backends.cuda.runtime import linking
+from jitcore.backends.cuda.runtime.driver import CudaError, CudaMemoryError
+from jitcore.backends.cuda.runtime.gpu import HALF, GpuRuntime
 from jitcore.config import config
 from tests.backends.cuda.fake_driver import FakeDriver, Fault
 
@@ -344,8 +345,8 @@ def test_a_forked_child_gets_one_clear_error():
 
 FORKING = """
 import os
-from jitcore.backends.cuda.driver import CudaError
-from jitcore.backends.cuda.gpu import GpuRuntime
+from jitcore.backends.cuda.runtime.driver import CudaError
+from jitcore.backends.cuda.runtime.gpu import GpuRuntime
 from tests.backends.cuda.fake_driver import FakeDriver
 
 runtime = GpuRuntime(0, FakeDriver())

@@ -8,10 +8,11 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import jit, lax
-from jitcore.backends.cuda import CudaBackend, linking
-from jitcore.backends.cuda.driver import CudaError
-from jitcore.backends.cuda.gpu import GpuRuntime
-from jitcore.backends.cuda.graphs import DECIDE, MAX_LOOPS
+from jitcore.backends.cuda import CudaBackend
+from jitcore.backends.cuda.runtime import linking
+from jitcore.backends.cuda.runtime.driver import CudaError
+from jitcore.backends.cuda.runtime.gpu import GpuRuntime
+from jitcore.backends.cuda.runtime.graphs import DECIDE, MAX_LOOPS
 from jitcore.dispatch import backend as backends
 from tests.backends.cuda.cells import get, numbers, put
 from tests.backends.cuda.fake_driver import FakeDriver, find_entries

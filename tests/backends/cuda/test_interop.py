@@ -12,7 +12,8 @@ import pytest
 import jitcore
 from jitcore import dtypes, jit
 from jitcore.array import DeviceArray
-from jitcore.backends.cuda import CudaBackend, interop, linking
+from jitcore.backends.cuda import CudaBackend
+from jitcore.backends.cuda.runtime import interop, linking
 from jitcore.dispatch import backend as backends
 from tests.backends.cuda.fake_driver import FakeDriver
 

@@ -14,9 +14,9 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import jit, lax
-from jitcore.backends.cuda import libraries as libraries_module
-from jitcore.backends.cuda import library_programs
-from jitcore.backends.cuda.driver import CudaError
+from jitcore.backends.cuda.libraries import bindings as libraries_module
+from jitcore.backends.cuda.libraries import programs as library_programs
+from jitcore.backends.cuda.runtime.driver import CudaError
 from jitcore.dispatch.backend import find_backend
 from jitcore.tree_util import tree_leaves
 from tests.backends.cuda.fake_libraries import MODULES, install

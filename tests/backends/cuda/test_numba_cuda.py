@@ -20,7 +20,7 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import lax
-from jitcore.backends.cuda.numba_source import write_file
+from jitcore.backends.cuda.numba_code.source import write_file
 from jitcore.loopir import program as loopir
 from jitcore.loopir.expr import Buffer, Graph
 from jitcore.loopir.index import Axis, Index

@@ -14,10 +14,11 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import jit, lax
-from jitcore.backends.cuda import CudaBackend, linking
-from jitcore.backends.cuda.driver import CudaMemoryError
-from jitcore.backends.cuda.gpu import HALF, GpuRuntime
-from jitcore.backends.cuda.libraries import BINDINGS
+from jitcore.backends.cuda import CudaBackend
+from jitcore.backends.cuda.libraries.bindings import BINDINGS
+from jitcore.backends.cuda.runtime import linking
+from jitcore.backends.cuda.runtime.driver import CudaMemoryError
+from jitcore.backends.cuda.runtime.gpu import HALF, GpuRuntime
 from jitcore.config import config
 from jitcore.tree_util import tree_leaves
 from tests.backends.cuda.cells import get, numbers, put
@@ -148,7 +149,7 @@ def test_the_limit_holds(runtime):
 def test_errors_that_stay(runtime, script, words):
     code = f"""if True:
         import numpy as np
-        from jitcore.backends.cuda.gpu import GpuRuntime
+        from jitcore.backends.cuda.runtime.gpu import GpuRuntime
         from tests.backends.cuda.test_on_gpu import PTX
         runtime = GpuRuntime(0)
         kernel = runtime.load(PTX).find_kernel("add")

@@ -10,7 +10,8 @@ import pytest
 
 import jitcore
 from jitcore import jit
-from jitcore.backends.cuda import CudaBackend, linking
+from jitcore.backends.cuda import CudaBackend
+from jitcore.backends.cuda.runtime import linking
 from jitcore.dispatch import backend as backends
 from jitcore.tree_util import tree_leaves
 from tests.backends.cuda.fake_driver import FakeDriver, find_entries

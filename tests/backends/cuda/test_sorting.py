@@ -11,9 +11,9 @@ import pytest
 import jitcore
 import jitcore.numpy as jnp
 from jitcore import jit, lax
-from jitcore.backends.cuda import sorting
 from jitcore.backends.cuda.emulated import EmulatedDevice
 from jitcore.backends.cuda.program import LoadedProgram
+from jitcore.backends.cuda.sorting import merge
 from jitcore.sharding import Device
 
 DEVICE = Device("gpu", device_kind="emulated", backend="cuda:emulated")
@@ -29,7 +29,7 @@ BOTH = pytest.mark.parametrize("way", ["digits", "merges"], indirect=True)
 @pytest.fixture
 def way(request, monkeypatch):
     jitcore.clear_caches()
-    monkeypatch.setattr(sorting, "prefers_digits", lambda *_: request.param == "digits")
+    monkeypatch.setattr(merge, "prefers_digits", lambda *_: request.param == "digits")
     yield request.param
     jitcore.clear_caches()
 

@@ -9,7 +9,7 @@ import pytest
 
 import jitcore.numpy as jnp
 from jitcore import jit
-from jitcore.backends.cuda.ptx import VERSIONS
+from jitcore.backends.cuda.render.ptx import VERSIONS
 
 
 def compile_for(target, function, *args):
@@ -39,7 +39,7 @@ def test_an_unknown_target_is_told_the_known_ones():
 
 
 def test_programs_are_compiled_once_and_kept_on_disk(tmp_path, monkeypatch):
-    from jitcore.backends.cuda import ptx
+    from jitcore.backends.cuda.render import ptx
 
     made = []
     monkeypatch.setattr(ptx, "_translate", lambda *facts, real=ptx._translate: made.append(1) or real(*facts))

@@ -10,7 +10,7 @@ import pytest
 
 import jitcore.numpy as jnp
 from jitcore import jit, lax
-from jitcore.backends.cuda.executable import CudaExecutable, describe_functions
+from jitcore.backends.cuda.runtime.executable import CudaExecutable, describe_functions
 from jitcore.tree_util import tree_leaves
 
 DEVICE = "cuda:emulated"

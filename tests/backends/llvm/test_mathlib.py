@@ -14,12 +14,13 @@ import numpy as np
 import pytest
 import scipy.special
 
-from jitcore.backends.cpu.cpuinfo import cpu_features
-from jitcore.backends.cpu.native import compile_module
+from jitcore.backends.cpu.machine.host import cpu_features
+from jitcore.backends.cpu.native.libraries import compile_module
 from jitcore.backends.llvm import mathlib
-from jitcore.backends.llvm.mathlib import avx512, fit_pieces, fit_tables, tables
+from jitcore.backends.llvm.function import TargetModule
+from jitcore.backends.llvm.mathlib import avx512, tables
+from jitcore.backends.llvm.mathlib.fitting import fit_pieces, fit_tables
 from jitcore.backends.llvm.mathlib.pieces import PIECES
-from jitcore.backends.llvm.module import TargetModule
 from jitcore.core.primitive import registry
 from tests.backends.llvm.exact_functions import COSTLY, REFERENCE, draw_arguments, draw_samples
 
@@ -421,7 +422,8 @@ def test_emit_refuses_wrong_arguments():
 
 
 def test_fits_reproduce_the_coefficients():
-    from jitcore.backends.llvm.mathlib import coefficients, fit
+    from jitcore.backends.llvm.mathlib import coefficients
+    from jitcore.backends.llvm.mathlib.fitting import fit
 
     made = {(name, bits) for name, row in fit.FITS.items() for bits in row.terms}
     assert set(coefficients.COEFFICIENTS) == made

@@ -7,7 +7,7 @@ import pytest
 
 import jitcore.numpy as jnp
 from jitcore import jit, lax
-from jitcore.backends.cpu import threads
+from jitcore.backends.cpu.runtime import threads
 from tests.jax_answers import jax
 
 jax_lax = jax.lax

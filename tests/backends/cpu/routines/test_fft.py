@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import jitcore.numpy as jnp
 from jitcore import ShapeDtypeStruct, config, jit, lax, vmap
-from jitcore.backends.cpu import threads
-from jitcore.backends.cpu.routines import fft_plan
-from jitcore.backends.cpu.routines.fft_plan import factorize, find_roots
+from jitcore.backends.cpu.routines.fft import plan
+from jitcore.backends.cpu.routines.fft.plan import factorize, find_roots
+from jitcore.backends.cpu.runtime import threads
 
 RNG = np.random.default_rng(23)
 COMPLEX, REAL = ["complex64", "complex128"], ["float32", "float64"]
@@ -215,8 +215,8 @@ def test_vmap():
 def test_programs_keep_their_tables():
     """A compiled function outlives all caches of plans."""
     compiled = jit(jnp.fft.fft).lower(ShapeDtypeStruct((1440,), np.dtype(np.complex128))).compile()
-    fft_plan._find_transform.cache_clear()
-    fft_plan._list_orders.cache_clear()
+    plan._find_transform.cache_clear()
+    plan._list_orders.cache_clear()
     gc.collect()
     filler = [np.full(1440 * 2, np.nan) for _ in range(200)]
     x = draw((1440,), "complex128")

@@ -11,8 +11,8 @@ import pytest
 import jitcore.numpy as jnp
 import jitcore.scipy.linalg as jsl
 from jitcore import jit, lax
-from jitcore.backends.cpu import symbols
-from jitcore.backends.cpu.routines import lapack, lapack_symbols
+from jitcore.backends.cpu.native import images
+from jitcore.backends.cpu.routines.linalg import lapack_symbols, routine
 from jitcore.lax import linalg
 from tests.combinations import pairwise, spread
 
@@ -297,8 +297,8 @@ def test_threads_call_lapack_at_the_same_time():
 def scipy_lapack(monkeypatch):
     """A process in which NumPy's library does not show its functions."""
     monkeypatch.setattr(lapack_symbols, "_open_numpy_library", lambda: None)
-    monkeypatch.setattr(symbols, "_addresses", {
-        name: address for name, address in symbols._addresses.items() if not name.startswith("lapack_")})
+    monkeypatch.setattr(images, "_addresses", {
+        name: address for name, address in images._addresses.items() if not name.startswith("lapack_")})
 
 
 @pytest.mark.parametrize("letter", "sdcz")
@@ -308,7 +308,7 @@ def test_scipy_publishes_all_that_is_called(letter, scipy_lapack):
     names = ["potrf", "getrf", "geqrf", "geqp3", "gesdd", "trsm", "trsv", "ungqr" if is_complex else "orgqr",
              "heevd" if is_complex else "syevd"]
     for name in names:
-        assert symbols.address_of(f"lapack_{letter}{name}")
+        assert images.address_of(f"lapack_{letter}{name}")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -327,9 +327,9 @@ def test_integers_of_32_bits(dtype, scipy_lapack):
 
 
 def test_pieces_of_batches():
-    assert lapack._count_pieces((300, 300)) == 1
-    assert lapack._count_pieces((8, 300, 300)) == 1
-    assert lapack._count_pieces((8, 300, 300), on_one_thread=True) == 8
-    assert lapack._count_pieces((1000, 4, 4)) == 3
-    assert lapack._count_pieces((100, 64, 64)) == 16
-    assert lapack._count_pieces((3, 64, 64)) == 3
+    assert routine._count_pieces((300, 300)) == 1
+    assert routine._count_pieces((8, 300, 300)) == 1
+    assert routine._count_pieces((8, 300, 300), on_one_thread=True) == 8
+    assert routine._count_pieces((1000, 4, 4)) == 3
+    assert routine._count_pieces((100, 64, 64)) == 16
+    assert routine._count_pieces((3, 64, 64)) == 3

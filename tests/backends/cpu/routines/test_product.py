@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 import jitcore.numpy as jnp
 from jitcore import jit, lax
-from jitcore.backends.cpu import cpuinfo, threads
-from jitcore.backends.cpu.routines import product
-from jitcore.backends.cpu.routines.product import Operand, Sizes, plan_product
-from jitcore.backends.cpu.routines.product_parts import choose_tile_shape, cut_rows, list_heights, list_rows
+from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.routines.product import matrices_routine
+from jitcore.backends.cpu.routines.product.matrices_routine import Operand, Sizes, plan_product
+from jitcore.backends.cpu.routines.product.parts import choose_tile_shape, cut_rows, list_heights, list_rows
+from jitcore.backends.cpu.runtime import threads
 
 FLOATS = ["float32", "float64"]
 RNG = np.random.default_rng(17)
@@ -48,7 +49,7 @@ def uses_routine(function, *arguments) -> bool:
 @pytest.fixture
 def no_loops(monkeypatch):
     """Every product takes the routine, however small."""
-    monkeypatch.setattr(product, "prefers_loops", lambda sizes, *_: min(sizes) == 0)
+    monkeypatch.setattr(matrices_routine, "prefers_loops", lambda sizes, *_: min(sizes) == 0)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -271,9 +272,9 @@ import itertools
 import numpy as np
 import jitcore.numpy as jnp
 from jitcore import jit
-from jitcore.backends.cpu.routines.product import ProductRoutine
-from jitcore.backends.cpu.routines.product_parts import PACK_AT, TILES_AT, enter_part, find_table
-from jitcore.backends.cpu.symbols import address_of
+from jitcore.backends.cpu.routines.product.matrices_routine import ProductRoutine
+from jitcore.backends.cpu.routines.product.parts import PACK_AT, TILES_AT, enter_part, find_table
+from jitcore.backends.cpu.native.images import address_of
 
 made = []
 begin = ProductRoutine.__init__
@@ -313,7 +314,7 @@ for shape in ((20, 9000, 24), (40, 2048, 512), (700, 1024, 300)):
 def test_few_parts_are_compiled():
     def kinds(m, k, n, right=None):
         right = right or Operand(0, 1, n)
-        routine = product.ProductRoutine(np.dtype("float64"), Sizes(1, m, n, k), Operand(0, k, 1), right)
+        routine = matrices_routine.ProductRoutine(np.dtype("float64"), Sizes(1, m, n, k), Operand(0, k, 1), right)
         return {symbol.split("_")[2].rstrip("0123456789") for symbol in routine.parts}, len(routine.parts)
 
     largest = choose_tile_shape(8).rows
@@ -352,7 +353,7 @@ def test_reshapes_of_what_is_replaced():
 
 @pytest.mark.parametrize("processor", ["znver5", "sapphirerapids"])
 def test_plans_depend_on_sizes_and_processor(monkeypatch, processor):
-    monkeypatch.setattr(cpuinfo, "cpu_name", lambda: processor)
+    monkeypatch.setattr(host, "cpu_name", lambda: processor)
     waits = processor != "znver5"
     row_major = Operand(0, 1000, 1), Operand(0, 1, 1000)
     large = plan_product(Sizes(1, 1000, 1000, 1000), *row_major, 4)
@@ -376,7 +377,7 @@ def test_plans_depend_on_sizes_and_processor(monkeypatch, processor):
 @pytest.mark.parametrize("l2", [64 << 10, 32 << 20])
 def test_packed_rows_fill_part_of_the_second_cache(monkeypatch, dtype, l2):
     """One tile at a time, or more than there are; their last steps stand before the next tile's first."""
-    monkeypatch.setattr(cpuinfo, "cache_sizes", lambda: cpuinfo.CacheSizes(32 << 10, l2, 32 << 20))
+    monkeypatch.setattr(host, "cache_sizes", lambda: host.CacheSizes(32 << 10, l2, 32 << 20))
     left, right, itemsize = Operand(0, 1, 1024), Operand(0, 1, 300), np.dtype(dtype).itemsize
     tiles = plan_product(Sizes(1, 1024, 300, 700), left, right, itemsize).left_tiles
     assert tiles == 1 if l2 == 64 << 10 else tiles > 40

@@ -5,9 +5,9 @@ import pytest
 
 import jitcore.numpy as jnp
 from jitcore import jit, lax
-from jitcore.backends.cpu import threads
-from jitcore.backends.cpu.routines import product
-from jitcore.backends.cpu.routines.product_vector import choose_length, choose_width
+from jitcore.backends.cpu.routines.product import matrices_routine
+from jitcore.backends.cpu.routines.product.vector_routine import choose_length, choose_width
+from jitcore.backends.cpu.runtime import threads
 
 FLOATS = ["float32", "float64"]
 RNG = np.random.default_rng(23)
@@ -27,7 +27,7 @@ def check(got, vector, matrix) -> None:
 @pytest.fixture
 def no_loops(monkeypatch):
     """Every product takes the routine, however small."""
-    monkeypatch.setattr(product, "prefers_loops", lambda sizes, *_: min(sizes) == 0)
+    monkeypatch.setattr(matrices_routine, "prefers_loops", lambda sizes, *_: min(sizes) == 0)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 import jitcore.numpy as jnp
 from jitcore import dtypes, jit, lax
-from jitcore.backends.cpu import cpuinfo, symbols, threads
-from jitcore.backends.cpu.routines import sort_engine, sort_network
+from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.native import images
+from jitcore.backends.cpu.routines.sort import network, quicksort
+from jitcore.backends.cpu.runtime import threads
 from tests.combinations import spread
 
 DTYPES = [dtype.name for dtype in dtypes.SUPPORTED]
@@ -230,7 +232,7 @@ def test_several_python_threads():
 # -- the engine ---------------------------------------------------------------------------------------------------
 def engine(bits: int):
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-    return kind(symbols.address_of(f"{sort_engine.SYMBOL_PREFIX}{bits}"))
+    return kind(images.address_of(f"{quicksort.SYMBOL_PREFIX}{bits}"))
 
 
 @pytest.mark.parametrize("bits", [32, 64])
@@ -262,7 +264,7 @@ def test_engine_on_keys_in_some_order(bits, n):
 def test_comparators_sort_all_bit_patterns(rows):
     """A network that sorts all zeros and ones sorts everything."""
     patterns = np.array([[i >> k & 1 for k in range(rows)] for i in range(1 << rows)])
-    for low, high in sort_network.list_comparators(rows):
+    for low, high in network.list_comparators(rows):
         patterns[:, [low, high]] = np.sort(patterns[:, [low, high]], axis=1)
     assert (np.diff(patterns, axis=1) >= 0).all()
 
@@ -270,11 +272,11 @@ def test_comparators_sort_all_bit_patterns(rows):
 @pytest.mark.parametrize("vector_bytes", [16, 32, 64])
 @pytest.mark.parametrize("bits", [32, 64])
 def test_engine_for_other_vectors(monkeypatch, vector_bytes, bits):
-    from jitcore.backends.cpu import native
+    from jitcore.backends.cpu.native import libraries
 
-    monkeypatch.setattr(cpuinfo, "native_vector_bytes", lambda: vector_bytes)
-    symbol = f"{sort_engine.SYMBOL_PREFIX}{bits}"
-    library = native.compile_module(sort_engine.render_engine(symbol), symbol)
+    monkeypatch.setattr(host, "native_vector_bytes", lambda: vector_bytes)
+    symbol = f"{quicksort.SYMBOL_PREFIX}{bits}"
+    library = libraries.compile_module(quicksort.render_engine(symbol), symbol)
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
     sort = kind(library.address(symbol))
     rng = np.random.default_rng(12)

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jitcore import jit
-from jitcore.backends.cpu import threads
-from jitcore.backends.cpu.routines import sweep
+from jitcore.backends.cpu.routines.product import two_sided_routine
+from jitcore.backends.cpu.runtime import threads
 
 RNG = np.random.default_rng(23)
 FLOATS = ["float32", "float64"]
@@ -40,7 +40,7 @@ def check(function, arguments) -> None:
 @pytest.fixture
 def no_limits(monkeypatch):
     """Every pair of products is made in one sweep, however small."""
-    monkeypatch.setattr("jitcore.passes.sweeps.is_worth_sweep", lambda shape, dtype: 0 not in shape)
+    monkeypatch.setattr("jitcore.passes.matrix_vector_fusion.is_worth_sweep", lambda shape, dtype: 0 not in shape)
 
 
 @pytest.mark.parametrize("function", (pair, chain))
@@ -87,6 +87,6 @@ def test_special_values_stay_in_their_rows_and_columns(function):
 
 def test_stretches_cover_all_rows():
     for rows in (1, 31, 512, 513, 1023, 1024, 1025, 1029, 5500, 100_001):
-        routine = sweep.SweepRoutine("pair", np.dtype(np.float64), rows, 100)
+        routine = two_sided_routine.SweepRoutine("pair", np.dtype(np.float64), rows, 100)
         count, length = routine.stretches, routine.length
         assert (count - 1) * length < rows <= count * length and count <= 32 and length % 4 == 0

@@ -1,0 +1,7 @@
+"""The machine that code is made for.
+
+In: what the operating system and LLVM say. Out: facts that scheduling, mapping and rendering decide by.
+
+Modules:
+    host  Facts about this machine: its processor, and what else machine code depends on beside its program.
+"""

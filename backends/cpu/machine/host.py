@@ -1,0 +1,240 @@
+"""Facts about this machine: its processor, and what else machine code depends on beside its program.
+
+In: what LLVM, the operating system and this installation say. Out: name, features, vector width and cache
+sizes; the target that LLVM compiles for, and keys under which what depends on all that (compiler, settings,
+sources) is kept on disk. Every fact is found once per process, but for the cores that it may use now. Stage:
+before scheduling (tile sizes) and rendering (vector width), and again when code is looked up.
+
+To name a processor and its features as LLVM does takes LLVM. Its answer is kept on disk, so that a process
+whose programs all come from there does without; it is asked for by what is cheap to find out.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.metadata
+import importlib.util
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from jitcore import __version__
+from jitcore.backends.cpu.native import objects
+from jitcore.dispatch import disk_cache
+
+__all__ = [
+    "CacheSizes", "Target", "cache_sizes", "cpu_features", "cpu_name", "find_target",
+    "list_fused_operations", "make_key", "native_vector_bytes", "recall", "stamp_sources",
+]
+
+
+_CACHE_FOLDER = Path("/sys/devices/system/cpu/cpu0/cache")
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+class CacheSizes(NamedTuple):
+    """Bytes of data cache that one core sees: first two levels its own, the third as a rule shared."""
+
+    l1: int
+    l2: int
+    l3: int
+
+
+# What the smallest common 64-bit processors have, for systems that do not tell.
+_DEFAULT_SIZES = CacheSizes(l1=32 << 10, l2=512 << 10, l3=4 << 20)
+
+
+@functools.cache
+def cpu_features() -> frozenset[str]:
+    """Names of the instruction-set features that kernels may use, in LLVM's spelling, such as "avx512f".
+
+    They are the features of Numba's target, so settings such as NUMBA_ENABLE_AVX=0 count.
+    """
+    listed = find_target().features.split(",")
+    return frozenset(feature[1:] for feature in listed if feature.startswith("+"))
+
+
+@functools.cache
+def cpu_name() -> str:
+    """LLVM's name of the processor kernels are compiled for, such as "znver4"; "generic" where unknown."""
+    return find_target().cpu
+
+
+def is_zen() -> bool:
+    """Whether kernels are compiled for one of AMD's Zen cores."""
+    return cpu_name().startswith("znver")
+
+
+@functools.cache
+def native_vector_bytes() -> int:
+    """Bytes of the widest vector register: 64 with AVX-512, 32 with AVX, else 16 (SSE2, NEON)."""
+    features = cpu_features()
+    if "avx512f" in features:
+        return 64
+    return 32 if "avx" in features else 16
+
+
+@functools.cache
+def list_fused_operations() -> tuple[str, ...]:
+    """Operations on arrays of complex numbers of which NumPy makes multiply-adds on this processor."""
+    x = np.array([1 + 2.0**-30 + 1j])
+    is_rounded = (x * x).real[0] == 2.0**-29  # the square of the real part has one bit more
+    return () if is_rounded else ("mul", "square")
+
+
+@functools.cache
+def cache_sizes() -> CacheSizes:
+    """Sizes of the data caches from Linux's sysfs; typical ones elsewhere and for levels it does not list."""
+    return read_cache_sizes(_CACHE_FOLDER)
+
+
+def read_cache_sizes(folder: Path) -> CacheSizes:
+    """Sizes listed under `folder`, laid out as /sys/devices/system/cpu/cpu0/cache is."""
+    found = {}
+    for index in sorted(folder.glob("index*")):
+        try:
+            kind, level, size = ((index / name).read_text().strip() for name in ("type", "level", "size"))
+        except OSError:
+            continue
+        match = re.fullmatch(r"(\d+)([KMG]?)", size)
+        if match and kind in ("Data", "Unified"):
+            found[f"l{level}"] = int(match[1]) * _UNITS[match[2]]
+    return _DEFAULT_SIZES._replace(**{level: found[level] for level in CacheSizes._fields if level in found})
+
+
+# Counts the changes of what is stored; files of another number are not found.
+_FORMAT = 1
+_COMPILERS = ("llvmlite", "numba")
+_SETTINGS = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX", "NUMBA_OPT")
+_NUMBA_FILE = ".numba_config.yaml"  # settings of the folder a process was started in
+_PROCESSOR_FILE = Path("/sys/devices/system/cpu/modalias")  # vendor, family, model and features
+_CPUINFO_FILE = Path("/proc/cpuinfo")
+_VARYING_FACTS = (b"processor", b"cpu MHz", b"bogomips", b"core id", b"apicid", b"initial apicid")
+
+
+class Target(NamedTuple):
+    """What code is generated for, in LLVM's words; features as "+avx,-avx512f"."""
+
+    triple: str
+    cpu: str
+    features: str
+
+
+@functools.cache
+def find_target() -> Target:
+    """The target of this process. Cost: 0.1 ms when it is known on disk, else 0.2 s for loading LLVM."""
+    return Target(*recall("target", _ask_compiler).split("\n"))
+
+
+def _ask_compiler() -> str:
+    from jitcore.backends.cpu.native import libraries
+
+    return "\n".join(libraries.describe_target())
+
+
+def recall(name: str, find_out: Callable[[], str]) -> str:
+    """A text about this installation that takes a compiler to find out: from disk, if it is there."""
+    identity, cache = _identify(), disk_cache.open_cache()
+    if identity is None or cache is None or not _settings_are_known():
+        return find_out()
+    key = hashlib.sha256(identity + name.encode()).digest()
+    found = cache.find(key)
+    if found is not None:
+        return found.decode()
+    text = find_out()
+    if _settings_are_known():
+        cache.add(key, text.encode())
+    return text
+
+
+def make_key(*parts: str) -> bytes | None:
+    """The key of what is compiled here from these parts; None where code is not kept on disk."""
+    identity = _identify()
+    if identity is None:
+        return None
+    return hashlib.sha256(identity + "\0".join((*find_target(), *parts)).encode()).digest()
+
+
+@functools.cache
+def _identify() -> bytes | None:
+    """A digest of all that is common to the code of this process; None where that cannot be told."""
+    processor = _read_processor()
+    if processor is None or not objects.can_link():
+        return None
+    settings = [f"{name}={os.environ.get(name)}" for name in _SETTINGS]
+    return hashlib.sha256(repr((_FORMAT, _INSTALLED, processor, settings)).encode()).digest()
+
+
+def _read_processor() -> bytes | None:
+    """What Linux says of the processor, or None."""
+    try:
+        return _PROCESSOR_FILE.read_bytes()
+    except OSError:
+        pass
+    try:
+        first = _CPUINFO_FILE.read_bytes().split(b"\n\n", 1)[0]
+    except OSError:
+        return None
+    lines = first.splitlines()
+    return b"\n".join(line for line in lines if line.split(b":")[0].strip() not in _VARYING_FACTS)
+
+
+def _read_version(name: str) -> bytes:
+    """What tells a package's versions apart: the file in which it states its own, which is fast to read."""
+    spec = importlib.util.find_spec(name)
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        try:
+            return Path(folder, "_version.py").read_bytes()
+        except OSError:
+            continue
+    try:
+        return importlib.metadata.version(name).encode()
+    except importlib.metadata.PackageNotFoundError:  # compiling says what is missing
+        return b""
+
+
+def stamp_sources(root: str) -> list[tuple[str, int, int]]:
+    """Name, size and time of change of each module below a folder."""
+    stamps, folders = [], [root]
+    for folder in folders:
+        for item in os.scandir(folder):
+            if item.is_dir():
+                folders.append(item.path)
+            elif item.name.endswith(".py"):
+                state = item.stat()
+                stamps.append((item.name, state.st_size, state.st_mtime_ns))
+    return sorted(stamps)
+
+
+_BACKENDS = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+
+#: The versions of what makes machine code, and its sources as they were when they were imported: somebody
+#: may be editing them.
+_INSTALLED = hashlib.sha256(
+    repr((__version__, *(stamp_sources(os.path.join(_BACKENDS, name)) for name in ("cpu", "llvm")),
+          *map(_read_version, _COMPILERS))).encode()
+).digest()
+
+
+def _settings_are_known() -> bool:
+    """Whether Numba's settings are those of the environment; its modules and a file can change them too."""
+    if os.path.exists(_NUMBA_FILE):
+        return False
+    config = sys.modules.get("numba.core.config")
+    if config is None:
+        return True
+    read, enable_avx = os.environ.get, getattr(config, "ENABLE_AVX", 1)
+    name, features = read("NUMBA_CPU_NAME"), read("NUMBA_CPU_FEATURES")
+    if features is None and str(name).lower() == "generic":
+        features = ""
+    return (
+        getattr(config, "CPU_NAME", name) == name
+        and getattr(config, "CPU_FEATURES", features) == features
+        and str(int(enable_avx)) == read("NUMBA_ENABLE_AVX", "1")
+    )

@@ -1,0 +1,81 @@
+"""How many columns a loop takes at a time whose reductions and scans run down the columns.
+
+In: a loop in lanes. Out: how many lanes at a time, and the loop over groups of so many. Rows lie far from
+each other: whole cache lines of each row, some next to each other, are read from memory and kept by caches
+better than pieces of lines, above all where rows are a power of two apart and fall into few sets of a cache.
+A second sweep then finds in the cache what the first one read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from jitcore.backends.cpu.render.jammed_rows import WORKING_REGISTERS, count_registers
+from jitcore.backends.cpu.render.vector_loops import emit_first, emit_whole
+from jitcore.backends.llvm.options import is_static
+from jitcore.backends.llvm.registers import I64
+from jitcore.loopir.expr import walk
+from jitcore.loopir.index import Axis
+from jitcore.loopir.program import Loop, Reduce, Scan
+from jitcore.schedule.statements import roots_of
+
+# Multiples of the usual lanes, the most first.
+_MULTIPLES = (4, 2)
+# Instructions of a wide group: longer formulas take long to compile, and have much to do while they wait.
+_MAX_OPERATIONS = 160
+
+
+def widen_columns(loop: Loop | Reduce, lanes: int, vector_bytes: int) -> int:
+    """The most lanes at a time for which all running values of a sweep stay in registers. Rows so few that
+    they are written out stay in registers or in the first cache by themselves."""
+    sweeps = [s for s in loop.body if isinstance(s, (Reduce, Scan))] if isinstance(loop, Loop) else []
+    if all(map(_is_short, sweeps)):
+        return lanes
+    free = count_registers(vector_bytes) - WORKING_REGISTERS
+    running = lanes * max(map(_count_bytes, sweeps)) / vector_bytes
+    registers = lanes * max(map(_find_itemsize, sweeps)) / vector_bytes
+    operations = registers * sum(map(_count_in_lanes, loop.body))
+    for multiple in _MULTIPLES:
+        if multiple * running <= free and multiple * operations <= _MAX_OPERATIONS:
+            return multiple * lanes
+    return lanes
+
+
+def emit_wide(
+    e, axis: Axis, start: ir.Value, stop: ir.Value, widest: int, lanes: int, body: Callable[[], None]
+) -> ir.Value:
+    """`body` for groups of `widest` columns, the last of which may lack some, if fewer than `lanes`. Returns:
+    the first column that is left."""
+    b, end = e.b, emit_whole(e, axis, start, stop, widest, body)
+    rest = b.sub(stop, end)
+    is_filled = b.icmp_signed(">", rest, I64(widest - lanes))
+    e.when(is_filled, lambda: emit_first(e, axis, end, rest, widest, body))
+    return b.select(is_filled, stop, end)
+
+
+def _is_short(sweep: Reduce | Scan) -> bool:
+    """Whether there are so few rows that their number stands in the code."""
+    axes = (sweep.axis,) if isinstance(sweep, Scan) else sweep.axes
+    return all(is_static(axis.extent) for axis in axes)
+
+
+def _count_bytes(sweep: Reduce | Scan) -> int:
+    """Bytes of the running values of one column; the position of an extreme is one more."""
+    if isinstance(sweep, Scan):
+        return sweep.value.dtype.itemsize
+    return sum(expr.dtype.itemsize + (result.dtype.itemsize if op.startswith("arg") else 0)
+               for result, op, expr in sweep.parts)
+
+
+def _find_itemsize(sweep: Reduce | Scan) -> int:
+    values = [sweep.value] if isinstance(sweep, Scan) else [expr for _, _, expr in sweep.parts]
+    return max(value.dtype.itemsize for value in values)
+
+
+def _count_in_lanes(statement) -> int:
+    """Expressions of a statement that take registers of lanes: those that vary, and operands of these. Where
+    elements are, and what does not vary, is found by itself."""
+    varying = [node for node in walk(roots_of(statement)) if node.axes or node.op == "result"]
+    return len({id(other) for node in varying for other in (node, *node.args)})

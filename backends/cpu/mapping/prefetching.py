@@ -1,0 +1,297 @@
+"""Rows that are read from memory: where a core should wait less for them.
+
+In: a scheduled program. Out: marks on its kernels. Stage: before a program's text is made, as the mark is
+part of it. A core fetches the lines of a run of memory ahead by itself, but only a few at a time. What helps:
+
+- a sweep over a row that is much longer than the first caches reads both of its halves at a time: these are
+  two runs, whose lines are fetched beside each other;
+- where several sweeps go over a row, those after the first one find it in the cache, and memory idles: the
+  second one asks for the next row meanwhile;
+- a stencil finds in the cache what it reads of the rows before, and asks for the row behind the last one,
+  except on processors that fetch it in time by themselves;
+- a loop that waits for elements at computed places asks for later places, which nobody else does in time;
+- rows so short that they fill registers in part only go one in each lane (`short_rows`);
+- a reduction or scan down the columns of long rows goes row by row; running values stay in the first cache.
+  On Zen, scans do not, as they would read and write one more value for each element.
+
+Smaller arrays lie in caches and keep the usual code. `read_rows` makes the instructions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import NamedTuple
+
+from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.mapping.short_rows import find_row_axis
+from jitcore.loopir.expr import OP_COST, Buffer, index_exprs, walk
+from jitcore.loopir.index import Axis, Index
+from jitcore.loopir.program import Kernel, Loop, Native, Program, Reduce, Scan, Store, bounds_of, find_split
+from jitcore.schedule.buffers import loads_of, statements_of
+from jitcore.schedule.statements import roots_of
+
+# Places of one array from which on a loop is a stencil.
+MIN_PLACES = 2
+HALVES, ROW_BY_ROW, ROWS_AHEAD, PLACES_AHEAD = "rows in halves", "row by row", "rows ahead", "places ahead"
+ROWS_IN_LANES = "rows in lanes"
+# Arrays below this are in caches everywhere, so nobody need ask how large these are.
+SMALL_BYTES = 1 << 20
+# A sweep in halves: bytes of a row and of the array, the latter in sizes of the second cache; how many arrays
+# it reads; and the cost of functions above which arithmetic takes longer than memory.
+MIN_LONG_ROW = 1 << 17
+MIN_LONG_ARRAY = 8
+MAX_ARRAYS = 2
+MAX_COST = 8
+# Bytes of a row that is asked for ahead, by a second sweep and by a stencil: shorter ones are over too soon;
+# two of the longest, and what belongs to them, stay in the second cache.
+SHORT_ROWS = range(1 << 11, (1 << 16) + 1)
+STENCIL_ROWS = range(1 << 8, (1 << 16) + 1)
+# Processors on which stencils take 1.0 to 1.2 of the time if they ask; on Zen 5 and an Intel Xeon it is 0.75
+# to 0.85.
+FETCHING_IN_TIME = {"znver4"}
+# Bytes of a row that is read from one end to the other before the next one, and how many rows: so few stay in
+# registers.
+MIN_WIDE_ROW, MIN_ROWS = 1 << 11, 16
+# About how many bytes ahead, at least: where rows are short, not the next one is asked for, but the second,
+# fourth, eighth or sixteenth.
+MIN_AHEAD = 1 << 12
+# Bytes of an array up to which places are asked for ahead, and how many bytes ahead. In larger arrays a core
+# waits for the tables of its pages: there it is a tenth slower.
+MAX_NEAR, PLACES_DISTANCE = 12 << 20, 1 << 10
+# Columns that threads take in pieces of long runs.
+MANY_COLUMNS = 1 << 15
+# Rows that a scan down columns combines with a running value while that is in registers: it writes as many
+# runs as it reads, and several of each get into one another's way. It asks for as many rows ahead.
+SCANNED_ROWS = 2
+
+
+class Ahead(NamedTuple):
+    """What a sweep asks for ahead. accesses: of this iteration, those that are written apart. axis, distance:
+    of which loop, and how many iterations ahead."""
+
+    sweep: Loop | Reduce
+    accesses: list[tuple[Buffer, Index]]
+    axis: Axis
+    distance: int
+    written: tuple[tuple[Buffer, Index], ...] = ()
+
+
+def mark_reading(program: Program) -> Program:
+    """Tells kernels how they read rows; see `Kernel.reading`."""
+    for step in program.steps:
+        for statement in statements_of(step.body) if isinstance(step, Native) else ():
+            if isinstance(statement, Kernel):
+                statement.reading = _choose_way(statement)
+                if statement.reading == ROWS_IN_LANES:
+                    statement.vector = find_row_axis(statement)
+    return program
+
+
+def _choose_way(kernel: Kernel) -> str:
+    is_plain = kernel.vector is not None and isinstance(kernel.vector.extent, int)
+    if not is_plain or kernel.far or kernel.tile:
+        return ""
+    if find_row_axis(kernel) is not None:
+        return ROWS_IN_LANES
+    if _goes_row_by_row(kernel):
+        return ROW_BY_ROW
+    _, body = _find_rows(kernel)
+    if any(goes_in_halves(kernel, s) and _is_long(kernel, s) for s in body):
+        return HALVES
+    if _find_places(kernel) is not None:
+        return PLACES_AHEAD
+    rows = _find_next_rows(kernel)
+    if rows is None:
+        return ""
+    return ROWS_AHEAD if rows.distance == 1 else f"{rows.distance} {ROWS_AHEAD}"
+
+
+def goes_to_and_fro(kernel: Kernel) -> bool:
+    """Whether a kernel's range may begin at its end where that was in a cache last: what its iterations read
+    and write lies in their order in memory, as rows do; columns do where there are so many that each thread's
+    pieces of them are long runs."""
+    first, split = kernel.body[0], find_split(kernel)
+    if split is not None:
+        return isinstance(split[1], Reduce)  # a scan goes in rounds, whose blocks are in the cache anyway
+    if isinstance(first, Loop):
+        is_across = kernel.tile is not None and kernel.tile[0] is first.axis
+        has_sweeps = any(isinstance(s, (Reduce, Scan)) for s in first.body)
+        is_down = first.axis is kernel.vector and has_sweeps and kernel.reading != ROWS_IN_LANES
+        are_many = isinstance(first.axis.extent, int) and first.axis.extent >= MANY_COLUMNS
+        return not is_across and (not is_down or are_many and kernel.reading != ROW_BY_ROW)
+    return isinstance(first, Reduce)
+
+
+def find_ahead(kernel: Kernel) -> Ahead | None:
+    """What a kernel asks for ahead, by its mark."""
+    if kernel.reading == PLACES_AHEAD:
+        return _find_places(kernel)
+    if kernel.reading == ROW_BY_ROW:
+        return _find_scanned(kernel)
+    return _find_next_rows(kernel) if kernel.reading.endswith(ROWS_AHEAD) else None
+
+
+def _goes_row_by_row(kernel: Kernel) -> bool:
+    """Whether a kernel is one scan down the columns of a large array, or one reduction and its results."""
+    loop = kernel.body[0]
+    if len(kernel.body) > 1 or not isinstance(loop, Loop) or loop.axis is not kernel.vector or kernel.streams:
+        return False
+    sweep, *rest = loop.body
+    if not all(isinstance(s, Store) for s in rest) or not isinstance(sweep, (Reduce, Scan)):
+        return False
+    rows = row_axis_of(sweep)
+    has_more = rest if isinstance(sweep, Scan) else sweep.stores
+    if rows is None or bounds_of(sweep) or sweep.partials or has_more:
+        return False
+    if isinstance(sweep, Scan) and host.is_zen():
+        return False
+    if not isinstance(rows.extent, int) or rows.extent < MIN_ROWS:
+        return False
+    nodes = walk(roots_of(sweep))
+    if any(node.args and kernel.vector in node.axes and rows not in node.axes for node in nodes):
+        return False  # would be computed for each row again
+    return any(index.coefficient(rows) not in (None, 0) and _is_beyond_caches(buffer, 1)
+               and kernel.vector.extent * buffer.dtype.itemsize >= MIN_WIDE_ROW
+               for buffer, index in _list_rows(kernel, sweep))
+
+
+def row_axis_of(sweep: Reduce | Scan) -> Axis | None:
+    """The axis that a sweep down columns runs along; None where there are several."""
+    axes = _find_axes(sweep)
+    return axes[0] if len(axes) == 1 else None
+
+
+def _find_rows(kernel: Kernel) -> tuple[Axis | None, list]:
+    """The innermost loop around a kernel's sweeps, and what is done for each of its iterations."""
+    axis, body = None, kernel.body
+    while (outer := next((s for s in body if _holds_rows(kernel, s)), None)) is not None:
+        axis, body = outer.axis, outer.body
+    return axis, body
+
+
+def _holds_rows(kernel: Kernel, statement) -> bool:
+    """Whether a statement is a loop around those over the lanes' axis."""
+    if not isinstance(statement, Loop) or statement.axis is kernel.vector:
+        return False
+    return any(kernel.vector in _find_axes(s) or _holds_rows(kernel, s) for s in statement.body)
+
+
+def goes_in_halves(kernel: Kernel, statement) -> bool:
+    """Whether a statement is a plain reduction along rows, with little arithmetic."""
+    if not isinstance(statement, Reduce) or statement.axes != (kernel.vector,):
+        return False
+    if statement.stores or statement.bounds or any(op.startswith("arg") for _, op, _ in statement.parts):
+        return False
+    nodes, rows = walk(roots_of(statement)), _list_rows(kernel, statement)
+    loads = {node.attr for node in nodes if node.op == "load" and kernel.vector in node.axes}
+    return (0 < len(rows) <= MAX_ARRAYS and loads == set(rows) and all(n.dtype.kind != "c" for n in nodes)
+            and sum(OP_COST.get(node.op, 0) for node in nodes) <= MAX_COST)
+
+
+def _is_long(kernel: Kernel, reduce: Reduce) -> bool:
+    """Whether its rows are long, or the blocks of one that threads share, and the array is large."""
+    length = kernel.vector.extent
+    length = min(length, int(reduce.block)) if reduce.partials else length
+    return any(length * buffer.dtype.itemsize >= MIN_LONG_ROW and _is_beyond_caches(buffer, MIN_LONG_ARRAY)
+               for buffer, _ in _list_rows(kernel, reduce))
+
+
+def _find_next_rows(kernel: Kernel) -> Ahead | None:
+    """What the second of several sweeps over the rows of a loop reads of a large array again, or what a
+    stencil reads first; None where there is no such sweep."""
+    axis, body = _find_rows(kernel)
+    sweeps = [s for s in body if not isinstance(s, Store)]
+    if axis is None or not sweeps or not all(_find_axes(sweep) == (kernel.vector,) for sweep in sweeps):
+        return None
+    if len(sweeps) == 1:
+        sweep, accesses, lengths = sweeps[0], _find_leading(kernel, sweeps[0]), STENCIL_ROWS
+    elif isinstance(sweeps[0], Reduce):
+        first, sweep, lengths = set(_list_rows(kernel, sweeps[0])), sweeps[1], SHORT_ROWS
+        accesses = [access for access in _list_rows(kernel, sweep) if access in first]
+    else:
+        return None
+    extent = kernel.vector.extent
+    wanted = [(buffer, index) for buffer, index in accesses if index.coefficient(axis) not in (None, 0)
+              and extent * buffer.dtype.itemsize in lengths and _is_beyond_caches(buffer, 1)]
+    if not wanted:
+        return None
+    shortest = extent * min(buffer.dtype.itemsize for buffer, _ in wanted)
+    return Ahead(sweep, wanted, axis, 1 << max(0, round(math.log2(MIN_AHEAD / shortest))))
+
+
+def _find_scanned(kernel: Kernel) -> Ahead | None:
+    """What a scan that goes row by row reads and writes; a reduction leaves it to the processor, as it reads
+    more rows side by side."""
+    scan = kernel.body[0].body[0]
+    if not isinstance(scan, Scan):
+        return None
+    distance = -SCANNED_ROWS if scan.reverse else SCANNED_ROWS
+    return Ahead(scan, _list_rows(kernel, scan), scan.axis, distance, ((scan.buffer, scan.offset),))
+
+
+def _find_places(kernel: Kernel) -> Ahead | None:
+    """The places that a flat loop reads from memory, of elements that lie behind the second cache. Processors
+    where this was not measured are left alone."""
+    loop, axis = kernel.body[0], kernel.vector
+    if len(kernel.body) > 1 or not isinstance(loop, Loop) or loop.axis is not axis or host.is_zen():
+        return None
+    if not all(isinstance(s, Store) and _is_run(s.offset, axis) for s in loop.body):
+        return None
+    loads = (access for store in loop.body for access in loads_of(store))
+    waiting = [index for buffer, index in loads
+               if _is_beyond_caches(buffer, 1) and buffer.known_bytes <= MAX_NEAR]
+    nodes = (node for index in waiting for node in walk(index_exprs(index)) if node.op == "load")
+    places = dict.fromkeys(node.attr for node in nodes if _is_run(node.attr[1], axis))
+    if not places:
+        return None
+    return Ahead(loop, [*places], axis, PLACES_DISTANCE // max(buffer.dtype.itemsize for buffer, _ in places))
+
+
+def _find_leading(kernel: Kernel, sweep) -> list[tuple[Buffer, Index]]:
+    """Of each array that a stencil reads, the place that lies furthest ahead: nobody has read it before."""
+    if find_stencil_store(sweep) is None or host.cpu_name() in FETCHING_IN_TIME:
+        return []
+    leading: dict[Buffer, Index] = {}
+    for buffer, index in _list_rows(kernel, sweep):
+        if buffer not in leading or int(index.const) > int(leading[buffer].const):
+            leading[buffer] = index
+    return list(leading.items())
+
+
+def find_stencil_store(loop: Loop | Reduce | Scan) -> Store | None:
+    """The first result of a loop that reads an array at several places beside each other, and none that it
+    writes; None if it is no such loop."""
+    if not isinstance(loop, Loop) or not all(isinstance(s, Store) for s in loop.body):
+        return None
+    first, written = loop.body[0], {store.buffer for store in loop.body}
+    accesses = {access for store in loop.body for access in loads_of(store)}
+    if any(buffer in written for buffer, _ in accesses):
+        return None
+    places = Counter(buffer for buffer, index in accesses if _is_run(index, loop.axis))
+    is_stencil = any(count >= MIN_PLACES for count in places.values())
+    return first if is_stencil and _is_run(first.offset, loop.axis) else None
+
+
+def _is_run(index, axis: Axis) -> bool:
+    """Whether lanes along an axis are neighbours in memory."""
+    return index.coefficient(axis) == 1 and not index_exprs(index)
+
+
+def _find_axes(sweep) -> tuple[Axis, ...]:
+    if isinstance(sweep, Reduce):
+        return sweep.axes
+    return (sweep.axis,) if isinstance(sweep, (Loop, Scan)) else ()
+
+
+def _list_rows(kernel: Kernel, sweep) -> list[tuple[Buffer, Index]]:
+    """Accesses of neighbours in memory along the lanes, each once, at places that the loops alone tell."""
+    statements = sweep.body if isinstance(sweep, Loop) else [sweep]
+    found = dict.fromkeys(access for statement in statements for access in loads_of(statement))
+    return [(buffer, index) for buffer, index in found if _is_run(index, kernel.vector)]
+
+
+def _is_beyond_caches(buffer: Buffer, times: int) -> bool:
+    """Whether an array is so many times larger than the second cache."""
+    size = buffer.known_bytes
+    return size is not None and size >= SMALL_BYTES and size > times * host.cache_sizes().l2

@@ -1,0 +1,122 @@
+"""Short rows: where a kernel's sweeps go along rows that fill few registers, one row goes in each lane.
+
+In: a kernel. Out: the axis of its rows, and where it reads and writes these. Stage: before a program's text
+is made (`reading`). Along a short row there is little to do, and what follows a sweep, such as the logarithm
+of a sum, would be done for a single number. `rows_in_lanes` makes the instructions.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from jitcore.backends.cpu.machine import host
+from jitcore.loopir.expr import OP_COST, Buffer, index_exprs, walk
+from jitcore.loopir.index import Axis, Index
+from jitcore.loopir.program import Kernel, Loop, Reduce, Store, bounds_of
+from jitcore.schedule.buffers import loads_of
+from jitcore.schedule.nest import GRAIN_LANES, SHORT
+from jitcore.schedule.statements import roots_of, stores_of
+
+# Registers that a row fills at most: beyond that, transposing takes more time than combining lanes. Where
+# rows are written too, where they are read only, and with more to do for a row beside its elements, by that
+# work in multiply-adds.
+WRITTEN, READ, WORKING, MOST = 1.25, 2, 3, 4
+SOME_WORK, MUCH_WORK = 8, 16
+# Narrower registers than these have no instruction for the part of them that a row fills.
+MIN_VECTOR_BYTES = 32
+# The cost of functions, of which lanes without an element are not given any here.
+FUNCTION_COST = 10
+# Arrays whose rows are kept.
+MAX_ARRAYS = 4
+
+
+class Access(NamedTuple):
+    """Where a sweep reads or writes neighbours along a row."""
+
+    buffer: Buffer
+    index: Index
+
+
+def find_row_axis(kernel: Kernel) -> Axis | None:
+    """The axis of the rows of a kernel that goes this way; None where it is of another kind or gains none."""
+    loop, along = kernel.body[0], kernel.vector
+    if len(kernel.body) > 1 or not isinstance(loop, Loop) or loop.axis is along or bounds_of(loop):
+        return None
+    if not all(isinstance(axis.extent, int) for axis in (loop.axis, along)) or along.extent <= SHORT:
+        return None
+    sweeps = [s for s in loop.body if not isinstance(s, Store)]
+    if loop.axis.extent < GRAIN_LANES or not any(isinstance(s, Reduce) for s in sweeps):
+        return None
+    if not all(_is_plain(sweep, along) for sweep in sweeps) or not _is_consistent(loop, along):
+        return None
+    accesses = list_accesses(loop, along)
+    widest = max((buffer.dtype.itemsize for buffer, _ in accesses), default=0)
+    vector_bytes = host.native_vector_bytes()
+    is_short = along.extent * widest <= _find_limit(loop, along) * vector_bytes
+    if vector_bytes < MIN_VECTOR_BYTES or not is_short:
+        return None
+    return loop.axis if 0 < len(accesses) <= MAX_ARRAYS else None
+
+
+def _is_plain(sweep, along: Axis) -> bool:
+    """Whether a statement sweeps over all of a row, element by element."""
+    if not isinstance(sweep, (Loop, Reduce)) or sweep.bounds:
+        return False
+    if isinstance(sweep, Reduce):
+        return sweep.axes == (along,) and not sweep.partials and all(map(_is_set, sweep.stores))
+    return sweep.axis is along and all(map(_is_set, sweep.body))
+
+
+def _is_set(statement) -> bool:
+    return isinstance(statement, Store) and statement.mask is None and not statement.is_update
+
+
+def _is_consistent(loop: Loop, along: Axis) -> bool:
+    """Whether rows of plain numbers are read and written as they lie, each array at one place."""
+    written: dict[Buffer, set[Index]] = {}
+    for statement in list_statements(loop):
+        for store in stores_of(statement):
+            written.setdefault(store.buffer, set()).add(store.offset)
+    for buffer, index in _list_all(loop):
+        if written.get(buffer, {index}) != {index}:
+            return False
+        if along not in index.axes():
+            continue
+        stride, is_number = index.coefficient(loop.axis), buffer.dtype.kind in "fiu"
+        is_apart = isinstance(stride, int) and (stride == 0 or stride > SHORT)
+        if index.coefficient(along) != 1 or index_exprs(index) or not is_apart:
+            return False
+        if not is_number or buffer.dtype.itemsize < 4:
+            return False
+    return True
+
+
+def list_statements(loop: Loop) -> list:
+    return [inner for s in loop.body for inner in (s.body if isinstance(s, Loop) else [s])]
+
+
+def _list_all(loop: Loop) -> list[Access]:
+    """Every access in the loop, each once."""
+    found = [access for s in list_statements(loop) for access in loads_of(s)]
+    found += [(store.buffer, store.offset) for s in list_statements(loop) for store in stores_of(s)]
+    return [Access(*access) for access in dict.fromkeys(found)]
+
+
+def list_accesses(loop: Loop, along: Axis) -> list[Access]:
+    """Those of rows, which differ from row to row."""
+    return [access for access in _list_all(loop)
+            if along in access.index.axes() and access.index.coefficient(loop.axis) != 0]
+
+
+def _find_limit(loop: Loop, along: Axis) -> float:
+    """Registers of the longest rows that gain."""
+    statements = list_statements(loop)
+    nodes = [node for node in walk([root for s in statements for root in roots_of(s)]) if node.args]
+    work = sum(OP_COST.get(node.op, 1) for node in nodes if along not in node.axes)
+    parts = [part for s in statements if isinstance(s, Reduce) for part in s.parts]
+    if work >= MUCH_WORK or any(op.startswith("arg") for _, op, _ in parts):  # lanes are searched for a place
+        return MOST
+    if any(along in store.offset.axes() for s in statements for store in stores_of(s)):
+        has_functions = any(OP_COST.get(node.op, 1) >= FUNCTION_COST for node in nodes)
+        return READ if has_functions else WRITTEN
+    return WORKING if work >= SOME_WORK else READ

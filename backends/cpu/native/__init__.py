@@ -1,0 +1,12 @@
+"""From LLVM IR to machine code in memory and on disk.
+
+In: the text of a module. Out: a library with the addresses of what it exports.
+
+Modules:
+    ahead      Work that is done ahead: what will be needed soon is made by a second thread meanwhile.
+    images     Images: machine code that any process of the same kind of machine can load, and the symbols it
+               needs.
+    libraries  Libraries: machine code of modules, compiled, linked and kept on disk.
+    objects    Object files of LLVM, linked into images that any process can load without LLVM.
+    translate  LLVM IR in, object code out: LLVM's passes and its generator of machine code.
+"""

@@ -1,0 +1,36 @@
+"""Where the entry point of a program finds what it works on.
+
+In: a loop program. Out: slots of its buffers and sizes. Stage: between scheduling and rendering; a program
+whose code comes from disk needs it too, so it loads no compiler.
+"""
+
+from __future__ import annotations
+
+from jitcore.backends.llvm.options import SizeTable
+from jitcore.loopir.program import LibraryCall, Native, Program
+from jitcore.schedule.buffers import statements_of
+
+
+class ProgramLayout:
+    """Where buffers and sizes are found: slots of the pointer table and of the array of sizes.
+
+    dims = [offset of each temporary in the arena..., sizes...]; the entry point gets inputs, outputs, what
+    library calls between native steps make, the arena if there is one, and the cell of the Python function
+    that `host_calls` (number of each library call within a native step) go to, if there are any.
+    """
+
+    def __init__(self, program: Program):
+        aliases = program.aliases
+        steps = [step for step in program.steps if isinstance(step, LibraryCall)]
+        made = {buffer for step in steps for buffer in step.outputs}
+        self.made = [buffer for buffer in program.temps if buffer in made]
+        outputs = [buffer for buffer in program.outputs if buffer not in aliases]
+        self.given = [*program.inputs, *outputs, *self.made]
+        self.arena = [buffer for buffer in program.temps if buffer.kind == "temp" and buffer not in made]
+        inner = statements_of([s for step in program.steps if isinstance(step, Native) for s in step.body])
+        self.host_calls = {s: k for k, s in enumerate(s for s in inner if isinstance(s, LibraryCall))}
+        self.stack = [buffer for buffer in program.temps if buffer.kind == "scalar"]
+        self.table = {buffer: k for k, buffer in enumerate([*self.given, *self.arena, *self.stack])}
+        self.table |= {output: self.table[source] for output, source in aliases.items()}
+        self.aliases = aliases
+        self.sizes = SizeTable()

@@ -1,0 +1,412 @@
+"""Rendering of kernels: one fused loop nest group becomes one LLVM function, with explicit lanes.
+
+In: a `loopir.Kernel`. Out: internal functions `void(i8** buffers, i64* dims, i64 start, i64 stop)` over a
+range of the outermost loop, which the entry point calls directly or hands to the thread pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from jitcore import dtypes
+from jitcore.backends.cpu.mapping.balance import find_divisions, share_roots
+from jitcore.backends.cpu.mapping.columns import emit_wide, widen_columns
+from jitcore.backends.cpu.mapping.counts import count_blocks, outermost_loop
+from jitcore.backends.cpu.mapping.prefetching import (
+    HALVES,
+    PLACES_AHEAD,
+    ROW_BY_ROW,
+    ROWS_IN_LANES,
+    find_ahead,
+    find_stencil_store,
+    goes_in_halves,
+)
+from jitcore.backends.cpu.render.column_sweeps import emit_row_by_row
+from jitcore.backends.cpu.render.extremes import is_searched, search_extreme
+from jitcore.backends.cpu.render.function import FunctionEmitter
+from jitcore.backends.cpu.render.jammed_rows import (
+    count_rows,
+    emit_loop_rows,
+    emit_row_groups,
+    list_rows,
+    sweep_rows,
+)
+from jitcore.backends.cpu.render.memory_access import shares_registers
+from jitcore.backends.cpu.render.prefetched_rows import ask_ahead, sweep_halves
+from jitcore.backends.cpu.render.rows_in_lanes import emit_rows_in_lanes
+from jitcore.backends.cpu.render.scan import emit_blocks, emit_scan
+from jitcore.backends.cpu.render.scatter import emit_alone, emit_scattered, is_alone, is_scattered
+from jitcore.backends.cpu.render.stores import emit_stores, emit_streamed, group_stores
+from jitcore.backends.cpu.render.tiles import emit_tiles
+from jitcore.backends.cpu.render.vector_loops import emit_aligned, vector_loop
+from jitcore.backends.llvm.accumulator import Accumulator, Runs
+from jitcore.backends.llvm.block_results import Partials, block_totals
+from jitcore.backends.llvm.options import RenderOptions, SizeTable
+from jitcore.backends.llvm.pack import Packing
+from jitcore.backends.llvm.registers import I64, SIZES, TABLE, part_dtype
+from jitcore.backends.llvm.statements import (
+    StatementRenderer,
+    all_roots,
+    count_calls,
+    emit_store,
+    flatten,
+)
+from jitcore.loopir.expr import Buffer, walk
+from jitcore.loopir.index import Axis
+from jitcore.loopir.program import (
+    Choice,
+    Kernel,
+    Loop,
+    Reduce,
+    Repeat,
+    Scan,
+    Store,
+    find_split,
+)
+from jitcore.schedule.statements import roots_of
+
+# Expressions of a round of a loop in registers that is too short to hide its own latency.
+MAX_ROUND_NODES = 32
+# How a loop in lanes over columns or rows goes, by the kernel's mark.
+_WAYS = {ROW_BY_ROW: emit_row_by_row, ROWS_IN_LANES: emit_rows_in_lanes}
+RANGE_TYPE = ir.FunctionType(ir.VoidType(), [TABLE, SIZES, I64, I64])
+WINDOW_TYPE = ir.FunctionType(ir.VoidType(), [TABLE, SIZES, I64, I64, I64, I64])
+
+
+class KernelRenderer(StatementRenderer):
+    """Renders one kernel into a module. table: slot of each buffer in the table of pointers.
+
+    root_share: see `balance`.
+    """
+
+    def __init__(
+        self,
+        module: ir.Module,
+        name: str,
+        kernel: Kernel,
+        table: dict[Buffer, int],
+        sizes: SizeTable,
+        first_size: int,
+        options: RenderOptions,
+    ):
+        super().__init__(module, name, kernel, options)
+        self.table, self.sizes, self.first_size = table, sizes, first_size
+        self.root_share = share_roots(kernel)
+        self.told: dict[tuple[int, int], int] = {}  # see `FunctionEmitter`
+        self.grouped: set[Loop | Reduce] = set()  # sweeps whose rows go side by side
+        self.ahead = find_ahead(kernel)
+
+    def render(self) -> list[ir.Function]:
+        """Functions in the order in which they run: one over the outermost loop; for a split reduction one
+        per block and the rest; for a split scan two per block. `list_counts`: over how many iterations."""
+        body, split = self.kernel.body, find_split(self.kernel)
+        first, make = body[0], self._range_function
+        if split is not None and isinstance(split[1], Scan):
+            return self._render_scan(*split)
+        if split is not None:
+            return [make("blocks", lambda e, lo, hi: self._blocks(e, first, lo, hi)),
+                    make("finish", lambda e, lo, hi: self._finish(e, body))]
+        if outermost_loop(self.kernel) is not None:
+            return [make("", lambda e, lo, hi: self._part_of_loop(e, first, lo, hi))]
+        return [make("", lambda e, lo, hi: self.emit_statements(e, body))]
+
+    def _render_scan(self, columns: list[Axis], scan: Scan) -> list[ir.Function]:
+        """A split scan. columns: the axes of the loops around it, which each block runs by itself."""
+        totals = block_totals(scan, columns)
+
+        def around(e: FunctionEmitter, emit: Callable[[], None], statement=self.kernel.body[0]) -> None:
+            if statement is scan:
+                return emit()
+            self.hoist(e, statement.body, {statement.axis})
+            self._run_axis(e, statement.axis, *e.range_of(statement, statement.axis), statement,
+                           lambda: around(e, emit, statement.body[0]))
+
+        parts, make = Partials(columns, around), self._range_function
+        return [make("blocks", lambda e, lo, hi: self._blocks(e, totals, lo, hi, parts)),
+                make("scan", lambda e, lo, hi: emit_blocks(self, e, scan, lo, hi, parts))]
+
+    def render_window(self) -> ir.Function:
+        """The function of an epilogue, on ranges of rows and of columns."""
+        (rows,) = self.kernel.body
+        (columns,) = rows.body
+
+        def emit(e, *ends):
+            self.hoist(e, rows.body, {rows.axis})
+            self._run_axis(e, rows.axis, *ends[:2], rows, lambda: self.emit_loop(e, columns, *ends[2:]))
+
+        return self._range_function("", emit, WINDOW_TYPE)
+
+    def _range_function(self, suffix: str, emit: Callable, kind: ir.FunctionType = RANGE_TYPE) -> ir.Function:
+        function = ir.Function(self.module, kind, f"{self.name}{'_' if suffix else ''}{suffix}")
+        function.linkage = "internal"
+        buffers, dims, *ends = function.args
+        emitter = FunctionEmitter(function, dims, self.sizes, self.first_size, self.options, self.contraction)
+        emitter.inlines_math, emitter.told = self.inlines_math, self.told
+        emitter.root_share = self.root_share
+        emitter.vector_bytes, emitter.written = self.vector_bytes, self.written
+        emitter.far = self.kernel.far
+        emitter.load_address = lambda buffer: emitter.prologue.load(
+            emitter.prologue.gep(buffers, [I64(self.table[buffer])]))
+        emit(emitter, *ends)
+        emitter.b.ret_void()
+        emitter.finish()
+        return function
+
+    def lanes_of(self, statement: Loop | Reduce | Scan, registers: int | None = None) -> int:
+        """Lanes of the vector axis in one statement: two registers of the widest element; one around
+        mathematical functions, whose arithmetic hides latency by itself, in stencils, so that more of a
+        short row is whole vectors, and where gathers wait for what is behind the second cache; four for plain
+        reductions and short loops in registers, which have no arithmetic to hide it. Shuffles count as
+        arithmetic, and the rest of a row without them should be short. A complex number takes as many as two
+        numbers. registers: how many of the widest element instead."""
+        widest, parts, has_math, is_short = 1, 1, False, False
+        for inner in flatten([statement]):
+            nodes = walk(roots_of(inner))
+            has_math = has_math or count_calls(nodes) > 0
+            is_short = isinstance(inner, Repeat) and len(nodes) <= MAX_ROUND_NODES or is_short
+            for node in nodes:
+                parts = 2 if node.dtype.kind == "c" else parts
+                if isinstance(inner, Repeat) and self.kernel.vector not in node.axes:
+                    continue  # one for all lanes, as counters of rounds are
+                if node.op != "index" and not (node.dtype == dtypes.int64 and node.op == "const"):
+                    widest = max(widest, part_dtype(node.dtype).itemsize)
+        has_math = has_math or (isinstance(statement, Reduce) and (
+            statement in self.grouped or shares_registers(statement, self.kernel.vector)))
+        is_sum = isinstance(statement, Reduce) or isinstance(statement, Scan) and statement.is_long
+        usual = 4 if is_short else (4 if is_sum else 2) // parts
+        waits = self.kernel.reading == PLACES_AHEAD
+        is_single = has_math or waits or find_stencil_store(statement) is not None
+        registers = registers or (1 if is_single else usual)
+        return max(2, registers * self.vector_bytes // widest)
+
+    # -- statements ---------------------------------------------------------------------------------------
+    def emit_statements(self, e: FunctionEmitter, body: list) -> None:
+        stores = group_stores(e, body)
+        for number, statement in enumerate(body):
+            if isinstance(statement, Store):
+                emit_stores(e, stores.get(number, []))
+            else:
+                self.emit_statement(e, statement)
+
+    def emit_scan(self, e: FunctionEmitter, scan: Scan) -> None:
+        emit_scan(self, e, scan)
+
+    def _part_of_loop(self, e: FunctionEmitter, loop, start: ir.Value, stop: ir.Value) -> None:
+        """Iterations of the outermost loop, counted from its first one."""
+        if isinstance(loop, Choice):
+            self.emit_choice(e, loop, lambda body: self._part_of_loop(e, body[0], start, stop))
+            return
+        if loop.low is not None:
+            low = e.expr(loop.low)
+            start, stop = e.b.add(low, start), e.b.add(low, stop)
+        self.emit_loop(e, loop, start, stop)
+
+    def emit_loop(self, e: FunctionEmitter, loop: Loop, start: ir.Value, stop: ir.Value) -> None:
+        if self.kernel.tile and loop.axis is self.kernel.tile[0]:
+            emit_tiles(self, e, loop, start, stop)
+            return
+        self.hoist(e, loop.body, {loop.axis})
+        if is_scattered(loop, self.kernel.vector):
+            emit_scattered(e, loop, start, stop, self.lanes_of(loop), loop.body[0].buffer in self.kernel.far)
+            return
+        if self.kernel.vector is None and is_alone(loop):
+            emit_alone(e, loop.axis, start, stop, lambda: self.emit_statements(e, loop.body))
+            return
+        if loop.axis is self.kernel.vector and self.kernel.reading in _WAYS:
+            _WAYS[self.kernel.reading](self, e, loop, start, stop)
+            return
+        for rows in list_rows(self, e, loop):
+            self.grouped.add(loop.body[0])
+            start = emit_loop_rows(self, e, loop, start, stop, rows)
+        self._run_axis(e, loop.axis, start, stop, loop, lambda: self.emit_statements(e, loop.body))
+
+    def _run_axis(
+        self, e: FunctionEmitter, axis, start, stop, statement: Loop | Reduce, body: Callable[[], None],
+        loop: Callable | None = None,
+    ) -> None:
+        """loop: what emits loops, if not `e.loop`."""
+        in_lanes = axis is self.kernel.vector or axis in self.kernel.others
+        lanes = self.lanes_of(statement) if in_lanes else 1
+        if lanes > 1 and self.kernel.streams:
+            emit_streamed(e, statement, start, stop, lanes, self.kernel.streams, body)
+            return
+        aligned = find_stencil_store(statement) if lanes > 1 else None
+        if aligned is not None:
+            emit_aligned(e, axis, aligned, start, stop, lanes, self._ask_ahead(e, statement, body))
+            return
+        if lanes > 1:
+            body = self._ask_ahead(e, statement, body)
+            widest = widen_columns(statement, lanes, self.vector_bytes)
+            if widest > lanes:
+                start = emit_wide(e, axis, start, stop, widest, lanes, body)
+            vector_loop(e, axis, start, stop, [lanes], body, [loop])
+            return
+        if e.can_unroll(axis, statement):
+            e.unroll(axis, range(axis.extent), body)
+            return
+
+        def run(i):
+            e.axis_values[axis] = i
+            body()
+
+        (loop or e.loop)(start, stop, I64(1), run)
+
+    def _ask_ahead(self, e: FunctionEmitter, sweep: Loop | Reduce, body: Callable) -> Callable[[], None]:
+        """The body of a vector loop; whole vectors of the sweep that does ask for what comes later too."""
+        ahead = self.ahead
+        if ahead is None or sweep is not ahead.sweep:
+            return body
+
+        def run():
+            if e.mask is None:
+                ask_ahead(e, ahead)
+            body()
+
+        return run
+
+    def hoist(self, e: FunctionEmitter, body: list, inside: set) -> dict[int, bool]:
+        ready = super().hoist(e, body, inside)
+        for node in find_divisions(all_roots(body), self.kernel.vector):
+            if ready[id(node.args[1])]:
+                e.invert_ahead(node)
+        return ready
+
+    # -- reductions ---------------------------------------------------------------------------------------
+    def emit_reduce(self, e: FunctionEmitter, reduce: Reduce) -> None:
+        self._choose_groups(e, reduce)
+        accumulators = [Accumulator(self, e, reduce, part) for part in reduce.parts]
+        accumulators = self._sweep(e, reduce, accumulators, *e.range_of(reduce, reduce.axes[0]))
+        for accumulator in accumulators:
+            e.results[accumulator.result] = accumulator.read()
+
+    def _narrow_lanes(self, reduce: Reduce) -> int | None:
+        """Lanes of what whole groups of registers leave of a range that may be short; None where it is one
+        register anyway, or part of a longer sweep."""
+        vector, lanes = self.kernel.vector, self.lanes_of(reduce)
+        narrow = self.lanes_of(reduce, registers=1)
+        has_positions = any(op.startswith("arg") for _, op, _ in reduce.parts)
+        if reduce.axes != (vector,) or not reduce.bounds or has_positions or reduce in self.grouped:
+            return None
+        return narrow if narrow < lanes else None
+
+    def _choose_groups(self, e: FunctionEmitter, reduce: Reduce) -> None:
+        if len(reduce.axes) > 1 and count_rows(self, e, reduce.axes[-2], reduce) > 1:
+            self.grouped.add(reduce)
+
+    def _sweep(self, e, reduce: Reduce, accumulators: list[Accumulator], start, stop) -> list[Accumulator]:
+        """All iterations with the first axis in [start, stop), combined into the accumulators. Returns: those
+        that hold all of it then."""
+        if is_searched(reduce, self.kernel.vector) and reduce not in self.grouped:
+            return [search_extreme(self, e, reduce, start, stop, accumulators[0].start)]
+        narrow = self._narrow_lanes(reduce)
+        if narrow is not None:
+            return self._sweep_range(e, reduce, accumulators, narrow, start, stop)
+        if self.kernel.reading == HALVES and goes_in_halves(self.kernel, reduce):
+            return sweep_halves(self, e, reduce, start, stop)
+        body, runs = [*reduce.stores], Runs(e, accumulators)
+        packing = Packing(e, body, emit_store)
+        roots = [expr for _, _, expr in reduce.parts]
+
+        def iterate(axes):
+            if not axes:
+                for accumulator in accumulators:
+                    accumulator.update()
+                if len(reduce.axes) > 1:
+                    runs.count(1)
+                packing.emit()
+                return
+            low, high = (start, stop) if axes[0] is reduce.axes[0] else e.range_of(reduce, axes[0])
+            self.hoist_roots(e, roots, body, set(axes))
+            if len(axes) == 2 and reduce in self.grouped:
+                low = self._sweep_groups(e, reduce, accumulators, low, high)
+            loop = runs.loop if len(reduce.axes) == 1 else None
+            self._run_axis(e, axes[0], low, high, reduce, lambda: iterate(axes[1:]), loop)
+
+        iterate(reduce.axes)
+        return accumulators
+
+    def _sweep_range(self, e, reduce: Reduce, wide: list[Accumulator], narrow: int, start, stop) -> list:
+        """A range of the lanes' axis: groups of registers, then single ones, and the rest under a mask."""
+        vector, lanes = self.kernel.vector, self.lanes_of(reduce)
+        last = [Accumulator(self, e, reduce, part, lanes=narrow) for part in reduce.parts]
+        packing, loops = Packing(e, reduce.stores, emit_store), [Runs(e, wide).loop, Runs(e, last).loop]
+
+        def update():
+            for accumulator in wide if e.lanes == lanes else last:
+                accumulator.update()
+            packing.emit()
+
+        self.hoist_roots(e, [expr for _, _, expr in reduce.parts], reduce.stores, {vector})
+        vector_loop(e, vector, start, stop, [lanes, narrow], update, loops)
+
+        def absorb():
+            for accumulator, other in zip(last, wide):
+                accumulator.absorb_wide(other)
+
+        e.when(e.b.icmp_signed(">=", e.b.sub(stop, start), I64(lanes)), absorb)
+        return last
+
+    def _sweep_groups(self, e, reduce: Reduce, accumulators: list[Accumulator], start, stop) -> ir.Value:
+        """Whole groups of rows of the two innermost axes. Returns: the first row that is left."""
+        axis = reduce.axes[-2]
+        rows = count_rows(self, e, axis, reduce)
+        others = [[Accumulator(self, e, reduce, part, is_part=True) for part in reduce.parts]
+                  for _ in range(rows - 1)]
+        groups = [accumulators, *others]
+
+        def absorb():
+            for group in others:
+                for accumulator, other in zip(accumulators, group):
+                    accumulator.absorb(other)
+
+        def end_run(settle):
+            absorb()
+            settle()
+
+        runs = Runs(e, accumulators, end_run)
+        left = emit_row_groups(e, start, stop, rows, lambda numbers: sweep_rows(
+            self, e, reduce, axis, numbers, groups, runs))
+        absorb()
+        return left
+
+    def _blocks(self, e: FunctionEmitter, reduce: Reduce, start, stop, parts: Partials = Partials()) -> None:
+        """Partial results of the blocks [start, stop) of a split reduction."""
+        (first, end), block = e.range_of(reduce, reduce.axes[0]), e.size(reduce.block)
+        self._choose_groups(e, reduce)
+
+        def run(number):
+            low = e.b.mul(number, block)
+            low = e.b.add(first, low) if reduce.bounds else low
+            high = e.b.add(low, block)
+            high = e.b.select(e.b.icmp_signed("<", high, end), high, end)
+
+            def combine():
+                accumulators = [Accumulator(self, e, reduce, part, start=low) for part in reduce.parts]
+                accumulators = self._sweep(e, reduce, accumulators, low, high)
+                for accumulator, buffer in zip(accumulators, reduce.partials):
+                    parts.write(e, buffer, number, accumulator.read())
+
+            parts.around(e, combine)
+
+        e.loop(start, stop, I64(1), run)
+
+    def _finish(self, e: FunctionEmitter, body: list) -> None:
+        """Combines the partial results in order, then runs the statements after the reduction."""
+        reduce = body[0]
+        blocks = count_blocks(e, reduce)
+        for part, buffer in zip(reduce.parts, reduce.partials):
+            accumulator = Accumulator(self, e, reduce, part, scalar=True)
+
+            def run(i, accumulator=accumulator, buffer=buffer):
+                accumulator.combine(e.read_element(buffer, i))
+
+            e.loop(I64(0), blocks, I64(1), run)
+            e.results[accumulator.result] = accumulator.read()
+        self.emit_statements(e, body[1:])
+
+
+def has_rounds(kernel: Kernel) -> bool:
+    """Whether a kernel has loops in registers, which poll."""
+    return any(isinstance(statement, Repeat) for statement in flatten(kernel.body))

@@ -1,0 +1,243 @@
+"""Loops of scalar code: each is a function of its own, which LLVM's passes over loops work on.
+
+In: a `While` of a native step in which scalars are computed one by one, elements of arrays read and written.
+Out: an internal function `void(i8** table, i64* dims, i8* frame, i8* arrays...)`, whose scalars are
+registers. In a module it is marked by its name, see `loop_modules`; for its frame see `frames`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import operator
+from collections.abc import Callable, Iterable, Iterator
+
+from llvmlite import ir
+
+from jitcore.backends.cpu.render.function import FunctionEmitter
+from jitcore.backends.cpu.render.loop_modules import SUFFIX
+from jitcore.backends.cpu.render.polls import call_in_frame, set_inside
+from jitcore.backends.llvm.registers import I64, POINTER, SIZES, TABLE, memory_type
+from jitcore.loopir.expr import Buffer, Expr
+from jitcore.loopir.program import Call, Kernel, LibraryCall, Native, Store, Switch, While
+from jitcore.schedule.aliasing import is_scalar
+from jitcore.schedule.buffers import loads_of, statements_of, step_writes
+
+
+def is_inline(statement) -> bool:
+    """Whether a kernel is scalar code, emitted in place."""
+    return isinstance(statement, Kernel) and all(isinstance(inner, Store) for inner in statement.body)
+
+
+def outside_kernels(body: list, closed: frozenset = frozenset()) -> Iterator:
+    """Statements down to kernels, whose insides are left closed, as are those of some loops."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, Call) and statement.epilogue is not None:
+            yield statement.epilogue
+        elif isinstance(statement, While) and statement not in closed:
+            yield from outside_kernels(statement.cond, closed)
+            yield from outside_kernels(statement.body, closed)
+        elif isinstance(statement, Switch):
+            for branch in statement.branches:
+                yield from outside_kernels(branch, closed)
+
+
+def find_scalar_loops(body: list) -> list[While]:
+    """The outermost loops that are worth a function."""
+    found: list[While] = []
+    for statement in body:
+        if isinstance(statement, While):
+            found += [statement] if _is_scalar(statement) else find_scalar_loops(statement.body)
+        elif isinstance(statement, Switch):
+            found += [loop for branch in statement.branches for loop in find_scalar_loops(branch)]
+    return found
+
+
+def _is_scalar(loop: While) -> bool:
+    """Whether a loop does without calls and exchanged memory, and has a loop of nothing but scalar code."""
+    inside = list(outside_kernels([loop]))
+    if any(isinstance(s, (Call, LibraryCall)) or isinstance(s, While) and s.swaps for s in inside):
+        return False
+    return any(isinstance(s, While) and is_scalar_code(s) for s in inside)
+
+
+def is_scalar_code(loop: While) -> bool:
+    """Whether a loop calls no kernel: all that it does are rounds of scalar code."""
+    inside = outside_kernels([loop])
+    return all(is_inline(s) if isinstance(s, Kernel) else isinstance(s, (Switch, While)) for s in inside)
+
+
+class Chains:
+    """The scalars that the rounds of a loop hand on, and which of them a number comes from, however many
+    rounds later.
+
+    Sets of scalars are ints that have a bit for each slot in the table of pointers."""
+
+    def __init__(self, body: list, slot_of: dict[Buffer, int], slots: set[int]):
+        self._bits = {buffer: 1 << slot for buffer, slot in slot_of.items() if slot in slots}
+        self._read: dict[int, int] = {}
+        self._origins = {1 << slot: 0 for slot in slots}
+        for kernel in outside_kernels(body):
+            if not isinstance(kernel, Kernel):
+                continue
+            if is_inline(kernel):
+                moved = [(store.buffer, self._find_read(store.value)) for store in kernel.body]
+            else:
+                inside = list(statements_of([kernel]))
+                read = self._join(self._bits.get(buffer, 0) for s in inside for buffer, _ in loads_of(s))
+                moved = [(buffer, read) for buffer in step_writes(Native([kernel]))]
+            for buffer, read in moved:
+                if buffer in self._bits:
+                    self._origins[self._bits[buffer]] |= read
+        self._close()
+
+    def is_ahead(self, number: Expr, other: Expr) -> bool:
+        """Whether a number is a scalar of the round before, and another one does not come from it."""
+        if number.op != "load" or number.attr[0] not in self._bits:
+            return False
+        return not self._follow(self._find_read(other)) & self._bits[number.attr[0]]
+
+    def _find_read(self, root: Expr) -> int:
+        """The scalars that an expression reads."""
+        read, stack = self._read, [root]
+        while stack:
+            node = stack[-1]
+            inner = node.inner
+            missing = [child for child in inner if id(child) not in read]
+            if missing:
+                stack += missing
+                continue
+            own = self._bits.get(node.attr[0], 0) if node.op == "load" else 0
+            read[id(node)] = own | self._join(read[id(child)] for child in inner)
+            stack.pop()
+        return read[id(root)]
+
+    def _close(self) -> None:
+        """Origins of origins are origins. In the order of a depth-first search few sweeps find all."""
+        direct = {bit: list(_list_bits(origins)) for bit, origins in self._origins.items()}
+        order, seen, stack, is_growing = {}, set(), list(direct), True
+        while stack:
+            bit = stack[-1]
+            if bit in seen:
+                order[stack.pop()] = True
+            else:
+                seen.add(bit)
+                stack += [origin for origin in direct[bit] if origin not in seen]
+        while is_growing:
+            is_growing = False
+            for bit in order:
+                found = self._origins[bit] | self._join(self._origins[origin] for origin in direct[bit])
+                is_growing |= found != self._origins[bit]
+                self._origins[bit] = found
+
+    def _follow(self, scalars: int) -> int:
+        """Some scalars and what they come from."""
+        return scalars | self._join(self._origins[bit] for bit in _list_bits(scalars))
+
+    @staticmethod
+    def _join(sets: Iterable[int]) -> int:
+        return functools.reduce(operator.or_, sets, 0)
+
+
+def _list_bits(number: int) -> Iterator[int]:
+    while number:
+        yield number & -number
+        number &= number - 1
+
+
+class LoopFunction:
+    """Emits one loop as a function of a renderer's module. Memory goes by its slot in the table of pointers:
+    two buffers may have one.
+
+    private: scalars that nothing else touches. homes: addresses of the others in memory, which kernels read
+    and write."""
+
+    def __init__(self, renderer, loop: While, private: set[Buffer]):
+        self.renderer, self.loop = renderer, loop
+        self.slot_of = slot_of = renderer.layout.table
+        inline, in_kernels = (renderer.touched([loop], flag) for flag in (False, True))
+        self.scalars = {slot_of[buffer]: buffer for buffer in inline if is_scalar(buffer.shape)}
+        self.arrays = {slot_of[buffer]: buffer for buffer in inline if not is_scalar(buffer.shape)}
+        self.distinct = set(self.arrays).difference(slot_of[buffer] for buffer in in_kernels)
+        self.private = {slot_of[buffer] for buffer in private}
+        self.written = self._list_written([loop])
+        self.homes: dict[int, ir.Value] = {}
+        self.is_told = False  # where it is, the loop may be left at any instruction
+
+    def _list_written(self, body: list) -> set[int]:
+        return {self.slot_of[buffer] for buffer in step_writes(Native(body))}
+
+    def emit(self, name: str, leave: Callable[[], None]) -> None:
+        """Emits the function, and the call of it where the renderer is. leave: emits how that one returns
+        when the loop has to end."""
+        r = self.renderer
+        outer, table, dims = r.e, r.table, r.dims
+        kind = ir.FunctionType(ir.VoidType(), [TABLE, SIZES, POINTER, *[POINTER] * len(self.arrays)])
+        function = ir.Function(r.module, kind, name + SUFFIX)
+        function.linkage = "internal"
+        arrays = [r.address_of(buffer) for buffer in self.arrays.values()]
+        call_in_frame(outer, leave, lambda frame: outer.b.call(function, [table, dims, frame, *arrays]))
+        outer.values = {}
+        r.table, r.dims, self.frame, *addresses = function.args
+        r.e = e = FunctionEmitter(function, r.dims, r.layout.sizes, len(r.layout.arena), r.options)
+        r.inside = self
+        self._open(dict(zip(self.arrays, addresses)))
+        r.emit_loop(self.loop)
+        for slot, home in self.homes.items():
+            if slot in self.written:
+                self._move(e.b, slot, self.own[slot], home)
+        e.b.ret_void()
+        e.finish()
+        r.e, r.table, r.dims, r.inside = outer, table, dims, None
+
+    @contextlib.contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Around a loop of nothing but scalar code."""
+        if self.is_told:
+            yield
+            return
+        self.is_told = True
+        set_inside(self.renderer.e, self.frame, True)
+        yield
+        set_inside(self.renderer.e, self.frame, False)
+        self.is_told = False
+
+    def _open(self, addresses: dict[int, ir.Value]) -> None:
+        """Addresses of arrays are arguments, of which LLVM is told where no other way leads to the memory;
+        scalars get slots on the stack that no kernel sees."""
+        e = self.renderer.e
+        p, table = e.prologue, self.renderer.table
+        for slot in self.distinct:
+            addresses[slot].add_attribute("noalias")
+        self.own = {slot: p.bitcast(p.alloca(memory_type(buffer.dtype)), POINTER)
+                    for slot, buffer in self.scalars.items()}
+        for slot, own in self.own.items():
+            if slot not in self.private:
+                self.homes[slot] = p.load(p.gep(table, [I64(slot)]))
+                self._move(p, slot, self.homes[slot], own)
+        known = addresses | self.own
+        e.pointers = {buffer: known[slot] for buffer, slot in self.slot_of.items() if slot in known}
+        e.load_address = lambda buffer: p.load(p.gep(table, [I64(self.slot_of[buffer])]))
+        changing = self.written & set(self.scalars)
+        e.chains = Chains([self.loop], self.slot_of, changing)
+
+    def _move(self, builder: ir.IRBuilder, slot: int, source: ir.Value, target: ir.Value) -> None:
+        kind = memory_type(self.scalars[slot].dtype).as_pointer()
+        builder.store(builder.load(builder.bitcast(source, kind)), builder.bitcast(target, kind))
+
+    def find_home(self, buffer: Buffer) -> ir.Value | None:
+        """Where kernels find a scalar; None for what is in one place."""
+        return self.homes.get(self.slot_of[buffer])
+
+    def show(self, kernel: Kernel) -> None:
+        """Before a kernel: the scalars that it touches go where it finds them."""
+        for slot in {self.slot_of[buffer] for buffer in self.renderer.touched([kernel], True)}:
+            if slot in self.homes:
+                self._move(self.renderer.e.b, slot, self.own[slot], self.homes[slot])
+
+    def take_back(self, kernel: Kernel) -> None:
+        """Behind a kernel: the scalars that it wrote."""
+        for slot in self._list_written([kernel]):
+            if slot in self.homes:
+                self._move(self.renderer.e.b, slot, self.homes[slot], self.own[slot])

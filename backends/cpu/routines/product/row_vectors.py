@@ -1,0 +1,52 @@
+"""Rows of numbers in vectors: what the sweeps over the rows of a matrix are written with.
+
+In: the shape of vectors. Out: LLVM text of loads, stores and sums of a row's columns, the last of which go
+under a mask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jitcore.backends.cpu.routines.llvm_text import TextWriter
+from jitcore.backends.cpu.routines.product.parts import TileShape
+from jitcore.backends.cpu.routines.product.tile import write_masked_load, write_masked_store
+
+__all__ = ["RowWriter"]
+
+
+class RowWriter:
+    """Who inherits sets, in each function: whole (columns in whole vectors), has_rest, the rest's mask."""
+
+    whole: str
+    has_rest: str
+    mask: str
+
+    def __init__(self, w: TextWriter, shape: TileShape):
+        self.w, self.shape = w, shape
+        w.declare(f"declare {shape.vector} @llvm.fmuladd.{shape.suffix}({', '.join([shape.vector] * 3)})")
+
+    def _for_vectors(self, write: Callable[[str, str | None], None]) -> None:
+        """Writes code for whole vectors of a row, and again for the rest; write: gets offset and mask."""
+        w, shape = self.w, self.shape
+        with w.loop(0, self.whole, shape.lanes) as column:
+            write(w.mul(column, shape.itemsize), None)
+        with w.when(self.has_rest):
+            write(w.mul(self.whole, shape.itemsize), self.mask)
+
+    def _get(self, pointer: str, offset: str, mask: str | None) -> str:
+        address = self.w.at(pointer, offset)
+        if mask is None:
+            return self.w.load(address, self.shape.vector, self.shape.itemsize)
+        return write_masked_load(self.w, self.shape, address, mask)
+
+    def _put(self, value: str, pointer: str, offset: str, mask: str | None) -> None:
+        address = self.w.at(pointer, offset)
+        if mask is None:
+            self.w.store(value, address, self.shape.vector, self.shape.itemsize)
+        else:
+            write_masked_store(self.w, self.shape, value, address, mask)
+
+    def _multiply_add(self, x: str, y: str, z: str) -> str:
+        operands = ", ".join(f"{self.shape.vector} {value}" for value in (x, y, z))
+        return self.w.let(f"call {self.shape.vector} @llvm.fmuladd.{self.shape.suffix}({operands})")

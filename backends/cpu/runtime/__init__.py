@@ -1,0 +1,15 @@
+"""Running machine code: calls from Python, memory, threads, signals.
+
+In: loaded code and ndarrays. Out: ndarrays.
+
+Modules:
+    call_plan   Call plans: what a call of a native program needs to know of it, kept on disk beside its code.
+    executable  Executables: what a call of a compiled program does with ndarrays.
+    host_calls  Programs that call Python: library calls between native steps, and from within native loops
+                and branches.
+    interrupts  How native loops that run for long hear of signals: Ctrl-C ends them as it ends Python's.
+    launch      Calls of compiled kernels from Python: one trampoline for all of them.
+    memory      Memory of large arrays: where it begins, and what becomes of it when an array is gone.
+    pool        The pool of POSIX threads that a process keeps for the loops of its kernels.
+    threads     Threads of compiled kernels: the native function `jitcore_parallel_for`.
+"""

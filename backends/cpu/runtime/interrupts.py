@@ -1,0 +1,298 @@
+"""How native loops that run for long hear of signals: Ctrl-C ends them as it ends Python's.
+
+In: loops that ask in their rounds whether time has passed, and loops of scalar code, whose rounds are too
+short to ask anything (`polls` renders both). Out: where a signal's handler has raised, native code that
+returns `RAISED`, with the exception set. Stage: run time.
+
+A thread of its own, the ticker, counts: a tick is a word in memory that loops compare with what they saw
+last. It counts only while somebody listens: who looks asks for one more tick. At a tick the main thread lets
+Python run the handlers of signals, whoever has installed them, as only it may. Where one raises, the level
+that stops is published, and threads that work for the main thread leave their loops too. Levels count
+handlers that call native code themselves: what they interrupt is not what they were called from.
+
+Loops of scalar code are told by a signal: see `frames`. The code of both stands in the library of `threads`.
+
+    i64 jitcore_begin_loops()   the tick as it is, there will be another one; where something stops, one
+                                that is past, so that the first round of each piece of a loop looks
+    i64 jitcore_look()          run handlers; whether what this thread works for stops
+    i64 jitcore_poll(i64 *seen) look, if there was a tick that was not seen
+    i64 jitcore_is_stopped()    whether what this thread works for was stopped
+    void jitcore_end_stop()     takes the level back
+
+The entry point that ends does the last: by then all threads have left.
+Other threads are not interrupted, as none of Python's is; those that keep the GIL give it to others.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+
+from jitcore.backends.cpu.native import images
+from jitcore.backends.cpu.render import frames
+
+__all__ = ["BEGIN_SYMBOL", "CELLS_SYMBOL", "CELLS_TEXT", "END_SYMBOL", "LOOK_SYMBOL", "MAX_WORKERS",
+           "STOPPED_SYMBOL", "SYMBOLS", "cells", "has_threads", "locate_cell", "render", "reset"]
+
+BEGIN_SYMBOL, LOOK_SYMBOL, POLL_SYMBOL = "jitcore_begin_loops", "jitcore_look", "jitcore_poll"
+STOPPED_SYMBOL, END_SYMBOL = "jitcore_is_stopped", "jitcore_end_stop"
+SYMBOLS = BEGIN_SYMBOL, LOOK_SYMBOL, POLL_SYMBOL, STOPPED_SYMBOL, END_SYMBOL, *frames.SYMBOLS
+CELLS_SYMBOL = "jitcore_interrupt_cells"
+CELLS_TEXT = f"@{CELLS_SYMBOL} = external global i8"
+
+#: Threads of the pool that leave loops early.
+MAX_WORKERS = 256
+# Microseconds between ticks: twice in the half second that Ctrl-C may take, and seldom enough that waiting
+# for the GIL, up to 5 ms where other threads compute in Python, does not count.
+_INTERVAL = 150_000
+
+
+class _Worker(ctypes.Structure):
+    """A thread of the pool, and the level of the main thread that it works for, or -1."""
+
+    _fields_ = (("ident", ctypes.c_int64), ("level", ctypes.c_int64))
+
+
+class _Cells(ctypes.Structure):
+    """What native code reads and writes; it lives as long as the process."""
+
+    _fields_ = (
+        ("tick", ctypes.c_int64),  # where the cells begin: loops read it there
+        ("armed", ctypes.c_int64),  # whether there will be another tick
+        ("stop", ctypes.c_int64),  # the level that stops, 0: none
+        ("level", ctypes.c_int64),  # of what the main thread runs: 1, and more in handlers
+        ("main", ctypes.c_int64),  # the main thread
+        ("started", ctypes.c_int64),  # whether there is a ticker
+        ("mutex", ctypes.c_int64 * 16),
+        ("condition", ctypes.c_int64 * 16),
+        ("workers", _Worker * (MAX_WORKERS + 1)),  # the last one is of all that have none
+        ("threads", frames.Thread * frames.MAX_THREADS),
+    )
+
+
+cells = _Cells()
+
+
+def locate_cell(name: str) -> str:
+    """A field of the cells as an LLVM constant."""
+    return f"getelementptr (i8, ptr @{CELLS_SYMBOL}, i64 {getattr(_Cells, name).offset})"
+
+
+def reset() -> None:
+    """Makes the cells those of a process without a ticker, whose main thread is the one that forked."""
+    ctypes.memset(ctypes.addressof(cells), 0, ctypes.sizeof(cells))
+    cells.level, cells.main = 1, threading.main_thread().ident
+    library = ctypes.CDLL(None)
+    library.pthread_mutex_init(ctypes.byref(cells, _Cells.mutex.offset), None)
+    library.pthread_cond_init(ctypes.byref(cells, _Cells.condition.offset), None)
+
+
+def has_threads() -> bool:
+    """Whether this system has POSIX threads, and signals for them: those that can fork do."""
+    return hasattr(os, "fork")
+
+
+images.provide(CELLS_SYMBOL, lambda _: ctypes.addressof(cells))
+
+
+# -- native code --------------------------------------------------------------------------------------------
+def render() -> str:
+    """LLVM text of the functions. They stand in one library with those of `threads`."""
+    if not has_threads():
+        heads = f"{BEGIN_SYMBOL}()", f"{LOOK_SYMBOL}()", f"{STOPPED_SYMBOL}()", f"{POLL_SYMBOL}(ptr)"
+        answers = "\n".join(f"define i64 @{head} {{\n  ret i64 0\n}}" for head in heads)
+        return f"{answers}\ndefine void @{END_SYMBOL}() {{\n  ret void\n}}"
+    text = _TEXT + frames.render()
+    for name, _ in _Cells._fields_:
+        text = text.replace(f"${name.upper()}", locate_cell(name))
+    for name, value in (("INTERVAL", _INTERVAL), ("BEGIN", BEGIN_SYMBOL), ("LOOK", LOOK_SYMBOL),
+                        ("POLL", POLL_SYMBOL), ("STOPPED", STOPPED_SYMBOL), ("END", END_SYMBOL),
+                        ("COUNT", MAX_WORKERS)):
+        text = text.replace(f"%%{name}%%", str(value))
+    return f"{CELLS_TEXT}\n{text}"
+
+
+_TEXT = """
+declare i64 @pthread_self()
+declare i32 @pthread_create(ptr, ptr, ptr, ptr)
+declare i32 @pthread_detach(ptr)
+declare i32 @pthread_mutex_lock(ptr)
+declare i32 @pthread_mutex_unlock(ptr)
+declare i32 @pthread_cond_wait(ptr, ptr)
+declare i32 @pthread_cond_signal(ptr)
+declare i32 @usleep(i32)
+declare i32 @PyErr_CheckSignals()
+declare i32 @PyGILState_Ensure()
+declare void @PyGILState_Release(i32)
+declare i32 @PyGILState_Check()
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+
+; The ticker: a tick some time after each that was asked for.
+define internal ptr @count_ticks(ptr %ignored) {
+enter:
+  %locked = call i32 @pthread_mutex_lock(ptr $MUTEX)
+  br label %check
+check:
+  %armed = load atomic i64, ptr $ARMED seq_cst, align 8
+  %is_idle = icmp eq i64 %armed, 0
+  br i1 %is_idle, label %sleep, label %wait
+sleep:
+  %slept = call i32 @pthread_cond_wait(ptr $CONDITION, ptr $MUTEX)
+  br label %check
+wait:
+  %unlocked = call i32 @pthread_mutex_unlock(ptr $MUTEX)
+  %waited = call i32 @usleep(i32 %%INTERVAL%%)
+  store atomic i64 0, ptr $ARMED seq_cst, align 8
+  %before = atomicrmw add ptr $TICK, i64 1 seq_cst
+  call void @tell_threads()
+  %locked_again = call i32 @pthread_mutex_lock(ptr $MUTEX)
+  br label %check
+}
+
+define internal void @arm() {
+enter:
+  %handle = alloca ptr
+  %arming = cmpxchg ptr $ARMED, i64 0, i64 1 seq_cst seq_cst
+  %is_new = extractvalue { i64, i1 } %arming, 1
+  br i1 %is_new, label %lock, label %done
+lock:
+  %locked = call i32 @pthread_mutex_lock(ptr $MUTEX)
+  %started = load i64, ptr $STARTED
+  %is_started = icmp ne i64 %started, 0
+  br i1 %is_started, label %wake, label %start
+start:
+  %failure = call i32 @pthread_create(ptr %handle, ptr null, ptr @count_ticks, ptr null)
+  %is_made = icmp eq i32 %failure, 0
+  br i1 %is_made, label %detach, label %wake
+detach:
+  %thread = load ptr, ptr %handle
+  %detached = call i32 @pthread_detach(ptr %thread)
+  store i64 1, ptr $STARTED
+  br label %wake
+wake:
+  %woken = call i32 @pthread_cond_signal(ptr $CONDITION)
+  %unlocked = call i32 @pthread_mutex_unlock(ptr $MUTEX)
+  br label %done
+done:
+  ret void
+}
+
+define i64 @%%BEGIN%%() {
+enter:
+  %tick = load atomic i64, ptr $TICK seq_cst, align 8
+  %armed = load atomic i64, ptr $ARMED seq_cst, align 8
+  %is_armed = icmp ne i64 %armed, 0
+  br i1 %is_armed, label %done, label %ask
+ask:
+  call void @arm()
+  br label %done
+done:
+  %stop = load atomic i64, ptr $STOP monotonic, align 8
+  %stops = icmp ne i64 %stop, 0
+  %passed = zext i1 %stops to i64
+  %seen = sub i64 %tick, %passed
+  ret i64 %seen
+}
+
+; Short programs keep the GIL, and a loop may make them long.
+define internal void @let_others_run() {
+  %state = call ptr @PyEval_SaveThread()
+  call void @PyEval_RestoreThread(ptr %state)
+  ret void
+}
+
+define i64 @%%LOOK%%() {
+enter:
+  call void @arm()
+  %stop = load atomic i64, ptr $STOP seq_cst, align 8
+  %self = call i64 @pthread_self()
+  %main = load i64, ptr $MAIN
+  %is_main = icmp eq i64 %self, %main
+  br i1 %is_main, label %look, label %other
+look:
+  %level = load i64, ptr $LEVEL
+  %is_stopped = icmp eq i64 %stop, %level
+  br i1 %is_stopped, label %leave, label %ask
+ask:
+  %above = add i64 %level, 1
+  store i64 %above, ptr $LEVEL
+  %gil = call i32 @PyGILState_Ensure()
+  call void @let_others_run()
+  %raised = call i32 @PyErr_CheckSignals()
+  call void @PyGILState_Release(i32 %gil)
+  store i64 %level, ptr $LEVEL
+  %has_raised = icmp ne i32 %raised, 0
+  br i1 %has_raised, label %publish, label %stay
+publish:
+  store atomic i64 %level, ptr $STOP seq_cst, align 8
+  %before = atomicrmw add ptr $TICK, i64 1 seq_cst
+  br label %leave
+other:
+  %is_none = icmp eq i64 %stop, 0
+  br label %search
+search:
+  %k = phi i64 [ 0, %other ], [ %k_1, %next ]
+  %more = icmp ult i64 %k, %%COUNT%%
+  br i1 %more, label %compare, label %pythons
+pythons:
+  %has_gil = call i32 @PyGILState_Check()
+  %is_without = icmp eq i32 %has_gil, 0
+  br i1 %is_without, label %stay, label %yield
+yield:
+  call void @let_others_run()
+  br label %stay
+compare:
+  %ident.at = getelementptr [2 x i64], ptr $WORKERS, i64 %k
+  %ident = load atomic i64, ptr %ident.at monotonic, align 8
+  %is_self = icmp eq i64 %ident, %self
+  br i1 %is_self, label %found, label %next
+next:
+  %k_1 = add i64 %k, 1
+  br label %search
+found:
+  %served.at = getelementptr i64, ptr %ident.at, i64 1
+  %served = load atomic i64, ptr %served.at monotonic, align 8
+  %is_equal = icmp eq i64 %served, %stop
+  %is_some = xor i1 %is_none, true
+  %is_served = and i1 %is_equal, %is_some
+  br i1 %is_served, label %leave, label %stay
+leave:
+  ret i64 1
+stay:
+  ret i64 0
+}
+
+define i64 @%%STOPPED%%() {
+enter:
+  %stop = load atomic i64, ptr $STOP monotonic, align 8
+  %is_none = icmp eq i64 %stop, 0
+  br i1 %is_none, label %go_on, label %look
+look:
+  %stops = call i64 @%%LOOK%%()
+  ret i64 %stops
+go_on:
+  ret i64 0
+}
+
+define void @%%END%%() {
+enter:
+  store atomic i64 0, ptr $STOP seq_cst, align 8
+  ret void
+}
+
+define i64 @%%POLL%%(ptr %seen.at) {
+enter:
+  %seen = load i64, ptr %seen.at
+  %tick = load atomic i64, ptr $TICK monotonic, align 8
+  %is_new = icmp ne i64 %seen, %tick
+  br i1 %is_new, label %look, label %stay
+look:
+  store i64 %tick, ptr %seen.at
+  %stops = call i64 @%%LOOK%%()
+  ret i64 %stops
+stay:
+  ret i64 0
+}
+"""

@@ -1,0 +1,269 @@
+"""Calls of compiled kernels from Python: one trampoline for all of them.
+
+In: the address of an entry point `int64 entry(i8** buffers, int64* dims)`, the address of its extents, and
+the ndarrays whose memory it works on. Out: the entry point's status as an int (0: success). Stage: run time.
+
+The trampoline is a built-in function of CPython whose body is LLVM code made by this module.
+It reads each ndarray's data pointer from the array object itself, which takes a nanosecond where
+`array.ctypes.data` takes a microsecond. Whether array objects are laid out as assumed is checked when the
+trampoline is made; if not, a slower one in Python takes its place.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from jitcore.backends.cpu.native import images, libraries
+
+__all__ = ["MAX_ARRAYS", "RAISED", "Launchers", "make_builtin", "open_launchers"]
+
+#: Arrays that one call of a native launcher may pass; their table lies on the stack.
+MAX_ARRAYS = 4096
+
+#: The status of an entry point that left a Python exception set: it is raised.
+RAISED = -(1 << 63)
+
+_TYPE_OFFSET = 8  # PyObject.ob_type
+_DATA_OFFSET = 16  # PyArrayObject.data, the first field after PyObject
+_METH_FASTCALL = 0x0080
+
+
+class Launchers(NamedTuple):
+    """Two functions `launch(entry_address, dims_address, *arrays) -> int`.
+
+    Each calls `int64 entry(i8** buffers, int64* dims)` with the data pointers of the arrays, in order, and
+    returns its status. Arrays may be of any ndarray subclass, dtype and layout: what the entry point assumes
+    about them is the caller's to check, and so is that both addresses are valid.
+
+    Raises: TypeError for fewer than two arguments, an address that is not an int, an argument that is not an
+        ndarray, or more than MAX_ARRAYS of them where the kind is native; ValueError for entry address 0.
+
+    Attributes:
+        holding: keeps the GIL; for programs of a few microseconds.
+        releasing: lets other Python threads run meanwhile (10 ns more when none waits).
+        kind: "native", or "ctypes" where the object layout is unknown or arrays are many.
+    """
+
+    holding: Callable[..., int]
+    releasing: Callable[..., int]
+    kind: str
+
+
+def open_launchers(count: int = 0) -> Launchers:
+    """The process's launchers of calls with so many arrays; the first call loads them. Cost: 0.4 ms; 15 ms
+    when they must be compiled."""
+    with images.link_lock:
+        return _make_launchers(count <= MAX_ARRAYS)
+
+
+@functools.cache
+def _make_launchers(has_few: bool) -> Launchers:
+    if has_few and _layout_is_known():
+        return _make_native_launchers()
+    return Launchers(
+        _make_ctypes_launcher(ctypes.PYFUNCTYPE), _make_ctypes_launcher(ctypes.CFUNCTYPE), "ctypes"
+    )
+
+
+def _layout_is_known() -> bool:
+    """Do ndarrays of this NumPy and CPython hold type and data pointer where the trampoline looks?"""
+    probe = np.arange(7.0)[2:5]
+    read = ctypes.c_void_p.from_address
+    return (
+        ctypes.sizeof(ctypes.c_void_p) == 8
+        and object.__basicsize__ == _DATA_OFFSET
+        and read(id(probe) + _TYPE_OFFSET).value == id(np.ndarray)
+        and read(id(probe) + _DATA_OFFSET).value == probe.ctypes.data
+    )
+
+
+class _MethodDef(ctypes.Structure):
+    """CPython's PyMethodDef."""
+
+    _fields_ = (
+        ("ml_name", ctypes.c_char_p),
+        ("ml_meth", ctypes.c_void_p),
+        ("ml_flags", ctypes.c_int),
+        ("ml_doc", ctypes.c_char_p),
+    )
+
+
+# CPython reads a method definition for as long as its function lives, and code for as long as it is called.
+_kept_alive: list[object] = []
+
+
+def make_builtin(name: str, address: int, doc: str) -> Callable:
+    """A built-in function of Python around native code `PyObject *(PyObject *self, PyObject *const *args,
+    Py_ssize_t nargs)`, which has to stay loaded."""
+    new_function = ctypes.pythonapi.PyCFunction_NewEx
+    new_function.restype = ctypes.py_object
+    new_function.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+    method = _MethodDef(name.encode(), address, _METH_FASTCALL, doc.encode())
+    _kept_alive.append(method)
+    return new_function(ctypes.addressof(method), None, None)
+
+
+def _make_native_launchers() -> Launchers:
+    library, _ = libraries.find_or_compile("launch", "", _render_trampolines)
+    _kept_alive.append(library)
+    functions = [
+        make_builtin(name, library.address(name), f"{name}(entry_address, dims_address, *arrays) -> status")
+        for name in ("launch_holding", "launch_releasing")
+    ]
+    return Launchers(*functions, "native")
+
+
+_NDARRAY = "jitcore_ndarray_type"
+
+# A statically linked interpreter need not export its functions to LLVM.
+images.provide("Py", images.find_in_process)
+images.provide(_NDARRAY, lambda _: id(np.ndarray))
+
+
+def _text_constant(name: str, text: str) -> str:
+    data = text.encode() + b"\0"
+    return f'@{name} = private constant [{len(data)} x i8] c"{text}\\00"\n'
+
+
+_COUNT_TEXT = f"launch() takes 2 addresses and at most {MAX_ARRAYS} arrays, got %zd arguments"
+_NULL_TEXT = "launch() got entry address 0"
+_ARRAY_TEXT = "launch() argument %zd must be a numpy.ndarray, not %R"
+
+_TRAMPOLINE_HEAD = (
+    _text_constant("count_text", _COUNT_TEXT)
+    + _text_constant("null_text", _NULL_TEXT)
+    + _text_constant("array_text", _ARRAY_TEXT)
+    + f"""
+@{_NDARRAY} = external global i8
+@PyExc_TypeError = external global ptr
+@PyExc_ValueError = external global ptr
+declare ptr @PyErr_Format(ptr, ptr, ...)
+declare ptr @PyErr_Occurred()
+declare void @PyEval_RestoreThread(ptr)
+declare ptr @PyEval_SaveThread()
+declare ptr @PyLong_AsVoidPtr(ptr)
+declare ptr @PyLong_FromLongLong(i64)
+declare i32 @PyType_IsSubtype(ptr, ptr)
+"""
+)
+
+
+def _render_trampolines() -> str:
+    return (
+        _TRAMPOLINE_HEAD
+        + _render_trampoline("launch_holding", release_gil=False)
+        + _render_trampoline("launch_releasing", release_gil=True)
+    )
+
+
+def _render_trampoline(name: str, *, release_gil: bool) -> str:
+    """LLVM text of `PyObject *name(PyObject *self, PyObject *const *args, Py_ssize_t nargs)`."""
+    save = "%state = call ptr @PyEval_SaveThread()" if release_gil else ""
+    restore = "call void @PyEval_RestoreThread(ptr %state)" if release_gil else ""
+    return f"""
+define ptr @{name}(ptr %self, ptr %args, i64 %nargs) {{
+enter:
+  %count = sub i64 %nargs, 2
+  %count_is_wrong = icmp ugt i64 %count, {MAX_ARRAYS}
+  br i1 %count_is_wrong, label %refuse_count, label %read_entry
+read_entry:
+  %entry_object = load ptr, ptr %args
+  %entry = call ptr @PyLong_AsVoidPtr(ptr %entry_object)
+  %entry_is_null = icmp eq ptr %entry, null
+  br i1 %entry_is_null, label %refuse_entry, label %read_dims
+read_dims:
+  %dims_slot = getelementptr ptr, ptr %args, i64 1
+  %dims_object = load ptr, ptr %dims_slot
+  %dims = call ptr @PyLong_AsVoidPtr(ptr %dims_object)
+  %dims_is_null = icmp eq ptr %dims, null
+  br i1 %dims_is_null, label %check_dims, label %make_table
+check_dims:
+  %dims_error = call ptr @PyErr_Occurred()
+  %dims_is_fine = icmp eq ptr %dims_error, null
+  br i1 %dims_is_fine, label %make_table, label %fail
+make_table:
+  %table = alloca ptr, i64 %count
+  %first = getelementptr ptr, ptr %args, i64 2
+  br label %next_array
+next_array:
+  %k = phi i64 [ 0, %make_table ], [ %following, %read_data ]
+  %more = icmp ult i64 %k, %count
+  br i1 %more, label %read_array, label %run
+read_array:
+  %array_slot = getelementptr ptr, ptr %first, i64 %k
+  %array = load ptr, ptr %array_slot
+  %type_slot = getelementptr i8, ptr %array, i64 {_TYPE_OFFSET}
+  %type = load ptr, ptr %type_slot
+  %is_exact = icmp eq ptr %type, @{_NDARRAY}
+  br i1 %is_exact, label %read_data, label %check_subclass
+check_subclass:
+  %is_subclass = call i32 @PyType_IsSubtype(ptr %type, ptr @{_NDARRAY})
+  %is_other = icmp eq i32 %is_subclass, 0
+  br i1 %is_other, label %refuse_array, label %read_data
+read_data:
+  %data_slot = getelementptr i8, ptr %array, i64 {_DATA_OFFSET}
+  %data = load ptr, ptr %data_slot
+  %table_slot = getelementptr ptr, ptr %table, i64 %k
+  store ptr %data, ptr %table_slot
+  %following = add i64 %k, 1
+  br label %next_array
+run:
+  {save}
+  %status = call i64 %entry(ptr %table, ptr %dims)
+  {restore}
+  %has_raised = icmp eq i64 %status, {RAISED}
+  br i1 %has_raised, label %fail, label %finish
+finish:
+  %result = call ptr @PyLong_FromLongLong(i64 %status)
+  ret ptr %result
+refuse_count:
+  %count_type = load ptr, ptr @PyExc_TypeError
+  call ptr (ptr, ptr, ...) @PyErr_Format(ptr %count_type, ptr @count_text, i64 %nargs)
+  br label %fail
+refuse_entry:
+  %entry_error = call ptr @PyErr_Occurred()
+  %entry_is_zero = icmp eq ptr %entry_error, null
+  br i1 %entry_is_zero, label %refuse_null, label %fail
+refuse_null:
+  %null_type = load ptr, ptr @PyExc_ValueError
+  call ptr (ptr, ptr, ...) @PyErr_Format(ptr %null_type, ptr @null_text)
+  br label %fail
+refuse_array:
+  %position = add i64 %k, 2
+  %array_type = load ptr, ptr @PyExc_TypeError
+  call ptr (ptr, ptr, ...) @PyErr_Format(ptr %array_type, ptr @array_text, i64 %position, ptr %type)
+  br label %fail
+fail:
+  ret ptr null
+}}
+"""
+
+
+def _make_ctypes_launcher(function_type) -> Callable[..., int]:
+    """The same function in Python; `function_type` says whether the call keeps the GIL."""
+    prototype = function_type(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+    entries: dict[int, Callable[..., int]] = {}
+
+    def launch(*arguments):
+        count = len(arguments) - 2
+        if count < 0:
+            raise TypeError(_COUNT_TEXT.replace("%zd", str(len(arguments))))
+        address, dims_address, *arrays = arguments
+        for given in (address, dims_address):
+            if not isinstance(given, int):
+                raise TypeError(f"launch() takes addresses as int, not {type(given)}")
+        if address == 0:
+            raise ValueError(_NULL_TEXT)
+        for position, array in enumerate(arrays, 2):
+            if not isinstance(array, np.ndarray):
+                raise TypeError(_ARRAY_TEXT.replace("%zd", str(position)).replace("%R", repr(type(array))))
+        table = (ctypes.c_void_p * max(count, 1))(*(array.ctypes.data for array in arrays))
+        entry = entries.get(address) or entries.setdefault(address, prototype(address))
+        return entry(table, dims_address)
+
+    return launch

@@ -1,0 +1,256 @@
+"""One CUDA kernel under construction.
+
+In: expressions and indexes of the loop program. Out: instructions of NVPTX. Addresses and sizes are arguments
+of the kernel; lanes are elements side by side that one thread reads and writes in one access.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+
+from llvmlite import ir
+
+from jitcore import dtypes
+from jitcore.backends.llvm.complex_ops import interleave, separate
+from jitcore.backends.llvm.contraction import Contraction
+from jitcore.backends.llvm.function import ExpressionEmitter
+from jitcore.backends.llvm.options import RenderOptions
+from jitcore.backends.llvm.registers import (
+    I1,
+    I8,
+    I32,
+    I64,
+    POINTER,
+    Pair,
+    lane_count,
+    map_parts,
+    memory_type,
+    splat,
+    widen,
+)
+from jitcore.loopir.expr import Buffer
+from jitcore.loopir.index import Axis, Index
+
+WARP = 32
+VOID = ir.VoidType()
+#: Bytes of the widest access.
+ACCESS_BYTES = 16
+#: Items up to this are counted in 32 bits, in which a division takes a quarter of the time.
+MAX_NARROW = 2**31 - 1
+
+
+def define_kernel(module: ir.Module, name: str, buffers: int, sizes: int, is_apart: bool) -> ir.Function:
+    """A `__global__` function of so many addresses and sizes. is_apart: whether no two of its buffers are the
+    same memory."""
+    function = ir.Function(module, ir.FunctionType(VOID, [POINTER] * buffers + [I64] * sizes), name)
+    function.calling_convention = "ptx_kernel"
+    for argument in function.args[:buffers] if is_apart else ():
+        argument.add_attribute("noalias")
+    return function
+
+
+class KernelEmitter(ExpressionEmitter):
+    """buffers, sizes: what the kernel is told, in the order of its arguments."""
+
+    def __init__(self, function: ir.Function, buffers: list[Buffer], sizes: list, options: RenderOptions,
+                 contraction: Contraction):
+        super().__init__(function, options, contraction)
+        arguments = function.args
+        self.addresses = dict(zip(buffers, arguments))
+        self.sizes = dict(zip(sizes, arguments[len(buffers) :]))
+        self.moving: dict[Buffer, ir.Value] = {}  # buffers that change places, and where their address is
+
+    def load_size(self, size) -> ir.Value:
+        return self.sizes[size]
+
+    def load_address(self, buffer: Buffer) -> ir.Value:
+        return self.addresses[buffer]
+
+    def pointer_of(self, buffer: Buffer) -> ir.Value:
+        return self.b.load(self.moving[buffer]) if buffer in self.moving else super().pointer_of(buffer)
+
+    # -- lanes --------------------------------------------------------------------------------------------
+    def load_lanes(self, buffer: Buffer, index: Index) -> ir.Value | Pair:
+        if not self._is_whole(index):
+            return self._gather(lambda: self.load_scalar(buffer, index))
+        kind = self._memory_lanes(buffer)
+        pointer = self._first_pointer(buffer, index, kind)
+        value = self.b.load(pointer, align=self._alignment(buffer))
+        if buffer.dtype.kind == "c":
+            return separate(self.b, value)
+        return self.b.trunc(value, widen(I1, self.lanes)) if buffer.dtype == dtypes.bool_ else value
+
+    def store_lanes(self, buffer: Buffer, index: Index, value: ir.Value | Pair) -> None:
+        value = value if lane_count(value) > 1 else splat(self.b, value, self.lanes)
+        if not self._is_whole(index):
+            return self._scatter(value, lambda part: self.store_scalar(buffer, index, part))
+        if buffer.dtype == dtypes.bool_:  # lanes of i1 are bits in memory
+            value = self.b.zext(value, widen(I8, self.lanes))
+        value = interleave(self.b, *value) if buffer.dtype.kind == "c" else value
+        pointer = self._first_pointer(buffer, index, value.type)
+        self.b.store(value, pointer, align=self._alignment(buffer))
+
+    def _is_whole(self, index: Index) -> bool:
+        """Whether lanes are neighbours, from a place on that is a multiple of them."""
+        return self.mask is None and is_aligned(index, self.vector_axis, self.lanes)
+
+    def _alignment(self, buffer: Buffer) -> int:
+        return min(ACCESS_BYTES, self.lanes * buffer.dtype.itemsize)
+
+    def _memory_lanes(self, buffer: Buffer) -> ir.Type:
+        element, lanes = memory_type(buffer.dtype), self.lanes
+        if buffer.dtype.kind == "c":
+            element, lanes = element.element, 2 * lanes
+        return ir.VectorType(element, lanes)
+
+    def _first_pointer(self, buffer: Buffer, index: Index, kind: ir.Type) -> ir.Value:
+        pointer = self.b.gep(self.element_pointer(buffer), [self.scalar_index(index)])
+        return self.b.bitcast(pointer, kind.as_pointer())
+
+    def _each_lane(self, body: Callable[[int], None]) -> None:
+        """`body` for each lane, with the index of that lane as the axis' value."""
+        lanes, axis, values = self.lanes, self.vector_axis, self.values
+        first = self.axis_values[axis]
+        for lane in range(lanes):
+            # expressions that do not depend on the axis stay known
+            self.lanes, self.values = 1, {}
+            self.axis_values[axis] = self.b.add(first, I64(lane))
+            body(lane)
+        self.lanes, self.values, self.axis_values[axis] = lanes, values, first
+
+    def _gather(self, load: Callable[[], ir.Value | Pair]) -> ir.Value | Pair:
+        found: list = []
+        self._each_lane(lambda lane: found.append(load()))
+        return map_parts(lambda *parts: join_lanes(self.b, parts), *found)
+
+    def _scatter(self, value: ir.Value | Pair, store: Callable) -> None:
+        self._each_lane(
+            lambda lane: store(map_parts(lambda part: self.b.extract_element(part, I32(lane)), value))
+        )
+
+    # -- places -------------------------------------------------------------------------------------------
+    def multiply(self, counts: Sequence[ir.Value]) -> ir.Value:
+        """How many places there are in a nest of so many iterations each."""
+        total = I64(1)
+        for count in counts:
+            total = self.b.mul(total, count)
+        return total
+
+    def divide_up(self, count: ir.Value, size: int) -> ir.Value:
+        """How many parts of a size hold so many elements."""
+        return self.b.udiv(self.b.add(count, I64(size - 1)), I64(size))
+
+    def place_axes(self, axes: Sequence[Axis], counts: Sequence[ir.Value], item: ir.Value,
+                   items: int) -> None:
+        """Sets axes to what they are in an item of their nest. items: how many there are."""
+        b, rest = self.b, item
+        for axis, count in zip(axes[:0:-1], counts[:0:-1]):
+            if items <= MAX_NARROW:
+                narrow, by = b.trunc(rest, I32), b.trunc(count, I32)
+                value, rest = b.zext(b.urem(narrow, by), I64), b.zext(b.udiv(narrow, by), I64)
+            else:
+                value, rest = b.urem(rest, count), b.udiv(rest, count)
+            self.axis_values[axis] = value
+        if axes:
+            self.axis_values[axes[0]] = rest
+
+    def is_inside(self, *axes: Axis) -> ir.Value:
+        """Whether axes are below their extents."""
+        first, *others = [
+            self.b.icmp_signed("<", self.axis_values[axis], self.size(axis.extent)) for axis in axes
+        ]
+        return functools.reduce(self.b.and_, others, first)
+
+    # -- the machine ----------------------------------------------------------------------------------------
+    def read_register(self, name: str) -> ir.Value:
+        """A special register as an i64, such as "tid.x"."""
+        return self.b.zext(self.call(f"llvm.nvvm.read.ptx.sreg.{name}", I32), I64)
+
+    def call(self, name: str, result: ir.Type, *operands: ir.Value) -> ir.Value:
+        module = self.function.module
+        known = module.globals.get(name)
+        callee = known or ir.Function(module, ir.FunctionType(result, [x.type for x in operands]), name)
+        return self.b.call(callee, operands)
+
+    def read_item(self, block: int) -> ir.Value:
+        """The number of this thread, where blocks have so many."""
+        return self.b.add(self.b.mul(self.read_register("ctaid.x"), I64(block)), self.read_register("tid.x"))
+
+    def share(self, kind: ir.Type, count: int) -> ir.GlobalVariable:
+        """Shared memory of a block of threads: so many elements."""
+        module, array = self.function.module, ir.ArrayType(kind, count)
+        variable = ir.GlobalVariable(module, array, module.get_unique_name("shared"), addrspace=3)
+        variable.linkage, variable.align = "internal", 16
+        variable.initializer = ir.Constant(array, ir.Undefined)
+        return variable
+
+    def load_bits(self, pointer: ir.Value, bits: int, place: ir.Value) -> ir.Value:
+        """The integer of so many bits at a place of memory."""
+        return self.b.load(self._find_bits(pointer, bits, place))
+
+    def store_bits(self, value: ir.Value, pointer: ir.Value, bits: int, place: ir.Value) -> None:
+        self.b.store(value, self._find_bits(pointer, bits, place))
+
+    def _find_bits(self, pointer: ir.Value, bits: int, place: ir.Value) -> ir.Value:
+        return self.b.gep(self.b.bitcast(pointer, ir.IntType(bits).as_pointer()), [place])
+
+    def synchronize_block(self) -> None:
+        self.call("llvm.nvvm.barrier0", VOID)
+
+    def synchronize_warp(self, members: ir.Value) -> None:
+        self.call("llvm.nvvm.bar.warp.sync", VOID, members)
+
+    def shuffle(self, value: ir.Value | Pair, way: str, members: ir.Value, distance: int) -> ir.Value | Pair:
+        """What another lane of the warp has. way: "bfly" (lane xor distance) or "up" (lane - distance; a lane
+        without such a neighbour keeps its own)."""
+        clamp = I32(0 if way == "up" else WARP - 1)
+
+        def move(word):
+            name = f"llvm.nvvm.shfl.sync.{way}.i32"
+            return self.call(name, I32, members, word, I32(distance), clamp)
+
+        return map_parts(lambda part: self._move_words(part, move), value)
+
+    def read_lane(self, value: ir.Value | Pair, members: ir.Value, lane: ir.Value) -> ir.Value | Pair:
+        """What a lane of the warp has, given by its number, an i32."""
+
+        def move(word):
+            return self.call("llvm.nvvm.shfl.sync.idx.i32", I32, members, word, lane, I32(WARP - 1))
+
+        return map_parts(lambda part: self._move_words(part, move), value)
+
+    def _move_words(self, value: ir.Value, move: Callable[[ir.Value], ir.Value]) -> ir.Value:
+        """A register by way of words of 32 bits."""
+        b, kind = self.b, value.type
+        bits = {ir.HalfType: 16, ir.FloatType: 32, ir.DoubleType: 64}.get(type(kind)) or kind.width
+        whole = value if isinstance(kind, ir.IntType) else b.bitcast(value, ir.IntType(bits))
+        if bits == 64:
+            low, high = b.trunc(whole, I32), b.trunc(b.lshr(whole, I64(32)), I32)
+            moved = b.or_(b.zext(move(low), I64), b.shl(b.zext(move(high), I64), I64(32)))
+        else:
+            moved = move(b.zext(whole, I32) if bits < 32 else whole)
+            moved = b.trunc(moved, ir.IntType(bits)) if bits < 32 else moved
+        return moved if isinstance(kind, ir.IntType) else b.bitcast(moved, kind)
+
+
+def join_lanes(b: ir.IRBuilder, values: Sequence[ir.Value]) -> ir.Value:
+    whole = ir.Constant(ir.VectorType(values[0].type, len(values)), ir.Undefined)
+    for lane, value in enumerate(values):
+        whole = b.insert_element(whole, value, I32(lane))
+    return whole
+
+
+def is_aligned(index: Index, axis, lanes: int) -> bool:
+    """Whether elements along an axis are neighbours, and those at a multiple of `lanes` begin at one."""
+    if index.coefficient(axis) != 1:
+        return False
+    steps = [coefficient for atom, coefficient in index.terms if atom is not axis]
+    return all(_divides(lanes, step) for step in (*steps, index.const))
+
+
+def _divides(lanes: int, step) -> bool:
+    try:
+        return int(step) % lanes == 0
+    except TypeError:  # a symbolic size
+        return False

@@ -1,0 +1,263 @@
+"""Items that threads share: how a team runs the statements of one, loop by loop.
+
+In: statements of a kernel, and a team. Out: code in which each thread has a part of every loop, and what the
+threads of a reduction or a scan find is combined.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from jitcore import dtypes
+from jitcore.backends.cuda.render.emitter import KernelEmitter
+from jitcore.backends.cuda.render.mapping import Accesses, find_lanes, peel_loops
+from jitcore.backends.cuda.render.team import Team
+from jitcore.backends.llvm.accumulator import Accumulator
+from jitcore.backends.llvm.options import RenderOptions
+from jitcore.backends.llvm.registers import I1, I64, element_constant
+from jitcore.backends.llvm.statements import StatementRenderer
+from jitcore.loopir.index import Axis
+from jitcore.loopir.monoids import is_summed, part_size
+from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store
+
+#: Numbers of so many bytes that one thread adds up without short runs.
+LONG_SUM = {4: 128, 8: 2048}
+
+
+class ItemRenderer(StatementRenderer):
+    """Renders statements of a kernel as the threads of a team run them.
+
+    Attributes:
+        is_atomic: whether updates may be made in any order.
+        shared: loops whose iterations are shared out among threads, and where each begins.
+    """
+
+    def __init__(self, module: ir.Module, name: str, kernel: Kernel, options: RenderOptions):
+        super().__init__(module, name, kernel, options)
+        self.is_atomic = False
+        self.shared: dict[Axis, ir.Value] = {}
+
+    def run_shared(self, e: KernelEmitter, team: Team, body: list) -> None:
+        """The statements of an item."""
+        accesses = Accesses()
+        for statement in body:
+            if accesses.add([statement]):
+                team.synchronize()
+            if isinstance(statement, Loop):
+                self._share_loop(e, team, statement)
+            elif isinstance(statement, Reduce) and any(store.packed for store in statement.stores):
+                self._share_packed(e, team, statement)
+            elif isinstance(statement, Reduce):
+                self._share_reduce(e, team, statement)
+            elif isinstance(statement, Scan):
+                self.share_scan(e, team, statement, I64(0), e.size(statement.axis.extent))
+            else:
+                e.when(team.is_first(), lambda s=statement: self.emit_statement(e, s))
+
+    def _share_loop(self, e: KernelEmitter, team: Team, loop: Loop) -> None:
+        loops, body = peel_loops([loop])
+        if len(loops) == 1 or any(inner.bounds for inner in loops):
+            self.hoist(e, loop.body, {loop.axis})
+            low, high = e.range_of(loop, loop.axis)
+            is_plain = not loop.bounds and all(isinstance(s, Store) for s in loop.body)
+            lanes = find_lanes(loop.axis, loop.body, self.vector_bytes) if is_plain else 1
+
+            def emit():
+                self._emit_in_part(e, {loop.axis: low}, loop.body)
+
+            return self._run_along(e, team, loop.axis, low, high, lanes, emit, emit)
+        axes = [inner.axis for inner in loops]
+        self._loop_over(e, team, axes, lambda: self._emit_in_part(e, dict.fromkeys(axes, I64(0)), body))
+
+    def _run_along(self, e: KernelEmitter, team: Team, axis: Axis, low: ir.Value, high: ir.Value,
+                   lanes: int, emit_lanes: Callable[[], None], emit: Callable[[], None]) -> None:
+        """Each thread's part of the range [low, high): so many elements at a time, the rest one by one."""
+        b = e.b
+
+        def run_lanes(i):
+            e.axis_values[axis] = b.add(low, b.mul(i, I64(lanes)))
+            e.lanes, e.vector_axis = lanes, axis
+            emit_lanes()
+            e.lanes, e.vector_axis = 1, None
+
+        def run(i):
+            e.axis_values[axis] = i
+            emit()
+
+        whole = low
+        if lanes > 1:
+            count = b.sdiv(b.sub(high, low), I64(lanes))
+            team.loop(I64(0), count, run_lanes)
+            whole = b.add(low, b.mul(count, I64(lanes)))
+        team.loop(whole, high, run)
+
+    def _emit_in_part(self, e: KernelEmitter, shared: dict[Axis, ir.Value], body: list) -> None:
+        """Statements in loops of which each thread of a team has a part."""
+        self.shared |= shared
+        self.emit_statements(e, body)
+        for axis in shared:
+            del self.shared[axis]
+
+    def _loop_over(self, e: KernelEmitter, team: Team, axes: list[Axis], body: Callable[[], None]) -> None:
+        """`body` for all places of several axes, neighbours along the last one by neighbouring threads."""
+        counts, places = [e.size(axis.extent) for axis in axes], math.prod(int(axis.extent) for axis in axes)
+
+        def run(i):
+            e.place_axes(axes, counts, i, places)
+            body()
+
+        team.loop(I64(0), e.multiply(counts), run)
+
+    # -- reductions ---------------------------------------------------------------------------------------
+    def _share_reduce(self, e: KernelEmitter, team: Team, reduce: Reduce) -> None:
+        first = reduce.axes[0]
+        if len(reduce.axes) == 1 or reduce.bounds:
+            self.combine_range(e, team, reduce, *e.range_of(reduce, first))
+            return
+        found = [Accumulator(self, e, reduce, part) for part in reduce.parts]
+
+        def update():
+            for accumulator in found:
+                accumulator.update()
+            self.emit_statements(e, reduce.stores)
+
+        self.hoist_roots(e, [expr for _, _, expr in reduce.parts], reduce.stores, set(reduce.axes))
+        self._loop_over(e, team, list(reduce.axes), update)
+        for accumulator in found:
+            e.results[accumulator.result] = team.combine(accumulator)
+
+    def _share_packed(self, e: KernelEmitter, team: Team, reduce: Reduce) -> None:
+        """A sweep whose stores put elements side by side, a round of the team at a time."""
+        b, axis = e.b, reduce.axes[0]
+        found = [Accumulator(self, e, reduce, part) for part in reduce.parts]
+        packed = [store for store in reduce.stores if store.packed]
+        counts = {store.mask: e.stack_slot(I64(0)) for store in packed}
+        held = {mask: e.stack_slot(I1(0)) for mask in counts}
+        slots = team.share_totals(dtypes.int64)
+        values = [e.stack_slot(element_constant(store.buffer.dtype, 0)) for store in packed]
+        start, stop = e.range_of(reduce, axis)
+
+        def read():
+            for accumulator in found:
+                accumulator.update()
+            for mask, slot in held.items():
+                e.write_slot(slot, e.expr(mask))
+            for store, slot in zip(packed, values):
+                e.write_slot(slot, e.expr(store.value))
+            self.emit_statements(e, [store for store in reduce.stores if not store.packed])
+
+        def run(first):
+            e.axis_values[axis] = b.add(first, team.rank)
+            for slot in held.values():
+                e.write_slot(slot, I1(0))
+            e.when(b.icmp_signed("<", e.axis_values[axis], stop), read)
+            places = {}
+            for mask, slot in held.items():
+                one = b.zext(e.read_slot(slot), I64)
+                upto, all_of_them = team.scan("add", dtypes.int64, one, slots)
+                old = e.read_slot(counts[mask])
+                places[mask] = b.add(old, b.sub(upto, one))
+                e.write_slot(counts[mask], b.add(old, all_of_them))
+            team.synchronize()  # elements may go to where others of this round were read
+            for store, slot in zip(packed, values):
+                place = b.add(e.index(store.offset), places[store.mask])
+                e.when(e.read_slot(held[store.mask]),
+                       lambda store=store, slot=slot, place=place: e.write_element(
+                           store.buffer, place, e.read_slot(slot)))
+
+        e.loop(start, stop, I64(team.size), run)
+        for accumulator in found:
+            e.results[accumulator.result] = team.combine(accumulator)
+
+    def combine_range(self, e: KernelEmitter, team: Team, reduce: Reduce, low: ir.Value,
+                       high: ir.Value) -> None:
+        """The results of a reduction with the first axis in [low, high)."""
+        axis, has_place = reduce.axes[0], any(op.startswith("arg") for _, op, _ in reduce.parts)
+        is_plain = len(reduce.axes) == 1 and not reduce.bounds and not has_place
+        lanes = find_lanes(axis, [reduce], self.vector_bytes) if is_plain else 1
+        self.mark_long(reduce, team.size * lanes)
+        found = [Accumulator(self, e, reduce, part, start=low) for part in reduce.parts]
+        if lanes == 1:
+            stop = high if team.active is None else e.b.select(team.active, high, low)
+            self.sweep_reduce(e, reduce, found, e.b.add(low, team.rank), stop, I64(team.size))
+        else:
+            self.sweep_lanes(e, team, reduce, found, low, high, lanes)
+        for accumulator in found:
+            e.results[accumulator.result] = team.combine(accumulator)
+
+    def sweep_lanes(self, e: KernelEmitter, team: Team, reduce: Reduce, found: list[Accumulator],
+                     low: ir.Value, high: ir.Value, lanes: int) -> None:
+        """A sweep along one axis, several elements of each thread at a time."""
+        wide = [Accumulator(self, e, reduce, part, lanes=lanes) for part in reduce.parts]
+        self.hoist_roots(e, [expr for _, _, expr in reduce.parts], reduce.stores, set(reduce.axes))
+
+        def update(accumulators):
+            for accumulator in accumulators:
+                accumulator.update()
+            self._emit_in_part(e, {reduce.axes[0]: low}, reduce.stores)
+
+        axis = reduce.axes[0]
+        self._run_along(e, team, axis, low, high, lanes, lambda: update(wide), lambda: update(found))
+        for one, several in zip(found, wide):
+            one.combine(several.read())
+
+    def emit_reduce(self, e: KernelEmitter, reduce: Reduce) -> None:
+        self.mark_long(reduce, 1)
+        super().emit_reduce(e, reduce)
+
+    def mark_long(self, reduce: Reduce, shares: int) -> None:
+        """Whether each share of a reduction is a long sum."""
+        first, *others = [int(axis.extent) for axis in reduce.axes]
+        count = math.prod(others) * (min(first, int(reduce.block)) if reduce.partials else first)
+        sizes = [part_size(expr.dtype) for _, op, expr in reduce.parts if is_summed(op, expr.dtype)]
+        reduce.is_long = bool(sizes) and count > LONG_SUM[min(sizes)] * shares
+
+    # -- scans and updates --------------------------------------------------------------------------------
+    def share_scan(self, e: KernelEmitter, team: Team, scan: Scan, start: ir.Value, stop: ir.Value,
+                    before: ir.Value | None = None) -> None:
+        """The positions [start, stop), counted from the end in a reversed scan, a round of the team at a
+        time. before: the combination of what comes before."""
+        extent = e.size(scan.axis.extent)
+        self.hoist(e, [scan], {scan.axis})
+
+        def go_to(place):
+            e.axis_values[scan.axis] = e.b.sub(e.b.sub(extent, place), I64(1)) if scan.reverse else place
+
+        def read(place):
+            go_to(place)
+            return e.expr(scan.value)
+
+        def note(place, exists, combine):
+            go_to(place)
+            e.when(exists, lambda: e.store(scan.buffer, scan.offset, combine()))
+
+        team.scan_range(scan.op, scan.value.dtype, start, stop, before, read, note)
+
+    def emit_statement(self, e: KernelEmitter, statement) -> None:
+        if not isinstance(statement, Store):
+            return super().emit_statement(e, statement)
+        if not self.is_atomic:
+            return self._emit_once(e, statement)
+        if statement.mask is None:
+            return self._emit_atomic(e, statement)
+        e.when(e.expr(statement.mask), lambda: self._emit_atomic(e, statement))
+
+    def _emit_once(self, e: KernelEmitter, store: Store) -> None:
+        """What all iterations of a shared loop would store into one element, the first of them stores."""
+        apart = [axis for axis in self.shared if axis not in store.offset.axes()]
+        if not apart:
+            return super().emit_statement(e, store)
+        firsts = [e.b.icmp_signed("==", e.axis_values[axis], self.shared[axis]) for axis in apart]
+        emit = super().emit_statement
+        e.when(functools.reduce(e.b.and_, firsts), lambda: emit(e, store))
+
+    def _emit_atomic(self, e: KernelEmitter, store: Store) -> None:
+        name = store.combine
+        if name in ("min", "max") and store.buffer.dtype.kind == "u":
+            name = f"u{name}"
+        pointer = e.b.gep(e.element_pointer(store.buffer), [e.index(store.offset)])
+        e.b.atomic_rmw(name, pointer, e.expr(store.value), "monotonic")

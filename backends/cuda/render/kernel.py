@@ -1,0 +1,292 @@
+"""Rendering of kernels: one fused loop nest group becomes one or a few `__global__` functions.
+
+In: a `loopir.Kernel` and its mappings. Out: functions in a module, and for each how it is launched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llvmlite import ir
+
+from jitcore.backends.cuda.render.emitter import WARP, KernelEmitter, define_kernel
+from jitcore.backends.cuda.render.items import ItemRenderer
+from jitcore.backends.cuda.render.mapping import (
+    PIECE_TEAM,
+    Function,
+    Mapping,
+    can_add_atomically,
+    is_ordered,
+    list_parts,
+    map_kernel,
+    peel_loops,
+)
+from jitcore.backends.cuda.render.team import Team
+from jitcore.backends.cuda.render.tensor_cores import TensorRenderer, multiplies_halves
+from jitcore.backends.cuda.render.tiles import SIDE, TileRenderer, find_product
+from jitcore.backends.cuda.render.transposed_reads import WARPS, TurnedRenderer, find_turned
+from jitcore.backends.cuda.render.updates import find_updates, render_updates
+from jitcore.backends.llvm.accumulator import Accumulator
+from jitcore.backends.llvm.block_results import Partials, block_totals
+from jitcore.backends.llvm.options import RenderOptions, SizeTable
+from jitcore.backends.llvm.registers import I64, element_constant
+from jitcore.loopir.expr import Buffer, Expr
+from jitcore.loopir.index import Axis
+from jitcore.loopir.monoids import scan_start_of
+from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, find_split, format_kernel
+from jitcore.schedule.buffers import statements_of, step_buffers
+
+#: Kernels with more calls of mathematical functions keep them as calls: copies take long to compile.
+MAX_INLINED_CALLS = 8
+
+
+class KernelRenderer(ItemRenderer):
+    """Renders one kernel into a module. is_apart: whether no two buffers are the same memory."""
+
+    def __init__(self, module: ir.Module, name: str, kernel: Kernel, options: RenderOptions,
+                 is_apart: bool = False):
+        self.tile = kernel.tile
+        kernel.tile, kernel.others, kernel.streams, kernel.reading, kernel.far = None, (), (), "", ()
+        kernel.grain = 1
+        super().__init__(module, name, kernel, options)
+        self.inlines_math, self.is_apart = self.math_calls <= MAX_INLINED_CALLS, is_apart
+        self.buffers = sorted(step_buffers(kernel), key=lambda buffer: buffer.name)
+        self.functions: list[Function] = []
+        self.scratch: list[Buffer] = []  # what the functions of this kernel hand on to each other
+        table = SizeTable()
+        format_kernel(kernel, table.name, repr, repr)
+        for statement in statements_of([kernel]):
+            if isinstance(statement, Loop):
+                table.name(statement.axis.extent)
+        self.sizes = list(table.slots)
+
+    def render(self) -> list[Function]:
+        """Functions in the order in which they run."""
+        split = find_split(self.kernel)
+        if split is None:
+            for number, (guard, kernel) in enumerate(list_parts(self.kernel)):
+                suffix = f"_{number}" if number else ""
+                if guard is not None or not self._render_alone(suffix, kernel):
+                    self._render_items(suffix, kernel, guard)
+        elif isinstance(split[1], Scan):
+            self._render_split_scan(*split)
+        else:
+            self._render_split_reduce()
+        return self.functions
+
+    def begin(self, suffix: str, mapping: Mapping, grid: int | None = None,
+              more: Sequence[Buffer] = ()) -> KernelEmitter:
+        """Opens a function. grid: blocks of threads, if not the mapping's. more: buffers of its own."""
+        name, buffers = f"{self.name}{suffix}", [*self.buffers, *more]
+        function = define_kernel(self.module, name, len(buffers), len(self.sizes), self.is_apart)
+        grid = mapping.grid if grid is None else grid
+        self.functions.append(Function(name, buffers, self.sizes, mapping, grid))
+        e = KernelEmitter(function, buffers, self.sizes, self.options, self.contraction)
+        e.inlines_math, e.written = self.inlines_math, self.written
+        return e
+
+    def end(self, e: KernelEmitter) -> None:
+        e.b.ret_void()
+        e.finish()
+
+    # -- items --------------------------------------------------------------------------------------------
+    def _render_items(self, suffix: str, part: Kernel, guard: tuple[Expr, bool] | None) -> None:
+        mapping = map_kernel(part, self.vector_bytes)
+        if mapping.items == 0:
+            return
+        e = self.begin(suffix, mapping)
+        self.is_atomic = mapping.kind == "flat" and any(map(can_add_atomically, (self.kernel, part)))
+        if guard is None:
+            self._emit_items(e, mapping)
+        else:
+            condition, holds = e.expr(guard[0]), guard[1]
+            e.when(condition if holds else e.b.not_(condition), lambda: self._emit_items(e, mapping))
+        self.end(e)
+
+    def _render_alone(self, suffix: str, kernel: Kernel) -> bool:
+        """Whether a kernel is one of those that have rooms of their own."""
+        if is_ordered(kernel) and not can_add_atomically(kernel):
+            updates = find_updates(kernel)
+            if updates is not None:
+                render_updates(self, updates)
+            return updates is not None
+        product, turned = find_product(kernel), find_turned(kernel, self.tile)
+        if product is not None:
+            has_units = self.options.has_tensor_cores and multiplies_halves(product)
+            renderer = TensorRenderer if has_units else TileRenderer
+            mapping = Mapping("tiles", (), [], 1, 1, SIDE * SIDE, units=renderer.units)
+            e = self.begin(suffix, mapping, product.tiling.grid)
+            renderer(e, product, self.emit_statements).emit()
+        elif turned is not None:
+            e = self.begin(suffix, Mapping("turned", (), [], 1, 1, WARP * WARPS), turned.tiling.grid)
+            TurnedRenderer(e, turned, self.emit_statements).emit()
+        else:
+            return False
+        self.end(e)
+        return True
+
+    def _emit_items(self, e: KernelEmitter, mapping: Mapping) -> None:
+        """The item of this thread."""
+        b, thread, block = e.b, e.read_register("tid.x"), e.read_register("ctaid.x")
+        if mapping.is_across:
+            item = b.add(b.mul(block, I64(WARP)), b.urem(thread, I64(WARP)))
+        else:
+            item = b.add(b.mul(block, I64(mapping.block // mapping.team)), b.udiv(thread, I64(mapping.team)))
+        counts = [e.size(loop.axis.extent) for loop in mapping.loops]
+        end = counts[-1] if counts else I64(1)
+        if mapping.lanes > 1:
+            counts[-1] = e.divide_up(end, mapping.lanes)
+        is_item = b.icmp_signed("<", item, e.multiply(counts))
+        if mapping.is_across or any(loop.bounds for loop in mapping.loops):
+            item = b.select(is_item, item, I64(0))  # what is read before it is known to be none is there
+        e.place_axes([loop.axis for loop in mapping.loops], counts, item, mapping.items)
+        self.shared = {}
+        for loop in mapping.loops:
+            low, high = e.range_of(loop, loop.axis)
+            self.shared[loop.axis] = low
+            if loop.bounds:
+                inside = b.and_(b.icmp_signed("<=", low, e.axis_values[loop.axis]),
+                                b.icmp_signed("<", e.axis_values[loop.axis], high))
+                is_item = b.and_(is_item, inside)
+        if mapping.is_across:
+            team = Team(e, mapping.team, thread, True, is_item)
+            self.run_shared(e, team, mapping.body)
+        elif mapping.team > 1:
+            team = Team(e, mapping.team, thread)
+            e.when(is_item, lambda: self.run_shared(e, team, mapping.body))
+        elif mapping.lanes > 1:
+            self._emit_lanes(e, mapping, is_item, end)
+        else:
+            e.when(is_item, lambda: self.emit_statements(e, mapping.body))
+
+    def _emit_lanes(self, e: KernelEmitter, mapping: Mapping, is_item: ir.Value, end: ir.Value) -> None:
+        """Several elements of the last loop; what is left at its end one by one."""
+        b, axis, lanes = e.b, mapping.loops[-1].axis, mapping.lanes
+        first = b.mul(e.axis_values[axis], I64(lanes))
+        past = b.add(first, I64(lanes))
+
+        def emit_whole():
+            e.axis_values[axis] = first
+            e.lanes, e.vector_axis = lanes, axis
+            self.emit_statements(e, mapping.body)
+            e.lanes, e.vector_axis = 1, None
+
+        def run(i):
+            e.axis_values[axis] = i
+            self.emit_statements(e, mapping.body)
+
+        if int(mapping.loops[-1].axis.extent) % lanes == 0:
+            return e.when(is_item, emit_whole)
+        e.when(b.and_(is_item, b.icmp_signed("<=", past, end)), emit_whole)
+        is_rest = b.and_(is_item, b.icmp_signed(">", past, end))
+        e.when(is_rest, lambda: e.loop(first, end, I64(1), run))
+
+
+    # -- reductions ---------------------------------------------------------------------------------------
+
+    def _render_split_reduce(self) -> None:
+        """One team for each piece, and one for what they found."""
+        body, reduce = self.kernel.body, self.kernel.body[0]
+        pieces = int(reduce.partials[0].shape[0])
+        mapping = Mapping("pieces", (), body, PIECE_TEAM, 1, PIECE_TEAM)
+        if pieces == 0:
+            return
+        e = self.begin("_pieces", mapping, pieces)
+        number = e.read_register("ctaid.x")
+        low, high = self._find_piece(e, reduce, number)
+        team = Team(e, PIECE_TEAM, e.read_register("tid.x"))
+        self.combine_range(e, team, reduce, low, high)
+
+        def note():
+            for (result, _, _), buffer in zip(reduce.parts, reduce.partials):
+                e.write_element(buffer, number, e.results[result])
+
+        e.when(team.is_first(), note)
+        self.end(e)
+        e = self.begin("_finish", mapping._replace(kind="finish"), 1)
+        team = Team(e, PIECE_TEAM, e.read_register("tid.x"))
+        for part, buffer in zip(reduce.parts, reduce.partials):
+            found = Accumulator(self, e, reduce, part, scalar=True)
+            self._combine_pieces(e, team, found, buffer)
+            e.results[found.result] = team.combine(found)
+        self.run_shared(e, team, body[1:])
+        self.end(e)
+
+    def _combine_pieces(self, e: KernelEmitter, team: Team, found: Accumulator, partials: Buffer) -> None:
+        count = self._count_pieces(e, self.kernel.body[0])
+        team.loop(I64(0), count, lambda i: found.combine(e.read_element(partials, i)))
+
+    def _find_piece(self, e: KernelEmitter, sweep: Reduce | Scan, number: ir.Value) -> tuple:
+        """The range of a piece."""
+        b, length = e.b, e.size(sweep.block)
+        axis = sweep.axes[0] if isinstance(sweep, Reduce) else sweep.axis
+        first, end = e.range_of(sweep, axis)
+        low = b.mul(number, length)
+        low = b.add(first, low) if isinstance(sweep, Reduce) and sweep.bounds else low
+        high = b.add(low, length)
+        return low, b.select(b.icmp_signed("<", high, end), high, end)
+
+    def _count_pieces(self, e: KernelEmitter, reduce: Reduce) -> ir.Value:
+        """As many as the range fills, if that varies."""
+        if not reduce.bounds:
+            return e.size(reduce.partials[0].shape[0])
+        b, block = e.b, e.size(reduce.block)
+        low, high = e.range_of(reduce, reduce.axes[0])
+        return b.sdiv(b.add(b.sub(high, low), b.sub(block, I64(1))), block)
+
+    # -- scans --------------------------------------------------------------------------------------------
+
+    def _render_split_scan(self, columns: list[Axis], scan: Scan) -> None:
+        """The totals of pieces; for each piece what comes before it; each piece from there."""
+        loops, _ = peel_loops(self.kernel.body)
+        parts = Partials(columns)
+        numbers = Loop(Axis(scan.partials[0].shape[0]), [])
+        totals, before = scan.partials
+        mapping = Mapping("pieces", (*loops, numbers), [], PIECE_TEAM, 1, PIECE_TEAM)
+        if mapping.items == 0:
+            return
+        reduce = block_totals(scan, columns)
+
+        def open_items(suffix: str, chosen: Mapping) -> tuple[KernelEmitter, ir.Value]:
+            e = self.begin(suffix, chosen)
+            axes = [loop.axis for loop in chosen.loops]
+            counts = [e.size(axis.extent) for axis in axes]
+            e.place_axes(axes, counts, e.read_register("ctaid.x"), chosen.items)
+            return e, e.read_register("tid.x")
+
+        e, thread = open_items("_pieces", mapping)
+        team, number = Team(e, PIECE_TEAM, thread), e.axis_values[numbers.axis]
+        low, high = self._find_piece(e, scan, number)
+        self.combine_range(e, team, reduce, low, high)
+        e.when(team.is_first(), lambda: parts.write(e, totals, number, e.results[reduce.parts[0][0]]))
+        self.end(e)
+
+        e, thread = open_items("_before", Mapping("finish", tuple(loops), [], PIECE_TEAM, 1, PIECE_TEAM))
+        self._scan_totals(e, Team(e, PIECE_TEAM, thread), scan, parts)
+        self.end(e)
+
+        e, thread = open_items("_scan", mapping)
+        number = e.axis_values[numbers.axis]
+        low, high = self._find_piece(e, scan, number)
+        if scan.reverse:  # positions count from the end
+            extent = e.size(scan.axis.extent)
+            low, high = e.b.sub(extent, high), e.b.sub(extent, low)
+        team = Team(e, PIECE_TEAM, thread)
+        self.share_scan(e, team, scan, low, high, parts.read(e, before, number))
+        self.end(e)
+
+    def _scan_totals(self, e: KernelEmitter, team: Team, scan: Scan, parts: Partials) -> None:
+        """What comes before each piece, from the totals of the pieces."""
+        b, dtype, (totals, before) = e.b, scan.value.dtype, scan.partials
+        identity, count = element_constant(dtype, scan_start_of(scan.op, dtype)), e.size(totals.shape[0])
+
+        def place(i):
+            return b.sub(b.sub(count, I64(1)), i) if scan.reverse else i
+
+        def note(number, exists, combine):
+            following = b.add(number, I64(1))
+            has_next = b.icmp_signed("<", following, count)
+            e.when(has_next, lambda: parts.write(e, before, place(following), combine()))
+
+        e.when(team.is_first(), lambda: parts.write(e, before, place(I64(0)), identity))
+        team.scan_range(scan.op, dtype, I64(0), count, None, lambda i: parts.read(e, totals, place(i)), note)

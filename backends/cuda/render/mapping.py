@@ -1,0 +1,286 @@
+"""Which threads run what: the mapping of a kernel's iterations.
+
+In: a kernel of the loop program. Out: for each `__global__` function that it becomes, its items (iterations
+of the outer loops, which are independent of each other) and how many threads share one. The first rule that
+fits:
+
+    pieces   a sweep that the schedule has split: a block of threads for each piece, then one for all of them
+    rows     items with sweeps inside: a team of threads for each, from 4 to a block
+    columns  the same, where neighbours in memory belong to neighbouring items: threads of a team lie a warp
+             apart
+    tiles    products of matrices, by tiles of both factors in shared memory (`tiles`), of 16 bits by tensor
+             cores (`tensor_cores`)
+    turned   stores whose loads lie along the other axis, by tiles in shared memory (`turned`)
+    flat     items that are one or few operations each: a thread for each, of several elements side by side
+    one      scalars: one thread
+    serial   iterations whose order counts: one thread, and slow
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from jitcore.backends.cuda.render.emitter import ACCESS_BYTES, WARP, is_aligned
+from jitcore.loopir.expr import Buffer, Expr, walk
+from jitcore.loopir.index import Axis, Dynamic, Index
+from jitcore.loopir.program import Choice, Kernel, Loop, Native, Reduce, Repeat, Scan, Store, find_split
+from jitcore.schedule.buffers import loads_of, statements_of, step_writes
+from jitcore.schedule.statements import roots_of, stores_of
+
+#: Threads of a block: of one with a single item in it, at most; of others.
+LARGEST_BLOCK, BLOCK = 1024, 128
+#: Threads that share a piece of a split sweep.
+PIECE_TEAM = 256
+#: Iterations of a piece at least, and pieces at most.
+LEAST_PIECE, MOST_PIECES = 4096, 1024
+#: Iterations of an item that one thread does by itself, and that each thread of a team should have.
+LONE_WORK, TEAM_WORK = 16, 8
+#: Elements of a thread side by side, at most: more of short ones take more registers than they are worth.
+MOST_LANES = 8
+#: Rows that the teams of columns reach, at most.
+COLUMN_TEAM = 16
+
+
+class Mapping(NamedTuple):
+    """kind: the rule's name. loops: the loops whose iterations are items. body: of one item. team: threads
+    that share an item; lanes: elements of one thread. block: threads of a block. reason: why it is slow.
+    units: what computes it, besides the usual arithmetic."""
+
+    kind: str
+    loops: tuple[Loop, ...]
+    body: list
+    team: int = 1
+    lanes: int = 1
+    block: int = BLOCK
+    reason: str = ""
+    units: str = ""
+
+    @property
+    def items(self) -> int:
+        """How many items there are, of which each has so many lanes."""
+        count = math.prod(int(loop.axis.extent) for loop in self.loops)
+        return -(-count // self.lanes)
+
+    @property
+    def is_across(self) -> bool:
+        """Whether the threads of a team lie a warp apart."""
+        return self.kind == "columns"
+
+    @property
+    def grid(self) -> int:
+        """Blocks of threads."""
+        return -(-self.items * self.team // self.block) if not self.is_across else -(-self.items // WARP)
+
+
+class Function(NamedTuple):
+    """A `__global__` function. buffers, sizes: its arguments. grid: blocks of threads."""
+
+    name: str
+    buffers: list[Buffer]
+    sizes: list
+    mapping: Mapping
+    grid: int
+
+
+def map_kernel(kernel: Kernel, access_bytes: int = ACCESS_BYTES) -> Mapping:
+    """The mapping of a kernel that is one function; see `find_split` for the others. access_bytes: of the
+    widest access of a thread."""
+    loops, body = peel_loops(kernel.body)
+    if not is_ordered(kernel):
+        if _is_simple(body):
+            return _map_teams(kernel, loops, body, access_bytes)
+        if loops:
+            return _map_flat(kernel, loops, body, access_bytes)
+    elif can_add_atomically(kernel):
+        return Mapping("flat", tuple(loops), body)
+    if count_work(kernel.body) <= LONE_WORK:
+        return Mapping("one", (), kernel.body, 1, 1, 1)
+    why = "updates in order" if is_ordered(kernel) else "statements that depend on each other"
+    return Mapping("serial", (), kernel.body, 1, 1, 1, why)
+
+
+def list_parts(kernel: Kernel) -> list[tuple[tuple[Expr, bool] | None, Kernel]]:
+    """A kernel as kernels that run one after the other: statements that stand side by side and need no result
+    of each other, and both bodies of a choice, each with the condition that has to hold, or not, for it."""
+    parts: list = []
+    body = kernel.body
+    results = {result for s in body if isinstance(s, Reduce) for result, _, _ in s.parts}
+    is_joined = any(isinstance(s, Repeat) for s in body) or bool(results)
+    for group in [body] if is_joined else [[statement] for statement in body]:
+        (choice,) = group if len(group) == 1 and isinstance(group[0], Choice) else (None,)
+        if choice is None or any(isinstance(s, Reduce) for s in choice.body):
+            parts.append((None, _take(kernel, group)))
+        else:
+            parts += [((choice.condition, True), _take(kernel, choice.body)),
+                      ((choice.condition, False), _take(kernel, choice.other))]
+    if all(guard is None and not peel_loops(part.body)[0] for guard, part in parts):
+        return [(None, kernel)]  # scalars
+    return parts
+
+
+def _take(kernel: Kernel, body: list) -> Kernel:
+    return Kernel(body, kernel.vector, kernel.parallel)
+
+
+def cut_pieces(kernel: Kernel) -> None:
+    """Cuts a sweep that the schedule has split into as many pieces as keep a GPU busy. Their number depends
+    on the size alone."""
+    split = find_split(kernel)
+    if split is None:
+        return
+    _, sweep = split
+    first, *others = [int(axis.extent) for axis in getattr(sweep, "axes", None) or [sweep.axis]]
+    length = max(LEAST_PIECE, round_up(-(-first * math.prod(others) // MOST_PIECES)))
+    sweep.block = max(1, length // max(math.prod(others), 1))
+    for buffer in sweep.partials:
+        buffer.shape = (-(-first // sweep.block), *buffer.shape[1:])
+
+
+def peel_loops(body: list) -> tuple[list[Loop], list]:
+    """(the loops of a perfect nest, what is inside of them)."""
+    loops = []
+    while len(body) == 1 and isinstance(body[0], Loop):
+        loops.append(body[0])
+        body = body[0].body
+    return loops, body
+
+
+def is_ordered(kernel: Kernel) -> bool:
+    """Whether iterations of the outer loops may not change places."""
+    stores = [store for s in statements_of([kernel]) for store in stores_of(s)]
+    if any(store.in_order or store.turns for store in stores):
+        return True
+    if kernel.parallel:
+        return False
+    return any(not store.packed and (store.combine or _has_computed_place(store.offset)) for store in stores)
+
+
+def find_lone_store(kernel: Kernel) -> tuple[list[Loop], Store] | None:
+    """(loops, store), where a kernel is loops around one store that reads nothing of what it changes."""
+    loops, body = peel_loops(kernel.body)
+    store = body[0]
+    if len(body) > 1 or not isinstance(store, Store) or store.packed:
+        return None
+    if any(node.op == "load" and node.attr[0] is store.buffer for node in walk(roots_of(store))):
+        return None
+    return loops, store
+
+
+def can_add_atomically(kernel: Kernel) -> bool:
+    """Whether the only statement is an update that may be made in any order: of whole numbers."""
+    found = find_lone_store(kernel)
+    if found is None or not found[0]:
+        return False
+    combine, dtype = found[1].combine, found[1].buffer.dtype
+    is_known = combine in ("add", "min", "max", "and", "or", "xor")
+    return is_known and dtype.kind in "iu" and dtype.itemsize in (4, 8)
+
+
+def _has_computed_place(index: Index) -> bool:
+    return any(isinstance(atom, Dynamic) for atom, _ in index.terms)
+
+
+def _is_simple(body: list) -> bool:
+    """Whether a team can run an item: sweeps side by side, of which some are not alone in it."""
+    if not any(isinstance(s, (Loop, Reduce, Scan)) for s in body):
+        return False
+    if any(isinstance(s, (Repeat, Choice)) for s in body):
+        return False
+    inside = [inner for s in body if isinstance(s, Loop) for inner in statements_of(s.body)]
+    return not any(isinstance(inner, Scan) for inner in inside)
+
+
+def _map_teams(kernel: Kernel, loops: list[Loop], body: list, access_bytes: int) -> Mapping:
+    items = math.prod(int(loop.axis.extent) for loop in loops)
+    work = max(_count_iterations(s) for s in body)
+    if loops and work <= LONE_WORK:
+        return _map_flat(kernel, loops, body, access_bytes)
+    if loops and kernel.vector is loops[-1].axis and not any(map(_is_in_order, body)):
+        team = round_up(min(COLUMN_TEAM, work // TEAM_WORK))
+        return Mapping("columns", tuple(loops), body, team, 1, WARP * team)
+    team = max(4, min(round_up(work // TEAM_WORK), LARGEST_BLOCK))
+    if items * team > 1 << 20:  # enough of them: more work for each thread
+        team = max(4, min(team, 256))
+    return Mapping("rows", tuple(loops), body, team, 1, team if team > WARP or not loops else BLOCK)
+
+
+def _is_in_order(statement) -> bool:
+    """Whether threads of a team have to know of each other in each round."""
+    return isinstance(statement, Scan) or any(store.packed for store in stores_of(statement))
+
+
+def _map_flat(kernel: Kernel, loops: list[Loop], body: list, access_bytes: int) -> Mapping:
+    lanes = _choose_lanes(loops, body, access_bytes) if kernel.vector is loops[-1].axis else 1
+    return Mapping("flat", tuple(loops), body, 1, lanes)
+
+
+def _choose_lanes(loops: list[Loop], body: list, access_bytes: int) -> int:
+    """Elements that one thread reads and writes side by side: as many as one access takes."""
+    last = loops[-1]
+    if not all(isinstance(s, Store) for s in body) or last.bounds:
+        return 1
+    lanes = find_lanes(last.axis, body, access_bytes)
+    return 1 if len(loops) > 1 and int(last.axis.extent) % lanes else lanes
+
+
+def find_lanes(axis: Axis, body: list, access_bytes: int) -> int:
+    """Elements along an axis that a thread may read and write in one access, of stores and one reduction."""
+    stores = [store for s in body for store in stores_of(s)]
+    if any(store.is_update or store.mask is not None or axis not in store.offset.axes() for store in stores):
+        return 1
+    nodes = walk([root for s in body for root in roots_of(s)])
+    accesses = [(s.buffer, s.offset) for s in stores] + [node.attr for node in nodes if node.op == "load"]
+    widest = max((buffer.dtype.itemsize for buffer, _ in accesses), default=access_bytes)
+    lanes = min(max(access_bytes // widest, 1), MOST_LANES)
+    is_fine = all(is_aligned(index, axis, lanes) for _, index in accesses if axis in index.axes())
+    return lanes if is_fine else 1
+
+
+class Accesses:
+    """The buffers that threads of a team have read and written since they last waited for each other."""
+
+    def __init__(self):
+        self._read: set[Buffer] = set()
+        self._written: set[Buffer] = set()
+
+    def add(self, statements: list) -> bool:
+        """Whether a barrier has to stand before statements: they need what other threads have written, or
+        write what these have read."""
+        reads = {buffer for s in statements_of(statements) for buffer, _ in loads_of(s)}
+        writes = step_writes(Native(statements))
+        waits = bool(self._written & (reads | writes) or self._read & writes)
+        if waits:
+            self._read, self._written = set(), set()
+        self._read |= reads
+        self._written |= writes
+        return waits
+
+
+def count_work(body: list) -> int:
+    """How often operations run, of all statements together."""
+    count = 0
+    for statement in body:
+        inner = [*getattr(statement, "body", ()), *getattr(statement, "other", ())]
+        each = count_work(inner) if inner else 1
+        if isinstance(statement, Repeat):
+            each *= int(statement.trips)
+        count += each * _count_own(statement)
+    return count
+
+
+def _count_own(statement) -> int:
+    """How many iterations a statement has by itself."""
+    axes = getattr(statement, "axes", None) or [getattr(statement, "axis", None)]
+    return math.prod(int(axis.extent) for axis in axes if axis is not None)
+
+
+def _count_iterations(statement) -> int:
+    """How often the innermost operations of a statement run."""
+    inside = max((_count_iterations(s) for s in getattr(statement, "body", ())), default=1)
+    return _count_own(statement) * inside
+
+
+def round_up(count: int) -> int:
+    """The next power of two."""
+    return 1 << max(count - 1, 0).bit_length()

@@ -1,0 +1,101 @@
+"""From LLVM IR to PTX.
+
+In: a module of kernels, and the architecture. Out: PTX, by LLVM's own NVPTX target, which llvmlite brings. No
+driver and no GPU is asked. PTX of one text is made once, and kept on disk.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections import OrderedDict
+
+import llvmlite
+import llvmlite.binding as llvm
+from llvmlite import ir
+
+from jitcore.config import drop_oldest
+from jitcore.dispatch.disk_cache import find_or_make
+from jitcore.process.concurrency import Lock
+
+TRIPLE = "nvptx64-nvidia-cuda"
+#: The oldest version of PTX that has an architecture's instructions, so that old drivers read it.
+VERSIONS = {"sm_75": 63, "sm_80": 70, "sm_86": 71, "sm_87": 74, "sm_89": 78, "sm_90": 78, "sm_100": 86,
+            "sm_103": 88, "sm_120": 87, "sm_121": 88}
+
+#: The first architecture with the products of small matrices that `tensor_cores` has.
+FIRST_TENSOR_CORES = 80
+
+_lock = Lock()
+_made: OrderedDict[bytes, str] = OrderedDict()
+
+
+def make_ptx(module: ir.Module, arch: str, opt_level: int | None = None) -> str:
+    """Raises: RuntimeError where LLVM refuses the module (a defect of jitcore)."""
+    text, level = str(module), 2 if opt_level is None else opt_level
+    key = hashlib.sha256(f"{llvmlite.__version__} {arch} {level}\n{text}".encode()).digest()
+    with _lock:
+        found = _made.get(key)
+    if found is None:
+        found = find_or_make(key, lambda: _translate(text, arch, level).encode()).decode()
+        with _lock:
+            _made[key] = found
+            drop_oldest(_made)
+    return found
+
+
+def clear() -> None:
+    with _lock:
+        _made.clear()
+
+
+@functools.cache
+def _open_target() -> llvm.Target:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return llvm.Target.from_triple(TRIPLE)
+
+
+def _translate(text: str, arch: str, level: int) -> str:
+    with _lock:  # LLVM's objects are made here for each translation, but its registry of targets is one
+        return _run_compiler(text, arch, level)
+
+
+def _run_compiler(text: str, arch: str, level: int) -> str:
+    machine = _open_target().create_target_machine(cpu=arch, features=f"+ptx{VERSIONS[arch]}", opt=level)
+    module = llvm.parse_assembly(text, llvm.create_context())
+    module.triple, module.data_layout = TRIPLE, str(machine.target_data)
+    module.verify()
+    tuning = llvm.create_pipeline_tuning_options(speed_level=level)
+    builder = llvm.create_pass_builder(machine, tuning)
+    manager = builder.getModulePassManager()
+    manager.run(module, builder)
+    return machine.emit_assembly(module)
+
+
+# -- which one ----------------------------------------------------------------------------------------------
+#: What no older GPU has.
+OLDEST = 7, 5
+
+
+def choose_arch(major: int, minor: int) -> str:
+    """The newest architecture whose PTX runs on a GPU of this compute capability.
+
+    Raises: RuntimeError for one that is too old."""
+    if (major, minor) < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise RuntimeError(f"a GPU of compute capability {major}.{minor} is too old: programs are compiled "
+                           f"for {oldest} and later")
+    return [arch for arch in VERSIONS if int(arch.removeprefix("sm_")) <= 10 * major + minor][-1]
+
+
+def has_tensor_cores(arch: str) -> bool:
+    return int(arch.removeprefix("sm_")) >= FIRST_TENSOR_CORES
+
+
+def find_oldest_cuda(arch: str) -> tuple[int, int]:
+    """The first version of CUDA whose drivers read the PTX of an architecture."""
+    major, minor = divmod(VERSIONS[arch], 10)
+    if major == 6:
+        return 10, minor - 3
+    return major + 4, minor + (major == 8 and minor > 5)  # 8.5 is that of two versions

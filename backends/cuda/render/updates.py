@@ -1,0 +1,138 @@
+"""Updates of elements at places that are found while they run, in their order, as of `x.at[i].add(v)`.
+
+In: a kernel that is loops around one such update. Out: `__global__` functions: places are noted and sorted,
+equal ones in the order of the updates; then one thread makes all updates of an element, one after the other.
+So sums of floats have the same bits in each run, and of several values for one element the last one stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from llvmlite import ir
+
+from jitcore import dtypes
+from jitcore.backends.cuda.render.emitter import KernelEmitter
+from jitcore.backends.cuda.render.mapping import Mapping, find_lone_store
+from jitcore.backends.cuda.sorting.merge import sort_integers
+from jitcore.backends.llvm.registers import I1, I64
+from jitcore.backends.llvm.scalar_ops import emit_operation
+from jitcore.loopir.expr import Buffer
+from jitcore.loopir.program import Kernel, Loop, Store
+from jitcore.schedule.buffers import count_bytes
+
+#: Updates from which on sorting them pays.
+LEAST = 64
+
+
+class Updates(NamedTuple):
+    """loops: around the update. count: of updates. none: the place of one that its mask leaves out, behind
+    all others."""
+
+    loops: tuple[Loop, ...]
+    store: Store
+    count: int
+    none: int
+
+    @property
+    def key_dtype(self) -> np.dtype:
+        return dtypes.int32 if self.none < 2**31 else dtypes.int64
+
+
+def find_updates(kernel: Kernel) -> Updates | None:
+    """The updates that a kernel is, if sorting them pays."""
+    loops, store = find_lone_store(kernel) or ((), None)
+    if store is None or any(loop.bounds for loop in loops):
+        return None
+    count = Mapping("flat", tuple(loops), [store]).items
+    if not LEAST <= count < 2**31:
+        return None
+    return Updates(tuple(loops), store, count, count_bytes(store.buffer) // store.buffer.dtype.itemsize)
+
+
+def render_updates(renderer, updates: Updates) -> None:
+    """renderer: the `KernelRenderer`, which begins and ends functions, and places items."""
+    places = Buffer(f"{renderer.name}_keys", (updates.count,), updates.key_dtype, "temp")
+    renderer.scratch.append(places)
+    mapping = Mapping("flat", updates.loops, [])
+
+    def open_item(suffix: str, buffers: list[Buffer]) -> tuple[KernelEmitter, ir.Value]:
+        e = renderer.begin(suffix, mapping, more=buffers)
+        return e, e.read_item(mapping.block)
+
+    e, item = open_item("_places", [places])
+    _emit_guarded(e, item, updates, lambda: _note_place(e, item, updates, places))
+    renderer.end(e)
+    keys, order = sort_integers(renderer, places, updates.none)
+    e, item = open_item("_updates", [keys, order])
+    _emit_guarded(e, item, updates, lambda: _update(e, item, updates, keys, order))
+    renderer.end(e)
+
+
+def _emit_guarded(e: KernelEmitter, item: ir.Value, updates: Updates, body: Callable[[], None]) -> None:
+    e.when(e.b.icmp_signed("<", item, I64(updates.count)), body)
+
+
+def _place(e: KernelEmitter, item: ir.Value, updates: Updates) -> None:
+    axes = [loop.axis for loop in updates.loops]
+    e.place_axes(axes, [e.size(axis.extent) for axis in axes], item, updates.count)
+
+
+def _note_place(e: KernelEmitter, item: ir.Value, updates: Updates, keys: Buffer) -> None:
+    _place(e, item, updates)
+    kind, store = ir.IntType(8 * updates.key_dtype.itemsize), updates.store
+    held = e.stack_slot(kind(updates.none))
+
+    def note():
+        place = e.index(store.offset)
+        e.write_slot(held, e.b.trunc(place, kind) if kind.width < 64 else place)
+
+    if store.mask is None:
+        note()
+    else:
+        e.when(e.expr(store.mask), note)
+    e.write_element(keys, item, e.read_slot(held))
+
+
+def _update(e: KernelEmitter, item: ir.Value, updates: Updates, keys: Buffer, order: Buffer) -> None:
+    """All updates of one element: by the thread of the first of them; a value that replaces others by that of
+    the last."""
+    b, store, own = e.b, updates.store, e.read_element(keys, item)
+    step = I64(-1 if store.combine else 1)
+    beside = b.add(item, step)
+    is_end = b.icmp_signed("==", item, I64(0) if store.combine else I64(updates.count - 1))
+    held = e.stack_slot(ir.Constant(own.type, updates.none))
+    e.when(b.not_(is_end), lambda: e.write_slot(held, e.read_element(keys, beside)))
+    is_mine = b.or_(is_end, b.icmp_signed("!=", own, e.read_slot(held)))
+    is_mine = b.and_(is_mine, b.icmp_signed("!=", own, ir.Constant(own.type, updates.none)))
+    place = b.sext(own, I64) if own.type.width < 64 else own
+
+    def read_value(number) -> ir.Value:
+        _place(e, b.sext(e.read_element(order, number), I64), updates)
+        return e.expr(store.value)
+
+    def combine():
+        dtype = store.buffer.dtype
+        total, numbers = e.stack_slot(e.read_element(store.buffer, place)), e.stack_slot(item)
+
+        def goes_on():
+            number, is_equal = e.read_slot(numbers), e.stack_slot(I1(0))
+            e.when(b.icmp_signed("<", number, I64(updates.count)), lambda: e.write_slot(
+                is_equal, b.icmp_signed("==", e.read_element(keys, number), own)))
+            return e.read_slot(is_equal)
+
+        def add():
+            number = e.read_slot(numbers)
+            operands = [e.read_slot(total), read_value(number)]
+            e.write_slot(total, emit_operation(b, store.combine, [dtype, dtype], dtype, operands))
+            e.write_slot(numbers, b.add(number, I64(1)))
+
+        e.repeat(goes_on, add)
+        e.write_element(store.buffer, place, e.read_slot(total))
+
+    def replace():
+        e.write_element(store.buffer, place, read_value(item))
+
+    e.when(is_mine, combine if store.combine else replace)

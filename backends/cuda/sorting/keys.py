@@ -1,0 +1,60 @@
+"""Keys of sorting: integers that order as elements do.
+
+In: a dtype, and bits of its elements. Out: a signed key, or a digit of the same order.
+"""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+from llvmlite import ir
+
+from jitcore import dtypes
+from jitcore.backends.llvm.registers import I32, I64
+
+#: Bits of a digit.
+DIGIT = 8
+
+
+class Encoding:
+    """How elements become keys. is_top: the largest come first, and -0.0 is below 0.0. part: of a complex
+    number. limit: what the elements are at most, where that is known and none is negative."""
+
+    def __init__(self, dtype: np.dtype, is_top: bool = False, part: int = 0, limit: int | None = None):
+        self.stride, self.part = (2, part) if dtype.kind == "c" else (1, 0)
+        real = dtypes.real_dtype(dtype) if dtype.kind == "c" else dtype
+        self.is_float, self.is_top = dtypes.is_floating(real), is_top
+        self.is_signed = self.is_float or real.kind == "i"
+        self.raw_bits = 8 * real.itemsize
+        self.bits = max(32, self.raw_bits)
+        self.digits = -(-(self.raw_bits if limit is None else max(limit.bit_length(), 1)) // DIGIT)
+        if self.is_float:
+            info = ml_dtypes.finfo(real)
+            self.magnitude = (1 << (info.bits - 1)) - 1
+            self.infinity = ((1 << info.nexp) - 1) << info.nmant
+            self.nan = self.infinity | 1 << (info.nmant - 1)
+
+    def encode(self, b: ir.IRBuilder, raw: ir.Value, bits: int) -> ir.Value:
+        """A signed key of so many bits."""
+        kind = ir.IntType(bits)
+        if self.raw_bits < bits:
+            raw = (b.sext if self.is_signed else b.zext)(raw, kind)
+        key = raw
+        if self.is_float:
+            sign = b.and_(b.ashr(raw, kind(bits - 1)), kind(self.magnitude))
+            size = b.and_(raw, kind(self.magnitude))
+            key = b.xor(raw, sign)
+            if not self.is_top:
+                key = b.select(b.icmp_signed("==", size, kind(0)), kind(0), key)
+            key = b.select(b.icmp_signed(">", size, kind(self.infinity)), kind(self.nan), key)
+        elif not self.is_signed and self.raw_bits == bits:
+            key = b.xor(raw, kind(-1 << (bits - 1)))
+        return b.not_(key) if self.is_top else key
+
+    def find_digit(self, b: ir.IRBuilder, raw: ir.Value, shift: ir.Value) -> ir.Value:
+        """The digit from bit `shift` of the key on, as an i32."""
+        kind = raw.type
+        key = b.xor(self.encode(b, raw, self.raw_bits), kind(-1 << (self.raw_bits - 1)))
+        key = b.lshr(key, shift if kind == I64 else b.trunc(shift, kind))
+        key = key if kind == I32 else (b.trunc if self.raw_bits > 32 else b.zext)(key, I32)
+        return b.and_(key, I32((1 << DIGIT) - 1))

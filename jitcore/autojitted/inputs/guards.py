@@ -1,0 +1,319 @@
+"""What the code of a program was: methods, operators and properties of classes, code of functions.
+
+In: the classes and functions that traced code has met. Out: specs that are checked at each call, so that the
+program serves only while they do what they did. A class costs one comparison, of CPython's version of it,
+which is another one as soon as the class or one of its bases has changed; only then its variables are
+compared. Its data are no part of this: they are read where traced code reads them (`captures`, `watching`).
+"""
+
+from __future__ import annotations
+
+import abc
+import collections
+import ctypes
+import enum
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from jitcore.autojitted.inputs.specs import IdentitySpec, Spec
+from jitcore.numpy_semantics.errors import not_traceable
+from jitcore.rewriter.handles import Handle
+from jitcore.rewriter.user_code import is_user_code
+
+_HEAP_TYPE = 1 << 9
+#: Types of variables of classes that are data, whatever has their names.
+DATA = (type(None), bool, int, float, complex, str, bytes, list, dict, tuple, set, np.ndarray)
+#: Variables that tell people about a class.
+_DESCRIPTIONS = frozenset(("__doc__", "__annotations__", "__firstlineno__", "__static_attributes__"))
+#: Where CPython keeps the version of a class: behind 48 fields of a pointer's size each.
+_VERSION_OFFSET = 48 * ctypes.sizeof(ctypes.c_void_p)
+
+
+def _read_version(kind: type) -> ctypes.c_uint:
+    """The version of a class, as it is whenever it is looked at; 0 where it has none now."""
+    return ctypes.c_uint.from_address(id(kind) + _VERSION_OFFSET)
+
+
+def _has_versions() -> bool:
+    """Whether the versions of classes are where they are looked for: found out by changing some."""
+
+    class Base:
+        value = 0
+
+    class Derived(Base):
+        pass
+
+    versions, seen = (_read_version(Base), _read_version(Derived)), set()
+    for value in range(1, 4):
+        Derived().value
+        now = tuple([version.value for version in versions])
+        if 0 in now or seen & set(now):
+            return False
+        seen |= set(now)
+        Base.value = value
+        if any(version.value in now for version in versions):
+            return False
+    return True
+
+
+HAS_VERSIONS = _has_versions()
+
+
+class ClassGuard:
+    """Whether a class finds what it found when this was made.
+
+    Attributes:
+        version: the class's version now. known: the one with which it last found the same, in a list.
+    """
+
+    def __init__(self, kind: type):
+        self.kind, self.mro = kind, kind.__mro__
+        self.found = [(base, *_read_variables(base)) for base in self.mro if is_changeable(base)]
+        self.version, self.known = _read_version(kind), [0]
+        self.check()
+
+    def check(self) -> bool:
+        """Compares the variables."""
+        if self.kind.__mro__ != self.mro:
+            return False
+        type.__getattribute__(self.kind, "__sizeof__")  # a class that is asked for something gets a version
+        version = self.version.value
+        for base, names, parts in self.found:
+            names_now, parts_now = _read_variables(base)
+            if names_now != names or len(parts_now) != len(parts):
+                return False
+            if any(parts_now.get(name) is not part for name, part in parts.items()):
+                return False
+        if version and HAS_VERSIONS:
+            self.known[0] = version
+        return True
+
+    def list_functions(self, names: set[str]) -> Iterator[types.FunctionType]:
+        """The user's functions behind what code with these names, or an operator, finds.
+
+        An initializer that is called from traced code is traced itself."""
+        for _, _, parts in self.found:
+            for name, part in parts.items():
+                if name in names or name.startswith("__") and name != "__init__":
+                    yield from [one for one in _list_functions(part) if is_user_code(one.__code__)]
+
+    def list_values(self, names: set[str]) -> list[Any]:
+        """What code with these names finds."""
+        return [part for _, _, parts in self.found for name, part in parts.items() if name in names]
+
+
+def is_changeable(kind: type) -> bool:
+    """Whether a class was made by a class statement."""
+    return bool(kind.__flags__ & _HEAP_TYPE)
+
+
+def _read_variables(kind: type) -> tuple[frozenset[str], dict[str, Any]]:
+    """Names of a class's variables, and those that are no data."""
+    variables = dict(kind.__dict__)
+    parts = {name: value for name, value in variables.items()
+             if type(value) not in DATA or name.startswith("__") and name not in _DESCRIPTIONS}
+    return frozenset(variables), parts
+
+
+def _list_functions(part: Any) -> Iterator[types.FunctionType]:
+    if isinstance(part, types.FunctionType):
+        yield part
+    elif isinstance(part, (staticmethod, classmethod, types.MethodType)):
+        yield from _list_functions(part.__func__)
+    elif isinstance(part, property):
+        for accessor in (part.fget, part.fset, part.fdel):
+            yield from _list_functions(accessor)
+
+
+class ContentGuard:
+    """Whether an object holds what it held when this was made: containers and objects in it too, not the
+    elements of arrays, which are read in each call."""
+
+    def __init__(self, value: Any):
+        self.value, self.found = value, _flatten(value, [])
+
+    def check(self) -> bool:
+        """Compares the contents."""
+        now = _flatten(self.value, [])
+        return len(now) == len(self.found) and all(map(_is_alike, self.found, now))
+
+
+#: Containers, and the types of values that are what their texts say.
+_CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque)
+_TEXTS = (int, float, complex, str, bytes)
+#: Values that one object holds; objects that hold more are left to Python.
+_MAX_CONTENT = 1000
+
+
+def _flatten(value: Any, found: list, seen: set[int] | None = None) -> list:
+    """An object and what it holds, in order; what holds itself, once."""
+    seen = set() if seen is None else seen
+    found.append(value)
+    if len(found) > _MAX_CONTENT:
+        raise not_traceable(f"an attribute of a class or function holds more than {_MAX_CONTENT} values")
+    if id(value) in seen:
+        return found
+    seen.add(id(value))
+    parts: Any = ()
+    if holds_variables(value):
+        parts = vars(value).items()
+    elif isinstance(value, _CONTAINERS):
+        parts = value.items() if isinstance(value, dict) else value
+    for part in parts:
+        _flatten(part, found, seen)
+    return found
+
+
+def holds_variables(value: Any) -> bool:
+    """Whether it is an object of a class of the user."""
+    return (is_changeable(type(value)) and not isinstance(value, (type, enum.Enum, Handle))
+            and hasattr(value, "__dict__"))
+
+
+def _is_alike(one: Any, other: Any) -> bool:
+    """Of two things that were found at one place, whose contents follow them."""
+    if one is other:
+        return True
+    kind = type(one)
+    return kind is type(other) and (kind is tuple or kind in _TEXTS and repr(one) == repr(other))
+
+
+class CheckSpec(Spec):
+    """What a guard looks at is what it was."""
+
+    __slots__ = ("guard",)
+
+    def __init__(self, guard: Any):
+        object.__setattr__(self, "guard", guard)
+
+    def __eq__(self, other):
+        return type(other) is type(self) and self.guard is other.guard
+
+    def __hash__(self):
+        return id(self.guard)
+
+    def write(self, matcher, value):
+        matcher.check(f"{matcher.constants.add(self.guard.check)}()")
+
+
+class ClassSpec(CheckSpec):
+    """A class that does what it did."""
+
+    __slots__ = ()
+
+    def write(self, matcher, value):
+        add, guard = matcher.constants.add, self.guard
+        matcher.check(f"{add(guard.version)}.value == {add(guard.known)}[0] or {add(guard.check)}()")
+
+
+#: What the code of a guard reads: (owner, expression with {owner}, spec).
+Guarded = tuple[Any, str, Spec]
+_TESTS = {"isinstance", "issubclass"}
+#: What functions and classes say of themselves, beside their variables.
+_TITLES = ("__name__", "__qualname__", "__doc__", "__module__")
+_LOOKUPS = {"hasattr", "getattr", "vars", "__dict__"}
+
+
+class Guards:
+    """The classes and functions that one trace has met."""
+
+    def __init__(self):
+        self._classes: dict[int, ClassGuard] = {}
+        self._functions: dict[types.FunctionType, dict[str, Any]] = {}
+        self._codes: dict[types.FunctionType, types.CodeType] = {}
+        self._token = abc.get_cache_token()
+
+    def add(self, value: Any) -> None:
+        """What traced code can name: a class, a function; others are left out."""
+        if isinstance(value, type):
+            self.add_class(value)
+        elif isinstance(value, types.MethodType):
+            self.add(value.__func__)
+        elif isinstance(value, types.FunctionType) and is_user_code(value.__code__):
+            self._functions.setdefault(value, dict(vars(value)))
+
+    def add_class(self, kind: type) -> None:
+        """A class, or that of an object."""
+        if id(kind) not in self._classes and any(map(is_changeable, kind.__mro__)):
+            self._classes[id(kind)] = ClassGuard(kind)
+        if type(kind) is not type and type(kind) is not kind:
+            self.add_class(type(kind))
+
+    def knows_class(self, kind: type) -> bool:
+        return id(kind) in self._classes
+
+    def add_code(self, function: types.FunctionType) -> None:
+        """A function whose code is traced."""
+        self._codes.setdefault(function, function.__code__)
+
+    def settle(self, names: set[str]) -> list[Guarded]:
+        """What has to be checked at each call. names: in the traced code."""
+        found: list[Guarded] = []
+        for value in self._reach(names):
+            if holds_variables(value) or isinstance(value, _CONTAINERS):
+                found.append((value, "{owner}", CheckSpec(ContentGuard(value))))
+        for guard in self._classes.values():
+            found.append((guard.kind, "{owner}", ClassSpec(guard)))
+            for function in guard.list_functions(names):
+                self.add_code(function)
+        for function, code in self._codes.items():
+            found.append((function, "{owner}.__code__", IdentitySpec(code)))
+        for owner in (*self._functions, *(guard.kind for guard in self._classes.values())):
+            for name in names.intersection(_TITLES):
+                found.append((owner, f"{{owner}}.{name}", IdentitySpec(getattr(owner, name))))
+        for function, variables in self._functions.items():
+            found += _list_attributes(function, variables, names)
+        if names & _TESTS and any(isinstance(guard.kind, abc.ABCMeta) for guard in self._classes.values()):
+            found.append((abc.get_cache_token, "{owner}()", _TokenSpec(self._token)))
+        return found
+
+
+    def _reach(self, names: set[str]) -> list[Any]:
+        """What traced code with these names may have found: classes and functions, and what these hold."""
+        values: list[Any] = [*self._functions, *(guard.kind for guard in self._classes.values())]
+        known = set(map(id, values))
+        for value in values:  # to which more are added
+            self.add(value)
+            if isinstance(value, types.FunctionType):
+                variables = self._functions.get(value, {}).items()
+                held = [one for name, one in variables if name in names and type(one) not in DATA]
+            elif isinstance(value, type):
+                held = self._classes[id(value)].list_values(names) if id(value) in self._classes else ()
+            else:
+                held = [type(value)] if holds_variables(value) else ()
+            for one in held:
+                if id(one) not in known:
+                    known.add(id(one))
+                    values.append(one)
+        return values
+
+
+def _list_attributes(function: types.FunctionType, variables: dict, names: set[str]) -> Iterator[Guarded]:
+    """The attributes of a function that are no data, and those that it does not have."""
+    for name, value in variables.items():
+        if name in names and type(value) not in DATA:
+            yield function, f"{{owner}}.__dict__.get({name!r})", IdentitySpec(value)
+    if names & _LOOKUPS:
+        missing = tuple(sorted(names - variables.keys()))
+        yield function, f"{{owner}}.__dict__.keys().isdisjoint({missing!r})", IdentitySpec(True)
+
+
+class _TokenSpec(Spec):
+    """A number that says which classes are registered with abstract ones."""
+
+    __slots__ = ("token",)
+
+    def __init__(self, token: Any):
+        object.__setattr__(self, "token", token)
+
+    def __eq__(self, other):
+        return isinstance(other, _TokenSpec) and self.token == other.token
+
+    def __hash__(self):
+        return hash(self.token)
+
+    def write(self, matcher, value):
+        matcher.check(f"{value} == {matcher.constants.add(self.token)}")

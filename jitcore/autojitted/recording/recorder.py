@@ -1,0 +1,282 @@
+"""Recording: one run of the user's function on stand-ins, as a jaxpr with its results and its writes.
+
+In: the function and the specs of its arguments. Out: a `Recording`. The leaves of arguments and captured
+variables are the inputs of the jaxpr; its outputs are new arrays and scalars, the arrays that were written,
+and the flag that says whether the program met what only plain Python can do.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import jitcore.numpy  # noqa: F401  gives arrays and tracers their operators
+from jitcore.autojitted.inputs.attributes import Attributes
+from jitcore.autojitted.inputs.captures import Capture, Captures
+from jitcore.autojitted.inputs.reading import Builder, Reader
+from jitcore.autojitted.inputs.specs import ArraySpec, ScalarSpec, Spec
+from jitcore.autojitted.recording.printed import refuse_output
+from jitcore.autojitted.recording.purity import Callables
+from jitcore.autojitted.recording.results import Effects, ResultWriter
+from jitcore.autojitted.tiers.ways import Reason, find_loop_reason
+from jitcore.core.aval import ShapedArray
+from jitcore.core.jaxpr import DebugInfo, Var
+from jitcore.core.source import SourcePosition, locate_function
+from jitcore.core.trace import JaxprTrace, Trace, Tracer, open_trace
+from jitcore.dispatch.counters import counters
+from jitcore.dispatch.tracing import TracedFunction
+from jitcore.numpy_semantics.errors import NeedsIdentity, not_traceable
+from jitcore.numpy_semantics.mode import NumpyMode
+from jitcore.numpy_semantics.values.ndarray import NDArray
+from jitcore.numpy_semantics.values.numbers import Number
+from jitcore.numpy_semantics.values.scalars import Scalar
+from jitcore.numpy_semantics.values.storage import Storage
+from jitcore.process.effort import spend
+from jitcore.rewriter import rewrite_function
+from jitcore.rewriter.functions import resolve
+from jitcore.rewriter.handles import Handle, current
+from jitcore.tree_util import tree_structure
+
+
+class Recording(NamedTuple):
+    """Attributes:
+    traced: the program.
+    places: spec of each place, arguments first.
+    captures: the captured variables; their places follow those of the arguments.
+    inputs: the place of each input of the program.
+    effects: what is returned and what is written, as code.
+    unrolled: why loops are none in the program, by file and line.
+    failures: what plain Python may raise where the program gives up.
+    """
+
+    traced: TracedFunction
+    captures: Sequence[Capture]
+    places: Sequence[Spec]
+    inputs: Sequence[int]
+    effects: Effects
+    unrolled: dict[tuple[str, int], Reason]
+    failures: Sequence[BaseException] = ()
+
+
+#: Equations on one level: of the function, of a side of a condition, of a loop's body. More come from a loop
+#: that Python goes through. And all that are recorded, those of attempts that came to nothing with them: so
+#: many take some seconds.
+MAX_EQUATIONS, MAX_RECORDED = 3_000, 30_000
+#: Steps of recording one.
+EQUATION_STEPS = 80
+
+
+class LimitedTrace(JaxprTrace):
+    """A trace as long as a program should be. work: what it has in common with those inside: what was
+    recorded."""
+
+    def __init__(self, debug_info: DebugInfo | None = None, parent: Trace | None = None):
+        super().__init__(debug_info, parent)
+        self.work: list[int] = parent.work if isinstance(parent, LimitedTrace) else [0]
+
+    def record(self, primitive, atoms, out_avals, params):
+        self.work[0] += 1
+        spend(EQUATION_STEPS)
+        if len(self.eqns) >= MAX_EQUATIONS or self.work[0] > MAX_RECORDED:
+            raise not_traceable(
+                f"the program has more than {MAX_EQUATIONS} operations: a loop cannot be compiled as a loop"
+            )
+        return super().record(primitive, atoms, out_avals, params)
+
+
+class AutojitMode(NumpyMode):
+    """NumPy's semantics in functions of the user: what they call and read is watched."""
+
+    def __init__(self, session: Session):
+        super().__init__()
+        self.captures = captures = session.captures
+        self._given: dict[int, Any] = {}
+        self._has_made = session.builder.has_made
+        self.found_unrolled: dict[tuple[str, int], Reason] = {}
+        self._attributes = Attributes(captures, resolve)
+        self._callables = Callables(super().redirects, captures, self._attributes)
+
+    @property
+    def redirects(self) -> Callables:
+        return self._callables
+
+    def note_unrolled(self, position: SourcePosition, error: Exception) -> None:
+        self.found_unrolled.setdefault((position.file, position.line), find_loop_reason(position, error))
+
+    def make_trace(self, info: DebugInfo, parent: Trace) -> JaxprTrace:
+        return LimitedTrace(info, parent)
+
+    def adopt(self, array: np.ndarray) -> NDArray:
+        """An array that came up as an operand, whose contents are read in each call."""
+        return self.captures.adopt(array)
+
+    def read_attribute(self, owner: Any, name: str) -> Any:
+        return self._attributes.read(owner, name)
+
+    def store_attribute(self, owner: Any, name: str, value: Any) -> None:
+        self._attributes.store(owner, name, value)
+
+    def delete_attribute(self, owner: Any, name: str) -> None:
+        self._attributes.delete(owner, name)
+
+    def is_given(self, container: Any) -> bool:
+        return id(container) in self._given or self._has_made(container)
+
+    def mark_given(self, container: Any) -> None:
+        self._given[id(container)] = container
+
+    def refuse_unhooked(self, function: types.FunctionType, reason: str) -> None:
+        raise not_traceable(f"{function.__qualname__}() is called, which has {reason}")
+
+    def list_captured(self) -> list:
+        namespaces = self.captures.namespaces.values()
+        assigned = [value for namespace in namespaces for value in namespace.given.values()]
+        cells = [made for _, made, _ in self.captures.cells.values()]
+        return [*self.captures.stand_ins, *assigned, *cells]
+
+    def namespace_of(self, function: types.FunctionType) -> Any:
+        return self.captures.find_namespace(function.__globals__)
+
+
+class Session:
+    """The state of one recording.
+
+    Attributes:
+        storages: place -> the storage of that array.
+        initial: place -> the tracer of that leaf.
+    """
+
+    def __init__(self, trace: JaxprTrace, reader: Reader):
+        self.trace, self.reader = trace, reader
+        self.captures = Captures(self.stand_in)
+        self.builder = Builder(self._make_leaf, self.captures.view, self.captures.note_instance)
+        self.storages: dict[int, Storage] = {}
+        self.initial: dict[int, Tracer] = {}
+        self.contents: dict[int, Any] = {}
+
+    def stand_in(self, value: Any, path: tuple) -> tuple[Spec, Any]:
+        """(spec, stand-in) of a value that the traced code met."""
+        spec = self.reader.read_whole(value, path)
+        return spec, self.build(spec)
+
+    def build(self, spec: Spec) -> Any:
+        made = spec.build(self.builder)
+        for place in range(len(self.contents), len(self.builder.stand_ins)):
+            self.contents[place] = copy_contents(self.builder.stand_ins[place])
+        return made
+
+    def _make_leaf(self, spec: ArraySpec | ScalarSpec) -> Any:
+        place = len(self.builder.places)
+        shape = spec.shape if isinstance(spec, ArraySpec) else ()
+        is_fortran = isinstance(spec, ArraySpec) and spec.is_fortran
+        shape = shape[::-1] if is_fortran else shape  # its memory is that of its transpose, in C order
+        tracer = self.initial[place] = self.trace.new_arg(ShapedArray(shape, spec.dtype))
+        if isinstance(spec, ScalarSpec):
+            return Number(spec.kind, tracer) if spec.is_number else Scalar(tracer)
+        is_c_order = spec.is_contiguous or spec.is_fortran
+        storage = Storage(tracer, place, is_c_order=is_c_order, is_read_only=not spec.is_writeable)
+        storage.trace = self.trace
+        self.storages[place] = storage
+        return NDArray(storage).transpose() if is_fortran else NDArray(storage)
+
+    def find_origins(self, error: BaseException) -> list[tuple]:
+        """Paths of the traced numbers whose values tracing lacked; all of them where nothing says more."""
+        numbers = [place for place, spec in enumerate(self.builder.places)
+                   if isinstance(spec, ScalarSpec) and spec.kind in _PYTHON_NUMBERS + (np.bool_,)
+                   or isinstance(spec, ScalarSpec) and issubclass(spec.kind, np.integer)]
+        if isinstance(error, NeedsIdentity):
+            return []
+        needed = self._find_inputs(getattr(error, "handle", None))
+        found = numbers if needed is None else [place for place in numbers if place in needed]
+        return [self.reader.paths[place] for place in found]
+
+    def _find_inputs(self, handle: Any) -> set[int] | None:
+        """The places that a traced number was computed from; None where that is not known."""
+        if isinstance(handle, Number) and handle.form is not None:
+            raws = [term.raw for term in handle.form.terms]
+        elif isinstance(handle, (Number, Scalar)):
+            raws = [handle.read()]
+        else:
+            return None
+        if not all(isinstance(raw, Tracer) and raw.trace is self.trace for raw in raws):
+            return None
+        needed = {raw.atom for raw in raws}
+        for eqn in reversed(self.trace.eqns):
+            if any(var in needed for var in eqn.outvars):
+                needed.update(atom for atom in eqn.invars if isinstance(atom, Var))
+        return {place for place, tracer in self.initial.items() if tracer.atom in needed}
+
+
+_PYTHON_NUMBERS = (int, float, complex)
+
+
+def copy_contents(stand_in: Any) -> Any:
+    """What a container holds, or the shape of an array: to see later whether it was changed."""
+    if isinstance(stand_in, NDArray):
+        return stand_in.shape
+    if isinstance(stand_in, Handle):
+        return None
+    if type(stand_in) is list:
+        return list(stand_in)
+    if type(stand_in) is dict:
+        return dict(stand_in)
+    return dict(vars(stand_in)) if hasattr(stand_in, "__dict__") else None
+
+
+def record_call(
+    function: types.FunctionType,
+    call: Callable,
+    specs: Sequence[Spec],
+    reader: Reader,
+    origins: list[tuple],
+    *,
+    grows: bool = True,
+) -> Recording:
+    """Runs the function on stand-ins of its arguments.
+
+    Args:
+        call: (function, argument stand-ins) -> the result; knows which are positional.
+        reader: that made the specs.
+        origins: where an exception puts the paths of the numbers whose values it wanted.
+        grows: whether lists may be of traced length.
+
+    Raises: NotTraceable; whatever else the function raises. `has_grown(error)` tells whether there was such a
+        list."""
+    name, location = locate_function(function)
+    info = DebugInfo(name, location, "autojit", None)
+    counters.add(traces=1)
+    with open_trace(info, LimitedTrace) as trace:
+        session = Session(trace, reader)
+        mode = AutojitMode(session)
+        mode.grows = grows
+        previous, current.mode = current.mode, mode
+        try:
+            with session.captures.sentry.watch():
+                arguments = [session.build(spec) for spec in specs]
+                try:
+                    with refuse_output(mode.refuse):
+                        result = call(rewrite_function(session.captures.enter_first(function)), arguments)
+                finally:
+                    session.captures.settle_attributes()
+            writer = ResultWriter(session)
+            effects = writer.write(result, mode)
+        except Exception as error:
+            origins[:] = session.find_origins(error)
+            error.__dict__["jitcore_has_grown"] = mode.has_grown
+            raise
+        finally:
+            current.mode = previous
+            reader.release()
+        jaxpr, consts = trace.close(effects.outputs)
+    traced = TracedFunction(jaxpr, consts, tree_structure([0] * len(effects.outputs)), name)
+    places, inputs = session.builder.places, tuple(session.initial)
+    return Recording(traced, session.captures.found, places, inputs, effects, mode.found_unrolled,
+                     mode.failures)
+
+
+def has_grown(error: Exception) -> bool:
+    """Whether lists had become ones of traced length before a recording failed: without these it may not."""
+    return error.__dict__.get("jitcore_has_grown", False)

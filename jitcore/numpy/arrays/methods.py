@@ -1,0 +1,147 @@
+"""Methods and properties of arrays, installed on `Array`: `x.sum()`, `x.T`, `x.at`, `x.astype(...)`.
+
+In: an Array. Out: what the function of `jitcore.numpy` of that name gives. One table says which function
+each method is.
+"""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+
+from jitcore import dtypes, lax
+from jitcore.array import Array, ConcreteArray
+from jitcore.core.source import api_boundary
+from jitcore.numpy import creation, cumulative, diagonals, products, reductions, shaping, sorting
+from jitcore.numpy.indexing import searching, taking
+from jitcore.numpy.indexing.update import IndexUpdateHelper
+from jitcore.numpy.ufuncs import arithmetic, rounding
+
+METHODS = {
+    "all": reductions.all,
+    "any": reductions.any,
+    "argmax": reductions.argmax,
+    "argmin": reductions.argmin,
+    "argpartition": sorting.argpartition,
+    "argsort": sorting.argsort,
+    "astype": shaping.astype,
+    "choose": taking.choose,
+    "clip": rounding.clip,
+    "conj": arithmetic.conjugate,
+    "conjugate": arithmetic.conjugate,
+    "cumprod": cumulative.cumprod,
+    "cumsum": cumulative.cumsum,
+    "diagonal": diagonals.diagonal,
+    "dot": products.dot,
+    "flatten": shaping.ravel,
+    "max": reductions.max,
+    "mean": reductions.mean,
+    "min": reductions.min,
+    "nonzero": searching.nonzero,
+    "prod": reductions.prod,
+    "ptp": reductions.ptp,
+    "ravel": shaping.ravel,
+    "repeat": shaping.repeat,
+    "round": rounding.round,
+    "searchsorted": searching.searchsorted,
+    "sort": sorting.sort,
+    "squeeze": shaping.squeeze,
+    "std": reductions.std,
+    "sum": reductions.sum,
+    "swapaxes": shaping.swapaxes,
+    "take": taking.take,
+    "trace": diagonals.trace,
+    "var": reductions.var,
+}
+
+
+def reshape(self, *args, order: str = "C"):
+    """`x.reshape(2, 3)` or `x.reshape((2, 3))`. Same as: `numpy.ndarray.reshape`."""
+    shape = args[0] if len(args) == 1 else args
+    return shaping.reshape(self, shape, order)
+
+
+def transpose(self, *axes):
+    """`x.transpose(1, 0)`, `x.transpose((1, 0))`, or reversed axes. Same as: `numpy.ndarray.transpose`."""
+    if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
+        axes = axes[0]
+    return shaping.transpose(self, axes if axes is None or len(axes) else None)
+
+
+def compress(self, condition, axis: int | None = None):
+    """Slices along axis where the condition holds. Same as: `numpy.ndarray.compress`."""
+    return taking.compress(condition, self, axis)
+
+
+def copy(self, order: str = "K"):
+    """A copy that shares no memory (a traced value is itself: it has none)."""
+    return creation.array(self, copy=True)
+
+
+def view(self, dtype=None, type=None):  # noqa: A002
+    """The same bits read as another dtype; the last axis takes a change of width. Same as:
+    `numpy.ndarray.view`."""
+    if type is not None:
+        raise NotImplementedError("`type` argument of array.view() is not supported.")
+    if dtype is None:
+        return self
+    dtype = dtypes.canonicalize(dtype)
+    if dtype.itemsize == self.dtype.itemsize and dtypes.bool_ not in (dtype, self.dtype):
+        return lax.bitcast_convert_type(self, dtype)
+    if isinstance(self, ConcreteArray):
+        return ConcreteArray(self.data.view(dtype))
+    raise NotImplementedError("view() of a traced array needs dtypes of one width")
+
+
+def byteswap(self):
+    """Every element with its bytes in reversed order. Same as: `numpy.ndarray.byteswap`."""
+    return ConcreteArray(np.asarray(self).byteswap())
+
+
+def clone(self):
+    """A copy."""
+    return copy(self)
+
+
+def to_device(self, device, *, stream=None):
+    """The array itself: there is one CPU device."""
+    return self
+
+
+PLAIN_METHODS = {
+    "reshape": reshape, "transpose": transpose, "compress": compress, "copy": copy, "view": view,
+    "byteswap": byteswap, "clone": clone, "to_device": to_device,
+}
+PROPERTIES = {
+    "T": (shaping.transpose, "The array with its axes reversed."),
+    "mT": (shaping.matrix_transpose, "The array with its last two axes exchanged."),
+    "real": (arithmetic.real, "Real part."),
+    "imag": (arithmetic.imag, "Imaginary part; zeros for real arrays."),
+    "at": (IndexUpdateHelper, "Updates of parts: `x.at[i].set(v)` returns a new array."),
+    "flat": (lambda x: iter(lax.reshape(x, (x.size,))), "Iterator over the elements."),
+}
+
+
+def define_method(name: str, function):
+    """A method that passes the array as the function's first argument."""
+
+    def method(self, *args, **kwargs):
+        return function(self, *args, **kwargs)
+
+    method.__name__ = name
+    method.__doc__ = function.__doc__
+    parameters = list(inspect.signature(function).parameters.values())
+    method.__signature__ = inspect.Signature(
+        [parameters[0].replace(name="self", default=inspect.Parameter.empty), *parameters[1:]])
+    return method
+
+
+def install_methods(cls: type[Array]) -> None:
+    """Puts methods and properties on the array class."""
+    for name, function in METHODS.items():
+        setattr(cls, name, api_boundary(define_method(name, function)))
+    for name, method in PLAIN_METHODS.items():
+        setattr(cls, name, api_boundary(method))
+    for name, (function, doc) in PROPERTIES.items():
+        setattr(cls, name, property(api_boundary(function), doc=doc))

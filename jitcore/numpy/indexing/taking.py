@@ -1,0 +1,327 @@
+"""Choosing, taking and putting elements by conditions and index arrays, as functions.
+
+In: arrays, conditions that broadcast, index arrays. Out: arrays, in the dtype where alternatives meet. Traced
+indices out of range give NaN (`take`'s "fill" mode) unless `mode` says otherwise; a result whose length
+depends on values needs `size=` while tracing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jitcore import dtypes, lax
+from jitcore.array import Array
+from jitcore.core.trace import Tracer
+from jitcore.numpy.arrays.promotion import (
+    apply_select,
+    broadcast_array,
+    broadcast_shapes,
+    canonicalize_axis,
+    convert_dtype,
+    ensure_array,
+    ensure_arrays,
+    promote,
+    promote_arrays,
+    reject_out,
+)
+from jitcore.numpy.creation import asarray
+from jitcore.numpy.cumulative import cumsum
+from jitcore.numpy.indexing.reading import get_item, read_with_mode
+from jitcore.numpy.indexing.searching import nonzero
+from jitcore.numpy.indexing.update import update_item
+from jitcore.numpy.shaping import broadcast_arrays, moveaxis, ravel
+from jitcore.numpy.ufuncs import arithmetic, logic
+from jitcore.numpy.ufuncs.logic import to_bool
+
+__all__ = [
+    "choose", "compress", "delete", "extract", "insert", "ix_", "piecewise", "place", "put",
+    "put_along_axis", "select", "take", "take_along_axis", "trim_zeros", "where",
+]
+
+
+def where(condition, x=None, y=None, /, *, size=None, fill_value=None):
+    """x where the condition holds, else y; with the condition alone, its `nonzero`. Same as: `numpy.where`.
+
+    Args:
+        size, fill_value: as for `nonzero`; only without x and y.
+    Raises: ValueError for only one of x and y.
+
+    Derivatives: what is not selected has no part in them. `where(x > 0, log(x), 0)` has the derivative 0
+    at 0, and so has every chain of elementwise operations in a case. Where a case sums, contracts or
+    broadcasts, infinity times zero is NaN as ever; select its operand as well:
+    `where(x > 0, f(where(x > 0, x, 1)), 0)`."""
+    if x is None and y is None:
+        return nonzero(condition, size=size, fill_value=fill_value)
+    if x is None or y is None:
+        raise ValueError("Either both or neither of the x and y arguments should be provided to jnp.where, "
+                         f"got {x} and {y}.")
+    if size is not None or fill_value is not None:
+        raise ValueError("size and fill_value arguments cannot be used in three-term where function.")
+    condition = to_bool("where", condition)
+    x, y = promote("where", x, y)
+    return apply_select(condition, x, y)
+
+
+def _as_index(name: str, indices, extent, mode) -> tuple:
+    """(indices, mode for reading): "wrap" and "clip" are arithmetic on the indices; known ones need no
+    mode."""
+    if isinstance(indices, (list, tuple)):
+        indices = asarray(indices) if any(isinstance(i, Array) for i in indices) else np.asarray(indices)
+    if isinstance(indices, (int, np.integer)) and not isinstance(indices, bool):
+        indices = np.asarray(indices)
+    dtype = getattr(indices, "dtype", np.dtype(object))
+    if dtypes.kind_of(dtype) not in "iu":
+        raise TypeError(f"{name} requires integer indices, got {dtype}")
+    if mode == "raise":
+        raise NotImplementedError(f"The 'raise' mode to jnp.{name} is not supported.")
+    if mode == "wrap":
+        return arithmetic.remainder(indices, extent), "promise_in_bounds"
+    if mode == "clip":
+        return arithmetic.minimum(arithmetic.maximum(indices, 0), extent - 1), "promise_in_bounds"
+    if isinstance(indices, np.ndarray):
+        return indices if indices.ndim else int(indices), mode
+    return indices, "fill" if mode is None else mode
+
+
+def take(a, indices, axis: int | None = None, out=None, mode: str | None = None, unique_indices: bool = False,
+         indices_are_sorted: bool = False, fill_value=None):
+    """Elements (slices along axis) at indices. Same as: `jax.numpy.take`.
+
+    Args:
+        mode: for traced indices out of range: "fill" (default: NaN, or `fill_value`), "clip", "wrap".
+    Raises: IndexError for known indices out of range."""
+    reject_out("take", out)
+    a = ensure_array("take", a)
+    if axis is None:
+        a, axis = ravel(a), 0
+    axis = canonicalize_axis(axis, a.ndim)
+    indices, mode = _as_index("take", indices, a.shape[axis], mode)
+    return read_with_mode(a, (slice(None),) * axis + (indices,), mode=mode, fill_value=fill_value,
+                          indices_are_sorted=indices_are_sorted, unique_indices=unique_indices)
+
+
+def take_along_axis(arr, indices, axis: int | None = -1, mode: str | None = None, fill_value=None):
+    """Elements at indices that vary along one axis and match along the others. Same as:
+    `numpy.take_along_axis`."""
+    arr = ensure_array("take_along_axis", arr)
+    if axis is None:
+        return take_along_axis(
+            ravel(arr), ravel(ensure_array("take_along_axis", indices, 1)), 0, mode, fill_value
+        )
+    axis = canonicalize_axis(axis, arr.ndim)
+    if len(np.shape(indices)) != arr.ndim:
+        raise ValueError("indices and arr must have the same number of dimensions; "
+                         f"{len(np.shape(indices))} vs. {arr.ndim}")
+    index, shape = _index_along_axis(arr, indices, axis, mode)
+    mode = index[1]
+    arr = broadcast_array(arr, shape)
+    return read_with_mode(arr, index[0], mode=mode, fill_value=fill_value)
+
+
+def _index_along_axis(arr, indices, axis: int, mode):
+    """((index tuple, mode), shape to which arr broadcasts): the other axes are indexed by their own
+    positions."""
+    indices, mode = _as_index("take_along_axis", indices, arr.shape[axis], mode)
+    own = [extent for i, extent in enumerate(arr.shape) if i != axis]
+    given = [extent for i, extent in enumerate(indices.shape) if i != axis]
+    joint = list(broadcast_shapes(tuple(own), tuple(given)))
+    index = []
+    for i in range(arr.ndim):
+        if i == axis:
+            index.append(indices)
+        else:
+            extent = joint[i - (i > axis)]
+            index.append(
+                np.arange(extent, dtype=np.int32).reshape([-1 if j == i else 1 for j in range(arr.ndim)])
+            )
+    joint.insert(axis, arr.shape[axis])
+    return (tuple(index), mode), tuple(joint)
+
+
+def put_along_axis(arr, indices, values, axis: int | None, inplace: bool = True, *, mode: str | None = None):
+    """A copy of arr with values at the positions `take_along_axis` reads (`inplace` must be False)."""
+    _require_copy("put_along_axis", inplace)
+    arr = ensure_array("put_along_axis", arr)
+    if axis is None:
+        return lax.reshape(put_along_axis(ravel(arr), ravel(asarray(indices)), values, 0, False), arr.shape)
+    axis = canonicalize_axis(axis, arr.ndim)
+    (index, _), _ = _index_along_axis(arr, indices, axis, None)
+    return update_item(arr, index, values)
+
+
+def put(a, ind, v, mode: str | None = None, *, inplace: bool = True):
+    """A copy of a with v at flat indices (`inplace` must be False). Same as: `jax.numpy.put`."""
+    _require_copy("put", inplace)
+    a = ensure_array("put", a)
+    flat, ind, v = ravel(a), ravel(asarray(ind)), ravel(asarray(v))
+    if not a.size or not ind.size or not v.size:
+        return a
+    v = get_item(v, np.resize(np.arange(v.shape[0]), ind.shape[0]))
+    if mode == "clip":
+        ind = arithmetic.minimum(arithmetic.maximum(ind, 0), a.size - 1)
+    elif mode == "wrap":
+        ind = arithmetic.remainder(ind, a.size)
+    return lax.reshape(update_item(flat, ind, v), a.shape)
+
+
+def place(arr, mask, vals, *, inplace: bool = True):
+    """A copy of arr with successive vals where the mask holds (`inplace` must be False). Same as:
+    `jax.numpy.place`."""
+    _require_copy("place", inplace)
+    arr, mask = ensure_arrays("place", arr, mask)
+    vals = ravel(asarray(vals))
+    if not vals.size:
+        return arr
+    flat_mask = ravel(logic.to_bool("place", mask))
+    order = arithmetic.remainder(arithmetic.subtract(cumsum(flat_mask), 1), vals.shape[0])
+    chosen = convert_dtype(get_item(vals, order), arr.dtype)
+    return lax.reshape(apply_select(flat_mask, chosen, ravel(arr)), arr.shape)
+
+
+def _require_copy(name: str, inplace: bool) -> None:
+    if inplace:
+        raise ValueError(f"jnp.{name} cannot modify arrays in-place, because arrays are immutable. "
+                         f"Pass inplace=False to return an updated array.")
+
+
+# -- by conditions ------------------------------------------------------------------------------------------
+def compress(condition, a, axis: int | None = None, *, size: int | None = None, fill_value=0, out=None):
+    """Slices along axis where the condition holds. Same as: `numpy.compress`; `size` is required while
+    tracing."""
+    reject_out("compress", out)
+    a, condition = ensure_array("compress", a), ensure_array("compress", asarray(condition))
+    if condition.ndim != 1:
+        raise ValueError("condition must be a 1D array")
+    if axis is None:
+        a, axis = ravel(a), 0
+    axis = canonicalize_axis(axis, a.ndim)
+    extent = a.shape[axis]
+    if not isinstance(condition, Tracer) and bool(np.any(np.asarray(condition)[extent:])):
+        raise ValueError("condition contains entries that are out of bounds")
+    condition = get_item(condition, slice(None, extent))
+    (found,) = nonzero(condition, size=size, fill_value=extent)
+    return read_with_mode(a, (slice(None),) * axis + (found,), mode="fill", fill_value=fill_value)
+
+
+def extract(condition, arr, *, size: int | None = None, fill_value=0):
+    """Elements where the condition holds, in one axis. Same as: `numpy.extract`; `size` is required while
+    tracing."""
+    return compress(ravel(asarray(condition)), ravel(asarray(arr)), 0, size=size, fill_value=fill_value)
+
+
+def delete(arr, obj, axis: int | None = None, *, assume_unique_indices: bool = False):
+    """arr without the slices at indices known now. Same as: `numpy.delete`."""
+    arr = asarray(arr)
+    if axis is None:
+        arr, axis = ravel(arr), 0
+    axis = canonicalize_axis(axis, arr.ndim)
+    obj = obj if isinstance(obj, slice) else np.asarray(obj)
+    kept = np.delete(np.arange(arr.shape[axis], dtype=np.int32), obj)
+    return get_item(arr, (slice(None),) * axis + (kept,))
+
+
+def insert(arr, obj, values, axis: int | None = None):
+    """arr with values inserted before indices known now. Same as: `numpy.insert`."""
+    arr, values = asarray(arr), asarray(values)
+    if axis is None:
+        arr, axis = ravel(arr), 0
+    axis = canonicalize_axis(axis, arr.ndim)
+    is_single = not isinstance(obj, slice) and np.ndim(obj) == 0
+    obj = obj if isinstance(obj, slice) else np.asarray(obj)
+    extent = arr.shape[axis]
+    # NumPy inserts the numbers of the new slices into the numbers of the old ones: that says where each
+    # comes from.
+    values = lax.reshape(values, (1,) * (arr.ndim - values.ndim) + values.shape)
+    if is_single:
+        values = moveaxis(values, 0, axis)
+        count = values.shape[axis]
+        obj = [int(obj)] * count
+    else:
+        count = len(np.arange(extent)[obj]) if isinstance(obj, slice) or obj.dtype == bool else obj.size
+    source = np.insert(np.arange(extent), obj, extent + np.arange(count))
+    shape = (*arr.shape[:axis], count, *arr.shape[axis + 1 :])
+    values = convert_dtype(broadcast_array(values, shape), arr.dtype)
+    joined = lax.concatenate([arr, values], axis)
+    return get_item(joined, (slice(None),) * axis + (source.astype(np.int32),))
+
+
+def trim_zeros(filt, trim: str = "fb"):
+    """A vector known now without its leading ("f") and trailing ("b") zeros. Same as: `numpy.trim_zeros`."""
+    filt = ensure_array("trim_zeros", asarray(filt))
+    (found,) = nonzero(filt)
+    if not found.shape[0]:
+        return get_item(filt, slice(0, 0))
+    start = int(found[0]) if "f" in trim.lower() else 0
+    stop = int(found[-1]) + 1 if "b" in trim.lower() else filt.shape[0]
+    return get_item(filt, slice(start, stop))
+
+
+# -- alternatives -------------------------------------------------------------------------------------------
+def select(condlist, choicelist, default=0):
+    """The choice of the first condition that holds, else `default`. Same as: `numpy.select`."""
+    if len(condlist) != len(choicelist):
+        raise ValueError(
+            f"condlist must have length equal to choicelist ({len(condlist)} vs {len(choicelist)})"
+        )
+    if not condlist:
+        raise ValueError("condlist must be non-empty")
+    *choices, out = promote_arrays("select", *choicelist, default)
+    for condition, choice in zip(reversed(condlist), reversed(choices)):
+        out = apply_select(logic.to_bool("select", condition), choice, out)
+    return out
+
+
+def choose(a, choices, out=None, mode: str = "raise"):
+    """`choices[a]` of each element. Same as: `numpy.choose`; traced a needs mode "clip" or "wrap"."""
+    reject_out("choose", out)
+    a, *choices = broadcast_arrays(a, *promote_arrays("choose", *choices))
+    if mode == "raise":
+        if isinstance(a, Tracer):
+            raise ValueError("jnp.choose with mode='raise' cannot be traced; use mode='clip' or mode='wrap'")
+        if a.size and not 0 <= int(a.data.min()) <= int(a.data.max()) < len(choices):
+            raise ValueError("invalid entry in choice array")
+    elif mode == "wrap":
+        a = arithmetic.remainder(a, len(choices))
+    elif mode != "clip":
+        raise ValueError(f"mode={mode!r} not understood. Must be 'raise', 'wrap', or 'clip'")
+    result = choices[-1]
+    for i in range(len(choices) - 2, -1, -1):
+        result = apply_select(logic.less_equal(a, i), choices[i], result)
+    return result
+
+
+def piecewise(x, condlist, funclist, *args, **kw):
+    """The function (or number) of the last condition that holds; one more is the default. Same as:
+    `numpy.piecewise`."""
+    x = ensure_array("piecewise", x)
+    conditions = [condlist] if isinstance(condlist, Array) and condlist.ndim == x.ndim else list(condlist)
+    functions = list(funclist)
+    if len(functions) == len(conditions):
+        functions.append(0)
+    if len(functions) != len(conditions) + 1:
+        raise ValueError(
+            f"with {len(conditions)} condition(s), either {len(conditions)} or {len(conditions) + 1} "
+            f"functions are expected; got {len(functions)}"
+        )
+
+    def evaluate(function):
+        value = function(x, *args, **kw) if callable(function) else function
+        return convert_dtype(broadcast_array(asarray(value), x.shape), x.dtype)
+
+    out = evaluate(functions[-1])
+    for condition, function in zip(conditions, functions):
+        out = apply_select(logic.to_bool("piecewise", asarray(condition)), evaluate(function), out)
+    return out
+
+
+def ix_(*args) -> tuple:
+    """Open index grids of vectors. Same as: `numpy.ix_`."""
+    out = []
+    for i, one in enumerate(args):
+        one = asarray(one) if not isinstance(one, Array) else one
+        if one.ndim != 1:
+            raise ValueError("Arguments to jnp.ix_ must be 1-dimensional")
+        if one.dtype == dtypes.bool_:
+            (one,) = nonzero(one)
+        out.append(lax.reshape(one, (1,) * i + one.shape + (1,) * (len(args) - i - 1)))
+    return tuple(out)

@@ -1,0 +1,236 @@
+"""Writing parts of arrays: `x.at[index].set(v)` and its like, which return a new array.
+
+In: an array, an index, values that broadcast to `x[index]`. Out: the array with those elements replaced
+or combined. A contiguous static part is one `dynamic_update_slice`, a traced mask one selection,
+everything else one scatter. Traced indices out of range are dropped; known ones raise IndexError.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jitcore import dtypes, lax
+from jitcore.array import Array, ConcreteArray
+from jitcore.config import config
+from jitcore.core.trace import Tracer, context, eval_trace, user_snippet
+from jitcore.errors import arguments
+from jitcore.numpy.arrays.promotion import (
+    apply_select,
+    broadcast_array,
+    convert_dtype,
+    ensure_array,
+    is_operand,
+    promote_arrays,
+)
+from jitcore.numpy.creation import asarray
+from jitcore.numpy.indexing.plan import Entry, parse_index, plan_index
+from jitcore.numpy.indexing.reading import is_plain, read_with_mode
+from jitcore.numpy.ufuncs import arithmetic
+
+# How values meet old elements: the function of both (None: the value alone), and the scatter.
+COMBINATIONS = {
+    "set": (None, lax.scatter),
+    "add": (arithmetic.add, lax.scatter_add),
+    "subtract": (arithmetic.subtract, lax.scatter_sub),
+    "multiply": (arithmetic.multiply, lax.scatter_mul),
+    "min": (arithmetic.minimum, lax.scatter_min),
+    "max": (arithmetic.maximum, lax.scatter_max),
+}
+
+
+class IndexUpdateHelper:
+    """`x.at`: index it to name the elements to update."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array):
+        self.array = array
+
+    def __getitem__(self, index) -> IndexUpdateRef:
+        return IndexUpdateRef(self.array, index)
+
+    def __repr__(self) -> str:
+        return f"IndexUpdateHelper({self.array!r})"
+
+
+class IndexUpdateRef:
+    """`x.at[index]`: elements of an array, to be read or replaced in a copy.
+
+    Every method takes `indices_are_sorted`, `unique_indices` (promises that a backend may use) and `mode`:
+    what
+    happens to traced indices out of range, "drop" (the default), "clip" or "promise_in_bounds"."""
+
+    __slots__ = ("array", "index")
+
+    def __init__(self, array, index):
+        self.array, self.index = array, index
+
+    def __repr__(self) -> str:
+        return f"IndexUpdateRef({self.array!r}, {self.index!r})"
+
+    def get(self, *, indices_are_sorted=False, unique_indices=False, mode=None, fill_value=None):
+        """`x[index]`; mode "fill" gives fill_value (NaN by default) where a traced index is out of range."""
+        return read_with_mode(
+            self.array,
+            self.index,
+            mode=mode,
+            fill_value=fill_value,
+            indices_are_sorted=indices_are_sorted,
+            unique_indices=unique_indices,
+        )
+
+    def set(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None):
+        """Like `x[index] = values`, on a copy."""
+        return self._update("set", values, indices_are_sorted, unique_indices, mode)
+
+    def add(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None):
+        """Like `x[index] += values`, on a copy; repeated indices add up."""
+        return self._update("add", values, indices_are_sorted, unique_indices, mode)
+
+    def subtract(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None):
+        """Like `x[index] -= values`, on a copy; repeated indices add up."""
+        return self._update("subtract", values, indices_are_sorted, unique_indices, mode)
+
+    def multiply(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None):
+        """Like `x[index] *= values`, on a copy; repeated indices multiply up."""
+        return self._update("multiply", values, indices_are_sorted, unique_indices, mode)
+
+    mul = multiply
+
+    def divide(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None):
+        """Like `x[index] /= values`, on a copy, in the dtype of x; repeated indices divide repeatedly."""
+        return self._apply_factors(arithmetic.divide, values, indices_are_sorted, unique_indices, mode)
+
+    def power(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None):
+        """Like `x[index] **= values`, on a copy; repeated indices raise repeatedly."""
+        return self._apply_factors(arithmetic.power, values, indices_are_sorted, unique_indices, mode)
+
+    def min(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None):
+        """Like `x[index] = minimum(x[index], values)`, on a copy."""
+        return self._update("min", values, indices_are_sorted, unique_indices, mode)
+
+    def max(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None):
+        """Like `x[index] = maximum(x[index], values)`, on a copy."""
+        return self._update("max", values, indices_are_sorted, unique_indices, mode)
+
+    def apply(self, function, *, indices_are_sorted=False, unique_indices=False, mode=None):
+        """Like `x[index] = function(x[index])`, on a copy."""
+        values = function(read_with_mode(self.array, self.index))
+        return self._update("set", values, indices_are_sorted, unique_indices, mode)
+
+    def _update(self, combination: str, values, is_sorted: bool, is_unique: bool, mode):
+        return update_item(self.array, self.index, values, combination, is_sorted, is_unique, mode)
+
+    def _apply_factors(self, function, values, is_sorted: bool, is_unique: bool, mode):
+        x = ensure_array("at", self.array)
+        ones = lax.full(x.shape, 1, x.dtype)
+        factors = update_item(ones, self.index, values, "multiply", is_sorted, is_unique, mode)
+        return convert_dtype(function(x, factors), x.dtype, x.weak_type)
+
+
+def update_item(
+    x, index, values, combination: str = "set", is_sorted=False, is_unique=False, mode=None
+) -> Array:
+    """x with values combined into `x[index]`, in the dtype of x.
+
+    Raises: IndexError, TypeError for the index; ValueError where values do not broadcast to `x[index]`."""
+    x = ensure_array("at", x)
+    dtype, weak = x.dtype, x.weak_type
+    if combination == "set" and mode is None and context.trace is eval_trace and is_plain(index):
+        out = _set_now(x, index, values)
+        if out is not None:
+            return out
+    x, values = promote_arrays("at", x, values if is_operand(values) else asarray(values))
+    mask = _find_traced_mask(index)
+    if mask is not None:
+        return convert_dtype(_update_masked(x, mask, values, combination), dtype, weak)
+    entries = parse_index(x.shape, index, is_checked=mode is None)
+    if mode is None and all(
+        e.kind in ("integer", "new") or (e.kind == "slice" and e.step == 1) for e in entries
+    ):
+        out = _update_static(x, entries, values, combination)
+    else:
+        out = _scatter(x, entries, values, combination, is_sorted, is_unique, mode)
+    return convert_dtype(out, dtype, weak)
+
+
+def _set_now(x, index, values) -> ConcreteArray | None:
+    """Outside a trace: a copy that NumPy writes to; None where dtypes or shapes need the general rules."""
+    if values.__class__ is ConcreteArray:
+        values = values.data
+    same_dtype = isinstance(values, (np.ndarray, np.generic)) and values.dtype == x.dtype
+    if x.__class__ is not ConcreteArray or not (
+        same_dtype or (values.__class__ is float and x.dtype.kind in "fc")
+    ):
+        return None
+    out = x.data.copy()
+    try:
+        out[index] = values
+    except ValueError:
+        return None
+    return ConcreteArray(out, x.weak_type)
+
+
+def _find_traced_mask(index):
+    item = index[0] if isinstance(index, tuple) and len(index) == 1 else index
+    return item if isinstance(item, Tracer) and item.dtype == dtypes.bool_ else None
+
+
+def _update_masked(x, mask, values, combination: str):
+    """Where a traced mask holds. The values must not depend on how many elements that are."""
+    rest = x.shape[mask.ndim :]
+    if mask.shape != x.shape[: mask.ndim]:
+        raise IndexError(f"boolean index did not match shape of indexed array in index 0: got {mask.shape}, "
+                         f"expected {list(x.shape[: mask.ndim])}")
+    if values.ndim > len(rest):
+        parse_index(x.shape, mask)  # raises the error for traced masks
+    function = COMBINATIONS[combination][0]
+    mask = lax.reshape(mask, mask.shape + (1,) * len(rest)) if rest and mask.ndim else mask
+    return apply_select(mask, values if function is None else function(x, values), x)
+
+
+def _fit_values(values, shape: tuple):
+    """values broadcast to the shape of `x[index]`; leading axes of extent 1 may be dropped."""
+    while values.ndim > len(shape) and values.shape[0] == 1:
+        values = lax.squeeze(values, (0,))
+    if values.ndim > len(shape) or any(
+        own != 1 and own != wanted for own, wanted in zip(values.shape[::-1], shape[::-1])
+    ):
+        raise arguments.broadcast_error([values.shape, shape], user_snippet())
+    return broadcast_array(values, shape)
+
+
+def _update_static(x, entries: list[Entry], values, combination: str):
+    """A contiguous part known now: read, combine, and write it as one slice."""
+    kept = [entry for entry in entries if entry.kind != "integer"]
+    values = _fit_values(values, tuple(1 if entry.kind == "new" else entry.size for entry in kept))
+    by_axis = [entry for entry in entries if entry.kind != "new"]
+    sizes = tuple(entry.size if entry.kind == "slice" else 1 for entry in by_axis)
+    starts = [entry.start if entry.kind == "slice" else entry.value for entry in by_axis]
+    values = lax.reshape(values, sizes)
+    function = COMBINATIONS[combination][0]
+    whole = sizes == x.shape
+    if function is not None:
+        limits = [start + size for start, size in zip(starts, sizes)]
+        values = function(x if whole else lax.slice(x, starts, limits), values)
+    if whole:
+        return values
+    if any(isinstance(size, int) and size == 0 for size in sizes):
+        return x
+    return lax.dynamic_update_slice(x, values, [np.int32(s) for s in starts], allow_negative_indices=False)
+
+
+def _scatter(x, entries: list[Entry], values, combination: str, is_sorted: bool, is_unique: bool, mode):
+    plan = plan_index(x.shape, entries)
+    values = _fit_values(values, plan.shape)
+    if any(isinstance(size, int) and size == 0 for size in plan.core_shape):
+        return x
+    if plan.new_axes:
+        values = lax.reshape(values, plan.core_shape)
+    if mode is None:
+        names = lax.GatherScatterMode
+        outside = names.CHECK if config.check_bounds else names.FILL_OR_DROP
+        mode = names.PROMISE_IN_BOUNDS if plan.is_known else outside
+    numbers = lax.ScatterDimensionNumbers(plan.window_dims, plan.collapsed, plan.index_map)
+    return COMBINATIONS[combination][1](x, plan.indices, values, numbers, indices_are_sorted=is_sorted,
+                                        unique_indices=is_unique, mode=mode)

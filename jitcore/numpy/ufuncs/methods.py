@@ -1,0 +1,113 @@
+"""What the methods of a `Ufunc` compute: `reduce`, `accumulate`, `outer`, `at`, `reduceat`.
+
+In: the ufunc and its arguments. Out: arrays. The folds that have a primitive use it; the others halve the
+axis repeatedly (`reduce`) or go along it step by step (`accumulate`).
+"""
+
+from __future__ import annotations
+
+from jitcore import dtypes, lax
+from jitcore.array import Array
+from jitcore.numpy import reductions
+from jitcore.numpy.arrays.promotion import (
+    canonicalize_axes,
+    canonicalize_axis,
+    convert_dtype,
+    ensure_array,
+    ensure_arrays,
+    reject_out,
+)
+from jitcore.numpy.creation import asarray
+from jitcore.numpy.indexing.reading import get_item
+from jitcore.numpy.indexing.update import update_item
+from jitcore.numpy.shaping import moveaxis
+
+_REDUCTIONS = {
+    "add": reductions.sum, "multiply": reductions.prod, "maximum": reductions.max, "minimum": reductions.min,
+    "logical_and": reductions.all, "logical_or": reductions.any,
+}
+_ACCUMULATIONS = {
+    "add": lax.cumsum, "multiply": lax.cumprod, "maximum": lax.cummax,
+    "minimum": lax.cummin,
+}
+_UPDATES = {"add": "add", "subtract": "subtract", "multiply": "multiply", "maximum": "max", "minimum": "min"}
+
+
+def reduce_ufunc(ufunc, a, axis, dtype, out, keepdims: bool, initial, where) -> Array:
+    """Folds over one axis, several, or all. Raises: ValueError for an empty axis without identity."""
+    name = ufunc.__name__
+    reject_out(f"{name}.reduce", out)
+    a = ensure_array(name, a)
+    if dtype is not None:
+        a = convert_dtype(a, dtypes.canonicalize_for(dtype, a.dtype))
+    if name in _REDUCTIONS:
+        options = {} if initial is None else {"initial": initial}
+        return _REDUCTIONS[name](a, axis, keepdims=keepdims, where=where, **options)
+    if where is not None:
+        raise NotImplementedError(f"where argument of jnp.{name}.reduce is not supported.")
+    axes = canonicalize_axes(axis, a.ndim)
+    kept = a
+    for i in sorted(axes, reverse=True):
+        kept = _fold_axis(ufunc, kept, i)
+    if initial is not None:
+        kept = ufunc(asarray(initial, kept.dtype), kept)
+    return lax.expand_dims(kept, axes) if keepdims else kept
+
+
+def _fold_axis(ufunc, a, axis: int) -> Array:
+    extent = a.shape[axis]
+    if extent == 0:
+        if ufunc.identity is None:
+            raise ValueError(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")
+        return lax.full((*a.shape[:axis], *a.shape[axis + 1 :]), ufunc.identity, a.dtype)
+    result = lax.index_in_dim(a, 0, axis, False)
+    for i in range(1, extent):
+        result = ufunc(result, lax.index_in_dim(a, i, axis, False))
+    return result
+
+
+def accumulate_ufunc(ufunc, a, axis: int, dtype, out) -> Array:
+    """All partial folds along an axis."""
+    name = ufunc.__name__
+    reject_out(f"{name}.accumulate", out)
+    a = ensure_array(name, a)
+    a = a if dtype is None else convert_dtype(a, dtypes.canonicalize_for(dtype, a.dtype))
+    axis = canonicalize_axis(axis, a.ndim)
+    if name in _ACCUMULATIONS and a.dtype != dtypes.bool_:
+        return _ACCUMULATIONS[name](a, axis)
+    parts = []
+    for i in range(a.shape[axis]):
+        part = lax.index_in_dim(a, i, axis, False)
+        parts.append(ufunc(parts[-1], part) if parts else part)
+    return lax.concatenate([lax.expand_dims(part, (axis,)) for part in parts], axis) if parts else a
+
+
+def outer_ufunc(ufunc, a, b) -> Array:
+    """The function of every pair of elements: shape a.shape + b.shape."""
+    a, b = ensure_arrays(ufunc.__name__, a, b)
+    return ufunc(lax.reshape(a, a.shape + (1,) * b.ndim), b)
+
+
+def update_at(ufunc, a, indices, b, inplace: bool) -> Array:
+    """A copy of a with b combined in at the indices."""
+    if inplace:
+        raise NotImplementedError("jnp ufuncs cannot modify arrays in-place: call at(..., inplace=False).")
+    name = ufunc.__name__
+    a = ensure_array(name, a)
+    if name in _UPDATES:
+        return update_item(a, indices, b, _UPDATES[name])
+    return update_item(a, indices, ufunc(get_item(a, indices), b))
+
+
+def reduceat_ufunc(ufunc, a, indices, axis: int, dtype, out) -> Array:
+    """Folds of the parts that begin at indices known now; where the next is not larger, one element alone."""
+    reject_out(f"{ufunc.__name__}.reduceat", out)
+    a = ensure_array(ufunc.__name__, a)
+    axis = canonicalize_axis(axis, a.ndim)
+    a = moveaxis(a if dtype is None else convert_dtype(a, dtypes.canonicalize_for(dtype, a.dtype)), axis, 0)
+    bounds = [int(i) for i in indices]
+    parts = []
+    for start, stop in zip(bounds, [*bounds[1:], a.shape[0]]):
+        part = get_item(a, slice(start, stop if stop > start else start + 1))
+        parts.append(lax.expand_dims(ufunc.reduce(part, 0), (0,)))
+    return moveaxis(lax.concatenate(parts, 0), 0, axis)

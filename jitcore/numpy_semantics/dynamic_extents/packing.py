@@ -1,0 +1,27 @@
+"""Partial arrays as a program returns them.
+
+In: a partial array. Out: an array of the largest extents that are possible, in which the elements come
+first along each axis, and the extents, by which the caller slices it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jitcore.array import Array
+from jitcore.numpy_semantics.dynamic_extents.align import adapt_raw
+from jitcore.numpy_semantics.dynamic_extents.array import PartialArray
+from jitcore.numpy_semantics.dynamic_extents.spans import Item, Span, Whole
+
+
+def pack(array: PartialArray) -> tuple[Array, tuple]:
+    """(values, extents), ints or Numbers: `values[tuple(slice(n) for n in extents)]` are the elements."""
+    items: list[Item] = [
+        item if isinstance(item, Whole) else Span(item.capacity, 0, item.size) for item in array.items
+    ]
+    return adapt_raw(array.frame.read(), array.items, items), array.shape
+
+
+def unpack(values: Any, extents: tuple) -> Any:
+    """The elements, given NumPy's array and ints."""
+    return values[tuple(slice(int(extent)) for extent in extents)].copy()

@@ -1,0 +1,179 @@
+"""Partial arrays with other axes or in another order.
+
+In: a partial array. Out: views of the same frame, or new arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jitcore.numpy_semantics.dynamic_extents import extents
+from jitcore.numpy_semantics.dynamic_extents.array import PartialArray, accepts_partial
+from jitcore.numpy_semantics.dynamic_extents.elementwise import wrap
+from jitcore.numpy_semantics.dynamic_extents.reading import compact_array, has_picks
+from jitcore.numpy_semantics.dynamic_extents.reductions import Reduction, list_axes
+from jitcore.numpy_semantics.dynamic_extents.spans import Pick, Span
+from jitcore.numpy_semantics.dynamic_extents.writing import assign
+from jitcore.numpy_semantics.errors import not_traceable
+from jitcore.numpy_semantics.values.numbers import Number
+
+
+@accepts_partial(np.flip)
+def flip(m, axis=None):
+    axes = list_axes(axis, m.ndim)
+    if any(isinstance(m.items[place], Pick) for place in axes):
+        m = compact_array(m)
+    return m[tuple(slice(None, None, -1) if place in axes else slice(None) for place in range(m.ndim))]
+
+
+@accepts_partial(np.flipud)
+def flipud(m):
+    return flip(m, 0)
+
+
+@accepts_partial(np.fliplr)
+def fliplr(m):
+    return flip(m, 1)
+
+
+@accepts_partial(np.transpose, method="transpose")
+def transpose(a, *axes):
+    if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
+        axes = axes[0] or ()
+    order = list_axes(tuple(axes), a.ndim) if axes else tuple(reversed(range(a.ndim)))
+    starts = a.find_axes()
+    frame_order = [starts[place] + i for place in order for i in range(len(a.items[place].shape))]
+    return PartialArray(a.frame.transpose(frame_order), [a.items[place] for place in order])
+
+
+@accepts_partial(np.swapaxes, method="swapaxes")
+def swapaxes(a, axis1, axis2):
+    order = list(range(a.ndim))
+    one, other = list_axes((axis1,), a.ndim) + list_axes((axis2,), a.ndim)
+    order[one], order[other] = order[other], order[one]
+    return transpose(a, order)
+
+
+@accepts_partial(np.expand_dims)
+def expand_dims(a, axis):
+    axes = list_axes(axis, a.ndim + (len(axis) if isinstance(axis, tuple) else 1))
+    rest = iter([slice(None)] * a.ndim)
+    return a[tuple(None if place in axes else next(rest) for place in range(a.ndim + len(axes)))]
+
+
+@accepts_partial(np.squeeze, method="squeeze")
+def squeeze(a, axis=None):
+    if axis is None:
+        raise not_traceable("np.squeeze without an axis of an array whose extents are traced")
+    axes = list_axes(axis, a.ndim)
+    if any(not a.items[place].is_whole or a.items[place].size != 1 for place in axes):
+        raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+    return a[tuple(0 if place in axes else slice(None) for place in range(a.ndim))]
+
+
+@accepts_partial(np.ravel, method="ravel")
+def ravel(a, order="C"):
+    if a.ndim != 1:
+        raise not_traceable("a reshape of an array of several axes whose extents are traced")
+    return a
+
+
+@accepts_partial(method="flatten")
+def flatten(a, order="C"):
+    return ravel(a).copy()
+
+
+@accepts_partial(np.reshape)
+def reshape(a, shape=None, order="C", **options):
+    """New axes of extent 1 only."""
+    shape = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    wanted = [extent for extent in shape if not _is_int(extent, 1)]
+    own = [item for item in a.items if not (item.is_whole and item.size == 1)]
+    pairs = zip(wanted, own)
+    is_kept = [_is_int(extent, -1) or extents.is_equal(extent, item.size) for extent, item in pairs]
+    if len(wanted) != len(own) or not all(is_kept) or sum(_is_int(extent, -1) for extent in wanted) > 1:
+        raise not_traceable("a reshape of an array whose extents are traced")
+    dropped = tuple(slice(None) if item in own else 0 for item in a.items)
+    rest = iter([slice(None)] * len(own))
+    view = a[dropped]
+    return view[tuple(None if _is_int(extent, 1) else next(rest) for extent in shape)]
+
+
+def _is_int(extent: Any, value: int) -> bool:
+    return not isinstance(extent, Number) and extent == value
+
+
+@accepts_partial(method="reshape")
+def reshape_method(a, *shape, order="C"):
+    return reshape(a, shape[0] if len(shape) == 1 else shape, order)
+
+
+@accepts_partial(method="fill")
+def fill(a, value):
+    assign(a, value, list(a.items))
+
+
+@accepts_partial(np.shape)
+def shape(a):
+    return a.shape
+
+
+@accepts_partial(np.ndim)
+def ndim(a):
+    return a.ndim
+
+
+@accepts_partial(np.size)
+def size(a, axis=None):
+    return a.size if axis is None else a.shape[axis]
+
+
+@accepts_partial(np.sort)
+def sort(a, axis=-1, kind=None, order=None, *, stable=None):
+    if order is not None or axis is None:
+        raise not_traceable("np.sort of all elements of an array whose extents are traced")
+    a = compact_array(a) if has_picks(a) else a
+    (place,) = list_axes(axis, a.ndim)
+    a = _move_to_front(a, place)
+    last: Any = np.nan
+    if a.dtype.kind not in "fc":
+        last = True if a.dtype.kind == "b" else np.iinfo(a.dtype).max
+    return wrap(np.sort(Reduction(a, place).fill(last), axis=a.find_axes()[place]), a.items)
+
+
+def _move_to_front(a: PartialArray, place: int) -> PartialArray:
+    """The same array with the elements along one axis at 0, 1, 2 ..."""
+    from jitcore.numpy_semantics.dynamic_extents.align import adapt
+
+    item = a.items[place]
+    if item.is_whole or item.step == 1 and extents.is_known(item.low, 0):
+        return a
+    items = [*a.items[:place], Span(item.capacity, 0, item.size), *a.items[place + 1 :]]
+    return PartialArray(adapt(a, items), items)
+
+
+@accepts_partial(method="sort")
+def sort_in_place(a, axis=-1, kind=None, order=None, *, stable=None):
+    assign(a, sort(a, axis, kind, order), list(a.items))
+
+
+@accepts_partial(np.diff)
+def diff(a, n=1, axis=-1):
+    a = compact_array(a) if has_picks(a) else a
+    (place,) = list_axes(axis, a.ndim)
+    for _ in range(n):
+        before, behind = [slice(None)] * a.ndim, [slice(None)] * a.ndim
+        before[place], behind[place] = slice(None, -1), slice(1, None)
+        a = np.subtract(a[tuple(behind)], a[tuple(before)])
+    return a
+
+
+@accepts_partial(np.copyto)
+def copyto(dst, src, casting="same_kind", where=True):
+    if where is not True:
+        raise not_traceable("np.copyto with where= and arrays whose extents are traced")
+    from jitcore.numpy_semantics.dynamic_extents.align import list_items
+
+    assign(dst, src, list_items(dst))

@@ -1,0 +1,184 @@
+"""NumPy's own word on a call: the call is rehearsed on a few ones.
+
+In: a function of NumPy, or a method of arrays, and arguments of which some are traced. Out: what NumPy itself
+gives for small arrays of the same dtypes and ranks: the errors of that, and the types that the traced results
+must have.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitcore.numpy_semantics.errors import NotTraceable, not_traceable
+from jitcore.rewriter.handles import Handle
+
+#: Elements up to which an example has the shape of what it stands for. Larger axes are cut.
+_MAX_SIZE, _MAX_EXTENT = 64, 3
+_MAX_KNOWN = 4096
+_known: dict[tuple, Any] = {}
+#: Functions whose results are real or complex by values; what their implementations do not give, Python does.
+_OF_ARGUMENTS = TypeError, ValueError, IndexError, OverflowError, NotImplementedError
+_BY_VALUE = frozenset([np.roots, np.poly, np.linalg.eig, np.linalg.eigvals, np.real_if_close])
+
+
+class _Unknown(Exception):
+    """An argument without an example: a function, a number of several types, an array of traced extent."""
+
+
+class _Example:
+    """An array or a number that stands for a traced one."""
+
+    __slots__ = ("kind", "shape", "is_array")
+
+    def __init__(self, kind: Any, shape: tuple, is_array: bool):
+        self.kind, self.shape, self.is_array = kind, shape, is_array
+
+    @property
+    def key(self) -> tuple:
+        return self.kind, self.shape, self.is_array
+
+    def make(self, fill: int) -> Any:
+        if not self.is_array:
+            kind = self.kind.type if isinstance(self.kind, np.dtype) else self.kind
+            return kind(2 if fill < 0 else fill)
+        return (np.arange(math.prod(self.shape)) if fill < 0 else np.full(self.shape, fill)).reshape(
+            self.shape).astype(self.kind)
+
+
+def rehearsed(function: Callable, implementation: Callable) -> Callable:
+    """An implementation of a function of NumPy that raises what NumPy raises about types and options, and
+    whose results have NumPy's types.
+
+    Raises: what NumPy raises; NotTraceable for a result of another type, and for errors that NumPy does not
+    raise."""
+
+    @functools.wraps(implementation)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        expected, is_whole = _rehearse(function, args, kwargs)
+        try:
+            found = implementation(*args, **kwargs)
+        except _OF_ARGUMENTS as error:
+            if not is_whole or expected is None or isinstance(error, NotTraceable):
+                raise
+            raise not_traceable(f"np.{function.__name__} of such operands is not supported") from error
+        if expected is not None and function not in _BY_VALUE and not _is_alike(expected, found):
+            raise not_traceable(f"np.{function.__name__} of operands of these types is not supported")
+        return found
+
+    return call
+
+
+def _rehearse(function: Callable, args: Sequence, kwargs: dict) -> tuple[Any, bool]:
+    """The types of NumPy's result, as `_describe` has them, None where they are not known; whether the
+    operands had their own shapes."""
+    try:
+        is_cut: list[bool] = []
+        outlines = [_outline(x, is_cut) for x in (*args, *kwargs.values())]
+    except _Unknown:
+        return None, False
+    key = (function, tuple(map(_name, outlines)), tuple(kwargs))
+    try:
+        hash(key)
+    except TypeError:
+        return _ask(function, outlines, tuple(kwargs), bool(is_cut)), not is_cut
+    if key not in _known:
+        if len(_known) >= _MAX_KNOWN:
+            _known.clear()
+        _known[key] = _ask(function, outlines, tuple(kwargs), bool(is_cut))
+    return _known[key], not is_cut
+
+
+def _ask(function: Callable, outlines: Sequence, names: tuple, is_cut: bool) -> Any:
+    """What NumPy gives for ones. Raises: TypeError as NumPy; other errors if they come for other numbers too
+    and shapes are those of the call."""
+    first = None
+    for fill in (1, 0, -1):
+        values = [_fill(outline, fill) for outline in outlines]
+        count = len(values) - len(names)
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                return _describe(function(*values[:count], **dict(zip(names, values[count:]))))
+        except TypeError:
+            raise
+        except Exception as error:  # by these numbers, or by what is known
+            if is_cut or isinstance(error, np.linalg.LinAlgError):
+                return None
+            if first is not None and (type(first), str(first)) != (type(error), str(error)):
+                return None
+            first = error
+    raise first
+
+
+def _outline(value: Any, is_cut: list) -> Any:
+    """A value with examples for what is traced in it."""
+    if isinstance(value, Handle):
+        dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", ())
+        if getattr(value, "is_partial", False) or not isinstance(dtype, np.dtype) or type(shape) is not tuple:
+            raise _Unknown
+        kind = getattr(value, "python_type", None)
+        if kind is not None:
+            return _Example(kind, (), False)
+        return _Example(*_cut(dtype, shape, is_cut), hasattr(value, "storage"))
+    if isinstance(value, np.ndarray) and value.size > _MAX_SIZE:
+        return _Example(*_cut(value.dtype, value.shape, is_cut), True)
+    if type(value) in (list, tuple):
+        return type(value)(_outline(part, is_cut) for part in value)
+    if callable(value) and not isinstance(value, type):
+        raise _Unknown
+    return value
+
+
+def _cut(dtype: np.dtype, shape: tuple, is_cut: list) -> tuple:
+    if math.prod(shape) <= _MAX_SIZE:
+        return dtype, shape
+    is_cut.append(True)
+    return dtype, tuple([min(extent, _MAX_EXTENT) for extent in shape])
+
+
+def _fill(outline: Any, fill: int) -> Any:
+    if isinstance(outline, _Example):
+        return outline.make(fill)
+    if type(outline) in (list, tuple):
+        return type(outline)(_fill(part, fill) for part in outline)
+    return outline.copy() if isinstance(outline, np.ndarray) else outline
+
+
+def _name(outline: Any) -> Any:
+    """A key for an outline; 1, 1.0 and True have several."""
+    if isinstance(outline, _Example):
+        return outline.key
+    if type(outline) in (list, tuple):
+        return (type(outline), *map(_name, outline))
+    if isinstance(outline, np.ndarray):
+        return outline.dtype, outline.shape, outline.tobytes()
+    return type(outline), outline, math.copysign(1, outline) if type(outline) is float else None
+
+
+# -- results ------------------------------------------------------------------------------------------------
+def _describe(value: Any) -> Any:
+    """The types of a result: (type, dtype, rank) of arrays and numbers, lists of these; else ()."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return type(value) if isinstance(value, np.ndarray) else np.generic, value.dtype, value.ndim
+    if isinstance(value, (list, tuple)):
+        return [_describe(part) for part in value]
+    return (type(value), None, 0) if type(value) in (bool, int, float, complex) else ()
+
+
+def _is_alike(expected: Any, found: Any) -> bool:
+    if isinstance(expected, list):
+        return not isinstance(found, (list, tuple)) or len(found) == len(expected) and all(
+            map(_is_alike, expected, found))
+    if not expected or getattr(found, "is_partial", False) or not hasattr(found, "dtype"):
+        return True
+    kind, dtype, rank = expected
+    if getattr(found, "python_type", None) is not None:
+        return dtype is None and found.python_type is kind
+    return dtype == found.dtype and rank == len(found.shape) and (
+        (kind is not np.generic) == (isinstance(found, np.ndarray) or hasattr(found, "storage")))

@@ -1,0 +1,243 @@
+"""NumPy's ufuncs on handles.
+
+In: a ufunc, one of its methods, operands among which are handles. Out: what NumPy gives: dtypes by
+`ufunc.resolve_dtypes`, scalars for results without axes, `out=` and `where=`. NumPy itself raises the errors
+about dtypes, on empty arrays.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jitcore import lax
+from jitcore.array import Array
+from jitcore.numpy_semantics.errors import not_traceable
+from jitcore.numpy_semantics.functions import tables
+from jitcore.numpy_semantics.functions.kernels import KERNELS
+from jitcore.numpy_semantics.functions.scipy_table import find_kernel
+from jitcore.numpy_semantics.values.layouts import find_joint_order, leaves_order_open
+from jitcore.numpy_semantics.values.mixed import distribute, find_mixed, see_through_ufunc
+from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, unwrap_array, wrap_result
+from jitcore.numpy_semantics.values.operators import OPERATORS, multiply_parts
+from jitcore.numpy_semantics.values.promotion import (
+    SUPPORTED,
+    as_operand,
+    cast_raw,
+    check_aval,
+    is_python_number,
+    is_weak_type,
+    promotion_type,
+    shape_of,
+    to_raw,
+    to_scalar_operand,
+)
+from jitcore.numpy_semantics.values.views import broadcast_raw
+from jitcore.rewriter.handles import Handle
+
+_COMPARISONS = frozenset([np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal])
+
+
+def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence, kwargs: dict) -> Any:
+    """`getattr(ufunc, method)(*inputs, **kwargs)`.
+
+    Raises: what NumPy raises; NotTraceable for ufuncs, options and dtypes that are not traced."""
+    values = (*inputs, *_as_tuple(kwargs.get("out")), kwargs.get("where"))
+    if any(getattr(x, "is_partial", False) for x in values):
+        return tables.find_hook("apply_ufunc", "an operand")(ufunc, method, tuple(inputs), kwargs)
+    if find_mixed(inputs) is not None:
+        return _apply_to_mixed(ufunc, method, inputs, kwargs)
+    if method != "__call__":
+        from jitcore.numpy_semantics.functions.ufunc_methods import METHODS
+
+        return leaves_order_open(METHODS[method])(ufunc, *inputs, **kwargs)
+    return _call(ufunc, list(map(as_operand, inputs)), **kwargs)
+
+
+def _apply_to_mixed(ufunc: np.ufunc, method: str, inputs: Sequence, kwargs: dict) -> Any:
+    """As `apply_ufunc` for operands whose types depend on the way that was taken."""
+    wide = None
+    if method == "__call__" and not {"dtype", "signature"} & kwargs.keys():
+        resolve = lambda given: _resolve(ufunc, tuple(map(promotion_type, given)), None, None, "same_kind")  # noqa: E731
+        wide = see_through_ufunc(ufunc, list(map(as_operand, inputs)), resolve)
+    if wide is not None:
+        return apply_ufunc(ufunc, method, wide, kwargs)
+    if any(isinstance(x, NDArray) for x in _as_tuple(kwargs.get("out"))) or method == "at":
+        raise not_traceable("an array is changed by a number whose type depends on a traced value")
+    return distribute(lambda *given: getattr(ufunc, method)(*given, **kwargs), *inputs)
+
+
+def _as_tuple(out: Any) -> tuple:
+    return out if isinstance(out, tuple) else (out,)
+
+
+def _call(ufunc, inputs: list, out=None, where=True, casting="same_kind", dtype=None, signature=None,
+          order="K", subok=True, axes=None, axis=None, keepdims=False):
+    if axes is not None or axis is not None or keepdims:
+        raise not_traceable(f"np.{ufunc.__name__} with axes")
+    outs = tuple(_as_tuple(out)) + (None,) * (ufunc.nout - len(_as_tuple(out)))
+    if not any(isinstance(x, Handle) for x in inputs) and isinstance(where, bool):
+        inputs[0] = new_array(to_raw(inputs[0])) if shape_of(inputs[0]) else inputs[0]
+    outside = _compare_outside(ufunc, inputs) if ufunc in _COMPARISONS else None
+    if outside is not None:
+        results: tuple = (outside,)
+    else:
+        types = tuple([promotion_type(x) for x in inputs])
+        found = _resolve(ufunc, types, dtype and np.dtype(dtype), signature, casting)
+        results = run_kernel(ufunc, inputs, found)
+    results = tuple(
+        [_finish(ufunc, raw, target, where, casting, inputs) for raw, target in zip(results, outs)]
+    )
+    return results if ufunc.nout > 1 else results[0]
+
+
+def run_kernel(ufunc, inputs: Sequence, found: Sequence[np.dtype]) -> tuple[Array, ...]:
+    """The results for operands and the dtypes of a loop, of operands and results."""
+    kernel = KERNELS.get(ufunc) or find_kernel(ufunc)
+    if ufunc is np.multiply and found[0].kind == "c" and not any(isinstance(x, NDArray) for x in inputs):
+        kernel = multiply_parts
+    if kernel is None:
+        raise not_traceable(f"np.{ufunc.__name__} is not traced")
+    _check_shapes(ufunc, inputs)
+    operands = [to_scalar_operand(x, dtype) for x, dtype in zip(inputs, found)]
+    if not any(isinstance(x, Array) for x in operands):
+        operands[0] = to_raw(operands[0])
+    try:
+        results = kernel(*operands)
+    except (
+        TypeError,
+        ValueError,
+    ):  # shapes of a product that do not fit: NumPy's own text
+        if ufunc.signature is not None:
+            ufunc(*[np.broadcast_to(np.zeros((), x.dtype), x.shape) for x in operands])
+        raise
+    results = results if isinstance(results, tuple) else (results,)
+    return tuple([cast_raw(check_aval(raw), dtype) for raw, dtype in zip(results, found[ufunc.nin :])])
+
+
+@functools.lru_cache(maxsize=4096)
+def _resolve(ufunc, types: tuple, dtype, signature, casting: str) -> tuple:
+    """Dtypes of the loop that NumPy chooses. Raises: TypeError as NumPy; NotTraceable for others."""
+    if dtype is not None:
+        signature = (None,) * ufunc.nin + (dtype,) * ufunc.nout
+    arguments = [_make_example(kind) for kind in types]
+    options = {} if signature is None else {"signature": signature}
+    try:
+        found = ufunc.resolve_dtypes((*types, *[None] * ufunc.nout), casting=casting, **options)
+    except TypeError:
+        with np.errstate(all="ignore"):
+            ufunc(*arguments, casting=casting, **options)  # raises with NumPy's text
+        raise
+    if any(entry not in SUPPORTED for entry in found):
+        raise not_traceable(f"np.{ufunc.__name__} computes in {next(e for e in found if e not in SUPPORTED)}")
+    return found
+
+
+def _make_example(kind: Any) -> Any:
+    return kind(1) if is_weak_type(kind) else np.empty((0,), kind)
+
+
+def _check_shapes(ufunc, inputs: Sequence) -> None:
+    if ufunc.signature is not None:
+        return
+    shapes = [shape_of(x) for x in inputs]
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        texts = " ".join(f"({','.join(map(str, shape))}{',' if len(shape) == 1 else ''})" for shape in shapes)
+        raise ValueError(f"operands could not be broadcast together with shapes {texts} ") from None
+
+
+def _compare_outside(ufunc, inputs: list) -> Array | None:
+    """A comparison with a Python int that the other operand's integer dtype does not hold: it is known."""
+    for place, value in enumerate(inputs):
+        other = inputs[1 - place]
+        if not isinstance(value, int) or isinstance(value, (bool, np.generic)) or is_python_number(other):
+            continue
+        dtype = other.dtype
+        if dtype.kind in "iu" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+            size = -1 if value < 0 else 1
+            known = bool(ufunc(size, 0) if place == 0 else ufunc(0, size))
+            return lax.full(other.shape, known, np.bool_)
+    return None
+
+
+def _finish(ufunc, raw: Array, out: Any, where: Any, casting: str, inputs: Sequence) -> Any:
+    """A result as NumPy hands it out, or written to where it is asked for."""
+    mask = None if where is True else to_raw(as_operand(where), np.bool_)
+    if out is None:
+        if mask is not None:
+            raw, mask = _broadcast_both(raw, mask)
+            raw = lax.select(mask, raw, lax.full_like(raw, 0))  # NumPy leaves the others undefined
+        arrays = [x for x in (*inputs, where) if isinstance(x, NDArray)] if ufunc.signature is None else []
+        return wrap_result(raw, order=find_joint_order(arrays))
+    if not isinstance(out, NDArray):
+        raise not_traceable(f"out= of type {type(out).__name__}")
+    if not np.can_cast(raw.dtype, out.dtype, casting):
+        _raise_casting(ufunc, inputs, out.dtype, casting)
+    shape = tuple(np.broadcast_shapes(raw.shape, () if mask is None else mask.shape))
+    if shape != out.shape and np.broadcast_shapes(shape, out.shape) != out.shape:
+        _refuse_output(inputs, shape, out.shape)
+    value = broadcast_raw(cast_raw(raw, out.dtype), out.shape)
+    if mask is not None:
+        value = lax.select(broadcast_raw(mask, out.shape), value, out.read())
+    out.write(value)
+    return out
+
+
+def _refuse_output(inputs: Sequence, shape: tuple, out_shape: tuple):
+    texts = [f"({','.join(map(str, s))}{',' if len(s) == 1 else ''})" for s in (out_shape, shape)]
+    raise ValueError(
+        f"non-broadcastable output operand with shape {texts[0]} doesn't match the broadcast shape {texts[1]}"
+    )
+
+
+def _broadcast_both(one: Array, other: Array) -> tuple[Array, Array]:
+    shape = np.broadcast_shapes(one.shape, other.shape)
+    return broadcast_raw(one, shape), broadcast_raw(other, shape)
+
+
+def _raise_casting(ufunc, inputs: Sequence, dtype: np.dtype, casting: str) -> None:
+    """Lets NumPy raise its error about the dtype of an output."""
+    arguments = [_make_example(promotion_type(x)) for x in inputs]
+    with np.errstate(all="ignore"):
+        ufunc(*arguments, out=np.empty((0,), dtype), casting=casting)
+    raise TypeError(f"Cannot cast ufunc '{ufunc.__name__}' output to {dtype!r}")
+
+
+# -- operators ----------------------------------------------------------------------------------------------
+#: What `a ** p` is for a known p, where a has floats: NumPy's short ways.
+_SHORT_POWERS = {1: np.positive, 2: np.square, 0.5: np.sqrt, -1: np.reciprocal}
+
+
+def apply_power(x: Any, y: Any) -> Any:
+    """`x ** y`, with the short ways that NumPy's operator takes for arrays."""
+    ufunc = _find_short_power(x, y)
+    return (
+        apply_ufunc(np.power, "__call__", (x, y), {})
+        if ufunc is None
+        else apply_ufunc(ufunc, "__call__", (x,), {})
+    )
+
+
+def _find_short_power(x: Any, y: Any) -> Any:
+    if not isinstance(x, NDArray) or x.is_partial or type(y) not in (int, float):
+        return None
+    ufunc = _SHORT_POWERS.get(y)
+    if x.dtype.kind in "fc":
+        return ufunc
+    return ufunc if isinstance(y, int) and y == 2 else None
+
+
+def apply_in_place(name: str, x: NDArray, y: Any) -> NDArray:
+    """`x op= y`."""
+    ufunc = _find_short_power(x, y) if name == "pow" else None
+    inputs = (x,) if ufunc is not None else (x, y)
+    apply_ufunc(ufunc or OPERATORS[name], "__call__", inputs, {"out": (x,)})
+    return x
+
+
+__all__ = ["OPERATORS", "apply_in_place", "apply_power", "apply_ufunc", "run_kernel", "unwrap_array"]

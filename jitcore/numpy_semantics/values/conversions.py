@@ -1,0 +1,438 @@
+"""Python's own functions on handles: `float(x)`, `isinstance(x, float)`, `min(x, y)`, `math.sqrt(x)`.
+
+In: handles and plain values, as rewritten code passes them. Out: what the functions give; without a handle
+among the arguments they are called themselves.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from jitcore import dtypes, lax
+from jitcore.numpy_semantics.errors import needs_value, not_traceable
+from jitcore.numpy_semantics.values import arithmetic, mixed
+from jitcore.numpy_semantics.values.arithmetic import fail, to_float, to_int
+from jitcore.numpy_semantics.values.contents import to_item
+from jitcore.numpy_semantics.values.lists import TracedList
+from jitcore.numpy_semantics.values.ndarray import NDArray
+from jitcore.numpy_semantics.values.numbers import NUMBER_DTYPES, Number
+from jitcore.numpy_semantics.values.promotion import SUPPORTED, as_operand, cast_raw, int_of_scalar, to_raw
+from jitcore.numpy_semantics.values.scalars import Scalar
+from jitcore.rewriter.control_flow.iterators import TracedIterable, TracedIterator
+from jitcore.rewriter.handles import Handle
+from jitcore.rewriter.operations.texts import Text
+from jitcore.rewriter.snapshots import refuse_changes
+
+_BOOL = np.dtype(bool)
+_PYTHON_OF_KIND = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+
+
+def to_python(x: Any) -> Any:
+    """The Python number of a NumPy scalar or an array of one element."""
+    if not isinstance(x, Handle) or type(x) is Number:
+        return x
+    if x.size != 1:
+        raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+    kind = _PYTHON_OF_KIND[x.dtype.kind]
+    raw = lax.reshape(x.read(), ()) if x.shape else x.read()
+    return int_of_scalar(raw) if kind is int else Number(kind, cast_raw(raw, NUMBER_DTYPES[kind]))
+
+
+def _is_handle(x: Any) -> bool:
+    return isinstance(x, Handle)
+
+
+def _define_conversion(kind: type, convert: Callable) -> Callable:
+    def call(*args, **kwargs):
+        if not any(map(_is_handle, (*args, *kwargs.values()))):
+            return kind(*args, **kwargs)
+        if len(args) != 1 or kwargs:
+            raise not_traceable(f"{kind.__name__}() of traced values with several arguments")
+        if type(args[0]) is Text:
+            raise not_traceable(f"a number made of a text by {kind.__name__}()")
+        if isinstance(args[0], NDArray) and args[0].ndim:
+            raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+        if type(args[0]) is not Number and getattr(args[0], "dtype", _BOOL).kind == "c":
+            raise not_traceable("complex numbers lose their imaginary part, of which NumPy warns")
+        return convert(to_python(args[0]))
+
+    call.__name__ = kind.__name__
+    return call
+
+
+def _to_bool(x: Number) -> Any:
+    return x if x.python_type is bool else x != 0
+
+
+def bool_of(x: Any = False) -> Any:
+    """`bool(x)`."""
+    if not _is_handle(x):
+        return bool(x)
+    found = x.as_predicate()
+    return found if isinstance(found, bool) else Number(bool, found)
+
+
+def _complex_of(*args, **kwargs):
+    if not any(map(_is_handle, (*args, *kwargs.values()))):
+        return complex(*args, **kwargs)
+    parts = [to_python(x) for x in (*args, *kwargs.values())]
+    if len(parts) == 1:
+        return Number(complex, cast_raw(to_raw(parts[0]), dtypes.complex128))
+    if any(arithmetic.kind_of(x) is complex for x in parts):
+        return parts[0] + parts[1] * 1j
+    real, imag = (to_raw(to_float(x)) for x in parts)
+    return Number(complex, lax.complex(real, imag))
+
+
+def round_handle(x: Any, digits: Any = None) -> Any:
+    """`round(x)` and `round(x, digits)` of a NumPy scalar or array."""
+    if isinstance(x, NDArray) or x.dtype.kind not in "fiu":
+        name = "ndarray" if isinstance(x, NDArray) else x.dtype.type.__name__
+        raise TypeError(f"type numpy.{name} doesn't define __round__ method")
+    if digits is not None:
+        return np.round(x, digits)
+    return arithmetic.round_number(to_python(x))
+
+
+# -- types --------------------------------------------------------------------------------------------------
+def type_of(x: Any) -> type:
+    """The type that Python's object would have."""
+    if isinstance(x, (NDArray, Text)):
+        return str if type(x) is Text else np.ndarray
+    if type(x) is TracedList:
+        return list
+    if isinstance(x, TracedIterable):
+        return x.kind
+    return x.dtype.type if isinstance(x, Scalar) else x.python_type if type(x) is Number else type(x)
+
+
+def _type(*args, **kwargs):
+    return type_of(args[0]) if len(args) == 1 and not kwargs else type(*args, **kwargs)
+
+
+def _isinstance(x: Any, kinds: Any) -> bool:
+    if not _is_handle(x) and not isinstance(x, TracedIterable):
+        return isinstance(x, kinds)
+    return issubclass(type_of(x), kinds)
+
+
+def _hasattr(x: Any, name: str) -> bool:
+    return hasattr(type_of(x), name) if _is_handle(x) else hasattr(x, name)
+
+
+# -- selections ---------------------------------------------------------------------------------------------
+def select(condition: Any, one: Any, other: Any) -> Any:
+    """`one if condition else other` of two scalars, where neither can fail."""
+    if isinstance(condition, bool):
+        return one if condition else other
+    predicate = condition.as_predicate()
+    if isinstance(predicate, bool):
+        return one if predicate else other
+    return mixed.select(predicate, one, other)
+
+
+def _define_extremum(plain: Callable, is_better: Callable) -> Callable:
+    def choose(*values, **options):
+        if len(values) == 1 and type(values[0]) is TracedList and not options:
+            find = np.min if plain is builtins.min else np.max
+
+            def reduce(array):
+                return find(array) if array.dtype.kind == "i" else _find_first(array, find(array))
+
+            return _reduce_list(values[0], reduce, plain.__name__)
+        if len(values) == 1 and isinstance(values[0], Iterator) and not isinstance(values[0], TracedIterator):
+            values = (list(values[0]),)
+        items = values
+        if len(values) == 1:
+            items = tuple(values[0]) if isinstance(values[0], (list, tuple, NDArray)) else values[0]
+        if not isinstance(items, (list, tuple)) or not any(map(_is_handle, items)):
+            return plain(*values, **options)
+        if options:
+            raise not_traceable(f"{plain.__name__}() of traced values with options")
+        if (
+            isinstance(values[0], NDArray)
+            and len(values) == 1
+            and not values[0].is_partial
+            and values[0].ndim == 1
+        ):
+            return _extremum_of_array(plain, values[0])
+        return functools.reduce(lambda best, x: select(_as_truth(is_better(x, best)), x, best), items)
+
+    choose.__name__ = plain.__name__
+    return choose
+
+
+def _extremum_of_array(plain: Callable, array: NDArray) -> Any:
+    """Of the elements in order, as Python compares them: NaN is taken only where it comes first."""
+    if array.dtype.kind != "f":
+        return (np.min if plain is min else np.max)(array)
+    first = array[0]
+    found = _find_first(array, (np.fmin if plain is min else np.fmax).reduce(array))
+    return select(first != first, first, found)
+
+
+def _find_first(array: NDArray, value: Any) -> Any:
+    """The first element that is equal to a value: of 0.0 and -0.0 Python takes what it meets first."""
+    return array[np.argmax(array == value)]
+
+
+def _as_truth(x: Any) -> Any:
+    if isinstance(x, NDArray) and x.size != 1:
+        x.as_predicate()  # raises
+    return x
+
+
+def _reduce_list(values: TracedList, reduce: Callable, text: str) -> Any:
+    """What NumPy's reduction gives, of the type of an element; without elements, Python's own answer."""
+    array = values.to_array()
+    fail(bool_of(values.shape[0] == 0), ValueError(f"{text} of an empty list"))
+    fail(bool_of(np.isnan(array).any()), ValueError(f"{text} of NaN"))
+    if array.dtype.kind not in "if":
+        raise not_traceable(f"{text}() of a list of traced length of {array.dtype.name}")
+    found = reduce(array)
+    return to_python(found) if type(values.template.leaves[0]) in (Number, int, float) else found
+
+
+def _sum_array(array: NDArray) -> Any:
+    """The sum as Python adds up elements: of their dtype. An int that leaves it is Python's to make."""
+    if array.dtype.kind == "i":
+        bound = np.sum(np.abs(array.astype(float)))
+        fail(bool_of(bound >= 0.99 * np.iinfo(array.dtype).max), OverflowError("the sum of a list"))
+    return np.sum(array, dtype=array.dtype)
+
+
+def _sum(iterable: Any, /, start: Any = 0) -> Any:
+    if type(iterable) is TracedList:
+        return start + _reduce_list(iterable, _sum_array, "sum")
+    if (
+        isinstance(iterable, NDArray)
+        and not iterable.is_partial
+        and iterable.ndim == 1
+        and iterable.dtype.kind in "fc"
+    ):
+        return np.sum(iterable) + start if iterable.size else start
+    return sum(iterable, start)
+
+
+def _define_quantifier(plain: Callable, joint: Callable) -> Callable:
+    def call(iterable):
+        if isinstance(iterable, NDArray) and not iterable.is_partial and iterable.ndim == 1:
+            return bool_of((np.any if plain is any else np.all)(iterable))
+        if isinstance(iterable, TracedIterator) or not isinstance(iterable, Iterable):
+            return plain(iterable)
+        iterator = iter(iterable)
+        for x in iterator:
+            if _is_handle(x):
+                return _join_rest(bool_of(x), iterator, joint, plain)
+            if bool(x) is (plain is any):
+                return plain is any
+        return plain is all
+
+    call.__name__ = plain.__name__
+    return call
+
+
+def _join_rest(first: Any, rest: Iterator, joint: Callable, plain: Callable) -> Any:
+    """Of an element that is traced and those behind it, which Python may not ask for."""
+    with refuse_changes([rest], f"{plain.__name__}() goes on behind a traced element, and changes something"):
+        return functools.reduce(joint, map(bool_of, rest), first)
+
+
+def _or(x: Any, y: Any) -> Any:
+    return x | y
+
+
+def _and(x: Any, y: Any) -> Any:
+    return x & y
+
+
+def _refuse(plain: Callable) -> Callable:
+    """A function that needs to know its arguments."""
+
+    def call(*args, **kwargs):
+        for x in (*args, *kwargs.values()):
+            if _is_handle(x) or isinstance(x, (list, tuple)) and any(map(_is_handle, x)):
+                raise needs_value(
+                    next(filter(_is_handle, x)) if isinstance(x, (list, tuple)) else x, f"{plain.__name__}()"
+                )
+        return plain(*args, **kwargs)
+
+    call.__name__ = plain.__name__
+    return call
+
+
+def _define_error_state(plain: Any) -> Callable:
+    """`np.errstate` and `np.seterr`: compiled code is silent about floating-point errors."""
+
+    def call(*args, **kwargs):
+        if {*args, *kwargs.values()} - {"ignore", "warn", None}:
+            raise not_traceable(f"np.{plain.__name__} that makes floating-point errors more than warnings")
+        return plain(*args, **kwargs)
+
+    return call
+
+
+# -- math ---------------------------------------------------------------------------------------------------
+def _define_math(name: str) -> Callable:
+    plain = getattr(math, name)
+    ufunc = getattr(np, _MATH_NAMES.get(name, name))
+
+    def compute(*args):
+        if not any(map(_is_handle, args)):
+            return plain(*args)
+        values = [to_float(to_python(x)) for x in args]
+        raws = [to_raw(x, dtypes.float64) for x in values]
+        result = ufunc(*[Scalar(raw) for raw in raws]).read()
+        if result.dtype == dtypes.bool_:
+            return Number(bool, result)
+        _check_math(name, raws, result)
+        return Number(float, result)
+
+    compute.__name__ = name
+    return compute
+
+
+_SPECIAL = {"erf": lax.erf, "erfc": lax.erfc, "lgamma": lax.lgamma}
+
+
+def _define_special(name: str) -> Callable:
+    plain = getattr(math, name)
+
+    def compute(x):
+        if not _is_handle(x):
+            return plain(x)
+        raw = to_raw(to_float(to_python(x)), dtypes.float64)
+        result = _SPECIAL[name](raw)
+        if name == "lgamma":  # at its poles, and where it leaves the range
+            is_infinite = lax.eq(lax.abs(result), np.float64(math.inf))
+            is_broken = lax.bitwise_and(is_infinite, lax.lt(lax.abs(raw), np.float64(math.inf)))
+            fail(Number(bool, is_broken), ValueError("math domain error"))
+        return Number(float, result)
+
+    compute.__name__ = name
+    return compute
+
+
+#: Elements up to which a list is sorted.
+_MAX_SORTED = 256
+
+
+def _sorted(iterable, /, *, key=None, reverse=False):
+    """`sorted`, of numbers of one type: what it does with NaN depends on where they stand."""
+    is_array = isinstance(iterable, NDArray)
+    items = iterable if is_array else list(iterable)
+    if not is_array and not any(map(_is_handle, items)):
+        return sorted(items, key=key, reverse=reverse)
+    if key is not None or _is_handle(reverse):
+        raise needs_value(iterable if is_array else next(filter(_is_handle, items)), "sorted()")
+    kinds = {"NumPy"} if is_array else {type_of(item) for item in items}
+    array = iterable if is_array else as_operand(items)
+    if array.ndim != 1 or len(kinds) > 1 or array.is_partial or not 0 < array.size <= _MAX_SORTED:
+        raise not_traceable("sorted() of traced values of several types, or of many")
+    if array.dtype.kind not in "biuf":
+        raise TypeError("'<' not supported between instances of 'complex' and 'complex'")
+    fail(bool_of(np.isnan(array).any()), ValueError("sorted() of NaN"))
+    found = np.sort(array)
+    found = list(found[::-1] if reverse else found)
+    is_python = next(iter(kinds)) in (bool, int, float)
+    return [item.item() for item in found] if is_python else found
+
+
+def _isclose(a, b, *, rel_tol=1e-9, abs_tol=0.0):
+    """`math.isclose`."""
+    if not any(map(_is_handle, (a, b, rel_tol, abs_tol))):
+        return math.isclose(a, b, rel_tol=rel_tol, abs_tol=abs_tol)
+    one, other, relative, absolute = (to_raw(to_float(to_python(x) if _is_handle(x) else x), dtypes.float64)
+                                      for x in (a, b, rel_tol, abs_tol))
+    is_negative = lax.bitwise_or(lax.lt(relative, np.float64(0)), lax.lt(absolute, np.float64(0)))
+    fail(Number(bool, is_negative), ValueError("tolerances must be non-negative"))
+    size = lax.max(lax.abs(one), lax.abs(other))
+    is_near = lax.le(lax.abs(lax.sub(one, other)), lax.max(lax.mul(relative, size), absolute))
+    is_finite = lax.lt(size, np.float64(math.inf))
+    return Number(bool, lax.bitwise_or(lax.eq(one, other), lax.bitwise_and(is_near, is_finite)))
+
+
+def _check_math(name: str, operands: list, result: Any) -> None:
+    """`math` raises where finite or infinite arguments give NaN, and where finite ones give infinity."""
+    if name in _TOTAL:
+        return
+    broken = lax.ne(result, result)
+    for x in operands:
+        broken = lax.bitwise_and(broken, lax.eq(x, x))
+    fail(Number(bool, broken), ValueError("math domain error"))
+    if name in _CAN_OVERFLOW:
+        overflows = lax.eq(lax.abs(result), np.float64(math.inf))
+        for x in operands:
+            overflows = lax.bitwise_and(overflows, lax.lt(lax.abs(x), np.float64(math.inf)))
+        fail(Number(bool, overflows), OverflowError("math range error"))
+
+
+def _define_rounding(name: str) -> Callable:
+    plain = getattr(math, name)
+
+    def compute(x):
+        if not _is_handle(x):
+            return plain(x)
+        if isinstance(x, NDArray) and x.ndim:
+            raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+        return arithmetic.UNARY[name](to_python(x))
+
+    compute.__name__ = name
+    return compute
+
+
+_MATH_NAMES = {
+    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "asinh": "arcsinh",
+    "acosh": "arccosh", "atanh": "arctanh", "pow": "power"}
+_TOTAL = frozenset("atan atan2 asinh tanh cbrt fabs copysign isfinite isinf isnan degrees radians".split())
+_CAN_OVERFLOW = frozenset("exp exp2 expm1 sinh cosh log log2 log10 log1p pow atanh".split())
+_MATH = """sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp exp2 expm1 log2 log10 log1p
+    sqrt cbrt pow fabs fmod copysign isfinite isinf isnan degrees radians""".split()
+
+
+def _log(x, *base):
+    """`math.log(x)` and `math.log(x, base)`."""
+    if not any(map(_is_handle, (x, *base))):
+        return math.log(x, *base)
+    parts = [_natural_log(v) if _is_handle(v) else math.log(v) for v in (x, *base)]
+    return parts[0] / parts[1] if base else parts[0]
+
+
+def _define_dtype_call(kind: type) -> Callable:
+    """`np.float32(x)`: a scalar, or an array for an array."""
+
+    def call(*args, **kwargs):
+        if len(args) != 1 or kwargs or not (_is_handle(args[0]) or isinstance(args[0], (list, tuple))):
+            return kind(*args, **kwargs)
+        x = args[0]
+        if isinstance(x, (list, tuple)) or isinstance(x, NDArray) and x.ndim:
+            return np.asarray(x, kind) if isinstance(x, (list, tuple)) else x.astype(kind)
+        return Scalar(to_item(x, np.dtype(kind)))
+
+    call.__name__ = kind.__name__
+    return call
+
+
+REDIRECTS: dict[Any, Callable] = {
+    int: _define_conversion(int, to_int), float: _define_conversion(float, to_float), complex: _complex_of,
+    bool: bool_of, isinstance: _isinstance, type: _type, hasattr: _hasattr,
+    min: _define_extremum(builtins.min, lambda x, best: x < best),
+    max: _define_extremum(builtins.max, lambda x, best: x > best), sum: _sum,
+    any: _define_quantifier(builtins.any, _or), all: _define_quantifier(builtins.all, _and),
+    np.errstate: _define_error_state(np.errstate), np.seterr: _define_error_state(np.seterr),
+    hash: _refuse(hash), sorted: _sorted,
+    **{getattr(math, name): _define_math(name) for name in _MATH if hasattr(math, name)}, math.log: _log,
+    **{getattr(math, name): _define_special(name) for name in _SPECIAL}, math.isclose: _isclose,
+    **{getattr(math, name): _define_rounding(name) for name in ("floor", "ceil", "trunc")},
+    **{dtype.type: _define_dtype_call(dtype.type) for dtype in SUPPORTED},
+}
+_MATH_NAMES["log"] = "log"
+_natural_log = _define_math("log")
+
+__all__ = ["REDIRECTS", "bool_of", "round_handle", "select", "to_python", "type_of"]

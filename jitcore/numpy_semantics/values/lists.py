@@ -1,0 +1,223 @@
+"""Lists whose length or elements a traced loop decides.
+
+In: lists of numbers, or of tuples of numbers, of one type each. Out: a `TracedList`: arrays that hold the
+elements, of a capacity, and the number of elements, which stores change. A list that outgrows its capacity
+leaves the call to plain Python. Of a list that a loop filled, `find_runs` gives runs of elements that are
+rows of one stack one after the other: what is made of them can be made of the stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jitcore import dtypes, lax
+from jitcore.array import Array
+from jitcore.numpy_semantics.errors import not_traceable
+from jitcore.numpy_semantics.values.arithmetic import fail
+from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
+from jitcore.numpy_semantics.values.numbers import Number, bound_int
+from jitcore.numpy_semantics.values.scalars import Scalar
+from jitcore.rewriter.handles import Handle, LeafType, current
+from jitcore.rewriter.values import Flat, convert, type_of, wrap
+
+
+class Element(NamedTuple):
+    """A row of a stack."""
+
+    raw: Array
+    stack: Array
+    index: int
+
+
+class Run(NamedTuple):
+    """Elements `start` to `stop` of a list: rows of a stack from `first` on. stack: None for one element that
+    is no such row."""
+
+    start: int
+    stop: int
+    stack: Array | None
+    first: int = 0
+
+
+def find_element(value: Any) -> Element | None:
+    """Of which stack a value is a row, as it is now."""
+    elements = getattr(current.mode, "elements", None)
+    if not elements or not isinstance(value, Handle) or getattr(value, "steps", ()):
+        return None
+    storage = value.memory
+    raw = value.read() if storage is None else storage.value
+    found = elements.get(id(raw))
+    return found if found is not None and found.raw is raw else None
+
+
+def find_runs(values: Sequence) -> list[Run]:
+    """The values in runs, in order."""
+    runs: list[Run] = []
+    for place, value in enumerate(values):
+        element = find_element(value)
+        last = runs[-1] if runs else None
+        if element is None:
+            runs.append(Run(place, place + 1, None))
+        elif last is not None and last.stack is element.stack and (
+                element.index == last.first + last.stop - last.start):
+            runs[-1] = last._replace(stop=place + 1)
+        else:
+            runs.append(Run(place, place + 1, element.stack, element.index))
+    return runs
+
+
+#: Elements of a list that a program makes room for.
+MAX_CAPACITY = 1 << 20
+
+
+class TracedList(Handle):
+    """A list of traced length, which nobody sees but the traced code.
+
+    Attributes:
+        frames: an array for each leaf of an element; count: an array with the number of elements.
+        types: of the leaves; template: an element, taken apart; capacity: of the frames."""
+
+    __slots__ = ("frames", "count", "types", "template", "capacity")
+    __array_priority__ = 2000
+
+    def __init__(self, items: Sequence, template: Flat, types: Sequence[LeafType], capacity: int):
+        self.types, self.template, self.capacity = list(types), template, capacity
+        self.frames = [new_array(lax.full((capacity,), 0, leaf_type.aval.dtype)) for leaf_type in types]
+        self.count = new_array(lax.full((), 0, dtypes.int64))
+        self.extend(items)
+
+    # -- as a handle ----------------------------------------------------------------------------------------
+    @property
+    def leaf_type(self) -> None:
+        """It is not carried: what it holds is."""
+        return None
+
+    def is_same(self, other: Handle) -> bool:
+        return self is other
+
+    def is_made_in(self, trace) -> bool:
+        return self.count.storage.trace is trace
+
+    def as_predicate(self):
+        return (self._read_count() > 0).as_predicate()
+
+    def read(self):
+        raise not_traceable("the elements of a list of traced length are one value")
+
+    @property
+    def shape(self) -> tuple:
+        """The number of elements, as of an array: `for` goes through them."""
+        return (self._read_count(),)
+
+    def _read_count(self) -> Any:
+        return bound_int(self.count[()].item(), 0, self.capacity)
+
+    # -- as a list ------------------------------------------------------------------------------------------
+    def append(self, item: Any, /) -> None:
+        flat = Flat(item)
+        if flat.structure != self.template.structure or list(map(type_of, flat.leaves)) != self.types:
+            raise not_traceable("a list of traced length gets an element of another type")
+        place = self._read_count()
+        for frame, leaf, leaf_type in zip(self.frames, flat.leaves, self.types):
+            frame[place] = Scalar(convert(leaf, leaf_type))
+        self.count[()] = place + 1
+
+    def extend(self, items: Iterable, /) -> None:
+        for item in items:
+            self.append(item)
+
+    def pop(self, index: int = -1, /) -> Any:
+        if not isinstance(index, int) or index != -1:
+            raise not_traceable("pop() of another element than the last one, of a list of traced length")
+        count = self._read_count()
+        fail(count == 0, IndexError("pop from empty list"))
+        found = self._read_at(count - 1)
+        self.count[()] = count - 1
+        return found
+
+    def clear(self) -> None:
+        self.count[()] = 0
+
+    def reverse(self) -> None:
+        last = self._read_count() - 1
+        places = np.maximum(last - np.arange(self.capacity), 0)
+        for frame in self.frames:
+            frame[:] = frame[places]
+
+    def copy(self) -> TracedList:
+        found = TracedList((), self.template, self.types, self.capacity)
+        for one, other in zip([*found.frames, found.count], [*self.frames, self.count]):
+            one.write(other.read())
+        return found
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            if index != slice(None, None, -1):
+                raise not_traceable("a part of a list of traced length")
+            found = self.copy()
+            found.reverse()
+            return found
+        count = self._read_count()
+        is_negative = index < 0
+        if isinstance(is_negative, Handle):
+            raise not_traceable("an index of a list of traced length that may be negative")
+        place = count + index if is_negative else index
+        fail(place < 0, IndexError("list index out of range"))
+        fail(place >= count, IndexError("list index out of range"))
+        return self._read_at(place)
+
+    def _read_at(self, place: Any) -> Any:
+        """The element at a place that is known to have one."""
+        place = bound_int(place, 0, self.capacity - 1)
+        leaves = [wrap(frame[place].read(), leaf_type) for frame, leaf_type in zip(self.frames, self.types)]
+        return self.template.rebuild(leaves)
+
+    def to_array(self, *, is_index: bool = False) -> NDArray:
+        """`np.array` of it. Without elements NumPy's has floats, or is an index as any other."""
+        count = self._read_count()
+        if len(self.frames) == 1 and self.template.structure == "*":
+            if self.frames[0].dtype != dtypes.float64 and not is_index:
+                fail(count == 0, ValueError("an array of a list without elements"))
+            return new_array(self.frames[0].read())[:count]
+        raise not_traceable("an array of a list of traced length whose elements are tuples")
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        return getattr(ufunc, method)(*map(_as_operand, inputs), **kwargs)
+
+    def __array_function__(self, function, kinds, args, kwargs):
+        return function(*map(_as_operand, args), **{name: _as_operand(v) for name, v in kwargs.items()})
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(list, name):
+            raise not_traceable(f"list.{name} of a list of traced length")
+        raise AttributeError(f"'list' object has no attribute '{name}'")
+
+    def _refuse(self, *args: Any) -> Any:
+        raise not_traceable("an operation on a list of traced length")
+
+    __add__ = __radd__ = __iadd__ = __mul__ = __rmul__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = _refuse
+    __ge__ = __contains__ = __setitem__ = __delitem__ = __iter__ = __len__ = __reversed__ = _refuse
+    __bool__ = __array__ = __format__ = _refuse
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return "Traced<list>"
+
+
+def _as_operand(x: Any) -> Any:
+    return x.to_array() if type(x) is TracedList else x
+
+
+def make_list(items: Sequence, item: Any, capacity: int) -> TracedList | None:
+    """A list of traced length in place of a list. item: one of those that it gets; None where its elements
+    are of other kinds."""
+    template = Flat(item)
+    types = [type_of(leaf) for leaf in template.leaves]
+    is_plain = all(leaf_type is not None and leaf_type.aval.shape == () for leaf_type in types)
+    kinds = [isinstance(leaf, (Number, Scalar, int, float, complex, np.generic)) for leaf in template.leaves]
+    if not types or not is_plain or not all(kinds) or capacity > MAX_CAPACITY:
+        return None
+    return TracedList(items, template, types, capacity)

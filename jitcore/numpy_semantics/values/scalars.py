@@ -1,0 +1,179 @@
+"""NumPy scalars whose value is traced: what elements and full reductions of arrays are.
+
+In: Arrays without axes. Out: `Scalar`s: immutable, of a strong dtype, with the operators of NumPy's ufuncs.
+"""
+
+from __future__ import annotations
+
+import operator as python_operators
+from collections.abc import Callable
+
+import numpy as np
+
+from jitcore import lax
+from jitcore.array import Array
+from jitcore.core.aval import ShapedArray
+from jitcore.numpy_semantics.values.numbers import Number, NumberKind
+from jitcore.numpy_semantics.values.operators import WithoutValue, install_operators, refuse
+from jitcore.rewriter.handles import ConflictError, Handle, Kind, LeafType
+
+
+class ScalarKind(Kind):
+    """What a carried NumPy scalar is. Where it may be a Python number too, its kind is carried (`mixed`)."""
+
+    __slots__ = ()
+
+    def __eq__(self, other) -> bool:
+        return type(other) is ScalarKind
+
+    def __hash__(self) -> int:
+        return hash(ScalarKind)
+
+    def __repr__(self) -> str:
+        return "NumPy scalar"
+
+    def join(self, aval: ShapedArray, other: LeafType) -> LeafType:
+        if type(other.kind) is NumberKind:
+            raise ConflictError(f"a {self!r} of {aval.dtype} and a {other.kind!r}")
+        if type(other.kind) is not ScalarKind or other.aval != aval:
+            raise ConflictError(f"a {self!r} of {aval.dtype} and {other.kind!r} {other.aval}")
+        return LeafType(aval, self)
+
+    def wrap(self, raw: Array, aval: ShapedArray) -> Scalar:
+        return Scalar(raw)
+
+
+SCALAR = ScalarKind()
+
+
+class Scalar(WithoutValue, Handle):
+    """A traced NumPy scalar; immutable."""
+
+    __slots__ = ("_raw",)
+    __array_priority__ = 300
+    shape, ndim, size, strides = (), 0, 1, ()
+
+    def __init__(self, raw: Array):
+        self._raw = raw
+
+    # -- as a handle ----------------------------------------------------------------------------------------
+    @property
+    def dtype(self) -> np.dtype:
+        return self._raw.dtype
+
+    @property
+    def leaf_type(self) -> LeafType:
+        return LeafType(ShapedArray((), self.dtype), SCALAR)
+
+    def read(self) -> Array:
+        return self._raw
+
+    def is_same(self, other: Handle) -> bool:
+        return type(other) is Scalar and other._raw is self._raw
+
+    def is_made_in(self, trace) -> bool:
+        return getattr(self._raw, "trace", None) is trace
+
+    def as_predicate(self):
+        return self._raw if self.dtype == np.bool_ else lax.ne(self._raw, self.dtype.type(0))
+
+    def mark_shared(self, alias=None) -> None:
+        """Nothing: it never changes."""
+
+    tobytes = refuse("its value")
+
+    def __repr__(self) -> str:
+        return f"Traced<np.{self.dtype}>"
+
+    # -- attributes -----------------------------------------------------------------------------------------
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    nbytes = itemsize
+
+    @property
+    def T(self) -> Scalar:  # noqa: N802  NumPy's name
+        return self
+
+    @property
+    def real(self) -> Scalar:
+        return Scalar(lax.real(self._raw)) if self.dtype.kind == "c" else self
+
+    @property
+    def imag(self) -> Scalar:
+        return Scalar(lax.imag(self._raw) if self.dtype.kind == "c" else lax.full_like(self._raw, 0))
+
+    def item(self, *args):
+        """The Python number of this value."""
+        from jitcore.numpy_semantics.values.conversions import to_python
+
+        if args not in ((), (0,), ((),)):
+            raise IndexError("index out of bounds")
+        return to_python(self)
+
+    tolist = item
+
+    def conjugate(self):
+        return np.conjugate(self)
+
+    conj = conjugate
+
+    def is_integer(self):
+        """Whether a float has no fraction."""
+        from jitcore.numpy_semantics.values.conversions import to_python
+
+        return to_python(self).is_integer()
+
+    def __getitem__(self, index):
+        if index == () or index is Ellipsis:
+            return self if index == () else self.as_array()
+        raise IndexError("invalid index to scalar variable.")
+
+    def __len__(self) -> int:
+        raise TypeError(f"object of type 'numpy.{self.dtype}' has no len()")
+
+    def __iter__(self):
+        raise TypeError(f"'numpy.{self.dtype}' object is not iterable")
+
+    def __getattr__(self, name: str):
+        if name.startswith("__") or not hasattr(np.dtype(self.dtype).type, name):
+            raise AttributeError(f"'numpy.{self.dtype}' object has no attribute '{name}'")
+        method = getattr(self.as_array(), name)
+        if not callable(method):
+            return method
+
+        def call(*args, **kwargs):
+            from jitcore.numpy_semantics.values.ndarray import unwrap_array
+
+            return unwrap_array(method(*args, **kwargs))
+
+        return call
+
+    def as_array(self):
+        """An array without axes that holds it."""
+        from jitcore.numpy_semantics.values.ndarray import new_array
+
+        return new_array(self._raw)
+
+
+install_operators(Scalar)
+
+
+def _define_behind_complex(name: str) -> Callable:
+    """A swapped operator. A Python complex number takes an `np.float64` for the float that it is too, so that
+    the result is Python's."""
+    operate = getattr(Scalar, f"__r{name}__")
+
+    def operate_swapped(self, other):
+        kind = other.python_type if isinstance(other, Number) else type(other)
+        if kind is not complex or self.dtype != np.float64:
+            return operate(self, other)
+        return getattr(python_operators, name)(other, self.item())
+
+    operate_swapped.__name__ = f"__r{name}__"
+    return operate_swapped
+
+
+for _name in ("add", "sub", "mul", "truediv", "pow"):
+    setattr(Scalar, f"__r{_name}__", _define_behind_complex(_name))

@@ -1,0 +1,172 @@
+"""Sums of squared distances from the mean, of rows that are longer than caches: made in one reading.
+
+In: a jaxpr. Out: the same program, in which `sum((x - mean(x)) ** 2)` over long rows goes block by block: a
+block's own sum, then the squares of distances from its own mean, while it is in the first cache. From those
+of the blocks follow those of the row: what a block lacks is its length times the squared distance of the
+means (Chan, Golub and LeVeque 1983). Nothing cancels, so results are as exact as by two readings.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from jitcore import dtypes, lax
+from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Literal, Var
+from jitcore.passes.walk import Transform, Walk, map_inner_jaxprs, rewrite_each_once, walk_through
+
+# Bytes of a row that is divided, as shorter ones stay in the second cache; and of a block.
+MIN_ROW, BLOCK = 1 << 19, 1 << 14
+
+
+class _Pair(NamedTuple):
+    """rows: the array, whose last axes are reduced. n_kept: how many axes are not. total: its sum."""
+
+    rows: Var
+    n_kept: int
+    total: Var
+
+
+def block_variances(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
+    """Divides the rows of each sum of squares whose distances are those from the mean."""
+    return rewrite_each_once(closed_jaxpr, _divide)
+
+
+def _divide(closed_jaxpr: ClosedJaxpr, rewrite: Transform) -> ClosedJaxpr:
+    eqns = [map_inner_jaxprs(eqn, rewrite) for eqn in closed_jaxpr.jaxpr.eqns]
+    pairs = _find_pairs(eqns)
+    if not pairs and all(new is old for new, old in zip(eqns, closed_jaxpr.jaxpr.eqns)):
+        return closed_jaxpr
+    totals = {pair.total: pair for pair in pairs.values()}
+    sums: dict[Var, Atom] = {}
+
+    def rule(walk: Walk, eqn: Equation) -> list[Atom] | None:
+        out = eqn.outvars[0] if eqn.outvars else None
+        if out in totals:
+            total, sums[out] = walk.spell(lambda x: _sum_rows(x, totals[out].n_kept), eqn.invars)
+            return [total]
+        if out in pairs:
+            rows, n_kept, total = pairs[out]
+            return walk.spell(lambda *given: [_sum_squares(*given, n_kept)],
+                              [walk.read(rows), sums[total], walk.read(total)])
+        return None
+
+    return walk_through(closed_jaxpr, eqns, rule)
+
+
+# -- what is written ----------------------------------------------------------------------------------------
+def _cut(x, n_kept: int) -> tuple:
+    """(x with blocks and their elements as last axes, what they leave of each row or None)."""
+    kept, length = x.shape[:n_kept], math.prod(x.shape[n_kept:])
+    block = BLOCK // x.dtype.itemsize
+    count, rest = divmod(length, block)
+    if not rest:
+        return lax.reshape(x, (*kept, count, block)), None
+    x, end = lax.reshape(x, (*kept, length)), length - rest
+    blocks = lax.reshape(lax.slice_in_dim(x, 0, end, axis=n_kept), (*kept, count, block))
+    return blocks, lax.slice_in_dim(x, end, length, axis=n_kept)
+
+
+def _sum_rows(x, n_kept: int) -> list:
+    """[the sum of each row, those of its blocks]."""
+    blocks, rest = _cut(x, n_kept)
+    sums = _sum_last(blocks)
+    total = _sum_last(sums)
+    return [total if rest is None else lax.add(total, _sum_last(rest)), sums]
+
+
+def _sum_squares(x, sums, total, n_kept: int):
+    """The sum of squares of each row, by the sums of its blocks and its own. What blocks leave of a row is
+    short enough to stay in the cache."""
+    blocks, rest = _cut(x, n_kept)
+    mean = _divide_by(total, math.prod(x.shape[n_kept:]))
+    means = _divide_by(sums, blocks.shape[-1])
+    apart = _square(means, mean)
+    inside = _sum_last(_square(blocks, means))
+    squares = _sum_last(lax.add(inside, lax.mul(apart, apart.dtype.type(blocks.shape[-1]))))
+    return squares if rest is None else lax.add(squares, _sum_last(_square(rest, mean)))
+
+
+def _square(x, mean):
+    """Squared distances of the elements of rows from a number for each row."""
+    mean = lax.broadcast_in_dim(mean, x.shape, tuple(range(mean.ndim)))
+    return lax.square(lax.sub(x, mean))
+
+
+def _sum_last(x):
+    return lax.reduce_sum(x, (x.ndim - 1,))
+
+
+def _divide_by(x, count: int):
+    return lax.div(x, x.dtype.type(count))
+
+
+# -- what is looked for -------------------------------------------------------------------------------------
+def _find_pairs(eqns: list[Equation]) -> dict[Var, _Pair]:
+    """By the sum of squares."""
+    defined = {var: eqn for eqn in eqns for var in eqn.outvars}
+    found = {}
+    for eqn in eqns:
+        if eqn.primitive.name == "reduce_sum" and (pair := _find_pair(defined, eqn)) is not None:
+            found[eqn.outvars[0]] = pair
+    return found
+
+
+def _find_pair(defined: dict[Var, Equation], eqn: Equation) -> _Pair | None:
+    distance, axes = _find_squared(defined, eqn.invars[0]), tuple(sorted(eqn.params["axes"]))
+    if distance is None or distance.primitive.name != "sub" or not _has_long_rows(distance.invars[0], axes):
+        return None
+    rows, mean = distance.invars
+    total = _find_total(defined, mean, rows, axes)
+    return None if total is None else _Pair(rows, rows.aval.ndim - len(axes), total)
+
+
+def _find_squared(defined: dict[Var, Equation], atom: Atom) -> Equation | None:
+    """What computes the number whose square this is."""
+    eqn = defined.get(atom)
+    if eqn is None:
+        return None
+    name, (x, *others) = eqn.primitive.name, eqn.invars or (None,)
+    is_square = name == "square" or name == "mul" and others == [x]
+    is_square = is_square or name == "integer_pow" and eqn.params["y"] == 2
+    return defined.get(x) if is_square else None
+
+
+def _has_long_rows(x: Atom, axes: tuple[int, ...]) -> bool:
+    """Whether the axes are the last ones of an array of known shape, and its rows do not fit caches."""
+    shape, kind = x.aval.shape, x.aval.dtype
+    if not isinstance(x, Var) or kind not in (dtypes.float32, dtypes.float64):
+        return False
+    if not all(isinstance(n, int) for n in shape) or axes != tuple(range(len(shape) - len(axes), len(shape))):
+        return False
+    return math.prod(shape[axis] for axis in axes) * kind.itemsize >= MIN_ROW
+
+
+def _find_total(defined: dict[Var, Equation], mean: Atom, rows: Var, axes: tuple[int, ...]) -> Var | None:
+    """The sum that a mean in the shape of the rows comes from: broadcast, divided, and broadcast, if at all,
+    so that reduced axes have one element in between."""
+    shape, kept = rows.aval.shape, tuple(axis for axis in range(rows.aval.ndim) if axis not in axes)
+    count, divided = math.prod(shape[axis] for axis in axes), False
+    while (eqn := defined.get(mean)) is not None:
+        name, out = eqn.primitive.name, eqn.outvars[0].aval
+        if name == "reduce_sum":
+            fits = divided and eqn.invars[0] is rows and tuple(sorted(eqn.params["axes"])) == axes
+            return mean if fits else None
+        if name == "div" and not divided and isinstance(eqn.invars[1], Literal):
+            divided = eqn.invars[1].to_numpy() == out.dtype.type(count)
+            if not divided:
+                return None
+        elif name != "broadcast_in_dim" or not _keeps_rows(eqn, out, shape, kept):
+            return None
+        mean = eqn.invars[0]
+    return None
+
+
+def _keeps_rows(eqn: Equation, out, shape: tuple, kept: tuple[int, ...]) -> bool:
+    """Whether the operand, an element for each row with or without axes of one, stays with its row."""
+    places = eqn.params["broadcast_dimensions"]
+    if out.ndim != len(shape) or any(out.shape[axis] != shape[axis] for axis in kept):
+        return False
+    operand = eqn.invars[0].aval.shape
+    return places == kept or (places == tuple(range(len(shape)))
+                              and all(operand[axis] == 1 for axis in range(len(shape)) if axis not in kept))

@@ -1,0 +1,12 @@
+"""The process around jitcore: locks and forks, processors, the cost of compiling, pickles.
+
+In: nothing but what Python and the operating system say. Out: what all other rooms use of them.
+
+Modules:
+    concurrency  Threads, forks and processors: what the caches need, and Python's own locks and cached
+                 properties lack.
+    effort       Effort: what an attempt to compile costs, counted where the work is done, and its end when it
+                 is too much.
+    pickling     How what decorators return is pickled: by name where it is a global, as plain functions are.
+    watched      Functions that time their calls, at the cost of two readings of the clock.
+"""

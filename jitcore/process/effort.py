@@ -1,0 +1,119 @@
+"""Effort: what an attempt to compile costs, counted where the work is done, and its end when it is too much.
+
+In: steps, from tracing, passes, scheduling and code generation. Out: `TooMuchEffort`, raised in the attempt
+that has used up what it was given. A step is about a microsecond of a processor of 2022, but it is counted,
+not measured: the same attempt ends at the same place on every machine. Outside of attempts nothing is
+counted.
+
+`collect_rarely` keeps Python's garbage collector away meanwhile: programs are tens of thousands of objects,
+and Python, which looks for garbage among the young ones after every few hundred, would go through all the
+modules of the process too, again and again: a fifth of a first call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import threading
+from collections.abc import Iterator
+from time import perf_counter, thread_time
+
+from jitcore.errors import NotTraceable
+
+#: Steps of one second.
+STEPS_PER_SECOND = 1_000_000
+#: An attempt also ends when it has taken so many times its limit, and so many seconds more.
+SLACK, SPARE = 4.0, 0.2
+
+
+class TooMuchEffort(NotTraceable):
+    """An attempt to compile has cost as much as it may. It is refused like what cannot be traced."""
+
+
+class Meter:
+    """What one attempt may cost and has cost, in steps."""
+
+    __slots__ = ("limit", "left", "_began", "_began_working")
+
+    def __init__(self, limit: float):
+        self.limit = self.left = limit
+        self._began, self._began_working = perf_counter(), thread_time()
+
+    def is_late(self) -> bool:
+        """Whether the thread has worked for so much longer than was counted that something is not counted:
+        what the user's code does in C, in library code."""
+        most = SLACK * (self.limit / STEPS_PER_SECOND) + SPARE
+        # the clock of all threads is fast, and a thread cannot have worked for longer
+        return perf_counter() - self._began > most and self.seconds_of_work > most
+
+    @property
+    def seconds_of_work(self) -> float:
+        return thread_time() - self._began_working
+
+    @property
+    def spent(self) -> float:
+        return self.limit - self.left
+
+    def extend(self, steps: float) -> None:
+        """Gives the attempt more."""
+        self.limit += steps
+        self.left += steps
+
+
+class _Current(threading.local):
+    meter: Meter | None = None
+
+
+_current = _Current()
+
+
+def spend(steps: float) -> None:
+    """Counts work of the attempt that this thread is in. Raises: TooMuchEffort, from then on each time."""
+    meter = _current.meter
+    if meter is not None:
+        meter.left -= steps
+        if meter.left < 0:
+            raise TooMuchEffort("compiling takes more work than it is likely to save")
+
+
+def spend_on_call(steps: float) -> None:
+    """The same for a call of a function, which may do what nobody counts."""
+    meter = _current.meter
+    if meter is not None:
+        if meter.is_late():
+            meter.left = min(meter.left, 0.0)
+        spend(steps)
+
+
+@contextlib.contextmanager
+def metered(limit: float) -> Iterator[Meter]:
+    """Within, an attempt is counted. One inside of another counts for both, and has no more than that."""
+    around = _current.meter
+    meter = _current.meter = Meter(limit if around is None else min(limit, max(around.left, 0)))
+    try:
+        yield meter
+    finally:
+        _current.meter = around
+        if around is not None:
+            around.left -= meter.spent
+
+
+#: Objects after which it looks meanwhile.
+_YOUNG = 100_000
+
+
+@contextlib.contextmanager
+def collect_rarely() -> Iterator[None]:
+    """Within, and in all threads as it is the process's: Python looks for garbage less often, not never.
+
+    What the user has set stays: a collector that is off, thresholds that are higher, others set meanwhile."""
+    before = gc.get_threshold()
+    if not 0 < before[0] < _YOUNG:
+        yield
+        return
+    gc.set_threshold(_YOUNG, *before[1:])
+    try:
+        yield
+    finally:
+        if gc.get_threshold()[0] == _YOUNG:
+            gc.set_threshold(*before)

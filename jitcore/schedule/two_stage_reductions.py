@@ -1,0 +1,126 @@
+"""Reductions and scans in blocks: where results, or columns, are too few for threads to share, each thread
+combines a part of what is swept.
+
+In: the loops of a kernel with one reduction. Out: those of two kernels. The first one reduces blocks of the
+swept axis, whose number and order depend on sizes alone; the second one combines what the blocks gave, and
+goes on with the statements behind the sweep. A scan stays one kernel (`nest.split_sweep`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from jitcore import dtypes
+from jitcore.loopir.builder import is_few
+from jitcore.loopir.expr import Buffer, Expr, Graph, Result
+from jitcore.loopir.index import Axis, Dynamic, Index, constant, linearize
+from jitcore.loopir.program import Reduce, Store
+from jitcore.schedule.nest import BLOCK_WORK, GRAIN_COLUMNS, collapse_axes
+from jitcore.schedule.unrolling import Rewrite
+
+# Rows that threads cannot share evenly, and that caches do not hold; elements of each from which on these are
+# divided.
+MAX_ROWS, MIN_LENGTH = 16, 1 << 18
+
+
+class Loops(NamedTuple):
+    """What `nest.shape_kernel` makes a kernel of."""
+
+    outer: list[Axis]
+    inner: list[Axis]
+    body: list
+
+
+def goes_in_blocks(layout: tuple, kept: tuple[int, ...]) -> bool:
+    """Whether a reduction of an array of that shape, to the dimensions `kept`, is made in blocks: it sweeps
+    down a few columns, or along fewer long rows."""
+    if not kept or len(kept) == len(layout) or not all(isinstance(extent, int) for extent in layout):
+        return False
+    results = math.prod(layout[d] for d in kept)
+    length = math.prod(layout) // max(1, results)
+    if results * length < 2 * BLOCK_WORK:
+        return False
+    if _are_columns(layout, kept):
+        return not is_few([results]) and results < 2 * GRAIN_COLUMNS
+    return kept[-1] == len(kept) - 1 and results <= MAX_ROWS and length >= MIN_LENGTH
+
+
+def scans_in_blocks(layout: tuple, kept: tuple[int, ...]) -> bool:
+    """Whether a scan is made in blocks: down a few columns. kept: the columns' dimensions."""
+    if not kept or not all(isinstance(extent, int) for extent in layout):
+        return False
+    return _are_columns(layout, kept) and math.prod(layout[d] for d in kept) < 2 * GRAIN_COLUMNS
+
+
+def _are_columns(layout: tuple, kept: tuple[int, ...]) -> bool:
+    """Whether the dimensions that are kept come last."""
+    return kept[0] == len(layout) - len(kept)
+
+
+def cut_into_blocks(graph: Graph, loops: Loops, new_temp: Callable[..., Buffer]) -> list[Loops]:
+    """The loops over blocks and those that combine their results; the loops themselves where there is no one
+    sweep along one axis that comes first."""
+    outer, inner, body = loops = Loops(*collapse_axes(graph, *loops))
+    sweep, *rest = body
+    if len(inner) > 1 or not isinstance(sweep, Reduce) or any(store.packed for store in sweep.stores):
+        return [loops]
+    return _Blocks(graph, outer, inner[0], sweep, new_temp).cut(rest)
+
+
+class _Blocks:
+    """Blocks of `length` places of a sweep."""
+
+    def __init__(self, graph: Graph, outer: list[Axis], swept: Axis, sweep: Reduce, new_temp):
+        self.graph, self.outer, self.swept, self.sweep, self.new_temp = graph, outer, swept, sweep, new_temp
+        self.length = max(1, BLOCK_WORK // math.prod(axis.extent for axis in outer))
+        self.block, self.place = Axis(-(-swept.extent // self.length)), Axis(self.length)
+        self.start = Index.of(self.block) * self.length
+        self.shape = (self.block.extent, *(axis.extent for axis in outer))
+        self.offset = linearize(tuple(map(Index.of, (self.block, *outer))), self.shape)
+
+    def cut(self, rest: list) -> list[Loops]:
+        graph, block, sweep, shape, offset = self.graph, self.block, self.sweep, self.shape, self.offset
+        inside, after = self._fix_place(self.start + Index.of(self.place)), Rewrite(graph, {})
+        after.results = {result: result for result, _, _ in sweep.parts}
+        parts, stores, combined = [], [], []
+        for number, (result, op, expr) in enumerate(sweep.parts):
+            own = Result(result.dtype, frozenset((block, *self.outer)), number)
+            buffer = self.new_temp(shape, result.dtype)
+            found = graph.load(buffer, offset)
+            is_place = op.startswith("arg")
+            parts.append((own, op, inside.expr(expr)))
+            stores.append(Store(buffer, offset, self._find_value(own, is_place)))
+            if is_place:  # blocks are compared by the elements at the places that they found
+                combined.append((result, op, self._fix_place(self._as_place(found)).expr(expr)))
+                after.nodes[id(graph.result(result))] = self._read_chosen(buffer, shape, result)
+            else:
+                combined.append((result, op, found))
+        bounds = {self.place: (None, self._find_end())}
+        first = Reduce((self.place,), parts, list(map(inside.store, sweep.stores)), bounds)
+        last = Reduce((block,), combined, [])
+        return [Loops([block, *self.outer], [self.place], [first, *stores]),
+                Loops(self.outer, [block], [last, *map(after.statement, rest)])]
+
+    def _find_end(self) -> Expr:
+        """How many places of a block there are."""
+        left = self.graph.index(constant(self.swept.extent) - self.start)
+        return self.graph.op("min", left, self.graph.index(constant(self.length)))
+
+    def _fix_place(self, place: Index) -> Rewrite:
+        """Copies of what the sweep evaluates, at a place."""
+        return Rewrite(self.graph, {self.swept: place})
+
+    def _find_value(self, result: Result, is_place: bool) -> Expr:
+        """What a block tells: a place among all that are swept, or its result."""
+        value = self.graph.result(result)
+        return self.graph.op("add", value, self.graph.index(self.start, result.dtype)) if is_place else value
+
+    def _read_chosen(self, buffer: Buffer, shape: tuple, result: Result) -> Expr:
+        """The place that the block found whose number is the result."""
+        number = self._as_place(self.graph.result(result))
+        return self.graph.load(buffer, linearize((number, *map(Index.of, self.outer)), shape))
+
+    def _as_place(self, number: Expr) -> Index:
+        return Index.of(Dynamic(self.graph.convert(number, dtypes.int64)))

@@ -1,0 +1,43 @@
+"""The map of the house: the picture and the tables are those of the code, and rooms and files are not too large."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def load_map():
+    spec = importlib.util.spec_from_file_location("draw_map", ROOT / "docs" / "draw_map.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+MAP = load_map()
+
+
+@pytest.mark.parametrize("path, text", MAP.render().items(), ids=lambda x: str(x.relative_to(ROOT)) if isinstance(x, Path) else "")
+def test_picture_and_tables_are_up_to_date(path, text):
+    assert path.read_text(encoding="utf-8") == text, "run python docs/draw_map.py --write"
+
+
+def test_each_package_says_what_comes_in_and_what_goes_out():
+    for path in MAP.list_files():
+        if path.name == "__init__.py":
+            text = path.read_text(encoding="utf-8")
+            assert "In:" in text or path.parent.name in ("jitcore", "backends"), path
+
+
+def test_no_room_has_more_than_25_modules():
+    for folder in {path.parent for path in MAP.list_files()}:
+        assert len(list(folder.glob("*.py"))) <= 25, folder
+
+
+#: Files that are to be shortened.
+LONG = {"arithmetic.py", "conv.py", "function.py", "gather_scatter.py", "joining.py", "lower.py", "texts.py", "threads.py", "trace.py", "__init__.py"}
+
+
+def test_no_file_is_longer_than_500_lines():
+    assert {path.name for path in MAP.list_files() if len(path.read_text(encoding="utf-8").splitlines()) > 500} <= LONG
