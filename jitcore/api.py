@@ -177,7 +177,8 @@ def autojit(
     if fun is UNSPECIFIED:
         return functools.partial(autojit, strict=strict, static_argnames=static_argnames, verbose=verbose,
                                  contract=contract, fastmath=fastmath, device=device)
-    from jitcore.autojitted import Options, decorate  # reads bytecode: loaded where it is asked for
+    # It reads bytecode, and is loaded where it is asked for.
+    from jitcore.autojitted import Options, decorate
 
     names = read_argnames(static_argnames, "static_argnames") or ()
     if device is not None and not isinstance(device, (str, Device)):
@@ -205,7 +206,8 @@ def rewrite(fun: Callable[P, R]) -> Callable[P, R]:
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {fun}")
-    from jitcore.rewriter import rewrite_function  # reads bytecode: loaded where it is asked for
+    # It reads bytecode, and is loaded where it is asked for.
+    from jitcore.rewriter import rewrite_function
 
     return rewrite_function(fun)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.errors import arguments
+from jitcore.sharding import SingleDeviceSharding
 
 #: DLPack's number for memory of a GPU of NVIDIA's.
 _DLPACK_CUDA = 2
@@ -98,7 +99,7 @@ class ConcreteArray(Array):
         except AttributeError:
             data = self._data
             shape, dtype = data if data.__class__ is tuple else (data.shape, data.dtype)
-            self._aval = _make_aval(shape, dtype, self._weak_type)
+            self._aval = make_aval(shape, dtype, self._weak_type)
             return self._aval
 
     @property
@@ -373,7 +374,7 @@ class DeviceArray(ConcreteArray):
         try:
             return self._aval
         except AttributeError:
-            self._aval = _make_aval(self._form.shape, self._form.dtype, self._form.weak_type)
+            self._aval = make_aval(self._form.shape, self._form.dtype, self._form.weak_type)
             return self._aval
 
     def block_until_ready(self):
@@ -448,27 +449,24 @@ def choose_allocator(nbytes: int):
     return np.empty
 
 
-# The layers above put themselves here (`core.aval` the aval maker, `devices` the CPU device): an Array knows
-# its aval and its device without importing upwards.
-def _make_aval(shape, dtype, weak_type):
-    from jitcore.core.aval import ShapedArray
-
-    return ShapedArray(shape, dtype, weak_type)
+def make_aval(shape, dtype, weak_type):
+    """The aval of an Array. `core.aval` puts its own here: an aval is made of Arrays."""
+    raise NotImplementedError
 
 
 def _cpu_device():
+    # The device layer finds backends, which an Array alone does not need.
     from jitcore.device import devices
 
     return devices("cpu")[0]
 
 
 def _list_shards(array, everywhere: bool = False) -> list:
+    # As for `_cpu_device`.
     from jitcore.device import list_shards
 
     return list_shards(array, everywhere=everywhere)
 
 
 def _cpu_sharding():
-    from jitcore.sharding import SingleDeviceSharding
-
     return SingleDeviceSharding(_cpu_device())

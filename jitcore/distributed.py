@@ -17,6 +17,7 @@ __all__ = ["initialize", "is_initialized", "shutdown"]
 
 def _load_jax() -> Any:
     try:
+        # An optional package.
         import jax
     except ImportError as error:
         raise ImportError(f'jitcore.distributed needs JAX: pip install "jitcore[xla]" ({error})') from None

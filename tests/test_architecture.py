@@ -44,10 +44,29 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 #: Imports upwards inside a function, run when it is first called, with the reason.
 LAZY_EXCEPTIONS = {
-    ("array", "core"): "an Array makes its aval, and an aval is made of Arrays",
     ("array", "device"): "an Array knows the device that it is on",
     ("core", "dispatch"): "an operation on a device is a program there",
 }
+
+#: Modules whose functions import, with the reason; all others import at their top.
+FUNCTIONS_IMPORT = {
+    "jitcore.api": "autojit and rewrite read bytecode, and are loaded where they are asked for",
+    "jitcore.array": "an Array knows the device that it is on",
+    "jitcore.autojitted.exporting": "Numba is optional",
+    "jitcore.autojitted.tiers.native": "Numba is optional",
+    "jitcore.cli.demo": "JAX is optional",
+    "jitcore.cli.patience": "the compiler is loaded when its time has been earned",
+    "jitcore.core.trace": "an operation on a device is a program of dispatch",
+    "jitcore.dispatch.backend": "entry points take long to load",
+    "jitcore.dispatch.tracing": "rewriting reads bytecode, and is loaded where it is asked for",
+    "jitcore.distributed": "JAX is optional",
+    "jitcore.numpy_semantics.dynamic_extents.array": "its protocols are those of the modules that are made of it",
+    "jitcore.numpy_semantics.dynamic_extents.reading": "items by integer arrays are built on items",
+    "jitcore.numpy_semantics.dynamic_extents.writing": "items by integer arrays are built on items",
+    "jitcore.jitted.numba_export": "Numba is optional",
+    "jitcore.numpy.products": "only einsum needs opt_einsum",
+}
+MOST_IMPORTS_IN_FUNCTIONS = 40
 
 
 def list_modules() -> list[Path]:
@@ -117,3 +136,14 @@ def test_backends_import_no_public_layer():
     for path in sorted((ROOT / "backends").rglob("*.py")):
         for module, _ in find_imports(path):
             assert find_layer(module) not in ("api", "jitted", "stages"), f"{path} imports {module}"
+
+
+def name_module(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def test_functions_import_for_a_reason():
+    found = {name_module(path): {module for module, lazy in find_imports(path) if lazy} for path in list_modules()}
+    found = {name: modules for name, modules in found.items() if modules}
+    assert set(found) == set(FUNCTIONS_IMPORT)
+    assert sum(map(len, found.values())) <= MOST_IMPORTS_IN_FUNCTIONS

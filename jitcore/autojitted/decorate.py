@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from jitcore.autojitted.exporting import export_function
 from jitcore.autojitted.function import AutojitFunction, Options
 from jitcore.autojitted.inputs.specs import NumberPolicy
 from jitcore.autojitted.loops import outline_loops
@@ -128,8 +129,6 @@ def _furnish(owner: AutojitFunction, fun: types.FunctionType) -> Callable:
             raises ValueError for other shapes and constants, and for arrays that share memory with one that
             is written; before it writes, the error that Python would raise, or RuntimeError where there are
             several."""
-        from jitcore.autojitted.exporting import export_function  # Numba is loaded where it is asked for
-
         bound = signature(fun).bind(*args, **kwargs)
         bound.apply_defaults()
         return export_function(owner, [bound.arguments[name] for name in owner.parameters.names])

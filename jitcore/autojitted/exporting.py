@@ -35,6 +35,7 @@ def export_function(owner: Any, values: Sequence) -> Any:
     """Args: an `AutojitFunction`; an example for each parameter.
 
     Raises: NotTraceable; NotImplementedError for what Numba's code cannot pass, return or change."""
+    # An optional package.
     import numba
 
     recording, specs = _record(owner, values)
@@ -50,6 +51,7 @@ def export_function(owner: Any, values: Sequence) -> Any:
 
 def _as_argument(value: Any) -> Any:
     """Arrays of any layout are taken."""
+    # An optional package.
     import numba
 
     if not isinstance(value, np.ndarray):
@@ -233,6 +235,7 @@ _NUMBA_ERRORS = (IndexError, ValueError, ZeroDivisionError, OverflowError, Runti
 
 def _make_overlap() -> Any:
     """Whether the memory between the first and the last element of two arrays meets."""
+    # An optional package.
     import numba
 
     @numba.njit

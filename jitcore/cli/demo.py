@@ -152,6 +152,7 @@ def show_times(compiled: Callable, x: np.ndarray, first: float) -> None:
 
 def _make_jax_call(x: np.ndarray) -> tuple[Callable, float]:
     """(warm call, seconds of the first one) of the same function compiled by JAX."""
+    # An optional package.
     import jax
 
     jax.jit(lambda x: x * 2)(np.ones(3, np.float32)).block_until_ready()

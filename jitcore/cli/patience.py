@@ -54,6 +54,7 @@ class PatientFunction:
     def compile(self) -> None:
         """Hands the function over to `autojit`."""
         self.is_compiled, start = True, process_time()
+        # Loading the compiler is paid for, as compiling is.
         from jitcore.autojitted import adopt
 
         self.pool.spent += process_time() - start

@@ -16,6 +16,7 @@ import types
 from collections.abc import Callable, Collection
 from typing import Any
 
+import jitcore
 from jitcore.cli.patience import FREE, SHARE, PatientFunction
 from jitcore.process.watched import Pool, drop_watching
 
@@ -106,8 +107,6 @@ class Selection(ast.NodeTransformer):
         if self.names is None and isinstance(function, types.FunctionType):
             self.compiled.append(PatientFunction(function, self._pool))
             return self.compiled[-1].wrapper
-        import jitcore
-
         made = jitcore.autojit(function)
         if hasattr(made, "report"):
             self.compiled.append(made)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jitcore import dtypes
+from jitcore import array, dtypes
 from jitcore.array import Array
 
 NOWHERE: frozenset = frozenset()
@@ -111,6 +111,9 @@ class ShapeDtypeStruct:
         weak = ", weak_type=True" if self.weak_type else ""
         where = "" if self.sharding is None else f", sharding={self.sharding}"
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak}{where})"
+
+
+array.make_aval = ShapedArray
 
 
 def aval_of(x) -> ShapedArray:

@@ -75,11 +75,6 @@ class Equation:
         fields = {name: getattr(self, name) for name in Equation.__slots__} | changes
         return Equation(**fields)
 
-    def __repr__(self) -> str:
-        from jitcore.core.pretty import format_equation
-
-        return format_equation(self)
-
 
 class DebugInfo:
     """Where a jaxpr came from: function name and place, and the name of each flat argument."""
@@ -87,12 +82,8 @@ class DebugInfo:
     __slots__ = ("fun_name", "location", "transform", "arg_names")
 
     def __init__(self, fun_name: str, location: str, transform: str, arg_names: Sequence[str | None] | None):
-        self.fun_name, self.location, self.transform, self.arg_names = (
-            fun_name,
-            location,
-            transform,
-            arg_names,
-        )
+        self.fun_name, self.location = fun_name, location
+        self.transform, self.arg_names = transform, arg_names
 
 
 class Jaxpr:
@@ -118,13 +109,6 @@ class Jaxpr:
         if "eqns" in changes and "effects" not in changes:
             fields["effects"] = None
         return Jaxpr(**fields)
-
-    def __str__(self) -> str:
-        from jitcore.core.pretty import format_jaxpr
-
-        return format_jaxpr(self)
-
-    __repr__ = __str__
 
 
 class ClosedJaxpr:

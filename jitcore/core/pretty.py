@@ -101,13 +101,8 @@ def format_param(value, indent: int, names: _Names) -> str:
         return format_jaxpr(getattr(value, "jaxpr", value), indent, names)
     if isinstance(value, (tuple, list)) and _holds_jaxpr(value):
         pad = "\n" + " " * (indent + 2)
-        return (
-            "("
-            + "".join(pad + format_param(item, indent + 2, names) for item in value)
-            + "\n"
-            + " " * indent
-            + ")"
-        )
+        items = "".join(pad + format_param(item, indent + 2, names) for item in value)
+        return f"({items}\n{' ' * indent})"
     if isinstance(value, np.dtype):
         return value.name
     if isinstance(value, type):
@@ -115,3 +110,7 @@ def format_param(value, indent: int, names: _Names) -> str:
     if callable(value) and not hasattr(value, "_fields"):
         return getattr(value, "__name__", repr(value))
     return str(value)
+
+
+Equation.__repr__ = format_equation
+Jaxpr.__str__ = Jaxpr.__repr__ = format_jaxpr

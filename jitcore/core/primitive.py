@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from jitcore.core import trace, varying
+from jitcore.core import trace
+from jitcore.core.aval import aval_of
+from jitcore.core.jaxpr import sub_jaxprs
 
 registry: dict[str, Primitive] = {}
 
@@ -47,7 +50,7 @@ class Primitive:
     def bind(self, *args, **params):
         """Applies the primitive under the current trace: runs it now or records an equation."""
         if trace.context.tracks_varying:
-            args = varying.mark_operands(self, args, params)
+            args = mark_operands(self, args, params)
         return trace.context.trace.process_primitive(self, args, params)
 
     def effects_of(self, params) -> frozenset:
@@ -55,6 +58,25 @@ class Primitive:
 
     def __repr__(self) -> str:
         return self.name
+
+
+def mark(x: Any, wanted: frozenset) -> Any:
+    """A value as one that varies along these axes too."""
+    missing = wanted - aval_of(x).varying
+    return registry["pvary"].bind(x, axes=tuple(sorted(missing, key=str))) if missing else x
+
+
+def mark_operands(primitive, args: Sequence, params: dict) -> Sequence:
+    """Operands of one operation: those that vary along fewer axes than others are marked. Constants stay:
+    nothing asks for their derivatives. Loops, branches and calls take operands as they are: operations inside
+    look at them."""
+    if "varying" in primitive.traits or sub_jaxprs(params):
+        return args
+    found = [x.aval.varying for x in args if isinstance(x, trace.Tracer)]
+    if len(found) < 2 or all(varying == found[0] for varying in found):
+        return args
+    wanted = frozenset().union(*found)
+    return [mark(x, wanted) if isinstance(x, trace.Tracer) else x for x in args]
 
 
 class Effect:

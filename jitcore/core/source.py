@@ -22,6 +22,8 @@ from opcode import opname
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
+from jitcore.config import config
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -254,8 +256,6 @@ def filter_traceback(exc: BaseException) -> None:
     An implicit context that was raised and caught inside jitcore is hidden; a `raise ... from` is kept.
     Nothing changes while `config.traceback_filtering` is off.
     """
-    from jitcore.config import config
-
     if not config.traceback_filtering:
         return
     _note_defect(exc)

@@ -21,7 +21,7 @@ import numpy as np
 from jitcore import dtypes, errors
 from jitcore.array import Array, ConcreteArray, DeviceArray, copy_data
 from jitcore.config import config
-from jitcore.core import source
+from jitcore.core import pretty, source  # noqa: F401  `pretty` gives jaxprs their text
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.jaxpr import (
     ClosedJaxpr,
@@ -98,6 +98,7 @@ def needs_mesh(primitive, params: dict) -> bool:
 
 def run_on_device(primitive, args, params):
     """Applies a primitive to arrays of which some lie on a device, or on the devices of a mesh."""
+    # An operation on a device is a program of the dispatch layer.
     from jitcore.dispatch import eager
 
     return eager.run_on_device(primitive, args, params)

@@ -80,21 +80,16 @@ class CallDebugInfo(DebugInfo):
         return DebugInfo(self.fun_name, self.location, self.transform, names)
 
 
-def trace_call(
-    fun: Callable,
-    call: CallSignature,
-    avals: Sequence[ShapedArray] | None = None,
-    *,
-    transform: str = "jit",
-    rewrite: bool = False,
-) -> TracedFunction:
+def trace_call(fun: Callable, call: CallSignature, avals: Sequence[ShapedArray] | None = None, *,
+               transform: str = "jit", rewrite: bool = False) -> TracedFunction:
     """Traces `fun` for this call. avals: of the leaves, when they are not those of the call.
 
     Raises: JitcoreTypeError when the function returns something that is no array; whatever `fun` raises."""
     info = CallDebugInfo(fun, call, transform)
     run = fun
     if rewrite or config.rewrite:
-        from jitcore.rewriter import rewrite_function  # reads bytecode: loaded where it is asked for
+        # It reads bytecode, and is loaded where it is asked for.
+        from jitcore.rewriter import rewrite_function
 
         run = rewrite_function(fun)
     structure: list[tree_util.PyTreeDef | None] = []

@@ -24,6 +24,7 @@ def export(program: Program, avals: Sequence[ShapedArray]) -> Callable:
     """The njit function of the program's leaves, which returns its output, or a tuple of them.
 
     Raises: NotImplementedError for a program that calls Python or whose backend has no native entry point."""
+    # An optional package.
     import numba
 
     n_consts = len(program.traced.consts)
@@ -81,6 +82,7 @@ def export_device(program: Program) -> Callable:
 
 def _numba_type(aval: ShapedArray) -> Any:
     """Numba's type of an argument; arrays of any layout."""
+    # An optional package.
     import numba
 
     scalar = numba.from_dtype(aval.dtype)

@@ -19,6 +19,7 @@ from jitcore.dispatch.fast_call import FastCallable
 from jitcore.dispatch.options import JitOptions
 from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import CallSignature, read_call
+from jitcore.jitted.numba_export import export, export_device
 from jitcore.process.pickling import find_global_name
 from jitcore.stages import Lowered, Traced, make_out_info, show_stages
 
@@ -81,8 +82,6 @@ class JitWrapped(FastCallable[P, R]):
             result, one or a tuple: ndarrays of its own, and scalars.
         Raises: NotImplementedError when the program calls Python while it runs. The function raises
             ValueError for arrays of other shapes; Numba refuses other types."""
-        from jitcore.jitted.numba_export import export  # Numba is loaded where it is asked for
-
         call, program = self._read_program(args, kwargs)
         return export(program, call.avals)
 
@@ -95,8 +94,6 @@ class JitWrapped(FastCallable[P, R]):
             an array for each leaf of the result that is one, into which it is written; it gives the numbers
             among the results. Its `text` is the source.
         Raises: NotImplementedError for what a thread of a GPU cannot do."""
-        from jitcore.jitted.numba_export import export_device
-
         return export_device(self._read_program(args, kwargs)[1])
 
     def _read_program(self, args, kwargs) -> tuple[CallSignature, Program]:

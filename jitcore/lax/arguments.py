@@ -36,10 +36,10 @@ def canonicalize_shape(shape) -> tuple:
 
 
 def canonicalize_axis(axis, ndim: int) -> int:
-    """An axis counted from the front. Raises: ValueError when there is no such axis."""
+    """An axis counted from the front. Raises: AxisError, a ValueError, when there is no such axis."""
     axis = operator.index(axis)
     if not -ndim <= axis < ndim:
-        raise ValueError(f"axis {axis} is out of bounds for array of dimension {ndim}")
+        raise np.exceptions.AxisError(axis, ndim)
     return axis + ndim if axis < 0 else axis
 
 

@@ -16,6 +16,7 @@ from jitcore.array import Array
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import registry
 from jitcore.lax.bits import and_
+from jitcore.lax.control_flow.scan import scan
 from jitcore.lax.define import define
 from jitcore.lax.elementary import exp
 from jitcore.lax.elementwise import add, convert_element_type, eq, mul, ne, select_n, sub
@@ -134,8 +135,6 @@ def _jvp_by_recurrence(weigh, times=mul):
 
 def _solve_recurrence(factors, terms, axis: int, reverse: bool, times):
     """h[k] = factors[k] * h[k - 1] + terms[k] along an axis, beginning with terms[0]."""
-    from jitcore.lax.control_flow.scan import scan
-
     aval = aval_of(terms)
     if dtypes.is_half(aval.dtype):
         wide = [convert_element_type(values, np.float32) for values in (factors, terms)]

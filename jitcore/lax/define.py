@@ -17,7 +17,7 @@ import numpy as np
 from jitcore import dtypes
 from jitcore.array import Array, ConcreteArray
 from jitcore.core.aval import ShapedArray, aval_of
-from jitcore.core.primitive import Primitive
+from jitcore.core.primitive import Primitive, registry
 from jitcore.transforms.batch_rules import batch_elementwise
 from jitcore.transforms.derivative_rules import jvp_elementwise, jvp_linear, transpose_elementwise
 
@@ -167,9 +167,7 @@ def cast(arg, aval: ShapedArray, dtype, weak: bool):
             if dtype != dtypes.default_dtype(dtypes.kind_of(dtype)):
                 return ConcreteArray(np.asarray(arg, dtype), True)  # a Python scalar has its default dtype
             return {"i": int, "u": int, "f": float, "c": complex}[dtypes.kind_of(dtype)](arg)
-    from jitcore.lax.elementwise import convert_element_type
-
-    return convert_element_type.primitive.bind(arg, new_dtype=np.dtype(dtype), weak_type=weak)
+    return registry["convert_element_type"].bind(arg, new_dtype=np.dtype(dtype), weak_type=weak)
 
 
 def _elementwise_aval(name: str, accepts: str, result, *avals: ShapedArray, **params) -> ShapedArray:

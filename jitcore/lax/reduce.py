@@ -22,11 +22,13 @@ from jitcore.core.primitive import registry
 from jitcore.core.trace import to_array, trace_to_jaxpr
 from jitcore.lax import bits, elementwise
 from jitcore.lax.arguments import product
+from jitcore.lax.control_flow.scan import scan
 from jitcore.lax.define import cast, define
 from jitcore.lax.shape import broadcast_in_dim, reshape, transpose
 from jitcore.transforms.batch_rules import rebind, shift
 from jitcore.transforms.derivative_rules import jvp_linear, jvp_zero, transpose_unary
 from jitcore.transforms.tangents import fill
+from jitcore.transforms.vmap import vmap
 from jitcore.tree_util import tree_flatten, tree_leaves, treedef_is_leaf
 
 
@@ -222,11 +224,8 @@ def find_monoid(computation: Callable, dtype) -> tuple[str | None, Jaxpr]:
     jaxpr, _ = trace_to_jaxpr(lambda x, y: [computation(x, y)], [scalar, scalar])
     if len(jaxpr.eqns) == 1:
         (eqn,) = jaxpr.eqns
-        if (
-            eqn.primitive.name in MONOIDS
-            and set(eqn.invars) == set(jaxpr.invars)
-            and jaxpr.outvars == eqn.outvars
-        ):
+        takes_all = set(eqn.invars) == set(jaxpr.invars) and jaxpr.outvars == eqn.outvars
+        if takes_all and eqn.primitive.name in MONOIDS:
             return eqn.primitive.name, jaxpr
     return None, jaxpr
 
@@ -277,9 +276,6 @@ def reduce(operands, init_values, computation: Callable, dimensions: Sequence[in
 
 def _fold(tree, leaves: list, initial: list, computation: Callable, axes: tuple[int, ...]) -> list:
     """The fold as a loop over the elements along the axes, for all others at once."""
-    from jitcore.lax.control_flow.scan import scan
-    from jitcore.transforms.vmap import vmap
-
     check_axes(aval_of(leaves[0]), axes)
     shape = aval_of(leaves[0]).shape
     kept = tuple(axis for axis in range(len(shape)) if axis not in axes)

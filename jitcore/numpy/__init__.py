@@ -32,6 +32,7 @@ Modules:
                   `vmap`.
 """
 
+import sys
 from types import FunctionType
 
 # Arrays print with NumPy's options.
@@ -79,6 +80,7 @@ from jitcore.numpy.shaping import *  # noqa: F403
 from jitcore.numpy.sorting import *  # noqa: F403
 from jitcore.numpy.statistics import *  # noqa: F403
 from jitcore.numpy.ufuncs import arithmetic, logic, rounding
+from jitcore.numpy.ufuncs import methods as ufunc_methods
 from jitcore.numpy.ufuncs.arithmetic import *  # noqa: F403
 from jitcore.numpy.ufuncs.logic import *  # noqa: F403
 from jitcore.numpy.ufuncs.rounding import *  # noqa: F403
@@ -87,33 +89,14 @@ from jitcore.numpy.vectorizing import *  # noqa: F403
 
 operators.install_operators(Array)
 methods.install_methods(Array)
-protocols.install_protocols(Array)
+protocols.install_protocols(Array, sys.modules[__name__])
+ufunc_methods.install_methods()
 
 __all__ = ["ndarray", "ufunc", "linalg", "fft"]
 for _chapter in (
-    closeness,
-    creation,
-    cumulative,
-    diagonals,
-    dtype_names,
-    grids,
-    joining,
-    logic,
-    reductions,
-    padding,
-    polynomial,
-    products,
-    reductions,
-    rounding,
-    searching,
-    taking,
-    sets,
-    shaping,
-    sorting,
-    statistics,
-    taking,
-    arithmetic,
-    vectorizing,
+    closeness, creation, cumulative, diagonals, dtype_names, grids, joining, logic, reductions,
+    padding, polynomial, products, reductions, rounding, searching, taking, sets, shaping, sorting,
+    statistics, taking, arithmetic, vectorizing,
 ):
     __all__ += _chapter.__all__
 

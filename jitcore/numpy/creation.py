@@ -15,13 +15,13 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray, copy_data
 from jitcore.core.trace import context, eval_trace, own_ndarray
+from jitcore.lax.arguments import canonicalize_axis
 from jitcore.lax.elementwise import convert_dtype as convert_ndarray
 from jitcore.lax.parallel.partitioning import place
 from jitcore.numpy.arrays.promotion import (
     apply_elementwise,
     apply_select,
     broadcast_array,
-    canonicalize_axis,
     canonicalize_shape,
     convert_dtype,
     ensure_array,
@@ -103,14 +103,8 @@ def _from_sequence(x, dtype) -> Array:
         kinds = _element_types(x)
         if any(issubclass(kind, Array) for kind in kinds):
             return _stack_nested(x, dtype)
-        bad = next(
-            (
-                kind
-                for kind in kinds
-                if not issubclass(kind, (*dtypes.PYTHON_SCALARS, np.generic, np.ndarray))
-            ),
-            None,
-        )
+        accepted = (*dtypes.PYTHON_SCALARS, np.generic, np.ndarray)
+        bad = next((kind for kind in kinds if not issubclass(kind, accepted)), None)
         if bad is not None:
             raise TypeError(f"Value of type {bad} is not a valid jitcore array element. "
                             "Only arrays of numeric types are supported.")
@@ -168,10 +162,8 @@ def _iterate_leaves(x):
 
 def _stack_nested(x, dtype) -> Array:
     """Nested sequences with Arrays or tracers inside: each level is a concatenation of its items."""
-    items = [
-        _stack_nested(item, dtype) if isinstance(item, (list, tuple)) else array(item, dtype, False)
-        for item in x
-    ]
+    items = [_stack_nested(item, dtype) if isinstance(item, (list, tuple)) else array(item, dtype, False)
+             for item in x]
     if len({item.shape for item in items}) > 1:
         raise ValueError("All input arrays must have the same shape.")
     items = promote_arrays("array", *items)
@@ -294,17 +286,8 @@ def _is_integer_scalar(value) -> bool:
                                                     and dtypes.is_integer(value.dtype))
 
 
-def linspace(
-    start,
-    stop,
-    num: int = 50,
-    endpoint: bool = True,
-    retstep: bool = False,
-    dtype=None,
-    axis: int = 0,
-    *,
-    device=None,
-):
+def linspace(start, stop, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype=None,
+             axis: int = 0, *, device=None):
     """num evenly spaced values from start to stop. Same as: `numpy.linspace`; start and stop may be
     arrays."""
     num = operator.index(require_static("linspace", "num", num))

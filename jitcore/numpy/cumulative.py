@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
+from jitcore.lax.arguments import canonicalize_axis
 from jitcore.numpy import reductions
 from jitcore.numpy.arrays.promotion import (
     apply_select,
     broadcast_array,
-    canonicalize_axis,
     convert_dtype,
     ensure_array,
     promote_arrays,
@@ -117,11 +117,8 @@ def diff(a, n: int = 1, axis: int = -1, prepend=None, append=None):
     minus = logic.not_equal if a.dtype == dtypes.bool_ else arithmetic.subtract
     for _ in range(n):
         extent = a.shape[axis]
-        a = (
-            minus(_slice_axis(a, 1, extent, axis), _slice_axis(a, 0, extent - 1, axis))
-            if not isinstance(extent, int) or extent
-            else a
-        )
+        if not isinstance(extent, int) or extent:
+            a = minus(_slice_axis(a, 1, extent, axis), _slice_axis(a, 0, extent - 1, axis))
     return a
 
 

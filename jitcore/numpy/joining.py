@@ -13,17 +13,12 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
+from jitcore.lax.arguments import canonicalize_axis
 from jitcore.numpy.arrays import promotion
-from jitcore.numpy.arrays.promotion import (
-    canonicalize_axis,
-    convert_dtype,
-    ensure_array,
-    promote_arrays,
-    require_static,
-)
+from jitcore.numpy.arrays.promotion import convert_dtype, ensure_array, promote_arrays, require_static
 from jitcore.numpy.creation import asarray
 from jitcore.numpy.indexing.reading import get_item
-from jitcore.numpy.shaping import atleast_1d, atleast_2d, atleast_3d, moveaxis, ndim, ravel
+from jitcore.numpy.shaping import as_viewed, atleast_1d, atleast_2d, atleast_3d, moveaxis, ravel
 
 
 # -- joining ------------------------------------------------------------------------------------------------
@@ -32,10 +27,8 @@ def _to_list(name: str, arrays) -> list:
         return [get_item(ensure_array(name, arrays), i) for i in range(arrays.shape[0])]
     if not isinstance(arrays, Sequence) or not len(arrays):
         raise ValueError(f"Need at least one array to {name}.")
-    return [
-        ensure_array(name, x, i) if not isinstance(x, (list, tuple)) else asarray(x)
-        for i, x in enumerate(arrays)
-    ]
+    return [asarray(x) if isinstance(x, (list, tuple)) else ensure_array(name, x, i)
+            for i, x in enumerate(arrays)]
 
 
 def concatenate(arrays, axis: int | None = 0, dtype=None):
@@ -116,25 +109,24 @@ def append(arr, values, axis: int | None = None):
 
 # -- splitting ----------------------------------------------------------------------------------------------
 def _split(name: str, ary, indices_or_sections, axis: int, is_even: bool) -> list:
-    ary = ensure_array(name, ary)
+    ary = as_viewed(name, ary)
     axis = canonicalize_axis(axis, ary.ndim)
-    extent = ary.shape[axis]
     require_static(name, "indices_or_sections", indices_or_sections)
-    if isinstance(indices_or_sections, (tuple, list, np.ndarray)):
-        bounds = [
-            0,
-            *[slice(None, operator.index(i)).indices(extent)[1] for i in indices_or_sections],
-            extent,
-        ]
-        starts, stops = bounds[:-1], [builtins.max(a, b) for a, b in zip(bounds, bounds[1:])]
-    else:
-        count = operator.index(indices_or_sections)
-        if is_even and extent % count:
-            raise ValueError("array split does not result in an equal division")
-        width, extra = divmod(extent, count)
-        bounds = [i * width + builtins.min(i, extra) for i in range(count + 1)]
-        starts, stops = bounds[:-1], bounds[1:]
-    return [lax.slice_in_dim(ary, start, stop, 1, axis) for start, stop in zip(starts, stops)]
+    bounds = _list_bounds(ary.shape[axis], indices_or_sections, is_even)
+    return [ary[(*(slice(None),) * axis, slice(start, builtins.max(start, stop)))]
+            for start, stop in zip(bounds, bounds[1:])]
+
+
+def _list_bounds(extent: int, indices_or_sections, is_even: bool) -> list[int]:
+    """Where the parts of an axis begin, and its end."""
+    is_array = isinstance(indices_or_sections, np.ndarray) and indices_or_sections.ndim
+    if is_array or isinstance(indices_or_sections, Sequence):
+        return [0, *[slice(None, operator.index(i)).indices(extent)[1] for i in indices_or_sections], extent]
+    count = operator.index(indices_or_sections)
+    if is_even and extent % count:
+        raise ValueError("array split does not result in an equal division")
+    width, extra = divmod(extent, count)
+    return [i * width + builtins.min(i, extra) for i in range(count + 1)]
 
 
 def split(ary, indices_or_sections, axis: int = 0):
@@ -155,7 +147,8 @@ def vsplit(ary, indices_or_sections):
 
 def hsplit(ary, indices_or_sections):
     """`split` along the second axis, of vectors the first. Same as: `numpy.hsplit`."""
-    return _split("hsplit", ary, indices_or_sections, 0 if ndim(ary) == 1 else 1, True)
+    ary = as_viewed("hsplit", ary)
+    return _split("hsplit", ary, indices_or_sections, 0 if ary.ndim == 1 else 1, True)
 
 
 def dsplit(ary, indices_or_sections):
@@ -166,7 +159,7 @@ def dsplit(ary, indices_or_sections):
 def unstack(x, /, *, axis: int = 0) -> tuple:
     """The slices along one axis, as a tuple. Same as: `numpy.unstack`."""
     x = moveaxis(x, axis, 0)
-    return tuple(get_item(x, i) for i in range(x.shape[0]))
+    return tuple(x[i] for i in range(x.shape[0]))
 
 
 __all__ = [

@@ -11,14 +11,9 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
+from jitcore.lax.arguments import canonicalize_axis
 from jitcore.numpy import cumulative, diagonals, linalg, reductions, sorting
-from jitcore.numpy.arrays.promotion import (
-    apply_select,
-    canonicalize_axis,
-    convert_dtype,
-    ensure_array,
-    promote_arrays,
-)
+from jitcore.numpy.arrays.promotion import apply_select, convert_dtype, ensure_array, promote_arrays
 from jitcore.numpy.creation import asarray
 from jitcore.numpy.indexing import searching
 from jitcore.numpy.indexing.reading import get_item
@@ -195,12 +190,8 @@ def _roots_of_all(p):
 def _roots_without_zeros(p):
     n = p.shape[0] - 1
     top = arithmetic.divide(arithmetic.negative(get_item(p, slice(1, None))), get_item(p, 0))
-    companion = (
-        concatenate([expand_dims(top, 0), diagonals.eye(n - 1, n, dtype=p.dtype)])
-        if n > 1
-        else expand_dims(top, 0)
-    )
-    return linalg.eigvals(companion)
+    rows = [expand_dims(top, 0), *([diagonals.eye(n - 1, n, dtype=p.dtype)] if n > 1 else [])]
+    return linalg.eigvals(concatenate(rows))
 
 
 # -- signals ------------------------------------------------------------------------------------------------
@@ -220,11 +211,8 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     index = arithmetic.maximum(arithmetic.minimum(searching.searchsorted(xp, x, "right"), n - 1), 1)
     before = arithmetic.subtract(index, 1)
     f0, x0 = get_item(fp, before), get_item(xp, before)
-    df, dx, offset = (
-        arithmetic.subtract(get_item(fp, index), f0),
-        arithmetic.subtract(get_item(xp, index), x0),
-        arithmetic.subtract(x, x0),
-    )
+    df, dx = arithmetic.subtract(get_item(fp, index), f0), arithmetic.subtract(get_item(xp, index), x0)
+    offset = arithmetic.subtract(x, x0)
     is_step = logic.less_equal(arithmetic.absolute(dx), float(np.spacing(np.finfo(xp.dtype).eps)))
     slope = arithmetic.divide(df, apply_select(is_step, dx.dtype.type(1), dx))
     out = apply_select(is_step, f0, arithmetic.add(arithmetic.multiply(slope, offset), f0))
@@ -250,11 +238,8 @@ def _unroll_period(x, xp, fp, period) -> tuple[Array, Array, Array]:
     period = arithmetic.absolute(period)
     x, xp = arithmetic.remainder(x, period), arithmetic.remainder(xp, period)
     xp, fp = lax.sort((xp, fp), 0, True, 1)
-    ends = (
-        arithmetic.subtract(get_item(xp, slice(-1, None)), period),
-        arithmetic.add(get_item(xp, slice(0, 1)), period),
-    )
-    xp = concatenate([ends[0], xp, ends[1]])
+    before = arithmetic.subtract(get_item(xp, slice(-1, None)), period)
+    xp = concatenate([before, xp, arithmetic.add(get_item(xp, slice(0, 1)), period)])
     return x, xp, concatenate([get_item(fp, slice(-1, None)), fp, get_item(fp, slice(0, 1))])
 
 

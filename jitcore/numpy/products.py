@@ -13,10 +13,10 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
+from jitcore.lax.arguments import canonicalize_axis
 from jitcore.numpy.arrays.promotion import (
     broadcast_array,
     broadcast_shapes,
-    canonicalize_axis,
     convert_dtype,
     ensure_array,
     promote_arrays,
@@ -209,38 +209,26 @@ def cross(a, b, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | N
 
 
 # -- einsum -------------------------------------------------------------------------------------------------
-def einsum(
-    subscripts,
-    /,
-    *operands,
-    out=None,
-    optimize="optimal",
-    precision=None,
-    preferred_element_type=None,
-    _dot_general=None,
-    out_sharding=None,
-):
+def einsum(subscripts, /, *operands, out=None, optimize="optimal", precision=None,
+           preferred_element_type=None, _dot_general=None, out_sharding=None):
     """Sums of products in index notation, `einsum("ij,jk->ik", a, b)`. Same as: `numpy.einsum`.
 
     Args:
         optimize: how to find the order of pairwise contractions ("optimal", "auto", "greedy", False: left
         to right).
     Raises: ValueError for malformed subscripts or extents that differ."""
+    # Only `einsum` needs it.
     import opt_einsum
 
     if out is not None:
         raise NotImplementedError("The 'out' argument to jnp.einsum is not supported.")
     operands = (subscripts, *operands)
     strategy = "optimal" if optimize is True else optimize or _left_to_right(operands)
-    operands, contractions = opt_einsum.contract_path(
-        *operands, einsum_call=True, use_blas=True, optimize=strategy
-    )
+    options = {"einsum_call": True, "use_blas": True, "optimize": strategy}
+    operands, contractions = opt_einsum.contract_path(*operands, **options)
     arrays = [ensure_array("einsum", x, i) for i, x in enumerate(operands)]
-    dtype = (
-        dtypes.result_type(*arrays)
-        if preferred_element_type is None
-        else dtypes.canonicalize(preferred_element_type)
-    )
+    wanted = preferred_element_type
+    dtype = dtypes.result_type(*arrays) if wanted is None else dtypes.canonicalize(wanted)
     weak = all(x.weak_type for x in arrays)
     arrays = [convert_dtype(x, dtypes.result_type(*operands), weak) for x in arrays]
     for positions, _, expression, *_ in contractions:
@@ -254,6 +242,7 @@ def einsum_path(subscripts, /, *operands, optimize="greedy"):
     """The order in which `einsum` contracts, as pairs of positions, and a report.
 
     Same as: `jax.numpy.einsum_path`."""
+    # Only `einsum` needs it.
     import opt_einsum
 
     path, info = opt_einsum.contract_path(subscripts, *operands, optimize=optimize)

@@ -12,6 +12,7 @@ import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
+from jitcore.lax.arguments import canonicalize_axis
 from jitcore.lax.reduce import highest_value, lowest_value
 from jitcore.numpy.arrays.promotion import (
     apply_elementwise,
@@ -19,7 +20,6 @@ from jitcore.numpy.arrays.promotion import (
     borrow_array,
     broadcast_array,
     canonicalize_axes,
-    canonicalize_axis,
     convert_dtype,
     ensure_array,
     reject_out,

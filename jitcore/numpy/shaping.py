@@ -1,7 +1,8 @@
 """Shapes: reshaping, moving axes, joining, splitting, repeating, padding, broadcasting.
 
 In: arrays. Out: arrays with the same elements elsewhere. Arguments that decide a shape must be known while
-tracing.
+tracing. Functions that only view an array are compositions of its own `transpose` and `x[index]`: of an Array
+they give equations, of arrays with memory (`numpy_semantics`) views.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ import numpy as np
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.core.symbolic import is_symbolic
+from jitcore.lax.arguments import canonicalize_axis
 from jitcore.numpy.arrays import promotion
 from jitcore.numpy.arrays.promotion import (
     broadcast_array,
     canonicalize_axes,
-    canonicalize_axis,
     canonicalize_shape,
     convert_dtype,
     ensure_array,
@@ -27,7 +28,6 @@ from jitcore.numpy.arrays.promotion import (
     require_static,
 )
 from jitcore.numpy.creation import asarray
-from jitcore.numpy.indexing.reading import get_item
 
 
 # -- questions ----------------------------------------------------------------------------------------------
@@ -111,11 +111,12 @@ def transpose(a, axes=None):
     """a with its axes in another order; reversed by default. Same as: `numpy.transpose`."""
     a = ensure_array("transpose", a)
     order = range(a.ndim)[::-1] if axes is None else [canonicalize_axis(i, a.ndim) for i in axes]
-    return _permute(a, tuple(order))
+    return a if tuple(order) == tuple(range(a.ndim)) else lax.transpose(a, tuple(order))
 
 
-def _permute(a, order: tuple) -> Array:
-    return a if order == tuple(range(a.ndim)) else lax.transpose(a, order)
+def as_viewed(name: str, a):
+    """a, if it is an array of another kind that `transpose` and `x[index]` view, or as an Array."""
+    return a if getattr(type(a), "has_views", False) else ensure_array(name, a)
 
 
 def permute_dims(a, /, axes):
@@ -126,7 +127,7 @@ def permute_dims(a, /, axes):
 def matrix_transpose(x, /):
     """x with its last two axes exchanged. Raises: ValueError below two axes. Same as:
     `numpy.matrix_transpose`."""
-    x = ensure_array("matrix_transpose", x)
+    x = as_viewed("matrix_transpose", x)
     if x.ndim < 2:
         raise ValueError(f"x must be at least two-dimensional for matrix_transpose; got ndim={x.ndim}")
     return swapaxes(x, -1, -2)
@@ -134,28 +135,28 @@ def matrix_transpose(x, /):
 
 def swapaxes(a, axis1: int, axis2: int):
     """a with two axes exchanged. Same as: `numpy.swapaxes`."""
-    a = ensure_array("swapaxes", a)
+    a = as_viewed("swapaxes", a)
     order = list(range(a.ndim))
     i, j = canonicalize_axis(axis1, a.ndim), canonicalize_axis(axis2, a.ndim)
     order[i], order[j] = order[j], order[i]
-    return _permute(a, tuple(order))
+    return a.transpose(order)
 
 
 def moveaxis(a, source, destination):
     """a with axes moved to new positions; the others keep their order. Same as: `numpy.moveaxis`."""
-    a = ensure_array("moveaxis", a)
+    a = as_viewed("moveaxis", a)
     sources, targets = (canonicalize_axes(i, a.ndim) for i in (source, destination))
     if len(sources) != len(targets):
         raise ValueError(f"Inconsistent number of elements: {len(sources)} vs {len(targets)}")
     order = [i for i in range(a.ndim) if i not in sources]
     for target, source in sorted(zip(targets, sources)):
         order.insert(target, source)
-    return _permute(a, tuple(order))
+    return a.transpose(order)
 
 
 def rollaxis(a, axis: int, start: int = 0):
     """a with one axis moved back to before `start`. Same as: `numpy.rollaxis`."""
-    a = ensure_array("rollaxis", a)
+    a = as_viewed("rollaxis", a)
     axis = canonicalize_axis(axis, a.ndim)
     start = start + a.ndim if start < 0 else start
     return moveaxis(a, axis, start - 1 if axis < start else start)
@@ -164,44 +165,45 @@ def rollaxis(a, axis: int, start: int = 0):
 def squeeze(a, axis=None):
     """a without axes of extent 1 (all, or those named). Raises: ValueError for another extent. Same as:
     `numpy.squeeze`."""
-    a = ensure_array("squeeze", a)
-    if axis is None:
-        axes = tuple(i for i, extent in enumerate(a.shape) if isinstance(extent, int) and extent == 1)
-    else:
-        axes = canonicalize_axes(axis, a.ndim)
-    return lax.squeeze(a, axes) if axes else a
+    a = as_viewed("squeeze", a)
+    ones = [i for i, extent in enumerate(a.shape) if isinstance(extent, int) and extent == 1]
+    axes = tuple(ones) if axis is None else canonicalize_axes(axis, a.ndim)
+    if not set(axes) <= set(ones):
+        raise ValueError("cannot select an axis to squeeze out which has size not equal to one, "
+                         f"got shape={a.shape} and dimensions={axes}")
+    return a[(*(0 if i in axes else slice(None) for i in range(a.ndim)), Ellipsis)] if axes else a
 
 
 def expand_dims(a, axis):
     """a with new axes of extent 1 at these positions of the result. Same as: `numpy.expand_dims`."""
-    a = ensure_array("expand_dims", a)
-    return lax.expand_dims(a, tuple(axis) if isinstance(axis, Sequence) else (operator.index(axis),))
+    a = as_viewed("expand_dims", a)
+    axes = tuple(axis) if isinstance(axis, Sequence) else (operator.index(axis),)
+    rank = a.ndim + len(axes)
+    added = {canonicalize_axis(i, rank) for i in axes}
+    if len(added) < len(axes):
+        raise ValueError(f"repeated axis in lax.expand_dims: {axes}")
+    return a[tuple(None if i in added else slice(None) for i in range(rank))]
 
 
 def atleast_1d(*arys):
     """Each array with at least one axis. Same as: `numpy.atleast_1d`."""
-    return _each(arys, lambda x: lax.reshape(x, (1,)) if x.ndim == 0 else x)
+    return _each(arys, lambda x: x if x.ndim else x[None])
 
 
 def atleast_2d(*arys):
     """Each array with at least two axes, new ones in front. Same as: `numpy.atleast_2d`."""
-    return _each(arys, lambda x: lax.reshape(x, (1,) * (2 - x.ndim) + x.shape) if x.ndim < 2 else x)
+    return _each(arys, lambda x: x if x.ndim > 1 else x[(None,) * (2 - x.ndim)])
 
 
 def atleast_3d(*arys):
     """Each array with at least three axes; a matrix gets its new one at the end. Same as:
     `numpy.atleast_3d`."""
-
-    def extend(x):
-        if x.ndim == 2:
-            return lax.reshape(x, (*x.shape, 1))
-        return lax.reshape(x, (1, x.size, 1)) if x.ndim < 2 else x
-
-    return _each(arys, extend)
+    extended = (None, None, None), (None, slice(None), None), (Ellipsis, None)
+    return _each(arys, lambda x: x if x.ndim > 2 else x[extended[x.ndim]])
 
 
 def _each(arys, function):
-    out = [function(asarray(x)) for x in arys]
+    out = [function(x if getattr(type(x), "has_views", False) else asarray(x)) for x in arys]
     return out[0] if len(out) == 1 else out
 
 
@@ -236,9 +238,9 @@ def broadcast_shapes(*shapes) -> tuple:
 # -- order and repetition -----------------------------------------------------------------------------------
 def flip(m, axis=None):
     """m with the order of elements reversed along axes (all by default). Same as: `numpy.flip`."""
-    m = ensure_array("flip", m)
+    m = as_viewed("flip", m)
     axes = canonicalize_axes(axis, m.ndim)
-    return lax.rev(m, axes) if axes else m
+    return m[tuple(slice(None, None, -1 if i in axes else None) for i in range(m.ndim))]
 
 
 def fliplr(m):
@@ -253,14 +255,14 @@ def flipud(m):
 
 def rot90(m, k: int = 1, axes=(0, 1)):
     """m turned by k quarter turns in the plane of two axes. Same as: `numpy.rot90`."""
-    m = ensure_array("rot90", m)
+    m = as_viewed("rot90", m)
     first, second = canonicalize_axes(axes, m.ndim)
     k = k % 4
     if k == 2:
         return flip(m, (first, second))
     if k == 1:
         return swapaxes(flip(m, second), first, second)
-    return flip(swapaxes(m, first, second), second) if k == 3 else m
+    return flip(swapaxes(m, first, second), second) if k == 3 else m[...]
 
 
 def roll(a, shift, axis=None):
@@ -270,11 +272,8 @@ def roll(a, shift, axis=None):
     if axis is None:
         return reshape(roll(ravel(a), shift, 0), a.shape)
     axes = tuple(axis) if isinstance(axis, Sequence) else (axis,)
-    shifts = (
-        list(shift)
-        if isinstance(shift, (Sequence, np.ndarray)) and np.ndim(shift)
-        else [shift] * len(axes)
-    )
+    has_many = isinstance(shift, (Sequence, np.ndarray)) and np.ndim(shift)
+    shifts = list(shift) if has_many else [shift] * len(axes)
     axes = axes * len(shifts) if len(axes) == 1 else axes
     for one, i in zip(shifts, axes):
         a = _roll_axis(a, one, canonicalize_axis(i, a.ndim))
@@ -313,39 +312,6 @@ def tile(A, reps):
     return lax.reshape(wide, tuple(r * n for r, n in zip(reps, own)))
 
 
-def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | None = None, out_sharding=None):
-    """Each element (or slice along axis) repeated. Same as: `numpy.repeat`.
-
-    Args:
-        repeats: a number, or one per element; traced ones need `total_repeat_length`."""
-    a = asarray(a)
-    if axis is None:
-        a, axis = ravel(a), 0
-    axis = canonicalize_axis(axis, a.ndim)
-    if total_repeat_length is not None:
-        return _repeat_to_length(a, repeats, axis, operator.index(total_repeat_length))
-    require_static("repeat", "repeats", repeats)
-    repeats = np.asarray(repeats)
-    if repeats.size != 1:
-        return get_item(
-            a, (slice(None),) * axis + (np.repeat(np.arange(a.shape[axis], dtype=np.int32), repeats),)
-        )
-    count = int(repeats.reshape(()))
-    spread = (*a.shape[: axis + 1], count, *a.shape[axis + 1 :])
-    dims = tuple(i for i in range(a.ndim + 1) if i != axis + 1)
-    wide = lax.broadcast_in_dim(a, spread, dims)
-    return lax.reshape(wide, (*a.shape[:axis], a.shape[axis] * count, *a.shape[axis + 1 :]))
-
-
-def _repeat_to_length(a, repeats, axis: int, length: int) -> Array:
-    """Element i of the result is that whose cumulated repeats first exceed i; the last one fills up."""
-    from jitcore.numpy.indexing.searching import searchsorted
-
-    repeats = broadcast_to(asarray(repeats), (a.shape[axis],))
-    positions = searchsorted(lax.cumsum(repeats, 0), np.arange(length, dtype=np.int32), side="right")
-    return get_item(a, (slice(None),) * axis + (positions,))
-
-
 def astype(x, dtype, /, *, copy: bool = False, device=None):
     """x with another dtype; complex to real drops the imaginary part. Same as: `numpy.astype`."""
     x = ensure_array("astype", x)
@@ -355,6 +321,6 @@ def astype(x, dtype, /, *, copy: bool = False, device=None):
 __all__ = [
     "astype", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
     "broadcast_to", "expand_dims", "flip", "fliplr", "flipud", "matrix_transpose", "moveaxis",
-    "ndim", "permute_dims", "ravel", "repeat", "reshape", "resize", "roll", "rollaxis", "rot90",
+    "ndim", "permute_dims", "ravel", "reshape", "resize", "roll", "rollaxis", "rot90",
     "shape", "size", "squeeze", "swapaxes", "tile", "transpose",
 ]

@@ -15,3 +15,7 @@ Modules:
     values/           Traced values that act as NumPy's and Python's do: arrays with memory and views,
                       scalars, numbers, lists.
 """
+
+from jitcore.numpy_semantics.values import handle_methods
+
+handle_methods.install()

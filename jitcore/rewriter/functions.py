@@ -21,6 +21,7 @@ from jitcore.rewriter.bytecode.instructions import Unsupported, is_generator
 from jitcore.rewriter.bytecode.versions import SUPPORTED, VERSION
 from jitcore.rewriter.control_flow.driver import Driver
 from jitcore.rewriter.handles import Mode, current
+from jitcore.rewriter.operations import texts  # noqa: F401  `loops` is how a driver traces one
 from jitcore.rewriter.operations.hooks import make_hooks
 from jitcore.rewriter.operations.redirects import REDIRECTS
 from jitcore.rewriter.operations.texts import find_method
@@ -89,6 +90,9 @@ def resolve(callee: Any, *, is_asked_for: bool = False) -> Any:
         return functools.partial(_call_compiled, callee)
     call = find_special(callee, "__call__")
     return callee if call is None else resolve(call, is_asked_for=is_asked_for)
+
+
+texts.resolve = resolve
 
 
 def _call_compiled(callee: Any, *args: Any, **kwargs: Any) -> Any:

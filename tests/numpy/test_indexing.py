@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import jitcore
 import jitcore.numpy as jnp
 from jitcore import errors
 from jitcore.array import ConcreteArray
@@ -255,3 +256,11 @@ def test_an_empty_selection_looks_at_no_other_index():
     np.testing.assert_array_equal(np.asarray(jnp.asarray(x).at[index].add(1.0)), x)
     with pytest.raises(IndexError, match="out of bounds"):
         jnp.asarray(x)[..., np.array([1]), 0, 0]
+
+
+def test_an_axis_of_open_extent_is_reversed():
+    function = jitcore.jit(lambda x: (x[::-1], jnp.flip(x), jnp.rot90(x)), abstracted_axes=("n", None))
+    for count in (3, 1, 0):
+        x = np.arange(count * 2.0).reshape(count, 2)
+        for found, expected in zip(function(x), (x[::-1], np.flip(x), np.rot90(x))):
+            np.testing.assert_array_equal(found, expected)

@@ -495,6 +495,25 @@ def test_what_is_not_supported_says_so(name):
         run_traced(REFUSALS[name], [np.linspace(-1, 1, 7), np.array([4, 5])])
 
 
+def test_views():
+    def view(x, n):
+        part = x[: n[0]]
+        np.moveaxis(part, 0, 1)[1, 0] = 9
+        return np.rot90(part, 3), np.rollaxis(part, 1), np.expand_dims(part, (0, 2)), np.squeeze(part[:, :1], 1)
+
+    check(view, np.arange(21.0).reshape(7, 3), np.array([4]))
+
+
+def test_a_flip_of_what_a_mask_picks_is_a_view_of_it():
+    def change(x):
+        picked = x[x > 0]
+        np.flip(picked)[0] = 9
+        return picked
+
+    with pytest.raises(NotTraceable, match="share memory"):
+        run_traced(change, [np.linspace(-1, 1, 7)])
+
+
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 def test_moments_without_nan(dtype):
     def measure(a, n):

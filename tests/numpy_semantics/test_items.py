@@ -358,3 +358,19 @@ def test_random_views_and_stores(chain, adds):
         return view, a
 
     check(change, np.arange(np.prod(shape), dtype=float).reshape(shape), 0.5, rewrite=False)
+
+
+def test_an_empty_selection_looks_at_no_place():
+    check(lambda a: a[[], [100]], A)
+    check(lambda a: a[[False] * 4, [-100]], A)
+
+
+@pytest.mark.parametrize("read", [lambda a, n: a[n > 2], lambda a, n: a[:n][True], lambda a, n: a[:n, None, n > 2]])
+def test_a_single_bool_is_refused(read):
+    with pytest.raises(NotTraceable, match="a single bool"):
+        check(read, A, 3)
+
+
+def test_a_part_takes_one_ellipsis():
+    check_error(lambda a, n: a[:n][..., 0, ...], A, 3)
+    check(lambda a, n: a[:n][:, []], A, 3)

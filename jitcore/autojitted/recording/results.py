@@ -20,6 +20,7 @@ from jitcore.autojitted.inputs.guards import is_changeable
 from jitcore.autojitted.inputs.specs import ABSENT, is_constant_key
 from jitcore.core.trace import Tracer
 from jitcore.dispatch.fast_call import Constants
+from jitcore.numpy_semantics.dynamic_extents.packing import pack
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.memory import Bits, Sliding
 from jitcore.numpy_semantics.values.equality import is_visible
@@ -242,8 +243,6 @@ class ResultWriter:
         return any(other.is_shared for other in others if other is not storage)
 
     def _express_partial(self, array: NDArray) -> str:
-        from jitcore.numpy_semantics.dynamic_extents.packing import pack
-
         storage = array.frame.storage
         if id(storage) in self._bases or self._find_aliases(storage):
             raise not_traceable("a part of an argument whose extent is not known is returned")

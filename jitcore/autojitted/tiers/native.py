@@ -162,6 +162,7 @@ _MISSING = object()
 
 def compile_by_numba(function: types.FunctionType) -> Callable:
     """The function and those of the user that it calls, in Numba's nopython mode with checked indices."""
+    # An optional package.
     import numba
 
     made: dict[str, Any] = {}

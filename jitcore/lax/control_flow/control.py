@@ -14,9 +14,10 @@ from jitcore.config import config
 from jitcore.core import source
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, eval_jaxpr, sub_jaxprs
+from jitcore.core.primitive import mark
 from jitcore.core.trace import Tracer, close_over_consts, trace_to_jaxpr
-from jitcore.core.varying import mark
 from jitcore.errors import arguments
+from jitcore.lax.define import cast
 from jitcore.transforms.batching import BatchAxis, Flags, batch_jaxpr
 from jitcore.tree_util import PyTreeDef, tree_flatten, tree_flatten_with_path
 from jitcore.tree_util.nodes import flatten_one_level, keystr
@@ -140,8 +141,6 @@ def promote_carry(leaves: list, avals: list[ShapedArray], out_avals: Sequence[Sh
     """The initial carry, its weakly typed leaves promoted to what the body returns; None if unchanged."""
     if len(avals) != len(out_avals):
         return None
-    from jitcore.lax.define import cast
-
     changed = False
     promoted = list(leaves)
     for i, (leaf, aval, out) in enumerate(zip(leaves, avals, out_avals)):
@@ -165,8 +164,6 @@ def mark_carry(leaves: list, avals: list[ShapedArray], out_avals: Sequence[Shape
 def widen_outputs(traced: TracedFunction, wanted: Sequence[ShapedArray]) -> TracedFunction:
     """The function, whose weakly typed outputs take the wider dtypes of the same kind that are wanted of the
     first of them: a Python float, which has 32 bits, beside float64."""
-    from jitcore.lax.define import cast
-
     pairs = list(zip(traced.out_avals, wanted))
     if not any(_widens(aval, aim) for aval, aim in pairs):
         return traced

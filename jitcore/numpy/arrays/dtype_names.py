@@ -11,6 +11,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.array import Array
+from jitcore.numpy.creation import array
 
 pi, e, euler_gamma = np.pi, np.e, np.euler_gamma
 inf, nan, newaxis = np.inf, np.nan, None
@@ -29,8 +30,6 @@ class ScalarType(type):
     dtype: np.dtype
 
     def __call__(cls, x=0):
-        from jitcore.numpy.creation import array
-
         return array(x, dtype=cls.dtype)
 
     def __eq__(cls, other) -> bool:
@@ -98,15 +97,8 @@ def isdtype(dtype, kind) -> "bool":  # noqa: UP037
 
     Same as: `numpy.isdtype`."""
     dtype = np.dtype(dtype)
-    kinds = {
-        "bool": "b",
-        "signed integer": "i",
-        "unsigned integer": "u",
-        "integral": "iu",
-        "real floating": "f",
-        "complex floating": "c",
-        "numeric": "iufc",
-    }
+    kinds = {"bool": "b", "signed integer": "i", "unsigned integer": "u", "integral": "iu",
+             "real floating": "f", "complex floating": "c", "numeric": "iufc"}
     for one in kind if isinstance(kind, tuple) else (kind,):
         if isinstance(one, str) and one in kinds:
             if dtypes.kind_of(dtype) in kinds[one]:

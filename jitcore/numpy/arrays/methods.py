@@ -18,42 +18,20 @@ from jitcore.numpy.indexing import searching, taking
 from jitcore.numpy.indexing.update import IndexUpdateHelper
 from jitcore.numpy.ufuncs import arithmetic, rounding
 
-METHODS = {
-    "all": reductions.all,
-    "any": reductions.any,
-    "argmax": reductions.argmax,
-    "argmin": reductions.argmin,
-    "argpartition": sorting.argpartition,
-    "argsort": sorting.argsort,
-    "astype": shaping.astype,
-    "choose": taking.choose,
-    "clip": rounding.clip,
-    "conj": arithmetic.conjugate,
-    "conjugate": arithmetic.conjugate,
-    "cumprod": cumulative.cumprod,
-    "cumsum": cumulative.cumsum,
-    "diagonal": diagonals.diagonal,
-    "dot": products.dot,
-    "flatten": shaping.ravel,
-    "max": reductions.max,
-    "mean": reductions.mean,
-    "min": reductions.min,
-    "nonzero": searching.nonzero,
-    "prod": reductions.prod,
-    "ptp": reductions.ptp,
-    "ravel": shaping.ravel,
-    "repeat": shaping.repeat,
-    "round": rounding.round,
-    "searchsorted": searching.searchsorted,
-    "sort": sorting.sort,
-    "squeeze": shaping.squeeze,
-    "std": reductions.std,
-    "sum": reductions.sum,
-    "swapaxes": shaping.swapaxes,
-    "take": taking.take,
-    "trace": diagonals.trace,
-    "var": reductions.var,
+_FUNCTIONS = {
+    cumulative: "cumprod cumsum",
+    diagonals: "diagonal trace",
+    products: "dot",
+    reductions: "all any argmax argmin max mean min prod ptp std sum var",
+    rounding: "clip round",
+    searching: "nonzero searchsorted",
+    shaping: "astype ravel squeeze swapaxes",
+    sorting: "argpartition argsort sort",
+    taking: "choose repeat take",
+    arithmetic: "conjugate",
 }
+METHODS = {name: getattr(module, name) for module, names in _FUNCTIONS.items() for name in names.split()}
+METHODS |= {"conj": arithmetic.conjugate, "flatten": shaping.ravel}
 
 
 def reshape(self, *args, order: str = "C"):

@@ -29,6 +29,7 @@ from jitcore.core.trace import (
     user_snippet,
 )
 from jitcore.errors import arguments
+from jitcore.lax.arguments import canonicalize_axis
 from jitcore.lax.define import cast
 from jitcore.lax.elementwise import convert_dtype as convert_ndarray
 
@@ -237,20 +238,13 @@ def apply_select(condition, on_true, on_false):
 
 # -- axes and other static arguments
 # ----------------------------------------------------------------------------
-def canonicalize_axis(axis, rank: int) -> int:
-    """A non-negative axis. Raises: ValueError out of range."""
-    axis = operator.index(axis)
-    if not -rank <= axis < rank:
-        raise ValueError(f"axis {axis} is out of bounds for array of dimension {rank}")
-    return axis + rank if axis < 0 else axis
-
-
 def canonicalize_axes(axis, rank: int) -> tuple[int, ...]:
-    """Axes of a reduction: all for None, one, or several. Raises: ValueError for a repeated or absent
-    axis."""
+    """Axes of a reduction: all for None, one, or several. Raises: ValueError for a repeated axis, AxisError
+    for an absent one."""
     if axis is None:
         return tuple(range(rank))
-    axes = axis if isinstance(axis, Sequence) else (axis,)
+    is_one = not isinstance(axis, Sequence) and not (isinstance(axis, np.ndarray) and axis.ndim)
+    axes = (axis,) if is_one else axis
     axes = tuple(canonicalize_axis(a, rank) for a in axes)
     if len(set(axes)) != len(axes):
         raise ValueError(f"duplicate value in 'axis': {axes}")

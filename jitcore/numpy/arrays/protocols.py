@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from typing import Any
 
 import numpy as np
 
@@ -35,20 +36,18 @@ _OPERATORS = frozenset((
 _RENAMED = {"ndarray": None, "fix": "trunc", "in1d": "isin", "trapz": "trapezoid", "row_stack": "vstack"}
 
 
+_namespace: Any = None
+
+
 @functools.cache
 def _namesakes() -> dict:
     """NumPy function -> the function here, for every name that both namespaces have."""
-    import jitcore.numpy as jnp
-
     table = {}
-    for theirs, ours in ((np, jnp), (np.linalg, jnp.linalg), (np.fft, jnp.fft)):
+    for theirs, ours in ((np, _namespace), (np.linalg, _namespace.linalg), (np.fft, _namespace.fft)):
         for name in dir(theirs):
-            function = (
-                getattr(theirs, name)
-                if name not in ("core", "matrixlib") and not name.startswith("_")
-                else None
-            )
-            namesake = getattr(ours, _RENAMED.get(name, name) or "", None)
+            if name in ("core", "matrixlib") or name.startswith("_"):
+                continue
+            function, namesake = getattr(theirs, name), getattr(ours, _RENAMED.get(name, name) or "", None)
             if callable(function) and callable(namesake) and not isinstance(function, type):
                 table[function] = namesake
     return table
@@ -183,7 +182,9 @@ def apply_function(self, function, types, args, kwargs):
     return namesake(*args, **kwargs)
 
 
-def install_protocols(cls: type[Array]) -> None:
-    """Puts NumPy's dispatch hooks on the array class."""
+def install_protocols(cls: type[Array], namespace) -> None:
+    """Puts NumPy's dispatch hooks on the array class. namespace: `jitcore.numpy`, which has the namesakes."""
+    global _namespace
+    _namespace = namespace
     cls.__array_ufunc__ = apply_ufunc
     cls.__array_function__ = apply_function

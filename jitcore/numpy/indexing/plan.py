@@ -25,13 +25,14 @@ from jitcore.numpy.arrays.promotion import (
     convert_dtype,
     promote,
 )
+from jitcore.numpy.creation import array
 
 
 class Entry(NamedTuple):
     """One item of an index.
 
-    kind: "slice", "integer" (known), "scalar" (traced), "array", "new", "bool" or "gap" (an Ellipsis that
-    stands for no axis)."""
+    kind: "slice", "integer" (known), "scalar" (traced), "array", "mask" (one whose elements are not known),
+    "new", "bool" or "gap" (an Ellipsis that stands for no axis)."""
 
     kind: str
     axis: int = -1
@@ -41,40 +42,153 @@ class Entry(NamedTuple):
     step: int = 1
 
 
-def parse_index(shape: tuple, index, *, is_checked: bool = True) -> list[Entry]:
+class IndexRules:
+    """What may stand in an index, what of it may be traced, and what is out of range: for Arrays. Arrays of
+    other kinds have subclasses."""
+
+    too_many = "Too many indices: array is {}-dimensional, but {} were indexed"
+    takes_lists = False
+
+    def normalize(self, item):
+        """None, Ellipsis, bool, int, slice, or an array of integers or bools."""
+        if item is None or item is Ellipsis or isinstance(item, (bool, np.bool_, slice)):
+            return item
+        if isinstance(item, (int, np.integer)):
+            return int(item)
+        if isinstance(item, str):
+            raise TypeError(f"string indexing is not supported; got idx={item!r}")
+        if isinstance(item, (list, tuple)):
+            item = _array_of_sequence(item)
+        if isinstance(item, np.ndarray) and not item.shape:
+            item = item[()]
+            return int(item) if isinstance(item, np.integer) else self.normalize(item)
+        if not isinstance(item, (Array, np.ndarray)):
+            if hasattr(type(item), "__index__"):
+                return operator.index(item)
+            kind = np.asarray(item).dtype if isinstance(item, (float, complex, np.generic)) else type(item)
+            raise TypeError(f"Indexer must have integer or boolean type, got indexer with type {kind}")
+        if dtypes.kind_of(item.dtype) not in "biu":
+            raise TypeError(
+                f"Indexer must have integer or boolean type, got indexer with type {item.dtype.name}")
+        if isinstance(item, ConcreteArray) and not item.shape and item.dtype == dtypes.bool_:
+            return bool(item.data)
+        return item
+
+    def parse_item(self, item, axis: int, shape: tuple, position: int) -> list[Entry]:
+        """The entries of a normalized item. axis: the first one that it indexes; position: in the index."""
+        if item is None or item is Ellipsis:
+            return [Entry("new" if item is None else "gap")]
+        if isinstance(item, (bool, np.bool_)):
+            return [Entry("bool", value=bool(item))]
+        if isinstance(item, slice):
+            return [self.parse_slice(item, axis, shape[axis], position)]
+        if getattr(item, "dtype", None) == np.bool_:
+            return self.parse_mask(item, axis, shape)
+        if getattr(item, "shape", ()):
+            return [Entry("array", axis, self.check_array(item, axis, shape[axis]))]
+        return [self.parse_integer(item, axis, shape[axis])]
+
+    def parse_integer(self, index, axis: int, extent) -> Entry:
+        if isinstance(index, Array):
+            return Entry("scalar", axis, self.check_array(index, axis, extent))
+        return Entry("integer", axis, check_known_index(index, axis, extent))
+
+    def parse_mask(self, mask, axis: int, shape: tuple) -> list[Entry]:
+        """A boolean array as the integer arrays that `nonzero` gives. Raises: for a traced mask."""
+        if isinstance(mask, Tracer):
+            raise errors.boolean_index_error(mask.aval.short(), origin_of(mask.trace, mask), user_snippet())
+        expected = shape[axis : axis + mask.ndim]
+        if tuple(mask.shape) != tuple(expected):
+            raise IndexError(f"boolean index did not match shape of indexed array in index {axis}: "
+                             f"got {tuple(mask.shape)}, expected {list(expected)}")
+        return [Entry("array", axis + i, found) for i, found in enumerate(np.nonzero(np.asarray(mask)))]
+
+    def check_array(self, item, axis: int, extent):
+        """Index arrays counted from the front; known ones are checked, those of Arrays may lie outside
+        (clamped or dropped)."""
+        if isinstance(item, np.ndarray):
+            return check_known_array(item, axis, extent)
+        if dtypes.kind_of(item.dtype) == "u":
+            return item
+        if item.dtype.itemsize < 4:
+            item = convert_dtype(item, dtypes.int32)
+        negative = apply_elementwise(lax.lt.primitive, promote("index", item, 0))
+        return apply_select(negative, apply_elementwise(lax.add.primitive, promote("index", item, extent)),
+                            item)
+
+    def parse_slice(self, item: slice, axis: int, extent, position: int) -> Entry:
+        bounds = [_check_bound(bound, item, position) for bound in (item.start, item.stop, item.step)]
+        if isinstance(extent, int) and all(bound is None or isinstance(bound, int) for bound in bounds):
+            return parse_known_slice(slice(*bounds), axis, extent)
+        return _parse_symbolic_slice(*bounds, axis, extent)
+
+
+class UncheckedRules(IndexRules):
+    """Known indices that are not in range are treated as traced ones."""
+
+    def parse_item(self, item, axis, shape, position):
+        extent = shape[axis] if axis < len(shape) else 0
+        return super().parse_item(_hide_outside(item, extent), axis, shape, position)
+
+
+RULES, UNCHECKED = IndexRules(), UncheckedRules()
+
+
+def parse_index(shape: tuple, index, rules: IndexRules = RULES) -> list[Entry]:
     """The entries of an index of an array of this shape, Ellipsis expanded, every axis named.
 
-    is_checked: whether known indices have to be in range; else those that are not are treated as traced ones.
     Raises: IndexError for too many or out-of-range indices; TypeError for what is no index."""
-    items = _expand_ellipsis(shape, [_normalize_item(item) for item in _to_items(index)])
+    if isinstance(index, list) and not rules.takes_lists:
+        raise TypeError("Using a non-tuple sequence for multidimensional indexing is not allowed; "
+                        "use `arr[array(seq)]` instead of `arr[seq]`.")
+    items = [rules.normalize(item) for item in (index if isinstance(index, tuple) else (index,))]
+    items = expand_ellipsis(items, len(shape), rules.too_many)
+    if any(map(_selects_nothing, items)):
+        items = list(map(_forget_places, items))
     entries, axis = [], 0
     for position, item in enumerate(items):
-        if not is_checked:
-            item = _hide_outside(item, shape[axis] if axis < len(shape) else 0)
-        if item is None:
-            entries.append(Entry("new"))
-        elif item is Ellipsis:
-            entries.append(Entry("gap"))
-        elif isinstance(item, (bool, np.bool_)):
-            entries.append(Entry("bool", value=bool(item)))
-        elif isinstance(item, slice):
-            entries.append(_parse_slice(item, axis, shape[axis], position))
-            axis += 1
-        elif isinstance(item, int):
-            entries.append(Entry("integer", axis, _check_index(item, axis, shape[axis])))
-            axis += 1
-        elif item.dtype == dtypes.bool_:
-            entries += _parse_mask(item, axis, shape)
-            axis += item.ndim
-        else:
-            kind = "scalar" if not item.shape else "array"
-            if kind == "array" and isinstance(item, np.ndarray) and any(map(_selects_nothing, items)):
-                item = np.zeros_like(item)  # NumPy looks at no index of a selection that is empty
-            entries.append(Entry(kind, axis, _check_index_array(item, axis, shape[axis])))
-            axis += 1
-    if any(entry.kind in ("array", "bool") for entry in entries):
+        entries += rules.parse_item(item, axis, shape, position)
+        axis += count_axes(item)
+    if any(entry.kind in ("array", "mask", "bool") for entry in entries):
         return entries
     return [entry for entry in entries if entry.kind != "gap"]
+
+
+def expand_ellipsis(items: list, rank: int, too_many: str) -> list:
+    """The items of an index with whole slices for axes that none of them names.
+
+    too_many: the text of the IndexError for more items than axes."""
+    consumed = sum(map(count_axes, items))
+    if consumed > rank:
+        raise IndexError(too_many.format(rank, consumed))
+    positions = [i for i, item in enumerate(items) if item is Ellipsis]
+    if len(positions) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    rest = [slice(None)] * (rank - consumed)
+    if not positions:
+        return items + rest
+    # An Ellipsis that stands for no axis still separates the index arrays on its two sides.
+    return items[: positions[0]] + (rest or [Ellipsis]) + items[positions[0] + 1 :]
+
+
+def count_axes(item) -> int:
+    """How many axes a normalized item indexes."""
+    if item is None or item is Ellipsis or isinstance(item, (bool, np.bool_)):
+        return 0
+    return item.ndim if getattr(item, "dtype", None) == np.bool_ else 1
+
+
+def _selects_nothing(item) -> bool:
+    """Whether an index array is known to be empty, or a mask without True."""
+    known = item.data if isinstance(item, ConcreteArray) else item
+    return isinstance(known, np.ndarray) and known.ndim > 0 and (
+        not known.size or (known.dtype == np.bool_ and not known.any()))
+
+
+def _forget_places(item):
+    """NumPy looks at no index of a selection that is empty."""
+    is_known = isinstance(item, np.ndarray) and item.dtype != np.bool_
+    return np.zeros_like(item) if is_known else item
 
 
 def _hide_outside(item, extent):
@@ -89,131 +203,45 @@ def _hide_outside(item, extent):
     return ConcreteArray(np.clip(known, limit.min // 2, limit.max).astype(np.int32))
 
 
-def _to_items(index) -> tuple:
-    if isinstance(index, list):
-        raise TypeError("Using a non-tuple sequence for multidimensional indexing is not allowed; "
-                        "use `arr[array(seq)]` instead of `arr[seq]`.")
-    return index if isinstance(index, tuple) else (index,)
-
-
-def _normalize_item(item):
-    """None, Ellipsis, bool, int, slice, or an array of integers or bools."""
-    if item is None or item is Ellipsis or isinstance(item, (bool, np.bool_, slice)):
-        return item
-    if isinstance(item, (int, np.integer)):
-        return int(item)
-    if isinstance(item, str):
-        raise TypeError(f"string indexing is not supported; got idx={item!r}")
-    if isinstance(item, (list, tuple)):
-        item = _array_of_sequence(item)
-    if isinstance(item, np.ndarray) and not item.shape:
-        item = item[()]
-        return int(item) if isinstance(item, np.integer) else _normalize_item(item)
-    if not isinstance(item, (Array, np.ndarray)):
-        if hasattr(type(item), "__index__"):
-            return operator.index(item)
-        kind = np.asarray(item).dtype if isinstance(item, (float, complex, np.generic)) else type(item)
-        raise TypeError(f"Indexer must have integer or boolean type, got indexer with type {kind}")
-    if dtypes.kind_of(item.dtype) not in "biu":
-        raise TypeError(f"Indexer must have integer or boolean type, got indexer with type {item.dtype.name}")
-    if isinstance(item, ConcreteArray) and not item.shape and item.dtype == dtypes.bool_:
-        return bool(item.data)
-    return item
-
-
 def _array_of_sequence(item):
-    from jitcore.numpy.creation import array
-
     if any(isinstance(leaf, Array) for leaf in item):
         return array(item)
     found = np.asarray(item)
     return found.astype(np.int32) if not found.size else found
 
 
-def _expand_ellipsis(shape: tuple, items: list) -> list:
-    consumed = sum(_count_axes(item) for item in items)
-    if consumed > len(shape):
-        raise IndexError(f"Too many indices: array is {len(shape)}-dimensional, but {consumed} were indexed")
-    rest = [slice(None)] * (len(shape) - consumed)
-    positions = [i for i, item in enumerate(items) if item is Ellipsis]
-    if len(positions) > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
-    if not positions:
-        return items + rest
-    # An Ellipsis that stands for no axis still separates the index arrays on its two sides.
-    return items[: positions[0]] + (rest or [Ellipsis]) + items[positions[0] + 1 :]
-
-
-def _count_axes(item) -> int:
-    if item is None or item is Ellipsis or isinstance(item, (bool, np.bool_)):
-        return 0
-    if isinstance(item, (Array, np.ndarray)) and item.dtype == dtypes.bool_:
-        return item.ndim
-    return 1
-
-
-def _selects_nothing(item) -> bool:
-    """Whether an index array is known to be empty, or a mask without True."""
-    known = item.data if isinstance(item, ConcreteArray) else item
-    return isinstance(known, np.ndarray) and known.ndim > 0 and (
-        not known.size or (known.dtype == np.bool_ and not known.any()))
-
-
-def _check_index(index: int, axis: int, extent) -> int:
+def check_known_index(index: int, axis: int, extent) -> int:
+    """A known position, from 0 on. Raises: IndexError outside."""
     if isinstance(extent, int) and not -extent <= index < extent:
-        raise IndexError(f"index {index} is out of bounds for axis {axis} with size {extent}")
+        raise IndexError(f"index {index!r} is out of bounds for axis {axis} with size {extent}")
     return index + extent if index < 0 else index
 
 
-def _check_index_array(item, axis: int, extent):
-    """Known indices are checked and made non-negative; those of Arrays may lie outside (clamped or
-    dropped)."""
-    if isinstance(item, np.ndarray):
-        item = item.astype(np.int64 if item.dtype.itemsize == 8 and isinstance(extent, int) else item.dtype)
-        if item.size and isinstance(extent, int):
-            bad = item[(item < -extent) | (item >= extent)]
-            if bad.size:
-                raise IndexError(f"index {bad.flat[0]} is out of bounds for axis {axis} with size {extent}")
-        wrapped = np.where(item < 0, item + extent, item)
-        return wrapped.astype(np.int32 if not isinstance(extent, int) or extent < 2**31 else np.int64)
-    if dtypes.kind_of(item.dtype) == "u":
-        return item
-    if item.dtype.itemsize < 4:
-        item = convert_dtype(item, dtypes.int32)
-    negative = apply_elementwise(lax.lt.primitive, promote("index", item, 0))
-    return apply_select(negative, apply_elementwise(lax.add.primitive, promote("index", item, extent)), item)
+def check_known_array(item: np.ndarray, axis: int, extent) -> np.ndarray:
+    """Known positions, from 0 on. Raises: IndexError for those outside."""
+    if not isinstance(extent, int):
+        return np.where(item < 0, item + extent, item).astype(np.int32)
+    bad = item[(item < -extent) | (item >= extent)]
+    if bad.size:
+        raise IndexError(f"index {bad.flat[0]} is out of bounds for axis {axis} with size {extent}")
+    item = item.astype(np.int64)
+    return np.where(item < 0, item + extent, item)
 
 
-def _parse_mask(mask, axis: int, shape: tuple) -> list[Entry]:
-    """A boolean array as the integer arrays that `nonzero` gives. Raises: for a traced mask."""
-    if isinstance(mask, Tracer):
-        raise errors.boolean_index_error(mask.aval.short(), origin_of(mask.trace, mask), user_snippet())
-    expected = shape[axis : axis + mask.ndim]
-    if tuple(mask.shape) != tuple(expected):
-        raise IndexError(f"boolean index did not match shape of indexed array in index {axis}: "
-                         f"got {tuple(mask.shape)}, expected {list(expected)}")
-    return [
-        Entry("array", axis + i, found.astype(np.int32))
-        for i, found in enumerate(np.nonzero(np.asarray(mask)))
-    ]
-
-
-def _parse_slice(item: slice, axis: int, extent, position: int) -> Entry:
-    bounds = [_check_bound(bound, item, position) for bound in (item.start, item.stop, item.step)]
-    if isinstance(extent, int) and all(bound is None or isinstance(bound, int) for bound in bounds):
-        start, stop, step = slice(*bounds).indices(extent)
-        size = len(range(start, stop, step))
-        return Entry("slice", axis, None, start if size else 0, size, step if size > 1 else 1)
-    return _parse_symbolic_slice(*bounds, axis, extent)
+def parse_known_slice(item: slice, axis: int, extent: int) -> Entry:
+    """The entry of a slice whose bounds are known."""
+    places = range(*item.indices(extent))
+    size = len(places)
+    return Entry("slice", axis, None, places.start if size else 0, size, places.step if size > 1 else 1)
 
 
 def _parse_symbolic_slice(start, stop, step, axis: int, extent) -> Entry:
     """A slice of an axis of unknown extent, or with symbolic bounds; the bounds are taken to lie inside."""
+    if (start, stop, step) == (None, None, -1):
+        return Entry("slice", axis, None, extent - 1, extent, -1)
     if step not in (None, 1):
         raise NotImplementedError("slices of a symbolic extent must have step 1")
-    start = (
-        0 if start is None else start if isinstance(start, int) and start >= 0 else _from_end(start, extent)
-    )
+    start = 0 if start is None else _from_end(start, extent)
     stop = extent if stop is None else _from_end(stop, extent)
     return Entry("slice", axis, None, start, stop - start)
 
@@ -297,9 +325,8 @@ def _join_index_shapes(entries: Sequence[Entry]) -> tuple:
     try:
         return broadcast_shapes(*shapes)
     except ValueError:
-        raise IndexError(
-            f"index arrays could not be broadcast together: shapes={list(map(tuple, shapes))}"
-        ) from None
+        text = f"index arrays could not be broadcast together: shapes={list(map(tuple, shapes))}"
+        raise IndexError(text) from None
 
 
 def _lay_out_result(entries: Sequence[Entry], advanced: tuple, joint: tuple) -> tuple[list, list]:
@@ -325,24 +352,19 @@ def _assemble_indices(components: list, batch_shape: tuple):
     `end`."""
     if all(not isinstance(value, Array) for value, _ in components):
         known = [_expand_known(np.asarray(value), end, batch_shape) for value, end in components]
-        dtype = (
-            np.int32
-            if all(c.dtype.itemsize <= 4 or not c.size or c.max() < 2**31 for c in known)
-            else np.int64
-        )
+        is_small = all(c.dtype.itemsize <= 4 or not c.size or c.max() < 2**31 for c in known)
+        dtype = np.int32 if is_small else np.int64
         return np.stack(known, -1).astype(dtype) if known else np.zeros((*batch_shape, 0), np.int32)
-    wide = any(
-        isinstance(v, Array) and v.dtype in (dtypes.int64, dtypes.uint32, dtypes.uint64)
-        for v, _ in components
-    )
+    wide = any(isinstance(v, Array) and v.dtype in (dtypes.int64, dtypes.uint32, dtypes.uint64)
+               for v, _ in components)
     dtype = dtypes.int64 if wide else dtypes.int32
     columns = []
     for value, end in components:
         value = convert_dtype(value, dtype) if isinstance(value, Array) else np.asarray(value).astype(dtype)
         rank = len(value.shape)
         dims = tuple(range(end - rank, end))
-        columns.append(lax.broadcast_in_dim(value if rank or isinstance(value, Array) else value[()],
-                                                  (*batch_shape, 1), dims))
+        value = value if rank or isinstance(value, Array) else value[()]
+        columns.append(lax.broadcast_in_dim(value, (*batch_shape, 1), dims))
     return columns[0] if len(columns) == 1 else lax.concatenate(columns, len(batch_shape))
 
 

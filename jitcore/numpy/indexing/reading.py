@@ -14,7 +14,7 @@ from jitcore.array import ConcreteArray
 from jitcore.config import config
 from jitcore.core.trace import context, eval_trace
 from jitcore.numpy.arrays.promotion import ensure_array
-from jitcore.numpy.indexing.plan import Entry, IndexPlan, parse_index, plan_index
+from jitcore.numpy.indexing.plan import UNCHECKED, Entry, IndexPlan, parse_index, plan_index
 
 _CHECK = lax.GatherScatterMode.CHECK
 _CLIP = lax.GatherScatterMode.CLIP
@@ -63,12 +63,7 @@ def _read_static(x, entries: list[Entry]):
             bounds = last, entry.start + 1, -entry.step
             reversed_axes.append(entry.axis)
         elif entry.kind == "slice":
-            stop = (
-                entry.start + (entry.size - 1) * entry.step + 1
-                if entry.step != 1
-                else entry.start + entry.size
-            )
-            bounds = entry.start, stop, entry.step
+            bounds = entry.start, entry.start + (entry.size - 1) * entry.step + 1, entry.step
         else:
             continue
         for values, value in zip((starts, limits, strides), bounds):
@@ -127,5 +122,5 @@ def read_with_mode(x, index, *, mode=None, fill_value=None, indices_are_sorted=F
         fill_value = (
             np.asarray(fill_value).astype(x.dtype)[()] if x.dtype != dtypes.bool_ else bool(fill_value)
         )
-    plan = plan_index(x.shape, parse_index(x.shape, index, is_checked=False))
+    plan = plan_index(x.shape, parse_index(x.shape, index, UNCHECKED))
     return gather_plan(x, plan, mode, fill_value, indices_are_sorted, unique_indices)

@@ -7,35 +7,38 @@ depends on values needs `size=` while tracing.
 
 from __future__ import annotations
 
+import operator
+
 import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.core.trace import Tracer
+from jitcore.lax.arguments import canonicalize_axis
 from jitcore.numpy.arrays.promotion import (
     apply_select,
     broadcast_array,
     broadcast_shapes,
-    canonicalize_axis,
     convert_dtype,
     ensure_array,
     ensure_arrays,
     promote,
     promote_arrays,
     reject_out,
+    require_static,
 )
 from jitcore.numpy.creation import asarray
 from jitcore.numpy.cumulative import cumsum
 from jitcore.numpy.indexing.reading import get_item, read_with_mode
-from jitcore.numpy.indexing.searching import nonzero
+from jitcore.numpy.indexing.searching import nonzero, searchsorted
 from jitcore.numpy.indexing.update import update_item
-from jitcore.numpy.shaping import broadcast_arrays, moveaxis, ravel
+from jitcore.numpy.shaping import broadcast_arrays, broadcast_to, moveaxis, ravel
 from jitcore.numpy.ufuncs import arithmetic, logic
 from jitcore.numpy.ufuncs.logic import to_bool
 
 __all__ = [
     "choose", "compress", "delete", "extract", "insert", "ix_", "piecewise", "place", "put",
-    "put_along_axis", "select", "take", "take_along_axis", "trim_zeros", "where",
+    "put_along_axis", "repeat", "select", "take", "take_along_axis", "trim_zeros", "where",
 ]
 
 
@@ -325,3 +328,34 @@ def ix_(*args) -> tuple:
             (one,) = nonzero(one)
         out.append(lax.reshape(one, (1,) * i + one.shape + (1,) * (len(args) - i - 1)))
     return tuple(out)
+
+
+def repeat(a, repeats, axis: int | None = None, *, total_repeat_length: int | None = None, out_sharding=None):
+    """Each element (or slice along axis) repeated. Same as: `numpy.repeat`.
+
+    Args:
+        repeats: a number, or one per element; traced ones need `total_repeat_length`."""
+    a = asarray(a)
+    if axis is None:
+        a, axis = ravel(a), 0
+    axis = canonicalize_axis(axis, a.ndim)
+    if total_repeat_length is not None:
+        return _repeat_to_length(a, repeats, axis, operator.index(total_repeat_length))
+    require_static("repeat", "repeats", repeats)
+    repeats = np.asarray(repeats)
+    if repeats.size != 1:
+        return get_item(
+            a, (slice(None),) * axis + (np.repeat(np.arange(a.shape[axis], dtype=np.int32), repeats),)
+        )
+    count = int(repeats.reshape(()))
+    spread = (*a.shape[: axis + 1], count, *a.shape[axis + 1 :])
+    dims = tuple(i for i in range(a.ndim + 1) if i != axis + 1)
+    wide = lax.broadcast_in_dim(a, spread, dims)
+    return lax.reshape(wide, (*a.shape[:axis], a.shape[axis] * count, *a.shape[axis + 1 :]))
+
+
+def _repeat_to_length(a, repeats, axis: int, length: int) -> Array:
+    """Element i of the result is that whose cumulated repeats first exceed i; the last one fills up."""
+    repeats = broadcast_to(asarray(repeats), (a.shape[axis],))
+    positions = searchsorted(lax.cumsum(repeats, 0), np.arange(length, dtype=np.int32), side="right")
+    return get_item(a, (slice(None),) * axis + (positions,))

@@ -23,18 +23,15 @@ from jitcore.numpy.arrays.promotion import (
     promote_arrays,
 )
 from jitcore.numpy.creation import asarray
-from jitcore.numpy.indexing.plan import Entry, parse_index, plan_index
+from jitcore.numpy.indexing.plan import RULES, UNCHECKED, Entry, parse_index, plan_index
 from jitcore.numpy.indexing.reading import is_plain, read_with_mode
 from jitcore.numpy.ufuncs import arithmetic
 
 # How values meet old elements: the function of both (None: the value alone), and the scatter.
 COMBINATIONS = {
-    "set": (None, lax.scatter),
-    "add": (arithmetic.add, lax.scatter_add),
-    "subtract": (arithmetic.subtract, lax.scatter_sub),
-    "multiply": (arithmetic.multiply, lax.scatter_mul),
-    "min": (arithmetic.minimum, lax.scatter_min),
-    "max": (arithmetic.maximum, lax.scatter_max),
+    "set": (None, lax.scatter), "add": (arithmetic.add, lax.scatter_add),
+    "subtract": (arithmetic.subtract, lax.scatter_sub), "multiply": (arithmetic.multiply, lax.scatter_mul),
+    "min": (arithmetic.minimum, lax.scatter_min), "max": (arithmetic.maximum, lax.scatter_max),
 }
 
 
@@ -70,14 +67,8 @@ class IndexUpdateRef:
 
     def get(self, *, indices_are_sorted=False, unique_indices=False, mode=None, fill_value=None):
         """`x[index]`; mode "fill" gives fill_value (NaN by default) where a traced index is out of range."""
-        return read_with_mode(
-            self.array,
-            self.index,
-            mode=mode,
-            fill_value=fill_value,
-            indices_are_sorted=indices_are_sorted,
-            unique_indices=unique_indices,
-        )
+        return read_with_mode(self.array, self.index, mode=mode, fill_value=fill_value,
+                              indices_are_sorted=indices_are_sorted, unique_indices=unique_indices)
 
     def set(self, values, *, indices_are_sorted=False, unique_indices=False, mode=None):
         """Like `x[index] = values`, on a copy."""
@@ -144,7 +135,7 @@ def update_item(
     mask = _find_traced_mask(index)
     if mask is not None:
         return convert_dtype(_update_masked(x, mask, values, combination), dtype, weak)
-    entries = parse_index(x.shape, index, is_checked=mode is None)
+    entries = parse_index(x.shape, index, RULES if mode is None else UNCHECKED)
     if mode is None and all(
         e.kind in ("integer", "new") or (e.kind == "slice" and e.step == 1) for e in entries
     ):
@@ -159,9 +150,8 @@ def _set_now(x, index, values) -> ConcreteArray | None:
     if values.__class__ is ConcreteArray:
         values = values.data
     same_dtype = isinstance(values, (np.ndarray, np.generic)) and values.dtype == x.dtype
-    if x.__class__ is not ConcreteArray or not (
-        same_dtype or (values.__class__ is float and x.dtype.kind in "fc")
-    ):
+    fits = same_dtype or values.__class__ is float and x.dtype.kind in "fc"
+    if x.__class__ is not ConcreteArray or not fits:
         return None
     out = x.data.copy()
     try:
@@ -193,9 +183,8 @@ def _fit_values(values, shape: tuple):
     """values broadcast to the shape of `x[index]`; leading axes of extent 1 may be dropped."""
     while values.ndim > len(shape) and values.shape[0] == 1:
         values = lax.squeeze(values, (0,))
-    if values.ndim > len(shape) or any(
-        own != 1 and own != wanted for own, wanted in zip(values.shape[::-1], shape[::-1])
-    ):
+    is_other = any(own != 1 and own != wanted for own, wanted in zip(values.shape[::-1], shape[::-1]))
+    if values.ndim > len(shape) or is_other:
         raise arguments.broadcast_error([values.shape, shape], user_snippet())
     return broadcast_array(values, shape)
 

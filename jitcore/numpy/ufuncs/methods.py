@@ -1,4 +1,4 @@
-"""What the methods of a `Ufunc` compute: `reduce`, `accumulate`, `outer`, `at`, `reduceat`.
+"""The methods of a `Ufunc`: `reduce`, `accumulate`, `outer`, `at`, `reduceat`.
 
 In: the ufunc and its arguments. Out: arrays. The folds that have a primitive use it; the others halve the
 axis repeatedly (`reduce`) or go along it step by step (`accumulate`).
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
+from jitcore.lax.arguments import canonicalize_axis
 from jitcore.numpy import reductions
 from jitcore.numpy.arrays.promotion import (
     canonicalize_axes,
-    canonicalize_axis,
     convert_dtype,
     ensure_array,
     ensure_arrays,
@@ -21,21 +21,21 @@ from jitcore.numpy.creation import asarray
 from jitcore.numpy.indexing.reading import get_item
 from jitcore.numpy.indexing.update import update_item
 from jitcore.numpy.shaping import moveaxis
+from jitcore.numpy.ufuncs.ufunc import Ufunc
 
 _REDUCTIONS = {
     "add": reductions.sum, "multiply": reductions.prod, "maximum": reductions.max, "minimum": reductions.min,
     "logical_and": reductions.all, "logical_or": reductions.any,
 }
-_ACCUMULATIONS = {
-    "add": lax.cumsum, "multiply": lax.cumprod, "maximum": lax.cummax,
-    "minimum": lax.cummin,
-}
+_ACCUMULATIONS = {"add": lax.cumsum, "multiply": lax.cumprod, "maximum": lax.cummax, "minimum": lax.cummin}
 _UPDATES = {"add": "add", "subtract": "subtract", "multiply": "multiply", "maximum": "max", "minimum": "min"}
 
 
-def reduce_ufunc(ufunc, a, axis, dtype, out, keepdims: bool, initial, where) -> Array:
-    """Folds over one axis, several, or all. Raises: ValueError for an empty axis without identity."""
-    name = ufunc.__name__
+def reduce(self, a, axis=0, dtype=None, out=None, keepdims: bool = False, initial=None, where=None):
+    """Folds the function along one axis, several (tuple) or all (None). Same as: `numpy.ufunc.reduce`.
+
+    Raises: ValueError for an empty axis without identity."""
+    name = self.__name__
     reject_out(f"{name}.reduce", out)
     a = ensure_array(name, a)
     if dtype is not None:
@@ -48,9 +48,9 @@ def reduce_ufunc(ufunc, a, axis, dtype, out, keepdims: bool, initial, where) -> 
     axes = canonicalize_axes(axis, a.ndim)
     kept = a
     for i in sorted(axes, reverse=True):
-        kept = _fold_axis(ufunc, kept, i)
+        kept = _fold_axis(self, kept, i)
     if initial is not None:
-        kept = ufunc(asarray(initial, kept.dtype), kept)
+        kept = self(asarray(initial, kept.dtype), kept)
     return lax.expand_dims(kept, axes) if keepdims else kept
 
 
@@ -66,9 +66,9 @@ def _fold_axis(ufunc, a, axis: int) -> Array:
     return result
 
 
-def accumulate_ufunc(ufunc, a, axis: int, dtype, out) -> Array:
-    """All partial folds along an axis."""
-    name = ufunc.__name__
+def accumulate(self, a, axis: int = 0, dtype=None, out=None):
+    """All partial folds along one axis. Same as: `numpy.ufunc.accumulate`."""
+    name = self.__name__
     reject_out(f"{name}.accumulate", out)
     a = ensure_array(name, a)
     a = a if dtype is None else convert_dtype(a, dtypes.canonicalize_for(dtype, a.dtype))
@@ -78,36 +78,45 @@ def accumulate_ufunc(ufunc, a, axis: int, dtype, out) -> Array:
     parts = []
     for i in range(a.shape[axis]):
         part = lax.index_in_dim(a, i, axis, False)
-        parts.append(ufunc(parts[-1], part) if parts else part)
+        parts.append(self(parts[-1], part) if parts else part)
     return lax.concatenate([lax.expand_dims(part, (axis,)) for part in parts], axis) if parts else a
 
 
-def outer_ufunc(ufunc, a, b) -> Array:
-    """The function of every pair of elements: shape a.shape + b.shape."""
-    a, b = ensure_arrays(ufunc.__name__, a, b)
-    return ufunc(lax.reshape(a, a.shape + (1,) * b.ndim), b)
+def outer(self, a, b, /):
+    """The function of every pair: shape a.shape + b.shape. Same as: `numpy.ufunc.outer`."""
+    a, b = ensure_arrays(self.__name__, a, b)
+    return self(lax.reshape(a, a.shape + (1,) * b.ndim), b)
 
 
-def update_at(ufunc, a, indices, b, inplace: bool) -> Array:
-    """A copy of a with b combined in at the indices."""
+def at(self, a, indices, b=None, /, *, inplace: bool = True):
+    """A copy of a with b applied at the indices, repeated ones too (`inplace` must be False).
+
+    Raises: NotImplementedError for inplace=True: arrays are immutable."""
     if inplace:
         raise NotImplementedError("jnp ufuncs cannot modify arrays in-place: call at(..., inplace=False).")
-    name = ufunc.__name__
+    name = self.__name__
     a = ensure_array(name, a)
     if name in _UPDATES:
         return update_item(a, indices, b, _UPDATES[name])
-    return update_item(a, indices, ufunc(get_item(a, indices), b))
+    return update_item(a, indices, self(get_item(a, indices), b))
 
 
-def reduceat_ufunc(ufunc, a, indices, axis: int, dtype, out) -> Array:
-    """Folds of the parts that begin at indices known now; where the next is not larger, one element alone."""
-    reject_out(f"{ufunc.__name__}.reduceat", out)
-    a = ensure_array(ufunc.__name__, a)
+def reduceat(self, a, indices, axis: int = 0, dtype=None, out=None):
+    """Folds between successive indices, which are known, along one axis; where the next is not larger, one
+    element alone. Same as: `numpy.ufunc.reduceat`."""
+    reject_out(f"{self.__name__}.reduceat", out)
+    a = ensure_array(self.__name__, a)
     axis = canonicalize_axis(axis, a.ndim)
     a = moveaxis(a if dtype is None else convert_dtype(a, dtypes.canonicalize_for(dtype, a.dtype)), axis, 0)
     bounds = [int(i) for i in indices]
     parts = []
     for start, stop in zip(bounds, [*bounds[1:], a.shape[0]]):
         part = get_item(a, slice(start, stop if stop > start else start + 1))
-        parts.append(lax.expand_dims(ufunc.reduce(part, 0), (0,)))
+        parts.append(lax.expand_dims(self.reduce(part, 0), (0,)))
     return moveaxis(lax.concatenate(parts, 0), 0, axis)
+
+
+def install_methods() -> None:
+    """Puts the methods on the class."""
+    for method in (reduce, accumulate, outer, at, reduceat):
+        setattr(Ufunc, method.__name__, method)

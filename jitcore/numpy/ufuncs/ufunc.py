@@ -1,6 +1,7 @@
 """The ufunc object: a function of two operands with `reduce`, `accumulate`, `outer`, `at` and `reduceat`.
 
-In: the plain function. Out: a callable with NumPy's ufunc methods, which return new arrays and never write.
+In: the plain function. Out: a callable with NumPy's ufunc methods, which return new arrays and never write;
+`ufunc_methods` installs them.
 """
 
 from __future__ import annotations
@@ -37,35 +38,3 @@ class Ufunc:
 
     def __repr__(self) -> str:
         return f"<jnp.ufunc '{self.__name__}'>"
-
-    def reduce(self, a, axis=0, dtype=None, out=None, keepdims: bool = False, initial=None, where=None):
-        """Folds the function along one axis, several (tuple) or all (None). Same as: `numpy.ufunc.reduce`."""
-        from jitcore.numpy.ufuncs import methods
-
-        return methods.reduce_ufunc(self, a, axis, dtype, out, keepdims, initial, where)
-
-    def accumulate(self, a, axis: int = 0, dtype=None, out=None):
-        """All partial folds along one axis. Same as: `numpy.ufunc.accumulate`."""
-        from jitcore.numpy.ufuncs import methods
-
-        return methods.accumulate_ufunc(self, a, axis, dtype, out)
-
-    def outer(self, a, b, /):
-        """The function of every pair: shape a.shape + b.shape. Same as: `numpy.ufunc.outer`."""
-        from jitcore.numpy.ufuncs import methods
-
-        return methods.outer_ufunc(self, a, b)
-
-    def at(self, a, indices, b=None, /, *, inplace: bool = True):
-        """A copy of a with b applied at the indices, repeated ones too (`inplace` must be False).
-
-        Raises: NotImplementedError for inplace=True: arrays are immutable."""
-        from jitcore.numpy.ufuncs import methods
-
-        return methods.update_at(self, a, indices, b, inplace)
-
-    def reduceat(self, a, indices, axis: int = 0, dtype=None, out=None):
-        """Folds between successive indices along one axis. Same as: `numpy.ufunc.reduceat`."""
-        from jitcore.numpy.ufuncs import methods
-
-        return methods.reduceat_ufunc(self, a, indices, axis, dtype, out)

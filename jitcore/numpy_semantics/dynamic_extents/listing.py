@@ -32,10 +32,10 @@ from jitcore.numpy_semantics.dynamic_extents.reading import (
 )
 from jitcore.numpy_semantics.dynamic_extents.spans import Item, Span, find_axes, join_masks
 from jitcore.numpy_semantics.errors import not_traceable
-from jitcore.numpy_semantics.values.ndarray import NDArray, drop_leading_ones, new_array, to_item
+from jitcore.numpy_semantics.values.items import scatter_entries, whole_entry
+from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
 from jitcore.numpy_semantics.values.numbers import Number
 from jitcore.numpy_semantics.values.promotion import to_raw
-from jitcore.numpy_semantics.values.views import broadcast_raw
 from jitcore.rewriter.handles import current
 
 
@@ -62,7 +62,7 @@ class Listing:
 
     def _parse(self, axis: int, entry: Any, item: Item, joint: Sequence[Item]) -> Entry:
         if isinstance(entry, slice):
-            return Entry("slice", axis, None, 0, self.frame.shape[axis], 1)
+            return whole_entry(axis, self.frame.shape[axis])
         if is_integer_array(entry):
             return Entry("array", axis, self._list_places(entry, item, joint))
         place = check_number(entry, item.size)
@@ -124,15 +124,7 @@ class Listing:
     def write(self, value: Any) -> None:
         """Of an element that is listed twice the last value stays."""
         entries = [self._drop(entry) for entry in self.entries] if self.mask is not None else self.entries
-        plan = plan_index(self.frame.shape, entries)
-        value = adapt(value, self.items)
-        raw = broadcast_raw(drop_leading_ones(to_item(value, self.frame.dtype), len(plan.shape)), plan.shape)
-        if 0 in plan.shape:
-            return
-        numbers = lax.ScatterDimensionNumbers(plan.window_dims, plan.collapsed, plan.index_map)
-        raw = lax.reshape(raw, plan.core_shape) if plan.new_axes else raw
-        mode = lax.GatherScatterMode.FILL_OR_DROP
-        self.frame.write(lax.scatter(self.frame.read(), plan.indices, raw, numbers, mode=mode))
+        scatter_entries(self.frame, entries, adapt(value, self.items))
 
     def _drop(self, entry: Entry) -> Entry:
         """The places, where no element is outside of the axis."""

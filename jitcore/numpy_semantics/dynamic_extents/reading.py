@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from jitcore import lax
+from jitcore.numpy.indexing.plan import expand_ellipsis
 from jitcore.numpy_semantics.dynamic_extents import extents
 from jitcore.numpy_semantics.dynamic_extents.align import adapt, find_frame, list_items, require_equal
 from jitcore.numpy_semantics.dynamic_extents.array import PartialArray
@@ -19,6 +20,7 @@ from jitcore.numpy_semantics.dynamic_extents.elementwise import wrap
 from jitcore.numpy_semantics.dynamic_extents.moving import compact, move_forward
 from jitcore.numpy_semantics.dynamic_extents.spans import Item, Pick, Span, Whole, join_masks
 from jitcore.numpy_semantics.errors import not_traceable
+from jitcore.numpy_semantics.values.items import NUMPY_RULES, normalize_array
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
 from jitcore.numpy_semantics.values.numbers import Number, is_at_most
 
@@ -77,19 +79,9 @@ def find_dtype(entry: Any) -> np.dtype:
 
 def expand_index(array: NDArray, index: Any) -> list:
     """One entry for each axis, and None for new ones: without an ellipsis. A mask stands for its axes."""
-    entries = list(index) if isinstance(index, tuple) else [index]
-    entries = [np.asarray(entry) if isinstance(entry, list) else entry for entry in entries]
-    used = sum(entry.ndim if is_mask(entry) else 1 for entry in entries
-               if entry is not None and entry is not Ellipsis)
-    missing = array.ndim - used
-    if missing < 0:
-        raise IndexError(
-            f"too many indices for array: array is {array.ndim}-dimensional, but {used} were indexed"
-        )
-    if Ellipsis not in [entry if entry is Ellipsis else None for entry in entries]:
-        entries.append(Ellipsis)
-    place = next(place for place, entry in enumerate(entries) if entry is Ellipsis)
-    return entries[:place] + [slice(None)] * missing + entries[place + 1 :]
+    entries = list(map(normalize_array, index if isinstance(index, tuple) else (index,)))
+    entries = expand_ellipsis(entries, array.ndim, NUMPY_RULES.too_many)
+    return [entry for entry in entries if entry is not Ellipsis]
 
 
 # -- views --------------------------------------------------------------------------------------------------

@@ -9,33 +9,22 @@ from typing import Any
 
 import numpy as np
 
+from jitcore.numpy import shaping
 from jitcore.numpy_semantics.dynamic_extents import extents
+from jitcore.numpy_semantics.dynamic_extents.align import adapt, list_items
 from jitcore.numpy_semantics.dynamic_extents.array import PartialArray, accepts_partial
 from jitcore.numpy_semantics.dynamic_extents.elementwise import wrap
 from jitcore.numpy_semantics.dynamic_extents.reading import compact_array, has_picks
 from jitcore.numpy_semantics.dynamic_extents.reductions import Reduction, list_axes
-from jitcore.numpy_semantics.dynamic_extents.spans import Pick, Span
+from jitcore.numpy_semantics.dynamic_extents.spans import Span
 from jitcore.numpy_semantics.dynamic_extents.writing import assign
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.values.numbers import Number
 
-
-@accepts_partial(np.flip)
-def flip(m, axis=None):
-    axes = list_axes(axis, m.ndim)
-    if any(isinstance(m.items[place], Pick) for place in axes):
-        m = compact_array(m)
-    return m[tuple(slice(None, None, -1) if place in axes else slice(None) for place in range(m.ndim))]
-
-
-@accepts_partial(np.flipud)
-def flipud(m):
-    return flip(m, 0)
-
-
-@accepts_partial(np.fliplr)
-def fliplr(m):
-    return flip(m, 1)
+for _compose in (shaping.expand_dims, shaping.flip, shaping.fliplr, shaping.flipud, shaping.matrix_transpose,
+                 shaping.moveaxis, shaping.rollaxis, shaping.rot90):
+    accepts_partial(getattr(np, _compose.__name__))(_compose)
+accepts_partial(np.swapaxes, method="swapaxes")(shaping.swapaxes)
 
 
 @accepts_partial(np.transpose, method="transpose")
@@ -48,29 +37,11 @@ def transpose(a, *axes):
     return PartialArray(a.frame.transpose(frame_order), [a.items[place] for place in order])
 
 
-@accepts_partial(np.swapaxes, method="swapaxes")
-def swapaxes(a, axis1, axis2):
-    order = list(range(a.ndim))
-    one, other = list_axes((axis1,), a.ndim) + list_axes((axis2,), a.ndim)
-    order[one], order[other] = order[other], order[one]
-    return transpose(a, order)
-
-
-@accepts_partial(np.expand_dims)
-def expand_dims(a, axis):
-    axes = list_axes(axis, a.ndim + (len(axis) if isinstance(axis, tuple) else 1))
-    rest = iter([slice(None)] * a.ndim)
-    return a[tuple(None if place in axes else next(rest) for place in range(a.ndim + len(axes)))]
-
-
 @accepts_partial(np.squeeze, method="squeeze")
 def squeeze(a, axis=None):
     if axis is None:
         raise not_traceable("np.squeeze without an axis of an array whose extents are traced")
-    axes = list_axes(axis, a.ndim)
-    if any(not a.items[place].is_whole or a.items[place].size != 1 for place in axes):
-        raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
-    return a[tuple(0 if place in axes else slice(None) for place in range(a.ndim))]
+    return shaping.squeeze(a, axis)
 
 
 @accepts_partial(np.ravel, method="ravel")
@@ -145,8 +116,6 @@ def sort(a, axis=-1, kind=None, order=None, *, stable=None):
 
 def _move_to_front(a: PartialArray, place: int) -> PartialArray:
     """The same array with the elements along one axis at 0, 1, 2 ..."""
-    from jitcore.numpy_semantics.dynamic_extents.align import adapt
-
     item = a.items[place]
     if item.is_whole or item.step == 1 and extents.is_known(item.low, 0):
         return a
@@ -174,6 +143,4 @@ def diff(a, n=1, axis=-1):
 def copyto(dst, src, casting="same_kind", where=True):
     if where is not True:
         raise not_traceable("np.copyto with where= and arrays whose extents are traced")
-    from jitcore.numpy_semantics.dynamic_extents.align import list_items
-
     assign(dst, src, list_items(dst))

@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+import jitcore.numpy as jnp
 from jitcore import lax
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.calls import as_shape, dtype_of, to_common
 from jitcore.numpy_semantics.functions.tables import creates, implements
+from jitcore.numpy_semantics.values.arithmetic import fail
 from jitcore.numpy_semantics.values.contents import to_item
 from jitcore.numpy_semantics.values.layouts import Order, find_own_order, name_order
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, wrap_result
@@ -28,6 +30,7 @@ from jitcore.numpy_semantics.values.promotion import (
     to_raw,
 )
 from jitcore.numpy_semantics.values.sequences import stack_sequence
+from jitcore.rewriter.functions import resolve
 from jitcore.rewriter.handles import Handle
 
 
@@ -91,8 +94,6 @@ def _fill(shape: tuple, fill_value, dtype, order: str | None, like: Any = None) 
     extra = len(shape) - len(raw.shape)
     if extra < 0 or any(own not in (1, extent) for own, extent in zip(raw.shape, shape[extra:])):
         raise ValueError(f"could not broadcast input array from shape {tuple(raw.shape)} into shape {shape}")
-    import jitcore.numpy as jnp
-
     return new_array(jnp.broadcast_to(raw, shape), _find_order(len(shape), order, like))
 
 
@@ -149,12 +150,8 @@ _define_as_array(np.asfortranarray, "F")
 
 @creates(np.asarray_chkfinite)
 def asarray_chkfinite(a, dtype=None, order=None):
-    from jitcore.numpy_semantics.values.arithmetic import fail
-
     found = array(a, dtype, copy=False)
     if found.dtype.kind in "fc":
-        import jitcore.numpy as jnp
-
         finite = jnp.all(jnp.isfinite(found.read()))
         fail(Number(bool, lax.bitwise_not(finite)), ValueError("array must not contain infs or NaNs"))
     return found
@@ -179,8 +176,6 @@ def fromiter(iter, dtype, count=-1, *, like=None):  # noqa: A002
 
 @creates(np.fromfunction)
 def fromfunction(function, shape, *, dtype=float, like=None, **options):
-    from jitcore.rewriter.functions import resolve
-
     return resolve(function)(*indices(shape, dtype=dtype), **options)
 
 
@@ -218,8 +213,6 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
             return new_array(to_raw(found))
         return new_array(to_raw(found[0])), found[1]
     first, last = to_common(start, stop, inexact=True, is_strong=False)
-    import jitcore.numpy as jnp
-
     intervals = num - 1 if endpoint else num
     step = (last - first) / first.dtype.type(intervals) if intervals > 0 else None
     places = np.arange(num).reshape((-1,) + (1,) * max(first.ndim, last.ndim)).astype(first.dtype)
@@ -279,7 +272,5 @@ def indices(dimensions, dtype=int, sparse=False):
 @creates(np.meshgrid)
 @implements(np.meshgrid)
 def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
-    import jitcore.numpy as jnp
-
     raws = [to_raw(as_operand(x)) for x in xi]
     return tuple(map(new_array, jnp.meshgrid(*raws, sparse=sparse, indexing=indexing)))

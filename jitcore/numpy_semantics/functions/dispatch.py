@@ -11,6 +11,7 @@ import numpy as np
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions import tables
 from jitcore.numpy_semantics.values.mixed import distributing, find_mixed
+from jitcore.rewriter.functions import rewrite_source
 
 #: Functions that change an argument.
 CHANGING = frozenset([np.copyto, np.put, np.place, np.putmask, np.put_along_axis, np.fill_diagonal])
@@ -33,8 +34,6 @@ def apply_function(function: Any, args: Sequence, kwargs: dict) -> Any:
 
 def run_source(function: Any, args: Sequence, kwargs: dict) -> Any:
     """Traces through NumPy's own source, where a function is written in Python."""
-    from jitcore.rewriter.functions import rewrite_source
-
     module = (getattr(function, "__module__", None) or "numpy").removeprefix("numpy._core.")
     reason = f"{module}.{getattr(function, '__name__', function)} of a traced array is not supported"
     source = getattr(function, "_implementation", None)

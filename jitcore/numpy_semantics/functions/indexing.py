@@ -13,13 +13,23 @@ from numpy.lib.array_utils import normalize_axis_index
 import jitcore.numpy as jnp
 from jitcore import dtypes, lax
 from jitcore.array import Array
+from jitcore.numpy_semantics.dynamic_extents.array import PartialArray
+from jitcore.numpy_semantics.dynamic_extents.spans import Span
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.calls import as_shape, dtype_of, is_given, unpack
 from jitcore.numpy_semantics.functions.tables import creates, implements
 from jitcore.numpy_semantics.values.arithmetic import fail
 from jitcore.numpy_semantics.values.ndarray import new_array, wrap_result
 from jitcore.numpy_semantics.values.numbers import Number
-from jitcore.numpy_semantics.values.promotion import as_operand, cast_raw, to_raw
+from jitcore.numpy_semantics.values.promotion import (
+    as_operand,
+    cast_raw,
+    is_python_number,
+    is_weak_type,
+    promotion_type,
+    to_raw,
+)
+from jitcore.rewriter.handles import Handle
 
 
 # -- positions ----------------------------------------------------------------------------------------------
@@ -121,9 +131,6 @@ def bincount(x, /, weights=None, minlength=0):
     counts = jnp.zeros(capacity, amounts.dtype).at[raw].add(amounts)
     if minlength:
         return new_array(counts)
-    from jitcore.numpy_semantics.dynamic_extents.array import PartialArray
-    from jitcore.numpy_semantics.dynamic_extents.spans import Span
-
     length = Number(int, cast_raw(largest + 1, dtypes.int64), interval=(1, capacity))
     return PartialArray(new_array(counts), [Span(capacity, 0, length)])
 
@@ -193,9 +200,6 @@ def unpackbits(a, /, axis=None, count=None, bitorder="big"):
 @creates(np.result_type)
 @implements(np.result_type)
 def result_type(*arrays_and_dtypes):
-    from jitcore.numpy_semantics.values.promotion import is_python_number, is_weak_type, promotion_type
-    from jitcore.rewriter.handles import Handle
-
     def describe(x):
         if not isinstance(x, Handle):
             return x

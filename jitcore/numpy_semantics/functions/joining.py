@@ -14,7 +14,14 @@ from jitcore.numpy_semantics.functions.calls import dtype_of, finish, given, is_
 from jitcore.numpy_semantics.functions.shaping import as_array
 from jitcore.numpy_semantics.functions.tables import CREATION, implements
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, wrap_result
-from jitcore.numpy_semantics.values.promotion import as_operand, cast_raw, result_dtype, shape_of, to_raw
+from jitcore.numpy_semantics.values.promotion import (
+    as_operand,
+    cast_raw,
+    is_python_number,
+    result_dtype,
+    shape_of,
+    to_raw,
+)
 from jitcore.numpy_semantics.values.sequences import has_handle
 from jitcore.rewriter.handles import Handle
 
@@ -241,8 +248,6 @@ def copyto(dst, src, casting="same_kind", where=True):
 
 
 def _may_cast(source: Any, dtype: np.dtype, casting: str) -> bool:
-    from jitcore.numpy_semantics.values.promotion import is_python_number
-
     if is_python_number(source):
         return result_dtype(dtype, source) == dtype
     return np.can_cast(source.dtype, dtype, casting)

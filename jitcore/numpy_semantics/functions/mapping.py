@@ -17,6 +17,7 @@ from jitcore.numpy_semantics.values.layouts import find_joint_order
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
 from jitcore.numpy_semantics.values.promotion import as_operand
 from jitcore.numpy_semantics.values.sequences import has_handle
+from jitcore.rewriter.functions import resolve
 from jitcore.rewriter.handles import Handle
 
 
@@ -39,8 +40,6 @@ class Vectorized:
         self.function, self.otypes = function, otypes
 
     def __call__(self, *args: Any) -> Any:
-        from jitcore.rewriter.functions import resolve
-
         given = list(map(as_array, args))
         arrays = np.broadcast_arrays(*given)
         if any(array.is_partial for array in arrays):
@@ -88,8 +87,6 @@ def _trace_source(function: types.FunctionType) -> None:
     source.__kwdefaults__ = function.__kwdefaults__
 
     def call(*args, **kwargs):
-        from jitcore.rewriter.functions import resolve
-
         if not any(isinstance(x, Handle) or has_handle(x) for x in (*args, *kwargs.values())):
             return function(*args, **kwargs)
         return resolve(source, is_asked_for=True)(*args, **kwargs)

@@ -32,12 +32,12 @@ class _Unknown(Exception):
 
 
 class _Example:
-    """An array or a number that stands for a traced one."""
+    """An array or a number that stands for a traced one. is_view: it is not written to."""
 
-    __slots__ = ("kind", "shape", "is_array")
+    __slots__ = ("kind", "shape", "is_array", "is_view")
 
-    def __init__(self, kind: Any, shape: tuple, is_array: bool):
-        self.kind, self.shape, self.is_array = kind, shape, is_array
+    def __init__(self, kind: Any, shape: tuple, is_array: bool, is_view: bool = False):
+        self.kind, self.shape, self.is_array, self.is_view = kind, shape, is_array, is_view
 
     @property
     def key(self) -> tuple:
@@ -47,20 +47,23 @@ class _Example:
         if not self.is_array:
             kind = self.kind.type if isinstance(self.kind, np.dtype) else self.kind
             return kind(2 if fill < 0 else fill)
+        if self.is_view:  # as large as the array, but of one element
+            return np.broadcast_to(np.zeros((), self.kind), self.shape)
         return (np.arange(math.prod(self.shape)) if fill < 0 else np.full(self.shape, fill)).reshape(
             self.shape).astype(self.kind)
 
 
-def rehearsed(function: Callable, implementation: Callable) -> Callable:
+def rehearsed(function: Callable, implementation: Callable, is_view: bool = False) -> Callable:
     """An implementation of a function of NumPy that raises what NumPy raises about types and options, and
-    whose results have NumPy's types.
+    whose results have NumPy's types. is_view: whether NumPy looks at no element; then examples have the
+    shapes of the call, however large these are.
 
     Raises: what NumPy raises; NotTraceable for a result of another type, and for errors that NumPy does not
     raise."""
 
     @functools.wraps(implementation)
     def call(*args: Any, **kwargs: Any) -> Any:
-        expected, is_whole = _rehearse(function, args, kwargs)
+        expected, is_whole = _rehearse(function, args, kwargs, is_view)
         try:
             found = implementation(*args, **kwargs)
         except _OF_ARGUMENTS as error:
@@ -74,11 +77,11 @@ def rehearsed(function: Callable, implementation: Callable) -> Callable:
     return call
 
 
-def _rehearse(function: Callable, args: Sequence, kwargs: dict) -> tuple[Any, bool]:
+def _rehearse(function: Callable, args: Sequence, kwargs: dict, is_view: bool) -> tuple[Any, bool]:
     """The types of NumPy's result, as `_describe` has them, None where they are not known; whether the
     operands had their own shapes."""
     try:
-        is_cut: list[bool] = []
+        is_cut: list[bool] | None = None if is_view else []
         outlines = [_outline(x, is_cut) for x in (*args, *kwargs.values())]
     except _Unknown:
         return None, False
@@ -116,8 +119,9 @@ def _ask(function: Callable, outlines: Sequence, names: tuple, is_cut: bool) -> 
     raise first
 
 
-def _outline(value: Any, is_cut: list) -> Any:
-    """A value with examples for what is traced in it."""
+def _outline(value: Any, is_cut: list | None) -> Any:
+    """A value with examples for what is traced in it. is_cut: gets an item if shapes are cut; None: they are
+    not."""
     if isinstance(value, Handle):
         dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", ())
         if getattr(value, "is_partial", False) or not isinstance(dtype, np.dtype) or type(shape) is not tuple:
@@ -125,9 +129,9 @@ def _outline(value: Any, is_cut: list) -> Any:
         kind = getattr(value, "python_type", None)
         if kind is not None:
             return _Example(kind, (), False)
-        return _Example(*_cut(dtype, shape, is_cut), hasattr(value, "storage"))
+        return _Example(*_cut(dtype, shape, is_cut), hasattr(value, "storage"), is_cut is None)
     if isinstance(value, np.ndarray) and value.size > _MAX_SIZE:
-        return _Example(*_cut(value.dtype, value.shape, is_cut), True)
+        return _Example(*_cut(value.dtype, value.shape, is_cut), True, is_cut is None)
     if type(value) in (list, tuple):
         return type(value)(_outline(part, is_cut) for part in value)
     if callable(value) and not isinstance(value, type):
@@ -135,8 +139,8 @@ def _outline(value: Any, is_cut: list) -> Any:
     return value
 
 
-def _cut(dtype: np.dtype, shape: tuple, is_cut: list) -> tuple:
-    if math.prod(shape) <= _MAX_SIZE:
+def _cut(dtype: np.dtype, shape: tuple, is_cut: list | None) -> tuple:
+    if is_cut is None or math.prod(shape) <= _MAX_SIZE:
         return dtype, shape
     is_cut.append(True)
     return dtype, tuple([min(extent, _MAX_EXTENT) for extent in shape])

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from jitcore.numpy_semantics.errors import not_traceable
+from jitcore.numpy_semantics.functions import tables
 from jitcore.numpy_semantics.values.sequences import has_handle
 from jitcore.rewriter.handles import Handle
 
@@ -49,8 +50,6 @@ def find_scipy(callee: Any) -> Callable | None:
 
 
 def _list_rows() -> list:
-    from jitcore.numpy_semantics.functions import tables
-
     tables.load()
     return list(_FUNCTIONS.items())
 

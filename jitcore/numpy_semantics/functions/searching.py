@@ -30,6 +30,7 @@ from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, wrap_resu
 from jitcore.numpy_semantics.values.numbers import Number
 from jitcore.numpy_semantics.values.promotion import as_operand, cast_raw, result_dtype, shape_of, to_raw
 from jitcore.numpy_semantics.values.sequences import has_handle
+from jitcore.rewriter.functions import resolve
 from jitcore.rewriter.handles import Handle
 
 
@@ -186,10 +187,6 @@ def fill_diagonal(a, val, wrap=False):  # noqa: A002  NumPy's name
 
 
 # -- sorting ------------------------------------------------------------------------------------------------
-def _is_stable(kind: Any, stable: Any) -> bool:
-    return bool(stable) if is_given(stable) else kind in ("stable", "mergesort")
-
-
 def _check_order(order: Any) -> None:
     if order is not None:
         raise ValueError("Cannot specify order when the array has no fields.")
@@ -450,8 +447,6 @@ _define_covariance(np.corrcoef, jnp.corrcoef, is_scalar=True)
 
 @implements(np.apply_along_axis)
 def apply_along_axis(func1d, axis, arr, *args, **kwargs):
-    from jitcore.rewriter.functions import resolve
-
     arr = as_array(arr)
     axis = normalize_axis_index(axis, arr.ndim)
     function, moved = resolve(func1d), np.moveaxis(arr, axis, -1)

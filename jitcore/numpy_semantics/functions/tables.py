@@ -10,8 +10,8 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
-import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,17 +30,18 @@ HOOKS: dict[str, Callable] = {}
 
 
 def implements(
-    *functions: Any, method: str | None = None, knows_order: bool = False
+    *functions: Any, method: str | None = None, knows_order: bool = False, is_view: bool = False
 ) -> Callable[[Callable], Callable]:
     """Decorator: the implementation of NumPy functions, and of the array method of that name. knows_order:
-    whether its results have their axes in the order of NumPy's (`layouts`)."""
+    whether its results have their axes in the order of NumPy's (`layouts`); is_view: whether NumPy looks at
+    no element."""
 
     def register(implementation: Callable) -> Callable:
         entry = implementation if knows_order else leaves_order_open(implementation)
         for function in functions:
-            FUNCTIONS[function] = rehearsed(function, entry) if callable(function) else entry
+            FUNCTIONS[function] = rehearsed(function, entry, is_view) if callable(function) else entry
         if method is not None:
-            METHODS[method] = rehearsed(getattr(np.ndarray, method), entry)
+            METHODS[method] = rehearsed(getattr(np.ndarray, method), entry, is_view)
         return implementation
 
     return register
@@ -70,7 +71,6 @@ def find_hook(name: str, what: str) -> Callable:
 @functools.cache
 def load() -> None:
     """Imports the modules that fill the tables."""
-    package = __name__.rpartition(".")[0]
-    for module in pkgutil.iter_modules(sys.modules[package].__path__):
-        importlib.import_module(f"{package}.{module.name}")
+    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
+        importlib.import_module(f"{__package__}.{module.name}")
     importlib.import_module("jitcore.numpy_semantics.dynamic_extents")

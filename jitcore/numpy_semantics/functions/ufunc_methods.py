@@ -11,8 +11,10 @@ import numpy as np
 
 import jitcore.numpy as jnp
 from jitcore import lax
+from jitcore.numpy.indexing.plan import parse_index
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions import tables
+from jitcore.numpy_semantics.values.items import NUMPY_RULES, TracedExtent
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, wrap_result
 from jitcore.numpy_semantics.values.promotion import (
     as_operand,
@@ -78,13 +80,10 @@ def _fold(ufunc, array: NDArray, axis: Any) -> Any:
     while array.shape[axis] > 1:
         size = array.shape[axis]
         half = size // 2
-        joint = ufunc(part(0, half), part(half, 2 * half))
-        rest = part(2 * half, size)
-        array = (
-            joint
-            if size % 2 == 0
-            else new_array(lax.concatenate([to_raw(joint), to_raw(rest)], axis % array.ndim))
-        )
+        joint, rest = ufunc(part(0, half), part(half, 2 * half)), part(2 * half, size)
+        array = joint
+        if size % 2:
+            array = new_array(lax.concatenate([to_raw(joint), to_raw(rest)], axis % joint.ndim))
     return wrap_result(lax.squeeze(to_raw(array), (axis % array.ndim,)))
 
 
@@ -120,11 +119,7 @@ def outer(ufunc, a, b, **kwargs):
 
 
 _UPDATES = {
-    np.add: "add",
-    np.subtract: "subtract",
-    np.multiply: "multiply",
-    np.maximum: "max",
-    np.minimum: "min",
+    np.add: "add", np.subtract: "subtract", np.multiply: "multiply", np.maximum: "max", np.minimum: "min",
 }
 
 
@@ -149,12 +144,10 @@ def at(ufunc, array, indices, *values):
 
 
 def _check_item(extent: int, item: Any) -> Any:
-    from jitcore.numpy_semantics.values.items import TracedExtent, parse_index
-
     if isinstance(item, slice) or item is Ellipsis or item is None:
         return item
     try:
-        found = parse_index((extent,), item)[0].value
+        found = parse_index((extent,), item, NUMPY_RULES)[0].value
     except TracedExtent:
         raise not_traceable("ufunc.at with a traced mask or slice") from None
     return to_raw(found) if not isinstance(found, np.ndarray) else found

@@ -19,6 +19,7 @@ from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions import tables
 from jitcore.numpy_semantics.functions.kernels import KERNELS
 from jitcore.numpy_semantics.functions.scipy_table import find_kernel
+from jitcore.numpy_semantics.functions.ufunc_methods import METHODS
 from jitcore.numpy_semantics.values.layouts import find_joint_order, leaves_order_open
 from jitcore.numpy_semantics.values.mixed import distribute, find_mixed, see_through_ufunc
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, unwrap_array, wrap_result
@@ -51,8 +52,6 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence, kwargs: dict) ->
     if find_mixed(inputs) is not None:
         return _apply_to_mixed(ufunc, method, inputs, kwargs)
     if method != "__call__":
-        from jitcore.numpy_semantics.functions.ufunc_methods import METHODS
-
         return leaves_order_open(METHODS[method])(ufunc, *inputs, **kwargs)
     return _call(ufunc, list(map(as_operand, inputs)), **kwargs)
 
@@ -213,14 +212,15 @@ def _raise_casting(ufunc, inputs: Sequence, dtype: np.dtype, casting: str) -> No
 _SHORT_POWERS = {1: np.positive, 2: np.square, 0.5: np.sqrt, -1: np.reciprocal}
 
 
+def apply_operator(name: str, x: Any, y: Any) -> Any:
+    """What NumPy computes for `x op y` with an array or scalar among the operands."""
+    return apply_power(x, y) if name == "pow" else apply_ufunc(OPERATORS[name], "__call__", (x, y), {})
+
+
 def apply_power(x: Any, y: Any) -> Any:
     """`x ** y`, with the short ways that NumPy's operator takes for arrays."""
     ufunc = _find_short_power(x, y)
-    return (
-        apply_ufunc(np.power, "__call__", (x, y), {})
-        if ufunc is None
-        else apply_ufunc(ufunc, "__call__", (x,), {})
-    )
+    return apply_ufunc(ufunc or np.power, "__call__", (x, y) if ufunc is None else (x,), {})
 
 
 def _find_short_power(x: Any, y: Any) -> Any:

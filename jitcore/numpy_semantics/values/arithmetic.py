@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+import jitcore.numpy as jnp
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.numpy_semantics.errors import not_traceable
@@ -83,13 +84,6 @@ def _check_exact(value: Any) -> None:
 def common_kind(x: Any, y: Any) -> type:
     kind = max(kind_of(x), kind_of(y), key=RANKS.__getitem__)
     return int if kind is bool else kind
-
-
-def apply_numpy(name: str, x: Any, y: Any):
-    """The operator with a NumPy array or scalar on one side: the ufunc."""
-    from jitcore.numpy_semantics.functions.ufuncs import OPERATORS, apply_ufunc
-
-    return apply_ufunc(OPERATORS[name], "__call__", (x, y), {})
 
 
 # -- sums and products --------------------------------------------------------------------------------------
@@ -372,9 +366,7 @@ def _int_power(x, y):
 
 def integer_power(base: Array, exponent: Array) -> Array:
     """base ** exponent of integer arrays, exponent >= 0; wraps around."""
-    from jitcore.numpy import power as array_power
-
-    return array_power(base, exponent)
+    return jnp.power(base, exponent)
 
 
 # -- bits ---------------------------------------------------------------------------------------------------

@@ -84,12 +84,6 @@ def _extent(extent: Any) -> int:
     return extent.__index__()
 
 
-def check_axis(axis: int, rank: int) -> int:
-    if not -rank <= axis < rank:
-        raise np.exceptions.AxisError(axis, rank)
-    return axis % rank
-
-
 def repeat_elements(raw: Array, size: int) -> Array:
     """The elements again and again, as `a.flat = v` takes them."""
     count = -(-size // raw.shape[0])

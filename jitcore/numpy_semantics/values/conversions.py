@@ -66,10 +66,6 @@ def _define_conversion(kind: type, convert: Callable) -> Callable:
     return call
 
 
-def _to_bool(x: Number) -> Any:
-    return x if x.python_type is bool else x != 0
-
-
 def bool_of(x: Any = False) -> Any:
     """`bool(x)`."""
     if not _is_handle(x):
@@ -155,12 +151,8 @@ def _define_extremum(plain: Callable, is_better: Callable) -> Callable:
             return plain(*values, **options)
         if options:
             raise not_traceable(f"{plain.__name__}() of traced values with options")
-        if (
-            isinstance(values[0], NDArray)
-            and len(values) == 1
-            and not values[0].is_partial
-            and values[0].ndim == 1
-        ):
+        is_array = len(values) == 1 and isinstance(values[0], NDArray)
+        if is_array and not values[0].is_partial and values[0].ndim == 1:
             return _extremum_of_array(plain, values[0])
         return functools.reduce(lambda best, x: select(_as_truth(is_better(x, best)), x, best), items)
 
@@ -210,12 +202,8 @@ def _sum_array(array: NDArray) -> Any:
 def _sum(iterable: Any, /, start: Any = 0) -> Any:
     if type(iterable) is TracedList:
         return start + _reduce_list(iterable, _sum_array, "sum")
-    if (
-        isinstance(iterable, NDArray)
-        and not iterable.is_partial
-        and iterable.ndim == 1
-        and iterable.dtype.kind in "fc"
-    ):
+    is_vector = isinstance(iterable, NDArray) and not iterable.is_partial and iterable.ndim == 1
+    if is_vector and iterable.dtype.kind in "fc":
         return np.sum(iterable) + start if iterable.size else start
     return sum(iterable, start)
 

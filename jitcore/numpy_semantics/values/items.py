@@ -10,14 +10,22 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
 from jitcore.core.trace import context
-from jitcore.numpy.indexing.plan import Entry, plan_index
+from jitcore.numpy.indexing.plan import (
+    Entry,
+    IndexRules,
+    check_known_array,
+    check_known_index,
+    parse_index,
+    parse_known_slice,
+    plan_index,
+)
 from jitcore.numpy.indexing.reading import gather_plan
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions import tables
@@ -39,16 +47,6 @@ _NOT_AN_INDEX = (
 )
 
 
-class Item(NamedTuple):
-    """One item of an index. kind: "int", "slice", "new", "array", "mask" or "gap" (an Ellipsis for no axis).
-
-    value: an int or a Number, an `Axis`, an integer or a boolean array."""
-
-    kind: str
-    axis: int = -1
-    value: Any = None
-
-
 class TracedExtent(Exception):
     """A slice whose number of elements is traced, or a mask that is."""
 
@@ -58,19 +56,18 @@ def get_item(array: NDArray, index: Any) -> Any:
     """Raises: IndexError as NumPy; NotTraceable for combinations that are not supported."""
     index = _read_lists(index)
     try:
-        items = parse_index(array.shape, index)
+        entries = parse_index(array.shape, index, NUMPY_RULES)
     except TracedExtent:
         return tables.find_hook("read_item", "an item")(array, index)
-    if any(item.kind == "mask" for item in items):
+    if any(entry.kind == "mask" for entry in entries):
         return tables.find_hook("read_item", "an item")(array, index)
-    if not any(item.kind == "array" for item in items):
-        view = _view(array, items)
-        is_element = all(item.kind == "int" for item in items) and not _has_ellipsis(index)
-        return Scalar(view.read()) if is_element else view
-    target, entries = _plan(array, items)
-    found = gather_plan(target.read(), plan_index(target.shape, entries))
+    if not any(entry.kind == "array" for entry in entries):
+        view = _view(array, entries)
+        return Scalar(view.read()) if _is_element(index, entries) else view
+    target, rest = _apply_moved_slices(array, entries)
+    found = gather_plan(target.read(), plan_index(target.shape, rest))
     is_plain = found.ndim < 2 or 0 in found.shape
-    return new_array(found, C_ORDER if is_plain else find_item_order(array, list(map(_outline, items))))
+    return new_array(found, C_ORDER if is_plain else find_item_order(array, list(map(_outline, entries))))
 
 
 def _read_lists(index: Any) -> Any:
@@ -80,13 +77,18 @@ def _read_lists(index: Any) -> Any:
     return index.to_array(is_index=True) if hasattr(type(index), "to_array") else index
 
 
-def _outline(item: Item) -> Any:
-    """What stands for an item where only the layout of the result is asked for."""
-    if item.kind == "slice":
-        return slice(0, item.value.size)
-    if item.kind == "int":
-        return 0
-    return {"new": None, "gap": Ellipsis}.get(item.kind, tuple(getattr(item.value, "shape", ())))
+def _is_element(index: Any, entries: list[Entry]) -> bool:
+    """Whether NumPy gives a scalar."""
+    has_ellipsis = any(item is Ellipsis for item in (index if isinstance(index, tuple) else (index,)))
+    return not has_ellipsis and all(entry.kind == "integer" for entry in entries)
+
+
+def _outline(entry: Entry) -> Any:
+    """What stands for an entry where only the layout of the result is asked for."""
+    if entry.kind == "slice":
+        return slice(0, entry.size)
+    plain = {"integer": 0, "new": None, "gap": Ellipsis}
+    return plain[entry.kind] if entry.kind in plain else tuple(entry.value.shape)
 
 
 def set_item(array: NDArray, index: Any, value: Any) -> None:
@@ -100,165 +102,146 @@ def set_item(array: NDArray, index: Any, value: Any) -> None:
     if type(value) is Mixed:
         value = distribute(lambda number: Scalar(to_item(number, array.dtype, is_packed=True)), value)
     try:
-        items = parse_index(array.shape, index)
+        entries = parse_index(array.shape, index, NUMPY_RULES)
     except TracedExtent:
         return tables.find_hook("write_item", "an item")(array, index, value)
     if getattr(value, "is_partial", False):
         return tables.find_hook("write_item", "a value")(array, index, value)
-    if any(item.kind == "mask" for item in items):
-        return _set_masked(array, items, value)
-    if not any(item.kind == "array" for item in items):
-        is_element = all(item.kind == "int" for item in items) and not _has_ellipsis(index)
-        if is_element and isinstance(value, NDArray) and value.ndim and value.size == 1:
-            np.zeros(1, array.dtype)[0] = np.zeros(value.shape, value.dtype)  # raises, as NumPy does by now
-        return _view(array, items).assign(value)
-    target, entries = _plan(array, items)
+    if any(entry.kind == "mask" for entry in entries):
+        return _set_masked(array, entries, value)
+    if any(entry.kind == "array" for entry in entries):
+        return scatter_entries(*_apply_moved_slices(array, entries), value)
+    if _is_element(index, entries) and isinstance(value, NDArray) and value.ndim and value.size == 1:
+        np.zeros(1, array.dtype)[0] = np.zeros(value.shape, value.dtype)  # raises, as NumPy does by now
+    return _view(array, entries).assign(value)
+
+
+def scatter_entries(target: NDArray, entries: list[Entry], value: Any) -> None:
+    """Writes values to the places of an index with arrays; those outside are dropped."""
     plan = plan_index(target.shape, entries)
-    raw = broadcast_raw(drop_leading_ones(to_item(value, array.dtype), len(plan.shape)), plan.shape)
+    raw = broadcast_raw(drop_leading_ones(to_item(value, target.dtype), len(plan.shape)), plan.shape)
     if 0 in plan.shape:
-        return None
+        return
     numbers = lax.ScatterDimensionNumbers(plan.window_dims, plan.collapsed, plan.index_map)
     raw = lax.reshape(raw, plan.core_shape) if plan.new_axes else raw
-    target.write(
-        lax.scatter(target.read(), plan.indices, raw, numbers, mode=lax.GatherScatterMode.FILL_OR_DROP)
-    )
-    return None
+    mode = lax.GatherScatterMode.FILL_OR_DROP
+    target.write(lax.scatter(target.read(), plan.indices, raw, numbers, mode=mode))
 
 
-def _has_ellipsis(index: Any) -> bool:
-    return any(item is Ellipsis for item in (index if isinstance(index, tuple) else (index,)))
-
-
-def _view(array: NDArray, items: list[Item]) -> NDArray:
+def _view(array: NDArray, entries: list[Entry]) -> NDArray:
     """The view that basic items name."""
-    axes = [Axis(item.value, 1) if item.kind == "int" else item.value for item in items if item.axis >= 0]
-    dims = [None if item.kind == "new" else item.axis for item in items if item.kind in ("new", "slice")]
+    axes = [Axis(entry.value, 1) if entry.kind == "integer" else Axis(*entry[3:])
+            for entry in entries if entry.axis >= 0]
+    dims = [None if entry.kind == "new" else entry.axis for entry in entries
+            if entry.kind in ("new", "slice")]
     return array.add_view(Window(array.shape, axes, dims))
 
 
-def _plan(array: NDArray, items: list[Item]) -> tuple[NDArray, list[Entry]]:
-    """A view that slices have been applied to, and the entries of the rest of the index."""
-    is_moved = any(item.kind == "slice" and isinstance(item.value.start, Number) for item in items)
-    if is_moved:
-        axes = [item.value if item.kind == "slice" else Axis(0, array.shape[item.axis])
-                for item in items if item.axis >= 0]
-        array = array.add_view(Window(array.shape, axes, range(array.ndim)))
-    entries = []
-    for item in items:
-        if item.kind == "slice":
-            start, size, step = (0, item.value.size, 1) if is_moved else item.value
-            entries.append(Entry("slice", item.axis, None, start, size, step))
-        elif item.kind == "int":
-            is_traced = isinstance(item.value, Number)
-            value = item.value.read() if is_traced else item.value
-            entries.append(Entry("scalar" if is_traced else "integer", item.axis, value))
-        else:
-            entries.append(Entry(item.kind, item.axis, item.value))
-    return array, entries
+def _apply_moved_slices(array: NDArray, entries: list[Entry]) -> tuple[NDArray, list[Entry]]:
+    """A view by the slices, if one of them starts at a traced place, and the entries of the rest."""
+    if any(isinstance(entry.start, Number) for entry in entries):
+        whole = [whole_entry(*axis) for axis in enumerate(array.shape)]
+        array = _view(array, [entry if entry.kind == "slice" else whole[entry.axis]
+                              for entry in entries if entry.axis >= 0])
+        entries = [entry._replace(start=0, step=1) if entry.kind == "slice" else entry for entry in entries]
+    return array, [entry._replace(kind="scalar", value=entry.value.read())
+                   if isinstance(entry.value, Number) else entry for entry in entries]
+
+
+def whole_entry(axis: int, extent: int) -> Entry:
+    """The entry of `:`."""
+    return Entry("slice", axis, None, 0, extent)
 
 
 # -- parsing ------------------------------------------------------------------------------------------------
-def parse_index(shape: tuple, index: Any) -> list[Item]:
-    """The items of an index, every axis named. Raises: IndexError; TracedExtent."""
-    values = [_normalize(value) for value in (index if isinstance(index, tuple) else (index,))]
-    counts = [0 if value is None or value is Ellipsis else _count_axes(value) for value in values]
-    if sum(counts) > len(shape):
-        raise IndexError(
-            f"too many indices for array: array is {len(shape)}-dimensional, but {sum(counts)} were indexed"
-        )
-    gaps = [i for i, value in enumerate(values) if value is Ellipsis]
-    if len(gaps) > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
-    rest = [slice(None)] * (len(shape) - sum(counts))
-    place = gaps[0] if gaps else len(values)
-    values[place : place + 1] = rest or ([Ellipsis] if gaps else [])
-    items, axis = [], 0
-    for value in values:
-        item = _parse_item(value, axis, shape)
-        items.append(item)
-        axis += 0 if item.kind in ("new", "gap") else item.value.ndim if item.kind == "mask" else 1
-    if any(item.kind in ("array", "mask") for item in items):
-        return [split for item in items for split in _split_known_mask(item)]
-    return [item for item in items if item.kind != "gap"]
+class NumpyRules(IndexRules):
+    """NumPy's own: lists are arrays. Numbers may be positions and bounds of slices; what is not known to lie
+    inside is checked when the program runs. Raises: IndexError; TracedExtent."""
+
+    too_many = "too many indices for array: array is {}-dimensional, but {} were indexed"
+    takes_lists = True
+
+    def normalize(self, value: Any) -> Any:
+        """An int, Number, slice, None, Ellipsis, or an array of integers or bools. Raises: IndexError."""
+        if value is None or value is Ellipsis or isinstance(value, slice):
+            return value
+        value = normalize_array(value)
+        if isinstance(value, (np.ndarray, np.generic)) and not value.shape:
+            value = value[()]
+        if isinstance(value, (int, np.integer)):
+            return int(value)
+        if type(value) is Number:
+            if value.python_type is not int:
+                raise IndexError(_NOT_AN_INDEX)
+            return value
+        if getattr(value, "is_partial", False):
+            raise TracedExtent
+        if isinstance(value, (Handle, np.ndarray)):
+            if value.dtype.kind not in "biu":
+                text = "arrays used as indices must be of integer (or boolean) type"
+                raise IndexError(text if value.shape else _NOT_AN_INDEX)
+            return value if value.shape else int_of_scalar(value.read())
+        if hasattr(type(value), "__index__"):
+            return value.__index__()
+        raise IndexError(_NOT_AN_INDEX)
+
+    def parse_integer(self, index, axis, extent):
+        return Entry("integer", axis, check_index(index, axis, extent))
+
+    def parse_mask(self, mask, axis, shape):
+        for i, (own, extent) in enumerate(zip(mask.shape, shape[axis : axis + mask.ndim])):
+            if own != extent:
+                text = f"size of axis is {extent} but size of corresponding boolean axis is {own}"
+                raise IndexError(f"boolean index did not match indexed array along axis {axis + i}; {text}")
+        is_known = isinstance(mask, np.ndarray)
+        return super().parse_mask(mask, axis, shape) if is_known else [Entry("mask", axis, mask)]
+
+    def check_array(self, item, axis, extent):
+        if isinstance(item, np.ndarray):
+            return check_known_array(item, axis, extent)
+        raw = to_raw(item, dtypes.int64)
+        if item.dtype.kind == "i":
+            raw = lax.select(lax.lt(raw, np.int64(0)), lax.add(raw, np.int64(extent)), raw)
+        if item.dtype.kind == "i" or extent < np.iinfo(item.dtype).max:
+            outside = lax.bitwise_or(lax.lt(raw, np.int64(0)), lax.ge(raw, np.int64(extent)))
+            any_outside = lax.reduce_or(outside, tuple(range(outside.ndim)))
+            error = IndexError(f"an index is out of bounds for axis {axis} with size {extent}")
+            fail(Number(bool, any_outside), error)
+        return raw
+
+    def parse_slice(self, item, axis, extent, position):
+        bounds = [_to_bound(bound) for bound in (item.start, item.stop, item.step)]
+        if not any(isinstance(bound, Number) for bound in bounds):
+            return parse_known_slice(slice(*bounds), axis, extent)
+        return Entry("slice", axis, None, *_resolve_slice(*bounds, extent))
 
 
-def _normalize(value: Any) -> Any:
-    """An int, Number, slice, None, Ellipsis, or an array of integers or bools. Raises: IndexError."""
-    if value is None or value is Ellipsis or isinstance(value, slice):
-        return value
+NUMPY_RULES = NumpyRules()
+
+
+def normalize_array(value: Any) -> Any:
+    """A list, a range or an ndarray in an index as an array, known or adopted; all else as it is.
+
+    Raises: NotTraceable for a single bool, which makes a new axis or an empty one."""
     if type(value) is Mixed:
         return value.as_index()
     if isinstance(value, (list, tuple, range)):
-        value = as_operand(list(value)) if _has_handles(value) else np.asarray(value)
+        value = as_operand(list(value)) if has_handle(value) else np.asarray(value)
     elif isinstance(value, np.ndarray) and value.shape:
         value = adopt_array(value)
     if isinstance(value, np.ndarray) and not value.size:
         value = value.astype(np.intp)
-    if isinstance(value, (np.ndarray, np.generic)) and not value.shape:
-        value = value[()]
-    if isinstance(value, (bool, np.bool_)) or getattr(value, "dtype", None) == np.bool_ and not value.shape:
+    is_bool = isinstance(value, bool) or getattr(value, "dtype", None) == np.bool_
+    if is_bool and not getattr(value, "shape", ()):
         raise not_traceable("an index that is a single bool")
-    if isinstance(value, (int, np.integer)):
-        return int(value)
-    if type(value) is Number:
-        if value.python_type is not int:
-            raise IndexError(_NOT_AN_INDEX)
-        return value
-    if getattr(value, "is_partial", False):
-        raise TracedExtent
-    if isinstance(value, (Handle, np.ndarray)):
-        if value.dtype.kind not in "biu":
-            text = "arrays used as indices must be of integer (or boolean) type"
-            raise IndexError(text if value.shape else _NOT_AN_INDEX)
-        return value if value.shape else int_of_scalar(value.read())
-    if hasattr(type(value), "__index__"):
-        return value.__index__()
-    raise IndexError(_NOT_AN_INDEX)
-
-
-def _has_handles(values: Any) -> bool:
-    return any(_has_handles(v) if isinstance(v, (list, tuple)) else isinstance(v, Handle) for v in values)
-
-
-def _count_axes(value: Any) -> int:
-    return value.ndim if getattr(value, "dtype", None) == np.bool_ else 1
-
-
-def _parse_item(value: Any, axis: int, shape: tuple) -> Item:
-    if value is None:
-        return Item("new")
-    if value is Ellipsis:
-        return Item("gap")
-    if isinstance(value, slice):
-        return Item("slice", axis, parse_slice(value, shape[axis]))
-    if isinstance(value, (int, Number)) and not isinstance(value, np.generic):
-        return Item("int", axis, check_index(value, axis, shape[axis]))
-    if value.dtype == np.bool_:
-        expected = shape[axis : axis + value.ndim]
-        for i, (own, extent) in enumerate(zip(value.shape, expected)):
-            if own != extent:
-                text = f"size of axis is {extent} but size of corresponding boolean axis is {own}"
-                raise IndexError(f"boolean index did not match indexed array along axis {axis + i}; {text}")
-        return Item("mask", axis, value)
-    return Item("array", axis, _check_index_array(value, axis, shape[axis]))
-
-
-def _split_known_mask(item: Item) -> list[Item]:
-    """A mask that is known as the integer arrays of its elements."""
-    if item.kind != "mask" or not isinstance(item.value, np.ndarray):
-        return [item]
-    return [
-        Item("array", item.axis + i, found.astype(np.int64)) for i, found in enumerate(np.nonzero(item.value))
-    ]
+    return value
 
 
 def check_index(index: Any, axis: int, extent: int) -> Any:
     """A position from 0 on. Raises: IndexError for a known one outside."""
-    error = IndexError(f"index {index!r} is out of bounds for axis {axis} with size {extent}")
     if type(index) is not Number:
-        if not -extent <= index < extent:
-            raise error
-        return index + extent if index < 0 else index
+        return check_known_index(index, axis, extent)
+    error = IndexError(f"index {index!r} is out of bounds for axis {axis} with size {extent}")
     if not extent:
         fail(True, error)
     if is_at_most(0, index):
@@ -308,32 +291,9 @@ def _remember(key: tuple, value: Any, index: Number) -> None:
         checked.setdefault(key, []).append((value, context.trace, index))
 
 
-def _check_index_array(value: Any, axis: int, extent: int) -> Any:
-    if isinstance(value, np.ndarray):
-        bad = value[(value < -extent) | (value >= extent)]
-        if bad.size:
-            raise IndexError(f"index {bad.flat[0]} is out of bounds for axis {axis} with size {extent}")
-        return np.where(value < 0, value + extent, value).astype(np.int64)
-    raw = to_raw(value, dtypes.int64)
-    if value.dtype.kind == "i":
-        raw = lax.select(lax.lt(raw, np.int64(0)), lax.add(raw, np.int64(extent)), raw)
-    if extent < np.iinfo(value.dtype).max + (value.dtype.kind == "i") or value.dtype.kind == "i":
-        outside = lax.bitwise_or(lax.lt(raw, np.int64(0)), lax.ge(raw, np.int64(extent)))
-        any_outside = lax.reduce_or(outside, tuple(range(outside.ndim)))
-        fail(
-            Number(bool, any_outside),
-            IndexError(f"an index is out of bounds for axis {axis} with size {extent}"),
-        )
-    return raw
-
-
 # -- slices -------------------------------------------------------------------------------------------------
-def parse_slice(index: slice, extent: int) -> Axis:
-    """The elements of a slice. Raises: TypeError; ValueError; TracedExtent."""
-    start, stop, step = (_to_bound(bound) for bound in (index.start, index.stop, index.step))
-    if not any(isinstance(bound, Number) for bound in (start, stop, step)):
-        places = range(*slice(start, stop, step).indices(extent))
-        return Axis(places.start if len(places) else 0, len(places), places.step if len(places) > 1 else 1)
+def _resolve_slice(start: Any, stop: Any, step: Any, extent: int) -> Axis:
+    """The elements of a slice with traced bounds. Raises: TracedExtent."""
     if isinstance(step, Number) or step not in (None, 1) and not (step > 1 and None not in (start, stop)):
         raise TracedExtent
     step = 1 if step is None else step
@@ -363,12 +323,8 @@ def _to_bound(bound: Any) -> Any:
         return bound.as_index()
     if type(bound) is Number and bound.python_type in (int, bool):
         return as_int(bound)
-    if (
-        isinstance(bound, Handle)
-        and type(bound) is not Number
-        and bound.dtype.kind in "iu"
-        and not bound.shape
-    ):
+    is_array = isinstance(bound, Handle) and type(bound) is not Number
+    if is_array and bound.dtype.kind in "iu" and not bound.shape:
         return int_of_scalar(bound.read())
     if not isinstance(bound, Handle) and hasattr(type(bound), "__index__"):
         return bound.__index__()
@@ -381,17 +337,17 @@ def _from_end(bound: Any, extent: int) -> Any:
 
 
 # -- masks --------------------------------------------------------------------------------------------------
-def _set_masked(array: NDArray, items: list[Item], value: Any) -> None:
+def _set_masked(array: NDArray, entries: list[Entry], value: Any) -> None:
     """`x[mask] = value` with basic items around the mask: a selection."""
-    masks = [item for item in items if item.kind == "mask"]
-    if len(masks) > 1 or any(item.kind == "array" for item in items):
+    kinds = [entry.kind for entry in entries]
+    if kinds.count("mask") > 1 or "array" in kinds:
         raise not_traceable("an index of a mask and other arrays")
-    (mask,) = masks
-    before, after = items[: items.index(mask)], items[items.index(mask) + 1 :]
-    own = [Item("slice", mask.axis + i, Axis(0, n)) for i, n in enumerate(mask.value.shape)]
-    target = _view(array, [item for item in (*before, *own, *after) if item.kind != "gap"])
-    lead = sum(item.kind in ("slice", "new") for item in before)
-    if any(item.kind == "int" for item in items) and lead and any(value.shape):
+    place = kinds.index("mask")
+    mask, before, after = entries[place], entries[:place], entries[place + 1 :]
+    own = [whole_entry(mask.axis + i, n) for i, n in enumerate(mask.value.shape)]
+    target = _view(array, [entry for entry in (*before, *own, *after) if entry.kind != "gap"])
+    lead = sum(entry.kind in ("slice", "new") for entry in before)
+    if "integer" in kinds and lead and any(value.shape):
         raise not_traceable("an index of a mask and ints")
     select_masked(target, to_raw(mask.value), lead, to_item(value, array.dtype))
 
@@ -420,7 +376,7 @@ def _spread_values(mask: Array, values: Array, place: int) -> Array:
     ranks = lax.clamp(np.int64(0), lax.sub(lax.cumsum(hits, 0), np.int64(1)), np.int64(max(count - 1, 0)))
     if not count:
         return lax.full((*values.shape[:place], *mask.shape, *values.shape[place + 1 :]), 0, values.dtype)
-    entries = [Entry("slice", i, None, 0, n) for i, n in enumerate(values.shape)]
+    entries = [whole_entry(i, n) for i, n in enumerate(values.shape)]
     entries[place] = Entry("array", place, ranks)
     found = gather_plan(values, plan_index(values.shape, entries))
     return lax.reshape(found, (*values.shape[:place], *mask.shape, *values.shape[place + 1 :]))

@@ -15,10 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from jitcore.array import Array
-from jitcore.core.aval import ShapedArray
 from jitcore.process.effort import spend
-from jitcore.rewriter.handles import ConflictError, Kind, LeafType
 
 Order = tuple[int, ...]
 C_ORDER: Order = ()
@@ -105,39 +102,6 @@ def _make_small(shape: Sequence[int], strides: Sequence[int] | None) -> np.ndarr
         return None
     small = [min(extent, 2) for extent in shape]
     return as_strided(np.zeros(1, np.int8), small, strides, writeable=False)
-
-
-# -- carries ------------------------------------------------------------------------------------------------
-class ArrayKind(Kind):
-    """What a carried array is: its shape and dtype do not change. order: of its axes in memory."""
-
-    __slots__ = ("order",)
-
-    def __init__(self, order: Order | None):
-        self.order = order
-
-    def __eq__(self, other) -> bool:
-        return type(other) is ArrayKind and other.order == self.order
-
-    def __hash__(self) -> int:
-        return hash((ArrayKind, self.order))
-
-    def __repr__(self) -> str:
-        return "array"
-
-    def join(self, aval: ShapedArray, other: LeafType) -> LeafType:
-        if type(other.kind) is not ArrayKind:
-            raise ConflictError(f"an array {aval} and a {other.kind!r}")
-        if other.aval.shape != aval.shape:
-            raise ConflictError(f"shape {aval.shape} and {other.aval.shape}")
-        if other.aval != aval:
-            raise ConflictError(f"dtype {aval.dtype} and {other.aval.dtype}")
-        return LeafType(aval, self if self == other.kind else ArrayKind(None))
-
-    def wrap(self, raw: Array, aval: ShapedArray) -> Any:
-        from jitcore.numpy_semantics.values.ndarray import new_array
-
-        return new_array(raw, self.order)
 
 
 #: Steps of looking at an item of an operand.

@@ -18,8 +18,9 @@ from jitcore.array import Array, ConcreteArray
 from jitcore.numpy_semantics.errors import NotTraceable, needs_identity, not_traceable
 from jitcore.numpy_semantics.values import arithmetic
 from jitcore.numpy_semantics.values.arithmetic import fail
+from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
 from jitcore.numpy_semantics.values.numbers import RANKS, Number, NumberKind
-from jitcore.numpy_semantics.values.operators import OPERATORS, WithoutValue
+from jitcore.numpy_semantics.values.operators import COMPARISONS, WithoutValue
 from jitcore.numpy_semantics.values.promotion import cast_raw, to_raw
 from jitcore.numpy_semantics.values.scalars import SCALAR, Scalar
 from jitcore.process.effort import spend
@@ -188,45 +189,18 @@ class Mixed(WithoutValue, CompoundHandle):
             return choose(self, found)
         return lambda *args, **kwargs: distribute(lambda x: getattr(x, name)(*args, **kwargs), self)
 
-    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
-        from jitcore.numpy_semantics.functions.ufuncs import apply_ufunc
-
-        return apply_ufunc(ufunc, method, inputs, kwargs)
-
-    def __array_function__(self, function, types, args, kwargs):
-        from jitcore.numpy_semantics.functions.dispatch import apply_function
-
-        return apply_function(function, args, kwargs)
-
-    def __round__(self, digits=None):
-        return distribute(lambda x: round(x) if digits is None else round(x, digits), self)
-
-    def __pow__(self, other, modulus=None):
-        if modulus is not None:
-            raise not_traceable("pow() of a traced number with a modulus")
-        return _operate("pow", self, other)
-
 
 def _name_kind(kind: LeafType) -> str:
     return kind.kind.python_type.__name__ if _is_python(kind) else f"np.{kind.aval.dtype}"
 
 
 # -- operations ---------------------------------------------------------------------------------------------
-_COMPARISONS = frozenset("lt le gt ge eq ne".split())
 _FLOAT_ARITHMETIC = frozenset("add sub mul truediv floordiv mod divmod".split())
 
 
-def _operate(name: str, x: Any, y: Any) -> Any:
-    operands = x, y
-    if not all(isinstance(v, (Mixed, Number, bool, int, float, complex)) and not isinstance(v, np.generic)
-               for v in operands):
-        others = (Handle, np.generic, np.ndarray, list, tuple)
-        if not all(isinstance(v, others) or type_of(v) for v in operands):
-            return NotImplemented
-        from jitcore.numpy_semantics.values.operators import apply_operator
-
-        return apply_operator(name, x, y)
-    widened = _see_through(name, operands)
+def apply_arithmetic(name: str, x: Any, y: Any) -> Any:
+    """What Python computes for `x op y` of numbers."""
+    widened = _see_through(name, (x, y))
     if widened is not None:
         return arithmetic.BINARY[name](*widened)
     own_name = f"{name}_" if name in ("and", "or") else name
@@ -242,7 +216,7 @@ def _see_through(name: str, operands: tuple) -> tuple | None:
     if complex in others:
         return None
     is_exact = all(x.whole is None for x in mixed)  # an int beyond 2**53 is compared as what it is
-    if name in _COMPARISONS and is_exact or name in _FLOAT_ARITHMETIC and float in others:
+    if name in COMPARISONS and is_exact or name in _FLOAT_ARITHMETIC and float in others:
         return tuple([_widen(x) if type(x) is Mixed else x for x in operands])
     return None
 
@@ -350,8 +324,6 @@ def choose(mixed: Mixed, results: Sequence, places: Sequence[int] | None = None)
 
 def select(predicate: Array, one: Any, other: Any) -> Any:
     """`one if predicate else other` of numbers, arrays, and tuples of them."""
-    from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
-
     if one is other:
         return one
     if type(one) is type(other) is tuple and len(one) == len(other):
@@ -400,24 +372,3 @@ def _find_maker(kind: LeafType) -> Callable:
 
 
 _COMPLEX = (np.complex64, np.complex128)
-
-
-def _define(name: str, swapped: bool) -> Callable:
-    def operate(self, other):
-        return _operate(name, other, self) if swapped else _operate(name, self, other)
-
-    operate.__name__ = f"__{'r' if swapped else ''}{name}__"
-    return operate
-
-
-def _define_unary(name: str) -> Callable:
-    return lambda self: distribute(lambda x: getattr(x, f"__{name}__")(), self)
-
-
-for _name in OPERATORS:
-    if _name != "pow":
-        setattr(Mixed, f"__{_name}__", _define(_name, False))
-    if _name not in _COMPARISONS:
-        setattr(Mixed, f"__r{_name}__", _define(_name, True))
-for _name in "neg pos abs invert trunc floor ceil".split():
-    setattr(Mixed, f"__{_name}__", _define_unary(_name))

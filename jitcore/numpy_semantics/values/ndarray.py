@@ -16,19 +16,19 @@ from jitcore import lax
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray
 from jitcore.core.trace import context
+from jitcore.lax.arguments import canonicalize_axis
 from jitcore.numpy_semantics.errors import needs_value, not_traceable
 from jitcore.numpy_semantics.functions import tables
 from jitcore.numpy_semantics.values.contents import (
-    check_axis,
     complete_shape,
     drop_leading_ones,
     repeat_elements,
     to_item,
 )
 from jitcore.numpy_semantics.values.equality import is_visible
-from jitcore.numpy_semantics.values.layouts import C_ORDER, ArrayKind, Order, find_dense_order, find_own_order
-from jitcore.numpy_semantics.values.operators import ACCEPTED, OPERATORS, WithoutValue, install_operators
-from jitcore.numpy_semantics.values.promotion import as_operand, check_aval, check_dtype
+from jitcore.numpy_semantics.values.layouts import C_ORDER, Order, find_dense_order, find_own_order
+from jitcore.numpy_semantics.values.operators import WithoutValue
+from jitcore.numpy_semantics.values.promotion import CONVERSIONS, as_operand, check_aval, check_dtype
 from jitcore.numpy_semantics.values.scalars import Scalar
 from jitcore.numpy_semantics.values.storage import Storage, Store
 from jitcore.numpy_semantics.values.views import (
@@ -47,7 +47,37 @@ from jitcore.numpy_semantics.values.views import (
     write_steps,
 )
 from jitcore.rewriter.control_flow.iterators import iterate_elements
-from jitcore.rewriter.handles import Alias, Handle, LeafType
+from jitcore.rewriter.handles import Alias, ConflictError, Handle, Kind, LeafType
+
+
+class ArrayKind(Kind):
+    """What a carried array is: its shape and dtype do not change. order: of its axes in memory."""
+
+    __slots__ = ("order",)
+
+    def __init__(self, order: Order | None):
+        self.order = order
+
+    def __eq__(self, other) -> bool:
+        return type(other) is ArrayKind and other.order == self.order
+
+    def __hash__(self) -> int:
+        return hash((ArrayKind, self.order))
+
+    def __repr__(self) -> str:
+        return "array"
+
+    def join(self, aval: ShapedArray, other: LeafType) -> LeafType:
+        if type(other.kind) is not ArrayKind:
+            raise ConflictError(f"an array {aval} and a {other.kind!r}")
+        if other.aval.shape != aval.shape:
+            raise ConflictError(f"shape {aval.shape} and {other.aval.shape}")
+        if other.aval != aval:
+            raise ConflictError(f"dtype {aval.dtype} and {other.aval.dtype}")
+        return LeafType(aval, self if self == other.kind else ArrayKind(None))
+
+    def wrap(self, raw: Array, aval: ShapedArray) -> Any:
+        return new_array(raw, self.order)
 
 
 class NDArray(WithoutValue, Handle):
@@ -60,6 +90,7 @@ class NDArray(WithoutValue, Handle):
     __slots__ = ("storage", "steps", "objects", "_shape", "_memo")
     __array_priority__ = 1000
     is_partial = False
+    has_views = True
 
     def __init__(self, storage: Storage, steps: Steps = ()):
         self.storage, self.steps, self.objects, self._memo = storage, steps, None, None
@@ -101,13 +132,8 @@ class NDArray(WithoutValue, Handle):
     def _find_last_store(self) -> Store | None:
         """The storage's last store, if it still tells what this very part holds."""
         store = self.storage.last_store
-        if (
-            store is None
-            or store.after is not self.storage.value
-            or not is_same_view(store.steps, self.steps)
-        ):
-            return None
-        return store
+        is_current = store is not None and store.after is self.storage.value
+        return store if is_current and is_same_view(store.steps, self.steps) else None
 
     def assign(self, value: Any) -> None:
         """`self[...] = value`: converted as by `astype`, and broadcast."""
@@ -118,18 +144,19 @@ class NDArray(WithoutValue, Handle):
         self.write(broadcast_raw(raw, self._shape))
 
     def is_same(self, other: Handle) -> bool:
-        if self is other:
-            return True
-        return (
-            type(other) is type(self)
-            and other.storage is self.storage
-            and is_same_view(self.steps, other.steps)
-        )
+        is_alike = type(other) is type(self) and other.storage is self.storage
+        return self is other or is_alike and is_same_view(self.steps, other.steps)
 
     def is_made_in(self, trace) -> bool:
         if self.storage.trace is trace:
             return True
         return any(value.is_made_in(trace) for step in self.steps for value in step.list_values())
+
+    def __bool__(self):
+        self.as_predicate()
+        raise needs_value(self, "bool(x)")
+
+    __hash__ = None
 
     def as_predicate(self):
         if self.size != 1:
@@ -190,12 +217,8 @@ class NDArray(WithoutValue, Handle):
     @shape.setter
     def shape(self, shape) -> None:
         found = self.reshape(shape)
-        if (
-            found.storage is not self.storage
-            or self.storage.is_shared
-            or not self.steps
-            and self.storage.source is not None
-        ):
+        is_argument = not self.steps and self.storage.source is not None
+        if found.storage is not self.storage or self.storage.is_shared or is_argument:
             raise not_traceable("a new shape for an argument, or for an array that is not contiguous")
         self.steps, self._shape, self._memo = found.steps, found.shape, None
 
@@ -214,13 +237,6 @@ class NDArray(WithoutValue, Handle):
     @property
     def nbytes(self) -> int:
         return self.size * self.itemsize
-
-    @property
-    def flags(self):
-        """Its layout, as far as that is known."""
-        from jitcore.numpy_semantics.functions.memory import Flags
-
-        return Flags(self)
 
     @property
     def strides(self) -> tuple:
@@ -313,7 +329,8 @@ class NDArray(WithoutValue, Handle):
     def transpose(self, *axes) -> NDArray:
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
             axes = axes[0]
-        order = tuple(range(self.ndim))[::-1] if not axes else tuple([check_axis(a, self.ndim) for a in axes])
+        axes = axes or range(self.ndim)[::-1]
+        order = tuple([canonicalize_axis(axis, self.ndim) for axis in axes])
         if sorted(order) != list(range(self.ndim)):
             raise ValueError("axes don't match array")
         window = whole_window(self._shape)
@@ -371,30 +388,9 @@ class NDArray(WithoutValue, Handle):
             raise ValueError("setting an array element with a sequence.")
         self.assign(value)
 
-    def item(self, *args):
-        """One element as a Python number."""
-        from jitcore.numpy_semantics.values.conversions import to_python
-
-        if not args:
-            if self.size != 1:
-                raise ValueError("can only convert an array of size 1 to a Python scalar")
-            return to_python(Scalar(lax.reshape(self.read(), ())))
-        place = args[0] if len(args) == 1 else args
-        return to_python((self if isinstance(place, tuple) else self.flat)[place])
-
     def tolist(self):
         """Nested lists of Python numbers."""
         return [row.tolist() for row in self] if self.ndim else self.item()
-
-    def __getitem__(self, index):
-        from jitcore.numpy_semantics.values.items import get_item
-
-        return get_item(self, index)
-
-    def __setitem__(self, index, value) -> None:
-        from jitcore.numpy_semantics.values.items import set_item
-
-        set_item(self, index, value)
 
     def __len__(self) -> int:
         if not self._shape:
@@ -430,35 +426,8 @@ class FlatArray(NDArray):
 
 
 _AMBIGUOUS = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
-_EMPTY = (
-    "The truth value of an empty array is ambiguous. "
-    "Use `array.size > 0` to check that an array is not empty."
-)
-
-
-def _truth(self):
-    self.as_predicate()
-    raise needs_value(self, "bool(x)")
-
-
-NDArray.__bool__ = _truth
-install_operators(NDArray)
-NDArray.__hash__ = None
-
-
-def _define_in_place(name: str):
-    def operate(self, other):
-        from jitcore.numpy_semantics.functions.ufuncs import apply_in_place
-
-        return apply_in_place(name, self, other) if isinstance(other, ACCEPTED) else NotImplemented
-
-    operate.__name__ = f"__i{name}__"
-    return operate
-
-
-for _name in OPERATORS:
-    if _name not in ("lt", "le", "gt", "ge", "eq", "ne", "divmod"):
-        setattr(NDArray, f"__i{_name}__", _define_in_place(_name))
+_EMPTY = ("The truth value of an empty array is ambiguous. "
+          "Use `array.size > 0` to check that an array is not empty.")
 
 
 # -- making arrays ------------------------------------------------------------------------------------------
@@ -472,6 +441,9 @@ def new_array(raw: Array, order: Order | None = C_ORDER) -> NDArray:
     return made
 
 
+CONVERSIONS[Array] = new_array
+
+
 def wrap_result(raw: Array, is_scalar: bool = True, order: Order | None = C_ORDER) -> NDArray | Scalar:
     """A new array, or a NumPy scalar for a value without axes where NumPy gives one."""
     if is_scalar and not raw.shape:
@@ -481,8 +453,5 @@ def wrap_result(raw: Array, is_scalar: bool = True, order: Order | None = C_ORDE
 
 def unwrap_array(value: Any) -> Any:
     """A scalar for an array without axes."""
-    return (
-        Scalar(value.read())
-        if isinstance(value, NDArray) and not value.is_partial and not value.shape
-        else value
-    )
+    is_scalar = isinstance(value, NDArray) and not value.is_partial and not value.shape
+    return Scalar(value.read()) if is_scalar else value

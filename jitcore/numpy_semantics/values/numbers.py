@@ -78,31 +78,6 @@ def number_type(python_type: type, is_large: bool = False) -> LeafType:
     return LeafType(ShapedArray((), NUMBER_DTYPES[python_type]), NumberKind(python_type, is_large))
 
 
-def _delegate(name: str, *, swapped: bool = False):
-    """A binary operator: arithmetic of Python numbers; with anything of NumPy's its ufunc."""
-
-    def operate(self, other):
-        from jitcore.numpy_semantics.values import arithmetic
-
-        if isinstance(other, (np.generic, np.ndarray)):
-            return arithmetic.apply_numpy(name, *((other, self) if swapped else (self, other)))
-        if not isinstance(other, (Number, bool, int, float, complex)):
-            return NotImplemented
-        return arithmetic.BINARY[name](*((other, self) if swapped else (self, other)))
-
-    operate.__name__ = f"__{'r' if swapped else ''}{name}__"
-    return operate
-
-
-def _delegate_unary(name: str):
-    def operate(self):
-        from jitcore.numpy_semantics.values import arithmetic
-
-        return arithmetic.UNARY[name](self)
-
-    return operate
-
-
 class Number(WithoutValue, Handle):
     """A traced Python number; immutable.
 
@@ -203,37 +178,6 @@ class Number(WithoutValue, Handle):
         if hasattr(self.python_type, name):
             raise not_traceable(f"{self.python_type.__name__}.{name} of a traced number")
         raise AttributeError(f"'{self.python_type.__name__}' object has no attribute '{name}'")
-
-    # -- operators ------------------------------------------------------------------------------------------
-    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
-        from jitcore.numpy_semantics.functions.ufuncs import apply_ufunc
-
-        return apply_ufunc(ufunc, method, inputs, kwargs)
-
-    def __array_function__(self, function, types, args, kwargs):
-        from jitcore.numpy_semantics.functions.dispatch import apply_function
-
-        return apply_function(function, args, kwargs)
-
-    def __round__(self, digits=None):
-        from jitcore.numpy_semantics.values import arithmetic
-
-        return arithmetic.round_number(self, digits)
-
-    def __pow__(self, other, modulus=None):
-        if modulus is not None:
-            raise not_traceable("pow() of a traced number with a modulus")
-        return _delegate("pow")(self, other)
-
-
-for _name in "add sub mul truediv floordiv mod divmod pow and or xor lshift rshift".split():
-    if _name != "pow":
-        setattr(Number, f"__{_name}__", _delegate(_name))
-    setattr(Number, f"__r{_name}__", _delegate(_name, swapped=True))
-for _name in "lt le gt ge eq ne".split():
-    setattr(Number, f"__{_name}__", _delegate(_name))
-for _name in "neg pos abs invert trunc floor ceil".split():
-    setattr(Number, f"__{_name}__", _delegate_unary(_name))
 
 
 def _evaluate(form: Form) -> Array:

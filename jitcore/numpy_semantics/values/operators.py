@@ -1,6 +1,6 @@
 """Python's operators of arrays and NumPy scalars: each is a ufunc.
 
-In: the class of a handle. Out: its operators, and the hooks by which NumPy's functions reach it. Products and
+In: the class of a handle. Out: its operators, which `handle_methods` installs. Products and
 quotients of Python's complex numbers and NumPy's complex scalars have the bits that CPython and NumPy's
 scalars give; those of NumPy's arrays may be others: their loops fuse products and sums where the processor
 can.
@@ -14,7 +14,7 @@ import numpy as np
 
 from jitcore import lax
 from jitcore.array import Array
-from jitcore.numpy_semantics.errors import needs_value, not_traceable
+from jitcore.numpy_semantics.errors import needs_value
 from jitcore.rewriter.handles import Handle
 
 
@@ -49,8 +49,8 @@ OPERATORS: dict[str, Any] = {
     "rshift": np.right_shift, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
     "eq": np.equal, "ne": np.not_equal,
 }
-_COMPARISONS = frozenset("lt le gt ge eq ne".split())
-_UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
+COMPARISONS = frozenset("lt le gt ge eq ne".split())
+UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
 ACCEPTED = (Handle, np.ndarray, np.generic, bool, int, float, complex, list, tuple, Array)
 
 
@@ -74,69 +74,3 @@ class WithoutValue:
     __hash__ = refuse("hash(x)")  # type: ignore[assignment]
     __array__ = refuse("np.array(x)")
     __str__ = __format__ = refuse("str(x)")
-
-
-def apply_operator(name: str, x: Any, y: Any):
-    """What NumPy computes for `x op y` with an array or scalar among the operands."""
-    from jitcore.numpy_semantics.functions.ufuncs import apply_power, apply_ufunc
-
-    if name == "pow":
-        return apply_power(x, y)
-    return apply_ufunc(OPERATORS[name], "__call__", (x, y), {})
-
-
-def _define(name: str, swapped: bool):
-    def operate(self, other):
-        if not isinstance(other, ACCEPTED):
-            if name in ("eq", "ne") and (other is None or isinstance(other, str)):
-                raise not_traceable(f"a comparison of a traced array with {other!r}")
-            return NotImplemented
-        return apply_operator(name, other, self) if swapped else apply_operator(name, self, other)
-
-    operate.__name__ = f"__{'r' if swapped else ''}{name}__"
-    return operate
-
-
-def _define_unary(ufunc):
-    def operate(self):
-        from jitcore.numpy_semantics.functions.ufuncs import apply_ufunc
-
-        return apply_ufunc(ufunc, "__call__", (self,), {})
-
-    return operate
-
-
-def _power(self, other, modulus=None):
-    if modulus is not None:
-        raise not_traceable("pow() of an array with a modulus")
-    return apply_operator("pow", self, other) if isinstance(other, ACCEPTED) else NotImplemented
-
-
-def _array_ufunc(self, ufunc, method, *inputs, **kwargs):
-    from jitcore.numpy_semantics.functions.ufuncs import apply_ufunc
-
-    return apply_ufunc(ufunc, method, inputs, kwargs)
-
-
-def _array_function(self, function, types, args, kwargs):
-    from jitcore.numpy_semantics.functions.dispatch import apply_function
-
-    return apply_function(function, args, kwargs)
-
-
-def _round(self, digits=None):
-    from jitcore.numpy_semantics.values.conversions import round_handle
-
-    return round_handle(self, digits)
-
-
-def install_operators(cls: type) -> None:
-    """Puts the operators, comparisons and NumPy's hooks on a class."""
-    for name in OPERATORS:
-        setattr(cls, f"__{name}__", _define(name, False))
-        if name not in _COMPARISONS:
-            setattr(cls, f"__r{name}__", _define(name, True))
-    for name, ufunc in _UNARY.items():
-        setattr(cls, f"__{name}__", _define_unary(ufunc))
-    cls.__pow__, cls.__round__ = _power, _round
-    cls.__array_ufunc__, cls.__array_function__ = _array_ufunc, _array_function

@@ -7,6 +7,7 @@ where NEP 50 lets the other operands decide; Arrays of the dtype that NumPy chos
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from jitcore.rewriter.handles import CompoundHandle, Handle, current
 #: Dtypes that handles have.
 SUPPORTED = frozenset(dtypes.SUPPORTED) - {dtypes.bfloat16}
 _PYTHON = (bool, int, float, complex)
+#: Of what else an array is made, and how: `ndarray` and `sequences` put themselves here.
+CONVERSIONS: dict[type, Callable[[Any], Any]] = {}
 
 
 def check_dtype(dtype: Any) -> np.dtype:
@@ -74,11 +77,9 @@ def as_operand(x: Any) -> Any:
         return x.to_array()
     if isinstance(x, (Handle, np.generic, *_PYTHON)):
         return x
-    if isinstance(x, (Array, list, tuple)):
-        from jitcore.numpy_semantics.values.ndarray import new_array
-        from jitcore.numpy_semantics.values.sequences import stack_sequence
-
-        return new_array(x) if isinstance(x, Array) else stack_sequence(x)
+    for kind, convert in CONVERSIONS.items():
+        if isinstance(x, kind):
+            return convert(x)
     raise not_traceable(f"an operand of type {type(x).__name__}")
 
 

@@ -5,16 +5,13 @@ In: Arrays without axes. Out: `Scalar`s: immutable, of a strong dtype, with the 
 
 from __future__ import annotations
 
-import operator as python_operators
-from collections.abc import Callable
-
 import numpy as np
 
 from jitcore import lax
 from jitcore.array import Array
 from jitcore.core.aval import ShapedArray
-from jitcore.numpy_semantics.values.numbers import Number, NumberKind
-from jitcore.numpy_semantics.values.operators import WithoutValue, install_operators, refuse
+from jitcore.numpy_semantics.values.numbers import NumberKind
+from jitcore.numpy_semantics.values.operators import WithoutValue, refuse
 from jitcore.rewriter.handles import ConflictError, Handle, Kind, LeafType
 
 
@@ -104,26 +101,10 @@ class Scalar(WithoutValue, Handle):
     def imag(self) -> Scalar:
         return Scalar(lax.imag(self._raw) if self.dtype.kind == "c" else lax.full_like(self._raw, 0))
 
-    def item(self, *args):
-        """The Python number of this value."""
-        from jitcore.numpy_semantics.values.conversions import to_python
-
-        if args not in ((), (0,), ((),)):
-            raise IndexError("index out of bounds")
-        return to_python(self)
-
-    tolist = item
-
     def conjugate(self):
         return np.conjugate(self)
 
     conj = conjugate
-
-    def is_integer(self):
-        """Whether a float has no fraction."""
-        from jitcore.numpy_semantics.values.conversions import to_python
-
-        return to_python(self).is_integer()
 
     def __getitem__(self, index):
         if index == () or index is Ellipsis:
@@ -135,45 +116,3 @@ class Scalar(WithoutValue, Handle):
 
     def __iter__(self):
         raise TypeError(f"'numpy.{self.dtype}' object is not iterable")
-
-    def __getattr__(self, name: str):
-        if name.startswith("__") or not hasattr(np.dtype(self.dtype).type, name):
-            raise AttributeError(f"'numpy.{self.dtype}' object has no attribute '{name}'")
-        method = getattr(self.as_array(), name)
-        if not callable(method):
-            return method
-
-        def call(*args, **kwargs):
-            from jitcore.numpy_semantics.values.ndarray import unwrap_array
-
-            return unwrap_array(method(*args, **kwargs))
-
-        return call
-
-    def as_array(self):
-        """An array without axes that holds it."""
-        from jitcore.numpy_semantics.values.ndarray import new_array
-
-        return new_array(self._raw)
-
-
-install_operators(Scalar)
-
-
-def _define_behind_complex(name: str) -> Callable:
-    """A swapped operator. A Python complex number takes an `np.float64` for the float that it is too, so that
-    the result is Python's."""
-    operate = getattr(Scalar, f"__r{name}__")
-
-    def operate_swapped(self, other):
-        kind = other.python_type if isinstance(other, Number) else type(other)
-        if kind is not complex or self.dtype != np.float64:
-            return operate(self, other)
-        return getattr(python_operators, name)(other, self.item())
-
-    operate_swapped.__name__ = f"__r{name}__"
-    return operate_swapped
-
-
-for _name in ("add", "sub", "mul", "truediv", "pow"):
-    setattr(Scalar, f"__r{_name}__", _define_behind_complex(_name))

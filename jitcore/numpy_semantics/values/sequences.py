@@ -15,11 +15,12 @@ import numpy as np
 from jitcore import lax
 from jitcore.array import Array
 from jitcore.numpy_semantics.errors import not_traceable
+from jitcore.numpy_semantics.functions.dispatch import apply_function
 from jitcore.numpy_semantics.values.contents import to_item
 from jitcore.numpy_semantics.values.lists import Run, find_runs
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
 from jitcore.numpy_semantics.values.operators import ACCEPTED
-from jitcore.numpy_semantics.values.promotion import check_dtype, promotion_type, shape_of
+from jitcore.numpy_semantics.values.promotion import CONVERSIONS, check_dtype, promotion_type, shape_of
 from jitcore.rewriter.handles import Handle
 
 
@@ -36,6 +37,9 @@ def stack_sequence(values: Any, dtype: Any = None) -> NDArray:
         return new_array(to_item(leaves[0], dtype))
     parts = [_read_run(leaves, run, dtype) for run in find_runs(leaves)]
     return new_array(lax.reshape(lax.concatenate(parts, 0), (*shape, *parts[0].shape[1:])))
+
+
+CONVERSIONS[list] = CONVERSIONS[tuple] = stack_sequence
 
 
 def _read_run(leaves: list, run: Run, dtype: np.dtype) -> Array:
@@ -77,8 +81,6 @@ def define_form(function: Callable) -> Callable:
             return function(*args, **kwargs)
         if is_ufunc:
             return function(*[stack_sequence(x) if has_handle(x) else x for x in args], **kwargs)
-        from jitcore.numpy_semantics.functions.dispatch import apply_function
-
         return apply_function(function, args, kwargs)
 
     return functools.update_wrapper(call, function, ("__name__", "__qualname__"), ())

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import jitcore.numpy as jnp
 from jitcore import dtypes, lax
 from jitcore.array import Array, ConcreteArray
 from jitcore.numpy_semantics.errors import not_traceable
@@ -266,9 +267,7 @@ class Diagonal(Step):
         return (*strides[:-2], strides[-2] + strides[-1])
 
     def read(self, raw):
-        from jitcore.numpy import diagonal
-
-        return diagonal(raw, self.offset, -2, -1)
+        return jnp.diagonal(raw, self.offset, -2, -1)
 
     def write(self, raw, value):
         rows, columns = (lax.broadcasted_iota(dtypes.int64, self.base[-2:], axis) for axis in (0, 1))

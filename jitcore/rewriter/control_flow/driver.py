@@ -73,6 +73,8 @@ class Region(NamedTuple):
 class Driver:
     """One activation of a rewritten function in which a traced value decided."""
 
+    trace_loop: Callable  # (site, state, region) -> outcome; `loops` puts its own here
+
     def __init__(self, template: Template, function: FunctionType, arguments: tuple):
         """function: of the template's code."""
         self.template, self.function, self.arguments = template, function, arguments
@@ -243,7 +245,7 @@ class Driver:
             own = self.copy_iterators(chosen, state)
             if chosen is not loop_at:
                 return self.drive(chosen, own, inner)
-            return self.prune(self.go_on(self._loop(chosen, dict(own), inner), inner))
+            return self.prune(self.go_on(self.trace_loop(chosen, dict(own), inner), inner))
 
         def run_rest(trace) -> Outcome:
             return self.prune(Outcome(rest, state, outcome.kind if len(rest) > 1 else None))
@@ -301,7 +303,7 @@ class Driver:
         try:
             with attempt():
                 if all(self.flow.dominates(site.number, latch) for latch in loop.latches):
-                    return self._loop(site, dict(state), region)
+                    return self.trace_loop(site, dict(state), region)
                 return self._peel(site, dict(state), region, loop)
         except (NotLiftable, ConcretizationTypeError, TracerIntegerConversionError) as error:
             if not loop.iterates or isinstance(iterator, TracedIterator) or is_final(error):
@@ -343,7 +345,7 @@ class Driver:
         """A compiled loop; None, with all undone, where its body does not allow it."""
         try:
             with attempt():
-                return self._loop(site, dict(state), region)
+                return self.trace_loop(site, dict(state), region)
         except Exception as error:  # whatever is wrong with the body, Python's own way will say
             if is_final(error):
                 raise
@@ -353,11 +355,6 @@ class Driver:
     def _note_unrolled(self, loop: Loop, error: Exception) -> None:
         if current.mode is not None:
             current.mode.note_unrolled(self.describe(self.point(loop.header)).resolve(), error)
-
-    def _loop(self, site: Point, state: dict[str, Any], region: Region) -> Outcome:
-        from jitcore.rewriter.control_flow.loops import trace_loop
-
-        return trace_loop(self, site, state, region)
 
     def _peel(self, site: Point, state: dict[str, Any], region: Region, loop: Loop) -> Outcome:
         """For a site that not every iteration comes to: finishes this one, then loops from the header."""
@@ -370,7 +367,7 @@ class Driver:
         if header not in outcome.kinds or loop.iterates or header in region.exits:
             return outcome
         if len(outcome.kinds) == 1:
-            return self._loop(header, dict(outcome.state), region)
+            return self.trace_loop(header, dict(outcome.state), region)
         return self.settle(outcome, region, loop_at=header)
 
     def list_ways(self, site: Point, state: dict[str, Any]):

@@ -14,6 +14,7 @@ from typing import Any
 
 from jitcore.array import Array
 from jitcore.core.trace import Tracer
+from jitcore.rewriter.errors import traced_iterable_error
 from jitcore.rewriter.handles import Handle, current
 
 
@@ -238,8 +239,6 @@ class TracedIterable:
     __hash__ = object.__hash__
 
     def _refuse(self, *args):
-        from jitcore.rewriter.errors import traced_iterable_error
-
         if current.mode is not None:
             bool(self._make().has_next())  # raises where that is traced, for that value
             raise current.mode.refuse(f"a {self.kind.__name__}() of traced values that is no loop's")

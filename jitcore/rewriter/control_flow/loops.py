@@ -86,6 +86,9 @@ def trace_loop(driver: Driver, site: Point, state: dict[str, Any], region: Regio
     return _LoopTracer(driver, site, bound, region).run()
 
 
+Driver.trace_loop = trace_loop
+
+
 class _LoopTracer(CarriedState):
     """One loop that is being traced.
 

@@ -13,7 +13,9 @@ from builtins import bool, isinstance, len, range, sum  # themselves, whatever h
 from collections.abc import Callable
 from typing import Any
 
+import jitcore.numpy as jnp
 from jitcore import dtypes
+from jitcore.lax.elementwise import convert_element_type
 from jitcore.rewriter.control_flow.iterators import (
     CountIterator,
     JointIterator,
@@ -56,8 +58,6 @@ def _find_sign(is_positive):
         return 1 if is_positive else -1
     if current.mode is not None:
         return 2 * current.mode.redirects.get(int)(is_positive) - 1
-    import jitcore.numpy as jnp
-
     return jnp.where(is_positive, 1, -1)
 
 
@@ -89,8 +89,6 @@ def _extremum(name: str) -> Callable:
             items = tuple(values[0])
         if options or not any(map(is_traced, items)):
             return plain(*values, **options)
-        import jitcore.numpy as jnp
-
         return functools.reduce(jnp.minimum if name == "min" else jnp.maximum, items)
 
     return choose
@@ -108,8 +106,6 @@ def _convert(kind: Callable, dtype) -> Callable:
             return kind(*args, **options)
         if args[0].size != 1:
             raise TypeError(f"only length-1 arrays can be converted to Python scalars, got {args[0].shape}")
-        from jitcore.lax.elementwise import convert_element_type
-
         return convert_element_type(args[0].reshape(()), dtype)
 
     return convert
@@ -155,8 +151,6 @@ def _math(name: str) -> Callable:
     def compute(*args):
         if not any(map(is_traced, args)):
             return plain(*args)
-        import jitcore.numpy as jnp
-
         result = getattr(jnp, array_name)(*args)
         return result.astype(int) if name in ("floor", "ceil", "trunc") else result
 

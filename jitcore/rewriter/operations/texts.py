@@ -28,6 +28,11 @@ from jitcore.rewriter.values import Poison, is_traced
 _PLAIN = (str, int, float, complex, bool, bytes, type(None), np.dtype, range)
 
 
+def resolve(callee: Any) -> Any:
+    """What traced code calls instead of a callable. `functions`, which needs texts, puts its own here."""
+    raise NotImplementedError
+
+
 class Constant:
     """What Python knows while tracing."""
 
@@ -183,8 +188,6 @@ def _express_object(value: Any, operands: list[Array], is_item: bool) -> Any:
         return express(value.args[0], operands)
     method = getattr(kind, names[0])
     if isinstance(method, types.FunctionType):
-        from jitcore.rewriter.functions import resolve
-
         text = resolve(method)(value)
         if not isinstance(text, (str, Text)):
             raise TypeError(f"{names[0]} returned non-string (type {type(text).__name__})")
@@ -364,8 +367,6 @@ def find_formatter(conversion: int) -> Callable[[Sequence], Any]:
         if type(value) is Text and spec == "":
             return value
         if holds_traced(value) and (method := _find_own_format(value)) is not None:
-            from jitcore.rewriter.functions import resolve
-
             return resolve(method)(value, spec)
         if holds_traced(value) or type(spec) is Text:
             _check_format(type(spec) is Text or spec.endswith("c"))
