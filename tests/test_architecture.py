@@ -60,9 +60,6 @@ FUNCTIONS_IMPORT = {
     "jitcore.dispatch.backend": "entry points take long to load",
     "jitcore.dispatch.tracing": "rewriting reads bytecode, and is loaded where it is asked for",
     "jitcore.distributed": "JAX is optional",
-    "jitcore.numpy_semantics.dynamic_extents.array": "its protocols are those of the modules that are made of it",
-    "jitcore.numpy_semantics.dynamic_extents.reading": "items by integer arrays are built on items",
-    "jitcore.numpy_semantics.dynamic_extents.writing": "items by integer arrays are built on items",
     "jitcore.jitted.numba_export": "Numba is optional",
     "jitcore.numpy.products": "only einsum needs opt_einsum",
 }

@@ -464,6 +464,121 @@ def test_a_loop_over_ever_shorter_slices():
     check(function, np.linspace(-1, 1, 9))
 
 
+# -- families of functions --------------------------------------------------------------------------------------
+FUNCTIONS = {
+    "elements": lambda v, w: (
+        np.isclose(v, w), np.clip(v, 0, w), np.interp(v, [0.0, 1, 3], [1.0, 0, 2]), np.i0(v), np.fix(v),
+        np.digitize(v, [0.0, 1, 3]), np.searchsorted([0.0, 1, 3], v), np.isin(v, [1.0, 2]), np.isposinf(v),
+        np.heaviside(v, 0.5), np.polyval([1.0, 2, 3], v),
+    ),
+    "stores where a condition holds": lambda v, w: (
+        np.add(v, w, where=v > 1, out=w), np.sqrt(v, where=v > 1, out=v), np.copyto(v, 7.0, where=w > 2), v,
+    ),
+    "numbers for NaN in place": lambda v, w: (np.nan_to_num(w / 0 * 0, copy=False, nan=3.0), np.nan_to_num(v)),
+    "reductions where a condition holds": lambda v, w: (
+        np.mean(v, where=v > 1), np.var(v, where=v > 1), np.std(v, ddof=1, where=w > 1), np.sum(v, where=w > 1),
+        np.max(v, where=v > 1, initial=0), np.std(v, mean=np.mean(v, keepdims=True)), np.var(v, correction=1),
+    ),
+    "without NaN": lambda v, w: (
+        np.nanprod(v), np.nanmedian(v), np.nanpercentile(v, 30), np.nanquantile(w, [0.1, 0.7]),
+        np.nansum(v.astype(int)), np.nanmax(v.astype(int)), np.nansum(v, where=w > 1),
+    ),
+    "quantiles": lambda v, w: (
+        np.median(v), np.median(v.astype(int)), np.percentile(v, [20, 70]), np.quantile(v, 0.3),
+    ),
+    "weights": lambda v, w: (np.average(v, weights=np.abs(w)), np.average(v)),
+    "norms": lambda v, w: [np.linalg.norm(v, order) for order in (None, 0, 1, 2, 3, np.inf, -np.inf)],
+    "products": lambda v, w: (np.vdot(v, w), np.inner(v, w), np.outer(v, w), np.subtract.outer(v, w)),
+    "sources": lambda v, w: (
+        np.ptp(v), np.trapezoid(v), np.gradient(v), np.unwrap(v), np.vander(v, 3), np.cumulative_sum(v),
+        np.intersect1d(v, w), np.vstack([v, w]), np.dstack([v, w]), np.append(v, w),
+    ),
+    "lists": lambda v, w: (v[:3] + [1.0, 2, 3], np.where(v[:3] > 1, [1.0, 2, 3], 0), np.outer(v, 2.0)),
+    "shapes of their own": lambda v, w: (np.zeros_like(v, shape=(2, 3)), np.full_like(v, 7), np.ones_like(v, int)),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_families(name):
+    def function(x, n):
+        return FUNCTIONS[name](x[n[0] : n[1]], x[n[0] - 1 : n[1] - 1])
+
+    check(function, np.array([3, 1, 2, 5, 4, 1.5, -2, 7, 0.25]), np.array([2, 7]), rtol=1e-9)
+
+
+TABLES = {
+    "along axes": lambda m: (
+        np.nanvar(m, axis=0), np.median(m, axis=0), np.median(m, axis=1, keepdims=True), np.var(m, axis=(0, 1)),
+        np.percentile(m, [10, 60], axis=1), np.mean(m, axis=0, where=m > 2),
+    ),
+    "all elements": lambda m: (
+        m.ravel(), m.flatten(), np.cumsum(m), np.cumprod(m), m.argmax(), np.linalg.norm(m), np.append(m, 5),
+        np.concatenate([m, m], axis=None), np.outer(m, m[0]), np.vdot(m, m),
+    ),
+    "results in other arrays": lambda m: (
+        np.nansum(m, axis=0, out=np.zeros(4)), np.median(m, axis=0, out=np.zeros(4)),
+        np.argmin(m, axis=0, out=np.zeros(4, int)), np.std(m, axis=0, out=np.zeros(4)),
+    ),
+    "weights along an axis": lambda m: (
+        np.average(m, axis=0, weights=m[:, 1]), np.average(m, axis=-1, weights=[1.0, 2, 3, 4]),
+        np.average(m, weights=m + 1),
+    ),
+    "behind each other": lambda m: (
+        np.concatenate([m, m[::-1]], axis=1), np.concatenate([m, m[:1]]), np.hstack([m, m]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize("step", [1, -1, 2])
+def test_families_along_axes(name, step):
+    table = np.arange(20.0).reshape(5, 4) * 1.5 % 7
+    check(lambda a, n: TABLES[name](a[: n[0]][::step]), table, np.array([3]), rtol=1e-9)
+
+
+def test_all_elements_of_what_a_mask_picks():
+    def function(a, mask):
+        rows = a[mask]
+        return rows.ravel(), a[:, mask[:4]].ravel(), np.cumsum(rows), np.concatenate([rows, rows * 2], axis=1)
+
+    check(function, np.arange(20.0).reshape(5, 4), np.array([True, False, True, True, False]))
+
+
+def test_flattened_copies_are_not_written():
+    """`np.ravel` gives a view or a copy, by the strides; here it is a copy."""
+
+    def store(x, n):
+        part = x[: n[0], : n[1]]
+        flat = part.ravel()
+        flat[...] = 1
+        return part.sum()
+
+    with pytest.raises(NotTraceable, match="share memory"):
+        run_traced(store, [np.ones((3, 4)), np.array([2, 3])])
+
+
+EXTREMA = [
+    [-np.inf] * 7, [1, -np.inf, -np.inf, -np.inf, 2, 3, 4], [np.nan, 1, 5, np.nan, 2, 9, np.nan],
+    [0, 5, 5, 5, 1, 7, 5],
+]
+
+
+@pytest.mark.parametrize("values", EXTREMA)
+@pytest.mark.parametrize("step", [1, 2, -1, -2])
+@pytest.mark.parametrize("kind", ["f8", "f4", "i4", "u1", "?"])
+def test_places_of_extrema(values, step, kind):
+    def function(x, n):
+        part = x[n[0] : n[1]][::step]
+        return part.argmax(), part.argmin(), np.argmax(part[part == part])
+
+    x = np.array(values) if kind[0] == "f" else np.nan_to_num(values, posinf=9, neginf=0)
+    check(function, x.astype(kind), np.array([1, 5]))
+
+
+def test_weights_that_sum_to_zero():
+    check_error(lambda x, n: np.average(x[: n[0]], weights=x[: n[0]] * 0), np.arange(7.0), np.array([3]))
+
+
 # -- what fails when the program runs ---------------------------------------------------------------------------
 FAILURES = {
     "unequal extents": lambda x, n: x[: n[0]] + x[: n[1]],
@@ -483,6 +598,8 @@ def test_failures(name):
 
 REFUSALS = {
     "stack": lambda x, n: np.stack([x[: n[0]], x[: n[0]]]),
+    "ndmin": lambda x, n: np.array(x[: n[0]], ndmin=2),
+    "elements of traced extent": lambda x, n: np.isin(x, x[: n[0]]),
     "fft": lambda x, n: np.fft.fft(x[: n[0]]),
     "reshape": lambda x, n: x[: n[0]].reshape(2, -1),
     "traced step": lambda x, n: x[:: n[0]],

@@ -1,7 +1,8 @@
 """Several operands in one frame, so that an operation on the frames is the operation on the arrays.
 
 In: arrays, some of them partial, whose shapes broadcast. Out: plain arrays whose shapes broadcast, and the
-items of the result. Extents that are not known to be equal are compared when the program runs.
+items of the result; or values stored where such an array lies. Extents that are not known to be equal are
+compared when the program runs.
 """
 
 from __future__ import annotations
@@ -10,19 +11,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from jitcore import lax
-from jitcore.array import Array
 from jitcore.numpy_semantics.dynamic_extents import extents
 from jitcore.numpy_semantics.dynamic_extents.array import PartialArray
 from jitcore.numpy_semantics.dynamic_extents.moving import move_elements
-from jitcore.numpy_semantics.dynamic_extents.spans import Item, Pick, Whole
+from jitcore.numpy_semantics.dynamic_extents.spans import Item, Pick, Whole, find_axes, join_masks
+from jitcore.numpy_semantics.errors import not_traceable
+from jitcore.numpy_semantics.functions.calls import is_given
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
+from jitcore.numpy_semantics.values.promotion import as_operand, to_raw
 
 
 def list_items(operand: Any) -> list[Item]:
     """The items of an array; a plain one has all elements along each axis, a scalar has no axes."""
     if isinstance(operand, PartialArray):
         return list(operand.items)
-    return [Whole(size) for size in getattr(operand, "shape", ())]
+    shape = getattr(operand, "shape", ())
+    return [Whole(size) for size in shape] if type(shape) is tuple else []  # types have one too
 
 
 def find_frame(operand: Any) -> NDArray:
@@ -33,6 +37,7 @@ def align(operands: Sequence[Any]) -> tuple[list[Any], list[Item]]:
     """Operands in one frame; scalars stay as they are.
 
     Raises: ValueError where two extents are known to differ."""
+    operands = [as_operand(x) if isinstance(x, (list, tuple)) else x for x in operands]
     items = join_items([list_items(operand) for operand in operands])
     return [adapt(operand, items) for operand in operands], items
 
@@ -64,14 +69,8 @@ def _join(items: list[Item]) -> Item:
 def _choose(items: list[Item]) -> Item:
     """Whose frame is used: that of a plain array, because its extent is known; else the first, but masks only
     where all have the same."""
-    whole = [item for item in items if item.is_whole]
-    if whole:
-        return whole[0]
-    spans = [item for item in items if not isinstance(item, Pick)]
-    if spans:
-        return spans[0]
-    first = items[0]
-    if all(item.is_same(first) for item in items):
+    first = min(items, key=lambda item: 0 if item.is_whole else 1 + isinstance(item, Pick))
+    if not isinstance(first, Pick) or all(item.is_same(first) for item in items):
         return first
     return min(items, key=lambda item: item.capacity).as_span()
 
@@ -90,28 +89,54 @@ def require_equal(size, wanted) -> None:
 
 
 def adapt(operand: Any, items: Sequence[Item]) -> Any:
-    """An operand in the frame of these items: a plain array that broadcasts to it."""
+    """An operand in the frame of these items: a plain array that broadcasts to it, where items are single."""
     own = list_items(operand)
     if not own:
         return operand
     wanted = list(items[len(items) - len(own) :])
     if all(a.is_same(b) or a.is_whole and b.is_whole for a, b in zip(own, wanted)):
         return find_frame(operand)
-    raw = find_frame(operand).read()
-    return new_array(adapt_raw(raw, own, wanted))
-
-
-def adapt_raw(raw: Array, own: Sequence[Item], wanted: Sequence[Item]) -> Array:
-    shape: list[int] = []
-    axis = 0
+    raw, axis = to_raw(find_frame(operand)), 0
     for item, target in zip(own, wanted):
-        count = len(item.shape)
-        shape += [1] * len(target.shape) if is_single(item) else raw.shape[axis : axis + count]
-        axis += count
-    raw = lax.reshape(raw, shape) if tuple(shape) != raw.shape else raw
-    axis = 0
-    for item, target in zip(own, wanted):
+        count = len(target.shape)
         if not is_single(item) and not (item.is_whole and target.is_whole):
             raw = move_elements(raw, axis, item, target)
-        axis += len(target.shape)
-    return raw
+        elif count > 1:
+            raw = lax.reshape(raw, (*raw.shape[:axis], *[1] * count, *raw.shape[axis + 1 :]))
+        axis += count
+    return new_array(raw)
+
+
+# -- stores -------------------------------------------------------------------------------------------------
+def assign(target: Any, value: Any) -> None:
+    """Writes values, which broadcast to them, into the elements of an array. Elements of its frame that are
+    not its own keep their values, by a selection that writes back what was there: the compiler runs over the
+    elements that change."""
+    frame, items, values = find_frame(target), list_items(target), list_items(value)
+    while len(values) > len(items):
+        if not is_single(values[0]):
+            raise ValueError("could not broadcast input array into a shape of fewer axes")
+        value, values = value[0], values[1:]
+    for own, item in zip(values[::-1], items[::-1]):
+        if not is_single(own) and not own.is_same(item):
+            require_equal(own.size, item.size)
+    value = adapt(value, items)
+    old = frame.read()
+    mask = join_masks(items, find_axes(items), old.shape)
+    if mask is None:
+        frame[...] = value
+        return
+    new = new_array(old)
+    new[...] = value  # casts and broadcasts
+    frame.write(lax.select(mask, new.read(), old))
+
+
+def finish(result: Any, out: Any = None) -> Any:
+    """A result, or `out=` with the result in it."""
+    (out,) = out if isinstance(out, tuple) else (out,)
+    if not is_given(out):
+        return result
+    if not isinstance(out, NDArray):
+        raise not_traceable(f"out= of type {type(out).__name__}")
+    assign(out, result)
+    return out

@@ -5,14 +5,15 @@ In: a shape with Numbers. Out: arrays in a frame of the largest extents that are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from jitcore import lax
 from jitcore.numpy_semantics.dynamic_extents import extents
-from jitcore.numpy_semantics.dynamic_extents.elementwise import wrap
+from jitcore.numpy_semantics.dynamic_extents.align import find_frame
+from jitcore.numpy_semantics.dynamic_extents.array import PartialArray, accepts_partial, wrap
 from jitcore.numpy_semantics.dynamic_extents.spans import Item, Span, Whole
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions import creation  # noqa: F401  it fills the table that is extended here
@@ -23,11 +24,7 @@ from jitcore.numpy_semantics.values.numbers import Number
 
 def is_traced_shape(shape: Any) -> bool:
     """Whether a shape has traced extents, so that an array of it is partial."""
-    return (
-        isinstance(shape, Number)
-        or isinstance(shape, (tuple, list))
-        and any(isinstance(n, Number) for n in shape)
-    )
+    return any(isinstance(n, Number) for n in (shape if isinstance(shape, (tuple, list)) else (shape,)))
 
 
 def make_items(shape: Any) -> list[Item]:
@@ -50,12 +47,6 @@ def make_items(shape: Any) -> list[Item]:
     return items
 
 
-def make_full(shape: Any, make_frame: Callable[[Sequence[int]], NDArray]) -> NDArray:
-    """A new array of a shape with traced extents. make_frame: a plain array of a static shape."""
-    items = make_items(shape)
-    return wrap(make_frame(tuple(extent for item in items for extent in item.shape)), items)
-
-
 def make_range(start: Any, stop: Any, step: int, dtype: Any) -> NDArray:
     """np.arange of ints of which at least one is traced."""
     distance = stop - start if step > 0 else start - stop
@@ -74,9 +65,10 @@ def _extend(function: Callable) -> None:
     make_plain = CREATION[function]
 
     def make(shape, *args, **kwargs):
-        if is_traced_shape(shape):
-            return make_full(shape, lambda largest: make_plain(largest, *args, **kwargs))
-        return make_plain(shape, *args, **kwargs)
+        if not is_traced_shape(shape):
+            return make_plain(shape, *args, **kwargs)
+        items = make_items(shape)
+        return wrap(make_plain(tuple(item.capacity for item in items), *args, **kwargs), items)
 
     creates(function)(make)
 
@@ -91,19 +83,21 @@ def _extend_like(function: Callable) -> None:
 
     def make(prototype, *args, **kwargs):
         prototype = prototype.to_array() if hasattr(type(prototype), "to_array") else prototype
-        if getattr(prototype, "is_partial", False):
-            return wrap(make_plain(prototype.frame, *args, **kwargs), prototype.items)
-        return make_plain(prototype, *args, **kwargs)
+        found = make_plain(find_frame(prototype), *args, **kwargs)
+        if not isinstance(prototype, PartialArray) or kwargs.get("shape") is not None:
+            return found
+        if found.shape != prototype.frame.shape:
+            raise not_traceable("np.array with ndmin= of an array whose extent is traced")
+        return PartialArray(found, prototype.items)
 
-    creates(function)(make)
+    accepts_partial(function)(creates(function)(make))
 
 
-for _function in (np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.array, np.asarray, np.copy,
-                  np.ascontiguousarray):
-    if _function in CREATION:
-        _extend_like(_function)
+for _function in (np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.array, np.asarray,
+                  np.asanyarray, np.copy, np.ascontiguousarray):
+    _extend_like(_function)
 
-_make_plain_range = CREATION.get(np.arange)
+_make_plain_range = CREATION[np.arange]
 
 
 @creates(np.arange)
@@ -119,6 +113,4 @@ def arange(*bounds, dtype=None, **options):
 
 @creates(len)
 def length(x):
-    if getattr(x, "is_partial", False) or hasattr(type(x), "to_array"):
-        return x.shape[0]
-    return len(x)
+    return x.shape[0] if isinstance(x, PartialArray) or hasattr(type(x), "to_array") else len(x)

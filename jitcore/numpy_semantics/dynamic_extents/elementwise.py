@@ -1,70 +1,90 @@
-"""Ufuncs of partial arrays: of the frames, where the operands have the same places.
+"""Functions of each element by itself: of the frames, where the operands have the same places.
 
-In: a ufunc and operands. Out: a partial array in the frame where they meet, or its reduction.
+In: a ufunc, or a function of the list below, and operands. Out: a partial array in the frame where they
+meet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from jitcore.numpy_semantics.dynamic_extents.align import align, list_items
-from jitcore.numpy_semantics.dynamic_extents.array import FUNCTIONS, PartialArray, accepts_partial
-from jitcore.numpy_semantics.dynamic_extents.spans import Item
-from jitcore.numpy_semantics.dynamic_extents.writing import assign
-from jitcore.numpy_semantics.errors import not_traceable
-from jitcore.numpy_semantics.functions.ufuncs import _raise_casting
-
-_REDUCTIONS = {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min,
-               np.logical_and: np.all, np.logical_or: np.any}
+from jitcore.numpy_semantics.dynamic_extents.align import align, finish
+from jitcore.numpy_semantics.dynamic_extents.array import FUNCTIONS, accepts_partial, not_supported, wrap
+from jitcore.numpy_semantics.functions.ufunc_methods import METHODS, is_function
+from jitcore.numpy_semantics.functions.ufuncs import raise_casting
 
 
+# -- ufuncs -------------------------------------------------------------------------------------------------
 def apply_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence, kwargs: dict) -> Any:
-    """Raises: NotTraceable for methods but `reduce`, and for `where=`."""
-    if method == "reduce" and ufunc in _REDUCTIONS:
-        return FUNCTIONS[_REDUCTIONS[ufunc]](inputs[0], **{"axis": 0, **kwargs})
-    if method == "accumulate" and ufunc in (np.add, np.multiply):
-        return FUNCTIONS[np.cumsum if ufunc is np.add else np.cumprod](inputs[0], **{"axis": 0, **kwargs})
+    """`getattr(ufunc, method)(*inputs, **kwargs)`. Raises: NotTraceable for methods that are no functions."""
+    if is_function(ufunc, method):
+        return METHODS[method](ufunc, *inputs, **kwargs)
     if method != "__call__" or ufunc.signature is not None and ufunc is not np.matmul:
-        raise not_traceable(
-            f"np.{ufunc.__name__}.{method} of an array whose extent is traced is not supported"
-        )
-    if kwargs.get("where", True) is not True:
-        raise not_traceable(f"np.{ufunc.__name__} with where= and an array whose extent is traced")
-    kwargs = {name: value for name, value in kwargs.items() if name != "where"}
-    outs = kwargs.pop("out", None)
+        raise not_supported(f"np.{ufunc.__name__}.{method}")
+    options = {name: value for name, value in kwargs.items() if name not in ("out", "where")}
     if ufunc is np.matmul:
-        results: Any = FUNCTIONS[np.matmul](*inputs, **kwargs)
+        results: Any = FUNCTIONS[np.matmul](*inputs, **options)
     else:
         frames, items = align(inputs)
-        results = wrap(ufunc(*frames, **kwargs), items)
-    if outs is None:
-        return results
+        results = wrap(ufunc(*frames, **options), items)
+    outs, where, casting = kwargs.get("out"), kwargs.get("where", True), kwargs.get("casting", "same_kind")
+    outs = outs if isinstance(outs, tuple) else (outs,) * ufunc.nout
     many = results if isinstance(results, tuple) else (results,)
-    outs = outs if isinstance(outs, tuple) else (outs,)
-    for out, result in zip(outs, many):
-        if out is not None:
-            _check_casting(ufunc, inputs, result.dtype, out.dtype, kwargs.get("casting", "same_kind"))
-            assign(out, result, list_items(out))
-    kept = tuple(result if out is None else out for out, result in zip(outs, many))
-    return kept if isinstance(results, tuple) else kept[0]
+    found = tuple(_put(ufunc, inputs, *pair, where, casting) for pair in zip(many, outs))
+    return found if ufunc.nout > 1 else found[0]
 
 
-def _check_casting(ufunc, inputs, dtype: np.dtype, wanted: np.dtype, casting: str) -> None:
-    """Raises: NumPy's UFuncTypeError where a result of this dtype may not be stored as the wanted one."""
-    if not np.can_cast(dtype, wanted, casting):
-        _raise_casting(ufunc, inputs, wanted, casting)
+def _put(ufunc: np.ufunc, inputs: Sequence, result: Any, out: Any, where: Any, casting: str) -> Any:
+    """A result as NumPy hands it out. Raises: NumPy's UFuncTypeError where `out` may not hold its dtype."""
+    if out is not None and not np.can_cast(result.dtype, out.dtype, casting):
+        raise_casting(ufunc, inputs, out.dtype, casting)
+    if where is not True:  # NumPy leaves the others undefined
+        result = np.where(where, result, result.dtype.type(0) if out is None else out)
+    return finish(result, out)
 
 
-def wrap(frames: Any, items: Sequence[Item]) -> Any:
-    """Arrays of these items; a plain array where all extents are known."""
-    if isinstance(frames, tuple):
-        return tuple(wrap(frame, items) for frame in frames)
-    if all(item.is_whole for item in items):
-        return frames
-    return PartialArray(frames, items)
+# -- functions ----------------------------------------------------------------------------------------------
+def _map_elements(function: Callable, *mapped: str, method: str | None = None) -> None:
+    """mapped: the parameters that are arrays of elements; all if none are named."""
+    signature = inspect.signature(function)
+
+    def implementation(*args, **kwargs):
+        call = signature.bind(*args, **kwargs)
+        out = call.arguments.pop("out", None)
+        names = mapped or tuple(call.arguments)
+        frames, items = align([call.arguments[name] for name in names])
+        if any(getattr(x, "is_partial", False) for name, x in call.arguments.items() if name not in names):
+            raise not_supported(f"np.{function.__name__}")
+        call.arguments.update(zip(names, frames))
+        return finish(wrap(function(*call.args, **call.kwargs), items), out)
+
+    accepts_partial(function, method=method)(implementation)
+
+
+for _function in (np.real, np.imag, np.angle, np.isreal, np.iscomplex, np.real_if_close, np.isclose, np.i0,
+                  np.sinc):
+    _map_elements(_function)
+for _function in (np.clip, np.round, np.around):
+    _map_elements(_function, method=_function.__name__)
+_map_elements(np.isin, "element")
+_map_elements(np.interp, "x")
+_map_elements(np.digitize, "x")
+_map_elements(np.searchsorted, "v")
+
+
+def _map_method(name: str) -> None:
+    def implementation(a, *args, **kwargs):
+        return wrap(getattr(a.frame, name)(*args, **kwargs), a.items)
+
+    accepts_partial(method=name)(implementation)
+
+
+for _name in ("astype", "conj", "conjugate", "copy"):
+    _map_method(_name)
 
 
 @accepts_partial(np.where)
@@ -73,47 +93,3 @@ def where(condition, x=None, y=None):
         return np.nonzero(condition)
     frames, items = align([condition, x, y])
     return wrap(np.where(*frames), items)
-
-
-@accepts_partial(np.clip, method="clip")
-def clip(a, a_min=None, a_max=None, out=None, **kwargs):
-    bounds = [x for x in (a_min, a_max) if x is not None]
-    frames, items = align([a, *bounds])
-    rest = iter(frames[1:])
-    low, high = (None if x is None else next(rest) for x in (a_min, a_max))
-    result = wrap(np.clip(frames[0], low, high, **kwargs), items)
-    if out is None:
-        return result
-    assign(out, result, list_items(out))
-    return out
-
-
-def _map_function(function):
-    """A function that treats each element by itself, and its one array first."""
-
-    def implementation(a, *args, **kwargs):
-        return wrap(function(a.frame, *args, **kwargs), a.items)
-
-    return accepts_partial(function)(implementation)
-
-
-for _function in (np.real, np.imag, np.angle, np.round, np.around, np.nan_to_num, np.isreal, np.iscomplex,
-                  np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.copy, np.real_if_close,
-                  np.i0, np.sinc):
-    _map_function(_function)
-
-
-def _map_method(name: str) -> None:
-    def implementation(a, *args, **kwargs):
-        return PartialArray(getattr(a.frame, name)(*args, **kwargs), a.items)
-
-    accepts_partial(method=name)(implementation)
-
-
-for _name in ("astype", "conj", "conjugate", "round"):
-    _map_method(_name)
-
-
-@accepts_partial(method="copy")
-def copy(a, order="C"):
-    return PartialArray(a.frame.copy(), a.items)

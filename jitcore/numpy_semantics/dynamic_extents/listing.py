@@ -20,16 +20,9 @@ from jitcore.numpy.indexing.plan import Entry, plan_index
 from jitcore.numpy.indexing.reading import gather_plan
 from jitcore.numpy_semantics.dynamic_extents import extents
 from jitcore.numpy_semantics.dynamic_extents.align import adapt, find_frame, join_items, list_items
-from jitcore.numpy_semantics.dynamic_extents.array import PartialArray
-from jitcore.numpy_semantics.dynamic_extents.elementwise import wrap
+from jitcore.numpy_semantics.dynamic_extents.array import PartialArray, wrap
 from jitcore.numpy_semantics.dynamic_extents.moving import run_early
-from jitcore.numpy_semantics.dynamic_extents.reading import (
-    check_number,
-    find_dtype,
-    is_integer_array,
-    is_mask,
-    view_item,
-)
+from jitcore.numpy_semantics.dynamic_extents.reading import check_number, is_integer_array, is_mask, view_item
 from jitcore.numpy_semantics.dynamic_extents.spans import Item, Span, find_axes, join_masks
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.values.items import scatter_entries, whole_entry
@@ -67,19 +60,16 @@ class Listing:
             return Entry("array", axis, self._list_places(entry, item, joint))
         place = check_number(entry, item.size)
         place = item.place_of(place) if isinstance(item, Span) else place
-        return (
-            Entry("scalar", axis, place.read())
-            if isinstance(place, Number)
-            else Entry("integer", axis, place)
-        )
+        is_traced = isinstance(place, Number)
+        return Entry("scalar", axis, place.read()) if is_traced else Entry("integer", axis, place)
 
     def _list_places(self, entry: Any, item: Item, joint: Sequence[Item]) -> Array:
         """The places that an integer array lists, in the frame of the index arrays."""
-        if find_dtype(entry).kind not in "iu":
+        if entry.dtype.kind not in "iu":
             raise IndexError("arrays used as indices must be of integer (or boolean) type")
         raw = to_raw(adapt(entry, joint), dtypes.int64)
         error = IndexError(f"an index is out of bounds for an axis of size {item.size!r}")
-        if find_dtype(entry).kind == "i":
+        if entry.dtype.kind == "i":
             size = extents.to_raw(item.size)
             wrapped = lax.add(raw, size if isinstance(size, np.generic) else lax.full(raw.shape, size))
             raw = lax.select(lax.lt(raw, np.int64(0)), wrapped, raw)

@@ -14,9 +14,7 @@ from jitcore.array import Array
 from jitcore.core.trace import JaxprTrace, Tracer, set_current_trace
 from jitcore.lax.compress import compress
 from jitcore.numpy_semantics.dynamic_extents import extents
-from jitcore.numpy_semantics.dynamic_extents.array import PartialArray
-from jitcore.numpy_semantics.dynamic_extents.spans import Item, Pick, Span, Whole
-from jitcore.numpy_semantics.values.ndarray import new_array
+from jitcore.numpy_semantics.dynamic_extents.spans import Item, Pick, Span
 
 T = TypeVar("T")
 
@@ -27,9 +25,10 @@ def move_elements(raw: Array, axis: int, own: Item, wanted: Item) -> Array:
         return raw
     if isinstance(own, Pick):
         raw, own = compact(raw, axis, own)
-    own, target = as_span(own), as_span(wanted)
-    if isinstance(target, Pick):
-        return take(raw, axis, _locate(own, number_true(target.mask)))
+    own = own.as_span()
+    if isinstance(wanted, Pick):
+        return take(raw, axis, _locate(own, number_true(wanted.mask)))
+    target = wanted.as_span()
     if own.is_aligned(target):
         return _resize(raw, axis, target.capacity)
     if abs(target.step) != 1:
@@ -42,28 +41,6 @@ def move_elements(raw: Array, axis: int, own: Item, wanted: Item) -> Array:
         places = lax.mul(places, dtypes.int64.type(factor))
     start = extents.to_raw(shift)
     return take(raw, axis, lax.sub(start, places) if factor == -1 else lax.add(places, start))
-
-
-def runs_backwards(array: Any) -> bool:
-    """Whether elements lie in another order in the frame."""
-    items = array.items if isinstance(array, PartialArray) else ()
-    return any(isinstance(item, Span) and item.step < 0 for item in items)
-
-
-def move_forward(array: Any) -> Any:
-    """The same elements in frames where they lie in their order: a copy where some lie backwards."""
-    if not runs_backwards(array):
-        return array
-    items = [Span(item.capacity, 0, item.size) if isinstance(item, Span) else item for item in array.items]
-    raw, axis = array.frame.read(), 0
-    for own, item in zip(array.items, items):
-        raw = move_elements(raw, axis, own, item)
-        axis += len(item.shape)
-    return PartialArray(new_array(raw), items)
-
-
-def as_span(item: Item) -> Item:
-    return item.as_span() if isinstance(item, Whole) else item
 
 
 def _locate(span: Span, numbers: Array) -> Array:

@@ -9,17 +9,15 @@ from __future__ import annotations
 from typing import Any
 
 from jitcore.array import Array
-from jitcore.numpy_semantics.dynamic_extents.align import adapt_raw
+from jitcore.numpy_semantics.dynamic_extents.align import adapt
 from jitcore.numpy_semantics.dynamic_extents.array import PartialArray
-from jitcore.numpy_semantics.dynamic_extents.spans import Item, Span, Whole
+from jitcore.numpy_semantics.dynamic_extents.spans import Item
 
 
 def pack(array: PartialArray) -> tuple[Array, tuple]:
     """(values, extents), ints or Numbers: `values[tuple(slice(n) for n in extents)]` are the elements."""
-    items: list[Item] = [
-        item if isinstance(item, Whole) else Span(item.capacity, 0, item.size) for item in array.items
-    ]
-    return adapt_raw(array.frame.read(), array.items, items), array.shape
+    items: list[Item] = [item if item.is_whole else item.front() for item in array.items]
+    return adapt(array, items).read(), array.shape
 
 
 def unpack(values: Any, extents: tuple) -> Any:

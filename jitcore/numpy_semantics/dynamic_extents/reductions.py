@@ -6,27 +6,26 @@ runs.
 
 from __future__ import annotations
 
+import inspect
+import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from jitcore import lax
-from jitcore.array import Array
+from jitcore.lax.reduce import highest_value, lowest_value
 from jitcore.numpy_semantics.dynamic_extents import extents
-from jitcore.numpy_semantics.dynamic_extents.align import adapt, list_items
-from jitcore.numpy_semantics.dynamic_extents.array import PartialArray, accepts_partial
-from jitcore.numpy_semantics.dynamic_extents.elementwise import wrap
-from jitcore.numpy_semantics.dynamic_extents.reading import compact_array, has_picks
-from jitcore.numpy_semantics.dynamic_extents.spans import Item, Span, Whole, join_masks
-from jitcore.numpy_semantics.dynamic_extents.writing import assign
+from jitcore.numpy_semantics.dynamic_extents.align import align, find_frame, finish, list_items
+from jitcore.numpy_semantics.dynamic_extents.array import FUNCTIONS, accepts_partial, wrap
+from jitcore.numpy_semantics.dynamic_extents.reading import compact_array, join_axes, move_forward
+from jitcore.numpy_semantics.dynamic_extents.spans import Item, Span, Whole, find_axes, join_masks
 from jitcore.numpy_semantics.errors import not_traceable
-from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, wrap_result
+from jitcore.numpy_semantics.functions.calls import NO_VALUE, given, is_given
+from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
 from jitcore.numpy_semantics.values.numbers import is_at_most
-from jitcore.numpy_semantics.values.promotion import cast_raw
-
-_NOTHING: Any = getattr(np, "_NoValue", None)
+from jitcore.numpy_semantics.values.promotion import as_operand
 
 
 def list_axes(axis: Any, ndim: int) -> tuple[int, ...]:
@@ -41,106 +40,74 @@ def list_axes(axis: Any, ndim: int) -> tuple[int, ...]:
 
 
 class Reduction:
-    """The axes that a reduction of a partial array runs over.
+    """The axes that a reduction of an array runs over.
 
     Attributes:
-        axes: of the frame; mask: where its elements are along those axes, or None.
-        count: how many elements make one; items: of the result; kept: with reduced axes of extent 1.
+        axes: of the frame; mask: where the array's elements are along those axes, or None.
+        count: how many elements make one; items: of the result, reduced axes of extent 1 if it keeps them.
     """
 
-    def __init__(self, array: PartialArray, axis: Any, keepdims: Any = False):
-        self.array = array
-        reduced = list_axes(axis, array.ndim)
-        starts = array.find_axes()
-        self.keepdims = bool(keepdims) and keepdims is not _NOTHING
-        self.axes = tuple(
-            starts[place] + i for place in reduced for i in range(len(array.items[place].shape))
-        )
-        inside = [array.items[place] for place in reduced]
-        self.mask = join_masks(inside, [starts[place] for place in reduced], array.frame.shape)
-        self.count: Any = 1
-        for item in inside:
-            self.count = self.count * item.size
-        self.items: list[Item] = [item for place, item in enumerate(array.items) if place not in reduced]
-        self.kept: list[Item] = [
-            Whole(1) if place in reduced else item for place, item in enumerate(array.items)
-        ]
+    def __init__(self, array: NDArray, axis: Any, keepdims: Any = False):
+        self.frame, items = find_frame(array), list_items(array)
+        reduced, starts = list_axes(axis, len(items)), find_axes(items)
+        inside = [items[place] for place in reduced]
+        self.axes = tuple(starts[place] + i for place in reduced for i in range(len(items[place].shape)))
+        self.mask = join_masks(inside, [starts[place] for place in reduced], self.frame.shape)
+        self.count: Any = math.prod(item.size for item in inside)
+        self.keeps = is_given(keepdims) and bool(keepdims)
+        self.items: list[Item] = [Whole(1) if place in reduced else item for place, item in enumerate(items)
+                                  if self.keeps or place not in reduced]
 
-    def fill(self, identity: Any) -> NDArray:
+    def fill(self, value: Any) -> NDArray:
         """The frame with a value where no element is."""
         if self.mask is None:
-            return self.array.frame
-        raw = self.array.frame.read()
-        outside = lax.full(raw.shape, identity, raw.dtype)
+            return self.frame
+        raw = self.frame.read()
+        outside = lax.full(raw.shape, np.asarray(value)[()], raw.dtype)
         return new_array(lax.select(self.mask, raw, outside))
 
     def finish(self, result: Any, out: Any = None) -> Any:
-        """The result of a reduction of the frame over `axes`, without kept axes."""
-        if not self.keepdims:
-            result = wrap(result, self.items) if self.items else result
-        else:
-            result = _restore(result, self.array, self.kept)
-        if out is None or out is _NOTHING:
-            return result
-        assign(out, result, list_items(out))
-        return out
+        """The result of a reduction of the frame over `axes`, without kept axes; quantiles have axes more."""
+        added = result.shape[: result.ndim - self.frame.ndim + len(self.axes)]
+        if self.keeps:
+            kept = [extent for item in self.items for extent in item.shape]
+            result = new_array(lax.reshape(result.read(), (*added, *kept)))
+        return finish(wrap(result, [*map(Whole, added), *self.items]), out)
 
-    def require_elements(self, name: str) -> None:
+    def require_elements(self, text: str) -> None:
         if not is_at_most(1, self.count):
-            error = ValueError(f"zero-size array to reduction operation {name} which has no identity")
-            extents.fail(lax.eq(extents.to_array(self.count), np.int64(0)), error)
+            extents.fail(lax.eq(extents.to_array(self.count), np.int64(0)), ValueError(text))
 
 
-def _restore(result: Any, array: PartialArray, kept: Sequence[Item]) -> Any:
-    shape = tuple(extent for item in kept for extent in item.shape)
-    return wrap(new_array(lax.reshape(result.read(), shape)), kept)
+# -- what is outside becomes the identity -------------------------------------------------------------------
+def _define_reduction(function: Callable, find_identity: Callable, needs: str = "") -> None:
+    """needs: the ufunc that has no result of no elements."""
+    signature = inspect.signature(function)
+
+    def reduce(a, axis=None, out=None, keepdims=False, where=True, **options):
+        identity = find_identity(a.dtype)
+        if is_given(where) and where is not True:
+            (frame, where), items = align([a, where])
+            a = wrap(np.where(where, frame, a.dtype.type(identity)), items)
+        reduction, options = Reduction(a, axis, keepdims), given(**options)
+        if needs and "initial" not in options:
+            text = f"zero-size array to reduction operation {needs} which has no identity"
+            reduction.require_elements(text)
+        return reduction.finish(function(reduction.fill(identity), axis=reduction.axes, **options), out)
+
+    def implementation(*args, **kwargs):
+        return reduce(**signature.bind(*args, **kwargs).arguments)
+
+    is_method = hasattr(np.ndarray, function.__name__)
+    accepts_partial(function, method=function.__name__ if is_method else None)(implementation)
 
 
-def _find_lowest(dtype: np.dtype):
-    if dtype.kind in "fc":
-        return -np.inf
-    return False if dtype.kind == "b" else np.iinfo(dtype).min
-
-
-def _find_highest(dtype: np.dtype):
-    if dtype.kind in "fc":
-        return np.inf
-    return True if dtype.kind == "b" else np.iinfo(dtype).max
-
-
-def _define_reduction(function: Callable, find_identity: Callable, *methods: str, extremum: str = "") -> None:
-    def implementation(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NOTHING, where=_NOTHING):
-        if where is not _NOTHING and where is not True:
-            a = _apply_where(a, where, find_identity(a.dtype))
-        reduction = Reduction(a, axis, keepdims)
-        options: dict[str, Any] = {} if dtype is None else {"dtype": dtype}
-        if initial is not _NOTHING:
-            options["initial"] = initial
-        elif extremum:
-            reduction.require_elements(extremum)
-        return reduction.finish(
-            function(reduction.fill(find_identity(a.dtype)), axis=reduction.axes, **options), out
-        )
-
-    def without_dtype(a, axis=None, out=None, keepdims=False, initial=_NOTHING, where=_NOTHING):
-        return implementation(a, axis, None, out, keepdims, initial, where)
-
-    register = without_dtype if extremum or function in (np.any, np.all) else implementation
-    accepts_partial(function)(register)
-    for name in methods:
-        accepts_partial(method=name)(register)
-
-
-def _apply_where(a: PartialArray, where: Any, identity: Any) -> PartialArray:
-    return PartialArray(np.where(adapt(where, a.items), a.frame, a.dtype.type(identity)), a.items)
-
-
-_define_reduction(np.sum, lambda dtype: 0, "sum")
-_define_reduction(np.prod, lambda dtype: 1, "prod")
-_define_reduction(np.any, lambda dtype: 0, "any")
-_define_reduction(np.all, lambda dtype: 1, "all")
-_define_reduction(np.max, _find_lowest, "max", extremum="maximum")
-_define_reduction(np.min, _find_highest, "min", extremum="minimum")
+_define_reduction(np.sum, lambda dtype: 0)
+_define_reduction(np.prod, lambda dtype: 1)
+_define_reduction(np.any, lambda dtype: 0)
+_define_reduction(np.all, lambda dtype: 1)
+_define_reduction(np.max, lowest_value, needs="maximum")
+_define_reduction(np.min, highest_value, needs="minimum")
 
 
 @accepts_partial(np.count_nonzero)
@@ -148,120 +115,76 @@ def count_nonzero(a, axis=None, *, keepdims=False):
     return np.sum(a != 0, axis=axis, keepdims=keepdims, dtype=np.intp)
 
 
-@accepts_partial(np.mean, method="mean")
-def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=_NOTHING):
-    if where is not _NOTHING and where is not True:
-        raise not_traceable("np.mean with where= of an array whose extent is traced")
-    reduction = Reduction(a, axis, keepdims)
-    if dtype is None and a.dtype.kind in "iub":
-        dtype = np.float64
-    result_dtype = a.dtype if dtype is None else np.dtype(dtype)
-    wide = np.float32 if result_dtype == np.float16 else result_dtype
-    total = np.sum(reduction.fill(0), axis=reduction.axes, dtype=wide)
-    result = total / _as_count(reduction.count, wide)
-    return reduction.finish(wrap_result(cast_raw(result.read(), result_dtype)), out)
+# -- what is outside is NaN, which is left out --------------------------------------------------------------
+def _define_without_nan(function: Callable, needs: str = "") -> None:
+    """A function that leaves NaN out; it does as the one that does not, where the dtype has none."""
+    plain = getattr(np, function.__name__.removeprefix("nan"))
+    _define_reduction(function, lambda dtype: np.nan, needs)
+    of_floats = FUNCTIONS[function]
+    accepts_partial(function)(lambda a, *args, **kwargs: (of_floats if a.dtype.kind in "fc" else plain)(
+        a, *args, **kwargs))
 
 
-def _as_count(count: Any, dtype: Any) -> Any:
-    """A number of elements as an operand of a division; one of no elements is zero, and gives NaN."""
-    real = np.dtype(dtype).type(0).real.dtype
-    raw = lax.convert_element_type(extents.to_array(count), real)
-    return new_array(raw)
+for _function in (np.nansum, np.nanprod, np.nanmean, np.nanvar, np.nanstd, np.nanmedian, np.nanquantile,
+                  np.nanpercentile):
+    _define_without_nan(_function)
+_define_without_nan(np.nanmax, "fmax")
+_define_without_nan(np.nanmin, "fmin")
 
 
-@accepts_partial(np.var, method="var")
-def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=_NOTHING, mean=_NOTHING,
-        correction=_NOTHING):
-    if where is not _NOTHING and where is not True or mean is not _NOTHING:
-        raise not_traceable("np.var with where= or mean= of an array whose extent is traced")
-    ddof = ddof if correction is _NOTHING else correction
-    if dtype is None and a.dtype.kind in "iub":
-        dtype = np.float64
-    a = a if dtype is None else a.astype(dtype)
-    reduction = Reduction(a, axis)
-    total = np.sum(reduction.fill(0), axis=reduction.axes, keepdims=True)
-    distances = a.frame - total / _as_count(reduction.count, a.dtype)
-    squares = np.real(distances * np.conj(distances)) if a.dtype.kind == "c" else distances * distances
-    squared = Reduction(PartialArray(squares, a.items), axis, keepdims)
-    count = np.maximum(_as_count(reduction.count - ddof, a.dtype), a.dtype.type(0).real)
-    result = np.sum(squared.fill(0), axis=squared.axes) / count
-    return squared.finish(result, out)
+def _define_quantile(function: Callable, without_nan: Callable) -> None:
+    """NaN where there is one, else as the function without NaN: there is none but outside."""
 
-
-@accepts_partial(np.std, method="std")
-def std(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, **options):
-    result = np.sqrt(var(a, axis, dtype, None, ddof, keepdims, **options))
-    if out is None:
-        return result
-    assign(out, result, list_items(out))
-    return out
-
-
-def _split_nan(a: PartialArray, dtype: Any) -> tuple[PartialArray, PartialArray]:
-    """Real floats with 0 for NaN, and where they are numbers."""
-    if a.dtype.kind != "f" or a.dtype == np.float16 or dtype is not None:
-        raise not_traceable("a reduction without NaN of an array whose extent is traced, and of this dtype")
-    is_number = np.logical_not(np.isnan(a.frame))
-    return (PartialArray(np.where(is_number, a.frame, a.dtype.type(0)), a.items),
-            PartialArray(is_number, a.items))
-
-
-@accepts_partial(np.nansum)
-def nansum(a, axis=None, dtype=None, out=None, keepdims=False, **options):
-    if out is not None or options:
-        raise not_traceable("np.nansum with out= or where= of an array whose extent is traced")
-    return np.sum(_split_nan(a, dtype)[0], axis=axis, keepdims=keepdims)
-
-
-def _define_nan_extremum(function: Callable, reduce: Callable, worst: float) -> None:
-    def implementation(a, axis=None, out=None, keepdims=False, **options):
-        if out is not None or options:
-            raise not_traceable(f"np.{function.__name__} with out= or where= and an extent that is traced")
-        is_number = _split_nan(a, None)[1]
-        numbers = PartialArray(np.where(is_number.frame, a.frame, a.dtype.type(worst)), a.items)
-        found = reduce(numbers, axis=axis, keepdims=keepdims)
-        has_number = np.any(is_number, axis=axis, keepdims=keepdims)
-        return np.where(has_number, found, a.dtype.type(np.nan))[()]
+    def implementation(a, *args, axis=None, out=None, keepdims=False, **kwargs):
+        a = a if a.dtype.kind == "f" else a.astype(np.float64)
+        found = without_nan(a, *args, axis=axis, keepdims=keepdims, **kwargs)
+        has_nan = np.any(np.isnan(a), axis=axis, keepdims=keepdims)
+        return finish(np.where(has_nan, a.dtype.type(np.nan), found)[()], out)
 
     accepts_partial(function)(implementation)
 
 
-_define_nan_extremum(np.nanmax, np.max, -np.inf)
-_define_nan_extremum(np.nanmin, np.min, np.inf)
+_define_quantile(np.median, np.nanmedian)
+_define_quantile(np.quantile, np.nanquantile)
+_define_quantile(np.percentile, np.nanpercentile)
 
 
-@accepts_partial(np.nanmean)
-def nanmean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=_NOTHING):
-    if out is not None or where is not _NOTHING:
-        raise not_traceable("np.nanmean with out= or where= of an array whose extent is traced")
-    numbers, is_number = _split_nan(a, dtype)
-    count = np.sum(is_number, axis=axis, dtype=a.dtype, keepdims=keepdims)
-    return np.sum(numbers, axis=axis, keepdims=keepdims) / count
+# -- what is outside does not count -------------------------------------------------------------------------
+def _count(a: Any, axis: Any, dtype: np.dtype, keepdims: Any, where: Any) -> Any:
+    """How many elements a reduction takes, as a divisor; one of no elements is zero, and gives NaN."""
+    real = dtype.type(0).real.dtype
+    if is_given(where) and where is not True:
+        return np.sum(np.ones_like(a, real), axis=axis, keepdims=keepdims, where=where)
+    count = math.prod([a.shape[place] for place in list_axes(axis, a.ndim)])
+    return new_array(lax.convert_element_type(extents.to_array(count), real))
 
 
-@accepts_partial(np.nanvar)
-def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=_NOTHING, mean=_NOTHING,
-           correction=_NOTHING):
-    given = [value for value in (where, mean, correction) if value is not _NOTHING]
-    if out is not None or given or axis is not None:
-        raise not_traceable("np.nanvar with where= or axes of an array whose extent is traced")
-    numbers, is_number = _split_nan(a, dtype)
-    count = np.sum(is_number, dtype=a.dtype)
-    distances = np.where(is_number.frame, numbers.frame - np.sum(numbers) / count, a.dtype.type(0))
-    total = np.sum(PartialArray(distances * distances, a.items), keepdims=keepdims)
-    return np.where(count > ddof, total / (count - a.dtype.type(ddof)), a.dtype.type(np.nan))[()]
+@accepts_partial(np.mean, method="mean")
+def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
+    found = np.dtype(dtype if is_given(dtype) else a.dtype if a.dtype.kind in "fc" else np.float64)
+    wide = np.dtype(np.float32) if found == np.float16 else found
+    total = np.sum(a, axis=axis, dtype=wide, keepdims=keepdims, where=where)
+    result = total / _count(a, axis, wide, keepdims, where)
+    return finish(result if result.dtype == found else result.astype(found), out)
 
 
-@accepts_partial(np.nanstd)
-def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, **options):
-    return np.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, **options))
+@accepts_partial(np.var, method="var")
+def var(a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE,
+        correction=NO_VALUE):
+    a = a.astype(dtype if is_given(dtype) else a.dtype if a.dtype.kind in "fc" else np.float64)
+    options = {"axis": axis, "where": where}
+    if not is_given(mean):
+        mean = np.sum(a, keepdims=True, **options) / _count(a, axis, a.dtype, True, where)
+    distances = a - mean
+    squares = np.real(distances * np.conj(distances)) if a.dtype.kind == "c" else distances * distances
+    free = _count(a, axis, a.dtype, keepdims, where) - (correction if is_given(correction) else ddof)
+    total = np.sum(squares, keepdims=keepdims, **options)
+    return finish(total / np.maximum(free, total.dtype.type(0)), out)
 
 
-@accepts_partial(np.ptp)
-def ptp(a, axis=None, out=None, keepdims=False):
-    return np.subtract(
-        np.max(a, axis=axis, keepdims=keepdims), np.min(a, axis=axis, keepdims=keepdims), out=out
-    )
+@accepts_partial(np.std, method="std")
+def std(a, axis=None, dtype=None, out=None, *args, **options):
+    return finish(np.sqrt(var(a, axis, dtype, None, *args, **options)), out)
 
 
 @accepts_partial(np.average)
@@ -270,93 +193,56 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
         raise not_traceable("np.average with returned=True of an array whose extent is traced")
     if weights is None:
         return np.mean(a, axis=axis, keepdims=keepdims)
-    return np.sum(a * weights, axis=axis, keepdims=keepdims) / np.sum(weights, axis=axis, keepdims=keepdims)
-
-
-@accepts_partial(np.linalg.norm)
-def norm(x, ord=None, axis=None, keepdims=False):
-    if ord not in (None, 2, 1, np.inf) or ord is not None and x.ndim != 1:
-        raise not_traceable("np.linalg.norm with this order of an array whose extent is traced")
-    size = np.abs(x)
-    if ord == 1:
-        return np.sum(size, axis=axis, keepdims=keepdims)
-    if ord == np.inf:
-        return np.max(size, axis=axis, keepdims=keepdims)
-    size = size if size.dtype.kind == "f" else size.astype(np.float64)
-    return np.sqrt(np.sum(size * size, axis=axis, keepdims=keepdims))
+    weights = as_operand(weights)
+    if weights.ndim == 1 < a.ndim:
+        weights = weights[tuple(slice(None) if place == axis % a.ndim else None for place in range(a.ndim))]
+    total = np.sum(weights, axis=axis, keepdims=keepdims)
+    extents.fail(np.any(total == 0).read(), ZeroDivisionError("Weights sum to zero, can't be normalized"))
+    return np.sum(a * weights, axis=axis, keepdims=keepdims) / total
 
 
 # -- places -------------------------------------------------------------------------------------------------
-def _define_search(
-    function: Callable, method: str, pick: Callable, find_identity: Callable, name: str
-) -> None:
+def _find_axis(a: Any, axis: Any) -> tuple[Any, int]:
+    """An array in which elements are numbered, and one axis of it: the only one of all elements for None."""
+    a = compact_array(a if is_given(axis) else join_axes(a))
+    return a, list_axes(axis if is_given(axis) else 0, a.ndim)[0]
+
+
+def _define_search(function: Callable, find_identity: Callable) -> None:
+    name = function.__name__
+
     def implementation(a, axis=None, out=None, *, keepdims=False):
-        if axis is None:
-            if a.ndim > 1:
-                raise not_traceable(
-                    f"np.{function.__name__} of all elements of an array whose extents are traced"
-                )
-            axis = 0
-        a = compact_array(a) if has_picks(a) else a
-        (place,) = list_axes(axis, a.ndim)
-        item = a.items[place]
-        reduction = Reduction(a, place, keepdims)
-        if not is_at_most(1, item.size):
-            error = ValueError(f"attempt to get {function.__name__} of an empty sequence")
-            extents.fail(lax.eq(extents.to_array(item.size), np.int64(0)), error)
-        filled = reduction.fill(find_identity(a.dtype)).read()
-        best = pick(filled, reduction.axes)
-        best = lax.broadcast_in_dim(
-            best, filled.shape, [i for i in range(filled.ndim) if i not in reduction.axes]
-        )
-        found = lax.eq(filled, best)
-        if a.dtype.kind in "fc":
-            found = lax.bitwise_or(found, lax.ne(filled, filled))
-        if reduction.mask is not None:
-            found = lax.bitwise_and(found, reduction.mask)
-        numbers = item.number_places() if isinstance(item, Span) else lax.iota(np.int64, item.size)
-        numbers = lax.broadcast_in_dim(numbers, filled.shape, reduction.axes)
-        far = lax.full(filled.shape, np.iinfo(np.int64).max, np.int64)
-        result = new_array(lax.select(found, numbers, far))
-        return reduction.finish(np.min(result, axis=reduction.axes), out)
+        if axis is None and a.ndim > 1 and keepdims:
+            raise not_traceable(f"np.{name} of all elements of an array whose extents are traced")
+        a, place = _find_axis(a, axis)
+        a = move_forward(a) if list_items(a)[place].step < 0 else a
+        item, reduction = list_items(a)[place], Reduction(a, place, keepdims)
+        reduction.require_elements(f"attempt to get {name} of an empty sequence")
+        found = function(reduction.fill(find_identity(a.dtype)), axis=reduction.axes[0])
+        if isinstance(item, Span):  # places outside of it win where no element is better than they are
+            number = np.maximum(found - item.low, 0)
+            found = number if item.step == 1 else number // item.step
+        return reduction.finish(found, out)
 
-    accepts_partial(function, method=method)(implementation)
+    accepts_partial(function, method=name)(implementation)
 
 
-def _reduce_max(raw: Array, axes: Sequence[int]) -> Array:
-    return lax.reduce_max(raw, axes)
-
-
-def _reduce_min(raw: Array, axes: Sequence[int]) -> Array:
-    return lax.reduce_min(raw, axes)
-
-
-_define_search(np.argmax, "argmax", _reduce_max, _find_lowest, "argmax")
-_define_search(np.argmin, "argmin", _reduce_min, _find_highest, "argmin")
+_define_search(np.argmax, lowest_value)
+_define_search(np.argmin, highest_value)
 
 
 # -- running sums -------------------------------------------------------------------------------------------
-def _define_running(function: Callable, method: str, identity: int, run: Callable) -> None:
+def _define_running(function: Callable, identity: int, run: Callable) -> None:
     def implementation(a, axis=None, dtype=None, out=None):
-        a = compact_array(a) if has_picks(a) else a
-        if axis is None:
-            if a.ndim > 1:
-                raise not_traceable(f"np.{method} of all elements of an array whose extents are traced")
-            axis = 0
-        (place,) = list_axes(axis, a.ndim)
-        wide = function(np.zeros(1, a.dtype), dtype=dtype).dtype
-        a = a.astype(wide)
-        item = a.items[place]
+        a, place = _find_axis(a, axis)
+        a = a.astype(function(np.zeros(1, a.dtype), dtype=dtype).dtype)
         filled = Reduction(a, place).fill(identity).read()
-        is_backwards = isinstance(item, Span) and item.step < 0
-        result = PartialArray(new_array(run(filled, a.find_axes()[place], is_backwards)), a.items)
-        if out is None:
-            return result
-        assign(out, result, list_items(out))
-        return out
+        is_backwards = list_items(a)[place].step < 0
+        frame_axis = find_axes(list_items(a))[place]
+        return finish(wrap(new_array(run(filled, frame_axis, is_backwards)), list_items(a)), out)
 
-    accepts_partial(function, method=method)(implementation)
+    accepts_partial(function, method=function.__name__)(implementation)
 
 
-_define_running(np.cumsum, "cumsum", 0, lax.cumsum)
-_define_running(np.cumprod, "cumprod", 1, lax.cumprod)
+_define_running(np.cumsum, 0, lax.cumsum)
+_define_running(np.cumprod, 1, lax.cumprod)

@@ -5,24 +5,37 @@ In: arrays, partial ones or not. Out: partial arrays, whose elements lie where t
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.numpy_semantics.dynamic_extents.align import adapt_raw, find_frame, list_items
-from jitcore.numpy_semantics.dynamic_extents.array import PartialArray, accepts_partial
-from jitcore.numpy_semantics.dynamic_extents.elementwise import wrap
-from jitcore.numpy_semantics.dynamic_extents.moving import move_forward, number_true, take
+from jitcore.numpy_semantics.dynamic_extents.align import (
+    adapt,
+    find_frame,
+    finish,
+    is_single,
+    join_items,
+    list_items,
+)
+from jitcore.numpy_semantics.dynamic_extents.array import PartialArray, accepts_partial, wrap
+from jitcore.numpy_semantics.dynamic_extents.moving import number_true, take
+from jitcore.numpy_semantics.dynamic_extents.reading import join_axes, move_forward
 from jitcore.numpy_semantics.dynamic_extents.reductions import list_axes
-from jitcore.numpy_semantics.dynamic_extents.shaping import ravel
 from jitcore.numpy_semantics.dynamic_extents.spans import Item, Pick, Span, Whole, find_axes, join_masks
-from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions import searching  # noqa: F401  it fills the table that is extended here
 from jitcore.numpy_semantics.functions.tables import implements
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array
-from jitcore.numpy_semantics.values.promotion import as_operand, cast_raw, to_raw
+from jitcore.numpy_semantics.values.promotion import as_operand, to_raw
+
+
+def implements_all(*functions: Any, method: str | None = None) -> Callable[[Callable], Callable]:
+    """Decorator: the implementation for partial arrays and for others."""
+    return lambda function: implements(*functions, method=method)(
+        accepts_partial(*functions, method=method)(function))
 
 
 def _find(a: Any) -> tuple[list[Array], Pick]:
@@ -46,60 +59,44 @@ def _number(item: Item) -> Array:
     return item.number_places() if isinstance(item, Span) else lax.iota(dtypes.int64, item.size)
 
 
-@implements(np.nonzero, method="nonzero")
-@accepts_partial(np.nonzero, method="nonzero")
+@implements_all(np.nonzero, method="nonzero")
 def nonzero(a):
     numbers, pick = _find(as_operand(a))
     return tuple([PartialArray(new_array(raw), [pick]) for raw in numbers])
 
 
-@implements(np.flatnonzero)
-@accepts_partial(np.flatnonzero)
+@implements_all(np.flatnonzero)
 def flatnonzero(a):
-    return nonzero(_flatten(a))[0]
+    return nonzero(join_axes(a))[0]
 
 
-@implements(np.argwhere)
-@accepts_partial(np.argwhere)
+@implements_all(np.argwhere)
 def argwhere(a):
     numbers, pick = _find(as_operand(a))
     raw = lax.concatenate([lax.expand_dims(raw, (raw.ndim,)) for raw in numbers], numbers[0].ndim)
     return PartialArray(new_array(raw), [pick, Whole(len(numbers))])
 
 
-def _flatten(a: Any) -> Any:
-    a = as_operand(a)
-    if isinstance(a, PartialArray):
-        return ravel(a)
-    return a.ravel() if isinstance(a, NDArray) else new_array(to_raw(a)).ravel()
-
-
-@implements(np.extract)
-@accepts_partial(np.extract)
+@implements_all(np.extract)
 def extract(condition, arr):
-    return _flatten(arr)[_flatten(condition) != 0]
+    return join_axes(arr)[join_axes(condition) != 0]
 
 
-@implements(np.compress)
-@accepts_partial(np.compress)
+@implements_all(np.compress)
 def compress(condition, a, axis=None, out=None):
-    a = as_operand(a)
-    if out is not None:
-        raise not_traceable("np.compress with out=")
-    a = _flatten(a) if axis is None else a
+    a = join_axes(a) if axis is None else as_operand(a)
     (place,) = list_axes(0 if axis is None else axis, a.ndim)
-    return a[(slice(None),) * place + (as_operand(condition) != 0,)]
+    return finish(a[(slice(None),) * place + (as_operand(condition) != 0,)], out)
 
 
-@implements(method="compress")
-@accepts_partial(method="compress")
+@implements_all(method="compress")
 def compress_method(a, condition, axis=None, out=None):
     return compress(condition, a, axis, out)
 
 
 def unique(ar: Any, equal_nan: bool = True) -> NDArray:
     """The elements, each once, in order."""
-    found = np.sort(_flatten(ar))
+    found = np.sort(join_axes(ar))
     items, raw = list_items(found), find_frame(found).read()
     if not raw.shape[0]:
         return found
@@ -119,49 +116,32 @@ def find_new(raw: Array, equal_nan: bool) -> Array:
 # -- one behind the other -----------------------------------------------------------------------------------
 @accepts_partial(np.concatenate)
 def concatenate(arrays, axis=0, out=None, dtype=None, casting="same_kind"):
-    if out is not None or axis is None:
-        raise not_traceable("np.concatenate with out= or without axes of arrays whose extents are traced")
     arrays = [as_operand(array) for array in arrays]
+    if axis is None:
+        arrays, axis = list(map(join_axes, arrays)), 0
     (place,) = list_axes(axis, arrays[0].ndim)
     if any(array.ndim != arrays[0].ndim for array in arrays):
         raise ValueError("all the input array dimensions must match")
     dtype = np.result_type(*[array.dtype for array in arrays]) if dtype is None else np.dtype(dtype)
-    joint = arrays[0]
-    for array in arrays[1:]:
-        joint = _append(joint, array, place)
-    return joint if joint.dtype == dtype else joint.astype(dtype)
+    joint = functools.reduce(lambda one, other: _append(one, other, place), arrays)
+    return finish(joint if joint.dtype == dtype else joint.astype(dtype), out)
 
 
 def _append(one: Any, other: Any, place: int) -> PartialArray:
     """Two arrays one behind the other along an axis."""
     lists = list_items(one), list_items(other)
-    for i, (own, item) in enumerate(zip(*lists)):
-        if i != place and not (own.is_whole and own.is_same(item)):
-            raise not_traceable("arrays one behind the other whose other extents are traced")
+    ends = [items[place].front() for items in lists]
+    sides = [[*items[:place], *items[place + 1 :]] for items in lists]
+    if any(is_single(own) != is_single(item) for own, item in zip(*sides)):
+        raise ValueError("all the input array dimensions but that of the concatenation must match exactly")
+    joint = join_items(sides)
+    axis = sum(len(item.shape) for item in joint[:place])
     dtype = np.result_type(one.dtype, other.dtype)
-    fronts = [Span(items[place].shape[0], 0, items[place].size) if not isinstance(items[place], Pick)
-              else items[place].as_span() for items in lists]
-    raws = []
-    for array, items, front in zip((one, other), lists, fronts):
-        wanted = [*items[:place], front, *items[place + 1 :]]
-        raws.append(cast_raw(adapt_raw(find_frame(array).read(), items, wanted), dtype))
-    capacity = sum(front.capacity for front in fronts)
-    size = fronts[0].size + fronts[1].size
-    numbers = lax.iota(dtypes.int64, capacity)
-    joint = Span(capacity, fronts[0].size, fronts[1].size)
-    is_first = lax.lt(numbers, joint.place_operand())
-    first, second = take(raws[0], place, numbers), take(raws[1], place, joint.number_places())
-    raw = lax.select(lax.broadcast_in_dim(is_first, first.shape, (place,)), first, second)
-    return wrap(new_array(raw), [*lists[0][:place], Span(capacity, 0, size), *lists[0][place + 1 :]])
-
-
-@accepts_partial(np.append)
-def append(arr, values, axis=None):
-    if axis is None:
-        arr, values, axis = _flatten(arr), _flatten(values), 0
-    return np.concatenate([arr, values], axis=axis)
-
-
-@accepts_partial(np.hstack)
-def hstack(tup, *, dtype=None, casting="same_kind"):
-    return np.concatenate(tup, axis=0 if as_operand(tup[0]).ndim == 1 else 1, dtype=dtype)
+    raws = [to_raw(adapt(array, [*joint[:place], end, *joint[place:]]), dtype)
+            for array, end in zip((one, other), ends)]
+    capacity, size = sum(end.capacity for end in ends), ends[0].size + ends[1].size
+    numbers, behind = lax.iota(dtypes.int64, capacity), Span(capacity, ends[0].size, ends[1].size)
+    first, second = take(raws[0], axis, numbers), take(raws[1], axis, behind.number_places())
+    is_first = lax.broadcast_in_dim(lax.lt(numbers, behind.place_operand()), first.shape, (axis,))
+    raw = lax.select(is_first, first, second)
+    return wrap(new_array(raw), [*joint[:place], Span(capacity, 0, size), *joint[place:]])

@@ -12,8 +12,9 @@ import numpy as np
 import jitcore.numpy as jnp
 from jitcore import dtypes, lax
 from jitcore.array import Array
-from jitcore.numpy_semantics.dynamic_extents.array import PartialArray, accepts_partial
-from jitcore.numpy_semantics.dynamic_extents.selecting import find_new, unique
+from jitcore.numpy_semantics.dynamic_extents.array import PartialArray
+from jitcore.numpy_semantics.dynamic_extents.reading import join_axes
+from jitcore.numpy_semantics.dynamic_extents.selecting import find_new, implements_all, unique
 from jitcore.numpy_semantics.dynamic_extents.spans import Pick
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.functions.calls import to_common
@@ -29,8 +30,7 @@ def _pick(raw: Array, mask: Array) -> NDArray:
     return PartialArray(new_array(raw), [Pick(mask)])
 
 
-@implements(np.unique)
-@accepts_partial(np.unique)
+@implements_all(np.unique)
 def unique_with(ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *,
                 equal_nan=True, sorted=True):  # noqa: A002
     if axis is not None:
@@ -86,15 +86,9 @@ _define_unique(np.unique_inverse, return_inverse=True)
 
 
 # -- two sets -----------------------------------------------------------------------------------------------
-def _flatten(x: Any) -> Any:
-    x = as_operand(x)
-    return x.ravel() if isinstance(x, NDArray) else new_array(to_raw(x)).ravel()
-
-
-@implements(np.union1d)
-@accepts_partial(np.union1d)
+@implements_all(np.union1d)
 def union1d(ar1, ar2):
-    return unique(np.concatenate([_flatten(ar1), _flatten(ar2)]))
+    return unique(np.concatenate([join_axes(ar1), join_axes(ar2)]))
 
 
 def _to_vectors(one: Any, other: Any) -> list[Array]:

@@ -11,13 +11,10 @@ import numpy as np
 
 from jitcore.numpy import shaping
 from jitcore.numpy_semantics.dynamic_extents import extents
-from jitcore.numpy_semantics.dynamic_extents.align import adapt, list_items
-from jitcore.numpy_semantics.dynamic_extents.array import PartialArray, accepts_partial
-from jitcore.numpy_semantics.dynamic_extents.elementwise import wrap
-from jitcore.numpy_semantics.dynamic_extents.reading import compact_array, has_picks
+from jitcore.numpy_semantics.dynamic_extents.align import adapt, assign
+from jitcore.numpy_semantics.dynamic_extents.array import PartialArray, accepts_partial, wrap
+from jitcore.numpy_semantics.dynamic_extents.reading import compact_array, join_axes, share
 from jitcore.numpy_semantics.dynamic_extents.reductions import Reduction, list_axes
-from jitcore.numpy_semantics.dynamic_extents.spans import Span
-from jitcore.numpy_semantics.dynamic_extents.writing import assign
 from jitcore.numpy_semantics.errors import not_traceable
 from jitcore.numpy_semantics.values.numbers import Number
 
@@ -46,14 +43,12 @@ def squeeze(a, axis=None):
 
 @accepts_partial(np.ravel, method="ravel")
 def ravel(a, order="C"):
-    if a.ndim != 1:
-        raise not_traceable("a reshape of an array of several axes whose extents are traced")
-    return a
+    return a if a.ndim == 1 else share(a, join_axes(a).copy())  # a view or not: nobody may write to either
 
 
 @accepts_partial(method="flatten")
 def flatten(a, order="C"):
-    return ravel(a).copy()
+    return join_axes(a).copy()
 
 
 @accepts_partial(np.reshape)
@@ -83,7 +78,7 @@ def reshape_method(a, *shape, order="C"):
 
 @accepts_partial(method="fill")
 def fill(a, value):
-    assign(a, value, list(a.items))
+    assign(a, value)
 
 
 @accepts_partial(np.shape)
@@ -105,7 +100,7 @@ def size(a, axis=None):
 def sort(a, axis=-1, kind=None, order=None, *, stable=None):
     if order is not None or axis is None:
         raise not_traceable("np.sort of all elements of an array whose extents are traced")
-    a = compact_array(a) if has_picks(a) else a
+    a = compact_array(a)
     (place,) = list_axes(axis, a.ndim)
     a = _move_to_front(a, place)
     last: Any = np.nan
@@ -119,18 +114,18 @@ def _move_to_front(a: PartialArray, place: int) -> PartialArray:
     item = a.items[place]
     if item.is_whole or item.step == 1 and extents.is_known(item.low, 0):
         return a
-    items = [*a.items[:place], Span(item.capacity, 0, item.size), *a.items[place + 1 :]]
+    items = [*a.items[:place], item.front(), *a.items[place + 1 :]]
     return PartialArray(adapt(a, items), items)
 
 
 @accepts_partial(method="sort")
 def sort_in_place(a, axis=-1, kind=None, order=None, *, stable=None):
-    assign(a, sort(a, axis, kind, order), list(a.items))
+    assign(a, sort(a, axis, kind, order))
 
 
 @accepts_partial(np.diff)
 def diff(a, n=1, axis=-1):
-    a = compact_array(a) if has_picks(a) else a
+    a = compact_array(a)
     (place,) = list_axes(axis, a.ndim)
     for _ in range(n):
         before, behind = [slice(None)] * a.ndim, [slice(None)] * a.ndim
@@ -141,6 +136,4 @@ def diff(a, n=1, axis=-1):
 
 @accepts_partial(np.copyto)
 def copyto(dst, src, casting="same_kind", where=True):
-    if where is not True:
-        raise not_traceable("np.copyto with where= and arrays whose extents are traced")
-    assign(dst, src, list_items(dst))
+    assign(dst, src if where is True else np.where(where, src, dst))

@@ -8,8 +8,9 @@ frame these are.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from jitcore import dtypes, lax
@@ -29,6 +30,20 @@ class Item:
     shape: tuple[int, ...]
     size: Any
     is_whole = False
+    step = 1
+
+    @property
+    def capacity(self) -> int:
+        """How many elements the axes of the frame have."""
+        return math.prod(self.shape)
+
+    def as_span(self) -> Span:
+        """The same elements in one axis: if not by themselves, as its first ones."""
+        return self.front()
+
+    def front(self) -> Span:
+        """As many elements, as the first ones of an axis."""
+        return Span(self.capacity, 0, self.size)
 
     def make_mask(self) -> Array | None:
         """Where the elements are, a bool array of `shape`; None for everywhere."""
@@ -40,13 +55,14 @@ class Item:
 
     def children(self) -> list:
         """The traced values that the item is made of."""
-        raise NotImplementedError
+        return []
 
     def structure(self) -> Any:
         raise NotImplementedError
 
-    def rebuild(self, children: list) -> Item:
-        raise NotImplementedError
+    def rebuild(self, children: Iterator) -> Item:
+        """The item with the next children, in their order."""
+        return self
 
 
 class Whole(Item):
@@ -63,17 +79,8 @@ class Whole(Item):
     def is_same(self, other: Item) -> bool:
         return other.is_whole and other.shape == self.shape
 
-    def as_span(self) -> Span:
-        return Span(self.size, 0, self.size)
-
-    def children(self) -> list:
-        return []
-
     def structure(self):
         return "whole", self.size
-
-    def rebuild(self, children: list) -> Whole:
-        return self
 
 
 class Span(Item):
@@ -83,8 +90,10 @@ class Span(Item):
         capacity: extent of the frame's axis, static; low, size: ints or Numbers; step: an int."""
 
     def __init__(self, capacity: int, low, size, step: int = 1):
-        self.capacity, self.low, self.size, self.step = capacity, low, size, step
-        self.shape = (capacity,)
+        self.shape, self.low, self.size, self.step = (capacity,), low, size, step
+
+    def as_span(self) -> Span:
+        return self
 
     def make_mask(self) -> Array | None:
         low, stop = self.low, self.low + self.size * self.step
@@ -101,17 +110,11 @@ class Span(Item):
         if abs(self.step) != 1:
             distance = lax.sub(places, extents.to_raw(self.low))
             tests.append(lax.eq(lax.rem(distance, dtypes.int64.type(abs(self.step))), dtypes.int64.type(0)))
-        if not tests:
-            return None
-        mask = tests[0]
-        for test in tests[1:]:
-            mask = lax.bitwise_and(mask, test)
-        return mask
+        return functools.reduce(lax.bitwise_and, tests) if tests else None
 
     def is_same(self, other: Item) -> bool:
-        return (
-            self.is_aligned(other) and self.shape == other.shape and extents.is_equal(self.size, other.size)
-        )
+        is_aligned = self.is_aligned(other)
+        return is_aligned and self.shape == other.shape and extents.is_equal(self.size, other.size)
 
     def is_aligned(self, other: Item) -> bool:
         """Whether element k lies at the same place in both."""
@@ -124,10 +127,8 @@ class Span(Item):
     def number_places(self) -> Array:
         """The number k of each place of the frame's axis, int64[capacity]; anything outside of the span."""
         places = lax.iota(dtypes.int64, self.capacity)
-        if self.step < 0:
-            distance = lax.sub(extents.to_array(self.low), places)
-        else:
-            distance = lax.sub(places, extents.to_array(self.low))
+        low = extents.to_array(self.low)
+        distance = lax.sub(low, places) if self.step < 0 else lax.sub(places, low)
         if abs(self.step) == 1:
             return distance
         return lax.div(distance, dtypes.int64.type(abs(self.step)))
@@ -147,14 +148,9 @@ class Span(Item):
         known = tuple(None if extents.is_traced(number) else number for number in (self.low, self.size))
         return "span", self.capacity, known, self.step
 
-    def rebuild(self, children: list) -> Span:
-        rest = iter(children)
-        low = (
-            bound_int(next(rest), 0 if self.step > 0 else -1, self.capacity)
-            if extents.is_traced(self.low)
-            else self.low
-        )
-        size = bound_int(next(rest), 0, self.capacity) if extents.is_traced(self.size) else self.size
+    def rebuild(self, children: Iterator) -> Span:
+        low, size = (bound_int(next(children), least, self.capacity) if extents.is_traced(number) else number
+                     for number, least in ((self.low, 0 if self.step > 0 else -1), (self.size, 0)))
         return Span(self.capacity, low, size, self.step)
 
 
@@ -169,18 +165,10 @@ class Pick(Item):
         self.shape = mask.shape
 
     @property
-    def capacity(self) -> int:
-        return math.prod(self.shape)
-
-    @property
     def size(self):
         if self._size is None or not is_visible(self._size.read()):
             self._size = extents.count_true(self.mask)
         return self._size
-
-    def as_span(self) -> Span:
-        """The same elements as the first ones of an axis."""
-        return Span(self.capacity, 0, self.size)
 
     def make_mask(self) -> Array:
         return self.mask
@@ -194,8 +182,8 @@ class Pick(Item):
     def structure(self):
         return "pick", self.shape
 
-    def rebuild(self, children: list) -> Pick:
-        return Pick(children[0])
+    def rebuild(self, children: Iterator) -> Pick:
+        return Pick(next(children))
 
 
 def find_axes(items: Sequence[Item]) -> list[int]:

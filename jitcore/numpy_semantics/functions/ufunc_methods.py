@@ -13,7 +13,7 @@ import jitcore.numpy as jnp
 from jitcore import lax
 from jitcore.numpy.indexing.plan import parse_index
 from jitcore.numpy_semantics.errors import not_traceable
-from jitcore.numpy_semantics.functions import tables
+from jitcore.numpy_semantics.functions.dispatch import apply_function
 from jitcore.numpy_semantics.values.items import NUMPY_RULES, TracedExtent
 from jitcore.numpy_semantics.values.ndarray import NDArray, new_array, wrap_result
 from jitcore.numpy_semantics.values.promotion import (
@@ -31,19 +31,23 @@ _REDUCTIONS = {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.mini
 _ACCUMULATIONS = {np.add: np.cumsum, np.multiply: np.cumprod}
 
 
+def is_function(ufunc: np.ufunc, method: str) -> bool:
+    """Whether a method is another function or the ufunc itself, of operands of other shapes."""
+    return method == "outer" or ufunc in {"reduce": _REDUCTIONS, "accumulate": _ACCUMULATIONS}.get(method, ())
+
+
 def reduce(ufunc, array, axis=0, dtype=None, out=None, keepdims=False, initial=np._NoValue, where=True):
     """Folds along an axis, several (tuple), or all (None)."""
     if isinstance(out, tuple):
         (out,) = out
     array = as_operand(array)
     if ufunc in _REDUCTIONS:
-        tables.load()
         options = {"axis": axis, "out": out, "keepdims": keepdims}
         if ufunc not in (np.logical_and, np.logical_or):
             options |= {} if initial is np._NoValue else {"initial": initial}
         options |= {} if where is True else {"where": where}
         options |= {} if dtype is None else {"dtype": dtype}
-        return tables.FUNCTIONS[_REDUCTIONS[ufunc]](array, **options)
+        return apply_function(_REDUCTIONS[ufunc], (array,), options)
     if where is not True or initial is not np._NoValue or isinstance(axis, tuple) or dtype is not None:
         raise not_traceable(f"np.{ufunc.__name__}.reduce with initial=, where=, dtype= or several axes")
     found = _fold(ufunc, array if isinstance(array, NDArray) else new_array(to_raw(array)), axis)
@@ -98,8 +102,7 @@ def accumulate(ufunc, array, axis=0, dtype=None, out=None):
         (out,) = out
     array = as_operand(array)
     if ufunc in _ACCUMULATIONS:
-        tables.load()
-        return tables.FUNCTIONS[_ACCUMULATIONS[ufunc]](array, axis=axis, dtype=dtype, out=out)
+        return apply_function(_ACCUMULATIONS[ufunc], (array,), {"axis": axis, "dtype": dtype, "out": out})
     if dtype is not None or ufunc not in (np.maximum, np.minimum) or promotion_type(array).kind == "c":
         raise not_traceable(f"np.{ufunc.__name__}.accumulate")
     raw = to_raw(array)
@@ -112,10 +115,7 @@ def accumulate(ufunc, array, axis=0, dtype=None, out=None):
 def outer(ufunc, a, b, **kwargs):
     """The ufunc of every pair of elements."""
     a, b = as_operand(a), as_operand(b)
-    if shape_of(b):
-        raw = to_raw(a)
-        a = new_array(lax.reshape(raw, raw.shape + (1,) * len(shape_of(b)))) if raw.shape else a
-    return ufunc(a, b, **kwargs)
+    return ufunc(a[(..., *[None] * len(shape_of(b)))] if shape_of(a) and shape_of(b) else a, b, **kwargs)
 
 
 _UPDATES = {

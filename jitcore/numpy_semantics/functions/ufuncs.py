@@ -176,7 +176,7 @@ def _finish(ufunc, raw: Array, out: Any, where: Any, casting: str, inputs: Seque
     if not isinstance(out, NDArray):
         raise not_traceable(f"out= of type {type(out).__name__}")
     if not np.can_cast(raw.dtype, out.dtype, casting):
-        _raise_casting(ufunc, inputs, out.dtype, casting)
+        raise_casting(ufunc, inputs, out.dtype, casting)
     shape = tuple(np.broadcast_shapes(raw.shape, () if mask is None else mask.shape))
     if shape != out.shape and np.broadcast_shapes(shape, out.shape) != out.shape:
         _refuse_output(inputs, shape, out.shape)
@@ -199,7 +199,7 @@ def _broadcast_both(one: Array, other: Array) -> tuple[Array, Array]:
     return broadcast_raw(one, shape), broadcast_raw(other, shape)
 
 
-def _raise_casting(ufunc, inputs: Sequence, dtype: np.dtype, casting: str) -> None:
+def raise_casting(ufunc, inputs: Sequence, dtype: np.dtype, casting: str) -> None:
     """Lets NumPy raise its error about the dtype of an output."""
     arguments = [_make_example(promotion_type(x)) for x in inputs]
     with np.errstate(all="ignore"):
@@ -224,7 +224,7 @@ def apply_power(x: Any, y: Any) -> Any:
 
 
 def _find_short_power(x: Any, y: Any) -> Any:
-    if not isinstance(x, NDArray) or x.is_partial or type(y) not in (int, float):
+    if not isinstance(x, NDArray) or type(y) not in (int, float):
         return None
     ufunc = _SHORT_POWERS.get(y)
     if x.dtype.kind in "fc":
