@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,11 @@ class Equation:
         self.primitive, self.invars, self.outvars = primitive, invars, outvars
         self.params, self.effects, self.source_info = params, effects, source_info
 
+    @property
+    def variables(self) -> list[Var]:
+        """The operands that are no literals."""
+        return [atom for atom in self.invars if isinstance(atom, Var)]
+
     def replace(self, **changes) -> Equation:
         fields = {name: getattr(self, name) for name in Equation.__slots__} | changes
         return Equation(**fields)
@@ -82,8 +88,8 @@ class DebugInfo:
     __slots__ = ("fun_name", "location", "transform", "arg_names")
 
     def __init__(self, fun_name: str, location: str, transform: str, arg_names: Sequence[str | None] | None):
-        self.fun_name, self.location = fun_name, location
-        self.transform, self.arg_names = transform, arg_names
+        self.fun_name, self.location, self.transform = fun_name, location, transform
+        self.arg_names = arg_names
 
 
 class Jaxpr:
@@ -161,6 +167,39 @@ def list_equations(jaxpr: Jaxpr) -> Iterator[Equation]:
                 yield from list_equations(inner.jaxpr)
 
 
+def slice_eqns(eqns: Sequence[Equation], outs: Iterable[Atom], given: Set[Var] = frozenset(),
+               keep_effects: bool = False) -> tuple[list[Equation], set[Var]]:
+    """The equations that some atoms need, in order, and the variables that these read.
+
+    Args:
+        given: variables whose values are there already.
+        keep_effects: whether equations with effects stay.
+    """
+    needed = {atom for atom in outs if isinstance(atom, Var)}
+    kept = []
+    for eqn in reversed(eqns):
+        is_needed = any(var in needed and var not in given for var in eqn.outvars)
+        if is_needed or (keep_effects and eqn.effects):
+            needed.update(eqn.variables)
+            kept.append(eqn)
+    return kept[::-1], needed
+
+
+def find_dependent(eqns: Iterable[Equation], variables: Iterable[Var]) -> set[Var]:
+    """The variables that equations, in their order, compute from some, and these."""
+    found = set(variables)
+    for eqn in eqns:
+        if not found.isdisjoint(eqn.variables):
+            found.update(eqn.outvars)
+    return found
+
+
+def find_read(eqns: Iterable[Equation], outs: Iterable[Atom]) -> set[Var]:
+    """The variables that equations read, and those among the outputs."""
+    read = {var for eqn in eqns for var in eqn.variables}
+    return read | {atom for atom in outs if isinstance(atom, Var)}
+
+
 def find_shardings(jaxpr: Jaxpr) -> Iterator[Any]:
     """The shardings that equations name, each time: those of the trait `mesh` of their primitives."""
     for eqn in list_equations(jaxpr):
@@ -179,12 +218,12 @@ def names_mesh(closed: ClosedJaxpr) -> bool:
     return _names_mesh[closed]
 
 
-def count_equations(jaxpr: Jaxpr) -> int:
-    """The equations of a jaxpr, those in the jaxprs among their parameters too."""
-    count, waiting = 0, [jaxpr]
+def count_primitives(jaxpr: Jaxpr) -> Counter:
+    """How many equations of each primitive a jaxpr has, with those in the jaxprs among their parameters."""
+    count, waiting = Counter(), [jaxpr]
     while waiting:
         eqns = waiting.pop().eqns
-        count += len(eqns)
+        count.update([eqn.primitive for eqn in eqns])
         waiting += [sub.jaxpr for eqn in eqns if eqn.params for sub in sub_jaxprs(eqn.params)]
     return count
 

@@ -30,7 +30,19 @@ class Primitive:
         effects: frozenset of `Effect`s of each application, or a function of the params giving it.
         traits: facts of the family, such as `scalar_op` and the `domain` that tests sample; `inline` of
             calls, see `passes/inline.py`; `mesh`, the sharding whose devices an application needs, a function
-            of the params; `varying`, see `core.varying`.
+            of the params; `varying`, see `core.varying`; `zeros` and `takes_masks`, see
+            `transforms/transpose.py`. For passes and the scheduler:
+            same_elements: results are elements of the first operand.
+            walks: operands are read in the order of the result, or placed whole.
+            keeps_order: only the shape changes.
+            stored_operands: numbers of operands that have to be in memory.
+            reads_once(**params): numbers of operands whose elements are read once each.
+            in_step: numbers of operands of which a result's element needs the one at its own place only.
+            updates_operand: the first operand gives its memory to the result, if nothing else reads it.
+            stores_result: results are in memory before the next equation runs.
+            control_flow: runs jaxprs among its params.
+            is_cheap: a sweep computes it beside reading.
+            optional_results: by the param that asks for results behind the first one, how many these are.
     """
 
     __slots__ = ("name", "impl", "eager", "aval", "lower", "hlo", "multiple_results", "effects", "traits",

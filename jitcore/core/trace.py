@@ -31,7 +31,9 @@ from jitcore.core.jaxpr import (
     Jaxpr,
     Literal,
     Var,
+    find_read,
     names_mesh,
+    slice_eqns,
     sub_jaxprs,
 )
 from jitcore.core.varying import mark_results
@@ -386,8 +388,7 @@ class JaxprTrace(Trace):
 
 
 def _drop_unread_outputs(eqns: list[Equation], out_atoms) -> list[Equation]:
-    read = {atom for eqn in eqns for atom in eqn.invars if isinstance(atom, Var)}
-    read.update(atom for atom in out_atoms if isinstance(atom, Var))
+    read = find_read(eqns, out_atoms)
     for eqn in eqns:
         if not all(var in read for var in eqn.outvars):
             eqn.outvars = [var if var in read else DropVar(var.aval) for var in eqn.outvars]
@@ -503,9 +504,6 @@ def origin_arguments(tracer: Tracer) -> dict[str, ShapedArray]:
     trace = tracer.trace
     if not isinstance(trace, JaxprTrace) or trace.debug_info is None or not trace.debug_info.arg_names:
         return {}
-    needed = {tracer.atom}
-    for eqn in reversed(trace.eqns):
-        if any(var in needed for var in eqn.outvars):
-            needed.update(atom for atom in eqn.invars if isinstance(atom, Var))
+    _, needed = slice_eqns(trace.eqns, [tracer.atom])
     names = trace.debug_info.arg_names
     return {names[i]: var.aval for i, var in enumerate(trace.invars) if var in needed and names[i]}

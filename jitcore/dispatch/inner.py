@@ -19,6 +19,7 @@ from jitcore.dispatch.program import Program
 from jitcore.dispatch.signature import read_value
 from jitcore.dispatch.tracing import SINGLE, TracedFunction
 from jitcore.transforms.batching import Unmapped, batch_jaxpr
+from jitcore.transforms.jaxpr_parts import lift_consts
 from jitcore.transforms.jvp import jvp_jaxpr, split_outputs
 from jitcore.transforms.partial_eval import split_jaxpr
 from jitcore.transforms.tangents import Masked, is_zero, split_masks, unmask
@@ -51,9 +52,16 @@ def _find_effects(*, jaxpr, name):
     return jaxpr.effects
 
 
+def _bind(primitive, operands, jaxpr, name) -> list:
+    """Applies a jaxpr that a transformation made. Its constants become operands: who calls it may be inlined
+    into a program, which takes all of its constants as arguments."""
+    jaxpr, consts = lift_consts(jaxpr)
+    return primitive.bind(*consts, *operands, jaxpr=jaxpr, name=name)
+
+
 def _batch(primitive, axis, values, batched, *, jaxpr, name):
     jaxpr, out_batched = batch_jaxpr(jaxpr, axis, batched)
-    outs = primitive.bind(*values, jaxpr=jaxpr, name=name)
+    outs = _bind(primitive, values, jaxpr, name)
     return [out if flag else Unmapped(out) for out, flag in zip(outs, out_batched)]
 
 
@@ -61,17 +69,18 @@ def _jvp(primitive, primals, tangents, *, jaxpr, name):
     nonzero = [not is_zero(t) for t in tangents]
     derivative, out_nonzero = jvp_jaxpr(jaxpr, nonzero)
     given = [t for t in tangents if not is_zero(t)]
-    outs = primitive.bind(*primals, *given, jaxpr=derivative, name=name)
+    outs = _bind(primitive, [*primals, *given], derivative, name)
     return split_outputs(outs, out_nonzero)
 
 
 def _split(trace, primitive, args, *, jaxpr, name):
     split = split_jaxpr(jaxpr, list(map(trace.is_unknown, args)))
     known = [x for x in args if not trace.is_unknown(x)]
-    known_outs = primitive.bind(*known, jaxpr=split.known, name=name)
+    known_outs = _bind(primitive, known, split.known, name)
     residuals = split.join_residuals(known, known_outs)
-    unknown = [x for x in args if trace.is_unknown(x)]
-    outs = trace.record_unknown(primitive, [*residuals, *unknown], {"jaxpr": split.unknown, "name": name})
+    rest, consts = lift_consts(split.unknown)
+    operands = [*consts, *residuals, *(x for x in args if trace.is_unknown(x))]
+    outs = trace.record_unknown(primitive, operands, {"jaxpr": rest, "name": name})
     return split.merge_outputs(known_outs, outs)
 
 
@@ -85,19 +94,16 @@ def _transpose(primitive, cotangents, operands, *, jaxpr, name):
     transposed, nonzero = transpose_jaxpr(jaxpr, in_linear, [not is_zero(ct) for ct in cotangents])
     values = [x for x in operands if not is_linear(x)]
     given = [ct for ct in cotangents if not is_zero(ct)]
-    outs = iter(primitive.bind(*values, *given, jaxpr=transposed, name=name))
+    outs = iter(_bind(primitive, [*values, *given], transposed, name))
     found = iter([next(outs) if flag else None for flag in nonzero])
     if masks or is_sparse:
         found = (ct if ct is None else Masked(ct, masks, is_sparse) for ct in found)
     return [next(found) if flag else None for flag in in_linear]
 
 
-_transpose.takes_masks = True  # type: ignore[attr-defined]
-
-
 jit_primitive = Primitive("jit", impl=_run, eager=_run_compiled, aval=_infer_avals, jvp=_jvp,
                           transpose=_transpose, partial=_split, batch=_batch, multiple_results=True,
-                          effects=_find_effects,
+                          effects=_find_effects, takes_masks=True,
                           inline=lambda params, operands: (params["jaxpr"], operands))
 
 

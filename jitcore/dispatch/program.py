@@ -24,7 +24,7 @@ from jitcore import passes
 from jitcore.array import ConcreteArray, DeviceArray, DeviceForm
 from jitcore.config import config
 from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Var, count_equations
+from jitcore.core.jaxpr import ClosedJaxpr, count_primitives, find_read
 from jitcore.core.trace import Tracer, close_over_consts, unexpected_tracer_error
 from jitcore.dispatch.abstracted import has_symbolic_shapes
 from jitcore.dispatch.backend import Backend, CompileOptions, Executable
@@ -61,14 +61,8 @@ class Program:
         has_buffers: whether its outputs are buffers of the backend, which its inputs may be too.
     """
 
-    def __init__(
-        self,
-        traced: TracedFunction,
-        donated: tuple[bool, ...],
-        options: JitOptions,
-        backend: Backend,
-        sharding: Any = None,
-    ):
+    def __init__(self, traced: TracedFunction, donated: tuple[bool, ...], options: JitOptions,
+                 backend: Backend, sharding: Any = None):
         self.traced, self.options, self.backend, self.sharding = traced, options, backend, sharding
         self.has_buffers = hasattr(backend, "wrap")
         self.donated = donated or (False,) * len(traced.jaxpr.invars)
@@ -105,7 +99,7 @@ class Program:
         # The sizes of symbolic dimensions are read from the inputs, so that none of them may be missing.
         if self.options.keep_unused or has_symbolic_shapes(jaxpr):
             return tuple(range(len(jaxpr.invars)))
-        read = find_read_vars(jaxpr)
+        read = find_read(jaxpr.eqns, jaxpr.outvars)
         return tuple(i for i, var in enumerate(jaxpr.invars) if var in read)
 
     @property
@@ -168,7 +162,8 @@ class Program:
 
     def _compile(self) -> Executable:
         is_first = counters.compiles == 0
-        spend(_PROGRAM + _EQUATION * count_equations(self.compiled_jaxpr.jaxpr) + _FIRST_PROGRAM * is_first)
+        count = count_primitives(self.compiled_jaxpr.jaxpr).total()
+        spend(_PROGRAM + _EQUATION * count + _FIRST_PROGRAM * is_first)
         self.check()
         executable = self.backend.compile(self.compiled_jaxpr, self.compile_options)
         self._count_compiles(executable.compiles)
@@ -228,12 +223,6 @@ class Program:
             return make_rebuilder(structure, kinds, wrap), None
         (kind,) = kinds
         return lambda outs: wrap(outs[0], kind), kind if is_known else None
-
-
-def find_read_vars(jaxpr: Jaxpr) -> set[Var]:
-    read = {atom for eqn in jaxpr.eqns for atom in eqn.invars if isinstance(atom, Var)}
-    read.update(atom for atom in jaxpr.outvars if isinstance(atom, Var))
-    return read
 
 
 def _select_arguments(run: Callable, positions: list[int]) -> Callable:

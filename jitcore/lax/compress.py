@@ -61,9 +61,9 @@ def _transpose_compress(ct, x, mask):
 
 
 @define("compress", impl=_run_compress, aval=_compress_aval, jvp=jvp_linear(0),
-        transpose=transpose_unary(_transpose_compress, zeros="made"), batch=rebind(), lower=_lower_compress,
+        transpose=transpose_unary(_transpose_compress), zeros="made", batch=rebind(), lower=_lower_compress,
         hlo=_hlo_compress,
-        reads_once=lambda: (0, 1), updates_operand=True)
+        reads_once=lambda: (0, 1), updates_operand=True, stores_result=True)
 def compress(operand, mask) -> Array:
     """operand's elements where a mask holds, first in each row along the last axis, in their order.
 

@@ -188,7 +188,8 @@ def _cumulative(name: str, ufunc: np.ufunc, accepts: str, jvp, transpose=None):
         define(name, impl=functools.partial(_accumulate, ufunc), family="cumulative", accepts=accepts,
                jvp=jvp, lower=functools.partial(_lower_running, op), hlo=functools.partial(_hlo_running, op),
                aval=functools.partial(_cumulative_aval, name, accepts), transpose=transpose,
-               batch=rebind(lambda size, *, axis, **_: {"axis": axis + 1}))(function)
+               batch=rebind(lambda size, *, axis, **_: {"axis": axis + 1}), stores_result=True,
+               same_elements=ufunc in (np.maximum, np.minimum))(function)
 
         @functools.wraps(function)
         def public(operand, axis=0, reverse=False):

@@ -1,10 +1,8 @@
 """Family constructors: one block of code defines one primitive with all its rules.
 
 In: an implementation and the few facts in which the members of a family differ. Out: a registered
-`Primitive` and the public `lax` function that binds it. Families: `elementwise` (and its shapes `unary`,
-`binary`,
-`comparison`) here;
-the structured primitives call `Primitive` through `define`.
+`Primitive` and the public `lax` function that binds it. The family `elementwise` is here; the structured
+primitives call `Primitive` through `define`.
 """
 
 from __future__ import annotations
@@ -41,21 +39,12 @@ def define(name: str, **rules) -> Callable:
     return attach
 
 
-def elementwise(
-    *,
-    impl: Callable,
-    scalar_op: str | None = None,
-    hlo: str | None = None,
-    accepts: str = "fc",
-    result: Callable[..., np.dtype] | np.dtype | None = None,
-    name: str | None = None,
-    domain: tuple[float, float] | None = None,
-    compute_half_in_float32: bool = False,
-    jvp: Callable | tuple[Callable | None, ...] | str | None = None,
-    transpose: Callable | tuple[Callable | None, ...] | None = None,
-    transpose_sparse: tuple[Callable | None, ...] = (),
-    lower: Callable | None = None,
-):
+def elementwise(*, impl: Callable, scalar_op: str | None = None, hlo: str | None = None, accepts: str = "fc",
+                result: Callable[..., np.dtype] | np.dtype | None = None, name: str | None = None,
+                domain: tuple[float, float] | None = None, compute_half_in_float32: bool = False,
+                jvp: Callable | tuple[Callable | None, ...] | str | None = None,
+                transpose: Callable | tuple[Callable | None, ...] | None = None,
+                transpose_sparse: tuple[Callable | None, ...] = (), lower: Callable | None = None, **traits):
     """A primitive that works on each element. The decorated function only carries the docstring and the
     arity.
 
@@ -73,6 +62,7 @@ def elementwise(
             operand in which it is not linear. One function for one operand.
         transpose_sparse: `sparse` of `transpose_elementwise`.
         lower: rule of lowering; by default, `scalar_op` of each element.
+        traits: others, see `Primitive`.
     """
 
     def attach(function):
@@ -87,7 +77,8 @@ def elementwise(
             batch=batch_elementwise,
             hlo=hlo,
             scalar_op=scalar_op or prim_name, accepts=accepts, domain=domain,
-            arity=function.__code__.co_argcount, family="elementwise")
+            arity=function.__code__.co_argcount, family="elementwise",
+            takes_masks=transpose is not None, **traits)
 
         arity = primitive.traits["arity"]
 

@@ -38,7 +38,7 @@ def _constant(value: float, like):
 
 
 # -- arithmetic -------------------------------------------------------------------------------------------
-@elementwise(impl=np.negative, hlo="negate", accepts="iufc", domain=(-10, 10),
+@elementwise(impl=np.negative, hlo="negate", accepts="iufc", domain=(-10, 10), is_cheap=True,
              jvp=lambda t, ans, x: neg(t), transpose=lambda ct, x: neg(ct))
 def neg(x):
     """`-x` of each element."""
@@ -57,12 +57,12 @@ def _jvp_abs(t, ans, x):
 
 
 @elementwise(impl=np.abs, hlo="abs", accepts="iufc", result=dtypes.real_dtype, name="abs", domain=(-10, 10),
-             jvp=_jvp_abs)
+             is_cheap=True, jvp=_jvp_abs)
 def abs_(x):
     """Magnitude of each element; real for complex x."""
 
 
-@elementwise(impl=np.add, hlo="add", accepts="biufc", domain=(-10, 10),
+@elementwise(impl=np.add, hlo="add", accepts="biufc", domain=(-10, 10), is_cheap=True,
              jvp=(lambda t, ans, x, y: t, lambda t, ans, x, y: t),
              transpose=(lambda ct, x, y: ct, lambda ct, x, y: ct))
 def add(x, y):
@@ -76,14 +76,14 @@ def add_any(x, y):
     """The sum of two derivatives, of which zeros have no sign: adding zero changes nothing."""
 
 
-@elementwise(impl=np.subtract, hlo="subtract", accepts="iufc", domain=(-10, 10),
+@elementwise(impl=np.subtract, hlo="subtract", accepts="iufc", domain=(-10, 10), is_cheap=True,
              jvp=(lambda t, ans, x, y: t, lambda t, ans, x, y: neg(t)),
              transpose=(lambda ct, x, y: ct, lambda ct, x, y: neg(ct)))
 def sub(x, y):
     """`x - y`."""
 
 
-@elementwise(impl=np.multiply, hlo="multiply", accepts="biufc", domain=(-10, 10),
+@elementwise(impl=np.multiply, hlo="multiply", accepts="biufc", domain=(-10, 10), is_cheap=True,
              jvp=(lambda t, ans, x, y: mul(t, y), lambda t, ans, x, y: mul(x, t)),
              transpose=(lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(x, ct)),
              transpose_sparse=(lambda ct, x, y: mul_sparse(ct, y),
@@ -119,7 +119,7 @@ def _remainder(x, y):
     return np.where(y == 0, x, np.fmod(x, y)).astype(x.dtype)
 
 
-@elementwise(impl=_divide, hlo="divide", accepts="iufc", domain=(-10, 10),
+@elementwise(impl=_divide, hlo="divide", accepts="iufc", domain=(-10, 10), is_cheap=True,
              jvp=(lambda t, ans, x, y: div(t, y), lambda t, ans, x, y: mul(t, neg(div(ans, y)))),
              transpose=(lambda ct, x, y: div(ct, y), None),
              transpose_sparse=(lambda ct, x, y: mul_sparse(ct, div(_constant(1.0, y), y)), None))
@@ -140,21 +140,22 @@ def _take_extreme(t, x, holds, y):
     return select_n(holds(x, y), _constant(0.0, x), part)
 
 
-@elementwise(impl=np.maximum, hlo="maximum", accepts="biuf", domain=(-10, 10),
+@elementwise(impl=np.maximum, hlo="maximum", accepts="biuf", domain=(-10, 10), is_cheap=True,
              jvp=(lambda t, ans, x, y: _take_extreme(t, x, ge, y),
                   lambda t, ans, x, y: _take_extreme(t, y, ge, x)))
 def max_(x, y):
     """Larger of x and y; NaN if either is NaN."""
 
 
-@elementwise(impl=np.minimum, hlo="minimum", accepts="biuf", domain=(-10, 10),
+@elementwise(impl=np.minimum, hlo="minimum", accepts="biuf", domain=(-10, 10), is_cheap=True,
              jvp=(lambda t, ans, x, y: _take_extreme(t, x, le, y),
                   lambda t, ans, x, y: _take_extreme(t, y, le, x)))
 def min_(x, y):
     """Smaller of x and y; NaN if either is NaN."""
 
 
-@elementwise(impl=np.square, accepts="iufc", domain=(-10, 10), jvp=lambda t, ans, x: mul(t, mul(x, 2.0)))
+@elementwise(impl=np.square, accepts="iufc", domain=(-10, 10), is_cheap=True,
+             jvp=lambda t, ans, x: mul(t, mul(x, 2.0)))
 def square(x):
     """`x * x`."""
 
@@ -331,7 +332,7 @@ def _jvp_integer_pow(t, ans, x, *, y: int):
 
 
 @define("integer_pow", impl=_integer_pow, scalar_op="integer_pow", accepts="iufc", domain=(0.5, 3), arity=1,
-        family="elementwise", aval=lambda x, *, y: x, jvp=jvp_elementwise(_jvp_integer_pow),
+        family="elementwise", is_cheap=True, aval=lambda x, *, y: x, jvp=jvp_elementwise(_jvp_integer_pow),
         lower=lambda builder, x, *, y: builder.integer_pow(x, y), batch=batch_elementwise)
 def integer_pow(x, y: int):
     """x to a static integer power, by repeated multiplication."""
@@ -366,6 +367,7 @@ def _transpose_convert(ct, x, **_):
 @define("convert_element_type", impl=lambda x, *, new_dtype, weak_type: convert_dtype(x, new_dtype),
         aval=lambda x, *, new_dtype, weak_type: ShapedArray(x.shape, new_dtype, weak_type),
         jvp=jvp_elementwise(_jvp_convert), transpose=transpose_elementwise(_transpose_convert),
+        takes_masks=True,
         lower=lambda builder, x, *, new_dtype, weak_type: builder.convert(x, new_dtype), hlo="convert",
         batch=batch_elementwise, family="elementwise", arity=1)
 def convert_element_type(x, new_dtype):
@@ -453,11 +455,9 @@ def _transpose_select(primitive, ct, operands):
                     for place, case in enumerate(cases)]]
 
 
-_transpose_select.takes_masks = True
-
-
 @define("select_n", impl=_select, aval=_select_aval, jvp=_jvp_select, transpose=_transpose_select,
-        hlo="select", family="elementwise",
+        hlo="select", family="elementwise", in_step=(0, 1, 2),
+        takes_masks=True,
         lower=lambda builder, which, *cases: builder.select(which, *cases),
         batch=batch_elementwise)
 def select_n(which, *cases):

@@ -99,19 +99,10 @@ def _transpose_concatenate(primitive, ct, operands, *, dimension):
     return [part if is_linear(x) else None for part, x in zip(parts, operands)]
 
 
-_transpose_concatenate.zeros = "kept"  # type: ignore[attr-defined]
-
-
-@define(
-    "concatenate",
-    impl=lambda *xs, dimension: np.concatenate(xs, dimension),
-    aval=_concatenate_aval,
-    jvp=jvp_linear(),
-    transpose=_transpose_concatenate,
-    batch=rebind(lambda size, *, dimension: {"dimension": dimension + 1}),
-    lower=_lower_concatenate,
-    hlo=_hlo_concatenate,
-)
+@define("concatenate", impl=lambda *xs, dimension: np.concatenate(xs, dimension), aval=_concatenate_aval,
+        jvp=jvp_linear(), transpose=_transpose_concatenate, lower=_lower_concatenate, hlo=_hlo_concatenate,
+        batch=rebind(lambda size, *, dimension: {"dimension": dimension + 1}), walks=True,
+        zeros="kept")
 def concatenate(operands: Sequence, dimension: int) -> Array:
     """Joins arrays along an axis that they have.
 
@@ -151,12 +142,9 @@ def _transpose_split(primitive, cts, operands, *, sizes, axis):
     return [registry["pad"].bind(cts[place], zero, padding_config=tuple(config))]
 
 
-_transpose_split.zeros = "made"  # type: ignore[attr-defined]
-
-
 @define("split", impl=_split, aval=_split_aval, jvp=jvp_linear(), transpose=_transpose_split,
         batch=rebind(lambda size, *, axis, **_: {"axis": axis + 1}), lower=_lower_split,
-        hlo=_hlo_split, multiple_results=True)
+        hlo=_hlo_split, multiple_results=True, walks=True, zeros="made")
 def split(operand, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     """Consecutive parts of operand along an axis. Raises: ValueError when the sizes do not add up."""
     axis = canonicalize_axis(axis, aval_of(operand).ndim)
@@ -177,7 +165,7 @@ def _transpose_tile(ct, x, *, reps):
 
 
 @define("tile", impl=lambda x, *, reps: np.tile(x, reps), aval=_tile_aval, jvp=jvp_linear(),
-        transpose=transpose_unary(_transpose_tile, zeros="kept"),
+        transpose=transpose_unary(_transpose_tile), zeros="kept",
         batch=rebind(lambda size, *, reps: {"reps": (1, *reps)}), lower=_lower_tile,
         hlo=_hlo_tile)
 def tile(operand, reps: Sequence[int]) -> Array:

@@ -23,10 +23,10 @@ from jitcore.transforms.tangents import fill
 from jitcore.transforms.transpose import is_linear
 
 
-def _padded_extent(extent, low, high, interior):
+def _padded_shape(shape, padding_config) -> tuple:
     # an empty axis has no gaps, and n elements have n - 1 of them
-    gaps = 0 if extent == 0 else (extent - 1) * interior
-    return low + high + extent + gaps
+    return tuple(low + high + extent + (0 if extent == 0 else (extent - 1) * interior)
+                 for extent, (low, high, interior) in zip(shape, padding_config))
 
 
 def _pad_aval(x: ShapedArray, padding_value: ShapedArray, *, padding_config) -> ShapedArray:
@@ -42,7 +42,7 @@ def _pad_aval(x: ShapedArray, padding_value: ShapedArray, *, padding_config) -> 
         raise ValueError(
             f"interior padding in padding_config must be nonnegative, got padding_config {padding_config}"
         )
-    shape = tuple(_padded_extent(extent, *config) for extent, config in zip(x.shape, padding_config))
+    shape = _padded_shape(x.shape, padding_config)
     if any(extent < 0 for extent in shape):
         raise ValueError(f"Dimension size after padding is not at least 0, got result shape {shape}, for "
                          f"padding_config {padding_config} and operand shape {x.shape}")
@@ -51,7 +51,7 @@ def _pad_aval(x: ShapedArray, padding_value: ShapedArray, *, padding_config) -> 
 
 def pad_ndarray(x: np.ndarray, value, padding_config) -> np.ndarray:
     """The implementation of `pad`: negative `low` and `high` crop what the interior padding has spread."""
-    shape = [_padded_extent(extent, *config) for extent, config in zip(x.shape, padding_config)]
+    shape = _padded_shape(x.shape, padding_config)
     out = np.full(shape, value, x.dtype)
     source, target = [], []
     for extent, size, (low, _, interior) in zip(x.shape, shape, padding_config):
@@ -67,7 +67,7 @@ def pad_ndarray(x: np.ndarray, value, padding_config) -> np.ndarray:
 
 
 def _lower_pad(builder, x, value, *, padding_config):
-    shape = [_padded_extent(extent, *config) for extent, config in zip(x.shape, padding_config)]
+    shape = _padded_shape(x.shape, padding_config)
 
     def place(index):
         return tuple(i * (interior + 1) + low for i, (low, _, interior) in zip(index, padding_config))
@@ -81,7 +81,7 @@ def _lower_pad(builder, x, value, *, padding_config):
 
 
 def _hlo_pad(b, x, value, *, padding_config):
-    shape = [_padded_extent(extent, *config) for extent, config in zip(x.shape, padding_config)]
+    shape = _padded_shape(x.shape, padding_config)
     low, high, interior = zip(*padding_config) if padding_config else ((), (), ())
     return b.op("pad", x, value, shape=shape, edge_padding_low=low, edge_padding_high=high,
                 interior_padding=interior)
@@ -106,9 +106,6 @@ def _transpose_pad(primitive, ct, operands, *, padding_config):
             if is_linear(padding) else None]
 
 
-_transpose_pad.zeros = "kept"  # type: ignore[attr-defined]
-
-
 def _unpad(ct, shape, padding_config):
     """The elements that were those of the operand; zero where it was cropped."""
     crops = tuple((max(-low, 0), max(-high, 0), 0) for low, high, _ in padding_config)
@@ -128,16 +125,9 @@ def _sum_padding(ct, shape, padding_config):
     return registry["reduce_sum"].bind(around, axes=tuple(range(len(shape))))
 
 
-@define(
-    "pad",
-    impl=lambda x, value, *, padding_config: pad_ndarray(x, value, padding_config),
-    aval=_pad_aval,
-    jvp=jvp_linear(),
-    transpose=_transpose_pad,
-    batch=_batch_pad,
-    lower=_lower_pad,
-    hlo=_hlo_pad,
-)
+@define("pad", impl=lambda x, value, *, padding_config: pad_ndarray(x, value, padding_config), aval=_pad_aval,
+        jvp=jvp_linear(), transpose=_transpose_pad, batch=_batch_pad, lower=_lower_pad, hlo=_hlo_pad,
+        walks=True, zeros="kept")
 def pad(operand, padding_value, padding_config: Sequence[tuple[int, int, int]]) -> Array:
     """Puts padding_value around and between the elements of operand.
 

@@ -118,7 +118,8 @@ def _reduction(name: str, combine: str, accepts: str, jvp=None, transpose=None):
         define(name, impl=lambda x, *, axes: reduce_ndarray(monoid, x, axes), monoid=combine,
                lower=lower, hlo=lower,
                aval=functools.partial(_reduction_aval, name, accepts), jvp=jvp, transpose=transpose,
-               batch=_batch_axes, family="reduction", accepts=accepts)(function)
+               batch=_batch_axes, family="reduction", accepts=accepts, stores_result=True,
+               zeros="kept" if transpose else None, same_elements=combine in ("max", "min"))(function)
 
         @functools.wraps(function)
         def public(operand, axes):
@@ -177,7 +178,7 @@ def _jvp_extremum(primitive, primals, tangents, *, axes):
 
 @_reduction(
     "reduce_sum", "add", "iufc", jvp=jvp_linear(),
-    transpose=transpose_unary(lambda ct, x, *, axes: _put_back(ct, x.aval, axes), zeros="kept"))
+    transpose=transpose_unary(lambda ct, x, *, axes: _put_back(ct, x.aval, axes)))
 def reduce_sum(operand, axes: Sequence[int]) -> Array:
     """Sum over these axes. Raises: TypeError for bools; ValueError for axes that operand lacks."""
 
@@ -364,7 +365,7 @@ def _holds_positions(x: ShapedArray, axis: int, index_dtype) -> bool:
 
 @define("argmax", impl=functools.partial(_arg_extremum, np.argmax), aval=_arg_extremum_aval, jvp=jvp_zero,
         lower=functools.partial(_lower_arg_extremum, "argmax"), batch=_batch_axes,
-        hlo=functools.partial(_hlo_arg_extremum, "max"))
+        hlo=functools.partial(_hlo_arg_extremum, "max"), stores_result=True)
 def argmax(operand, axis: int, index_dtype) -> Array:
     """Index of the first largest element (or NaN) along an axis. index_dtype: integer dtype of it."""
     return _bind_arg_extremum(argmax.primitive, operand, axis, index_dtype)
@@ -372,7 +373,7 @@ def argmax(operand, axis: int, index_dtype) -> Array:
 
 @define("argmin", impl=functools.partial(_arg_extremum, np.argmin), aval=_arg_extremum_aval, jvp=jvp_zero,
         lower=functools.partial(_lower_arg_extremum, "argmin"), batch=_batch_axes,
-        hlo=functools.partial(_hlo_arg_extremum, "min"))
+        hlo=functools.partial(_hlo_arg_extremum, "min"), stores_result=True)
 def argmin(operand, axis: int, index_dtype) -> Array:
     """Index of the first smallest element (or NaN) along an axis. index_dtype: integer dtype of it."""
     return _bind_arg_extremum(argmin.primitive, operand, axis, index_dtype)
@@ -399,10 +400,8 @@ def _hlo_reduce_precision(b, x, *, exponent_bits: int, mantissa_bits: int):
 
 def _reduce_precision_aval(x: ShapedArray, *, exponent_bits: int, mantissa_bits: int) -> ShapedArray:
     if not dtypes.is_floating(x.dtype):
-        raise TypeError(
-            f"reduce_precision does not accept dtype {x.dtype.name}. "
-            "Accepted dtypes are subtypes of floating."
-        )
+        raise TypeError(f"reduce_precision does not accept dtype {x.dtype.name}. "
+                        "Accepted dtypes are subtypes of floating.")
     return x
 
 

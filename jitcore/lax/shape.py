@@ -19,13 +19,7 @@ from jitcore.array import Array, ConcreteArray
 from jitcore.core.aval import ShapedArray, aval_of
 from jitcore.core.primitive import registry
 from jitcore.core.trace import own_ndarray
-from jitcore.lax.arguments import (
-    canonicalize_axis,
-    canonicalize_shape,
-    check_nonnegative,
-    product,
-    to_ints,
-)
+from jitcore.lax.arguments import canonicalize_axis, canonicalize_shape, check_nonnegative, product, to_ints
 from jitcore.lax.define import cast, define
 from jitcore.transforms.batch_rules import rebind, shift
 from jitcore.transforms.batching import Unmapped
@@ -122,17 +116,10 @@ def _transpose_broadcast(ct, x, *, shape, broadcast_dimensions):
 
 
 @define(
-    "broadcast_in_dim",
-    impl=own_result(_broadcast_in_dim),
-    aval=_broadcast_in_dim_aval,
-    jvp=jvp_linear(),
-    transpose=transpose_unary(_transpose_broadcast, zeros="kept"),
-    batch=rebind(
-        lambda size, *, shape, broadcast_dimensions: {
-            "shape": (size, *shape),
-            "broadcast_dimensions": (0, *shift(broadcast_dimensions)),
-        }
-    ),
+    "broadcast_in_dim", impl=own_result(_broadcast_in_dim), aval=_broadcast_in_dim_aval, jvp=jvp_linear(),
+    transpose=transpose_unary(_transpose_broadcast), zeros="kept", walks=True, same_elements=True,
+    batch=rebind(lambda size, *, shape, broadcast_dimensions: {
+        "shape": (size, *shape), "broadcast_dimensions": (0, *shift(broadcast_dimensions))}),
     lower=_lower_broadcast_in_dim,
     hlo=lambda b, x, *, shape, broadcast_dimensions: b.broadcast(x, shape, broadcast_dimensions),
 )
@@ -221,8 +208,8 @@ def _transpose_reshape(ct, x, *, new_sizes, dimensions):
 
 
 @define("reshape", impl=own_result(_reshape), aval=_reshape_aval, jvp=jvp_linear(),
-        transpose=transpose_unary(_transpose_reshape, zeros="kept"), batch=rebind(_add_batch_size),
-        lower=_lower_reshape, hlo=_hlo_reshape)
+        transpose=transpose_unary(_transpose_reshape), zeros="kept", batch=rebind(_add_batch_size),
+        lower=_lower_reshape, hlo=_hlo_reshape, keeps_order=True, same_elements=True)
 def reshape(operand, new_sizes, dimensions: Sequence[int] | None = None) -> Array:
     """The same elements, in row-major order, with another shape.
 
@@ -251,18 +238,12 @@ def invert_permutation(permutation: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
 
 
-@define(
-    "transpose",
-    impl=own_result(lambda x, *, permutation: x.transpose(permutation)),
-    aval=_transpose_aval,
-    jvp=jvp_linear(),
-    transpose=transpose_unary(
-        lambda ct, x, *, permutation: transpose(ct, invert_permutation(permutation)), zeros="kept"
-    ),
-    batch=rebind(lambda size, *, permutation: {"permutation": (0, *shift(permutation))}),
-    lower=_lower_transpose,
-    hlo=lambda b, x, *, permutation: b.transpose(x, permutation),
-)
+@define("transpose", impl=own_result(lambda x, *, permutation: x.transpose(permutation)),
+        aval=_transpose_aval, jvp=jvp_linear(), transpose=transpose_unary(
+            lambda ct, x, *, permutation: transpose(ct, invert_permutation(permutation))), zeros="kept",
+        batch=rebind(lambda size, *, permutation: {"permutation": (0, *shift(permutation))}),
+        lower=_lower_transpose, hlo=lambda b, x, *, permutation: b.transpose(x, permutation),
+        same_elements=True)
 def transpose(operand, permutation: Sequence[int]) -> Array:
     """Axis i of the result is axis `permutation[i]` of operand."""
     permutation = to_ints(permutation)
@@ -278,18 +259,12 @@ def _squeeze_aval(x: ShapedArray, *, dimensions) -> ShapedArray:
     return x.update(shape=tuple(extent for dim, extent in enumerate(x.shape) if dim not in dimensions))
 
 
-@define(
-    "squeeze",
-    impl=own_result(lambda x, *, dimensions: np.squeeze(x, dimensions)),
-    aval=_squeeze_aval,
-    jvp=jvp_linear(),
-    transpose=transpose_unary(lambda ct, x, *, dimensions: reshape(ct, x.aval.shape), zeros="kept"),
-    batch=rebind(lambda size, *, dimensions: {"dimensions": shift(dimensions)}),
-    lower=_lower_squeeze,
-    hlo=lambda b, x, *, dimensions: b.reshape(
-        x, [extent for dim, extent in enumerate(x.shape) if dim not in dimensions]
-    ),
-)
+@define("squeeze", impl=own_result(lambda x, *, dimensions: np.squeeze(x, dimensions)), aval=_squeeze_aval,
+        jvp=jvp_linear(), lower=_lower_squeeze, keeps_order=True, same_elements=True,
+        transpose=transpose_unary(lambda ct, x, *, dimensions: reshape(ct, x.aval.shape)), zeros="kept",
+        batch=rebind(lambda size, *, dimensions: {"dimensions": shift(dimensions)}),
+        hlo=lambda b, x, *, dimensions: b.reshape(
+            x, [extent for dim, extent in enumerate(x.shape) if dim not in dimensions]))
 def squeeze(array, dimensions: Sequence[int]) -> Array:
     """Drops these axes, each of extent 1. Raises: ValueError when one is larger or given twice."""
     ndim = aval_of(array).ndim
@@ -315,31 +290,26 @@ def _rev_aval(x: ShapedArray, *, dimensions) -> ShapedArray:
     return x
 
 
-@define(
-    "rev",
-    impl=own_result(lambda x, *, dimensions: np.flip(x, dimensions)),
-    aval=_rev_aval,
-    jvp=jvp_linear(),
-    transpose=transpose_unary(lambda ct, x, *, dimensions: rev(ct, dimensions), zeros="kept"),
-    batch=rebind(lambda size, *, dimensions: {"dimensions": shift(dimensions)}),
-    lower=_lower_rev,
-    hlo=lambda b, x, *, dimensions: b.op("reverse", x, dimensions=dimensions),
-)
+@define("rev", impl=own_result(lambda x, *, dimensions: np.flip(x, dimensions)), aval=_rev_aval,
+        jvp=jvp_linear(), lower=_lower_rev, walks=True, same_elements=True,
+        transpose=transpose_unary(lambda ct, x, *, dimensions: rev(ct, dimensions)), zeros="kept",
+        batch=rebind(lambda size, *, dimensions: {"dimensions": shift(dimensions)}),
+        hlo=lambda b, x, *, dimensions: b.op("reverse", x, dimensions=dimensions))
 def rev(operand, dimensions: Sequence[int]) -> Array:
     """Reverses the order of the elements along these axes."""
     return rev.primitive.bind(operand, dimensions=to_ints(dimensions))
 
 
 @define("copy", impl=lambda x: x.copy(), aval=lambda x: x, jvp=jvp_linear(),
-        transpose=transpose_unary(lambda ct, x: ct, zeros="kept"), batch=rebind(),
-        lower=lambda builder, x: x, hlo=lambda b, x: x)
+        transpose=transpose_unary(lambda ct, x: ct), zeros="kept", batch=rebind(),
+        lower=lambda builder, x: x, hlo=lambda b, x: x, keeps_order=True, same_elements=True)
 def copy(x) -> Array:
     """The same values in memory of their own."""
     return copy.primitive.bind(x)
 
 
 @define("stop_gradient", impl=lambda x: x.copy(), aval=lambda x: x, jvp=jvp_zero, batch=rebind(),
-        lower=lambda builder, x: x, hlo=lambda b, x: x)
+        lower=lambda builder, x: x, hlo=lambda b, x: x, keeps_order=True)
 def stop_gradient(x):
     """x itself, as a constant for every derivative.
 
@@ -369,9 +339,8 @@ def _iota_aval(*, dtype, shape, dimension: int) -> ShapedArray:
 
 def _iota(*, dtype, shape, dimension):
     counts = np.arange(shape[dimension]).astype(dtype)
-    return np.broadcast_to(
-        counts.reshape([-1 if dim == dimension else 1 for dim in range(len(shape))]), shape
-    )
+    return np.broadcast_to(counts.reshape([-1 if dim == dimension else 1 for dim in range(len(shape))]),
+                           shape)
 
 
 @define(
@@ -383,9 +352,8 @@ def _iota(*, dtype, shape, dimension):
 )
 def broadcasted_iota(dtype, shape, dimension: int) -> Array:
     """Each element is its index along one axis. dtype: of the result, a number type."""
-    return broadcasted_iota.primitive.bind(
-        dtype=dtypes.canonicalize(dtype), shape=canonicalize_shape(shape), dimension=operator.index(dimension)
-    )
+    return broadcasted_iota.primitive.bind(dtype=dtypes.canonicalize(dtype), shape=canonicalize_shape(shape),
+                                           dimension=operator.index(dimension))
 
 
 def iota(dtype, size: int) -> Array:

@@ -127,7 +127,7 @@ def _jvp_sort(primitive, primals, tangents, *, dimension: int, **params):
 
 @define("sort", impl=_sort, aval=_sort_aval, jvp=_jvp_sort,
         batch=rebind(lambda size, *, dimension, **_: {"dimension": dimension + 1}), hlo=_hlo_sort,
-        multiple_results=True)
+        multiple_results=True, stores_result=True, same_elements=True)
 def sort(operand, dimension: int = -1, is_stable: bool = True, num_keys: int = 1):
     """Sorts along an axis.
 
@@ -144,9 +144,8 @@ def sort(operand, dimension: int = -1, is_stable: bool = True, num_keys: int = 1
     if not 1 <= num_keys <= len(operands):
         raise ValueError(f"num_keys={num_keys} must be between 1 and len(operand)={len(operands)}")
     axis = canonicalize_axis(dimension, aval_of(operands[0]).ndim)
-    outs = sort.primitive.bind(
-        *operands, dimension=axis, is_stable=bool(is_stable), num_keys=operator.index(num_keys)
-    )
+    outs = sort.primitive.bind(*operands, dimension=axis, is_stable=bool(is_stable),
+                               num_keys=operator.index(num_keys))
     return tuple(outs) if several else outs[0]
 
 

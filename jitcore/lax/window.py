@@ -85,17 +85,8 @@ def _check_per_axis(name: str, values, ndim: int) -> None:
         )
 
 
-def _reduce_window_aval(
-    name: str,
-    accepts: str,
-    x: ShapedArray,
-    *,
-    window_dimensions,
-    window_strides,
-    padding,
-    base_dilation,
-    window_dilation,
-) -> ShapedArray:
+def _reduce_window_aval(name: str, accepts: str, x: ShapedArray, *, window_dimensions, window_strides,
+                        padding, base_dilation, window_dilation) -> ShapedArray:
     if dtypes.kind_of(x.dtype) not in accepts:
         raise TypeError(
             f"{name} does not accept dtype {x.dtype.name}. Accepted dtypes are subtypes of number."
@@ -107,9 +98,8 @@ def _reduce_window_aval(
     return x.update(shape=_count_all_windows(x, **facts))
 
 
-def _count_all_windows(
-    x: ShapedArray, *, window_dimensions, window_strides, padding, base_dilation, window_dilation
-) -> tuple:
+def _count_all_windows(x: ShapedArray, *, window_dimensions, window_strides, padding, base_dilation,
+                       window_dilation) -> tuple:
     shape = []
     for axis, (low, high) in enumerate(padding):
         extent = dilated_extent(x.shape[axis], base_dilation[axis]) + low + high
@@ -118,9 +108,8 @@ def _count_all_windows(
     return tuple(shape)
 
 
-def _view_windows(
-    x, outside, *, window_dimensions, window_strides, padding, base_dilation, window_dilation
-) -> np.ndarray:
+def _view_windows(x, outside, *, window_dimensions, window_strides, padding, base_dilation,
+                  window_dilation) -> np.ndarray:
     """The windows of x, padded with `outside`: their axes, then those within a window."""
     config = [(low, high, dilation - 1) for (low, high), dilation in zip(padding, base_dilation)]
     padded = pad_ndarray(x, outside, config)
@@ -193,9 +182,8 @@ def _add_single_window(size, *, padding, **geometry) -> dict:
 
 
 # -- derivatives ------------------------------------------------------------------------------------------
-def _transpose_window_sum(
-    ct, x, *, window_dimensions, window_strides, padding, base_dilation, window_dilation
-):
+def _transpose_window_sum(ct, x, *, window_dimensions, window_strides, padding, base_dilation,
+                          window_dilation):
     """Each element of x gets the sum over the windows that it is in: windows on the dilated cotangent."""
     pads = []
     for axis, (before, _) in enumerate(padding):
@@ -298,7 +286,7 @@ def _window_reduction(name: str, combine: str, accepts: str, jvp: Callable, tran
                hlo=functools.partial(_hlo_reduce_window, combine),
                lower=functools.partial(_lower_reduce_window, combine),
                family="window reduction", aval=functools.partial(_reduce_window_aval, name, accepts),
-               jvp=jvp, transpose=transpose, accepts=accepts,
+               jvp=jvp, transpose=transpose, accepts=accepts, stores_result=True,
                batch=rebind(_add_single_window))(function)
 
         @functools.wraps(function)
@@ -374,7 +362,6 @@ def reduce_window(operand, init_value, computation: Callable, window_dimensions:
         raise NotImplementedError(
             f"lax.reduce_window folds with {', '.join(_WINDOW_REDUCTIONS)}, not with {key}"
         )
-    result = _WINDOW_REDUCTIONS[key](
-        operand, window_dimensions, window_strides, padding, base_dilation, window_dilation
-    )
+    result = _WINDOW_REDUCTIONS[key](operand, window_dimensions, window_strides, padding, base_dilation,
+                                     window_dilation)
     return combine_with_initial(key, result, init_value, dtype)

@@ -6,12 +6,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from jitcore.loopir.expr import Buffer, Expr, Graph
-from jitcore.loopir.index import Index
+from jitcore.loopir.index import ZERO, Axis, Index
 
 # Inline cost above which a value that several loops read is stored instead of recomputed.
 MAX_WORK = 1_000_000
@@ -143,6 +144,15 @@ class Region:
     def __init__(self, value: Value, place, mask=None, combine: str | None = None, serial: bool = False):
         self.value, self.place, self.mask, self.combine, self.serial = value, place, mask, combine, serial
 
+    def find_start(self) -> tuple[Index, ...] | None:
+        """Where the region begins, if it is a window: whole, and each element beside the next; else None."""
+        sizes = self.value.shape
+        start = self.place(tuple(ZERO for _ in sizes))
+        if self.mask is not None or self.combine is not None or self.serial or len(start) != len(sizes):
+            return None
+        index = tuple(map(Index.of, map(Axis, sizes)))
+        return start if self.place(index) == tuple(map(operator.add, index, start)) else None
+
 
 class Regions(Value):
     """A base value (or nothing) overwritten by regions in order: concatenation, padding, updates, scatter."""
@@ -150,13 +160,8 @@ class Regions(Value):
     __slots__ = ("base", "regions")
 
     def __init__(self, shape, dtype, base: Value | None, regions: list[Region]):
-        self.shape, self.dtype, self.base, self.regions, self.work = (
-            shape,
-            np.dtype(dtype),
-            base,
-            regions,
-            MAX_WORK,
-        )
+        self.shape, self.dtype, self.base, self.regions = shape, np.dtype(dtype), base, regions
+        self.work = MAX_WORK
 
 
 ROOTS = (Reduction, Running, Packed, Regions)

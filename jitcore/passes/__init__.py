@@ -35,18 +35,19 @@ Modules:
     simplify              Algebraic simplification: equations that change nothing, or undo one another, go
                           away.
     walk                  The walk that the rewriting passes share: once through the equations, in order.
-    windowed_sums         Sums of derivatives of which one is zero but for a part: the part is added where it
-                          belongs.
+    windowed_sums         Sums of derivatives of which one is zero but for parts: these are added where they
+                          belong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from jitcore.config import config
 from jitcore.core.check import JaxprTypeError, check_jaxpr
-from jitcore.core.jaxpr import ClosedJaxpr, count_equations
+from jitcore.core.jaxpr import ClosedJaxpr, count_primitives
+from jitcore.core.primitive import Primitive
 from jitcore.passes.canonical import program_key
 from jitcore.passes.contractions import normalize_contractions
 from jitcore.passes.cse import merge_common_subexpressions
@@ -71,33 +72,49 @@ _EQUATION = 4
 
 
 class Pass(NamedTuple):
-    """One step of the pipeline and why it stands where it does."""
+    """One step of the pipeline and why it stands where it does.
+
+    needs: names of primitives, or of traits of primitives: a program that has none of them stays as it is.
+        There are none for a pass that is for any program."""
 
     name: str
     run: Callable[[ClosedJaxpr], ClosedJaxpr]
     reason: str
+    needs: tuple[str, ...] = ()
+
+    def applies_to(self, primitives: Iterable[Primitive]) -> bool:
+        """Whether a program of these may change."""
+        return not self.needs or any(name == primitive.name or name in primitive.traits
+                                     for primitive in primitives for name in self.needs)
 
 
 PIPELINE = (
-    Pass("expand", expand_equations, "before inline, which takes derivative rules away with the calls"),
-    Pass("inline", inline_calls, "before the rest: the others then see across calls"),
+    Pass("expand", expand_equations, "before inline, which takes derivative rules away with the calls",
+         needs=("expand",)),
+    Pass("inline", inline_calls, "before the rest: the others then see across calls", needs=("inline",)),
     Pass("fold", fold_constants, "gives simplify the literals that its rules ask for"),
-    Pass("contractions", normalize_contractions, "before simplify, which cancels transpositions it adds"),
-    Pass("intervals", use_intervals, "before simplify, which drops choices whose condition became a literal"),
+    Pass("contractions", normalize_contractions, "before simplify, which cancels transpositions it adds",
+         needs=("dot_general", "conv_general_dilated")),
+    Pass("intervals", use_intervals, "before simplify, which drops choices whose condition became a literal",
+         needs=("while", "scan")),
     Pass("simplify", simplify, "turns different spellings into equal equations, which CSE merges"),
     Pass("cse", merge_common_subexpressions, "before DCE: a merged equation leaves dead operands behind"),
-    Pass("overwritten", drop_overwritten, "after CSE, which makes equal positions one variable"),
-    Pass("pads", share_pads, "after CSE, which makes operands of equal pads one variable"),
-    Pass("sweeps", join_sweeps, "after CSE, which makes operands of equal products one variable"),
-    Pass("variances", block_variances, "after CSE, which makes equal arrays one variable"),
+    Pass("overwritten", drop_overwritten, "after CSE, which makes equal positions one variable",
+         needs=("dynamic_update_slice",)),
+    Pass("pads", share_pads, "after CSE, which makes operands of equal pads one variable", needs=("pad",)),
+    Pass("sweeps", join_sweeps, "after CSE, which makes operands of equal products one variable",
+         needs=("dot_general",)),
+    Pass("variances", block_variances, "after CSE, which makes equal arrays one variable",
+         needs=("reduce_sum",)),
     Pass("dce", eliminate_dead_code, "removes what those before no longer refer to"),
-    Pass("side by side", batch_iterations, "after DCE, which takes carries that nobody reads out of loops"),
+    Pass("side by side", batch_iterations, "after DCE, which takes carries that nobody reads out of loops",
+         needs=("while", "scan")),
 )
 
 
 def run_pipeline(closed_jaxpr: ClosedJaxpr, pipeline: Sequence[Pass] | None = None) -> ClosedJaxpr:
-    """Passes in order, `PIPELINE` unless others are given. Under `config.check_jaxprs` the jaxpr is checked
-    before and after each.
+    """Passes in order, `PIPELINE` unless others are given; of those, the ones that may apply. Under
+    `config.check_jaxprs` the jaxpr is checked before and after each.
 
     Returns: a jaxpr with the same in_avals and out_avals, weak types included, and the same effects but for
         those of branches that are never taken.
@@ -105,9 +122,15 @@ def run_pipeline(closed_jaxpr: ClosedJaxpr, pipeline: Sequence[Pass] | None = No
     """
     if config.check_jaxprs:
         check_jaxpr(closed_jaxpr)
+    primitives = count_primitives(closed_jaxpr.jaxpr)
     for step in PIPELINE if pipeline is None else pipeline:
-        spend(_EQUATION * count_equations(closed_jaxpr.jaxpr))
+        if not step.applies_to(primitives):
+            continue
+        spend(_EQUATION * primitives.total())
         before, closed_jaxpr = closed_jaxpr, step.run(closed_jaxpr)
+        if closed_jaxpr is before:
+            continue
+        primitives = count_primitives(closed_jaxpr.jaxpr)
         if config.check_jaxprs:
             _check_step(step.name, before, closed_jaxpr)
     return closed_jaxpr

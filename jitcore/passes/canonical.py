@@ -178,10 +178,8 @@ _ENCODERS = {
 }
 
 # Types with subclasses, asked in this order. What stands in neither table is known by identity.
-_ENCODERS_OF_BASES = (
-    (np.dtype, _encode_dtype), (np.generic, _encode_array), (np.ndarray, _encode_array),
-    (DimExpr, _encode_symbolic), (enum.Enum, _encode_enum), (type, _encode_class),
-)
+_ENCODERS_OF_BASES = ((np.dtype, _encode_dtype), (np.generic, _encode_array), (np.ndarray, _encode_array),
+                      (DimExpr, _encode_symbolic), (enum.Enum, _encode_enum), (type, _encode_class))
 
 
 def _find_encoder(value):

@@ -28,9 +28,7 @@ from jitcore.passes.walk import Walk, rewrite_equations
 
 __all__ = ["keep_halves", "normalize_contractions"]
 
-# What a sweep computes beside reading, and elements of a matrix from which on that is better than to store
-# the matrix.
-_CHEAP = {"abs", "add", "div", "integer_pow", "max", "min", "mul", "neg", "square", "sub"}
+# Elements of a matrix from which on a sweep that computes it beside reading is better than to store it.
 _MANY = 1 << 14
 # Positions in a line of results from which on a layout that has them side by side needs no transposition.
 _LONG_LINE = 32
@@ -72,7 +70,7 @@ def _sum_products(walk: Walk, eqn: Equation) -> list[Atom] | None:
     matrix, vector = eqn.invars[position], eqn.invars[1 - position]
     contracted = eqn.params["dimension_numbers"][0][position]
     made = walk.defined_by.get(matrix)
-    is_computed = made is not None and made.primitive.name in _CHEAP
+    is_computed = made is not None and "is_cheap" in made.primitive.traits
     if not _are_many(matrix.aval) or not is_computed and _is_stack(matrix, contracted, ()):
         return None
     operands, (axis,) = made.invars if is_computed else [matrix], contracted

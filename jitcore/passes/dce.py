@@ -7,7 +7,7 @@ result nobody reads goes away even if it would not have ended.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import compress
 
 from jitcore.core.jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var
@@ -36,7 +36,7 @@ def prune_jaxpr(jaxpr: Jaxpr, wanted: Sequence[bool]) -> tuple[Jaxpr, set[Var]]:
         if not eqn.effects and not any(reads):
             continue
         eqn = _prune_equation(eqn, reads)
-        used.update(atom for atom in eqn.invars if not isinstance(atom, Literal))
+        used.update(eqn.variables)
         kept.append(eqn)
     kept.reverse()
     if len(outvars) == len(jaxpr.outvars) and kept == jaxpr.eqns:
@@ -49,6 +49,8 @@ def _prune_equation(eqn: Equation, reads: Flags) -> Equation:
     prune = _PRUNERS.get(eqn.primitive.name)
     if prune is not None:
         return prune(eqn, reads)
+    if "optional_results" in eqn.primitive.traits:
+        return _prune_optional(eqn, reads)
     if all(reads):
         return eqn
     outvars = [var if read else _drop(var) for var, read in zip(eqn.outvars, reads)]
@@ -162,25 +164,14 @@ def find_live_carries(body: Jaxpr, carries: Sequence[Var], wanted: Sequence[bool
 
 
 # -- decompositions ------------------------------------------------------------------------------------------
-# By primitive, the params that say whether there are more outputs behind the first one, and how many.
-_OPTIONAL = {
-    "eig": {"compute_left_eigenvectors": 1, "compute_right_eigenvectors": 1},
-    "schur": {"compute_schur_vectors": 1},
-    "svd": {"compute_uv": 2},
-}
-
-
-def _prune_decomposition(eqn: Equation, reads: Flags) -> Equation:
+def _prune_optional(eqn: Equation, reads: Flags) -> Equation:
     """Values alone, where nobody reads vectors: these are most of the work."""
     params, keep_out = {}, [True]
-    for name, count in _OPTIONAL[eqn.primitive.name].items():
+    for name, count in eqn.primitive.traits["optional_results"].items():
         if eqn.params[name]:
             params[name] = any(reads[len(keep_out) : len(keep_out) + count])
             keep_out += [params[name]] * count
     return _rebuild(eqn, [True], keep_out, reads, params)
 
 
-_PRUNERS: dict[str, Callable[[Equation, Flags], Equation]] = {
-    "cond": _prune_cond, "scan": _prune_scan, "while": _prune_while,
-    **dict.fromkeys(_OPTIONAL, _prune_decomposition),
-}
+_PRUNERS = {"cond": _prune_cond, "scan": _prune_scan, "while": _prune_while}

@@ -9,55 +9,25 @@ its parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
-from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, sub_jaxprs
-from jitcore.passes.walk import Walk, map_inner_jaxprs
+from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation
+from jitcore.passes.walk import Transform, Walk, map_inner_jaxprs, rewrite_each_once, walk_through
 
 
 def expand_equations(closed_jaxpr: ClosedJaxpr, kept: Collection[str] = ("qr",)) -> ClosedJaxpr:
     """Replaces each equation whose primitive has the trait `expand`. kept: primitives that the backend has a
     routine for; by default what LAPACK has."""
-    return _Expander(kept).expand(closed_jaxpr)
 
-
-class _Expander:
-    """Expands each jaxpr object once, however many equations share it."""
-
-    def __init__(self, kept: Collection[str]):
-        self._kept = kept
-        self._done: dict[ClosedJaxpr, ClosedJaxpr] = {}
-        self._known: dict[ClosedJaxpr, bool] = {}
-
-    def has_any(self, closed_jaxpr: ClosedJaxpr) -> bool:
-        if closed_jaxpr not in self._known:
-            self._known[closed_jaxpr] = any(
-                self._find_rule(eqn) is not None or any(map(self.has_any, sub_jaxprs(eqn.params)))
-                for eqn in closed_jaxpr.eqns)
-        return self._known[closed_jaxpr]
-
-    def _find_rule(self, eqn: Equation) -> Callable | None:
-        return None if eqn.primitive.name in self._kept else eqn.primitive.traits.get("expand")
-
-    def expand(self, closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
-        if not self.has_any(closed_jaxpr):
-            return closed_jaxpr
-        if closed_jaxpr not in self._done:
-            walk, jaxpr = Walk(closed_jaxpr), closed_jaxpr.jaxpr
-            walk.run(jaxpr.eqns, self._expand_equation)
-            outvars = list(map(walk.read, jaxpr.outvars))
-            expanded = jaxpr.replace(constvars=walk.constvars, eqns=walk.eqns, outvars=outvars)
-            self._done[closed_jaxpr] = ClosedJaxpr(expanded, walk.consts)
-        return self._done[closed_jaxpr]
-
-    def _expand_equation(self, walk: Walk, eqn: Equation) -> list[Atom] | None:
-        expand = self._find_rule(eqn)
-        callee = expand and expand([atom.aval for atom in eqn.invars], eqn.params)
-        if callee is None:
-            walk.emit(map_inner_jaxprs(eqn, self.expand))
+    def expand_one(closed_jaxpr: ClosedJaxpr, expand: Transform) -> ClosedJaxpr:
+        def rule(walk: Walk, eqn: Equation) -> list[Atom] | None:
+            find = None if eqn.primitive.name in kept else eqn.primitive.traits.get("expand")
+            callee = find and find([atom.aval for atom in eqn.invars], eqn.params)
+            if callee is not None:
+                return walk.splice(expand(callee), eqn.invars)
+            walk.emit(map_inner_jaxprs(eqn, expand))
             return eqn.outvars
-        return walk.splice(self.expand(callee), eqn.invars, _keep)
 
+        return walk_through(closed_jaxpr, closed_jaxpr.eqns, rule)
 
-def _keep(walk: Walk, eqn: Equation) -> None:
-    """What is spliced in has been expanded before."""
+    return rewrite_each_once(closed_jaxpr, expand_one)

@@ -12,7 +12,8 @@ from jitcore.passes.walk import Walk, rewrite_equations
 
 
 def inline_calls(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
-    """Replaces each call, `jit[jaxpr=...]` above all, by the equations of its jaxpr.
+    """Replaces each call, `jit[jaxpr=...]` above all, by the equations of its jaxpr. What that calls has been
+    inlined into it before: inner jaxprs are rewritten first.
 
     A primitive is a call when it has the trait `inline`: `inline(params, operands) -> (jaxpr, operands)`, or
     None for an application that stays."""
@@ -24,8 +25,4 @@ def _inline_call(walk: Walk, eqn: Equation) -> list[Atom] | None:
     if find_callee is None:
         return None
     callee = find_callee(eqn.params, eqn.invars)
-    return None if callee is None else walk.splice(*callee, _keep)
-
-
-def _keep(walk: Walk, eqn: Equation) -> None:
-    """What the inner jaxpr called has been inlined into it before: inner jaxprs are rewritten first."""
+    return None if callee is None else walk.splice(*callee)

@@ -19,10 +19,6 @@ from jitcore.core.jaxpr import Equation, Literal
 
 Range = tuple
 COMPARISONS = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
-# Primitives whose results are elements of the first operand.
-SAME_ELEMENTS = frozenset(
-    ("broadcast_in_dim", "reshape", "squeeze", "expand_dims", "slice", "transpose", "rev", "dynamic_slice",
-     "reduce_max", "reduce_min", "cummax", "cummin", "sort", "copy"))
 
 
 def full_range(aval: ShapedArray) -> Range | None:
@@ -79,7 +75,7 @@ def compute_range(eqn: Equation, operands: list[Range | None]) -> Range | None:
         return _range_of_positions(eqn, whole)
     if whole is None and aval.dtype != dtypes.float64:
         return None
-    if name in SAME_ELEMENTS:
+    if eqn.primitive.traits.get("same_elements"):
         return operands[0] if operands and _has_elements(eqn) else whole
     if name in ("select_n", "concatenate"):
         return _join_cases(operands[1:] if name == "select_n" else operands, whole)

@@ -17,7 +17,6 @@ from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Literal, Var
 from jitcore.core.primitive import registry
 from jitcore.passes.assumptions import Assumptions, LoopScope, range_of_index
 from jitcore.passes.interval_rules import (
-    SAME_ELEMENTS,
     Range,
     compute_range,
     full_range,
@@ -28,24 +27,15 @@ from jitcore.passes.interval_rules import (
 from jitcore.passes.loop_ranges import MAX_ROUNDS, WhileRanges, range_after, step_of_carry, widen_after
 from jitcore.passes.walk import Walk, walk_through
 
-_LOOPS = ("scan", "while")
 # Visits of jaxprs after which carries are taken to be anything at once: nested loops multiply.
 _MAX_VISITS = 600
 Ranges = list[Range | None]
 
 
 def use_intervals(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
-    """Rewrites the equations of a program that has a loop; another one stays as it is."""
-    if not any(map(_has_loop, closed_jaxpr.jaxpr.eqns)):
-        return closed_jaxpr
+    """Rewrites the equations of a program that has a loop: without one there is little to find."""
     ranges: Ranges = [full_range(aval) for aval in closed_jaxpr.in_avals]
     return _Scope(closed_jaxpr, ranges, {}).rewrite()
-
-
-def _has_loop(eqn: Equation) -> bool:
-    if eqn.primitive.name == "cond":
-        return any(_has_loop(inner) for branch in eqn.params["branches"] for inner in branch.jaxpr.eqns)
-    return eqn.primitive.name in _LOOPS
 
 
 class _Scope:
@@ -331,7 +321,7 @@ def _join_all(ranges) -> Range | None:
 
 def _find_operand(name: str, ranges: Ranges) -> int | None:
     """The number of the operand that is the result, whatever the others are in their ranges."""
-    if name in SAME_ELEMENTS or not all(ranges[:1]):
+    if not all(ranges[:1]):
         return None
     if name == "select_n":
         last = len(ranges) - 2

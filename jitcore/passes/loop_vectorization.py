@@ -61,7 +61,7 @@ def _rewrite(walk: Walk, eqn: Equation) -> list[Atom] | None:
         return loop.bind(cond_consts, body_consts, carry)[: len(init)]
 
     traced = ClosedJaxpr(*trace_to_jaxpr(program, [atom.aval for atom in eqn.invars]))
-    return walk.splice(eliminate_dead_code(traced), eqn.invars, lambda walk, eqn: None)
+    return walk.splice(eliminate_dead_code(traced), eqn.invars)
 
 
 # -- which loops --------------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ def _read_body(closed: ClosedJaxpr, num_consts: int) -> _Body | None:
     has_loop = any(eqn.primitive.name in LOOPS for eqn in jaxpr.eqns)
     if not has_loop or closed.consts or jaxpr.effects or not _runs_in_lanes(jaxpr, may_loop=True):
         return None
-    reads = Counter(atom for eqn in jaxpr.eqns for atom in eqn.invars if isinstance(atom, Var))
+    reads = Counter(var for eqn in jaxpr.eqns for var in eqn.variables)
     reads.update(atom for atom in jaxpr.outvars if isinstance(atom, Var))
     defined_by = {var: eqn for eqn in jaxpr.eqns for var in eqn.outvars}
     steps, parts = {}, {}

@@ -8,9 +8,9 @@ read once instead of twice.
 from __future__ import annotations
 
 from jitcore import dtypes
-from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Var
+from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Var, find_dependent
 from jitcore.lax.dot import is_worth_sweep, two_sided_dot
-from jitcore.passes.walk import Transform, map_inner_jaxprs, rewrite_each_once
+from jitcore.passes.walk import Transform, keep, map_inner_jaxprs, rewrite_each_once, walk_through
 
 
 def join_sweeps(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
@@ -19,10 +19,9 @@ def join_sweeps(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def _join(closed_jaxpr: ClosedJaxpr, rewrite: Transform) -> ClosedJaxpr:
-    jaxpr = closed_jaxpr.jaxpr
     eqns: list[Equation] = []
     waiting: dict[tuple[Var, int], Equation] = {}  # by matrix and its contracted axis
-    for eqn in jaxpr.eqns:
+    for eqn in closed_jaxpr.eqns:
         eqn = map_inner_jaxprs(eqn, rewrite)
         matrix, axis, vector = _find_side(eqn)
         first = waiting.get((matrix, 1 - axis))
@@ -34,9 +33,7 @@ def _join(closed_jaxpr: ClosedJaxpr, rewrite: Transform) -> ClosedJaxpr:
         else:
             eqns[start:] = _join_pair(eqns[start:], eqn)
             del waiting[matrix, 1 - axis]
-    if len(eqns) == len(jaxpr.eqns) and all(new is old for new, old in zip(eqns, jaxpr.eqns)):
-        return closed_jaxpr
-    return ClosedJaxpr(jaxpr.replace(eqns=eqns), closed_jaxpr.consts)
+    return walk_through(closed_jaxpr, eqns, keep)
 
 
 def _find_side(eqn: Equation) -> tuple[Var | None, int, Atom | None]:
@@ -65,25 +62,18 @@ def _find_place(eqns: list[Equation], first: Equation, vector: Atom, axis: int) 
         start -= 1
     if axis == 0 and vector is first.outvars[0]:
         vector = None
-    late = set(first.outvars)
-    for eqn in eqns[start + 1 :]:
-        if _reads(eqn, late):
-            if eqn.effects:
-                return None
-            late.update(eqn.outvars)
-    return None if vector in late else start
+    late = find_dependent(eqns[start + 1 :], first.outvars)
+    moves_effect = any(eqn.effects and not late.isdisjoint(eqn.variables) for eqn in eqns[start + 1 :])
+    return None if moves_effect or vector in late else start
 
 
 def _join_pair(eqns: list[Equation], second: Equation) -> list[Equation]:
     """The first product of a pair and what follows it until the second one, with both products made where the
     second one stands."""
-    first, kept, moved, late = eqns[0], [], [], set(eqns[0].outvars)
-    for eqn in eqns[1:]:
-        if _reads(eqn, late):
-            moved.append(eqn)
-            late.update(eqn.outvars)
-        else:
-            kept.append(eqn)
+    first, *others = eqns
+    late = find_dependent(others, first.outvars)
+    kept = [eqn for eqn in others if late.isdisjoint(eqn.variables)]
+    moved = [eqn for eqn in others if not late.isdisjoint(eqn.variables)]
     matrix, axis, vector = _find_side(second)
     products = {axis: second, 1 - axis: first}
     right, left = (_find_side(products[contracted])[2] for contracted in (1, 0))
@@ -94,5 +84,3 @@ def _join_pair(eqns: list[Equation], second: Equation) -> list[Equation]:
     return [*kept, joined, *moved]
 
 
-def _reads(eqn: Equation, variables: set[Var]) -> bool:
-    return any(isinstance(atom, Var) and atom in variables for atom in eqn.invars)

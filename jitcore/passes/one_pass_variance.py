@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from jitcore import dtypes, lax
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Literal, Var
-from jitcore.passes.walk import Transform, Walk, map_inner_jaxprs, rewrite_each_once, walk_through
+from jitcore.lax.indexing.windows import is_known
+from jitcore.passes.walk import Rule, Walk, rewrite_jaxprs
 
 # Bytes of a row that is divided, as shorter ones stay in the second cache; and of a block.
 MIN_ROW, BLOCK = 1 << 19, 1 << 14
@@ -29,14 +30,11 @@ class _Pair(NamedTuple):
 
 def block_variances(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
     """Divides the rows of each sum of squares whose distances are those from the mean."""
-    return rewrite_each_once(closed_jaxpr, _divide)
+    return rewrite_jaxprs(closed_jaxpr, _plan_division)
 
 
-def _divide(closed_jaxpr: ClosedJaxpr, rewrite: Transform) -> ClosedJaxpr:
-    eqns = [map_inner_jaxprs(eqn, rewrite) for eqn in closed_jaxpr.jaxpr.eqns]
-    pairs = _find_pairs(eqns)
-    if not pairs and all(new is old for new, old in zip(eqns, closed_jaxpr.jaxpr.eqns)):
-        return closed_jaxpr
+def _plan_division(closed_jaxpr: ClosedJaxpr) -> Rule:
+    pairs = _find_pairs(closed_jaxpr.eqns)
     totals = {pair.total: pair for pair in pairs.values()}
     sums: dict[Var, Atom] = {}
 
@@ -51,7 +49,7 @@ def _divide(closed_jaxpr: ClosedJaxpr, rewrite: Transform) -> ClosedJaxpr:
                               [walk.read(rows), sums[total], walk.read(total)])
         return None
 
-    return walk_through(closed_jaxpr, eqns, rule)
+    return rule
 
 
 # -- what is written ----------------------------------------------------------------------------------------
@@ -105,11 +103,8 @@ def _divide_by(x, count: int):
 def _find_pairs(eqns: list[Equation]) -> dict[Var, _Pair]:
     """By the sum of squares."""
     defined = {var: eqn for eqn in eqns for var in eqn.outvars}
-    found = {}
-    for eqn in eqns:
-        if eqn.primitive.name == "reduce_sum" and (pair := _find_pair(defined, eqn)) is not None:
-            found[eqn.outvars[0]] = pair
-    return found
+    sums = [eqn for eqn in eqns if eqn.primitive.name == "reduce_sum"]
+    return {eqn.outvars[0]: pair for eqn in sums if (pair := _find_pair(defined, eqn)) is not None}
 
 
 def _find_pair(defined: dict[Var, Equation], eqn: Equation) -> _Pair | None:
@@ -137,7 +132,7 @@ def _has_long_rows(x: Atom, axes: tuple[int, ...]) -> bool:
     shape, kind = x.aval.shape, x.aval.dtype
     if not isinstance(x, Var) or kind not in (dtypes.float32, dtypes.float64):
         return False
-    if not all(isinstance(n, int) for n in shape) or axes != tuple(range(len(shape) - len(axes), len(shape))):
+    if not is_known(shape) or axes != tuple(range(len(shape) - len(axes), len(shape))):
         return False
     return math.prod(shape[axis] for axis in axes) * kind.itemsize >= MIN_ROW
 

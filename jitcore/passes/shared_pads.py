@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 
-from jitcore.core.jaxpr import ClosedJaxpr, Equation, Literal, Var
-from jitcore.core.primitive import registry
+from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Literal, Var
+from jitcore.lax.indexing.windows import Window, find_window, is_known
 from jitcore.passes.canonical import encode_literal
-from jitcore.passes.walk import Transform, map_inner_jaxprs, rewrite_each_once
+from jitcore.passes.walk import Rule, Walk, rewrite_jaxprs
 
 # The common array may have so many times the elements of one pad; it has more where offsets are far apart.
 MAX_GROWTH = 1.25
@@ -20,67 +20,52 @@ MAX_GROWTH = 1.25
 
 def share_pads(closed_jaxpr: ClosedJaxpr) -> ClosedJaxpr:
     """Replaces pads of one operand to one shape, wherever the widest of them is not much larger."""
-    return rewrite_each_once(closed_jaxpr, _share)
+    return rewrite_jaxprs(closed_jaxpr, _plan_sharing)
 
 
-def _share(closed_jaxpr: ClosedJaxpr, rewrite: Transform) -> ClosedJaxpr:
-    jaxpr = closed_jaxpr.jaxpr
+def _plan_sharing(closed_jaxpr: ClosedJaxpr) -> Rule:
     groups: dict[tuple, list[Equation]] = {}
-    for eqn in jaxpr.eqns:
+    for eqn in closed_jaxpr.eqns:
         if eqn.primitive.name == "pad" and _is_plain(eqn):
-            x, value = eqn.invars
-            key = (x, encode_literal(value), eqn.outvars[0].aval.shape)
+            key = (eqn.invars[0], encode_literal(eqn.invars[1]), eqn.outvars[0].aval.shape)
             groups.setdefault(key, []).append(eqn)
-    plans = {id(group[0]): group for group in groups.values() if len(group) > 1 and _is_worth_it(group)}
-    shared = {id(eqn): first for first, group in plans.items() for eqn in group}
-    common: dict[int, tuple[Var, list]] = {}
-    eqns = []
-    for eqn in jaxpr.eqns:
-        if id(eqn) in plans:
-            eqn_of_all, margins = _pad_widest(plans[id(eqn)])
-            common[id(eqn)] = eqn_of_all.outvars[0], margins
-            eqns.append(eqn_of_all)
-        if id(eqn) in shared:
-            eqns.append(_slice_common(eqn, *common[shared[id(eqn)]]))
-        else:
-            eqns.append(map_inner_jaxprs(eqn, rewrite))
-    if not shared and all(new is old for new, old in zip(eqns, jaxpr.eqns)):
-        return closed_jaxpr
-    return ClosedJaxpr(jaxpr.replace(eqns=eqns), closed_jaxpr.consts)
+    shared: dict[Var, tuple] = {}  # pad -> (the first of its group, the configuration of the widest)
+    for first, *others in groups.values():
+        config = _find_widest([first, *others])
+        if others and _is_worth_it(first, config):
+            shared |= {eqn.outvars[0]: (first.outvars[0], config) for eqn in (first, *others)}
+
+    def rule(walk: Walk, eqn: Equation) -> list[Atom] | None:
+        plan = shared.get(eqn.outvars[0]) if eqn.outvars else None
+        return None if plan is None else [_slice_common(walk, eqn, *plan)]
+
+    return rule
 
 
 def _is_plain(eqn: Equation) -> bool:
-    """Whether zeros, or copies of another literal, are only added around an array of known shape."""
+    """Whether copies of a literal, zero above all, are only added around an array of known shape."""
     x, value = eqn.invars
-    return (isinstance(x, Var) and isinstance(value, Literal)
-            and all(isinstance(extent, int) for extent in x.aval.shape)
-            and all(low >= 0 and high >= 0 and inside == 0
-                    for low, high, inside in eqn.params["padding_config"]))
+    window = find_window(eqn)
+    return isinstance(x, Var) and isinstance(value, Literal) and window is not None and is_known(window.sizes)
 
 
-def _margins(group: list[Equation]) -> list[tuple[int, int]]:
-    """The widest margins before and behind, for each axis."""
+def _find_widest(group: list[Equation]) -> tuple[tuple[int, int, int], ...]:
+    """The configuration with the widest margins before and behind, for each axis."""
     configs = [eqn.params["padding_config"] for eqn in group]
-    return [(max(low for low, _, _ in axis), max(high for _, high, _ in axis)) for axis in zip(*configs)]
+    margins = [list(zip(*axis)) for axis in zip(*configs)]
+    return tuple((max(lows), max(highs), 0) for lows, highs, _ in margins)
 
 
-def _is_worth_it(group: list[Equation]) -> bool:
-    x, out = group[0].invars[0], group[0].outvars[0]
-    wide = [low + extent + high for extent, (low, high) in zip(x.aval.shape, _margins(group))]
-    return math.prod(wide) <= MAX_GROWTH * math.prod(out.aval.shape)
+def _is_worth_it(pad: Equation, config: tuple) -> bool:
+    wide = [low + extent + high for extent, (low, high, _) in zip(pad.invars[0].aval.shape, config)]
+    return math.prod(wide) <= MAX_GROWTH * math.prod(pad.outvars[0].aval.shape)
 
 
-def _pad_widest(group: list[Equation]) -> tuple[Equation, list[tuple[int, int]]]:
-    first, margins = group[0], _margins(group)
-    x, value = first.invars
-    shape = tuple(low + extent + high for extent, (low, high) in zip(x.aval.shape, margins))
-    config = tuple((low, high, 0) for low, high in margins)
-    out = Var(first.outvars[0].aval.update(shape=shape))
-    return first.replace(outvars=[out], params=first.params | {"padding_config": config}), margins
-
-
-def _slice_common(eqn: Equation, common: Var, margins: list[tuple[int, int]]) -> Equation:
-    starts = tuple(wide - low for (wide, _), (low, _, _) in zip(margins, eqn.params["padding_config"]))
-    limits = tuple(start + extent for start, extent in zip(starts, eqn.outvars[0].aval.shape))
-    params = {"start_indices": starts, "limit_indices": limits, "strides": None}
-    return Equation(registry["slice"], [common], eqn.outvars, params, source_info=eqn.source_info)
+def _slice_common(walk: Walk, eqn: Equation, first: Var, config: tuple) -> Var:
+    """The slice of the widest pad that a pad is. The memory of the walk has the widest, by the first."""
+    if first not in walk.memory:
+        walk.memory[first] = walk.bind("pad", *eqn.invars, padding_config=config)
+    common = walk.memory[first]
+    starts = tuple(wide - low for (wide, _, _), (low, _, _) in zip(config, eqn.params["padding_config"]))
+    window = Window(starts, eqn.outvars[0].aval.shape, common.aval.shape)
+    return walk.bind("slice", common, **window.slice_params)

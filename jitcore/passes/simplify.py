@@ -12,7 +12,7 @@ import numpy as np
 
 from jitcore import dtypes
 from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Literal
-from jitcore.core.primitive import registry
+from jitcore.lax.indexing.windows import find_window
 from jitcore.passes.walk import Walk, rewrite_equations
 from jitcore.passes.windowed_sums import simplify_sum
 
@@ -29,52 +29,34 @@ def apply_rule(walk: Walk, eqn: Equation) -> list[Atom] | None:
     return rule(walk, eqn) if rule is not None else None
 
 
-# -- arithmetic with a neutral element ----------------------------------------------------------------------
+# -- arithmetic ----------------------------------------------------------------------------------------------
+# (operands, number): what the result is the other operand for. -0.0 is neutral to sums; adding +0.0 turns
+# -0.0 into +0.0.
+_NEUTRAL = {"mul": ((1, 0), 1), "add": ((1, 0), -0.0), "sub": ((1,), 0), "div": ((1,), 1)}
+
+
 def _keep_operand(position: int, eqn: Equation) -> list[Atom] | None:
     """The operand stands for the result, unless the equation also broadcasts it."""
     atom = eqn.invars[position]
     return [atom] if atom.aval.shape == eqn.outvars[0].aval.shape else None
 
 
-def _is_literal(atom: Atom, value: float, sign: float = 1.0) -> bool:
-    """Whether the atom is this real number; for a zero the sign must agree."""
-    if not isinstance(atom, Literal) or dtypes.is_complex(atom.aval.dtype) or atom.value != value:
+def _drop_neutral(walk: Walk, eqn: Equation):
+    places, number = _NEUTRAL[eqn.primitive.name]
+    for place in places:
+        if _is_number(walk, eqn.invars[place], number):
+            return _keep_operand(1 - place, eqn)
+    return None
+
+
+def _is_number(walk: Walk, atom: Atom, number: float) -> bool:
+    """Whether an atom is this real number, or an array of it; for a zero the sign must agree."""
+    made = walk.find_definition(atom, "broadcast_in_dim")
+    atom = made.invars[0] if made is not None else atom
+    if not isinstance(atom, Literal) or dtypes.is_complex(atom.aval.dtype) or atom.value != number:
         return False
-    return value != 0 or not dtypes.is_floating(atom.aval.dtype) or np.signbit(atom.value) == (sign < 0)
-
-
-def _read_scalars(walk: Walk, eqn: Equation) -> list[Atom]:
-    """The operands, with the literal in place of an array of one number."""
-    return [_read_scalar(walk, atom) for atom in eqn.invars]
-
-
-def _read_scalar(walk: Walk, atom: Atom) -> Atom:
-    inner = walk.find_definition(atom, "broadcast_in_dim")
-    is_number = inner is not None and isinstance(inner.invars[0], Literal)
-    return inner.invars[0] if is_number else atom
-
-
-def _simplify_mul(walk: Walk, eqn: Equation):
-    x, y = _read_scalars(walk, eqn)
-    if _is_literal(y, 1):
-        return _keep_operand(0, eqn)
-    return _keep_operand(1, eqn) if _is_literal(x, 1) else None
-
-
-def _simplify_add(walk: Walk, eqn: Equation):
-    # -0.0 is neutral; adding +0.0 turns -0.0 into +0.0.
-    x, y = _read_scalars(walk, eqn)
-    if _is_literal(y, 0, sign=-1):
-        return _keep_operand(0, eqn)
-    return _keep_operand(1, eqn) if _is_literal(x, 0, sign=-1) else None
-
-
-def _simplify_sub(walk: Walk, eqn: Equation):
-    return _keep_operand(0, eqn) if _is_literal(_read_scalar(walk, eqn.invars[1]), 0) else None
-
-
-def _simplify_div(walk: Walk, eqn: Equation):
-    return _keep_operand(0, eqn) if _is_literal(_read_scalar(walk, eqn.invars[1]), 1) else None
+    has_sign = number == 0 and dtypes.is_floating(atom.aval.dtype)
+    return not has_sign or np.signbit(atom.value) == np.signbit(number)
 
 
 def _simplify_integer_pow(walk: Walk, eqn: Equation):
@@ -116,7 +98,7 @@ def _simplify_convert(walk: Walk, eqn: Equation):
     origin = inner.invars[0]
     if not _widens(origin.aval.dtype, x.aval.dtype):
         return None
-    return [origin] if origin.aval.dtype == target else _reissue(walk, eqn, origin, eqn.params)
+    return [origin] if origin.aval.dtype == target else _reissue(walk, eqn, origin)
 
 
 def _widens(narrow, wide) -> bool:
@@ -130,9 +112,9 @@ def _widens(narrow, wide) -> bool:
     return kinds[0] == "b"
 
 
-def _reissue(walk: Walk, eqn: Equation, operand: Atom, params: dict) -> list[Atom]:
+def _reissue(walk: Walk, eqn: Equation, operand: Atom, **params) -> list[Atom]:
     """The equation on an earlier operand instead."""
-    walk.emit(eqn.replace(invars=[operand], params=params))
+    walk.emit(eqn.replace(invars=[operand], params=eqn.params | params))
     return eqn.outvars
 
 
@@ -144,27 +126,22 @@ def _simplify_reshape(walk: Walk, eqn: Equation):
     (x,) = eqn.invars
     if eqn.params["dimensions"] is not None:
         return None
-    if x.aval.shape == eqn.outvars[0].aval.shape:
-        return [x]
     inner = walk.find_definition(x, "reshape")
-    if inner is None or inner.params["dimensions"] is not None:
-        return None
-    origin = inner.invars[0]
-    same = origin.aval.shape == eqn.outvars[0].aval.shape
-    return [origin] if same else _reissue(walk, eqn, origin, eqn.params)
+    has_inner = inner is not None and inner.params["dimensions"] is None
+    for origin in (x, inner.invars[0]) if has_inner else (x,):
+        if origin.aval.shape == eqn.outvars[0].aval.shape:
+            return [origin]
+    return _reissue(walk, eqn, inner.invars[0]) if has_inner else None
 
 
 def _simplify_transpose(walk: Walk, eqn: Equation):
-    (x,), order = eqn.invars, eqn.params["permutation"]
-    if tuple(order) == tuple(range(len(order))):
-        return [x]
+    (x,), order = eqn.invars, tuple(eqn.params["permutation"])
     inner = walk.find_definition(x, "transpose")
-    if inner is None:
-        return None
-    order = tuple(inner.params["permutation"][axis] for axis in order)
+    if inner is not None and order != tuple(range(len(order))):
+        (x,), order = inner.invars, tuple(inner.params["permutation"][axis] for axis in order)
     if order == tuple(range(len(order))):
-        return [inner.invars[0]]
-    return _reissue(walk, eqn, inner.invars[0], eqn.params | {"permutation": order})
+        return [x]
+    return _reissue(walk, eqn, x, permutation=order) if inner is not None else None
 
 
 def _simplify_broadcast(walk: Walk, eqn: Equation):
@@ -175,20 +152,12 @@ def _simplify_broadcast(walk: Walk, eqn: Equation):
     if inner is None or len(inner.invars) > 1 or len(eqn.invars) > 1:
         return None
     dims = tuple(eqn.params["broadcast_dimensions"][dim] for dim in inner.params["broadcast_dimensions"])
-    return _reissue(walk, eqn, inner.invars[0], eqn.params | {"broadcast_dimensions": dims})
+    return _reissue(walk, eqn, inner.invars[0], broadcast_dimensions=dims)
 
 
 def _simplify_dynamic_slice(walk: Walk, eqn: Equation):
-    x, *starts = eqn.invars
-    shape, sizes = x.aval.shape, eqn.params["slice_sizes"]
-    if not all(isinstance(start, Literal) for start in starts) or not all(isinstance(n, int) for n in shape):
-        return None
-    places = [min(max(int(start.value), 0), extent - size)
-              for start, extent, size in zip(starts, shape, sizes)]
-    limits = tuple(place + size for place, size in zip(places, sizes))
-    params = {"start_indices": tuple(places), "limit_indices": limits, "strides": None}
-    walk.emit(Equation(registry["slice"], [x], eqn.outvars, params, source_info=eqn.source_info))
-    return eqn.outvars
+    window = find_window(eqn)
+    return [walk.bind("slice", eqn.invars[0], **window.slice_params)] if window.is_known else None
 
 
 def _simplify_concatenate(walk: Walk, eqn: Equation):
@@ -196,16 +165,14 @@ def _simplify_concatenate(walk: Walk, eqn: Equation):
 
 
 def _simplify_rev(walk: Walk, eqn: Equation):
-    if not eqn.params["dimensions"]:
-        return [eqn.invars[0]]
+    dims = set(eqn.params["dimensions"])
     inner = walk.find_definition(eqn.invars[0], "rev")
-    same = inner is not None and set(inner.params["dimensions"]) == set(eqn.params["dimensions"])
-    return [inner.invars[0]] if same else None
+    same = inner is not None and set(inner.params["dimensions"]) == dims
+    return [eqn.invars[0]] if not dims else [inner.invars[0]] if same else None
 
 
 RULES: dict[str, Rewrite] = {
-    "add": _simplify_add, "add_any": simplify_sum,
-    "sub": _simplify_sub, "mul": _simplify_mul, "div": _simplify_div,
+    **dict.fromkeys(_NEUTRAL, _drop_neutral), "add_any": simplify_sum,
     "integer_pow": _simplify_integer_pow, "neg": _cancel_twice, "not": _cancel_twice,
     "select_n": _simplify_select, "cond": _choose_branch,
     "convert_element_type": _simplify_convert, "reshape": _simplify_reshape, "transpose": _simplify_transpose,

@@ -16,6 +16,10 @@ Rule = Callable[["Walk", Equation], list | None]
 Transform = Callable[[ClosedJaxpr], ClosedJaxpr]
 
 
+def keep(walk: Walk, eqn: Equation) -> None:
+    """The rule that changes nothing."""
+
+
 class Walk:
     """The state of one walk.
 
@@ -24,6 +28,7 @@ class Walk:
         defined_by: the emitted equation of each variable.
         constvars, consts: those of the result; a rule may add to them.
         memory: what the rule remembers from one equation of this jaxpr to the next.
+        source_info: where the equation stands that the rule is applied to.
     """
 
     def __init__(self, closed_jaxpr: ClosedJaxpr):
@@ -31,6 +36,7 @@ class Walk:
         self.defined_by: dict[Var, Equation] = {}
         self.constvars, self.consts = list(closed_jaxpr.jaxpr.constvars), list(closed_jaxpr.consts)
         self.memory: dict = {}
+        self.source_info = None
         self._replaced: dict[Var, Atom] = {}
 
     def read(self, atom: Atom) -> Atom:
@@ -42,6 +48,13 @@ class Walk:
         for var in eqn.outvars:
             self.defined_by[var] = eqn
 
+    def bind(self, name: str, *operands: Atom, **params) -> Var:
+        """The result of a primitive that has one, by an equation that is emitted here."""
+        primitive = registry[name]
+        out = Var(primitive.aval(*[atom.aval for atom in operands], **params))
+        self.emit(Equation(primitive, list(operands), [out], params, source_info=self.source_info))
+        return out
+
     def find_definition(self, atom: Atom, name: str) -> Equation | None:
         """The equation that computes an atom, when its primitive has this name."""
         eqn = self.defined_by.get(atom)
@@ -52,13 +65,14 @@ class Walk:
             invars = [self._replaced.get(atom, atom) for atom in eqn.invars]
             if invars != eqn.invars:
                 eqn = eqn.replace(invars=invars)
+            self.source_info = eqn.source_info
             atoms = rule(self, eqn)
             if atoms is None:
                 self.emit(eqn)
             else:
                 self._replaced.update(zip(eqn.outvars, atoms))
 
-    def splice(self, inner: ClosedJaxpr, operands: list[Atom], rule: Rule) -> list[Atom]:
+    def splice(self, inner: ClosedJaxpr, operands: Sequence[Atom], rule: Rule = keep) -> list[Atom]:
         """Emits the equations of an inner jaxpr here, under new variables; returns its outputs."""
         scope = dict(zip(inner.jaxpr.invars, operands))
         for var, const in zip(inner.jaxpr.constvars, inner.consts):
@@ -73,7 +87,7 @@ class Walk:
     def spell(self, function: Callable, operands: Sequence[Atom]) -> list[Atom]:
         """The outputs of a function of operands, written with `lax`, computed by equations emitted here."""
         jaxpr, consts = trace_to_jaxpr(function, [atom.aval for atom in operands])
-        return self.splice(ClosedJaxpr(jaxpr, consts), list(operands), lambda walk, eqn: None)
+        return self.splice(ClosedJaxpr(jaxpr, consts), operands)
 
     def _add_const(self, var: Var, const) -> Var:
         """A constant of an inner jaxpr becomes one of this jaxpr."""
@@ -92,10 +106,15 @@ def rewrite_equations(closed_jaxpr: ClosedJaxpr, rule: Rule) -> ClosedJaxpr:
 
     Returns: a jaxpr with the same in_avals and out_avals, weak types included.
     """
+    return rewrite_jaxprs(closed_jaxpr, lambda closed_jaxpr: rule)
+
+
+def rewrite_jaxprs(closed_jaxpr: ClosedJaxpr, plan: Callable[[ClosedJaxpr], Rule]) -> ClosedJaxpr:
+    """The same where each jaxpr has a rule of its own, which `plan` finds."""
 
     def rewrite_one(closed_jaxpr: ClosedJaxpr, rewrite: Transform) -> ClosedJaxpr:
-        eqns = [map_inner_jaxprs(eqn, rewrite) for eqn in closed_jaxpr.jaxpr.eqns]
-        return walk_through(closed_jaxpr, eqns, rule)
+        eqns = [map_inner_jaxprs(eqn, rewrite) for eqn in closed_jaxpr.eqns]
+        return walk_through(closed_jaxpr, eqns, plan(closed_jaxpr))
 
     return rewrite_each_once(closed_jaxpr, rewrite_one)
 
@@ -105,13 +124,14 @@ def walk_through(closed_jaxpr: ClosedJaxpr, eqns: list[Equation], rule: Rule) ->
     jaxpr, walk = closed_jaxpr.jaxpr, Walk(closed_jaxpr)
     walk.run(eqns, rule)
     outvars = [_keep_weak_type(walk, atom) for atom in jaxpr.outvars]
+    if walk.eqns == jaxpr.eqns and outvars == jaxpr.outvars:
+        return closed_jaxpr
     rewritten = Jaxpr(walk.constvars, jaxpr.invars, walk.eqns, outvars, debug_info=jaxpr.debug_info)
     return ClosedJaxpr(rewritten, walk.consts)
 
 
-def rewrite_each_once(
-    closed_jaxpr: ClosedJaxpr, rewrite_one: Callable[[ClosedJaxpr, Transform], ClosedJaxpr]
-) -> ClosedJaxpr:
+def rewrite_each_once(closed_jaxpr: ClosedJaxpr,
+                      rewrite_one: Callable[[ClosedJaxpr, Transform], ClosedJaxpr]) -> ClosedJaxpr:
     """Rewrites a jaxpr and those inside it, each object once, however many equations share it.
 
     Args:
@@ -142,14 +162,16 @@ def _keep_weak_type(walk: Walk, atom: Atom) -> Atom:
 
 
 def map_inner_jaxprs(eqn: Equation, transform: Transform) -> Equation:
-    """The equation with each closed jaxpr among its params transformed; itself when there is none."""
+    """The equation with each closed jaxpr among its params transformed; itself when none of them changes."""
     changed = {}
     for name, value in eqn.params.items():
+        new = value
         if isinstance(value, ClosedJaxpr):
-            changed[name] = transform(value)
+            new = transform(value)
         elif value.__class__ in (tuple, list) and any(isinstance(item, ClosedJaxpr) for item in value):
-            changed[name] = type(value)(
-                transform(item) if isinstance(item, ClosedJaxpr) else item for item in value)
+            new = type(value)(transform(item) if isinstance(item, ClosedJaxpr) else item for item in value)
+        if new is not value and new != value:
+            changed[name] = new
     if not changed:
         return eqn
     params = eqn.params | changed

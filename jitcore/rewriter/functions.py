@@ -19,9 +19,10 @@ from jitcore.core.trace import Tracer
 from jitcore.process.effort import spend, spend_on_call
 from jitcore.rewriter.bytecode.instructions import Unsupported, is_generator
 from jitcore.rewriter.bytecode.versions import SUPPORTED, VERSION
+from jitcore.rewriter.control_flow import loops  # noqa: F401  it is how a driver traces a loop
 from jitcore.rewriter.control_flow.driver import Driver
 from jitcore.rewriter.handles import Mode, current
-from jitcore.rewriter.operations import texts  # noqa: F401  `loops` is how a driver traces one
+from jitcore.rewriter.operations import texts
 from jitcore.rewriter.operations.hooks import make_hooks
 from jitcore.rewriter.operations.redirects import REDIRECTS
 from jitcore.rewriter.operations.texts import find_method

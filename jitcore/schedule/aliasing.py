@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from jitcore.core.jaxpr import DropVar, Equation, Jaxpr, Literal, Var
+from jitcore.core.jaxpr import DropVar, Equation, Jaxpr, Literal, Var, find_dependent, slice_eqns
+from jitcore.lax.control_flow.loops import Loop
+from jitcore.lax.indexing.windows import is_part
 from jitcore.loopir.expr import Buffer, walk
 from jitcore.loopir.index import ZERO, Axis, Dynamic, Index, linearize
 from jitcore.loopir.values import Computed, Packed, Region, Scalar, Stored, Value
@@ -18,11 +20,6 @@ from jitcore.loopir.values import Computed, Packed, Region, Scalar, Stored, Valu
 MAX_DIRECT_WORK = 8
 # Operations that finding the place of a window may take, outside of the loops that read it.
 MAX_WINDOW_WORK = 32
-# Equations whose results are in memory before the next one runs.
-_STORED_BEFORE = ("while", "scan", "cond")
-# Operands of which a result's element needs the one at its own place, by the first word of the name.
-_IN_STEP = {"select": slice(None), "dynamic": slice(1, 2), "scatter": slice(2, 3)}
-_STORED_FAMILIES = ("reduce_", "cum", "arg", "scatter", "sort", "compress")
 
 
 def is_direct(value: Value) -> bool:
@@ -67,13 +64,13 @@ def protect_readers(lowering, eqn: Equation, number: int, uses, env: dict, targe
     """Before results take the memory of operands: what was to be read from there later is read now.
 
     What the equation itself does in step with its reads stays as it is, see `settle`."""
-    in_step = _IN_STEP.get(eqn.primitive.name.split("_")[0], slice(0))
+    in_step = [eqn.invars[place] for place in eqn.primitive.traits.get("in_step", ())]
     for result, operand in uses.list_replaced(eqn):
         goal = target.get(result)
         if goal is None or not is_in(env.get(operand), goal):
             continue
         for var, value in list(env.items()):
-            is_read = uses.is_read_from(var, number + any(var is atom for atom in eqn.invars[in_step]))
+            is_read = uses.is_read_from(var, number + any(var is atom for atom in in_step))
             if var is not operand and goal in value.buffers and is_read:
                 stored = lowering.store_value(value, lowering.new_temp(value.shape, value.dtype))
                 env[var] = keep_ranges(lowering, var, stored, uses, env)
@@ -148,17 +145,14 @@ def settle_packed(lowering, value: Value, buffer: Buffer) -> Value:
 
 def list_carried(eqn: Equation) -> list[tuple[Var, Var]]:
     """(result, operand) of each array that a loop carries."""
-    outs = eqn.outvars
+    carry: Sequence = ()
     if eqn.primitive.name == "while":
-        first = eqn.params["cond_nconsts"] + eqn.params["body_nconsts"]
+        *_, carry = Loop(**eqn.params).split(eqn.invars)
     elif eqn.primitive.name == "scan":
-        first, outs = eqn.params["num_consts"], outs[: eqn.params["num_carry"]]
-    else:
-        return []
-    pairs = [(out, operand) for out, operand in zip(outs, eqn.invars[first:])
-             if isinstance(operand, Var) and not isinstance(out, DropVar)]
-    return [(out, operand) for out, operand in pairs
-            if not is_scalar(out.aval.shape) and operand.aval.shape == out.aval.shape]
+        carry = eqn.invars[eqn.params["num_consts"] :][: eqn.params["num_carry"]]
+    return [(out, operand) for out, operand in zip(eqn.outvars, carry)
+            if isinstance(operand, Var) and not isinstance(out, DropVar)
+            and not is_scalar(out.aval.shape) and operand.aval.shape == out.aval.shape]
 
 
 def list_passed(eqn: Equation, find_origin) -> list[tuple[Var, Var]]:
@@ -212,30 +206,20 @@ def find_replaced(jaxpr: Jaxpr, number: int, candidates: list[Var], is_call) -> 
 def _list_parts(jaxpr: Jaxpr, number: int, operand: Var, is_call) -> set[Var] | None:
     """What equation `number` needs of other elements of an operand than the one at its own place; None where
     that is much."""
-    needed = {atom for atom in jaxpr.eqns[number].invars if isinstance(atom, Var)}
-    for eqn in reversed(jaxpr.eqns[:number]):
-        if not needed.isdisjoint(eqn.outvars):
-            needed.update(atom for atom in eqn.invars if isinstance(atom, Var))
+    eqns, _ = slice_eqns(jaxpr.eqns[:number], jaxpr.eqns[number].invars)
     in_step, parts = {operand}, set()
-    for eqn in jaxpr.eqns[:number]:
-        if needed.isdisjoint(eqn.outvars) or in_step.isdisjoint(
-                atom for atom in eqn.invars if isinstance(atom, Var)):
+    for eqn in eqns:
+        if in_step.isdisjoint(eqn.variables):
             continue
         if eqn.primitive.traits.get("family") == "elementwise":
             in_step.update(eqn.outvars)
-        elif is_call(eqn) or eqn.primitive.name.startswith(_STORED_FAMILIES) or (
-                eqn.primitive.name in _STORED_BEFORE):
+        elif is_call(eqn) or eqn.primitive.traits.get("stores_result"):
             continue
-        elif all(_is_small(out, operand) for out in eqn.outvars):
+        elif all(is_part(out.aval.shape, operand.aval.shape, 2) for out in eqn.outvars):
             parts.update(eqn.outvars)
         else:
             return None
     return parts
-
-
-def _is_small(part: Var, whole: Var) -> bool:
-    size, total = math.prod(part.aval.shape), math.prod(whole.aval.shape)
-    return isinstance(size, int) and isinstance(total, int) and 2 * size <= total
 
 
 def fills_ranges(jaxpr: Jaxpr, consts: Sequence[Value], is_call) -> bool:
@@ -243,18 +227,13 @@ def fills_ranges(jaxpr: Jaxpr, consts: Sequence[Value], is_call) -> bool:
     a loop inside of each element would go through all the rounds, of which few concern it.
 
     consts: what the body's first inputs are in every round."""
-    # what depends on positions, and what on the round
-    placed = {var for var, value in zip(jaxpr.invars, consts)
-              if isinstance(value, Computed) and not value.buffers}
-    varying = {var for var in jaxpr.invars[len(consts) :] if is_scalar(var.aval.shape)}
+    placed = [var for var, value in zip(jaxpr.invars, consts)
+              if isinstance(value, Computed) and not value.buffers]
+    placed += [var for eqn in jaxpr.eqns if eqn.primitive.name == "iota" for var in eqn.outvars]
+    varying = [var for var in jaxpr.invars[len(consts) :] if is_scalar(var.aval.shape)]
+    tests = find_dependent(jaxpr.eqns, placed) & find_dependent(jaxpr.eqns, varying)
     for number, eqn in enumerate(jaxpr.eqns):
-        atoms = [atom for atom in eqn.invars if isinstance(atom, Var)]
-        if eqn.primitive.name == "iota" or not placed.isdisjoint(atoms):
-            placed.update(eqn.outvars)
-        if not varying.isdisjoint(atoms):
-            varying.update(eqn.outvars)
-        if eqn.primitive.name == "select_n" and len(eqn.invars) == 3 and (
-                eqn.invars[0] in placed and eqn.invars[0] in varying):
+        if eqn.primitive.name == "select_n" and len(eqn.invars) == 3 and eqn.invars[0] in tests:
             cases = [case for case in eqn.invars[1:] if case in jaxpr.invars]
             if find_replaced(jaxpr, number, cases, is_call) is not None:
                 return True

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from jitcore import dtypes
+from jitcore.lax.indexing.windows import MAX_EDGE, has_short_edges
 from jitcore.loopir.builder import Builder
 from jitcore.loopir.expr import Buffer, Expr, Graph, walk
 from jitcore.loopir.index import ZERO, Axis, Dynamic, Index, RunTimeSize, constant
@@ -21,7 +22,6 @@ from jitcore.loopir.values import Computed, Region, Regions, Value
 from jitcore.schedule.nest import shape_kernel
 from jitcore.schedule.statements import roots_of
 from jitcore.schedule.unrolling import Rewrite
-from jitcore.schedule.uses import MAX_EDGE, has_short_edges
 
 # Pieces that are joined as they are read, and loops that one kernel is split into along its last axis.
 MAX_PIECES = 4
@@ -49,7 +49,7 @@ def join_on_read(builder: Builder, joined: Regions) -> Computed | None:
     shape, regions = joined.shape, [r for r in joined.regions if 0 not in r.value.shape]
     if not all(isinstance(n, int) for n in shape) or 0 in shape or len(regions) > MAX_PIECES:
         return None
-    starts = [_find_start(region, shape) for region in regions]
+    starts = list(map(_find_start, regions))
     if not regions or None in starts or not all(
             has_short_edges([(start[d], region.value.shape[d]) for start, region in zip(starts, regions)], n)
             for d, n in enumerate(shape)):
@@ -69,7 +69,7 @@ def join_on_read(builder: Builder, joined: Regions) -> Computed | None:
 def list_columns(joined: Regions) -> list[Value] | None:
     """The regions' values where these lie side by side along the last axis, one place each; else None."""
     columns = [region.value for region in joined.regions]
-    starts = [_find_start(region, joined.shape) for region in joined.regions]
+    starts = list(map(_find_start, joined.regions))
     places = [(0,) * (len(joined.shape) - 1) + (number,) for number in range(len(columns))]
     if joined.base is not None or starts != places or len(columns) > MAX_EDGE or any(
             column.shape[-1] != 1 or column.is_joined for column in columns):
@@ -119,18 +119,12 @@ def store_pieces(builder: Builder, regions: list[Region]) -> list[Region]:
     return found
 
 
-def _find_start(region, shape: tuple) -> tuple[int, ...] | None:
+def _find_start(region: Region) -> tuple[int, ...] | None:
     """Where a window begins; None where the region is no window, or its place is not known."""
-    sizes = region.value.shape
-    if region.mask is not None or region.combine is not None or region.serial or len(sizes) != len(shape):
+    start = region.find_start()
+    if start is None or any(index.terms or not isinstance(index.const, int) for index in start):
         return None
-    starts = region.place(tuple(ZERO for _ in shape))
-    if any(start.terms or not isinstance(start.const, int) for start in starts):
-        return None
-    index = tuple(map(Index.of, map(Axis, sizes)))
-    if region.place(index) != tuple(i + start for i, start in zip(index, starts)):
-        return None
-    return tuple(start.const for start in starts)
+    return tuple(index.const for index in start)
 
 
 def _shift(builder: Builder, window: Value, start: tuple, shape: tuple) -> Value:
@@ -186,9 +180,8 @@ def _compare(graph: Graph, op: str, index: Index, limit: int) -> Expr:
 
 
 # -- kernels ------------------------------------------------------------------------------------------------
-def split_kernels(
-    graph: Graph, axes: list[Axis], stores: list[Store], new_temp: Callable[..., Buffer]
-) -> list[Kernel]:
+def split_kernels(graph: Graph, axes: list[Axis], stores: list[Store],
+                  new_temp: Callable[..., Buffer]) -> list[Kernel]:
     """The kernels of stores over all of the axes, split where their choices by index change.
 
     Along the last axis every choice is made. Along the others, edges of several rows keep theirs: these are

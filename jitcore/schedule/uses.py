@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import operator
-from itertools import pairwise
+from collections import Counter, defaultdict
 
 from jitcore import dtypes
-from jitcore.core.jaxpr import Jaxpr, Literal, Var
+from jitcore.core.jaxpr import Jaxpr, Literal, Var, find_dependent
+from jitcore.lax.indexing.windows import find_window, is_part
 from jitcore.loopir.builder import is_few
 from jitcore.loopir.values import Value
 from jitcore.schedule.aliasing import find_replaced, is_direct, list_carried, list_passed
@@ -20,21 +21,13 @@ BROADCAST_LIMIT = 8
 # Where there are as many of these as the second number, a store costs nothing, and the limit is the first
 # one; but masks remain what bounds of loops are found by.
 REPEATED_LIMIT, OFTEN = 2, 16
-# Arrays that are joined where they are read: what all but one of their ranges may have of a dimension, and
-# what a dimension of several ranges has at least.
-MAX_EDGE = 8
-MIN_EXTENT = 16
 # Choices between joined arrays that one element may take: with each the code of edges gets longer.
 MAX_CHOICES = 192
 MAX_REPEATED = 28
 # A slice has a small part of an array when the array has so many times its elements.
 PART = 16
 
-# What walks through operands in the order of its result, or places them whole: there arrays can be joined.
-_WALKING = ("slice", "split", "squeeze", "expand_dims", "copy", "copy_p", "stop_gradient", "broadcast_in_dim",
-            "rev", "pad", "concatenate", "dynamic_update_slice")
 _POINTWISE = ("pointwise",)
-_TRANSPARENT = ("reshape", "squeeze", "expand_dims", "copy", "copy_p", "stop_gradient")
 
 
 class Uses:
@@ -44,32 +37,31 @@ class Uses:
     memory of inputs. inner: uses that are known of jaxprs inside of control flow, with in_place."""
 
     def __init__(self, jaxpr: Jaxpr, is_call, in_place: bool = False, inner: dict[Jaxpr, Uses] | None = None):
-        self.kinds: dict[Var, set] = {}
-        self.little: dict[Var, set] = {}  # of the kinds, those that read a small part
+        self.kinds: dict[Var, set] = defaultdict(set)
+        self.little: dict[Var, set] = defaultdict(set)  # of the kinds, those that read a small part
         self.forced: set[Var] = set()
         self.parts: set[Var] = set()  # of arrays that are about to change
         self.recomputed: dict[Var, int] = {}  # for how many outer iterations of a broadcast
         self.spread: set[Var] = set()  # read otherwise than as columns of indices
         self.folded: dict[Var, int] = {}  # few elements that become one number -> how many
-        self.masks: dict[Var, list[Var]] = {}  # two bools together -> these
-        self.readers: dict[Var, int] = {}  # how many operands of equations a variable is
+        self.masks = {eqn.outvars[0]: eqn.variables for eqn in jaxpr.eqns  # two bools together -> these
+                      if eqn.primitive.name == "and" and eqn.outvars[0].aval.dtype == dtypes.bool_}
+        self.readers = Counter(var for eqn in jaxpr.eqns for var in eqn.variables)  # how many operands it is
         self.outputs = {atom for atom in jaxpr.outvars if isinstance(atom, Var)}
         self.inputs = {*jaxpr.constvars, *jaxpr.invars}
         self.last: dict[Var, int] = {}  # number of the last equation that reads a variable
         passes = _Passes(jaxpr, is_call)
         for number, eqn in enumerate(jaxpr.eqns):
             force = is_call(eqn)
-            if eqn.primitive.name == "and" and eqn.outvars[0].aval.dtype == dtypes.bool_:
-                self.masks[eqn.outvars[0]] = [atom for atom in eqn.invars if isinstance(atom, Var)]
             for position, atom in enumerate(eqn.invars):
                 if isinstance(atom, Literal):
                     continue
                 kind = _kind_of(eqn, number, position)
                 if kind == _POINTWISE:
                     kind = passes.kind_of(atom, eqn)
-                self.kinds.setdefault(atom, set()).add(kind)
+                self.kinds[atom].add(kind)
                 if _reads_little(eqn, atom):
-                    self.little.setdefault(atom, set()).add(kind)
+                    self.little[atom].add(kind)
                 self.last[atom] = number
                 if not _is_index(eqn, position):
                     self.spread.add(atom)
@@ -91,25 +83,25 @@ class Uses:
     def _find_sweeps(self, jaxpr: Jaxpr) -> dict[Var, set]:
         """By variable, the kinds of loops that read it, or what is computed from it where it is read. Updates
         in order and packed elements have loops of their own."""
-        found: dict[Var, set] = {}
+        found: dict[Var, set] = defaultdict(set)
         for number, eqn in reversed(list(enumerate(jaxpr.eqns))):
-            later = {_POINTWISE} if any(map(self.is_kept, eqn.outvars)) else set().union(
-                *(found.get(var, ()) for var in eqn.outvars))
+            is_kept = any(map(self.is_kept, eqn.outvars))
+            later = {_POINTWISE} if is_kept else set().union(*(found.get(var, ()) for var in eqn.outvars))
             own = _list_own_sweeps(eqn, number)
             for position, atom in enumerate(eqn.invars):
                 if isinstance(atom, Var):
                     is_passed_on = own is None or eqn.primitive.name == "gather" and _is_index(eqn, position)
-                    self.readers[atom] = self.readers.get(atom, 0) + 1
-                    found.setdefault(atom, set()).update(later if is_passed_on else own)
+                    found[atom].update(later if is_passed_on else own)
         return found
 
     def _find_row_values(self, jaxpr: Jaxpr) -> set[Var]:
         """What a sweep down many columns needs once for each row, and so would compute in scalar code."""
-        reduced: dict[Var, set] = {}  # axes of the reductions of a variable, or of what is computed from it
+        # axes of the reductions of a variable, or of what is computed from it
+        reduced: dict[Var, set] = defaultdict(set)
         found: set[Var] = set()
         for eqn in reversed([eqn for eqn in jaxpr.eqns if len(eqn.outvars) == 1]):
             family, out = eqn.primitive.traits.get("family"), eqn.outvars[0]
-            operands = [atom for atom in eqn.invars if isinstance(atom, Var)]
+            operands = eqn.variables
             if eqn.primitive.name == "broadcast_in_dim" and operands:
                 rows = frozenset(eqn.params["broadcast_dimensions"])
                 columns = frozenset(range(len(out.aval.shape))) - rows
@@ -118,11 +110,11 @@ class Uses:
                 if is_inner and is_down and not is_few([out.aval.shape[d] for d in columns]):
                     found.add(operands[0])
             elif family == "reduction" and operands:
-                reduced.setdefault(operands[0], set()).add(frozenset(eqn.params["axes"]))
+                reduced[operands[0]].add(frozenset(eqn.params["axes"]))
             elif family == "elementwise":
                 for atom in operands:
                     if atom.aval.shape == out.aval.shape:
-                        reduced.setdefault(atom, set()).update(reduced.get(out, ()))
+                        reduced[atom] |= reduced.get(out, set())
         return found
 
     def list_conjuncts(self, var: Var) -> list[Var]:
@@ -148,8 +140,8 @@ class Uses:
                 if self.last.get(operand) == number and operand not in others and not is_joined and (
                         not _is_rebuilt(jaxpr, number)):
                     found[eqn.outvars[0]] = operand
-                    if eqn.primitive.name == "dynamic_update_slice" and covers_most(
-                            operand.aval.shape, others[0].aval.shape):
+                    window = find_window(eqn)
+                    if window is not None and window.covers_most:
                         self._covering.add(eqn.outvars[0])
             if _walks(eqn) and eqn.outvars[0] not in found:
                 computed.update(var for var in eqn.outvars if not self.is_kept(var))
@@ -161,7 +153,7 @@ class Uses:
         found: set[Var] = set()
         for eqn in reversed(jaxpr.eqns):
             if not _walks(eqn) or any(var in found and not self.is_kept(var) for var in eqn.outvars):
-                found.update(atom for atom in eqn.invars if isinstance(atom, Var))
+                found.update(eqn.variables)
         return found
 
     def is_kept(self, var: Var) -> bool:
@@ -238,7 +230,7 @@ class Uses:
             return True
         if value.choices > MAX_CHOICES or value.choices * self._count_repeats(var) > MAX_REPEATED:
             return True
-        if work > BROADCAST_LIMIT and self.readers.get(var, 0) > 1 and self._has_ordered_sweeps(var):
+        if work > BROADCAST_LIMIT and self.readers[var] > 1 and self._has_ordered_sweeps(var):
             return True
         if work * self.folded.get(var, 0) > RECOMPUTE_LIMIT:
             return True
@@ -269,7 +261,7 @@ class _Passes:
         self._depth: dict[Var, int] = {}  # how many of them, one after the other, a variable needs
         totals: dict[int, int] = {}
         for eqn in jaxpr.eqns:
-            operands = [atom for atom in eqn.invars if isinstance(atom, Var)]
+            operands = eqn.variables
             before, depth = 0, 0
             for atom in operands:
                 before |= self._before.get(atom, 0)
@@ -285,9 +277,8 @@ class _Passes:
             for var in eqn.outvars:
                 behind |= self._behind.get(var, 0)
             if behind:
-                for atom in eqn.invars:
-                    if isinstance(atom, Var):
-                        self._behind[atom] = self._behind.get(atom, 0) | behind
+                for atom in eqn.variables:
+                    self._behind[atom] = self._behind.get(atom, 0) | behind
 
     def kind_of(self, operand: Var, eqn) -> tuple:
         """How an equation reads an operand, whose elements it takes one by one."""
@@ -298,9 +289,7 @@ class _Passes:
 
 def _reads_little(eqn, operand: Var) -> bool:
     """Whether an equation reads so little of an array that computing this much again costs nothing."""
-    shapes = (*operand.aval.shape, *eqn.outvars[0].aval.shape) if eqn.primitive.name == "slice" else (None,)
-    is_known = all(isinstance(extent, int) for extent in shapes)
-    return is_known and PART * math.prod(eqn.outvars[0].aval.shape) <= math.prod(operand.aval.shape)
+    return eqn.primitive.name == "slice" and is_part(eqn.outvars[0].aval.shape, operand.aval.shape, PART)
 
 
 def _folds(eqn) -> bool:
@@ -311,12 +300,14 @@ def _folds(eqn) -> bool:
 
 
 def _walks(eqn) -> bool:
-    """Whether an equation reads its operands in the order of its result, or places them whole."""
-    if eqn.primitive.name == "reshape":
+    """Whether an equation reads its operands in the order of its result, or places them whole: there arrays
+    can be joined."""
+    traits = eqn.primitive.traits
+    if traits.get("keeps_order"):
         shapes = ([n for n in atom.aval.shape if not (isinstance(n, int) and n == 1)]
                   for atom in (eqn.invars[0], eqn.outvars[0]))
         return operator.eq(*shapes)
-    return eqn.primitive.name in _WALKING or eqn.primitive.traits.get("family") == "elementwise"
+    return traits.get("walks") or traits.get("family") == "elementwise"
 
 
 def _list_own_sweeps(eqn, number: int) -> set[tuple] | None:
@@ -332,30 +323,16 @@ def _list_own_sweeps(eqn, number: int) -> set[tuple] | None:
 
 def _sets_edge(eqn) -> bool:
     """Whether an update is of a window at a known place, with all of a dimension or near an end of it."""
-    operand, update, *starts = eqn.invars
-    shapes = (*operand.aval.shape, *update.aval.shape)
-    is_known = eqn.primitive.name == "dynamic_update_slice" and all(isinstance(s, Literal) for s in starts)
-    if not is_known or not all(isinstance(extent, int) for extent in shapes):
-        return False
-    windows = zip(operand.aval.shape, update.aval.shape, starts)
-    return all(has_short_edges([(min(max(int(start.value), 0), extent - size), size)], extent)
-               for extent, size, start in windows)
-
-
-def has_short_edges(windows: list[tuple[int, int]], extent: int) -> bool:
-    """Whether windows cut a dimension into ranges that are short but for one. windows: (start, size) each."""
-    places = sorted({0, extent, *(start for start, _ in windows), *(start + size for start, size in windows)})
-    sizes = sorted(end - start for start, end in pairwise(places))
-    return len(sizes) == 1 or extent >= MIN_EXTENT and sizes[-2] <= MAX_EDGE
+    window = find_window(eqn) if eqn.primitive.traits.get("updates_operand") else None
+    return window is not None and window.leaves_edges
 
 
 def _kind_of(eqn, number: int, position: int) -> tuple:
     """How an equation reads one of its operands. Equal kinds can share one evaluation of each element."""
     name, traits = eqn.primitive.name, eqn.primitive.traits
-    if traits.get("family") == "elementwise" or name in _TRANSPARENT:
+    if traits.get("family") == "elementwise" or traits.get("keeps_order"):
         return _POINTWISE
-    if name in ("while", "scan", "cond") or position in traits.get("stored_operands", ()) and (
-            not _sets_edge(eqn)):
+    if traits.get("control_flow") or position in traits.get("stored_operands", ()) and not _sets_edge(eqn):
         return ("stored", number)
     reads_once = traits.get("reads_once")
     if reads_once is not None and position in reads_once(**eqn.params):
@@ -384,20 +361,8 @@ def _is_rebuilt(jaxpr: Jaxpr, number: int) -> bool:
 
     In place, all of the new values would have to be kept until the old ones are no longer needed; a new array
     of the window and what is around it is written in one pass."""
-    eqn = jaxpr.eqns[number]
-    if eqn.primitive.name != "dynamic_update_slice":
+    window = find_window(jaxpr.eqns[number])
+    if window is None or not window.covers_most:
         return False
-    operand, update = eqn.invars[:2]
-    if isinstance(update, Literal) or not covers_most(operand.aval.shape, update.aval.shape):
-        return False
-    derived = {operand}
-    for earlier in jaxpr.eqns[:number]:
-        if not derived.isdisjoint(atom for atom in earlier.invars if isinstance(atom, Var)):
-            derived.update(earlier.outvars)
-    return update in derived
-
-
-def covers_most(extents: tuple, sizes: tuple) -> bool:
-    """Whether a window is at least half of an array; taken for granted where sizes are not known."""
-    total, part = math.prod(extents), math.prod(sizes)
-    return not (isinstance(total, int) and isinstance(part, int)) or 2 * part >= total
+    operand, update = jaxpr.eqns[number].invars[:2]
+    return update in find_dependent(jaxpr.eqns[:number], [operand])

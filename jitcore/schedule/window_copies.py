@@ -8,26 +8,21 @@ sweep with the window's where they walk through the same rows.
 from __future__ import annotations
 
 from jitcore import dtypes
+from jitcore.lax.indexing.windows import Window
 from jitcore.loopir.builder import Builder, is_few
 from jitcore.loopir.expr import Graph
-from jitcore.loopir.index import ZERO, Axis, Dynamic, Index
+from jitcore.loopir.index import Dynamic, Index
 from jitcore.loopir.program import Kernel, Loop, Store
 from jitcore.loopir.values import ROOTS, Region, Value
 from jitcore.schedule.statements import stores_of
 from jitcore.schedule.unrolling import Rewrite
-from jitcore.schedule.uses import covers_most
 
 
 def copy_around(builder: Builder, base: Value, region: Region) -> list[Region] | None:
     """Regions of `base` outside of a window, one for each dimension that the window does not fill; None where
     the region is no window, or so small that copying the whole base is as good."""
-    if isinstance(base, ROOTS) or region.mask is not None or region.combine is not None:
-        return None
-    extents, sizes = base.shape, region.value.shape
-    starts = region.place(tuple(ZERO for _ in extents))
-    index = tuple(map(Index.of, map(Axis, sizes)))
-    is_window = region.place(index) == tuple(i + start for i, start in zip(index, starts))
-    if not is_window or not covers_most(extents, sizes):
+    extents, sizes, starts = base.shape, region.value.shape, region.find_start()
+    if isinstance(base, ROOTS) or starts is None or not Window(starts, sizes, extents).covers_most:
         return None
     rest = []
     for d, (extent, size) in enumerate(zip(extents, sizes)):

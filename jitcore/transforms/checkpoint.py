@@ -19,12 +19,12 @@ from typing import Any
 from jitcore.core import source
 from jitcore.core.aval import aval_of, is_array_like
 from jitcore.core.interpret import run_jaxpr_numpy
-from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, Equation, Literal, Var, eval_jaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, DebugInfo, Equation, Literal, Var, eval_jaxpr, slice_eqns
 from jitcore.core.primitive import Primitive, registry
 from jitcore.core.trace import close_over_consts, trace_to_jaxpr
 from jitcore.transforms.batching import Unmapped, batch_jaxpr
 from jitcore.transforms.derivative_rules import jvp_linear, transpose_unary
-from jitcore.transforms.jaxpr_parts import lift_consts, slice_eqns
+from jitcore.transforms.jaxpr_parts import lift_consts
 from jitcore.transforms.jvp import jvp_jaxpr, split_outputs
 from jitcore.transforms.linearize import linearize_flat
 from jitcore.transforms.partial_eval import split_jaxpr
@@ -36,10 +36,9 @@ Policy = Callable[..., bool]
 
 
 @source.api_boundary
-def checkpoint(
-    fun: Callable, *, prevent_cse: bool | Sequence[bool] = True, policy: Policy | None = None,
-    static_argnums: int | Sequence[int] = (), static_argnames: str | Iterable[str] = (),
-) -> Callable:
+def checkpoint(fun: Callable, *, prevent_cse: bool | Sequence[bool] = True, policy: Policy | None = None,
+               static_argnums: int | Sequence[int] = (),
+               static_argnames: str | Iterable[str] = ()) -> Callable:
     """A function that computes the same as `fun` and whose derivative keeps less memory.
 
     In reverse mode, the forward pass keeps the arguments of the call only; the backward pass computes from

@@ -83,17 +83,14 @@ def jvp_multilinear(*places: int) -> Callable:
 
 
 # -- transpose ----------------------------------------------------------------------------------------------
-def transpose_unary(transposed: Callable, zeros: str | None = None) -> Callable:
+def transpose_unary(transposed: Callable) -> Callable:
     """The rule of a primitive that is linear in its first operand: `transposed(ct, operand, **params)`, where
-    the operand is a `Linear` and tells its aval. Other operands are indices and the like: `*rest`.
-
-    zeros: see `transpose.py`."""
+    the operand is a `Linear` and tells its aval. Other operands are indices and the like: `*rest`."""
 
     def rule(primitive, ct, operands, /, **params):
         operand, *rest = operands
         return [transposed(ct, operand, *rest, **params), *[None] * len(rest)]
 
-    rule.zeros = zeros
     return rule
 
 
@@ -117,24 +114,12 @@ def transpose_elementwise(*transposed: Callable | None, sparse: tuple = ()) -> C
         return [pull_back(f, x) if f is not None and is_linear(x) else None
                 for f, x in zip(sparse if protects else transposed, operands)]
 
-    rule.takes_masks = True
     return rule
 
 
 def _may_be_infinite(x) -> bool:
     """Whether an operand is a value that is not known to be finite."""
     return not is_linear(x) and (isinstance(x, Array) or not np.all(np.isfinite(x)))
-
-
-def transpose_multilinear(*transposed: Callable | None) -> Callable:
-    """The rule of a product of which one factor is linear at a time; arguments as in
-    `transpose_elementwise`, without the sum."""
-
-    def rule(primitive, ct, operands, /, **params):
-        return [f(ct, *operands, **params) if f is not None and is_linear(x) else None
-                for f, x in zip(transposed, operands)]
-
-    return rule
 
 
 # -- shapes -------------------------------------------------------------------------------------------------

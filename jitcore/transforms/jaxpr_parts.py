@@ -6,38 +6,27 @@ here. The derivative rules of control flow and of `checkpoint` are made of these
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+import weakref
+from collections.abc import Callable, Sequence
 from itertools import compress
 from typing import Any
 
-from jitcore.core.jaxpr import Atom, ClosedJaxpr, Equation, Literal, Var
+from jitcore.core.jaxpr import ClosedJaxpr, find_dependent, slice_eqns
 from jitcore.core.trace import close_over_consts
 
 Flags = Sequence[bool]
 
 
+_lifted: weakref.WeakKeyDictionary[ClosedJaxpr, ClosedJaxpr] = weakref.WeakKeyDictionary()
+
+
 def lift_consts(closed: ClosedJaxpr) -> tuple[ClosedJaxpr, list]:
     """The jaxpr with its constants as leading inputs, and their values: bodies of loops carry none."""
-    return close_over_consts(closed.jaxpr, closed.consts) if closed.consts else (closed, [])
-
-
-def slice_eqns(
-    eqns: Sequence[Equation], outs: Sequence[Atom], given: Set[Var] = frozenset(), keep_effects: bool = False
-) -> tuple[list[Equation], set[Var]]:
-    """The equations that some atoms need, in order, and the variables that these read.
-
-    Args:
-        given: variables whose values are there already.
-        keep_effects: whether equations with effects stay.
-    """
-    needed = {atom for atom in outs if isinstance(atom, Var)}
-    kept = []
-    for eqn in reversed(eqns):
-        is_needed = any(var in needed and var not in given for var in eqn.outvars)
-        if is_needed or (keep_effects and eqn.effects):
-            needed.update(atom for atom in eqn.invars if isinstance(atom, Var))
-            kept.append(eqn)
-    return kept[::-1], needed
+    if not closed.consts:
+        return closed, []
+    if closed not in _lifted:
+        _lifted[closed], _ = close_over_consts(closed.jaxpr, closed.consts)
+    return _lifted[closed], list(closed.consts)
 
 
 def slice_jaxpr(closed: ClosedJaxpr, wanted: Flags) -> tuple[ClosedJaxpr, list[bool]]:
@@ -61,24 +50,14 @@ def drop_effects(closed: ClosedJaxpr) -> ClosedJaxpr:
     return ClosedJaxpr(closed.jaxpr.replace(eqns=eqns), closed.consts)
 
 
-def find_dependent(closed: ClosedJaxpr, in_flags: Flags) -> set[Var]:
-    """The variables that depend on the flagged inputs, these included."""
-    found = set(compress(closed.jaxpr.invars, in_flags))
-    for eqn in closed.jaxpr.eqns:
-        if any(atom in found for atom in eqn.invars if isinstance(atom, Var)):
-            found.update(eqn.outvars)
-    return found
-
-
 def depends_on(closed: ClosedJaxpr, in_flags: Flags) -> list[bool]:
     """Which outputs depend on the flagged inputs."""
-    found = find_dependent(closed, in_flags)
-    return [not isinstance(atom, Literal) and atom in found for atom in closed.jaxpr.outvars]
+    found = find_dependent(closed.eqns, compress(closed.jaxpr.invars, in_flags))
+    return [atom in found for atom in closed.jaxpr.outvars]
 
 
-def rearrange(
-    closed: ClosedJaxpr, inputs: Sequence[int] | None = None, outputs: Sequence[int] | None = None
-) -> ClosedJaxpr:
+def rearrange(closed: ClosedJaxpr, inputs: Sequence[int] | None = None,
+              outputs: Sequence[int] | None = None) -> ClosedJaxpr:
     """The jaxpr with inputs and outputs in another order, given as their old places."""
     jaxpr = closed.jaxpr
     invars = jaxpr.invars if inputs is None else [jaxpr.invars[place] for place in inputs]
@@ -99,9 +78,8 @@ def pair_order(*groups: Flags) -> list[int]:
     return order
 
 
-def settle_carry(
-    transform: Callable[[list[bool]], tuple[Any, Sequence[bool]]], carry: Flags
-) -> tuple[Any, list[bool], list[bool]]:
+def settle_carry(transform: Callable[[list[bool]], tuple[Any, Sequence[bool]]],
+                 carry: Flags) -> tuple[Any, list[bool], list[bool]]:
     """The fixpoint of flags that go around a loop.
 
     Args:

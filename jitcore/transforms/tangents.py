@@ -85,6 +85,9 @@ class Mask(NamedTuple):
     case: int
     count: int
 
+    def is_like(self, other: Mask) -> bool:
+        return self.which is other.which and self.case == other.case
+
     def apply(self, x):
         """x there, and zero elsewhere."""
         zero = np.zeros((), aval_of(x).dtype)[()]
@@ -119,7 +122,7 @@ def mask(cotangent, which, case: int, count: int) -> Masked:
 
 def _add_masked(a: Masked, b: Masked):
     """The sum stays masked where the masks agree; what two cases of a selection get is one selection."""
-    apart = [(p, q) for p, q in zip(a.masks, b.masks) if p.which is not q.which or p.case != q.case]
+    apart = [(p, q) for p, q in zip(a.masks, b.masks) if not p.is_like(q)]
     is_sparse = a.is_sparse and b.is_sparse
     if len(a.masks) == len(b.masks) and not apart:
         return Masked(add_derivatives(a.value, b.value), a.masks, is_sparse)
@@ -139,8 +142,7 @@ def split_masks(cotangents: Sequence) -> tuple[list, tuple[Mask, ...]]:
     common = first.masks if isinstance(first, Masked) else ()
     for other in others:
         masks = other.masks if isinstance(other, Masked) else ()
-        if len(masks) != len(common) or any(p.which is not q.which or p.case != q.case
-                                            for p, q in zip(masks, common)):
+        if len(masks) != len(common) or not all(map(Mask.is_like, masks, common)):
             return list(map(unmask, cotangents)), ()
     return [ct.value if isinstance(ct, Masked) else ct for ct in cotangents], common
 

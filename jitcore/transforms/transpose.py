@@ -6,9 +6,9 @@ cotangents of the linear inputs, in primitives of the current trace.
 The rule of a primitive is `rule(primitive, cotangents, operands, **params)`. An operand is a value, or
 `Linear` where its cotangent is asked for. A primitive with one result gets its cotangent, one with several a
 list in which some may be `Zero`. The rule returns one entry for each operand: a cotangent of its type, a
-`Zero`, or None (for operands that are no `Linear`). A rule with the attribute `takes_masks` may get and
-return `Masked` cotangents. Rules of primitives that move elements say in the attribute `zeros`
-where zeros come from: "made" where elements are left out, "kept" where they are those of the cotangent.
+`Zero`, or None (for operands that are no `Linear`). The rule of a primitive with the trait `takes_masks` may
+get and return `Masked` cotangents. Primitives that move elements say in the trait `zeros` where zeros come
+from: "made" where elements are left out, "kept" where they are those of the cotangent.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ def transpose(jaxpr: Jaxpr, consts: Sequence, operands: Sequence, cotangents: Se
         if eqn.primitive.transpose is None:
             where = source.format_snippet(eqn.source_info)
             raise derivatives.missing_transpose_error(str(eqn.primitive), where)
-        is_sparse = _makes_sparse(eqn.primitive.transpose, given)
-        if not getattr(eqn.primitive.transpose, "takes_masks", False):
+        is_sparse = _makes_sparse(eqn.primitive, given)
+        if not eqn.primitive.traits.get("takes_masks"):
             given = list(map(unmask, given))
         one_or_all = given if eqn.primitive.multiple_results else given[0]
         for atom, cotangent in zip(eqn.invars, eqn.primitive.transpose(
@@ -104,32 +104,30 @@ def transpose(jaxpr: Jaxpr, consts: Sequence, operands: Sequence, cotangents: Se
             for var, x in zip(jaxpr.invars, operands)]
 
 
-def _makes_sparse(rule, cotangents: Sequence) -> bool:
-    zeros = getattr(rule, "zeros", None)
+def _makes_sparse(primitive, cotangents: Sequence) -> bool:
+    zeros = primitive.traits.get("zeros")
     return zeros == "made" or (zeros == "kept" and any(isinstance(ct, Masked) for ct in cotangents))
 
 
 def leaves_out(jaxpr: Jaxpr) -> bool:
     """Whether some equation of a jaxpr leaves elements out, so that cotangents are zero there."""
-    return any(getattr(eqn.primitive.transpose, "zeros", None) == "made" for eqn in jaxpr.eqns)
+    return any(eqn.primitive.traits.get("zeros") == "made" for eqn in jaxpr.eqns)
 
 
 def is_elementwise(jaxpr: Jaxpr, in_linear: Flags) -> bool:
     """Whether the transposition of a jaxpr maps each element of the cotangents by itself."""
     shapes = {var.aval.shape for var, flag in zip(jaxpr.invars, in_linear) if flag}
     shapes.update(var.aval.shape for eqn in jaxpr.eqns for var in eqn.outvars)
-    return len(shapes) == 1 and all(
-        eqn.primitive.partial is None and getattr(eqn.primitive.transpose, "takes_masks", False)
-        for eqn in jaxpr.eqns)
+    return len(shapes) == 1 and all(eqn.primitive.partial is None and eqn.primitive.traits.get("takes_masks")
+                                    for eqn in jaxpr.eqns)
 
 
 # -- jaxprs -------------------------------------------------------------------------------------------------
 _transposed: weakref.WeakKeyDictionary[ClosedJaxpr, dict] = weakref.WeakKeyDictionary()
 
 
-def transpose_jaxpr(
-    closed: ClosedJaxpr, in_linear: Flags, ct_nonzero: Flags, in_wanted: Flags | None = None
-) -> tuple[ClosedJaxpr, list[bool]]:
+def transpose_jaxpr(closed: ClosedJaxpr, in_linear: Flags, ct_nonzero: Flags,
+                    in_wanted: Flags | None = None) -> tuple[ClosedJaxpr, list[bool]]:
     """The jaxpr of a transposition.
 
     Args:

@@ -52,6 +52,11 @@ def test_nest_compiled_as_a_whole(seed, more):
     check_close(run_ours(nest, transform=jitcore.jit), STORED[more][seed], 1e-10, nest)
 
 
+def test_constants_of_a_transformed_function_inside_of_a_program():
+    nest = make_nest(1044, more=True)  # a derivative of a jitted function with a rule of its own
+    check_close(run_ours(nest, transform=jitcore.jit), run_ours(nest), 1e-12, nest)
+
+
 @pytest.mark.parametrize(("seed", "more"), list_seeds(0, 3))
 def test_nest_in_single_precision(seed, more):
     nest = make_nest(seed, more)

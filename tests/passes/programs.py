@@ -4,6 +4,8 @@ In: a function of lax operations, or a list of integers that a random program is
 and their results, which must agree bit for bit before and after a pass.
 """
 
+import sys
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -209,3 +211,19 @@ class RandomProgram:
     SIMPLE = (add_binary, add_unary, add_vector, add_scaled, add_shapes, add_broadcast, add_integer,
               add_compare, add_select, add_callback)
     NESTED = (add_cond, add_switch, add_scan, add_while, add_loop, add_call)
+
+
+def count_calls(run, *args) -> int:
+    """How many functions are called, Python's own among them."""
+    count = 0
+
+    def note(frame, event, arg):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(note)
+    try:
+        run(*args)
+    finally:
+        sys.setprofile(None)
+    return count

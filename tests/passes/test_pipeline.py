@@ -1,7 +1,6 @@
 """The whole pipeline and each of its passes on random programs: results, types and effects stay."""
 
 import itertools
-import sys
 
 import numpy as np
 import pytest
@@ -9,8 +8,10 @@ from hypothesis import HealthCheck, given, settings
 
 from jitcore import lax
 from jitcore.config import config
+from jitcore.core.aval import ShapedArray
 from jitcore.core.check import JaxprTypeError, check_jaxpr
 from jitcore.core.interpret import run_jaxpr_numpy
+from jitcore.core.jaxpr import count_primitives
 from jitcore.core.trace import to_numpy
 from jitcore.passes import PIPELINE, Pass, run_pipeline
 from tests.passes.programs import (
@@ -21,6 +22,7 @@ from tests.passes.programs import (
     RandomProgram,
     assert_bitwise_equal,
     check_pass,
+    count_calls,
     make_args,
     names,
     trace,
@@ -73,6 +75,30 @@ def test_pipeline_is_stable():
     assert names(once) == ["gt", "exp", "sub", "mul", "select_n"]
 
 
+@pytest.mark.parametrize("step", [step for step in PIPELINE if step.needs], ids=lambda step: step.name)
+def test_programs_without_what_a_pass_needs_stay(step):
+    closed = trace(lambda x: [lax.sin(lax.mul(x, 2.0))], F32)
+    assert not step.applies_to(count_primitives(closed.jaxpr))
+    assert step.run(closed) is closed
+
+
+def test_a_program_runs_only_what_may_change_it(monkeypatch):
+    ran = []
+
+    def note(step):
+        return step._replace(run=lambda closed: ran.append(step.name) or step.run(closed))
+
+    run_pipeline(trace(lambda x: [lax.select(lax.gt(x, 0.0), x, lax.exp(x))], F32), list(map(note, PIPELINE)))
+    assert ran == ["fold", "simplify", "cse", "dce"]
+    del ran[:]
+
+    def sum_up(x):
+        return [lax.fori_loop(0, 9, lambda i, total: total + lax.reduce_sum(x, (0,)), x[0])]
+
+    run_pipeline(trace(sum_up, ShapedArray((8,), F32.dtype)), list(map(note, PIPELINE)))
+    assert "intervals" in ran and "variances" in ran and "pads" not in ran
+
+
 def test_a_pass_that_breaks_a_program_is_named(monkeypatch):
     def break_program(closed):
         eqn = closed.eqns[0]
@@ -94,22 +120,6 @@ def build_chain(length):
         return [x]
 
     return trace(chain, F32)
-
-
-def count_calls(run, *args) -> int:
-    """How many functions are called, Python's own among them."""
-    count = 0
-
-    def note(frame, event, arg):
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(note)
-    try:
-        run(*args)
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 @pytest.mark.parametrize("step", PIPELINE, ids=lambda step: step.name)

@@ -14,6 +14,7 @@ import jitcore.numpy as jnp
 from jitcore import jit, lax, vmap
 from jitcore.core.jaxpr import DropVar, sub_jaxprs
 from jitcore.lax.control_flow.reverse_loop import MAX_SLOTS, _find_slot
+from jitcore.passes import run_pipeline
 from jitcore.transforms.autodiff import grad, jvp, vjp
 from tests.jax_answers import jax
 
@@ -243,7 +244,8 @@ def test_what_does_not_change_is_computed_once():
 def test_a_row_is_added_in_its_place():
     """An iteration costs as much as the row that it reads, forward and backward."""
     w = np.ones((1000, 3))
-    _, backward = find_scans(lambda w: lax.fori_loop(0, 999, lambda i, c: jnp.sin(c * w[i + 1]), X).sum(), w)
+    gradient = grad(lambda w: lax.fori_loop(0, 999, lambda i, c: jnp.sin(c * w[i + 1]), X).sum())
+    _, backward = list_equations(run_pipeline(jitcore.make_jaxpr(gradient)(w)), "scan")
     whole = [eqn.primitive.name for eqn in backward.params["jaxpr"].eqns
              if any(var.aval.shape == w.shape for var in eqn.outvars if not isinstance(var, DropVar))]
     assert whole == ["dynamic_update_slice"]
@@ -524,6 +526,7 @@ import resource, sys
 import numpy as np
 import jitcore, jitcore.numpy as jnp
 from jitcore import jit, lax
+from jitcore.passes import run_pipeline
 from jitcore.transforms.autodiff import grad
 
 def loop(x):

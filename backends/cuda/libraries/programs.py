@@ -51,7 +51,7 @@ def use_libraries(closed: ClosedJaxpr, libraries: Libraries | None) -> ClosedJax
     """The program with the routines of the libraries that there are."""
     if libraries is None:
         return closed
-    products, done = _find_products(closed), []
+    products = _find_products(closed)
 
     def rewrite(walk: Walk, eqn: Equation) -> list[Atom] | None:
         row = TABLE.get(eqn.primitive.name)
@@ -65,11 +65,10 @@ def use_libraries(closed: ClosedJaxpr, libraries: Libraries | None) -> ClosedJax
         run = row.rule(*[atom.aval for atom in operands], **params)
         if run is None or libraries.find(row.library) is None:
             return None
-        done.append(eqn)
         return walk.spell(lambda *operands: list(run(*operands)), operands)
 
     rewritten = rewrite_equations(closed, rewrite)
-    return run_pipeline(rewritten, _CLEANUP) if done else closed
+    return closed if rewritten is closed else run_pipeline(rewritten, _CLEANUP)
 
 
 def _find_products(closed: ClosedJaxpr) -> dict[Var, np.dtype]:

@@ -23,7 +23,7 @@ from jitcore.autojitted.recording.purity import Callables
 from jitcore.autojitted.recording.results import Effects, ResultWriter
 from jitcore.autojitted.tiers.ways import Reason, find_loop_reason
 from jitcore.core.aval import ShapedArray
-from jitcore.core.jaxpr import DebugInfo, Var
+from jitcore.core.jaxpr import DebugInfo, slice_eqns
 from jitcore.core.source import SourcePosition, locate_function
 from jitcore.core.trace import JaxprTrace, Trace, Tracer, open_trace
 from jitcore.dispatch.counters import counters
@@ -203,10 +203,7 @@ class Session:
             return None
         if not all(isinstance(raw, Tracer) and raw.trace is self.trace for raw in raws):
             return None
-        needed = {raw.atom for raw in raws}
-        for eqn in reversed(self.trace.eqns):
-            if any(var in needed for var in eqn.outvars):
-                needed.update(atom for atom in eqn.invars if isinstance(atom, Var))
+        _, needed = slice_eqns(self.trace.eqns, [raw.atom for raw in raws])
         return {place for place, tracer in self.initial.items() if tracer.atom in needed}
 
 

@@ -108,7 +108,7 @@ def _spread(which, like):
 
 @define("cond", impl=_run_cond, aval=_cond_aval, jvp=jvp_cond, transpose=transpose_cond, partial=split_cond,
         batch=_batch_cond, lower=_lower_cond, hlo=_hlo_cond, multiple_results=True,
-        effects=control.effects_of_jaxprs)
+        effects=control.effects_of_jaxprs, stores_result=True, control_flow=True)
 def cond(pred, true_fun: Callable, false_fun: Callable, *operands: Any, operand: Any = _NO_OPERAND):
     """`true_fun(*operands)` if pred, else `false_fun(*operands)`.
 

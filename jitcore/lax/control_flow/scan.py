@@ -102,7 +102,7 @@ def _batch_scan(primitive, axis, values, batched, *, jaxpr, num_consts, num_carr
 
 @define("scan", impl=_run_scan, aval=_scan_aval, jvp=jvp_scan, transpose=transpose_scan, partial=split_scan,
         batch=_batch_scan, lower=_lower_scan, hlo=_hlo_scan, multiple_results=True,
-        effects=control.effects_of_jaxprs)
+        effects=control.effects_of_jaxprs, stores_result=True, control_flow=True)
 def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
          unroll: int | bool = 1):
     """Carries a value through f over the leading axis of xs, and stacks what f returns beside it.

@@ -13,23 +13,14 @@ from itertools import compress
 
 from jitcore.config import config
 from jitcore.core.aval import ShapedArray, aval_of
-from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, eval_jaxpr
+from jitcore.core.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var, eval_jaxpr, find_dependent, slice_eqns
 from jitcore.core.primitive import registry
 from jitcore.core.trace import trace_to_jaxpr
-from jitcore.lax.indexing.sparse_sums import SparseSums
 from jitcore.transforms.checkpoint import remat_primitive
-from jitcore.transforms.jaxpr_parts import (
-    depends_on,
-    find_dependent,
-    lift_consts,
-    pair_order,
-    rearrange,
-    settle_carry,
-    slice_eqns,
-)
+from jitcore.transforms.jaxpr_parts import depends_on, lift_consts, pair_order, rearrange, settle_carry
 from jitcore.transforms.jvp import jvp_jaxpr
 from jitcore.transforms.partial_eval import SplitJaxpr, open_partial_trace, split_jaxpr
-from jitcore.transforms.tangents import Zero, instantiate, is_zero, tangent_aval, zero_like
+from jitcore.transforms.tangents import Zero, add_derivatives, instantiate, is_zero, tangent_aval, zero_like
 from jitcore.transforms.transpose import Linear, is_linear, transpose, transpose_jaxpr
 
 Flags = Sequence[bool]
@@ -45,9 +36,8 @@ def bind_scan(primitive, consts, init, xs, *, jaxpr: ClosedJaxpr, **params) -> l
     """Applies `scan`; constants of the body become constant operands."""
     jaxpr, values = lift_consts(jaxpr)
     consts = [*values, *consts]
-    return primitive.bind(
-        *consts, *init, *xs, jaxpr=jaxpr, num_consts=len(consts), num_carry=len(init), **params
-    )
+    return primitive.bind(*consts, *init, *xs, jaxpr=jaxpr, num_consts=len(consts), num_carry=len(init),
+                          **params)
 
 
 # -- forward ------------------------------------------------------------------------------------------------
@@ -141,7 +131,7 @@ class _Known:
         const_vars, carry_vars, self.x_vars = split_operands(jaxpr.invars, len(self.consts), len(init))
         self.fixed = dict(zip(const_vars, self.consts))
         self.fixed |= {var: value for var, out, value in zip(carry_vars, self.outvars, init) if out is var}
-        varying = find_dependent(body, [var not in self.fixed for var in jaxpr.invars])
+        varying = find_dependent(body.eqns, [var for var in jaxpr.invars if var not in self.fixed])
         atoms = list(dict.fromkeys(atom for atom in self.residuals if isinstance(atom, Var)))
         self.hoisted = [var for var in atoms if var not in varying and var not in self.fixed]
         self.ys_vars = self.outvars[len(init) :]
@@ -225,9 +215,8 @@ def scan_segments(primitive, args, segment: int, *, jaxpr, num_consts, num_carry
     return [*carry, *joined]
 
 
-def _make_segment(
-    primitive, avals: list, x_avals: list, jaxpr: ClosedJaxpr, segment: int, params: dict
-) -> ClosedJaxpr:
+def _make_segment(primitive, avals: list, x_avals: list, jaxpr: ClosedJaxpr, segment: int,
+                  params: dict) -> ClosedJaxpr:
     """The body of the loop over segments: a checkpointed loop over one."""
 
     def run(*operands):
@@ -318,12 +307,13 @@ def _accumulate(body: ClosedJaxpr, num_values: int, num_sums: int, num_carry: in
     avals = body.in_avals
     values, x_values, rest = split_operands(avals, num_values, num_x)
     ct_carry, ct_ys = rest[:num_carry], rest[num_carry:]
-    sums, sparse = body.out_avals[:num_sums], SparseSums(body, num_sums)
+    sums = body.out_avals[:num_sums]
 
     def step(*args):
         values, others = args[:num_values], args[num_values:]
         sums, ct_carry, others = split_operands(others, num_sums, num_carry)
-        return sparse.run([*values, *others[:num_x], *ct_carry, *others[num_x:]], sums)
+        outs = eval_jaxpr(body.jaxpr, body.consts, [*values, *others[:num_x], *ct_carry, *others[num_x:]])
+        return [*map(add_derivatives, sums, outs), *outs[num_sums:]]
 
     avals = [*values, *sums, *ct_carry, *x_values, *ct_ys]
     jaxpr, consts = trace_to_jaxpr(step, avals, body.jaxpr.debug_info)

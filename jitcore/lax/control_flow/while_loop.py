@@ -115,7 +115,7 @@ def _batch_while(primitive, axis, values, batched, *, cond_nconsts, cond_jaxpr, 
 
 @define("while", impl=_run_while, aval=_while_aval, jvp=jvp_while, transpose=transpose_while,
         partial=split_while, batch=_batch_while, lower=_lower_while, hlo=_hlo_while, multiple_results=True,
-        effects=control.effects_of_jaxprs)
+        effects=control.effects_of_jaxprs, stores_result=True, control_flow=True)
 def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any):
     """Applies body_fun to the carry for as long as cond_fun holds.
 

@@ -8,6 +8,6 @@ Modules:
     gather_scatter     Gather and scatter: many slices read from or written into one operand at listed
                        positions.
     slices             Slices: static ones, dynamic ones whose position is a value, and updates of a slice.
-    sparse_sums        Sums of cotangents over the iterations of a loop, where each iteration adds to a part
-                       only.
+    windows            Windows: the part of an array that a slice takes, an update replaces, or a pad
+                       surrounds.
 """

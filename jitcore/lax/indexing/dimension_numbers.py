@@ -37,14 +37,9 @@ class GatherScatterMode(enum.Enum):
         return f"GatherScatterMode.{self.name}"
 
 
-_MODES = {
-    None: GatherScatterMode.FILL_OR_DROP,
-    "clip": GatherScatterMode.CLIP,
-    "fill": GatherScatterMode.FILL_OR_DROP,
-    "drop": GatherScatterMode.FILL_OR_DROP,
-    "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS,
-    "check": GatherScatterMode.CHECK,
-}
+_MODES = {None: GatherScatterMode.FILL_OR_DROP, "clip": GatherScatterMode.CLIP,
+          "fill": GatherScatterMode.FILL_OR_DROP, "drop": GatherScatterMode.FILL_OR_DROP,
+          "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS, "check": GatherScatterMode.CHECK}
 
 
 class GatherDimensionNumbers(NamedTuple):
@@ -63,6 +58,16 @@ class GatherDimensionNumbers(NamedTuple):
     start_index_map: tuple[int, ...]
     operand_batching_dims: tuple[int, ...] = ()
     start_indices_batching_dims: tuple[int, ...] = ()
+
+    @property
+    def dropped(self) -> tuple[int, ...]:
+        """Axes of operand that a slice lacks."""
+        return *self.collapsed_slice_dims, *self.operand_batching_dims
+
+    def result_shape(self, slice_sizes, indices_shape) -> tuple:
+        window = iter([size for dim, size in enumerate(slice_sizes) if dim not in self.dropped])
+        batch, dims = iter(indices_shape[:-1]), range(len(self.offset_dims) + len(indices_shape) - 1)
+        return tuple(next(window if dim in self.offset_dims else batch) for dim in dims)
 
     def invert(self) -> ScatterDimensionNumbers:
         """Of the scatter that puts the slices back where they come from."""
@@ -86,15 +91,19 @@ class ScatterDimensionNumbers(NamedTuple):
     operand_batching_dims: tuple[int, ...] = ()
     scatter_indices_batching_dims: tuple[int, ...] = ()
 
+    @property
+    def dropped(self) -> tuple[int, ...]:
+        """Axes of operand that a slice lacks."""
+        return *self.inserted_window_dims, *self.operand_batching_dims
+
     def invert(self) -> GatherDimensionNumbers:
         """Of the gather that reads the slices that were written."""
         return GatherDimensionNumbers(*self)
 
     def slice_sizes(self, ndim: int, updates_shape) -> tuple:
         """Extents of one slice along each of the operand's `ndim` axes."""
-        dropped = {*self.inserted_window_dims, *self.operand_batching_dims}
         extents = iter([updates_shape[dim] for dim in self.update_window_dims])
-        return tuple(1 if dim in dropped else next(extents) for dim in range(ndim))
+        return tuple(1 if dim in self.dropped else next(extents) for dim in range(ndim))
 
 
 # -- shape rules ----------------------------------------------------------------------------------------
@@ -107,9 +116,8 @@ def _check_sorted_unique(name: str, dims, bound, what: str) -> None:
         raise TypeError(f"{what} in {name} op must lie in [0, {bound}); got {tuple(dims)}")
 
 
-def _check_common(
-    name: str, x: ShapedArray, indices: ShapedArray, dropped, index_map, batching, indices_batching, labels
-) -> None:
+def _check_common(name: str, x: ShapedArray, indices: ShapedArray, dropped, index_map, batching,
+                  indices_batching, labels) -> None:
     if not dtypes.is_integer(indices.dtype):
         raise ValueError("indices must have an integer type")
     if not indices.ndim:
@@ -117,28 +125,21 @@ def _check_common(
     _check_sorted_unique(name, dropped, x.ndim, labels[0])
     _check_sorted_unique(name, batching, x.ndim, "operand_batching_dims")
     if len(index_map) != indices.shape[-1]:
-        raise TypeError(
-            f"{name.capitalize()} op has {len(index_map)} elements in {labels[1]} and the bound of "
-            f"dimension index_vector_dim={indices.ndim - 1} of indices is {indices.shape[-1]}. "
-            "These two numbers must be equal."
-        )
+        raise TypeError(f"{name.capitalize()} op has {len(index_map)} elements in {labels[1]} and the bound "
+                        f"of dimension index_vector_dim={indices.ndim - 1} of indices is "
+                        f"{indices.shape[-1]}. These two numbers must be equal.")
     if len(set(index_map)) != len(index_map):
         raise TypeError(f"{labels[1]} in {name} op must not repeat; got: {tuple(index_map)}.")
     if any(not 0 <= dim < x.ndim for dim in index_map):
-        raise TypeError(
-            f"Invalid {labels[1]} in {name} op: {tuple(index_map)} for an operand of rank {x.ndim}"
-        )
+        raise TypeError(f"Invalid {labels[1]} in {name} op: {tuple(index_map)} for an operand of rank "
+                        f"{x.ndim}")
     if set(batching) & (set(dropped) | set(index_map)):
-        raise TypeError(
-            f"operand_batching_dims in {name} op must be disjoint from {labels[0]} and {labels[1]}; "
-            f"got {tuple(batching)}"
-        )
+        raise TypeError(f"operand_batching_dims in {name} op must be disjoint from {labels[0]} and "
+                        f"{labels[1]}; got {tuple(batching)}")
     along = [indices.shape[dim] for dim in indices_batching]
     if along != [x.shape[dim] for dim in batching]:
-        raise TypeError(
-            f"{name.capitalize()} op requires the batching dimensions of operand and indices to agree; "
-            f"got {[x.shape[dim] for dim in batching]} and {along}"
-        )
+        raise TypeError(f"{name.capitalize()} op requires the batching dimensions of operand and indices to "
+                        f"agree; got {[x.shape[dim] for dim in batching]} and {along}")
 
 
 def gather_aval(x: ShapedArray, indices: ShapedArray, *, dimension_numbers, slice_sizes, mode, fill_value,
@@ -154,22 +155,17 @@ def gather_aval(x: ShapedArray, indices: ShapedArray, *, dimension_numbers, slic
         if size < 0 or size > extent:
             raise TypeError(f"Slice size at index {dim} in gather op is out of range, must be within "
                             f"[0, {extent} + 1), got {size}.")
-    dropped = (*dnums.collapsed_slice_dims, *dnums.operand_batching_dims)
-    for position, dim in enumerate(dropped):
+    for position, dim in enumerate(dnums.dropped):
         if not slice_sizes[dim] == 1:
             raise TypeError("Gather op can only collapse slice dims with bound 1, but bound is "
                             f"{slice_sizes[dim]} for index {dim} at position {position}.")
-    window = [size for dim, size in enumerate(slice_sizes) if dim not in dropped]
-    ndim = len(window) + indices.ndim - 1
-    _check_sorted_unique("gather", dnums.offset_dims, ndim, "offset_dims")
+    window = [dim for dim in range(x.ndim) if dim not in dnums.dropped]
+    _check_sorted_unique("gather", dnums.offset_dims, len(window) + indices.ndim - 1, "offset_dims")
     if len(dnums.offset_dims) != len(window):
-        raise TypeError(
-            "All components of the offset index in a gather op must either be a offset dimension or "
-            f"explicitly collapsed; got len(slice_sizes)={len(slice_sizes)}, offset_dims="
-            f"{dnums.offset_dims}, dropped dimensions={dropped}."
-        )
-    offsets, batch = iter(window), iter(indices.shape[:-1])
-    return x.update(shape=tuple(next(offsets if dim in dnums.offset_dims else batch) for dim in range(ndim)))
+        raise TypeError("All components of the offset index in a gather op must either be a offset dimension "
+                        f"or explicitly collapsed; got len(slice_sizes)={len(slice_sizes)}, offset_dims="
+                        f"{dnums.offset_dims}, dropped dimensions={dnums.dropped}.")
+    return x.update(shape=dnums.result_shape(slice_sizes, indices.shape))
 
 
 def scatter_aval(name: str, accepts: str, x: ShapedArray, indices: ShapedArray, updates: ShapedArray, *,

@@ -24,8 +24,9 @@ class Addresses(NamedTuple):
     inside: np.ndarray  # bool[batch]: which slices lie inside the operand
 
 
-def _address_slices(shape, indices, index_map, batching, indices_batching, sizes, clamp: bool) -> Addresses:
+def _address_slices(shape, indices, dnums, sizes, clamp: bool) -> Addresses:
     """Positions of all slices, flattened over the batch; `clamp` shifts those that are outside inside."""
+    _, _, index_map, batching, indices_batching = dnums
     batch_shape = indices.shape[:-1]
     count = int(np.prod(batch_shape, dtype=np.int64))
     if indices.dtype == np.uint64:
@@ -39,9 +40,8 @@ def _address_slices(shape, indices, index_map, batching, indices_batching, sizes
         if clamp:
             starts[dim] = np.clip(start, 0, last)
     for dim, axis in zip(batching, indices_batching):
-        along = np.arange(batch_shape[axis]).reshape(
-            [-1 if i == axis else 1 for i in range(len(batch_shape))]
-        )
+        form = [-1 if i == axis else 1 for i in range(len(batch_shape))]
+        along = np.arange(batch_shape[axis]).reshape(form)
         starts[dim] = np.broadcast_to(along, batch_shape).reshape(count)
     # an axis along which every slice is whole needs no grid once slices outside are shifted or dropped
     partial = [dim for dim in range(len(shape)) if dim in batching or sizes[dim] != shape[dim]]
@@ -59,25 +59,15 @@ def _window_last(ndim: int, window_dims) -> tuple[int, ...]:
 
 
 # -- gather ---------------------------------------------------------------------------------------------
-def gather_ndarray(
-    x, indices, *, dimension_numbers, slice_sizes, mode, fill_value, indices_are_sorted, unique_indices
-):
+def gather_ndarray(x, indices, *, dimension_numbers, slice_sizes, mode, fill_value, indices_are_sorted,
+                   unique_indices):
     dnums = dimension_numbers
-    address = _address_slices(
-        x.shape,
-        indices,
-        dnums.start_index_map,
-        dnums.operand_batching_dims,
-        dnums.start_indices_batching_dims,
-        slice_sizes,
-        clamp=True,
-    )
+    address = _address_slices(x.shape, indices, dnums, slice_sizes, clamp=True)
     _check_inside(mode, address, indices, x.shape)
     slices = _read_slices(x, address, slice_sizes)
     if mode is GatherScatterMode.FILL_OR_DROP and not address.inside.all():
         slices[~address.inside] = default_fill(x.dtype) if fill_value is None else fill_value
-    dropped = {*dnums.collapsed_slice_dims, *dnums.operand_batching_dims}
-    window = [size for dim, size in enumerate(slice_sizes) if dim not in dropped]
+    window = [size for dim, size in enumerate(slice_sizes) if dim not in dnums.dropped]
     slices = slices.reshape((*indices.shape[:-1], *window))
     return slices.transpose(np.argsort(_window_last(slices.ndim, dnums.offset_dims)))
 
@@ -109,30 +99,16 @@ def default_fill(dtype):
 
 
 # -- scatter --------------------------------------------------------------------------------------------
-def scatter_ndarray(
-    combine: np.ufunc | None,
-    x,
-    indices,
-    updates,
-    *,
-    dimension_numbers,
-    indices_are_sorted,
-    unique_indices,
-    mode,
-):
+def scatter_ndarray(combine: np.ufunc | None, x, indices, updates, *, dimension_numbers, indices_are_sorted,
+                    unique_indices, mode):
     dnums = dimension_numbers
     sizes = dnums.slice_sizes(x.ndim, updates.shape)
-    address = _address_slices(
-        x.shape, indices, dnums.scatter_dims_to_operand_dims, dnums.operand_batching_dims,
-        dnums.scatter_indices_batching_dims, sizes, clamp=mode is GatherScatterMode.CLIP)
+    address = _address_slices(x.shape, indices, dnums, sizes, clamp=mode is GatherScatterMode.CLIP)
     _check_inside(mode, address, indices, x.shape)
-    slices = (
-        updates.transpose(_window_last(updates.ndim, dnums.update_window_dims)).reshape((-1, *sizes))
-        if updates.size
-        else None
-    )
     out = x.copy()
-    if slices is not None:
+    if updates.size:
+        last = _window_last(updates.ndim, dnums.update_window_dims)
+        slices = updates.transpose(last).reshape((-1, *sizes))
         _write_slices(out, address, slices, combine, keep_all=mode is GatherScatterMode.CLIP)
     return out
 

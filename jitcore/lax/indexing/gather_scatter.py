@@ -37,10 +37,13 @@ from jitcore.transforms.transpose import is_linear
 
 
 # -- lowering -------------------------------------------------------------------------------------------
-def _window_starts(builder, indices, batch, shape, index_map, batching, indices_batching, sizes, clamp: bool):
-    """(start index of a slice along each axis of the operand, whether the slice lies inside).
+def _find_place(builder, index, indices, shape, dnums, sizes, clamp: bool):
+    """(the place in an operand of this shape of an element of the slices, whether its slice lies inside).
 
-    batch: position of the slice among the slices."""
+    index: of the element, in a gather's result or a scatter's updates."""
+    window_dims, _, index_map, batching, indices_batching = dnums
+    batch = tuple(i for dim, i in enumerate(index) if dim not in window_dims)
+    offsets = iter([index[dim] for dim in window_dims])
     starts = [builder.zero_index] * len(shape)
     inside = []
     for position, dim in enumerate(index_map):
@@ -50,64 +53,40 @@ def _window_starts(builder, indices, batch, shape, index_map, batching, indices_
         starts[dim] = builder.dynamic_index(start, 0, last) if clamp else builder.raw_index(start)
     for dim, axis in zip(batching, indices_batching):
         starts[dim] = batch[axis]
-    return starts, builder.all_of(inside)
-
-
-def _split_index(index, window_dims):
-    """(position among the slices, position within the slice)."""
-    return (tuple(i for dim, i in enumerate(index) if dim not in window_dims),
-            tuple(i for dim, i in enumerate(index) if dim in window_dims))
-
-
-def _within_slice(starts, offset, dropped) -> tuple:
-    offsets = iter(offset)
-    return tuple(start if dim in dropped else start + next(offsets) for dim, start in enumerate(starts))
+    place = [start if dim in dnums.dropped else start + next(offsets) for dim, start in enumerate(starts)]
+    return tuple(place), builder.all_of(inside)
 
 
 def _lower_gather(builder, x, indices, *, dimension_numbers, slice_sizes, mode, fill_value, **_):
     dnums, x = dimension_numbers, builder.store(x)
     if dnums.offset_dims:  # else each index vector is read for one element only
         indices = builder.store(indices)
-    dropped = {*dnums.collapsed_slice_dims, *dnums.operand_batching_dims}
-    window = iter([size for dim, size in enumerate(slice_sizes) if dim not in dropped])
-    batch_extents = iter(indices.shape[:-1])
-    ndim = len(indices.shape) - 1 + len(dnums.offset_dims)
-    shape = [next(window if dim in dnums.offset_dims else batch_extents) for dim in range(ndim)]
 
     def locate(index):
-        batch, offset = _split_index(index, dnums.offset_dims)
-        starts, inside = _window_starts(
-            builder, indices, batch, x.shape, dnums.start_index_map, dnums.operand_batching_dims,
-            dnums.start_indices_batching_dims, slice_sizes, clamp=True)
-        return _within_slice(starts, offset, dropped), inside
+        return _find_place(builder, index, indices, x.shape, dnums, slice_sizes, clamp=True)
 
     def combine(index, element):
         inside = locate(index)[1] if mode is GatherScatterMode.FILL_OR_DROP else None
         if inside is None:
             return element
-        return builder.graph.op(
-            "select", inside, element, builder.graph.const(fill_value, x.dtype), dtype=x.dtype
-        )
+        fill_element = builder.graph.const(fill_value, x.dtype)
+        return builder.graph.op("select", inside, element, fill_element, dtype=x.dtype)
 
+    shape = dnums.result_shape(slice_sizes, indices.shape)
     return builder.compute(shape, x.dtype, lambda index: [(x, locate(index)[0])], combine, 8, [x, indices])
 
 
 def _lower_scatter(op, builder, x, indices, updates, *, dimension_numbers, mode, unique_indices, **_):
-    dnums, window_dims = dimension_numbers, dimension_numbers.update_window_dims
-    if window_dims:  # else each index vector is read for one element only
+    dnums = dimension_numbers
+    if dnums.update_window_dims:  # else each index vector is read for one element only
         indices = builder.store(indices)
-    dropped = {*dnums.inserted_window_dims, *dnums.operand_batching_dims}
     sizes = dnums.slice_sizes(len(x.shape), updates.shape)
     # The place of a single window is found as a gather finds it, so that both are known to be the same.
     is_single = all(isinstance(n, int) and n == 1 for n in indices.shape[:-1])
     clamp = is_single or mode is GatherScatterMode.CLIP
 
     def locate(index):
-        batch, offset = _split_index(index, window_dims)
-        starts, inside = _window_starts(
-            builder, indices, batch, x.shape, dnums.scatter_dims_to_operand_dims, dnums.operand_batching_dims,
-            dnums.scatter_indices_batching_dims, sizes, clamp=clamp)
-        return _within_slice(starts, offset, dropped), inside
+        return _find_place(builder, index, indices, x.shape, dnums, sizes, clamp)
 
     mask = None if mode is GatherScatterMode.CLIP else lambda index: locate(index)[1]
     serial = not (unique_indices or is_single)
@@ -131,26 +110,18 @@ def _hlo_inside(b, indices, shape, index_map, sizes):
 def _hlo_gather(b, x, indices, *, dimension_numbers, slice_sizes, mode, fill_value, indices_are_sorted,
                 **_):
     dnums = dimension_numbers
-    dropped = {*dnums.collapsed_slice_dims, *dnums.operand_batching_dims}
-    window = iter([size for dim, size in enumerate(slice_sizes) if dim not in dropped])
-    batch_extents = iter(indices.shape[:-1])
-    ndim = len(indices.shape) - 1 + len(dnums.offset_dims)
-    shape = [next(window if dim in dnums.offset_dims else batch_extents) for dim in range(ndim)]
-    numbers = b.join_fields(
-        "gather",
-        offset_dims=dnums.offset_dims,
-        collapsed_slice_dims=dnums.collapsed_slice_dims,
-        operand_batching_dims=dnums.operand_batching_dims,
-        start_indices_batching_dims=dnums.start_indices_batching_dims,
-        start_index_map=dnums.start_index_map,
-        index_vector_dim=indices.ndim - 1,
-    )
+    shape = dnums.result_shape(slice_sizes, indices.shape)
+    numbers = b.join_fields("gather", offset_dims=dnums.offset_dims,
+                            collapsed_slice_dims=dnums.collapsed_slice_dims,
+                            operand_batching_dims=dnums.operand_batching_dims,
+                            start_indices_batching_dims=dnums.start_indices_batching_dims,
+                            start_index_map=dnums.start_index_map, index_vector_dim=indices.ndim - 1)
     found = b.op("gather", x, b.index(indices), shape=shape, dimension_numbers=numbers,
                  slice_sizes=slice_sizes, indices_are_sorted=bool(indices_are_sorted))
     if mode is not GatherScatterMode.FILL_OR_DROP:
         return found
     inside = _hlo_inside(b, indices, x.shape, dnums.start_index_map, slice_sizes)
-    batch_dims = [dim for dim in range(ndim) if dim not in dnums.offset_dims]
+    batch_dims = [dim for dim in range(len(shape)) if dim not in dnums.offset_dims]
     return b.choose(b.broadcast(inside, shape, batch_dims), found, b.constant(fill_value, x.dtype))
 
 
@@ -161,9 +132,8 @@ def _hlo_scatter(op, b, x, indices, updates, *, dimension_numbers, mode, indices
         limits = [x.shape[dim] - sizes[dim] for dim in dnums.scatter_dims_to_operand_dims]
         last = b.constant(np.asarray(limits, np.int64), places.dtype)
         zero = b.full(0, places.shape, places.dtype)
-        places = b.op(
-            "clamp", zero, places, b.broadcast(last, places.shape, (places.ndim - 1,)), shape=places.shape
-        )
+        places = b.op("clamp", zero, places, b.broadcast(last, places.shape, (places.ndim - 1,)),
+                      shape=places.shape)
     if op == "sub":
         op, updates = "add", b.map("neg", updates)
     numbers = b.join_fields("scatter", update_window_dims=dnums.update_window_dims,
@@ -186,23 +156,25 @@ def _needs_check(*, mode, **_) -> bool:
     return mode is GatherScatterMode.CHECK
 
 
-def _batch_gather(primitive, axis, values, batched, *, dimension_numbers, slice_sizes, **params):
-    dnums, (operand, indices) = dimension_numbers, batched
-    if axis.size == 0:
-        params |= {"dimension_numbers": dnums, "slice_sizes": slice_sizes}
-        return make_empty_batch(primitive, values, batched, **params)
+def _batch_numbers(dnums, operand: bool, indices: bool):
+    """The dimension numbers of a batch, whose axis is the first one of what differs within it."""
+    window_dims, dropped, index_map, batching, indices_batching = dnums
     along = (0,) if operand and indices else ()
-    in_operand, in_indices = (shift if flag else tuple for flag in batched)
-    numbers = GatherDimensionNumbers(
-        # Of a batch of operands alone, each slice is taken whole along the batch axis.
-        offset_dims=(*((0,) if not indices else ()), *shift(dnums.offset_dims)),
-        collapsed_slice_dims=in_operand(dnums.collapsed_slice_dims),
-        start_index_map=in_operand(dnums.start_index_map),
-        operand_batching_dims=(*along, *in_operand(dnums.operand_batching_dims)),
-        start_indices_batching_dims=(*along, *in_indices(dnums.start_indices_batching_dims)),
-    )
+    in_operand, in_indices = (shift if flag else tuple for flag in (operand, indices))
+    # Of a batch of operands alone, each slice is taken whole along the batch axis.
+    whole = () if indices else (0,)
+    return type(dnums)((*whole, *shift(window_dims)), in_operand(dropped), in_operand(index_map),
+                       (*along, *in_operand(batching)), (*along, *in_indices(indices_batching)))
+
+
+def _batch_gather(primitive, axis, values, batched, *, dimension_numbers, slice_sizes, **params):
+    operand, indices = batched
+    if axis.size == 0:
+        params |= {"dimension_numbers": dimension_numbers, "slice_sizes": slice_sizes}
+        return make_empty_batch(primitive, values, batched, **params)
     if operand:
         slice_sizes = (1 if indices else axis.size, *slice_sizes)
+    numbers = _batch_numbers(dimension_numbers, operand, indices)
     return primitive.bind(*values, dimension_numbers=numbers, slice_sizes=slice_sizes, **params)
 
 
@@ -223,30 +195,13 @@ def _transpose_gather(ct, x, indices, *, dimension_numbers, slice_sizes, fill_va
         fill(x.aval, 0), indices, ct, dimension_numbers=dimension_numbers.invert(), **params)
 
 
-@define(
-    "gather",
-    impl=gather_ndarray,
-    aval=gather_aval,
-    jvp=_jvp_gather,
-    transpose=transpose_unary(_transpose_gather, zeros="made"),
-    batch=_batch_gather,
-    lower=_lower_gather,
-    hlo=_hlo_gather,
-    needs_library=_needs_check,
-    stored_operands=(0,),
-    reads_once=lambda dimension_numbers, **_: () if dimension_numbers.offset_dims else (1,),
-)
-def gather(
-    operand,
-    start_indices,
-    dimension_numbers: GatherDimensionNumbers,
-    slice_sizes,
-    *,
-    unique_indices: bool = False,
-    indices_are_sorted: bool = False,
-    mode=None,
-    fill_value=None,
-) -> Array:
+@define("gather", impl=gather_ndarray, aval=gather_aval, jvp=_jvp_gather,
+        transpose=transpose_unary(_transpose_gather), zeros="made", batch=_batch_gather, lower=_lower_gather,
+        hlo=_hlo_gather, needs_library=_needs_check, stored_operands=(0,),
+        reads_once=lambda dimension_numbers, **_: () if dimension_numbers.offset_dims else (1,))
+def gather(operand, start_indices, dimension_numbers: GatherDimensionNumbers, slice_sizes, *,
+           unique_indices: bool = False, indices_are_sorted: bool = False, mode=None,
+           fill_value=None) -> Array:
     """Slices of operand at the positions that start_indices lists.
 
     Args:
@@ -264,42 +219,21 @@ def gather(
         fill_value = None
     elif fill_value is None:
         fill_value = default_fill(aval_of(operand).dtype).item()
-    return gather.primitive.bind(
-        operand,
-        start_indices,
-        dimension_numbers=dimension_numbers,
-        slice_sizes=canonicalize_shape(slice_sizes),
-        mode=mode,
-        fill_value=fill_value,
-        indices_are_sorted=indices_are_sorted,
-        unique_indices=unique_indices,
-    )
+    return gather.primitive.bind(operand, start_indices, dimension_numbers=dimension_numbers,
+                                 slice_sizes=canonicalize_shape(slice_sizes), mode=mode,
+                                 fill_value=fill_value, indices_are_sorted=indices_are_sorted,
+                                 unique_indices=unique_indices)
 
 
 # -- scatter --------------------------------------------------------------------------------------------
 def _batch_scatter(primitive, axis, values, batched, *, dimension_numbers, **params):
-    dnums, indices = dimension_numbers, batched[1]
-    along, whole = ((0,), ()) if indices else ((), (0,))
-    numbers = ScatterDimensionNumbers(
-        update_window_dims=(*whole, *shift(dnums.update_window_dims)),
-        inserted_window_dims=shift(dnums.inserted_window_dims),
-        scatter_dims_to_operand_dims=shift(dnums.scatter_dims_to_operand_dims),
-        operand_batching_dims=(*along, *shift(dnums.operand_batching_dims)),
-        scatter_indices_batching_dims=(
-            *along, *(shift if indices else tuple)(dnums.scatter_indices_batching_dims)),
-    )
-    values = batch_values(axis, values, batched, [True, indices, True])
+    numbers = _batch_numbers(dimension_numbers, True, batched[1])
+    values = batch_values(axis, values, batched, [True, batched[1], True])
     return primitive.bind(*values, dimension_numbers=numbers, **params)
 
 
-_COMBINE_OPS = {
-    "scatter": None,
-    "scatter-add": "add",
-    "scatter-sub": "sub",
-    "scatter-mul": "mul",
-    "scatter-min": "min",
-    "scatter-max": "max",
-}
+_COMBINE_OPS = {"scatter": None, "scatter-add": "add", "scatter-sub": "sub", "scatter-mul": "mul",
+                "scatter-min": "min", "scatter-max": "max"}
 
 
 # -- derivatives of scatters ----------------------------------------------------------------------------
@@ -346,9 +280,6 @@ def _transpose_scatter(primitive, ct, operands, **params):
         stays = _find_last_writers(aval_of(ct).shape, indices, updates_aval.shape, **params)
         updates_ct = select_n(stays, zeros, updates_ct)
     return [x_ct, None, updates_ct]
-
-
-_transpose_scatter.zeros = "made"  # type: ignore[attr-defined]
 
 
 def _transpose_scatter_sum(derivative) -> Callable:
@@ -415,22 +346,13 @@ def _scatter_family(name: str, combine: np.ufunc | None, accepts: str, *, jvp: C
     """The family: updates are put with `combine`, or replace what was there. accepts: dtype kinds."""
 
     def attach(function):
-        define(
-            name,
-            impl=functools.partial(scatter_ndarray, combine),
-            jvp=jvp,
-            transpose=transpose,
-            batch=_batch_scatter,
-            lower=functools.partial(_lower_scatter, _COMBINE_OPS[name]),
-            stored_operands=(0,),
-            reads_once=lambda dimension_numbers, **_: (1, 2)[bool(dimension_numbers.update_window_dims) :],
-            updates_operand=True,
-            hlo=functools.partial(_hlo_scatter, _COMBINE_OPS[name]),
-            needs_library=_needs_check,
-            family="scatter",
-            accepts=accepts,
-            aval=functools.partial(scatter_aval, function.__name__, accepts),
-        )(function)
+        define(name, impl=functools.partial(scatter_ndarray, combine), jvp=jvp, transpose=transpose,
+               batch=_batch_scatter, lower=functools.partial(_lower_scatter, _COMBINE_OPS[name]),
+               hlo=functools.partial(_hlo_scatter, _COMBINE_OPS[name]), needs_library=_needs_check,
+               reads_once=lambda dimension_numbers, **_: (1, 2)[bool(dimension_numbers.update_window_dims) :],
+               stored_operands=(0,), updates_operand=True, in_step=() if combine else (2,),
+               stores_result=True, zeros=None if combine else "made", family="scatter", accepts=accepts,
+               aval=functools.partial(scatter_aval, function.__name__, accepts))(function)
 
         @functools.wraps(function)
         def public(operand, scatter_indices, updates, dimension_numbers, *, indices_are_sorted=False,
@@ -462,72 +384,32 @@ def scatter(operand, scatter_indices, updates, dimension_numbers: ScatterDimensi
 
 @_scatter_family("scatter-add", np.add, "iufc", jvp=jvp_linear(0, 2),
                  transpose=_transpose_scatter_sum(lambda ct: ct))
-def scatter_add(
-    operand,
-    scatter_indices,
-    updates,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode=None,
-) -> Array:
+def scatter_add(operand, scatter_indices, updates, dimension_numbers: ScatterDimensionNumbers, *,
+                indices_are_sorted: bool = False, unique_indices: bool = False, mode=None) -> Array:
     """operand with updates added; repeated positions add up. Arguments as in `scatter`."""
 
 
 @_scatter_family("scatter-sub", np.subtract, "iufc", jvp=jvp_linear(0, 2),
                  transpose=_transpose_scatter_sum(neg))
-def scatter_sub(
-    operand,
-    scatter_indices,
-    updates,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode=None,
-) -> Array:
+def scatter_sub(operand, scatter_indices, updates, dimension_numbers: ScatterDimensionNumbers, *,
+                indices_are_sorted: bool = False, unique_indices: bool = False, mode=None) -> Array:
     """operand with updates subtracted. Arguments as in `scatter`."""
 
 
 @_scatter_family("scatter-mul", np.multiply, "iufc", jvp=_jvp_scatter_mul,
                  transpose=_transpose_scatter_mul)
-def scatter_mul(
-    operand,
-    scatter_indices,
-    updates,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode=None,
-) -> Array:
+def scatter_mul(operand, scatter_indices, updates, dimension_numbers: ScatterDimensionNumbers, *,
+                indices_are_sorted: bool = False, unique_indices: bool = False, mode=None) -> Array:
     """operand multiplied by updates. Arguments as in `scatter`."""
 
 
 @_scatter_family("scatter-min", np.minimum, "biuf", jvp=_jvp_scatter_extremum)
-def scatter_min(
-    operand,
-    scatter_indices,
-    updates,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode=None,
-) -> Array:
+def scatter_min(operand, scatter_indices, updates, dimension_numbers: ScatterDimensionNumbers, *,
+                indices_are_sorted: bool = False, unique_indices: bool = False, mode=None) -> Array:
     """The smaller of operand and updates; NaN if either is. Arguments as in `scatter`."""
 
 
 @_scatter_family("scatter-max", np.maximum, "biuf", jvp=_jvp_scatter_extremum)
-def scatter_max(
-    operand,
-    scatter_indices,
-    updates,
-    dimension_numbers: ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode=None,
-) -> Array:
+def scatter_max(operand, scatter_indices, updates, dimension_numbers: ScatterDimensionNumbers, *,
+                indices_are_sorted: bool = False, unique_indices: bool = False, mode=None) -> Array:
     """The larger of operand and updates; NaN if either is. Arguments as in `scatter`."""

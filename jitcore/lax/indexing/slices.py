@@ -47,24 +47,17 @@ def check_slice_sizes(sizes, shape) -> None:
 
 # -- static slices --------------------------------------------------------------------------------------
 def _slice_aval(x: ShapedArray, *, start_indices, limit_indices, strides) -> ShapedArray:
-    for name, values in (
-        ("start_indices", start_indices),
-        ("limit_indices", limit_indices),
-        ("strides", strides),
-    ):
+    for name, values in (("start_indices", start_indices), ("limit_indices", limit_indices),
+                         ("strides", strides)):
         if values is not None and len(values) != x.ndim:
             raise TypeError(f"slice {name} must have one entry for each dimension of the operand, "
                             f"got {name} {values} for operand shape {x.shape}.")
     if any(start < 0 for start in start_indices):
-        raise TypeError(
-            "slice start_indices must be greater than or equal to zero, "
-            f"got start_indices of {start_indices}."
-        )
+        raise TypeError("slice start_indices must be greater than or equal to zero, "
+                        f"got start_indices of {start_indices}.")
     if any(limit > extent for limit, extent in zip(limit_indices, x.shape)):
-        raise TypeError(
-            "slice limit_indices must be less than or equal to operand shape, "
-            f"got limit_indices {limit_indices} for operand shape {x.shape}."
-        )
+        raise TypeError("slice limit_indices must be less than or equal to operand shape, "
+                        f"got limit_indices {limit_indices} for operand shape {x.shape}.")
     if any(limit < start for start, limit in zip(start_indices, limit_indices)):
         raise TypeError("slice limit_indices must be greater than or equal to start_indices, "
                         f"got start_indices {start_indices} and limit_indices {limit_indices}.")
@@ -153,24 +146,20 @@ def _spread(count, step):
 
 
 @define("slice", impl=own_result(_slice), aval=_slice_aval, jvp=jvp_linear(), hlo=_hlo_slice,
-        transpose=transpose_unary(_transpose_slice, zeros="made"), batch=rebind(_keep_batch),
-        lower=_lower_slice)
+        transpose=transpose_unary(_transpose_slice), zeros="made", batch=rebind(_keep_batch),
+        lower=_lower_slice, walks=True, same_elements=True)
 def slice(operand, start_indices: Sequence[int], limit_indices: Sequence[int],
           strides: Sequence[int] | None = None) -> Array:
     """The part of operand from start_indices up to limit_indices, one of each per axis, in steps of strides.
 
     Raises: TypeError when it does not lie inside operand."""
-    return slice.primitive.bind(
-        operand,
-        start_indices=canonicalize_shape(start_indices),
-        limit_indices=canonicalize_shape(limit_indices),
-        strides=None if strides is None else canonicalize_shape(strides),
-    )
+    return slice.primitive.bind(operand, start_indices=canonicalize_shape(start_indices),
+                                limit_indices=canonicalize_shape(limit_indices),
+                                strides=None if strides is None else canonicalize_shape(strides))
 
 
-def slice_in_dim(
-    operand, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
-) -> Array:
+def slice_in_dim(operand, start_index: int | None, limit_index: int | None, stride: int = 1,
+                 axis: int = 0) -> Array:
     """`operand[start_index:limit_index:stride]` along one axis; negative positions count from the end."""
     shape = aval_of(operand).shape
     axis = canonicalize_axis(axis, len(shape))
@@ -260,19 +249,11 @@ def _transpose_dynamic_slice(ct, x, *starts, slice_sizes, in_bounds=None):
     return dynamic_update_slice.primitive.bind(fill(x.aval, 0), ct, *starts)
 
 
-@define(
-    "dynamic_slice",
-    impl=own_result(_dynamic_slice),
-    aval=_dynamic_slice_aval,
-    jvp=jvp_linear(0),
-    transpose=transpose_unary(_transpose_dynamic_slice, zeros="made"),
-    batch=_batch_dynamic_slice,
-    lower=_lower_dynamic_slice,
-    hlo=_hlo_dynamic_slice,
-)
-def dynamic_slice(
-    operand, start_indices, slice_sizes, *, allow_negative_indices: bool | Sequence[bool] = True
-) -> Array:
+@define("dynamic_slice", impl=own_result(_dynamic_slice), aval=_dynamic_slice_aval, jvp=jvp_linear(0),
+        transpose=transpose_unary(_transpose_dynamic_slice), zeros="made", batch=_batch_dynamic_slice,
+        lower=_lower_dynamic_slice, hlo=_hlo_dynamic_slice, same_elements=True)
+def dynamic_slice(operand, start_indices, slice_sizes, *,
+                  allow_negative_indices: bool | Sequence[bool] = True) -> Array:
     """The part of operand of a static size at a position that may be traced.
 
     Args:
@@ -285,9 +266,8 @@ def dynamic_slice(
     return dynamic_slice.primitive.bind(operand, *indices, slice_sizes=canonicalize_shape(slice_sizes))
 
 
-def _dynamic_update_slice_aval(
-    x: ShapedArray, update: ShapedArray, *indices: ShapedArray, in_bounds=None
-) -> ShapedArray:
+def _dynamic_update_slice_aval(x: ShapedArray, update: ShapedArray, *indices: ShapedArray,
+                               in_bounds=None) -> ShapedArray:
     if x.ndim != update.ndim:
         raise TypeError("dynamic_update_slice update must have the same rank as operand, "
                         f"got update shape {update.shape} for operand shape {x.shape}.")
@@ -328,21 +308,10 @@ def _transpose_dynamic_update_slice(primitive, ct, operands, *, in_bounds=None):
     return [x_ct, update_ct, *[None] * len(starts)]
 
 
-_transpose_dynamic_update_slice.zeros = "made"  # type: ignore[attr-defined]
-
-
-@define(
-    "dynamic_update_slice",
-    impl=_dynamic_update_slice,
-    aval=_dynamic_update_slice_aval,
-    jvp=jvp_linear(0, 1),
-    transpose=_transpose_dynamic_update_slice,
-    batch=_batch_dynamic_update_slice,
-    lower=_lower_dynamic_update_slice,
-    stored_operands=(0,),
-    updates_operand=True,
-    hlo=_hlo_dynamic_update_slice,
-)
+@define("dynamic_update_slice", impl=_dynamic_update_slice, aval=_dynamic_update_slice_aval,
+        jvp=jvp_linear(0, 1), transpose=_transpose_dynamic_update_slice, batch=_batch_dynamic_update_slice,
+        lower=_lower_dynamic_update_slice, hlo=_hlo_dynamic_update_slice, stored_operands=(0,),
+        updates_operand=True, walks=True, in_step=(1,), zeros="made")
 def dynamic_update_slice(operand, update, start_indices, *,
                          allow_negative_indices: bool | Sequence[bool] = True) -> Array:
     """operand with the part at start_indices replaced by update.
@@ -372,10 +341,8 @@ def normalize_start_indices(name: str, operand, start_indices, allow_negative) -
                         f"got: {', '.join(aval.dtype.name for aval in avals)}")
     if isinstance(allow_negative, bool):
         allow_negative = [allow_negative] * len(shape)
-    indices = [
-        wrap_negative_index(index, extent) if allowed else index
-        for index, extent, allowed in zip(indices, shape, allow_negative)
-    ]
+    indices = [wrap_negative_index(index, extent) if allowed else index
+               for index, extent, allowed in zip(indices, shape, allow_negative)]
     target = _common_index_dtype(indices)
     return [
         convert_element_type(index, target)
@@ -448,9 +415,8 @@ def dynamic_update_slice_in_dim(operand, update, start_index, axis: int, *,
     return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_update_index_in_dim(
-    operand, update, index, axis: int, *, allow_negative_indices: bool = True
-) -> Array:
+def dynamic_update_index_in_dim(operand, update, index, axis: int, *,
+                                allow_negative_indices: bool = True) -> Array:
     """operand with the slice at one index of an axis replaced by update, which may lack that axis."""
     shape, update_shape = aval_of(operand).shape, aval_of(update).shape
     axis = canonicalize_axis(axis, len(shape))
@@ -459,6 +425,5 @@ def dynamic_update_index_in_dim(
             raise TypeError("dynamic_update_index_in_dim update must have operand's rank or one less, "
                             f"got update shape {update_shape} for operand shape {shape}.")
         update = reshape(update, (*update_shape[:axis], 1, *update_shape[axis:]))
-    return dynamic_update_slice_in_dim(
-        operand, update, index, axis, allow_negative_indices=allow_negative_indices
-    )
+    return dynamic_update_slice_in_dim(operand, update, index, axis,
+                                       allow_negative_indices=allow_negative_indices)

@@ -121,11 +121,8 @@ def cholesky(x, *, symmetrize_input: bool = True) -> Array:
 def _lu_aval(x: ShapedArray) -> list[ShapedArray]:
     _check_matrix("lu", x)
     rows, columns = x.shape[-2:]
-    return [
-        x,
-        _matrix_aval(x, min(rows, columns), dtype=dtypes.int32),
-        _matrix_aval(x, rows, dtype=dtypes.int32),
-    ]
+    return [x, _matrix_aval(x, min(rows, columns), dtype=dtypes.int32),
+            _matrix_aval(x, rows, dtype=dtypes.int32)]
 
 
 def _lu(x):
@@ -312,7 +309,8 @@ def _jvp_eig(primitive, primals, tangents, *, compute_left_eigenvectors: bool,
     return [*outs, *vectors[-1:] * right], [*found, *[d_right] * right]
 
 
-@define("eig", impl=_eig, aval=_eig_aval, jvp=_jvp_eig, batch=rebind(), multiple_results=True)
+@define("eig", impl=_eig, aval=_eig_aval, jvp=_jvp_eig, batch=rebind(), multiple_results=True,
+        optional_results={"compute_left_eigenvectors": 1, "compute_right_eigenvectors": 1})
 def eig(x, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True,
         enable_eigvec_derivs: bool = False) -> list[Array]:
     """Eigenvalues, then left, then right eigenvectors (as columns) of a general matrix; all complex.
@@ -340,7 +338,8 @@ def _schur(x, *, compute_schur_vectors: bool):
     return run_per_matrix(run, avals, x)
 
 
-@define("schur", impl=_schur, aval=_schur_aval, batch=rebind(), multiple_results=True)
+@define("schur", impl=_schur, aval=_schur_aval, batch=rebind(), multiple_results=True,
+        optional_results={"compute_schur_vectors": 1})
 def schur(x, *, compute_schur_vectors: bool = True) -> tuple[Array, ...]:
     """Schur decomposition `x = Z @ T @ Z^H`. Returns: (T, Z), or (T,) without the vectors."""
     return tuple(schur.primitive.bind(x, compute_schur_vectors=compute_schur_vectors))
@@ -381,7 +380,8 @@ def _jvp_svd(primitive, primals, tangents, *, full_matrices: bool, compute_uv: b
     return [values, left, right], list(derivatives.svd_tangents(values, left, right, t))
 
 
-@define("svd", impl=_svd, aval=_svd_aval, jvp=_jvp_svd, batch=rebind(), multiple_results=True)
+@define("svd", impl=_svd, aval=_svd_aval, jvp=_jvp_svd, batch=rebind(), multiple_results=True,
+        optional_results={"compute_uv": 2})
 def svd(x, *, full_matrices: bool = True, compute_uv: bool = True) -> Array | tuple[Array, Array, Array]:
     """Singular value decomposition `x = U @ diag(s) @ V^H`.
 
