@@ -34,14 +34,13 @@ class _Rendered(Exception):
 def _pretend_processor() -> None:
     """The processor of all texts: with AVX-512, 4 cores, and caches of a usual size."""
     from jitcore.backends.cpu.machine import host
-    from jitcore.backends.cpu.mapping import nontemporal
     from jitcore.backends.cpu.native import images, libraries
     from jitcore.backends.cuda.render import ptx
 
     host.find_target = lambda: host.Target("x86_64-unknown-linux-gnu", "znver4", _FEATURES)
     host.cache_sizes = lambda: host.CacheSizes(l1=32 << 10, l2=1 << 20, l3=32 << 20)
     host.list_fused_operations = lambda: ()
-    nontemporal.os = type("os", (), {"cpu_count": staticmethod(lambda: 4)})
+    host.Machine.processors = 4
 
     def stop(name, facts, render, *, opt_level=None):
         raise _Rendered(str(render()))

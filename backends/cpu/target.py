@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 
 from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.mapping.rules import RULES
 from jitcore.backends.cpu.routines import find_routine
 from jitcore.backends.llvm.options import has_code
 from jitcore.core.jaxpr import Equation
@@ -35,3 +36,10 @@ class CpuTarget:
 
     can_render = staticmethod(can_render)
     find_routine = staticmethod(find_routine)
+    rules, machine = RULES, host.Machine()
+
+
+class PlainTarget(CpuTarget):
+    """The same, with loops as scheduling leaves them: for programs that are written as Python."""
+
+    rules = ()

@@ -24,8 +24,9 @@ def _list_operations() -> dict[str, set[str]]:
 
 
 class CudaTarget:
-    """The `schedule.lower.Target` of this backend."""
+    """The `schedule.lower.Target` of this backend. Which threads run what is decided by `render.mapping`."""
 
+    rules, machine = (), None
     can_render = staticmethod(can_render)
 
     @staticmethod

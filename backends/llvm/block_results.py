@@ -7,14 +7,13 @@ lies there, in lanes where one of the loops is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from llvmlite import ir
 
-from jitcore.loopir.expr import Buffer, Result
+from jitcore.loopir.expr import Buffer
 from jitcore.loopir.index import Axis, Index, linearize
-from jitcore.loopir.program import Reduce, Scan
 
 
 class Partials(NamedTuple):
@@ -37,12 +36,3 @@ class Partials(NamedTuple):
         block = Axis(1)
         e.axis_values[block] = number
         return Index.of(block) + linearize(tuple(map(Index.of, self.columns)), extents)
-
-
-def block_totals(scan: Scan, columns: Iterable[Axis]) -> Reduce:
-    """The first phase of a scan in blocks: their totals, as a reduction in the same blocks. columns: the axes
-    around it."""
-    result = Result(scan.value.dtype, frozenset(columns), 0)
-    reduce = Reduce((scan.axis,), [(result, scan.op, scan.value)], [])
-    reduce.partials, reduce.block, reduce.is_long = scan.partials[:1], scan.block, scan.is_long
-    return reduce

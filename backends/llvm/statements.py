@@ -43,7 +43,7 @@ class StatementRenderer:
         self.math_calls = count_calls(walk(all_roots(list(flatten(kernel.body)))))
         self.inlines_math = True
 
-    def lanes_of(self, statement: Loop | Reduce | Scan, registers: int | None = None) -> int:
+    def lanes_of(self, statement: Loop | Reduce | Scan) -> int:
         """Lanes of the vector axis in one statement."""
         return 1
 

@@ -13,4 +13,5 @@ Modules:
     program       Statements of the loop program, and its text.
     values        Values: what lowering rules pass around. A value is a shape, a dtype and a way to get one
                   element.
+    ways          Ways: how a target runs the iterations of a statement, in the words of loop transformations.
 """

@@ -15,11 +15,13 @@ marks about speed let iterations change places.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from jitcore import dtypes
-from jitcore.loopir.expr import Buffer, Expr, index_exprs, walk
+from jitcore.loopir.expr import Buffer, Expr, Result, index_exprs, walk
 from jitcore.loopir.index import Axis, Index
+from jitcore.loopir.ways import format_ways
 
 
 class Store:
@@ -56,32 +58,28 @@ class Kernel:
     is read lies along the one and some along the other; `vector` is the columns, and the body is stores.
     far: buffers that are read or updated at places found at run time, and too large for caches.
     others: axes beside `vector` whose iterations may run in lanes, of loops that stand side by side with its.
-    streams: buffers that are written past the caches: too large for them, and written from end to end.
-    reading: how sweeps read rows of large arrays: "rows in halves", two places of a row at a time; "rows
-    ahead" ("4 rows ahead"), where the second of several sweeps over a row, or a stencil, asks for the next
-    one (the fourth); "row by row", all columns of one row before the next; "rows in lanes", one row in each
-    lane, transposed in registers; "" for as usual.
+    ways: what a target's rules decided; see `ways`.
     """
 
-    __slots__ = ("body", "vector", "parallel", "grain", "tile", "far", "others", "streams", "reading")
+    __slots__ = ("body", "vector", "parallel", "grain", "tile", "far", "others", "ways")
 
     def __init__(self, body: list, vector: Axis | None = None, parallel: bool = False, grain=1,
                  tile: tuple[Axis, Axis] | None = None, far: tuple[Buffer, ...] = (),
                  others: tuple[Axis, ...] = ()):
         self.body, self.vector, self.parallel, self.grain = body, vector, parallel, grain
         self.tile, self.far, self.others = tile, far, others
-        self.streams: tuple[Buffer, ...] = ()
-        self.reading = ""
+        self.ways: dict[str, Any] = {}
 
 
 class Loop:
     """`for axis in range(extent)`, or `range(low, high)`: int64 expressions of at least 0, and of at most the
     extent, on what is known where the loop begins; None for the end itself. Empty where low >= high."""
 
-    __slots__ = ("axis", "body", "low", "high")
+    __slots__ = ("axis", "body", "low", "high", "ways")
 
     def __init__(self, axis: Axis, body: list, low: Expr | None = None, high: Expr | None = None):
         self.axis, self.body, self.low, self.high = axis, body, low, high
+        self.ways: dict[str, Any] = {}
 
     @property
     def bounds(self) -> dict[Axis, tuple[Expr | None, Expr | None]]:
@@ -101,7 +99,7 @@ class Reduce:
     is_long: whether it adds up so many numbers that it takes short runs of them.
     """
 
-    __slots__ = ("axes", "parts", "stores", "partials", "block", "bounds", "is_long")
+    __slots__ = ("axes", "parts", "stores", "partials", "block", "bounds", "is_long", "ways")
 
     def __init__(self, axes: tuple[Axis, ...], parts: list, stores: list,
                  bounds: dict[Axis, tuple] | None = None):
@@ -109,6 +107,7 @@ class Reduce:
         self.partials: list[Buffer] | None = None
         self.block = None
         self.is_long = False
+        self.ways: dict[str, Any] = {}
 
 
 class Choice:
@@ -129,7 +128,8 @@ class Scan:
     on the number of threads. is_long: see `Reduce`.
     """
 
-    __slots__ = ("axis", "op", "value", "buffer", "offset", "reverse", "partials", "block", "is_long")
+    __slots__ = ("axis", "op", "value", "buffer", "offset", "reverse", "partials", "block", "is_long",
+                 "ways")
 
     def __init__(self, axis: Axis, op: str, value: Expr, buffer: Buffer, offset: Index, reverse: bool):
         self.axis, self.op, self.value, self.buffer, self.offset = axis, op, value, buffer, offset
@@ -137,6 +137,7 @@ class Scan:
         self.partials: list[Buffer] | None = None
         self.block = None
         self.is_long = False
+        self.ways: dict[str, Any] = {}
 
 
 class Repeat:
@@ -260,6 +261,15 @@ def find_split(kernel: Kernel) -> tuple[list[Axis], Reduce | Scan] | None:
     return (axes, statement) if is_split else None
 
 
+def block_totals(scan: Scan, columns: Iterable[Axis]) -> Reduce:
+    """The first phase of a scan in blocks: their totals, as a reduction in the same blocks. columns: the axes
+    around it."""
+    result = Result(scan.value.dtype, frozenset(columns), 0)
+    reduce = Reduce((scan.axis,), [(result, scan.op, scan.value)], [])
+    reduce.partials, reduce.block, reduce.is_long = scan.partials[:1], scan.block, scan.is_long
+    return reduce
+
+
 # -- text -------------------------------------------------------------------------------------------------
 
 
@@ -294,6 +304,11 @@ def format_kernel(kernel: Kernel, size_name: Callable, buffer_name: Callable, nu
 
 def _describe_number(expr: Expr) -> str:
     return f"{expr.attr!s}:{dtypes.SHORT_NAMES[expr.dtype]}"
+
+
+def _note(statement: Loop | Reduce | Scan) -> str:
+    """How a statement runs, behind its head."""
+    return f"  # {format_ways(statement.ways)}" if statement.ways else ""
 
 
 class _Text:
@@ -377,8 +392,7 @@ class _Text:
         ] * s.parallel
         facts += [f"tiles {' x '.join(map(self.axis, s.tile))}"] if s.tile else []
         facts += [f"far {', '.join(map(self.place, s.far))}"] if s.far else []
-        facts += [f"past caches {', '.join(map(self.place, s.streams))}"] if s.streams else []
-        facts += [s.reading] if s.reading else []
+        facts += [format_ways(s.ways)] if s.ways else []
         saved = dict(self.names)
         lines = [
             f"{pad}kernel{' (' + ', '.join(facts) + ')' if facts else ''}:",
@@ -390,7 +404,7 @@ class _Text:
     def _loop(self, s: Loop, pad, depth):
         first = self.bind(bound_exprs(s), pad)
         saved = dict(self.names)
-        lines = [*first, f"{pad}for {self.range(s, s.axis)}:", *self.block(s.body, depth + 1)]
+        lines = [*first, f"{pad}for {self.range(s, s.axis)}:{_note(s)}", *self.block(s.body, depth + 1)]
         self.names = saved
         return lines
 
@@ -421,7 +435,7 @@ class _Text:
         parts = [f"{pad}    {result!r} = {op}({result!r}, {self.name(expr)})" for result, op, expr in s.parts]
         stores = self.block(s.stores, depth + 1)
         self.names = saved
-        return [*first, f"{pad}reduce {over}{blocks}:", *inner, *parts, *stores]
+        return [*first, f"{pad}reduce {over}{blocks}:{_note(s)}", *inner, *parts, *stores]
 
     def _blocks(self, s: Reduce | Scan) -> str:
         runs = " in short runs" if s.is_long else ""
@@ -437,7 +451,7 @@ class _Text:
         self.names = saved
         way = "reversed " if s.reverse else ""
         over = f"{self.axis(s.axis)} in {way}range({self.size(s.axis.extent)}){self._blocks(s)}"
-        return [f"{pad}scan {over}:", *inner, line]
+        return [f"{pad}scan {over}:{_note(s)}", *inner, line]
 
     def _repeat(self, s: Repeat, pad, depth):
         lines = self.bind(s.initial, pad)

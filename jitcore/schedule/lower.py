@@ -45,6 +45,7 @@ from jitcore.schedule.loop_per_element import (
     finish_kernel,
     is_scalar_code,
 )
+from jitcore.schedule.rules import apply_rules
 from jitcore.schedule.scan_outputs import store_rows
 from jitcore.schedule.scatters import regions_kernels
 from jitcore.schedule.target import Routine, Target, find_function
@@ -77,6 +78,7 @@ def lower_program(closed: ClosedJaxpr, target: Target, donated: Sequence[bool] =
     place_results(lowering.steps)
     program = Program(inputs, outputs, lowering.temps, lowering.steps)
     program = plan_buffers(narrow_producers(lowering.graph, program), donated)
+    apply_rules(program, target.rules, target.machine)
     if config.check_jaxprs:
         check_program(program)
     return program

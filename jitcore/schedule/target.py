@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from jitcore.core.jaxpr import Equation
+from jitcore.schedule.rules import Rule
 
 
 class Target(Protocol):
-    """What lowering asks of a backend."""
+    """What lowering asks of a backend.
+
+    rules: how its loops run, decided at the end. machine: what they know of it."""
+
+    rules: Sequence[Rule] = ()
+    machine: Any = None
 
     def can_render(self, eqn: Equation) -> bool:
         """Whether there is scalar code for an equation (its sub-jaxprs are asked separately)."""

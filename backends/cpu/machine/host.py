@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jitcore import __version__
+from jitcore import __version__, dtypes
 from jitcore.backends.cpu.native import objects
 from jitcore.dispatch import disk_cache
 
@@ -238,3 +238,43 @@ def _settings_are_known() -> bool:
         and getattr(config, "CPU_FEATURES", features) == features
         and str(int(enable_avx)) == read("NUMBA_ENABLE_AVX", "1")
     )
+
+
+class Machine:
+    """What rules about loops are told of this machine; each fact is found when it is asked for."""
+
+    vector_bytes = property(lambda self: native_vector_bytes())
+    caches = property(lambda self: cache_sizes())
+    features = property(lambda self: cpu_features())
+    name = property(lambda self: cpu_name())
+    is_zen = property(lambda self: is_zen())
+    processors = property(lambda self: os.cpu_count() or 1)
+
+    @property
+    def registers(self) -> int:
+        """How many registers of vectors there are."""
+        return 32 if self.vector_bytes == 64 else 16
+
+
+@functools.cache
+def _list_math_calls() -> dict[str, int]:
+    """How many functions of the math library an operation calls, by operation and kind of dtype. The table is
+    code for a compiler that need not be loaded."""
+    lines = recall("math calls", _describe_math_calls).splitlines()
+    return {name: int(count) for name, count in map(str.split, lines)}
+
+
+def _describe_math_calls() -> str:
+    from jitcore.backends.llvm import scalar_ops
+
+    kinds = {"f": dtypes.float64, "c": dtypes.complex128}
+    operations = scalar_ops.list_operations()
+    calls = {f"{name}:{kind}": scalar_ops.count_math_calls(name, dtype) for kind, dtype in kinds.items()
+             for name in sorted(operations[kind])}
+    return "\n".join(f"{name} {count}" for name, count in calls.items() if count)
+
+
+def count_math_calls(name: str, dtype) -> int:
+    """How many functions of the math library an operation on this dtype calls."""
+    kind = "c" if dtype.kind == "c" else "f" if dtypes.is_floating(dtype) else "i"
+    return _list_math_calls().get(f"{name}:{kind}", 0)

@@ -1,6 +1,6 @@
 """How many columns a loop takes at a time whose reductions and scans run down the columns.
 
-In: a loop in lanes. Out: how many lanes at a time, and the loop over groups of so many. Rows lie far from
+In: a kernel. Out: its loops in lanes that take several times the usual lanes at a time. Rows lie far from
 each other: whole cache lines of each row, some next to each other, are read from memory and kept by caches
 better than pieces of lines, above all where rows are a power of two apart and fall into few sets of a cache.
 A second sweep then finds in the cache what the first one read.
@@ -8,17 +8,11 @@ A second sweep then finds in the cache what the first one read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from llvmlite import ir
-
-from jitcore.backends.cpu.render.jammed_rows import WORKING_REGISTERS, count_registers
-from jitcore.backends.cpu.render.vector_loops import emit_first, emit_whole
+from jitcore.backends.cpu.mapping.jam import WORKING_REGISTERS
 from jitcore.backends.llvm.options import is_static
-from jitcore.backends.llvm.registers import I64
 from jitcore.loopir.expr import walk
-from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Loop, Reduce, Scan
+from jitcore.schedule.rules import Decisions, Nest
 from jitcore.schedule.statements import roots_of
 
 # Multiples of the usual lanes, the most first.
@@ -27,32 +21,28 @@ _MULTIPLES = (4, 2)
 _MAX_OPERATIONS = 160
 
 
-def widen_columns(loop: Loop | Reduce, lanes: int, vector_bytes: int) -> int:
+def find(nest: Nest) -> Decisions:
+    """Loops over columns with how many times the usual lanes they take at a time."""
+    ways = nest.kernel.ways
+    loops = [s for s in nest.sweeps if isinstance(s, Loop) and "vectors" in s.ways and "peel" not in s.ways]
+    is_own = ways.keys() & {"nontemporal", "interchange", "transpose"}
+    found = [] if is_own else [(s, _find_multiple(nest, s)) for s in loops]
+    return [(s, multiple) for s, multiple in found if multiple > 1]
+
+
+def _find_multiple(nest: Nest, loop: Loop) -> int:
     """The most lanes at a time for which all running values of a sweep stay in registers. Rows so few that
     they are written out stay in registers or in the first cache by themselves."""
-    sweeps = [s for s in loop.body if isinstance(s, (Reduce, Scan))] if isinstance(loop, Loop) else []
+    sweeps = [s for s in loop.body if isinstance(s, (Reduce, Scan))]
     if all(map(_is_short, sweeps)):
-        return lanes
-    free = count_registers(vector_bytes) - WORKING_REGISTERS
+        return 1
+    lanes, vector_bytes = loop.ways["vectors"].lanes, nest.machine.vector_bytes
     running = lanes * max(map(_count_bytes, sweeps)) / vector_bytes
     registers = lanes * max(map(_find_itemsize, sweeps)) / vector_bytes
     operations = registers * sum(map(_count_in_lanes, loop.body))
-    for multiple in _MULTIPLES:
-        if multiple * running <= free and multiple * operations <= _MAX_OPERATIONS:
-            return multiple * lanes
-    return lanes
-
-
-def emit_wide(
-    e, axis: Axis, start: ir.Value, stop: ir.Value, widest: int, lanes: int, body: Callable[[], None]
-) -> ir.Value:
-    """`body` for groups of `widest` columns, the last of which may lack some, if fewer than `lanes`. Returns:
-    the first column that is left."""
-    b, end = e.b, emit_whole(e, axis, start, stop, widest, body)
-    rest = b.sub(stop, end)
-    is_filled = b.icmp_signed(">", rest, I64(widest - lanes))
-    e.when(is_filled, lambda: emit_first(e, axis, end, rest, widest, body))
-    return b.select(is_filled, stop, end)
+    free = nest.machine.registers - WORKING_REGISTERS
+    return next((multiple for multiple in _MULTIPLES
+                 if multiple * running <= free and multiple * operations <= _MAX_OPERATIONS), 1)
 
 
 def _is_short(sweep: Reduce | Scan) -> bool:

@@ -1,24 +1,24 @@
 """Loops whose results go past the caches, straight to memory.
 
-In: a scheduled program. Out: marks on its kernels. Stage: before a program's text is made, as the mark is
-part of it. A store to a line that is in no cache reads the line first, to fill the rest of it. Where an array
-is written from one end to the other, and is so large that its beginning has left the caches when its end is
-written, reading is in vain, and stores of whole lines to memory need a third less of its bandwidth. Smaller
-arrays stay with ordinary stores: who reads them next finds them in the cache. So do loops over rows: lines at
-the ends of a row are written in part and have to be read all the same, and then nobody asked for them ahead.
+In: a kernel. Out: which buffers it writes so. A store to a line that is in no cache reads the line first, to
+fill the rest of it. Where an array is written from one end to the other, and is so large that its beginning
+has left the caches when its end is written, reading is in vain, and stores of whole lines to memory need a
+third less of its bandwidth. Smaller arrays stay with ordinary stores: who reads them next finds them in the
+cache. So do loops over rows: lines at the ends of a row are written in part and have to be read all the same,
+and then nobody asked for them ahead.
 """
 
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 
-from jitcore.backends.cpu.machine import host
+from jitcore.backends.cpu.machine.host import Machine
 from jitcore.loopir.expr import OP_COST, Buffer, index_exprs, walk
 from jitcore.loopir.index import Axis
-from jitcore.loopir.program import Kernel, Loop, Native, Program, Store
-from jitcore.schedule.buffers import loads_of, statements_of
+from jitcore.loopir.program import Kernel, Loop, Store
+from jitcore.schedule.buffers import loads_of
+from jitcore.schedule.rules import Decisions, Nest
 from jitcore.schedule.statements import roots_of
 
 # Shorter arrays are in caches everywhere, so nobody need ask how large these are.
@@ -33,23 +33,20 @@ MAX_SHARE = 32 << 20
 MAX_COST = 12
 
 
-def choose_stream_bytes() -> float:
+def choose_stream_bytes(machine: Machine) -> float:
     """Bytes of an array from which on its stores go past the caches; infinity where there are none such."""
-    if "sse2" not in host.cpu_features():
+    if "sse2" not in machine.features:
         return math.inf
-    return min(host.cache_sizes().l3, MAX_SHARE * (os.cpu_count() or 1))
+    return min(machine.caches.l3, MAX_SHARE * machine.processors)
 
 
-def mark_streams(program: Program) -> Program:
-    """Tells kernels which of their outputs go past the caches; see `Kernel.streams`."""
-    for step in program.steps:
-        for statement in statements_of(step.body) if isinstance(step, Native) else ():
-            if isinstance(statement, Kernel):
-                statement.streams = find_streams(statement, program.aliases)
-    return program
+def find(nest: Nest) -> Decisions:
+    """A kernel with the buffers that it writes past the caches."""
+    streams = find_streams(nest.kernel, nest.homes, nest.machine)
+    return [(nest.kernel, streams)] if streams else []
 
 
-def find_streams(kernel: Kernel, homes: dict[Buffer, Buffer]) -> tuple[Buffer, ...]:
+def find_streams(kernel: Kernel, homes: dict[Buffer, Buffer], machine: Machine) -> tuple[Buffer, ...]:
     """The buffers that a kernel of one loop in lanes writes from one end to the other and does not read.
 
     homes: buffers that live in the memory of others."""
@@ -61,7 +58,7 @@ def find_streams(kernel: Kernel, homes: dict[Buffer, Buffer]) -> tuple[Buffer, .
         return ()
     if all(_count_bytes(loop.axis, store.buffer) < SMALL_BYTES for store in loop.body):
         return ()
-    limit = choose_stream_bytes()
+    limit = choose_stream_bytes(machine)
     loads = [(homes.get(buffer, buffer), offset) for store in loop.body for buffer, offset in loads_of(store)]
     stores = Counter(homes.get(store.buffer, store.buffer) for store in loop.body)
     read, moved = {buffer for buffer, _ in loads}, {b for b, offset in loads if loop.axis in offset.axes()}

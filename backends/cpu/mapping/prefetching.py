@@ -1,7 +1,7 @@
 """Rows that are read from memory: where a core should wait less for them.
 
-In: a scheduled program. Out: marks on its kernels. Stage: before a program's text is made, as the mark is
-part of it. A core fetches the lines of a run of memory ahead by itself, but only a few at a time. What helps:
+In: a kernel. Out: how its sweeps read rows. A core fetches the lines of a run of memory ahead by itself, but
+only a few at a time. What helps:
 
 - a sweep over a row that is much longer than the first caches reads both of its halves at a time: these are
   two runs, whose lines are fetched beside each other;
@@ -14,27 +14,24 @@ part of it. A core fetches the lines of a run of memory ahead by itself, but onl
 - a reduction or scan down the columns of long rows goes row by row; running values stay in the first cache.
   On Zen, scans do not, as they would read and write one more value for each element.
 
-Smaller arrays lie in caches and keep the usual code. `read_rows` makes the instructions.
+Smaller arrays lie in caches and keep the usual code.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import NamedTuple
 
-from jitcore.backends.cpu.machine import host
-from jitcore.backends.cpu.mapping.short_rows import find_row_axis
 from jitcore.loopir.expr import OP_COST, Buffer, index_exprs, walk
 from jitcore.loopir.index import Axis, Index
-from jitcore.loopir.program import Kernel, Loop, Native, Program, Reduce, Scan, Store, bounds_of, find_split
-from jitcore.schedule.buffers import loads_of, statements_of
+from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, Store, bounds_of, find_split
+from jitcore.loopir.ways import Prefetch
+from jitcore.schedule.buffers import loads_of
+from jitcore.schedule.rules import Decisions, Nest
 from jitcore.schedule.statements import roots_of
 
 # Places of one array from which on a loop is a stencil.
 MIN_PLACES = 2
-HALVES, ROW_BY_ROW, ROWS_AHEAD, PLACES_AHEAD = "rows in halves", "row by row", "rows ahead", "places ahead"
-ROWS_IN_LANES = "rows in lanes"
 # Arrays below this are in caches everywhere, so nobody need ask how large these are.
 SMALL_BYTES = 1 << 20
 # A sweep in halves: bytes of a row and of the array, the latter in sizes of the second cache; how many arrays
@@ -66,45 +63,41 @@ MANY_COLUMNS = 1 << 15
 SCANNED_ROWS = 2
 
 
-class Ahead(NamedTuple):
-    """What a sweep asks for ahead. accesses: of this iteration, those that are written apart. axis, distance:
-    of which loop, and how many iterations ahead."""
-
-    sweep: Loop | Reduce
-    accesses: list[tuple[Buffer, Index]]
-    axis: Axis
-    distance: int
-    written: tuple[tuple[Buffer, Index], ...] = ()
+def find_interchanged(nest: Nest) -> Decisions:
+    """Kernels whose sweep down the columns goes row by row."""
+    is_open = nest.is_plain and "transpose" not in nest.kernel.ways
+    return [(nest.kernel, True)] if is_open and _goes_row_by_row(nest) else []
 
 
-def mark_reading(program: Program) -> Program:
-    """Tells kernels how they read rows; see `Kernel.reading`."""
-    for step in program.steps:
-        for statement in statements_of(step.body) if isinstance(step, Native) else ():
-            if isinstance(statement, Kernel):
-                statement.reading = _choose_way(statement)
-                if statement.reading == ROWS_IN_LANES:
-                    statement.vector = find_row_axis(statement)
-    return program
+def find_halved(nest: Nest) -> Decisions:
+    """Reductions of a kernel that read both halves of a row at a time, if one of them has long rows."""
+    if not _keeps_order(nest):
+        return []
+    _, body = _find_rows(nest.kernel)
+    if not any(goes_in_halves(nest.kernel, s) and _is_long(nest, s) for s in body):
+        return []
+    return [(s, True) for s in nest.sweeps if goes_in_halves(nest.kernel, s)]
 
 
-def _choose_way(kernel: Kernel) -> str:
-    is_plain = kernel.vector is not None and isinstance(kernel.vector.extent, int)
-    if not is_plain or kernel.far or kernel.tile:
-        return ""
-    if find_row_axis(kernel) is not None:
-        return ROWS_IN_LANES
-    if _goes_row_by_row(kernel):
-        return ROW_BY_ROW
-    _, body = _find_rows(kernel)
-    if any(goes_in_halves(kernel, s) and _is_long(kernel, s) for s in body):
-        return HALVES
-    if _find_places(kernel) is not None:
-        return PLACES_AHEAD
-    rows = _find_next_rows(kernel)
-    if rows is None:
-        return ""
-    return ROWS_AHEAD if rows.distance == 1 else f"{rows.distance} {ROWS_AHEAD}"
+def find_ahead(nest: Nest) -> Decisions:
+    """The sweep that asks for what it, or one before it, will read later."""
+    if "interchange" in nest.kernel.ways:
+        found = _find_scanned(nest.kernel)
+    elif _keeps_order(nest) and not any("halves" in s.ways for s in nest.sweeps):
+        found = _find_places(nest) or _find_next_rows(nest)
+    else:
+        return []
+    return [] if found is None else [found]
+
+
+def _keeps_order(nest: Nest) -> bool:
+    return nest.is_plain and not nest.kernel.ways.keys() & {"transpose", "interchange"}
+
+
+def find_alternating(nest: Nest) -> Decisions:
+    """Kernels whose range may begin at its end."""
+    kernel = nest.kernel
+    return [(kernel, True)] if kernel.parallel and goes_to_and_fro(kernel) else []
 
 
 def goes_to_and_fro(kernel: Kernel) -> bool:
@@ -117,25 +110,19 @@ def goes_to_and_fro(kernel: Kernel) -> bool:
     if isinstance(first, Loop):
         is_across = kernel.tile is not None and kernel.tile[0] is first.axis
         has_sweeps = any(isinstance(s, (Reduce, Scan)) for s in first.body)
-        is_down = first.axis is kernel.vector and has_sweeps and kernel.reading != ROWS_IN_LANES
+        is_down = first.axis is kernel.vector and has_sweeps and "transpose" not in kernel.ways
         are_many = isinstance(first.axis.extent, int) and first.axis.extent >= MANY_COLUMNS
-        return not is_across and (not is_down or are_many and kernel.reading != ROW_BY_ROW)
+        return not is_across and (not is_down or are_many and "interchange" not in kernel.ways)
     return isinstance(first, Reduce)
 
 
-def find_ahead(kernel: Kernel) -> Ahead | None:
-    """What a kernel asks for ahead, by its mark."""
-    if kernel.reading == PLACES_AHEAD:
-        return _find_places(kernel)
-    if kernel.reading == ROW_BY_ROW:
-        return _find_scanned(kernel)
-    return _find_next_rows(kernel) if kernel.reading.endswith(ROWS_AHEAD) else None
-
-
-def _goes_row_by_row(kernel: Kernel) -> bool:
+def _goes_row_by_row(nest: Nest) -> bool:
     """Whether a kernel is one scan down the columns of a large array, or one reduction and its results."""
+    kernel = nest.kernel
     loop = kernel.body[0]
-    if len(kernel.body) > 1 or not isinstance(loop, Loop) or loop.axis is not kernel.vector or kernel.streams:
+    if len(kernel.body) > 1 or not isinstance(loop, Loop) or loop.axis is not kernel.vector:
+        return False
+    if "nontemporal" in kernel.ways:
         return False
     sweep, *rest = loop.body
     if not all(isinstance(s, Store) for s in rest) or not isinstance(sweep, (Reduce, Scan)):
@@ -144,14 +131,14 @@ def _goes_row_by_row(kernel: Kernel) -> bool:
     has_more = rest if isinstance(sweep, Scan) else sweep.stores
     if rows is None or bounds_of(sweep) or sweep.partials or has_more:
         return False
-    if isinstance(sweep, Scan) and host.is_zen():
+    if isinstance(sweep, Scan) and nest.machine.is_zen:
         return False
     if not isinstance(rows.extent, int) or rows.extent < MIN_ROWS:
         return False
     nodes = walk(roots_of(sweep))
     if any(node.args and kernel.vector in node.axes and rows not in node.axes for node in nodes):
         return False  # would be computed for each row again
-    return any(index.coefficient(rows) not in (None, 0) and _is_beyond_caches(buffer, 1)
+    return any(index.coefficient(rows) not in (None, 0) and _is_beyond(nest, buffer, 1)
                and kernel.vector.extent * buffer.dtype.itemsize >= MIN_WIDE_ROW
                for buffer, index in _list_rows(kernel, sweep))
 
@@ -189,23 +176,25 @@ def goes_in_halves(kernel: Kernel, statement) -> bool:
             and sum(OP_COST.get(node.op, 0) for node in nodes) <= MAX_COST)
 
 
-def _is_long(kernel: Kernel, reduce: Reduce) -> bool:
+def _is_long(nest: Nest, reduce: Reduce) -> bool:
     """Whether its rows are long, or the blocks of one that threads share, and the array is large."""
+    kernel = nest.kernel
     length = kernel.vector.extent
     length = min(length, int(reduce.block)) if reduce.partials else length
-    return any(length * buffer.dtype.itemsize >= MIN_LONG_ROW and _is_beyond_caches(buffer, MIN_LONG_ARRAY)
+    return any(length * buffer.dtype.itemsize >= MIN_LONG_ROW and _is_beyond(nest, buffer, MIN_LONG_ARRAY)
                for buffer, _ in _list_rows(kernel, reduce))
 
 
-def _find_next_rows(kernel: Kernel) -> Ahead | None:
+def _find_next_rows(nest: Nest) -> tuple[Loop | Reduce | Scan, Prefetch] | None:
     """What the second of several sweeps over the rows of a loop reads of a large array again, or what a
     stencil reads first; None where there is no such sweep."""
+    kernel = nest.kernel
     axis, body = _find_rows(kernel)
     sweeps = [s for s in body if not isinstance(s, Store)]
     if axis is None or not sweeps or not all(_find_axes(sweep) == (kernel.vector,) for sweep in sweeps):
         return None
     if len(sweeps) == 1:
-        sweep, accesses, lengths = sweeps[0], _find_leading(kernel, sweeps[0]), STENCIL_ROWS
+        sweep, accesses, lengths = sweeps[0], _find_leading(nest, sweeps[0]), STENCIL_ROWS
     elif isinstance(sweeps[0], Reduce):
         first, sweep, lengths = set(_list_rows(kernel, sweeps[0])), sweeps[1], SHORT_ROWS
         accesses = [access for access in _list_rows(kernel, sweep) if access in first]
@@ -213,47 +202,50 @@ def _find_next_rows(kernel: Kernel) -> Ahead | None:
         return None
     extent = kernel.vector.extent
     wanted = [(buffer, index) for buffer, index in accesses if index.coefficient(axis) not in (None, 0)
-              and extent * buffer.dtype.itemsize in lengths and _is_beyond_caches(buffer, 1)]
+              and extent * buffer.dtype.itemsize in lengths and _is_beyond(nest, buffer, 1)]
     if not wanted:
         return None
     shortest = extent * min(buffer.dtype.itemsize for buffer, _ in wanted)
-    return Ahead(sweep, wanted, axis, 1 << max(0, round(math.log2(MIN_AHEAD / shortest))))
+    return sweep, Prefetch("rows", tuple(wanted), axis, 1 << max(0, round(math.log2(MIN_AHEAD / shortest))))
 
 
-def _find_scanned(kernel: Kernel) -> Ahead | None:
+def _find_scanned(kernel: Kernel) -> tuple[Loop | Reduce | Scan, Prefetch] | None:
     """What a scan that goes row by row reads and writes; a reduction leaves it to the processor, as it reads
     more rows side by side."""
     scan = kernel.body[0].body[0]
     if not isinstance(scan, Scan):
         return None
     distance = -SCANNED_ROWS if scan.reverse else SCANNED_ROWS
-    return Ahead(scan, _list_rows(kernel, scan), scan.axis, distance, ((scan.buffer, scan.offset),))
+    rows, written = tuple(_list_rows(kernel, scan)), ((scan.buffer, scan.offset),)
+    return scan, Prefetch("scanned", rows, scan.axis, distance, written)
 
 
-def _find_places(kernel: Kernel) -> Ahead | None:
+def _find_places(nest: Nest) -> tuple[Loop | Reduce | Scan, Prefetch] | None:
     """The places that a flat loop reads from memory, of elements that lie behind the second cache. Processors
     where this was not measured are left alone."""
+    kernel = nest.kernel
     loop, axis = kernel.body[0], kernel.vector
-    if len(kernel.body) > 1 or not isinstance(loop, Loop) or loop.axis is not axis or host.is_zen():
+    if len(kernel.body) > 1 or not isinstance(loop, Loop) or loop.axis is not axis or nest.machine.is_zen:
         return None
     if not all(isinstance(s, Store) and _is_run(s.offset, axis) for s in loop.body):
         return None
     loads = (access for store in loop.body for access in loads_of(store))
     waiting = [index for buffer, index in loads
-               if _is_beyond_caches(buffer, 1) and buffer.known_bytes <= MAX_NEAR]
+               if _is_beyond(nest, buffer, 1) and buffer.known_bytes <= MAX_NEAR]
     nodes = (node for index in waiting for node in walk(index_exprs(index)) if node.op == "load")
     places = dict.fromkeys(node.attr for node in nodes if _is_run(node.attr[1], axis))
     if not places:
         return None
-    return Ahead(loop, [*places], axis, PLACES_DISTANCE // max(buffer.dtype.itemsize for buffer, _ in places))
+    distance = PLACES_DISTANCE // max(buffer.dtype.itemsize for buffer, _ in places)
+    return loop, Prefetch("places", tuple(places), axis, distance)
 
 
-def _find_leading(kernel: Kernel, sweep) -> list[tuple[Buffer, Index]]:
+def _find_leading(nest: Nest, sweep) -> list[tuple[Buffer, Index]]:
     """Of each array that a stencil reads, the place that lies furthest ahead: nobody has read it before."""
-    if find_stencil_store(sweep) is None or host.cpu_name() in FETCHING_IN_TIME:
+    if find_stencil_store(sweep) is None or nest.machine.name in FETCHING_IN_TIME:
         return []
     leading: dict[Buffer, Index] = {}
-    for buffer, index in _list_rows(kernel, sweep):
+    for buffer, index in _list_rows(nest.kernel, sweep):
         if buffer not in leading or int(index.const) > int(leading[buffer].const):
             leading[buffer] = index
     return list(leading.items())
@@ -291,7 +283,7 @@ def _list_rows(kernel: Kernel, sweep) -> list[tuple[Buffer, Index]]:
     return [(buffer, index) for buffer, index in found if _is_run(index, kernel.vector)]
 
 
-def _is_beyond_caches(buffer: Buffer, times: int) -> bool:
+def _is_beyond(nest: Nest, buffer: Buffer, times: int) -> bool:
     """Whether an array is so many times larger than the second cache."""
     size = buffer.known_bytes
-    return size is not None and size >= SMALL_BYTES and size > times * host.cache_sizes().l2
+    return size is not None and size >= SMALL_BYTES and size > times * nest.machine.caches.l2

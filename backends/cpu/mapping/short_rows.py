@@ -1,20 +1,20 @@
 """Short rows: where a kernel's sweeps go along rows that fill few registers, one row goes in each lane.
 
-In: a kernel. Out: the axis of its rows, and where it reads and writes these. Stage: before a program's text
-is made (`reading`). Along a short row there is little to do, and what follows a sweep, such as the logarithm
-of a sum, would be done for a single number. `rows_in_lanes` makes the instructions.
+In: a kernel. Out: the axis of its rows, and where it reads and writes these. Along a short row there is
+little to do, and what follows a sweep, such as the logarithm of a sum, would be done for a single number.
+`rows_in_lanes` makes the instructions.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from jitcore.backends.cpu.machine import host
 from jitcore.loopir.expr import OP_COST, Buffer, index_exprs, walk
 from jitcore.loopir.index import Axis, Index
 from jitcore.loopir.program import Kernel, Loop, Reduce, Store, bounds_of
 from jitcore.schedule.buffers import loads_of
 from jitcore.schedule.nest import GRAIN_LANES, SHORT
+from jitcore.schedule.rules import Decisions, Nest
 from jitcore.schedule.statements import roots_of, stores_of
 
 # Registers that a row fills at most: beyond that, transposing takes more time than combining lanes. Where
@@ -37,7 +37,13 @@ class Access(NamedTuple):
     index: Index
 
 
-def find_row_axis(kernel: Kernel) -> Axis | None:
+def find(nest: Nest) -> Decisions:
+    """A kernel with the axis of its rows, of which each lane gets one."""
+    rows = find_row_axis(nest.kernel, nest.machine.vector_bytes) if nest.is_plain else None
+    return [] if rows is None else [(nest.kernel, rows)]
+
+
+def find_row_axis(kernel: Kernel, vector_bytes: int) -> Axis | None:
     """The axis of the rows of a kernel that goes this way; None where it is of another kind or gains none."""
     loop, along = kernel.body[0], kernel.vector
     if len(kernel.body) > 1 or not isinstance(loop, Loop) or loop.axis is along or bounds_of(loop):
@@ -51,7 +57,6 @@ def find_row_axis(kernel: Kernel) -> Axis | None:
         return None
     accesses = list_accesses(loop, along)
     widest = max((buffer.dtype.itemsize for buffer, _ in accesses), default=0)
-    vector_bytes = host.native_vector_bytes()
     is_short = along.extent * widest <= _find_limit(loop, along) * vector_bytes
     if vector_bytes < MIN_VECTOR_BYTES or not is_short:
         return None

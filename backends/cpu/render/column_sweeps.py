@@ -1,6 +1,6 @@
 """Rendering of reductions and scans down columns that go row by row.
 
-In: the loop over columns of a kernel with that mark of `reading`, and a range of it. Out: instructions. All
+In: the loop over columns of a kernel that is interchanged, and a range of it. Out: instructions. All
 columns of the range, as long as their running values fit the first cache, take one row before the next, so
 that memory is read in long runs. The running values of a block of columns are an array on the stack, with a
 vector at each place; what is combined, and in which order, is as without the mark.
@@ -69,8 +69,8 @@ def _emit_block(kernel, e, loop: Loop, places: int, first: ir.Value, end: ir.Val
             shared = e.values
             for number, values in own:
                 e.axis_values[rows], e.values = number, shared | values
-                if kernel.ahead is not None and e.mask is None:
-                    ask_ahead(e, kernel.ahead)
+                if "prefetch" in sweep.ways and e.mask is None:
+                    ask_ahead(e, sweep.ways["prefetch"])
                 for value in running:
                     value.gather() if value in sums else value.update()
             e.values = shared

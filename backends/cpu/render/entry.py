@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from llvmlite import ir
 
 from jitcore.backends.cpu.mapping.counts import is_little, list_counts
-from jitcore.backends.cpu.mapping.prefetching import goes_to_and_fro
 from jitcore.backends.cpu.render.calling_convention import ProgramLayout
 from jitcore.backends.cpu.render.function import FunctionEmitter
 from jitcore.backends.cpu.render.kernel import RANGE_TYPE, KernelRenderer, has_rounds
@@ -340,7 +339,7 @@ class EntryRenderer:
         b.call(function, [*given, I64(0), extent])
         b.branch(after)
         b.position_at_end(shared)
-        symbol = SWEEP_SYMBOL if goes_to_and_fro(kernel) else PARALLEL_SYMBOL
+        symbol = SWEEP_SYMBOL if "alternate" in kernel.ways else PARALLEL_SYMBOL
         b.call(self.declare(symbol, PARALLEL_TYPE), [function, *given, extent, grain])
         check_stopped(e, self._leave)
         b.branch(after)

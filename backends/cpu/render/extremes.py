@@ -13,25 +13,12 @@ from jitcore import dtypes
 from jitcore.backends.cpu.render.vector_loops import emit_first, vector_loop
 from jitcore.backends.llvm.accumulator import Accumulator
 from jitcore.backends.llvm.registers import I1, I64, splat
-from jitcore.loopir.expr import Expr, walk
+from jitcore.loopir.expr import Expr
 from jitcore.loopir.index import Axis
 from jitcore.loopir.program import Reduce
 
 # Vectors of a stretch.
 STRETCH = 8
-# What has the same bits wherever it is computed: the place is where the value is equal to the extreme.
-EXACT = {"load", "index", "const", "abs", "neg", "convert"}
-DTYPES = (dtypes.float32, dtypes.float64)
-
-
-def is_searched(reduce: Reduce, vector: Axis | None) -> bool:
-    """Whether a reduction looks for the place of one extreme of plain numbers along the lanes' axis."""
-    if reduce.axes != (vector,) or reduce.stores or len(reduce.parts) != 1:
-        return False
-    ((_, op, expr),) = reduce.parts
-    is_plain = expr.dtype in DTYPES or expr.dtype.kind in "iu"
-    return op in ("argmax", "argmin") and is_plain and all(node.op in EXACT for node in walk([expr]))
-
 
 def search_extreme(
     kernel, e, reduce: Reduce, start: ir.Value, stop: ir.Value, nowhere: ir.Value

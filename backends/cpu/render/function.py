@@ -12,15 +12,14 @@ from llvmlite import ir
 
 from jitcore import dtypes
 from jitcore.backends.cpu.mapping.balance import Share
+from jitcore.backends.cpu.mapping.strides import find_stride, shares_registers
 from jitcore.backends.cpu.render.branches import emit_guarded, find_guarded
 from jitcore.backends.cpu.render.fetch import fetch_ahead
 from jitcore.backends.cpu.render.memory_access import (
     can_store,
-    find_stride,
     load_apart,
     load_pair,
     load_strided,
-    shares_registers,
     steps_evenly,
     store_pair,
     store_strided,

@@ -11,103 +11,14 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
+from jitcore.backends.cpu.mapping.jam import find_row_values
 from jitcore.backends.cpu.render.vector_loops import vector_loop
 from jitcore.backends.llvm.accumulator import Accumulator, Runs
-from jitcore.backends.llvm.options import is_static
 from jitcore.backends.llvm.registers import I64
-from jitcore.backends.llvm.scalar_ops import count_math_calls
-from jitcore.loopir.expr import Expr, walk
+from jitcore.loopir.expr import walk
 from jitcore.loopir.index import Axis
-from jitcore.loopir.program import Loop, Reduce, Store, bound_exprs
+from jitcore.loopir.program import Loop, Reduce
 from jitcore.schedule.statements import roots_of
-
-# Rows at a time, the most first; registers for operands that all of them share and for what is in progress.
-_COUNTS, WORKING_REGISTERS = (4, 2), 8
-# The same where each row is read too: eight would take a tenth less time, and twice as long to compile. Of
-# fewer rows than these, each has several registers instead.
-_STREAM_COUNTS, _LEAST_STREAMS = (4, 2), 4
-# Registers of vectors, by their bytes.
-_REGISTERS = {64: 32}
-_FEW_REGISTERS = 16
-
-
-def count_registers(vector_bytes: int) -> int:
-    """Registers of vectors of so many bytes."""
-    return _REGISTERS.get(vector_bytes, _FEW_REGISTERS)
-
-
-def count_rows(kernel, e, axis: Axis, reduce: Reduce) -> int:
-    """How many rows of `axis` go side by side; 1 where they share nothing that is worth it."""
-    return next(iter(_list_counts(kernel, e, axis, reduce)), 1)
-
-
-def _list_counts(kernel, e, axis: Axis, reduce: Reduce, has_streams: bool = False) -> list[int]:
-    """How many rows go side by side: first so many, then so many of those that are left, and so on.
-
-    has_streams: each may be read too."""
-    vector = kernel.kernel.vector
-    if vector is None or reduce.stores or reduce.axes[-1] is not vector or axis is vector or e.lanes > 1:
-        return []
-    if any(axis in end.axes for end in bound_exprs(reduce)):
-        return []
-    nodes = walk([expr for _, _, expr in reduce.parts])
-    loads = [node for node in nodes if node.op == "load" and vector in node.axes]
-    if not loads or any(node.attr[0] in kernel.written for node in loads) or any(map(_takes_long, nodes)):
-        return []
-    own, counts = _find_row_values(nodes, axis, vector), _COUNTS
-    streams = [node for node in loads if axis in node.axes]
-    if streams:
-        if not has_streams or len(streams) == len(loads) or kernel.kernel.reading or kernel.kernel.far:
-            return []
-        if is_static(axis.extent) and axis.extent < _LEAST_STREAMS:
-            return []
-        own, counts = [*own, *streams], _STREAM_COUNTS
-    registers = count_registers(kernel.vector_bytes) - WORKING_REGISTERS
-    fitting = [count for count in counts if own and count * (len(own) + len(reduce.parts)) <= registers]
-    return fitting if streams else fitting[:1]
-
-
-def list_rows(kernel, e, loop: Loop) -> list[int]:
-    """How many iterations of a loop around a reduction, or around a loop in lanes, go side by side; see
-    `_list_counts`."""
-    first, *rest = loop.body
-    if isinstance(first, Loop) and not rest:
-        rows = _count_stored_rows(kernel, e, loop.axis, first)
-        return [rows] if rows > 1 else []
-    if not isinstance(first, Reduce) or len(first.axes) > 1 or not all(isinstance(s, Store) for s in rest):
-        return []
-    return _list_counts(kernel, e, loop.axis, first, has_streams=True)
-
-
-def _count_stored_rows(kernel, e, axis: Axis, loop: Loop) -> int:
-    """How many rows of stores go side by side: several where all that they read in lanes is the same."""
-    vector = kernel.kernel.vector
-    if loop.axis is not vector or is_static(axis.extent) or kernel.kernel.streams or kernel.kernel.far:
-        return 1
-    if any(axis in end.axes for end in bound_exprs(loop)):
-        return 1
-    if not all(isinstance(s, Store) and s.mask is None and not s.is_update for s in loop.body):
-        return 1
-    nodes = walk([root for store in loop.body for root in roots_of(store)])
-    loads = [node for node in nodes if node.op == "load"]
-    if any(node.attr[0] in kernel.written for node in loads) or any(map(_takes_long, nodes)):
-        return 1
-    in_lanes = {node.attr: node.axes for node in loads if vector in node.axes}
-    if len(in_lanes) < 2 or any(axis in axes for axes in in_lanes.values()):
-        return 1
-    own = _find_row_values(nodes, axis, vector)
-    free = count_registers(kernel.vector_bytes) - WORKING_REGISTERS - len(in_lanes)
-    return next((count for count in _COUNTS if count * len(own) <= free), 1)
-
-
-def _takes_long(node: Expr) -> bool:
-    return node.dtype.kind == "c" or bool(node.args and count_math_calls(node.op, node.args[0].dtype))
-
-
-def _find_row_values(nodes: list[Expr], axis: Axis, vector: Axis) -> list[Expr]:
-    """What lanes read of one row: the same number in all of them."""
-    used = {id(arg): arg for node in nodes if vector in node.axes for arg in node.args}
-    return [arg for arg in used.values() if axis in arg.axes and vector not in arg.axes]
 
 
 def emit_row_groups(e, start: ir.Value, stop: ir.Value, rows: int, body: Callable) -> ir.Value:
@@ -165,7 +76,7 @@ def _sweep_side_by_side(kernel, e, sweep: Loop | Reduce, axis: Axis, numbers: li
     statements = sweep.body if isinstance(sweep, Loop) else [sweep]
     roots = [root for statement in statements for root in roots_of(statement)]
     nodes = walk(roots)
-    row_values = _find_row_values(nodes, axis, vector)
+    row_values = find_row_values(nodes, axis, vector)
     common = {id(node) for node in nodes if axis not in node.axes}
     shared, own = e.values, []
     for number in numbers:

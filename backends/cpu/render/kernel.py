@@ -10,50 +10,31 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from jitcore import dtypes
 from jitcore.backends.cpu.mapping.balance import find_divisions, share_roots
-from jitcore.backends.cpu.mapping.columns import emit_wide, widen_columns
 from jitcore.backends.cpu.mapping.counts import count_blocks, outermost_loop
-from jitcore.backends.cpu.mapping.prefetching import (
-    HALVES,
-    PLACES_AHEAD,
-    ROW_BY_ROW,
-    ROWS_IN_LANES,
-    find_ahead,
-    find_stencil_store,
-    goes_in_halves,
-)
 from jitcore.backends.cpu.render.column_sweeps import emit_row_by_row
-from jitcore.backends.cpu.render.extremes import is_searched, search_extreme
+from jitcore.backends.cpu.render.extremes import search_extreme
 from jitcore.backends.cpu.render.function import FunctionEmitter
-from jitcore.backends.cpu.render.jammed_rows import (
-    count_rows,
-    emit_loop_rows,
-    emit_row_groups,
-    list_rows,
-    sweep_rows,
-)
-from jitcore.backends.cpu.render.memory_access import shares_registers
+from jitcore.backends.cpu.render.jammed_rows import emit_loop_rows, emit_row_groups, sweep_rows
 from jitcore.backends.cpu.render.prefetched_rows import ask_ahead, sweep_halves
 from jitcore.backends.cpu.render.rows_in_lanes import emit_rows_in_lanes
 from jitcore.backends.cpu.render.scan import emit_blocks, emit_scan
-from jitcore.backends.cpu.render.scatter import emit_alone, emit_scattered, is_alone, is_scattered
+from jitcore.backends.cpu.render.scatter import emit_alone, emit_scattered
 from jitcore.backends.cpu.render.stores import emit_stores, emit_streamed, group_stores
 from jitcore.backends.cpu.render.tiles import emit_tiles
-from jitcore.backends.cpu.render.vector_loops import emit_aligned, vector_loop
+from jitcore.backends.cpu.render.vector_loops import emit_aligned, emit_wide, vector_loop
 from jitcore.backends.llvm.accumulator import Accumulator, Runs
-from jitcore.backends.llvm.block_results import Partials, block_totals
+from jitcore.backends.llvm.block_results import Partials
 from jitcore.backends.llvm.options import RenderOptions, SizeTable
 from jitcore.backends.llvm.pack import Packing
-from jitcore.backends.llvm.registers import I64, SIZES, TABLE, part_dtype
+from jitcore.backends.llvm.registers import I64, SIZES, TABLE
 from jitcore.backends.llvm.statements import (
     StatementRenderer,
     all_roots,
-    count_calls,
     emit_store,
     flatten,
 )
-from jitcore.loopir.expr import Buffer, walk
+from jitcore.loopir.expr import Buffer
 from jitcore.loopir.index import Axis
 from jitcore.loopir.program import (
     Choice,
@@ -63,14 +44,13 @@ from jitcore.loopir.program import (
     Repeat,
     Scan,
     Store,
+    block_totals,
     find_split,
 )
-from jitcore.schedule.statements import roots_of
+from jitcore.loopir.ways import Jam
 
-# Expressions of a round of a loop in registers that is too short to hide its own latency.
-MAX_ROUND_NODES = 32
-# How a loop in lanes over columns or rows goes, by the kernel's mark.
-_WAYS = {ROW_BY_ROW: emit_row_by_row, ROWS_IN_LANES: emit_rows_in_lanes}
+#: Emitters of a loop in lanes over columns or rows, by the kernel's way.
+_ROWS = {"interchange": emit_row_by_row, "transpose": emit_rows_in_lanes}
 RANGE_TYPE = ir.FunctionType(ir.VoidType(), [TABLE, SIZES, I64, I64])
 WINDOW_TYPE = ir.FunctionType(ir.VoidType(), [TABLE, SIZES, I64, I64, I64, I64])
 
@@ -95,8 +75,6 @@ class KernelRenderer(StatementRenderer):
         self.table, self.sizes, self.first_size = table, sizes, first_size
         self.root_share = share_roots(kernel)
         self.told: dict[tuple[int, int], int] = {}  # see `FunctionEmitter`
-        self.grouped: set[Loop | Reduce] = set()  # sweeps whose rows go side by side
-        self.ahead = find_ahead(kernel)
 
     def render(self) -> list[ir.Function]:
         """Functions in the order in which they run: one over the outermost loop; for a split reduction one
@@ -115,6 +93,8 @@ class KernelRenderer(StatementRenderer):
     def _render_scan(self, columns: list[Axis], scan: Scan) -> list[ir.Function]:
         """A split scan. columns: the axes of the loops around it, which each block runs by itself."""
         totals = block_totals(scan, columns)
+        if "totals" in scan.ways:
+            totals.ways["vectors"] = scan.ways["totals"]
 
         def around(e: FunctionEmitter, emit: Callable[[], None], statement=self.kernel.body[0]) -> None:
             if statement is scan:
@@ -154,32 +134,8 @@ class KernelRenderer(StatementRenderer):
         emitter.finish()
         return function
 
-    def lanes_of(self, statement: Loop | Reduce | Scan, registers: int | None = None) -> int:
-        """Lanes of the vector axis in one statement: two registers of the widest element; one around
-        mathematical functions, whose arithmetic hides latency by itself, in stencils, so that more of a
-        short row is whole vectors, and where gathers wait for what is behind the second cache; four for plain
-        reductions and short loops in registers, which have no arithmetic to hide it. Shuffles count as
-        arithmetic, and the rest of a row without them should be short. A complex number takes as many as two
-        numbers. registers: how many of the widest element instead."""
-        widest, parts, has_math, is_short = 1, 1, False, False
-        for inner in flatten([statement]):
-            nodes = walk(roots_of(inner))
-            has_math = has_math or count_calls(nodes) > 0
-            is_short = isinstance(inner, Repeat) and len(nodes) <= MAX_ROUND_NODES or is_short
-            for node in nodes:
-                parts = 2 if node.dtype.kind == "c" else parts
-                if isinstance(inner, Repeat) and self.kernel.vector not in node.axes:
-                    continue  # one for all lanes, as counters of rounds are
-                if node.op != "index" and not (node.dtype == dtypes.int64 and node.op == "const"):
-                    widest = max(widest, part_dtype(node.dtype).itemsize)
-        has_math = has_math or (isinstance(statement, Reduce) and (
-            statement in self.grouped or shares_registers(statement, self.kernel.vector)))
-        is_sum = isinstance(statement, Reduce) or isinstance(statement, Scan) and statement.is_long
-        usual = 4 if is_short else (4 if is_sum else 2) // parts
-        waits = self.kernel.reading == PLACES_AHEAD
-        is_single = has_math or waits or find_stencil_store(statement) is not None
-        registers = registers or (1 if is_single else usual)
-        return max(2, registers * self.vector_bytes // widest)
+    def lanes_of(self, statement: Loop | Reduce | Scan) -> int:
+        return statement.ways["vectors"].lanes
 
     # -- statements ---------------------------------------------------------------------------------------
     def emit_statements(self, e: FunctionEmitter, body: list) -> None:
@@ -208,17 +164,17 @@ class KernelRenderer(StatementRenderer):
             emit_tiles(self, e, loop, start, stop)
             return
         self.hoist(e, loop.body, {loop.axis})
-        if is_scattered(loop, self.kernel.vector):
+        if "list" in loop.ways:
             emit_scattered(e, loop, start, stop, self.lanes_of(loop), loop.body[0].buffer in self.kernel.far)
             return
-        if self.kernel.vector is None and is_alone(loop):
+        if "unroll" in loop.ways:
             emit_alone(e, loop.axis, start, stop, lambda: self.emit_statements(e, loop.body))
             return
-        if loop.axis is self.kernel.vector and self.kernel.reading in _WAYS:
-            _WAYS[self.kernel.reading](self, e, loop, start, stop)
+        for way in _ROWS.keys() & self.kernel.ways.keys() if loop.axis is self.kernel.vector else ():
+            _ROWS[way](self, e, loop, start, stop)
             return
-        for rows in list_rows(self, e, loop):
-            self.grouped.add(loop.body[0])
+        jam = getattr(loop.body[0], "ways", {}).get("jam")
+        for rows in jam.counts if jam is not None and jam.axis is loop.axis else ():
             start = emit_loop_rows(self, e, loop, start, stop, rows)
         self._run_axis(e, loop.axis, start, stop, loop, lambda: self.emit_statements(e, loop.body))
 
@@ -227,21 +183,8 @@ class KernelRenderer(StatementRenderer):
         loop: Callable | None = None,
     ) -> None:
         """loop: what emits loops, if not `e.loop`."""
-        in_lanes = axis is self.kernel.vector or axis in self.kernel.others
-        lanes = self.lanes_of(statement) if in_lanes else 1
-        if lanes > 1 and self.kernel.streams:
-            emit_streamed(e, statement, start, stop, lanes, self.kernel.streams, body)
-            return
-        aligned = find_stencil_store(statement) if lanes > 1 else None
-        if aligned is not None:
-            emit_aligned(e, axis, aligned, start, stop, lanes, self._ask_ahead(e, statement, body))
-            return
-        if lanes > 1:
-            body = self._ask_ahead(e, statement, body)
-            widest = widen_columns(statement, lanes, self.vector_bytes)
-            if widest > lanes:
-                start = emit_wide(e, axis, start, stop, widest, lanes, body)
-            vector_loop(e, axis, start, stop, [lanes], body, [loop])
+        if axis is self.kernel.vector or axis in self.kernel.others:
+            self._run_lanes(e, axis, start, stop, statement, body, loop)
             return
         if e.can_unroll(axis, statement):
             e.unroll(axis, range(axis.extent), body)
@@ -253,10 +196,24 @@ class KernelRenderer(StatementRenderer):
 
         (loop or e.loop)(start, stop, I64(1), run)
 
+    def _run_lanes(self, e: FunctionEmitter, axis, start, stop, sweep: Loop | Reduce, body: Callable,
+                   loop: Callable | None) -> None:
+        lanes, ways = self.lanes_of(sweep), sweep.ways
+        if "nontemporal" in self.kernel.ways:
+            emit_streamed(e, sweep, start, stop, lanes, self.kernel.ways["nontemporal"], body)
+            return
+        body = self._ask_ahead(e, sweep, body)
+        if "peel" in ways:
+            emit_aligned(e, axis, ways["peel"], start, stop, lanes, body)
+            return
+        if "strip" in ways:
+            start = emit_wide(e, axis, start, stop, ways["strip"] * lanes, lanes, body)
+        vector_loop(e, axis, start, stop, [lanes], body, [loop])
+
     def _ask_ahead(self, e: FunctionEmitter, sweep: Loop | Reduce, body: Callable) -> Callable[[], None]:
         """The body of a vector loop; whole vectors of the sweep that does ask for what comes later too."""
-        ahead = self.ahead
-        if ahead is None or sweep is not ahead.sweep:
+        ahead = sweep.ways.get("prefetch")
+        if ahead is None:
             return body
 
         def run():
@@ -275,36 +232,21 @@ class KernelRenderer(StatementRenderer):
 
     # -- reductions ---------------------------------------------------------------------------------------
     def emit_reduce(self, e: FunctionEmitter, reduce: Reduce) -> None:
-        self._choose_groups(e, reduce)
         accumulators = [Accumulator(self, e, reduce, part) for part in reduce.parts]
         accumulators = self._sweep(e, reduce, accumulators, *e.range_of(reduce, reduce.axes[0]))
         for accumulator in accumulators:
             e.results[accumulator.result] = accumulator.read()
 
-    def _narrow_lanes(self, reduce: Reduce) -> int | None:
-        """Lanes of what whole groups of registers leave of a range that may be short; None where it is one
-        register anyway, or part of a longer sweep."""
-        vector, lanes = self.kernel.vector, self.lanes_of(reduce)
-        narrow = self.lanes_of(reduce, registers=1)
-        has_positions = any(op.startswith("arg") for _, op, _ in reduce.parts)
-        if reduce.axes != (vector,) or not reduce.bounds or has_positions or reduce in self.grouped:
-            return None
-        return narrow if narrow < lanes else None
-
-    def _choose_groups(self, e: FunctionEmitter, reduce: Reduce) -> None:
-        if len(reduce.axes) > 1 and count_rows(self, e, reduce.axes[-2], reduce) > 1:
-            self.grouped.add(reduce)
-
     def _sweep(self, e, reduce: Reduce, accumulators: list[Accumulator], start, stop) -> list[Accumulator]:
         """All iterations with the first axis in [start, stop), combined into the accumulators. Returns: those
         that hold all of it then."""
-        if is_searched(reduce, self.kernel.vector) and reduce not in self.grouped:
+        if "search" in reduce.ways:
             return [search_extreme(self, e, reduce, start, stop, accumulators[0].start)]
-        narrow = self._narrow_lanes(reduce)
-        if narrow is not None:
-            return self._sweep_range(e, reduce, accumulators, narrow, start, stop)
-        if self.kernel.reading == HALVES and goes_in_halves(self.kernel, reduce):
+        if "rest" in reduce.ways:
+            return self._sweep_range(e, reduce, accumulators, reduce.ways["rest"].lanes, start, stop)
+        if "halves" in reduce.ways:
             return sweep_halves(self, e, reduce, start, stop)
+        jam = reduce.ways.get("jam")
         body, runs = [*reduce.stores], Runs(e, accumulators)
         packing = Packing(e, body, emit_store)
         roots = [expr for _, _, expr in reduce.parts]
@@ -319,8 +261,8 @@ class KernelRenderer(StatementRenderer):
                 return
             low, high = (start, stop) if axes[0] is reduce.axes[0] else e.range_of(reduce, axes[0])
             self.hoist_roots(e, roots, body, set(axes))
-            if len(axes) == 2 and reduce in self.grouped:
-                low = self._sweep_groups(e, reduce, accumulators, low, high)
+            if len(axes) == 2 and jam is not None:
+                low = self._sweep_groups(e, reduce, jam, accumulators, low, high)
             loop = runs.loop if len(reduce.axes) == 1 else None
             self._run_axis(e, axes[0], low, high, reduce, lambda: iterate(axes[1:]), loop)
 
@@ -348,10 +290,10 @@ class KernelRenderer(StatementRenderer):
         e.when(e.b.icmp_signed(">=", e.b.sub(stop, start), I64(lanes)), absorb)
         return last
 
-    def _sweep_groups(self, e, reduce: Reduce, accumulators: list[Accumulator], start, stop) -> ir.Value:
+    def _sweep_groups(self, e, reduce: Reduce, jam: Jam, accumulators: list[Accumulator],
+                      start, stop) -> ir.Value:
         """Whole groups of rows of the two innermost axes. Returns: the first row that is left."""
-        axis = reduce.axes[-2]
-        rows = count_rows(self, e, axis, reduce)
+        axis, (rows,) = jam.axis, jam.counts
         others = [[Accumulator(self, e, reduce, part, is_part=True) for part in reduce.parts]
                   for _ in range(rows - 1)]
         groups = [accumulators, *others]
@@ -374,7 +316,6 @@ class KernelRenderer(StatementRenderer):
     def _blocks(self, e: FunctionEmitter, reduce: Reduce, start, stop, parts: Partials = Partials()) -> None:
         """Partial results of the blocks [start, stop) of a split reduction."""
         (first, end), block = e.range_of(reduce, reduce.axes[0]), e.size(reduce.block)
-        self._choose_groups(e, reduce)
 
         def run(number):
             low = e.b.mul(number, block)

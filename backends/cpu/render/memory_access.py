@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
+from jitcore.backends.cpu.mapping.strides import MAX_STRIDE
 from jitcore.backends.cpu.render.fetch import fetch_ahead
 from jitcore.backends.llvm.complex_ops import interleave, list_places, read_pair, separate, write_pair
 from jitcore.backends.llvm.mathlib.emitter import make_numbers
@@ -28,9 +29,8 @@ from jitcore.backends.llvm.registers import (
     part_dtype,
     shuffle,
 )
-from jitcore.loopir.expr import Buffer, walk
+from jitcore.loopir.expr import Buffer
 from jitcore.loopir.index import Axis, Index
-from jitcore.schedule.statements import roots_of, stores_of
 
 
 def load_pair(e, buffer: Buffer, index: Index) -> Pair:
@@ -86,27 +86,9 @@ def _part_pointers(e, buffer: Buffer, pointers: ir.Value) -> list[ir.Value]:
     return [b.inttoptr(start, kind), b.inttoptr(b.add(start, size), kind)]
 
 
-# Accesses further apart use one instruction per lane.
-MAX_STRIDE = 8
-
-
-def find_stride(index: Index, axis: Axis) -> int | None:
-    """The stride along an axis if it is one of this module's: from -8 to 8, but neither 0 nor 1."""
-    stride = index.coefficient(axis)
-    is_small = isinstance(stride, int) and stride not in (0, 1) and abs(stride) <= MAX_STRIDE
-    return stride if is_small else None
-
-
 def register_lanes(e, lanes: int, dtype) -> int:
     """How many of some lanes one register holds."""
     return min(lanes, max(2, e.vector_bytes // part_dtype(dtype).itemsize))
-
-
-def shares_registers(statement, axis: Axis) -> bool:
-    """Whether iterations around a statement in lanes of `axis` read or write neighbours in memory."""
-    offsets = [node.attr[1] for node in walk(roots_of(statement)) if node.op == "load"]
-    offsets += [store.offset for store in stores_of(statement)]
-    return any(find_stride(offset, axis) is not None for offset in offsets)
 
 
 def can_store(e, buffer: Buffer, stride: int) -> bool:

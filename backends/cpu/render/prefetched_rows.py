@@ -1,6 +1,6 @@
 """Rendering of sweeps over rows that come from memory: in halves, or with the next row asked for.
 
-In: a reduction of a kernel with a mark of `reading`, or a vector loop of it. Out: instructions.
+In: a reduction in halves, or a vector loop with a `Prefetch`. Out: instructions.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from functools import partial
 
 from llvmlite import ir
 
-from jitcore.backends.cpu.mapping.prefetching import Ahead
 from jitcore.backends.cpu.render.fetch import prefetch
 from jitcore.backends.cpu.render.vector_loops import LINE_BYTES, emit_first, emit_vector
 from jitcore.backends.llvm.accumulator import Accumulator, Runs
 from jitcore.backends.llvm.registers import I64, POINTER
 from jitcore.loopir.program import Reduce
+from jitcore.loopir.ways import Prefetch
 
 
 def sweep_halves(kernel, e, reduce: Reduce, start: ir.Value, stop: ir.Value) -> list[Accumulator]:
@@ -49,7 +49,7 @@ def sweep_halves(kernel, e, reduce: Reduce, start: ir.Value, stop: ir.Value) -> 
     return first
 
 
-def ask_ahead(e, ahead: Ahead) -> None:
+def ask_ahead(e, ahead: Prefetch) -> None:
     """Asks for what these lanes will read and write later. e: the `FunctionEmitter`, in a vector loop."""
     b, now = e.b, e.axis_values[ahead.axis]
     e.axis_values[ahead.axis] = b.add(now, I64(ahead.distance))

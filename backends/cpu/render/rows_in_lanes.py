@@ -1,6 +1,6 @@
 """Rendering of sweeps along short rows, one row in each lane.
 
-In: a kernel with that mark of `reading`, and a range of its rows. Out: instructions. Memory is read as it
+In: a kernel whose rows are transposed, and a range of these. Out: instructions. Memory is read as it
 lies, a register for each row, and transposed by shuffles once for all sweeps; what these store is kept as
 they see it and transposed back behind the last one.
 """

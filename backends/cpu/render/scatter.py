@@ -34,7 +34,6 @@ from jitcore.backends.llvm.scalar_ops import emit_operation
 from jitcore.loopir.expr import Expr, walk
 from jitcore.loopir.index import Axis, Dynamic, Index
 from jitcore.loopir.program import Loop, Store
-from jitcore.schedule.statements import roots_of
 
 # Updates of one list, and how many are written out in the loop over it.
 BLOCK = 256
@@ -44,27 +43,6 @@ UNROLLED = 4
 UNROLLED_ALONE = 8
 # How many updates ahead of its own an element is fetched that is not in the cache.
 AHEAD = 32
-
-
-def is_scattered(loop: Loop, axis: Axis | None) -> bool:
-    """Whether a loop in lanes of `axis` is a store of this module's."""
-    store = loop.body[0]
-    if loop.axis is not axis or len(loop.body) > 1 or not isinstance(store, Store):
-        return False
-    if store.in_order:
-        return True
-    return _is_found(store, axis) and all(node.op != "load" or node.attr[0] is not store.buffer
-                                          for node in walk(roots_of(store)))
-
-
-def is_alone(loop: Loop) -> bool:
-    """Whether a loop without lanes is an update of an element at a place that is found while it runs."""
-    store = loop.body[0]
-    return len(loop.body) == 1 and isinstance(store, Store) and _is_found(store, loop.axis)
-
-
-def _is_found(store: Store, axis: Axis) -> bool:
-    return any(isinstance(atom, Dynamic) and axis in atom.expr.axes for atom, _ in store.offset.terms)
 
 
 def emit_alone(e, axis: Axis, start: ir.Value, stop: ir.Value, body: Callable[[], None]) -> None:

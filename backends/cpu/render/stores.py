@@ -14,8 +14,8 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from jitcore import dtypes
+from jitcore.backends.cpu.mapping.strides import find_stride
 from jitcore.backends.cpu.render.memory_access import (
-    find_stride,
     pick_lanes,
     register_lanes,
     register_pointer,

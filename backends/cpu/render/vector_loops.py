@@ -122,3 +122,15 @@ def emit_edges(e, axis: Axis, before: tuple, after: tuple, lanes: int, body: Cal
         e.loop(low, high, I64(lanes), lambda i: emit_first(e, axis, i, b.sub(high, i), lanes, body))
 
     e.loop(I64(0), I64(2), I64(1), run_edge)
+
+
+def emit_wide(
+    e, axis: Axis, start: ir.Value, stop: ir.Value, widest: int, lanes: int, body: Callable[[], None]
+) -> ir.Value:
+    """`body` for groups of `widest` columns, the last of which may lack some, if fewer than `lanes`. Returns:
+    the first column that is left."""
+    b, end = e.b, emit_whole(e, axis, start, stop, widest, body)
+    rest = b.sub(stop, end)
+    is_filled = b.icmp_signed(">", rest, I64(widest - lanes))
+    e.when(is_filled, lambda: emit_first(e, axis, end, rest, widest, body))
+    return b.select(is_filled, stop, end)

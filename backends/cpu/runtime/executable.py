@@ -14,9 +14,6 @@ from functools import partial
 import numpy as np
 
 from jitcore.backends.cpu.compiler import NativeProgram, compile_program, find_program
-from jitcore.backends.cpu.mapping.long_sums import mark_sums
-from jitcore.backends.cpu.mapping.nontemporal import mark_streams
-from jitcore.backends.cpu.mapping.prefetching import mark_reading
 from jitcore.backends.cpu.native.images import foresee
 from jitcore.backends.cpu.runtime.call_plan import (
     CallPlan,
@@ -131,7 +128,7 @@ class _Prepared:
 
 
 def _lower(closed: ClosedJaxpr, options: CompileOptions) -> Program:
-    return mark_sums(mark_reading(mark_streams(lower_program(closed, CpuTarget, options.donated))))
+    return lower_program(closed, CpuTarget, options.donated)
 
 
 def _load(closed: ClosedJaxpr, options: CompileOptions, key: bytes) -> _Prepared | None:

@@ -27,13 +27,13 @@ from jitcore.backends.cuda.render.tiles import SIDE, TileRenderer, find_product
 from jitcore.backends.cuda.render.transposed_reads import WARPS, TurnedRenderer, find_turned
 from jitcore.backends.cuda.render.updates import find_updates, render_updates
 from jitcore.backends.llvm.accumulator import Accumulator
-from jitcore.backends.llvm.block_results import Partials, block_totals
+from jitcore.backends.llvm.block_results import Partials
 from jitcore.backends.llvm.options import RenderOptions, SizeTable
 from jitcore.backends.llvm.registers import I64, element_constant
 from jitcore.loopir.expr import Buffer, Expr
 from jitcore.loopir.index import Axis
 from jitcore.loopir.monoids import scan_start_of
-from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, find_split, format_kernel
+from jitcore.loopir.program import Kernel, Loop, Reduce, Scan, block_totals, find_split, format_kernel
 from jitcore.schedule.buffers import statements_of, step_buffers
 
 #: Kernels with more calls of mathematical functions keep them as calls: copies take long to compile.
@@ -46,7 +46,7 @@ class KernelRenderer(ItemRenderer):
     def __init__(self, module: ir.Module, name: str, kernel: Kernel, options: RenderOptions,
                  is_apart: bool = False):
         self.tile = kernel.tile
-        kernel.tile, kernel.others, kernel.streams, kernel.reading, kernel.far = None, (), (), "", ()
+        kernel.tile, kernel.others, kernel.far = None, (), ()
         kernel.grain = 1
         super().__init__(module, name, kernel, options)
         self.inlines_math, self.is_apart = self.math_calls <= MAX_INLINED_CALLS, is_apart

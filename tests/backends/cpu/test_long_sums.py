@@ -73,7 +73,7 @@ def test_random_numbers_of_all_dtypes_are_as_exact_as_numpys():
                 assert error < 4 * np.finfo(dtype).eps, (dtype, shape, axis)
 
 
-@pytest.mark.parametrize(("way", "axis"), [(prefetching.ROW_BY_ROW, 0), (prefetching.HALVES, 1), (prefetching.HALVES, None)])
+@pytest.mark.parametrize(("way", "axis"), [("row by row", 0), ("rows in halves", 1), ("rows in halves", None)])
 def test_each_way_through_memory(way, axis, monkeypatch):
     for name in ("SMALL_BYTES", "MIN_LONG_ARRAY", "MIN_LONG_ROW"):
         monkeypatch.setattr(prefetching, name, 0)

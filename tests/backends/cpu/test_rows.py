@@ -8,7 +8,6 @@ import pytest
 import jitcore.numpy as jnp
 from jitcore import jit
 from jitcore.backends.cpu.machine import host
-from jitcore.backends.cpu.render.jammed_rows import count_registers
 from jitcore.backends.cpu.runtime import threads
 
 SHAPES = [(1, 40), (2, 7), (9, 16), (11, 33), (12, 130), (35, 64), (67, 515)]
@@ -61,7 +60,7 @@ def count_stores(function) -> int:
     return len(re.findall(r"store <\d+ x double>", function.inspect("llvm")))
 
 
-@pytest.mark.skipif(count_registers(host.native_vector_bytes()) < 32, reason="four rows need 32 registers")
+@pytest.mark.skipif(host.Machine().registers < 32, reason="four rows need 32 registers")
 def test_what_rows_share_is_read_once():
     points = np.ones((40, 3))
     shared = jit(lambda p: ((p.T[:, :, None] - p.T[:, None]) ** 2).sum(0))

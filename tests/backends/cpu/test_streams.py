@@ -24,7 +24,7 @@ def all_arrays_are_large():
     with config.override(cache_dir=""), patch.context() as patched:
         jitcore.clear_caches()
         patched.setattr(nontemporal, "SMALL_BYTES", 1)
-        patched.setattr(nontemporal, "choose_stream_bytes", lambda: 1)
+        patched.setattr(nontemporal, "choose_stream_bytes", lambda machine: 1)
         yield
     jitcore.clear_caches()
 
@@ -108,7 +108,7 @@ def test_rows_and_small_arrays_stay_in_the_caches(monkeypatch):
     np.testing.assert_array_equal(np.asarray(f(x)), x[1:-1, 1:-1] * 2)
     assert streams_nothing(f)
     jitcore.clear_caches()
-    monkeypatch.setattr(nontemporal, "choose_stream_bytes", lambda: 10_000)
+    monkeypatch.setattr(nontemporal, "choose_stream_bytes", lambda machine: 10_000)
     for extent, expected in ((1249, []), (1250, ["out0"])):
         f = jit(lambda x: x * 3)
         x = np.random.default_rng(0).random(extent)
@@ -139,9 +139,9 @@ def test_loops_around_kernels():
 def test_limit_is_a_share_of_the_last_cache(monkeypatch, size, processors, expected):
     monkeypatch.setattr(host, "cache_sizes", lambda: host.CacheSizes(1, 1, size << 20))
     monkeypatch.setattr(os, "cpu_count", lambda: processors)
-    assert choose_stream_bytes() == expected << 20
+    assert choose_stream_bytes(host.Machine()) == expected << 20
 
 
 def test_processors_without_such_stores(monkeypatch):
     monkeypatch.setattr(host, "cpu_features", frozenset)
-    assert choose_stream_bytes() == float("inf")
+    assert choose_stream_bytes(host.Machine()) == float("inf")
